@@ -1,0 +1,58 @@
+/** Who may import whom. TypeScript 7 has no compiler API, so swc reads the files. */
+module.exports = {
+  forbidden: [
+    {
+      name: 'no-service-imports-another',
+      comment: 'Services meet over HTTP and events alone; what two of them need is a lib.',
+      severity: 'error',
+      from: { path: '^services/([^/]+)/' },
+      to: { path: '^services/', pathNot: '^services/$1/' },
+    },
+    {
+      name: 'no-lib-imports-a-service',
+      comment: 'A lib knows nothing of who uses it.',
+      severity: 'error',
+      from: { path: '^libs/' },
+      to: { path: '^(services|deploy|test|bench)/' },
+    },
+    {
+      name: 'only-tests-import-deploy',
+      comment: 'What runs a stack is no part of the stack.',
+      severity: 'error',
+      from: { pathNot: ['^deploy/', '^test/', '^bench/', '^services/[^/]+/test/', '[.]test[.]ts$'] },
+      to: { path: '^deploy/' },
+    },
+    {
+      name: 'only-tests-import-test-support',
+      comment: 'Nothing that runs in production starts test databases.',
+      severity: 'error',
+      from: { pathNot: ['^libs/test-support/', '^test/', '^bench/', '^[^/]+/[^/]+/test/', '[.]test[.]ts$'] },
+      to: { path: '^libs/test-support/' },
+    },
+    {
+      name: 'no-cycles',
+      comment: 'Modules that import each other cannot be understood, or tested, apart.',
+      severity: 'error',
+      from: { pathNot: '/generated/' },
+      to: { circular: true, pathNot: '/generated/' },
+    },
+    {
+      name: 'everything-resolves',
+      comment: 'An import that leads nowhere fails only when it runs.',
+      severity: 'error',
+      from: { pathNot: '/generated/' },
+      to: { couldNotResolve: true },
+    },
+  ],
+  options: {
+    parser: 'swc',
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '/generated/' },
+    enhancedResolveOptions: {
+      extensions: ['.ts', '.mjs', '.cjs', '.js'],
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'node', 'default'],
+    },
+    moduleSystems: ['es6', 'cjs'],
+  },
+};

@@ -1,0 +1,194 @@
+import type { EngineConfig } from '../config.ts';
+import type { Fault } from '../faults/fault.ts';
+import type { Knobs } from '../knobs.ts';
+import type { Clock } from './clock.ts';
+import type { EngineMetrics } from './engineMetrics.ts';
+import { LoraAdapters } from './loraAdapters.ts';
+import { Scheduler } from './scheduler.ts';
+import type { Sequence } from './sequence.ts';
+
+const DEATH: Fault = { kind: 'engine_dies', afterTokens: 0, forMs: undefined };
+
+/** One engine from outside: one timer that wakes its scheduler, and the orders that hold, wake and kill it. */
+export class Engine {
+  readonly config: EngineConfig;
+  readonly adapters: LoraAdapters;
+  readonly #clock: Clock;
+  readonly #scheduler: Scheduler;
+  #knobs: Knobs;
+  #frozenGauges: Gauges | undefined;
+  #pausedAtMs: number | undefined;
+  #isSleeping = false;
+  #timer: { atMs: number; cancel: () => void } | undefined;
+
+  constructor(config: EngineConfig, clock: Clock) {
+    this.config = config;
+    this.adapters = new LoraAdapters(config.loraModules);
+    this.#clock = clock;
+    this.#knobs = config.knobs;
+    this.#scheduler = new Scheduler(config);
+    this.#frozenGauges = config.knobs.frozenGauges ? this.#readGauges() : undefined;
+  }
+
+  /** Since the start of the process that is simulated. */
+  get metrics(): EngineMetrics {
+    return this.#scheduler.metrics;
+  }
+
+  /** Called when a fault kills the engine. */
+  set onDeath(onDeath: () => void) {
+    this.#scheduler.onDeath = onDeath;
+  }
+
+  get runningCount(): number {
+    return this.#scheduler.queue.running.size;
+  }
+
+  get waitingCount(): number {
+    return this.#scheduler.queue.waitingCount;
+  }
+
+  /** Part of the key-value cache that live sequences hold, 0 to 1. */
+  get kvCacheUsage(): number {
+    return this.#scheduler.kvCache.usage;
+  }
+
+  /** What `/metrics` shows; with `frozenGauges` that of the moment it was set. */
+  get gauges(): Gauges {
+    return this.#frozenGauges ?? this.#readGauges();
+  }
+
+  get isPaused(): boolean {
+    return this.#pausedAtMs !== undefined;
+  }
+
+  get isSleeping(): boolean {
+    return this.#isSleeping;
+  }
+
+  get knobs(): Readonly<Knobs> {
+    return this.#knobs;
+  }
+
+  /** Changes timing, capacity and manners from the next token on. */
+  configure(knobs: Partial<Knobs>): void {
+    const nowMs = this.#clock.nowMs();
+    this.#knobs = { ...this.#knobs, ...knobs };
+    this.#frozenGauges = this.#knobs.frozenGauges ? this.gauges : undefined;
+    this.#scheduler.configure(this.#knobs, nowMs);
+    this.#wakeAt(nowMs);
+  }
+
+  submit(sequence: Sequence): void {
+    const nowMs = this.#clock.nowMs();
+    sequence.schedule.arrivedMs = nowMs;
+    this.#scheduler.queue.add(sequence);
+    this.#wakeAt(nowMs);
+  }
+
+  /** Takes a sequence out at once, wherever it is. One that has ended stays as it is. */
+  abort(sequence: Sequence): void {
+    if (sequence.hasEnded) return;
+    sequence.abort();
+    this.#end(sequence);
+  }
+
+  /** Holds all generation: requests are accepted and wait. */
+  pause(): void {
+    this.#pausedAtMs ??= this.#clock.nowMs();
+  }
+
+  /** Goes on where `pause` held, as if no time had passed. */
+  resume(): void {
+    if (this.#pausedAtMs === undefined) return;
+    const nowMs = this.#clock.nowMs();
+    this.#scheduler.postpone(nowMs - this.#pausedAtMs);
+    this.#pausedAtMs = undefined;
+    this.#wakeAt(nowMs);
+  }
+
+  /** Aborts everything and forgets the caches; until `wake` requests are accepted and wait. */
+  sleep(): void {
+    this.#isSleeping = true;
+    for (const sequence of this.#scheduler.queue.all()) {
+      if (sequence.hasEnded) continue;
+      this.abort(sequence);
+      sequence.onProgress();
+    }
+    this.#scheduler.kvCache.clear();
+  }
+
+  wake(): void {
+    this.#isSleeping = false;
+    this.#wakeAt(this.#clock.nowMs());
+  }
+
+  /** Fails everything that runs or waits, as when the engine's own process is gone. */
+  die(): void {
+    for (const sequence of this.#scheduler.queue.all()) {
+      if (sequence.hasEnded) continue;
+      sequence.fail(DEATH);
+      this.#end(sequence);
+      sequence.onProgress();
+    }
+  }
+
+  /** As a process that was just started: no counters, no caches, only the adapters of the configuration, awake. */
+  restart(): void {
+    this.die();
+    this.#scheduler.reset();
+    this.adapters.reset();
+    this.#isSleeping = false;
+  }
+
+  /** Stops the timer for good. */
+  close(): void {
+    this.#timer?.cancel();
+    this.#pausedAtMs = 0;
+  }
+
+  #readGauges(): Gauges {
+    const { runningCount, waitingCount, kvCacheUsage } = this;
+    const adaptersOf = (sequences: Iterable<Sequence>) =>
+      [...new Set([...sequences].flatMap(({ options }) => options.adapter ?? []))].join(',');
+    return {
+      runningCount,
+      waitingCount,
+      kvCacheUsage,
+      runningAdapters: adaptersOf(this.#scheduler.queue.running),
+      waitingAdapters: adaptersOf(this.#scheduler.queue.waiting()),
+      unixSeconds: this.#clock.unixMs() / 1_000,
+    };
+  }
+
+  #onWake(): void {
+    this.#timer = undefined;
+    if (this.isPaused || this.#isSleeping) return;
+    const nextMs = this.#scheduler.run(this.#clock.nowMs());
+    if (nextMs < Number.POSITIVE_INFINITY) this.#wakeAt(nextMs);
+  }
+
+  /** Whoever waits may have a place now. */
+  #end(sequence: Sequence): void {
+    const nowMs = this.#clock.nowMs();
+    this.#scheduler.end(sequence, nowMs);
+    if (this.waitingCount > 0) this.#wakeAt(nowMs);
+  }
+
+  #wakeAt(atMs: number): void {
+    if (this.#timer && this.#timer.atMs <= atMs) return;
+    this.#timer?.cancel();
+    const cancel = this.#clock.wakeAfter(Math.max(0, atMs - this.#clock.nowMs()), () => this.#onWake());
+    this.#timer = { atMs, cancel };
+  }
+}
+
+/** What an engine is doing at one moment; the adapters as a list with commas. */
+export interface Gauges {
+  runningCount: number;
+  waitingCount: number;
+  kvCacheUsage: number;
+  runningAdapters: string;
+  waitingAdapters: string;
+  unixSeconds: number;
+}

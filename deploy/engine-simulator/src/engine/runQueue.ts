@@ -1,0 +1,77 @@
+import type { KvCache } from './kvCache.ts';
+import type { Sequence } from './sequence.ts';
+
+/**
+ * Who runs and who waits. Sequences wait in order of arrival, preempted ones ahead of all others; one runs when there are
+ * a place and cache blocks for it, and whoever is behind it waits until then. Only those whose adapter would be one too
+ * many are overtaken.
+ */
+export class RunQueue {
+  readonly running = new Set<Sequence>();
+  readonly #waiting = new Set<Sequence>();
+  readonly #preempted: Sequence[] = [];
+  readonly #maxLoras: number;
+
+  /** `maxLoras`: adapters that run at the same time. */
+  constructor(maxLoras: number) {
+    this.#maxLoras = maxLoras;
+  }
+
+  get waitingCount(): number {
+    return this.#waiting.size + this.#preempted.length;
+  }
+
+  /** Everyone, running or not. */
+  all(): Sequence[] {
+    return [...this.running, ...this.#preempted, ...this.#waiting];
+  }
+
+  waiting(): Sequence[] {
+    return [...this.#preempted, ...this.#waiting];
+  }
+
+  add(sequence: Sequence): void {
+    this.#waiting.add(sequence);
+  }
+
+  /** Takes a sequence out, wherever it is. */
+  remove(sequence: Sequence): void {
+    this.running.delete(sequence);
+    this.#waiting.delete(sequence);
+    const preempted = this.#preempted.indexOf(sequence);
+    if (preempted >= 0) this.#preempted.splice(preempted, 1);
+  }
+
+  /** The next in line, if it could run now. */
+  findAdmissible(maxNumSeqs: number, kvCache: KvCache): Sequence | undefined {
+    const next = this.#nextInLine();
+    return next && this.running.size < maxNumSeqs && kvCache.hasRoomFor(next) ? next : undefined;
+  }
+
+  /** Lets a sequence that waits run. */
+  admit(sequence: Sequence): void {
+    this.remove(sequence);
+    this.running.add(sequence);
+  }
+
+  /** Sends the youngest that runs back to the front of the line. */
+  preemptYoungest(): Sequence | undefined {
+    const youngest = [...this.running].at(-1);
+    if (!youngest) return undefined;
+    this.running.delete(youngest);
+    this.#preempted.unshift(youngest);
+    return youngest;
+  }
+
+  #nextInLine(): Sequence | undefined {
+    for (const sequence of this.#preempted) if (this.#hasSlotFor(sequence.options.adapter)) return sequence;
+    for (const sequence of this.#waiting) if (this.#hasSlotFor(sequence.options.adapter)) return sequence;
+    return undefined;
+  }
+
+  #hasSlotFor(adapter: string | undefined): boolean {
+    if (adapter === undefined) return true;
+    const adapters = new Set([...this.running].flatMap(({ options }) => options.adapter ?? []));
+    return adapters.has(adapter) || adapters.size < this.#maxLoras;
+  }
+}

@@ -1,0 +1,190 @@
+import type { EngineConfig } from '../config.ts';
+import type { Knobs } from '../knobs.ts';
+import { type BatchStep, planBatchStep } from './batchStep.ts';
+import { EngineMetrics } from './engineMetrics.ts';
+import { KvCache } from './kvCache.ts';
+import { RunQueue } from './runQueue.ts';
+import type { Sequence } from './sequence.ts';
+
+/** Tokens one sequence may make in one wake when time costs nothing, so that none holds the event loop for long. */
+const MAX_TOKENS_PER_WAKE = 512;
+
+/**
+ * What an engine does whenever it wakes: every running sequence gets the tokens that are due. At most `maxNumSeqs` run,
+ * the rest wait in order of arrival; when the key-value cache is full the youngest is preempted and computes its prompt
+ * again later. Knows of time only what it is told.
+ */
+export class Scheduler {
+  readonly queue: RunQueue;
+  readonly kvCache: KvCache;
+  metrics: EngineMetrics;
+  /** Called when a fault kills the engine. */
+  onDeath: () => void = () => {};
+  readonly #maxModelLen: number;
+  #knobs: Knobs;
+  #batchStep: BatchStep | undefined;
+
+  constructor({ maxModelLen, maxLoras, numKvBlocks, knobs }: EngineConfig) {
+    this.#maxModelLen = maxModelLen;
+    this.#knobs = knobs;
+    this.queue = new RunQueue(maxLoras);
+    this.kvCache = new KvCache(numKvBlocks);
+    this.metrics = new EngineMetrics(maxModelLen);
+  }
+
+  /** Times and capacity from `nowMs` on. */
+  configure(knobs: Knobs, nowMs: number): void {
+    if (knobs.timeModel !== this.#knobs.timeModel) {
+      this.#batchStep = undefined;
+      for (const { schedule } of this.queue.running) schedule.dueMs = Math.max(schedule.dueMs, nowMs);
+    }
+    this.#knobs = knobs;
+  }
+
+  /** Gives everyone what is due at `nowMs`. Returns when something is due next, which may be never (`Infinity`). */
+  run(nowMs: number): number {
+    return this.#knobs.timeModel === 'batch' ? this.#runBatchSteps(nowMs) : this.#runEachAtItsPace(nowMs);
+  }
+
+  /** Puts off by `pausedMs` all that was due. */
+  postpone(pausedMs: number): void {
+    for (const { schedule } of this.queue.running) schedule.dueMs += pausedMs;
+    if (this.#batchStep) this.#batchStep = { ...this.#batchStep, endsMs: this.#batchStep.endsMs + pausedMs };
+  }
+
+  /** Takes out a sequence that has ended. */
+  end(sequence: Sequence, nowMs: number): void {
+    this.queue.remove(sequence);
+    this.kvCache.release(sequence);
+    this.kvCache.keepOutput(sequence);
+    this.metrics.countEnd(sequence, nowMs);
+  }
+
+  /** Forgets counters and caches; nobody may run or wait. */
+  reset(): void {
+    this.metrics = new EngineMetrics(this.#maxModelLen);
+    this.kvCache.clear();
+    this.#batchStep = undefined;
+  }
+
+  /** The constant model. Returns when something is due next. */
+  #runEachAtItsPace(nowMs: number): number {
+    this.#admit(nowMs, nowMs);
+    let nextMs = Number.POSITIVE_INFINITY;
+    for (const sequence of this.queue.running) {
+      this.#advance(sequence, nowMs);
+      if (!sequence.hasEnded) nextMs = Math.min(nextMs, sequence.schedule.dueMs);
+    }
+    return this.#findAdmissible() ? nowMs : nextMs;
+  }
+
+  /** The batch model: finishes the steps that have ended by now and begins the next. Returns when that ends. */
+  #runBatchSteps(nowMs: number): number {
+    for (let steps = 0; steps < MAX_TOKENS_PER_WAKE; steps += 1) {
+      const step = this.#batchStep;
+      if (step && step.endsMs > nowMs) return step.endsMs;
+      if (step) this.#finishBatchStep(step, nowMs);
+      const startsMs = step?.endsMs ?? nowMs;
+      this.#admit(startsMs, nowMs);
+      this.#batchStep = planBatchStep(this.queue.running, this.#knobs, startsMs);
+      if (!this.#batchStep && startsMs >= nowMs) {
+        return Math.min(Number.POSITIVE_INFINITY, ...[...this.queue.running].map(({ schedule }) => schedule.dueMs));
+      }
+    }
+    return nowMs;
+  }
+
+  #finishBatchStep({ endsMs, prefill }: BatchStep, nowMs: number): void {
+    for (const sequence of [...this.queue.running]) {
+      const { schedule, options } = sequence;
+      schedule.prefillLeft -= prefill.get(sequence) ?? 0;
+      // Preempted by one before it in this very step, or arrived without any place in it.
+      if (!this.queue.running.has(sequence) || schedule.prefillLeft > 0 || schedule.dueMs > endsMs) continue;
+      const before = sequence.generated.length;
+      schedule.dueMs = endsMs + (options.interTokenMs ?? 0);
+      this.#generate(sequence, nowMs);
+      this.#settle(sequence, before, nowMs);
+    }
+  }
+
+  /** Lets run whoever there is room for and had arrived at `untilMs`, which a late wake leaves behind `nowMs`. */
+  #admit(untilMs: number, nowMs: number): void {
+    for (let next = this.#findAdmissible(); next; next = this.#findAdmissible()) {
+      if (next.schedule.arrivedMs > untilMs) return;
+      this.queue.admit(next);
+      this.#start(next, nowMs);
+    }
+  }
+
+  #findAdmissible(): Sequence | undefined {
+    return this.queue.findAdmissible(this.#knobs.maxNumSeqs, this.kvCache);
+  }
+
+  #start(sequence: Sequence, nowMs: number): void {
+    const { options, schedule, generated } = sequence;
+    const cachedTokens = this.kvCache.findPrefix(sequence);
+    if (generated.length === 0) {
+      sequence.cachedTokens = cachedTokens;
+      this.metrics.countScheduled(sequence);
+    }
+    const computed = options.promptTokens.length + generated.length - cachedTokens;
+    const { timeModel, timeToFirstTokenMs, prefillMsPerToken, slowFactor } = this.#knobs;
+    // In the batch model the steps alone decide, unless the request names a time.
+    const ownDueMs =
+      timeModel === 'batch' ? 0 : nowMs + (timeToFirstTokenMs + prefillMsPerToken * computed) * slowFactor;
+    schedule.startedMs = nowMs;
+    schedule.prefillLeft = computed;
+    schedule.dueMs = options.timeToFirstTokenMs === undefined ? ownDueMs : nowMs + options.timeToFirstTokenMs;
+    this.kvCache.hold(sequence);
+  }
+
+  #advance(sequence: Sequence, nowMs: number): void {
+    const { schedule, options, generated } = sequence;
+    const { interTokenMs, interTokenMsPerRunning, slowFactor } = this.#knobs;
+    const ownMs = (interTokenMs + interTokenMsPerRunning * (this.queue.running.size - 1)) * slowFactor;
+    const stepMs = options.interTokenMs ?? ownMs;
+    const before = generated.length;
+    for (let made = 0; made < MAX_TOKENS_PER_WAKE && schedule.dueMs <= nowMs && !sequence.hasEnded; made += 1) {
+      schedule.dueMs += stepMs;
+      this.#generate(sequence, nowMs);
+    }
+    this.#settle(sequence, before, nowMs);
+  }
+
+  #generate(sequence: Sequence, nowMs: number): void {
+    const { schedule, generated } = sequence;
+    const before = generated.length;
+    sequence.generate();
+    if (generated.length === before) return;
+    this.metrics.generationTokens += 1;
+    if (generated.length === 1) {
+      schedule.firstTokenMs = nowMs;
+      schedule.prefillLeft = 0;
+      this.metrics.countFirstToken(sequence, nowMs);
+      this.kvCache.keepPrompt(sequence);
+    } else {
+      this.metrics.countNextToken(sequence, nowMs);
+    }
+    schedule.lastTokenMs = nowMs;
+  }
+
+  /** After a sequence that had `before` tokens got its turn. */
+  #settle(sequence: Sequence, before: number, nowMs: number): void {
+    const hasGrown = sequence.generated.length > before;
+    if (sequence.hasEnded) this.end(sequence, nowMs);
+    else if (hasGrown) this.#grow(sequence);
+    if (sequence.hasEnded || hasGrown) sequence.onProgress();
+    if (sequence.failure?.kind === 'engine_dies') this.onDeath();
+  }
+
+  /** Lets a sequence hold the blocks its new tokens need, at the cost of the youngest ones when there are none left. */
+  #grow(sequence: Sequence): void {
+    this.kvCache.hold(sequence);
+    while (this.kvCache.isOverfull) {
+      const youngest = this.queue.preemptYoungest();
+      if (!youngest) return;
+      this.kvCache.release(youngest);
+      this.metrics.preemptions += 1;
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import { z } from 'zod';
+
+/** Answers instead of the one wanted, before any header of it. */
+const refusals = [
+  'http_500',
+  'http_500_flat',
+  'http_500_empty',
+  'http_500_html',
+  'http_503',
+  'http_429',
+  'http_404',
+  'http_401',
+  'http_200_error',
+  'reset_before_headers',
+] as const;
+
+/** Silences of `forMs`, for ever without it. `stall` comes after `afterTokens`. */
+const delays = ['slow_headers', 'slow_first_event', 'stall'] as const;
+
+/** Ends after `afterTokens`; the engine has failed. */
+const failures = [
+  'reset_mid_stream',
+  'close_without_done',
+  'close_inside_event',
+  'error_event',
+  'engine_dies',
+] as const;
+
+/** What the model says or how it stops. */
+const outputs = ['abort', 'unknown_finish', 'empty_completion', 'only_reasoning'] as const;
+
+/** JSON and events that are not what they should be. */
+const shapes = [
+  'invalid_json',
+  'missing_choices',
+  'early_empty_choices',
+  'duplicate_finish',
+  'huge_event',
+  'close_before_usage',
+  'no_usage',
+  'usage_lower',
+  'usage_negative',
+  'usage_overflow',
+] as const;
+
+/** Bytes that arrive in an unusual way. */
+const framings = [
+  'split_writes',
+  'split_utf8',
+  'joined_events',
+  'crlf',
+  'comments',
+  'wrong_content_type',
+  'wrong_content_length',
+  'truncated_gzip',
+  'never_ending',
+  'trailing_bytes',
+] as const;
+
+/** Ways an engine fails (README, Faults). */
+export const faultKindSchema = z.enum([...refusals, ...delays, ...failures, ...outputs, ...shapes, ...framings]);
+export type FaultKind = z.output<typeof faultKindSchema>;
+
+export interface Fault {
+  kind: FaultKind;
+  /** Tokens generated before it happens, for the kinds that wait for some. */
+  afterTokens: number;
+  /** How long a delay lasts; undefined is for ever. */
+  forMs: number | undefined;
+}
+
+/** One token is out before a fault strikes, unless told otherwise: the usual case is a stream already begun. */
+export const DEFAULT_FAULT_AFTER_TOKENS = 1;
+
+const strikingKinds = new Set<FaultKind>([...failures, 'abort', 'stall']);
+
+/** Whether a fault interrupts the generation itself; the others bend what reaches the client. */
+export const interruptsGeneration = ({ kind }: Fault): boolean => strikingKinds.has(kind);

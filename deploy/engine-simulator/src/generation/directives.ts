@@ -1,0 +1,95 @@
+import { DEFAULT_FAULT_AFTER_TOKENS, type Fault, faultKindSchema } from '../faults/fault.ts';
+
+/** What `[[sim: …]]` in the last user message asks for (README, Directives). */
+export interface Directives {
+  /** Completion tokens in all, the stop token included. */
+  tokens?: number;
+  text?: string;
+  reasoning?: string;
+  timeToFirstTokenMs?: number;
+  interTokenMs?: number;
+  toolCalls: { name: string; argumentsText?: string }[];
+  forbidsToolCall: boolean;
+  fault?: Fault;
+}
+
+/** A directive nobody understands: the test that wrote it has to know, so it is refused like a malformed request. */
+export class DirectiveError extends Error {
+  override name = 'DirectiveError';
+}
+
+/** `key`, `key=word` or `key="text"` with `\"`, `\\` and `\n` inside, then the rest; or the end of the directive. */
+const SETTING = /\s*(?:(\]\])|([a-z_]+)(?:=(?:"((?:[^"\\]|\\.)*)"|([^\s"\]]+)))?)/sy;
+const OPENING = '[[sim:';
+
+/** Reads every directive of `message`; later ones win, tool calls add up. Throws a `DirectiveError`. */
+export function parseDirectives(message: string): Directives {
+  const directives: Directives = { toolCalls: [], forbidsToolCall: false };
+  let faultAfterTokens = DEFAULT_FAULT_AFTER_TOKENS;
+  let faultForMs: number | undefined;
+  for (let at = message.indexOf(OPENING); at >= 0; at = message.indexOf(OPENING, SETTING.lastIndex)) {
+    SETTING.lastIndex = at + OPENING.length;
+    for (;;) {
+      const match = SETTING.exec(message);
+      if (!match) throw new DirectiveError('simulator directive is not closed or not understood');
+      const [, closing, key = '', quoted, word] = match;
+      if (closing) break;
+      const value = quoted === undefined ? word : unescapeQuoted(quoted);
+      if (key === 'after') faultAfterTokens = toCount(key, value);
+      else if (key === 'for_ms') faultForMs = toCount(key, value);
+      else apply(directives, key, value);
+    }
+  }
+  if (directives.fault) Object.assign(directives.fault, { afterTokens: faultAfterTokens, forMs: faultForMs });
+  return directives;
+}
+
+function apply(directives: Directives, key: string, value: string | undefined): void {
+  switch (key) {
+    case 'tokens':
+      directives.tokens = toCount(key, value);
+      return;
+    case 'text':
+      directives.text = value ?? '';
+      return;
+    case 'reasoning':
+      directives.reasoning = value ?? '';
+      return;
+    case 'ttft_ms':
+      directives.timeToFirstTokenMs = toCount(key, value);
+      return;
+    case 'itl_ms':
+      directives.interTokenMs = toCount(key, value);
+      return;
+    case 'tool_call':
+      directives.toolCalls.push({ name: value ?? '' });
+      return;
+    case 'tool_arguments': {
+      const call = directives.toolCalls.at(-1);
+      if (!call) throw new DirectiveError('simulator directive tool_arguments wants a tool_call before it');
+      call.argumentsText = value ?? '';
+      return;
+    }
+    case 'no_tool_call':
+      directives.forbidsToolCall = true;
+      return;
+    case 'fault': {
+      const kind = faultKindSchema.safeParse(value);
+      if (!kind.success) throw new DirectiveError(`simulator fault ${value} does not exist`);
+      directives.fault = { kind: kind.data, afterTokens: DEFAULT_FAULT_AFTER_TOKENS, forMs: undefined };
+      return;
+    }
+    default:
+      throw new DirectiveError(`simulator directive ${key} does not exist`);
+  }
+}
+
+function toCount(key: string, value: string | undefined): number {
+  if (value === undefined || !/^\d{1,9}$/.test(value)) {
+    throw new DirectiveError(`simulator directive ${key} wants a whole number`);
+  }
+  return Number(value);
+}
+
+const unescapeQuoted = (quoted: string): string =>
+  quoted.replace(/\\(.)/gs, (_match, character: string) => (character === 'n' ? '\n' : character));

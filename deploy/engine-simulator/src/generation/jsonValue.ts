@@ -1,0 +1,156 @@
+import { z } from 'zod';
+import { deriveKey, draw, type RandomKey } from './counterRandom.ts';
+import { randomLines } from './randomText.ts';
+
+/** The part of JSON Schema that is honoured; other keywords are ignored. `#/…` references are followed. */
+const schemaSchema = z.looseObject({
+  type: z.union([z.string(), z.array(z.string())]).optional(),
+  enum: z.array(z.unknown()).min(1).optional(),
+  const: z.unknown().optional(),
+  properties: z.record(z.string(), z.unknown()).optional(),
+  required: z.array(z.string()).optional(),
+  items: z.unknown().optional(),
+  minItems: z.int().min(0).optional(),
+  maxItems: z.int().min(0).optional(),
+  minLength: z.int().min(0).optional(),
+  maxLength: z.int().min(0).optional(),
+  minimum: z.number().optional(),
+  maximum: z.number().optional(),
+  exclusiveMinimum: z.number().optional(),
+  exclusiveMaximum: z.number().optional(),
+  multipleOf: z.number().positive().optional(),
+  anyOf: z.array(z.unknown()).min(1).optional(),
+  oneOf: z.array(z.unknown()).min(1).optional(),
+  allOf: z.array(z.unknown()).min(1).optional(),
+  $ref: z.string().optional(),
+});
+type Schema = z.output<typeof schemaSchema>;
+
+/** From here on only what is required is made, so that a schema that contains itself comes to an end. */
+const OPTIONAL_DEPTH = 6;
+/** A schema that requires itself has no finite value: here it gets null. */
+const MAX_DEPTH = 24;
+const MAX_ITEMS = 64;
+const MAX_WORDS = 4_096;
+
+/** A value that satisfies `schema`, the same for the same key. */
+export function jsonValueOf(schema: unknown, key: RandomKey): unknown {
+  return makeValue(schema, key, { root: schema, depth: 0 });
+}
+
+interface Place {
+  root: unknown;
+  depth: number;
+}
+
+function makeValue(schemaValue: unknown, key: RandomKey, place: Place): unknown {
+  const parsed = schemaSchema.safeParse(schemaValue === true ? {} : schemaValue);
+  if (!parsed.success || place.depth > MAX_DEPTH) return null;
+  const schema = parsed.data;
+  const below = { ...place, depth: place.depth + 1 };
+  if (schema.$ref !== undefined) return makeValue(resolve(schema.$ref, place.root), key, below);
+  if (schema.allOf) return makeValue(mergeAll(schema, place.root), key, below);
+  if ('const' in schema) return schema.const;
+  if (schema.enum) return schema.enum[draw(key, 0) % schema.enum.length];
+  const choices = schema.anyOf ?? schema.oneOf;
+  if (choices) return makeValue(choices[0], key, below);
+  switch (typeOf(schema)) {
+    case 'object':
+      return objectOf(schema, key, below);
+    case 'array':
+      return itemsOf(schema, key, below);
+    case 'string':
+      return stringOf(schema, key);
+    case 'integer':
+      return numberOf(schema, key, schema.multipleOf ?? 1);
+    case 'number':
+      return numberOf(schema, key, schema.multipleOf ?? stepWithin(schema));
+    case 'boolean':
+      return draw(key, 0) % 2 === 0;
+    default:
+      return null;
+  }
+}
+
+function typeOf({ type, properties, items }: Schema): string {
+  const named = Array.isArray(type) ? type[0] : type;
+  return named ?? (properties ? 'object' : items ? 'array' : 'string');
+}
+
+/** `allOf` as one schema: keywords side by side, properties and required names together. */
+function mergeAll({ allOf = [], ...own }: Schema, root: unknown): Schema {
+  const parts = [own, ...allOf].map((part) => {
+    const parsed = schemaSchema.safeParse(part);
+    const reference = parsed.data?.$ref;
+    const { $ref: _followed, ...keywords } = parsed.data ?? {};
+    return reference === undefined
+      ? keywords
+      : { ...schemaSchema.safeParse(resolve(reference, root)).data, ...keywords };
+  });
+  return {
+    ...Object.assign({}, ...parts),
+    ...(parts.some(({ properties }) => properties) && {
+      properties: Object.assign({}, ...parts.map(({ properties }) => properties)),
+    }),
+    required: parts.flatMap(({ required = [] }) => required),
+  };
+}
+
+function objectOf({ properties = {}, required = [] }: Schema, key: RandomKey, below: Place): object {
+  const undescribed = required.filter((name) => !(name in properties)).map((name): [string, unknown] => [name, {}]);
+  const shown = [...Object.entries(properties), ...undescribed].filter(
+    ([name]) => below.depth < OPTIONAL_DEPTH || required.includes(name),
+  );
+  return Object.fromEntries(
+    shown.map(([name, property], index) => [name, makeValue(property, deriveKey(key, [index]), below)]),
+  );
+}
+
+function itemsOf({ items, minItems = 0, maxItems = 2 }: Schema, key: RandomKey, below: Place): unknown[] {
+  const wanted = below.depth < OPTIONAL_DEPTH ? Math.min(2, maxItems) : 0;
+  const count = Math.min(Math.max(minItems, wanted), MAX_ITEMS);
+  return Array.from({ length: count }, (_, index) => makeValue(items ?? {}, deriveKey(key, [index]), below));
+}
+
+function stringOf({ minLength = 0, maxLength = Number.POSITIVE_INFINITY }: Schema, key: RandomKey): string {
+  const characters = [...randomLines(key, Math.min(Math.max(2, minLength), MAX_WORDS))];
+  return characters.slice(0, Math.max(minLength, Math.min(characters.length, maxLength))).join('');
+}
+
+/** A power of two small enough that some multiple of it lies inside the bounds. */
+function stepWithin({ minimum, exclusiveMinimum, maximum, exclusiveMaximum }: Schema): number {
+  const lower = Math.max(minimum ?? Number.NEGATIVE_INFINITY, exclusiveMinimum ?? Number.NEGATIVE_INFINITY);
+  const upper = Math.min(maximum ?? Number.POSITIVE_INFINITY, exclusiveMaximum ?? Number.POSITIVE_INFINITY);
+  return Math.min(0.5, 2 ** Math.floor(Math.log2((upper - lower) / 4 || 1)));
+}
+
+/** The first multiple of `step` above the lower bound, moved up a little where the upper bound leaves room. */
+function numberOf(
+  { minimum, exclusiveMinimum, maximum, exclusiveMaximum }: Schema,
+  key: RandomKey,
+  step: number,
+): number {
+  if (minimum !== undefined && minimum === maximum) return minimum;
+  const floor = (value: number) => Math.floor(value / step) * step;
+  const ceil = (value: number) => Math.ceil(value / step) * step;
+  const upper = Math.min(
+    maximum === undefined ? Number.POSITIVE_INFINITY : floor(maximum),
+    exclusiveMaximum === undefined ? Number.POSITIVE_INFINITY : ceil(exclusiveMaximum) - step,
+  );
+  const lower = Math.max(
+    minimum === undefined ? Number.NEGATIVE_INFINITY : ceil(minimum),
+    exclusiveMinimum === undefined ? Number.NEGATIVE_INFINITY : floor(exclusiveMinimum) + step,
+  );
+  const first = lower === Number.NEGATIVE_INFINITY ? Math.min(0, upper) : lower;
+  const room = Math.min(99, Math.max(0, Math.floor((upper - first) / step)));
+  return first + (draw(key, 0) % (room + 1)) * step;
+}
+
+function resolve(reference: string, root: unknown): unknown {
+  if (!reference.startsWith('#')) return null;
+  const path = reference.split('/').slice(1);
+  return path.reduce<unknown>((at, name) => {
+    const children = z.record(z.string(), z.unknown()).safeParse(at);
+    return children.success ? children.data[name.replaceAll('~1', '/').replaceAll('~0', '~')] : null;
+  }, root);
+}

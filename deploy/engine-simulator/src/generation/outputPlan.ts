@@ -1,0 +1,28 @@
+import type { TokenId } from '../tokenizer/tokenizer.ts';
+
+/** Tokens by position; those of random text are made when asked for. */
+export interface TokenSource {
+  length: number;
+  at(index: number): TokenId;
+}
+
+/** A stretch of output that reaches the client in one field. */
+export type Segment =
+  | { kind: 'reasoning' | 'content'; tokens: TokenSource }
+  | { kind: 'tool_name'; toolIndex: number; toolCallId: string; name: string; tokens: TokenSource }
+  | { kind: 'tool_arguments'; toolIndex: number; tokens: TokenSource };
+
+/** What an engine will generate for one choice, if nothing cuts it short. After the last segment comes the stop token. */
+export interface OutputPlan {
+  segments: Segment[];
+  /** Finish reason when the stop token is reached. */
+  finishReason: 'stop' | 'tool_calls';
+  /** A prompt that is only computed, as for an embedding: not even a stop token comes. */
+  isPooled?: boolean;
+}
+
+/** Tokens that are known beforehand, as a source. */
+export const fixedTokens = (ids: readonly TokenId[]): TokenSource => ({
+  length: ids.length,
+  at: (index) => ids[index] ?? 0,
+});

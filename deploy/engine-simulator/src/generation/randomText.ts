@@ -1,0 +1,26 @@
+import { type TokenId, wordToken } from '../tokenizer/tokenizer.ts';
+import { words } from '../tokenizer/vocabulary.ts';
+import { draw, type RandomKey } from './counterRandom.ts';
+
+const PERIOD: TokenId = 0x2e;
+const SENTENCE_TOKENS = 11;
+
+/**
+ * Token number `index` of the endless text that `key` stands for: words of the vocabulary, a period after every ten.
+ * Encoding the text again gives the same tokens.
+ */
+export function randomTextToken(key: RandomKey, index: number): TokenId {
+  if (index % SENTENCE_TOKENS === SENTENCE_TOKENS - 1) return PERIOD;
+  return wordToken(draw(key, index) % words.length, { spaced: index > 0 });
+}
+
+/** What stands between two words of a string value: mostly a space, often something that JSON has to escape. */
+const SEPARATORS = [' ', ' ', ' ', '\n', ' "', '\\', '\t'];
+
+/** `count` words of the same text as a string, for values inside JSON. */
+export function randomLines(key: RandomKey, count: number): string {
+  return Array.from({ length: count }, (_, index) => {
+    const separator = index === 0 ? '' : (SEPARATORS[draw(key, -index) % SEPARATORS.length] ?? ' ');
+    return separator + words[draw(key, index) % words.length];
+  }).join('');
+}

@@ -1,0 +1,63 @@
+import type { Engine } from '../engine/engine.ts';
+import type { Knobs } from '../knobs.ts';
+import { type ChatMessage, renderChat } from '../tokenizer/renderChat.ts';
+import type { TokenId } from '../tokenizer/tokenizer.ts';
+import type { RequestMessage, ToolDefinition } from '../wire/chatRequest.ts';
+import { badRequest, EngineError, unfetchableImage } from '../wire/engineError.ts';
+
+/** Renders a conversation through the chat template. Throws what vLLM answers to images it cannot take. */
+export function renderPrompt(
+  { messages, tools }: { messages: readonly RequestMessage[]; tools: readonly ToolDefinition[] | undefined },
+  { config, knobs }: Engine,
+  { addGenerationPrompt }: { addGenerationPrompt: boolean },
+): TokenId[] {
+  const { maxImagesPerPrompt: maxImages, tokensPerImage } = config;
+  const rendered = messages.map(toTemplateMessage);
+  const images = rendered.flatMap(({ parts }) => parts.flatMap((part) => ('imageUrl' in part ? [part.imageUrl] : [])));
+  if (images.length > maxImages) throw badRequest(`At most ${maxImages} image(s) may be provided in one prompt.`);
+  for (const url of images) checkImage(url, knobs.imageErrors);
+  return renderChat(rendered, { tools, addGenerationPrompt, tokensPerImage });
+}
+
+/** The text that directives are looked for in: that of the last user message. */
+export function lastUserText(messages: readonly RequestMessage[]): string {
+  const message = messages.findLast(({ role }) => role === 'user');
+  if (typeof message?.content === 'string') return message.content;
+  return (message?.content ?? []).map((part) => (part.type === 'text' ? part.text : '')).join('\n');
+}
+
+function toTemplateMessage({ role, content, tool_calls = [] }: RequestMessage): ChatMessage {
+  const parts: ChatMessage['parts'] = [];
+  if (typeof content === 'string') parts.push({ text: content });
+  for (const part of Array.isArray(content) ? content : []) {
+    if (part.type === 'image_url') parts.push({ imageUrl: part.image_url.url });
+    else parts.push({ text: part.type === 'text' ? part.text : part.refusal });
+  }
+  for (const { function: called } of tool_calls) parts.push({ text: called.name }, { text: called.arguments });
+  return { role, parts };
+}
+
+/** First bytes of the formats an engine decodes, in base64 so that an image is never decoded just to be recognised. */
+const IMAGE_OPENINGS = ['iVBORw0KGgo', '/9j/', 'R0lGOD', 'UklGR'];
+
+function checkImage(url: string, imageErrors: Knobs['imageErrors']): void {
+  if (/^https?:\/\//i.test(url)) throw unfetchableImage(url, imageErrors);
+  const data = /^data:[^,]*?(;base64)?,/i.exec(url);
+  if (!data) throw badRequest('Invalid URL: it must be an HTTP, data or file URL.');
+  if (!data[1]) {
+    throw new EngineError({
+      status: 501,
+      type: 'NotImplementedError',
+      message: 'Only base64 data URLs are supported for now.',
+    });
+  }
+  const isImage = IMAGE_OPENINGS.some((opening) => url.startsWith(opening, data[0].length));
+  if (!isImage) throw badRequest('cannot identify image file');
+}
+
+export const countImages = (messages: readonly RequestMessage[]): number =>
+  messages.reduce(
+    (count, { content }) =>
+      count + (Array.isArray(content) ? content.filter((part) => part.type === 'image_url').length : 0),
+    0,
+  );

@@ -1,0 +1,31 @@
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { Knobs } from '../knobs.ts';
+import { type EngineError, toErrorBody } from '../wire/engineError.ts';
+
+export function sendJson(res: ServerResponse, body: object, status = 200): void {
+  sendText(res, JSON.stringify(body), { status, contentType: 'application/json' });
+}
+
+export function sendText(
+  res: ServerResponse,
+  text: string,
+  { status = 200, contentType }: { status?: number; contentType: string },
+): void {
+  writeHead(res, status, { 'content-type': contentType, 'content-length': Buffer.byteLength(text) });
+  res.end(text);
+}
+
+/** No body, as a health check answers. */
+export function sendEmpty(res: ServerResponse, status = 200): void {
+  writeHead(res, status, { 'content-length': 0 });
+  res.end();
+}
+
+/** Status and headers as vLLM's server writes them: it names itself, and says nothing about keeping the connection. */
+export function writeHead(res: ServerResponse, status: number, headers: OutgoingHttpHeaders): void {
+  res.removeHeader('connection');
+  res.writeHead(status, { server: 'uvicorn', ...headers });
+}
+
+export const sendError = (res: ServerResponse, error: EngineError, shape: Knobs['errorShape']): void =>
+  sendJson(res, toErrorBody(error, shape), error.status);

@@ -1,0 +1,41 @@
+import { hash } from 'node:crypto';
+import { encode, imageToken, specialTokens, type TokenId } from './tokenizer.ts';
+
+export interface ChatMessage {
+  role: 'system' | 'developer' | 'user' | 'assistant' | 'tool';
+  /** Text and images in order; images by their URL. */
+  parts: ({ text: string } | { imageUrl: string })[];
+}
+
+/**
+ * A conversation as prompt tokens. The template adds four tokens a message (start, role, end, newline) and three a
+ * request (begin, and the start and role of the answer); tool definitions count as the text of their JSON.
+ */
+export function renderChat(
+  messages: readonly ChatMessage[],
+  {
+    tools,
+    addGenerationPrompt,
+    tokensPerImage,
+  }: { tools: readonly unknown[] | undefined; addGenerationPrompt: boolean; tokensPerImage: number },
+): TokenId[] {
+  const tokens: TokenId[] = [specialTokens.begin];
+  if (tools) append(tokens, encode(JSON.stringify(tools)));
+  for (const { role, parts } of messages) {
+    tokens.push(specialTokens.messageStart, specialTokens[role]);
+    for (const part of parts) {
+      if ('text' in part) append(tokens, encode(part.text));
+      else append(tokens, new Array<TokenId>(tokensPerImage).fill(imageToken(hashOf(part.imageUrl))));
+    }
+    tokens.push(specialTokens.messageEnd, specialTokens.newline);
+  }
+  if (addGenerationPrompt) tokens.push(specialTokens.messageStart, specialTokens.assistant);
+  return tokens;
+}
+
+const hashOf = (url: string): number => hash('sha1', url, 'buffer').readUInt32LE(0);
+
+/** As `push(...more)`, which would overflow the stack on a long prompt. */
+function append(tokens: TokenId[], more: readonly TokenId[]): void {
+  for (const token of more) tokens.push(token);
+}

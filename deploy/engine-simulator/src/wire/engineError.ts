@@ -1,0 +1,97 @@
+import type { Knobs } from '../knobs.ts';
+
+/** A refusal in vLLM's words; `sendError` writes it in the shape of the engine's release. */
+export class EngineError extends Error {
+  override name = 'EngineError';
+  readonly status: number;
+  readonly type: string;
+  readonly param: string | null;
+
+  constructor({
+    status,
+    type,
+    message,
+    param = null,
+  }: { status: number; type: string; message: string; param?: string | null }) {
+    super(message);
+    this.status = status;
+    this.type = type;
+    this.param = param;
+  }
+}
+
+/** The body of an error answer; `code` repeats the HTTP status. Flat ones come from releases that named no parameter. */
+export function toErrorBody({ message, type, param, status }: EngineError, shape: Knobs['errorShape']): object {
+  if (shape === 'nested') return { error: { message, type, param, code: status } };
+  return {
+    object: 'error',
+    message,
+    type: type.replace(/^Bad Request$/, 'BadRequestError'),
+    param: null,
+    code: status,
+  };
+}
+
+/** The body of an error event in a stream, which has an `error` in either shape. */
+export const toErrorEventBody = (error: EngineError, shape: Knobs['errorShape']): object =>
+  shape === 'nested' ? toErrorBody(error, shape) : { error: toErrorBody(error, shape) };
+
+/** A value the schema or a rule between fields refuses, before anything is rendered. */
+export const malformedRequest = (message: string, param: string | null): EngineError =>
+  new EngineError({ status: 400, type: 'Bad Request', message, param });
+
+/** A value that only shows to be wrong once the request is understood. */
+export const badRequest = (message: string, param: string | null = null): EngineError =>
+  new EngineError({ status: 400, type: 'BadRequestError', message, param });
+
+export const unknownModel = (model: string): EngineError =>
+  new EngineError({
+    status: 404,
+    type: 'NotFoundError',
+    message: `The model \`${model}\` does not exist.`,
+    param: 'model',
+  });
+
+/** What every engine-side failure looks like from outside. */
+export const internalError = (): EngineError =>
+  new EngineError({ status: 500, type: 'InternalServerError', message: 'Internal server error' });
+
+export const serverBusy = (): EngineError =>
+  new EngineError({
+    status: 503,
+    type: 'Service Unavailable',
+    message: 'The server is busy, please try again later.',
+  });
+
+/** Wrong path or method: the phrase of the status as message and type. */
+export const wrongRoute = (status: 404 | 405): EngineError => {
+  const phrase = status === 404 ? 'Not Found' : 'Method Not Allowed';
+  return new EngineError({ status, type: phrase, message: phrase });
+};
+
+/** What everyone gets from a process whose engine is dead. */
+export const engineDead = (): EngineError =>
+  new EngineError({
+    status: 500,
+    type: 'InternalServerError',
+    message: 'EngineCore encountered an issue. See stack trace (above) for the root cause.',
+  });
+
+/** An order about adapters that makes no sense. */
+export const invalidUserInput = (message: string): EngineError =>
+  new EngineError({ status: 400, type: 'InvalidUserInput', message });
+
+export const notFound = (message: string): EngineError =>
+  new EngineError({ status: 404, type: 'NotFoundError', message });
+
+/** An image that cannot be fetched: engines here have no way out, and older releases say it with another status. */
+export function unfetchableImage(url: string, status: Knobs['imageErrors']): EngineError {
+  const reason = 'Failed to fetch media from URL: cannot connect to host';
+  if (status === 400) return badRequest(reason);
+  return new EngineError({
+    status,
+    type: 'UnprocessableEntityError',
+    message: `${reason} (parameter=image_url, value=${url})`,
+    param: 'image_url',
+  });
+}

@@ -1,0 +1,2 @@
+/** The vLLM release whose wire format this is. */
+export const VERSION = '0.29.0';

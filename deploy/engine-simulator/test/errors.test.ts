@@ -1,0 +1,224 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { chat, post, startTestSimulator, type TestSimulator } from './support/testSimulator.ts';
+
+let simulator: TestSimulator;
+beforeAll(async () => {
+  simulator = await startTestSimulator([
+    { maxModelLen: 512 },
+    { apiKey: 'secret' },
+    { maxImagesPerPrompt: 0, enableAutoToolChoice: false },
+  ]);
+});
+afterAll(() => simulator.close());
+
+const path = '/v1/chat/completions';
+const image = (url: string) => [{ type: 'image_url', image_url: { url } }];
+const tool = { type: 'function', function: { name: 'f' } };
+
+async function refusalOf(response: Response) {
+  const { error } = (await response.json()) as {
+    error: { message: string; type: string; param: string | null; code: number };
+  };
+  return { status: response.status, type: error.type, param: error.param, code: error.code, message: error.message };
+}
+
+describe('refusals', () => {
+  it.each<[string, unknown, number, string, string | null, RegExp]>([
+    ['text that is not JSON', '{"model":', 400, 'Bad Request', 'body', /JSON decode error/],
+    ['missing messages', { model: 'test-model' }, 400, 'Bad Request', 'body.messages', /Field required/],
+    ['a wrong type', { messages: 'x' }, 400, 'Bad Request', 'body.messages', /1 validation error/],
+    ['no message', { messages: [] }, 400, 'Bad Request', 'body.messages', /validation error/],
+    [
+      'stream_options without stream',
+      chat('x', { stream_options: {} }),
+      400,
+      'Bad Request',
+      'stream_options',
+      /\(parameter=stream_options\)/,
+    ],
+    ['empty tools', chat('x', { tools: [] }), 400, 'Bad Request', 'tools', /empty/],
+    [
+      'tool_choice without tools',
+      chat('x', { tool_choice: 'required' }),
+      400,
+      'Bad Request',
+      'tool_choice',
+      /`tools` must be set/,
+    ],
+    [
+      'a tool nobody defined',
+      chat('x', { tools: [tool], tool_choice: { type: 'function', function: { name: 'g' } } }),
+      400,
+      'Bad Request',
+      'tool_choice',
+      /does not match/,
+    ],
+    ['top_logprobs without logprobs', chat('x', { top_logprobs: 2 }), 400, 'Bad Request', 'top_logprobs', /logprobs/],
+    [
+      'a JSON schema format without a schema',
+      chat('x', { response_format: { type: 'json_schema' } }),
+      400,
+      'Bad Request',
+      'response_format',
+      /json_schema/,
+    ],
+    [
+      'a cache salt that looks like a path',
+      chat('x', { cache_salt: 'a/b' }),
+      400,
+      'Bad Request',
+      'cache_salt',
+      /cache_salt/,
+    ],
+    [
+      'an unknown model',
+      chat('x', { model: 'nope' }),
+      404,
+      'NotFoundError',
+      'model',
+      /^The model `nope` does not exist\.$/,
+    ],
+    [
+      'a prompt longer than the window',
+      chat('x'.repeat(6_000)),
+      400,
+      'BadRequestError',
+      'input_tokens',
+      /maximum context length is 512 tokens.*at least 513 input tokens/,
+    ],
+    [
+      'prompt and output longer than the window',
+      chat('x', { max_tokens: 510 }),
+      400,
+      'BadRequestError',
+      'input_tokens',
+      /you requested 510 output tokens/,
+    ],
+    [
+      'output alone longer than the window',
+      chat('x', { max_tokens: 513 }),
+      400,
+      'BadRequestError',
+      'max_tokens',
+      /cannot be greater than max_model_len=512/,
+    ],
+    [
+      'no output at all',
+      chat('x', { max_tokens: 0 }),
+      400,
+      'BadRequestError',
+      'max_tokens',
+      /must be at least 1, got 0/,
+    ],
+    [
+      'a negative temperature',
+      chat('x', { temperature: -1 }),
+      400,
+      'BadRequestError',
+      'temperature',
+      /must be non-negative, got -1/,
+    ],
+    ['top_p above one', chat('x', { top_p: 1.1 }), 400, 'BadRequestError', 'top_p', /must be in \(0, 1\]/],
+    ['a penalty out of range', chat('x', { presence_penalty: 3 }), 400, 'BadRequestError', null, /\[-2, 2\]/],
+    [
+      'min_tokens above max_tokens',
+      chat('x', { min_tokens: 9, max_tokens: 8 }),
+      400,
+      'BadRequestError',
+      null,
+      /min_tokens/,
+    ],
+    ['an empty stop string', chat('x', { stop: ['a', ''] }), 400, 'BadRequestError', null, /empty string/],
+    [
+      'several greedy choices',
+      chat('x', { n: 2, temperature: 0 }),
+      400,
+      'BadRequestError',
+      null,
+      /n must be 1 when using greedy sampling/,
+    ],
+    ['no choice', chat('x', { n: 0 }), 400, 'BadRequestError', null, /n must be at least 1/],
+    ['a data URL that is not base64', chat(image('data:image/png,abc')), 501, 'NotImplementedError', null, /base64/],
+    ['a URL of no known kind', chat(image('ftp://x/y.png')), 400, 'BadRequestError', null, /HTTP, data or file URL/],
+    [
+      'bytes that are no image',
+      chat(image('data:image/png;base64,aGVsbG8=')),
+      400,
+      'BadRequestError',
+      null,
+      /cannot identify image file/,
+    ],
+    ['a directive that does not exist', chat('[[sim: nonsense=1]]'), 400, 'BadRequestError', 'messages', /nonsense/],
+  ])('answer %s', async (_case, body, status, type, param, message) => {
+    const response = await post(simulator.url + path, body);
+    expect(await refusalOf(response)).toEqual({
+      status,
+      type,
+      param,
+      code: status,
+      message: expect.stringMatching(message),
+    });
+  });
+
+  it('answer a wrong media type with 400 before the body is read', async () => {
+    const response = await post(simulator.url + path, '{', { 'content-type': 'text/plain' });
+    expect(await refusalOf(response)).toMatchObject({
+      status: 400,
+      type: 'Bad Request',
+      message: expect.stringMatching(/^Unsupported Media Type/),
+    });
+  });
+
+  it('come in order: schema, model, length, sampling', async () => {
+    const wrong = { model: 'nope', messages: [{ role: 'user', content: 'x'.repeat(6_000) }], temperature: -1, n: 'x' };
+    const fixes = [{ n: 1 }, { model: 'test-model' }, { messages: [{ role: 'user', content: 'x' }] }];
+    const params: (string | null)[] = [];
+    let body: object = wrong;
+    for (const fix of [{}, ...fixes]) {
+      body = { ...body, ...fix };
+      params.push((await refusalOf(await post(simulator.url + path, body))).param);
+    }
+    expect(params).toEqual(['body.n', 'model', 'input_tokens', 'temperature']);
+  });
+
+  it('leave no trace in the log of served requests', async () => {
+    const { requests } = (await (await fetch(`${simulator.adminUrl}/admin/requests`)).json()) as {
+      requests: unknown[];
+    };
+    expect(requests).toEqual([]);
+  });
+
+  it('refuse images on a text model', async () => {
+    const url = 'data:image/png;base64,iVBORw0KGgo=';
+    const response = await post(simulator.urls[2] + path, chat(image(url)));
+    expect(await refusalOf(response)).toMatchObject({
+      status: 400,
+      message: 'At most 0 image(s) may be provided in one prompt.',
+    });
+  });
+
+  it('refuse tools by own choice where they are not enabled', async () => {
+    const url = simulator.urls[2] + path;
+    const response = await post(url, chat('x', { tools: [tool] }));
+    const message = expect.stringContaining('--enable-auto-tool-choice');
+    expect(await refusalOf(response)).toMatchObject({ status: 400, type: 'BadRequestError', message });
+    expect((await post(url, chat('x', { tools: [tool], tool_choice: 'required' }))).status).toBe(200);
+  });
+
+  it('want the API key under /v1 and nowhere else', async () => {
+    const [, url = ''] = simulator.urls;
+    const refused = await post(url + path, chat('x'));
+    expect([refused.status, await refused.json()]).toEqual([401, { error: 'Unauthorized' }]);
+    expect((await post(url + path, chat('x'), { authorization: 'Bearer secret' })).status).toBe(200);
+    expect((await fetch(`${url}/health`)).status).toBe(200);
+    expect((await post(`${url}/tokenize`, { prompt: 'x' })).status).toBe(200);
+  });
+
+  it.each([
+    ['GET', '/v1/embeddings', 404, 'Not Found'],
+    ['GET', '/v1/chat/completions', 405, 'Method Not Allowed'],
+  ])('answer %s %s with %i', async (method, route, status, phrase) => {
+    const response = await fetch(simulator.url + route, { method });
+    expect(await refusalOf(response)).toEqual({ status, type: phrase, message: phrase, param: null, code: status });
+  });
+});

@@ -1,0 +1,70 @@
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { repositoryRoot } from './repositoryRoot.ts';
+
+/** Folders of source code; git keeps none that is empty. */
+const FOLDERS = ['services', 'libs', 'deploy', 'test', 'bench'].filter((name) =>
+  existsSync(join(repositoryRoot, name)),
+);
+
+/** What `npm run check` runs, all at once: the name people read, and a command of `node_modules/.bin` with its arguments. */
+const CHECKS: { name: string; command: string; args: string[] }[] = [
+  { name: 'types', command: 'tsc', args: ['--noEmit'] },
+  { name: 'format and lint', command: 'biome', args: ['ci', '--colors=off', '--error-on-warnings', '.'] },
+  { name: 'dead code', command: 'knip', args: ['--no-progress', '--no-config-hints'] },
+  {
+    name: 'import rules',
+    command: 'depcruise',
+    args: ['--config', '.dependency-cruiser.cjs', ...FOLDERS],
+  },
+];
+
+const TIMEOUT_MS = 300_000;
+
+interface Outcome {
+  name: string;
+  isOk: boolean;
+  output: string;
+  tookMs: number;
+}
+
+function runCheck({ name, command, args }: (typeof CHECKS)[number]): Promise<Outcome> {
+  const startedAt = performance.now();
+  const child = spawn(join(repositoryRoot, 'node_modules/.bin', command), args, {
+    cwd: repositoryRoot,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: TIMEOUT_MS,
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+  }
+  return new Promise((resolve) => {
+    const end = (isOk: boolean) => resolve({ name, isOk, output, tookMs: performance.now() - startedAt });
+    child.once('error', (error) => {
+      output += error.message;
+      end(false);
+    });
+    child.once('close', (code) => end(code === 0));
+  });
+}
+
+/** Prints a line for each check as it ends, and what the failed ones said after all lines. */
+async function main(): Promise<boolean> {
+  const outcomes = await Promise.all(
+    CHECKS.map(async (check) => {
+      const outcome = await runCheck(check);
+      const result = outcome.isOk ? 'ok' : 'FAILED';
+      process.stdout.write(`${check.name.padEnd(16)} ${result.padEnd(6)} ${(outcome.tookMs / 1000).toFixed(1)} s\n`);
+      return outcome;
+    }),
+  );
+  const failed = outcomes.filter(({ isOk }) => !isOk);
+  for (const { name, output } of failed) process.stdout.write(`\n${name}:\n${output.trimEnd()}\n`);
+  return failed.length === 0;
+}
+
+main().then((isOk) => process.exit(isOk ? 0 : 1));

@@ -1,0 +1,41 @@
+import type { Metric } from './readMetrics.ts';
+import type { ServiceSettings, Setting } from './readSettings.ts';
+
+/** Units by the end of a variable's name. */
+const UNITS: [RegExp, string][] = [
+  [/_MS$/, 'ms'],
+  [/_BYTES$/, 'bytes'],
+  [/_PER_MINUTE$/, 'a minute'],
+];
+
+/** The settings as Markdown: a table for all services, then one for each. */
+export function formatSettings(services: ServiceSettings[]): string {
+  return services
+    .map(({ service, settings }) => {
+      const rows = settings.map((setting) => [`\`${setting.name}\``, toFallback(setting), toEffect(setting)]);
+      return `### ${service ?? 'Every service'}\n\n${formatRows(['variable', 'default', 'effect'], rows)}`;
+    })
+    .join('\n\n');
+}
+
+/** The metrics as one Markdown table. */
+export function formatMetrics(metrics: Metric[]): string {
+  const rows = metrics.map(({ name, kind, description }) => [`\`${name}\``, kind, description]);
+  return formatRows(['metric', 'kind', 'meaning'], rows);
+}
+
+function toFallback({ name, fallback }: Setting): string {
+  if (fallback === undefined) return '**required**';
+  if (fallback === null) return 'not set';
+  const unit = UNITS.find(([pattern]) => pattern.test(name))?.[1];
+  return unit === undefined ? `\`${fallback}\`` : `\`${fallback}\` ${unit}`;
+}
+
+const toEffect = ({ effect, choices }: Setting): string =>
+  choices.length === 0 ? effect : `${effect} One of ${choices.map((choice) => `\`${choice}\``).join(', ')}.`;
+
+function formatRows(head: string[], rows: string[][]): string {
+  return [head, head.map(() => '---'), ...rows]
+    .map((row) => `| ${row.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`)
+    .join('\n');
+}

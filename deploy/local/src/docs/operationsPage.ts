@@ -1,0 +1,22 @@
+import { join } from 'node:path';
+import { repositoryRoot } from '../repositoryRoot.ts';
+import { formatMetrics, formatSettings } from './formatReference.ts';
+import { readMetrics } from './readMetrics.ts';
+import { readSettings } from './readSettings.ts';
+
+export const OPERATIONS_FILE = join(repositoryRoot, 'docs/operations.md');
+
+/** The operators' page with its generated parts as the code says them now, and the rest as it stands. */
+export async function renderOperationsPage(page: string): Promise<string> {
+  const withSettings = replacePart(page, 'settings', formatSettings(await readSettings()));
+  return replacePart(withSettings, 'metrics', formatMetrics(await readMetrics()));
+}
+
+/** Throws when the page does not have the part's two marks. */
+function replacePart(page: string, part: string, content: string): string {
+  const start = `<!-- ${part}: written by npm run docs -->`;
+  const end = `<!-- end of ${part} -->`;
+  const [from, to] = [page.indexOf(start), page.indexOf(end)];
+  if (from === -1 || to < from) throw new Error(`the page lacks the marks of its part "${part}"`);
+  return `${page.slice(0, from + start.length)}\n\n${content}\n\n${page.slice(to)}`;
+}

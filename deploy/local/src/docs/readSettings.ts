@@ -1,0 +1,59 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { commonConfig } from '@turnpike/config/commonConfig';
+import { z } from 'zod';
+import { repositoryRoot } from '../repositoryRoot.ts';
+
+/** One environment variable of a service. */
+export interface Setting {
+  name: string;
+  /** What holds where it is not set; undefined where it has to be set, null where nothing takes its place. */
+  fallback: string | null | undefined;
+  /** What it may be, where those are a few words. */
+  choices: string[];
+  /** What it does: its docstring in the schema. */
+  effect: string;
+}
+
+export interface ServiceSettings {
+  /** Undefined: what every service reads. */
+  service: string | undefined;
+  settings: Setting[];
+}
+
+/** A docstring, and the variable that it stands above. */
+const DOCSTRING_PATTERN = /\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s*([A-Z][A-Z0-9_]*):/g;
+
+/** The settings that every service reads, then each service's own. Throws on one that nothing explains. */
+export async function readSettings(): Promise<ServiceSettings[]> {
+  const commonSource = await readFile(join(repositoryRoot, 'libs/config/src/commonConfig.ts'), 'utf8');
+  const common = toSettings(commonConfig, commonSource, 'libs/config');
+  const services = (await readdir(join(repositoryRoot, 'services'))).sort();
+  const own = services.map(async (service) => ({ service, settings: await readOwnSettings(service) }));
+  return [{ service: undefined, settings: common }, ...(await Promise.all(own))];
+}
+
+async function readOwnSettings(service: string): Promise<Setting[]> {
+  const file = join(repositoryRoot, 'services', service, 'src/config.ts');
+  const { configSchema }: { configSchema?: unknown } = await import(pathToFileURL(file).href);
+  if (!(configSchema instanceof z.ZodObject)) throw new Error(`${file} exports no object schema as configSchema`);
+  const own = Object.entries(configSchema.shape as z.ZodRawShape).filter(([name]) => !(name in commonConfig));
+  return toSettings(Object.fromEntries(own), await readFile(file, 'utf8'), service);
+}
+
+function toSettings(shape: z.ZodRawShape, source: string, where: string): Setting[] {
+  const docstrings = new Map(Array.from(source.matchAll(DOCSTRING_PATTERN), ([, text, name]) => [name, text]));
+  return Object.entries(shape).map(([name, type]) => {
+    const docstring = docstrings.get(name);
+    if (docstring === undefined) throw new Error(`${where}: no docstring says what ${name} does`);
+    return { name, ...toFacts(type as z.ZodType), effect: docstring.replace(/\s*\n\s*\* ?/g, ' ').trim() };
+  });
+}
+
+function toFacts(type: z.ZodType): Pick<Setting, 'fallback' | 'choices'> {
+  const unset = type.safeParse(undefined);
+  const fallback = unset.success ? (unset.data === undefined ? null : String(unset.data)) : undefined;
+  const inner = type instanceof z.ZodDefault ? type.unwrap() : type;
+  return { fallback, choices: inner instanceof z.ZodEnum ? inner.options.map(String) : [] };
+}

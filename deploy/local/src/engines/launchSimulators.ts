@@ -1,0 +1,37 @@
+import type { CatalogModel } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import { startSimulator } from '../parts/startSimulator.ts';
+import type { Parts } from '../process/startParts.ts';
+import type { StackPorts } from '../stackPorts.ts';
+import type { LaunchedEngine, LaunchingEngines } from './launchedEngine.ts';
+import { writeEnginesFile } from './writeEnginesFile.ts';
+
+export interface SimulatorsOptions {
+  parts: Parts;
+  models: CatalogModel[];
+  ports: StackPorts;
+  /** Written: `engine-<replica>/<model>` and where each answers. */
+  enginesFile: string;
+}
+
+/** Starts the simulator processes, each hosting one engine of every model. */
+export function launchSimulators({ parts, models, ports, enginesFile }: SimulatorsOptions): LaunchingEngines {
+  const entries = ports.engines.flatMap((enginePorts, simulator) =>
+    models.map(({ id }, index) => ({
+      id: `engine-${simulator + 1}/${id}`,
+      url: toUrl(enginePorts[index]),
+      model: id,
+    })),
+  );
+  const start = async (enginePorts: number[], simulator: number): Promise<LaunchedEngine> => {
+    const adminPort = ports.simulatorAdmins[simulator] ?? 0;
+    const name = `engines-${simulator + 1}`;
+    const { pid } = await startSimulator({ parts, name, models, ports: enginePorts, adminPort });
+    return { name, urls: enginePorts.map(toUrl), adminUrl: toUrl(adminPort), pid };
+  };
+  return {
+    listed: writeEnginesFile(enginesFile, entries).then(() => models),
+    ready: Promise.all(ports.engines.map(start)),
+  };
+}
+
+const toUrl = (port: number | undefined): string => `http://127.0.0.1:${port}`;

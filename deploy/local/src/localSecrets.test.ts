@@ -1,0 +1,38 @@
+import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { isWellFormedApiKey } from '@turnpike/api-keys/apiKey';
+import { loadLocalSecrets } from './localSecrets.ts';
+
+let stateDir: string;
+const load = () => loadLocalSecrets(join(stateDir, 'secrets.json'), { dataDirs: [join(stateDir, 'data')] });
+beforeEach(async () => {
+  stateDir = await mkdtemp(join(tmpdir(), 'turnpike-secrets-'));
+});
+afterEach(() => rm(stateDir, { recursive: true }));
+
+it('makes secrets of its own for every stack and keeps them for its restarts, readable by the owner alone', async () => {
+  const first = await load();
+  const again = await load();
+  await rm(join(stateDir, 'secrets.json'));
+  const other = await load();
+
+  expect(again).toEqual(first);
+  expect(other.apiKey).not.toBe(first.apiKey);
+  expect(other.postgresPassword).not.toBe(first.postgresPassword);
+  expect(isWellFormedApiKey(first.apiKey)).toBe(true);
+  expect((await stat(join(stateDir, 'secrets.json'))).mode & 0o777).toBe(0o600);
+});
+
+it('does not make new secrets for data that only the lost ones open', async () => {
+  await mkdir(join(stateDir, 'data'));
+
+  await expect(load()).rejects.toThrow(`To start afresh, remove ${stateDir}.`);
+});
+
+it('says what to do about a file that is damaged', async () => {
+  await writeFile(join(stateDir, 'secrets.json'), '{"apiKey":');
+
+  await expect(load()).rejects.toThrow(`To start afresh, remove ${stateDir}.`);
+});

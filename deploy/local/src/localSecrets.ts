@@ -1,0 +1,58 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { generateApiKey } from '@turnpike/api-keys/apiKey';
+import { z } from 'zod';
+import { StackError } from './stackError.ts';
+
+const secretSchema = z.string().min(32);
+
+const localSecretsSchema = z.object({
+  /** Each of these three is `id:secret`, as the services read them. */
+  internalTokenKeys: secretSchema,
+  keyPeppers: secretSchema,
+  cacheSaltKeys: secretSchema,
+  postgresPassword: secretSchema,
+  databasePasswords: z.object({ auth: secretSchema, catalog: secretSchema, ledger: secretSchema }),
+  redisPassword: secretSchema,
+  /** The key of the seeded workspace. It stands here so that a restart prints the same one. */
+  apiKey: z.string(),
+});
+export type LocalSecrets = z.infer<typeof localSecretsSchema>;
+
+/**
+ * The secrets of a local stack: made at its first start, kept in a file only the owner may read. `dataDirs` are where data
+ * may lie that they open: if one is there and the file is not, it cannot be opened any more, and a `StackError` says so.
+ */
+export async function loadLocalSecrets(file: string, { dataDirs }: { dataDirs: string[] }): Promise<LocalSecrets> {
+  const startAfresh = `To start afresh, remove ${dirname(file)}.`;
+  const text = await readFile(file, 'utf8').catch(() => undefined);
+  if (text !== undefined) {
+    try {
+      return localSecretsSchema.parse(JSON.parse(text));
+    } catch (error) {
+      throw new StackError(`${file} does not hold this stack's secrets. ${startAfresh}`, { cause: error });
+    }
+  }
+  if (dataDirs.some((dataDir) => existsSync(dataDir)))
+    throw new StackError(`${file}, which opens the data beside it, is gone. ${startAfresh}`);
+  const secrets = makeSecrets();
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(`${file}.partial`, `${JSON.stringify(secrets, null, 2)}\n`, { mode: 0o600 });
+  await rename(`${file}.partial`, file);
+  return secrets;
+}
+
+function makeSecrets(): LocalSecrets {
+  const secret = () => randomBytes(32).toString('hex');
+  return {
+    internalTokenKeys: `local1:${secret()}`,
+    keyPeppers: `local1:${secret()}`,
+    cacheSaltKeys: `local1:${secret()}`,
+    postgresPassword: secret(),
+    databasePasswords: { auth: secret(), catalog: secret(), ledger: secret() },
+    redisPassword: secret(),
+    apiKey: generateApiKey(),
+  };
+}

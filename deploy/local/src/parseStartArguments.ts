@@ -1,0 +1,52 @@
+import { parseArgs } from 'node:util';
+import { type EngineChoice, parseEngineChoice } from './engines/engineChoice.ts';
+import { StackError } from './stackError.ts';
+
+export interface StartArguments {
+  /** Runs on a real Kafka broker in place of the embedded event log. */
+  kafka: boolean;
+  /** Real engines in place of the simulated ones; none by default. */
+  engines: EngineChoice[];
+  help: boolean;
+}
+
+export const START_USAGE = `npm start -- [--kafka] [--engine <address>]…
+
+Starts the whole gateway on this machine: every service, a private Postgres and Redis, simulated engines,
+and a workspace with a key and credit. Ctrl-C stops all of it.
+
+  --kafka                      use a real Kafka broker (needs Java and Maven) in place of the embedded event log
+  --engine http://host:port    put the gateway in front of a server that speaks the public chat API, such as vLLM,
+                               in place of the simulated engines; its models are found by asking it; may stand
+                               several times
+  --engine tiny                the same with the engine of this repository: a real one, with a model of random
+                               weights that needs no GPU
+  --help                       show this
+
+Environment:
+  PORT_BASE   first of the stack's ports, 8080 where it is not set; another one runs another stack beside the first
+  LOG_LEVEL, OTEL_EXPORTER_OTLP_ENDPOINT, TRACE_SAMPLE_RATIO
+              given to every service as they are; docs/operations.md says what they do`;
+
+/** Reads the arguments of `npm start --`. Throws a `StackError` that lists what there is on anything unknown. */
+export function parseStartArguments(args: string[]): StartArguments {
+  const { engine, ...flags } = parse(args);
+  return { ...flags, engines: engine.map(parseEngineChoice) };
+}
+
+function parse(args: string[]): { kafka: boolean; engine: string[]; help: boolean } {
+  try {
+    const { values } = parseArgs({
+      args,
+      options: {
+        kafka: { type: 'boolean', default: false },
+        engine: { type: 'string', multiple: true, default: [] },
+        help: { type: 'boolean', short: 'h', default: false },
+      },
+    });
+    return values;
+  } catch (error) {
+    const problem = error instanceof Error ? error.message.split(/\. |\n/)[0] : String(error);
+    throw new StackError(`${problem}. There is --kafka, --engine and --help.`, { cause: error });
+  }
+}

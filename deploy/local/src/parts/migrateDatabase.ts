@@ -1,0 +1,16 @@
+import { join } from 'node:path';
+import type { Parts } from '../process/startParts.ts';
+import { repositoryRoot } from '../repositoryRoot.ts';
+
+/** The services that own a database, and its name. */
+export const DATABASES = { auth: 'auth', catalog: 'catalog', 'usage-ledger': 'ledger' } as const;
+export type DatabaseService = keyof typeof DATABASES;
+
+/** Brings a service's database up to date. Throws a `StackError` with what the migration said when it fails. */
+export async function migrateDatabase(parts: Parts, service: DatabaseService, databaseUrl: string): Promise<void> {
+  await parts.run(`The migration of ${service}'s database`, {
+    command: process.execPath,
+    args: [join(repositoryRoot, 'services', service, 'src/migrate.ts')],
+    env: { DATABASE_URL: databaseUrl },
+  });
+}

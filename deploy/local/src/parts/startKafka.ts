@@ -1,0 +1,78 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Part, Parts } from '../process/startParts.ts';
+
+const READY_TIMEOUT_MS = 60_000;
+/** A small heap and the quick compiler: the broker of a laptop starts in a second or two and moves little. */
+const JAVA_FLAGS = ['-Xms64m', '-Xmx256m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'];
+
+export interface KafkaOptions {
+  parts: Parts;
+  /** Folder of the broker's jars. */
+  jarDir: string;
+  dataDir: string;
+  port: number;
+  controllerPort: number;
+}
+
+/** Starts a real one-node broker (KRaft) on loopback and resolves when it serves. Topics are not made by being named. */
+export async function startKafka(options: KafkaOptions): Promise<Part> {
+  const { parts, jarDir, dataDir } = options;
+  await mkdir(dataDir, { recursive: true });
+  const propertiesFile = join(dataDir, 'server.properties');
+  await writeFile(propertiesFile, toProperties(options));
+  const classPath = join(jarDir, '*');
+  if (!existsSync(join(dataDir, 'log', 'meta.properties'))) {
+    const clusterId = randomBytes(16).toString('base64url');
+    await parts.run("the creation of Kafka's data directory", {
+      command: 'java',
+      args: [
+        ...JAVA_FLAGS,
+        '-cp',
+        classPath,
+        'kafka.tools.StorageTool',
+        'format',
+        `--cluster-id=${clusterId}`,
+        '-c',
+        propertiesFile,
+      ],
+    });
+  }
+  const part = parts.start({
+    name: 'kafka',
+    layer: 0,
+    command: 'java',
+    args: [...JAVA_FLAGS, '-cp', classPath, 'kafka.Kafka', propertiesFile],
+    stopSignal: 'SIGTERM',
+    hasChannel: false,
+  });
+  const isServing = async () => (await readFile(part.logFile, 'utf8')).includes('Kafka Server started');
+  await parts.untilReady(part, isServing, READY_TIMEOUT_MS);
+  return part;
+}
+
+function toProperties({ dataDir, port, controllerPort }: KafkaOptions): string {
+  const properties = {
+    'process.roles': 'broker,controller',
+    'node.id': 1,
+    'controller.quorum.voters': `1@127.0.0.1:${controllerPort}`,
+    listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}`,
+    'advertised.listeners': `PLAINTEXT://127.0.0.1:${port}`,
+    'controller.listener.names': 'CONTROLLER',
+    'listener.security.protocol.map': 'CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT',
+    'log.dirs': join(dataDir, 'log'),
+    'auto.create.topics.enable': false,
+    // One node: nothing can be replicated, and nobody else is waited for.
+    'offsets.topic.replication.factor': 1,
+    'offsets.topic.num.partitions': 4,
+    'transaction.state.log.replication.factor': 1,
+    'transaction.state.log.min.isr': 1,
+    'group.initial.rebalance.delay.ms': 0,
+    'log.cleaner.dedupe.buffer.size': 2 * 1024 * 1024,
+  };
+  return `${Object.entries(properties)
+    .map(([name, value]) => `${name}=${value}`)
+    .join('\n')}\n`;
+}

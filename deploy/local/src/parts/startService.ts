@@ -1,0 +1,39 @@
+import { join } from 'node:path';
+import { request } from 'undici';
+import type { Layer, Part, Parts } from '../process/startParts.ts';
+import { repositoryRoot } from '../repositoryRoot.ts';
+import type { ServiceName } from '../stackPorts.ts';
+
+const READY_TIMEOUT_MS = 45_000;
+const PROBE_TIMEOUT_MS = 1_000;
+
+/** Who calls stops before whom it calls, so that nothing in progress loses what it needs. */
+const LAYERS: Record<ServiceName, Layer> = { edge: 3, 'model-router': 2, auth: 1, catalog: 1, 'usage-ledger': 1 };
+
+export interface ServiceOptions {
+  parts: Parts;
+  service: ServiceName;
+  internalUrl: string;
+  env: Record<string, string>;
+}
+
+/** Starts one service and resolves when it says on its internal listener that it can serve. */
+export async function startService({ parts, service, internalUrl, env }: ServiceOptions): Promise<Part> {
+  const part = parts.start({
+    name: service,
+    layer: LAYERS[service],
+    command: process.execPath,
+    args: [join(repositoryRoot, 'services', service, 'src/main.ts')],
+    env,
+    stopSignal: 'SIGTERM',
+    hasChannel: true,
+  });
+  await parts.untilReady(part, () => isReady(internalUrl), READY_TIMEOUT_MS);
+  return part;
+}
+
+async function isReady(internalUrl: string): Promise<boolean> {
+  const { statusCode, body } = await request(`${internalUrl}/ready`, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
+  await body.dump();
+  return statusCode === 200;
+}

@@ -1,0 +1,112 @@
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { toPartEnvironment } from '../toPartEnvironment.ts';
+import { waitFor } from '../waitFor.ts';
+import { type Layer, type Part, type PartEnd, type Parts, startParts } from './startParts.ts';
+
+let logDir: string;
+let parts: Parts;
+let ends: PartEnd[];
+beforeEach(async () => {
+  logDir = await mkdtemp(join(tmpdir(), 'turnpike-parts-'));
+  ends = [];
+  parts = startParts({ logDir, env: toPartEnvironment(), onUnexpectedEnd: (end) => ends.push(end) });
+});
+afterEach(async () => {
+  await parts.stop();
+  await rm(logDir, { recursive: true });
+});
+
+const startShell = (name: string, script: string, layer: Layer = 0) =>
+  parts.start({ name, layer, command: 'sh', args: ['-c', script], stopSignal: 'SIGTERM', hasChannel: false });
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+it('reports a part that dies, with how and the end of its log', async () => {
+  const part = startShell('frail', 'echo the reason >&2; exit 3');
+
+  await waitFor(async () => ends[0], { timeoutMs: 5_000 });
+  expect(ends).toEqual([{ part, how: 'ended with code 3', logTail: '  the reason' }]);
+});
+
+it('fails at once, with the log, when a part ends before it is ready', async () => {
+  const part = startShell('frail', 'echo no such file; exit 1');
+
+  await expect(parts.untilReady(part, async () => false, 60_000)).rejects.toThrow(
+    `frail ended with code 1. The end of its log, ${part.logFile}:\n  no such file`,
+  );
+});
+
+it('fails when a part does not become ready in time', async () => {
+  const part = startShell('slow', 'exec sleep 60');
+
+  await expect(parts.untilReady(part, async () => false, 100)).rejects.toThrow(
+    'slow did not become ready within 0.1 s',
+  );
+});
+
+it('reports a command that does not exist', async () => {
+  parts.start({
+    name: 'missing',
+    layer: 0,
+    command: join(logDir, 'nothing'),
+    args: [],
+    stopSignal: 'SIGTERM',
+    hasChannel: false,
+  });
+
+  const end = await waitFor(async () => ends[0], { timeoutMs: 5_000 });
+  expect(end?.how).toMatch(/^could not be started: .*ENOENT/);
+});
+
+it('stops the layers from the highest down, each when the one above has ended', async () => {
+  const saySlowly = 'trap "sleep 0.2; exit" TERM; while :; do sleep 0.05; done';
+  const order: string[] = [];
+  const watched = ([0, 1, 2] as Layer[]).map((layer) => ({
+    layer,
+    part: startShell(`layer${layer}`, saySlowly, layer),
+  }));
+  const polling = setInterval(() => {
+    for (const { layer, part } of watched) {
+      if (part.endedBy() && !order.includes(`layer${layer}`)) order.push(`layer${layer}`);
+    }
+  }, 10);
+  await parts.stop();
+  clearInterval(polling);
+
+  expect(watched.some(({ part }) => isAlive(part.pid))).toBe(false);
+  expect(order.slice(0, 2)).toEqual(['layer2', 'layer1']);
+  expect(ends).toEqual([]);
+});
+
+it('kills at once what it waits for when told to hurry, and what is left to stop, but for the stores', async () => {
+  const stubborn = 'trap "" TERM; echo deaf; while :; do sleep 0.05; done';
+  const deaf = ([3, 2] as Layer[]).map((layer) => startShell(`deaf${layer}`, stubborn, layer));
+  const store = startShell('store', 'trap "exit 7" TERM; echo open; while :; do sleep 0.05; done', 0);
+  const hasSpoken = ({ logFile }: Part) => readFileSync(logFile, 'utf8') !== '';
+  await waitFor(async () => [...deaf, store].every(hasSpoken) || undefined, { timeoutMs: 5_000 });
+
+  const hurry = new AbortController();
+  const stopped = parts.stop(hurry.signal);
+  hurry.abort();
+  await stopped;
+
+  expect(deaf.map((part) => part.endedBy())).toEqual(['was ended by SIGKILL', 'was ended by SIGKILL']);
+  expect(store.endedBy()).toBe('ended with code 7');
+});
+
+it('starts nothing more once it has been told to stop', async () => {
+  await parts.stop();
+
+  expect(() => startShell('late', 'exec sleep 60')).toThrow('The stack was stopped.');
+  await expect(parts.run('A late step', { command: 'sleep', args: ['60'] })).rejects.toThrow('The stack was stopped.');
+});

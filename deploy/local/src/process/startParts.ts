@@ -1,0 +1,174 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import { StackError } from '../stackError.ts';
+import { waitFor } from '../waitFor.ts';
+import { readLogTail } from './logTail.ts';
+import { runToEnd, type Step } from './runToEnd.ts';
+import { startReaper } from './startReaper.ts';
+
+/** Longest time a part has for its orderly end before it is killed. */
+export const STOP_GRACE_MS = 15_000;
+
+/** What stops in which turn: the highest first, and those of one layer at once. */
+export type Layer = 0 | 1 | 2 | 3;
+
+export interface PartCommand {
+  name: string;
+  layer: Layer;
+  command: string;
+  args: string[];
+  /** What its environment has on top of that of all parts. */
+  env?: Record<string, string>;
+  /** Signal that asks for an orderly end. */
+  stopSignal: 'SIGTERM' | 'SIGINT';
+  /** Gives the process an IPC channel, whose end tells it that the launcher is gone. */
+  hasChannel: boolean;
+}
+
+export interface Part {
+  name: string;
+  pid: number;
+  logFile: string;
+  /** How the process ended, in words; undefined while it runs. */
+  endedBy(): string | undefined;
+}
+
+export interface PartEnd {
+  part: Part;
+  /** For instance `ended with code 1`. */
+  how: string;
+  /** Last lines of its log. */
+  logTail: string;
+}
+
+/** What became of a part, for people: with the end of its log and where the rest is. */
+export function toPartEndText({ part, how, logTail }: PartEnd): string {
+  return `${part.name} ${how}. The end of its log, ${part.logFile}:\n${logTail}`;
+}
+
+export interface Parts {
+  /** Starts a process that runs as long as the stack. */
+  start(command: PartCommand): Part;
+  /** Runs a step of the start-up to its end. Throws as `runToEnd` does; if the signal is aborted, with its reason. */
+  run(what: string, step: Step): Promise<void>;
+  /**
+   * Resolves when `isReady` answers true. Throws a `StackError` with the last lines of the part's log if the part ends
+   * first or takes longer than `timeoutMs`, and the signal's reason if that is aborted.
+   */
+  untilReady(part: Part, isReady: () => Promise<boolean>, timeoutMs: number): Promise<void>;
+  /** Removes a file when the parts have been stopped, even where the launcher is killed. */
+  removeAtEnd(file: string): void;
+  /** Makes a link to such a file lead to another stack's then, or removes it where there is none. */
+  unlinkAtEnd(link: string, file: string): void;
+  /**
+   * Stops every part, the highest layer first, and resolves when no process is left. `hurry`, once aborted, kills those
+   * above layer 0 at once; the stores in that layer wait for nobody and save themselves a recovery by an orderly end.
+   */
+  stop(hurry?: AbortSignal): Promise<void>;
+}
+
+export interface PartsOptions {
+  logDir: string;
+  /** The environment of every part. */
+  env: Record<string, string>;
+  signal?: AbortSignal | undefined;
+  /** Called for every part that ends without having been stopped. */
+  onUnexpectedEnd: (end: PartEnd) => void;
+}
+
+/**
+ * Keeps the processes of one stack: each in its own process group, so that a Ctrl-C in the terminal reaches the launcher
+ * alone, each with its output in its own log file, and none outliving the launcher.
+ */
+export function startParts({ logDir, env, signal, onUnexpectedEnd }: PartsOptions): Parts {
+  mkdirSync(logDir, { recursive: true });
+  const reaper = startReaper(env);
+  const running: { part: Part; layer: Layer; stop: (hurry?: AbortSignal) => Promise<void> }[] = [];
+  const stopping = new AbortController();
+  const endSignal = signal ? AbortSignal.any([signal, stopping.signal]) : stopping.signal;
+
+  function start({ name, layer, command, args, env: partEnv, stopSignal, hasChannel }: PartCommand): Part {
+    endSignal.throwIfAborted(); // nothing may start behind the back of `stop`
+    const logFile = join(logDir, `${name}.log`);
+    const log = openSync(logFile, 'w', 0o600);
+    const child = spawn(command, args, {
+      detached: true,
+      stdio: hasChannel ? ['ignore', log, log, 'ipc'] : ['ignore', log, log],
+      env: { ...env, ...partEnv },
+    });
+    closeSync(log);
+    const exited = untilExited(child);
+    const { pid } = child;
+    let endedBy: string | undefined;
+    const part: Part = { name, pid: pid ?? 0, logFile, endedBy: () => endedBy };
+    if (pid !== undefined) reaper.tell({ type: 'watch', group: pid, stopSignal });
+    void exited.then(async (how) => {
+      endedBy = how;
+      if (pid !== undefined) reaper.tell({ type: 'forget', group: pid });
+      if (!stopping.signal.aborted) onUnexpectedEnd({ part, how, logTail: await readLogTail(logFile) });
+    });
+    running.push({ part, layer, stop: (hurry) => stopChild(child, { stopSignal, exited, hurry }) });
+    return part;
+  }
+
+  async function untilReady(part: Part, isReady: () => Promise<boolean>, timeoutMs: number): Promise<void> {
+    const outcome = await waitFor(
+      async () => part.endedBy() ?? ((await isReady().catch(() => false)) ? 'ready' : undefined),
+      { timeoutMs, signal: endSignal },
+    );
+    if (outcome === 'ready') return;
+    const how = outcome ?? `did not become ready within ${timeoutMs / 1000} s`;
+    throw new StackError(toPartEndText({ part, how, logTail: await readLogTail(part.logFile) }));
+  }
+
+  async function stop(hurry?: AbortSignal): Promise<void> {
+    stopping.abort(new StackError('The stack was stopped.'));
+    for (const layer of [3, 2, 1, 0] satisfies Layer[]) {
+      const turn = running.filter((entry) => entry.layer === layer && entry.part.endedBy() === undefined);
+      await Promise.all(turn.map((entry) => entry.stop(layer === 0 ? undefined : hurry)));
+    }
+    await reaper.end();
+  }
+
+  return {
+    start,
+    run: (what, step) => runToEnd(what, { ...step, env: { ...env, ...step.env }, signal: endSignal }),
+    untilReady,
+    removeAtEnd: (file) => reaper.tell({ type: 'remove', file }),
+    unlinkAtEnd: (link, file) => reaper.tell({ type: 'unlink', link, file }),
+    stop,
+  };
+}
+
+function untilExited(child: ChildProcess): Promise<string> {
+  return new Promise((resolve) => {
+    child.on('error', (error) => resolve(`could not be started: ${error.message}`));
+    child.once('exit', (code, signal) => resolve(signal ? `was ended by ${signal}` : `ended with code ${code}`));
+  });
+}
+
+interface StopOptions {
+  stopSignal: NodeJS.Signals;
+  exited: Promise<string>;
+  hurry: AbortSignal | undefined;
+}
+
+/** Asks a process to end and kills its whole group after the grace, so that nothing it started stays either. */
+async function stopChild(child: ChildProcess, { stopSignal, exited, hurry }: StopOptions): Promise<void> {
+  if (child.pid === undefined) return;
+  const killGroup = () => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+    } catch {
+      // The group has no process left, which is what was wanted.
+    }
+  };
+  const timer = setTimeout(killGroup, STOP_GRACE_MS);
+  hurry?.addEventListener('abort', killGroup);
+  if (hurry?.aborted) killGroup();
+  else child.kill(stopSignal);
+  await exited;
+  hurry?.removeEventListener('abort', killGroup);
+  clearTimeout(timer);
+}

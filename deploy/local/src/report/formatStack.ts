@@ -1,0 +1,93 @@
+import { relative } from 'node:path';
+import { toUsdText } from '@turnpike/money/nanoUsd';
+import { parsePrice } from '@turnpike/money/price';
+import type { ListedModel } from '../listModels.ts';
+import { repositoryRoot } from '../repositoryRoot.ts';
+import { SEEDED_CREDIT_USD } from '../seedWorkspace.ts';
+import { SERVICES } from '../stackPorts.ts';
+import type { RunningStack } from '../startStack.ts';
+import { formatTable } from './formatTable.ts';
+
+/** Stands for the price of what a model never does. */
+const NOT_APPLICABLE = '–';
+
+export interface ReportOptions {
+  stateDir: string;
+  /** Marks a heading; leaves it as it is where the output is no terminal. */
+  heading: (text: string) => string;
+}
+
+/** What a person who has just started a stack wants to know: what runs, what can be called, how to try it, how to end it. */
+export function formatStack(running: RunningStack, { stateDir, heading }: ReportOptions): string {
+  const { us } = running.stack.regions;
+  const near = (path: string) => relative(repositoryRoot, path);
+  return [
+    heading('What runs'),
+    formatTable([['part', 'address', 'internal', 'pid'], ...toPartRows(running)]),
+    '',
+    heading('Models (USD per million tokens)'),
+    formatTable([['id', 'category', 'in', 'out', 'context'], ...running.models.map(toModelRow)], { right: [2, 3, 4] }),
+    '',
+    heading(`Try it (the key's workspace was given ${SEEDED_CREDIT_USD} USD)`),
+    formatCurl(us.base_url, us.api_key, running.models.find(generatesText)?.id ?? ''),
+    '',
+    `  Logs are in ${near(stateDir)}/logs, addresses and pids in ${near(stateDir)}/stack.json.`,
+    '  Ctrl-C stops everything.',
+  ].join('\n');
+}
+
+function toPartRows({ stack, parts }: RunningStack): string[][] {
+  const { us } = stack.regions;
+  const addresses: Record<string, string> = {
+    postgres: withoutSecret(us.postgres_url),
+    redis: withoutSecret(us.redis_url),
+    kafka: us.kafka_brokers ?? '',
+  };
+  return [
+    ...SERVICES.map((service) => {
+      const { url, internal_url: internalUrl, pid } = us.services[service];
+      return [service, service === 'edge' ? us.base_url : url, internalUrl, String(pid)];
+    }),
+    ...parts.stores.map(({ name, pid }) => [name, addresses[name] ?? '', '', String(pid)]),
+    ...parts.engines.map(({ name, urls, adminUrl, pid }) => [
+      name,
+      urls.length === 1 ? `${urls[0]}` : `${urls[0]}…${new URL(urls.at(-1) ?? '').port}`,
+      adminUrl ?? '',
+      pid === null ? 'not ours' : String(pid),
+    ]),
+  ];
+}
+
+/** All that are listed answer chats, but for those that turn texts into vectors. */
+const generatesText = ({ category }: ListedModel): boolean => category !== 'embeddings';
+
+function toModelRow(model: ListedModel): string[] {
+  const { id, category, pricing, context_length: contextLength } = model;
+  return [
+    id,
+    category,
+    perMillion(pricing.prompt),
+    generatesText(model) ? perMillion(pricing.completion) : NOT_APPLICABLE,
+    contextLength.toLocaleString('en-US'),
+  ];
+}
+
+/** A price is an exact count of 1e-18 USD; a million of them is a whole count of nano-dollars down to 1e-15 USD a token. */
+function perMillion(price: string): string {
+  return toUsdText(parsePrice(price) / 1_000n);
+}
+
+function withoutSecret(address: string): string {
+  const url = new URL(address);
+  return `${url.protocol}//${url.host}`;
+}
+
+function formatCurl(baseUrl: string, apiKey: string, model: string): string {
+  const body = JSON.stringify({ model, stream: true, messages: [{ role: 'user', content: 'Hello there' }] });
+  return [
+    `  curl -N ${baseUrl}/chat/completions \\`,
+    `    -H 'Authorization: Bearer ${apiKey}' \\`,
+    `    -H 'Content-Type: application/json' \\`,
+    `    -d '${body}'`,
+  ].join('\n');
+}

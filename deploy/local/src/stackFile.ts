@@ -1,0 +1,61 @@
+import { existsSync } from 'node:fs';
+import { readdir, readlink, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, relative } from 'node:path';
+import type { ServiceName } from './stackPorts.ts';
+
+/** How to reach one region of a running stack: what `stack.json` holds, for tests, benchmarks and people's own scripts. */
+export interface StackRegion {
+  /** Where clients go; ends in `/v1`. */
+  base_url: string;
+  /** A key of a workspace with credit. */
+  api_key: string;
+  services: Record<ServiceName, { url: string; internal_url: string; pid: number }>;
+  /** An engine that the stack did not start has no pid here. */
+  engines: { url: string; pid: number | null }[];
+  /** Empty where the engines are real. */
+  simulator_admin_urls: string[];
+  /** Where the stack's secrets lie, for the operator's command line; only their owner may read them. */
+  secrets_file: string;
+  /** The superuser's address of the database `postgres`; the services' own are `auth`, `catalog` and `ledger`. */
+  postgres_url: string;
+  redis_url: string;
+  /** Comma separated; null where the event log is the embedded one. */
+  kafka_brokers: string | null;
+}
+
+export interface StackDescription {
+  regions: { us: StackRegion };
+}
+
+/** Writes the description whole or not at all, for the owner alone: it holds a key. */
+export async function writeStackFile(file: string, stack: StackDescription): Promise<void> {
+  const partial = `${file}.partial`;
+  await writeFile(partial, `${JSON.stringify(stack, null, 2)}\n`, { mode: 0o600 });
+  await rename(partial, file);
+}
+
+/**
+ * Makes `link` lead to a stack's own description, so that the latest stack is found without knowing its ports. Where that
+ * stack ends, `unlinkStackFile` has to follow.
+ */
+export async function linkStackFile(link: string, file: string): Promise<void> {
+  const partial = `${link}.${process.pid}.partial`;
+  await symlink(relative(dirname(link), file), partial);
+  await rename(partial, link);
+}
+
+/**
+ * Makes the link lead to another stack that still runs, or removes it where there is none. Changes nothing if it leads to
+ * another one already.
+ */
+export async function unlinkStackFile(link: string, file: string): Promise<void> {
+  const target = await readlink(link).catch(() => undefined);
+  if (target !== relative(dirname(link), file)) return;
+  const folders = await readdir(dirname(link), { withFileTypes: true });
+  const others = folders
+    .filter((folder) => folder.isDirectory())
+    .map((folder) => join(folder.parentPath, folder.name, basename(file)));
+  const other = others.find((candidate) => candidate !== file && existsSync(candidate));
+  if (other) await linkStackFile(link, other);
+  else await rm(link, { force: true });
+}

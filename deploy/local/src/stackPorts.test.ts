@@ -1,0 +1,19 @@
+import { expect, it } from '@jest/globals';
+import { listPorts, toStackPorts } from './stackPorts.ts';
+
+it('gives every listener of a stack its own port, all within a hundred of the first', () => {
+  const ports = listPorts(toStackPorts(8080, { simulatedModels: 6, tinyEngines: 2 }), { kafka: true }).map(
+    ({ port }) => port,
+  );
+
+  expect(new Set(ports).size).toBe(ports.length);
+  expect(Math.min(...ports)).toBe(8080);
+  expect(Math.max(...ports)).toBeLessThan(8180);
+});
+
+it('gives both replicas of a model a port, those of one simulator in a row', () => {
+  expect(toStackPorts(8080, { simulatedModels: 3, tinyEngines: 0 }).engines).toEqual([
+    [8100, 8101, 8102],
+    [8103, 8104, 8105],
+  ]);
+});

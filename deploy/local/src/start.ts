@@ -1,0 +1,96 @@
+import { join } from 'node:path';
+import { styleText } from 'node:util';
+import type { Progress } from './launchParts.ts';
+import { readObservation } from './observation.ts';
+import { parsePortBase } from './parsePortBase.ts';
+import { parseStartArguments, START_USAGE } from './parseStartArguments.ts';
+import { STOP_GRACE_MS, toPartEndText } from './process/startParts.ts';
+import { formatStack } from './report/formatStack.ts';
+import { repositoryRoot } from './repositoryRoot.ts';
+import { StackError } from './stackError.ts';
+import { startStack } from './startStack.ts';
+
+/** A Ctrl-C comes from the terminal, once more from npm and from the bootstrap, all within this time. */
+const ONE_CTRL_C_MS = 1_000;
+
+/** `npm start`: runs the whole gateway on this machine until it is told to stop. */
+async function main(): Promise<number> {
+  const { kafka, engines, help } = parseStartArguments(process.argv.slice(2));
+  if (help) {
+    print(START_USAGE);
+    return 0;
+  }
+  const portBase = parsePortBase(process.env.PORT_BASE);
+  const stateDir = join(repositoryRoot, '.turnpike', String(portBase));
+  const told = untilToldToStop();
+
+  print(heading(`Turnpike, region us, ports from ${portBase}`));
+  const startedAt = performance.now();
+  const running = await startStack({
+    portBase,
+    stateDir,
+    link: join(repositoryRoot, '.turnpike', 'stack.json'),
+    kafka,
+    engines,
+    observation: readObservation(process.env),
+    signal: told.signal,
+    say: (line) => print(`  ${line}`),
+    onProgress: printProgress,
+    onPartEnd: (end) => print(`\n${toPartEndText(end)}\nThe other parts go on running.`),
+  });
+  print(`  Ready in ${toSeconds(performance.now() - startedAt)}.\n`);
+  print(formatStack(running, { stateDir, heading }));
+
+  await told.stop;
+  print(`\nStopping: waiting up to ${STOP_GRACE_MS / 1000} s for open streams; Ctrl-C again stops at once.`);
+  await running.stop(told.hurry);
+  print('Stopped.');
+  return 0;
+}
+
+/**
+ * Ctrl-C, a terminal that closes, and the end of the process that started this one all mean the same, however often.
+ * Only a further Ctrl-C means more: `hurry`.
+ */
+function untilToldToStop(): { stop: Promise<void>; signal: AbortSignal; hurry: AbortSignal } {
+  const { promise: stop, resolve } = Promise.withResolvers<void>();
+  const [told, hurry] = [new AbortController(), new AbortController()];
+  let toldAt: number | undefined;
+  for (const event of ['SIGINT', 'SIGTERM', 'SIGHUP', 'disconnect']) {
+    process.on(event, () => {
+      toldAt ??= performance.now();
+      if (event === 'SIGINT' && performance.now() - toldAt > ONE_CTRL_C_MS) hurry.abort();
+      told.abort(new StackError('Stopped before everything was up.'));
+      resolve();
+    });
+  }
+  return { stop, signal: told.signal, hurry: hurry.signal };
+}
+
+function printProgress({ part, tookMs }: Progress): void {
+  print(`  ${part.padEnd(14)} ready after ${toSeconds(tookMs)}`);
+}
+
+function toSeconds(durationMs: number): string {
+  return `${(durationMs / 1000).toFixed(1)} s`;
+}
+
+function heading(text: string): string {
+  return styleText('bold', text, { stream: process.stdout });
+}
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+// A reader that leaves, such as `npm start | head`, is no reason to stop.
+process.stdout.on('error', () => undefined);
+
+main().then(
+  (code) => process.exit(code),
+  (error: unknown) => {
+    // What the stack has no words for is a mistake of its own, and whoever mends it wants to see where.
+    process.stderr.write(`${error instanceof StackError ? error.message : (error as Error)?.stack}\n`);
+    process.exit(1);
+  },
+);

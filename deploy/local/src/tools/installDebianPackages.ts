@@ -1,0 +1,42 @@
+import { rm, writeFile } from 'node:fs/promises';
+import { runToEnd } from '../process/runToEnd.ts';
+import { StackError } from '../stackError.ts';
+import { hasCommand } from './hasCommand.ts';
+
+const INSTALL_TIMEOUT_MS = 600_000;
+/** Debian asks this program before it starts a service; 101 says no. */
+const POLICY_FILE = '/usr/sbin/policy-rc.d';
+
+/**
+ * Installs Debian packages where this process is root, without letting Debian start a service they bring: a private Redis
+ * must not leave a public one on 6379. Throws a `StackError` with the one command to run where it cannot; `purpose` says
+ * what they are for, `say` is told before it takes long.
+ */
+export async function installDebianPackages(
+  packages: string[],
+  purpose: string,
+  say: (line: string) => void,
+): Promise<void> {
+  const command = `apt-get install -y ${packages.join(' ')}`;
+  if (!hasCommand('apt-get')) {
+    throw new StackError(`${purpose} is missing. Install it with this system's package manager (Debian: ${command}).`);
+  }
+  if (process.getuid?.() !== 0) throw new StackError(`${purpose} is missing. Install it with: sudo ${command}`);
+  say(`Installing ${packages.join(', ')}…`);
+  const hasOwnPolicy = await writeFile(POLICY_FILE, '#!/bin/sh\nexit 101\n', { mode: 0o755, flag: 'wx' }).then(
+    () => true,
+    () => false,
+  );
+  const settings = { env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }, timeoutMs: INSTALL_TIMEOUT_MS };
+  try {
+    // The package lists of a fresh machine are empty or old.
+    await runToEnd('apt-get update', { command: 'apt-get', args: ['update'], ...settings });
+    const args = ['install', '-y', '--no-install-recommends', ...packages];
+    await runToEnd(command, { command: 'apt-get', args, ...settings });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new StackError(`${purpose} is missing and could not be installed. ${reason}`, { cause: error });
+  } finally {
+    if (hasOwnPolicy) await rm(POLICY_FILE, { force: true });
+  }
+}

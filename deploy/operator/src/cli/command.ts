@@ -1,0 +1,54 @@
+import type { z } from 'zod';
+import type { Column } from '../report/formatTable.ts';
+import type { ServiceClient } from '../stack/createServiceClient.ts';
+
+/** What a command found or did, once for programs and once for people. */
+export interface Report {
+  /** Printed with `--json`: one document, amounts as decimal strings. */
+  document: object;
+  /** Printed without it. */
+  text: string;
+}
+
+/** What commands work with. */
+export interface Context {
+  /** Calls the stack's services as the operator. */
+  services: ServiceClient;
+  table(columns: Column[], rows: string[][]): string;
+  /**
+   * Asks at the terminal to type `expected`. Throws a `RefusedError` for any other answer, and a `UsageError` that names
+   * the flag `--yes` where there is no terminal.
+   */
+  confirm(question: string, expected: string): Promise<void>;
+}
+
+export interface Option {
+  /** What its value is called in the help; none for a flag. */
+  value?: string;
+  help: string;
+}
+
+export interface Command {
+  /** As it is typed: `keys create`. */
+  words: string;
+  summary: string;
+  /** What follows the words, in order: for each field of the input, what it is called in the help. */
+  operands: Record<string, string>;
+  options: Record<string, Option>;
+  input: z.ZodType;
+  run(input: unknown, context: Context): Promise<Report>;
+}
+
+export interface CommandDefinition<Input extends z.ZodType>
+  extends Pick<Command, 'words' | 'summary'>,
+    Partial<Pick<Command, 'operands' | 'options'>> {
+  /** Takes operands and options by their names, all of them texts or absent; flags are true or absent. */
+  input: Input;
+  run(input: z.output<Input>, context: Context): Promise<Report>;
+}
+
+/** Makes a command whose `run` gets what its `input` schema made of the command line. */
+export function defineCommand<Input extends z.ZodType>(definition: CommandDefinition<Input>): Command {
+  const { input, run, operands = {}, options = {} } = definition;
+  return { ...definition, operands, options, run: (values, context) => run(input.parse(values), context) };
+}

@@ -1,0 +1,35 @@
+import { addCredit } from '../commands/addCredit.ts';
+import { capWorkspace } from '../commands/capWorkspace.ts';
+import { blockKey, revokeKey, unblockKey } from '../commands/changeKeyStatus.ts';
+import { holdWorkspace, releaseWorkspace } from '../commands/changeWorkspaceHold.ts';
+import { createKey } from '../commands/createKey.ts';
+import { listEngines } from '../commands/listEngines.ts';
+import { listKeys } from '../commands/listKeys.ts';
+import { listModels } from '../commands/listModels.ts';
+import { listWorkspaces } from '../commands/listWorkspaces.ts';
+import { rotateKey } from '../commands/rotateKey.ts';
+import { showUsage } from '../commands/showUsage.ts';
+import { showWorkspace } from '../commands/showWorkspace.ts';
+import { disableModel, enableModel } from '../commands/switchModel.ts';
+import type { Command } from './command.ts';
+
+/** Every command, in the order of the help. */
+export const COMMANDS: Command[] = [
+  createKey,
+  listKeys,
+  rotateKey,
+  blockKey,
+  unblockKey,
+  revokeKey,
+  listWorkspaces,
+  showWorkspace,
+  capWorkspace,
+  holdWorkspace,
+  releaseWorkspace,
+  addCredit,
+  listModels,
+  disableModel,
+  enableModel,
+  showUsage,
+  listEngines,
+];

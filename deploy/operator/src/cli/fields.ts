@@ -1,0 +1,52 @@
+import { parseUsd } from '@turnpike/money/nanoUsd';
+import { z } from 'zod';
+
+// What operands and options may be. Each is one thing by its exact id: there are no patterns that stand for several.
+
+const idOf = (prefix: string) =>
+  z.string().regex(new RegExp(`^${prefix}_[A-Za-z0-9_-]{1,64}$`), `must be an id, as in ${prefix}_1a2b3c`);
+
+export const workspaceId = idOf('ws');
+export const keyId = idOf('key');
+export const modelId = z.string().regex(/^[a-z0-9][a-z0-9._-]{0,95}$/, 'must be a model id');
+export const creditId = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{1,128}$/, 'must be 1 to 128 letters, digits, dashes or underscores');
+
+/** Dollars as people write them, to nano-dollars. */
+export const usd = z.string().transform((text, context) => {
+  try {
+    return parseUsd(text);
+  } catch {
+    context.addIssue({
+      code: 'custom',
+      message: 'must be dollars in plain digits with at most 9 decimals, as in 12.5',
+    });
+    return z.NEVER;
+  }
+});
+
+export const perMinute = z
+  .string()
+  .regex(/^[1-9]\d{0,8}$/, 'must be a whole number of at least 1')
+  .transform(Number);
+
+/** A UTC day as `YYYY-MM-DD`. */
+export const day = z.iso.date('must be a day, as in 2026-01-31');
+
+/** A day, meaning its first moment in UTC, or an instant with its offset; to come in any case. */
+export const instantToCome = z
+  .union(
+    [day, z.iso.datetime({ offset: true, precision: -1 }), z.iso.datetime({ offset: true })],
+    'must be a day or an instant, as in 2026-01-31 or 2026-01-31T12:00Z',
+  )
+  .transform((text) => new Date(text))
+  .refine((instant) => instant.getTime() > Date.now(), 'lies in the past');
+
+const SECONDS_PER_UNIT: Record<string, number> = { m: 60, h: 3_600, d: 86_400 };
+
+/** `30m`, `24h` or `7d`, to seconds. */
+export const durationSeconds = z
+  .string()
+  .regex(/^\d{1,5}[mhd]$/, 'must be minutes, hours or days, as in 30m, 24h or 7d')
+  .transform((text) => Number(text.slice(0, -1)) * (SECONDS_PER_UNIT[text.slice(-1)] ?? 0));

@@ -1,0 +1,75 @@
+import { expect, it } from '@jest/globals';
+import { COMMANDS } from './commands.ts';
+import { UsageError } from './operatorError.ts';
+import { parseCommandLine } from './parseCommandLine.ts';
+
+const parse = (line: string) => parseCommandLine(line === '' ? [] : line.split(' '), COMMANDS);
+
+it('takes operands, options and flags in any order after the command', () => {
+  const lines = ['keys revoke key_a --yes --json', 'keys revoke --json --yes key_a'];
+  for (const line of lines) {
+    expect(parse(line)).toMatchObject({
+      kind: 'run',
+      command: { words: 'keys revoke' },
+      input: { keyId: 'key_a', yes: true },
+      isJson: true,
+    });
+  }
+});
+
+it.each([
+  ['2099-01-31', '2099-01-31T00:00:00.000Z'],
+  ['2099-01-31T12:00Z', '2099-01-31T12:00:00.000Z'],
+  ['2099-01-31T12:00:30+02:00', '2099-01-31T10:00:30.000Z'],
+])('takes %s for an instant', (text, instant) => {
+  const line = parse(`keys create --workspace ws_a --expires ${text}`);
+  if (line.kind !== 'run') throw new Error('not a command to run');
+  expect(line.command.input.parse(line.input)).toMatchObject({ expires: new Date(instant) });
+});
+
+it.each([
+  ['', 'Start with a command'],
+  ['--json', 'Start with a command'],
+  ['key list', '"key" is not a command'],
+  ['keys', '"keys" is followed by one of: create, list, rotate, block, unblock, revoke.'],
+  ['keys drop key_a', '"keys" is followed by one of'],
+  ['keys create', '--workspace is missing'],
+  ['keys create --workspace acme', '--workspace must be an id'],
+  ['keys create --workspace ws_a --budget 1e3', '--budget must be dollars'],
+  ['keys create --workspace ws_a --budget 0.0000000001', '--budget must be dollars'],
+  ['keys create --workspace ws_a --rpm 0', '--rpm must be a whole number'],
+  ['keys create --workspace ws_a --rpm', "Option '--rpm <value>' argument missing"],
+  ['keys create --workspace ws_a --expires 2026-01-01', '--expires lies in the past'],
+  ['keys create --workspace ws_a --expires tomorrow', '--expires must be a day or an instant'],
+  ['keys list --workspace ws_a --all', "Unknown option '--all'"],
+  ['keys revoke', 'KEY_ID is missing'],
+  ['keys revoke *', 'KEY_ID must be an id'],
+  ['keys revoke key_*', 'KEY_ID must be an id'],
+  ['keys block key_a key_b', 'there is nothing for "key_b" to be'],
+  ['keys rotate key_a --grace 24', '--grace must be minutes, hours or days'],
+  ['keys rotate key_a --grace 91d', '--grace must be at most 90d'],
+  ['workspaces cap ws_a', 'USD|none is missing'],
+  ['workspaces cap ws_a all', 'USD|none must be dollars'],
+  ['workspaces hold', 'WS is missing'],
+  ['credit add ws_a 5', '--id is missing'],
+  ['credit add ws_a 0 --id c1', 'USD must be more than nothing'],
+  ['models disable *', 'MODEL must be a model id'],
+  ['usage', 'give --key or --workspace'],
+  ['usage --key key_a --workspace ws_a', 'give --key or --workspace'],
+  ['usage --key key_a --from 2026-02-02 --to 2026-02-01', '--to must not be before --from'],
+])('refuses "turnpike %s" and says what is wrong in one line', (line, problem) => {
+  expect(() => parse(line)).toThrow(UsageError);
+  expect(() => parse(line)).toThrow(problem);
+  expect(() => parse(line)).not.toThrow('\n');
+});
+
+it('shows the help of one command, of a group, or of all, whatever else stands there', () => {
+  const helpOf = (line: string) => {
+    const parsed = parse(line);
+    return parsed.kind === 'help' ? parsed.commands.map(({ words }) => words) : undefined;
+  };
+  expect(helpOf('keys revoke --help')).toEqual(['keys revoke']);
+  expect(helpOf('credit -h')).toEqual(['credit add']);
+  expect(helpOf('--help')).toHaveLength(COMMANDS.length);
+  expect(helpOf('nonsense --help')).toHaveLength(COMMANDS.length);
+});

@@ -1,0 +1,62 @@
+import type { ReadStream, WriteStream } from 'node:tty';
+import { styleText } from 'node:util';
+import { formatTable } from '../report/formatTable.ts';
+import { createServiceClient } from '../stack/createServiceClient.ts';
+import { findStack } from '../stack/findStack.ts';
+import type { Context } from './command.ts';
+import { COMMANDS } from './commands.ts';
+import { confirm } from './confirm.ts';
+import { formatHelp } from './formatHelp.ts';
+import { RefusedError, UsageError } from './operatorError.ts';
+import { type CommandLine, parseCommandLine } from './parseCommandLine.ts';
+
+const DONE = 0;
+const REFUSED = 1;
+const WRONG_USAGE = 2;
+
+export interface OperatorProcess {
+  args: string[];
+  env: NodeJS.ProcessEnv;
+  stdin: ReadStream;
+  stdout: WriteStream;
+  stderr: WriteStream;
+}
+
+/**
+ * Runs one command line and returns the exit code: 0 done, 1 refused or failed, 2 wrong usage. Standard output gets the
+ * report alone; what went wrong goes to standard error, in one line.
+ */
+export async function runOperator(operatorProcess: OperatorProcess): Promise<number> {
+  const { args, stdout, stderr } = operatorProcess;
+  // Plain where the output is no terminal, or NO_COLOR is set.
+  const heading = (text: string): string => styleText('bold', text, { stream: stdout });
+  try {
+    const line = parseCommandLine(args, COMMANDS);
+    if (line.kind === 'help') {
+      stdout.write(`${formatHelp(line.commands, heading)}\n`);
+      return DONE;
+    }
+    stdout.write(`${await run(line, operatorProcess, heading)}\n`);
+    return DONE;
+  } catch (error) {
+    if (error instanceof UsageError || error instanceof RefusedError) {
+      stderr.write(`${error.message}\n`);
+      return error instanceof UsageError ? WRONG_USAGE : REFUSED;
+    }
+    throw error; // a mistake of this program's own, and whoever mends it wants to see where
+  }
+}
+
+async function run(
+  { command, input, isJson, stackFile }: Extract<CommandLine, { kind: 'run' }>,
+  { env, stdin, stderr }: OperatorProcess,
+  heading: (text: string) => string,
+): Promise<string> {
+  const context: Context = {
+    services: createServiceClient(await findStack({ stackFile, env })),
+    table: (columns, rows) => formatTable(rows, { columns, heading }),
+    confirm: (question, expected) => confirm({ stdin, stderr }, question, expected),
+  };
+  const { document, text } = await command.run(input, context);
+  return isJson ? JSON.stringify(document, null, 2) : text;
+}

@@ -1,0 +1,48 @@
+import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
+import { z } from 'zod';
+import { defineCommand } from '../cli/command.ts';
+import { instantToCome, perMinute, usd, workspaceId } from '../cli/fields.ts';
+
+const DEFAULT_NAME = 'unnamed';
+const answerSchema = z.object({ key_id: z.string() });
+
+/** The key is made here: its hash and last four characters travel, the key itself is printed once. */
+export const createKey = defineCommand({
+  words: 'keys create',
+  summary: 'make an API key and print it, once',
+  options: {
+    workspace: { value: 'WS', help: 'the workspace that pays' },
+    name: { value: 'NAME', help: 'what people call the key' },
+    rpm: { value: 'N', help: 'requests per minute, 600 if not given' },
+    tpm: { value: 'N', help: 'tokens per minute, 1000000 if not given' },
+    budget: { value: 'USD', help: 'the most it may ever spend, as in 12.5; no limit if not given' },
+    expires: { value: 'DATE', help: 'when it ends: 2026-01-31 (UTC) or 2026-01-31T12:00Z; never if not given' },
+  },
+  input: z.object({
+    workspace: workspaceId,
+    name: z.string().min(1, 'must not be empty').max(200, 'must be at most 200 characters').default(DEFAULT_NAME),
+    rpm: perMinute.optional(),
+    tpm: perMinute.optional(),
+    budget: usd.optional(),
+    expires: instantToCome.optional(),
+  }),
+  async run({ workspace, name, rpm, tpm, budget, expires }, { services }) {
+    const apiKey = generateApiKey();
+    const body = {
+      key_sha256: toKeySha256(apiKey),
+      last_four: apiKey.slice(-4),
+      name,
+      workspace_id: workspace,
+      rpm,
+      tpm,
+      max_budget_nano_usd: budget?.toString(),
+      expires_at: expires?.toISOString(),
+    };
+    const answer = await services.call({ service: 'auth', method: 'POST', path: '/internal/keys', body }, answerSchema);
+    const { key_id: keyId } = answer;
+    return {
+      document: { key_id: keyId, api_key: apiKey, workspace_id: workspace, name },
+      text: `Made ${keyId} for ${workspace}. This is the key; it is not shown again:\n\n  ${apiKey}`,
+    };
+  },
+});

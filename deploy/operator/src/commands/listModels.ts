@@ -1,0 +1,47 @@
+import { catalogSnapshotSchema } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import { toUsdText } from '@turnpike/money/nanoUsd';
+import { parsePrice } from '@turnpike/money/price';
+import { z } from 'zod';
+import { defineCommand } from '../cli/command.ts';
+
+const liveSchema = z.object({ models: z.record(z.string(), z.object({ engines: z.number(), healthy: z.number() })) });
+
+const COLUMNS = [
+  { title: 'id' },
+  { title: 'state' },
+  { title: 'engines ready', isNumber: true },
+  { title: 'in USD/M', isNumber: true },
+  { title: 'out USD/M', isNumber: true },
+  { title: 'replacement' },
+];
+
+export const listModels = defineCommand({
+  words: 'models list',
+  summary: 'every model of the region’s catalog, also those that clients do not see',
+  input: z.object({}),
+  async run(_input, { services, table }) {
+    const [catalog, live] = await Promise.all([
+      services.call({ service: 'catalog', method: 'GET', path: '/internal/catalog' }, catalogSnapshotSchema),
+      services.call({ service: 'model-router', method: 'GET', path: '/internal/models/live' }, liveSchema),
+    ]);
+    const models = catalog.models.map(({ id, name, category, state, replacement, pricing }) => {
+      const { engines = 0, healthy = 0 } = live.models[id] ?? {};
+      return { id, name, category, state, replacement, engines, healthy_engines: healthy, pricing };
+    });
+    const rows = models.map((model) => [
+      model.id,
+      model.state,
+      `${model.healthy_engines} of ${model.engines}`,
+      toUsdPerMillion(model.pricing.prompt),
+      toUsdPerMillion(model.pricing.completion),
+      model.replacement ?? '-',
+    ]);
+    return {
+      document: { version: catalog.version, models },
+      text: `${table(COLUMNS, rows)}\n\n  Catalog version ${catalog.version}.`,
+    };
+  },
+});
+
+/** A price is an exact count of 1e-18 USD, so a million of them are a whole count of nano-dollars down to 1e-15 USD. */
+const toUsdPerMillion = (price: string): string => toUsdText(parsePrice(price) / 1_000n);

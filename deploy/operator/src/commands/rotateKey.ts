@@ -1,0 +1,39 @@
+import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
+import { z } from 'zod';
+import { defineCommand } from '../cli/command.ts';
+import { durationSeconds, keyId } from '../cli/fields.ts';
+import { KEY_COLUMNS, keyDetailsSchema, toKeyDocument, toKeyRow } from '../stack/keyDetails.ts';
+
+const answerSchema = z.object({ new_key: keyDetailsSchema, old_key: keyDetailsSchema });
+const LONGEST_GRACE_SECONDS = 90 * 86_400;
+
+/** As with a new key, the key is made here and printed once. */
+export const rotateKey = defineCommand({
+  words: 'keys rotate',
+  summary: 'make a key in place of another; both work until the old one ends',
+  operands: { keyId: 'KEY_ID' },
+  options: {
+    grace: { value: 'TIME', help: 'how long the old key goes on working: 30m, 24h (if not given), at most 90d' },
+  },
+  input: z.object({
+    keyId,
+    grace: durationSeconds.refine((seconds) => seconds <= LONGEST_GRACE_SECONDS, 'must be at most 90d').prefault('24h'),
+  }),
+  async run({ keyId: oldKeyId, grace }, { services, table }) {
+    const apiKey = generateApiKey();
+    const body = { key_sha256: toKeySha256(apiKey), last_four: apiKey.slice(-4), grace_seconds: grace };
+    const path = `/internal/keys/${oldKeyId}/rotate`;
+    const answer = await services.call({ service: 'auth', method: 'POST', path, body }, answerSchema);
+    const { new_key: newKey, old_key: oldKey } = answer;
+    return {
+      document: { api_key: apiKey, new_key: toKeyDocument(newKey), old_key: toKeyDocument(oldKey) },
+      text: [
+        table(KEY_COLUMNS, [newKey, oldKey].map(toKeyRow)),
+        '',
+        'The new key has the limits of the old one; a budget starts anew with it. This is the key; it is not shown again:',
+        '',
+        `  ${apiKey}`,
+      ].join('\n'),
+    };
+  },
+});

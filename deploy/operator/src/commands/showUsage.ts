@@ -1,0 +1,113 @@
+import { nanoUsdSchema } from '@turnpike/money/nanoUsd';
+import { z } from 'zod';
+import { defineCommand } from '../cli/command.ts';
+import { day, keyId, workspaceId } from '../cli/fields.ts';
+import { toAmountFields, toUsdCell } from '../report/amounts.ts';
+
+const DAY_MS = 86_400_000;
+
+const entrySchema = z.object({
+  key_id: z.string(),
+  day: z.string(),
+  requests: z.number(),
+  success: z.number(),
+  failure: z.number(),
+  unknown: z.number(),
+  prompt_tokens: z.number(),
+  cached_prompt_tokens: z.number(),
+  completion_tokens: z.number(),
+  charge_nano_usd: nanoUsdSchema,
+});
+const answerSchema = z.object({ usage: z.array(entrySchema) });
+type Usage = Omit<z.output<typeof entrySchema>, 'key_id' | 'day'>;
+
+const COLUMNS = [
+  { title: 'day' },
+  { title: 'key' },
+  ...['requests', 'success', 'failure', 'unknown', 'prompt', 'cached', 'completion', 'charge USD'].map((title) => ({
+    title,
+    isNumber: true,
+  })),
+];
+
+const today = (): string => toDay(Date.now());
+const toDay = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
+
+export const showUsage = defineCommand({
+  words: 'usage',
+  summary: 'what a key, or every key of a workspace, used by day (UTC), by the calls that are recorded',
+  options: {
+    key: { value: 'KEY_ID', help: 'one key' },
+    workspace: { value: 'WS', help: 'every key of a workspace' },
+    from: { value: 'DAY', help: 'the first day, as in 2026-01-31; the first of this month if not given' },
+    to: { value: 'DAY', help: 'the last day, which is counted in; today if not given' },
+  },
+  input: z
+    .object({
+      key: keyId.optional(),
+      workspace: workspaceId.optional(),
+      from: day.default(() => `${today().slice(0, 7)}-01`),
+      to: day.default(today),
+    })
+    .refine(({ key, workspace }) => (key === undefined) !== (workspace === undefined), 'give --key or --workspace')
+    .refine(({ from, to }) => from <= to, { path: ['to'], message: 'must not be before --from' }),
+  async run({ key, workspace, from, to }, { services, table }) {
+    const owner = key === undefined ? { workspace_id: workspace ?? '' } : { key_id: key };
+    const query = new URLSearchParams({ ...owner, start: from, end: toDay(Date.parse(to) + DAY_MS) });
+    const request = { service: 'usage-ledger', method: 'GET', path: `/internal/usage?${query}` } as const;
+    const { usage } = await services.call(request, answerSchema);
+    const totals = usage.reduce<Usage>(add, NOTHING);
+    const rows = usage.map((entry) => [entry.day, entry.key_id, ...toCells(entry)]);
+    return {
+      document: {
+        ...owner,
+        from,
+        to,
+        usage: usage.map(({ key_id, day: entryDay, ...entry }) => ({ key_id, day: entryDay, ...toDocument(entry) })),
+        totals: toDocument(totals),
+      },
+      text:
+        rows.length > 0
+          ? table(COLUMNS, [...rows, ['total', '', ...toCells(totals)]])
+          : `Nothing is recorded from ${from} to ${to}.`,
+    };
+  },
+});
+
+const NOTHING: Usage = {
+  requests: 0,
+  success: 0,
+  failure: 0,
+  unknown: 0,
+  prompt_tokens: 0,
+  cached_prompt_tokens: 0,
+  completion_tokens: 0,
+  charge_nano_usd: 0n,
+};
+
+const add = (sum: Usage, entry: Usage): Usage => ({
+  requests: sum.requests + entry.requests,
+  success: sum.success + entry.success,
+  failure: sum.failure + entry.failure,
+  unknown: sum.unknown + entry.unknown,
+  prompt_tokens: sum.prompt_tokens + entry.prompt_tokens,
+  cached_prompt_tokens: sum.cached_prompt_tokens + entry.cached_prompt_tokens,
+  completion_tokens: sum.completion_tokens + entry.completion_tokens,
+  charge_nano_usd: sum.charge_nano_usd + entry.charge_nano_usd,
+});
+
+const toDocument = ({ charge_nano_usd: charge, ...counts }: Usage): object => ({
+  ...counts,
+  ...toAmountFields('charge', charge),
+});
+
+const toCells = (usage: Usage): string[] => [
+  String(usage.requests),
+  String(usage.success),
+  String(usage.failure),
+  String(usage.unknown),
+  String(usage.prompt_tokens),
+  String(usage.cached_prompt_tokens),
+  String(usage.completion_tokens),
+  toUsdCell(usage.charge_nano_usd),
+];

@@ -1,0 +1,105 @@
+import { bare, envelope, flat, gateRejection, type WireError } from './wireError.ts';
+
+/** Why a caller is not let in: the faults of gate 1, the same for every service that serves the public. */
+export type AuthFault =
+  | { kind: 'missing_authorization' }
+  | { kind: 'malformed_authorization' }
+  /** Mistyped, unknown, revoked, expired, or a key of the other region: from outside they are the same. */
+  | { kind: 'invalid_api_key' }
+  | { kind: 'key_blocked' }
+  | { kind: 'region_not_served' }
+  /** No verdict within the deadline: fails closed. */
+  | { kind: 'auth_unavailable' };
+
+const AUTH_FAULT_KINDS: Record<AuthFault['kind'], true> = {
+  missing_authorization: true,
+  malformed_authorization: true,
+  invalid_api_key: true,
+  key_blocked: true,
+  region_not_served: true,
+  auth_unavailable: true,
+};
+
+export const isAuthFault = (fault: { kind: string }): fault is AuthFault => Object.hasOwn(AUTH_FAULT_KINDS, fault.kind);
+
+/** The page where people create and revoke keys. */
+export const KEYS_DOC_URL = 'https://turnpike.example/docs/keys';
+
+const INVALID_KEY =
+  'The API key is not valid here. Check for typing errors, and that you call the host of the key’s own region.';
+const NO_KEY = 'Send your API key in the Authorization header, as in "Authorization: Bearer sk-...".';
+const BLOCKED = 'This API key is blocked by an administrator.';
+const UNAVAILABLE = 'API keys cannot be checked right now. Retry with backoff.';
+const WRONG_REGION = 'The organization of this key is pinned to a region that this host does not serve.';
+
+/** Chat, completions, embeddings. */
+export function toInferenceAuthError(fault: AuthFault): WireError {
+  switch (fault.kind) {
+    case 'missing_authorization':
+    case 'malformed_authorization':
+    case 'invalid_api_key':
+      return envelope(401, {
+        message: fault.kind === 'invalid_api_key' ? INVALID_KEY : NO_KEY,
+        type: 'authentication_error',
+        param: null,
+        code: 'invalid_api_key',
+        doc_url: KEYS_DOC_URL,
+      });
+    case 'key_blocked':
+      return envelope(
+        403,
+        { message: BLOCKED, type: 'permission_error', param: null, code: 'key_blocked' },
+        { 'x-should-retry': 'false' },
+      );
+    case 'region_not_served':
+      return gateRejection(403, 'region_not_served', { message: WRONG_REGION });
+    case 'auth_unavailable':
+      return envelope(
+        503,
+        { message: UNAVAILABLE, type: 'service_unavailable', param: null, code: 'auth_service_unavailable' },
+        { 'retry-after': '1' },
+      );
+  }
+}
+
+/** `GET /v1/models`. */
+export function toModelsAuthError(fault: AuthFault): WireError {
+  switch (fault.kind) {
+    case 'missing_authorization':
+    case 'malformed_authorization':
+      return envelope(401, { message: NO_KEY, type: 'auth' });
+    case 'invalid_api_key':
+      return envelope(401, { message: INVALID_KEY, type: 'auth' });
+    case 'key_blocked':
+      return envelope(403, { message: BLOCKED, type: 'auth' });
+    case 'region_not_served':
+      return envelope(403, { message: WRONG_REGION, type: 'auth' });
+    case 'auth_unavailable':
+      return bare(502, 'upstream router auth unavailable');
+  }
+}
+
+/** `/v1/svc/*`. A blocked key is 401 here, as the look-ups have no 403. */
+export function toServiceAuthError(fault: AuthFault): WireError {
+  switch (fault.kind) {
+    case 'missing_authorization':
+    case 'malformed_authorization':
+      return flat(401, fault.kind, { message: NO_KEY });
+    case 'invalid_api_key':
+    case 'key_blocked':
+    case 'region_not_served':
+      return envelope(401, {
+        message: INVALID_KEY,
+        type: 'authentication_error',
+        param: null,
+        code: 'invalid_api_key',
+        doc_url: KEYS_DOC_URL,
+      });
+    case 'auth_unavailable':
+      return envelope(
+        503,
+        { message: UNAVAILABLE, type: 'service_unavailable', code: 'auth_service_unavailable' },
+        { 'retry-after': '1' },
+      );
+  }
+}

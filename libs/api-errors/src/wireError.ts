@@ -1,0 +1,49 @@
+/** An error answer as it goes over the wire. Clients branch on the status; bodies differ by endpoint family. */
+export interface WireError {
+  status: number;
+  body: object;
+  headers?: Record<string, string>;
+}
+
+export interface EnvelopeFields {
+  message: string;
+  type: string | null;
+  param?: string | null;
+  code?: string | null;
+  doc_url?: string;
+}
+
+/** `{error: {message, type, param?, code?, doc_url?}}`: chat, completions, embeddings and parts of other families. */
+export function envelope(status: number, error: EnvelopeFields, headers?: Record<string, string>): WireError {
+  return { status, body: { error }, ...(headers && { headers }) };
+}
+
+/** `{error: "<code>", …}`: `/v1/svc/*` and media. */
+export function flat(status: number, error: string, fields: object, headers?: Record<string, string>): WireError {
+  return { status, body: { error, ...fields }, ...(headers && { headers }) };
+}
+
+/** `{detail}`, without an `error` key: the 502 of `GET /v1/svc/key` and `GET /v1/models`. */
+export function bare(status: number, detail: string): WireError {
+  return { status, body: { detail } };
+}
+
+/**
+ * A chat gate's refusal before generation: `message` is the bare code, `type` and `param` are the text `None`, `code` is
+ * the status as text, and what helps the caller stands under `provider_specific_fields`.
+ */
+export function gateRejection(status: number, code: string, fields: object): WireError {
+  return {
+    status,
+    body: {
+      error: {
+        message: code,
+        type: 'None',
+        param: 'None',
+        code: String(status),
+        provider_specific_fields: { error: code, ...fields },
+      },
+    },
+    headers: { 'x-should-retry': 'false' },
+  };
+}

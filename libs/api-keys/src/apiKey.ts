@@ -1,0 +1,47 @@
+import { createHash, createHmac, randomInt } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+
+const PREFIX = 'sk-';
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const RANDOM_LENGTH = 44; // 262 bits
+const CHECKSUM_LENGTH = 6;
+const KEY_PATTERN = /^sk-[0-9A-Za-z]{40,128}$/;
+
+/** A new API key: `sk-`, 44 random base62 characters and a 6-character checksum. Shown once, never stored. */
+export function generateApiKey(): string {
+  let random = '';
+  for (let i = 0; i < RANDOM_LENGTH; i += 1) random += BASE62[randomInt(BASE62.length)];
+  return PREFIX + random + checksumOf(random);
+}
+
+/** Whether a text is a key that could have been issued: right prefix, alphabet, length and checksum. No look-up. */
+export function isWellFormedApiKey(text: string): boolean {
+  if (!KEY_PATTERN.test(text)) return false;
+  const body = text.slice(PREFIX.length, -CHECKSUM_LENGTH);
+  return checksumOf(body) === text.slice(-CHECKSUM_LENGTH);
+}
+
+/** SHA-256 of the key, hex: what travels between services in the key's stead. */
+export function toKeySha256(apiKey: string): string {
+  return createHash('sha256').update(apiKey).digest('hex');
+}
+
+/** What is stored: HMAC-SHA-256, under the pepper, of the key's SHA-256. So a key can be registered by its SHA-256 alone. */
+export function toStoredKeyHash(keySha256: string, pepper: string): string {
+  return createHmac('sha256', pepper).update(keySha256, 'hex').digest('hex');
+}
+
+/** The only form of a key ever displayed again: `sk-...wxyz`. */
+export function toMaskedKey(lastFour: string): string {
+  return `${PREFIX}...${lastFour}`;
+}
+
+function checksumOf(body: string): string {
+  let rest = crc32(body);
+  let text = '';
+  for (let i = 0; i < CHECKSUM_LENGTH; i += 1) {
+    text = BASE62[rest % 62] + text;
+    rest = Math.floor(rest / 62);
+  }
+  return text;
+}

@@ -1,0 +1,12 @@
+import { ApiError } from '@turnpike/api-errors/apiError';
+import type { AuthFault } from '@turnpike/api-errors/authFault';
+import type { KeyRecord } from './keyRecord.ts';
+
+/** Throws an `AuthFault` unless the key may be used in this region now: known, not expired, not blocked, of this region. */
+export function assertUsable(key: KeyRecord | undefined, region: 'us' | 'eu'): asserts key is KeyRecord {
+  if (!key || (key.expiresAt !== null && Date.parse(key.expiresAt) <= Date.now())) throw refuse('invalid_api_key');
+  if (key.isBlocked) throw refuse('key_blocked');
+  if (key.workspace.region !== region) throw refuse('region_not_served');
+}
+
+const refuse = (kind: AuthFault['kind']): ApiError<AuthFault> => new ApiError({ kind });

@@ -1,0 +1,120 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { ApiError } from '@turnpike/api-errors/apiError';
+import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
+import { createAuthenticator } from './createAuthenticator.ts';
+import type { KeyRecordBody } from './keyRecord.ts';
+
+/** What the auth service answers in these tests: by the key's SHA-256, or a way to fail. */
+let verdicts: Map<string, KeyRecordBody>;
+let failure: 'none' | 'status' | 'nonsense' | 'silence';
+let lookUps: number;
+let authUrl: string;
+const server = createServer((req, res) => {
+  let body = '';
+  req.on('data', (chunk) => {
+    body += chunk;
+  });
+  req.on('end', () => {
+    lookUps += 1;
+    if (failure === 'silence') return;
+    if (failure === 'status') res.statusCode = 503;
+    const { key_sha256: keySha256 } = JSON.parse(body);
+    res.end(failure === 'nonsense' ? '{"key":{}}' : JSON.stringify({ key: verdicts.get(keySha256) ?? null }));
+  });
+});
+
+beforeAll(async () => {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  authUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+});
+beforeEach(() => {
+  verdicts = new Map();
+  failure = 'none';
+  lookUps = 0;
+});
+
+const anAuthenticator = () =>
+  createAuthenticator({ authUrl, region: 'us', internalHeaders: () => ({}), cacheTtlMs: 30_000, timeoutMs: 200 });
+
+function aKey(fields: Partial<KeyRecordBody> = {}, workspace: Partial<KeyRecordBody['workspace']> = {}): string {
+  const apiKey = generateApiKey();
+  verdicts.set(toKeySha256(apiKey), {
+    keyId: `key_${verdicts.size}`,
+    lastFour: apiKey.slice(-4),
+    generation: 1,
+    isBlocked: false,
+    expiresAt: null,
+    rpm: 600,
+    tpm: 1_000_000,
+    maxBudgetNanoUsd: null,
+    ...fields,
+    workspace: { workspaceId: 'ws_1', region: 'us', billingStatus: 'active', monthlyCapNanoUsd: null, ...workspace },
+  });
+  return `Bearer ${apiKey}`;
+}
+
+async function faultOf(promise: Promise<unknown>): Promise<string> {
+  const error = await promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  return error instanceof ApiError ? error.fault.kind : `not refused: ${String(error)}`;
+}
+
+it('asks auth once for many calls at once, and not again for a while', async () => {
+  const { authenticate } = anAuthenticator();
+  const key = aKey();
+  const records = await Promise.all(Array.from({ length: 50 }, () => authenticate(key)));
+  expect(new Set(records.map(({ keyId }) => keyId)).size).toBe(1);
+  await authenticate(key);
+  expect(lookUps).toBe(1);
+});
+
+it('asks again once it was told to forget a key', async () => {
+  const authenticator = anAuthenticator();
+  const key = aKey();
+  const { keyId } = await authenticator.authenticate(key);
+  authenticator.forget(keyId);
+  await authenticator.authenticate(key);
+  expect(lookUps).toBe(2);
+});
+
+it.each([
+  ['missing', undefined, 'missing_authorization'],
+  ['empty', '', 'missing_authorization'],
+  ['of another scheme', 'Basic abc', 'malformed_authorization'],
+  ['in another case', 'bearer sk-abc', 'malformed_authorization'],
+  ['two keys', 'Bearer sk-a, Bearer sk-b', 'malformed_authorization'],
+  ['mistyped', 'Bearer sk-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa', 'invalid_api_key'],
+])('refuses a header that is %s without asking anybody', async (_case, header, fault) => {
+  expect(await faultOf(anAuthenticator().authenticate(header))).toBe(fault);
+  expect(lookUps).toBe(0);
+});
+
+it.each([
+  ['unknown', () => `Bearer ${generateApiKey()}`, 'invalid_api_key'],
+  ['expired', () => aKey({ expiresAt: '2020-01-01T00:00:00Z' }), 'invalid_api_key'],
+  ['blocked', () => aKey({ isBlocked: true }), 'key_blocked'],
+  ['of a workspace of the other region', () => aKey({}, { region: 'eu' }), 'region_not_served'],
+])('refuses a key that is %s', async (_case, makeKey, fault) => {
+  const { authenticate } = anAuthenticator();
+  const key = makeKey();
+  expect(await faultOf(authenticate(key))).toBe(fault);
+  expect(await faultOf(authenticate(key))).toBe(fault);
+  expect(lookUps).toBe(1);
+});
+
+it.each(['status', 'nonsense', 'silence'] as const)('lets nobody pass when auth gives no verdict: %s', async (how) => {
+  failure = how;
+  const { authenticate } = anAuthenticator();
+  const key = aKey();
+  expect(await faultOf(authenticate(key))).toBe('auth_unavailable');
+  failure = 'none';
+  expect((await authenticate(key)).keyId).toBe('key_0');
+});

@@ -1,0 +1,19 @@
+import { ApiError } from '@turnpike/api-errors/apiError';
+import type { AuthFault } from '@turnpike/api-errors/authFault';
+import { isWellFormedApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
+
+const AUTHORIZATION_PATTERN = /^Bearer ([\x21-\x7e]{1,200})$/;
+
+/**
+ * The SHA-256 of the API key in an `Authorization` header, the only scheme being `Bearer`. Throws an `AuthFault` when there
+ * is none, or a mistyped one: its checksum tells without a look-up.
+ */
+export function parseAuthorization(authorization: string | undefined): string {
+  if (authorization === undefined || authorization === '') throw refuse('missing_authorization');
+  const apiKey = AUTHORIZATION_PATTERN.exec(authorization)?.[1];
+  if (apiKey === undefined) throw refuse('malformed_authorization');
+  if (!isWellFormedApiKey(apiKey)) throw refuse('invalid_api_key');
+  return toKeySha256(apiKey);
+}
+
+const refuse = (kind: AuthFault['kind']): ApiError<AuthFault> => new ApiError({ kind });

@@ -1,0 +1,75 @@
+import { parsePrice } from '@turnpike/money/price';
+import { z } from 'zod';
+
+const priceSchema = z.string().superRefine((text, context) => {
+  try {
+    parsePrice(text);
+  } catch (error) {
+    context.addIssue({ code: 'custom', message: error instanceof Error ? error.message : String(error) });
+  }
+});
+
+/** USD as decimal strings: per token, per `request`, per `image`, per `web_search`. `"0"` where nothing is charged. */
+export const pricingSchema = z.strictObject({
+  prompt: priceSchema,
+  completion: priceSchema,
+  input_cache_read: priceSchema,
+  request: priceSchema,
+  image: priceSchema,
+  web_search: priceSchema,
+  internal_reasoning: priceSchema,
+});
+
+export const categorySchema = z.enum([
+  'text',
+  'code',
+  'reasoning',
+  'multimodal',
+  'embeddings',
+  'image',
+  'audio',
+  'video',
+]);
+export type Category = z.output<typeof categorySchema>;
+
+/**
+ * One model of a region's catalog. `retired` ones are kept so that a call can be told the `replacement`;
+ * `disabled` ones were switched off by an administrator; models not cleared for the region are not in its snapshot at all.
+ */
+export const catalogModelSchema = z.strictObject({
+  id: z.string().regex(/^[a-z0-9][a-z0-9._-]{0,95}$/, 'must be lower-case letters, digits, dots and dashes'),
+  name: z.string().min(1),
+  huggingFaceId: z.string(),
+  aliases: z.array(z.string().min(1).max(96)),
+  category: categorySchema,
+  inputModalities: z.array(z.enum(['text', 'image', 'audio', 'video', 'file'])).min(1),
+  outputModalities: z.array(z.enum(['text', 'image', 'audio', 'video', 'embeddings'])).min(1),
+  quantization: z.enum(['int4', 'int8', 'fp4', 'fp6', 'fp8', 'fp16', 'bf16', 'fp32', 'unknown']),
+  contextLength: z.number().int().min(1),
+  maxOutputLength: z.number().int().min(1),
+  pricing: pricingSchema,
+  state: z.enum(['live', 'disabled', 'retired']),
+  /** Canonical id to use instead of a retired model. */
+  replacement: z.string().nullable(),
+  supportedFeatures: z.array(z.string()),
+  supportedParameters: z.array(z.string()),
+  supportedSamplingParameters: z.array(z.string()),
+  /** Whether usage shows cached prompt tokens; both counts are 0 where it does not. */
+  isCacheCapable: z.boolean(),
+  /** Most tokens the engine's chat template adds around one message, and around a whole conversation. */
+  templateTokensPerMessage: z.number().int().min(0),
+  templateTokensPerRequest: z.number().int().min(0),
+  /** Most tokens one image becomes; 0 where images are not taken. */
+  maxTokensPerImage: z.number().int().min(0),
+  /** Unix seconds of the model's first appearance in the catalog. */
+  createdAt: z.number().int(),
+});
+export type CatalogModel = z.output<typeof catalogModelSchema>;
+
+/** What the catalog serves the router: one region's models under one version. Calls name the version they were charged by. */
+export const catalogSnapshotSchema = z.strictObject({
+  version: z.number().int().min(1),
+  region: z.enum(['us', 'eu']),
+  models: z.array(catalogModelSchema),
+});
+export type CatalogSnapshot = z.output<typeof catalogSnapshotSchema>;

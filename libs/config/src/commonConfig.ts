@@ -1,0 +1,28 @@
+import { z } from 'zod';
+import { parseSecrets } from './secrets.ts';
+
+const portSchema = z.coerce
+  .number()
+  .int('must be a port number')
+  .min(1, 'must be a port from 1 to 65535')
+  .max(65_535, 'must be a port from 1 to 65535');
+
+/** The variables that every service reads. */
+export const commonConfig = {
+  /** Region of the stack. Keys of another one are refused, and models not cleared for it do not exist. */
+  REGION: z.enum(['us', 'eu']),
+  /** Address the service listens on; loopback on a laptop, all of the pod's addresses on Kubernetes. */
+  LISTEN_HOST: z.string().default('127.0.0.1'),
+  /** Listener that the edge proxies to. */
+  PORT: portSchema,
+  /** Listener for the fleet itself: internal routes, health, metrics. The edge never proxies to it. */
+  INTERNAL_PORT: portSchema,
+  /** Keys that sign tokens between services: `id:secret`, comma separated. The first signs, all verify. */
+  INTERNAL_TOKEN_KEYS: z.string().transform(parseSecrets),
+  /** The least that is logged: one JSON line an entry, on standard output. */
+  LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
+  /** Base address of an OpenTelemetry collector that takes OTLP over HTTP. Without it nothing is traced. */
+  OTEL_EXPORTER_OTLP_ENDPOINT: z.url().optional(),
+  /** Share of calls that are traced, 0 to 1. The edge decides for the whole call. */
+  TRACE_SAMPLE_RATIO: z.coerce.number().min(0, 'must be from 0 to 1').max(1, 'must be from 0 to 1').default(0.01),
+};

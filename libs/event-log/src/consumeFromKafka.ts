@@ -1,0 +1,128 @@
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Consumer, Kafka } from 'kafkajs';
+import { backoffMs } from './backoff.ts';
+import { createKafkaClient, type KafkaClientOptions } from './createKafkaClient.ts';
+import { ensureTopic } from './ensureTopic.ts';
+import type { ConsumeOptions, EventLogConsumer } from './eventLog.ts';
+import { createBatchReader } from './kafkaBatchReader.ts';
+import { pause } from './pause.ts';
+
+export interface ConsumeFromKafkaOptions extends ConsumeOptions, KafkaClientOptions {
+  /** Readers of one group share the partitions. */
+  groupId: string;
+}
+
+/** Batches of different partitions handled at once, so that one that does not succeed holds up few others. */
+const CONCURRENT_PARTITIONS = 4;
+
+const LEAVE_TIMEOUT_MS = 5_000;
+
+/**
+ * Reads a topic of Kafka for as long as it takes: a broker that is away or a crash of the client leads to another attempt,
+ * at most 5 s later. Offsets live in the handler's database alone; none are committed to Kafka.
+ */
+export function consumeFromKafka(options: ConsumeFromKafkaOptions): EventLogConsumer {
+  const { topic, nextOffset, log } = options;
+  const kafka = createKafkaClient(options);
+  const stop = new AbortController();
+  const reading = readUntilStopped(kafka, options, stop.signal);
+  return {
+    lag: () => findLag(kafka, { topic, nextOffset }),
+    async close() {
+      log.debug({ topic }, 'stopping to read');
+      stop.abort();
+      await reading;
+    },
+  };
+}
+
+async function readUntilStopped(kafka: Kafka, options: ConsumeFromKafkaOptions, signal: AbortSignal): Promise<void> {
+  const { topic, log } = options;
+  let failures = 0;
+  while (!signal.aborted) {
+    try {
+      await readUntilCrash(kafka, options, { signal, onRunning: () => (failures = 0) });
+    } catch (error) {
+      log.warn({ err: error, topic }, 'event log not read, trying again');
+      await pause(backoffMs(failures), signal);
+      failures += 1;
+    }
+  }
+}
+
+async function readUntilCrash(
+  kafka: Kafka,
+  options: ConsumeFromKafkaOptions,
+  { signal, onRunning }: { signal: AbortSignal; onRunning: () => void },
+): Promise<void> {
+  const { topic, groupId } = options;
+  await ensureTopic(kafka, topic);
+  const consumer = kafka.consumer({
+    groupId,
+    // A reader that died without a word keeps its partitions for this long.
+    sessionTimeout: 10_000,
+    rebalanceTimeout: 15_000,
+    heartbeatInterval: 3_000,
+    maxBytesPerPartition: 1024 * 1024,
+    maxWaitTimeInMs: 250,
+    allowAutoTopicCreation: false,
+    // Every crash comes to us: kafkajs itself restarts after some and not after others.
+    retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: 3, restartOnFailure: async () => false },
+  });
+  const reader = createBatchReader({ ...options, consumer, signal });
+  const session = new AbortController();
+  const stopped = whenAborted(signal, session.signal);
+  const crash = Promise.withResolvers<never>();
+  crash.promise.catch(() => {});
+  consumer.on(consumer.events.CRASH, ({ payload }) => crash.reject(payload.error));
+  consumer.on(consumer.events.GROUP_JOIN, reader.forgetPositions);
+  try {
+    await consumer.connect();
+    await consumer.subscribe({ topic, fromBeginning: true });
+    const running = consumer.run({
+      autoCommit: false,
+      eachBatchAutoResolve: false,
+      partitionsConsumedConcurrently: CONCURRENT_PARTITIONS,
+      eachBatch: reader.readBatch,
+    });
+    // To be let into the group may take until another reader is given up.
+    await Promise.race([running, stopped]);
+    onRunning();
+    await Promise.race([crash.promise, stopped]);
+  } finally {
+    session.abort();
+    await disconnect(consumer);
+  }
+}
+
+/** Resolves when `signal` fires, or when `end` does and nobody waits any more. */
+async function whenAborted(signal: AbortSignal, end: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort', { signal: end }).catch(() => {});
+}
+
+/** Leaves the group in order, unless that takes too long. */
+async function disconnect(consumer: Consumer): Promise<void> {
+  await Promise.race([consumer.disconnect().catch(() => {}), delay(LEAVE_TIMEOUT_MS, undefined, { ref: false })]);
+}
+
+async function findLag(
+  kafka: Kafka,
+  { topic, nextOffset }: Pick<ConsumeOptions, 'topic' | 'nextOffset'>,
+): Promise<bigint> {
+  const admin = kafka.admin({ retry: { retries: 0 } });
+  try {
+    await admin.connect();
+    const partitions = await admin.fetchTopicOffsets(topic);
+    const lags = await Promise.all(
+      partitions.map(async ({ partition, low, high }) => {
+        const position = await nextOffset(partition);
+        const start = position > BigInt(low) ? position : BigInt(low);
+        return BigInt(high) > start ? BigInt(high) - start : 0n;
+      }),
+    );
+    return lags.reduce((sum, lag) => sum + lag, 0n);
+  } finally {
+    await admin.disconnect();
+  }
+}

@@ -1,0 +1,38 @@
+import type { Logger } from '@turnpike/logging/createLogger';
+import kafkajs, { type LogEntry } from 'kafkajs';
+import { silenceTimeoutNegativeWarning } from './silenceTimeoutNegativeWarning.ts';
+
+export interface KafkaClientOptions {
+  brokers: string[];
+  log: Logger;
+}
+
+/**
+ * A kafkajs client whose every request has a deadline and whose own retries end after some seconds, so that callers
+ * learn of an outage and decide. Does not connect yet.
+ */
+export function createKafkaClient({ brokers, log }: KafkaClientOptions): kafkajs.Kafka {
+  silenceTimeoutNegativeWarning();
+  return new kafkajs.Kafka({
+    clientId: 'turnpike',
+    brokers,
+    connectionTimeout: 3_000,
+    requestTimeout: 10_000,
+    retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: 3 },
+    logLevel: kafkajs.logLevel.INFO,
+    logCreator: () => (entry) => logEntry(log, entry),
+  });
+}
+
+/** What kafkajs says about single connections: many lines a second while a broker is away. */
+const CHATTY = new Set(['Connection', 'BrokerPool', 'RequestQueue']);
+
+/**
+ * Lower than kafkajs means it: it calls every failed attempt an error, though it or we try again, and what stays broken
+ * reaches us as a rejection. Its stacks are left out.
+ */
+function logEntry(log: Logger, { namespace, level, log: { message, groupId, topic, partition } }: LogEntry): void {
+  const isNotable = level === kafkajs.logLevel.ERROR && !CHATTY.has(namespace);
+  const write = isNotable ? log.info : log.debug;
+  write.call(log, { part: `kafkajs ${namespace}`, groupId, topic, partition }, message);
+}

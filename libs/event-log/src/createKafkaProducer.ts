@@ -1,0 +1,43 @@
+import kafkajs from 'kafkajs';
+import { createKafkaClient, type KafkaClientOptions } from './createKafkaClient.ts';
+import { ensureTopic } from './ensureTopic.ts';
+import type { EventLogProducer } from './eventLog.ts';
+
+/** Acknowledged by every replica that is in sync. */
+const ACKS_ALL = -1;
+const ACK_TIMEOUT_MS = 8_000;
+
+/**
+ * Appends to Kafka with `acks=all`; records of one key go to one partition. Connects with the first batch, and again after
+ * an outage; a batch that cannot be stored is rejected within about a minute. Not kafkajs' idempotent mode, which has lost
+ * acknowledged records: repeats are sorted out by the events' own ids.
+ */
+export function createKafkaProducer(options: KafkaClientOptions): EventLogProducer {
+  const kafka = createKafkaClient(options);
+  const producer = kafka.producer({
+    createPartitioner: kafkajs.Partitioners.DefaultPartitioner,
+    allowAutoTopicCreation: false,
+  });
+  const preparing = new Map<string, Promise<void>>();
+
+  async function prepare(topic: string): Promise<void> {
+    await producer.connect();
+    await ensureTopic(kafka, topic);
+  }
+
+  return {
+    async append(topic, records) {
+      const prepared = preparing.get(topic) ?? prepare(topic);
+      preparing.set(topic, prepared);
+      try {
+        await prepared;
+        await producer.send({ topic, messages: records, acks: ACKS_ALL, timeout: ACK_TIMEOUT_MS });
+      } catch (error) {
+        // The topic may be gone, or the connection was never made: the next batch looks again.
+        preparing.delete(topic);
+        throw error;
+      }
+    },
+    close: () => producer.disconnect(),
+  };
+}

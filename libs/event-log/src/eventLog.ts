@@ -1,0 +1,53 @@
+/** A record to append. Records of one key keep their order. */
+export interface EventRecord {
+  key: string;
+  value: string;
+}
+
+/** Writes to the event log. */
+export interface EventLogProducer {
+  /**
+   * Appends a batch. Resolves only when the log has stored all of it safely; a rejection leaves open which of the
+   * records it holds, so the caller sends the batch again and consumers expect repeats.
+   */
+  append(topic: string, records: EventRecord[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A record as the log holds it. The value is handed over as bytes: what stands in a log may be anything. */
+export interface StoredRecord {
+  offset: bigint;
+  key: string | undefined;
+  value: Buffer;
+}
+
+/** Consecutive records of one partition. */
+export interface RecordBatch {
+  partition: number;
+  /** Where the reader stood: what `nextOffset` last said. Below the first record's offset where the log lost records. */
+  fromOffset: bigint;
+  records: StoredRecord[];
+  /** Where the reader stands once this batch is handled. */
+  nextOffset: bigint;
+  /** Whether nothing followed this batch when it was read. */
+  isAtEnd: boolean;
+}
+
+export interface ConsumeOptions {
+  topic: string;
+  /** The offset to read next, from the database that `handle` writes to. Asked again after every change of assignment. */
+  nextOffset: (partition: number) => Promise<bigint>;
+  /**
+   * Handles a batch and stores its `nextOffset`, both or neither. When it throws, the same batch comes again after a pause,
+   * for ever: nothing is skipped, unless `nextOffset` moved because another reader has handled it.
+   */
+  handle: (batch: RecordBatch) => Promise<void>;
+}
+
+/** A running reader of one topic. */
+export interface EventLogConsumer {
+  /** How many records the log holds that have not been handled. Rejects when the log does not answer within its deadline. */
+  lag(): Promise<bigint>;
+  /** Stops reading, and resolves when the batch in progress has ended. */
+  close(): Promise<void>;
+}

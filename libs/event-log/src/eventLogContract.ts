@@ -1,0 +1,182 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
+import type { ConsumeOptions, EventLogConsumer, EventLogProducer, RecordBatch } from './eventLog.ts';
+
+/** What a test needs of an event log. */
+export interface EventLogUnderTest {
+  /** A topic nobody has written to. */
+  newTopic(): string;
+  createProducer(): EventLogProducer;
+  consume(options: ConsumeOptions): EventLogConsumer;
+}
+
+const KEYS = ['key_a', 'key_b', 'key_c'];
+
+/** A handler with a database of its own: offsets and records change together, as the ledger's do. */
+function createReader() {
+  const offsets = new Map<number, bigint>();
+  const values: string[] = [];
+  return {
+    values,
+    offsets,
+    nextOffset: async (partition: number): Promise<bigint> => offsets.get(partition) ?? 0n,
+    async handle({ partition, fromOffset, records, nextOffset }: RecordBatch): Promise<void> {
+      if ((offsets.get(partition) ?? 0n) !== fromOffset) throw new Error('offset moved');
+      offsets.set(partition, nextOffset);
+      values.push(...records.map(({ value }) => value.toString()));
+    },
+  };
+}
+
+async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await delay(20);
+}
+
+const batchOf = (from: number, count: number) =>
+  Array.from({ length: count }, (_, index) => ({
+    key: KEYS[(from + index) % KEYS.length] ?? '',
+    value: JSON.stringify({ n: from + index, text: 'ä\u0000"' }),
+  }));
+
+/** Each value once, where it first came: an append may store a record twice. */
+const unique = (values: string[]): string[] => [...new Set(values)];
+
+const sorted = (values: string[]): string[] => unique(values).sort();
+
+/** One set of tests for every implementation: what is appended is handled, at least once, and in the order of its key. */
+export function describeEventLog(name: string, log: () => EventLogUnderTest): void {
+  describe(`event log contract: ${name}`, () => {
+    async function withLog(test: (topic: string, producer: EventLogProducer) => Promise<void>): Promise<void> {
+      const producer = log().createProducer();
+      await test(log().newTopic(), producer).finally(() => producer.close());
+    }
+
+    it('hands over everything appended before and after the reader started, each key in order', () =>
+      withLog(async (topic, producer) => {
+        await producer.append(topic, batchOf(0, 300));
+        const reader = createReader();
+        const consumer = log().consume({ topic, ...reader });
+        await until(() => unique(reader.values).length === 300);
+        await producer.append(topic, batchOf(300, 300));
+        await until(() => unique(reader.values).length === 600);
+        expect(await consumer.lag()).toBe(0n);
+        await consumer.close();
+
+        expect(sorted(reader.values)).toEqual(sorted(batchOf(0, 600).map(({ value }) => value)));
+        for (const remainder of [0, 1, 2]) {
+          const numbers = reader.values
+            .map((value) => JSON.parse(value).n as number)
+            .filter((n) => n % 3 === remainder);
+          expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
+        }
+      }));
+
+    it('goes on where the handler’s own database says after a restart', () =>
+      withLog(async (topic, producer) => {
+        const reader = createReader();
+        await producer.append(topic, batchOf(0, 50));
+        const first = log().consume({ topic, ...reader });
+        await until(() => unique(reader.values).length === 50);
+        await first.close();
+        await producer.append(topic, batchOf(50, 50));
+        const second = log().consume({ topic, ...reader });
+        await until(() => unique(reader.values).length === 100);
+        await second.close();
+
+        expect(sorted(reader.values)).toEqual(sorted(batchOf(0, 100).map(({ value }) => value)));
+      }));
+
+    it('reads again from an offset that went back, as it does after a restored backup', () =>
+      withLog(async (topic, producer) => {
+        const reader = createReader();
+        await producer.append(topic, batchOf(0, 50));
+        const first = log().consume({ topic, ...reader });
+        await until(() => unique(reader.values).length === 50);
+        await first.close();
+        reader.offsets.clear();
+        const readBefore = reader.values.splice(0);
+        const second = log().consume({ topic, ...reader });
+        await until(() => unique(reader.values).length === 50);
+        await second.close();
+
+        expect(sorted(reader.values)).toEqual(sorted(readBefore));
+      }));
+
+    it('hands the same batch over again after a failure and skips nothing', () =>
+      withLog(async (topic, producer) => {
+        const reader = createReader();
+        const failed: bigint[] = [];
+        await producer.append(topic, batchOf(0, 30));
+        const consumer = log().consume({
+          topic,
+          nextOffset: reader.nextOffset,
+          async handle(batch) {
+            if (failed.length < 4) {
+              failed.push(batch.fromOffset);
+              throw new Error('the database is away');
+            }
+            await reader.handle(batch);
+          },
+        });
+        await until(() => unique(reader.values).length === 30);
+        await consumer.close();
+
+        expect(failed).toHaveLength(4);
+        expect(sorted(reader.values)).toEqual(sorted(batchOf(0, 30).map(({ value }) => value)));
+      }));
+
+    it('leaves a batch to the reader that handled it first', () =>
+      withLog(async (topic, producer) => {
+        const reader = createReader();
+        let lost = 0;
+        await producer.append(topic, batchOf(0, 20));
+        const consumer = log().consume({
+          topic,
+          nextOffset: reader.nextOffset,
+          async handle(batch) {
+            if (lost > 0) return reader.handle(batch);
+            lost += 1;
+            await reader.handle(batch);
+            throw new Error('another reader has it');
+          },
+        });
+        await until(() => unique(reader.values).length === 20);
+        await producer.append(topic, batchOf(20, 20));
+        await until(() => unique(reader.values).length === 40);
+        await consumer.close();
+
+        expect(sorted(reader.values)).toEqual(sorted(batchOf(0, 40).map(({ value }) => value)));
+      }));
+
+    it('says how many records are still to be handled', () =>
+      withLog(async (topic, producer) => {
+        const reader = createReader();
+        const { promise: opened, resolve: open } = Promise.withResolvers<void>();
+        await producer.append(topic, batchOf(0, 10));
+        const consumer = log().consume({
+          topic,
+          nextOffset: reader.nextOffset,
+          handle: async (batch) => {
+            await opened;
+            await reader.handle(batch);
+          },
+        });
+        expect(await consumer.lag()).toBeGreaterThanOrEqual(10n);
+        open();
+        await until(async () => (await consumer.lag()) === 0n);
+        expect(unique(reader.values)).toHaveLength(10);
+        await consumer.close();
+      }));
+
+    it('keeps every record of many concurrent appends', () =>
+      withLog(async (topic, producer) => {
+        const reader = createReader();
+        const consumer = log().consume({ topic, ...reader });
+        await Promise.all(Array.from({ length: 40 }, (_, n) => producer.append(topic, batchOf(n * 25, 25))));
+        await until(() => unique(reader.values).length === 1_000);
+        await consumer.close();
+
+        expect(sorted(reader.values)).toEqual(sorted(batchOf(0, 1_000).map(({ value }) => value)));
+      }));
+  });
+}

@@ -1,0 +1,25 @@
+import { expect, it } from '@jest/globals';
+import { aUsageRecorded } from './aUsageRecorded.ts';
+import { parseUsageRecorded, toUsageRecordedJson } from './usageRecorded.ts';
+
+const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+
+it('keeps the trace of a call that is traced', () => {
+  const event = aUsageRecorded({ traceparent });
+  expect(parseUsageRecorded(toUsageRecordedJson(event))).toEqual(event);
+});
+
+it('reads an event from before there were traces', () => {
+  const event = aUsageRecorded();
+  const json = toUsageRecordedJson(event);
+  expect(JSON.parse(json)).not.toHaveProperty('traceparent');
+  expect(parseUsageRecorded(json)).toEqual(event);
+});
+
+it.each(['', 'x', traceparent.toUpperCase(), `${traceparent}-x`, 7, null, { a: 1 }])(
+  'reads the event and drops a trace of another form: %p',
+  (value) => {
+    const event = { ...aUsageRecorded(), traceparent: value as string };
+    expect(parseUsageRecorded(toUsageRecordedJson(event)).traceparent).toBeUndefined();
+  },
+);

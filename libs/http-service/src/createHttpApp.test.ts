@@ -1,0 +1,80 @@
+import type { AddressInfo } from 'node:net';
+import { afterEach, expect, it } from '@jest/globals';
+import { ApiError } from '@turnpike/api-errors/apiError';
+import { flat } from '@turnpike/api-errors/wireError';
+import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
+import { createLogger } from '@turnpike/logging/createLogger';
+import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
+import { createHttpApp, type Route } from './createHttpApp.ts';
+import { createInternalGuard, type Guard, openGuard } from './guard.ts';
+import { drain, listen } from './listen.ts';
+
+const keys = [{ id: 'k1', secret: 'a secret of the tests, 32 characters' }];
+const log = createLogger({ service: 'test', level: 'silent' });
+let stop: (() => Promise<void>) | undefined;
+afterEach(async () => {
+  await stop?.();
+  stop = undefined;
+});
+
+const anApp = (routes: Route[]) =>
+  createHttpApp({
+    log,
+    telemetry: noTelemetry,
+    routes,
+    toWireError: (error) => (error instanceof ApiError ? flat(418, error.fault.kind, {}) : undefined),
+  });
+const ok: Route['handler'] = (_req, res) => void res.json({ ok: true });
+const thing: Route = { method: 'get', path: '/thing/:id', guard: openGuard, handler: ok };
+
+async function serve(...routes: Route[]): Promise<string> {
+  const server = await listen(anApp(routes), { host: '127.0.0.1', port: 0 });
+  stop = () => drain(server);
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+it('does not start with a route that names no guard, or that stands twice', () => {
+  const unguarded = { method: 'get', path: '/open', handler: ok } as unknown as Route;
+  expect(() => anApp([unguarded])).toThrow('route GET /open names no guard');
+  expect(() => anApp([{ ...thing, guard: { name: '' } as Guard }])).toThrow('names no guard');
+  expect(() => anApp([thing, thing])).toThrow('route GET /thing/:id stands twice');
+});
+
+it.each([
+  ['another method', 'POST', '/thing/1', 405],
+  ['another path', 'GET', '/things', 404],
+  ['another case', 'GET', '/THING/1', 404],
+  ['a slash behind', 'GET', '/thing/1/', 404],
+  ['a path that is not well encoded', 'GET', '/thing/%zz', 404],
+])('serves exactly its routes: %s', async (_case, method, path, status) => {
+  const response = await fetch((await serve(thing)) + path, { method });
+  expect(response.status).toBe(status);
+  expect(response.headers.get('content-type')).toContain('application/json');
+  expect(response.headers.get('allow')).toBe(status === 405 ? 'GET' : null);
+  expect(response.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+  expect(response.headers.get('x-powered-by')).toBeNull();
+});
+
+it('words a fault by its family, and says nothing of what nobody foresaw', async () => {
+  const throwing = (path: string, error: unknown): Route => ({ ...thing, path, handler: () => Promise.reject(error) });
+  const url = await serve(
+    throwing('/fault', new ApiError({ kind: 'teapot' })),
+    throwing('/bug', new Error('password of db.internal:5432 is hunter2')),
+  );
+  expect(await (await fetch(`${url}/fault`)).json()).toEqual({ error: 'teapot' });
+  const bug = await fetch(`${url}/bug`);
+  expect(bug.status).toBe(500);
+  expect(await bug.text()).not.toMatch(/hunter2|db\.internal|at |\.ts/);
+});
+
+it('lets only this stack’s services into an internal route, each with a token for this service', async () => {
+  const url = await serve({ ...thing, guard: createInternalGuard({ service: 'auth', keys }) });
+  const statusWith = async (headers: Record<string, string>) => (await fetch(`${url}/thing/1`, { headers })).status;
+  const issue = createTokenIssuer({ service: 'edge', keys });
+  expect(await statusWith(issue('auth'))).toBe(200);
+  expect(await statusWith({})).toBe(401);
+  expect(await statusWith(issue('catalog'))).toBe(401);
+  expect(
+    await statusWith(createTokenIssuer({ service: 'edge', keys: [{ id: 'k1', secret: 'x'.repeat(40) }] })('auth')),
+  ).toBe(401);
+});

@@ -1,0 +1,116 @@
+import { ApiError } from '@turnpike/api-errors/apiError';
+import type { WireError } from '@turnpike/api-errors/wireError';
+import { envelope } from '@turnpike/api-errors/wireError';
+import type { Logger } from '@turnpike/logging/createLogger';
+import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
+import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
+import { v7 as uuidv7 } from 'uuid';
+import type { Guard } from './guard.ts';
+import { enterRoute, observeRequests, routeOf, spanOf } from './observeRequests.ts';
+import { createRequestMetrics } from './requestMetrics.ts';
+import { sendWireError } from './sendWireError.ts';
+import { toRequestLog } from './toRequestLog.ts';
+
+export interface Route {
+  method: 'get' | 'post' | 'put' | 'patch' | 'delete';
+  /** Exact path, with express parameters (`/v1/models/:id`). Matched as sent: case and trailing slash count. */
+  path: string;
+  guard: Guard;
+  handler: RequestHandler;
+}
+
+export interface HttpAppOptions {
+  log: Logger;
+  /** Counts the requests and follows those that are traced. */
+  telemetry: Pick<Telemetry, 'meter' | 'tracer'>;
+  routes: Route[];
+  /** Words an error that a handler threw, for the family of the path. Undefined means: not foreseen, a 500. */
+  toWireError: (error: unknown, path: string) => WireError | undefined;
+}
+
+/** Longest request id taken over from the edge. */
+const REQUEST_ID_PATTERN = /^[A-Za-z0-9-]{1,64}$/;
+
+/**
+ * An express app that serves exactly the listed routes: `x-request-id` on every answer, 405 with `Allow` on a known path,
+ * 404 elsewhere, and no error that could show a stack. Throws if a route names no guard or stands twice.
+ */
+export function createHttpApp({ log, telemetry, routes, toWireError }: HttpAppOptions): Express {
+  const { tracer } = telemetry;
+  const metrics = createRequestMetrics(telemetry.meter);
+  const app = express();
+  app.disable('etag');
+  app.disable('x-powered-by');
+  app.enable('case sensitive routing');
+  app.enable('strict routing');
+
+  app.use((req, res, next) => {
+    const given = req.headers['x-request-id'];
+    // The edge strips the clients' own; on a direct call from inside, a well-formed id is kept for tracing.
+    res.setHeader('x-request-id', typeof given === 'string' && REQUEST_ID_PATTERN.test(given) ? given : uuidv7());
+    next();
+  });
+  app.use(observeRequests(metrics));
+
+  const methodsByPath = new Map<string, string[]>();
+  for (const { method, path, guard, handler } of routes) {
+    if (!guard?.name || typeof guard.check !== 'function')
+      throw new Error(`route ${method.toUpperCase()} ${path} names no guard`);
+    const methods = methodsByPath.get(path) ?? [];
+    if (methods.includes(method)) throw new Error(`route ${method.toUpperCase()} ${path} stands twice`);
+    methodsByPath.set(path, [...methods, method]);
+    const route = `${method.toUpperCase()} ${path}`;
+    const enter: RequestHandler = (req, res, next) => {
+      enterRoute(res, { route, span: tracer.continueTrace(req.headers.traceparent, route) });
+      next();
+    };
+    app[method](path, enter, guard.check, handler);
+  }
+  for (const [path, methods] of methodsByPath) {
+    const allow = methods.map((method) => method.toUpperCase()).join(', ');
+    app.all(path, (req, res) => sendWireError(res, toMethodNotAllowed(req.method, allow)));
+  }
+  app.use((_req, res) => sendWireError(res, toNotFound()));
+
+  const onError: ErrorRequestHandler = (error: unknown, req, res, _next) => {
+    const wireError = toWireError(error, req.path) ?? (isUndecodablePath(error) ? toNotFound() : undefined);
+    const route = routeOf(res);
+    const fault = error instanceof ApiError ? error.fault.kind : 'unforeseen';
+    metrics.faulted({ route, fault });
+    spanOf(res).setAttributes({ 'turnpike.fault': fault });
+    const status = wireError?.status ?? 500;
+    if (status >= 500) toRequestLog(log, res).error({ err: error, route, status }, 'request failed');
+    sendWireError(res, wireError ?? toInternalError());
+  };
+  app.use(onError);
+  return app;
+}
+
+/** A path whose encoding is broken is nobody's path. */
+const isUndecodablePath = (error: unknown): boolean => error instanceof Error && error.name === 'URIError';
+
+/** 405 of a known path. `allow` lists the methods it has. */
+export function toMethodNotAllowed(method: string, allow: string): WireError {
+  const message = `${method.slice(0, 16)} is not supported here; use ${allow}.`;
+  return envelope(405, { message, type: 'invalid_request_error', param: null, code: 'method_not_allowed' }, { allow });
+}
+
+/** 404 of a path that does not exist. */
+export function toNotFound(): WireError {
+  return envelope(404, {
+    message: 'There is nothing at this path. The API lives under /v1; see the documentation for its paths.',
+    type: 'invalid_request_error',
+    param: null,
+    code: 'not_found',
+  });
+}
+
+/** 500 of a fault nobody foresaw: it says nothing about what failed inside. */
+export function toInternalError(): WireError {
+  return envelope(500, {
+    message: 'Something failed on our side. Retry with backoff.',
+    type: 'server_error',
+    param: null,
+    code: 'internal_error',
+  });
+}

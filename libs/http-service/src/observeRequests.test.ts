@@ -1,0 +1,126 @@
+import type { AddressInfo } from 'node:net';
+import { expect, it, jest } from '@jest/globals';
+import { ApiError } from '@turnpike/api-errors/apiError';
+import { bare } from '@turnpike/api-errors/wireError';
+import { createLogger } from '@turnpike/logging/createLogger';
+import { startTelemetry } from '@turnpike/telemetry/startTelemetry';
+import { readMetrics } from '@turnpike/test-support/readMetrics';
+import { type CollectedSpan, startCollector } from '@turnpike/test-support/startCollector';
+import { createHttpApp } from './createHttpApp.ts';
+import { createMetricsRoute } from './createMetricsRoute.ts';
+import { openGuard } from './guard.ts';
+import { drain, listen } from './listen.ts';
+import { spanOf } from './observeRequests.ts';
+
+const CALLER = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7' };
+const traceparent = `00-${CALLER.traceId}-${CALLER.spanId}-01`;
+const log = createLogger({ service: 'test', level: 'silent' });
+
+interface Observed {
+  spans: CollectedSpan[];
+  samples: Map<string, number>;
+}
+
+/** Sends requests to a small service and returns what was measured of them. */
+async function observe(send: (url: string) => Promise<unknown>): Promise<Observed> {
+  const collector = await startCollector();
+  const telemetry = startTelemetry({
+    service: 'test',
+    region: 'us',
+    otlpEndpoint: collector.url,
+    traceSampleRatio: 0,
+    log,
+  });
+  const app = createHttpApp({
+    log,
+    telemetry,
+    toWireError: (error) => (error instanceof ApiError ? bare(402, 'refused') : undefined),
+    routes: [
+      {
+        method: 'get',
+        path: '/things/:id',
+        guard: openGuard,
+        handler(req, res) {
+          res.setHeader('x-router-call-id', 'call-1');
+          if (req.params.id === 'dear') throw new ApiError({ kind: 'insufficient_balance' });
+          if (req.params.id === 'broken') throw new Error('a reason');
+          spanOf(res).startChild('look up', 'client').end();
+          res.json({});
+        },
+      },
+      { method: 'get', path: '/silent', guard: openGuard, handler: () => {} },
+      createMetricsRoute(telemetry),
+    ],
+  });
+  const server = await listen(app, { host: '127.0.0.1', port: 0 });
+  try {
+    await send(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    await drain(server);
+    return { samples: await readMetrics(telemetry), spans: await telemetry.shutdown().then(() => collector.spans) };
+  } finally {
+    await collector.close();
+  }
+}
+
+const requestsOf = ({ samples }: Observed): Record<string, number> =>
+  Object.fromEntries([...samples].filter(([name]) => name.startsWith('turnpike_requests_total')));
+
+it('counts requests by route pattern and status, never by the path that was sent', async () => {
+  const observed = await observe(async (url) => {
+    for (const path of ['/things/1', '/things/2', '/things/dear', '/things/broken', '/nothing/here', '/metrics'])
+      await fetch(url + path).then((response) => response.text());
+    await fetch(`${url}/things/1`, { method: 'POST' });
+  });
+  expect(requestsOf(observed)).toEqual({
+    'turnpike_requests_total{route="GET /things/:id",status="200"}': 2,
+    'turnpike_requests_total{route="GET /things/:id",status="402"}': 1,
+    'turnpike_requests_total{route="GET /things/:id",status="500"}': 1,
+    'turnpike_requests_total{route="unlisted",status="404"}': 1,
+    'turnpike_requests_total{route="unlisted",status="405"}': 1,
+    'turnpike_requests_total{route="GET /metrics",status="200"}': 1,
+  });
+  const { samples } = observed;
+  expect(samples.get('turnpike_request_duration_seconds_count{route="GET /things/:id"}')).toBe(4);
+  expect(samples.get('turnpike_faults_total{route="GET /things/:id",fault="insufficient_balance"}')).toBe(1);
+  expect(samples.get('turnpike_faults_total{route="GET /things/:id",fault="unforeseen"}')).toBe(1);
+});
+
+it('counts a client that left before there was an answer', async () => {
+  const observed = await observe((url) => fetch(`${url}/silent`, { signal: AbortSignal.timeout(50) }).catch(() => {}));
+  expect(requestsOf(observed)).toEqual({ 'turnpike_requests_total{route="GET /silent",status="none"}': 1 });
+});
+
+it('goes on with the trace of a call, and names the request and the call in it', async () => {
+  const headers = { traceparent, 'x-request-id': 'request-1' };
+  const { spans } = await observe((url) => fetch(`${url}/things/1`, { headers }));
+  const [server] = spans.filter(({ kind }) => kind === 2);
+  expect(server).toMatchObject({ name: 'GET /things/:id', traceId: CALLER.traceId, parentSpanId: CALLER.spanId });
+  expect(server?.attributes).toEqual({
+    'http.route': 'GET /things/:id',
+    'http.response.status_code': 200,
+    'turnpike.request_id': 'request-1',
+    'turnpike.call_id': 'call-1',
+  });
+  expect(spans.find(({ name }) => name === 'look up')?.parentSpanId).toBe(server?.spanId);
+});
+
+it.each([
+  ['broken', { status: { code: 2 }, attributes: { 'turnpike.fault': 'unforeseen' } }],
+  ['dear', { status: { code: 0 }, attributes: { 'turnpike.fault': 'insufficient_balance' } }],
+])('says why a traced request failed: %s', async (id, expected) => {
+  const { spans } = await observe((url) => fetch(`${url}/things/${id}`, { headers: { traceparent } }));
+  expect(spans).toHaveLength(1);
+  expect(spans[0]).toMatchObject(expected);
+  expect(JSON.stringify(spans)).not.toContain('a reason');
+});
+
+it('traces no request that came without a trace', async () => {
+  const { spans } = await observe((url) => fetch(`${url}/things/1`));
+  expect(spans).toEqual([]);
+});
+
+it('names the request and the call in the log line of a failure', async () => {
+  const child = jest.spyOn(log, 'child').mockClear();
+  await observe((url) => fetch(`${url}/things/broken`, { headers: { 'x-request-id': 'request-2' } }));
+  expect(child.mock.calls).toEqual([[{ requestId: 'request-2', callId: 'call-1' }]]);
+});

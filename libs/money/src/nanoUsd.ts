@@ -1,0 +1,36 @@
+import { z } from 'zod';
+
+/** Money: an integer count of nano-dollars (1e-9 USD). Floats never carry money. */
+export type NanoUsd = bigint;
+
+const NANO_PER_USD = 1_000_000_000n;
+
+/** A nano-dollar amount as a decimal string in JSON, where a number would lose digits above 2^53. */
+export const nanoUsdSchema = z
+  .string()
+  .regex(/^-?\d{1,18}$/, 'must be an integer number of nano-dollars as a decimal string')
+  .transform((text) => BigInt(text));
+
+/** As `nanoUsdSchema`, refusing negative amounts: charges, holds and limits. */
+export const nonNegativeNanoUsdSchema = nanoUsdSchema.refine((amount) => amount >= 0n, 'must not be negative');
+
+/** The JSON number a client reads: built from the integer's decimal text, so no binary rounding happens on the way. */
+export function toUsdNumber(amount: NanoUsd): number {
+  return Number(toUsdText(amount));
+}
+
+/** Plain decimal dollars without trailing zeros, for tables and logs: `1500000000n` is `1.5`. */
+export function toUsdText(amount: NanoUsd): string {
+  const sign = amount < 0n ? '-' : '';
+  const size = amount < 0n ? -amount : amount;
+  const fraction = (size % NANO_PER_USD).toString().padStart(9, '0').replace(/0+$/, '');
+  return `${sign}${size / NANO_PER_USD}${fraction === '' ? '' : `.${fraction}`}`;
+}
+
+/** Dollars as people write them (`25`, `0.5`) to nano-dollars. Throws a RangeError on anything finer or not plain. */
+export function parseUsd(text: string): NanoUsd {
+  const match = /^(\d{1,9})(?:\.(\d{1,9}))?$/.exec(text);
+  if (!match)
+    throw new RangeError(`"${text}" is not a dollar amount: write plain digits with at most 9 decimals, as in 12.5`);
+  return BigInt(match[1] ?? '0') * NANO_PER_USD + BigInt((match[2] ?? '').padEnd(9, '0'));
+}

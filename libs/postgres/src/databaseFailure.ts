@@ -1,0 +1,54 @@
+import { z } from 'zod';
+
+const adapterErrorSchema = z.object({ cause: z.object({ kind: z.string(), originalCode: z.string().optional() }) });
+/** A statement's failure comes wrapped by Prisma, that of a transaction's begin or commit as it is. */
+const failureSchema = z.union([
+  z
+    .object({ meta: z.object({ driverAdapterError: adapterErrorSchema }) })
+    .transform(({ meta }) => meta.driverAdapterError),
+  adapterErrorSchema,
+]);
+
+const UNREACHABLE_KINDS = new Set([
+  'DatabaseNotReachable',
+  'ConnectionClosed',
+  'SocketTimeout',
+  'TlsConnectionError',
+  'TooManyConnections',
+]);
+
+/** What the driver and Prisma say of a server that is silent: neither gives these a code of their own. */
+const SILENCE =
+  /Connection terminated|timeout exceeded when trying to connect|Query read timeout|Unable to start a transaction in the given time/;
+/** Connection exceptions, too few resources, the server being stopped or started. */
+const UNREACHABLE_STATES = /^(08|53|57P)/;
+/** Values that do not fit, constraints that do not hold: the same every time they are tried. */
+const DATA_STATES = /^2[23]/;
+const CONFLICT_STATES = new Set(['40001', '40P01']);
+const QUERY_CANCELED = '57014';
+
+function causeOf(error: unknown): { kind: string; state: string } {
+  const result = failureSchema.safeParse(error);
+  if (!result.success) return { kind: '', state: '' };
+  const { kind, originalCode = '' } = result.data.cause;
+  return { kind, state: originalCode };
+}
+
+/** The five characters by which Postgres names what went wrong, empty when it was not Postgres that spoke. */
+export const sqlStateOf = (error: unknown): string => causeOf(error).state;
+
+/** Whether a transaction lost against another and is worth another try. */
+export const isConflict = (error: unknown): boolean => CONFLICT_STATES.has(sqlStateOf(error));
+
+/** Whether Postgres refused the values themselves. */
+export const isDataRefused = (error: unknown): boolean => DATA_STATES.test(sqlStateOf(error));
+
+/** Whether Postgres ended a statement that ran past its allowance. */
+export const isCanceled = (error: unknown): boolean => sqlStateOf(error) === QUERY_CANCELED;
+
+/** Whether there was no Postgres to answer: nobody there, no connection to be had, or no word within the deadlines. */
+export function isUnreachable(error: unknown): boolean {
+  const { kind, state } = causeOf(error);
+  if (kind === '') return error instanceof Error && SILENCE.test(error.message);
+  return UNREACHABLE_KINDS.has(kind) || (state !== QUERY_CANCELED && UNREACHABLE_STATES.test(state));
+}

@@ -1,0 +1,70 @@
+import { expect, it } from '@jest/globals';
+import { createLogger } from '@turnpike/logging/createLogger';
+import { readMetrics } from '@turnpike/test-support/readMetrics';
+import { createInferenceMetrics } from './inferenceMetrics.ts';
+import { startTelemetry } from './startTelemetry.ts';
+
+const log = createLogger({ service: 'test', level: 'silent' });
+const start = () =>
+  startTelemetry({ service: 'model-router', region: 'us', otlpEndpoint: undefined, traceSampleRatio: 0, log });
+
+it('tells Prometheus of the process, in its text format', async () => {
+  const samples = await readMetrics(start());
+  expect(samples.get('target_info{service_namespace="turnpike",service_name="model-router",cloud_region="us"}')).toBe(
+    1,
+  );
+  expect(samples.get('process_resident_memory_bytes')).toBeGreaterThan(10_000_000);
+  expect(samples.get('process_cpu_seconds_total')).toBeGreaterThan(0);
+  expect(samples.get('turnpike_event_loop_busy_seconds_total')).toBeGreaterThan(0);
+});
+
+it('counts calls, tokens and waits of inference', async () => {
+  const telemetry = start();
+  const metrics = createInferenceMetrics(telemetry.meter);
+  const model = { id: 'org/small-chat' };
+  metrics.admitted(0.0007);
+  metrics.firstToken(model, 0.04);
+  metrics.callEnded({
+    canonicalModel: 'org/small-chat',
+    status: 'success',
+    isStream: true,
+    promptTokens: 120,
+    cachedPromptTokens: 100,
+    completionTokens: 30,
+    startedAtMs: 1_000,
+    endedAtMs: 3_000,
+  });
+  metrics.callRetried(model);
+  metrics.engineEjected({ id: 'engine-1' });
+  metrics.holdSwept();
+  metrics.observe({ openCalls: () => 3, spoolBytes: () => 4_096, spoolLimitBytes: 65_536 });
+
+  const samples = await readMetrics(telemetry);
+  const wanted = {
+    'turnpike_admit_seconds_bucket{le="0.0005"}': 0,
+    'turnpike_admit_seconds_bucket{le="0.001"}': 1,
+    'turnpike_time_to_first_token_seconds_bucket{model="org/small-chat",le="0.02"}': 0,
+    'turnpike_time_to_first_token_seconds_bucket{model="org/small-chat",le="0.05"}': 1,
+    'turnpike_calls_total{model="org/small-chat",status="success",stream="true"}': 1,
+    'turnpike_call_duration_seconds_sum{model="org/small-chat"}': 2,
+    'turnpike_tokens_total{model="org/small-chat",kind="prompt"}': 120,
+    'turnpike_tokens_total{model="org/small-chat",kind="cached_prompt"}': 100,
+    'turnpike_tokens_total{model="org/small-chat",kind="completion"}': 30,
+    'turnpike_engine_retries_total{model="org/small-chat"}': 1,
+    'turnpike_engine_ejections_total{engine="engine-1"}': 1,
+    turnpike_swept_holds_total: 1,
+    turnpike_open_calls: 3,
+    turnpike_spool_bytes: 4_096,
+    turnpike_spool_limit_bytes: 65_536,
+  };
+  expect(Object.fromEntries(Object.keys(wanted).map((name) => [name, samples.get(name)]))).toEqual(wanted);
+});
+
+it('bounds the label sets of an instrument, whatever is counted', async () => {
+  const telemetry = start();
+  const metrics = createInferenceMetrics(telemetry.meter);
+  for (let i = 0; i < 5_000; i += 1) metrics.callRetried({ id: `model-${i}` });
+
+  const names = [...(await readMetrics(telemetry)).keys()];
+  expect(names.filter((name) => name.startsWith('turnpike_engine_retries_total')).length).toBeLessThanOrEqual(1_000);
+});

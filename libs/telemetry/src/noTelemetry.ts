@@ -1,0 +1,10 @@
+import { createNoopMeter } from '@opentelemetry/api';
+import { noTracer } from './callTracer.ts';
+import type { Telemetry } from './startTelemetry.ts';
+
+/** Measures nothing: for tests, and for servers that are no part of the fleet. */
+export const noTelemetry: Telemetry = {
+  meter: createNoopMeter(),
+  tracer: noTracer,
+  serveMetrics: async (_req, res) => void res.end(),
+};

@@ -1,0 +1,63 @@
+/** Ids of ours, of engines and of catalog models: no blanks, so no prose, and nothing that looks like an API key. */
+const ID = /^(?!.*\bsk-[A-Za-z0-9]{16})[A-Za-z0-9._:/@-]{1,128}$/;
+/** Short codes of ours: `success`, `monthly_cap`. */
+const CODE = /^[a-z0-9_-]{1,64}$/;
+/** A method and the pattern of a path: `GET /v1/models/:id`. */
+const ROUTE = /^[A-Z]{3,7} \/[A-Za-z0-9_:./-]{0,120}$/;
+
+/**
+ * Everything that a span may say about a call, and what each value must look like. There is nothing here that could hold
+ * a key, a prompt, a completion or an address; add to it with that in mind.
+ */
+const ALLOWED = {
+  'http.route': ROUTE,
+  'http.response.status_code': 'number',
+  'turnpike.request_id': ID,
+  'turnpike.call_id': ID,
+  /** The fault that a request ended in, by its kind. */
+  'turnpike.fault': CODE,
+  /** The catalog's canonical id, never what a client typed. */
+  'turnpike.model': ID,
+  /** The engine's id in the configuration. */
+  'turnpike.engine': ID,
+  /** How many engines were tried. */
+  'turnpike.attempts': 'number',
+  'turnpike.is_stream': 'boolean',
+  'turnpike.prompt_tokens': 'number',
+  'turnpike.cached_prompt_tokens': 'number',
+  'turnpike.completion_tokens': 'number',
+  'turnpike.time_to_first_token_ms': 'number',
+  /** The call's status in the ledger, and the short code of its reason. */
+  'turnpike.status': CODE,
+  'turnpike.reason': CODE,
+  'turnpike.topic': ID,
+  'turnpike.partition': 'number',
+  'turnpike.records': 'number',
+  'turnpike.rows': 'number',
+  'turnpike.dead_letters': 'number',
+} as const;
+
+type AttributeName = keyof typeof ALLOWED;
+type ValueOf<Rule> = Rule extends 'number' ? number : Rule extends 'boolean' ? boolean : string;
+
+/** What a span says about a call. An attribute that is undefined is left out. */
+export type SpanAttributes = { [Name in AttributeName]?: ValueOf<(typeof ALLOWED)[Name]> | undefined };
+
+/** The attributes that may leave the process. Others, and values of the wrong look, are left out, whatever the types said. */
+export function toAllowedAttributes(attributes: SpanAttributes): Record<string, string | number | boolean> {
+  const allowed: Record<string, string | number | boolean> = {};
+  for (const [name, value] of Object.entries(attributes)) {
+    if (Object.hasOwn(ALLOWED, name) && isAllowed(ALLOWED[name as AttributeName], value)) allowed[name] = value;
+  }
+  return allowed;
+}
+
+function isAllowed(rule: RegExp | 'number' | 'boolean', value: unknown): value is string | number | boolean {
+  if (rule instanceof RegExp) return typeof value === 'string' && rule.test(value);
+  return typeof value === rule;
+}
+
+const SPAN_NAME = /^(?!.*\bsk-[A-Za-z0-9]{16})[A-Za-z][A-Za-z0-9 _:./-]{0,127}$/;
+
+/** A span's name, if it is one that our code could have chosen. */
+export const toSpanName = (name: string): string => (SPAN_NAME.test(name) ? name : 'unnamed');

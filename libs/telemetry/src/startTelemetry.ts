@@ -1,0 +1,62 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Meter } from '@opentelemetry/api';
+import { resourceFromAttributes } from '@opentelemetry/resources';
+import { MeterProvider } from '@opentelemetry/sdk-metrics';
+import type { Logger } from '@turnpike/logging/createLogger';
+import { type CallTracer, createCallTracer, noTracer } from './callTracer.ts';
+import { createSpanExport } from './exportSpans.ts';
+import { observeProcess } from './processMetrics.ts';
+import { ScrapeReader } from './scrapeReader.ts';
+
+export type { Meter };
+
+/** What a service measures itself with. */
+export interface Telemetry {
+  /** Makes the service's instruments, once, at start. Labels are of bounded number: route patterns, canonical model ids. */
+  meter: Meter;
+  tracer: CallTracer;
+  /** Answers `GET /metrics`. */
+  serveMetrics: (req: IncomingMessage, res: ServerResponse) => Promise<void>;
+}
+
+export interface RunningTelemetry extends Telemetry {
+  /** Exports what is finished, within a few seconds, and ends. */
+  shutdown(): Promise<void>;
+}
+
+export interface TelemetryOptions {
+  service: string;
+  region: 'us' | 'eu';
+  /** Base address of an OTLP collector. Undefined: no span is made, and none is exported. */
+  otlpEndpoint: string | undefined;
+  /** Share of calls whose trace is begun here, 0 to 1. */
+  traceSampleRatio: number;
+  log: Logger;
+}
+
+/** Metrics for Prometheus to fetch, and traces sent to a collector where there is one. Holds no global state. */
+export function startTelemetry(options: TelemetryOptions): RunningTelemetry {
+  const { service, region, otlpEndpoint, traceSampleRatio: sampleRatio, log } = options;
+  const resource = resourceFromAttributes({
+    'service.namespace': 'turnpike',
+    'service.name': service,
+    'cloud.region': region,
+  });
+  const reader = new ScrapeReader();
+  const meterProvider = new MeterProvider({ resource, readers: [reader] });
+  const meter = meterProvider.getMeter('turnpike');
+  observeProcess(meter);
+
+  const spans =
+    otlpEndpoint === undefined ? undefined : createSpanExport({ otlpEndpoint, resource, meterProvider, log });
+  return {
+    meter,
+    tracer: spans ? createCallTracer(spans.getTracer('turnpike'), { sampleRatio }) : noTracer,
+    serveMetrics: (req, res) => reader.answer(req, res),
+    async shutdown() {
+      // A collector that is away has been reported; it does not make the end of a process a failed one.
+      await spans?.shutdown().catch(() => {});
+      await meterProvider.shutdown();
+    },
+  };
+}

@@ -1,0 +1,19 @@
+import type { EndedCall } from './inferenceMetrics.ts';
+import type { SpanAttributes } from './spanAttributes.ts';
+
+/** What a call's completion event says about it, as attributes of the span that follows it. */
+export function toCallAttributes(
+  call: EndedCall & { callId: string; model: string; reason: string | null },
+): SpanAttributes {
+  return {
+    'turnpike.call_id': call.callId,
+    'turnpike.model': call.canonicalModel,
+    'turnpike.engine': call.model,
+    'turnpike.is_stream': call.isStream,
+    'turnpike.status': call.status,
+    'turnpike.reason': call.reason ?? undefined,
+    'turnpike.prompt_tokens': call.promptTokens,
+    'turnpike.cached_prompt_tokens': call.cachedPromptTokens,
+    'turnpike.completion_tokens': call.completionTokens,
+  };
+}

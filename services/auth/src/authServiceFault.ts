@@ -1,0 +1,35 @@
+/** What auth refuses or cannot do, beside the faults of authentication itself. */
+export type AuthServiceFault =
+  | { kind: 'unknown_key' }
+  | { kind: 'unknown_workspace' }
+  /** The hash is registered already, under any pepper. */
+  | { kind: 'key_already_registered' }
+  /** Revoking is final. */
+  | { kind: 'key_revoked' }
+  /** Only a key in use can be rotated: not a blocked, revoked or expired one. */
+  | { kind: 'key_not_in_use' }
+  | { kind: 'workspace_not_found' }
+  /** A workspace that was never set up for billing is neither put on hold nor released. */
+  | { kind: 'workspace_not_provisioned' }
+  /** An organization holds at most one workspace per region, and a workspace stays with its organization. */
+  | { kind: 'workspace_conflict' }
+  | { kind: 'router_unavailable' }
+  | { kind: 'router_refused_credentials' }
+  | { kind: 'router_malformed_response' };
+
+const AUTH_SERVICE_FAULT_KINDS: Record<AuthServiceFault['kind'], true> = {
+  unknown_key: true,
+  unknown_workspace: true,
+  key_already_registered: true,
+  key_revoked: true,
+  key_not_in_use: true,
+  workspace_not_found: true,
+  workspace_not_provisioned: true,
+  workspace_conflict: true,
+  router_unavailable: true,
+  router_refused_credentials: true,
+  router_malformed_response: true,
+};
+
+export const isAuthServiceFault = (fault: { kind: string }): fault is AuthServiceFault =>
+  Object.hasOwn(AUTH_SERVICE_FAULT_KINDS, fault.kind);

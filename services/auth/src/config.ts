@@ -1,0 +1,18 @@
+import { commonConfig } from '@turnpike/config/commonConfig';
+import { parseSecrets } from '@turnpike/config/secrets';
+import { serviceSegmentSchema } from '@turnpike/config/sharedSettings';
+import { z } from 'zod';
+
+export const configSchema = z.object({
+  ...commonConfig,
+  /** Postgres database of keys and workspaces, with the role that owns it. */
+  DATABASE_URL: z.url(),
+  /** Peppers of the stored key hashes: `id:secret`, comma separated. New keys are stored under the first, all are looked up. */
+  KEY_PEPPERS: z.string().transform(parseSecrets),
+  /** The router's internal listener. */
+  ROUTER_INTERNAL_URL: z.url(),
+  /** The service's own name segment: `/v1/svc/key`. */
+  SERVICE_SEGMENT: serviceSegmentSchema,
+});
+
+export type Config = z.infer<typeof configSchema>;

@@ -1,0 +1,37 @@
+import { ApiError } from '@turnpike/api-errors/apiError';
+import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import type { AuthServiceFault } from '../authServiceFault.ts';
+import type { Db } from '../database/createDb.ts';
+
+/** A key as the operator sees it. */
+export interface KeyDetails {
+  keyId: string;
+  workspaceId: string;
+  lastFour: string;
+  name: string;
+  status: string;
+  rpm: number;
+  tpm: number;
+  maxBudgetNanoUsd: NanoUsd | null;
+  expiresAt: Date | null;
+  createdAt: Date;
+}
+
+/** A key by its id, whatever has become of it. Throws `unknown_key`. */
+export async function getKeyDetails(db: Pick<Db, 'apiKey'>, keyId: string): Promise<KeyDetails> {
+  const key = await db.apiKey.findUnique({ where: { keyId } });
+  if (!key) throw new ApiError<AuthServiceFault>({ kind: 'unknown_key' });
+  return key;
+}
+
+/** Some keys of a workspace in the order of their ids: at most `limit` of those after the given id. */
+export function listKeyDetails(
+  db: Db,
+  { workspaceId, after, limit }: { workspaceId: string; after: string; limit: number },
+): Promise<KeyDetails[]> {
+  return db.apiKey.findMany({
+    where: { workspaceId, keyId: { gt: after } },
+    orderBy: { keyId: 'asc' },
+    take: limit,
+  });
+}

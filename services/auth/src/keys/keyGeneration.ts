@@ -1,0 +1,6 @@
+/** Which state of a key and its workspace is the latest. Rises with every change of either. */
+export interface KeyGeneration {
+  keyId: string;
+  workspaceId: string;
+  generation: number;
+}

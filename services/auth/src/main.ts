@@ -1,0 +1,54 @@
+import { loadConfig } from '@turnpike/config/loadConfig';
+import { createInternalGuard } from '@turnpike/http-service/guard';
+import { drain, listen } from '@turnpike/http-service/listen';
+import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
+import { createShutdown } from '@turnpike/lifecycle/createShutdown';
+import { runMain } from '@turnpike/lifecycle/runMain';
+import { createLogger } from '@turnpike/logging/createLogger';
+import { startTelemetry } from '@turnpike/telemetry/startTelemetry';
+import { createInternalApp, createPublicApp } from './app.ts';
+import { configSchema } from './config.ts';
+import { createDb } from './database/createDb.ts';
+import { createRouterClient } from './router/routerClient.ts';
+
+async function main(): Promise<void> {
+  const config = loadConfig('auth', configSchema, process.env);
+  const log = createLogger({ service: 'auth', region: config.REGION, level: config.LOG_LEVEL });
+  const shutdown = createShutdown({ log });
+  const keys = config.INTERNAL_TOKEN_KEYS;
+
+  const telemetry = startTelemetry({
+    service: 'auth',
+    region: config.REGION,
+    otlpEndpoint: config.OTEL_EXPORTER_OTLP_ENDPOINT,
+    traceSampleRatio: config.TRACE_SAMPLE_RATIO,
+    log,
+  });
+  shutdown.defer('telemetry', () => telemetry.shutdown());
+  const db = createDb(config.DATABASE_URL);
+  shutdown.defer('postgres', () => db.$disconnect());
+  const internalHeaders = createTokenIssuer({ service: 'auth', keys });
+  const router = createRouterClient({ url: config.ROUTER_INTERNAL_URL, internalHeaders });
+  shutdown.defer('connections to the router', () => router.close());
+
+  const dependencies = {
+    log,
+    telemetry,
+    db,
+    region: config.REGION,
+    peppers: config.KEY_PEPPERS,
+    router,
+    internalGuard: createInternalGuard({ service: 'auth', keys }),
+    serviceSegment: config.SERVICE_SEGMENT,
+  };
+  const host = config.LISTEN_HOST;
+  const internalServer = await listen(createInternalApp(dependencies), { host, port: config.INTERNAL_PORT });
+  shutdown.defer('internal http server', () => drain(internalServer));
+  const server = await listen(createPublicApp(dependencies), { host, port: config.PORT });
+  shutdown.defer('http server', () => drain(server));
+
+  shutdown.onSignals();
+  log.info({ port: config.PORT, internalPort: config.INTERNAL_PORT }, 'auth listens');
+}
+
+runMain(main);

@@ -1,0 +1,97 @@
+import { ApiError } from '@turnpike/api-errors/apiError';
+import type { Logger } from '@turnpike/logging/createLogger';
+import { type NanoUsd, nanoUsdSchema } from '@turnpike/money/nanoUsd';
+import type { CallSpan } from '@turnpike/telemetry/callSpan';
+import { Agent, request } from 'undici';
+import { z } from 'zod';
+import type { AuthServiceFault } from '../authServiceFault.ts';
+import type { KeyGeneration } from '../keys/keyGeneration.ts';
+
+const TIMEOUT_MS = 1_000;
+const MAX_ANSWER_BYTES = 16 * 1024;
+const MAX_CONNECTIONS = 32;
+/** Announcements on their way at once. */
+const ANNOUNCED_AT_ONCE = 32;
+
+const spendSchema = z.object({ spend_nano_usd: nanoUsdSchema });
+
+export interface RouterClient {
+  /**
+   * What a key has spent, live; the router goes on with the trace of `span`. Throws a `router_…` fault when it gives no
+   * usable answer within a second.
+   */
+  getKeySpend(key: { workspaceId: string; keyId: string }, span: CallSpan): Promise<NanoUsd>;
+  /**
+   * Tells the router that keys have changed, so that it lets go of older records at once. When the router cannot be told,
+   * it goes by what it has cached for at most 30 s longer; that is said in the request's `log` and changes nothing here.
+   */
+  announceGenerations(keys: KeyGeneration[], log: Logger): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface RouterClientOptions {
+  /** Base address of the router's internal listener. */
+  url: string;
+  internalHeaders: (audience: string) => Record<string, string>;
+}
+
+export function createRouterClient({ url, internalHeaders }: RouterClientOptions): RouterClient {
+  const dispatcher = new Agent({
+    connections: MAX_CONNECTIONS,
+    maxResponseSize: MAX_ANSWER_BYTES,
+    connect: { timeout: TIMEOUT_MS },
+  });
+
+  async function call(
+    method: 'GET' | 'PUT',
+    path: string,
+    traceparent: string | undefined,
+  ): Promise<{ status: number; text: string }> {
+    const { statusCode, body } = await request(`${url}/internal${path}`, {
+      method,
+      headers: { ...internalHeaders('model-router'), ...(traceparent !== undefined && { traceparent }) },
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+      dispatcher,
+    }).catch((error: unknown) => {
+      throw fault('router_unavailable', error);
+    });
+    const text = await body.text().catch((error: unknown) => {
+      throw fault('router_unavailable', error);
+    });
+    if (statusCode === 401 || statusCode === 403) throw fault('router_refused_credentials', `status ${statusCode}`);
+    if (statusCode >= 500) throw fault('router_unavailable', `status ${statusCode}`);
+    return { status: statusCode, text };
+  }
+
+  return {
+    async getKeySpend({ workspaceId, keyId }, { traceparent }) {
+      const { status, text } = await call('GET', `/workspaces/${workspaceId}/keys/${keyId}/spend`, traceparent);
+      try {
+        if (status !== 200) throw new Error(`status ${status}`);
+        return spendSchema.parse(JSON.parse(text)).spend_nano_usd;
+      } catch (error) {
+        throw fault('router_malformed_response', error);
+      }
+    },
+    async announceGenerations(keys, log) {
+      try {
+        for (let start = 0; start < keys.length; start += ANNOUNCED_AT_ONCE) {
+          const announced = keys.slice(start, start + ANNOUNCED_AT_ONCE).map(({ workspaceId, keyId, generation }) => {
+            return call(
+              'PUT',
+              `/workspaces/${workspaceId}/keys/${keyId}/generation?generation=${generation}`,
+              undefined,
+            );
+          });
+          await Promise.all(announced);
+        }
+      } catch (error) {
+        log.warn({ err: error, keys: keys.length }, 'the router could not be told of changed keys');
+      }
+    },
+    close: () => dispatcher.close(),
+  };
+}
+
+const fault = (kind: AuthServiceFault['kind'], cause: unknown): ApiError<AuthServiceFault> =>
+  new ApiError({ kind }, { cause });

@@ -1,0 +1,59 @@
+import { ApiError } from '@turnpike/api-errors/apiError';
+import { isAuthFault, toServiceAuthError } from '@turnpike/api-errors/authFault';
+import { bare, flat, type WireError } from '@turnpike/api-errors/wireError';
+import type { InvalidRequestFault } from '@turnpike/http-service/createBodyReader';
+import { type AuthServiceFault, isAuthServiceFault } from '../authServiceFault.ts';
+
+/** Words what a handler of `/v1/svc/key` threw. Undefined for what nobody foresaw. */
+export function toPublicError(error: unknown): WireError | undefined {
+  if (!(error instanceof ApiError)) return undefined;
+  const { fault } = error;
+  // Here our own database is the dependency that is down, and the status for that is 502.
+  if (fault.kind === 'auth_unavailable') return bare(502, 'upstream router auth unavailable');
+  if (isAuthFault(fault)) return toServiceAuthError(fault);
+  return isAuthServiceFault(fault) ? toAuthServiceError(fault) : undefined;
+}
+
+/** Words what a handler of the internal listener threw. Undefined for what nobody foresaw. */
+export function toInternalError(error: unknown): WireError | undefined {
+  if (!(error instanceof ApiError)) return undefined;
+  const { fault } = error;
+  if (isInvalidRequest(fault)) return flat(400, fault.kind, { message: fault.problem, param: fault.param });
+  if (isAuthFault(fault)) return toServiceAuthError(fault);
+  return isAuthServiceFault(fault) ? toAuthServiceError(fault) : undefined;
+}
+
+const isInvalidRequest = (fault: { kind: string }): fault is InvalidRequestFault => fault.kind === 'invalid_request';
+
+function toAuthServiceError(fault: AuthServiceFault): WireError {
+  switch (fault.kind) {
+    case 'unknown_key':
+      return flat(404, fault.kind, { message: 'There is no such key.' });
+    case 'unknown_workspace':
+      return flat(400, 'invalid_request', { message: 'There is no such workspace.', param: 'workspace_id' });
+    case 'key_already_registered':
+      return flat(409, fault.kind, { message: 'This key is registered already.' });
+    case 'key_revoked':
+      return flat(409, fault.kind, { message: 'This key is revoked, which is final.' });
+    case 'key_not_in_use':
+      return flat(409, fault.kind, {
+        message: 'Only a key in use can be rotated; this one is blocked, revoked or expired.',
+      });
+    case 'workspace_not_found':
+      return flat(404, fault.kind, { message: 'There is no such workspace.' });
+    case 'workspace_not_provisioned':
+      return flat(409, fault.kind, {
+        message: 'This workspace is not set up for billing, so it is neither put on hold nor released.',
+      });
+    case 'workspace_conflict':
+      return flat(409, fault.kind, {
+        message: 'An organization has one workspace per region, and a workspace stays with its organization.',
+      });
+    case 'router_unavailable':
+      return bare(502, 'upstream router unavailable');
+    case 'router_refused_credentials':
+      return bare(502, 'upstream router auth unavailable');
+    case 'router_malformed_response':
+      return bare(502, 'upstream router malformed response');
+  }
+}

@@ -1,0 +1,17 @@
+import type { KeyDetails } from '../keys/keyDetails.ts';
+
+/** A key as the operator reads it. Nothing in it lets anyone use the key. */
+export function toKeyDetailsBody(key: KeyDetails) {
+  return {
+    key_id: key.keyId,
+    workspace_id: key.workspaceId,
+    last_four: key.lastFour,
+    name: key.name,
+    status: key.status,
+    rpm: key.rpm,
+    tpm: key.tpm,
+    max_budget_nano_usd: key.maxBudgetNanoUsd?.toString() ?? null,
+    expires_at: key.expiresAt?.toISOString() ?? null,
+    created_at: key.createdAt.toISOString(),
+  };
+}

@@ -1,0 +1,19 @@
+import { toMaskedKey } from '@turnpike/api-keys/apiKey';
+import type { KeyRecord } from '@turnpike/authentication/keyRecord';
+import { type NanoUsd, toUsdNumber } from '@turnpike/money/nanoUsd';
+
+/** The key information (specification, Key information). */
+export function toKeyInformationBody(key: KeyRecord, { spend, now }: { spend: NanoUsd; now: Date }) {
+  const { maxBudgetNanoUsd: maxBudget, lastFour, rpm, tpm, expiresAt } = key;
+  return {
+    object: 'key',
+    currency: 'USD',
+    key_name: toMaskedKey(lastFour),
+    spend_usd: toUsdNumber(spend),
+    max_budget_usd: maxBudget === null ? null : toUsdNumber(maxBudget),
+    remaining_budget_usd: maxBudget === null ? null : toUsdNumber(spend < maxBudget ? maxBudget - spend : 0n),
+    rate_limit: { rpm, tpm },
+    expires_at: expiresAt,
+    generated_at: now.toISOString(),
+  };
+}

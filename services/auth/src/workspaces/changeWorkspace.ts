@@ -1,0 +1,39 @@
+import { ApiError } from '@turnpike/api-errors/apiError';
+import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import type { AuthServiceFault } from '../authServiceFault.ts';
+import type { Db } from '../database/createDb.ts';
+import type { VersionedWorkspace } from './putWorkspace.ts';
+import { getWorkspace } from './readWorkspaces.ts';
+
+export type HoldChange = 'hold' | 'release';
+
+const HOLD_CHANGES = { hold: { from: 'active', to: 'on_hold' }, release: { from: 'on_hold', to: 'active' } };
+
+/**
+ * Puts a workspace on hold or releases it; where that is done already, nothing changes. Throws `workspace_not_found`, and
+ * `workspace_not_provisioned`: what was never set up for billing has nothing to hold, and a release must not set it up.
+ */
+export async function changeHold(
+  db: Db,
+  { workspaceId, change }: { workspaceId: string; change: HoldChange },
+): Promise<VersionedWorkspace> {
+  const { from, to } = HOLD_CHANGES[change];
+  await db.workspace.updateMany({
+    where: { workspaceId, billingStatus: from },
+    data: { billingStatus: to, version: { increment: 1 } },
+  });
+  const workspace = await getWorkspace(db, workspaceId);
+  if (workspace.billingStatus !== to) throw new ApiError<AuthServiceFault>({ kind: 'workspace_not_provisioned' });
+  return workspace;
+}
+
+/** Sets what a workspace may spend a month, null for no cap. Throws `workspace_not_found`. */
+export async function setMonthlyCap(
+  db: Db,
+  { workspaceId, monthlyCapNanoUsd }: { workspaceId: string; monthlyCapNanoUsd: NanoUsd | null },
+): Promise<VersionedWorkspace> {
+  await db.$executeRaw`
+    UPDATE workspace SET monthly_cap_nano_usd = ${monthlyCapNanoUsd}, version = version + 1
+    WHERE workspace_id = ${workspaceId} AND monthly_cap_nano_usd IS DISTINCT FROM ${monthlyCapNanoUsd}`;
+  return getWorkspace(db, workspaceId);
+}

@@ -1,0 +1,43 @@
+import { ApiError } from '@turnpike/api-errors/apiError';
+import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import { sqlStateOf } from '@turnpike/postgres/databaseFailure';
+import type { AuthServiceFault } from '../authServiceFault.ts';
+import type { Db } from '../database/createDb.ts';
+
+export interface Workspace {
+  workspaceId: string;
+  organizationId: string;
+  name: string;
+  region: string;
+  billingStatus: string;
+  monthlyCapNanoUsd: NanoUsd | null;
+}
+
+/** A workspace and how often it was changed: the version rises with every change. */
+export type VersionedWorkspace = Workspace & { version: number };
+
+/**
+ * Creates a workspace or brings it up to date; its version rises only if something changed. Throws `workspace_conflict`
+ * for a second workspace of an organization, and for one that would change its organization.
+ */
+export async function putWorkspace(db: Db, wanted: Workspace): Promise<VersionedWorkspace> {
+  const { workspaceId, organizationId, name, region, billingStatus, monthlyCapNanoUsd } = wanted;
+  await db.$executeRaw`
+    INSERT INTO workspace (workspace_id, organization_id, name, region, billing_status, monthly_cap_nano_usd)
+    VALUES (${workspaceId}, ${organizationId}, ${name}, ${region}, ${billingStatus}, ${monthlyCapNanoUsd})
+    ON CONFLICT (workspace_id) DO UPDATE SET
+      name = EXCLUDED.name,
+      billing_status = EXCLUDED.billing_status,
+      monthly_cap_nano_usd = EXCLUDED.monthly_cap_nano_usd,
+      version = workspace.version + 1
+    WHERE workspace.organization_id = EXCLUDED.organization_id
+      AND (workspace.name, workspace.billing_status, workspace.monthly_cap_nano_usd)
+        IS DISTINCT FROM (EXCLUDED.name, EXCLUDED.billing_status, EXCLUDED.monthly_cap_nano_usd)
+  `.catch((error: unknown) => {
+    if (sqlStateOf(error) !== '23505') throw error; // but a unique violation: the organization has another
+    throw new ApiError<AuthServiceFault>({ kind: 'workspace_conflict' });
+  });
+  const workspace = await db.workspace.findUniqueOrThrow({ where: { workspaceId } });
+  if (workspace.organizationId !== organizationId) throw new ApiError<AuthServiceFault>({ kind: 'workspace_conflict' });
+  return workspace;
+}

@@ -1,0 +1,156 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { aWorkspace, putAWorkspace, registerAKey, verify } from './builders.ts';
+import { startAuth, type TestAuth } from './startAuth.ts';
+
+let auth: TestAuth;
+beforeAll(async () => {
+  auth = await startAuth();
+});
+afterAll(() => auth.stop());
+
+const statusOf = (keyId: string, change: string) => auth.callInternal('POST', `/internal/keys/${keyId}/${change}`);
+
+it('creates a workspace in the region of the stack', async () => {
+  const { workspaceId, body } = await putAWorkspace(auth, { monthly_cap_nano_usd: '1' });
+  const again = await auth.callInternal('PUT', `/internal/workspaces/${workspaceId}`, body);
+  expect(again).toEqual({
+    status: 200,
+    body: { workspace_id: workspaceId, region: 'us', version: 1, ...body },
+  });
+});
+
+it('raises a workspace’s version, and with it its keys’ generation, only when something changes', async () => {
+  const { workspaceId, body } = await putAWorkspace(auth);
+  const { apiKey } = await registerAKey(auth, { workspace_id: workspaceId });
+  const put = (changes: object) =>
+    auth.callInternal('PUT', `/internal/workspaces/${workspaceId}`, { ...body, ...changes });
+
+  expect((await put({})).body.version).toBe(1);
+  expect((await put({ billing_status: 'on_hold' })).body.version).toBe(2);
+  expect((await verify(auth, apiKey)).key).toMatchObject({ generation: 3, workspace: { billingStatus: 'on_hold' } });
+  expect((await put({ monthly_cap_nano_usd: '7' })).body.version).toBe(3);
+  expect((await put({ monthly_cap_nano_usd: '7' })).body.version).toBe(3);
+  expect((await verify(auth, apiKey)).key).toMatchObject({ generation: 4, workspace: { billingStatus: 'active' } });
+});
+
+it('tells the router at once of every key that a changed workspace concerns', async () => {
+  const { workspaceId, body } = await putAWorkspace(auth);
+  const first = await registerAKey(auth, { workspace_id: workspaceId });
+  const second = await registerAKey(auth, { workspace_id: workspaceId });
+  const before = auth.announced.length;
+  await auth.callInternal('PUT', `/internal/workspaces/${workspaceId}`, { ...body, name: 'Renamed' });
+  expect(auth.announced.slice(before).sort()).toEqual(
+    [first.keyId, second.keyId]
+      .map((keyId) => `PUT /internal/workspaces/${workspaceId}/keys/${keyId}/generation?generation=3`)
+      .sort(),
+  );
+});
+
+it('an organization holds at most one workspace per region', async () => {
+  const { body } = await putAWorkspace(auth);
+  const second = await auth.callInternal('PUT', '/internal/workspaces/ws_second', body);
+  expect(second).toMatchObject({ status: 409, body: { error: 'workspace_conflict' } });
+  expect(await auth.db.workspace.count({ where: { workspaceId: 'ws_second' } })).toBe(0);
+});
+
+it('a workspace stays with its organization', async () => {
+  const { workspaceId, body } = await putAWorkspace(auth);
+  const moved = await auth.callInternal('PUT', `/internal/workspaces/${workspaceId}`, aWorkspace());
+  expect(moved).toMatchObject({ status: 409, body: { error: 'workspace_conflict' } });
+  const workspace = await auth.db.workspace.findUniqueOrThrow({ where: { workspaceId } });
+  expect(workspace).toMatchObject({ organizationId: body.organization_id, version: 1 });
+});
+
+it('creates a workspace once when it is put several times at once', async () => {
+  const body = aWorkspace();
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, () => auth.callInternal('PUT', '/internal/workspaces/ws_at_once', body)),
+  );
+  expect(answers.map(({ status, body: { version } }) => [status, version])).toEqual(Array(8).fill([200, 1]));
+});
+
+it.each([
+  ['organization_id', { organization_id: 'acme' }],
+  ['organization_id', { organization_id: undefined }],
+  ['name', { name: '' }],
+  ['name', { name: 'a\0b' }],
+  ['billing_status', { billing_status: 'free' }],
+  ['monthly_cap_nano_usd', { monthly_cap_nano_usd: 5 }],
+  ['monthly_cap_nano_usd', { monthly_cap_nano_usd: '-5' }],
+  ['monthly_cap_nano_usd', { monthly_cap_nano_usd: '9007199254740992' }],
+  ['body', { region: 'eu' }],
+])('refuses a workspace whose %s is wrong', async (param, changes) => {
+  const answer = await auth.callInternal('PUT', '/internal/workspaces/ws_wrong', aWorkspace(changes));
+  expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_request', param, message: expect.any(String) } });
+});
+
+it('refuses a workspace id of another shape', async () => {
+  const answer = await auth.callInternal('PUT', '/internal/workspaces/acme', aWorkspace());
+  expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_request', param: 'workspace_id' } });
+});
+
+it('registers a key once, under whichever pepper it is stored', async () => {
+  const { registration, keyId } = await registerAKey(auth);
+  const again = await auth.callInternal('POST', '/internal/keys', registration);
+  expect(again).toMatchObject({ status: 409, body: { error: 'key_already_registered' } });
+  expect(keyId).toMatch(/^key_[0-9a-f]{32}$/);
+});
+
+it('registers a key once when it comes several times at once', async () => {
+  const { registration } = await registerAKey(auth);
+  const other = { ...registration, key_sha256: registration.key_sha256.replace(/^../, 'ab') };
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, () => auth.callInternal('POST', '/internal/keys', other)),
+  );
+  expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409, 409, 409, 409, 409]);
+});
+
+it.each([
+  ['key_sha256', { key_sha256: 'sk-not-a-hash' }],
+  ['last_four', { last_four: 'abcde' }],
+  ['name', { name: 'x'.repeat(201) }],
+  ['workspace_id', { workspace_id: 'acme' }],
+  ['workspace_id', { workspace_id: 'ws_that_is_not_there' }],
+  ['rpm', { rpm: 0 }],
+  ['tpm', { tpm: 1.5 }],
+  ['max_budget_nano_usd', { max_budget_nano_usd: '1e9' }],
+  ['expires_at', { expires_at: 'tomorrow' }],
+  ['body', { status: 'blocked' }],
+])('refuses a key whose %s is wrong', async (param, changes) => {
+  const { registration } = await registerAKey(auth);
+  const body = { ...registration, key_sha256: registration.key_sha256.replace(/^../, 'cd'), ...changes };
+  const answer = await auth.callInternal('POST', '/internal/keys', body);
+  expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_request', param } });
+});
+
+it('blocks and unblocks a key, each change raising its generation and told to the router at once', async () => {
+  const { apiKey, keyId, workspaceId } = await registerAKey(auth);
+  const before = auth.announced.length;
+  expect(await statusOf(keyId, 'block')).toEqual({ status: 200, body: { key_id: keyId, status: 'blocked' } });
+  expect((await verify(auth, apiKey)).key).toMatchObject({ isBlocked: true, generation: 3 });
+  expect(await statusOf(keyId, 'unblock')).toEqual({ status: 200, body: { key_id: keyId, status: 'active' } });
+  expect((await verify(auth, apiKey)).key).toMatchObject({ isBlocked: false, generation: 4 });
+  expect(auth.announced.slice(before)).toEqual(
+    [3, 4].map((n) => `PUT /internal/workspaces/${workspaceId}/keys/${keyId}/generation?generation=${n}`),
+  );
+});
+
+it('repeating a change is no change', async () => {
+  const { apiKey, keyId } = await registerAKey(auth);
+  await statusOf(keyId, 'block');
+  expect(await statusOf(keyId, 'block')).toMatchObject({ status: 200, body: { status: 'blocked' } });
+  expect((await verify(auth, apiKey)).key).toMatchObject({ generation: 3 });
+  await statusOf(keyId, 'revoke');
+  expect(await statusOf(keyId, 'revoke')).toMatchObject({ status: 200, body: { status: 'revoked' } });
+});
+
+it.each(['block', 'unblock'])('a revoked key stays revoked: %s is 409', async (change) => {
+  const { apiKey, keyId } = await registerAKey(auth);
+  await statusOf(keyId, 'revoke');
+  expect(await statusOf(keyId, change)).toMatchObject({ status: 409, body: { error: 'key_revoked' } });
+  expect((await verify(auth, apiKey)).key).toBeNull();
+});
+
+it.each(['revoke', 'block', 'unblock'])('%s of an unknown key is 404', async (change) => {
+  expect(await statusOf('key_none', change)).toMatchObject({ status: 404, body: { error: 'unknown_key' } });
+});

@@ -1,0 +1,141 @@
+import type { RequestListener } from 'node:http';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { generateApiKey } from '@turnpike/api-keys/apiKey';
+import { verifyInternalToken } from '@turnpike/internal-auth/internalToken';
+import { registerAKey } from './builders.ts';
+import { startAuth, type TestAuth, tokenKeys } from './startAuth.ts';
+
+let auth: TestAuth;
+beforeAll(async () => {
+  auth = await startAuth();
+});
+afterAll(() => auth.stop());
+
+const spends =
+  (spendNanoUsd: string): RequestListener =>
+  (_req, res) =>
+    res.end(JSON.stringify({ spend_nano_usd: spendNanoUsd, held_nano_usd: '0' }));
+const keyInformation = (apiKey: string) => auth.getPublic('/v1/svc/key', `Bearer ${apiKey}`);
+
+it('answers exactly the key information of the specification, with live spend', async () => {
+  const { apiKey, keyId, workspaceId } = await registerAKey(auth, {
+    max_budget_nano_usd: '25000000000',
+    expires_at: '2999-01-01T00:00:00Z',
+    rpm: 60,
+    tpm: 90_000,
+  });
+  let asked: { url: string | undefined; by: string | undefined } | undefined;
+  auth.answerSpend((req, res) => {
+    const by = verifyInternalToken(req.headers['x-turnpike-internal'], { audience: 'model-router', keys: tokenKeys });
+    asked = { url: req.url, by };
+    spends('1234567891')(req, res);
+  });
+
+  const { status, body } = await keyInformation(apiKey);
+
+  expect(status).toBe(200);
+  expect(body).toEqual({
+    object: 'key',
+    currency: 'USD',
+    key_name: `sk-...${apiKey.slice(-4)}`,
+    spend_usd: 1.234567891,
+    max_budget_usd: 25,
+    remaining_budget_usd: 23.765432109,
+    rate_limit: { rpm: 60, tpm: 90_000 },
+    expires_at: '2999-01-01T00:00:00.000Z',
+    generated_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+  });
+  expect(asked).toEqual({ url: `/internal/workspaces/${workspaceId}/keys/${keyId}/spend`, by: 'auth' });
+  expect(JSON.stringify(body)).not.toContain(apiKey.slice(3, 20));
+});
+
+it('still answers when the key has overspent, with nothing remaining', async () => {
+  const { apiKey } = await registerAKey(auth, { max_budget_nano_usd: '1000000000' });
+  auth.answerSpend(spends('1000000001'));
+  const { status, body } = await keyInformation(apiKey);
+  expect({ status, ...body }).toMatchObject({ status: 200, spend_usd: 1.000000001, remaining_budget_usd: 0 });
+});
+
+it('a key without a ceiling has none and nothing that remains of it', async () => {
+  const { apiKey } = await registerAKey(auth);
+  auth.answerSpend(spends('0'));
+  const { body } = await keyInformation(apiKey);
+  expect(body).toMatchObject({ spend_usd: 0, max_budget_usd: null, remaining_budget_usd: null, expires_at: null });
+});
+
+it.each([
+  ['missing_authorization', undefined],
+  ['malformed_authorization', 'Basic abc'],
+  ['malformed_authorization', 'Bearer'],
+  ['malformed_authorization', 'bearer sk-abc'],
+  ['malformed_authorization', `Bearer ${'x'.repeat(10_000)}`],
+])('without a readable credential: a flat 401 %s', async (error, authorization) => {
+  expect(await auth.getPublic('/v1/svc/key', authorization)).toEqual({
+    status: 401,
+    body: { error, message: expect.any(String) },
+  });
+});
+
+it.each([
+  ['mistyped', async () => `${generateApiKey().slice(0, -1)}!`],
+  ['unknown', async () => generateApiKey()],
+  ['a condition', async () => "'OR'1'='1"],
+  ['expired', async () => (await registerAKey(auth, { expires_at: '2020-01-01T00:00:00Z' })).apiKey],
+  ['revoked', async () => changed('revoke')],
+  ['blocked', async () => changed('block')],
+  [
+    'of a workspace of another region',
+    async () => {
+      const { apiKey, workspaceId } = await registerAKey(auth);
+      await auth.db.workspace.update({ where: { workspaceId }, data: { region: 'eu' } });
+      return apiKey;
+    },
+  ],
+])('a key that is %s: one 401 envelope, and the router is not asked', async (_case, aKey) => {
+  const apiKey = await aKey();
+  let asked = 0;
+  auth.answerSpend((req, res) => {
+    asked += 1;
+    spends('0')(req, res);
+  });
+  const { status, body } = await keyInformation(apiKey);
+  expect({ status, body, asked }).toEqual({
+    status: 401,
+    body: {
+      error: {
+        message: expect.any(String),
+        type: 'authentication_error',
+        param: null,
+        code: 'invalid_api_key',
+        doc_url: expect.stringMatching(/^https:/),
+      },
+    },
+    asked: 0,
+  });
+});
+
+async function changed(change: string): Promise<string> {
+  const { apiKey, keyId } = await registerAKey(auth);
+  await auth.callInternal('POST', `/internal/keys/${keyId}/${change}`);
+  return apiKey;
+}
+
+const answering =
+  (status: number, text: string): RequestListener =>
+  (_req, res) =>
+    res.writeHead(status).end(text);
+
+it.each([
+  ['cuts the connection', (req) => req.socket.destroy(), 'upstream router unavailable'],
+  ['does not answer in time', () => {}, 'upstream router unavailable'],
+  ['is down behind', answering(503, '{}'), 'upstream router unavailable'],
+  ['refuses our credentials', answering(401, '{}'), 'upstream router auth unavailable'],
+  ['answers no JSON', answering(200, '<html>'), 'upstream router malformed response'],
+  ['answers another shape', answering(200, '{"spend_nano_usd": 5}'), 'upstream router malformed response'],
+  ['knows no such route', answering(404, '{}'), 'upstream router malformed response'],
+  ['answers without end', answering(200, ' '.repeat(1_000_000)), 'upstream router unavailable'],
+] satisfies [string, RequestListener, string][])('a router that %s: a bare 502', async (_case, listener, detail) => {
+  const { apiKey } = await registerAKey(auth);
+  auth.answerSpend(listener);
+  expect(await keyInformation(apiKey)).toEqual({ status: 502, body: { detail } });
+});

@@ -1,0 +1,199 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
+import { putAWorkspace, registerAKey, verify } from './builders.ts';
+import { startAuth, type TestAuth } from './startAuth.ts';
+
+let auth: TestAuth;
+beforeAll(async () => {
+  auth = await startAuth();
+});
+afterAll(() => auth.stop());
+
+const HOUR_MS = 3_600_000;
+
+async function rotate(keyId: string, changes: object = {}) {
+  const apiKey = generateApiKey();
+  const made = { key_sha256: toKeySha256(apiKey), last_four: apiKey.slice(-4), grace_seconds: 3_600, ...changes };
+  return { apiKey, made, ...(await auth.callInternal('POST', `/internal/keys/${keyId}/rotate`, made)) };
+}
+const changeWorkspace = (workspaceId: string, change: string) =>
+  auth.callInternal('POST', `/internal/workspaces/${workspaceId}/${change}`);
+const putCap = (workspaceId: string, body: object) =>
+  auth.callInternal('PUT', `/internal/workspaces/${workspaceId}/cap`, body);
+
+it('shows a key without anything that lets anyone use it', async () => {
+  const { keyId, workspaceId, registration } = await registerAKey(auth, { rpm: 7, max_budget_nano_usd: '5' });
+  expect(await auth.callInternal('GET', `/internal/keys/${keyId}`)).toEqual({
+    status: 200,
+    body: {
+      key_id: keyId,
+      workspace_id: workspaceId,
+      last_four: registration.last_four,
+      name: 'A key',
+      status: 'active',
+      rpm: 7,
+      tpm: 1_000_000,
+      max_budget_nano_usd: '5',
+      expires_at: null,
+      created_at: expect.stringMatching(/^20\d\d-/),
+    },
+  });
+});
+
+it('lists the keys of one workspace, revoked ones too, and no other’s', async () => {
+  const { workspaceId, keyId } = await registerAKey(auth);
+  const second = await registerAKey(auth, { workspace_id: workspaceId });
+  await registerAKey(auth);
+  await auth.callInternal('POST', `/internal/keys/${keyId}/revoke`);
+  const { body } = await auth.callInternal('GET', `/internal/workspaces/${workspaceId}/keys`);
+  const listed = body.keys.map((key: { key_id: string; status: string }) => [key.key_id, key.status]);
+  expect(listed.sort()).toEqual(
+    [
+      [keyId, 'revoked'],
+      [second.keyId, 'active'],
+    ].sort(),
+  );
+  expect(body.next_after).toBeNull();
+});
+
+it('lists more keys than one page holds, each once, page by page', async () => {
+  const { workspaceId } = await putAWorkspace(auth);
+  await auth.db.apiKey.createMany({
+    data: Array.from({ length: 501 }, (_, index) => ({
+      keyId: `key_${workspaceId}_${String(index).padStart(3, '0')}`,
+      workspaceId,
+      storedHash: toKeySha256(`${workspaceId} ${index}`),
+      pepperId: 'p2',
+      lastFour: 'abcd',
+      name: 'One of many',
+    })),
+  });
+  const path = `/internal/workspaces/${workspaceId}/keys`;
+  const first = await auth.callInternal('GET', path);
+  const second = await auth.callInternal('GET', `${path}?after=${first.body.next_after}`);
+  expect([first.body.keys.length, second.body.keys.length, second.body.next_after]).toEqual([500, 1, null]);
+  const ids = [...first.body.keys, ...second.body.keys].map(({ key_id: id }: { key_id: string }) => id);
+  expect(new Set(ids).size).toBe(501);
+});
+
+it('lists workspaces and shows one', async () => {
+  const { workspaceId, body } = await putAWorkspace(auth, { monthly_cap_nano_usd: '9' });
+  const expected = { workspace_id: workspaceId, region: 'us', version: 1, ...body };
+  expect(await auth.callInternal('GET', `/internal/workspaces/${workspaceId}`)).toEqual({
+    status: 200,
+    body: expected,
+  });
+  const { body: list } = await auth.callInternal('GET', '/internal/workspaces');
+  expect(list.workspaces).toContainEqual(expected);
+});
+
+it('rotates a key: the new one has the old one’s name and limits, the old one ends after the grace', async () => {
+  const { keyId, apiKey: oldApiKey } = await registerAKey(auth, { rpm: 9, tpm: 8, max_budget_nano_usd: '7' });
+  const before = Date.now();
+  const { status, body, apiKey } = await rotate(keyId);
+  expect(status).toBe(200);
+  expect(body.new_key).toMatchObject({ name: 'A key', rpm: 9, tpm: 8, max_budget_nano_usd: '7', expires_at: null });
+  const [oldRecord, newRecord] = [(await verify(auth, oldApiKey)).key, (await verify(auth, apiKey)).key];
+  expect(oldRecord.keyId).toBe(keyId);
+  expect(newRecord).toMatchObject({ keyId: body.new_key.key_id, rpm: 9, tpm: 8, maxBudgetNanoUsd: '7' });
+  const endsAt = Date.parse(oldRecord.expiresAt);
+  expect(endsAt).toBeGreaterThanOrEqual(before + HOUR_MS);
+  expect(endsAt).toBeLessThanOrEqual(Date.now() + HOUR_MS);
+});
+
+it('tells the router at once that a rotated key has an end', async () => {
+  const { keyId, workspaceId } = await registerAKey(auth);
+  const before = auth.announced.length;
+  await rotate(keyId);
+  expect(auth.announced.slice(before)).toEqual([
+    `PUT /internal/workspaces/${workspaceId}/keys/${keyId}/generation?generation=3`,
+  ]);
+});
+
+it('ends a rotated key without a grace at once, and never later than it would have ended anyway', async () => {
+  const { keyId, apiKey } = await registerAKey(auth);
+  await rotate(keyId, { grace_seconds: 0 });
+  expect((await verify(auth, apiKey)).key).toBeNull();
+
+  const soon = new Date(Date.now() + 60_000).toISOString();
+  const ending = await registerAKey(auth, { expires_at: soon });
+  expect((await rotate(ending.keyId)).body.old_key.expires_at).toBe(soon);
+});
+
+it.each(['block', 'revoke'])('does not rotate a key after %s, and registers nothing', async (change) => {
+  const { keyId, workspaceId } = await registerAKey(auth);
+  await auth.callInternal('POST', `/internal/keys/${keyId}/${change}`);
+  expect(await rotate(keyId)).toMatchObject({ status: 409, body: { error: 'key_not_in_use' } });
+  expect(await auth.db.apiKey.count({ where: { workspaceId } })).toBe(1);
+});
+
+it('changes nothing when the new key is registered already', async () => {
+  const { keyId, registration, apiKey } = await registerAKey(auth);
+  const answer = await rotate(keyId, { key_sha256: registration.key_sha256 });
+  expect(answer).toMatchObject({ status: 409, body: { error: 'key_already_registered' } });
+  expect((await verify(auth, apiKey)).key).toMatchObject({ expiresAt: null, generation: 2 });
+});
+
+it.each([
+  ['key_sha256', { key_sha256: 'sk-not-a-hash' }],
+  ['last_four', { last_four: '*' }],
+  ['grace_seconds', { grace_seconds: -1 }],
+  ['grace_seconds', { grace_seconds: 90 * 86_400 + 1 }],
+])('refuses a rotation whose %s is wrong', async (param, changes) => {
+  const { keyId } = await registerAKey(auth);
+  expect(await rotate(keyId, changes)).toMatchObject({ status: 400, body: { error: 'invalid_request', param } });
+});
+
+it('puts a workspace on hold and releases it, each told to the router once for every key; repeating is no change', async () => {
+  const { workspaceId, keyId } = await registerAKey(auth);
+  const before = auth.announced.length;
+  for (const [change, billing_status, version] of [
+    ['hold', 'on_hold', 2],
+    ['hold', 'on_hold', 2],
+    ['release', 'active', 3],
+  ]) {
+    const answer = await changeWorkspace(workspaceId, String(change));
+    expect(answer).toMatchObject({ status: 200, body: { billing_status, version } });
+  }
+  const announced = [3, 3, 4].map(
+    (n) => `PUT /internal/workspaces/${workspaceId}/keys/${keyId}/generation?generation=${n}`,
+  );
+  expect(auth.announced.slice(before)).toEqual(announced);
+});
+
+it.each(['hold', 'release'])('%s never sets up a workspace for billing that was not', async (change) => {
+  const { workspaceId } = await putAWorkspace(auth, { billing_status: 'not_provisioned' });
+  const answer = await changeWorkspace(workspaceId, change);
+  expect(answer).toMatchObject({ status: 409, body: { error: 'workspace_not_provisioned' } });
+  const { body } = await auth.callInternal('GET', `/internal/workspaces/${workspaceId}`);
+  expect(body).toMatchObject({ billing_status: 'not_provisioned', version: 1 });
+});
+
+it('sets and lifts a monthly cap, raising the version only when it changes', async () => {
+  const { workspaceId } = await putAWorkspace(auth);
+  const versions = [];
+  for (const cap of ['5', '5', null, null])
+    versions.push((await putCap(workspaceId, { monthly_cap_nano_usd: cap })).body);
+  expect(versions.map((body) => [body.monthly_cap_nano_usd, body.version])).toEqual([
+    ['5', 2],
+    ['5', 2],
+    [null, 3],
+    [null, 3],
+  ]);
+});
+
+it('does not take a missing cap for none', async () => {
+  const { workspaceId } = await putAWorkspace(auth, { monthly_cap_nano_usd: '5' });
+  const answer = await putCap(workspaceId, {});
+  expect(answer).toMatchObject({ status: 400, body: { param: 'monthly_cap_nano_usd' } });
+});
+
+it.each([
+  ['GET', '/internal/workspaces/ws_none', 404, 'workspace_not_found'],
+  ['GET', '/internal/workspaces/ws_none/keys', 404, 'workspace_not_found'],
+  ['POST', '/internal/workspaces/ws_none/hold', 404, 'workspace_not_found'],
+  ['GET', '/internal/keys/key_none', 404, 'unknown_key'],
+])('%s %s is %i', async (method, path, status, error) => {
+  expect(await auth.callInternal(method, path)).toMatchObject({ status, body: { error } });
+  expect(await auth.callInternal(method, path, undefined, {})).toMatchObject({ status: 401 });
+});

@@ -1,0 +1,116 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { createInternalGuard } from '@turnpike/http-service/guard';
+import { listen } from '@turnpike/http-service/listen';
+import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
+import { createLogger } from '@turnpike/logging/createLogger';
+import { applyMigrations } from '@turnpike/migrations/applyMigrations';
+import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
+import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
+import { startPostgres, type TestPostgres } from '@turnpike/test-support/startPostgres';
+import { createInternalApp, createPublicApp } from '../src/app.ts';
+import { createDb, type Db } from '../src/database/createDb.ts';
+import { createRouterClient } from '../src/router/routerClient.ts';
+
+export const tokenKeys = [{ id: 'k1', secret: 'a secret of the tests, 32 characters' }];
+export const currentPepper = { id: 'p2', secret: 'a pepper of the tests, newer than the other' };
+export const formerPepper = { id: 'p1', secret: 'a pepper of the tests, older than the other' };
+
+export interface Answer {
+  status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: the tests assert the shapes
+  body: any;
+}
+
+export interface TestAuth {
+  db: Db;
+  postgres: TestPostgres;
+  /** GET on the public listener. */
+  getPublic(path: string, authorization?: string, headers?: Record<string, string>): Promise<Answer>;
+  /** A call on the internal listener with a valid token for auth, or the headers given instead. */
+  callInternal(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  /** What the router was told, in order. */
+  announced: string[];
+  /** How the router answers the question for a key's spend. */
+  answerSpend(listener: RequestListener): void;
+  stop(): Promise<void>;
+}
+
+/** auth on a Postgres of its own, beside a router that a test plays by hand. */
+export async function startAuth({ telemetry = noTelemetry }: { telemetry?: Telemetry } = {}): Promise<TestAuth> {
+  const postgres = await startPostgres();
+  const databaseUrl = await postgres.createDatabase();
+  await applyMigrations({
+    databaseUrl,
+    migrationsDir: fileURLToPath(new URL('../prisma/migrations', import.meta.url)),
+  });
+  const db = createDb(databaseUrl);
+  const log = createLogger({ service: 'auth', level: 'silent' });
+
+  const announced: string[] = [];
+  let answerSpend: RequestListener = (_req, res) => res.end('{}');
+  const routerServer = createServer((req, res) => {
+    if (req.method === 'GET') return answerSpend(req, res);
+    announced.push(`${req.method} ${req.url}`);
+    res.end('{}');
+  });
+  await new Promise<void>((resolve) => routerServer.listen(0, '127.0.0.1', resolve));
+  const router = createRouterClient({
+    url: urlOf(routerServer),
+    internalHeaders: createTokenIssuer({ service: 'auth', keys: tokenKeys }),
+  });
+
+  const dependencies = {
+    log,
+    telemetry,
+    db,
+    region: 'us' as const,
+    peppers: [currentPepper, formerPepper],
+    router,
+    internalGuard: createInternalGuard({ service: 'auth', keys: tokenKeys }),
+    serviceSegment: 'svc',
+  };
+  const publicServer = await listen(createPublicApp(dependencies), { host: '127.0.0.1', port: 0 });
+  const internalServer = await listen(createInternalApp(dependencies), { host: '127.0.0.1', port: 0 });
+  const internalHeaders = createTokenIssuer({ service: 'test', keys: tokenKeys });
+
+  return {
+    db,
+    postgres,
+    announced,
+    getPublic: (path, authorization, headers) =>
+      fetchJson(urlOf(publicServer) + path, {
+        headers: { ...headers, ...(authorization !== undefined && { authorization }) },
+      }),
+    callInternal: (method, path, body, headers = internalHeaders('auth')) =>
+      fetchJson(urlOf(internalServer) + path, {
+        method,
+        headers,
+        ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      }),
+    answerSpend(listener) {
+      answerSpend = listener;
+    },
+    async stop() {
+      await Promise.all([publicServer, internalServer, routerServer].map(close));
+      await router.close();
+      await db.$disconnect();
+      await postgres.stop();
+    },
+  };
+}
+
+const urlOf = (server: Server): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+async function fetchJson(url: string, init: RequestInit): Promise<Answer> {
+  const response = await fetch(url, init);
+  return { status: response.status, body: await response.json() };
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}

@@ -1,0 +1,266 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { generateApiKey } from '@turnpike/api-keys/apiKey';
+import { catalogSnapshotSchema } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import { aCatalogModel } from '../test/aCatalogModel.ts';
+import {
+  internalHeadersFor,
+  startTestAuth,
+  startTestRouter,
+  type TestAuth,
+  type TestRouter,
+} from '../test/startNeighbours.ts';
+import { getAs, startTestService, type TestService } from '../test/startTestService.ts';
+import { until } from '../test/until.ts';
+
+const free = {
+  prompt: '0',
+  completion: '0.0',
+  input_cache_read: '0',
+  request: '0',
+  image: '0',
+  web_search: '0',
+  internal_reasoning: '0',
+};
+const models = [
+  aCatalogModel({ id: 'ready', aliases: ['r', 'also-ready'] }),
+  aCatalogModel({ id: 'free', pricing: free }),
+  aCatalogModel({ id: 'sick' }),
+  aCatalogModel({ id: 'nowhere', aliases: ['nowhere-alias'] }),
+  aCatalogModel({ id: 'absent' }),
+  aCatalogModel({ id: 'disabled', state: 'disabled' }),
+  aCatalogModel({ id: 'retired', state: 'retired', replacement: 'ready' }),
+];
+const live = {
+  ready: { engines: 2, healthy: 1 },
+  free: { engines: 1, healthy: 1 },
+  sick: { engines: 2, healthy: 0 },
+  nowhere: { engines: 0, healthy: 0 },
+  disabled: { engines: 1, healthy: 1 },
+  retired: { engines: 1, healthy: 1 },
+  'not-in-the-catalog': { engines: 1, healthy: 1 },
+};
+const readyBody = {
+  id: 'ready',
+  object: 'model',
+  created: 1_737_849_600,
+  owned_by: 'turnpike',
+  hugging_face_id: 'example/Small-Chat',
+  aliases: ['r', 'also-ready'],
+  name: 'Small Chat',
+  category: 'text',
+  input_modalities: ['text'],
+  output_modalities: ['text'],
+  quantization: 'int4',
+  context_length: 8_192,
+  max_output_length: 4_096,
+  pricing: {
+    prompt: '0.00000025',
+    completion: '0.0000005',
+    input_cache_read: '0.0000000025',
+    request: '0',
+    image: '0',
+    web_search: '0',
+    internal_reasoning: '0',
+  },
+  is_free: false,
+  is_ready: true,
+  supported_features: ['tools'],
+  supported_parameters: ['max_tokens', 'temperature'],
+  supported_sampling_parameters: ['temperature'],
+};
+const notFoundBody = {
+  error: {
+    message: 'No such model here. GET /v1/models lists what this region serves.',
+    type: 'invalid_request_error',
+    param: 'model',
+    code: 'model_not_found',
+  },
+};
+
+let auth: TestAuth;
+let router: TestRouter;
+let service: TestService;
+let caller: string;
+beforeAll(async () => {
+  [auth, router] = await Promise.all([startTestAuth(), startTestRouter()]);
+  router.setLive(live);
+  caller = auth.issueKey();
+  service = await startTestService({ models, authUrl: auth.url, routerUrl: router.url });
+});
+afterAll(() => {
+  for (const server of [service, router, auth]) server.close();
+});
+
+describe('GET /v1/models', () => {
+  it('lists each live model with an engine in the region, in exactly the fields of a model entry', async () => {
+    const { status, headers, body } = await getAs(service, caller, '/v1/models');
+    expect(status).toBe(200);
+    expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
+    expect(body).toEqual({
+      object: 'list',
+      data: [
+        readyBody,
+        { ...readyBody, id: 'free', aliases: [], pricing: free, is_free: true },
+        { ...readyBody, id: 'sick', aliases: [], is_ready: false },
+      ],
+    });
+  });
+
+  it('follows the router’s view, keeps the last one while the router is away, and follows it again', async () => {
+    const isListed = async (id: string): Promise<boolean> => {
+      const { body } = await getAs(service, caller, '/v1/models');
+      return (body as { data: { id: string }[] }).data.some((model) => model.id === id);
+    };
+    router.setLive({ ...live, absent: { engines: 1, healthy: 1 } });
+    await until(() => isListed('absent'));
+    router.breakDown(true);
+    router.setLive(live);
+    expect(await isListed('absent')).toBe(true);
+    router.breakDown(false);
+    await until(async () => !(await isListed('absent')));
+  });
+
+  it.each([
+    ['no key', undefined],
+    ['a key never issued', generateApiKey()],
+    ['a mistyped key', `${generateApiKey().slice(0, -1)}-`],
+  ])('answers 401 of type auth without a code for %s', async (_what, apiKey) => {
+    const { status, body } = await getAs(service, apiKey, '/v1/models');
+    expect(status).toBe(401);
+    expect(body).toEqual({ error: { message: expect.any(String), type: 'auth' } });
+  });
+
+  it.each(['Basic c2s6', 'Bearer', 'sk-something'])(
+    'answers 401 of type auth for "Authorization: %s"',
+    async (authorization) => {
+      const { status, body } = await getAs(service, undefined, '/v1/models', { authorization });
+      expect(status).toBe(401);
+      expect(body).toEqual({ error: { message: expect.any(String), type: 'auth' } });
+    },
+  );
+
+  it('answers 401 for an expired key', async () => {
+    const expired = auth.issueKey({ expiresAt: new Date(Date.now() - 1_000).toISOString() });
+    expect((await getAs(service, expired, '/v1/models')).status).toBe(401);
+  });
+
+  it.each([
+    ['a key blocked by an administrator', { isBlocked: true }],
+    [
+      'a key of a workspace of the other region',
+      {
+        workspace: {
+          workspaceId: 'ws_2',
+          region: 'eu' as const,
+          billingStatus: 'active' as const,
+          monthlyCapNanoUsd: null,
+        },
+      },
+    ],
+  ])('answers 403 of type auth without a code for %s', async (_what, changes) => {
+    const { status, body } = await getAs(service, auth.issueKey(changes), '/v1/models');
+    expect(status).toBe(403);
+    expect(body).toEqual({ error: { message: expect.any(String), type: 'auth' } });
+  });
+
+  it('answers 502 with nothing but a detail while auth gives no verdict, and never lists unverified', async () => {
+    auth.breakDown(true);
+    const { status, body } = await getAs(service, auth.issueKey(), '/v1/models');
+    auth.breakDown(false);
+    expect(status).toBe(502);
+    expect(body).toEqual({ detail: 'upstream router auth unavailable' });
+  });
+
+  it.each(['/v1/models', '/v1/models/ready'])(
+    'answers 502 with nothing but a detail on %s when the router was never reached',
+    async (path) => {
+      const unheard = await startTestService({ models, authUrl: auth.url });
+      const { status, body } = await getAs(unheard, caller, path);
+      unheard.close();
+      expect(status).toBe(502);
+      expect(body).toEqual({ detail: 'upstream router unavailable' });
+    },
+  );
+
+  it('has no other method', async () => {
+    const response = await fetch(`${service.publicUrl}/v1/models`, { method: 'POST' });
+    expect(response.status).toBe(405);
+    expect(response.headers.get('allow')).toBe('GET');
+  });
+});
+
+describe('GET /v1/models/{id}', () => {
+  it.each(['ready', 'r', 'also-ready'])('answers the entry that "%s" names', async (name) => {
+    const { status, body } = await getAs(service, caller, `/v1/models/${name}`);
+    expect(status).toBe(200);
+    expect(body).toEqual(readyBody);
+  });
+
+  it('answers the entry of a model none of whose engines is healthy', async () => {
+    expect((await getAs(service, caller, '/v1/models/sick')).body).toMatchObject({ id: 'sick', is_ready: false });
+  });
+
+  it.each([
+    'never-heard-of',
+    'nowhere',
+    'nowhere-alias',
+    'absent',
+    'disabled',
+    'retired',
+    'READY',
+    'constructor',
+    'a%2Fb',
+    '%E0%A4%A',
+  ])('answers the same 404 for %s', async (name) => {
+    const { status, body } = await getAs(service, caller, `/v1/models/${name}`);
+    expect(status).toBe(404);
+    expect(body).toEqual(notFoundBody);
+  });
+
+  it('tells nothing without a key', async () => {
+    expect((await getAs(service, undefined, '/v1/models/ready')).status).toBe(401);
+  });
+});
+
+describe('GET /internal/catalog', () => {
+  const get = (headers: Record<string, string>): Promise<Response> =>
+    fetch(`${service.internalUrl}/internal/catalog`, { headers });
+
+  it('answers the whole snapshot with its version as a tag, and 304 to who has that version', async () => {
+    const headers = internalHeadersFor('catalog');
+    const response = await get(headers);
+    const snapshot = catalogSnapshotSchema.parse(await response.json());
+    expect(snapshot).toMatchObject({ region: 'us', models });
+    expect(response.headers.get('etag')).toBe(`"${snapshot.version}"`);
+
+    const unchanged = await get({ ...headers, 'if-none-match': `"${snapshot.version}"` });
+    expect(unchanged.status).toBe(304);
+    expect(await unchanged.text()).toBe('');
+  });
+
+  it('answers the next version to who has the one before', async () => {
+    const headers = internalHeadersFor('catalog');
+    const tag = (await get(headers)).headers.get('etag') ?? '';
+    service.apply([...models]);
+    const response = await get({ ...headers, 'if-none-match': tag });
+    expect(response.status).toBe(200);
+    expect(response.headers.get('etag')).not.toBe(tag);
+  });
+
+  it.each([
+    ['without a token', {}],
+    ['with a token for another service', internalHeadersFor('auth')],
+  ])('answers 401 %s', async (_how, headers) => {
+    expect((await get(headers)).status).toBe(401);
+  });
+
+  it.each(['/health', '/ready'])('has %s beside it, for anyone', async (path) => {
+    expect((await fetch(`${service.internalUrl}${path}`)).status).toBe(200);
+  });
+
+  it('is not reachable where clients are, nor the model list where the fleet is', async () => {
+    const headers = internalHeadersFor('catalog');
+    expect((await fetch(`${service.publicUrl}/internal/catalog`, { headers })).status).toBe(404);
+    expect((await fetch(`${service.internalUrl}/v1/models`, { headers })).status).toBe(404);
+  });
+});

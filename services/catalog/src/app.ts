@@ -1,0 +1,70 @@
+import { createHttpApp } from '@turnpike/http-service/createHttpApp';
+import { createMetricsRoute } from '@turnpike/http-service/createMetricsRoute';
+import type { Guard } from '@turnpike/http-service/guard';
+import { createHealthRoutes } from '@turnpike/http-service/healthRoutes';
+import type { Logger } from '@turnpike/logging/createLogger';
+import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
+import type { Express } from 'express';
+import type { CatalogInForce } from './catalog/followCatalogFile.ts';
+import type { SwitchModel } from './catalog/switchModel.ts';
+import { getCatalog } from './routes/getCatalog.ts';
+import { getModel } from './routes/getModel.ts';
+import { getModels, type ModelsDependencies } from './routes/getModels.ts';
+import { postModelSwitch } from './routes/postModelSwitch.ts';
+import { toWireError } from './wire/catalogError.ts';
+
+/** What clients reach through the edge. */
+export function createPublicApp({
+  log,
+  telemetry,
+  keyGuard,
+  ...dependencies
+}: ModelsDependencies & { log: Logger; telemetry: Telemetry; keyGuard: Guard }): Express {
+  return createHttpApp({
+    log,
+    telemetry,
+    toWireError,
+    routes: [
+      { method: 'get', path: '/v1/models', guard: keyGuard, handler: getModels(dependencies) },
+      { method: 'get', path: '/v1/models/:id', guard: keyGuard, handler: getModel(dependencies) },
+    ],
+  });
+}
+
+/** What the fleet, the operator and the orchestrator reach. */
+export function createInternalApp({
+  log,
+  telemetry,
+  internalGuard: guard,
+  catalog,
+  switchModel,
+}: {
+  log: Logger;
+  telemetry: Telemetry;
+  internalGuard: Guard;
+  catalog: CatalogInForce;
+  switchModel: SwitchModel;
+}): Express {
+  return createHttpApp({
+    log,
+    telemetry,
+    toWireError,
+    routes: [
+      ...createHealthRoutes(() => true),
+      createMetricsRoute(telemetry),
+      { method: 'get', path: '/internal/catalog', guard, handler: getCatalog({ catalog }) },
+      {
+        method: 'post',
+        path: '/internal/models/:model_id/disable',
+        guard,
+        handler: postModelSwitch('disable', { switchModel }),
+      },
+      {
+        method: 'post',
+        path: '/internal/models/:model_id/enable',
+        guard,
+        handler: postModelSwitch('enable', { switchModel }),
+      },
+    ],
+  });
+}

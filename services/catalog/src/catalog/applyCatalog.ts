@@ -1,0 +1,39 @@
+import { createHash } from 'node:crypto';
+import {
+  type CatalogModel,
+  type CatalogSnapshot,
+  catalogModelSchema,
+} from '@turnpike/catalog-snapshot/catalogSnapshot';
+import { z } from 'zod';
+import type { Db } from '../database/createDb.ts';
+import { disableModels, findDisabledModels } from './disabledModels.ts';
+
+/** Any number, the same for all: replicas that apply the same file at once add one version between them. */
+const APPLY_LOCK = 7_041_917;
+
+/**
+ * Puts the models of a file in force, those that an administrator switched off as disabled, and returns them with their
+ * version: the newest one if its content is the same, else one more.
+ */
+export async function applyCatalog(db: Db, fileModels: CatalogModel[], region: 'us' | 'eu'): Promise<CatalogSnapshot> {
+  return db.$transaction(async (tx) => {
+    await tx.$executeRaw`SELECT pg_advisory_xact_lock(${APPLY_LOCK}::BIGINT)`;
+    // Read under the lock, so that the newest version always has every switch that was set before it.
+    const models = disableModels(fileModels, await findDisabledModels(tx));
+    const content = JSON.stringify(models);
+    const contentHash = createHash('sha256').update(content).digest('hex');
+    const newest = await tx.catalogVersion.findFirst({ orderBy: { version: 'desc' } });
+    if (newest?.contentHash === contentHash) return { version: newest.version, region, models };
+    const next = (newest?.version ?? 0) + 1;
+    await tx.catalogVersion.create({ data: { version: next, contentHash, models: JSON.parse(content) } });
+    return { version: next, region, models };
+  });
+}
+
+/** The newest version that was ever in force, if there is one. */
+export async function findLastCatalog(db: Db, region: 'us' | 'eu'): Promise<CatalogSnapshot | undefined> {
+  const newest = await db.catalogVersion.findFirst({ orderBy: { version: 'desc' } });
+  return newest
+    ? { version: newest.version, region, models: z.array(catalogModelSchema).parse(newest.models) }
+    : undefined;
+}

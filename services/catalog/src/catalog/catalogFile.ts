@@ -1,0 +1,72 @@
+import { type CatalogModel, categorySchema, pricingSchema } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import { z } from 'zod';
+
+const region = z.enum(['us', 'eu']);
+const tokens = z.number().int('must be a whole number of tokens').min(1, 'must be at least 1 token');
+const atMost = z.number().int().min(0);
+
+/** One model as people write it. What is left out is what most models are. */
+const modelSchema = z.strictObject({
+  id: z.string().regex(/^[a-z0-9][a-z0-9._-]{0,95}$/, 'must be lower-case letters, digits, dots and dashes'),
+  name: z.string().min(1),
+  hugging_face_id: z.string(),
+  aliases: z.array(z.string().min(1).max(96)).default([]),
+  category: categorySchema,
+  input_modalities: z
+    .array(z.enum(['text', 'image', 'audio', 'video', 'file']))
+    .min(1)
+    .default(['text']),
+  output_modalities: z
+    .array(z.enum(['text', 'image', 'audio', 'video', 'embeddings']))
+    .min(1)
+    .default(['text']),
+  quantization: z.enum(['int4', 'int8', 'fp4', 'fp6', 'fp8', 'fp16', 'bf16', 'fp32', 'unknown']).default('unknown'),
+  context_length: tokens,
+  max_output_length: tokens,
+  pricing: pricingSchema,
+  state: z.enum(['live', 'disabled', 'retired']).default('live'),
+  replacement: z.string().optional(),
+  /** Regions the model is licensed for. In any other it does not exist. */
+  clearance: z.array(region).min(1),
+  supported_features: z.array(z.string()).default([]),
+  supported_parameters: z.array(z.string()),
+  supported_sampling_parameters: z.array(z.string()),
+  cache_capable: z.boolean().default(true),
+  template_tokens_per_message: atMost,
+  template_tokens_per_request: atMost,
+  max_tokens_per_image: atMost.default(0),
+  created: z.iso.date(),
+});
+
+/** A catalog file by itself; whether its entries fit together is for `findContradictions`. */
+export const catalogFileSchema = z.strictObject({ region, models: z.array(modelSchema).min(1) });
+export type CatalogFile = z.output<typeof catalogFileSchema>;
+
+/** The region's models as the fleet knows them. One that is not cleared for the region is left out altogether. */
+export function toCatalogModels(file: CatalogFile): CatalogModel[] {
+  return file.models
+    .filter(({ clearance }) => clearance.includes(file.region))
+    .map((model) => ({
+      id: model.id,
+      name: model.name,
+      huggingFaceId: model.hugging_face_id,
+      aliases: model.aliases,
+      category: model.category,
+      inputModalities: model.input_modalities,
+      outputModalities: model.output_modalities,
+      quantization: model.quantization,
+      contextLength: model.context_length,
+      maxOutputLength: model.max_output_length,
+      pricing: model.pricing,
+      state: model.state,
+      replacement: model.replacement ?? null,
+      supportedFeatures: model.supported_features,
+      supportedParameters: model.supported_parameters,
+      supportedSamplingParameters: model.supported_sampling_parameters,
+      isCacheCapable: model.cache_capable,
+      templateTokensPerMessage: model.template_tokens_per_message,
+      templateTokensPerRequest: model.template_tokens_per_request,
+      maxTokensPerImage: model.max_tokens_per_image,
+      createdAt: Date.parse(model.created) / 1_000,
+    }));
+}

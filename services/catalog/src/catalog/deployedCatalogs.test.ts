@@ -1,0 +1,33 @@
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from '@jest/globals';
+import { catalogSnapshotSchema } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import { parsePrice } from '@turnpike/money/price';
+import { readCatalogFile } from './readCatalogFile.ts';
+
+describe.each(['us', 'eu'] as const)('the catalog of region %s that we deploy', (region) => {
+  const read = () =>
+    readCatalogFile(fileURLToPath(new URL(`../../../../deploy/catalog/${region}.yaml`, import.meta.url)), region);
+
+  it('is a snapshot that the router takes', async () => {
+    const models = await read();
+    expect(models).not.toHaveLength(0);
+    expect(catalogSnapshotSchema.parse({ version: 1, region, models }).models).toEqual(models);
+  });
+
+  it('has only prices that can be read, and none that makes a cached token dearer than a fresh one', async () => {
+    for (const { pricing } of await read()) {
+      for (const price of Object.values(pricing)) expect(parsePrice(price)).toBeGreaterThanOrEqual(0n);
+      expect(parsePrice(pricing.input_cache_read)).toBeLessThanOrEqual(parsePrice(pricing.prompt));
+    }
+  });
+
+  it('gives every name to one model only', async () => {
+    const names = (await read()).flatMap(({ id, aliases }) => [id, ...aliases]);
+    expect(new Set(names).size).toBe(names.length);
+  });
+
+  it('never offers more output than the window holds', async () => {
+    for (const { maxOutputLength, contextLength } of await read())
+      expect(maxOutputLength).toBeLessThanOrEqual(contextLength);
+  });
+});

@@ -1,0 +1,123 @@
+import { stat } from 'node:fs/promises';
+import type { CatalogModel, CatalogSnapshot } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import type { Logger } from '@turnpike/logging/createLogger';
+import type { Db } from '../database/createDb.ts';
+import { applyCatalog, findLastCatalog } from './applyCatalog.ts';
+import { enableModels, findDisabledModels } from './disabledModels.ts';
+import { CatalogFileError, readCatalogFile } from './readCatalogFile.ts';
+
+const LOOK_MS = 1_000;
+
+export interface CatalogInForce {
+  current(): CatalogSnapshot;
+  /** Looks at once instead of within a second, and resolves with what is in force then. Rejects without a database. */
+  refresh(): Promise<CatalogSnapshot>;
+  /** Looks no more; resolves when a look in progress has ended. */
+  close(): Promise<void>;
+}
+
+/**
+ * Keeps the file's catalog in force, less what an administrator switched off: applied at start and whenever either changes.
+ * A file with a mistake changes nothing, the last good one stays; only where there never was one does this throw a
+ * `CatalogFileError`.
+ */
+export async function followCatalogFile({
+  db,
+  path,
+  region,
+  log,
+}: {
+  db: Db;
+  path: string;
+  region: 'us' | 'eu';
+  log: Logger;
+}): Promise<CatalogInForce> {
+  // Taken before the file is read, so that a change in between is seen at the next look.
+  let seenFile = await changeMarkOf(path);
+  let seenDisabled = await findDisabledModels(db);
+  let { fileModels, catalog } = await start();
+
+  async function start(): Promise<{ fileModels: CatalogModel[]; catalog: CatalogSnapshot }> {
+    try {
+      const models = await readCatalogFile(path, region);
+      return { fileModels: models, catalog: await apply(models) };
+    } catch (error) {
+      if (!(error instanceof CatalogFileError)) throw error;
+      const last = await findLastCatalog(db, region);
+      if (!last) throw error;
+      refuse(error, last);
+      return { fileModels: enableModels(last.models, seenDisabled), catalog: last };
+    }
+  }
+
+  async function apply(models: CatalogModel[]): Promise<CatalogSnapshot> {
+    const applied = await applyCatalog(db, models, region);
+    log.info({ version: applied.version, models: applied.models.length }, 'catalog version in force');
+    return applied;
+  }
+
+  function refuse({ mistakes }: CatalogFileError, { version }: CatalogSnapshot): void {
+    log.error({ mistakes, version }, 'catalog file is refused; the last good version stays in force');
+  }
+
+  async function look(): Promise<void> {
+    const file = await changeMarkOf(path);
+    const disabled = await findDisabledModels(db);
+    if (file === seenFile && disabled.join() === seenDisabled.join()) return;
+    if (file !== seenFile) {
+      fileModels = await readCatalogFile(path, region).catch((error: unknown) => {
+        if (!(error instanceof CatalogFileError)) throw error;
+        refuse(error, catalog);
+        return fileModels;
+      });
+    }
+    catalog = await apply(fileModels);
+    [seenFile, seenDisabled] = [file, disabled];
+  }
+
+  let looking = Promise.resolve();
+  let isFailing = false;
+  /** One look at a time, or an older one could put back what a newer one has seen. */
+  function lookNext(): Promise<void> {
+    const next = looking.then(look);
+    looking = next.then(
+      () => {
+        isFailing = false;
+      },
+      (error: unknown) => {
+        if (!isFailing)
+          log.error({ err: error, version: catalog.version }, 'catalog cannot be looked after, trying on');
+        isFailing = true;
+      },
+    );
+    return next;
+  }
+
+  let timer: NodeJS.Timeout;
+  let isClosed = false;
+  const waitAndLook = (): void => {
+    if (isClosed) return;
+    timer = setTimeout(() => void lookNext().then(waitAndLook, waitAndLook), LOOK_MS);
+    timer.unref();
+  };
+  waitAndLook();
+  return {
+    current: () => catalog,
+    async refresh() {
+      await lookNext();
+      return catalog;
+    },
+    close() {
+      isClosed = true;
+      clearTimeout(timer);
+      return looking;
+    },
+  };
+}
+
+/** Differs when a file's content or the right to read it may have: it was written, replaced, removed or given away. */
+const changeMarkOf = (path: string): Promise<string> =>
+  stat(path, { bigint: true }).then(
+    ({ ino, size, ctimeNs }) => `${ino} ${size} ${ctimeNs}`,
+    () => 'absent',
+  );

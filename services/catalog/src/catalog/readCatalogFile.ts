@@ -1,0 +1,78 @@
+import { readFile } from 'node:fs/promises';
+import type { CatalogModel } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument, visit } from 'yaml';
+import { parseCatalogFile } from './parseCatalogFile.ts';
+
+/** What is wrong with a catalog file: one line a mistake, each with file, line and reason, worth printing as it stands. */
+export class CatalogFileError extends Error {
+  override name = 'CatalogFileError';
+  readonly mistakes: string[];
+
+  constructor(mistakes: string[], options?: ErrorOptions) {
+    super(mistakes.join('\n'), options);
+    this.mistakes = mistakes;
+  }
+}
+
+/** Reads a region's catalog file. Throws one `CatalogFileError` naming every mistake, or why the file cannot be read. */
+export async function readCatalogFile(path: string, region: 'us' | 'eu'): Promise<CatalogModel[]> {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new CatalogFileError([`${path}: cannot be read (${error.code})`], { cause: error });
+  });
+  const lineCounter = new LineCounter();
+  const document = parseDocument(text, { lineCounter, prettyErrors: false });
+  const refuse = (mistakes: { at: number; reason: string }[]): CatalogFileError => {
+    const lines = mistakes.map(({ at, reason }) => ({ line: lineCounter.linePos(at).line, reason }));
+    lines.sort((a, b) => a.line - b.line);
+    return new CatalogFileError(lines.map(({ line, reason }) => `${path}:${line}: ${reason}`));
+  };
+
+  const broken = findBrokenYaml(document);
+  if (broken.length > 0) throw refuse(broken);
+  const parsed = parseCatalogFile(toContent(document, path), region);
+  if ('models' in parsed) return parsed.models;
+  throw refuse(
+    parsed.mistakes.map(({ steps, reason }) => ({
+      at: offsetOf(document, steps),
+      reason: `${toPlace(steps)}: ${reason}`,
+    })),
+  );
+}
+
+function findBrokenYaml(document: Document): { at: number; reason: string }[] {
+  const mistakes = document.errors.map(({ pos, message }) => ({ at: pos[0], reason: message }));
+  visit(document, {
+    Alias(_key, node) {
+      if (!node.resolve(document)) mistakes.push({ at: node.range?.[0] ?? 0, reason: `*${node.source} is no anchor` });
+    },
+  });
+  return mistakes;
+}
+
+/** Anchors that name each other a thousandfold are refused instead of spelt out. */
+function toContent(document: Document, path: string): unknown {
+  try {
+    return document.toJS();
+  } catch (error) {
+    throw new CatalogFileError([`${path}: ${error instanceof Error ? error.message : 'cannot be read'}`]);
+  }
+}
+
+const toPlace = (steps: (string | number)[]): string =>
+  steps.reduce<string>(
+    (place, step) => (typeof step === 'number' ? `${place}[${step}]` : place === '' ? step : `${place}.${step}`),
+    '',
+  ) || 'file';
+
+/** Where a key or an item starts, or the nearest thing around it that is there: what is missing has no place of its own. */
+function offsetOf(document: Document, steps: (string | number)[]): number {
+  for (let length = steps.length; length > 0; length -= 1) {
+    const around = document.getIn(steps.slice(0, length - 1), true);
+    const step = steps[length - 1];
+    const node = isMap(around)
+      ? around.items.map(({ key }) => key).find((key) => isScalar(key) && key.value === step)
+      : document.getIn(steps.slice(0, length), true);
+    if (isNode(node) && node.range) return node.range[0];
+  }
+  return document.contents?.range?.[0] ?? 0;
+}

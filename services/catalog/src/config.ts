@@ -1,0 +1,21 @@
+import { commonConfig } from '@turnpike/config/commonConfig';
+import { z } from 'zod';
+
+const requestsPerMinute = z.coerce.number().int().positive();
+
+export const configSchema = z.object({
+  ...commonConfig,
+  /** Postgres database of the catalog's versions, with the role that owns it. */
+  DATABASE_URL: z.url(),
+  /** The region's models and prices, YAML. Read again when it changes. */
+  CATALOG_FILE: z.string().min(1),
+  /** Auth's internal listener. */
+  AUTH_INTERNAL_URL: z.url(),
+  /** The router's internal listener. */
+  ROUTER_INTERNAL_URL: z.url(),
+  /** Model lists one client address may ask for. */
+  MODEL_LIST_PER_IP_PER_MINUTE: requestsPerMinute.default(120),
+  /** Model lists this process gives out in all. */
+  MODEL_LIST_PER_MINUTE: requestsPerMinute.default(6_000),
+});
+export type Config = z.infer<typeof configSchema>;

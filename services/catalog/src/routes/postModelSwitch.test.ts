@@ -1,0 +1,63 @@
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { ApiError } from '@turnpike/api-errors/apiError';
+import { createInternalGuard } from '@turnpike/http-service/guard';
+import { listen } from '@turnpike/http-service/listen';
+import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
+import { silentLog } from '../../test/openTestCatalog.ts';
+import { internalHeadersFor, keys } from '../../test/startNeighbours.ts';
+import { createInternalApp } from '../app.ts';
+import type { SwitchModel } from '../catalog/switchModel.ts';
+import type { CatalogFault } from '../catalogFault.ts';
+
+const snapshot = { version: 7, region: 'us' as const, models: [] };
+const catalog = { current: () => snapshot, refresh: async () => snapshot, close: async () => {} };
+
+let server: Server;
+let switched: string[];
+let answer: () => ReturnType<SwitchModel>;
+beforeEach(async () => {
+  switched = [];
+  answer = async () => snapshot;
+  const switchModel: SwitchModel = (modelId, change) => {
+    switched.push(`${change} ${modelId}`);
+    return answer();
+  };
+  const internalGuard = createInternalGuard({ service: 'catalog', keys });
+  const app = createInternalApp({ log: silentLog, telemetry: noTelemetry, internalGuard, catalog, switchModel });
+  server = await listen(app, { host: '127.0.0.1', port: 0 });
+});
+afterEach(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+async function post(path: string, headers: Record<string, string> = internalHeadersFor('catalog')) {
+  const { port } = server.address() as AddressInfo;
+  const response = await fetch(`http://127.0.0.1:${port}/internal/models/${path}`, { method: 'POST', headers });
+  return { status: response.status, body: await response.json() };
+}
+
+it.each(['disable', 'enable'])(
+  '%s switches the model that the path names, and answers with the version',
+  async (how) => {
+    expect(await post(`small-chat/${how}`)).toEqual({ status: 200, body: { model: 'small-chat', version: 7 } });
+    expect(switched).toEqual([`${how} small-chat`]);
+  },
+);
+
+it('switches nothing for whoever has no token for the catalog', async () => {
+  expect(await post('small-chat/disable', {})).toMatchObject({ status: 401 });
+  expect(await post('small-chat/disable', internalHeadersFor('auth'))).toMatchObject({ status: 401 });
+  expect(switched).toEqual([]);
+});
+
+it.each<[CatalogFault, number, object]>([
+  [{ kind: 'model_not_found' }, 404, { error: { code: 'model_not_found' } }],
+  [{ kind: 'model_retired' }, 409, { error: 'model_retired' }],
+  [{ kind: 'model_disabled_in_file' }, 409, { error: 'model_disabled_in_file' }],
+])('words %j as %i', async (fault, status, body) => {
+  answer = () => Promise.reject(new ApiError(fault));
+  expect(await post('small-chat/enable')).toMatchObject({ status, body });
+});

@@ -1,0 +1,118 @@
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { CLIENT_ADDRESS_HEADER, signClientAddress } from '@turnpike/internal-auth/clientAddress';
+import { aCatalogModel } from '../../test/aCatalogModel.ts';
+import { keys, startTestAuth, startTestRouter, type TestAuth, type TestRouter } from '../../test/startNeighbours.ts';
+import { getAs, startTestService, type TestService } from '../../test/startTestService.ts';
+import type { ModelListLimits } from './throttleModelList.ts';
+
+let auth: TestAuth;
+let router: TestRouter;
+let service: TestService | undefined;
+beforeAll(async () => {
+  [auth, router] = await Promise.all([startTestAuth(), startTestRouter()]);
+  router.setLive({ 'small-chat': { engines: 1, healthy: 1 } });
+});
+afterEach(() => service?.close());
+afterAll(() => {
+  for (const server of [router, auth]) server.close();
+});
+
+const fromEdge = (address: string, signers = keys): Record<string, string> => ({
+  [CLIENT_ADDRESS_HEADER]: signClientAddress(address, { keys: signers }),
+});
+
+/** Starts a service with these limits; gives how many lists in a row somebody gets, each asked for with another key. */
+async function startLimited(limits: ModelListLimits) {
+  const started = await startTestService({
+    models: [aCatalogModel()],
+    authUrl: auth.url,
+    routerUrl: router.url,
+    limits,
+  });
+  service = started;
+  return async function countLists(headers: Record<string, string>, path = '/v1/models'): Promise<number> {
+    for (let count = 0; ; count += 1) {
+      const { status } = await getAs(started, auth.issueKey(), path, headers);
+      if (status === 429) return count;
+      expect(status).toBe(200);
+    }
+  };
+}
+
+const FEW = { perAddressPerMinute: 3, perMinute: 1_000 };
+
+it('gives each address its lists a minute, whatever keys it asks with', async () => {
+  const countLists = await startLimited(FEW);
+  expect(await countLists(fromEdge('203.0.113.9'))).toBe(3);
+  expect(await countLists(fromEdge('203.0.113.9'))).toBe(0);
+  expect(await countLists(fromEdge('203.0.113.10'))).toBe(3);
+});
+
+it('counts single entries with the lists', async () => {
+  const countLists = await startLimited(FEW);
+  expect(await countLists(fromEdge('203.0.113.9'), '/v1/models/small-chat')).toBe(3);
+  expect(await countLists(fromEdge('203.0.113.9'))).toBe(0);
+});
+
+it('counts all addresses of an IPv6 /64 as one, and a mapped IPv4 address as itself', async () => {
+  const countLists = await startLimited(FEW);
+  expect(await countLists(fromEdge('2001:db8:1:2::1'))).toBe(3);
+  expect(await countLists(fromEdge('2001:db8:1:2:ffff::9'))).toBe(0);
+  expect(await countLists(fromEdge('2001:db8:1:3::1'))).toBe(3);
+  expect(await countLists(fromEdge('203.0.113.9'))).toBe(3);
+  expect(await countLists(fromEdge('::ffff:203.0.113.9'))).toBe(0);
+});
+
+it('gives all addresses together no more than their limit', async () => {
+  const countLists = await startLimited({ perAddressPerMinute: 3, perMinute: 5 });
+  expect(await countLists(fromEdge('203.0.113.1'))).toBe(3);
+  expect(await countLists(fromEdge('203.0.113.2'))).toBe(2);
+  expect(await countLists(fromEdge('203.0.113.3'))).toBe(0);
+});
+
+it('does not count what one address is refused against the others', async () => {
+  const countLists = await startLimited({ perAddressPerMinute: 2, perMinute: 4 });
+  expect(await countLists(fromEdge('203.0.113.1'))).toBe(2);
+  for (let refused = 0; refused < 5; refused += 1) expect(await countLists(fromEdge('203.0.113.1'))).toBe(0);
+  expect(await countLists(fromEdge('203.0.113.2'))).toBe(2);
+});
+
+it('believes only an address that the edge signed, and counts others by their connection', async () => {
+  const countLists = await startLimited(FEW);
+  const forgers = [{ id: 'k1', secret: 'a secret of the same length, but another one' }];
+  expect(await countLists(fromEdge('203.0.113.1', forgers))).toBe(3);
+  expect(await countLists(fromEdge('203.0.113.2', forgers))).toBe(0);
+  expect(await countLists({ [CLIENT_ADDRESS_HEADER]: '203.0.113.3' })).toBe(0);
+  expect(await countLists({ 'x-forwarded-for': '203.0.113.4' })).toBe(0);
+  expect(await countLists(fromEdge('203.0.113.1'))).toBe(3);
+});
+
+it('does not count who is not let in', async () => {
+  const countLists = await startLimited(FEW);
+  for (let tries = 0; tries < 5; tries += 1) {
+    const { status } = await getAs(service as TestService, undefined, '/v1/models', fromEdge('203.0.113.9'));
+    expect(status).toBe(401);
+  }
+  expect(await countLists(fromEdge('203.0.113.9'))).toBe(3);
+});
+
+it.each([
+  ['one address', { perAddressPerMinute: 3, perMinute: 1_000 }],
+  ['everyone', { perAddressPerMinute: 1_000, perMinute: 3 }],
+])(
+  'answers 429 of type rate_limit without a code, with whole seconds to wait, when %s asks too often',
+  async (_who, limits) => {
+    const countLists = await startLimited(limits);
+    expect(await countLists(fromEdge('203.0.113.9'))).toBe(3);
+    const { status, headers, body } = await getAs(
+      service as TestService,
+      auth.issueKey(),
+      '/v1/models',
+      fromEdge('203.0.113.9'),
+    );
+    expect(status).toBe(429);
+    expect(body).toEqual({ error: { message: expect.any(String), type: 'rate_limit' } });
+    expect(headers.get('retry-after')).toMatch(/^(1[5-9]|20)$/);
+    expect([...headers.keys()].filter((name) => name.startsWith('x-ratelimit'))).toEqual([]);
+  },
+);

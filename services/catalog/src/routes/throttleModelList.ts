@@ -1,0 +1,42 @@
+import { ApiError } from '@turnpike/api-errors/apiError';
+import type { NamedSecret } from '@turnpike/config/secrets';
+import { CLIENT_ADDRESS_HEADER, verifyClientAddress } from '@turnpike/internal-auth/clientAddress';
+import { createThrottle } from '@turnpike/request-throttle/createThrottle';
+import { toAddressBlock } from '@turnpike/request-throttle/toAddressBlock';
+import type { Request } from 'express';
+import type { CatalogFault } from '../catalogFault.ts';
+
+const MAX_ADDRESSES = 50_000;
+const EVERYONE = 'everyone';
+
+export interface ModelListLimits {
+  perAddressPerMinute: number;
+  perMinute: number;
+}
+
+/**
+ * Makes `takeModelList(req)`: the model list's own two counters, by client address and in all, which have nothing to do
+ * with the key's limits. The address is the one the edge vouches for. Throws `list_throttled`.
+ */
+export function createModelListThrottle({
+  limits,
+  keys,
+}: {
+  limits: ModelListLimits;
+  keys: NamedSecret[];
+}): (req: Request) => void {
+  const { perAddressPerMinute, perMinute } = limits;
+  const byAddress = createThrottle({
+    requestsPerMinute: perAddressPerMinute,
+    burst: perAddressPerMinute,
+    maxNames: MAX_ADDRESSES,
+  });
+  const inAll = createThrottle({ requestsPerMinute: perMinute, burst: perMinute, maxNames: 1 });
+  return (req) => {
+    const address = verifyClientAddress(req.headers[CLIENT_ADDRESS_HEADER], { keys }) ?? req.socket.remoteAddress ?? '';
+    const own = byAddress.takeRequest(toAddressBlock(address) ?? 'unknown');
+    if (!own.isAllowed) throw new ApiError<CatalogFault>({ kind: 'list_throttled', waitMs: own.waitMs });
+    const all = inAll.takeRequest(EVERYONE);
+    if (!all.isAllowed) throw new ApiError<CatalogFault>({ kind: 'list_throttled', waitMs: all.waitMs });
+  };
+}

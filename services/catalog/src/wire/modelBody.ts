@@ -1,0 +1,29 @@
+import type { CatalogModel } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import { parsePrice } from '@turnpike/money/price';
+
+const OWNER = 'turnpike';
+
+/** A model entry of `GET /v1/models` (specification, Model entry). */
+export function toModelBody(model: CatalogModel, { isReady }: { isReady: boolean }): object {
+  return {
+    id: model.id,
+    object: 'model',
+    created: model.createdAt,
+    owned_by: OWNER,
+    hugging_face_id: model.huggingFaceId,
+    aliases: model.aliases,
+    name: model.name,
+    category: model.category,
+    input_modalities: model.inputModalities,
+    output_modalities: model.outputModalities,
+    quantization: model.quantization,
+    context_length: model.contextLength,
+    max_output_length: model.maxOutputLength,
+    pricing: model.pricing,
+    is_free: Object.values(model.pricing).every((price) => parsePrice(price) === 0n),
+    is_ready: isReady,
+    supported_features: model.supportedFeatures,
+    supported_parameters: model.supportedParameters,
+    supported_sampling_parameters: model.supportedSamplingParameters,
+  };
+}

@@ -1,0 +1,15 @@
+import { createLogger, type Logger } from '@turnpike/logging/createLogger';
+
+export interface TestLog {
+  log: Logger;
+  /** What was logged as an error so far, the fields of each entry. */
+  errors(): Record<string, unknown>[];
+}
+
+/** A logger that prints nothing and keeps the errors for the test to look at. */
+export function listenToLog(): TestLog {
+  const errors: Record<string, unknown>[] = [];
+  const log = createLogger({ service: 'catalog', level: 'silent' });
+  log.error = (fields: unknown) => void errors.push(Object(fields));
+  return { log, errors: () => errors };
+}

@@ -1,0 +1,94 @@
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
+import type { KeyRecordBody } from '@turnpike/authentication/keyRecord';
+import { createTokenIssuer, INTERNAL_TOKEN_HEADER, verifyInternalToken } from '@turnpike/internal-auth/internalToken';
+import type { LiveModels } from '../src/catalog/followLiveModels.ts';
+
+/** What signs tokens and client addresses in the tests' stack. */
+export const keys = [{ id: 'k1', secret: 'a secret of more than thirty-two characters' }];
+
+/** The headers that let a test call internal routes, as the router does. */
+export const internalHeadersFor = createTokenIssuer({ service: 'model-router', keys });
+
+export interface Neighbour {
+  url: string;
+  /** Makes it answer so that nothing can be made of it. */
+  breakDown(isBroken: boolean): void;
+  close(): void;
+}
+
+export interface TestAuth extends Neighbour {
+  /** A new valid key of this region, changed as the test wants. */
+  issueKey(changes?: Partial<KeyRecordBody>): string;
+}
+
+export interface TestRouter extends Neighbour {
+  setLive(models: LiveModels): void;
+}
+
+/** A stand-in for a neighbour's internal listener: takes only calls whose token is for `service`. */
+async function startNeighbour(service: string, answer: (body: string) => object): Promise<Neighbour> {
+  let isBroken = false;
+  const listener: RequestListener = (req, res) => {
+    let body = '';
+    req.setEncoding('utf8').on('data', (chunk: string) => {
+      body += chunk;
+    });
+    req.on('end', () => {
+      const isCatalog =
+        verifyInternalToken(req.headers[INTERNAL_TOKEN_HEADER], { audience: service, keys }) === 'catalog';
+      res.statusCode = isCatalog ? 200 : 401;
+      res.end(isBroken ? '<html>' : JSON.stringify(answer(body)));
+    });
+  };
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    breakDown(value) {
+      isBroken = value;
+    },
+    close() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+/** A stand-in for auth that knows the keys a test issued. */
+export async function startTestAuth(): Promise<TestAuth> {
+  const records = new Map<string, KeyRecordBody>();
+  const neighbour = await startNeighbour('auth', (body) => ({ key: records.get(JSON.parse(body).key_sha256) ?? null }));
+  return {
+    ...neighbour,
+    issueKey(changes = {}) {
+      const apiKey = generateApiKey();
+      records.set(toKeySha256(apiKey), {
+        keyId: `key_${records.size}`,
+        lastFour: apiKey.slice(-4),
+        generation: 1,
+        isBlocked: false,
+        expiresAt: null,
+        rpm: 1,
+        tpm: 1,
+        maxBudgetNanoUsd: null,
+        workspace: { workspaceId: 'ws_1', region: 'us', billingStatus: 'active', monthlyCapNanoUsd: null },
+        ...changes,
+      });
+      return apiKey;
+    },
+  };
+}
+
+/** A stand-in for the router that says which models are live. */
+export async function startTestRouter(): Promise<TestRouter> {
+  let models: LiveModels = {};
+  const neighbour = await startNeighbour('model-router', () => ({ models }));
+  return {
+    ...neighbour,
+    setLive(live) {
+      models = live;
+    },
+  };
+}

@@ -1,0 +1,90 @@
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createAuthenticator } from '@turnpike/authentication/createAuthenticator';
+import { createKeyGuard } from '@turnpike/authentication/keyGuard';
+import type { CatalogModel } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import { createInternalGuard } from '@turnpike/http-service/guard';
+import { listen } from '@turnpike/http-service/listen';
+import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
+import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
+import { createInternalApp, createPublicApp } from '../src/app.ts';
+import { followLiveModels } from '../src/catalog/followLiveModels.ts';
+import type { SwitchModel } from '../src/catalog/switchModel.ts';
+import { createModelListThrottle, type ModelListLimits } from '../src/routes/throttleModelList.ts';
+import { silentLog } from './openTestCatalog.ts';
+import { keys } from './startNeighbours.ts';
+import { until } from './until.ts';
+
+export interface TestService {
+  publicUrl: string;
+  internalUrl: string;
+  /** Puts other models in force, under the next version. */
+  apply(models: CatalogModel[]): void;
+  close(): void;
+}
+
+export interface TestServiceOptions {
+  models: CatalogModel[];
+  authUrl: string;
+  /** Without one, the router is never reached. */
+  routerUrl?: string;
+  limits?: ModelListLimits;
+}
+
+const NOBODY_LISTENS = 'http://127.0.0.1:1';
+const UNLIMITED: ModelListLimits = { perAddressPerMinute: 1_000_000, perMinute: 1_000_000 };
+
+/** Both listeners on free ports, as `main` puts them together, with a catalog that the test sets by hand. */
+export async function startTestService(options: TestServiceOptions): Promise<TestService> {
+  const { authUrl, routerUrl = NOBODY_LISTENS, limits = UNLIMITED } = options;
+  let snapshot = { version: 1, region: 'us' as const, models: options.models };
+  const catalog = { current: () => snapshot, refresh: async () => snapshot, close: async () => {} };
+  const switchModel: SwitchModel = () => Promise.reject(new Error('a catalog set by hand has no switches'));
+  const internalHeaders = createTokenIssuer({ service: 'catalog', keys });
+  const log = silentLog;
+  const telemetry = noTelemetry;
+  const live = followLiveModels({ routerUrl, internalHeaders, log });
+  // Nothing about keys is remembered, so that tests can change what auth says.
+  const authenticator = createAuthenticator({ authUrl, region: 'us', internalHeaders, cacheTtlMs: 1 });
+  const keyGuard = createKeyGuard(authenticator);
+  const takeModelList = createModelListThrottle({ limits, keys });
+  const internalGuard = createInternalGuard({ service: 'catalog', keys });
+  const apps = [
+    createPublicApp({ log, telemetry, keyGuard, catalog, live, takeModelList }),
+    createInternalApp({ log, telemetry, internalGuard, catalog, switchModel }),
+  ];
+  const servers = await Promise.all(apps.map((app) => listen(app, { host: '127.0.0.1', port: 0 })));
+  if (options.routerUrl !== undefined) await until(() => live.current() !== undefined);
+  const [publicUrl = '', internalUrl = ''] = servers.map(urlOf);
+  return {
+    publicUrl,
+    internalUrl,
+    apply(models) {
+      snapshot = { ...snapshot, version: snapshot.version + 1, models };
+    },
+    close() {
+      live.close();
+      for (const server of servers) {
+        server.closeAllConnections();
+        server.close();
+      }
+    },
+  };
+}
+
+const urlOf = (server: Server): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+/** GET on the public listener with a key and further headers: status, headers and the parsed body. */
+export async function getAs(
+  service: TestService,
+  apiKey: string | undefined,
+  path: string,
+  headers: Record<string, string> = {},
+): Promise<{ status: number; headers: Headers; body: unknown }> {
+  const authorization: Record<string, string> = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
+  const response = await fetch(`${service.publicUrl}${path}`, {
+    headers: { ...authorization, ...headers },
+    signal: AbortSignal.timeout(10_000),
+  });
+  return { status: response.status, headers: response.headers, body: await response.json() };
+}

@@ -1,0 +1,91 @@
+import type { RequestListener } from 'node:http';
+import type { NamedSecret } from '@turnpike/config/secrets';
+import { toInternalError, toMethodNotAllowed, toNotFound } from '@turnpike/http-service/createHttpApp';
+import { enterRoute, observeRequests } from '@turnpike/http-service/observeRequests';
+import { createRequestMetrics } from '@turnpike/http-service/requestMetrics';
+import { sendWireError } from '@turnpike/http-service/sendWireError';
+import { CLIENT_ADDRESS_HEADER, signClientAddress } from '@turnpike/internal-auth/clientAddress';
+import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
+import express, { type Request, type RequestHandler, type Response } from 'express';
+import { v7 as uuidv7 } from 'uuid';
+import { createFloodGate, type FloodLimit } from './flood/createFloodGate.ts';
+import { findClientAddress } from './flood/findClientAddress.ts';
+import { countHeaders, MAX_HEADERS, toUpstreamHeaders } from './headers/requestHeaders.ts';
+import { findUnsupportedOperation } from './paths/findUnsupportedOperation.ts';
+import { findListedPaths, listPaths } from './paths/listedPaths.ts';
+import type { UpstreamProxy } from './proxy/createUpstreamProxy.ts';
+import type { Upstream } from './proxy/upstream.ts';
+import { toEdgeError } from './wire/edgeError.ts';
+
+export interface AppDependencies {
+  telemetry: Pick<Telemetry, 'meter' | 'tracer'>;
+  proxies: Record<Upstream, UpstreamProxy>;
+  /** Keys that sign the client's address for the services behind. */
+  tokenKeys: NamedSecret[];
+  trustedHops: number;
+  floodLimit: FloodLimit;
+  serviceSegment: string;
+}
+
+/** The public face of a region: flood limit, then the list of paths, then the service behind the path. */
+export function createApp(dependencies: AppDependencies): RequestListener {
+  const metrics = createRequestMetrics(dependencies.telemetry.meter);
+  const app = express();
+  app.disable('etag');
+  app.disable('x-powered-by');
+  app.use(nameRequest);
+  app.use(observeRequests(metrics));
+  app.use(createFloodGate({ limit: dependencies.floodLimit, trustedHops: dependencies.trustedHops, metrics }));
+  app.use(refuseAmbiguousHeaders);
+  app.use(createForwarder(dependencies));
+  // What express itself would answer, for a target it cannot parse, is HTML.
+  return (req, res) =>
+    app(req as Request, res as Response, (error) => sendWireError(res, error ? toInternalError() : toNotFound()));
+}
+
+/** Every answer carries a request id of ours; a client's own is not taken over. */
+const nameRequest: RequestHandler = (_req, res, next) => {
+  res.setHeader('x-request-id', uuidv7());
+  next();
+};
+
+/** What two readers could read differently is refused: too many headers to keep, no host or two, codings beside chunks. */
+const refuseAmbiguousHeaders: RequestHandler = (req, res, next) => {
+  const hasOneHost = countHeaders(req, 'host') === 1;
+  const { 'transfer-encoding': coding = 'chunked' } = req.headers;
+  if (req.rawHeaders.length / 2 <= MAX_HEADERS && hasOneHost && coding.toLowerCase() === 'chunked') return next();
+  sendWireError(res, toEdgeError({ kind: 'malformed_request' }));
+};
+
+function createForwarder({
+  telemetry,
+  proxies,
+  tokenKeys,
+  trustedHops,
+  serviceSegment,
+}: AppDependencies): RequestHandler {
+  const paths = listPaths(serviceSegment);
+  return (req, res) => {
+    const [rawPath = ''] = req.url.split('?', 1);
+    const listed = findListedPaths(paths, rawPath);
+    const called = listed.find(({ method }) => method === req.method);
+    if (called) {
+      const route = `${called.method} ${called.route}`;
+      const span = telemetry.tracer.startTrace(route);
+      enterRoute(res, { route, span });
+      const ours = {
+        ...(span.traceparent !== undefined && { traceparent: span.traceparent }),
+        'x-request-id': String(res.getHeader('x-request-id')),
+        [CLIENT_ADDRESS_HEADER]: signClientAddress(findClientAddress(req, trustedHops).address, { keys: tokenKeys }),
+      };
+      req.headers = toUpstreamHeaders(req, ours);
+      return proxies[called.upstream].forward(req, res);
+    }
+    if (listed.length > 0) {
+      const allow = listed.map(({ method }) => method).join(', ');
+      return sendWireError(res, toMethodNotAllowed(req.method, allow));
+    }
+    const operation = findUnsupportedOperation(rawPath);
+    sendWireError(res, operation ? toEdgeError({ kind: 'unsupported_endpoint', operation }) : toNotFound());
+  };
+}

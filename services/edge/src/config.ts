@@ -1,0 +1,25 @@
+import { commonConfig } from '@turnpike/config/commonConfig';
+import { serviceSegmentSchema } from '@turnpike/config/sharedSettings';
+import { z } from 'zod';
+
+export const configSchema = z.object({
+  ...commonConfig,
+  /** Auth's public listener. */
+  AUTH_URL: z.url(),
+  /** The catalog's public listener. */
+  CATALOG_URL: z.url(),
+  /** The router's public listener. */
+  ROUTER_URL: z.url(),
+  /** The ledger's public listener. */
+  LEDGER_URL: z.url(),
+  /** How many proxies in front of the edge append to `X-Forwarded-For`. 0: clients connect directly. */
+  TRUSTED_HOPS: z.coerce.number().int().min(0),
+  /** Flood limit per source IP (specification, Limits). */
+  FLOOD_REQUESTS_PER_MINUTE: z.coerce.number().int().positive().default(6_000),
+  /** Requests that a source IP may send at once before the flood limit's pace holds. */
+  FLOOD_BURST: z.coerce.number().int().positive().default(1_000),
+  /** The service's own name segment in `/v1/svc/…`. */
+  SERVICE_SEGMENT: serviceSegmentSchema,
+});
+
+export type Config = z.infer<typeof configSchema>;

@@ -1,0 +1,34 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+
+/**
+ * The only headers of a client that services behind get to see. Anything else could pass for what the edge or a service
+ * says (`x-…`, their `_` spellings, `Forwarded`, `Via`), names headers to drop (`Connection`), or means nothing to them.
+ */
+const PASSED_ON = [
+  'accept',
+  'authorization',
+  'content-encoding', // refused behind, in the family's own words
+  'content-length',
+  'content-type',
+  'user-agent',
+] as const;
+
+/** Most headers read: the parser keeps the first hundred and drops the rest, `Authorization` perhaps among them. */
+export const MAX_HEADERS = 99;
+
+/** A client's headers as they are passed on, with what the edge says about the call added. */
+export function toUpstreamHeaders(req: IncomingMessage, ours: Record<string, string>): IncomingHttpHeaders {
+  const { headers } = req;
+  const passed: IncomingHttpHeaders = {};
+  for (const name of PASSED_ON) {
+    if (headers[name] !== undefined) passed[name] = headers[name];
+  }
+  // Of two keys Node keeps the first; which one was meant, nobody knows. Not a key of either kind: 401.
+  if (countHeaders(req, 'authorization') > 1) passed.authorization = 'two keys';
+  if (headers['transfer-encoding'] !== undefined) passed['transfer-encoding'] = 'chunked';
+  return { ...passed, ...ours };
+}
+
+/** How often a header stands in a request; Node shows the first of some, and joins others. */
+export const countHeaders = ({ rawHeaders }: IncomingMessage, name: string): number =>
+  rawHeaders.filter((header, index) => index % 2 === 0 && header.toLowerCase() === name).length;

@@ -1,0 +1,116 @@
+import { Agent, type ClientRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import { sendWireError } from '@turnpike/http-service/sendWireError';
+import type { Logger } from '@turnpike/logging/createLogger';
+import { createProxyMiddleware, type Plugin } from 'http-proxy-middleware';
+import { keepShownHeaders } from '../headers/responseHeaders.ts';
+import { toEdgeError } from '../wire/edgeError.ts';
+import type { Upstream } from './upstream.ts';
+
+/** Idle connections close before the services' own 65 s, so that no request goes to one about to be closed. */
+const IDLE_CONNECTION_MS = 30_000;
+const CONNECT_TIMEOUT_MS = 1_000;
+
+/** Most requests, streams included, in progress with one upstream. What comes above them is refused, never queued. */
+const MAX_IN_PROGRESS = 10_000;
+const MAX_IDLE_CONNECTIONS = 512;
+
+export interface UpstreamProxyOptions {
+  upstream: Upstream;
+  url: string;
+  /** Longest silence of the upstream, before its answer or within it. */
+  silenceTimeoutMs: number;
+  log: Logger;
+}
+
+export interface UpstreamProxy {
+  /** Passes a request on and its answer back, unbuffered both ways; ends the upstream's work when the client leaves. */
+  forward(req: IncomingMessage, res: ServerResponse): void;
+  /** Closes the idle connections; those in use close with their answers. */
+  close(): void;
+}
+
+/** A proxy to one service. What cannot be passed on is answered in the words of the service's own family of errors. */
+export function createUpstreamProxy({ upstream, url, silenceTimeoutMs, log }: UpstreamProxyOptions): UpstreamProxy {
+  const agent = new Agent({
+    keepAlive: true,
+    timeout: IDLE_CONNECTION_MS,
+    maxSockets: MAX_IN_PROGRESS,
+    maxFreeSockets: MAX_IDLE_CONNECTIONS,
+  });
+  let inProgress = 0;
+
+  function refuse(res: ServerResponse, error: Error): void {
+    // Once the answer has begun, the proxy ends the client's connection itself, unless the answer was already whole.
+    if (res.headersSent || res.destroyed) return;
+    log.warn({ err: error, upstream, requestId: res.getHeader('x-request-id') }, 'upstream unreachable');
+    sendWireError(res, toEdgeError({ kind: 'upstream_unreachable', upstream, wasSent: wasSent(error) }));
+  }
+
+  const followOurRules: Plugin = (proxyServer) => {
+    proxyServer.on('proxyReq', boundConnecting);
+    proxyServer.on('proxyRes', (proxyRes, _req, res) => {
+      keepShownHeaders(proxyRes.headers);
+      // The proxy would copy the upstream's; but whether this connection stays is between the client and us.
+      proxyRes.headers.connection = res.shouldKeepAlive ? 'keep-alive' : 'close';
+      if (proxyRes.headers['content-type']?.startsWith('text/event-stream')) sendHeadersAtOnce(res);
+    });
+    proxyServer.on('error', (error, _req, res) => {
+      if (res && 'headersSent' in res) refuse(res, error);
+    });
+  };
+
+  const proxy = createProxyMiddleware({
+    target: new URL(url),
+    agent,
+    changeOrigin: true,
+    proxyTimeout: silenceTimeoutMs,
+    pathFilter: () => true,
+    ejectPlugins: true, // they build a URL for every answer to log it, and answer errors in plain text
+    plugins: [followOurRules],
+  });
+
+  return {
+    forward(req, res) {
+      if (inProgress >= MAX_IN_PROGRESS) {
+        return refuse(res, new NotSentError(`${MAX_IN_PROGRESS} requests are in progress`));
+      }
+      inProgress += 1;
+      res.once('close', () => {
+        inProgress -= 1;
+      });
+      void proxy(req, res);
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+/** The upstream has seen nothing of the request. */
+class NotSentError extends Error {
+  override name = 'NotSentError';
+}
+
+/** The proxy's timeout counts silence on a connection; this one counts the wait for the connection itself. */
+function boundConnecting(proxyReq: ClientRequest): void {
+  const { socket } = proxyReq;
+  if (!socket?.connecting) return;
+  const timer = setTimeout(() => {
+    proxyReq.destroy(new NotSentError(`not connected within ${CONNECT_TIMEOUT_MS} ms`));
+  }, CONNECT_TIMEOUT_MS);
+  socket.once('connect', () => clearTimeout(timer));
+  proxyReq.once('close', () => clearTimeout(timer));
+}
+
+/** A stream's headers go out before its first event, which may be long in coming. Runs after the proxy has copied them. */
+function sendHeadersAtOnce(res: ServerResponse): void {
+  queueMicrotask(() => {
+    if (!res.headersSent && !res.destroyed) res.flushHeaders();
+  });
+}
+
+/** Codes of a connection that never stood. */
+const NEVER_CONNECTED = ['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN'];
+
+function wasSent(error: Error): boolean {
+  if (error instanceof NotSentError) return false;
+  return !('code' in error && NEVER_CONNECTED.includes(String(error.code)));
+}

@@ -1,0 +1,2 @@
+/** The services that the edge passes requests on to. */
+export type Upstream = 'auth' | 'catalog' | 'model-router' | 'usage-ledger';

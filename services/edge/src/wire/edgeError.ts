@@ -1,0 +1,62 @@
+import { bare, envelope, flat, type WireError } from '@turnpike/api-errors/wireError';
+import type { Upstream } from '../proxy/upstream.ts';
+
+/** What the edge itself refuses or cannot do. */
+export type EdgeFault =
+  | { kind: 'flood_limit_exceeded'; resetMs: number }
+  | { kind: 'unsupported_endpoint'; operation: string }
+  | { kind: 'malformed_request' }
+  /** `wasSent`: a connection stood, so the upstream may have begun to act on the request. */
+  | { kind: 'upstream_unreachable'; upstream: Upstream; wasSent: boolean };
+
+const RETRY = 'The service cannot be reached right now. Retry with backoff.';
+
+export function toEdgeError(fault: EdgeFault): WireError {
+  switch (fault.kind) {
+    case 'flood_limit_exceeded':
+      // Of all rate-limit headers only this one, and no `Retry-After` (specification, Errors, 429).
+      return envelope(
+        429,
+        {
+          message: 'Too many requests from this address. Wait for the seconds in x-ratelimit-reset.',
+          type: 'rate_limit_error',
+          param: null,
+          code: 'rate_limit_exceeded',
+        },
+        { 'x-ratelimit-reset': String(Math.max(Math.ceil(fault.resetMs / 1000), 1)) },
+      );
+    case 'unsupported_endpoint':
+      return envelope(404, {
+        message: `${fault.operation} is not supported by this service.`,
+        type: 'invalid_request_error',
+        param: null,
+        code: 'unsupported_endpoint',
+      });
+    case 'malformed_request':
+      return envelope(400, {
+        message: 'The request is not well-formed HTTP, has too many or too large headers, or arrived too slowly.',
+        type: 'invalid_request_error',
+        param: null,
+        code: null,
+      });
+    case 'upstream_unreachable':
+      return toUnreachable(fault);
+  }
+}
+
+function toUnreachable({ upstream, wasSent }: { upstream: Upstream; wasSent: boolean }): WireError {
+  switch (upstream) {
+    case 'auth':
+    case 'catalog':
+      return bare(502, 'upstream router unavailable');
+    case 'usage-ledger':
+      return flat(503, 'service_unavailable', { message: RETRY }, { 'retry-after': '1' });
+    case 'model-router':
+      return envelope(
+        503,
+        { message: RETRY, type: 'service_unavailable', param: null, code: 'service_unavailable' },
+        // Clients of the convention retry by themselves; a call that may have run must not run twice unasked.
+        { 'retry-after': '1', ...(wasSent && { 'x-should-retry': 'false' }) },
+      );
+  }
+}

@@ -1,0 +1,77 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { sendRaw } from './sendRaw.ts';
+import { startEdge, type TestEdge } from './startEdge.ts';
+
+let edge: TestEdge;
+beforeAll(async () => {
+  edge = await startEdge({
+    upstreams: {
+      'model-router': (_req, res) => {
+        res.writeHead(200, { 'content-type': 'text/event-stream' });
+        res.write('data: one\n\n');
+      },
+    },
+  });
+});
+afterAll(() => edge.stop());
+
+const POST = 'POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\n';
+
+it.each([
+  ['no HTTP', 'hello\r\n\r\n'],
+  ['a TLS greeting', '\x16\x03\x01\x02\x00\x01\x00\r\n\r\n'],
+  ['two framings', `${POST}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
+  ['two lengths', `${POST}Content-Length: 4\r\nContent-Length: 5\r\n\r\nabcd`],
+  ['a signed length', `${POST}Content-Length: +4\r\n\r\nabcd`],
+  ['a folded header', 'GET /v1/models HTTP/1.1\r\nHost: a\r\nx: 1\r\n 2\r\n\r\n'],
+  ['a space before the colon', `${POST}Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n`],
+  ['too large headers', `GET /v1/models HTTP/1.1\r\nHost: a\r\nx: ${'1'.repeat(20_000)}\r\n\r\n`],
+  ['another expectation', `${POST}Expect: a-miracle\r\nContent-Length: 0\r\n\r\n`],
+])('%s is a small JSON 400, the connection closes, and no service sees it', async (_case, text) => {
+  const answer = await sendRaw(edge.port, text);
+
+  expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+  expect(answer.toLowerCase()).toContain('connection: close');
+  const body = answer.slice(answer.indexOf('\r\n\r\n') + 4);
+  expect(JSON.parse(body)).toMatchObject({ error: { type: 'invalid_request_error' } });
+  expect(edge.received).toHaveLength(0);
+});
+
+it.each([
+  ['no host', 'GET /v1/models HTTP/1.1\r\nConnection: close\r\n\r\n'],
+  ['two hosts', 'GET /v1/models HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n'],
+  ['a coding beside chunks', `${POST}Transfer-Encoding: gzip, chunked\r\nConnection: close\r\n\r\n0\r\n\r\n`],
+])('%s is a JSON 400 with a request id, and no service sees it', async (_case, text) => {
+  const answer = await sendRaw(edge.port, text);
+
+  expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+  expect(answer).toMatch(/x-request-id: [0-9a-f-]{36}\r\n/);
+  expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4))).toMatchObject({
+    error: { type: 'invalid_request_error' },
+  });
+  expect(edge.received).toHaveLength(0);
+});
+
+it('two keys are none: the service behind sees something that is no key', async () => {
+  const keys = 'Authorization: Bearer sk-one\r\nAuthorization: Bearer sk-two\r\n';
+  await sendRaw(edge.port, `GET /v1/models HTTP/1.1\r\nHost: a\r\n${keys}Connection: close\r\n\r\n`);
+
+  expect(edge.received.splice(0).map(({ req }) => req.headers.authorization)).toEqual(['two keys']);
+});
+
+it('a broken body while the answer is being streamed destroys the connection instead of writing into it', async () => {
+  const socket = connect(edge.port, '127.0.0.1');
+  let answer = '';
+  socket.setEncoding('utf8').on('data', (chunk) => {
+    answer += chunk;
+    if (answer.includes('data: one')) socket.write('not a chunk size\r\n');
+  });
+  socket.on('error', () => {});
+  socket.write(`${POST}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n`);
+  await once(socket, 'close');
+
+  expect(answer).toContain('data: one');
+  expect(answer.match(/HTTP\/1\.1/g)).toHaveLength(1);
+});

@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { sendTarget } from './sendRaw.ts';
+import { startEdge, type TestEdge } from './startEdge.ts';
+
+let edge: TestEdge;
+beforeAll(async () => {
+  edge = await startEdge();
+});
+afterAll(() => edge.stop());
+
+it.each([
+  ['POST', '/v1/chat/completions', 'model-router'],
+  ['POST', '/v1/completions', 'model-router'],
+  ['POST', '/v1/embeddings', 'model-router'],
+  ['GET', '/v1/models', 'catalog'],
+  ['GET', '/v1/models/qwen2.5-vl-7b-instruct', 'catalog'],
+  ['GET', '/v1/models/name%20with%C3%BC', 'catalog'],
+  ['GET', '/v1/svc/key', 'auth'],
+  ['GET', '/v1/svc/usage?group_by=model&start=2026-01-01', 'usage-ledger'],
+  ['GET', '/v1/svc/usage/request/0199c2a4-7a3e-7000-8000-000000000001', 'usage-ledger'],
+])('%s %s goes to %s as it was sent', async (method, target, upstream) => {
+  const before = edge.received.length;
+  const response = await fetch(edge.url + target, { method, ...(method === 'POST' && { body: '{}' }) });
+
+  expect(await response.json()).toEqual({ upstream });
+  const received = edge.received.slice(before);
+  expect(received.map(({ req }) => [req.method, req.url])).toEqual([[method, target]]);
+});
+
+it.each([
+  '/',
+  '/v1',
+  '/v1/',
+  '/v2/models',
+  '//v1/models',
+  '/v1//models',
+  '/v1/models/',
+  '/V1/models',
+  '/v1/Models',
+  '/v1/MODELS/abc',
+  '/v1/models/a/b',
+  '/v1/models/a%2fb',
+  '/v1/models/a%2Fb',
+  '/v1/models/a%5cb',
+  '/v1/models/a%00',
+  '/v1/models/a%0d%0aX',
+  '/v1/models/%ff',
+  '/v1/models/%zz',
+  '/v1/models/%',
+  '/v1/models/a;b=c',
+  '/v1/models/..',
+  '/v1/models/.',
+  '/v1/models/%2e%2e',
+  '/v1/models/.%2e',
+  '/v1/models/../svc/key',
+  '/v1/./models',
+  '/v1/../internal/catalog',
+  '/v1/%2e%2e/internal/catalog',
+  '/v1%2fmodels',
+  '/v1/mod%65ls',
+  '/v1\\models',
+  '/v1/models\\abc',
+  '/internal/catalog',
+  '/internal/keys/verify',
+  '/health',
+  '/ready',
+  '/metrics',
+  '/tokenize',
+  '/invocations',
+  '/v1/load_lora_adapter',
+  '/v1/svc',
+  '/v1/svc/key/',
+  '/v1/svc/key/x',
+  '/v1/svc/usage/request',
+  '/v1/svc/usage/request/',
+  '/v1/svc/usage/request/a/b',
+  '/v1/other/key',
+  'http://api.example/v1/models',
+  'http://[::/v1/models',
+  '*',
+])('%s is not listed: 404, and nothing reaches a service', async (target) => {
+  const before = edge.received.length;
+  const { status, body } = await sendTarget(edge.port, { target });
+
+  expect(status).toBe(404);
+  expect(JSON.parse(body)).toMatchObject({ error: { type: 'invalid_request_error', param: null, code: 'not_found' } });
+  expect(edge.received).toHaveLength(before);
+});
+
+it.each([
+  ['DELETE', '/v1/models', 'GET'],
+  ['OPTIONS', '/v1/models', 'GET'],
+  ['OPTIONS', '/v1/chat/completions', 'POST'],
+  ['GET', '/v1/chat/completions', 'POST'],
+  ['POST', '/v1/svc/key', 'GET'],
+  ['PUT', '/v1/models/abc', 'GET'],
+  ['TRACE', '/v1/svc/usage', 'GET'],
+  ['PROPFIND', '/v1/embeddings', 'POST'],
+])('%s %s is a wrong method: 405 that allows %s', async (method, target, allow) => {
+  const before = edge.received.length;
+  const { status, head, body } = await sendTarget(edge.port, {
+    method,
+    target,
+    headers: ['Origin: http://site.example'],
+  });
+
+  expect(status).toBe(405);
+  expect(head.toLowerCase()).toContain(`\r\nallow: ${allow.toLowerCase()}\r\n`);
+  expect(head.toLowerCase()).not.toContain('access-control');
+  expect(JSON.parse(body)).toMatchObject({ error: { type: 'invalid_request_error' } });
+  expect(edge.received).toHaveLength(before);
+});
+
+it('HEAD is a wrong method too, answered without a body', async () => {
+  const { status, body } = await sendTarget(edge.port, { method: 'HEAD', target: '/v1/models' });
+  expect({ status, body }).toEqual({ status: 405, body: '' });
+});
+
+it.each([
+  ['POST', '/v1/fine-tuning', 'Fine-tuning'],
+  ['POST', '/v1/fine_tuning/jobs', 'Fine-tuning'],
+  ['POST', '/v1/assistants', 'Assistants'],
+  ['GET', '/v1/threads/thread_1/messages', 'Threads'],
+  ['GET', '/v1/runs', 'Runs'],
+  ['POST', '/v1/batches', 'Batches'],
+  ['GET', '/v1/files', 'Files'],
+  ['DELETE', '/v1/files/file-1', 'Files'],
+])('%s %s is explicitly unsupported', async (method, target, operation) => {
+  const response = await fetch(edge.url + target, { method });
+  expect(response.status).toBe(404);
+  expect(await response.json()).toEqual({
+    error: {
+      message: `${operation} is not supported by this service.`,
+      type: 'invalid_request_error',
+      param: null,
+      code: 'unsupported_endpoint',
+    },
+  });
+});
+
+it('an unsupported operation is recognised by its whole name', async () => {
+  const response = await fetch(`${edge.url}/v1/filesystem`);
+  expect(await response.json()).toMatchObject({ error: { code: 'not_found' } });
+});

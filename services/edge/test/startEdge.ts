@@ -1,0 +1,83 @@
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { listen } from '@turnpike/http-service/listen';
+import { createLogger } from '@turnpike/logging/createLogger';
+import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
+import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
+import { createApp } from '../src/app.ts';
+import type { FloodLimit } from '../src/flood/createFloodGate.ts';
+import { createUpstreamProxies } from '../src/proxy/createUpstreamProxies.ts';
+import type { Upstream } from '../src/proxy/upstream.ts';
+import { refuseMalformedRequests } from '../src/refuseMalformedRequests.ts';
+
+export const tokenKeys = [{ id: 'k1', secret: 'a secret of the tests, 32 characters' }];
+
+export interface TestEdge {
+  port: number;
+  url: string;
+  /** What reached a service, in order. */
+  received: { upstream: Upstream; req: IncomingMessage }[];
+  stop(): Promise<void>;
+}
+
+export interface TestEdgeOptions {
+  /** How a service behind answers; `down` leaves nobody listening. Those not named answer 200 with their name. */
+  upstreams?: Partial<Record<Upstream, RequestListener | 'down'>>;
+  trustedHops?: number;
+  floodLimit?: FloodLimit;
+  telemetry?: Telemetry;
+}
+
+const UPSTREAMS = ['auth', 'catalog', 'model-router', 'usage-ledger'] as const;
+
+/** An edge in front of four small servers, on free ports. */
+export async function startEdge(options: TestEdgeOptions = {}): Promise<TestEdge> {
+  const received: TestEdge['received'] = [];
+  const servers: Server[] = [];
+  const urls = { auth: '', catalog: '', 'model-router': '', 'usage-ledger': '' };
+  for (const upstream of UPSTREAMS) {
+    const answer = options.upstreams?.[upstream] ?? ((_req, res) => res.end(JSON.stringify({ upstream })));
+    const server = createServer((req, res) => {
+      received.push({ upstream, req });
+      if (answer !== 'down') answer(req, res);
+    });
+    const port = await openPort(server);
+    urls[upstream] = `http://127.0.0.1:${port}`;
+    if (answer === 'down') await close(server);
+    else servers.push(server);
+  }
+  const proxies = createUpstreamProxies({ urls, log: createLogger({ service: 'edge', level: 'silent' }) });
+  const app = createApp({
+    telemetry: options.telemetry ?? noTelemetry,
+    proxies,
+    tokenKeys,
+    trustedHops: options.trustedHops ?? 0,
+    floodLimit: options.floodLimit ?? { requestsPerMinute: 6_000, burst: 1_000 },
+    serviceSegment: 'svc',
+  });
+  const server = await listen(app, { host: '127.0.0.1', port: 0 });
+  refuseMalformedRequests(server);
+  const { port } = server.address() as AddressInfo;
+  return {
+    port,
+    url: `http://127.0.0.1:${port}`,
+    received,
+    async stop() {
+      await Promise.all([server, ...servers].map(close));
+      for (const proxy of Object.values(proxies)) proxy.close();
+    },
+  };
+}
+
+function openPort(server: Server): Promise<number> {
+  return new Promise((resolve) => {
+    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
+  });
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}

@@ -1,0 +1,134 @@
+import type { KeyRecord } from '@turnpike/authentication/keyRecord';
+import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import { redisKeys } from './redisKeys.ts';
+import { defineScript } from './redisScript.ts';
+
+export interface AdmitRequest {
+  callId: string;
+  key: KeyRecord;
+  holdNanoUsd: NanoUsd;
+  /** Prompt tokens taken from the tokens-per-minute bucket now; the rest is taken at settlement. */
+  estimatedPromptTokens: number;
+  leaseMs: number;
+  /** The event a sweeper emits if this router dies: the call's `unknown` ending. */
+  unknownEventJson: string;
+}
+
+/** Where the key's limits stand after the decision: what the `x-ratelimit-*` headers show. */
+export interface RateLimitState {
+  limitRequests: number;
+  remainingRequests: number;
+  resetRequestsMs: number;
+  limitTokens: number;
+  remainingTokens: number;
+  resetTokensMs: number;
+}
+
+export type BalanceLimiter = 'key_budget' | 'credit' | 'monthly_cap' | 'monthly_cap_reached';
+
+export type Admission =
+  | { outcome: 'admitted'; admittedAtMs: number; rateLimit: RateLimitState }
+  | { outcome: 'rate_limited'; limiter: 'requests' | 'tokens'; retryAfterMs: number; rateLimit: RateLimitState }
+  | {
+      outcome: 'insufficient';
+      limiter: BalanceLimiter;
+      keySpentNanoUsd: NanoUsd;
+      keyHeldNanoUsd: NanoUsd;
+      /** What the scarcest limit still carries; negative where a limit was lowered below what is committed. */
+      availableNanoUsd: NanoUsd;
+      rateLimit: RateLimitState;
+    }
+  /**
+   * `not_loaded`: Redis has no balances of this workspace, they have to come from the ledger first. `stale_key`: the key
+   * or its workspace changed since its record was read, auth has to be asked again.
+   */
+  | { outcome: 'not_loaded' | 'stale_key' };
+
+const decidedSchema = z.tuple([
+  z.enum(['admitted', 'rate_limited', 'insufficient']),
+  z.coerce.number(),
+  z.enum(['', 'requests', 'tokens', 'key_budget', 'credit', 'monthly_cap', 'monthly_cap_reached']),
+  z.coerce.number(),
+  z.coerce.number(),
+  z.coerce.number(),
+  z.coerce.number(),
+  z.coerce.number(),
+  z.coerce.bigint(),
+  z.coerce.bigint(),
+  z.coerce.bigint(),
+]);
+const undecidedSchema = z.tuple([z.enum(['not_loaded', 'stale_key', 'repeated'])]).rest(z.unknown());
+
+/**
+ * Makes `admit(request)`: gate 4 in one round trip (specification, Order of the gates). Rejects when Redis does not
+ * decide in time; whether the call was admitted is unknown then, and the caller releases it.
+ */
+export function createAdmit(redis: Redis): (request: AdmitRequest) => Promise<Admission> {
+  const admit = defineScript(redis, 'admit');
+  return async ({ callId, key, holdNanoUsd, estimatedPromptTokens, leaseMs, unknownEventJson }) => {
+    const { keyId, rpm, tpm, generation, maxBudgetNanoUsd } = key;
+    const { workspaceId, monthlyCapNanoUsd } = key.workspace;
+    const answer = await admit(
+      [
+        redisKeys.wallet(workspaceId),
+        redisKeys.key(workspaceId, keyId),
+        redisKeys.months(workspaceId),
+        redisKeys.requestsPerMinute(workspaceId, keyId),
+        redisKeys.tokensPerMinute(workspaceId, keyId),
+        redisKeys.call(workspaceId, callId),
+        redisKeys.calls(workspaceId),
+      ],
+      [
+        callId,
+        generation,
+        rpm,
+        tpm,
+        estimatedPromptTokens,
+        holdNanoUsd.toString(),
+        maxBudgetNanoUsd?.toString() ?? '',
+        monthlyCapNanoUsd?.toString() ?? '',
+        leaseMs,
+        unknownEventJson,
+      ],
+    );
+    const undecided = undecidedSchema.safeParse(answer);
+    if (undecided.success) {
+      const [outcome] = undecided.data;
+      if (outcome === 'repeated') throw new Error('call id was used before');
+      return { outcome };
+    }
+    const [
+      outcome,
+      nowMs,
+      limiter,
+      remainingRequests,
+      resetRequestsMs,
+      remainingTokens,
+      resetTokensMs,
+      retryAfterMs,
+      ...amounts
+    ] = decidedSchema.parse(answer);
+    const [keySpentNanoUsd, keyHeldNanoUsd, availableNanoUsd] = amounts;
+    const rateLimit = {
+      limitRequests: rpm,
+      remainingRequests,
+      resetRequestsMs,
+      limitTokens: tpm,
+      remainingTokens,
+      resetTokensMs,
+    };
+    if (outcome === 'admitted') return { outcome, admittedAtMs: nowMs, rateLimit };
+    if (outcome === 'rate_limited')
+      return { outcome, limiter: limiter === 'tokens' ? 'tokens' : 'requests', retryAfterMs, rateLimit };
+    return {
+      outcome,
+      limiter: limiter as BalanceLimiter,
+      keySpentNanoUsd,
+      keyHeldNanoUsd,
+      availableNanoUsd,
+      rateLimit,
+    };
+  };
+}

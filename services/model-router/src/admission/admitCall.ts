@@ -1,0 +1,149 @@
+import { ApiError } from '@turnpike/api-errors/apiError';
+import type { Authenticator } from '@turnpike/authentication/createAuthenticator';
+import type { KeyRecord } from '@turnpike/authentication/keyRecord';
+import type { Logger } from '@turnpike/logging/createLogger';
+import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
+import type { PricedModel } from '../catalog/catalog.ts';
+import type { AdmissionFault } from '../wire/chatFault.ts';
+import type { InferenceRequest } from '../wire/inferenceRequest.ts';
+import type { Admission, AdmitRequest, RateLimitState } from './admit.ts';
+import { affordableOutputTokens, boundUsage, needsExactPrompt, smallestCost, type UsageBound } from './boundUsage.ts';
+import type { CallEndings } from './endCall.ts';
+import type { BalanceLoader } from './loadBalances.ts';
+
+export interface AdmitCallDependencies {
+  admit: (request: AdmitRequest) => Promise<Admission>;
+  endings: CallEndings;
+  balances: BalanceLoader;
+  authenticator: Authenticator;
+  countPromptTokens: (request: InferenceRequest, model: PricedModel) => Promise<number | undefined>;
+  leaseMs: number;
+  metrics: Pick<InferenceMetrics, 'admitted'>;
+  log: Logger;
+}
+
+export interface CallToAdmit {
+  callId: string;
+  key: KeyRecord;
+  /** Asks again who is calling, after the key was found to have changed. */
+  authenticateAgain: () => Promise<KeyRecord>;
+  request: InferenceRequest;
+  model: PricedModel;
+  unknownEventJson: (bound: UsageBound) => string;
+}
+
+export interface AdmittedByGate {
+  admittedAtMs: number;
+  bound: UsageBound;
+  rateLimit: RateLimitState;
+}
+
+const refuse = (fault: AdmissionFault, cause?: unknown): ApiError<AdmissionFault> => new ApiError(fault, { cause });
+
+/** Each of: load balances, ask auth again, fetch newer credits. More rounds would mean that they do not help. */
+const MAX_ROUNDS = 4;
+
+/**
+ * Gate 4: requests and tokens per minute, then the worst case against every balance, all or nothing. The byte bound of
+ * the prompt decides when it fits; only when it does not does the engine count, so that nobody is refused on a guess.
+ * Throws an `AdmissionFault`; what is refused has consumed nothing.
+ */
+export async function admitCall(dependencies: AdmitCallDependencies, call: CallToAdmit): Promise<AdmittedByGate> {
+  const { balances, authenticator, countPromptTokens, log } = dependencies;
+  const { request, model } = call;
+  let { key } = call;
+  checkBillingStatus(key);
+  let exact = needsExactPrompt(request, model) ? await countPromptTokens(request, model) : undefined;
+  let hasAskedForCount = exact !== undefined;
+  let bound = boundUsage(request, model, exact);
+
+  for (let round = 0; round < MAX_ROUNDS; round += 1) {
+    const admission = await decide(dependencies, { ...call, key }, bound);
+    switch (admission.outcome) {
+      case 'admitted':
+        return { admittedAtMs: admission.admittedAtMs, bound, rateLimit: admission.rateLimit };
+      case 'rate_limited':
+        throw refuse({
+          kind: 'rate_limited',
+          limiter: admission.limiter,
+          retryAfterMs: admission.retryAfterMs,
+          rateLimit: admission.rateLimit,
+        });
+      case 'not_loaded':
+        await balances.load(key.workspace.workspaceId).catch((error: unknown) => {
+          throw refuse({ kind: 'admission_unavailable' }, error);
+        });
+        break;
+      case 'stale_key':
+        authenticator.forget(key.keyId);
+        key = await call.authenticateAgain();
+        checkBillingStatus(key);
+        break;
+      case 'insufficient': {
+        if (!hasAskedForCount && admission.availableNanoUsd >= smallestCost(request, model)) {
+          hasAskedForCount = true;
+          exact = await countPromptTokens(request, model);
+          bound = boundUsage(request, model, exact);
+          if (exact !== undefined) break;
+        }
+        const hasChanged = await balances.refresh(key.workspace.workspaceId).catch((error: unknown) => {
+          log.warn({ err: error }, 'newer credits cannot be asked for; the balances at hand decide');
+          return false;
+        });
+        if (hasChanged && round < MAX_ROUNDS - 1) break;
+        throw toBalanceFault(admission, { key, request, model, bound });
+      }
+    }
+  }
+  throw refuse({ kind: 'admission_unavailable' });
+}
+
+async function decide(
+  { admit, endings, leaseMs, metrics, log }: AdmitCallDependencies,
+  call: CallToAdmit,
+  bound: UsageBound,
+): Promise<Admission> {
+  const { callId, key } = call;
+  const askedAt = performance.now();
+  try {
+    const admission = await admit({
+      callId,
+      key,
+      holdNanoUsd: bound.worstCaseNanoUsd,
+      estimatedPromptTokens: bound.estimatedPromptTokens,
+      leaseMs,
+      unknownEventJson: call.unknownEventJson(bound),
+    });
+    metrics.admitted((performance.now() - askedAt) / 1_000);
+    return admission;
+  } catch (error) {
+    // Redis may yet admit what nobody waits for any more; what is released or swept holds nothing.
+    void endings
+      .release({ callId, keyId: key.keyId, workspaceId: key.workspace.workspaceId })
+      .catch(() => log.warn({ callId }, 'late admission could not be released; its lease ends it'));
+    throw refuse({ kind: 'admission_unavailable' }, error);
+  }
+}
+
+function checkBillingStatus({ workspace }: KeyRecord): void {
+  if (workspace.billingStatus === 'on_hold') throw refuse({ kind: 'account_on_hold' });
+  if (workspace.billingStatus === 'not_provisioned') throw refuse({ kind: 'billing_not_provisioned' });
+}
+
+function toBalanceFault(
+  admission: Extract<Admission, { outcome: 'insufficient' }>,
+  { key, request, model, bound }: { key: KeyRecord; request: InferenceRequest; model: PricedModel; bound: UsageBound },
+): ApiError<AdmissionFault> {
+  const { limiter, keySpentNanoUsd, keyHeldNanoUsd, availableNanoUsd } = admission;
+  if (limiter === 'monthly_cap_reached') return refuse({ kind: 'spend_cap_reached' });
+  const { maxBudgetNanoUsd } = key;
+  const remaining = maxBudgetNanoUsd === null ? null : maxBudgetNanoUsd - keySpentNanoUsd;
+  return refuse({
+    kind: 'insufficient_balance',
+    maxUsageCostNanoUsd: bound.worstCaseNanoUsd,
+    keyRemainingNanoUsd: remaining !== null && remaining < 0n ? 0n : remaining,
+    heldNanoUsd: keyHeldNanoUsd,
+    limitedBy: limiter,
+    affordableOutputTokens: affordableOutputTokens(availableNanoUsd, bound, request, model),
+  });
+}

@@ -1,0 +1,28 @@
+import type { Logger } from '@turnpike/logging/createLogger';
+import { Redis } from 'ioredis';
+
+/**
+ * A connection whose commands fail within `timeoutMs` instead of waiting for Redis to come back: what cannot be decided
+ * now is refused now. A command is never sent twice behind our back.
+ */
+export function connectRedis(url: string, { timeoutMs, log }: { timeoutMs: number; log: Logger }): Redis {
+  const redis = new Redis(url, {
+    commandTimeout: timeoutMs,
+    connectTimeout: 1_000,
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    enableAutoPipelining: false,
+    retryStrategy: (attempt) => Math.min(50 * 2 ** Math.min(attempt, 5), 1_000) * (0.5 + Math.random() / 2),
+  });
+  let isDown = false;
+  redis.on('error', (error) => {
+    if (!isDown) log.error({ err: error }, 'redis connection failed');
+    isDown = true;
+  });
+  redis.on('ready', () => {
+    if (isDown) log.info('redis connection is back');
+    isDown = false;
+  });
+  return redis;
+}

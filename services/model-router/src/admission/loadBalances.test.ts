@@ -1,0 +1,123 @@
+import { randomUUID } from 'node:crypto';
+import { createServer, type Server } from 'node:http';
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { listenAnywhere } from '../../test/listenAnywhere.ts';
+import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
+import { type BalanceLoader, createBalanceLoader } from './loadBalances.ts';
+import { redisKeys } from './redisKeys.ts';
+
+/** What the ledger says of every workspace; a test changes it. */
+let answer: { status: number; body: Record<string, unknown> };
+let asked: string[] = [];
+let opened: OpenedRedis;
+let ledger: Server;
+let balances: BalanceLoader;
+const aWorkspaceId = (): string => `ws_${randomUUID()}`;
+
+const theLedgerSays = (fields: Record<string, unknown> = {}): void => {
+  const body = {
+    credit_seq: 1,
+    credited_nano_usd: '1000',
+    spent_nano_usd: '300',
+    month_spent_nano_usd: '200',
+    event_log_lag: 0,
+  };
+  answer = { status: 200, body: { ...body, keys: { key_a: '250', key_b: '50' }, ...fields } };
+};
+
+beforeAll(async () => {
+  opened = await openTestRedis();
+  ledger = createServer((req, res) => {
+    asked.push(req.url ?? '');
+    res.writeHead(answer.status).end(JSON.stringify(answer.body));
+  });
+  const ledgerUrl = await listenAnywhere(ledger);
+  balances = createBalanceLoader({ redis: opened.redis, ledgerUrl, internalHeaders: () => ({}) });
+});
+afterEach(() => {
+  asked = [];
+});
+afterAll(async () => {
+  ledger.close();
+  await opened.close();
+});
+
+it('brings credit, spend of workspace, month and keys into an empty Redis, and the workspace to the sweeper’s list', async () => {
+  const workspaceId = aWorkspaceId();
+  theLedgerSays();
+  await balances.load(workspaceId);
+  const month = new Date().toISOString().slice(0, 7);
+  expect(asked).toEqual([`/internal/workspaces/${workspaceId}/balances?month=${month}`]);
+  expect(await opened.walletOf(workspaceId)).toEqual({ credited: 1_000n, spent: 300n, held: 0n });
+  expect(await opened.keyOf(workspaceId, 'key_a')).toEqual({ spent: 250n, held: 0n });
+  expect(await opened.keyOf(workspaceId, 'key_b')).toEqual({ spent: 50n, held: 0n });
+  expect(await opened.monthsOf(workspaceId)).toEqual({ [`${month}:spent`]: 200n, [`${month}:held`]: 0n });
+  expect(await opened.redis.sismember(redisKeys.workspaces, workspaceId)).toBe(1);
+});
+
+it.each([
+  ['has events to read', 3],
+  ['does not know', null],
+])('brings nothing back of a workspace that has spent while the ledger %s', async (_case, lag) => {
+  const workspaceId = aWorkspaceId();
+  theLedgerSays({ event_log_lag: lag });
+  await expect(balances.load(workspaceId)).rejects.toThrow('has not read its log to the end');
+  expect(await opened.redis.exists(redisKeys.wallet(workspaceId))).toBe(0);
+  theLedgerSays({ event_log_lag: 0 });
+  expect(await balances.load(workspaceId)).toBe(true);
+});
+
+it('does not wait for the log with a workspace that has spent nothing yet', async () => {
+  const workspaceId = aWorkspaceId();
+  theLedgerSays({ event_log_lag: 3, spent_nano_usd: '0', month_spent_nano_usd: '0', keys: {} });
+  expect(await balances.load(workspaceId)).toBe(true);
+});
+
+it.each([
+  ['newer', 2, 5_000n],
+  ['the same', 1, 1_000n],
+  ['older', 0, 1_000n],
+])(
+  'takes credit from the ledger beside running counters only when it is newer: %s',
+  async (_case, creditSeq, credited) => {
+    const workspaceId = aWorkspaceId();
+    theLedgerSays();
+    await balances.load(workspaceId);
+    await opened.redis.hset(redisKeys.wallet(workspaceId), { spent: 777, held: 55 });
+    theLedgerSays({ credit_seq: creditSeq, credited_nano_usd: '5000', spent_nano_usd: '1', keys: { key_a: '1' } });
+    await balances.load(workspaceId);
+    expect(await opened.walletOf(workspaceId)).toEqual({ credited, spent: 777n, held: 55n });
+    expect(await opened.keyOf(workspaceId, 'key_a')).toEqual({ spent: 250n, held: 0n });
+  },
+);
+
+it('leaves a key’s generation as it is', async () => {
+  const workspaceId = aWorkspaceId();
+  await opened.redis.hset(redisKeys.key(workspaceId, 'key_a'), 'generation', 9);
+  theLedgerSays();
+  await balances.load(workspaceId);
+  expect(await opened.redis.hget(redisKeys.key(workspaceId, 'key_a'), 'generation')).toBe('9');
+});
+
+it('asks once for a workspace, however many calls wait, and again at most every half second', async () => {
+  const workspaceId = aWorkspaceId();
+  theLedgerSays();
+  await Promise.all(Array.from({ length: 50 }, () => balances.load(workspaceId)));
+  expect(await balances.refresh(workspaceId)).toBe(false);
+  expect(asked).toHaveLength(1);
+});
+
+it.each<[string, () => void]>([
+  [
+    'fails',
+    () => {
+      answer = { status: 500, body: {} };
+    },
+  ],
+  ['answers nonsense', () => theLedgerSays({ credited_nano_usd: 12.5 })],
+])('rejects and brings nothing when the ledger %s', async (_case, prepare) => {
+  const workspaceId = aWorkspaceId();
+  prepare();
+  await expect(balances.load(workspaceId)).rejects.toThrow();
+  expect(await opened.redis.exists(redisKeys.wallet(workspaceId))).toBe(0);
+});

@@ -1,0 +1,35 @@
+/**
+ * Every key of a workspace carries its hash tag, so that one script may touch all of them on one node of a cluster.
+ * `{ws}` keys are written by the scripts beside this file and by nothing else.
+ */
+export const redisKeys = {
+  wallet: (workspaceId: string) => `{${workspaceId}}:wallet`,
+  months: (workspaceId: string) => `{${workspaceId}}:months`,
+  key: (workspaceId: string, keyId: string) => `{${workspaceId}}:key:${keyId}`,
+  requestsPerMinute: (workspaceId: string, keyId: string) => `{${workspaceId}}:rpm:${keyId}`,
+  tokensPerMinute: (workspaceId: string, keyId: string) => `{${workspaceId}}:tpm:${keyId}`,
+  call: (workspaceId: string, callId: string) => `{${workspaceId}}:call:${callId}`,
+  calls: (workspaceId: string) => `{${workspaceId}}:calls`,
+  /** Workspaces that have had a call: where the sweeper looks. */
+  workspaces: 'workspaces',
+  sweeper: 'sweeper',
+};
+
+/** What identifies an admitted call in Redis. */
+export interface CallAddress {
+  callId: string;
+  workspaceId: string;
+  keyId: string;
+}
+
+/** The keys that the scripts ending a call take, in their order. */
+export function endingKeysOf({ callId, workspaceId, keyId }: CallAddress): string[] {
+  return [
+    redisKeys.wallet(workspaceId),
+    redisKeys.key(workspaceId, keyId),
+    redisKeys.months(workspaceId),
+    redisKeys.tokensPerMinute(workspaceId, keyId),
+    redisKeys.call(workspaceId, callId),
+    redisKeys.calls(workspaceId),
+  ];
+}

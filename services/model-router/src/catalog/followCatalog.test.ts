@@ -1,0 +1,57 @@
+import { createServer } from 'node:http';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { aPricedModel } from '../../test/aPricedModel.ts';
+import { aSilentLogger } from '../../test/aSilentLogger.ts';
+import { listenAnywhere } from '../../test/listenAnywhere.ts';
+import { until } from '../../test/until.ts';
+import { type CatalogFollower, followCatalog } from './followCatalog.ts';
+
+const { prices: _prices, ...model } = aPricedModel();
+/** What the catalog service answers next. */
+let answer: { status: number; body: string };
+let asked: (string | undefined)[];
+let follower: CatalogFollower;
+const server = createServer((req, res) => {
+  asked.push(req.headers['if-none-match']);
+  res.writeHead(answer.status).end(answer.body);
+});
+
+const serve = (version: number, status = 200): void => {
+  answer = { status, body: JSON.stringify({ version, region: 'us', models: [model] }) };
+  asked = [];
+};
+/** Until a question that the new answer was given to has been worked on. */
+const untilRead = () => until('two more questions', () => asked.length >= 2);
+
+beforeAll(async () => {
+  serve(3);
+  follower = followCatalog({
+    catalogUrl: await listenAnywhere(server),
+    internalHeaders: () => ({}),
+    log: aSilentLogger(),
+  });
+});
+afterAll(() => {
+  follower.close();
+  server.close();
+});
+
+it('keeps the last good catalog through failures, nonsense and older versions, and takes the next newer one', async () => {
+  await until('the first catalog', () => follower.current()?.version === 3);
+  for (const nonsense of [
+    { status: 500, body: '' },
+    { status: 200, body: '<html>' },
+    { status: 200, body: '{"version":4,"region":"us","models":[{}]}' },
+  ]) {
+    serve(3);
+    answer = nonsense;
+    await until('a question', () => asked.length >= 1);
+    expect(follower.current()?.version).toBe(3);
+  }
+  serve(2);
+  await untilRead();
+  expect(follower.current()?.version).toBe(3);
+  expect(asked[0]).toBe('"3"');
+  serve(4);
+  await until('the newer catalog', () => follower.current()?.version === 4);
+});

@@ -1,0 +1,70 @@
+import { catalogSnapshotSchema } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import type { Logger } from '@turnpike/logging/createLogger';
+import { request } from 'undici';
+import { type Catalog, toCatalog } from './catalog.ts';
+
+const POLL_MS = 2_000;
+const TIMEOUT_MS = 2_000;
+
+export interface CatalogFollower {
+  /** The last good catalog; undefined until the first one arrived. */
+  current(): Catalog | undefined;
+  close(): void;
+}
+
+/**
+ * Follows the catalog service by asking for newer versions. A catalog that is down or answers nonsense changes nothing:
+ * the last good version stays in force.
+ */
+export function followCatalog({
+  catalogUrl,
+  internalHeaders,
+  log,
+}: {
+  catalogUrl: string;
+  internalHeaders: (audience: string) => Record<string, string>;
+  log: Logger;
+}): CatalogFollower {
+  let catalog: Catalog | undefined;
+  let isFailing = false;
+  let isClosed = false;
+  let timer: NodeJS.Timeout;
+
+  async function poll(): Promise<void> {
+    try {
+      const { statusCode, body } = await request(`${catalogUrl}/internal/catalog`, {
+        headers: { ...internalHeaders('catalog'), ...(catalog && { 'if-none-match': `"${catalog.version}"` }) },
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+      });
+      const text = await body.text();
+      if (statusCode === 200) {
+        const newest = toCatalog(catalogSnapshotSchema.parse(JSON.parse(text)));
+        // Two replicas of the catalog may differ while they are rolled out: prices do not go back and forth.
+        if (catalog && newest.version < catalog.version) return;
+        catalog = newest;
+        log.info({ version: catalog.version, models: catalog.models.length }, 'catalog version in force');
+      } else if (statusCode !== 304) {
+        throw new Error(`catalog answered ${statusCode}`);
+      }
+      isFailing = false;
+    } catch (error) {
+      if (!isFailing) log.warn({ err: error }, 'catalog cannot be read; the last good version stays in force');
+      isFailing = true;
+    }
+  }
+
+  const loop = async (): Promise<void> => {
+    await poll();
+    if (isClosed) return;
+    timer = setTimeout(loop, catalog ? POLL_MS : POLL_MS / 10);
+    timer.unref();
+  };
+  void loop();
+  return {
+    current: () => catalog,
+    close() {
+      isClosed = true;
+      clearTimeout(timer);
+    },
+  };
+}

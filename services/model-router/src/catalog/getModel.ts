@@ -1,0 +1,57 @@
+import { ApiError } from '@turnpike/api-errors/apiError';
+import type { Catalog, PricedModel } from './catalog.ts';
+
+export type ModelFault =
+  | { kind: 'unknown_model'; didYouMean: string[]; suggestedModel?: string }
+  /** Known here, but no engine of the region is configured for it. */
+  | { kind: 'model_without_capacity'; model: string }
+  | { kind: 'model_disabled'; model: string };
+
+/**
+ * The model that a client's `model` value names in this region, by id and then by alias.
+ * Throws `unknown_model` if nothing matches; a model not cleared for the region is not in its catalog, so from outside
+ * the two look the same (specification, Errors, 404).
+ */
+export function getModel(catalog: Catalog, name: string): PricedModel {
+  const model = catalog.byName.get(name);
+  if (!model) throw new ApiError<ModelFault>({ kind: 'unknown_model', didYouMean: findSimilar(catalog, name) });
+  if (model.state === 'retired') {
+    const suggestion = model.replacement === null ? {} : { suggestedModel: model.replacement };
+    throw new ApiError<ModelFault>({ kind: 'unknown_model', didYouMean: findSimilar(catalog, name), ...suggestion });
+  }
+  if (model.state === 'disabled') throw new ApiError<ModelFault>({ kind: 'model_disabled', model: model.id });
+  return model;
+}
+
+const MAX_SUGGESTIONS = 3;
+const MAX_COMPARED_LENGTH = 96;
+
+/** Live models whose names are close to what was typed, nearest first. */
+function findSimilar(catalog: Catalog, name: string): string[] {
+  const typed = name.slice(0, MAX_COMPARED_LENGTH).toLowerCase();
+  const bare = typed.slice(typed.lastIndexOf('/') + 1);
+  return catalog.models
+    .filter((model) => model.state === 'live')
+    .map((model) => ({
+      id: model.id,
+      distance: Math.min(...[model.id, ...model.aliases].map((known) => distanceBetween(bare, known.toLowerCase()))),
+    }))
+    .filter(({ id, distance }) => distance <= Math.max(3, Math.floor(id.length / 3)))
+    .sort((a, b) => a.distance - b.distance || a.id.localeCompare(b.id))
+    .slice(0, MAX_SUGGESTIONS)
+    .map(({ id }) => id);
+}
+
+/** Levenshtein distance. */
+function distanceBetween(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i += 1) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j += 1) {
+      const substituted = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(substituted, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}

@@ -1,0 +1,93 @@
+import { expect, it } from '@jest/globals';
+import { isWorthRetrying, toEngineFault } from './toEngineFault.ts';
+
+const nested = (error: object): string => JSON.stringify({ error });
+const flat = (error: object): string => JSON.stringify({ object: 'error', ...error });
+
+it.each([
+  "This model's maximum context length is 2048 tokens. However, you requested 2723 tokens (1699 in the messages, 1024 in the completion). Please reduce the length of the messages or completion.",
+  "'max_tokens' or 'max_completion_tokens' is too large: 1024. This model's maximum context length is 2048 tokens and your request has 1699 input tokens (1024 > 2048 - 1699).",
+  "You passed 1699 input tokens and requested 1024 output tokens. However, the model's context length is only 2048 tokens, resulting in a maximum input length of 1024 tokens.",
+  "This model's maximum context length is 32768 tokens. However, you requested 512 output tokens and your prompt contains at least 32769 input tokens, for a total of at least 33281 tokens. (parameter=input_tokens, value=32769)",
+  'The decoder prompt (length 9000) is longer than the maximum model length of 8192.',
+  'max_tokens=9000 cannot be greater than max_model_len=8192. Please request fewer output tokens.',
+])('knows a prompt beyond the window, whichever engine says it: %s', (message) => {
+  for (const body of [nested({ message, code: 400 }), flat({ message, code: 400 })])
+    expect(toEngineFault(400, body)).toEqual({ kind: 'context_too_long', message });
+});
+
+it.each<[string, number, string, object]>([
+  [
+    'a refused field, nested',
+    400,
+    nested({ message: 'bad', param: 'stop', code: 400 }),
+    { kind: 'engine_refused', message: 'bad', param: 'stop' },
+  ],
+  [
+    'a refused field, flat',
+    400,
+    flat({ message: 'bad', param: 'stop', code: 400 }),
+    { kind: 'engine_refused', param: 'stop' },
+  ],
+  [
+    'a dotted path',
+    400,
+    nested({ message: 'bad', param: 'body.messages' }),
+    { kind: 'engine_refused', param: 'messages' },
+  ],
+  ['a null param', 400, nested({ message: 'bad', param: null }), { kind: 'engine_refused', param: null }],
+  [
+    'an image that cannot be read',
+    422,
+    nested({ message: 'bad image', param: 'image_url' }),
+    { kind: 'engine_refused', param: 'image_url' },
+  ],
+  [
+    'something not built',
+    501,
+    nested({ message: 'only base64', param: null }),
+    { kind: 'engine_refused', message: 'only base64' },
+  ],
+  ['a refusal without a sentence', 400, '', { kind: 'engine_refused', param: null }],
+  ['a refusal in HTML', 400, '<html>', { kind: 'engine_refused', message: 'The model cannot serve this request.' }],
+  ['a null error', 400, '{"error":null}', { kind: 'engine_refused' }],
+  ['a full queue', 503, nested({ message: 'server busy' }), { kind: 'engine_busy' }],
+  ['scaling', 503, '{"error":"scaling"}', { kind: 'engine_busy' }],
+  ['too many requests', 429, '', { kind: 'engine_busy' }],
+  ['a wrong engine key', 401, '{"error":"Unauthorized"}', { kind: 'engine_failed' }],
+  ['a forbidden call', 403, '', { kind: 'engine_failed' }],
+  [
+    'an engine without the model',
+    404,
+    nested({ message: 'The model `x` does not exist.', param: 'model' }),
+    { kind: 'engine_failed' },
+  ],
+  ['a wrong method', 405, '', { kind: 'engine_failed' }],
+  ['an internal failure', 500, nested({ message: 'Internal server error' }), { kind: 'engine_failed' }],
+  ['a dead engine', 500, nested({ message: 'EngineCore encountered an issue.' }), { kind: 'engine_failed' }],
+  ['a context sentence that is no 400', 500, nested({ message: 'maximum context length' }), { kind: 'engine_failed' }],
+  ['a status of its own', 418, '', { kind: 'engine_failed' }],
+])('%s', (_case, status, body, fault) => {
+  expect(toEngineFault(status, body)).toMatchObject(fault);
+});
+
+it('never shows what an engine says about a failure of its own', () => {
+  const body = nested({ message: 'CUDA error at 10.0.0.7:8000' });
+  expect(JSON.stringify(toEngineFault(500, body))).not.toContain('CUDA');
+});
+
+it('cuts a sentence that has no end', () => {
+  const fault = toEngineFault(400, nested({ message: 'x'.repeat(100_000) }));
+  expect(fault.kind === 'engine_refused' && fault.message.length).toBe(1_000);
+});
+
+it.each<[Parameters<typeof isWorthRetrying>[0], boolean]>([
+  [{ kind: 'engine_failed' }, true],
+  [{ kind: 'engine_busy' }, true],
+  [{ kind: 'no_healthy_engine' }, true],
+  [{ kind: 'engine_refused', message: '', param: null }, false],
+  [{ kind: 'context_too_long', message: '' }, false],
+  [{ kind: 'forced_tool_not_called' }, false],
+])('another engine might do better after %j: %s', (fault, isWorth) => {
+  expect(isWorthRetrying(fault)).toBe(isWorth);
+});

@@ -1,0 +1,56 @@
+import type { EngineFault } from '../wire/chatFault.ts';
+
+const CONTEXT_SENTENCES = [
+  'maximum context length',
+  'context length is only',
+  'maximum model length',
+  'cannot be greater than max_model_len',
+];
+const MAX_MESSAGE_LENGTH = 1_000;
+
+interface EngineErrorBody {
+  message: string;
+  param: string | null;
+}
+
+/** The sentence and parameter of an engine's error body, nested or flat, old or new. */
+function readErrorBody(text: string): EngineErrorBody {
+  try {
+    const body: unknown = JSON.parse(text);
+    const error =
+      typeof body === 'object' && body !== null && 'error' in body && typeof body.error === 'object'
+        ? body.error
+        : body;
+    if (typeof error !== 'object' || error === null) return { message: '', param: null };
+    const { message, param } = error as Record<string, unknown>;
+    return {
+      message: typeof message === 'string' ? message.slice(0, MAX_MESSAGE_LENGTH) : '',
+      param: typeof param === 'string' && param !== '' ? param.replace(/^body\./, '') : null,
+    };
+  } catch {
+    return { message: '', param: null };
+  }
+}
+
+/**
+ * What an engine's refusal means for the client. Only its 400, 422 and 501 are the client's doing; a 401, 403 or 404 is a
+ * fault of the fleet, and what an engine says about a failure of its own is never shown.
+ */
+export function toEngineFault(status: number, text: string): EngineFault {
+  const { message, param } = readErrorBody(text);
+  if (status === 400 && CONTEXT_SENTENCES.some((sentence) => message.includes(sentence)))
+    return { kind: 'context_too_long', message };
+  if (status === 400 || status === 422 || status === 501) {
+    return {
+      kind: 'engine_refused',
+      message: message === '' ? 'The model cannot serve this request.' : message,
+      param,
+    };
+  }
+  if (status === 429 || status === 503) return { kind: 'engine_busy' };
+  return { kind: 'engine_failed' };
+}
+
+/** Whether another engine might do better: a client's mistake stays one everywhere. */
+export const isWorthRetrying = ({ kind }: EngineFault): boolean =>
+  kind === 'engine_failed' || kind === 'engine_busy' || kind === 'no_healthy_engine';

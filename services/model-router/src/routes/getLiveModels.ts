@@ -1,0 +1,23 @@
+import type { RequestHandler } from 'express';
+import type { CatalogFollower } from '../catalog/followCatalog.ts';
+import type { EngineRegistry } from '../engines/engineRegistry.ts';
+
+/** GET /internal/models/live: for each model of the catalog, how many engines the region has and how many answer. */
+export function getLiveModels({
+  catalog,
+  engines,
+}: {
+  catalog: CatalogFollower;
+  engines: EngineRegistry;
+}): RequestHandler {
+  return (_req, res) => {
+    const models = (catalog.current()?.models ?? []).map((model) => {
+      const configured = engines.findEngines(model);
+      return [
+        model.id,
+        { engines: configured.length, healthy: configured.filter(({ isHealthy }) => isHealthy).length },
+      ];
+    });
+    res.json({ models: Object.fromEntries(models) });
+  };
+}

@@ -1,0 +1,247 @@
+import { type FileHandle, mkdir, readdir, stat, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Logger } from '@turnpike/logging/createLogger';
+import { createSegment, LINE_END, numberOfSegment, readLine, readRange, type Segment, toLine } from './spoolSegment.ts';
+
+const SEGMENT_BYTES = 4 * 1_048_576;
+const FLUSH_MS = 50;
+const READ_BYTES = 1_048_576;
+/** Share of the size at which no new call is admitted, so that those under way still find room. */
+const FULL_SHARE = 0.9;
+/** After a failed write no call is admitted for this long; then the next one tries the disk again. */
+const RECOVERY_MS = 1_000;
+
+/** Where reading has come to: everything before it is safe in the event log. */
+interface ReadPosition {
+  segment: number;
+  offset: number;
+}
+
+export interface SpoolBatch {
+  /** Event JSON texts in the order they were appended. */
+  events: string[];
+  /** Says that the event log has them; segments read to their end are deleted. */
+  acknowledge(): Promise<void>;
+}
+
+/**
+ * The router's own disk: completion events wait here until the event log has acknowledged them. An appended event
+ * survives the process at once and the machine within 50 ms. Lines carry a checksum, so that a line torn by a crash is
+ * told from an event. Bounded: `isFull` says when no new call may be admitted.
+ */
+export class Spool {
+  readonly #dir: string;
+  readonly #maxBytes: number;
+  readonly #log: Logger;
+  readonly #segments: Map<number, Segment>;
+  #writing: number;
+  #file: FileHandle;
+  #read: ReadPosition;
+  #waiting: { line: Buffer; resolve: () => void; reject: (error: unknown) => void }[] = [];
+  #isWriting = false;
+  #flushTimer: NodeJS.Timeout | undefined;
+  #onAppend: (() => void) | undefined;
+  #failedAt = Number.NEGATIVE_INFINITY;
+
+  private constructor(options: {
+    dir: string;
+    maxBytes: number;
+    log: Logger;
+    segments: Map<number, Segment>;
+    writing: number;
+    file: FileHandle;
+  }) {
+    this.#dir = options.dir;
+    this.#maxBytes = options.maxBytes;
+    this.#log = options.log;
+    this.#segments = options.segments;
+    this.#writing = options.writing;
+    this.#file = options.file;
+    this.#read = { segment: Math.min(...options.segments.keys()), offset: 0 };
+  }
+
+  /** Opens the spool in `dir`, made if missing. What a former run left is read first; new events go to a new segment. */
+  static async open({ dir, maxBytes, log }: { dir: string; maxBytes: number; log: Logger }): Promise<Spool> {
+    await mkdir(dir, { recursive: true, mode: 0o700 });
+    const segments = new Map<number, Segment>();
+    for (const name of (await readdir(dir)).sort()) {
+      const number = numberOfSegment(name);
+      if (number === undefined) continue;
+      const path = join(dir, name);
+      segments.set(number, { path, bytes: (await stat(path)).size });
+    }
+    const writing = Math.max(0, ...segments.keys()) + 1;
+    const { path, file } = await createSegment(dir, writing);
+    segments.set(writing, { path, bytes: 0 });
+    return new Spool({ dir, maxBytes, log, segments, writing, file });
+  }
+
+  /** Size on disk. A segment counts until all of it is acknowledged, the newest one for as long as it is written to. */
+  get bytes(): number {
+    let bytes = 0;
+    for (const segment of this.#segments.values()) bytes += segment.bytes;
+    return bytes;
+  }
+
+  /** What waits for the event log's acknowledgement. */
+  get unacknowledgedBytes(): number {
+    return this.bytes - this.#read.offset; // segments before the one that is read are gone
+  }
+
+  /** Whether new calls must be refused: too little room left, or the disk refused a write a moment ago. */
+  get isFull(): boolean {
+    return this.bytes > this.#maxBytes * FULL_SHARE || performance.now() - this.#failedAt < RECOVERY_MS;
+  }
+
+  /** Resolves when the event is with the operating system. Appends under way are written together. */
+  append(eventJson: string): Promise<void> {
+    const line = toLine(eventJson);
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ line, resolve, reject });
+      if (!this.#isWriting) void this.#write();
+    });
+  }
+
+  async #write(): Promise<void> {
+    this.#isWriting = true;
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting;
+      this.#waiting = [];
+      try {
+        await this.#writeLines(batch.map(({ line }) => line));
+        for (const { resolve } of batch) resolve();
+      } catch (error) {
+        this.#failedAt = performance.now();
+        for (const { reject } of batch) reject(error);
+      }
+      this.#onAppend?.();
+      await this.#rotateIfLarge();
+    }
+    this.#isWriting = false;
+  }
+
+  async #writeLines(lines: Buffer[]): Promise<void> {
+    const segment = this.#segments.get(this.#writing);
+    if (!segment) throw new Error('the spool has no segment to write to');
+    // A failed write may have left part of a line: a line end keeps the next event whole, and the size is asked for anew.
+    const hasFailed = Number.isFinite(this.#failedAt);
+    const bytes = Buffer.concat(hasFailed ? [LINE_END, ...lines] : lines);
+    await this.#file.appendFile(bytes);
+    segment.bytes = hasFailed ? (await this.#file.stat()).size : segment.bytes + bytes.length;
+    this.#failedAt = Number.NEGATIVE_INFINITY;
+    this.#scheduleFlush();
+  }
+
+  #scheduleFlush(): void {
+    const file = this.#file;
+    this.#flushTimer ??= setTimeout(() => {
+      this.#flushTimer = undefined;
+      file.datasync().catch((error: unknown) => this.#log.error({ err: error }, 'spool cannot be flushed to disk'));
+    }, FLUSH_MS);
+  }
+
+  /** Goes on in a new segment, or for now in the old one where no new one can be made. */
+  async #rotateIfLarge(): Promise<void> {
+    if ((this.#segments.get(this.#writing)?.bytes ?? 0) < SEGMENT_BYTES) return;
+    const full = this.#file;
+    try {
+      const { path, file } = await createSegment(this.#dir, this.#writing + 1);
+      this.#segments.set(this.#writing + 1, { path, bytes: 0 });
+      this.#writing += 1;
+      this.#file = file;
+      clearTimeout(this.#flushTimer);
+      this.#flushTimer = undefined;
+      await full.datasync();
+      await full.close();
+    } catch (error) {
+      this.#log.error({ err: error }, 'spool cannot go on in a new segment');
+    }
+  }
+
+  /** Whether events wait that the event log has not acknowledged. */
+  get hasUnread(): boolean {
+    const bytes = this.#segments.get(this.#read.segment)?.bytes ?? 0;
+    return this.#read.segment !== this.#writing || this.#read.offset < bytes;
+  }
+
+  /** Resolves when there is something to read, or after `timeoutMs`. */
+  waitForAppend(timeoutMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.hasUnread) return resolve();
+      const timer = setTimeout(finish, timeoutMs);
+      const self = this;
+      function finish(): void {
+        clearTimeout(timer);
+        self.#onAppend = undefined;
+        resolve();
+      }
+      this.#onAppend = finish;
+    });
+  }
+
+  /** The next unread events, at most `maxEvents`; undefined when all are read. Read again until acknowledged. */
+  async readBatch(maxEvents: number): Promise<SpoolBatch | undefined> {
+    const { segment: number, offset } = this.#read;
+    const segment = this.#segments.get(number);
+    if (!segment) throw new Error('spool segment is gone');
+    const isClosed = number !== this.#writing;
+    if (isClosed && offset >= segment.bytes) {
+      await this.#dropSegment(number);
+      return this.readBatch(maxEvents);
+    }
+    const { events, nextOffset } = await this.#readLines(segment, { offset, maxEvents, isClosed });
+    if (nextOffset === offset) return undefined;
+    return {
+      events,
+      acknowledge: async () => {
+        this.#read.offset = nextOffset;
+        if (number !== this.#writing && nextOffset >= segment.bytes) await this.#dropSegment(number);
+      },
+    };
+  }
+
+  async #dropSegment(number: number): Promise<void> {
+    const path = this.#segments.get(number)?.path;
+    this.#segments.delete(number);
+    this.#read = { segment: Math.min(...this.#segments.keys()), offset: 0 };
+    if (path) await unlink(path);
+  }
+
+  async #readLines(
+    segment: Segment,
+    { offset, maxEvents, isClosed }: { offset: number; maxEvents: number; isClosed: boolean },
+  ): Promise<{ events: string[]; nextOffset: number }> {
+    const length = Math.min(READ_BYTES, segment.bytes - offset);
+    if (length <= 0) return { events: [], nextOffset: offset };
+    const bytes = await readRange(segment.path, offset, length);
+    const events: string[] = [];
+    let start = 0;
+    while (events.length < maxEvents) {
+      const end = bytes.indexOf(LINE_END, start);
+      if (end === -1) break;
+      const line = bytes.toString('utf8', start, end);
+      const event = readLine(line);
+      if (event !== undefined) events.push(event);
+      else if (line !== '') this.#reportDamage(segment, offset + start);
+      start = end + 1;
+    }
+    if (start > 0 || (!isClosed && length < READ_BYTES)) return { events, nextOffset: offset + start };
+    // No line ends here. At the end of a closed segment a crash tore the last one: its call never got its last byte.
+    // Elsewhere the disk lost something, and reading goes on behind it.
+    this.#reportDamage(segment, offset);
+    return { events, nextOffset: offset + length };
+  }
+
+  #reportDamage({ path }: Segment, offset: number): void {
+    this.#log.error({ segment: path, offset }, 'spool line is damaged and was left out');
+  }
+
+  /** Flushes and closes; a spool whose events are all acknowledged leaves no file behind. */
+  async close(): Promise<void> {
+    clearTimeout(this.#flushTimer);
+    await this.#file.datasync();
+    await this.#file.close();
+    const last = this.#segments.get(this.#writing);
+    if (last && this.#read.segment === this.#writing && this.#read.offset >= last.bytes) await unlink(last.path);
+  }
+}

@@ -1,0 +1,133 @@
+import { randomUUID } from 'node:crypto';
+import type { EventLogProducer } from '@turnpike/event-log/eventLog';
+import { parseUsageRecorded, toUsageRecordedJson, usageRecorded } from '@turnpike/events/usageRecorded';
+import type { Logger } from '@turnpike/logging/createLogger';
+import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
+import type { Redis } from 'ioredis';
+import type { CallEndings, SweptCall } from '../admission/endCall.ts';
+import { type CallAddress, redisKeys } from '../admission/redisKeys.ts';
+
+/** Calls looked at in one round; the rest waits for the next. */
+const MAX_CALLS_PER_ROUND = 2_000;
+const MAX_BATCH = 500;
+
+/** An event that the event log lacks. */
+interface Emission {
+  address: CallAddress;
+  state: SweptCall['state'];
+  value: string;
+}
+
+/**
+ * Finds the calls whose lease has ended, half a lease late at most. A call still held lost its router: its hold is given
+ * back and it ends as `unknown`. A settled one only lacks the event log's acknowledgement: its kept event is emitted again.
+ * One router sweeps at a time; none does in the first lease after Redis came back, when live routers have yet to renew.
+ */
+export function sweepCalls({
+  redis,
+  endings,
+  eventLog,
+  metrics,
+  log,
+  leaseMs,
+}: {
+  redis: Redis;
+  endings: CallEndings;
+  eventLog: EventLogProducer;
+  metrics: Pick<InferenceMetrics, 'holdSwept'>;
+  log: Logger;
+  leaseMs: number;
+}) {
+  const owner = randomUUID();
+
+  async function isMyTurn(): Promise<boolean> {
+    const uptimeSeconds = Number(/uptime_in_seconds:(\d+)/.exec(await redis.info('server'))?.[1] ?? 0);
+    if (uptimeSeconds * 1_000 < leaseMs) return false;
+    if ((await redis.set(redisKeys.sweeper, owner, 'PX', leaseMs, 'NX')) === 'OK') return true;
+    if ((await redis.get(redisKeys.sweeper)) !== owner) return false;
+    await redis.pexpire(redisKeys.sweeper, leaseMs);
+    return true;
+  }
+
+  /** Releases the hold, where there is one, whether or not the event log can be reached. */
+  async function sweepOne(workspaceId: string, callId: string): Promise<Emission | undefined> {
+    try {
+      return await sweepReadable(workspaceId, callId);
+    } catch (error) {
+      // Redis away ends the round; one event that cannot be read does not.
+      if (redis.status !== 'ready') throw error;
+      log.error({ err: error, callId }, 'ALERT call cannot be swept; the others are');
+      return undefined;
+    }
+  }
+
+  async function sweepReadable(workspaceId: string, callId: string): Promise<Emission | undefined> {
+    const keyId = await findKeyId(workspaceId, callId);
+    if (keyId === undefined) return undefined;
+    const address = { callId, workspaceId, keyId };
+    const swept = await endings.sweep(address, leaseMs);
+    if (!swept) return undefined;
+    if (swept.wasHeld) {
+      metrics.holdSwept();
+      log.warn({ callId }, 'call had lost its router: hold released, recorded as unknown');
+    }
+    return { address, state: swept.state, value: toEmittedEvent(swept) };
+  }
+
+  async function findKeyId(workspaceId: string, callId: string): Promise<string | undefined> {
+    const json = await redis.hget(redisKeys.call(workspaceId, callId), 'event');
+    if (json !== null) return parseUsageRecorded(json).keyId;
+    await redis.zrem(redisKeys.calls(workspaceId), callId);
+    return undefined;
+  }
+
+  async function findEndedLeases(workspaceId: string, limit: number): Promise<string[]> {
+    const [seconds, micros] = await redis.time();
+    const nowMs = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
+    return redis.zrangebyscore(redisKeys.calls(workspaceId), '-inf', nowMs, 'LIMIT', 0, limit);
+  }
+
+  async function emit(emissions: Emission[]): Promise<void> {
+    const records = emissions.map(({ address, value }) => ({ key: address.keyId, value }));
+    await eventLog.append(usageRecorded.topic, records);
+    for (const { address, state } of emissions) await endings.forgetSwept(address, state);
+  }
+
+  async function sweep(): Promise<void> {
+    if (!(await isMyTurn())) return;
+    const emissions: Emission[] = [];
+    let looked = 0;
+    for (const workspaceId of await redis.smembers(redisKeys.workspaces)) {
+      if (looked >= MAX_CALLS_PER_ROUND) break;
+      for (const callId of await findEndedLeases(workspaceId, MAX_CALLS_PER_ROUND - looked)) {
+        looked += 1;
+        const emission = await sweepOne(workspaceId, callId);
+        if (emission) emissions.push(emission);
+      }
+    }
+    // Only now, so that an event log that is down keeps no hold from being released.
+    for (let start = 0; start < emissions.length; start += MAX_BATCH)
+      await emit(emissions.slice(start, start + MAX_BATCH));
+  }
+
+  let isSweeping = false;
+  const timer = setInterval(async () => {
+    if (isSweeping) return;
+    isSweeping = true;
+    await sweep().catch((error: unknown) => log.warn({ err: error }, 'sweep was cut short'));
+    isSweeping = false;
+  }, leaseMs / 2);
+  timer.unref();
+  return { close: () => clearInterval(timer) };
+}
+
+/** The kept event of a settled call as it is; that of an unknown one with the instants it could not have before. */
+function toEmittedEvent({ eventJson, admittedAtMs }: SweptCall): string {
+  const event = parseUsageRecorded(eventJson);
+  if (event.startedAtMs !== 0) return eventJson;
+  return toUsageRecordedJson({
+    ...event,
+    startedAtMs: admittedAtMs,
+    endedAtMs: Math.max(Date.now(), admittedAtMs),
+  });
+}

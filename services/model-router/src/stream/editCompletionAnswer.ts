@@ -1,0 +1,20 @@
+import { readEngineUsage, toUsageBody } from './engineUsage.ts';
+import { type AnswerOptions, readAnswer, type WholeAnswer } from './wholeAnswer.ts';
+
+/** An engine's whole legacy completion as the client gets it. */
+export function editCompletionAnswer(bytes: Buffer, { canonicalModel, isCacheCapable }: AnswerOptions): WholeAnswer {
+  const read = readAnswer(bytes);
+  if (read.kind !== 'read') return read;
+  const { answer, choice, finishReason } = read;
+  if (typeof choice.text !== 'string') return { kind: 'broken' };
+  const usage = readEngineUsage(answer.usage);
+  const body = {
+    id: answer.id,
+    object: 'text_completion',
+    created: answer.created,
+    model: canonicalModel,
+    choices: [{ index: 0, text: choice.text, logprobs: null, finish_reason: finishReason }],
+    ...(usage && { usage: toUsageBody(usage, { isCacheCapable }) }),
+  };
+  return { kind: 'answer', payload: Buffer.from(JSON.stringify(body)), usage, hasToolCall: false };
+}

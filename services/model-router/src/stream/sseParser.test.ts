@@ -1,0 +1,66 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { EventTooLargeError, SseParser } from './sseParser.ts';
+
+const parse = (...chunks: (string | Buffer)[]): string[] => {
+  const parser = new SseParser();
+  return chunks.flatMap((chunk) => parser.push(Buffer.from(chunk))).map(String);
+};
+
+it.each<[string, string, string[]]>([
+  ['two events', 'data: one\n\ndata: two\n\n', ['one', 'two']],
+  ['CR LF line ends', 'data: one\r\n\r\ndata: two\r\n\r\n', ['one', 'two']],
+  ['comments', ': keep-alive\n\ndata: one\n: still here\n\n', ['one']],
+  ['several data lines', 'data: one\ndata: two\n\n', ['one\ntwo']],
+  ['no space after the colon', 'data:one\n\n', ['one']],
+  ['only the first space removed', 'data:  one\n\n', [' one']],
+  ['other fields', 'event: message\nid: 7\ndata: one\nretry: 10\n\n', ['one']],
+  ['fields that only begin like data', 'database: one\n\ndata: two\n\n', ['two']],
+  ['empty data', 'data:\n\ndata: one\n\n', ['one']],
+  ['blank lines between events', 'data: one\n\n\n\ndata: two\n\n', ['one', 'two']],
+  ['an event without its blank line', 'data: one\n\ndata: two\n', ['one']],
+  ['carriage returns inside data', 'data: a\rb\n\n', ['a\rb']],
+])('reads %s', (_case, text, events) => {
+  expect(parse(text)).toEqual(events);
+});
+
+describe('whatever the sizes the bytes arrive in', () => {
+  const aLine = fc.string({ unit: 'binary', minLength: 1, maxLength: 30 }).map((text) => text.replace(/[\r\n]/g, '·'));
+  const anEvent = fc.record({
+    lines: fc.array(aLine, { minLength: 1, maxLength: 3 }),
+    comment: fc.boolean(),
+    lineEnd: fc.constantFrom('\n', '\r\n'),
+  });
+
+  it('the events are the same', () => {
+    fc.assert(
+      fc.property(fc.array(anEvent, { maxLength: 8 }), fc.array(fc.nat(400), { maxLength: 60 }), (events, cuts) => {
+        const text = events
+          .map(({ lines, comment, lineEnd }) =>
+            [...(comment ? [': keep-alive'] : []), ...lines.map((line) => `data: ${line}`), '', ''].join(lineEnd),
+          )
+          .join('');
+        const bytes = Buffer.from(text);
+        const edges = [0, ...cuts.filter((cut) => cut < bytes.length).sort((a, b) => a - b), bytes.length];
+        const chunks = edges.slice(1).map((edge, index) => bytes.subarray(edges[index], edge));
+        // Compared as bytes that were decoded whole: a character split between two reads stays whole.
+        const expected = events.map(({ lines }) => Buffer.from(lines.join('\n')).toString());
+        expect(parse(...chunks)).toEqual(expected);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+it.each<[string, (parser: SseParser) => void]>([
+  ['one endless line', (parser) => parser.push(Buffer.alloc(4 * 1_048_576 + 1, 'x'))],
+  [
+    'endless data lines',
+    (parser) => {
+      const line = Buffer.from(`data: ${'x'.repeat(65_536)}\n`);
+      for (let sent = 0; sent < 70; sent += 1) parser.push(line);
+    },
+  ],
+])('refuses an event over 4 MiB: %s', (_case, send) => {
+  expect(() => send(new SseParser())).toThrow(EventTooLargeError);
+});

@@ -1,0 +1,332 @@
+import { type ClientRequest, get, type IncomingMessage, type ServerResponse } from 'node:http';
+import { afterEach, expect, it } from '@jest/globals';
+import { anHttpEngine, type HttpEngine } from '../../test/anHttpEngine.ts';
+import { anOpenCall } from '../../test/anOpenCall.ts';
+import { engineChunks } from '../../test/engineChunks.ts';
+import { type ServedCall, serveCall } from '../../test/serveCall.ts';
+import { until } from '../../test/until.ts';
+import { streamAnswer } from './streamAnswer.ts';
+
+const FORCED_TOOL = {
+  stream: true,
+  tool_choice: 'required',
+  tools: [{ type: 'function', function: { name: 'look_up' } }],
+};
+
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  await Promise.all(closers.splice(0).map((close) => close()));
+});
+
+async function engineThat(answer: (res: ServerResponse) => void, id = 'engine-1'): Promise<HttpEngine> {
+  const engine = await anHttpEngine(id, answer);
+  closers.push(() => engine.close());
+  return engine;
+}
+
+/** An engine that begins a stream with these events, and leaves it to the test to go on. */
+const engineThatSends = (...events: string[]): Promise<HttpEngine> => engineThat((res) => void begin(res, ...events));
+
+function begin(res: ServerResponse, ...events: string[]): ServerResponse {
+  res.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' });
+  res.flushHeaders();
+  if (events.length > 0) res.write(events.join(''));
+  return res;
+}
+
+const engineThatCompletes = (id: string): Promise<HttpEngine> =>
+  engineThat((res) => void begin(res, engineChunks.text('whole')).end(engineChunks.ending(3)), id);
+
+async function streamed(
+  engines: HttpEngine[],
+  options: Omit<Parameters<typeof serveCall>[1], 'engines'> = {},
+): Promise<ServedCall> {
+  const served = await serveCall(streamAnswer, { engines: engines.map(({ engine }) => engine), ...options });
+  closers.push(() => served.close());
+  return served;
+}
+
+/** A client that keeps what it has read so far. */
+async function connect(
+  url: string,
+): Promise<{ status: number | undefined; text: () => string; ended: () => boolean; request: ClientRequest }> {
+  const { request, answer } = await ask(url);
+  let text = '';
+  let hasEnded = false;
+  answer.setEncoding('utf8');
+  answer.on('data', (part: string) => {
+    text += part;
+  });
+  answer.on('end', () => {
+    hasEnded = true;
+  });
+  return { status: answer.statusCode, text: () => text, ended: () => hasEnded, request };
+}
+
+function ask(url: string): Promise<{ request: ClientRequest; answer: IncomingMessage }> {
+  return new Promise((resolve, reject) => {
+    const request = get(url, { agent: false }, (answer) => {
+      answer.on('error', () => {});
+      resolve({ request, answer });
+    });
+    request.on('error', reject);
+    closers.push(() => request.destroy());
+  });
+}
+
+/** What a stream that failed on its way must look like: its last event is an error, and it never says that it is done. */
+function expectErrorEvent(text: string): void {
+  expect(text.trimEnd().split('\n\n').at(-1)).toMatch(/^data: \{"error":\{/);
+  expect(text).not.toContain('[DONE]');
+}
+
+it('hands each event on before the engine sends the next one', async () => {
+  const words = ['One', 'two', 'three', 'four'];
+  let upstream: ServerResponse | undefined;
+  const engine = await engineThat((res) => {
+    upstream = begin(res, engineChunks.text('One', 1));
+  });
+  const { url, call } = await streamed([engine]);
+  const client = await connect(url);
+  for (const [index, word] of words.entries()) {
+    await until(`the client has ${word}`, () => client.text().includes(`"content":"${word}"`));
+    const next = words[index + 1];
+    upstream?.write(next === undefined ? engineChunks.ending(4) : engineChunks.text(next, index + 2));
+  }
+  await until('the stream ends', client.ended);
+  expect(client.text().endsWith('data: [DONE]\n\n')).toBe(true);
+  expect(call.endings).toEqual([
+    { status: 'success', reason: 'completed', usage: { promptTokens: 9, completionTokens: 4, cachedPromptTokens: 0 } },
+  ]);
+});
+
+it('sends the headers after a while without an event; a refusal is then an event', async () => {
+  let upstream: ServerResponse | undefined;
+  const engine = await engineThat((res) => {
+    upstream = res;
+  });
+  const { url, call } = await streamed([engine], { timeouts: { headersAfterMs: 20 } });
+  const client = await connect(url);
+  expect(client.status).toBe(200);
+  expect(client.text()).toBe('');
+  upstream?.writeHead(400, { 'content-type': 'application/json' }).end('{"error":{"message":"No such thing."}}');
+  await until('the stream ends', client.ended);
+  expectErrorEvent(client.text());
+  expect(client.text()).toContain('No such thing.');
+  expect(call.endings).toEqual([{ status: 'failure', reason: 'engine_refused' }]);
+});
+
+it('gives an engine’s refusal its status when it comes before the headers had to go', async () => {
+  const engine = await engineThat((res) => res.writeHead(400).end('{"error":{"message":"No such thing."}}'));
+  const { url } = await streamed([engine]);
+  expect((await connect(url)).status).toBe(400);
+});
+
+it('fills silence with comments, before the first event and between events', async () => {
+  let upstream: ServerResponse | undefined;
+  const engine = await engineThat((res) => {
+    upstream = begin(res);
+  });
+  const { url } = await streamed([engine], { timeouts: { headersAfterMs: 10, keepAliveMs: 10 } });
+  const client = await connect(url);
+  await until('a comment comes before the first event', () => client.text().startsWith(': keep-alive\n\n'));
+  upstream?.write(engineChunks.text('Hi'));
+  await until('a comment comes after an event', () => /"content":"Hi".*\n\n: keep-alive\n\n/.test(client.text()));
+  upstream?.end(engineChunks.ending(1));
+  await until('the stream ends', client.ended);
+  expect(client.text().endsWith('data: [DONE]\n\n')).toBe(true);
+});
+
+it('cuts a client that reads nothing, stops the engine and charges the running count', async () => {
+  let sent = 0;
+  const engine = await engineThat((res) => {
+    const flood = (): void => {
+      do sent += 1;
+      while (res.write(engineChunks.text('x'.repeat(65_536), sent)));
+    };
+    begin(res).on('drain', flood);
+    flood();
+  });
+  const { url, call, response } = await streamed([engine], { timeouts: { slowReaderMs: 100 } });
+  await ask(url); // and never reads
+  await until('the engine is stopped', () => engine.abortedRequests === 1);
+  expect(response()?.destroyed).toBe(true);
+  expect(call.endings).toMatchObject([{ status: 'success', reason: 'client_left', usage: { promptTokens: 9 } }]);
+  const [ending] = call.endings;
+  const counted = ending?.status === 'success' ? ending.usage.completionTokens : 0;
+  expect(counted).toBeGreaterThan(0);
+  expect(counted).toBeLessThanOrEqual(sent);
+});
+
+it('ends in an error event when the lease is lost on the way, and stops the engine', async () => {
+  const engine = await engineThatSends(engineChunks.text('Hi'));
+  const { url, call } = await streamed([engine], { call: anOpenCall({ isKept: false }) });
+  const client = await connect(url);
+  await until('the first event comes', () => client.text().includes('Hi'));
+  call.onLeaseLost();
+  await until('the stream ends', client.ended);
+  expectErrorEvent(client.text());
+  expect(call.endings).toEqual([{ status: 'failure', reason: 'lease_lost' }]);
+  await until('the engine is stopped', () => engine.abortedRequests === 1);
+});
+
+it('ends in an error event when the hold turns out to be swept at the end', async () => {
+  const { url } = await streamed([await engineThatCompletes('engine-1')], { call: anOpenCall({ isKept: false }) });
+  const client = await connect(url);
+  await until('the stream ends', client.ended);
+  expectErrorEvent(client.text());
+});
+
+it('ends a stream that takes too long in an error event, however busy it is', async () => {
+  const engine = await engineThat((res) => {
+    begin(res);
+    const timer = setInterval(() => res.write(engineChunks.text('on')), 5);
+    res.on('close', () => clearInterval(timer));
+  });
+  const { url, call } = await streamed([engine], { timeouts: { streamMs: 100 } });
+  const client = await connect(url);
+  await until('the stream ends', client.ended);
+  expectErrorEvent(client.text());
+  expect(call.endings).toEqual([{ status: 'failure', reason: 'stream_too_long' }]);
+  await until('the engine is stopped', () => engine.abortedRequests === 1);
+});
+
+it('tries no other engine once the stream’s time is up', async () => {
+  const first = await engineThat((res) => res.socket?.resetAndDestroy());
+  const second = await engineThatCompletes('engine-2');
+  const dispatched: unknown[] = [];
+  const { pool } = second.engine;
+  const dispatch = pool.dispatch.bind(pool);
+  pool.dispatch = (options, handler) => {
+    dispatched.push(options);
+    return dispatch(options, handler);
+  };
+  let lookUps = 0;
+  const { url, call } = await streamed([first, second], {
+    timeouts: { streamMs: 200 },
+    findEngines() {
+      lookUps += 1;
+      // Between the two attempts time passes in which no timer can fire.
+      const until = performance.now() + (lookUps === 2 ? 250 : 0);
+      while (performance.now() < until);
+      return [first.engine, second.engine];
+    },
+  });
+  expect((await connect(url)).status).toBe(500);
+  expect(lookUps).toBe(2);
+  expect(dispatched).toEqual([]);
+  expect(call.endings).toEqual([{ status: 'failure', reason: 'engine_failed' }]);
+});
+
+it('gives a second engine only what is left of the stream’s time', async () => {
+  const first = await engineThat((res) => setTimeout(() => res.socket?.resetAndDestroy(), 50));
+  const second = await engineThat(() => {}, 'engine-2');
+  const { url } = await streamed([first, second], { timeouts: { streamMs: 200 } });
+  expect((await connect(url)).status).toBe(500);
+  expect(second.requestIds).toEqual(['call-1-2']);
+  await until('the second engine is stopped', () => second.abortedRequests === 1);
+});
+
+it('ends in an error event when the engine falls silent between events', async () => {
+  const engine = await engineThatSends(engineChunks.text('Hi'));
+  const { url, call } = await streamed([engine], { timeouts: { betweenEventsMs: 50 } });
+  const client = await connect(url);
+  await until('the stream ends', client.ended);
+  expectErrorEvent(client.text());
+  expect(call.endings).toEqual([{ status: 'failure', reason: 'engine_timeout' }]);
+  await until('the engine is stopped', () => engine.abortedRequests === 1);
+});
+
+it.each([
+  ['before the first event', [], { status: 'unknown', reason: 'client_left_before_first_count' }],
+  [
+    'after an event',
+    [engineChunks.text('Hi', 5)],
+    {
+      status: 'success',
+      reason: 'client_left',
+      usage: { promptTokens: 9, completionTokens: 5, cachedPromptTokens: 0 },
+    },
+  ],
+])('stops the engine when the client leaves %s, and records what had been counted', async (_case, events, ending) => {
+  const engine = await engineThatSends(...events);
+  const { url, call } = await streamed([engine], { timeouts: { headersAfterMs: 20 } });
+  const client = await connect(url);
+  await until('the engine has the call', () => engine.requestIds.length === 1);
+  await until('the events have come', () => events.length === 0 || client.text().includes('Hi'));
+  client.request.destroy();
+  await until('the engine is stopped', () => engine.abortedRequests === 1);
+  await until('the call is ended', () => call.endings.length > 0);
+  expect(call.endings).toEqual([ending]);
+});
+
+it.each([
+  ['resets the connection', (res: ServerResponse) => res.socket?.resetAndDestroy()],
+  ['resets it after its headers', (res: ServerResponse) => begin(res, ': hello\n\n').socket?.resetAndDestroy()],
+  ['says nothing in time', () => {}],
+])('tries another engine when the first one %s before the first event', async (_case, breakOff) => {
+  const first = await engineThat(breakOff);
+  const second = await engineThatCompletes('engine-2');
+  const { url, call } = await streamed([first, second], { timeouts: { firstEventMs: 100 } });
+  const client = await connect(url);
+  await until('the stream ends', client.ended);
+  expect(client.text()).toContain('"content":"whole"');
+  expect(client.text().endsWith('data: [DONE]\n\n')).toBe(true);
+  expect([first.requestIds, second.requestIds]).toEqual([['call-1'], ['call-1-2']]);
+  expect(call.target).toBe('engine-2');
+  expect(call.endings).toMatchObject([{ status: 'success', reason: 'completed' }]);
+});
+
+it('tries no third engine', async () => {
+  const reset = (res: ServerResponse) => res.socket?.resetAndDestroy();
+  const engines = [await engineThat(reset, 'a'), await engineThat(reset, 'b'), await engineThatCompletes('c')];
+  const { url, call } = await streamed(engines);
+  expect((await connect(url)).status).toBe(500);
+  expect(engines.map(({ requestIds }) => requestIds.length)).toEqual([1, 1, 0]);
+  expect(call.endings).toEqual([{ status: 'failure', reason: 'engine_failed' }]);
+});
+
+it('ends in an error event when the engine resets after the first event, and tries no other', async () => {
+  let upstream: ServerResponse | undefined;
+  const first = await engineThat((res) => {
+    upstream = begin(res, engineChunks.text('Hi'));
+  });
+  const second = await engineThatCompletes('engine-2');
+  const { url, call } = await streamed([first, second]);
+  const client = await connect(url);
+  await until('the first event comes', () => client.text().includes('Hi'));
+  upstream?.socket?.resetAndDestroy();
+  await until('the stream ends', client.ended);
+  expectErrorEvent(client.text());
+  expect(second.requestIds).toEqual([]);
+  expect(call.endings).toEqual([{ status: 'failure', reason: 'engine_reset' }]);
+});
+
+it('holds events back until a forced tool is called', async () => {
+  let upstream: ServerResponse | undefined;
+  const engine = await engineThat((res) => {
+    upstream = begin(res, engineChunks.text('Let me see.'));
+  });
+  const timeouts = { headersAfterMs: 50, keepAliveMs: 10 };
+  const { url } = await streamed([engine], { fields: FORCED_TOOL, timeouts });
+  const client = await connect(url);
+  await until('the client waits', () => client.text().includes(': keep-alive'));
+  expect(client.text()).not.toContain('Let me see.');
+  upstream?.write(engineChunks.toolCall('look_up'));
+  await until('the call comes', () => client.text().includes('look_up'));
+  expect(client.text().indexOf('Let me see.')).toBeLessThan(client.text().indexOf('look_up'));
+});
+
+it('refuses an answer that goes on past 1 MiB without the forced tool call, and shows nothing of it', async () => {
+  const words = Array.from({ length: 20 }, () => engineChunks.text('x'.repeat(65_536)));
+  const first = await engineThatSends(...words);
+  const second = await engineThatCompletes('engine-2');
+  const { url, call } = await streamed([first, second], { fields: FORCED_TOOL });
+  const client = await connect(url);
+  await until('the answer ends', client.ended);
+  expect(client.status).toBe(400);
+  expect(JSON.parse(client.text())).toMatchObject({ error: { param: 'tool_choice' } });
+  expect(second.requestIds).toEqual([]);
+  expect(call.endings).toEqual([{ status: 'failure', reason: 'forced_tool_not_called' }]);
+  await until('the engine is stopped', () => first.abortedRequests === 1);
+});

@@ -1,0 +1,41 @@
+import { toChatError } from '../wire/chatError.ts';
+import type { EngineFault } from '../wire/chatFault.ts';
+import type { CallContext } from './callContext.ts';
+import { ClientStream } from './clientStream.ts';
+import { runOnEngines } from './runOnEngines.ts';
+import { StreamAttempt } from './streamAttempt.ts';
+
+/**
+ * Streams an answer from an engine to the client, event by event, and settles the call before the last one leaves.
+ * Never ends silently: what is not whole ends in an error event (decisions, Streams).
+ */
+export async function streamAnswer(context: CallContext): Promise<void> {
+  const { timeouts } = context;
+  let attempt: StreamAttempt | undefined;
+  const client = new ClientStream(context.res, {
+    headers: context.headers,
+    headersAfterMs: timeouts.headersAfterMs,
+    keepAliveMs: timeouts.keepAliveMs,
+    slowReaderTimeoutMs: timeouts.slowReaderMs,
+    onLeave: () => attempt?.clientLeft(),
+    onDrain: () => attempt?.clientDrained(),
+  });
+  context.call.onLeaseLost = () => attempt?.leaseLost();
+  const endsAt = performance.now() + timeouts.streamMs;
+  try {
+    await runOnEngines(context, (engine, options) => {
+      attempt = new StreamAttempt(context, client, engine);
+      return attempt.run({ ...options, timeoutMs: endsAt - performance.now() });
+    });
+  } catch (error) {
+    // Headers that had to go out take the status with them: the fault becomes an event.
+    if (!client.hasBegun) {
+      client.detach();
+      throw error;
+    }
+    client.fail(toChatError(faultOf(error)));
+  }
+}
+
+const faultOf = (error: unknown): EngineFault =>
+  error instanceof Error && 'fault' in error ? (error.fault as EngineFault) : { kind: 'engine_failed' };

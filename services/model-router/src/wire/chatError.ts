@@ -1,0 +1,151 @@
+import { ApiError } from '@turnpike/api-errors/apiError';
+import { isAuthFault, toInferenceAuthError } from '@turnpike/api-errors/authFault';
+import { envelope, gateRejection, type WireError } from '@turnpike/api-errors/wireError';
+import { toUsdNumber } from '@turnpike/money/nanoUsd';
+import type { ChatFault } from './chatFault.ts';
+import { toRateLimitHeaders } from './rateLimitHeaders.ts';
+
+const NEVER_RETRY = { 'x-should-retry': 'false' };
+
+const invalid = (message: string, param: string | null = null): WireError =>
+  envelope(400, { message, type: 'invalid_request_error', param, code: null });
+
+const unavailable = (message: string): WireError =>
+  envelope(
+    503,
+    { message, type: 'service_unavailable', param: null, code: 'service_unavailable' },
+    { 'retry-after': '1' },
+  );
+
+/** How chat, completions and embeddings word a fault (specification, Errors). A missing case does not compile. */
+export function toChatError(fault: ChatFault): WireError {
+  if (isAuthFault(fault)) return toInferenceAuthError(fault);
+  switch (fault.kind) {
+    case 'body_too_large':
+      return invalid(`The body is larger than the ${fault.maxBytes} bytes allowed here.`);
+    case 'body_text_too_large':
+      return invalid(`The body holds more than ${fault.maxBytes} bytes outside inline images.`);
+    case 'body_compressed':
+      return invalid('Compressed bodies are not accepted. Send the JSON as it is, without Content-Encoding.');
+    case 'body_not_json_type':
+      return invalid('Send a JSON body with Content-Type: application/json.');
+    case 'body_not_utf8':
+      return invalid('The body is not valid UTF-8.');
+    case 'body_not_json':
+      return invalid('The body is not valid JSON.');
+    case 'body_not_an_object':
+      return invalid('The body must be a JSON object.');
+    case 'body_too_deep':
+      return invalid(`The body is nested deeper than ${fault.maxDepth} levels.`);
+    case 'body_too_many_values':
+      return invalid(`The body holds more than ${fault.maxValues} JSON values.`);
+    case 'body_too_many_fields':
+      return invalid(`The body has more than ${fault.maxFields} fields.`);
+    case 'body_aborted':
+      return invalid('The body ended before it was whole.');
+    case 'invalid_request':
+    case 'engine_refused':
+      return invalid(fault.message, fault.param);
+    case 'unknown_model':
+      return gateRejection(404, 'unknown_model', {
+        message: 'No such model here. GET /v1/models lists what this region serves.',
+        did_you_mean: fault.didYouMean,
+        ...(fault.suggestedModel !== undefined && { suggested_model: fault.suggestedModel }),
+      });
+    case 'model_without_capacity':
+      return envelope(
+        404,
+        {
+          message: `${fault.model} has no capacity in this region. GET /v1/models lists what is served.`,
+          type: 'invalid_request_error',
+          param: 'model',
+          code: 'model_deactivated',
+        },
+        NEVER_RETRY,
+      );
+    case 'model_disabled':
+      return envelope(
+        503,
+        {
+          message: `${fault.model} is switched off by an administrator. Use another model; do not retry.`,
+          type: 'service_unavailable',
+          param: 'model',
+          code: 'model_deactivated',
+        },
+        NEVER_RETRY,
+      );
+    case 'account_on_hold':
+      return gateRejection(402, fault.kind, { message: 'The account is on hold. Contact support.' });
+    case 'billing_not_provisioned':
+      return gateRejection(402, fault.kind, {
+        message: 'The account is not set up for billing yet. Add a payment method in the dashboard.',
+      });
+    case 'spend_cap_reached':
+      return gateRejection(402, fault.kind, {
+        message: 'The monthly spend cap is reached. Raise it in the dashboard or wait for the next month.',
+      });
+    case 'insufficient_balance':
+      return gateRejection(402, fault.kind, {
+        message:
+          'What this request could cost at most does not fit the remaining balance. Top up, raise the limit, or ask for fewer output tokens.',
+        max_usage_cost_usd: toUsdNumber(fault.maxUsageCostNanoUsd),
+        key_remaining_usd: fault.keyRemainingNanoUsd === null ? null : toUsdNumber(fault.keyRemainingNanoUsd),
+        held_usd: toUsdNumber(fault.heldNanoUsd),
+        limited_by: fault.limitedBy,
+        affordable_output_tokens: fault.affordableOutputTokens,
+      });
+    case 'rate_limited':
+      return envelope(
+        429,
+        {
+          message: `The key's ${fault.limiter} per minute are used up. Wait as long as Retry-After says.`,
+          type: 'rate_limit_error',
+          param: null,
+          code: 'rate_limit_exceeded',
+        },
+        {
+          ...toRateLimitHeaders(fault.rateLimit),
+          'retry-after': String(Math.max(1, Math.ceil(fault.retryAfterMs / 1_000))),
+        },
+      );
+    case 'admission_unavailable':
+      return unavailable('Balances cannot be checked right now, so nothing was run or charged. Retry with backoff.');
+    case 'catalog_unavailable':
+      return unavailable('The model catalog is not loaded yet. Retry with backoff.');
+    case 'no_room_for_body':
+      return unavailable(
+        'Too many large requests are being served right now. Nothing was run or charged. Retry with backoff.',
+      );
+    case 'no_healthy_engine':
+    case 'engine_busy':
+      return unavailable('The model has no free capacity right now. Nothing was charged. Retry with backoff.');
+    case 'engine_failed':
+      return envelope(
+        500,
+        {
+          message: 'The model failed to answer. Nothing was charged.',
+          type: 'server_error',
+          param: null,
+          code: 'internal_error',
+        },
+        NEVER_RETRY,
+      );
+    case 'context_too_long':
+      return envelope(400, {
+        message: `ContextWindowExceededError: ${fault.message}`,
+        type: null,
+        param: null,
+        code: 'context_length_exceeded',
+      });
+    case 'forced_tool_not_called':
+      return invalid(
+        'The model called no tool although tool_choice demands one. Use tool_choice auto, or a model with forced-tool support.',
+        'tool_choice',
+      );
+  }
+}
+
+/** The wire form of whatever a handler threw; undefined for what is not a fault of this family. */
+export function toWireError(error: unknown): WireError | undefined {
+  return error instanceof ApiError ? toChatError(error.fault as ChatFault) : undefined;
+}

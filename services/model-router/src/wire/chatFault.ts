@@ -1,0 +1,38 @@
+import type { AuthFault } from '@turnpike/api-errors/authFault';
+import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import type { BalanceLimiter, RateLimitState } from '../admission/admit.ts';
+import type { ModelFault } from '../catalog/getModel.ts';
+import type { BodyFault } from './readBody.ts';
+import type { RequestFault } from './requestFields.ts';
+
+/** Why gate 4 refuses a call. */
+export type AdmissionFault =
+  | { kind: 'account_on_hold' }
+  | { kind: 'billing_not_provisioned' }
+  | { kind: 'spend_cap_reached' }
+  | {
+      kind: 'insufficient_balance';
+      maxUsageCostNanoUsd: NanoUsd;
+      keyRemainingNanoUsd: NanoUsd | null;
+      heldNanoUsd: NanoUsd;
+      limitedBy: Exclude<BalanceLimiter, 'monthly_cap_reached'>;
+      affordableOutputTokens: number;
+    }
+  | { kind: 'rate_limited'; limiter: 'requests' | 'tokens'; retryAfterMs: number; rateLimit: RateLimitState }
+  /** Redis gave no decision, or the spool is full: nothing is admitted that could not be recorded. */
+  | { kind: 'admission_unavailable' }
+  | { kind: 'catalog_unavailable' };
+
+/** What went wrong at the engine. */
+export type EngineFault =
+  | { kind: 'no_healthy_engine' }
+  | { kind: 'engine_busy' }
+  /** An engine took the call and failed it: a client must not repeat it blindly. */
+  | { kind: 'engine_failed' }
+  /** The prompt does not fit the window: the engine's sentence says by how much. */
+  | { kind: 'context_too_long'; message: string }
+  /** The engine refused the request as the client's mistake. */
+  | { kind: 'engine_refused'; message: string; param: string | null }
+  | { kind: 'forced_tool_not_called' };
+
+export type ChatFault = AuthFault | BodyFault | RequestFault | ModelFault | AdmissionFault | EngineFault;

@@ -1,0 +1,206 @@
+import { describe, expect, it } from '@jest/globals';
+import { ApiError } from '@turnpike/api-errors/apiError';
+import { aChatRequest, aJsonBody } from '../../test/aChatRequest.ts';
+import { aPricedModel } from '../../test/aPricedModel.ts';
+import { parseChatRequest } from './chatRequest.ts';
+
+/** The fault that an action ends in; undefined if it does not. */
+function faultOf(action: () => unknown): unknown {
+  try {
+    action();
+    return undefined;
+  } catch (error) {
+    if (error instanceof ApiError) return error.fault;
+    throw error;
+  }
+}
+const refusalOf = (fields: object): unknown => faultOf(() => aChatRequest(fields));
+
+const tools = [{ type: 'function', function: { name: 'look_up', parameters: {} } }];
+const user = (content: unknown) => ({ messages: [{ role: 'user', content }] });
+const imageOf = (url: string) => ({ type: 'image_url', image_url: { url } });
+const PNG = 'data:image/png;base64,iVBORw0KGgo=';
+
+describe('a field that cannot be served is refused with its name', () => {
+  it.each<[string, object, string]>([
+    ['model missing', { model: undefined }, 'model'],
+    ['model empty', { model: '' }, 'model'],
+    ['model null', { model: null }, 'model'],
+    ['model not a text', { model: 7 }, 'model'],
+    ['messages missing', { messages: undefined }, 'messages'],
+    ['messages empty', { messages: [] }, 'messages'],
+    ['messages a text', { messages: 'Hello' }, 'messages'],
+    ['an unknown role', { messages: [{ role: 'robot', content: 'x' }] }, 'messages[0].role'],
+    ['content missing', { messages: [{ role: 'user' }] }, 'messages[0].content'],
+    ['content null', user(null), 'messages[0].content'],
+    ['tool message without its call', { messages: [{ role: 'tool', content: 'x' }] }, 'messages[0].tool_call_id'],
+    ['temperature above 2', { temperature: 2.1 }, 'temperature'],
+    ['temperature a text', { temperature: '1' }, 'temperature'],
+    ['top_p above 1', { top_p: 1.1 }, 'top_p'],
+    ['presence_penalty below -2', { presence_penalty: -2.1 }, 'presence_penalty'],
+    ['frequency_penalty above 2', { frequency_penalty: 2.1 }, 'frequency_penalty'],
+    ['five stops', { stop: ['a', 'b', 'c', 'd', 'e'] }, 'stop'],
+    ['a stop that is no text', { stop: [1] }, 'stop'],
+    ['a broken seed', { seed: 1.5 }, 'seed'],
+    ['no output at all', { max_tokens: 0 }, 'max_tokens'],
+    ['negative output', { max_completion_tokens: -1 }, 'max_completion_tokens'],
+    ['output beyond 2^31', { max_tokens: 2 ** 31 }, 'max_tokens'],
+    ['n = 2', { n: 2 }, 'n'],
+    ['n = 0', { n: 0 }, 'n'],
+    ['logprobs', { logprobs: true }, 'logprobs'],
+    ['top_logprobs', { top_logprobs: 0 }, 'top_logprobs'],
+    ['stream a text', { stream: 'true' }, 'stream'],
+    ['stream_options without stream', { stream_options: { include_usage: true } }, 'stream_options'],
+    ['a forced tool without tools', { tool_choice: 'required' }, 'tool_choice'],
+    ['a named tool without tools', { tool_choice: { type: 'function', function: { name: 'f' } } }, 'tool_choice'],
+    ['a forced tool with empty tools', { tool_choice: 'required', tools: [] }, 'tool_choice'],
+    ['an unknown tool_choice', { tool_choice: 'sometimes', tools }, 'tool_choice'],
+    ['a tool without a name', { tools: [{ type: 'function', function: {} }] }, 'tools[0].function.name'],
+    ['129 tools', { tools: Array.from({ length: 129 }, () => tools[0]) }, 'tools'],
+    ['an unknown response_format', { response_format: { type: 'xml' } }, 'response_format.type'],
+    ['json_schema without one', { response_format: { type: 'json_schema' } }, 'response_format.json_schema'],
+    ['chat_template_kwargs', { chat_template_kwargs: { enable_thinking: true, x: 1 } }, 'chat_template_kwargs'],
+    ['audio content', user([{ type: 'input_audio', input_audio: {} }]), 'messages[0].content'],
+    ['video content', user([{ type: 'video_url', video_url: { url: PNG } }]), 'messages[0].content'],
+    ['a remote image', user([imageOf('https://example.org/a.png')]), 'messages[0].content'],
+    ['a local image', user([imageOf('file:///etc/passwd')]), 'messages[0].content'],
+    ['an image that is none', user([imageOf('data:text/html;base64,AAAA')]), 'messages[0].content'],
+    ['an image that is no base64', user([imageOf('data:image/png;base64,%%')]), 'messages[0].content'],
+    ['17 images', user(Array.from({ length: 17 }, () => imageOf(PNG))), 'messages'],
+  ])('%s', (_case, fields, param) => {
+    const refusal = refusalOf(fields);
+    expect(refusal).toMatchObject({ kind: 'invalid_request' });
+    expect((refusal as { param: string }).param.startsWith(param)).toBe(true);
+  });
+
+  it.each([
+    'cache_salt',
+    'priority',
+    'request_id',
+    'session_id',
+    'chat_template',
+    'mm_processor_kwargs',
+    'media_io_kwargs',
+    'prompt_embeds',
+    'kv_transfer_params',
+    'ec_transfer_params',
+    'vllm_xargs',
+    'best_of',
+    'use_beam_search',
+    'prompt_logprobs',
+    'echo',
+    'return_token_ids',
+    'documents',
+    'logits_processors',
+    'api_base',
+  ])('the engine-control key %s, however it is spelt', (name) => {
+    expect(refusalOf({ [name]: 1 })).toMatchObject({ kind: 'invalid_request', param: name });
+    const escaped = `\\u${name.charCodeAt(0).toString(16).padStart(4, '0')}${name.slice(1)}`;
+    const text = `{"model":"a","messages":[{"role":"user","content":"x"}],"${escaped}":1}`;
+    expect(faultOf(() => parseChatRequest(aJsonBody(text)))).toMatchObject({ param: name });
+  });
+
+  it('never repeats a prompt in its message', () => {
+    const refusal = refusalOf({ messages: [{ role: 'user', content: { secret: 'my secret' } }] });
+    expect(JSON.stringify(refusal)).not.toContain('secret');
+  });
+});
+
+describe('is accepted', () => {
+  it.each<[string, object]>([
+    ['one stop', { stop: 'END' }],
+    ['four stops', { stop: ['a', 'b', 'c', 'd'] }],
+    ['n = 1', { n: 1 }],
+    ['logprobs: false', { logprobs: false }],
+    ['a 64-bit seed', { seed: 9_223_372_036_854_775_000 }],
+    ['a negative seed', { seed: -1 }],
+    ['every role', { messages: ['system', 'developer', 'user'].map((role) => ({ role, content: 'x' })) }],
+    [
+      'a tool conversation',
+      {
+        tools,
+        messages: [
+          { role: 'user', content: 'x' },
+          {
+            role: 'assistant',
+            content: null,
+            tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }],
+          },
+          { role: 'tool', tool_call_id: 'c', content: [{ type: 'text', text: '1' }] },
+        ],
+      },
+    ],
+    ['tool_choice none without tools', { tool_choice: 'none' }],
+    ['a named tool', { tools, tool_choice: { type: 'function', function: { name: 'look_up' } } }],
+    ['enable_thinking', { chat_template_kwargs: { enable_thinking: false } }],
+    ['an unknown field', { top_k: 40, metadata: { priority: 1 } }],
+    ['an engine-control word inside messages', { messages: [{ role: 'user', content: 'priority', priority: 1 }] }],
+  ])('%s', (_case, fields) => {
+    expect(refusalOf(fields)).toBeUndefined();
+  });
+
+  it.each([
+    'temperature',
+    'top_p',
+    'presence_penalty',
+    'frequency_penalty',
+    'stop',
+    'seed',
+    'user',
+    'max_tokens',
+    'max_completion_tokens',
+    'stream',
+    'stream_options',
+    'tools',
+    'tool_choice',
+    'response_format',
+    'n',
+    'logprobs',
+    'top_logprobs',
+    'chat_template_kwargs',
+    'priority',
+  ])('an explicit null for %s, as absence', (name) => {
+    expect(refusalOf({ [name]: null })).toBeUndefined();
+  });
+});
+
+it.each<[object, object]>([
+  [{}, { isStream: false, includeUsage: false, requestedOutputTokens: undefined, isToolForced: false }],
+  [{ stream: true }, { isStream: true, includeUsage: false }],
+  [
+    { stream: true, stream_options: { include_usage: true } },
+    { isStream: true, includeUsage: true },
+  ],
+  [{ max_tokens: 5 }, { requestedOutputTokens: 5 }],
+  [{ max_tokens: 5, max_completion_tokens: 7 }, { requestedOutputTokens: 7 }],
+  [{ tools }, { isToolForced: false }],
+  [{ tools: [] }, { isToolForced: false }],
+  [{ tools, tool_choice: 'required' }, { isToolForced: true }],
+  [{ tools, tool_choice: { type: 'function', function: { name: 'f' } } }, { isToolForced: true }],
+  [
+    user([imageOf(PNG), imageOf(PNG), { type: 'text', text: 'x' }]),
+    { prompt: expect.objectContaining({ images: 2, imageBytes: PNG.length * 2 }) },
+  ],
+])('reads %j', (fields, expected) => {
+  expect(aChatRequest(fields)).toMatchObject(expected);
+});
+
+it('counts a text that poses as an image as text, against the limit on text', () => {
+  const posing = `data:image/png;base64,${'A'.repeat(5 * 1_048_576)}`;
+  expect(refusalOf(user(posing))).toMatchObject({ kind: 'body_text_too_large' });
+  expect(refusalOf(user([imageOf(posing)]))).toBeUndefined();
+});
+
+describe('against the model', () => {
+  const image = user([imageOf(PNG)]);
+  it.each<[string, object, Parameters<typeof aPricedModel>[0], string | undefined]>([
+    ['a model that makes no text', {}, { category: 'embeddings' }, 'model'],
+    ['tools on a model without them', { tools }, { supportedFeatures: [] }, 'tools'],
+    ['tools on a model with them', { tools }, { supportedFeatures: ['tools'] }, undefined],
+    ['images on a model without them', image, { inputModalities: ['text'] }, 'messages'],
+    ['images on a model with them', image, { inputModalities: ['text', 'image'] }, undefined],
+  ])('%s', (_case, fields, model, param) => {
+    const fault = faultOf(() => aChatRequest(fields).checkModel(aPricedModel(model)));
+    expect((fault as { param?: string } | undefined)?.param).toBe(param);
+  });
+});

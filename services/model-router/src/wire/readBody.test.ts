@@ -1,0 +1,150 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, request, type Server } from 'node:http';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { ApiError } from '@turnpike/api-errors/apiError';
+import { sendWireError } from '@turnpike/http-service/sendWireError';
+import { listenAnywhere } from '../../test/listenAnywhere.ts';
+import { createByteBudget } from './byteBudget.ts';
+import { toChatError } from './chatError.ts';
+import type { ChatFault } from './chatFault.ts';
+import { readBody } from './readBody.ts';
+
+const LIMITS = { maxBytes: 1_000_000, maxTextBytes: 240_000 };
+const JSON_TYPE = { 'content-type': 'application/json' };
+
+/** The last thing `readBody` did: the value it gave or the fault it threw. */
+let outcome: PromiseWithResolvers<unknown>;
+let server: Server;
+let url: string;
+beforeAll(async () => {
+  server = createServer(async (req, res) => {
+    try {
+      const { value } = await readBody(req, LIMITS, createByteBudget(10 * LIMITS.maxBytes).open());
+      outcome.resolve(value);
+      res.end('read');
+    } catch (error) {
+      const fault = error instanceof ApiError ? (error.fault as ChatFault) : undefined;
+      outcome.resolve(fault);
+      sendWireError(res, fault ? toChatError(fault) : { status: 500, body: {} });
+    }
+  });
+  url = await listenAnywhere(server);
+});
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+interface Posted {
+  status: number | undefined;
+  /** What `readBody` gave or threw. */
+  outcome: unknown;
+}
+
+/** Posts a body in these pieces; with one piece its length is announced. */
+async function post(pieces: (string | Buffer)[], headers: Record<string, string> = JSON_TYPE): Promise<Posted> {
+  outcome = Promise.withResolvers();
+  const req = request(url, { method: 'POST', headers, agent: false });
+  const answered = once(req, 'response') as Promise<[IncomingMessage]>;
+  const [only] = pieces;
+  if (pieces.length === 1) req.end(only);
+  else {
+    for (const piece of pieces) req.write(piece);
+    req.end();
+  }
+  const [res] = await answered;
+  res.resume();
+  return { status: res.statusCode, outcome: await outcome.promise };
+}
+
+it('reads a JSON object, whatever pieces it comes in', async () => {
+  const bytes = Buffer.from('{"text":"Grüße 🎈","list":[1,2]}');
+  const expected = { text: 'Grüße 🎈', list: [1, 2] };
+  expect(await post([bytes])).toEqual({ status: 200, outcome: expected });
+  const pieces = Array.from(bytes, (_, index) => bytes.subarray(index, index + 1));
+  expect(await post(pieces)).toEqual({ status: 200, outcome: expected });
+});
+
+it.each(['application/json; charset=utf-8', 'Application/JSON', 'application/vnd.api+json'])(
+  'takes %s for JSON',
+  async (contentType) => {
+    expect(await post(['{}'], { 'content-type': contentType })).toEqual({ status: 200, outcome: {} });
+  },
+);
+
+describe('answers 400 to', () => {
+  const image = `data:image/png;base64,${'A'.repeat(900_000)}`;
+  it.each<[string, (string | Buffer)[], Record<string, string>, string]>([
+    ['a body over the limit', ['x'.repeat(1_000_001)], JSON_TYPE, 'body_too_large'],
+    [
+      'a body over the limit in pieces',
+      ['{"a":"', 'x'.repeat(600_000), 'x'.repeat(600_000)],
+      JSON_TYPE,
+      'body_too_large',
+    ],
+    ['too much text', [`{"a":"${'x'.repeat(240_000)}"}`], JSON_TYPE, 'body_text_too_large'],
+    [
+      'too much text beside an image',
+      [`{"a":"${'x'.repeat(240_000)}","b":"${image.slice(0, 500_000)}"}`],
+      JSON_TYPE,
+      'body_text_too_large',
+    ],
+    ['a compressed body', ['{}'], { ...JSON_TYPE, 'content-encoding': 'gzip' }, 'body_compressed'],
+    ['two encodings', ['{}'], { ...JSON_TYPE, 'content-encoding': 'identity, gzip' }, 'body_compressed'],
+    ['another content type', ['{}'], { 'content-type': 'text/plain' }, 'body_not_json_type'],
+    ['no content type', ['{}'], {}, 'body_not_json_type'],
+    ['a type that only begins like JSON', ['{}'], { 'content-type': 'application/jsonx' }, 'body_not_json_type'],
+    ['bad UTF-8', [Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])], JSON_TYPE, 'body_not_utf8'],
+    ['a character cut short', [Buffer.from('{"a":"ß"}').subarray(0, 7)], JSON_TYPE, 'body_not_utf8'],
+    ['a byte order mark', ['\ufeff{}'], JSON_TYPE, 'body_not_json'],
+    ['UTF-16', [Buffer.from('{}', 'utf16le')], JSON_TYPE, 'body_not_json'],
+    ['no JSON', ['{"a":}'], JSON_TYPE, 'body_not_json'],
+    ['nothing', [''], JSON_TYPE, 'body_not_json'],
+    ['a list', ['[]'], JSON_TYPE, 'body_not_an_object'],
+    ['null', ['null'], JSON_TYPE, 'body_not_an_object'],
+    ['65 levels', [`{"a":${'['.repeat(64)}${']'.repeat(64)}}`], JSON_TYPE, 'body_too_deep'],
+    ['100,001 values', [`{"a":[${'1,'.repeat(99_999)}1]}`], JSON_TYPE, 'body_too_many_values'],
+  ])('%s', async (_case, pieces, headers, kind) => {
+    const { status, outcome: fault } = await post(pieces, headers);
+    expect({ status, fault }).toEqual({ status: 400, fault: expect.objectContaining({ kind }) });
+  });
+});
+
+it.each<[string, string]>([
+  ['a body of just the limit', JSON.stringify({ a: `data:image/png;base64,${'A'.repeat(999_970)}` })],
+  ['64 levels', `{"a":${'['.repeat(63)}${']'.repeat(63)}}`],
+  ['an encoding of identity', '{}'],
+])('reads %s', async (name, text) => {
+  expect(Buffer.byteLength(text)).toBeLessThanOrEqual(LIMITS.maxBytes);
+  const headers = name.includes('identity') ? { ...JSON_TYPE, 'content-encoding': 'identity' } : JSON_TYPE;
+  expect(await post([text], headers)).toMatchObject({ status: 200 });
+});
+
+it('stops reading a body without end soon after the limit', async () => {
+  outcome = Promise.withResolvers();
+  const { port } = new URL(url);
+  const socket = connect(Number(port), '127.0.0.1');
+  socket.on('error', () => {});
+  socket.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n');
+  const piece = `10000\r\n${'x'.repeat(65_536)}\r\n`;
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  const send = (): void => {
+    while (!socket.destroyed && socket.write(piece));
+  };
+  socket.on('drain', send);
+  send();
+  expect(await outcome.promise).toMatchObject({ kind: 'body_too_large' });
+  socket.resume();
+  await closed;
+  expect(socket.bytesWritten).toBeLessThan(64 * 1_048_576);
+});
+
+it('says so when the client leaves before its body is whole', async () => {
+  outcome = Promise.withResolvers();
+  const req = request(url, { method: 'POST', headers: { ...JSON_TYPE, 'content-length': '100' }, agent: false });
+  req.on('error', () => {});
+  await new Promise<void>((resolve) => req.write('{"a":', () => resolve()));
+  req.destroy();
+  expect(await outcome.promise).toEqual({ kind: 'body_aborted' });
+});

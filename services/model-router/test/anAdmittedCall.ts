@@ -1,0 +1,46 @@
+import { noSpan } from '@turnpike/telemetry/callSpan';
+import type { Redis } from 'ioredis';
+import { v7 as uuidv7 } from 'uuid';
+import { createAdmit } from '../src/admission/admit.ts';
+import { type AdmittedCall, toUnknownEventJson } from '../src/settlement/callBook.ts';
+import { aKeyRecord } from './aKeyRecord.ts';
+import { aPricedModel } from './aPricedModel.ts';
+import type { OpenedRedis } from './openTestRedis.ts';
+
+/** A call of a new workspace with ample credit, admitted and held in Redis. */
+export async function anAdmittedCall(
+  opened: OpenedRedis,
+  {
+    redis = opened.redis,
+    leaseMs = 60_000,
+    holdNanoUsd = 1_000_000n,
+  }: { redis?: Redis; leaseMs?: number; holdNanoUsd?: bigint } = {},
+): Promise<{ call: AdmittedCall; admittedAtMs: number }> {
+  const key = aKeyRecord();
+  const { workspaceId } = key.workspace;
+  await opened.credit(workspaceId, 10n ** 12n);
+  await opened.redis.sadd('workspaces', workspaceId);
+  const call: AdmittedCall = {
+    callId: uuidv7(),
+    keyId: key.keyId,
+    workspaceId,
+    region: 'us',
+    operation: 'chat',
+    model: aPricedModel(),
+    priceVersion: 7,
+    images: 0,
+    holdNanoUsd,
+    isStream: true,
+    span: noSpan,
+  };
+  const admission = await createAdmit(redis)({
+    callId: call.callId,
+    key,
+    holdNanoUsd,
+    estimatedPromptTokens: 10,
+    leaseMs,
+    unknownEventJson: toUnknownEventJson(call),
+  });
+  if (admission.outcome !== 'admitted') throw new Error(`call was ${admission.outcome}`);
+  return { call, admittedAtMs: admission.admittedAtMs };
+}

@@ -1,0 +1,43 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { Pool } from 'undici';
+import type { Engine } from '../src/engines/engineRegistry.ts';
+import { anEngine } from './anEngine.ts';
+import { listenAnywhere } from './listenAnywhere.ts';
+
+/** An engine that listens, and what it saw. */
+export interface HttpEngine {
+  engine: Engine;
+  /** The `x-request-id` of each request that came. */
+  requestIds: string[];
+  /** Requests whose connection went before they were answered to the end. */
+  abortedRequests: number;
+  close(): Promise<void>;
+}
+
+/** A serving engine on a port of its own that answers each call as `answer` says. */
+export async function anHttpEngine(
+  id: string,
+  answer: (res: ServerResponse, req: IncomingMessage) => void,
+): Promise<HttpEngine> {
+  const server = createServer((req, res) => {
+    opened.requestIds.push(String(req.headers['x-request-id']));
+    res.on('close', () => {
+      if (!res.writableFinished) opened.abortedRequests += 1;
+    });
+    req.resume();
+    req.on('end', () => answer(res, req));
+  });
+  const origin = await listenAnywhere(server);
+  const pool = new Pool(origin);
+  const opened: HttpEngine = {
+    engine: anEngine(id, { origin, pool }),
+    requestIds: [],
+    abortedRequests: 0,
+    async close() {
+      await pool.destroy();
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+  return opened;
+}

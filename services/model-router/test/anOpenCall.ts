@@ -1,0 +1,21 @@
+import type { Ending, OpenCall } from '../src/settlement/callBook.ts';
+
+/** A call whose endings a test can look at. */
+export interface RecordedCall extends OpenCall {
+  /** Every ending it was given, first one first; only the first one counts. */
+  endings: Ending[];
+}
+
+/** An open call without a book: `isKept` is what the book would say of its hold. */
+export function anOpenCall({ isKept = true }: { isKept?: boolean } = {}): RecordedCall {
+  return {
+    callId: 'call-1',
+    target: '',
+    onLeaseLost: () => {},
+    endings: [],
+    async end(ending) {
+      this.endings.push(ending);
+      return isKept;
+    },
+  };
+}

@@ -1,0 +1,101 @@
+import { createServer, type ServerResponse } from 'node:http';
+import { noSpan } from '@turnpike/telemetry/callSpan';
+import express, { type ErrorRequestHandler } from 'express';
+import type { Engine, EngineRegistry } from '../src/engines/engineRegistry.ts';
+import type { CallContext, StreamTimeouts } from '../src/stream/callContext.ts';
+import { toWireError } from '../src/wire/chatError.ts';
+import { aChatRequest } from './aChatRequest.ts';
+import { anOpenCall, type RecordedCall } from './anOpenCall.ts';
+import { aPricedModel } from './aPricedModel.ts';
+import { aSilentLogger } from './aSilentLogger.ts';
+import { listenAnywhere } from './listenAnywhere.ts';
+import { noMetrics } from './noMetrics.ts';
+
+/** So long that nothing happens but what a test shortens. */
+const LONG_MS = 30_000;
+const LONG_TIMEOUTS: StreamTimeouts = {
+  firstEventMs: LONG_MS,
+  betweenEventsMs: LONG_MS,
+  wholeMs: LONG_MS,
+  streamMs: LONG_MS,
+  headersAfterMs: LONG_MS,
+  keepAliveMs: LONG_MS,
+  slowReaderMs: LONG_MS,
+};
+
+/** One admitted call behind an address: whoever asks there gets its answer. */
+export interface ServedCall {
+  url: string;
+  call: RecordedCall;
+  /** The answer's response, once the client has asked. */
+  response: () => ServerResponse | undefined;
+  close(): void;
+}
+
+/** Serves one call with `run`, on engines that are tried in the order given. */
+export async function serveCall(
+  run: (context: CallContext) => Promise<void>,
+  {
+    engines,
+    fields = { stream: true },
+    timeouts = {},
+    call = anOpenCall(),
+    findEngines = () => engines.slice(),
+  }: {
+    engines: Engine[];
+    /** Of the request's body. */
+    fields?: object;
+    timeouts?: Partial<StreamTimeouts>;
+    call?: RecordedCall;
+    findEngines?: () => Engine[];
+  },
+): Promise<ServedCall> {
+  // The busier an engine, the later it is tried.
+  for (const [index, engine] of engines.entries()) engine.tokensInFlight = index * 1_000_000;
+  const registry: EngineRegistry = {
+    findEngines,
+    list: () => engines,
+    reportRefusal: () => {},
+    reportBrokenCall: () => {},
+    reportCompletedCall: () => {},
+    close: async () => {},
+  };
+  let response: ServerResponse | undefined;
+  const app = express();
+  app.get('/', async (_req, res) => {
+    response = res;
+    await run({
+      request: aChatRequest(fields),
+      model: aPricedModel(),
+      call,
+      res,
+      headers: { 'x-ratelimit-limit-requests': '600' },
+      placement: { prefixHashes: [], promptTokens: 9 },
+      maxOutputTokens: 100,
+      cacheSalt: 'salt',
+      engines: registry,
+      span: noSpan,
+      metrics: noMetrics,
+      receivedAt: performance.now(),
+      timeouts: { ...LONG_TIMEOUTS, ...timeouts },
+      log: aSilentLogger(),
+    });
+  });
+  // What is no fault gets a status that no fault has, so that no test takes it for one.
+  const onError: ErrorRequestHandler = (error, _req, res, _next) => {
+    const { status, body } = toWireError(error) ?? { status: 599, body: { error: String(error) } };
+    res.status(status).json(body);
+  };
+  app.use(onError);
+  const server = createServer(app);
+  const url = await listenAnywhere(server);
+  return {
+    url,
+    call,
+    response: () => response,
+    close() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}

@@ -1,0 +1,271 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { generateApiKey } from '@turnpike/api-keys/apiKey';
+import { createEmbeddedProducer } from '@turnpike/event-log/createEmbeddedProducer';
+import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
+import { toUsageRecordedJson, type UsageRecorded, usageRecorded } from '@turnpike/events/usageRecorded';
+import { request } from 'undici';
+import { v7 as uuidv7 } from 'uuid';
+import { openTestLedger, type TestLedger } from '../test/openTestLedger.ts';
+import { startTestAuth, type TestAuth } from '../test/startTestAuth.ts';
+import { internalHeaders, startTestService, type TestService } from '../test/startTestService.ts';
+
+const TIMEOUT_MS = 600;
+
+let auth: TestAuth;
+let ledger: TestLedger;
+let service: TestService;
+beforeAll(async () => {
+  auth = await startTestAuth();
+  ledger = await openTestLedger();
+  service = await startTestService(ledger, { authUrl: auth.url, usageQueryTimeoutMs: TIMEOUT_MS });
+});
+afterAll(async () => {
+  await service.close();
+  await ledger.close();
+  auth.close();
+});
+
+async function lookUp(callId: string, headers: Record<string, string>) {
+  const answer = await request(`${service.publicUrl}/v1/svc/usage/request/${callId}`, { headers });
+  return { status: answer.statusCode, text: await answer.body.text() };
+}
+const as = (apiKey: string) => ({ authorization: `Bearer ${apiKey}` });
+
+async function call(method: 'GET' | 'POST', path: string, body?: unknown) {
+  const answer = await request(`${service.internalUrl}${path}`, {
+    method,
+    headers: { 'content-type': 'application/json', ...internalHeaders('usage-ledger') },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  return { status: answer.statusCode, body: (await answer.body.json()) as Record<string, unknown> };
+}
+
+/** Sends events the way the router does, and waits until they are recorded. */
+async function recorded(...events: UsageRecorded[]): Promise<void> {
+  const producer = createEmbeddedProducer({ url: service.internalUrl, service: 'usage-ledger', internalHeaders });
+  const records = events.map((event) => ({ key: event.keyId, value: toUsageRecordedJson(event) }));
+  await producer.append(usageRecorded.topic, records);
+  await producer.close();
+  while ((await service.consumer.lag()) > 0n) await delay(10);
+}
+
+describe('GET /v1/svc/usage/request/{request_id}', () => {
+  it('answers the record of a call to the key that made it', async () => {
+    const event = aUsageRecorded({ startedAtMs: Date.UTC(2026, 10, 20, 8, 0, 0, 7), chargeNanoUsd: 125_003n });
+    await recorded(event);
+
+    const { status, text } = await lookUp(event.callId, as(auth.issueKey(event.keyId)));
+
+    expect(status).toBe(200);
+    expect(JSON.parse(text)).toEqual({
+      object: 'usage.request',
+      currency: 'USD',
+      request_id: event.callId,
+      model: 'small-chat@engine-1',
+      canonical_model: 'small-chat',
+      status: 'success',
+      prompt_tokens: 120,
+      completion_tokens: 80,
+      total_tokens: 200,
+      total_spend: 0.000125003,
+      modality: 'text',
+      units_consumed: null,
+      billing_unit: 'token',
+      started_at: '2026-11-20T08:00:00.007Z',
+      ended_at: '2026-11-20T08:00:01.207Z',
+      generated_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+    });
+  });
+
+  it('answers the same bytes for an unknown id, another key’s id, a row not yet written and what is no id', async () => {
+    const foreign = aUsageRecorded();
+    await recorded(foreign);
+    const apiKey = auth.issueKey('key_caller');
+    const ids = [
+      uuidv7(),
+      foreign.callId,
+      foreign.callId.toUpperCase(),
+      'nonsense',
+      '%00',
+      '%zz',
+      'a%2Fb',
+      `${foreign.callId}x`,
+      "'--",
+    ];
+
+    const answers = await Promise.all(ids.map((id) => lookUp(id, as(apiKey))));
+
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([404]));
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    expect(JSON.parse(answers[0]?.text ?? '')).toMatchObject({ error: 'usage_not_found' });
+  });
+
+  it('answers a key that is out of credit or on hold', async () => {
+    const event = aUsageRecorded();
+    await recorded(event);
+    const workspace = {
+      workspaceId: 'ws_1',
+      region: 'us' as const,
+      billingStatus: 'on_hold' as const,
+      monthlyCapNanoUsd: '0',
+    };
+    const apiKey = auth.issueKey(event.keyId, { maxBudgetNanoUsd: '0', workspace });
+
+    expect((await lookUp(event.callId, as(apiKey))).status).toBe(200);
+  });
+
+  it.each<[string, () => Record<string, string>, object]>([
+    ['no key', () => ({}), { error: 'missing_authorization' }],
+    ['another scheme', () => ({ authorization: 'Basic abc' }), { error: 'malformed_authorization' }],
+    ['a mistyped key', () => as('sk-wrong'), { error: { type: 'authentication_error' } }],
+    ['an unknown key', () => as(generateApiKey()), { error: { type: 'authentication_error' } }],
+    [
+      'a blocked key',
+      () => as(auth.issueKey('key_b', { isBlocked: true })),
+      { error: { type: 'authentication_error' } },
+    ],
+    [
+      'an expired key',
+      () => as(auth.issueKey('key_e', { expiresAt: '2026-01-01T00:00:00Z' })),
+      { error: { type: 'authentication_error' } },
+    ],
+  ])('answers 401 to %s', async (_what, headers, body) => {
+    const { status, text } = await lookUp(uuidv7(), headers());
+    expect(status).toBe(401);
+    expect(JSON.parse(text)).toMatchObject(body);
+  });
+
+  it('answers 503 while keys cannot be checked', async () => {
+    auth.breakDown(true);
+    const answer = await lookUp(uuidv7(), as(auth.issueKey('key_a'))).finally(() => auth.breakDown(false));
+    expect(answer.status).toBe(503);
+    expect(JSON.parse(answer.text)).toMatchObject({ error: { code: 'auth_service_unavailable' } });
+  });
+
+  it('answers 504 when the query runs past its allowance, not much later than that', async () => {
+    const event = aUsageRecorded();
+    await recorded(event);
+    const apiKey = auth.issueKey(event.keyId);
+
+    const answer = await ledger.db.$transaction(async (tx) => {
+      await tx.$executeRaw`LOCK TABLE usage_request IN ACCESS EXCLUSIVE MODE`;
+      const startedAt = performance.now();
+      const answers = await Promise.all(Array.from({ length: 12 }, () => lookUp(event.callId, as(apiKey))));
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([504]));
+      expect(performance.now() - startedAt).toBeLessThan(TIMEOUT_MS + 400);
+      return answers[0];
+    });
+
+    expect(JSON.parse(answer?.text ?? '')).toMatchObject({ error: { type: 'gateway_timeout', code: 'usage_timeout' } });
+    expect((await lookUp(event.callId, as(apiKey))).status).toBe(200);
+  });
+
+  it('answers 405 to another method', async () => {
+    const answer = await request(`${service.publicUrl}/v1/svc/usage/request/${uuidv7()}`, { method: 'DELETE' });
+    expect(answer.statusCode).toBe(405);
+    expect(answer.headers.allow).toBe('GET');
+    await answer.body.dump();
+  });
+});
+
+describe('internal routes', () => {
+  it.each(['/internal/credits', '/internal/event-log/usage.recorded.v1'])('%s is for the fleet only', async (path) => {
+    const answer = await request(`${service.internalUrl}${path}`, { method: 'POST', body: '{}' });
+    expect(answer.statusCode).toBe(401);
+    await answer.body.dump();
+  });
+
+  it('a credit is applied once, and refused with another amount', async () => {
+    const credit = {
+      credit_id: randomUUID(),
+      workspace_id: `ws_${randomUUID()}`,
+      amount_nano_usd: '25000000000',
+      note: 'top-up',
+    };
+
+    expect(await call('POST', '/internal/credits', credit)).toEqual({ status: 200, body: { applied: true } });
+    expect(await call('POST', '/internal/credits', credit)).toEqual({ status: 200, body: { applied: false } });
+    expect(await call('POST', '/internal/credits', { ...credit, amount_nano_usd: '1' })).toMatchObject({ status: 409 });
+
+    const balances = await call('GET', `/internal/workspaces/${credit.workspace_id}/balances?month=2026-11`);
+    expect(balances.body).toMatchObject({ credited_nano_usd: '25000000000', spent_nano_usd: '0', keys: {} });
+  });
+
+  it.each([
+    ['amount_nano_usd', { amount_nano_usd: 25 }],
+    ['amount_nano_usd', { amount_nano_usd: '0' }],
+    ['amount_nano_usd', { amount_nano_usd: '9007199254740992' }],
+    ['workspace_id', { workspace_id: 'a b' }],
+    ['note', { note: 'a\u0000b' }],
+  ])('a credit with a wrong %s is refused by name', async (param, change) => {
+    const credit = { credit_id: randomUUID(), workspace_id: 'ws_x', amount_nano_usd: '25', note: '' };
+    expect(await call('POST', '/internal/credits', { ...credit, ...change })).toMatchObject({
+      status: 400,
+      body: { param },
+    });
+  });
+
+  it('balances hold what the event log brought', async () => {
+    const startedAtMs = Date.UTC(2026, 9, 5);
+    const event = aUsageRecorded({ startedAtMs });
+    await recorded(event);
+
+    expect(await call('GET', `/internal/workspaces/${event.workspaceId}/balances?month=2026-10`)).toEqual({
+      status: 200,
+      body: {
+        credit_seq: 0,
+        credited_nano_usd: '0',
+        spent_nano_usd: '125000',
+        month_spent_nano_usd: '125000',
+        keys: { [event.keyId]: '125000' },
+        event_log_lag: 0,
+      },
+    });
+    const november = await call('GET', `/internal/workspaces/${event.workspaceId}/balances?month=2026-11`);
+    expect(november.body).toMatchObject({ spent_nano_usd: '125000', month_spent_nano_usd: '0' });
+  });
+
+  it.each(['', '?month=2026-13', '?month=november', '?month=2026-01&month=2026-02'])(
+    'balances need one month, not "%s"',
+    async (query) => {
+      expect(await call('GET', `/internal/workspaces/ws_x/balances${query}`)).toMatchObject({
+        status: 400,
+        body: { param: 'month' },
+      });
+    },
+  );
+
+  it.each<[string, unknown]>([
+    ['no record', { records: [] }],
+    ['more than 1,000 records', { records: Array(1_001).fill({ key: 'k', value: 'v' }) }],
+    ['a record without value', { records: [{ key: 'k' }] }],
+    ['a body beyond 8 MiB', { records: Array(200).fill({ key: 'k', value: 'v'.repeat(50_000) }) }],
+  ])('an append of %s is refused', async (_what, body) => {
+    expect((await call('POST', '/internal/event-log/refused.v1', body)).status).toBe(400);
+  });
+});
+
+describe('without a database', () => {
+  it('answers 503 to look-ups, is not ready, and serves and records again once it is back', async () => {
+    const event = aUsageRecorded();
+    await recorded(event);
+    const apiKey = auth.issueKey(event.keyId);
+    expect((await call('GET', '/ready')).status).toBe(200);
+
+    await ledger.postgres.crash();
+    const answer = await lookUp(event.callId, as(apiKey));
+    expect(answer.status).toBe(503);
+    expect(JSON.parse(answer.text)).toMatchObject({ error: 'service_unavailable' });
+    expect(answer.text).not.toMatch(/127\.0\.0\.1|postgres/i);
+    expect((await call('GET', '/ready')).status).toBe(503);
+    expect((await call('GET', '/health')).status).toBe(200);
+
+    await ledger.postgres.restart();
+    while ((await call('GET', '/ready')).status !== 200) await delay(50);
+    const later = aUsageRecorded({ keyId: event.keyId });
+    await recorded(later);
+    for (const { callId } of [event, later]) expect((await lookUp(callId, as(apiKey))).status).toBe(200);
+  });
+});

@@ -1,0 +1,46 @@
+import { type ConsumeFromKafkaOptions, consumeFromKafka } from '@turnpike/event-log/consumeFromKafka';
+import { consumeFromStore } from '@turnpike/event-log/consumeFromStore';
+import type { ConsumeOptions, EventLogConsumer } from '@turnpike/event-log/eventLog';
+import type { EventLogStore } from '@turnpike/event-log/eventLogStore';
+import { type UsageRecorded, usageRecorded } from '@turnpike/events/usageRecorded';
+import type { Logger } from '@turnpike/logging/createLogger';
+import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
+import type { Db } from '../database/createDb.ts';
+import { getNextOffset } from '../ledger/eventOffset.ts';
+import { createRecordingTelemetry } from '../ledger/recordingTelemetry.ts';
+import { recordUsageBatch } from '../ledger/recordUsageBatch.ts';
+
+/** Replicas of the ledger share the partitions. */
+const GROUP_ID = 'usage-ledger';
+
+export interface UsageConsumerDependencies {
+  db: Db;
+  log: Logger;
+  telemetry: Pick<Telemetry, 'meter' | 'tracer'>;
+  region: UsageRecorded['region'];
+  /** The log to read: a broker's, or the embedded one. */
+  source: Pick<ConsumeFromKafkaOptions, 'brokers'> | { store: EventLogStore };
+}
+
+/** Reads the topic `usage.recorded.v1` and records what it says. */
+export function consumeUsageRecorded({
+  db,
+  log,
+  telemetry,
+  region,
+  source,
+}: UsageConsumerDependencies): EventLogConsumer {
+  const { topic } = usageRecorded;
+  const recording = createRecordingTelemetry(telemetry);
+  const options: ConsumeOptions = {
+    topic,
+    nextOffset: (partition) => getNextOffset(db, { topic, partition }),
+    handle: (batch) => recordUsageBatch(db, batch, { topic, region, log, telemetry: recording, now: new Date() }),
+  };
+  const consumer =
+    'store' in source
+      ? consumeFromStore({ ...options, store: source.store, log })
+      : consumeFromKafka({ ...options, brokers: source.brokers, groupId: GROUP_ID, log });
+  recording.observeLag(() => consumer.lag());
+  return consumer;
+}

@@ -1,0 +1,32 @@
+import { ApiError } from '@turnpike/api-errors/apiError';
+import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import type { Db } from '../database/createDb.ts';
+import { inTransaction } from '../database/inTransaction.ts';
+import type { LedgerFault } from '../ledgerFault.ts';
+
+export interface NewCredit {
+  creditId: string;
+  workspaceId: string;
+  amountNanoUsd: NanoUsd;
+  /** Where it comes from, for people. */
+  note: string;
+}
+
+/**
+ * Gives a workspace something to spend, once for each credit id: true when it was applied now, false when it had been
+ * before. Throws `credit_conflict` when the id is known with another workspace or amount.
+ */
+export async function addCredit(db: Db, { creditId, workspaceId, amountNanoUsd, note }: NewCredit): Promise<boolean> {
+  return inTransaction(db, async (tx) => {
+    // One credit of a workspace at a time, so that whoever has seen a `seq` has seen every lower one of that workspace.
+    await tx.$executeRaw`SELECT pg_advisory_xact_lock(hashtext('credit'), hashtext(${workspaceId}))`;
+    const inserted = await tx.$executeRaw`
+      INSERT INTO credit (credit_id, workspace_id, amount_nano_usd, note)
+      VALUES (${creditId}, ${workspaceId}, ${amountNanoUsd}, ${note})
+      ON CONFLICT (credit_id) DO NOTHING`;
+    if (inserted === 1) return true;
+    const known = await tx.credit.findUniqueOrThrow({ where: { creditId } });
+    if (known.workspaceId === workspaceId && known.amountNanoUsd === amountNanoUsd) return false;
+    throw new ApiError<LedgerFault>({ kind: 'credit_conflict' });
+  });
+}

@@ -1,0 +1,50 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
+import { aPartition, openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
+
+let ledger: TestLedger;
+beforeAll(async () => {
+  ledger = await openTestLedger();
+  // Lets every nth change of a key's total fail; a sequence counts on when a transaction is rolled back.
+  await ledger.db.$executeRaw`CREATE SEQUENCE change_number`;
+});
+afterAll(() => ledger.close());
+
+async function failEvery(nth: number, sqlState: string): Promise<void> {
+  await ledger.db.$executeRawUnsafe(`
+    CREATE OR REPLACE FUNCTION fail_now_and_then() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      IF nextval('change_number') % ${nth} = 0 THEN RAISE EXCEPTION 'on purpose' USING ERRCODE = '${sqlState}'; END IF;
+      RETURN NEW;
+    END $$`);
+  await ledger.db.$executeRaw`
+    CREATE OR REPLACE TRIGGER fail_now_and_then BEFORE INSERT ON key_total
+      FOR EACH ROW EXECUTE FUNCTION fail_now_and_then()`;
+}
+
+it.each(['40001', '40P01'])('sums exactly though a fifth of all transactions fail with %s', async (sqlState) => {
+  await failEvery(5, sqlState);
+  const [keyId, workspaceId] = [`key_${randomUUID()}`, `ws_${randomUUID()}`];
+  const deliveries = Array.from({ length: 40 }, () =>
+    aPartition(ledger.db).deliver([aUsageRecorded({ keyId, workspaceId })]),
+  );
+  await Promise.all(deliveries);
+
+  const total = await ledger.db.keyTotal.findUniqueOrThrow({ where: { keyId } });
+  expect(total.chargeNanoUsd.toFixed()).toBe(String(40 * 125_000));
+});
+
+it('gives up after five repetitions, with nothing recorded', async () => {
+  await failEvery(1, '40001');
+  const before = await attempts();
+  const event = aUsageRecorded();
+  await expect(aPartition(ledger.db).deliver([event])).rejects.toThrow('on purpose');
+
+  expect((await attempts()) - before).toBe(6n);
+  expect(await ledger.db.usageRequest.count({ where: { callId: event.callId } })).toBe(0);
+});
+
+async function attempts(): Promise<bigint> {
+  const [row] = await ledger.db.$queryRaw<{ last_value: bigint }[]>`SELECT last_value FROM change_number`;
+  return row?.last_value ?? 0n;
+}

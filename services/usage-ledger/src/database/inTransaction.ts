@@ -1,0 +1,25 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { isConflict } from '@turnpike/postgres/databaseFailure';
+import type { Prisma } from '../generated/client.ts';
+import type { Db } from './createDb.ts';
+
+export type Transaction = Prisma.TransactionClient;
+
+const MAX_RETRIES = 5;
+const MAX_WAIT_MS = 5_000;
+const TIMEOUT_MS = 60_000;
+
+/**
+ * Runs `work` in one transaction. A deadlock or serialisation failure is tried again, up to 5 times with jitter, so `work`
+ * may run several times and must have no effect but on the database.
+ */
+export async function inTransaction<T>(db: Db, work: (tx: Transaction) => Promise<T>): Promise<T> {
+  for (let retries = 0; ; retries += 1) {
+    try {
+      return await db.$transaction(work, { maxWait: MAX_WAIT_MS, timeout: TIMEOUT_MS });
+    } catch (error) {
+      if (!isConflict(error) || retries === MAX_RETRIES) throw error;
+      await delay(Math.random() * 20 * 2 ** retries);
+    }
+  }
+}

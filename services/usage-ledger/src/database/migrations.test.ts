@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { anUnchargedUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
+import { v7 as uuidv7 } from 'uuid';
+import { aPartition, openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
+import { ensureUsagePartitions } from '../ledger/ensureUsagePartitions.ts';
+import { assertDurableCommits } from './assertDurableCommits.ts';
+import { createDb } from './createDb.ts';
+
+let ledger: TestLedger;
+beforeAll(async () => {
+  ledger = await openTestLedger();
+});
+afterAll(() => ledger.close());
+
+it.each([
+  ['deleting a row', 'DELETE FROM usage_request WHERE call_id = $1::uuid'],
+  ['changing an amount', 'UPDATE usage_request SET charge_nano_usd = 1 WHERE call_id = $1::uuid'],
+  [
+    'changing a known outcome',
+    "UPDATE usage_request SET status = 'failure', charge_nano_usd = 0 WHERE call_id = $1::uuid",
+  ],
+  [
+    'forgetting an outcome',
+    "UPDATE usage_request SET status = 'unknown', charge_nano_usd = 0 WHERE call_id = $1::uuid",
+  ],
+])('the table refuses %s', async (_what, sql) => {
+  const event = aUsageRecorded();
+  await aPartition(ledger.db).deliver([event]);
+
+  await expect(ledger.db.$executeRawUnsafe(sql, event.callId)).rejects.toThrow(/append-only/);
+
+  const row = await ledger.db.usageRequest.findUniqueOrThrow({ where: { callId: event.callId } });
+  expect(row).toMatchObject({ status: 'success', chargeNanoUsd: 125_000n });
+});
+
+it('the table refuses to be emptied', async () => {
+  await expect(ledger.db.$executeRaw`TRUNCATE usage_request`).rejects.toThrow(/append-only/);
+});
+
+it('the table lets an unknown outcome become known, but not move to another key', async () => {
+  const { callId } = anUnchargedUsageRecorded('unknown');
+  await aPartition(ledger.db).deliver([anUnchargedUsageRecorded('unknown', { callId })]);
+
+  await expect(
+    ledger.db
+      .$executeRaw`UPDATE usage_request SET status = 'success', key_id = 'other' WHERE call_id = ${callId}::UUID`,
+  ).rejects.toThrow(/append-only/);
+  await ledger.db.$executeRaw`UPDATE usage_request SET status = 'failure' WHERE call_id = ${callId}::UUID`;
+});
+
+it('keeps each call in the partition of its UTC month', async () => {
+  const lastOfMay = Date.UTC(2026, 4, 31, 23, 59, 59, 999);
+  const [may, june] = [lastOfMay, lastOfMay + 1].map((startedAtMs) =>
+    aUsageRecorded({ callId: uuidv7({ msecs: startedAtMs }), startedAtMs }),
+  );
+  if (!may || !june) throw new Error('two events');
+  await aPartition(ledger.db).deliver([may, june]);
+
+  const rows = await ledger.db.$queryRaw`
+    SELECT call_id::TEXT AS id, tableoid::REGCLASS::TEXT AS part FROM usage_request
+    WHERE call_id IN (${may.callId}::UUID, ${june.callId}::UUID) ORDER BY call_id`;
+  expect(rows).toEqual([
+    { id: may.callId, part: 'usage_request_2026_05' },
+    { id: june.callId, part: 'usage_request_2026_06' },
+  ]);
+});
+
+it('makes a partition once, however many ask for it at once', async () => {
+  const months = [new Date('2027-01-15'), new Date('2027-02-15')];
+  await Promise.all(Array.from({ length: 6 }, () => ensureUsagePartitions(ledger.db, months)));
+
+  const [count] = await ledger.db.$queryRaw<{ n: bigint }[]>`
+    SELECT count(*) AS n FROM pg_inherits WHERE inhparent = 'usage_request'::REGCLASS
+      AND inhrelid::REGCLASS::TEXT LIKE 'usage_request_2027_%'`;
+  expect(count?.n).toBe(2n);
+});
+
+it('refuses to work with commits that a crash may undo', async () => {
+  await assertDurableCommits(ledger.db);
+
+  await ledger.db.$executeRawUnsafe(
+    `ALTER DATABASE "${new URL(ledger.databaseUrl).pathname.slice(1)}" SET synchronous_commit = off`,
+  );
+  const careless = createDb({ databaseUrl: ledger.databaseUrl, poolSize: 1, statementTimeoutMs: 1_000 });
+  await expect(assertDurableCommits(careless)).rejects.toThrow(/synchronous_commit is "off"/);
+  await careless.$disconnect();
+});

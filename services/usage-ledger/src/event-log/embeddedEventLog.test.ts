@@ -1,0 +1,51 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { consumeFromStore } from '@turnpike/event-log/consumeFromStore';
+import { createEmbeddedProducer } from '@turnpike/event-log/createEmbeddedProducer';
+import { describeEventLog } from '@turnpike/event-log/eventLogContract';
+import { openTestLedger, silentLog, type TestLedger } from '../../test/openTestLedger.ts';
+import { internalHeaders, startTestService, type TestService } from '../../test/startTestService.ts';
+import { createEventLogStore } from './createEventLogStore.ts';
+
+let ledger: TestLedger;
+let service: TestService;
+beforeAll(async () => {
+  ledger = await openTestLedger();
+  service = await startTestService(ledger, { authUrl: 'http://127.0.0.1:1', usageQueryTimeoutMs: 5_000 });
+});
+afterAll(async () => {
+  await service.close();
+  await ledger.close();
+});
+
+const createProducer = () =>
+  createEmbeddedProducer({ url: service.internalUrl, service: 'usage-ledger', internalHeaders });
+
+describeEventLog('embedded, over HTTP and Postgres', () => ({
+  newTopic: () => `contract.${randomUUID()}.v1`,
+  createProducer,
+  // A store of its own hears of no append in the service's, so this also tests polling.
+  consume: (options) => consumeFromStore({ ...options, store: createEventLogStore(ledger.db), log: silentLog }),
+}));
+
+it('numbers records from 0 without gaps, whoever appends them', async () => {
+  const topic = `numbers.${randomUUID()}.v1`;
+  const stores = Array.from({ length: 5 }, () => createEventLogStore(ledger.db));
+  await Promise.all(
+    stores.flatMap((store) => [1, 2, 3].map((n) => store.append(topic, Array(n).fill({ key: 'k', value: 'v' })))),
+  );
+
+  const records = await createEventLogStore(ledger.db).read(topic, { fromOffset: 0n, limit: 100 });
+  expect(records.map(({ offset }) => Number(offset))).toEqual([...Array(30).keys()]);
+});
+
+it('rejects an append that the log did not take', async () => {
+  const producer = createEmbeddedProducer({
+    url: service.internalUrl,
+    service: 'usage-ledger',
+    internalHeaders: () => ({}),
+  });
+  await expect(producer.append('refused.v1', [{ key: 'k', value: 'v' }])).rejects.toThrow('401');
+  await producer.close();
+  expect(await createEventLogStore(ledger.db).endOffset('refused.v1')).toBe(0n);
+});

@@ -1,0 +1,59 @@
+import { parseUsageRecorded, type UsageRecorded } from '@turnpike/events/usageRecorded';
+import { callInstantMs } from './callInstant.ts';
+
+/** Why a record is not an event that can be recorded, in words for operators. Quotes nothing of the record. */
+export class UnreadableRecord extends Error {
+  override name = 'UnreadableRecord';
+}
+
+export interface ReadContext {
+  /** Region of this stack: no other's calls belong here. */
+  region: UsageRecorded['region'];
+  now: Date;
+}
+
+const EARLIEST_MS = Date.UTC(2025, 0, 1);
+/** How far ahead of ours another machine's clock may be. */
+const CLOCK_TOLERANCE_MS = 60 * 60 * 1000;
+const LONGEST_REASON = 500;
+
+/** Reads a record's bytes. Throws `UnreadableRecord` for whatever could not stand in the ledger as it is. */
+export function readUsageEvent(value: Buffer, { region, now }: ReadContext): UsageRecorded {
+  const event = parse(decode(value));
+  const texts = [event.keyId, event.workspaceId, event.model, event.canonicalModel, event.reason ?? ''];
+  const instants = [callInstantMs(event.callId), event.startedAtMs, event.endedAtMs];
+  const latestMs = now.getTime() + CLOCK_TOLERANCE_MS;
+  if (texts.some((text) => text.includes('\0') || !text.isWellFormed())) {
+    throw new UnreadableRecord('a text holds a NUL or half a surrogate pair');
+  }
+  if (instants.some((instantMs) => instantMs < EARLIEST_MS || instantMs > latestMs)) {
+    throw new UnreadableRecord('an instant lies before 2025 or more than an hour ahead');
+  }
+  if (event.region !== region) throw new UnreadableRecord('the call belongs to another region');
+  if (event.chargeNanoUsd > event.holdNanoUsd) throw new UnreadableRecord('the charge exceeds the hold');
+  if (event.status !== 'success' && event.chargeNanoUsd > 0n) {
+    throw new UnreadableRecord('a call that did not succeed is charged');
+  }
+  if (event.cachedPromptTokens > event.promptTokens) {
+    throw new UnreadableRecord('more prompt tokens are cached than there are');
+  }
+  return event;
+}
+
+function decode(value: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(value);
+  } catch (error) {
+    throw new UnreadableRecord('not UTF-8', { cause: error });
+  }
+}
+
+function parse(text: string): UsageRecorded {
+  try {
+    return parseUsageRecorded(text);
+  } catch (error) {
+    if (!(error instanceof Error) || error.name === 'SyntaxError')
+      throw new UnreadableRecord('not JSON', { cause: error });
+    throw new UnreadableRecord(error.message.slice(0, LONGEST_REASON), { cause: error });
+  }
+}

@@ -1,0 +1,195 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { anUnchargedUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
+import { type UsageRecorded, usageRecorded } from '@turnpike/events/usageRecorded';
+import { aPartition, openTestLedger, type TestLedger, toValue } from '../../test/openTestLedger.ts';
+import { getNextOffset, OffsetMoved } from './eventOffset.ts';
+
+let ledger: TestLedger;
+beforeAll(async () => {
+  ledger = await openTestLedger();
+});
+afterAll(() => ledger.close());
+
+const rowsOf = ({ callId }: UsageRecorded) => ledger.db.usageRequest.findMany({ where: { callId } });
+const totalsOf = async ({ keyId, workspaceId }: UsageRecorded) => {
+  const key = await ledger.db.keyTotal.findUnique({ where: { keyId } });
+  const workspace = await ledger.db.workspaceTotal.findUnique({ where: { workspaceId } });
+  const months = await ledger.db.workspaceMonthTotal.findMany({ where: { workspaceId } });
+  return [key, workspace, ...months].map((total) => (total ? BigInt(total.chargeNanoUsd.toFixed()) : undefined));
+};
+const hoursOf = async ({ keyId }: UsageRecorded) =>
+  (await ledger.db.keyHourTotal.findMany({ where: { keyId } })).map((hour) => ({
+    counts: [hour.requests, hour.success, hour.failure, hour.unknown].map(Number),
+    tokens: [hour.promptTokens, hour.cachedPromptTokens, hour.completionTokens].map(Number),
+    charge: BigInt(hour.chargeNanoUsd.toFixed()),
+  }));
+
+it('writes every field of a call and adds its charge to each total', async () => {
+  const event = aUsageRecorded({ reason: 'client_left' });
+  await aPartition(ledger.db).deliver([event]);
+
+  const [row, ...others] = await rowsOf(event);
+  expect(others).toEqual([]);
+  const { version: _version, startedAtMs, endedAtMs, ...fields } = event;
+  expect(row).toMatchObject({
+    ...fields,
+    totalTokens: 200n,
+    startedAt: new Date(startedAtMs),
+    endedAt: new Date(endedAtMs),
+  });
+  expect(await totalsOf(event)).toEqual([125_000n, 125_000n, 125_000n]);
+  expect(await hoursOf(event)).toEqual([{ counts: [1, 1, 0, 0], tokens: [120, 20, 80], charge: 125_000n }]);
+});
+
+it('charges a call once when its event is delivered again, in the same batch and in a later one', async () => {
+  const event = aUsageRecorded();
+  const partition = aPartition(ledger.db);
+  await partition.deliver([event, event]);
+  await partition.deliver([event]);
+
+  expect(await rowsOf(event)).toHaveLength(1);
+  expect(await totalsOf(event)).toEqual([125_000n, 125_000n, 125_000n]);
+  expect((await hoursOf(event))[0]?.counts).toEqual([1, 1, 0, 0]);
+});
+
+it.each(['one batch', 'two batches'])('lets an unknown outcome become known, in %s', async (how) => {
+  const known = aUsageRecorded();
+  const unknown = anUnchargedUsageRecorded('unknown', known && { ...known, status: 'unknown', ...uncharged });
+  const partition = aPartition(ledger.db);
+  if (how === 'one batch') await partition.deliver([unknown, known, unknown]);
+  else {
+    await partition.deliver([unknown]);
+    expect((await hoursOf(known))[0]?.counts).toEqual([1, 0, 0, 1]);
+    await partition.deliver([known, unknown]);
+  }
+
+  expect((await rowsOf(known))[0]).toMatchObject({ status: 'success', chargeNanoUsd: 125_000n, completionTokens: 80 });
+  expect(await totalsOf(known)).toEqual([125_000n, 125_000n, 125_000n]);
+  expect(await hoursOf(known)).toEqual([{ counts: [1, 1, 0, 0], tokens: [120, 20, 80], charge: 125_000n }]);
+});
+
+const uncharged = {
+  promptTokens: 0,
+  cachedPromptTokens: 0,
+  completionTokens: 0,
+  chargeNanoUsd: 0n,
+  formulaNanoUsd: 0n,
+};
+
+it('never changes a known outcome', async () => {
+  const success = aUsageRecorded();
+  const partition = aPartition(ledger.db);
+  await partition.deliver([success]);
+  await partition.deliver([{ ...success, status: 'failure', ...uncharged }]);
+  await partition.deliver([{ ...success, status: 'unknown', ...uncharged }]);
+  await partition.deliver([{ ...success, chargeNanoUsd: 1n }]);
+
+  expect((await rowsOf(success))[0]).toMatchObject({ status: 'success', chargeNanoUsd: 125_000n });
+  expect(await totalsOf(success)).toEqual([125_000n, 125_000n, 125_000n]);
+});
+
+it('does not let another key’s event take over an unknown call', async () => {
+  const unknown = anUnchargedUsageRecorded('unknown');
+  const foreign = aUsageRecorded({ callId: unknown.callId });
+  await aPartition(ledger.db).deliver([unknown]);
+  await aPartition(ledger.db).deliver([foreign]);
+
+  expect((await rowsOf(unknown))[0]).toMatchObject({ status: 'unknown', keyId: unknown.keyId });
+  expect(await totalsOf(foreign)).toEqual([undefined, undefined]);
+});
+
+it('counts a call in the hour and month it was admitted in, whenever it ended', async () => {
+  const startedAtMs = Date.UTC(2026, 0, 31, 23, 59, 59, 999);
+  const event = aUsageRecorded({ startedAtMs, endedAtMs: startedAtMs + 60_000 });
+  await aPartition(ledger.db).deliver([event]);
+
+  const { keyId, workspaceId } = event;
+  expect(await ledger.db.keyHourTotal.findFirst({ where: { keyId } })).toMatchObject({
+    hour: new Date('2026-01-31T23:00:00Z'),
+  });
+  expect(await ledger.db.workspaceMonthTotal.findFirst({ where: { workspaceId } })).toMatchObject({
+    month: new Date('2026-01-01'),
+  });
+});
+
+it('never shows an end before the start, however the clocks differ', async () => {
+  const event = aUsageRecorded({ startedAtMs: Date.now(), endedAtMs: Date.now() - 5_000 });
+  await aPartition(ledger.db).deliver([event]);
+
+  expect((await rowsOf(event))[0]?.endedAt).toEqual(new Date(event.startedAtMs));
+});
+
+it('moves the offset with the rows, and changes nothing when another consumer has moved it', async () => {
+  const [first, rival] = [aUsageRecorded(), aUsageRecorded()];
+  const partition = aPartition(ledger.db);
+  await partition.deliver([first]);
+  const place = { topic: usageRecorded.topic, partition: partition.partition };
+  expect(await getNextOffset(ledger.db, place)).toBe(1n);
+
+  await expect(partition.deliver([rival, rival], { fromOffset: 0n })).rejects.toThrow(OffsetMoved);
+
+  expect(await rowsOf(rival)).toEqual([]);
+  expect(await totalsOf(rival)).toEqual([undefined, undefined]);
+  expect(await getNextOffset(ledger.db, place)).toBe(1n);
+});
+
+it('lets one of two consumers of the same batch record it', async () => {
+  const event = aUsageRecorded();
+  const partition = aPartition(ledger.db);
+  const results = await Promise.allSettled(
+    Array.from({ length: 4 }, () => partition.deliver([event], { fromOffset: 0n })),
+  );
+
+  expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+  expect(await totalsOf(event)).toEqual([125_000n, 125_000n, 125_000n]);
+});
+
+it('keeps poison as dead letters with offset and reason, records the rest, and moves on', async () => {
+  const good = [aUsageRecorded(), aUsageRecorded()] as const;
+  const poison = Buffer.from('{"version": 7}');
+  const partition = aPartition(ledger.db);
+  await partition.deliver([good[0], poison, good[1], Buffer.from([0xff, 0xfe])]);
+
+  for (const event of good) expect(await rowsOf(event)).toHaveLength(1);
+  const letters = await ledger.db.deadLetter.findMany({
+    where: { partition: partition.partition },
+    orderBy: { offset: 'asc' },
+  });
+  expect(letters.map(({ offset }) => offset)).toEqual([1n, 3n]);
+  expect(Buffer.from(letters[0]?.payload ?? [])).toEqual(poison);
+  expect(letters[0]?.reason).toMatch('version');
+  expect(letters[1]?.reason).toBe('not UTF-8');
+  expect(await getNextOffset(ledger.db, { topic: usageRecorded.topic, partition: partition.partition })).toBe(4n);
+});
+
+it('finds the one record that only Postgres refuses, and records all others', async () => {
+  await ledger.db.$executeRaw`ALTER TABLE usage_request ADD CONSTRAINT no_curse CHECK (model <> 'cursed')`;
+  const events = Array.from({ length: 9 }, (_, n) => aUsageRecorded(n === 5 ? { model: 'cursed' } : {}));
+  const partition = aPartition(ledger.db);
+  await partition.deliver(events);
+
+  const rows = await Promise.all(events.map(rowsOf));
+  expect(rows.map(({ length }) => length)).toEqual([1, 1, 1, 1, 1, 0, 1, 1, 1]);
+  const letters = await ledger.db.deadLetter.findMany({ where: { partition: partition.partition } });
+  expect(letters).toMatchObject([{ offset: 5n, reason: 'refused by Postgres: 23514' }]);
+});
+
+it('sums exactly when many writers share a key and a workspace', async () => {
+  const shared = aUsageRecorded();
+  const { keyId, workspaceId } = shared;
+  const batches = Array.from({ length: 24 }, () =>
+    Array.from({ length: 10 }, (_, n) => aUsageRecorded({ keyId: n % 2 ? keyId : `${keyId}-${n}`, workspaceId })),
+  );
+  await Promise.all(batches.map((events) => aPartition(ledger.db).deliver(events)));
+
+  expect(await totalsOf(shared)).toEqual([125_000n * 120n, 125_000n * 240n, 125_000n * 240n]);
+});
+
+it('takes a charge of a nano-dollar and one of nearly 10^18', async () => {
+  const large = 999_999_999_999_999_999n;
+  const event = aUsageRecorded({ chargeNanoUsd: large, formulaNanoUsd: large, holdNanoUsd: large });
+  const small = aUsageRecorded({ keyId: event.keyId, workspaceId: event.workspaceId, chargeNanoUsd: 1n });
+  await aPartition(ledger.db).deliver([event, small, toValue(small)]);
+
+  expect((await totalsOf(event))[0]).toBe(10n ** 18n);
+});

@@ -1,0 +1,100 @@
+import type { RecordBatch, StoredRecord } from '@turnpike/event-log/eventLog';
+import type { UsageRecorded } from '@turnpike/events/usageRecorded';
+import type { Logger } from '@turnpike/logging/createLogger';
+import { isDataRefused, sqlStateOf } from '@turnpike/postgres/databaseFailure';
+import type { Db } from '../database/createDb.ts';
+import { inTransaction } from '../database/inTransaction.ts';
+import { callInstantMs } from './callInstant.ts';
+import { ensureUsagePartitions } from './ensureUsagePartitions.ts';
+import { moveOffset } from './eventOffset.ts';
+import { mergeEvents } from './mergeEvents.ts';
+import { type ReadContext, readUsageEvent, UnreadableRecord } from './readUsageEvent.ts';
+import { type DeadLetter, recordDeadLetters } from './recordDeadLetters.ts';
+import type { RecordingTelemetry } from './recordingTelemetry.ts';
+import { recordUsage } from './recordUsage.ts';
+
+export interface BatchContext extends ReadContext {
+  topic: string;
+  log: Logger;
+  telemetry: Pick<RecordingTelemetry, 'batchRecorded'>;
+}
+
+/**
+ * Records a batch of the event log: the calls, every total and the partition's offset in one transaction, so that each
+ * event counts once however often it is delivered. What cannot be recorded becomes a dead letter in the same transaction.
+ * Throws `OffsetMoved`, with nothing changed, when another consumer has taken the partition.
+ */
+export async function recordUsageBatch(db: Db, batch: RecordBatch, context: BatchContext): Promise<void> {
+  const { events, deadLetters } = readRecords(batch.records, context);
+  await ensureUsagePartitions(
+    db,
+    events.map(({ callId }) => new Date(callInstantMs(callId))),
+  );
+  try {
+    await commit(db, batch, { events, deadLetters, context });
+  } catch (error) {
+    if (!isDataRefused(error)) throw error;
+    await recordInHalves(db, batch, { error, context });
+  }
+}
+
+function readRecords(
+  records: StoredRecord[],
+  context: ReadContext,
+): { events: UsageRecorded[]; deadLetters: DeadLetter[] } {
+  const events: UsageRecorded[] = [];
+  const deadLetters: DeadLetter[] = [];
+  for (const { offset, value } of records) {
+    try {
+      events.push(readUsageEvent(value, context));
+    } catch (error) {
+      if (!(error instanceof UnreadableRecord)) throw error;
+      deadLetters.push({ offset, reason: error.message, payload: value });
+    }
+  }
+  return { events: mergeEvents(events), deadLetters };
+}
+
+interface ReadBatch {
+  events: UsageRecorded[];
+  deadLetters: DeadLetter[];
+  context: BatchContext;
+}
+
+async function commit(db: Db, batch: RecordBatch, { events, deadLetters, context }: ReadBatch): Promise<void> {
+  const { topic, log, telemetry } = context;
+  const place = { topic, partition: batch.partition };
+  const startedAtMs = Date.now();
+  const rows = await inTransaction(db, async (tx) => {
+    // First, since it makes a rival consumer wait here instead of doing the work in vain.
+    await moveOffset(tx, place, { from: batch.fromOffset, to: batch.nextOffset });
+    const recorded = events.length > 0 ? await recordUsage(tx, events) : 0;
+    await recordDeadLetters(tx, place, deadLetters);
+    return recorded;
+  });
+  telemetry.batchRecorded({ ...place, events, rows, deadLetters: deadLetters.length, startedAtMs });
+  for (const { offset, reason } of deadLetters) {
+    log.error({ ...place, offset: String(offset), reason }, 'dead letter: a record could not be read');
+  }
+}
+
+/** Postgres refused something that our own checks let through: halving finds the record, and the others are recorded. */
+async function recordInHalves(
+  db: Db,
+  batch: RecordBatch,
+  { error, context }: { error: unknown; context: BatchContext },
+): Promise<void> {
+  const { records } = batch;
+  const [first] = records;
+  if (!first) throw error;
+  if (records.length === 1) {
+    const deadLetters = [
+      { offset: first.offset, reason: `refused by Postgres: ${sqlStateOf(error)}`, payload: first.value },
+    ];
+    return commit(db, batch, { events: [], deadLetters, context });
+  }
+  const middle = Math.ceil(records.length / 2);
+  const middleOffset = records[middle]?.offset ?? batch.nextOffset;
+  await recordUsageBatch(db, { ...batch, records: records.slice(0, middle), nextOffset: middleOffset }, context);
+  await recordUsageBatch(db, { ...batch, records: records.slice(middle), fromOffset: middleOffset }, context);
+}

@@ -1,0 +1,27 @@
+import type { InvalidRequestFault } from '@turnpike/http-service/createBodyReader';
+
+/** What the ledger refuses or cannot do, in its own terms. */
+export type LedgerFault =
+  /** No such id, an id of another key, or a row not written yet: from outside they are the same. */
+  | { kind: 'usage_not_found' }
+  /** The look-up ran past its allowance. */
+  | { kind: 'usage_timeout' }
+  /** The ledger's database cannot be reached. */
+  | { kind: 'ledger_unavailable' }
+  | InvalidRequestFault
+  /** A credit id is known with another workspace or amount. */
+  | { kind: 'credit_conflict' }
+  /** The event log is not kept here, or has no such topic. */
+  | { kind: 'unknown_topic' };
+
+const LEDGER_FAULT_KINDS: Record<LedgerFault['kind'], true> = {
+  usage_not_found: true,
+  usage_timeout: true,
+  ledger_unavailable: true,
+  invalid_request: true,
+  credit_conflict: true,
+  unknown_topic: true,
+};
+
+export const isLedgerFault = (fault: { kind: string }): fault is LedgerFault =>
+  Object.hasOwn(LEDGER_FAULT_KINDS, fault.kind);

@@ -1,0 +1,79 @@
+import { createAuthenticator } from '@turnpike/authentication/createAuthenticator';
+import { loadConfig } from '@turnpike/config/loadConfig';
+import { createInternalGuard } from '@turnpike/http-service/guard';
+import { drain, listen } from '@turnpike/http-service/listen';
+import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
+import { createShutdown } from '@turnpike/lifecycle/createShutdown';
+import { runMain } from '@turnpike/lifecycle/runMain';
+import { createLogger } from '@turnpike/logging/createLogger';
+import { startTelemetry } from '@turnpike/telemetry/startTelemetry';
+import { createInternalApp, createPublicApp } from './app.ts';
+import { configSchema } from './config.ts';
+import { consumeUsageRecorded } from './consumers/usageRecorded.ts';
+import { assertDurableCommits } from './database/assertDurableCommits.ts';
+import { createDb } from './database/createDb.ts';
+import { createEventLogStore } from './event-log/createEventLogStore.ts';
+import { dropReadRecords } from './event-log/dropReadRecords.ts';
+import { ensureUsagePartitions } from './ledger/ensureUsagePartitions.ts';
+
+const SERVICE = 'usage-ledger';
+/** Statements that record and sum; they wait for locks, so they may take long. */
+const STATEMENT_TIMEOUT_MS = 30_000;
+/** How long a verdict on a key is reused: a revoked key sees its usage for at most so long. */
+const KEY_CACHE_TTL_MS = 5_000;
+const CLEANING_INTERVAL_MS = 60 * 60 * 1000;
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+async function main(): Promise<void> {
+  const config = loadConfig(SERVICE, configSchema, process.env);
+  const log = createLogger({ service: SERVICE, region: config.REGION, level: config.LOG_LEVEL });
+  const shutdown = createShutdown({ log });
+
+  const telemetry = startTelemetry({
+    service: SERVICE,
+    region: config.REGION,
+    otlpEndpoint: config.OTEL_EXPORTER_OTLP_ENDPOINT,
+    traceSampleRatio: config.TRACE_SAMPLE_RATIO,
+    log,
+  });
+  shutdown.defer('telemetry', () => telemetry.shutdown());
+  const { DATABASE_URL: databaseUrl, USAGE_QUERY_TIMEOUT_MS: usageQueryTimeoutMs } = config;
+  const db = createDb({ databaseUrl, poolSize: 10, statementTimeoutMs: STATEMENT_TIMEOUT_MS });
+  shutdown.defer('postgres', () => db.$disconnect());
+  // A pool of their own, so that slow look-ups cannot hold up the recording of calls.
+  const lookUpDb = createDb({ databaseUrl, poolSize: 10, statementTimeoutMs: usageQueryTimeoutMs });
+  shutdown.defer('postgres for look-ups', () => lookUpDb.$disconnect());
+  await assertDurableCommits(db);
+  await ensureUsagePartitions(db, [new Date(), new Date(Date.now() + 31 * DAY_MS)]);
+
+  const source = config.KAFKA_BROKERS ? { brokers: config.KAFKA_BROKERS } : { store: createEventLogStore(db) };
+  const consumer = consumeUsageRecorded({ db, log, telemetry, region: config.REGION, source });
+  shutdown.defer('usage consumer', () => consumer.close());
+  const cleaning = setInterval(() => {
+    dropReadRecords(db).catch((error: unknown) =>
+      log.warn({ err: error }, 'old records not dropped, trying again later'),
+    );
+  }, CLEANING_INTERVAL_MS);
+  shutdown.defer('cleaning', () => clearInterval(cleaning));
+
+  const keys = config.INTERNAL_TOKEN_KEYS;
+  const authenticator = createAuthenticator({
+    authUrl: config.AUTH_INTERNAL_URL,
+    region: config.REGION,
+    internalHeaders: createTokenIssuer({ service: SERVICE, keys }),
+    cacheTtlMs: KEY_CACHE_TTL_MS,
+  });
+  const internalGuard = createInternalGuard({ service: SERVICE, keys });
+  const store = 'store' in source ? source.store : undefined;
+  const internalApp = createInternalApp({ log, telemetry, internalGuard, db, lookUpDb, consumer, store });
+  const internalServer = await listen(internalApp, { host: config.LISTEN_HOST, port: config.INTERNAL_PORT });
+  shutdown.defer('internal http server', () => drain(internalServer));
+  const serviceSegment = config.SERVICE_SEGMENT;
+  const publicApp = createPublicApp({ log, telemetry, authenticator, lookUpDb, usageQueryTimeoutMs, serviceSegment });
+  const publicServer = await listen(publicApp, { host: config.LISTEN_HOST, port: config.PORT });
+  shutdown.defer('http server', () => drain(publicServer));
+  shutdown.onSignals();
+  log.info({ port: config.PORT, internalPort: config.INTERNAL_PORT }, 'serving');
+}
+
+runMain(main);

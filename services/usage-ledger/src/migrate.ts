@@ -1,0 +1,4 @@
+import { runMain } from '@turnpike/lifecycle/runMain';
+import { runMigrate } from '@turnpike/migrations/runMigrate';
+
+runMain(() => runMigrate('usage-ledger', new URL('../prisma/migrations', import.meta.url)));

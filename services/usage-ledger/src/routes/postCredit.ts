@@ -1,0 +1,37 @@
+import { createBodyReader } from '@turnpike/http-service/createBodyReader';
+import { nanoUsdSchema } from '@turnpike/money/nanoUsd';
+import type { RequestHandler } from 'express';
+import { z } from 'zod';
+import { addCredit } from '../credits/addCredit.ts';
+import type { Db } from '../database/createDb.ts';
+
+/** Balances are kept in Redis too, whose scripts count exactly up to 2^53. */
+const LARGEST_NANO_USD = 2n ** 53n - 1n;
+
+const id = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, 'must be 1 to 128 letters, digits, dashes or underscores');
+const creditSchema = z.object({
+  credit_id: id,
+  workspace_id: id,
+  amount_nano_usd: nanoUsdSchema
+    .refine((amount) => amount !== 0n, 'must not be zero')
+    .refine((amount) => amount <= LARGEST_NANO_USD && amount >= -LARGEST_NANO_USD, 'is too large'),
+  note: z
+    .string()
+    .max(500)
+    .regex(/^[^\0]*$/, 'must not hold a NUL'),
+});
+
+/** POST /internal/credits: gives a workspace something to spend, once for each credit id. */
+export function postCredit({ db }: { db: Db }): RequestHandler {
+  const readBody = createBodyReader(creditSchema, { limitBytes: 16 * 1024 });
+  return async (req, res) => {
+    const body = await readBody(req, res);
+    const applied = await addCredit(db, {
+      creditId: body.credit_id,
+      workspaceId: body.workspace_id,
+      amountNanoUsd: body.amount_nano_usd,
+      note: body.note,
+    });
+    res.json({ applied });
+  };
+}

@@ -1,0 +1,46 @@
+import { ApiError } from '@turnpike/api-errors/apiError';
+import { isAuthFault, toServiceAuthError } from '@turnpike/api-errors/authFault';
+import { envelope, flat, type WireError } from '@turnpike/api-errors/wireError';
+import { isUnreachable } from '@turnpike/postgres/databaseFailure';
+import { isLedgerFault, type LedgerFault } from '../ledgerFault.ts';
+
+const SOON = { 'retry-after': '1' };
+
+/** Words what a handler threw. Undefined for what nobody foresaw. */
+export function toWireError(error: unknown): WireError | undefined {
+  if (error instanceof ApiError) {
+    if (isAuthFault(error.fault)) return toServiceAuthError(error.fault);
+    if (isLedgerFault(error.fault)) return toLedgerError(error.fault);
+  }
+  // A path that is not even well encoded: no id could be in it.
+  if (error instanceof Error && error.name === 'URIError') return toLedgerError({ kind: 'usage_not_found' });
+  return isUnreachable(error) ? toLedgerError({ kind: 'ledger_unavailable' }) : undefined;
+}
+
+function toLedgerError(fault: LedgerFault): WireError {
+  switch (fault.kind) {
+    case 'usage_not_found':
+      return flat(404, fault.kind, {
+        message: 'There is no such request of this key. A row appears within seconds of the end of its request.',
+      });
+    case 'usage_timeout':
+      return envelope(
+        504,
+        { message: 'The usage query took too long. Retry shortly.', type: 'gateway_timeout', code: 'usage_timeout' },
+        SOON,
+      );
+    case 'ledger_unavailable':
+      return flat(
+        503,
+        'service_unavailable',
+        { message: 'Usage cannot be looked up right now. Retry with backoff.' },
+        SOON,
+      );
+    case 'invalid_request':
+      return flat(400, fault.kind, { message: fault.problem, param: fault.param });
+    case 'credit_conflict':
+      return flat(409, fault.kind, { message: 'This credit id is known with another workspace or amount.' });
+    case 'unknown_topic':
+      return flat(404, fault.kind, { message: 'No such topic is kept here.' });
+  }
+}

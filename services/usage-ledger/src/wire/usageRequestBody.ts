@@ -1,0 +1,25 @@
+import { toUsdNumber } from '@turnpike/money/nanoUsd';
+import type { UsageRequest } from '../generated/client.ts';
+
+/** A recorded call as clients see it (specification, usage request record). Instants are RFC 3339 with milliseconds. */
+export function toUsageRequestBody(usage: UsageRequest, generatedAt: Date) {
+  return {
+    object: 'usage.request',
+    currency: 'USD',
+    request_id: usage.callId,
+    model: usage.model,
+    canonical_model: usage.canonicalModel,
+    status: usage.status,
+    prompt_tokens: usage.promptTokens,
+    completion_tokens: usage.completionTokens,
+    total_tokens: Number(usage.totalTokens),
+    total_spend: toUsdNumber(usage.chargeNanoUsd),
+    modality: usage.modality,
+    // Text is counted in tokens, which stand above; units are for models billed by image, second or minute.
+    units_consumed: null,
+    billing_unit: usage.billingUnit,
+    started_at: usage.startedAt.toISOString(),
+    ended_at: usage.endedAt.toISOString(),
+    generated_at: generatedAt.toISOString(),
+  };
+}

@@ -1,0 +1,55 @@
+import { createServer, type Server } from 'node:http';
+import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
+import type { KeyRecordBody } from '@turnpike/authentication/keyRecord';
+import { urlOf } from './startTestService.ts';
+
+/** A stand-in for auth that knows the keys a test gave it. */
+export interface TestAuth {
+  url: string;
+  /** A new valid key, changed as the test wants. */
+  issueKey(keyId: string, changes?: Partial<KeyRecordBody>): string;
+  /** Makes every look-up fail, as when auth's own database is away. */
+  breakDown(isBroken: boolean): void;
+  close(): void;
+}
+
+export async function startTestAuth(): Promise<TestAuth> {
+  const keys = new Map<string, KeyRecordBody>();
+  let isBroken = false;
+  const server: Server = createServer((req, res) => {
+    req.setEncoding('utf8');
+    let body = '';
+    req.on('data', (chunk) => (body += chunk));
+    req.on('end', () => {
+      res.statusCode = isBroken ? 503 : 200;
+      res.end(JSON.stringify({ key: keys.get(JSON.parse(body).key_sha256) ?? null }));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: urlOf(server),
+    issueKey(keyId, changes = {}) {
+      const apiKey = generateApiKey();
+      keys.set(toKeySha256(apiKey), {
+        keyId,
+        lastFour: apiKey.slice(-4),
+        generation: 1,
+        isBlocked: false,
+        expiresAt: null,
+        rpm: 600,
+        tpm: 1_000_000,
+        maxBudgetNanoUsd: null,
+        workspace: { workspaceId: 'ws_1', region: 'us', billingStatus: 'active', monthlyCapNanoUsd: null },
+        ...changes,
+      });
+      return apiKey;
+    },
+    breakDown(value) {
+      isBroken = value;
+    },
+    close() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}

@@ -1,0 +1,71 @@
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createAuthenticator } from '@turnpike/authentication/createAuthenticator';
+import type { EventLogConsumer } from '@turnpike/event-log/eventLog';
+import { createInternalGuard } from '@turnpike/http-service/guard';
+import { listen } from '@turnpike/http-service/listen';
+import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
+import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
+import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
+import { createInternalApp, createPublicApp } from '../src/app.ts';
+import { consumeUsageRecorded } from '../src/consumers/usageRecorded.ts';
+import { createDb } from '../src/database/createDb.ts';
+import { createEventLogStore } from '../src/event-log/createEventLogStore.ts';
+import { silentLog, type TestLedger } from './openTestLedger.ts';
+
+const keys = [{ id: 'k1', secret: 'a secret of more than thirty-two characters' }];
+
+/** The headers that let a test call internal routes. */
+export const internalHeaders = createTokenIssuer({ service: 'test', keys });
+
+export interface TestService {
+  publicUrl: string;
+  internalUrl: string;
+  consumer: EventLogConsumer;
+  close(): Promise<void>;
+}
+
+export const urlOf = (server: Server): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+/** The whole service on free ports, as `main` puts it together, on the embedded event log. */
+export async function startTestService(
+  { databaseUrl, db }: TestLedger,
+  {
+    authUrl,
+    usageQueryTimeoutMs,
+    telemetry = noTelemetry,
+  }: { authUrl: string; usageQueryTimeoutMs: number; telemetry?: Telemetry },
+): Promise<TestService> {
+  const lookUpDb = createDb({ databaseUrl, poolSize: 4, statementTimeoutMs: usageQueryTimeoutMs });
+  await lookUpDb.$connect();
+  const store = createEventLogStore(db);
+  const log = silentLog;
+  const consumer = consumeUsageRecorded({ db, log, telemetry, region: 'us', source: { store } });
+  // Nothing about keys is remembered, so that tests can change what auth says.
+  const authenticator = createAuthenticator({ authUrl, region: 'us', internalHeaders, cacheTtlMs: 1 });
+  const publicApp = createPublicApp({
+    log,
+    telemetry,
+    authenticator,
+    lookUpDb,
+    usageQueryTimeoutMs,
+    serviceSegment: 'svc',
+  });
+  const internalGuard = createInternalGuard({ service: 'usage-ledger', keys });
+  const internalApp = createInternalApp({ log, telemetry, internalGuard, db, lookUpDb, consumer, store });
+  const servers = await Promise.all([publicApp, internalApp].map((app) => listen(app, { host: '127.0.0.1', port: 0 })));
+  const [publicUrl = '', internalUrl = ''] = servers.map(urlOf);
+  return {
+    publicUrl,
+    internalUrl,
+    consumer,
+    async close() {
+      for (const server of servers) {
+        server.closeAllConnections();
+        server.close();
+      }
+      await consumer.close();
+      await lookUpDb.$disconnect();
+    },
+  };
+}

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { expectBilled } from './support/expectBilled.ts';
+import { type Caller, makeCaller } from './support/makeCaller.ts';
+import { splitEvents } from './support/splitEvents.ts';
+import {
+  FLOOD,
+  FLOOD_USAGE,
+  type FloodingEngine,
+  floodTextOf,
+  startFloodingEngine,
+} from './support/startFloodingEngine.ts';
+import { type PlainEngine, startPlainEngine } from './support/startPlainEngine.ts';
+import { startTestStack, type TestStack } from './support/startTestStack.ts';
+import { until } from './support/until.ts';
+
+const MODEL = 'plain-model';
+const FLOODING_MODEL = 'flooding-model';
+const MESSAGES = '[{"role":"user","content":"Où ? 天気 😀"}]';
+
+let engine: PlainEngine;
+let flooding: FloodingEngine;
+let stack: TestStack;
+let caller: Caller;
+beforeAll(async () => {
+  engine = await startPlainEngine(MODEL);
+  flooding = await startFloodingEngine(FLOODING_MODEL);
+  stack = await startTestStack({
+    kafka: false,
+    engines: [engine, flooding].map(({ url }) => ({ kind: 'running', url })),
+  });
+}, 120_000);
+afterAll(async () => {
+  await stack?.stop();
+  await Promise.all([engine?.stop(), flooding?.stop()]);
+}, 60_000);
+beforeEach(async () => {
+  caller = await makeCaller(stack);
+});
+
+/** The body that an engine gets for a chat with these members, as it came. */
+async function forward(members: string, by = caller): Promise<string> {
+  const response = await by.post('/chat/completions', `{"model":"${MODEL}","messages":${MESSAGES},${members}}`);
+  expect(response.status).toBe(200);
+  return engine.bodies.at(-1) ?? '';
+}
+
+it.each(['9223372036854775807', '-9223372036854775808', '9007199254740993', '0'])(
+  'the seed %s arrives at the engine digit for digit',
+  async (seed) => {
+    expect(await forward(`"seed":${seed}`)).toMatch(new RegExp(`"seed":${seed}[,}]`));
+  },
+);
+
+it('a json_schema arrives as json_object where the model does not know schemas', async () => {
+  const format = { type: 'json_schema', json_schema: { name: 'any', schema: { type: 'object' } } };
+
+  const body = JSON.parse(await forward(`"response_format":${JSON.stringify(format)}`));
+
+  expect(body.response_format).toEqual({ type: 'json_object' });
+});
+
+it('what the router does not know arrives as it came, and null as nothing', async () => {
+  const body = await forward('"a_new_knob": {"value":0.10},"top_p":null');
+
+  expect(body).toContain('"a_new_knob": {"value":0.10}');
+  expect(body).toContain(MESSAGES);
+  expect(body).not.toContain('top_p');
+});
+
+it('a whole answer may have 2,048 tokens at most, whatever is asked for', async () => {
+  expect(JSON.parse(await forward('"max_tokens":4000'))).toMatchObject({ max_tokens: 2_048 });
+  expect(JSON.parse(await forward('"max_tokens":40'))).toMatchObject({ max_tokens: 40 });
+});
+
+it('the prompt cache is one for all keys of a workspace, and another for every workspace', async () => {
+  const saltFor = async (by: Caller): Promise<string> => JSON.parse(await forward('"seed":1', by)).cache_salt;
+
+  const salt = await saltFor(caller);
+  expect(salt).toMatch(/^[\w-]{40,}$/);
+  expect(await saltFor(await makeCaller(stack, { workspaceId: caller.workspaceId }))).toBe(salt);
+  expect(await saltFor(await makeCaller(stack))).not.toBe(salt);
+});
+
+it('nothing of who calls arrives', async () => {
+  const body = await forward('"user":"somebody@example.org"');
+
+  expect(body).not.toContain('somebody');
+  expect(body).not.toContain(caller.workspaceId);
+  expect(body).not.toContain('sk-');
+});
+
+it('a reader that is slow holds its engine back, and gets the whole stream', async () => {
+  const body = { model: FLOODING_MODEL, prompt: 'Go on.', max_tokens: FLOOD.chunks, stream: true };
+  const unread = await caller.postUnread('/completions', body);
+  let sent = 0;
+  let stillPolls = 0;
+  await until('the engine to stand still', async () => {
+    stillPolls = flooding.sentChunks() === sent ? stillPolls + 1 : 0;
+    sent = flooding.sentChunks();
+    return stillPolls === 6 ? true : undefined;
+  });
+  expect(sent).toBeLessThan(FLOOD.chunks);
+
+  const events = splitEvents((await Array.fromAsync(unread.setEncoding('utf8'))).join(''));
+  expect(events.pop()).toBe('[DONE]');
+  const texts = events.map((event) => JSON.parse(event).choices[0].text);
+  expect(texts).toHaveLength(FLOOD.chunks);
+  expect(texts.findIndex((text, index) => text !== floodTextOf(index))).toBe(-1);
+  const headers = new Headers({ 'x-router-call-id': String(unread.headers['x-router-call-id']) });
+  await expectBilled(caller, { headers, model: FLOODING_MODEL, usage: FLOOD_USAGE });
+});

@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { startTestStack, type TestStack } from './support/startTestStack.ts';
+import { until } from './support/until.ts';
+
+const MODEL = 'llama-3.1-8b-instruct';
+interface Stats {
+  engines: { running: number; waiting: number }[];
+}
+
+let stack: TestStack;
+
+beforeAll(async () => {
+  stack = await startTestStack({ kafka: false });
+}, 120_000);
+afterAll(() => stack?.stop(), 60_000);
+
+const chat = (apiKey: string, content: string, fields: object = {}): Promise<Response> =>
+  fetch(`${stack.baseUrl}/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: MODEL, messages: [{ role: 'user', content }], ...fields }),
+  });
+
+it('one caller whose calls break engines’ answers off does not take the model away from another', async () => {
+  const [hostile, innocent] = await Promise.all([stack.operator.makeCaller(), stack.operator.makeCaller()]);
+  const breakOff = async () => {
+    for (let call = 0; call < 20; call += 1) {
+      const response = await chat(hostile, '[[sim: tokens=5 fault=reset_mid_stream after=1]]', {
+        stream: call % 2 === 0,
+      });
+      await response.text().catch(() => undefined);
+    }
+  };
+  const statuses: number[] = [];
+  const callOn = async () => {
+    for (let call = 0; call < 40; call += 1) {
+      const response = await chat(innocent, 'hello [[sim: tokens=3]]');
+      await response.text();
+      statuses.push(response.status);
+    }
+  };
+  await Promise.all([breakOff(), breakOff(), callOn()]);
+  expect(statuses.filter((status) => status !== 200)).toEqual([]);
+});
+
+it('a body over 20 MiB is a 400 that its sender gets to read', async () => {
+  const apiKey = await stack.operator.makeCaller();
+  for (const mebibytes of [21, 30, 21, 30, 21]) {
+    const response = await chat(apiKey, 'x'.repeat(mebibytes * 1_048_576));
+    expect(response.status).toBe(400);
+    expect(response.headers.get('x-router-call-id')).not.toBeNull();
+    expect(await response.json()).toMatchObject({ error: { type: 'invalid_request_error' } });
+  }
+});
+
+it('exactly as many calls are admitted at once as a budget carries at worst, and held money comes back', async () => {
+  // 100 output tokens and a short prompt cost at most 2.8e-6 USD on this model: the budget is for some ten of them.
+  const apiKey = await stack.operator.makeCaller({ maxBudgetUsd: '0.000028' });
+  const admins = stack.running.stack.regions.us.simulator_admin_urls;
+  const order = (what: string) =>
+    Promise.all(admins.map((admin) => fetch(`${admin}/admin/${what}`, { method: 'POST' })));
+  await order('pause');
+  const refusals: number[] = [];
+  const calls = Array.from({ length: 60 }, async () => {
+    const response = await chat(apiKey, '[[sim: tokens=100]]', { max_tokens: 100 });
+    if (response.status !== 200) refusals.push(response.status);
+    return response;
+  });
+  const waiting = () =>
+    Promise.all(admins.map(async (admin) => (await fetch(`${admin}/admin/stats`)).json())) as Promise<Stats[]>;
+  const held = await until('every call to be refused or to wait at an engine', async () => {
+    const engines = (await waiting()).flatMap((stats) => stats.engines);
+    const atEngines = engines.reduce((sum, { running, waiting: queued }) => sum + running + queued, 0);
+    return atEngines + refusals.length === 60 ? atEngines : undefined;
+  });
+  await order('resume');
+  const answers = await Promise.all(calls);
+  const admitted = answers.filter(({ status }) => status === 200);
+  expect(new Set(refusals)).toEqual(new Set([402]));
+  expect(admitted.length).toBe(held);
+  expect(admitted.length).toBeGreaterThan(5);
+
+  const worst = await chat(apiKey, '[[sim: tokens=100]]', { max_tokens: 2_000 });
+  const { error } = (await worst.json()) as {
+    error: { provider_specific_fields: { held_usd: number; key_remaining_usd: number } };
+  };
+  expect(error.provider_specific_fields.held_usd).toBe(0);
+  const key = (await (
+    await fetch(`${stack.baseUrl}/svc/key`, { headers: { authorization: `Bearer ${apiKey}` } })
+  ).json()) as {
+    spend_usd: number;
+    remaining_budget_usd: number;
+  };
+  expect(key.remaining_budget_usd).toBe(error.provider_specific_fields.key_remaining_usd);
+  expect(key.spend_usd).toBeLessThanOrEqual(0.000028);
+});

@@ -1,0 +1,244 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { runTurnpike } from './support/runTurnpike.ts';
+import { startTestStack, type TestStack } from './support/startTestStack.ts';
+import { until } from './support/until.ts';
+
+const MODEL = 'llama-3.3-70b-instruct';
+
+let stack: TestStack;
+beforeAll(async () => {
+  stack = await startTestStack({ kafka: false });
+}, 120_000);
+afterAll(() => stack?.stop(), 60_000);
+
+/** Runs a command that is expected to be done, and gives its JSON document. */
+async function done(...args: string[]) {
+  const { code, stdout, stderr } = await runTurnpike([...args, '--json'], stack);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  return JSON.parse(stdout);
+}
+
+/** Runs a command that is expected to fail: nothing on standard output, one line on standard error. */
+async function refused(...args: string[]) {
+  const { code, stdout, stderr } = await runTurnpike(args, stack);
+  expect(stdout).toBe('');
+  expect(stderr).toMatch(/^[^\n]+\n$/);
+  return { code, problem: stderr.trim() };
+}
+
+async function chat(apiKey: string, { model = MODEL, maxTokens = 4 } = {}) {
+  const response = await fetch(`${stack.baseUrl}/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      model,
+      max_tokens: maxTokens,
+      messages: [{ role: 'user', content: `Hello [[sim: tokens=${maxTokens}]]` }],
+    }),
+  });
+  const { error } = (await response.json()) as { error?: { message: string; code: string } };
+  return { status: response.status, message: error?.message, code: error?.code };
+}
+const statusOf = async (apiKey: string) => (await chat(apiKey)).status;
+
+async function listedModels(apiKey: string): Promise<string[]> {
+  const response = await fetch(`${stack.baseUrl}/models`, { headers: { authorization: `Bearer ${apiKey}` } });
+  const { data } = (await response.json()) as { data: { id: string }[] };
+  return data.map(({ id }) => id);
+}
+
+const aWorkspace = () => stack.operator.makeWorkspace({ creditUsd: '10' });
+const aKeyOf = async (workspaceId: string, ...options: string[]): Promise<{ key_id: string; api_key: string }> =>
+  done('keys', 'create', '--workspace', workspaceId, ...options);
+
+it('creates a key that works, shown once, with the limits it was given', async () => {
+  const workspaceId = await aWorkspace();
+  const options = ['--name', 'Of a test', '--rpm', '7', '--tpm', '90000', '--budget', '1.5', '--expires', '2099-01-31'];
+  const { stdout, code } = await runTurnpike(['keys', 'create', '--workspace', workspaceId, ...options], stack);
+  expect(code).toBe(0);
+  const [apiKey = ''] = /sk-\w{50}/.exec(stdout) ?? [];
+  expect(await statusOf(apiKey)).toBe(200);
+
+  const list = await done('keys', 'list', '--workspace', workspaceId);
+  expect(list.keys).toEqual([
+    {
+      key_id: expect.stringMatching(/^key_/),
+      key: `sk-...${apiKey.slice(-4)}`,
+      workspace_id: workspaceId,
+      name: 'Of a test',
+      status: 'active',
+      rpm: 7,
+      tpm: 90_000,
+      max_budget_usd: '1.5',
+      max_budget_nano_usd: '1500000000',
+      expires_at: '2099-01-31T00:00:00.000Z',
+      created_at: expect.any(String),
+    },
+  ]);
+  const table = await runTurnpike(['keys', 'list', '--workspace', workspaceId], stack);
+  expect(table.stdout).toMatch(/^ {2}id +key +name +status +rpm +tpm +budget USD +expires +created\n {2}key_\w+ +sk-/);
+  expect(table.stdout).not.toContain(apiKey);
+});
+
+it('revokes a key from its next call on, and for good', async () => {
+  const { key_id: keyId, api_key: apiKey } = await aKeyOf(await aWorkspace());
+  expect(await statusOf(apiKey)).toBe(200);
+  expect(await done('keys', 'revoke', keyId, '--yes')).toEqual({ key_id: keyId, status: 'revoked' });
+  expect(await statusOf(apiKey)).toBe(401);
+  expect(await refused('keys', 'unblock', keyId)).toEqual({ code: 1, problem: 'This key is revoked, which is final.' });
+});
+
+it('does not revoke a key unasked: without a terminal it wants --yes, at one the key’s id', async () => {
+  const { key_id: keyId, api_key: apiKey } = await aKeyOf(await aWorkspace());
+  expect(await refused('keys', 'revoke', keyId)).toMatchObject({ code: 2, problem: expect.stringContaining('--yes') });
+
+  const mistyped = await runTurnpike(['keys', 'revoke', keyId], { ...stack, typed: 'yes' });
+  expect(mistyped).toMatchObject({ code: 1, stdout: expect.stringContaining('nothing was changed') });
+  expect(await statusOf(apiKey)).toBe(200);
+
+  const confirmed = await runTurnpike(['keys', 'revoke', keyId], { ...stack, typed: keyId });
+  expect(confirmed).toMatchObject({ code: 0, stdout: expect.stringContaining(`${keyId} is revoked.`) });
+  expect(await statusOf(apiKey)).toBe(401);
+});
+
+it('blocks a key from its next call on, and lets it in again', async () => {
+  const { key_id: keyId, api_key: apiKey } = await aKeyOf(await aWorkspace());
+  expect(await statusOf(apiKey)).toBe(200);
+  await done('keys', 'block', keyId);
+  expect(await statusOf(apiKey)).toBe(403);
+  await done('keys', 'unblock', keyId);
+  await until('the key to be let in', async () => ((await statusOf(apiKey)) === 200 ? true : undefined), 20_000);
+});
+
+it('rotates a key: both work for the grace, and without one the old key ends at once', async () => {
+  const { key_id: keyId, api_key: apiKey } = await aKeyOf(await aWorkspace(), '--rpm', '77');
+  expect(await statusOf(apiKey)).toBe(200);
+  const rotated = await done('keys', 'rotate', keyId, '--grace', '2h');
+  expect(rotated).toMatchObject({
+    new_key: { rpm: 77, expires_at: null },
+    old_key: { key_id: keyId, expires_at: expect.any(String) },
+  });
+  const graceMs = Date.parse(rotated.old_key.expires_at) - Date.now();
+  expect(graceMs).toBeGreaterThan(7_100_000);
+  expect(graceMs).toBeLessThanOrEqual(7_200_000);
+  expect([await statusOf(apiKey), await statusOf(rotated.api_key)]).toEqual([200, 200]);
+
+  const again = await done('keys', 'rotate', rotated.new_key.key_id, '--grace', '0m');
+  expect([await statusOf(rotated.api_key), await statusOf(again.api_key)]).toEqual([401, 200]);
+});
+
+it('raises a monthly cap for the next call, and lifts it', async () => {
+  const workspaceId = await aWorkspace();
+  const { api_key: apiKey } = await aKeyOf(workspaceId);
+  await done('workspaces', 'cap', workspaceId, '0.000000001');
+  expect(await chat(apiKey)).toMatchObject({ status: 402, message: 'insufficient_balance' });
+  const raised = await done('workspaces', 'cap', workspaceId, '2.5');
+  expect(raised).toMatchObject({ monthly_cap_usd: '2.5', monthly_cap_nano_usd: '2500000000' });
+  expect(await statusOf(apiKey)).toBe(200);
+  const lifted = await done('workspaces', 'cap', workspaceId, 'none');
+  expect(lifted).toMatchObject({ monthly_cap_usd: null, monthly_cap_nano_usd: null });
+});
+
+it('puts a workspace on hold from its next call on, and releases it', async () => {
+  const workspaceId = await aWorkspace();
+  const { api_key: apiKey } = await aKeyOf(workspaceId);
+  expect(await statusOf(apiKey)).toBe(200);
+  await done('workspaces', 'hold', workspaceId);
+  expect(await chat(apiKey)).toMatchObject({ status: 402, message: 'account_on_hold' });
+  expect(await done('workspaces', 'release', workspaceId)).toMatchObject({ billing_status: 'active' });
+  await until('the workspace to be served', async () => ((await statusOf(apiKey)) === 200 ? true : undefined), 20_000);
+});
+
+it('adds a credit once for each id, and only to a workspace that exists', async () => {
+  const workspaceId = await stack.operator.makeWorkspace();
+  const { api_key: apiKey } = await aKeyOf(workspaceId);
+  expect(await statusOf(apiKey)).toBe(402);
+  const id = `credit_${randomUUID()}`;
+  const add = () => done('credit', 'add', workspaceId, '3.25', '--id', id, '--note', 'Invoice 7');
+  const credit = { credit_id: id, workspace_id: workspaceId, amount_usd: '3.25', amount_nano_usd: '3250000000' };
+  expect(await add()).toEqual({ ...credit, applied: true });
+  expect(await add()).toEqual({ ...credit, applied: false });
+  await until('the credit to be spent from', async () => ((await statusOf(apiKey)) === 200 ? true : undefined));
+  expect(await done('workspaces', 'show', workspaceId)).toMatchObject({ credited_usd: '3.25' });
+
+  expect(await refused('credit', 'add', workspaceId, '4', '--id', id)).toMatchObject({ code: 1 });
+  expect(await refused('credit', 'add', 'ws_nobody', '4', '--id', randomUUID())).toEqual({
+    code: 1,
+    problem: 'There is no such workspace. "turnpike workspaces list" shows the ids.',
+  });
+});
+
+it('lists workspaces, and shows one with what it has spent', async () => {
+  const workspaceId = await aWorkspace();
+  const { key_id: keyId, api_key: apiKey } = await aKeyOf(workspaceId);
+  expect(await statusOf(apiKey)).toBe(200);
+  const { workspaces } = await done('workspaces', 'list');
+  const listed = workspaces.map(({ workspace_id: id }: { workspace_id: string }) => id);
+  expect(listed).toEqual(expect.arrayContaining([workspaceId, 'ws_local']));
+
+  const usage = await until('the call to be recorded', async () => {
+    const found = await done('usage', '--key', keyId);
+    return found.usage.length > 0 ? found : undefined;
+  });
+  const today = new Date().toISOString().slice(0, 10);
+  expect(usage.usage).toMatchObject([{ key_id: keyId, day: today, requests: 1, success: 1, completion_tokens: 4 }]);
+  const { charge_usd: charge, charge_nano_usd: chargeNano } = usage.totals;
+  expect(BigInt(chargeNano)).toBeGreaterThan(0n);
+  expect(charge).toMatch(/^0\.\d+$/);
+
+  const shown = await done('workspaces', 'show', workspaceId);
+  expect(shown).toMatchObject({ spent_nano_usd: chargeNano, month_spent_usd: charge, billing_status: 'active' });
+  expect(BigInt(shown.left_nano_usd)).toBe(10_000_000_000n - BigInt(chargeNano));
+  expect((await done('usage', '--workspace', workspaceId)).totals).toEqual(usage.totals);
+  const before = ['--from', '2026-01-01', '--to', '2026-01-31'];
+  expect((await done('usage', '--key', keyId, ...before)).usage).toEqual([]);
+});
+
+it('disables a model for clients: 503 model_deactivated and not listed, until it is enabled', async () => {
+  const { api_key: apiKey } = await aKeyOf(await aWorkspace());
+  const model = 'qwen3-coder-30b-a3b-instruct';
+  expect((await chat(apiKey, { model })).status).toBe(200);
+
+  const { version } = await done('models', 'disable', model);
+  const refusedChat = await until('the router to have the switch', async () => {
+    const answer = await chat(apiKey, { model });
+    return answer.status === 200 ? undefined : answer;
+  });
+  expect(refusedChat).toMatchObject({ status: 503, code: 'model_deactivated' });
+  expect(await listedModels(apiKey)).not.toContain(model);
+  expect(await listedModels(apiKey)).toContain(MODEL);
+  const { models } = await done('models', 'list');
+  expect(models).toContainEqual(expect.objectContaining({ id: model, state: 'disabled', engines: 2 }));
+
+  expect(await done('models', 'enable', model)).toEqual({ model, state: 'enabled', version: version + 1 });
+  expect(await listedModels(apiKey)).toContain(model);
+  await until('the router to have the switch', async () =>
+    (await chat(apiKey, { model })).status === 200 ? true : undefined,
+  );
+});
+
+it('shows the engines as the router sees them', async () => {
+  const { engines } = await done('engines');
+  const described = stack.running.stack.regions.us.engines.map(({ url }) => url);
+  expect(engines.map(({ url }: { url: string }) => url).sort()).toEqual([...described].sort());
+  const one = engines.find(({ model }: { model: string }) => model === MODEL);
+  expect(one).toMatchObject({ id: expect.any(String), is_healthy: true, tokens_in_flight: expect.any(Number) });
+});
+
+it.each([
+  [['keys', 'revoke', 'key_nobody', '--yes'], 1, 'There is no such key. "turnpike keys list --workspace WS" shows'],
+  [['keys', 'create', '--workspace', 'ws_nobody'], 1, 'workspace_id: There is no such workspace.'],
+  [['keys', 'list', '--workspace', 'ws_nobody'], 1, 'There is no such workspace.'],
+  [['workspaces', 'hold', 'ws_nobody'], 1, 'There is no such workspace.'],
+  [['models', 'disable', 'nothing'], 1, 'There is no such model. "turnpike models list" shows the ids'],
+  [['models', 'disable', '*'], 2, 'MODEL must be a model id'],
+  [['workspaces', 'cap', 'ws_local', '99999999'], 1, 'monthly_cap_nano_usd: is too large'],
+])('%j ends with %i and says why', async (args, code, problem) => {
+  expect(await refused(...args)).toEqual({ code, problem: expect.stringContaining(problem) });
+});
+
+it('says in one line, without a key or a secret, that a stack is away', async () => {
+  const { code, stderr } = await runTurnpike(['engines'], { stackFile: '/nowhere/stack.json' });
+  expect({ code, stderr }).toEqual({ code: 1, stderr: '/nowhere/stack.json cannot be read: does that stack run?\n' });
+});

@@ -1,0 +1,76 @@
+import { expect } from '@jest/globals';
+import type { Caller } from './makeCaller.ts';
+import { priceOf, toNano } from './priceOf.ts';
+import { until } from './until.ts';
+
+const FREE_MODEL = 'smollm2-1.7b-instruct';
+
+/** What a client is told of a call's tokens; embeddings have no completion, and no cache. */
+export interface SeenUsage {
+  prompt_tokens: number;
+  completion_tokens?: number;
+  total_tokens: number;
+  cache_read_input_tokens?: number;
+}
+
+export interface BilledCall {
+  /** Of the answer. */
+  headers: Headers;
+  model: string;
+  usage: SeenUsage | null | undefined;
+  /** What the key had spent before, in nano-dollars. */
+  spentBefore?: bigint;
+}
+
+/**
+ * Asserts that a call's row has the tokens that its client saw, that it is charged what they cost by the listed prices, and
+ * that the key has spent that much more. Gives the charge in nano-dollars, which is never zero: that would prove nothing.
+ */
+export async function expectBilled(
+  caller: Caller,
+  { headers, model, usage, spentBefore = 0n }: BilledCall,
+): Promise<bigint> {
+  const { prompt_tokens = 0, completion_tokens = 0, cache_read_input_tokens: cached_tokens = 0 } = usage ?? {};
+  const { body: entry } = await caller.get<{ pricing: Parameters<typeof priceOf>[1] }>(`/models/${model}`);
+  const charge = priceOf({ prompt_tokens, completion_tokens, cached_tokens }, entry.pricing);
+  expect(charge).toBeGreaterThan(0n);
+
+  const row = await caller.untilUsage(headers);
+  expect(row).toMatchObject({
+    canonical_model: model,
+    status: 'success',
+    prompt_tokens,
+    completion_tokens,
+    total_tokens: prompt_tokens + completion_tokens,
+    modality: 'text',
+  });
+  expect(usage?.total_tokens).toBe(row.total_tokens);
+  expect(toNano(row.total_spend)).toBe(charge);
+  await until(`a spend of ${spentBefore + charge} nano-dollars`, async () =>
+    (await caller.findSpend()) === spentBefore + charge ? true : undefined,
+  );
+  return charge;
+}
+
+/** Asserts that a call that was admitted and failed stands in a row without tokens, and that its key has spent nothing. */
+export async function expectUnbilled(caller: Caller, headers: Headers | undefined): Promise<void> {
+  expect(await caller.untilUsage(headers)).toMatchObject({
+    status: 'failure',
+    prompt_tokens: 0,
+    completion_tokens: 0,
+    total_tokens: 0,
+    total_spend: 0,
+  });
+  expect(await caller.findSpend()).toBe(0n);
+}
+
+/** Asserts that a call was refused before it was admitted: there is no row of it, and its key has spent nothing. */
+export async function expectNotAdmitted(caller: Caller, headers: Headers | undefined): Promise<void> {
+  const callId = headers?.get('x-router-call-id');
+  expect(callId).toEqual(expect.any(String));
+  // Rows come in the order of the calls: once a later one has its own, the refused one will get none.
+  const later = await caller.post('/completions', { model: FREE_MODEL, prompt: 'hi', max_tokens: 1 });
+  await caller.untilUsage(later.headers);
+  expect((await caller.get(`/svc/usage/request/${callId}`)).status).toBe(404);
+  expect(await caller.findSpend()).toBe(0n);
+}

@@ -1,0 +1,92 @@
+import { randomUUID } from 'node:crypto';
+import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
+import { parseSecrets } from '@turnpike/config/secrets';
+import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
+import { parseUsd } from '@turnpike/money/nanoUsd';
+import { z } from 'zod';
+
+export interface NewWorkspace {
+  creditUsd?: string;
+  billingStatus?: 'active' | 'on_hold' | 'not_provisioned';
+  monthlyCapUsd?: string;
+}
+
+export interface NewKey {
+  rpm?: number;
+  tpm?: number;
+  maxBudgetUsd?: string;
+  expiresAt?: string;
+}
+
+/** What an operator does to a stack, through the services' internal interfaces. */
+export interface Operator {
+  makeWorkspace(workspace?: NewWorkspace): Promise<string>;
+  addCredit(workspaceId: string, usd: string): Promise<void>;
+  makeKey(workspaceId: string, key?: NewKey): Promise<string>;
+  /** A key of a workspace of its own with 10 USD. */
+  makeCaller(key?: NewKey, workspace?: NewWorkspace): Promise<string>;
+}
+
+interface Services {
+  auth: { internal_url: string };
+  'usage-ledger': { internal_url: string };
+}
+
+export function createOperator({
+  services,
+  internalTokenKeys,
+}: {
+  services: Services;
+  internalTokenKeys: string;
+}): Operator {
+  const keys = z.string().transform(parseSecrets).parse(internalTokenKeys);
+  const internalHeaders = createTokenIssuer({ service: 'operator', keys });
+
+  async function call(service: keyof Services, method: string, path: string, body: object): Promise<void> {
+    const response = await fetch(`${services[service].internal_url}${path}`, {
+      method,
+      headers: { 'content-type': 'application/json', ...internalHeaders(service) },
+      body: JSON.stringify(body),
+    });
+    if (!response.ok) throw new Error(`${service} answered ${response.status}: ${await response.text()}`);
+  }
+
+  const operator: Operator = {
+    async makeWorkspace({ creditUsd, billingStatus = 'active', monthlyCapUsd } = {}) {
+      const workspaceId = `ws_${randomUUID()}`;
+      await call('auth', 'PUT', `/internal/workspaces/${workspaceId}`, {
+        organization_id: `org_${randomUUID()}`,
+        name: 'Test workspace',
+        billing_status: billingStatus,
+        monthly_cap_nano_usd: monthlyCapUsd === undefined ? null : parseUsd(monthlyCapUsd).toString(),
+      });
+      if (creditUsd !== undefined) await operator.addCredit(workspaceId, creditUsd);
+      return workspaceId;
+    },
+    addCredit: (workspaceId, usd) =>
+      call('usage-ledger', 'POST', '/internal/credits', {
+        credit_id: randomUUID(),
+        workspace_id: workspaceId,
+        amount_nano_usd: parseUsd(usd).toString(),
+        note: 'test',
+      }),
+    async makeKey(workspaceId, { rpm, tpm, maxBudgetUsd, expiresAt } = {}) {
+      const apiKey = generateApiKey();
+      await call('auth', 'POST', '/internal/keys', {
+        key_sha256: toKeySha256(apiKey),
+        last_four: apiKey.slice(-4),
+        name: 'Test key',
+        workspace_id: workspaceId,
+        ...(rpm !== undefined && { rpm }),
+        ...(tpm !== undefined && { tpm }),
+        ...(maxBudgetUsd !== undefined && { max_budget_nano_usd: parseUsd(maxBudgetUsd).toString() }),
+        ...(expiresAt !== undefined && { expires_at: expiresAt }),
+      });
+      return apiKey;
+    },
+    async makeCaller(key, workspace = { creditUsd: '10' }) {
+      return operator.makeKey(await operator.makeWorkspace(workspace), key);
+    },
+  };
+  return operator;
+}

@@ -1,0 +1,51 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface FloodingEngine {
+  url: string;
+  /** Chunks of the latest answer that it could hand over so far. */
+  sentChunks(): number;
+  stop(): Promise<void>;
+}
+
+/** More bytes than all sockets between engine and client hold, in no more tokens than a model may say. */
+export const FLOOD = { chunks: 4_000, chunkBytes: 16_384 };
+export const FLOOD_USAGE = { prompt_tokens: 9, completion_tokens: FLOOD.chunks, total_tokens: 9 + FLOOD.chunks };
+
+/** The text of a chunk: its number, and filling. */
+export const floodTextOf = (index: number): string => `${index} `.padEnd(FLOOD.chunkBytes, '.');
+
+/** A server of the public chat API that streams legacy completions as fast as they are read. */
+export async function startFloodingEngine(servedName: string): Promise<FloodingEngine> {
+  let sentChunks = 0;
+  const toEvent = (fields: object) =>
+    `data: ${JSON.stringify({ id: 'cmpl-1', object: 'text_completion', created: 1, model: servedName, ...fields })}\n\n`;
+
+  async function flood(res: ServerResponse): Promise<void> {
+    res.writeHead(200, { 'content-type': 'text/event-stream' });
+    for (sentChunks = 0; sentChunks < FLOOD.chunks; sentChunks += 1) {
+      const isLast = sentChunks === FLOOD.chunks - 1;
+      const choices = [{ index: 0, text: floodTextOf(sentChunks), finish_reason: isLast ? 'stop' : null }];
+      if (!res.write(toEvent({ choices }))) await once(res, 'drain');
+    }
+    res.end(`${toEvent({ choices: [], usage: FLOOD_USAGE })}data: [DONE]\n\n`);
+  }
+  const server = createServer((req, res) => {
+    if (req.method === 'POST') {
+      req.resume().once('end', () => void flood(res));
+      return;
+    }
+    res.writeHead(200, { 'content-type': 'application/json' });
+    res.end(JSON.stringify({ object: 'list', data: [{ id: servedName, object: 'model' }] }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    sentChunks: () => sentChunks,
+    async stop() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}

@@ -1,0 +1,44 @@
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface PlainEngine {
+  url: string;
+  /** The bodies it was sent, as they came, oldest first. */
+  bodies: string[];
+  stop(): Promise<void>;
+}
+
+/** What it says that every answer used. */
+export const PLAIN_USAGE = { prompt_tokens: 5, completion_tokens: 3, total_tokens: 8 };
+
+/** A server that knows the least there is of the public chat API: one model, no stated window, whole answers alone. */
+export async function startPlainEngine(servedName: string): Promise<PlainEngine> {
+  const bodies: string[] = [];
+  const server = createServer(async (req, res) => {
+    const send = (status: number, body: object) =>
+      res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    if (req.url === '/health') return send(200, {});
+    if (req.url === '/v1/models') return send(200, { object: 'list', data: [{ id: servedName, object: 'model' }] });
+    const body = await readText(req);
+    bodies.push(body);
+    const { model } = JSON.parse(body) as { model?: string };
+    if (model !== servedName) return send(404, { error: { message: 'no such model' } });
+    const message = { role: 'assistant', content: 'Hello.' };
+    const choices = [{ index: 0, message, finish_reason: 'stop' }];
+    return send(200, { id: 'chatcmpl-1', object: 'chat.completion', created: 1, model, choices, usage: PLAIN_USAGE });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    bodies,
+    async stop() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+async function readText(req: IncomingMessage): Promise<string> {
+  const chunks = await Array.fromAsync<Buffer>(req);
+  return Buffer.concat(chunks).toString('utf8');
+}

@@ -1,0 +1,292 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { scrapeMetrics } from '@turnpike/test-support/readMetrics';
+import { type CollectedSpan, type Collector, startCollector } from '@turnpike/test-support/startCollector';
+import { type JsonPost, postJson } from './support/postJson.ts';
+import { readLogLines } from './support/readLogLines.ts';
+import { startTestStack, type TestStack } from './support/startTestStack.ts';
+import { until } from './support/until.ts';
+
+const MODEL = 'llama-3.3-70b-instruct';
+const CHAT = 'POST /v1/chat/completions';
+const SERVICES = ['edge', 'auth', 'catalog', 'model-router', 'usage-ledger'] as const;
+type Service = (typeof SERVICES)[number];
+
+/** Kinds of spans in OTLP. */
+const [SERVER, CLIENT, CONSUMER] = [2, 3, 5];
+
+let collector: Collector;
+let stack: TestStack;
+beforeAll(async () => {
+  collector = await startCollector();
+  const observation = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, TRACE_SAMPLE_RATIO: '1' };
+  stack = await startTestStack({ kafka: false, observation });
+}, 120_000);
+afterAll(async () => {
+  await stack?.stop();
+  await collector.close();
+}, 60_000);
+
+const partOf = (service: Service) => stack.running.stack.regions.us.services[service];
+const scrape = (service: Service) => scrapeMetrics(`${partOf(service).internal_url}/metrics`);
+const gauge = async (service: Service, name: string) => (await scrape(service)).get(name);
+
+const chat = (
+  apiKey: string,
+  { content = 'Hello', ...fields }: Record<string, unknown> = {},
+  post?: Partial<JsonPost>,
+) =>
+  postJson(`${stack.baseUrl}/chat/completions`, {
+    apiKey,
+    body: { model: MODEL, max_tokens: 16, messages: [{ role: 'user', content }], ...fields },
+    ...post,
+  });
+
+/** Waits until a sample is as it should be; it moves when a call is over, which its client cannot see. */
+const untilSample = (service: Service, name: string, isRight: (value: number) => boolean) =>
+  until(`${name} of ${service}`, async () => {
+    const value = (await gauge(service, name)) ?? 0;
+    return isRight(value) ? value : undefined;
+  });
+
+/** By how much each sample has grown since an earlier scrape. */
+async function growthSince(earlier: Map<string, number>, service: Service): Promise<(name: string) => number> {
+  const now = await scrape(service);
+  return (name) => (now.get(name) ?? 0) - (earlier.get(name) ?? 0);
+}
+
+const serviceOf = ({ resource }: CollectedSpan) => resource['service.name'];
+const findSpan = (what: string, matches: (span: CollectedSpan) => boolean) =>
+  until(`the span of ${what}`, async () => collector.spans.find(matches));
+
+it('follows a call through edge, router and engine to the ledger, and adopts no trace of a client', async () => {
+  const foreign = '4bf92f3577b34da6a3ce929d0e0e4736';
+  const headers = { traceparent: `00-${foreign}-00f067aa0ba902b7-01`, tracestate: 'vendor=1', baggage: 'user=1' };
+  const response = await chat(await stack.operator.makeCaller(), { stream: true }, { headers });
+  expect(await response.text()).toContain('data: [DONE]');
+  const ids = {
+    'turnpike.call_id': response.headers.get('x-router-call-id'),
+    'turnpike.request_id': response.headers.get('x-request-id'),
+  };
+  const isOfCall = ({ attributes }: CollectedSpan) => attributes['turnpike.call_id'] === ids['turnpike.call_id'];
+
+  const edge = await findSpan('the edge', (span) => isOfCall(span) && serviceOf(span) === 'edge');
+  expect(edge).toMatchObject({ name: CHAT, kind: SERVER, attributes: { ...ids, 'http.response.status_code': 200 } });
+  expect(edge.parentSpanId ?? '').toBe('');
+  expect(edge.traceId).not.toBe(foreign);
+
+  const router = await findSpan('the router', (span) => isOfCall(span) && serviceOf(span) === 'model-router');
+  expect(router).toMatchObject({ name: CHAT, kind: SERVER, traceId: edge.traceId, parentSpanId: edge.spanId });
+  expect(router.attributes).toMatchObject({
+    ...ids,
+    'turnpike.model': MODEL,
+    'turnpike.status': 'success',
+    'turnpike.reason': 'completed',
+    'turnpike.is_stream': true,
+  });
+
+  const engine = await findSpan('the engine', ({ parentSpanId }) => parentSpanId === router.spanId);
+  expect(engine).toMatchObject({ name: 'engine', kind: CLIENT, traceId: edge.traceId });
+  expect(engine.attributes['turnpike.engine']).toBe(router.attributes['turnpike.engine']);
+
+  const batch = await findSpan('the ledger', ({ links }) => links.some(({ spanId }) => spanId === router.spanId));
+  expect(batch).toMatchObject({ name: 'record usage', kind: CONSUMER });
+  expect(serviceOf(batch)).toBe('usage-ledger');
+  expect(batch.links).toContainEqual(expect.objectContaining({ traceId: edge.traceId, spanId: router.spanId }));
+
+  expect(collector.requests.filter(({ text }) => text.includes(foreign))).toEqual([]);
+});
+
+it.each(SERVICES)('measures the process and the requests of %s', async (service) => {
+  await scrape(service);
+  const samples = await scrape(service);
+  for (const name of [
+    'process_cpu_seconds_total',
+    'process_resident_memory_bytes',
+    'turnpike_event_loop_busy_seconds_total',
+    'turnpike_requests_total{route="GET /metrics",status="200"}',
+    'turnpike_request_duration_seconds_count{route="GET /metrics"}',
+  ])
+    expect([name, samples.get(name)]).toEqual([name, expect.any(Number)]);
+});
+
+it('counts a call that succeeds: requests, tokens, time to first token, admission, ledger row', async () => {
+  const apiKey = await stack.operator.makeCaller();
+  await untilSample('usage-ledger', 'turnpike_event_lag_records', (lag) => lag === 0);
+  const before = Object.fromEntries(
+    await Promise.all(SERVICES.map(async (service) => [service, await scrape(service)] as const)),
+  ) as Record<Service, Map<string, number>>;
+
+  const response = await chat(apiKey, { stream: true, stream_options: { include_usage: true } });
+  const [, json = ''] = /data: (\{.*"usage":\{.*\})\n/.exec(await response.text()) ?? [];
+  const { usage } = JSON.parse(json) as { usage: { prompt_tokens: number; completion_tokens: number } };
+  await until('the ledger row', async () => {
+    const rows = (await growthSince(before['usage-ledger'], 'usage-ledger'))('turnpike_usage_rows_total');
+    return rows > 0 ? rows : undefined;
+  });
+
+  const edge = await growthSince(before.edge, 'edge');
+  expect(edge(`turnpike_requests_total{route="${CHAT}",status="200"}`)).toBe(1);
+  expect(edge(`turnpike_request_duration_seconds_count{route="${CHAT}"}`)).toBe(1);
+  const router = await growthSince(before['model-router'], 'model-router');
+  expect(router(`turnpike_requests_total{route="${CHAT}",status="200"}`)).toBe(1);
+  expect(router(`turnpike_time_to_first_token_seconds_count{model="${MODEL}"}`)).toBe(1);
+  expect(router(`turnpike_time_to_first_token_seconds_sum{model="${MODEL}"}`)).toBeGreaterThan(0.01);
+  expect(router(`turnpike_call_duration_seconds_count{model="${MODEL}"}`)).toBe(1);
+  expect(router('turnpike_admit_seconds_count')).toBeGreaterThanOrEqual(1);
+  expect(router(`turnpike_calls_total{model="${MODEL}",status="success",stream="true"}`)).toBe(1);
+  expect(router(`turnpike_tokens_total{model="${MODEL}",kind="prompt"}`)).toBe(usage.prompt_tokens);
+  expect(router(`turnpike_tokens_total{model="${MODEL}",kind="completion"}`)).toBe(usage.completion_tokens);
+  const auth = await growthSince(before.auth, 'auth');
+  expect(auth('turnpike_requests_total{route="POST /internal/keys/verify",status="200"}')).toBe(1);
+  const ledger = await growthSince(before['usage-ledger'], 'usage-ledger');
+  expect(ledger('turnpike_usage_rows_total')).toBe(1);
+  expect(ledger('turnpike_record_batch_seconds_count')).toBe(1);
+  expect(ledger('turnpike_dead_letters_total')).toBe(0);
+  await untilSample('usage-ledger', 'turnpike_event_lag_records', (lag) => lag === 0);
+
+  const listed = await fetch(`${stack.baseUrl}/models`, { headers: { authorization: `Bearer ${apiKey}` } });
+  expect(listed.status).toBe(200);
+  await listed.text();
+  const catalog = await growthSince(before.catalog, 'catalog');
+  expect(catalog('turnpike_requests_total{route="GET /v1/models",status="200"}')).toBe(1);
+});
+
+it.each([
+  {
+    status: 401,
+    fault: 'invalid_api_key',
+    refuse: async () => chat('sk-of-nobody'),
+  },
+  {
+    status: 402,
+    fault: 'insufficient_balance',
+    refuse: async () => chat(await stack.operator.makeCaller({ maxBudgetUsd: '0.000001' })),
+  },
+  {
+    status: 404,
+    fault: 'unknown_model',
+    refuse: async () => chat(await stack.operator.makeCaller(), { model: 'no-such-model' }),
+  },
+  {
+    status: 429,
+    fault: 'rate_limited',
+    refuse: async () => {
+      const apiKey = await stack.operator.makeCaller({ rpm: 1 });
+      await (await chat(apiKey)).text();
+      return chat(apiKey);
+    },
+  },
+])('counts a call refused with $status by its fault, and opens none', async ({ status, fault, refuse }) => {
+  const before = { edge: await scrape('edge'), router: await scrape('model-router') };
+  const response = await refuse();
+  expect(response.status).toBe(status);
+  await response.text();
+  const requests = `turnpike_requests_total{route="${CHAT}",status="${status}"}`;
+  await untilSample('edge', requests, (count) => count === (before.edge.get(requests) ?? 0) + 1);
+  const router = await growthSince(before.router, 'model-router');
+  expect(router(requests)).toBe(1);
+  expect(router(`turnpike_faults_total{route="${CHAT}",fault="${fault}"}`)).toBe(1);
+  const text = [...(await scrape('model-router')).keys()].join('\n');
+  expect(text).not.toContain('no-such-model');
+  await untilSample('model-router', 'turnpike_open_calls', (calls) => calls === 0);
+});
+
+it('shows the open calls while they run, and none when they are over', async () => {
+  const apiKey = await stack.operator.makeCaller();
+  await untilSample('model-router', 'turnpike_open_calls', (calls) => calls === 0);
+  const slow = { content: 'Slowly [[sim: tokens=40 itl_ms=50]]', max_tokens: 40, stream: true };
+  const leaving = new AbortController();
+  const whole = chat(apiKey, slow);
+  const left = chat(apiKey, slow, { signal: leaving.signal });
+  await untilSample('model-router', 'turnpike_open_calls', (calls) => calls === 2);
+  await left;
+  leaving.abort();
+  await untilSample('model-router', 'turnpike_open_calls', (calls) => calls === 1);
+  await (await whole).text();
+  await untilSample('model-router', 'turnpike_open_calls', (calls) => calls === 0);
+});
+
+it('shows what waits in the spool while the ledger is away, and nothing once it is back', async () => {
+  const apiKey = await stack.operator.makeCaller();
+  await (await chat(apiKey)).text();
+  await untilSample('model-router', 'turnpike_spool_bytes', (bytes) => bytes === 0);
+  const { pid } = partOf('usage-ledger');
+  process.kill(pid, 'SIGSTOP');
+  try {
+    await (await chat(apiKey)).text();
+    const waiting = await untilSample('model-router', 'turnpike_spool_bytes', (bytes) => bytes > 0);
+    expect(await gauge('model-router', 'turnpike_spool_limit_bytes')).toBeGreaterThan(waiting);
+  } finally {
+    process.kill(pid, 'SIGCONT');
+  }
+  await untilSample('model-router', 'turnpike_spool_bytes', (bytes) => bytes === 0);
+  await untilSample('usage-ledger', 'turnpike_event_lag_records', (lag) => lag === 0);
+});
+
+it('writes its log as one JSON object a line, and names the request and the call in what it says of them', async () => {
+  const apiKey = await stack.operator.makeCaller();
+  const broken = { content: 'Hello [[sim: fault=reset_before_headers]]', stream: true };
+  const response = await chat(apiKey, broken);
+  expect(response.status).toBe(500);
+  const ids = {
+    callId: response.headers.get('x-router-call-id'),
+    requestId: response.headers.get('x-request-id'),
+  };
+  await response.text();
+
+  const byService = await until('the router’s line of the failed call', async () => {
+    const logs = await Promise.all(
+      SERVICES.map(async (service) => ({ service, lines: await readLogLines(stack.stateDir, service) })),
+    );
+    const isSaid = logs.some(({ lines }) =>
+      lines.some(({ msg, callId }) => msg === 'request failed' && callId === ids.callId),
+    );
+    return isSaid ? logs : undefined;
+  });
+  for (const { service, lines } of byService) {
+    expect(lines.length).toBeGreaterThan(0);
+    for (const line of lines) {
+      expect(line).toMatchObject({
+        level: expect.any(String),
+        time: expect.any(String),
+        service,
+        msg: expect.any(String),
+      });
+      if (line.route !== undefined) expect(line.requestId).toEqual(expect.any(String));
+    }
+  }
+  const ofCall = byService.flatMap(({ lines }) => lines).filter(({ callId }) => callId === ids.callId);
+  expect(ofCall.map(({ msg }) => msg)).toEqual(
+    expect.arrayContaining(['engine did not answer as it should', 'request failed']),
+  );
+  for (const line of ofCall) expect(line).toMatchObject(ids);
+});
+
+it('counts the engines that are left out and the calls that go to another when a simulator is killed', async () => {
+  const apiKey = await stack.operator.makeCaller();
+  const { engines, simulator_admin_urls: admins } = stack.running.stack.regions.us;
+  const before = await scrape('model-router');
+  const calls = Array.from({ length: 8 }, (_, index) => chat(apiKey, { content: `${index} [[sim: ttft_ms=1000]]` }));
+  await until('a call on each simulator', async () => {
+    const running = await Promise.all(admins.map(countRunning));
+    return running.every((count) => count > 0) && running.reduce((sum, count) => sum + count) === 8 ? true : undefined;
+  });
+  process.kill(engines[0]?.pid ?? 0, 'SIGKILL');
+
+  const responses = await Promise.all(calls);
+  expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200));
+  await Promise.all(responses.map((response) => response.text()));
+  const ejections = `turnpike_engine_ejections_total{engine="engine-1/${MODEL}"}`;
+  await untilSample('model-router', ejections, (count) => count > (before.get(ejections) ?? 0));
+  const growth = await growthSince(before, 'model-router');
+  expect(growth(`turnpike_engine_retries_total{model="${MODEL}"}`)).toBeGreaterThan(0);
+  expect(growth(`turnpike_engine_ejections_total{engine="engine-2/${MODEL}"}`)).toBe(0);
+  await untilSample('model-router', 'turnpike_open_calls', (open) => open === 0);
+});
+
+/** Calls that a simulator process has under way, on all its engines. */
+async function countRunning(adminUrl: string): Promise<number> {
+  const response = await fetch(`${adminUrl}/admin/stats`);
+  const { engines } = (await response.json()) as { engines: { running: number }[] };
+  return engines.reduce((sum, { running }) => sum + running, 0);
+}
