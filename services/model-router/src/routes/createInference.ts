@@ -116,6 +116,7 @@ export function createInference(
     } catch (error) {
       // A fault has ended the call; for what nobody foresaw this does, or its hold would be renewed for ever.
       await call.end({ status: 'failure', reason: 'unforeseen' });
+      if (!(error instanceof ApiError) && !res.headersSent) res.setHeader('x-should-retry', 'false');
       throw error;
     }
   };
