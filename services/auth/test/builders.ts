@@ -4,6 +4,9 @@ import type { TestAuth } from './startAuth.ts';
 
 const anId = (prefix: string): string => `${prefix}_${randomBytes(8).toString('hex')}`;
 
+/** The SHA-256 of a key that nobody has. */
+export const aKeyHash = (): string => randomBytes(32).toString('hex');
+
 /** The body of a workspace like any other. */
 export const aWorkspace = (changes: object = {}) => ({
   organization_id: anId('org'),

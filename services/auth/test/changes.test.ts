@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { aWorkspace, putAWorkspace, registerAKey, verify } from './builders.ts';
+import { aKeyHash, aWorkspace, putAWorkspace, registerAKey, verify } from './builders.ts';
 import { startAuth, type TestAuth } from './startAuth.ts';
 
 let auth: TestAuth;
@@ -98,7 +98,7 @@ it('registers a key once, under whichever pepper it is stored', async () => {
 
 it('registers a key once when it comes several times at once', async () => {
   const { registration } = await registerAKey(auth);
-  const other = { ...registration, key_sha256: registration.key_sha256.replace(/^../, 'ab') };
+  const other = { ...registration, key_sha256: aKeyHash() };
   const answers = await Promise.all(
     Array.from({ length: 8 }, () => auth.callInternal('POST', '/internal/keys', other)),
   );
@@ -118,7 +118,7 @@ it.each([
   ['body', { status: 'blocked' }],
 ])('refuses a key whose %s is wrong', async (param, changes) => {
   const { registration } = await registerAKey(auth);
-  const body = { ...registration, key_sha256: registration.key_sha256.replace(/^../, 'cd'), ...changes };
+  const body = { ...registration, key_sha256: aKeyHash(), ...changes };
   const answer = await auth.callInternal('POST', '/internal/keys', body);
   expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_request', param } });
 });
