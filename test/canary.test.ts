@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateApiKey } from '@turnpike/api-keys/apiKey';
+import { aPng } from '@turnpike/test-support/anImage';
 import { type Collector, startCollector } from '@turnpike/test-support/startCollector';
 import { type Evidence, type Found, findTexts } from './support/evidence/evidence.ts';
 import { readAll } from './support/evidence/readAll.ts';
@@ -105,7 +106,7 @@ describe.each([
     expect(called.text).toContain(ASCII);
     await ended(post('/completions', { model: MODEL, prompt: secret('prompt'), max_tokens: 8 }), 200);
     await ended(post('/embeddings', { model: EMBEDDING_MODEL, input: [secret('input')] }), 200);
-    const image = `data:image/png;base64,${Buffer.concat([PNG_BEGINNING, Buffer.from(secret('image'))]).toString('base64')}`;
+    const image = `data:image/png;base64,${aPng({ comment: secret('image') }).toString('base64')}`;
     await ended(chat('', { model: IMAGE_MODEL, messages: [showing(image)] }), 200);
     return whole.callId;
   }
@@ -207,9 +208,6 @@ describe.each([
     120_000,
   );
 });
-
-/** Signature and header of a PNG of one pixel. */
-const PNG_BEGINNING = Buffer.from('89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489', 'hex');
 
 const toolCall = (args: string) => ({ id: 'call_1', type: 'function', function: { name: 'weather', arguments: args } });
 

@@ -223,7 +223,34 @@ it('shows the engines as the router sees them', async () => {
   const described = stack.running.stack.regions.us.engines.map(({ url }) => url);
   expect(engines.map(({ url }: { url: string }) => url).sort()).toEqual([...described].sort());
   const one = engines.find(({ model }: { model: string }) => model === MODEL);
-  expect(one).toMatchObject({ id: expect.any(String), is_healthy: true, tokens_in_flight: expect.any(Number) });
+  expect(one).toMatchObject({
+    state: 'ready',
+    is_healthy: true,
+    weight: 1,
+    running: expect.any(Number),
+    cache_tokens: expect.any(Number),
+    window_tokens: expect.any(Number),
+    version: expect.any(String),
+    tokens_in_flight: expect.any(Number),
+  });
+});
+
+it('drains an engine, whose place another takes, until it is undrained', async () => {
+  const stateOf = async (wanted: string) => {
+    const { engines } = await done('engines');
+    return engines.find(({ id }: { id: string }) => id === wanted)?.state;
+  };
+  const { engines } = await done('engines');
+  const { id } = engines.find(({ model }: { model: string }) => model === MODEL);
+
+  expect(await done('engines', 'drain', id)).toEqual({ id, is_known: true, open_calls: 0 });
+  expect(await stateOf(id)).toBe('draining');
+  const { api_key: apiKey } = await aKeyOf(await aWorkspace());
+  expect((await chat(apiKey, { model: MODEL })).status).toBe(200);
+
+  expect(await done('engines', 'undrain', id)).toMatchObject({ id });
+  expect(await stateOf(id)).toBe('ready');
+  expect(await done('engines', 'drain', 'nobody')).toMatchObject({ is_known: false });
 });
 
 it.each([

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { expectBilled, expectNotAdmitted, expectUnbilled } from './support/expectBilled.ts';
 import { type Caller, makeCaller } from './support/makeCaller.ts';
 import { rejectionOf } from './support/rejectionOf.ts';
+import { setKnobs } from './support/setKnobs.ts';
 import { startTestStack, type TestStack } from './support/startTestStack.ts';
 
 type ToolChoice = OpenAI.ChatCompletionToolChoiceOption;
@@ -64,8 +65,7 @@ describe.each(HOW_CALLED)('a tool call made %s', (_how, directives, choice, name
     const calls = callsOf(data);
     expect(calls.map(({ name }) => name)).toEqual(names);
     expect(new Set(calls.map(({ id }) => id)).size).toBe(names.length);
-    // By the convention a call that was named leaves the reason at `stop`.
-    expect(data.choices[0]?.finish_reason).toBe(typeof choice === 'object' ? 'stop' : 'tool_calls');
+    expect(data.choices[0]?.finish_reason).toBe('tool_calls');
     expect(data.choices[0]?.message.content).toBeNull();
     await expectBilled(caller, { headers: response.headers, model: MODEL, usage: data.usage });
   });
@@ -79,6 +79,11 @@ describe.each(HOW_CALLED)('a tool call made %s', (_how, directives, choice, name
 
     const deltas = chunks.flatMap(({ choices }) => choices[0]?.delta.tool_calls ?? []);
     expect(deltas.length).toBeGreaterThan(2 * names.length);
+    expect(chunks.flatMap(({ choices }) => choices[0]?.finish_reason ?? [])).toEqual(['tool_calls']);
+    const firsts = names.map((_, index) => deltas.find((delta) => delta.index === index));
+    expect(firsts).toMatchObject(
+      names.map((name) => ({ id: expect.stringMatching(/./), type: 'function', function: { name } })),
+    );
     const joined = names.map((_, index) => {
       const pieces = deltas.filter((delta) => delta.index === index);
       const textOf = (pick: (delta: (typeof pieces)[number]) => string | undefined) =>
@@ -90,6 +95,30 @@ describe.each(HOW_CALLED)('a tool call made %s', (_how, directives, choice, name
     await expectBilled(caller, { headers: response.headers, model: MODEL, usage: whole.usage });
   });
 });
+
+it.each([false, true])(
+  'a call that its engine gives no id has one all the same, the same in all its parts, stream: %s',
+  async (stream) => {
+    await setKnobs(stack, { toolIds: 'missing' });
+    const asked = aChat('tool_call=history tool_call=forecast');
+    try {
+      const ids = stream
+        ? await streamedIds(await caller.openai.chat.completions.create({ ...asked, stream }))
+        : callsOf(await caller.openai.chat.completions.create({ ...asked, stream })).map(({ id }) => id);
+
+      expect(ids).toEqual([expect.stringMatching(/^call_/), expect.stringMatching(/^call_/)]);
+      expect(new Set(ids).size).toBe(2);
+    } finally {
+      await setKnobs(stack, { toolIds: 'present' });
+    }
+  },
+);
+
+/** Every id in a stream's tool calls. */
+async function streamedIds(stream: AsyncIterable<OpenAI.ChatCompletionChunk>): Promise<string[]> {
+  const chunks = await Array.fromAsync(stream);
+  return chunks.flatMap(({ choices }) => (choices[0]?.delta.tool_calls ?? []).flatMap(({ id }) => id ?? []));
+}
 
 it.each([
   { wanted: 'one is required', choice: 'required' as const },

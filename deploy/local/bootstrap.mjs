@@ -67,7 +67,7 @@ function run(command, args, { cwd = root, extraEnv = {}, explain }) {
 function listPackageFiles() {
   const groups = ['services', 'libs', 'deploy'].map((group) => join(root, group)).filter((group) => existsSync(group));
   const folders = groups.flatMap((group) => readdirSync(group).map((name) => join(group, name)));
-  return [root, join(root, 'test'), ...folders]
+  return [root, join(root, 'test'), join(root, 'bench'), ...folders]
     .map((folder) => join(folder, 'package.json'))
     .filter((file) => existsSync(file))
     .sort();

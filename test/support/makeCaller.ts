@@ -1,5 +1,6 @@
-import { type IncomingMessage, request } from 'node:http';
+import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
 import OpenAI from 'openai';
+import { checkAnswerHead } from './openapi/watchAnswers.ts';
 import type { NewKey } from './operator.ts';
 import { toNano } from './priceOf.ts';
 import type { TestStack } from './startTestStack.ts';
@@ -68,7 +69,12 @@ export async function makeCaller(
     postUnread: (path, body) =>
       new Promise((resolve, reject) => {
         const headers = { authorization, 'content-type': 'application/json' };
-        const sending = request(`${baseUrl}${path}`, { method: 'POST', headers }, resolve).on('error', reject);
+        const sending = request(`${baseUrl}${path}`, { method: 'POST', headers }, (answer) => {
+          const { statusCode: status = 0, headers: answered } = answer;
+          const { pathname } = new URL(`${baseUrl}${path}`);
+          checkAnswerHead({ method: 'POST', path: pathname, status, headers: toHeaders(answered) });
+          resolve(answer);
+        }).on('error', reject);
         sending.end(JSON.stringify(body));
       }),
     async untilUsage(headers) {
@@ -84,3 +90,6 @@ export async function makeCaller(
     },
   };
 }
+
+const toHeaders = (headers: IncomingHttpHeaders): Headers =>
+  new Headers(Object.entries(headers).map(([name, value]): [string, string] => [name, String(value)]));

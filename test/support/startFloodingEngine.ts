@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { isProbe } from './isProbe.ts';
 
 export interface FloodingEngine {
   url: string;
@@ -32,12 +33,14 @@ export async function startFloodingEngine(servedName: string): Promise<FloodingE
     res.end(`${toEvent({ choices: [], usage: FLOOD_USAGE })}data: [DONE]\n\n`);
   }
   const server = createServer((req, res) => {
-    if (req.method === 'POST') {
+    if (req.method === 'POST' && !isProbe(req)) {
       req.resume().once('end', () => void flood(res));
       return;
     }
     res.writeHead(200, { 'content-type': 'application/json' });
-    res.end(JSON.stringify({ object: 'list', data: [{ id: servedName, object: 'model' }] }));
+    const aToken = { choices: [{ index: 0, text: '.', finish_reason: 'length' }] };
+    const models = { object: 'list', data: [{ id: servedName, object: 'model' }] };
+    res.end(JSON.stringify(isProbe(req) ? aToken : models));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {

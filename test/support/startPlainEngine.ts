@@ -1,9 +1,10 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { isProbe } from './isProbe.ts';
 
 export interface PlainEngine {
   url: string;
-  /** The bodies it was sent, as they came, oldest first. */
+  /** The bodies of the calls it was sent, as they came, oldest first. */
   bodies: string[];
   stop(): Promise<void>;
 }
@@ -19,8 +20,9 @@ export async function startPlainEngine(servedName: string): Promise<PlainEngine>
       res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     if (req.url === '/health') return send(200, {});
     if (req.url === '/v1/models') return send(200, { object: 'list', data: [{ id: servedName, object: 'model' }] });
+    if (req.method !== 'POST') return send(404, { error: { message: 'no such page' } });
     const body = await readText(req);
-    bodies.push(body);
+    if (!isProbe(req)) bodies.push(body);
     const { model } = JSON.parse(body) as { model?: string };
     if (model !== servedName) return send(404, { error: { message: 'no such model' } });
     const message = { role: 'assistant', content: 'Hello.' };

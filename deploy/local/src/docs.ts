@@ -1,13 +1,20 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { relative } from 'node:path';
+import { COMPATIBILITY_FILE, renderCompatibility } from './docs/compatibility/compatibilityPage.ts';
+import { OPENAPI_FILE, renderOpenApi } from './docs/openapi/openApiDocument.ts';
 import { OPERATIONS_FILE, renderOperationsPage } from './docs/operationsPage.ts';
 import { repositoryRoot } from './repositoryRoot.ts';
 
-/** `npm run docs`: writes anew what the operators' page takes from the code. */
+/** `npm run docs`: writes anew what the documentation takes from the code. */
 async function main(): Promise<void> {
-  const page = await renderOperationsPage(await readFile(OPERATIONS_FILE, 'utf8'));
-  await writeFile(OPERATIONS_FILE, page);
-  process.stdout.write(`Wrote ${relative(repositoryRoot, OPERATIONS_FILE)}.\n`);
+  await write(OPERATIONS_FILE, await renderOperationsPage(await readFile(OPERATIONS_FILE, 'utf8')));
+  await write(OPENAPI_FILE, renderOpenApi());
+  await write(COMPATIBILITY_FILE, renderCompatibility());
+}
+
+async function write(file: string, text: string): Promise<void> {
+  await writeFile(file, text);
+  process.stdout.write(`Wrote ${relative(repositoryRoot, file)}.\n`);
 }
 
 await main();

@@ -4,15 +4,24 @@ import type { LaunchedEngine, LaunchingEngines } from './engines/launchedEngine.
 import { launchRealEngines } from './engines/launchRealEngines.ts';
 import { launchSimulators } from './engines/launchSimulators.ts';
 import type { EnginePlan } from './engines/planEngines.ts';
-import { DATABASES, type DatabaseService, migrateDatabase } from './parts/migrateDatabase.ts';
+import type { LocalSecrets } from './localSecrets.ts';
+import { DATABASE_OWNERS, DATABASES, type DatabaseService, migrateDatabase } from './parts/migrateDatabase.ts';
 import { startKafka } from './parts/startKafka.ts';
-import { startPostgres } from './parts/startPostgres.ts';
+import { type ServiceDatabase, startPostgres } from './parts/startPostgres.ts';
 import { startRedis } from './parts/startRedis.ts';
 import { startService } from './parts/startService.ts';
 import type { Part, Parts } from './process/startParts.ts';
 import { seedWorkspace } from './seedWorkspace.ts';
-import type { ServiceName } from './stackPorts.ts';
-import { type StackSettings, toDatabaseUrl, toServiceEnvironments, toServiceUrls } from './toServiceEnvironments.ts';
+import { SERVICES, type ServiceName } from './stackPorts.ts';
+import {
+  type StackSettings,
+  toMigrationEnvironment,
+  toReplicaEnvironment,
+  toServiceEnvironments,
+  toServiceUrls,
+} from './toServiceEnvironments.ts';
+
+const KAFKA_CLIENTS = ['model-router', 'usage-ledger'] as const;
 
 /** One part has become ready. */
 export interface Progress {
@@ -38,6 +47,8 @@ export interface LaunchedParts {
   stores: Part[];
   engines: LaunchedEngine[];
   services: Record<ServiceName, Part>;
+  /** Further processes of services, where there are several of each: `edge-2` and so on. */
+  replicas: Part[];
   /** Those that have an engine. */
   models: CatalogModel[];
 }
@@ -58,8 +69,21 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
   }
   const serve = (service: ServiceName) =>
     timed(service, () =>
-      startService({ parts, service, internalUrl: urls[service].internalUrl, env: environments[service] }),
+      startService({
+        parts,
+        service,
+        name: service,
+        internalUrl: urls[service].internalUrl,
+        env: environments[service],
+      }),
     );
+  const replicate = (service: ServiceName) =>
+    ports.replicas[service].map((replicaPorts, index) => {
+      const name = `${service}-${index + 2}`;
+      const env = toReplicaEnvironment(environments[service], { ports: replicaPorts, name });
+      const internalUrl = `http://127.0.0.1:${replicaPorts.internalPort}`;
+      return timed(name, () => startService({ parts, service, name, internalUrl, env }));
+    });
 
   const postgres = timed('postgres', () =>
     startPostgres({
@@ -67,7 +91,7 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
       dataDir: join(dataDir, 'postgres'),
       port: ports.postgres,
       password: secrets.postgresPassword,
-      databases: Object.values(DATABASES).map((name) => ({ name, password: secrets.databasePasswords[name] })),
+      databases: listDatabases(secrets.databasePasswords),
     }),
   );
   const redis = timed('redis', () =>
@@ -83,13 +107,17 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
             dataDir: join(dataDir, 'kafka'),
             port: ports.kafka,
             controllerPort: ports.kafkaController,
+            listeners: KAFKA_CLIENTS.map((client) => {
+              const port = ports.kafkaListeners[client];
+              return { port, advertisedPort: settings.portOf(client, port) };
+            }),
           }),
         );
   const ready = timed('engines', () => engines.ready);
 
   const serveOnDatabase = async (service: DatabaseService, needs: Promise<unknown>[]) => {
     await postgres;
-    await migrateDatabase(parts, service, toDatabaseUrl(service, settings));
+    await migrateDatabase(parts, service, toMigrationEnvironment(service, settings));
     await Promise.all(needs);
     return serve(service);
   };
@@ -114,6 +142,7 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
     Promise.all([edge, auth, catalog, router, ledger]),
     seed,
   ]);
+  const replicas = await Promise.all(SERVICES.flatMap(replicate));
   const [edgePart, authPart, catalogPart, routerPart, ledgerPart] = services;
   return {
     stores: stores.filter((part) => part !== undefined),
@@ -126,12 +155,13 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
       'model-router': routerPart,
       'usage-ledger': ledgerPart,
     },
+    replicas,
   };
 }
 
 function launchEngines({ parts, plan, settings, engineStateDir, say }: LaunchOptions): LaunchingEngines {
-  const { ports, catalogFile, enginesFile } = settings;
-  if (plan.kind === 'simulated') return launchSimulators({ parts, models: plan.models, ports, enginesFile });
+  const { ports, catalogFile, enginesFile, portOf } = settings;
+  if (plan.kind === 'simulated') return launchSimulators({ parts, models: plan.models, ports, enginesFile, portOf });
   return launchRealEngines({
     parts,
     engines: plan.engines,
@@ -141,4 +171,12 @@ function launchEngines({ parts, plan, settings, engineStateDir, say }: LaunchOpt
     enginesFile,
     say,
   });
+}
+
+function listDatabases(passwords: LocalSecrets['databasePasswords']): ServiceDatabase[] {
+  const roleOf = <Name extends keyof typeof passwords>(name: Name) => ({ name, password: passwords[name] });
+  return Object.values(DATABASES).map((name) => ({
+    ...roleOf(name),
+    owner: name === DATABASES['usage-ledger'] ? roleOf(DATABASE_OWNERS['usage-ledger']) : undefined,
+  }));
 }

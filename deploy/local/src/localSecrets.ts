@@ -14,7 +14,13 @@ const localSecretsSchema = z.object({
   keyPeppers: secretSchema,
   cacheSaltKeys: secretSchema,
   postgresPassword: secretSchema,
-  databasePasswords: z.object({ auth: secretSchema, catalog: secretSchema, ledger: secretSchema }),
+  /** By the name of the role. The service `usage-ledger` does not own the database it works with. */
+  databasePasswords: z.object({
+    auth: secretSchema,
+    catalog: secretSchema,
+    ledger: secretSchema,
+    ledger_owner: secretSchema,
+  }),
   redisPassword: secretSchema,
   /** The key of the seeded workspace. It stands here so that a restart prints the same one. */
   apiKey: z.string(),
@@ -51,7 +57,7 @@ function makeSecrets(): LocalSecrets {
     keyPeppers: `local1:${secret()}`,
     cacheSaltKeys: `local1:${secret()}`,
     postgresPassword: secret(),
-    databasePasswords: { auth: secret(), catalog: secret(), ledger: secret() },
+    databasePasswords: { auth: secret(), catalog: secret(), ledger: secret(), ledger_owner: secret() },
     redisPassword: secret(),
     apiKey: generateApiKey(),
   };

@@ -7,14 +7,16 @@ import { type LaunchedParts, type LaunchOptions, launchParts, type Progress } fr
 import { type ListedModel, listModels } from './listModels.ts';
 import { loadLocalSecrets } from './localSecrets.ts';
 import type { Observation } from './observation.ts';
-import { type PartEnd, startParts, toPartEndText } from './process/startParts.ts';
+import { type Part, type PartEnd, startParts, toPartEndText } from './process/startParts.ts';
 import { StackError } from './stackError.ts';
 import { linkStackFile, type StackDescription, writeStackFile } from './stackFile.ts';
+import { type LinkReplica, listLinks, listReplicas, type OpenLink, openLinks } from './stackLinks.ts';
 import { takeStackLock } from './stackLock.ts';
 import { listPorts, toStackPorts } from './stackPorts.ts';
 import { ensureKafkaJars } from './tools/ensureKafkaJars.ts';
 import { ensureRedisServer } from './tools/ensureRedisServer.ts';
 import { toPartEnvironment } from './toPartEnvironment.ts';
+import type { ServiceSettings } from './toServiceEnvironments.ts';
 import { waitFor } from './waitFor.ts';
 
 /** How long the ports of a stack whose launcher was killed may stay taken: its reaper is ending the parts. */
@@ -38,6 +40,12 @@ export interface StackOptions {
   catalogFile?: string;
   /** How much the services log, and where they send traces; their defaults where it is not given. */
   observation?: Observation;
+  /** Variables of single services, in place of what the stack gives them: tests shorten deadlines, or move a region. */
+  serviceSettings?: ServiceSettings;
+  /** Processes of each service, one where it is not given. Between several `openLink` has to balance. */
+  replicas?: number;
+  /** Stands between services and what they connect to; where it is not given they connect to each other. */
+  openLink?: OpenLink;
   /** Aborted, it ends a start-up under way. */
   signal?: AbortSignal;
   onProgress?: (progress: Progress) => void;
@@ -51,6 +59,10 @@ export interface RunningStack {
   stack: StackDescription;
   parts: LaunchedParts;
   models: ListedModel[];
+  /** Every edge process, by the listener that clients use. */
+  edges: LinkReplica[];
+  /** Starts a part that has ended again, with the settings and the data it had, and resolves when it is ready. */
+  restart(part: string): Promise<Part>;
   /**
    * Stops every part and resolves when no process of the stack is left. Streams that are open may end first, for some
    * seconds, unless `hurry` is aborted.
@@ -87,7 +99,7 @@ type Launch = Pick<LaunchOptions, 'plan' | 'settings' | 'dataDir' | 'engineState
 async function prepareLaunch(options: StackOptions, { portsTimeoutMs }: { portsTimeoutMs: number }): Promise<Launch> {
   const { portBase, stateDir, kafka, signal, say = () => undefined } = options;
   const plan = await planEngines({ engines: options.engines ?? [], catalogFile: options.catalogFile, signal });
-  const ports = toStackPorts(portBase, countListeners(plan));
+  const ports = toStackPorts(portBase, { ...countListeners(plan), replicas: options.replicas });
   const entries = listPorts(ports, { kafka });
   const areFree = async () => ((await findBusyPort(entries)) ? undefined : true);
   if (!(await waitFor(areFree, { timeoutMs: portsTimeoutMs }))) {
@@ -112,6 +124,8 @@ async function prepareLaunch(options: StackOptions, { portsTimeoutMs }: { portsT
     spoolDir: join(dataDir, 'spool'),
     kafkaBrokers: kafka ? `127.0.0.1:${ports.kafka}` : undefined,
     observation: options.observation ?? {},
+    serviceSettings: options.serviceSettings ?? {},
+    portOf: await openLinks(listLinks(ports, { kafka }), options.openLink ?? (async ({ port }) => port)),
   };
   return { plan, settings, dataDir, engineStateDir: join(stateDir, 'tiny-engine'), kafkaJarDir };
 }
@@ -142,7 +156,8 @@ async function runLaunch(options: StackOptions, launch: Launch): Promise<Running
     }
     endSignal.throwIfAborted();
     isUp = true;
-    return { stack, parts: launched, models, stop: parts.stop };
+    const edges = listReplicas(launch.settings.ports, 'edge', 'port');
+    return { stack, parts: launched, models, edges, restart: parts.restart, stop: parts.stop };
   } catch (error) {
     await parts.stop();
     throw error;

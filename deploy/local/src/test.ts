@@ -3,22 +3,26 @@ import { join } from 'node:path';
 import { repositoryRoot } from './repositoryRoot.ts';
 import { StackError } from './stackError.ts';
 import { startTestBroker, type TestBroker } from './startTestBroker.ts';
+import { ensurePythonPackages } from './tools/ensurePythonPackages.ts';
 import { ensureRedisServer } from './tools/ensureRedisServer.ts';
 
 /**
- * `npm test`: gets what the tests run against (Redis, a Kafka broker where one can be had) and runs Jest with the given
- * arguments. Jest's summary is the last thing printed.
+ * `npm test`: gets what the tests run against (Redis; a Kafka broker and Python clients where they can be had) and runs Jest
+ * with the given arguments. Jest's summary is the last thing printed.
  */
 async function main(): Promise<number> {
   await ensureRedisServer(say);
+  const python = await findPythonIfPossible();
   const broker = await startBrokerIfPossible();
   try {
     const code = await runJest({
       TURNPIKE_TEST_KAFKA: broker ? 'available' : 'absent',
       ...(broker && { KAFKA_BROKERS: broker.brokers }),
+      ...(python && { TURNPIKE_TEST_PYTHON: python }),
     });
-    const isBrokerMissing = !broker && process.env.REQUIRE_KAFKA === '1';
-    return code === 0 && isBrokerMissing ? 1 : code;
+    const { REQUIRE_KAFKA, REQUIRE_PYTHON } = process.env;
+    const isSomethingMissing = (!broker && REQUIRE_KAFKA === '1') || (!python && REQUIRE_PYTHON === '1');
+    return code === 0 && isSomethingMissing ? 1 : code;
   } finally {
     await broker?.stop();
   }
@@ -37,6 +41,21 @@ async function startBrokerIfPossible(): Promise<TestBroker | undefined> {
         ? 'REQUIRE_KAFKA=1 IS SET, SO THIS RUN FAILS'
         : 'THE KAFKA TESTS ARE SKIPPED (REQUIRE_KAFKA=1 makes this a failure)';
     say(`\n*** NO KAFKA BROKER: ${consequence}. ***\n${error.message}\n`);
+    return undefined;
+  }
+}
+
+/** An interpreter with the Python clients. */
+async function findPythonIfPossible(): Promise<string | undefined> {
+  try {
+    return await ensurePythonPackages(say);
+  } catch (error) {
+    if (!(error instanceof StackError)) throw error;
+    const consequence =
+      process.env.REQUIRE_PYTHON === '1'
+        ? 'REQUIRE_PYTHON=1 IS SET, SO THIS RUN FAILS'
+        : 'THE PYTHON CLIENTS ARE NOT TESTED (REQUIRE_PYTHON=1 makes this a failure)';
+    say(`\n*** NO PYTHON PACKAGES: ${consequence}. ***\n${error.message}\n`);
     return undefined;
   }
 }

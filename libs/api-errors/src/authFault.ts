@@ -1,4 +1,4 @@
-import { bare, envelope, flat, gateRejection, type WireError } from './wireError.ts';
+import { bare, envelope, flat, gateRejection, NEVER_RETRY, type WireError } from './wireError.ts';
 
 /** Why a caller is not let in: the faults of gate 1, the same for every service that serves the public. */
 export type AuthFault =
@@ -22,8 +22,10 @@ const AUTH_FAULT_KINDS: Record<AuthFault['kind'], true> = {
 
 export const isAuthFault = (fault: { kind: string }): fault is AuthFault => Object.hasOwn(AUTH_FAULT_KINDS, fault.kind);
 
-/** The page where people create and revoke keys. */
-export const KEYS_DOC_URL = 'https://turnpike.example/docs/keys';
+export interface AuthErrorOptions {
+  /** The page where people create and revoke keys: the `doc_url` of a 401. */
+  keysPageUrl: string;
+}
 
 const INVALID_KEY =
   'The API key is not valid here. Check for typing errors, and that you call the host of the key’s own region.';
@@ -33,7 +35,7 @@ const UNAVAILABLE = 'API keys cannot be checked right now. Retry with backoff.';
 const WRONG_REGION = 'The organization of this key is pinned to a region that this host does not serve.';
 
 /** Chat, completions, embeddings. */
-export function toInferenceAuthError(fault: AuthFault): WireError {
+export function toInferenceAuthError(fault: AuthFault, { keysPageUrl }: AuthErrorOptions): WireError {
   switch (fault.kind) {
     case 'missing_authorization':
     case 'malformed_authorization':
@@ -43,13 +45,13 @@ export function toInferenceAuthError(fault: AuthFault): WireError {
         type: 'authentication_error',
         param: null,
         code: 'invalid_api_key',
-        doc_url: KEYS_DOC_URL,
+        doc_url: keysPageUrl,
       });
     case 'key_blocked':
       return envelope(
         403,
         { message: BLOCKED, type: 'permission_error', param: null, code: 'key_blocked' },
-        { 'x-should-retry': 'false' },
+        NEVER_RETRY,
       );
     case 'region_not_served':
       return gateRejection(403, 'region_not_served', { message: WRONG_REGION });
@@ -71,16 +73,16 @@ export function toModelsAuthError(fault: AuthFault): WireError {
     case 'invalid_api_key':
       return envelope(401, { message: INVALID_KEY, type: 'auth' });
     case 'key_blocked':
-      return envelope(403, { message: BLOCKED, type: 'auth' });
+      return envelope(403, { message: BLOCKED, type: 'auth' }, NEVER_RETRY);
     case 'region_not_served':
-      return envelope(403, { message: WRONG_REGION, type: 'auth' });
+      return envelope(403, { message: WRONG_REGION, type: 'auth' }, NEVER_RETRY);
     case 'auth_unavailable':
       return bare(502, 'upstream router auth unavailable');
   }
 }
 
 /** `/v1/svc/*`. A blocked key is 401 here, as the look-ups have no 403. */
-export function toServiceAuthError(fault: AuthFault): WireError {
+export function toServiceAuthError(fault: AuthFault, { keysPageUrl }: AuthErrorOptions): WireError {
   switch (fault.kind) {
     case 'missing_authorization':
     case 'malformed_authorization':
@@ -93,7 +95,7 @@ export function toServiceAuthError(fault: AuthFault): WireError {
         type: 'authentication_error',
         param: null,
         code: 'invalid_api_key',
-        doc_url: KEYS_DOC_URL,
+        doc_url: keysPageUrl,
       });
     case 'auth_unavailable':
       return envelope(

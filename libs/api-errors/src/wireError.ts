@@ -1,3 +1,5 @@
+import type { BareError, ErrorEnvelope } from '@turnpike/api-schema/errorBodies';
+
 /** An error answer as it goes over the wire. Clients branch on the status; bodies differ by endpoint family. */
 export interface WireError {
   status: number;
@@ -5,17 +7,12 @@ export interface WireError {
   headers?: Record<string, string>;
 }
 
-export interface EnvelopeFields {
-  message: string;
-  type: string | null;
-  param?: string | null;
-  code?: string | null;
-  doc_url?: string;
-}
+/** Goes with what would only fail again: the usual clients retry by themselves. */
+export const NEVER_RETRY = { 'x-should-retry': 'false' };
 
 /** `{error: {message, type, param?, code?, doc_url?}}`: chat, completions, embeddings and parts of other families. */
-export function envelope(status: number, error: EnvelopeFields, headers?: Record<string, string>): WireError {
-  return { status, body: { error }, ...(headers && { headers }) };
+export function envelope(status: number, error: ErrorEnvelope['error'], headers?: Record<string, string>): WireError {
+  return { status, body: { error } satisfies ErrorEnvelope, ...(headers && { headers }) };
 }
 
 /** `{error: "<code>", …}`: `/v1/svc/*` and media. */
@@ -25,7 +22,7 @@ export function flat(status: number, error: string, fields: object, headers?: Re
 
 /** `{detail}`, without an `error` key: the 502 of `GET /v1/svc/key` and `GET /v1/models`. */
 export function bare(status: number, detail: string): WireError {
-  return { status, body: { detail } };
+  return { status, body: { detail } satisfies BareError };
 }
 
 /**
@@ -44,6 +41,6 @@ export function gateRejection(status: number, code: string, fields: object): Wir
         provider_specific_fields: { error: code, ...fields },
       },
     },
-    headers: { 'x-should-retry': 'false' },
+    headers: NEVER_RETRY,
   };
 }

@@ -56,6 +56,8 @@ export const catalogModelSchema = z.strictObject({
   supportedSamplingParameters: z.array(z.string()),
   /** Whether usage shows cached prompt tokens; both counts are 0 where it does not. */
   isCacheCapable: z.boolean(),
+  /** Whether one workspace's prompt may be read from what an engine cached for another's. Versions from before it said so do not share. */
+  sharesPrefixCache: z.boolean().default(false),
   /** Most tokens the engine's chat template adds around one message, and around a whole conversation. */
   templateTokensPerMessage: z.number().int().min(0),
   templateTokensPerRequest: z.number().int().min(0),

@@ -19,6 +19,11 @@ export const commonConfig = {
   INTERNAL_PORT: portSchema,
   /** Keys that sign tokens between services: `id:secret`, comma separated. The first signs, all verify. */
   INTERNAL_TOKEN_KEYS: z.string().transform(parseSecrets),
+  /**
+   * How long a process that is told to stop still takes calls, and how long a connection is idle before it closes it then:
+   * longer than load balancers take to notice that it is not ready, and than callers keep idle connections.
+   */
+  DRAIN_SETTLE_MS: z.coerce.number().int().min(0).default(10_000),
   /** The least that is logged: one JSON line an entry, on standard output. */
   LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
   /** Base address of an OpenTelemetry collector that takes OTLP over HTTP. Without it nothing is traced. */

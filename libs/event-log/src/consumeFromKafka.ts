@@ -1,17 +1,16 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Consumer, Kafka } from 'kafkajs';
 import { backoffMs } from './backoff.ts';
 import { createKafkaClient, type KafkaClientOptions } from './createKafkaClient.ts';
+import { createLagMeter } from './createLagMeter.ts';
 import { ensureTopic } from './ensureTopic.ts';
 import type { ConsumeOptions, EventLogConsumer } from './eventLog.ts';
 import { createBatchReader } from './kafkaBatchReader.ts';
 import { pause } from './pause.ts';
 
-export interface ConsumeFromKafkaOptions extends ConsumeOptions, KafkaClientOptions {
-  /** Readers of one group share the partitions. */
-  groupId: string;
-}
+export interface ConsumeFromKafkaOptions extends ConsumeOptions, KafkaClientOptions {}
 
 /** Batches of different partitions handled at once, so that one that does not succeed holds up few others. */
 const CONCURRENT_PARTITIONS = 4;
@@ -21,18 +20,22 @@ const LEAVE_TIMEOUT_MS = 5_000;
 /**
  * Reads a topic of Kafka for as long as it takes: a broker that is away or a crash of the client leads to another attempt,
  * at most 5 s later. Offsets live in the handler's database alone; none are committed to Kafka.
+ *
+ * Every reader reads every partition, and the handler's database decides who was first; the others stand by. So the place
+ * of a reader that died is taken within a second, where a shared group would keep it for a session or two.
  */
 export function consumeFromKafka(options: ConsumeFromKafkaOptions): EventLogConsumer {
-  const { topic, nextOffset, log } = options;
+  const { topic, log } = options;
   const kafka = createKafkaClient(options);
+  const lag = createLagMeter(kafka, options);
   const stop = new AbortController();
   const reading = readUntilStopped(kafka, options, stop.signal);
   return {
-    lag: () => findLag(kafka, { topic, nextOffset }),
+    lag: lag.measure,
     async close() {
       log.debug({ topic }, 'stopping to read');
       stop.abort();
-      await reading;
+      await Promise.all([reading, lag.close()]);
     },
   };
 }
@@ -56,13 +59,12 @@ async function readUntilCrash(
   options: ConsumeFromKafkaOptions,
   { signal, onRunning }: { signal: AbortSignal; onRunning: () => void },
 ): Promise<void> {
-  const { topic, groupId } = options;
+  const { topic } = options;
   await ensureTopic(kafka, topic);
   const consumer = kafka.consumer({
-    groupId,
-    // A reader that died without a word keeps its partitions for this long.
-    sessionTimeout: 10_000,
-    rebalanceTimeout: 15_000,
+    // Its own, and a new one each time: nobody's absence is waited for. The broker forgets a group that was left.
+    groupId: `${topic}.${randomUUID()}`,
+    sessionTimeout: 30_000,
     heartbeatInterval: 3_000,
     maxBytesPerPartition: 1024 * 1024,
     maxWaitTimeInMs: 250,
@@ -76,7 +78,7 @@ async function readUntilCrash(
   const crash = Promise.withResolvers<never>();
   crash.promise.catch(() => {});
   consumer.on(consumer.events.CRASH, ({ payload }) => crash.reject(payload.error));
-  consumer.on(consumer.events.GROUP_JOIN, reader.forgetPositions);
+  consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => void reader.begin(payload.memberAssignment[topic] ?? []));
   try {
     await consumer.connect();
     await consumer.subscribe({ topic, fromBeginning: true });
@@ -86,12 +88,12 @@ async function readUntilCrash(
       partitionsConsumedConcurrently: CONCURRENT_PARTITIONS,
       eachBatch: reader.readBatch,
     });
-    // To be let into the group may take until another reader is given up.
     await Promise.race([running, stopped]);
     onRunning();
     await Promise.race([crash.promise, stopped]);
   } finally {
     session.abort();
+    reader.close();
     await disconnect(consumer);
   }
 }
@@ -104,25 +106,4 @@ async function whenAborted(signal: AbortSignal, end: AbortSignal): Promise<void>
 /** Leaves the group in order, unless that takes too long. */
 async function disconnect(consumer: Consumer): Promise<void> {
   await Promise.race([consumer.disconnect().catch(() => {}), delay(LEAVE_TIMEOUT_MS, undefined, { ref: false })]);
-}
-
-async function findLag(
-  kafka: Kafka,
-  { topic, nextOffset }: Pick<ConsumeOptions, 'topic' | 'nextOffset'>,
-): Promise<bigint> {
-  const admin = kafka.admin({ retry: { retries: 0 } });
-  try {
-    await admin.connect();
-    const partitions = await admin.fetchTopicOffsets(topic);
-    const lags = await Promise.all(
-      partitions.map(async ({ partition, low, high }) => {
-        const position = await nextOffset(partition);
-        const start = position > BigInt(low) ? position : BigInt(low);
-        return BigInt(high) > start ? BigInt(high) - start : 0n;
-      }),
-    );
-    return lags.reduce((sum, lag) => sum + lag, 0n);
-  } finally {
-    await admin.disconnect();
-  }
 }

@@ -64,7 +64,7 @@ async function readOn(options: ConsumeFromStoreOptions, signal: AbortSignal): Pr
     if (!last) break;
     const isAtEnd = records.length < RECORDS_PER_BATCH;
     const batch = { partition: EMBEDDED_PARTITION, fromOffset, records, nextOffset: last.offset + 1n, isAtEnd };
-    position = await handleUntilDone(batch, { ...options, signal });
+    position = (await handleUntilDone(batch, { ...options, signal }))?.position;
   }
   await appended;
 }

@@ -16,12 +16,18 @@ const KEYS = ['key_a', 'key_b', 'key_c'];
 function createReader() {
   const offsets = new Map<number, bigint>();
   const values: string[] = [];
+  const faults: string[] = [];
   return {
     values,
     offsets,
+    /** Batches that did not hold exactly the records from where the reader stood up to where it stands next. */
+    faults,
     nextOffset: async (partition: number): Promise<bigint> => offsets.get(partition) ?? 0n,
     async handle({ partition, fromOffset, records, nextOffset }: RecordBatch): Promise<void> {
       if ((offsets.get(partition) ?? 0n) !== fromOffset) throw new Error('offset moved');
+      const isWhole = records.every(({ offset }, index) => offset === fromOffset + BigInt(index));
+      if (!isWhole || nextOffset !== fromOffset + BigInt(records.length))
+        faults.push(`${partition}: ${records.map(({ offset }) => offset)} from ${fromOffset} to ${nextOffset}`);
       offsets.set(partition, nextOffset);
       values.push(...records.map(({ value }) => value.toString()));
     },
@@ -40,6 +46,10 @@ const batchOf = (from: number, count: number) =>
 
 /** Each value once, where it first came: an append may store a record twice. */
 const unique = (values: string[]): string[] => [...new Set(values)];
+
+/** How many records the partitions hold below where a reader stands. */
+const positionsOf = ({ offsets }: ReturnType<typeof createReader>): number =>
+  [...offsets.values()].reduce((sum, offset) => sum + Number(offset), 0);
 
 const sorted = (values: string[]): string[] => unique(values).sort();
 
@@ -62,6 +72,9 @@ export function describeEventLog(name: string, log: () => EventLogUnderTest): vo
         await until(async () => (await consumer.lag()) === 0n);
         await consumer.close();
 
+        expect(reader.faults).toEqual([]);
+        // Each offset was handed over once, none was passed over.
+        expect(reader.values).toHaveLength(positionsOf(reader));
         expect(sorted(reader.values)).toEqual(sorted(batchOf(0, 600).map(({ value }) => value)));
         for (const remainder of [0, 1, 2]) {
           // A batch that was sent twice comes twice; each record's first coming is in order.
@@ -69,6 +82,27 @@ export function describeEventLog(name: string, log: () => EventLogUnderTest): vo
             .map((value) => JSON.parse(value).n as number)
             .filter((n) => n % 3 === remainder);
           expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
+        }
+      }));
+
+    it('hands over a batch that was appended twice both times, the repeat behind the first', () =>
+      withLog(async (topic, producer) => {
+        const reader = createReader();
+        await producer.append(topic, batchOf(0, 30));
+        await producer.append(topic, batchOf(0, 30));
+        const consumer = log().consume({ topic, ...reader });
+        await until(() => reader.values.length >= 60);
+        await until(async () => (await consumer.lag()) === 0n);
+        await consumer.close();
+
+        expect(reader.faults).toEqual([]);
+        for (const { value } of batchOf(0, 30))
+          expect(reader.values.filter((read) => read === value).length).toBeGreaterThanOrEqual(2);
+        for (const remainder of [0, 1, 2]) {
+          const firsts = unique(reader.values)
+            .map((value) => JSON.parse(value).n as number)
+            .filter((n) => n % 3 === remainder);
+          expect(firsts).toEqual(firsts.toSorted((a, b) => a - b));
         }
       }));
 
@@ -84,6 +118,9 @@ export function describeEventLog(name: string, log: () => EventLogUnderTest): vo
         await until(() => unique(reader.values).length === 100);
         await second.close();
 
+        expect(reader.faults).toEqual([]);
+        // What the first reader handled did not come again.
+        expect(reader.values).toHaveLength(positionsOf(reader));
         expect(sorted(reader.values)).toEqual(sorted(batchOf(0, 100).map(({ value }) => value)));
       }));
 
@@ -123,6 +160,8 @@ export function describeEventLog(name: string, log: () => EventLogUnderTest): vo
         await consumer.close();
 
         expect(failed).toHaveLength(4);
+        expect(reader.faults).toEqual([]);
+        expect(reader.values).toHaveLength(positionsOf(reader));
         expect(sorted(reader.values)).toEqual(sorted(batchOf(0, 30).map(({ value }) => value)));
       }));
 
@@ -147,6 +186,23 @@ export function describeEventLog(name: string, log: () => EventLogUnderTest): vo
         await consumer.close();
 
         expect(sorted(reader.values)).toEqual(sorted(batchOf(0, 40).map(({ value }) => value)));
+      }));
+
+    it('hands everything to one of two readers, and to the other alone once the first has gone', () =>
+      withLog(async (topic, producer) => {
+        // One database: whoever comes second finds that the offset has moved.
+        const database = createReader();
+        const [first, second] = [log().consume({ topic, ...database }), log().consume({ topic, ...database })];
+        for (let from = 0; from < 100; from += 10) await producer.append(topic, batchOf(from, 10));
+        await until(() => unique(database.values).length === 100);
+        await first.close();
+        await producer.append(topic, batchOf(100, 50));
+        await until(() => unique(database.values).length === 150);
+        await second.close();
+
+        expect(database.faults).toEqual([]);
+        expect(database.values).toHaveLength(positionsOf(database));
+        expect(sorted(database.values)).toEqual(sorted(batchOf(0, 150).map(({ value }) => value)));
       }));
 
     it('says how many records are still to be handled', () =>
@@ -175,8 +231,11 @@ export function describeEventLog(name: string, log: () => EventLogUnderTest): vo
         const consumer = log().consume({ topic, ...reader });
         await Promise.all(Array.from({ length: 40 }, (_, n) => producer.append(topic, batchOf(n * 25, 25))));
         await until(() => unique(reader.values).length === 1_000);
+        await until(async () => (await consumer.lag()) === 0n);
         await consumer.close();
 
+        expect(reader.faults).toEqual([]);
+        expect(reader.values).toHaveLength(positionsOf(reader));
         expect(sorted(reader.values)).toEqual(sorted(batchOf(0, 1_000).map(({ value }) => value)));
       }));
   });

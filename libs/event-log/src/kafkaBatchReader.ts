@@ -3,8 +3,10 @@ import type { Consumer, EachBatchPayload } from 'kafkajs';
 import type { ConsumeOptions, RecordBatch } from './eventLog.ts';
 import { handleUntilDone } from './handleUntilDone.ts';
 
-/** Well below the session timeout, so that a slow batch does not cost the reader its partitions. */
+/** Well below the session timeout, so that a slow batch is not called off for its slowness. */
 const HEARTBEAT_MS = 3_000;
+/** How long a partition is left to another reader before it is looked after again. */
+const STAND_BY_MS = 1_000;
 
 export interface BatchReaderOptions extends ConsumeOptions {
   consumer: Consumer;
@@ -23,6 +25,8 @@ interface Position {
 export function createBatchReader(options: BatchReaderOptions) {
   const { topic, nextOffset, consumer, log, signal } = options;
   let positions = new Map<number, Position>();
+  const standingBy = new Set<NodeJS.Timeout>();
+  let isClosed = false;
 
   async function findPosition(partition: number): Promise<Position> {
     return positions.get(partition) ?? { offset: await nextOffset(partition), hasSought: false };
@@ -33,6 +37,29 @@ export function createBatchReader(options: BatchReaderOptions) {
     consumer.seek({ topic, partition, offset: String(offset) });
   }
 
+  /** A consumer throws once it has crashed, which it tells of a moment later: the next one begins anew. */
+  function unlessCrashed(command: () => void): void {
+    try {
+      command();
+    } catch (error) {
+      log.debug({ err: error, topic }, 'the consumer has crashed');
+    }
+  }
+
+  /** Another reader was first: it has the partition, and this one looks after it again a second later. */
+  function standBy(partition: number): void {
+    if (isClosed) return;
+    const place = [{ topic, partitions: [partition] }];
+    consumer.pause(place);
+    const timer = setTimeout(() => {
+      standingBy.delete(timer);
+      // Asked anew: the other one has moved on.
+      positions.delete(partition);
+      unlessCrashed(() => consumer.resume(place));
+    }, STAND_BY_MS);
+    standingBy.add(timer);
+  }
+
   async function readBatch(payload: EachBatchPayload): Promise<void> {
     const { partition } = payload.batch;
     const assignment = positions;
@@ -40,26 +67,43 @@ export function createBatchReader(options: BatchReaderOptions) {
     const batch = toRecordBatch(payload, fromOffset);
     const firstOffset = batch.records[0]?.offset;
     if (payload.isStale() || !payload.isRunning() || assignment !== positions) return;
+    positions.set(partition, { offset: fromOffset, hasSought });
     if (firstOffset !== fromOffset) {
-      if (!hasSought) return seek(partition, fromOffset);
+      // Fetched before it was said where to read: a log that has the place gives nothing from before it.
+      const isEarly = firstOffset !== undefined && firstOffset < fromOffset && highOf(payload) >= fromOffset;
+      if (!hasSought || isEarly) return seek(partition, fromOffset);
       // Records were removed before they were read, or the log was made anew. What it does hold is read; repeats do no harm.
       const expected = String(fromOffset);
       log.error({ topic, partition, expected, found: String(firstOffset) }, 'the event log lacks records');
     }
-    const position = await whileAlive(payload, (alive) =>
+    const handled = await whileAlive(payload, (alive) =>
       handleUntilDone(batch, { ...options, signal: AbortSignal.any([signal, alive]) }),
     );
-    if (position === undefined || assignment !== positions) return;
-    if (position !== batch.nextOffset) return seek(partition, position);
-    positions.set(partition, { offset: position, hasSought: true });
+    if (handled === undefined || assignment !== positions) return;
+    if (handled.isByOther) return standBy(partition);
+    positions.set(partition, { offset: handled.position, hasSought: true });
     payload.resolveOffset(payload.batch.lastOffset());
   }
 
   return {
     readBatch,
-    /** To be called after every change of assignment: another reader may have moved on in the meantime. */
-    forgetPositions(): void {
-      positions = new Map();
+    /**
+     * To be called after every assignment, as another reader may have moved on in the meantime. Goes to where the handler's
+     * database says at once: a log that was made anew is noticed while it is still shorter than that.
+     */
+    async begin(partitions: number[]): Promise<void> {
+      const assignment = new Map<number, Position>();
+      positions = assignment;
+      for (const partition of partitions) {
+        const offset = await nextOffset(partition).catch(() => undefined);
+        if (isClosed || assignment !== positions) return;
+        // Where the database is away, the first batch asks it again.
+        if (offset !== undefined && !positions.has(partition)) unlessCrashed(() => seek(partition, offset));
+      }
+    },
+    close(): void {
+      isClosed = true;
+      for (const timer of standingBy) clearTimeout(timer);
     },
   };
 }
@@ -79,7 +123,10 @@ function toRecordBatch({ batch }: EachBatchPayload, fromOffset: bigint): RecordB
   };
 }
 
-/** Works with a heartbeat beside it. When that fails, as it does once the group rebalances, the work is called off. */
+/** The offset that the partition's next record will get. */
+const highOf = ({ batch }: EachBatchPayload): bigint => BigInt(batch.highWatermark);
+
+/** Works with a heartbeat beside it. When that fails, the broker has given this reader up, and the work is called off. */
 async function whileAlive<T>({ heartbeat }: EachBatchPayload, work: (alive: AbortSignal) => Promise<T>): Promise<T> {
   const dead = new AbortController();
   const timer = setInterval(() => {

@@ -6,8 +6,9 @@ import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { createLogger } from '@turnpike/logging/createLogger';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { createHttpApp, type Route } from './createHttpApp.ts';
+import { drain } from './drain.ts';
 import { createInternalGuard, type Guard, openGuard } from './guard.ts';
-import { drain, listen } from './listen.ts';
+import { listen } from './listen.ts';
 
 const keys = [{ id: 'k1', secret: 'a secret of the tests, 32 characters' }];
 const log = createLogger({ service: 'test', level: 'silent' });
@@ -22,14 +23,17 @@ const anApp = (routes: Route[]) =>
     log,
     telemetry: noTelemetry,
     routes,
-    toWireError: (error) => (error instanceof ApiError ? flat(418, error.fault.kind, {}) : undefined),
+    toWireError(error) {
+      if (error instanceof ApiError && error.fault.kind === 'unsayable') throw error;
+      return error instanceof ApiError ? flat(418, error.fault.kind, {}) : undefined;
+    },
   });
 const ok: Route['handler'] = (_req, res) => void res.json({ ok: true });
 const thing: Route = { method: 'get', path: '/thing/:id', guard: openGuard, handler: ok };
 
 async function serve(...routes: Route[]): Promise<string> {
   const server = await listen(anApp(routes), { host: '127.0.0.1', port: 0 });
-  stop = () => drain(server);
+  stop = () => drain([server], { settleMs: 0 });
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
@@ -60,11 +64,15 @@ it('words a fault by its family, and says nothing of what nobody foresaw', async
   const url = await serve(
     throwing('/fault', new ApiError({ kind: 'teapot' })),
     throwing('/bug', new Error('password of db.internal:5432 is hunter2')),
+    throwing('/unsayable', new ApiError({ kind: 'unsayable' })),
   );
   expect(await (await fetch(`${url}/fault`)).json()).toEqual({ error: 'teapot' });
-  const bug = await fetch(`${url}/bug`);
-  expect(bug.status).toBe(500);
-  expect(await bug.text()).not.toMatch(/hunter2|db\.internal|at |\.ts/);
+  for (const path of ['/bug', '/unsayable']) {
+    const bug = await fetch(url + path);
+    expect(bug.status).toBe(500);
+    expect(bug.headers.get('content-type')).toContain('application/json');
+    expect(await bug.text()).not.toMatch(/hunter2|db\.internal|unsayable|at |\.ts/);
+  }
 });
 
 it('lets only this stack’s services into an internal route, each with a token for this service', async () => {

@@ -1,6 +1,6 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import type { WireError } from '@turnpike/api-errors/wireError';
-import { envelope } from '@turnpike/api-errors/wireError';
+import { envelope, NEVER_RETRY } from '@turnpike/api-errors/wireError';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
@@ -83,6 +83,12 @@ export function createHttpApp({ log, telemetry, routes, toWireError }: HttpAppOp
     sendWireError(res, wireError ?? toInternalError());
   };
   app.use(onError);
+  // An error in the wording of one would be express' own to answer, as a page with the stack.
+  const onErrorOfThat: ErrorRequestHandler = (error: unknown, _req, res, _next) => {
+    toRequestLog(log, res).error({ err: error, route: routeOf(res) }, 'an error could not be worded');
+    sendWireError(res, toInternalError());
+  };
+  app.use(onErrorOfThat);
   return app;
 }
 
@@ -97,12 +103,16 @@ export function toMethodNotAllowed(method: string, allow: string): WireError {
 
 /** 404 of a path that does not exist. */
 export function toNotFound(): WireError {
-  return envelope(404, {
-    message: 'There is nothing at this path. The API lives under /v1; see the documentation for its paths.',
-    type: 'invalid_request_error',
-    param: null,
-    code: 'not_found',
-  });
+  return envelope(
+    404,
+    {
+      message: 'There is nothing at this path. The API lives under /v1; see the documentation for its paths.',
+      type: 'invalid_request_error',
+      param: null,
+      code: 'not_found',
+    },
+    NEVER_RETRY,
+  );
 }
 
 /** 500 of a fault nobody foresaw: it says nothing about what failed inside. */

@@ -1,9 +1,10 @@
 import type { Route } from './createHttpApp.ts';
+import { isEnding } from './drain.ts';
 import { openGuard } from './guard.ts';
 
 /**
- * `GET /health`, 200 as long as the process answers, and `GET /ready`, 200 while it can serve and 503 otherwise. For the
- * internal listener only. A check that throws means: not ready.
+ * `GET /health`, 200 as long as the process answers, and `GET /ready`, 200 while it can serve and 503 otherwise and
+ * from the moment it is told to stop. For the internal listener only. A check that throws means: not ready.
  */
 export function createHealthRoutes(isReady: () => boolean | Promise<boolean>): Route[] {
   return [
@@ -13,7 +14,7 @@ export function createHealthRoutes(isReady: () => boolean | Promise<boolean>): R
       path: '/ready',
       guard: openGuard,
       handler: async (_req, res) => {
-        const ready = await Promise.resolve(isReady()).catch(() => false);
+        const ready = !isEnding(res) && (await Promise.resolve(isReady()).catch(() => false));
         res.status(ready ? 200 : 503).json({ status: ready ? 'ready' : 'not ready' });
       },
     },

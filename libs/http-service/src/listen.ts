@@ -1,7 +1,13 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
+import { followConnections } from './connections.ts';
 
-/** Longer than any proxy in front keeps an idle connection, so that we never close one it is about to use. */
-const KEEP_ALIVE_TIMEOUT_MS = 65_000;
+/**
+ * How long callers are told that they may keep an idle connection. Shorter than a draining listener waits, so that nobody's
+ * request is on its way to a connection when that is closed.
+ */
+const KEEP_ALIVE_TOLD_MS = 5_000;
+/** How much longer it is kept: longer than any proxy in front does, for those that do not listen to what they are told. */
+const KEEP_ALIVE_BEYOND_MS = 60_000;
 /** Longest time for a whole request to arrive. */
 const REQUEST_TIMEOUT_MS = 120_000;
 
@@ -14,7 +20,8 @@ export interface ListenOptions {
 export function listen(handler: RequestListener, { host, port }: ListenOptions): Promise<Server> {
   const server = createServer(
     {
-      keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+      keepAliveTimeout: KEEP_ALIVE_TOLD_MS,
+      keepAliveTimeoutBuffer: KEEP_ALIVE_BEYOND_MS,
       // The apps answer for it in their own words; Node's own refusal has no body.
       requireHostHeader: false,
       headersTimeout: 10_000,
@@ -23,7 +30,9 @@ export function listen(handler: RequestListener, { host, port }: ListenOptions):
     },
     handler,
   );
-  server.maxHeadersCount = 100;
+  // Their size bounds them. Node would drop the headers above a number, perhaps those that say how the body comes.
+  server.maxHeadersCount = 0;
+  followConnections(server);
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
       reject(
@@ -33,20 +42,5 @@ export function listen(handler: RequestListener, { host, port }: ListenOptions):
       ),
     );
     server.listen(port, host, () => resolve(server));
-  });
-}
-
-/** How often a draining server closes connections whose last request has ended meanwhile: a client may keep them for minutes. */
-const DRAIN_SWEEP_MS = 100;
-
-/** Takes no new connection, closes idle ones, and resolves when the last request in progress has ended. */
-export function drain(server: Server): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const sweep = setInterval(() => server.closeIdleConnections(), DRAIN_SWEEP_MS);
-    server.close((error) => {
-      clearInterval(sweep);
-      if (error) reject(error);
-      else resolve();
-    });
   });
 }

@@ -8,8 +8,9 @@ import { readMetrics } from '@turnpike/test-support/readMetrics';
 import { type CollectedSpan, startCollector } from '@turnpike/test-support/startCollector';
 import { createHttpApp } from './createHttpApp.ts';
 import { createMetricsRoute } from './createMetricsRoute.ts';
+import { drain } from './drain.ts';
 import { openGuard } from './guard.ts';
-import { drain, listen } from './listen.ts';
+import { listen } from './listen.ts';
 import { spanOf } from './observeRequests.ts';
 
 const CALLER = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7' };
@@ -55,7 +56,7 @@ async function observe(send: (url: string) => Promise<unknown>): Promise<Observe
   const server = await listen(app, { host: '127.0.0.1', port: 0 });
   try {
     await send(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-    await drain(server);
+    await drain([server], { settleMs: 0 });
     return { samples: await readMetrics(telemetry), spans: await telemetry.shutdown().then(() => collector.spans) };
   } finally {
     await collector.close();

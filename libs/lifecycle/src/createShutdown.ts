@@ -43,7 +43,8 @@ export function createShutdown({ log }: { log: Logger }): Shutdown {
     run,
     onSignals() {
       const end = (reason: string) => void run(reason).then(() => process.exit(0));
-      process.once('SIGTERM', end);
+      // Repeated, as some wrappers do, it changes nothing. A second Ctrl-C ends the process at once.
+      process.on('SIGTERM', () => end('SIGTERM'));
       process.once('SIGINT', end);
       process.once('disconnect', () => end('parent gone'));
     },

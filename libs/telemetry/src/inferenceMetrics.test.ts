@@ -16,6 +16,7 @@ it('tells Prometheus of the process, in its text format', async () => {
   expect(samples.get('process_resident_memory_bytes')).toBeGreaterThan(10_000_000);
   expect(samples.get('process_cpu_seconds_total')).toBeGreaterThan(0);
   expect(samples.get('turnpike_event_loop_busy_seconds_total')).toBeGreaterThan(0);
+  expect(samples.get('turnpike_event_loop_late_seconds')).toBeGreaterThanOrEqual(0);
 });
 
 it('counts calls, tokens and waits of inference', async () => {
@@ -34,8 +35,22 @@ it('counts calls, tokens and waits of inference', async () => {
     startedAtMs: 1_000,
     endedAtMs: 3_000,
   });
+  metrics.callPlaced({ id: 'engine-1' }, 'match');
+  metrics.engineFirstEvent({ id: 'engine-1' }, 0.03);
+  metrics.cacheCounted(model, { expectedPart: 0.25, countedPart: 0.5 });
+  metrics.cacheCounted(model, { expectedPart: 0.5, countedPart: 0 });
+  metrics.streamEnded(model, 60);
   metrics.callRetried(model);
-  metrics.engineEjected({ id: 'engine-1' });
+  metrics.engineEjected({ id: 'engine-1' }, 'refused');
+  metrics.engineProbed({ id: 'engine-1' }, 'token');
+  metrics.observeFleet({
+    engines: () => [{ id: 'engine-1', breaker: { state: 'half_open' } }],
+    retriesLeft: () => 7,
+    tokensInFlightOn: ({ id }) => id.length,
+  });
+  metrics.queued(model, 0.3);
+  metrics.shed(model, 'key_share');
+  metrics.observeQueue(() => [{ model: 'org/small-chat', calls: 5 }]);
   metrics.holdSwept();
   metrics.observe({ openCalls: () => 3, spoolBytes: () => 4_096, spoolLimitBytes: 65_536 });
 
@@ -50,8 +65,22 @@ it('counts calls, tokens and waits of inference', async () => {
     'turnpike_tokens_total{model="org/small-chat",kind="prompt"}': 120,
     'turnpike_tokens_total{model="org/small-chat",kind="cached_prompt"}': 100,
     'turnpike_tokens_total{model="org/small-chat",kind="completion"}': 30,
+    'turnpike_placements_total{engine="engine-1",reason="match"}': 1,
+    'turnpike_engine_first_event_seconds_bucket{engine="engine-1",le="0.05"}': 1,
+    'turnpike_cache_estimate_error_ratio_sum{model="org/small-chat",direction="under"}': 0.25,
+    'turnpike_cache_estimate_error_ratio_sum{model="org/small-chat",direction="over"}': 0.5,
+    'turnpike_cache_estimate_error_ratio_count{model="org/small-chat",direction="under"}': 1,
+    'turnpike_output_tokens_per_second_bucket{model="org/small-chat",le="50"}': 0,
+    'turnpike_output_tokens_per_second_bucket{model="org/small-chat",le="75"}': 1,
+    'turnpike_engine_tokens_in_flight{engine="engine-1"}': 8,
     'turnpike_engine_retries_total{model="org/small-chat"}': 1,
-    'turnpike_engine_ejections_total{engine="engine-1"}': 1,
+    'turnpike_queue_seconds_sum{model="org/small-chat"}': 0.3,
+    'turnpike_sheds_total{model="org/small-chat",reason="key_share"}': 1,
+    'turnpike_queued_calls{model="org/small-chat"}': 5,
+    'turnpike_engine_ejections_total{engine="engine-1",reason="refused"}': 1,
+    'turnpike_engine_probes_total{engine="engine-1",result="token"}': 1,
+    'turnpike_engine_breaker{engine="engine-1"}': 1,
+    turnpike_engine_retries_left: 7,
     turnpike_swept_holds_total: 1,
     turnpike_open_calls: 3,
     turnpike_spool_bytes: 4_096,

@@ -1,4 +1,4 @@
-import type { Meter } from '@opentelemetry/api';
+import type { Meter, ObservableCallback } from '@opentelemetry/api';
 
 /** A model of the catalog: its canonical id is a label, so what a client typed must never stand here. */
 interface CatalogModel {
@@ -27,23 +27,74 @@ export interface RouterState {
   spoolLimitBytes: number;
 }
 
+/** What a router knows of its engines, asked for at every scrape. */
+export interface FleetState {
+  engines: () => readonly {
+    readonly id: string;
+    readonly breaker: { readonly state: 'closed' | 'half_open' | 'open' };
+  }[];
+  retriesLeft: () => number;
+  /** Tokens of this router's calls under way on one of them. */
+  tokensInFlightOn: (engine: { readonly id: string }) => number;
+}
+
+/**
+ * Which part of a prompt was expected to be cached, and which part the engine then counted, both 0 to 1: parts, because the
+ * router has no tokenizer, and how many tokens a prompt has is another question.
+ */
+export interface CacheEstimate {
+  expectedPart: number;
+  countedPart: number;
+}
+
 export interface InferenceMetrics {
   /** The admit script answered, whatever it decided. */
   admitted(seconds: number): void;
   /** The first token left for the client, so long after the request came. */
   firstToken(model: CatalogModel, seconds: number): void;
   callEnded(call: EndedCall): void;
+  /** A call goes to an engine. `reason` says why there, one of a few codes. */
+  callPlaced(engine: { readonly id: string }, reason: string): void;
+  /** An engine's first event came so long after its request. */
+  engineFirstEvent(engine: { readonly id: string }, seconds: number): void;
+  /** The engine has counted what the call was placed by. */
+  cacheCounted(model: CatalogModel, estimate: CacheEstimate): void;
+  /** A stream came at this pace, from its first event to its end. */
+  streamEnded(model: CatalogModel, tokensPerSecond: number): void;
   /** A call goes to another engine after the first one failed it. */
   callRetried(model: CatalogModel): void;
-  /** An engine, by its id in the configuration, is left out until it answers again. */
-  engineEjected(engine: { readonly id: string }): void;
+  /** An engine, by its id in the fleet, is left out until it has produced a token again. `reason` is one of a few codes. */
+  engineEjected(engine: { readonly id: string }, reason: string): void;
+  /** An engine was asked for one token, to see whether it works. `result` is one of a few codes. */
+  engineProbed(engine: { readonly id: string }, result: string): void;
+  /** A call waited so long for an engine with room, and has it now. */
+  queued(model: CatalogModel, seconds: number): void;
+  /** A call was turned away because too many want an engine. `reason` is one of a few codes. */
+  shed(model: CatalogModel, reason: string): void;
   /** The hold of a call that had lost its router was released. */
   holdSwept(): void;
+  /** Something happened that nobody should have to find by accident; the log has the same as a line with `ALERT`. */
+  alerted(kind: AlertKind): void;
   observe(state: RouterState): void;
+  observeFleet(state: FleetState): void;
+  /** How many calls wait for engines, by canonical model. */
+  observeQueue(lengths: () => Iterable<{ model: string; calls: number }>): void;
 }
+
+/**
+ * `charge_above_hold`: the formula gave more than was held, and the excess is lost. `unknown_ending`: a call whose engine
+ * had begun to answer ended without a count and is not charged. `unreadable_call`: a call's record or event could not be read. `engine_window_too_small`: an
+ * engine serves a smaller window than the catalog sells.
+ */
+export type AlertKind = 'charge_above_hold' | 'unknown_ending' | 'unreadable_call' | 'engine_window_too_small';
+
+const BREAKER_VALUES = { closed: 0, half_open: 1, open: 2 };
 
 const FIRST_TOKEN_SECONDS = [0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 20, 60];
 const CALL_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600];
+const TOKENS_PER_SECOND = [1, 2, 5, 10, 20, 30, 50, 75, 100, 150, 200, 400];
+const ERROR_RATIOS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1];
+const QUEUE_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20];
 const ADMIT_SECONDS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25];
 
 /** The instruments of inference, all of them. Made once, at start. */
@@ -51,6 +102,8 @@ export function createInferenceMetrics(meter: Meter): InferenceMetrics {
   const histogram = (name: string, description: string, explicitBucketBoundaries: number[]) =>
     meter.createHistogram(name, { description, advice: { explicitBucketBoundaries } });
   const counter = (name: string, description: string) => meter.createCounter(name, { description });
+  const gauge = (name: string, description: string, observe: ObservableCallback): void =>
+    meter.createObservableGauge(name, { description }).addCallback(observe);
 
   const admits = histogram('turnpike_admit_seconds', 'Wait for the admit script.', ADMIT_SECONDS);
   const firstTokens = histogram(
@@ -61,9 +114,34 @@ export function createInferenceMetrics(meter: Meter): InferenceMetrics {
   const durations = histogram('turnpike_call_duration_seconds', 'From admission to the end of a call.', CALL_SECONDS);
   const calls = counter('turnpike_calls_total', 'Admitted calls that ended, by how they did.');
   const tokens = counter('turnpike_tokens_total', 'Tokens by kind; cached_prompt is a part of prompt.');
+  const placements = counter('turnpike_placements_total', 'Calls sent to an engine, by why it was chosen.');
+  const firstEvents = histogram(
+    'turnpike_engine_first_event_seconds',
+    'From the request to an engine to its first event of a stream.',
+    FIRST_TOKEN_SECONDS,
+  );
+  const estimateErrors = histogram(
+    'turnpike_cache_estimate_error_ratio',
+    'Part of a prompt expected to be cached against the part its engine counted; over: it had less.',
+    ERROR_RATIOS,
+  );
+  const paces = histogram(
+    'turnpike_output_tokens_per_second',
+    'Pace of a stream from its first event to its end, as fast as its client reads.',
+    TOKENS_PER_SECOND,
+  );
   const retries = counter('turnpike_engine_retries_total', 'Calls that were tried on another engine.');
-  const ejections = counter('turnpike_engine_ejections_total', 'Times an engine was left out for a while.');
+  const ejections = counter('turnpike_engine_ejections_total', 'Times an engine was left out for a while, by reason.');
+  const probes = counter('turnpike_engine_probes_total', 'Single tokens asked of engines to see whether they work.');
+  const waits = histogram(
+    'turnpike_queue_seconds',
+    'Wait for an engine with room, of calls that had to.',
+    QUEUE_SECONDS,
+  );
+  const sheds = counter('turnpike_sheds_total', 'Calls turned away because too many want an engine, by reason.');
   const sweeps = counter('turnpike_swept_holds_total', 'Holds released for calls that had lost their router.');
+
+  const alerts = counter('turnpike_alerts_total', 'Money or records that a person has to look at, by kind.');
 
   return {
     admitted: (seconds) => admits.record(seconds),
@@ -76,15 +154,50 @@ export function createInferenceMetrics(meter: Meter): InferenceMetrics {
       tokens.add(call.cachedPromptTokens, { model, kind: 'cached_prompt' });
       tokens.add(call.completionTokens, { model, kind: 'completion' });
     },
+    callPlaced: ({ id }, reason) => placements.add(1, { engine: id, reason }),
+    engineFirstEvent: ({ id }, seconds) => firstEvents.record(seconds, { engine: id }),
+    cacheCounted({ id }, { expectedPart, countedPart }) {
+      const direction = expectedPart > countedPart ? 'over' : 'under';
+      estimateErrors.record(Math.abs(expectedPart - countedPart), { model: id, direction });
+    },
+    streamEnded: ({ id }, tokensPerSecond) => paces.record(tokensPerSecond, { model: id }),
     callRetried: ({ id }) => retries.add(1, { model: id }),
-    engineEjected: ({ id }) => ejections.add(1, { engine: id }),
+    engineEjected: ({ id }, reason) => ejections.add(1, { engine: id, reason }),
+    engineProbed: ({ id }, result) => probes.add(1, { engine: id, result }),
+    queued: ({ id }, seconds) => waits.record(seconds, { model: id }),
+    shed: ({ id }, reason) => sheds.add(1, { model: id, reason }),
     holdSwept: () => sweeps.add(1),
+    alerted: (kind) => alerts.add(1, { kind }),
     observe({ openCalls, spoolBytes, spoolLimitBytes }) {
-      const gauge = (name: string, description: string, read: () => number): void =>
-        meter.createObservableGauge(name, { description }).addCallback((result) => result.observe(read()));
-      gauge('turnpike_open_calls', 'Calls under way; each has one hold.', openCalls);
-      gauge('turnpike_spool_bytes', 'Completion events the event log has not acknowledged.', spoolBytes);
-      gauge('turnpike_spool_limit_bytes', 'Size of a full spool.', () => spoolLimitBytes);
+      gauge('turnpike_open_calls', 'Calls under way; each has one hold.', (result) => result.observe(openCalls()));
+      gauge('turnpike_spool_bytes', 'Completion events the event log has not acknowledged.', (result) =>
+        result.observe(spoolBytes()),
+      );
+      gauge('turnpike_spool_limit_bytes', 'Size of a full spool.', (result) => result.observe(spoolLimitBytes));
+    },
+    observeFleet({ engines, retriesLeft, tokensInFlightOn }) {
+      gauge(
+        'turnpike_engine_breaker',
+        'Whether calls flow to an engine: 0 they do, 1 it is being tried, 2 they do not.',
+        (result) => {
+          for (const { id, breaker } of engines()) result.observe(BREAKER_VALUES[breaker.state], { engine: id });
+        },
+      );
+      gauge(
+        'turnpike_engine_tokens_in_flight',
+        'Tokens under way on an engine: prompts still to be computed, and expected answers.',
+        (result) => {
+          for (const engine of engines()) result.observe(tokensInFlightOn(engine), { engine: engine.id });
+        },
+      );
+      gauge('turnpike_engine_retries_left', 'Calls that may be tried again now.', (result) =>
+        result.observe(retriesLeft()),
+      );
+    },
+    observeQueue(lengths) {
+      gauge('turnpike_queued_calls', 'Calls that wait for an engine with room.', (result) => {
+        for (const { model, calls } of lengths()) result.observe(calls, { model });
+      });
     },
   };
 }

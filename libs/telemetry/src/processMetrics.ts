@@ -1,10 +1,14 @@
 import type { Meter } from '@opentelemetry/api';
+import { watchEventLoop } from './eventLoopWatch.ts';
 
 const MICROSECONDS = 1e6;
 const MILLISECONDS = 1e3;
 
-/** What a process costs: memory, processor time, and how much of the time its one thread was busy. */
-export function observeProcess(meter: Meter): void {
+/**
+ * What a process costs: memory, processor time, how much of the time its one thread was busy, and how long at a time. Gives
+ * back what ends the watching.
+ */
+export function observeProcess(meter: Meter): () => void {
   meter
     .createObservableGauge('process_resident_memory_bytes', { description: 'Memory the process holds.' })
     .addCallback((result) => result.observe(process.memoryUsage.rss()));
@@ -19,4 +23,20 @@ export function observeProcess(meter: Meter): void {
       description: 'Time the event loop was not idle; its rate nears 1 when the process is at its end.',
     })
     .addCallback((result) => result.observe(performance.eventLoopUtilization().active / MILLISECONDS));
+  const late = meter.createObservableGauge('turnpike_event_loop_late_seconds', {
+    description: 'Longest that a due timer waited since the last scrape.',
+  });
+  const blocked = meter.createObservableGauge('turnpike_event_loop_blocked_seconds', {
+    description: 'Longest that the thread computed between two turns of the event loop since the last scrape.',
+  });
+  const watch = watchEventLoop();
+  meter.addBatchObservableCallback(
+    (result) => {
+      const delays = watch.take();
+      result.observe(late, delays.late);
+      result.observe(blocked, delays.blocked);
+    },
+    [late, blocked],
+  );
+  return watch.stop;
 }

@@ -8,6 +8,7 @@ it('lets through what is on the list, and leaves out what is undefined', () => {
     'turnpike.call_id': '01970f3c-5d1e-7b32-9c7e-2f7d1c5b6a10',
     'turnpike.model': 'meta-llama/Llama-3.3-70B-Instruct',
     'turnpike.is_stream': true,
+    'turnpike.candidates': 'h/b:1@c score=5 load=3 cached=0, engine-2 score=9 load=0 cached=0',
     'turnpike.reason': undefined,
   };
   const { 'turnpike.reason': _reason, ...rest } = attributes;
@@ -23,6 +24,13 @@ it.each([
   ['prose as a code', { 'turnpike.reason': 'the user asked about Bob' }],
   ['a raw path with a query', { 'http.route': 'GET /v1/models?key=1' }],
   ['a value without a bound', { 'turnpike.call_id': 'x'.repeat(129) }],
+  ['prose among engines', { 'turnpike.candidates': 'a score=1 load=1 cached=0, tell me a joke' }],
+  ['a score that is none', { 'turnpike.candidates': 'a score=joke load=1 cached=0' }],
+  ['a key as an engine', { 'turnpike.candidates': `sk-${'a'.repeat(36)} score=1 load=1 cached=0` }],
+  [
+    'more engines than 16',
+    { 'turnpike.candidates': Array.from({ length: 17 }, (_, at) => `e${at} score=1 load=1 cached=0`).join(', ') },
+  ],
   ['an object', { 'turnpike.rows': { prompt: 'hello' } }],
   ['a text for a number', { 'turnpike.prompt_tokens': 'hello' }],
 ])('leaves out %s, whatever the types said', (_case, attributes) => {

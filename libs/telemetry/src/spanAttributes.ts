@@ -5,6 +5,12 @@ const CODE = /^[a-z0-9_-]{1,64}$/;
 /** A method and the pattern of a path: `GET /v1/models/:id`. */
 const ROUTE = /^[A-Z]{3,7} \/[A-Za-z0-9_:./-]{0,120}$/;
 
+/** The most engines that one span names. */
+export const MAX_CANDIDATES = 16;
+/** Engines by their ids with three figures each: `engine-1 score=512 load=0 cached=128, engine-2 score=…`. */
+const CANDIDATE = '[A-Za-z0-9._:/@-]{1,128} score=\\d{1,15} load=\\d{1,15} cached=\\d{1,15}';
+const CANDIDATES = new RegExp(`^(?!.*\\bsk-[A-Za-z0-9]{16})${CANDIDATE}(?:, ${CANDIDATE}){0,${MAX_CANDIDATES - 1}}$`);
+
 /**
  * Everything that a span may say about a call, and what each value must look like. There is nothing here that could hold
  * a key, a prompt, a completion or an address; add to it with that in mind.
@@ -22,7 +28,22 @@ const ALLOWED = {
   'turnpike.engine': ID,
   /** How many engines were tried. */
   'turnpike.attempts': 'number',
+  /** How long the call waited for an engine with room. */
+  'turnpike.queue_wait_ms': 'number',
+  /** Why the call went to this engine: `rendezvous`, `match`, `least_load`, `spill`, `only`. */
+  'turnpike.placement': CODE,
+  /** The engines that were compared, the chosen one first, each with its score and what that was made of, in tokens. */
+  'turnpike.candidates': CANDIDATES,
+  /** How many there were, named or not. */
+  'turnpike.candidate_count': 'number',
+  /** What placement went by; the engine's own counts of the answer stand beside it. */
+  'turnpike.expected_prompt_tokens': 'number',
+  'turnpike.expected_cached_tokens': 'number',
+  /** From an engine's request to its first event. */
+  'turnpike.first_event_ms': 'number',
   'turnpike.is_stream': 'boolean',
+  /** Set where the engine was asked for another form of answer than the client asked for: `json_object_fallback`. */
+  'turnpike.response_format': CODE,
   'turnpike.prompt_tokens': 'number',
   'turnpike.cached_prompt_tokens': 'number',
   'turnpike.completion_tokens': 'number',

@@ -45,7 +45,7 @@ export function startTelemetry(options: TelemetryOptions): RunningTelemetry {
   const reader = new ScrapeReader();
   const meterProvider = new MeterProvider({ resource, readers: [reader] });
   const meter = meterProvider.getMeter('turnpike');
-  observeProcess(meter);
+  const stopObserving = observeProcess(meter);
 
   const spans =
     otlpEndpoint === undefined ? undefined : createSpanExport({ otlpEndpoint, resource, meterProvider, log });
@@ -54,6 +54,7 @@ export function startTelemetry(options: TelemetryOptions): RunningTelemetry {
     tracer: spans ? createCallTracer(spans.getTracer('turnpike'), { sampleRatio }) : noTracer,
     serveMetrics: (req, res) => reader.answer(req, res),
     async shutdown() {
+      stopObserving();
       // A collector that is away has been reported; it does not make the end of a process a failed one.
       await spans?.shutdown().catch(() => {});
       await meterProvider.shutdown();

@@ -37,6 +37,8 @@ export interface AppDependencies {
   internalGuard: Guard;
   /** The path segment of the look-ups, `svc` unless it was renamed. */
   serviceSegment: string;
+  /** The page where people manage their API keys. */
+  keysPageUrl: string;
 }
 
 /** What clients reach through the edge. */
@@ -48,6 +50,7 @@ export function createPublicApp({
   peppers,
   router,
   serviceSegment,
+  keysPageUrl,
 }: AppDependencies): Express {
   const keyGuard = createKeyGuard({
     async authenticate(authorization) {
@@ -59,7 +62,7 @@ export function createPublicApp({
   return createHttpApp({
     log,
     telemetry,
-    toWireError: toPublicError,
+    toWireError: (error) => toPublicError(error, { keysPageUrl }),
     routes: [{ method: 'get', path: `/v1/${serviceSegment}/key`, guard: keyGuard, handler: getKey({ router }) }],
   });
 }
@@ -71,7 +74,7 @@ export function createInternalApp(dependencies: AppDependencies): Express {
   return createHttpApp({
     log,
     telemetry,
-    toWireError: toInternalError,
+    toWireError: (error) => toInternalError(error, dependencies),
     routes: [
       ...createHealthRoutes(isReady),
       createMetricsRoute(telemetry),

@@ -1,6 +1,6 @@
 import { commonConfig } from '@turnpike/config/commonConfig';
 import { parseSecrets } from '@turnpike/config/secrets';
-import { serviceSegmentSchema } from '@turnpike/config/sharedSettings';
+import { keysPageUrlSchema, serviceSegmentSchema } from '@turnpike/config/sharedSettings';
 import { z } from 'zod';
 
 export const configSchema = z.object({
@@ -13,6 +13,8 @@ export const configSchema = z.object({
   ROUTER_INTERNAL_URL: z.url(),
   /** The service's own name segment: `/v1/svc/key`. */
   SERVICE_SEGMENT: serviceSegmentSchema,
+  /** Page where people manage their API keys, the `doc_url` of a 401. The default fits a laptop only. */
+  KEYS_PAGE_URL: keysPageUrlSchema,
 });
 
 export type Config = z.infer<typeof configSchema>;

@@ -1,6 +1,7 @@
 import { loadConfig } from '@turnpike/config/loadConfig';
+import { drain, toDrainTimeoutMs } from '@turnpike/http-service/drain';
 import { createInternalGuard } from '@turnpike/http-service/guard';
-import { drain, listen } from '@turnpike/http-service/listen';
+import { listen } from '@turnpike/http-service/listen';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { createShutdown } from '@turnpike/lifecycle/createShutdown';
 import { runMain } from '@turnpike/lifecycle/runMain';
@@ -40,12 +41,13 @@ async function main(): Promise<void> {
     router,
     internalGuard: createInternalGuard({ service: 'auth', keys }),
     serviceSegment: config.SERVICE_SEGMENT,
+    keysPageUrl: config.KEYS_PAGE_URL,
   };
   const host = config.LISTEN_HOST;
   const internalServer = await listen(createInternalApp(dependencies), { host, port: config.INTERNAL_PORT });
-  shutdown.defer('internal http server', () => drain(internalServer));
   const server = await listen(createPublicApp(dependencies), { host, port: config.PORT });
-  shutdown.defer('http server', () => drain(server));
+  const ending = { settleMs: config.DRAIN_SETTLE_MS };
+  shutdown.defer('listeners', () => drain([server, internalServer], ending), { timeoutMs: toDrainTimeoutMs(ending) });
 
   shutdown.onSignals();
   log.info({ port: config.PORT, internalPort: config.INTERNAL_PORT }, 'auth listens');

@@ -56,6 +56,13 @@ it('still answers when the key has overspent, with nothing remaining', async () 
   expect({ status, ...body }).toMatchObject({ status: 200, spend_usd: 1.000000001, remaining_budget_usd: 0 });
 });
 
+it('has no parameters', async () => {
+  const { apiKey } = await registerAKey(auth);
+  auth.answerSpend(spends('0'));
+  const { status, body } = await auth.getPublic(`/v1/svc/key?key=${generateApiKey()}`, `Bearer ${apiKey}`);
+  expect({ status, name: body.key_name }).toEqual({ status: 200, name: `sk-...${apiKey.slice(-4)}` });
+});
+
 it('a key without a ceiling has none and nothing that remains of it', async () => {
   const { apiKey } = await registerAKey(auth);
   auth.answerSpend(spends('0'));
@@ -107,7 +114,7 @@ it.each([
         type: 'authentication_error',
         param: null,
         code: 'invalid_api_key',
-        doc_url: expect.stringMatching(/^https:/),
+        doc_url: 'https://dashboard.example/keys',
       },
     },
     asked: 0,

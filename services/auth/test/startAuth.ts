@@ -70,6 +70,7 @@ export async function startAuth({ telemetry = noTelemetry }: { telemetry?: Telem
     router,
     internalGuard: createInternalGuard({ service: 'auth', keys: tokenKeys }),
     serviceSegment: 'svc',
+    keysPageUrl: 'https://dashboard.example/keys',
   };
   const publicServer = await listen(createPublicApp(dependencies), { host: '127.0.0.1', port: 0 });
   const internalServer = await listen(createInternalApp(dependencies), { host: '127.0.0.1', port: 0 });

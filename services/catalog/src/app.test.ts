@@ -106,6 +106,12 @@ describe('GET /v1/models', () => {
     });
   });
 
+  it('has no parameters: the list is whole whatever is asked for', async () => {
+    const whole = await getAs(service, caller, '/v1/models');
+    const asked = await getAs(service, caller, '/v1/models?limit=1&after=ready&category=text');
+    expect(asked).toMatchObject({ status: 200, body: whole.body });
+  });
+
   it('follows the router’s view, keeps the last one while the router is away, and follows it again', async () => {
     const isListed = async (id: string): Promise<boolean> => {
       const { body } = await getAs(service, caller, '/v1/models');
@@ -158,8 +164,9 @@ describe('GET /v1/models', () => {
       },
     ],
   ])('answers 403 of type auth without a code for %s', async (_what, changes) => {
-    const { status, body } = await getAs(service, auth.issueKey(changes), '/v1/models');
+    const { status, headers, body } = await getAs(service, auth.issueKey(changes), '/v1/models');
     expect(status).toBe(403);
+    expect(headers.get('x-should-retry')).toBe('false');
     expect(body).toEqual({ error: { message: expect.any(String), type: 'auth' } });
   });
 
@@ -190,11 +197,14 @@ describe('GET /v1/models', () => {
 });
 
 describe('GET /v1/models/{id}', () => {
-  it.each(['ready', 'r', 'also-ready'])('answers the entry that "%s" names', async (name) => {
-    const { status, body } = await getAs(service, caller, `/v1/models/${name}`);
-    expect(status).toBe(200);
-    expect(body).toEqual(readyBody);
-  });
+  it.each(['ready', 'r', 'also-ready', 'r%65ady', 'also%2Dready', 'ready?unknown=1'])(
+    'answers the entry that "%s" names',
+    async (name) => {
+      const { status, body } = await getAs(service, caller, `/v1/models/${name}`);
+      expect(status).toBe(200);
+      expect(body).toEqual(readyBody);
+    },
+  );
 
   it('answers the entry of a model none of whose engines is healthy', async () => {
     expect((await getAs(service, caller, '/v1/models/sick')).body).toMatchObject({ id: 'sick', is_ready: false });
@@ -212,13 +222,34 @@ describe('GET /v1/models/{id}', () => {
     'a%2Fb',
     '%E0%A4%A',
   ])('answers the same 404 for %s', async (name) => {
-    const { status, body } = await getAs(service, caller, `/v1/models/${name}`);
+    const { status, headers, body } = await getAs(service, caller, `/v1/models/${name}`);
     expect(status).toBe(404);
+    expect(headers.get('x-should-retry')).toBe('false');
     expect(body).toEqual(notFoundBody);
   });
 
   it('tells nothing without a key', async () => {
     expect((await getAs(service, undefined, '/v1/models/ready')).status).toBe(401);
+  });
+});
+
+describe('GET /internal/catalog/versions/{version}', () => {
+  const get = (version: string | number, headers = internalHeadersFor('catalog')): Promise<Response> =>
+    fetch(`${service.internalUrl}/internal/catalog/versions/${version}`, { headers });
+
+  it('answers a version as it was in force', async () => {
+    const inForce = await fetch(`${service.internalUrl}/internal/catalog`, { headers: internalHeadersFor('catalog') });
+    const snapshot = catalogSnapshotSchema.parse(await inForce.json());
+    const response = await get(snapshot.version);
+    expect(catalogSnapshotSchema.parse(await response.json())).toEqual(snapshot);
+  });
+
+  it.each(['999999', '0', '-1', '1.5', 'latest', '99999999999999'])('answers 404 to "%s"', async (version) => {
+    expect((await get(version)).status).toBe(404);
+  });
+
+  it('answers the fleet alone', async () => {
+    expect((await get(1, {})).status).toBe(401);
   });
 });
 

@@ -8,6 +8,7 @@ import type { Express } from 'express';
 import type { CatalogInForce } from './catalog/followCatalogFile.ts';
 import type { SwitchModel } from './catalog/switchModel.ts';
 import { getCatalog } from './routes/getCatalog.ts';
+import { type FindVersion, getCatalogVersion } from './routes/getCatalogVersion.ts';
 import { getModel } from './routes/getModel.ts';
 import { getModels, type ModelsDependencies } from './routes/getModels.ts';
 import { postModelSwitch } from './routes/postModelSwitch.ts';
@@ -37,12 +38,14 @@ export function createInternalApp({
   telemetry,
   internalGuard: guard,
   catalog,
+  findVersion,
   switchModel,
 }: {
   log: Logger;
   telemetry: Telemetry;
   internalGuard: Guard;
   catalog: CatalogInForce;
+  findVersion: FindVersion;
   switchModel: SwitchModel;
 }): Express {
   return createHttpApp({
@@ -53,6 +56,12 @@ export function createInternalApp({
       ...createHealthRoutes(() => true),
       createMetricsRoute(telemetry),
       { method: 'get', path: '/internal/catalog', guard, handler: getCatalog({ catalog }) },
+      {
+        method: 'get',
+        path: '/internal/catalog/versions/:version',
+        guard,
+        handler: getCatalogVersion({ findVersion }),
+      },
       {
         method: 'post',
         path: '/internal/models/:model_id/disable',

@@ -1,14 +1,16 @@
 import { createAuthenticator } from '@turnpike/authentication/createAuthenticator';
 import { createKeyGuard } from '@turnpike/authentication/keyGuard';
 import { loadConfig } from '@turnpike/config/loadConfig';
+import { drain, toDrainTimeoutMs } from '@turnpike/http-service/drain';
 import { createInternalGuard } from '@turnpike/http-service/guard';
-import { drain, listen } from '@turnpike/http-service/listen';
+import { listen } from '@turnpike/http-service/listen';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { createShutdown } from '@turnpike/lifecycle/createShutdown';
 import { runMain } from '@turnpike/lifecycle/runMain';
 import { createLogger } from '@turnpike/logging/createLogger';
 import { startTelemetry } from '@turnpike/telemetry/startTelemetry';
 import { createInternalApp, createPublicApp } from './app.ts';
+import { findCatalogVersion } from './catalog/applyCatalog.ts';
 import { followCatalogFile } from './catalog/followCatalogFile.ts';
 import { followLiveModels } from './catalog/followLiveModels.ts';
 import { createModelSwitch } from './catalog/switchModel.ts';
@@ -49,12 +51,15 @@ async function main(): Promise<void> {
   });
 
   const internalGuard = createInternalGuard({ service: SERVICE, keys });
+  const findVersion = (version: number) => findCatalogVersion(db, version, region);
   const switchModel = createModelSwitch({ db, catalog, log });
-  const internal = await listen(createInternalApp({ log, telemetry, internalGuard, catalog, switchModel }), {
-    host,
-    port: config.INTERNAL_PORT,
-  });
-  shutdown.defer('internal listener', () => drain(internal));
+  const internal = await listen(
+    createInternalApp({ log, telemetry, internalGuard, catalog, findVersion, switchModel }),
+    {
+      host,
+      port: config.INTERNAL_PORT,
+    },
+  );
   const limits = { perAddressPerMinute: config.MODEL_LIST_PER_IP_PER_MINUTE, perMinute: config.MODEL_LIST_PER_MINUTE };
   const takeModelList = createModelListThrottle({ limits, keys });
   const publicApp = createPublicApp({
@@ -66,7 +71,8 @@ async function main(): Promise<void> {
     takeModelList,
   });
   const server = await listen(publicApp, { host, port: config.PORT });
-  shutdown.defer('http server', () => drain(server));
+  const ending = { settleMs: config.DRAIN_SETTLE_MS };
+  shutdown.defer('listeners', () => drain([server, internal], ending), { timeoutMs: toDrainTimeoutMs(ending) });
   shutdown.onSignals();
   log.info({ port: config.PORT, version: catalog.current().version }, 'serving');
 }

@@ -28,6 +28,7 @@ export function aCatalogModel(fields: Partial<CatalogModel> = {}): CatalogModel 
     supportedParameters: ['max_tokens', 'temperature'],
     supportedSamplingParameters: ['temperature'],
     isCacheCapable: true,
+    sharesPrefixCache: false,
     templateTokensPerMessage: 4,
     templateTokensPerRequest: 3,
     maxTokensPerImage: 0,

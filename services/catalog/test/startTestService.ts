@@ -39,6 +39,7 @@ export async function startTestService(options: TestServiceOptions): Promise<Tes
   const { authUrl, routerUrl = NOBODY_LISTENS, limits = UNLIMITED } = options;
   let snapshot = { version: 1, region: 'us' as const, models: options.models };
   const catalog = { current: () => snapshot, refresh: async () => snapshot, close: async () => {} };
+  const findVersion = async (version: number) => (version === snapshot.version ? snapshot : undefined);
   const switchModel: SwitchModel = () => Promise.reject(new Error('a catalog set by hand has no switches'));
   const internalHeaders = createTokenIssuer({ service: 'catalog', keys });
   const log = silentLog;
@@ -51,7 +52,7 @@ export async function startTestService(options: TestServiceOptions): Promise<Tes
   const internalGuard = createInternalGuard({ service: 'catalog', keys });
   const apps = [
     createPublicApp({ log, telemetry, keyGuard, catalog, live, takeModelList }),
-    createInternalApp({ log, telemetry, internalGuard, catalog, switchModel }),
+    createInternalApp({ log, telemetry, internalGuard, catalog, findVersion, switchModel }),
   ];
   const servers = await Promise.all(apps.map((app) => listen(app, { host: '127.0.0.1', port: 0 })));
   if (options.routerUrl !== undefined) await until(() => live.current() !== undefined);

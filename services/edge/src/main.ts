@@ -1,8 +1,9 @@
 import { loadConfig } from '@turnpike/config/loadConfig';
 import { createHttpApp } from '@turnpike/http-service/createHttpApp';
 import { createMetricsRoute } from '@turnpike/http-service/createMetricsRoute';
+import { drain, toDrainTimeoutMs } from '@turnpike/http-service/drain';
 import { createHealthRoutes } from '@turnpike/http-service/healthRoutes';
-import { drain, listen } from '@turnpike/http-service/listen';
+import { listen } from '@turnpike/http-service/listen';
 import { createShutdown } from '@turnpike/lifecycle/createShutdown';
 import { runMain } from '@turnpike/lifecycle/runMain';
 import { createLogger } from '@turnpike/logging/createLogger';
@@ -12,8 +13,8 @@ import { configSchema } from './config.ts';
 import { createUpstreamProxies } from './proxy/createUpstreamProxies.ts';
 import { refuseMalformedRequests } from './refuseMalformedRequests.ts';
 
-/** Longest wait for open streams to end when the process is told to stop: the router's longest, and a little. */
-const DRAIN_TIMEOUT_MS = 620_000;
+/** The router's longest stream, and a little. */
+const LONGEST_ANSWER_MS = 610_000;
 
 async function main(): Promise<void> {
   const config = loadConfig('edge', configSchema, process.env);
@@ -51,7 +52,6 @@ async function main(): Promise<void> {
   });
   const server = await listen(app, { host: config.LISTEN_HOST, port: config.PORT });
   refuseMalformedRequests(server);
-  shutdown.defer('http server', () => drain(server), { timeoutMs: DRAIN_TIMEOUT_MS });
 
   const internalApp = createHttpApp({
     log,
@@ -60,7 +60,8 @@ async function main(): Promise<void> {
     toWireError: () => undefined,
   });
   const internalServer = await listen(internalApp, { host: config.LISTEN_HOST, port: config.INTERNAL_PORT });
-  shutdown.defer('internal http server', () => drain(internalServer));
+  const ending = { settleMs: config.DRAIN_SETTLE_MS, longestAnswerMs: LONGEST_ANSWER_MS };
+  shutdown.defer('listeners', () => drain([server, internalServer], ending), { timeoutMs: toDrainTimeoutMs(ending) });
 
   shutdown.onSignals();
   log.info({ port: config.PORT, internalPort: config.INTERNAL_PORT }, 'edge listens');

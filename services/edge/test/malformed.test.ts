@@ -21,6 +21,12 @@ const POST = 'POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\n';
 
 it.each([
   ['no HTTP', 'hello\r\n\r\n'],
+  ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+  ['a method of no standard', 'BREW /v1/models HTTP/1.1\r\nHost: a\r\n\r\n'],
+  ['a tunnel', 'CONNECT /v1/models HTTP/1.1\r\nHost: a\r\n\r\n'],
+  ['bare line feeds', 'GET /v1/models HTTP/1.1\nHost: a\n\n'],
+  ['a NUL in a header', 'GET /v1/models HTTP/1.1\r\nHost: a\r\nx: 1\0\r\n\r\n'],
+  ['a control character in the target', 'GET /v1/mo\x01dels HTTP/1.1\r\nHost: a\r\n\r\n'],
   ['a TLS greeting', '\x16\x03\x01\x02\x00\x01\x00\r\n\r\n'],
   ['two framings', `${POST}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
   ['two lengths', `${POST}Content-Length: 4\r\nContent-Length: 5\r\n\r\nabcd`],
@@ -34,8 +40,12 @@ it.each([
 
   expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
   expect(answer.toLowerCase()).toContain('connection: close');
+  expect(answer).toMatch(/x-request-id: [0-9a-f-]{36}\r\n/);
+  expect(answer).toContain('content-type: application/json');
   const body = answer.slice(answer.indexOf('\r\n\r\n') + 4);
-  expect(JSON.parse(body)).toMatchObject({ error: { type: 'invalid_request_error' } });
+  expect(JSON.parse(body)).toEqual({
+    error: { message: expect.any(String), type: 'invalid_request_error', param: null, code: null },
+  });
   expect(edge.received).toHaveLength(0);
 });
 
@@ -54,11 +64,39 @@ it.each([
   expect(edge.received).toHaveLength(0);
 });
 
+it.each([
+  ['GET with a body', 'GET /v1/models HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n', 'hello', 'catalog'],
+  ['a query nobody asked for', 'GET /v1/models?a=1&b&c=%zz HTTP/1.1\r\nHost: a\r\n', '', 'catalog'],
+  ['an offer to upgrade', 'GET /v1/models HTTP/1.1\r\nHost: a\r\nUpgrade: h2c\r\n', '', 'catalog'],
+  ['HTTP/1.0', 'GET /v1/models HTTP/1.0\r\nHost: a\r\n', '', 'catalog'],
+])('%s is served like any other', async (_case, head, body, upstream) => {
+  const answer = await sendRaw(edge.port, `${head}Connection: close\r\n\r\n${body}`);
+
+  expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+  expect(edge.received.splice(0).map((received) => received.upstream)).toEqual([upstream]);
+});
+
 it('two keys are none: the service behind sees something that is no key', async () => {
   const keys = 'Authorization: Bearer sk-one\r\nAuthorization: Bearer sk-two\r\n';
   await sendRaw(edge.port, `GET /v1/models HTTP/1.1\r\nHost: a\r\n${keys}Connection: close\r\n\r\n`);
 
   expect(edge.received.splice(0).map(({ req }) => req.headers.authorization)).toEqual(['two keys']);
+});
+
+it('a broken body whose request has its answer already gets no second one', async () => {
+  const socket = connect(edge.port, '127.0.0.1');
+  let answer = '';
+  socket.setEncoding('utf8').on('data', (chunk) => {
+    answer += chunk;
+    if (answer.endsWith('}')) socket.write('not a chunk size\r\n');
+  });
+  socket.on('error', () => {});
+  socket.write('GET /v1/models HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n');
+  await once(socket, 'close');
+  edge.received.splice(0);
+
+  expect(answer.match(/HTTP\/1\.1/g)).toEqual(['HTTP/1.1']);
+  expect(answer).toContain('HTTP/1.1 200 OK');
 });
 
 it('a broken body while the answer is being streamed destroys the connection instead of writing into it', async () => {

@@ -128,6 +128,7 @@ it.each([
 ])('%s %s is explicitly unsupported', async (method, target, operation) => {
   const response = await fetch(edge.url + target, { method });
   expect(response.status).toBe(404);
+  expect(response.headers.get('x-should-retry')).toBe('false');
   expect(await response.json()).toEqual({
     error: {
       message: `${operation} is not supported by this service.`,

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type IncomingMessage, type RequestListener, request, type ServerResponse } from 'node:http';
+import { Agent, type IncomingMessage, type RequestListener, request, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect, it } from '@jest/globals';
@@ -25,8 +25,8 @@ async function withRouter(run: (edge: TestEdge, nextCall: () => Promise<Call>) =
 }
 
 /** Begins a chat call whose body the caller writes. */
-function beginChat(edge: TestEdge, headers: Record<string, string> = {}) {
-  const call = request(`${edge.url}/v1/chat/completions`, { method: 'POST', headers });
+function beginChat(edge: TestEdge, headers: Record<string, string> = {}, agent?: Agent) {
+  const call = request(`${edge.url}/v1/chat/completions`, { method: 'POST', headers, agent });
   const response = once(call, 'response').then(([res]) => res as IncomingMessage);
   response.catch(() => {});
   return { call, response };
@@ -174,6 +174,25 @@ it('passes an answer on that comes before the request body is whole', () =>
     expect(response.statusCode).toBe(400);
     expect(await text(response)).toBe('{"error":{}}');
     client.call.destroy();
+  }));
+
+it('passes a refusal on that comes while a chunked body is being sent, of which the rest goes nowhere', () =>
+  withRouter(async (edge, nextCall) => {
+    const agent = new Agent({ keepAlive: true });
+    const client = beginChat(edge, { 'content-encoding': 'gzip' }, agent);
+    client.call.write(Buffer.alloc(4 * 1024 * 1024));
+    const { req, res } = await nextCall();
+    expect(req.headers.connection).toBe('keep-alive');
+    const closed = new Promise((resolve) => req.socket.once('close', resolve));
+    res.writeHead(401, { 'content-type': 'application/json' }).end('{"error":{}}');
+    const response = await client.response;
+    expect(response.statusCode).toBe(401);
+    expect(await text(response)).toBe('{"error":{}}');
+    // Waiting for the rest it would be lost to other calls, and anybody could take all there are.
+    await closed;
+    client.call.end('the rest');
+    await once(agent, 'free');
+    agent.destroy();
   }));
 
 it('passes a compressed request on as it is: the router refuses it in its own words', () =>

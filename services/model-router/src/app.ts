@@ -1,32 +1,38 @@
-import { createHttpApp } from '@turnpike/http-service/createHttpApp';
+import { createHttpApp, type HttpAppOptions } from '@turnpike/http-service/createHttpApp';
 import { createMetricsRoute } from '@turnpike/http-service/createMetricsRoute';
 import type { Guard } from '@turnpike/http-service/guard';
 import { createHealthRoutes } from '@turnpike/http-service/healthRoutes';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import type { Express, RequestHandler } from 'express';
-import { toWireError } from './wire/chatError.ts';
 import { OPERATION_PATHS } from './wire/inferenceRequest.ts';
+
+type ToWireError = HttpAppOptions['toWireError'];
 
 export interface Handlers {
   createChatCompletion: RequestHandler;
   createCompletion: RequestHandler;
   createEmbedding: RequestHandler;
+  drainEngine: RequestHandler;
   getEngines: RequestHandler;
   getKeySpend: RequestHandler;
   getLiveModels: RequestHandler;
+  getWorkspaceBooks: RequestHandler;
   setKeyGeneration: RequestHandler;
+  undrainEngine: RequestHandler;
 }
 
 /** What the edge proxies to. */
 export function createPublicApp({
   handlers,
   keyGuard,
+  toWireError,
   telemetry,
   log,
 }: {
   handlers: Handlers;
   keyGuard: Guard;
+  toWireError: ToWireError;
   telemetry: Telemetry;
   log: Logger;
 }): Express {
@@ -47,12 +53,14 @@ export function createInternalApp({
   handlers,
   internalGuard,
   isReady,
+  toWireError,
   telemetry,
   log,
 }: {
   handlers: Handlers;
   internalGuard: Guard;
   isReady: () => boolean;
+  toWireError: ToWireError;
   telemetry: Telemetry;
   log: Logger;
 }): Express {
@@ -64,7 +72,25 @@ export function createInternalApp({
       ...createHealthRoutes(isReady),
       createMetricsRoute(telemetry),
       { method: 'get', path: '/internal/engines', guard: internalGuard, handler: handlers.getEngines },
+      {
+        method: 'post',
+        path: '/internal/engines/:engine_id/drain',
+        guard: internalGuard,
+        handler: handlers.drainEngine,
+      },
+      {
+        method: 'post',
+        path: '/internal/engines/:engine_id/undrain',
+        guard: internalGuard,
+        handler: handlers.undrainEngine,
+      },
       { method: 'get', path: '/internal/models/live', guard: internalGuard, handler: handlers.getLiveModels },
+      {
+        method: 'get',
+        path: '/internal/workspaces/:workspace_id/books',
+        guard: internalGuard,
+        handler: handlers.getWorkspaceBooks,
+      },
       {
         method: 'get',
         path: '/internal/workspaces/:workspace_id/keys/:key_id/spend',

@@ -1,12 +1,16 @@
 import { commonConfig } from '@turnpike/config/commonConfig';
 import { parseSecrets } from '@turnpike/config/secrets';
-import { kafkaBrokersSchema } from '@turnpike/config/sharedSettings';
+import { kafkaBrokersSchema, keysPageUrlSchema } from '@turnpike/config/sharedSettings';
 import { z } from 'zod';
+import type { KubernetesApi } from './engines/discovery/listEndpoints.ts';
+import { parseHosts } from './images/parseHosts.ts';
 
 const milliseconds = z.coerce.number().int().positive();
 
 export const configSchema = z.object({
   ...commonConfig,
+  /** Page where people manage their API keys, the `doc_url` of a 401. The default fits a laptop only. */
+  KEYS_PAGE_URL: keysPageUrlSchema,
   /** Redis of limits, holds and spend; its database has to persist and must not evict. */
   REDIS_URL: z.url(),
   /** Auth's internal listener. */
@@ -15,8 +19,14 @@ export const configSchema = z.object({
   CATALOG_INTERNAL_URL: z.url(),
   /** The ledger's internal listener. */
   LEDGER_INTERNAL_URL: z.url(),
-  /** JSON file listing the region's engines: `{"engines": [{"id", "url", "model"?}]}`. */
+  /** JSON file listing the region's engines: `{"engines": [{"id"?, "url" or "discover", "model"?, "weight"?, "draining"?}]}`; read again when it changes. */
   ENGINES_FILE: z.string().min(1),
+  /** Set by Kubernetes: where its API is, for `k8s://` entries of the engines file. */
+  KUBERNETES_SERVICE_HOST: z.string().min(1).optional(),
+  /** Set by Kubernetes: the port of its API. */
+  KUBERNETES_SERVICE_PORT: z.coerce.number().int().default(443),
+  /** Folder with the service account's `token` and `ca.crt`, which may list the EndpointSlices of the engines' namespaces. */
+  KUBERNETES_ACCOUNT_DIR: z.string().default('/var/run/secrets/kubernetes.io/serviceaccount'),
   /** Folder of the spool: completion events wait here until the event log has acknowledged them. */
   SPOOL_DIR: z.string().min(1),
   /** Size of a full spool. At nine tenths of it new calls are refused with 503, before an event could be lost. */
@@ -29,10 +39,30 @@ export const configSchema = z.object({
   KAFKA_BROKERS: kafkaBrokersSchema,
   /** Memory for the bodies of all calls under way; a call that finds no room is refused with 503. A body takes some three times its size. */
   BODIES_MAX_BYTES: z.coerce.number().int().min(67_108_864).default(268_435_456),
+  /** Longest wait for an engine with room; past it the call is refused with 503. */
+  QUEUE_TIMEOUT_MS: milliseconds.default(20_000),
+  /** A call that is expected to wait longer for an engine, as calls have their turns now, is refused at once. */
+  QUEUE_EXPECTED_WAIT_MS: milliseconds.default(3_000),
+  /** Calls that may wait for the engines of one model. */
+  QUEUE_MAX_CALLS: z.coerce.number().int().positive().default(1_000),
+  /** Memory of the bodies that may wait for the engines of one model; `BODIES_MAX_BYTES` holds for them as well. */
+  QUEUE_MAX_BYTES: z.coerce.number().int().min(1_048_576).default(134_217_728),
+  /** Part of a model's queue that one key may have, 0 to 1. */
+  QUEUE_KEY_SHARE: z.coerce.number().positive().max(1).default(0.25),
+  /** Calls that an engine is given at a time until it has shown how many run there; then what it shows counts. */
+  ENGINE_CALLS: z.coerce.number().int().positive().default(256),
+  /** Tokens, of prompts and answers, that an engine is given at a time which does not say how many its cache holds. */
+  ENGINE_TOKENS: z.coerce.number().int().positive().default(262_144),
+  /** Longest fetch of all images of a call together: names, connections, redirects and bytes. */
+  IMAGES_TIMEOUT_MS: milliseconds.default(10_000),
+  /** Hosts that clients' images may be fetched from although their address is private or their port unusual: `host:port`, comma separated. Whoever has a key can make the router ask there. */
+  IMAGE_PRIVATE_HOSTS: z.string().default('').transform(parseHosts),
   /** Keys of the per-workspace prefix-cache salt: `id:secret`, comma separated. The first is in use. */
   CACHE_SALT_KEYS: z.string().transform(parseSecrets),
   /** How long a hold outlives the last sign of life of the router that took it. Renewed at a quarter of it. */
   LEASE_MS: milliseconds.default(60_000),
+  /** Longest wait for auth's verdict on a key; past it the call is refused with 503. */
+  AUTH_TIMEOUT_MS: milliseconds.default(500),
   /** Longest wait for Redis to decide on a call; past it the call is refused with 503. */
   REDIS_TIMEOUT_MS: milliseconds.default(250),
   /** Longest wait for an engine's first event. */
@@ -51,3 +81,14 @@ export const configSchema = z.object({
   SLOW_READER_TIMEOUT_MS: milliseconds.default(60_000),
 });
 export type Config = z.infer<typeof configSchema>;
+
+/** How the API of the cluster is reached; undefined outside one. */
+export const toKubernetesApi = (config: Config): KubernetesApi | undefined =>
+  config.KUBERNETES_SERVICE_HOST === undefined
+    ? undefined
+    : {
+        url: `https://${toAuthority(config.KUBERNETES_SERVICE_HOST)}:${config.KUBERNETES_SERVICE_PORT}`,
+        accountDir: config.KUBERNETES_ACCOUNT_DIR,
+      };
+
+const toAuthority = (host: string): string => (host.includes(':') ? `[${host}]` : host);

@@ -1,10 +1,12 @@
+import { randomUUID } from 'node:crypto';
 import { createAuthenticator } from '@turnpike/authentication/createAuthenticator';
 import { createKeyGuard } from '@turnpike/authentication/keyGuard';
 import { loadConfig } from '@turnpike/config/loadConfig';
 import { createEmbeddedProducer } from '@turnpike/event-log/createEmbeddedProducer';
 import { createKafkaProducer } from '@turnpike/event-log/createKafkaProducer';
+import { drain, toDrainTimeoutMs } from '@turnpike/http-service/drain';
 import { createInternalGuard } from '@turnpike/http-service/guard';
-import { drain, listen } from '@turnpike/http-service/listen';
+import { listen } from '@turnpike/http-service/listen';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { createShutdown } from '@turnpike/lifecycle/createShutdown';
 import { runMain } from '@turnpike/lifecycle/runMain';
@@ -12,32 +14,49 @@ import { createLogger } from '@turnpike/logging/createLogger';
 import { createInferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import { startTelemetry } from '@turnpike/telemetry/startTelemetry';
 import { createAdmit } from './admission/admit.ts';
+import { createAssertCall } from './admission/assertCall.ts';
 import { connectRedis } from './admission/connectRedis.ts';
 import { createCallEndings } from './admission/endCall.ts';
 import { createBalanceLoader } from './admission/loadBalances.ts';
+import { RedisEpoch } from './admission/redisEpoch.ts';
+import { createLedgerReports } from './admission/reportToLedger.ts';
+import { retryReleases } from './admission/retryReleases.ts';
 import { createInternalApp, createPublicApp } from './app.ts';
 import { followCatalog } from './catalog/followCatalog.ts';
-import { configSchema } from './config.ts';
+import { configSchema, toKubernetesApi } from './config.ts';
 import { createCacheSalt } from './engines/cacheSalt.ts';
 import { countPromptTokens } from './engines/countPromptTokens.ts';
 import { createEngineRegistry } from './engines/engineRegistry.ts';
+import { followOperatorDrains } from './engines/operatorDrains.ts';
+import { createImageLoader } from './images/createImageLoader.ts';
+import { resolveHost } from './images/resolveHost.ts';
+import { createEngineQueue } from './overload/engineQueue.ts';
+import { createPlacer } from './placement/placer.ts';
 import { createChatCompletion } from './routes/createChatCompletion.ts';
 import { createCompletion } from './routes/createCompletion.ts';
 import { createEmbedding } from './routes/createEmbedding.ts';
 import type { InferenceDependencies } from './routes/createInference.ts';
+import { drainEngine } from './routes/drainEngine.ts';
 import { getEngines } from './routes/getEngines.ts';
 import { getKeySpend } from './routes/getKeySpend.ts';
 import { getLiveModels } from './routes/getLiveModels.ts';
+import { getWorkspaceBooks } from './routes/getWorkspaceBooks.ts';
 import { setKeyGeneration } from './routes/setKeyGeneration.ts';
 import { createCallBook } from './settlement/callBook.ts';
+import { followEpoch } from './settlement/followEpoch.ts';
+import { HeldCalls } from './settlement/heldCalls.ts';
+import { openSpoolFolder } from './settlement/openSpoolFolder.ts';
 import { publishEvents } from './settlement/publishEvents.ts';
+import { publishKeptEvents } from './settlement/publishKeptEvents.ts';
 import { Spool } from './settlement/spool.ts';
 import { sweepCalls } from './settlement/sweepCalls.ts';
 import { createByteBudget } from './wire/byteBudget.ts';
+import { createToWireError } from './wire/chatError.ts';
 
 const KEY_CACHE_TTL_MS = 30_000;
+/** A call has at most 16 images, so one workspace can have four such calls on their way. */
+const IMAGE_FETCHES = { inAll: 256, perWorkspace: 64 };
 const PUBLISH_GRACE_MS = 5_000;
-const SETTLE_GRACE_MS = 10_000;
 
 async function main(): Promise<void> {
   const config = loadConfig('model-router', configSchema, process.env);
@@ -57,29 +76,80 @@ async function main(): Promise<void> {
 
   const redis = connectRedis(config.REDIS_URL, { timeoutMs: config.REDIS_TIMEOUT_MS, log });
   shutdown.defer('redis', () => redis.disconnect());
-  const endings = createCallEndings(redis);
-  const balances = createBalanceLoader({ redis, ledgerUrl: config.LEDGER_INTERNAL_URL, internalHeaders });
+  const epoch = new RedisEpoch();
+  const endings = retryReleases(createCallEndings(redis, { epoch }), { leaseMs });
+  const ledgerUrl = config.LEDGER_INTERNAL_URL;
+  const balances = createBalanceLoader({ redis, ledgerUrl, internalHeaders, epoch });
 
+  const folder = await openSpoolFolder(config.SPOOL_DIR);
+  shutdown.defer('spool folder', () => folder.release());
+  const { routerId } = folder;
+  const heldCalls = new HeldCalls();
+  const reports = createLedgerReports({ ledgerUrl, internalHeaders, routerId, processId: randomUUID() });
   const spool = await Spool.open({ dir: config.SPOOL_DIR, maxBytes: config.SPOOL_MAX_BYTES, log });
   shutdown.defer('spool', () => spool.close());
+  // Where something is left to bring, the ledger goes on counting on this router's return.
+  shutdown.defer('router in the ledger', () =>
+    heldCalls.size === 0 && !spool.hasUnread ? reports.leave() : undefined,
+  );
   const eventLog = config.KAFKA_BROKERS
     ? createKafkaProducer({ brokers: config.KAFKA_BROKERS, log })
     : createEmbeddedProducer({ url: config.LEDGER_INTERNAL_URL, service: 'usage-ledger', internalHeaders });
   shutdown.defer('event log', () => eventLog.close());
-  const publisher = publishEvents({ spool, eventLog, endings, log });
+  const publisher = publishEvents({ spool, eventLog, endings, heldCalls, epoch, metrics, log });
   shutdown.defer('publisher', () => publisher.close(PUBLISH_GRACE_MS));
-  const sweeper = sweepCalls({ redis, endings, eventLog, metrics, log, leaseMs });
+  const sweeper = sweepCalls({ redis, endings, balances, epoch, eventLog, metrics, log, leaseMs });
   shutdown.defer('sweeper', () => sweeper.close());
-  const callBook = createCallBook({ endings, spool, metrics, log, leaseMs });
+  const callBook = createCallBook({ endings, spool, heldCalls, epoch, metrics, log, leaseMs });
   metrics.observe({
     openCalls: () => callBook.openCalls,
     spoolBytes: () => spool.unacknowledgedBytes,
     spoolLimitBytes: config.SPOOL_MAX_BYTES,
   });
   shutdown.defer('open calls', () => callBook.close());
+  const follower = followEpoch({
+    redis,
+    epoch,
+    reports,
+    heldCalls,
+    balances,
+    assertCall: createAssertCall(redis, { routerId, leaseMs }),
+    publishKept: (unspooled) => publishKeptEvents({ redis, eventLog, unspooled }),
+    isCaughtUp: () => publisher.isCaughtUp,
+    hasUnread: () => spool.hasUnread,
+    log,
+  });
+  shutdown.defer('epoch of Redis', () => follower.close());
 
-  const engines = createEngineRegistry({ enginesFile: config.ENGINES_FILE, metrics, log });
+  const drains = followOperatorDrains({ redis, log });
+  shutdown.defer('engines held back', () => drains.close());
+  const engines = createEngineRegistry({
+    enginesFile: config.ENGINES_FILE,
+    kubernetes: toKubernetesApi(config),
+    isHeldBack: drains.has,
+    metrics,
+    log,
+  });
   shutdown.defer('engines', () => engines.close());
+  const placer = createPlacer();
+  metrics.observeFleet({
+    engines: engines.list,
+    retriesLeft: () => engines.retries.left,
+    tokensInFlightOn: placer.tokensInFlightOn,
+  });
+  const engineQueue = createEngineQueue({
+    placer,
+    queue: {
+      maxCalls: config.QUEUE_MAX_CALLS,
+      maxBytes: config.QUEUE_MAX_BYTES,
+      keyShare: config.QUEUE_KEY_SHARE,
+      timeoutMs: config.QUEUE_TIMEOUT_MS,
+      expectedWaitMs: config.QUEUE_EXPECTED_WAIT_MS,
+    },
+    room: { calls: config.ENGINE_CALLS, tokens: config.ENGINE_TOKENS },
+    metrics,
+  });
+  metrics.observeQueue(engineQueue.lengths);
   const catalog = followCatalog({ catalogUrl: config.CATALOG_INTERNAL_URL, internalHeaders, log });
   shutdown.defer('catalog', () => catalog.close());
   const authenticator = createAuthenticator({
@@ -87,14 +157,17 @@ async function main(): Promise<void> {
     region,
     internalHeaders,
     cacheTtlMs: KEY_CACHE_TTL_MS,
+    timeoutMs: config.AUTH_TIMEOUT_MS,
   });
 
   const inference: InferenceDependencies = {
     authenticator,
     catalog,
     engines,
+    engineQueue,
     admission: {
-      admit: createAdmit(redis),
+      admit: createAdmit(redis, { epoch, routerId }),
+      epoch,
       endings,
       balances,
       authenticator,
@@ -118,30 +191,39 @@ async function main(): Promise<void> {
     },
     metrics,
     bodies: createByteBudget(config.BODIES_MAX_BYTES),
+    images: createImageLoader({
+      privateHosts: config.IMAGE_PRIVATE_HOSTS,
+      resolve: resolveHost,
+      timeoutMs: config.IMAGES_TIMEOUT_MS,
+      limits: IMAGE_FETCHES,
+    }),
     log,
   };
   const handlers = {
-    getEngines: getEngines({ catalog, engines }),
+    getEngines: getEngines({ catalog, engines, placer }),
     createChatCompletion: createChatCompletion(inference),
     createCompletion: createCompletion(inference),
     createEmbedding: createEmbedding(inference),
-    getKeySpend: getKeySpend({ redis, balances }),
+    getKeySpend: getKeySpend({ redis, balances, epoch }),
     getLiveModels: getLiveModels({ catalog, engines }),
+    getWorkspaceBooks: getWorkspaceBooks({ redis, balances, epoch }),
+    drainEngine: drainEngine({ engines, drains, isDraining: true }),
+    undrainEngine: drainEngine({ engines, drains, isDraining: false }),
     setKeyGeneration: setKeyGeneration({ redis }),
   };
-  const isReady = () => catalog.current() !== undefined && redis.status === 'ready';
+  const isReady = () => catalog.current() !== undefined && epoch.isOpen;
   const internalGuard = createInternalGuard({ service: 'model-router', keys });
-  const internal = await listen(createInternalApp({ handlers, internalGuard, isReady, telemetry, log }), {
-    host,
-    port: config.INTERNAL_PORT,
-  });
-  shutdown.defer('internal listener', () => drain(internal));
-  const server = await listen(createPublicApp({ handlers, keyGuard: createKeyGuard(authenticator), telemetry, log }), {
+  const toWireError = createToWireError({ keysPageUrl: config.KEYS_PAGE_URL });
+  const internalApp = createInternalApp({ handlers, internalGuard, isReady, toWireError, telemetry, log });
+  const internal = await listen(internalApp, { host, port: config.INTERNAL_PORT });
+  const keyGuard = createKeyGuard(authenticator);
+  const server = await listen(createPublicApp({ handlers, keyGuard, toWireError, telemetry, log }), {
     host,
     port: config.PORT,
   });
   // Told to stop, the router lets its streams end, however long they may be.
-  shutdown.defer('http server', () => drain(server), { timeoutMs: config.STREAM_TIMEOUT_MS + SETTLE_GRACE_MS });
+  const ending = { settleMs: config.DRAIN_SETTLE_MS, longestAnswerMs: config.STREAM_TIMEOUT_MS };
+  shutdown.defer('listeners', () => drain([server, internal], ending), { timeoutMs: toDrainTimeoutMs(ending) });
   shutdown.onSignals();
   log.info({ port: config.PORT }, 'model-router is up');
 }

@@ -29,6 +29,7 @@ export function aCatalogModel(fields: Partial<CatalogModel> = {}): CatalogModel 
     supportedParameters: [],
     supportedSamplingParameters: [],
     isCacheCapable: true,
+    sharesPrefixCache: false,
     templateTokensPerMessage: 8,
     templateTokensPerRequest: 16,
     maxTokensPerImage: 0,

@@ -2,7 +2,8 @@ import { noSpan } from '@turnpike/telemetry/callSpan';
 import type { Redis } from 'ioredis';
 import { v7 as uuidv7 } from 'uuid';
 import { createAdmit } from '../src/admission/admit.ts';
-import { type AdmittedCall, toUnknownEventJson } from '../src/settlement/callBook.ts';
+import type { HoldTerms } from '../src/settlement/heldCalls.ts';
+import { type AdmittedCall, toUnknownEventJson } from '../src/settlement/toEvent.ts';
 import { aKeyRecord } from './aKeyRecord.ts';
 import { aPricedModel } from './aPricedModel.ts';
 import type { OpenedRedis } from './openTestRedis.ts';
@@ -15,7 +16,7 @@ export async function anAdmittedCall(
     leaseMs = 60_000,
     holdNanoUsd = 1_000_000n,
   }: { redis?: Redis; leaseMs?: number; holdNanoUsd?: bigint } = {},
-): Promise<{ call: AdmittedCall; admittedAtMs: number }> {
+): Promise<{ call: AdmittedCall; terms: HoldTerms }> {
   const key = aKeyRecord();
   const { workspaceId } = key.workspace;
   await opened.credit(workspaceId, 10n ** 12n);
@@ -33,7 +34,7 @@ export async function anAdmittedCall(
     isStream: true,
     span: noSpan,
   };
-  const admission = await createAdmit(redis)({
+  const admission = await createAdmit(redis, { epoch: opened.epoch, routerId: 'router-1' })({
     callId: call.callId,
     key,
     holdNanoUsd,
@@ -42,5 +43,6 @@ export async function anAdmittedCall(
     unknownEventJson: toUnknownEventJson(call),
   });
   if (admission.outcome !== 'admitted') throw new Error(`call was ${admission.outcome}`);
-  return { call, admittedAtMs: admission.admittedAtMs };
+  const { admittedAtMs, epoch } = admission;
+  return { call, terms: { admittedAtMs, epoch, estimatedPromptTokens: 10, rpm: key.rpm, tpm: key.tpm } };
 }

@@ -1,4 +1,5 @@
-import type { Ending, OpenCall } from '../src/settlement/callBook.ts';
+import type { OpenCall } from '../src/settlement/callBook.ts';
+import type { Ending } from '../src/settlement/toEvent.ts';
 
 /** A call whose endings a test can look at. */
 export interface RecordedCall extends OpenCall {
@@ -7,9 +8,15 @@ export interface RecordedCall extends OpenCall {
 }
 
 /** An open call without a book: `isKept` is what the book would say of its hold. */
-export function anOpenCall({ isKept = true }: { isKept?: boolean } = {}): RecordedCall {
+export function anOpenCall({
+  isKept = true,
+  callId = 'call-1',
+}: {
+  isKept?: boolean;
+  callId?: string;
+} = {}): RecordedCall {
   return {
-    callId: 'call-1',
+    callId,
     target: '',
     onLeaseLost: () => {},
     endings: [],

@@ -1,11 +1,17 @@
 import { createServer, type ServerResponse } from 'node:http';
-import { noSpan } from '@turnpike/telemetry/callSpan';
+import { type CallSpan, noSpan } from '@turnpike/telemetry/callSpan';
 import express, { type ErrorRequestHandler } from 'express';
-import type { Engine, EngineRegistry } from '../src/engines/engineRegistry.ts';
+import type { Engine } from '../src/engines/engine.ts';
+import type { EngineRegistry } from '../src/engines/engineRegistry.ts';
+import type { EngineQueue } from '../src/overload/engineQueue.ts';
+import type { Placer } from '../src/placement/placer.ts';
 import type { CallContext, StreamTimeouts } from '../src/stream/callContext.ts';
-import { toWireError } from '../src/wire/chatError.ts';
+import { createToWireError } from '../src/wire/chatError.ts';
 import { aChatRequest } from './aChatRequest.ts';
+import { anEngineQueue } from './anEngineQueue.ts';
+import { anEngineRegistry } from './anEngineRegistry.ts';
 import { anOpenCall, type RecordedCall } from './anOpenCall.ts';
+import { aFirstPlacer, aPlacement } from './aPlacement.ts';
 import { aPricedModel } from './aPricedModel.ts';
 import { aSilentLogger } from './aSilentLogger.ts';
 import { listenAnywhere } from './listenAnywhere.ts';
@@ -22,6 +28,8 @@ const LONG_TIMEOUTS: StreamTimeouts = {
   keepAliveMs: LONG_MS,
   slowReaderMs: LONG_MS,
 };
+
+const toWireError = createToWireError({ keysPageUrl: 'https://dashboard.example/keys' });
 
 /** One admitted call behind an address: whoever asks there gets its answer. */
 export interface ServedCall {
@@ -41,6 +49,11 @@ export async function serveCall(
     timeouts = {},
     call = anOpenCall(),
     findEngines = () => engines.slice(),
+    registry = anEngineRegistry(findEngines),
+    placer = aFirstPlacer(),
+    engineQueue = anEngineQueue({ placer }),
+    nextCall = () => call,
+    span = noSpan,
   }: {
     engines: Engine[];
     /** Of the request's body. */
@@ -48,18 +61,14 @@ export async function serveCall(
     timeouts?: Partial<StreamTimeouts>;
     call?: RecordedCall;
     findEngines?: () => Engine[];
+    registry?: EngineRegistry;
+    placer?: Placer;
+    engineQueue?: EngineQueue;
+    /** For every request one of its own. */
+    nextCall?: () => RecordedCall;
+    span?: CallSpan;
   },
 ): Promise<ServedCall> {
-  // The busier an engine, the later it is tried.
-  for (const [index, engine] of engines.entries()) engine.tokensInFlight = index * 1_000_000;
-  const registry: EngineRegistry = {
-    findEngines,
-    list: () => engines,
-    reportRefusal: () => {},
-    reportBrokenCall: () => {},
-    reportCompletedCall: () => {},
-    close: async () => {},
-  };
   let response: ServerResponse | undefined;
   const app = express();
   app.get('/', async (_req, res) => {
@@ -67,14 +76,17 @@ export async function serveCall(
     await run({
       request: aChatRequest(fields),
       model: aPricedModel(),
-      call,
+      call: nextCall(),
+      keyId: 'key_1',
+      workspaceId: 'ws_1',
       res,
       headers: { 'x-ratelimit-limit-requests': '600' },
-      placement: { prefixHashes: [], promptTokens: 9 },
+      engineQueue,
+      placement: aPlacement(),
       maxOutputTokens: 100,
       cacheSalt: 'salt',
       engines: registry,
-      span: noSpan,
+      span,
       metrics: noMetrics,
       receivedAt: performance.now(),
       timeouts: { ...LONG_TIMEOUTS, ...timeouts },
@@ -83,8 +95,8 @@ export async function serveCall(
   });
   // What is no fault gets a status that no fault has, so that no test takes it for one.
   const onError: ErrorRequestHandler = (error, _req, res, _next) => {
-    const { status, body } = toWireError(error) ?? { status: 599, body: { error: String(error) } };
-    res.status(status).json(body);
+    const { status, body, headers = {} } = toWireError(error) ?? { status: 599, body: { error: String(error) } };
+    res.status(status).set(headers).json(body);
   };
   app.use(onError);
   const server = createServer(app);

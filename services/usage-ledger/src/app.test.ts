@@ -149,12 +149,12 @@ describe('GET /v1/svc/usage/request/{request_id}', () => {
     await recorded(event);
     const apiKey = auth.issueKey(event.keyId);
 
-    const answer = await ledger.db.$transaction(async (tx) => {
+    const answer = await ledger.ownerDb.$transaction(async (tx) => {
       await tx.$executeRaw`LOCK TABLE usage_request IN ACCESS EXCLUSIVE MODE`;
       const startedAt = performance.now();
       const answers = await Promise.all(Array.from({ length: 12 }, () => lookUp(event.callId, as(apiKey))));
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([504]));
-      expect(performance.now() - startedAt).toBeLessThan(TIMEOUT_MS + 400);
+      expect(performance.now() - startedAt).toBeLessThan(2 * TIMEOUT_MS);
       return answers[0];
     });
 
@@ -220,7 +220,7 @@ describe('internal routes', () => {
         spent_nano_usd: '125000',
         month_spent_nano_usd: '125000',
         keys: { [event.keyId]: '125000' },
-        event_log_lag: 0,
+        requests: 1,
       },
     });
     const november = await call('GET', `/internal/workspaces/${event.workspaceId}/balances?month=2026-11`);

@@ -10,37 +10,62 @@ import type { Logger } from '@turnpike/logging/createLogger';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import type { Express } from 'express';
 import type { Db } from './database/createDb.ts';
+import { createLookUpGate } from './ledger/createLookUpGate.ts';
+import type { ReadContext } from './ledger/readUsageEvent.ts';
+import type { WorkspaceReport } from './reconcile/check.ts';
+import { deleteRouter } from './routes/deleteRouter.ts';
 import { getDailyUsage } from './routes/getDailyUsage.ts';
+import { getDeadLetter } from './routes/getDeadLetter.ts';
+import { getDeadLetters } from './routes/getDeadLetters.ts';
+import { getReconciliation } from './routes/getReconciliation.ts';
+import { getUsage } from './routes/getUsage.ts';
 import { getUsageRequest } from './routes/getUsageRequest.ts';
 import { getWorkspaceBalances } from './routes/getWorkspaceBalances.ts';
-
 import { postCredit } from './routes/postCredit.ts';
+import { postDeadLetterReplay } from './routes/postDeadLetterReplay.ts';
 import { postEventLog } from './routes/postEventLog.ts';
-import { toWireError } from './wire/ledgerError.ts';
+import { putRouterReport } from './routes/putRouterReport.ts';
+import { createToPublicError, toWireError } from './wire/ledgerError.ts';
+
+/** Connections of the pool for look-ups: more than the slots below, so that readiness and the operator get theirs. */
+export const LOOK_UP_CONNECTIONS = 10;
+/** Sums have slots of their own: however slow they are, a call is looked up by its id. */
+const BY_ID = { slots: 5, slotsPerKey: 3 };
+const SUMS = { slots: 3, slotsPerKey: 2 };
 
 export interface PublicAppDependencies {
   log: Logger;
   telemetry: Telemetry;
   authenticator: Authenticator;
+  /** A pool of `LOOK_UP_CONNECTIONS`. */
   lookUpDb: Db;
   usageQueryTimeoutMs: number;
   /** The path segment of the look-ups, `svc` unless it was renamed. */
   serviceSegment: string;
+  /** The page where people manage their API keys. */
+  keysPageUrl: string;
 }
 
 /** What clients reach through the edge. */
 export function createPublicApp(dependencies: PublicAppDependencies): Express {
-  const { log, telemetry, authenticator, serviceSegment } = dependencies;
+  const { log, telemetry, authenticator, lookUpDb, usageQueryTimeoutMs: timeoutMs, serviceSegment } = dependencies;
+  const guard = createKeyGuard(authenticator);
   return createHttpApp({
     log,
     telemetry,
-    toWireError,
+    toWireError: createToPublicError(dependencies),
     routes: [
       {
         method: 'get',
+        path: `/v1/${serviceSegment}/usage`,
+        guard,
+        handler: getUsage({ lookUpDb, lookUp: createLookUpGate({ ...SUMS, timeoutMs }) }),
+      },
+      {
+        method: 'get',
         path: `/v1/${serviceSegment}/usage/request/:request_id`,
-        guard: createKeyGuard(authenticator),
-        handler: getUsageRequest(dependencies),
+        guard,
+        handler: getUsageRequest({ lookUpDb, lookUp: createLookUpGate({ ...BY_ID, timeoutMs }) }),
       },
     ],
   });
@@ -50,16 +75,20 @@ export interface InternalAppDependencies {
   log: Logger;
   telemetry: Telemetry;
   internalGuard: Guard;
+  /** Region of this stack, of which all calls here are. */
+  region: ReadContext['region'];
   db: Db;
   lookUpDb: Db;
   consumer: Pick<EventLogConsumer, 'lag'>;
+  /** Checks the books of one workspace, or of all. */
+  reconcile: (workspaceId: string | undefined) => Promise<WorkspaceReport[]>;
   /** Where the embedded event log is kept; undefined where the stack has a broker. */
   store: EventLogStore | undefined;
 }
 
 /** What the fleet, the operator and the orchestrator reach. */
 export function createInternalApp(dependencies: InternalAppDependencies): Express {
-  const { log, telemetry, internalGuard, db, lookUpDb, consumer, store } = dependencies;
+  const { log, telemetry, internalGuard, region, db, lookUpDb, consumer, reconcile, store } = dependencies;
   return createHttpApp({
     log,
     telemetry,
@@ -69,11 +98,37 @@ export function createInternalApp(dependencies: InternalAppDependencies): Expres
       createMetricsRoute(telemetry),
       { method: 'post', path: '/internal/credits', guard: internalGuard, handler: postCredit({ db }) },
       { method: 'get', path: '/internal/usage', guard: internalGuard, handler: getDailyUsage({ lookUpDb }) },
+      { method: 'get', path: '/internal/reconciliation', guard: internalGuard, handler: getReconciliation(reconcile) },
+      { method: 'get', path: '/internal/dead-letters', guard: internalGuard, handler: getDeadLetters({ lookUpDb }) },
+      {
+        method: 'get',
+        path: '/internal/dead-letters/:dead_letter_id',
+        guard: internalGuard,
+        handler: getDeadLetter({ lookUpDb }),
+      },
+      {
+        method: 'post',
+        path: '/internal/dead-letters/:dead_letter_id/replay',
+        guard: internalGuard,
+        handler: postDeadLetterReplay({ db, region }),
+      },
       {
         method: 'get',
         path: '/internal/workspaces/:workspace_id/balances',
         guard: internalGuard,
-        handler: getWorkspaceBalances({ db, consumer }),
+        handler: getWorkspaceBalances({ db }),
+      },
+      {
+        method: 'put',
+        path: '/internal/routers/:router_id',
+        guard: internalGuard,
+        handler: putRouterReport({ db, consumer }),
+      },
+      {
+        method: 'delete',
+        path: '/internal/routers/:router_id',
+        guard: internalGuard,
+        handler: deleteRouter({ db }),
       },
       {
         method: 'post',

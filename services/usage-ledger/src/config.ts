@@ -1,19 +1,27 @@
 import { commonConfig } from '@turnpike/config/commonConfig';
-import { kafkaBrokersSchema, serviceSegmentSchema } from '@turnpike/config/sharedSettings';
+import { kafkaBrokersSchema, keysPageUrlSchema, serviceSegmentSchema } from '@turnpike/config/sharedSettings';
 import { z } from 'zod';
 
 export const configSchema = z.object({
   ...commonConfig,
-  /** Postgres database of usage, credits and the embedded event log, with the role that owns it. */
+  /** Postgres database of usage, credits and the embedded event log, with the service's role, which may only add to the books. */
   DATABASE_URL: z.url(),
   /** Auth's internal listener. */
   AUTH_INTERNAL_URL: z.url(),
+  /** A router's internal listener: it says what Redis counts. */
+  ROUTER_INTERNAL_URL: z.url(),
+  /** The catalog's internal listener: it keeps the prices of every version. */
+  CATALOG_INTERNAL_URL: z.url(),
+  /** How often one replica adds up all books and holds them against Redis and the prices. Reads every row. */
+  RECONCILE_INTERVAL_SECONDS: z.coerce.number().int().min(1).max(86_400).default(3_600),
   /** Addresses of Kafka, comma separated. Without them the event log is the embedded one, kept in this service's database. */
   KAFKA_BROKERS: kafkaBrokersSchema,
   /** Longest wait on Postgres for one usage look-up; past it the caller gets 504. */
   USAGE_QUERY_TIMEOUT_MS: z.coerce.number().int().positive().default(5_000),
   /** The path segment of the look-ups: `/v1/svc/usage/…`. */
   SERVICE_SEGMENT: serviceSegmentSchema,
+  /** Page where people manage their API keys, the `doc_url` of a 401. The default fits a laptop only. */
+  KEYS_PAGE_URL: keysPageUrlSchema,
 });
 
 export type Config = z.infer<typeof configSchema>;

@@ -6,11 +6,15 @@ export type LedgerFault =
   | { kind: 'usage_not_found' }
   /** The look-up ran past its allowance. */
   | { kind: 'usage_timeout' }
-  /** The ledger's database cannot be reached. */
+  /** The ledger's database cannot be reached, or too many wait for it. */
   | { kind: 'ledger_unavailable' }
   | InvalidRequestFault
   /** A credit id is known with another workspace or amount. */
   | { kind: 'credit_conflict' }
+  /** Redis is not of this epoch any more, or what ended before it is not all recorded yet. */
+  | { kind: 'epoch_not_ready' }
+  /** No dead letter of this id, or it was replayed. */
+  | { kind: 'dead_letter_not_found' }
   /** The event log is not kept here, or has no such topic. */
   | { kind: 'unknown_topic' };
 
@@ -20,6 +24,8 @@ const LEDGER_FAULT_KINDS: Record<LedgerFault['kind'], true> = {
   ledger_unavailable: true,
   invalid_request: true,
   credit_conflict: true,
+  epoch_not_ready: true,
+  dead_letter_not_found: true,
   unknown_topic: true,
 };
 

@@ -1,13 +1,14 @@
 import { createAuthenticator } from '@turnpike/authentication/createAuthenticator';
 import { loadConfig } from '@turnpike/config/loadConfig';
+import { drain, toDrainTimeoutMs } from '@turnpike/http-service/drain';
 import { createInternalGuard } from '@turnpike/http-service/guard';
-import { drain, listen } from '@turnpike/http-service/listen';
+import { listen } from '@turnpike/http-service/listen';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { createShutdown } from '@turnpike/lifecycle/createShutdown';
 import { runMain } from '@turnpike/lifecycle/runMain';
 import { createLogger } from '@turnpike/logging/createLogger';
 import { startTelemetry } from '@turnpike/telemetry/startTelemetry';
-import { createInternalApp, createPublicApp } from './app.ts';
+import { createInternalApp, createPublicApp, LOOK_UP_CONNECTIONS } from './app.ts';
 import { configSchema } from './config.ts';
 import { consumeUsageRecorded } from './consumers/usageRecorded.ts';
 import { assertDurableCommits } from './database/assertDurableCommits.ts';
@@ -15,6 +16,9 @@ import { createDb } from './database/createDb.ts';
 import { createEventLogStore } from './event-log/createEventLogStore.ts';
 import { dropReadRecords } from './event-log/dropReadRecords.ts';
 import { ensureUsagePartitions } from './ledger/ensureUsagePartitions.ts';
+import { createPriceBook } from './reconcile/priceList.ts';
+import { reconcile } from './reconcile/reconcile.ts';
+import { scheduleReconciliation } from './reconcile/scheduleReconciliation.ts';
 
 const SERVICE = 'usage-ledger';
 /** Statements that record and sum; they wait for locks, so they may take long. */
@@ -22,6 +26,8 @@ const STATEMENT_TIMEOUT_MS = 30_000;
 /** How long a verdict on a key is reused: a revoked key sees its usage for at most so long. */
 const KEY_CACHE_TTL_MS = 5_000;
 const CLEANING_INTERVAL_MS = 60 * 60 * 1000;
+/** Adding up the books reads every row. */
+const AUDIT_STATEMENT_TIMEOUT_MS = 5 * 60 * 1000;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 async function main(): Promise<void> {
@@ -41,7 +47,7 @@ async function main(): Promise<void> {
   const db = createDb({ databaseUrl, poolSize: 10, statementTimeoutMs: STATEMENT_TIMEOUT_MS });
   shutdown.defer('postgres', () => db.$disconnect());
   // A pool of their own, so that slow look-ups cannot hold up the recording of calls.
-  const lookUpDb = createDb({ databaseUrl, poolSize: 10, statementTimeoutMs: usageQueryTimeoutMs });
+  const lookUpDb = createDb({ databaseUrl, poolSize: LOOK_UP_CONNECTIONS, statementTimeoutMs: usageQueryTimeoutMs });
   shutdown.defer('postgres for look-ups', () => lookUpDb.$disconnect());
   await assertDurableCommits(db);
   await ensureUsagePartitions(db, [new Date(), new Date(Date.now() + 31 * DAY_MS)]);
@@ -49,6 +55,25 @@ async function main(): Promise<void> {
   const source = config.KAFKA_BROKERS ? { brokers: config.KAFKA_BROKERS } : { store: createEventLogStore(db) };
   const consumer = consumeUsageRecorded({ db, log, telemetry, region: config.REGION, source });
   shutdown.defer('usage consumer', () => consumer.close());
+  const auditDb = createDb({ databaseUrl, poolSize: 2, statementTimeoutMs: AUDIT_STATEMENT_TIMEOUT_MS });
+  shutdown.defer('postgres for audits', () => auditDb.$disconnect());
+  const internalHeaders = createTokenIssuer({ service: SERVICE, keys: config.INTERNAL_TOKEN_KEYS });
+  const reconcileBooks = (workspaceId: string | undefined) => reconcile(auditing, workspaceId);
+  const auditing = {
+    db: auditDb,
+    auditDb,
+    consumer,
+    router: { routerUrl: config.ROUTER_INTERNAL_URL, internalHeaders },
+    listPrices: createPriceBook({ catalogUrl: config.CATALOG_INTERNAL_URL, internalHeaders }),
+  };
+  const reconciliation = scheduleReconciliation({
+    db,
+    log,
+    telemetry,
+    intervalMs: config.RECONCILE_INTERVAL_SECONDS * 1_000,
+    run: () => reconcileBooks(undefined),
+  });
+  shutdown.defer('reconciliation', () => reconciliation.close());
   const cleaning = setInterval(() => {
     dropReadRecords(db).catch((error: unknown) =>
       log.warn({ err: error }, 'old records not dropped, trying again later'),
@@ -60,18 +85,38 @@ async function main(): Promise<void> {
   const authenticator = createAuthenticator({
     authUrl: config.AUTH_INTERNAL_URL,
     region: config.REGION,
-    internalHeaders: createTokenIssuer({ service: SERVICE, keys }),
+    internalHeaders,
     cacheTtlMs: KEY_CACHE_TTL_MS,
   });
   const internalGuard = createInternalGuard({ service: SERVICE, keys });
   const store = 'store' in source ? source.store : undefined;
-  const internalApp = createInternalApp({ log, telemetry, internalGuard, db, lookUpDb, consumer, store });
+  const internalApp = createInternalApp({
+    log,
+    telemetry,
+    internalGuard,
+    region: config.REGION,
+    db,
+    lookUpDb,
+    consumer,
+    reconcile: reconcileBooks,
+    store,
+  });
   const internalServer = await listen(internalApp, { host: config.LISTEN_HOST, port: config.INTERNAL_PORT });
-  shutdown.defer('internal http server', () => drain(internalServer));
   const serviceSegment = config.SERVICE_SEGMENT;
-  const publicApp = createPublicApp({ log, telemetry, authenticator, lookUpDb, usageQueryTimeoutMs, serviceSegment });
+  const publicApp = createPublicApp({
+    log,
+    telemetry,
+    authenticator,
+    lookUpDb,
+    usageQueryTimeoutMs,
+    serviceSegment,
+    keysPageUrl: config.KEYS_PAGE_URL,
+  });
   const publicServer = await listen(publicApp, { host: config.LISTEN_HOST, port: config.PORT });
-  shutdown.defer('http server', () => drain(publicServer));
+  const ending = { settleMs: config.DRAIN_SETTLE_MS };
+  shutdown.defer('listeners', () => drain([publicServer, internalServer], ending), {
+    timeoutMs: toDrainTimeoutMs(ending),
+  });
   shutdown.onSignals();
   log.info({ port: config.PORT, internalPort: config.INTERNAL_PORT }, 'serving');
 }

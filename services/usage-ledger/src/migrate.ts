@@ -1,4 +1,7 @@
 import { runMain } from '@turnpike/lifecycle/runMain';
-import { runMigrate } from '@turnpike/migrations/runMigrate';
+import { runMigrateWithRights } from '@turnpike/migrations/runMigrate';
 
-runMain(() => runMigrate('usage-ledger', new URL('../prisma/migrations', import.meta.url)));
+const MIGRATIONS = new URL('../prisma/migrations', import.meta.url);
+const RIGHTS = new URL('../prisma/rights.sql', import.meta.url);
+
+runMain(() => runMigrateWithRights('usage-ledger', MIGRATIONS, RIGHTS));

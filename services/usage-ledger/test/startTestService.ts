@@ -7,7 +7,7 @@ import { listen } from '@turnpike/http-service/listen';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
-import { createInternalApp, createPublicApp } from '../src/app.ts';
+import { createInternalApp, createPublicApp, LOOK_UP_CONNECTIONS } from '../src/app.ts';
 import { consumeUsageRecorded } from '../src/consumers/usageRecorded.ts';
 import { createDb } from '../src/database/createDb.ts';
 import { createEventLogStore } from '../src/event-log/createEventLogStore.ts';
@@ -36,7 +36,7 @@ export async function startTestService(
     telemetry = noTelemetry,
   }: { authUrl: string; usageQueryTimeoutMs: number; telemetry?: Telemetry },
 ): Promise<TestService> {
-  const lookUpDb = createDb({ databaseUrl, poolSize: 4, statementTimeoutMs: usageQueryTimeoutMs });
+  const lookUpDb = createDb({ databaseUrl, poolSize: LOOK_UP_CONNECTIONS, statementTimeoutMs: usageQueryTimeoutMs });
   await lookUpDb.$connect();
   const store = createEventLogStore(db);
   const log = silentLog;
@@ -50,9 +50,20 @@ export async function startTestService(
     lookUpDb,
     usageQueryTimeoutMs,
     serviceSegment: 'svc',
+    keysPageUrl: 'https://dashboard.example/keys',
   });
   const internalGuard = createInternalGuard({ service: 'usage-ledger', keys });
-  const internalApp = createInternalApp({ log, telemetry, internalGuard, db, lookUpDb, consumer, store });
+  const internalApp = createInternalApp({
+    log,
+    telemetry,
+    internalGuard,
+    region: 'us',
+    db,
+    lookUpDb,
+    consumer,
+    reconcile: async () => [],
+    store,
+  });
   const servers = await Promise.all([publicApp, internalApp].map((app) => listen(app, { host: '127.0.0.1', port: 0 })));
   const [publicUrl = '', internalUrl = ''] = servers.map(urlOf);
   return {

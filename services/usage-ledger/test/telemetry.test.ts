@@ -38,6 +38,7 @@ it('shows a recorded batch in its metrics, and in the traces of its calls', asyn
     const samples = await scrapeMetrics(`${service.internalUrl}/metrics`);
     expect(samples.get('turnpike_usage_rows_total')).toBe(2);
     expect(samples.get('turnpike_dead_letters_total')).toBe(1);
+    expect(samples.get('turnpike_ledger_dead_letters')).toBe(1);
     expect(samples.get('turnpike_record_batch_seconds_count')).toBe(1);
     expect(samples.get('turnpike_event_lag_records')).toBe(0);
     const route = 'POST /internal/event-log/:topic';

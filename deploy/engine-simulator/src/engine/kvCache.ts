@@ -47,6 +47,11 @@ export class KvCache {
     return this.#prefixes.match(schedule.promptBlocks, reusable) * BLOCK_TOKENS;
   }
 
+  /** How many leading tokens of a prompt are here, given its block hashes; for whoever only wants to know. */
+  peekPrefix(promptBlocks: readonly number[], promptTokens: number): number {
+    return this.#prefixes.peek(promptBlocks, Math.floor((promptTokens - 1) / BLOCK_TOKENS)) * BLOCK_TOKENS;
+  }
+
   /** Forgets every prefix. */
   clear(): void {
     this.#prefixes.clear();

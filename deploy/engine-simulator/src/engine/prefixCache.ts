@@ -39,6 +39,13 @@ export class PrefixCache {
     return found;
   }
 
+  /** How many leading blocks are here, as `match`, but leaves no trace. */
+  peek(hashes: readonly number[], limit: number): number {
+    let found = 0;
+    while (found < Math.min(limit, hashes.length) && this.#blocks.has(hashes[found] ?? 0)) found += 1;
+    return found;
+  }
+
   /** Adds blocks and forgets the least recently used ones above `capacity`. */
   add(hashes: readonly number[], capacity: number): void {
     for (const hash of hashes) {

@@ -34,7 +34,8 @@ function toFallback({ name, fallback }: Setting): string {
 const toEffect = ({ effect, choices }: Setting): string =>
   choices.length === 0 ? effect : `${effect} One of ${choices.map((choice) => `\`${choice}\``).join(', ')}.`;
 
-function formatRows(head: string[], rows: string[][]): string {
+/** Rows as a Markdown table. */
+export function formatRows(head: string[], rows: string[][]): string {
   return [head, head.map(() => '---'), ...rows]
     .map((row) => `| ${row.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`)
     .join('\n');

@@ -53,7 +53,13 @@ function toSettings(shape: z.ZodRawShape, source: string, where: string): Settin
 
 function toFacts(type: z.ZodType): Pick<Setting, 'fallback' | 'choices'> {
   const unset = type.safeParse(undefined);
-  const fallback = unset.success ? (unset.data === undefined ? null : String(unset.data)) : undefined;
+  const fallback = unset.success ? toText(unset.data) : undefined;
   const inner = type instanceof z.ZodDefault ? type.unwrap() : type;
   return { fallback, choices: inner instanceof z.ZodEnum ? inner.options.map(String) : [] };
+}
+
+/** A value as it would be set; null for none, which an empty list is too. */
+function toText(value: unknown): string | null {
+  if (value === undefined) return null;
+  return value instanceof Set || Array.isArray(value) ? [...value].join(',') || null : String(value);
 }

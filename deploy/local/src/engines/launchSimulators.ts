@@ -2,6 +2,7 @@ import type { CatalogModel } from '@turnpike/catalog-snapshot/catalogSnapshot';
 import { startSimulator } from '../parts/startSimulator.ts';
 import type { Parts } from '../process/startParts.ts';
 import type { StackPorts } from '../stackPorts.ts';
+import type { PortOf } from '../toServiceEnvironments.ts';
 import type { LaunchedEngine, LaunchingEngines } from './launchedEngine.ts';
 import { writeEnginesFile } from './writeEnginesFile.ts';
 
@@ -11,14 +12,15 @@ export interface SimulatorsOptions {
   ports: StackPorts;
   /** Written: `engine-<replica>/<model>` and where each answers. */
   enginesFile: string;
+  portOf: PortOf;
 }
 
 /** Starts the simulator processes, each hosting one engine of every model. */
-export function launchSimulators({ parts, models, ports, enginesFile }: SimulatorsOptions): LaunchingEngines {
+export function launchSimulators({ parts, models, ports, enginesFile, portOf }: SimulatorsOptions): LaunchingEngines {
   const entries = ports.engines.flatMap((enginePorts, simulator) =>
     models.map(({ id }, index) => ({
       id: `engine-${simulator + 1}/${id}`,
-      url: toUrl(enginePorts[index]),
+      url: toUrl(portOf('model-router', enginePorts[index] ?? 0)),
       model: id,
     })),
   );

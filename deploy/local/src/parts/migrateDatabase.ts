@@ -6,11 +6,23 @@ import { repositoryRoot } from '../repositoryRoot.ts';
 export const DATABASES = { auth: 'auth', catalog: 'catalog', 'usage-ledger': 'ledger' } as const;
 export type DatabaseService = keyof typeof DATABASES;
 
+/** The owners of databases that their services do not own. */
+export const DATABASE_OWNERS = { 'usage-ledger': 'ledger_owner' } as const;
+
+/** What a service's migration reads: the database as its owner, and the role to give rights to, if that is another. */
+export interface MigrationEnvironment extends Record<string, string> {
+  DATABASE_URL: string;
+}
+
 /** Brings a service's database up to date. Throws a `StackError` with what the migration said when it fails. */
-export async function migrateDatabase(parts: Parts, service: DatabaseService, databaseUrl: string): Promise<void> {
+export async function migrateDatabase(
+  parts: Parts,
+  service: DatabaseService,
+  env: MigrationEnvironment,
+): Promise<void> {
   await parts.run(`The migration of ${service}'s database`, {
     command: process.execPath,
     args: [join(repositoryRoot, 'services', service, 'src/migrate.ts')],
-    env: { DATABASE_URL: databaseUrl },
+    env,
   });
 }

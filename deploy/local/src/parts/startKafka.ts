@@ -15,6 +15,8 @@ export interface KafkaOptions {
   dataDir: string;
   port: number;
   controllerPort: number;
+  /** Further listeners, and the port that whoever comes by one is told to come by. */
+  listeners?: { port: number; advertisedPort: number }[];
 }
 
 /** Starts a real one-node broker (KRaft) on loopback and resolves when it serves. Topics are not made by being named. */
@@ -48,20 +50,28 @@ export async function startKafka(options: KafkaOptions): Promise<Part> {
     stopSignal: 'SIGTERM',
     hasChannel: false,
   });
-  const isServing = async () => (await readFile(part.logFile, 'utf8')).includes('Kafka Server started');
+  const isServing = async ({ logFile }: Part) => (await readFile(logFile, 'utf8')).includes('Kafka Server started');
   await parts.untilReady(part, isServing, READY_TIMEOUT_MS);
   return part;
 }
 
-function toProperties({ dataDir, port, controllerPort }: KafkaOptions): string {
+function toProperties({ dataDir, port, controllerPort, listeners = [] }: KafkaOptions): string {
+  const clients = [{ name: 'PLAINTEXT', port, advertisedPort: port }].concat(
+    listeners.map((listener, index) => ({ name: `CLIENT${index + 1}`, ...listener })),
+  );
+  const addresses = clients.map((client) => `${client.name}://127.0.0.1:${client.port}`);
+  const advertised = clients.map(({ name, advertisedPort }) => `${name}://127.0.0.1:${advertisedPort}`);
   const properties = {
     'process.roles': 'broker,controller',
     'node.id': 1,
     'controller.quorum.voters': `1@127.0.0.1:${controllerPort}`,
-    listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}`,
-    'advertised.listeners': `PLAINTEXT://127.0.0.1:${port}`,
+    listeners: [...addresses, `CONTROLLER://127.0.0.1:${controllerPort}`].join(),
+    'advertised.listeners': advertised.join(),
     'controller.listener.names': 'CONTROLLER',
-    'listener.security.protocol.map': 'CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT',
+    'inter.broker.listener.name': 'PLAINTEXT',
+    'listener.security.protocol.map': ['CONTROLLER', ...clients.map(({ name }) => name)]
+      .map((name) => `${name}:PLAINTEXT`)
+      .join(),
     'log.dirs': join(dataDir, 'log'),
     'auto.create.topics.enable': false,
     // One node: nothing can be replicated, and nobody else is waited for.

@@ -7,10 +7,15 @@ import { findPostgresBinaries } from './findPostgresBinaries.ts';
 
 const READY_TIMEOUT_MS = 30_000;
 
-/** A service's own database: its role may connect to no other. */
-export interface DatabaseOwner {
+export interface DatabaseRole {
   name: string;
   password: string;
+}
+
+/** A service's own database, which has the name of the service's role. That role may connect to no other. */
+export interface ServiceDatabase extends DatabaseRole {
+  /** Who owns the database, where that is another role: the migrations run as this one. */
+  owner: DatabaseRole | undefined;
 }
 
 export interface PostgresOptions {
@@ -19,7 +24,7 @@ export interface PostgresOptions {
   port: number;
   /** Password of the superuser `turnpike`. */
   password: string;
-  databases: DatabaseOwner[];
+  databases: ServiceDatabase[];
 }
 
 /**
@@ -49,7 +54,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Part> {
   });
   await parts.untilReady(
     part,
-    async () => isAccepting(await readFile(join(dataDir, 'postmaster.pid'), 'utf8'), part.pid),
+    async ({ pid }) => isAccepting(await readFile(join(dataDir, 'postmaster.pid'), 'utf8'), pid),
     READY_TIMEOUT_MS,
   );
   return part;
@@ -97,10 +102,15 @@ async function createDataDir({ parts, dataDir, password, databases }: PostgresOp
 }
 
 /** One statement a line, as the single-user server reads them. Names and passwords are made by the stack itself. */
-function toDatabaseStatements({ name, password }: DatabaseOwner): string[] {
+function toDatabaseStatements({ name, password, owner }: ServiceDatabase): string[] {
   return [
-    `CREATE ROLE ${name} LOGIN PASSWORD '${password}';`,
-    `CREATE DATABASE ${name} OWNER ${name};`,
-    `REVOKE CONNECT ON DATABASE ${name} FROM PUBLIC;`,
+    toRoleStatement({ name, password }),
+    ...(owner ? [toRoleStatement(owner)] : []),
+    `CREATE DATABASE ${name} OWNER ${owner?.name ?? name};`,
+    `REVOKE ALL ON DATABASE ${name} FROM PUBLIC;`,
+    `GRANT CONNECT ON DATABASE ${name} TO ${name};`,
   ];
 }
+
+const toRoleStatement = ({ name, password }: DatabaseRole): string =>
+  `CREATE ROLE ${name} LOGIN PASSWORD '${password}';`;

@@ -13,14 +13,16 @@ const LAYERS: Record<ServiceName, Layer> = { edge: 3, 'model-router': 2, auth: 1
 export interface ServiceOptions {
   parts: Parts;
   service: ServiceName;
+  /** What this process of it is called. */
+  name: string;
   internalUrl: string;
   env: Record<string, string>;
 }
 
 /** Starts one service and resolves when it says on its internal listener that it can serve. */
-export async function startService({ parts, service, internalUrl, env }: ServiceOptions): Promise<Part> {
+export async function startService({ parts, service, name, internalUrl, env }: ServiceOptions): Promise<Part> {
   const part = parts.start({
-    name: service,
+    name,
     layer: LAYERS[service],
     command: process.execPath,
     args: [join(repositoryRoot, 'services', service, 'src/main.ts')],

@@ -110,3 +110,26 @@ it('starts nothing more once it has been told to stop', async () => {
   expect(() => startShell('late', 'exec sleep 60')).toThrow('The stack was stopped.');
   await expect(parts.run('A late step', { command: 'sleep', args: ['60'] })).rejects.toThrow('The stack was stopped.');
 });
+
+it('starts a part that has ended again, by the same command, and keeps what it said before', async () => {
+  const first = startShell('phoenix', 'echo up as $$; exec sleep 60');
+  const isUp = async ({ logFile, pid }: Part) => readFileSync(logFile, 'utf8') === `up as ${pid}\n`;
+  await parts.untilReady(first, isUp, 5_000);
+  process.kill(first.pid, 'SIGKILL');
+  await waitFor(async () => first.endedBy(), { timeoutMs: 5_000 });
+
+  const second = await parts.restart('phoenix');
+
+  expect(second.pid).not.toBe(first.pid);
+  expect([first, second].map(({ logFile }) => logFile)).toEqual([
+    join(logDir, 'phoenix.log'),
+    join(logDir, 'phoenix.2.log'),
+  ]);
+  expect(await isUp(first)).toBe(true);
+  await parts.stop();
+  expect(isAlive(second.pid)).toBe(false);
+});
+
+it('refuses to start a part again that it does not know', async () => {
+  await expect(parts.restart('nobody')).rejects.toThrow('There is no part nobody');
+});

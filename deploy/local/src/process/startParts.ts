@@ -47,6 +47,9 @@ export function toPartEndText({ part, how, logTail }: PartEnd): string {
   return `${part.name} ${how}. The end of its log, ${part.logFile}:\n${logTail}`;
 }
 
+/** Asked again and again of a part that has been started; a rejection means that it is not ready. */
+export type IsReady = (part: Part) => Promise<boolean>;
+
 export interface Parts {
   /** Starts a process that runs as long as the stack. */
   start(command: PartCommand): Part;
@@ -56,7 +59,12 @@ export interface Parts {
    * Resolves when `isReady` answers true. Throws a `StackError` with the last lines of the part's log if the part ends
    * first or takes longer than `timeoutMs`, and the signal's reason if that is aborted.
    */
-  untilReady(part: Part, isReady: () => Promise<boolean>, timeoutMs: number): Promise<void>;
+  untilReady(part: Part, isReady: IsReady, timeoutMs: number): Promise<void>;
+  /**
+   * Starts a part that has ended again, by the command that started it, and resolves when it is ready as it had to be then.
+   * Its log goes on in a file of its own.
+   */
+  restart(name: string): Promise<Part>;
   /** Removes a file when the parts have been stopped, even where the launcher is killed. */
   removeAtEnd(file: string): void;
   /** Makes a link to such a file lead to another stack's then, or removes it where there is none. */
@@ -85,12 +93,17 @@ export function startParts({ logDir, env, signal, onUnexpectedEnd }: PartsOption
   mkdirSync(logDir, { recursive: true });
   const reaper = startReaper(env);
   const running: { part: Part; layer: Layer; stop: (hurry?: AbortSignal) => Promise<void> }[] = [];
+  const starts = new Map<string, { command: PartCommand; count: number }>();
+  const readiness = new Map<string, { isReady: IsReady; timeoutMs: number }>();
   const stopping = new AbortController();
   const endSignal = signal ? AbortSignal.any([signal, stopping.signal]) : stopping.signal;
 
-  function start({ name, layer, command, args, env: partEnv, stopSignal, hasChannel }: PartCommand): Part {
+  function start(partCommand: PartCommand): Part {
+    const { name, layer, command, args, env: partEnv, stopSignal, hasChannel } = partCommand;
     endSignal.throwIfAborted(); // nothing may start behind the back of `stop`
-    const logFile = join(logDir, `${name}.log`);
+    const count = (starts.get(name)?.count ?? 0) + 1;
+    starts.set(name, { command: partCommand, count });
+    const logFile = join(logDir, count === 1 ? `${name}.log` : `${name}.${count}.log`);
     const log = openSync(logFile, 'w', 0o600);
     const child = spawn(command, args, {
       detached: true,
@@ -112,14 +125,24 @@ export function startParts({ logDir, env, signal, onUnexpectedEnd }: PartsOption
     return part;
   }
 
-  async function untilReady(part: Part, isReady: () => Promise<boolean>, timeoutMs: number): Promise<void> {
+  async function untilReady(part: Part, isReady: IsReady, timeoutMs: number): Promise<void> {
+    readiness.set(part.name, { isReady, timeoutMs });
     const outcome = await waitFor(
-      async () => part.endedBy() ?? ((await isReady().catch(() => false)) ? 'ready' : undefined),
+      async () => part.endedBy() ?? ((await isReady(part).catch(() => false)) ? 'ready' : undefined),
       { timeoutMs, signal: endSignal },
     );
     if (outcome === 'ready') return;
     const how = outcome ?? `did not become ready within ${timeoutMs / 1000} s`;
     throw new StackError(toPartEndText({ part, how, logTail: await readLogTail(part.logFile) }));
+  }
+
+  async function restart(name: string): Promise<Part> {
+    const { command } = starts.get(name) ?? {};
+    const ready = readiness.get(name);
+    if (!command || !ready) throw new StackError(`There is no part ${name} that was started before.`);
+    const part = start(command);
+    await untilReady(part, ready.isReady, ready.timeoutMs);
+    return part;
   }
 
   async function stop(hurry?: AbortSignal): Promise<void> {
@@ -135,6 +158,7 @@ export function startParts({ logDir, env, signal, onUnexpectedEnd }: PartsOption
     start,
     run: (what, step) => runToEnd(what, { ...step, env: { ...env, ...step.env }, signal: endSignal }),
     untilReady,
+    restart,
     removeAtEnd: (file) => reaper.tell({ type: 'remove', file }),
     unlinkAtEnd: (link, file) => reaper.tell({ type: 'unlink', link, file }),
     stop,

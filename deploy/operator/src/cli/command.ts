@@ -8,6 +8,8 @@ export interface Report {
   document: object;
   /** Printed without it. */
   text: string;
+  /** What was looked for is not as it has to be: the report is printed, and the exit code is 1. */
+  isFailure?: boolean;
 }
 
 /** What commands work with. */
@@ -15,6 +17,8 @@ export interface Context {
   /** Calls the stack's services as the operator. */
   services: ServiceClient;
   table(columns: Column[], rows: string[][]): string;
+  /** Shows a text in place of all that stands in the terminal. Absent where the output is none, or JSON is wanted. */
+  redraw?: (text: string) => void;
   /**
    * Asks at the terminal to type `expected`. Throws a `RefusedError` for any other answer, and a `UsageError` that names
    * the flag `--yes` where there is no terminal.

@@ -3,11 +3,16 @@ import { capWorkspace } from '../commands/capWorkspace.ts';
 import { blockKey, revokeKey, unblockKey } from '../commands/changeKeyStatus.ts';
 import { holdWorkspace, releaseWorkspace } from '../commands/changeWorkspaceHold.ts';
 import { createKey } from '../commands/createKey.ts';
+import { drainEngine, undrainEngine } from '../commands/drainEngine.ts';
+import { listDeadLetters } from '../commands/listDeadLetters.ts';
 import { listEngines } from '../commands/listEngines.ts';
 import { listKeys } from '../commands/listKeys.ts';
 import { listModels } from '../commands/listModels.ts';
 import { listWorkspaces } from '../commands/listWorkspaces.ts';
+import { reconcileBooks } from '../commands/reconcileBooks.ts';
+import { replayDeadLetters } from '../commands/replayDeadLetters.ts';
 import { rotateKey } from '../commands/rotateKey.ts';
+import { showDeadLetter } from '../commands/showDeadLetter.ts';
 import { showUsage } from '../commands/showUsage.ts';
 import { showWorkspace } from '../commands/showWorkspace.ts';
 import { disableModel, enableModel } from '../commands/switchModel.ts';
@@ -32,4 +37,10 @@ export const COMMANDS: Command[] = [
   enableModel,
   showUsage,
   listEngines,
+  drainEngine,
+  undrainEngine,
+  reconcileBooks,
+  listDeadLetters,
+  showDeadLetter,
+  replayDeadLetters,
 ];

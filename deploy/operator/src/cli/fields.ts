@@ -9,6 +9,8 @@ const idOf = (prefix: string) =>
 export const workspaceId = idOf('ws');
 export const keyId = idOf('key');
 export const modelId = z.string().regex(/^[a-z0-9][a-z0-9._-]{0,95}$/, 'must be a model id');
+export const deadLetterId = z.string().regex(/^[1-9]\d{0,17}$/, 'must be the number of a dead letter');
+export const engineId = z.string().regex(/^[A-Za-z0-9._:/@-]{1,256}$/, 'must be an engine id');
 export const creditId = z
   .string()
   .regex(/^[A-Za-z0-9_-]{1,128}$/, 'must be 1 to 128 letters, digits, dashes or underscores');

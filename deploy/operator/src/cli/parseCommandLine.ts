@@ -12,7 +12,10 @@ export function parseCommandLine(args: string[], commands: Command[]): CommandLi
   const wantsHelp = args.includes('--help') || args.includes('-h');
   const firstOption = args.findIndex((arg) => arg.startsWith('-'));
   const words = firstOption === -1 ? args : args.slice(0, firstOption);
-  const command = commands.find((candidate) => startsWith(words, candidate.words.split(' ')));
+  // Of "engines" and "engines drain" the longer one is meant.
+  const [command] = commands
+    .filter((candidate) => startsWith(words, candidate.words.split(' ')))
+    .toSorted((a, b) => b.words.length - a.words.length);
   if (command) return wantsHelp ? { kind: 'help', commands: [command] } : parseOptions(args, command);
 
   const [first] = words;

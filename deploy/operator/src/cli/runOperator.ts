@@ -13,6 +13,8 @@ import { type CommandLine, parseCommandLine } from './parseCommandLine.ts';
 const DONE = 0;
 const REFUSED = 1;
 const WRONG_USAGE = 2;
+/** Moves to the top and clears what is below (ANSI). */
+const CLEAR_SCREEN = '\u001b[H\u001b[J';
 
 export interface OperatorProcess {
   args: string[];
@@ -36,8 +38,9 @@ export async function runOperator(operatorProcess: OperatorProcess): Promise<num
       stdout.write(`${formatHelp(line.commands, heading)}\n`);
       return DONE;
     }
-    stdout.write(`${await run(line, operatorProcess, heading)}\n`);
-    return DONE;
+    const { output, isFailure } = await run(line, operatorProcess, heading);
+    stdout.write(`${output}\n`);
+    return isFailure ? REFUSED : DONE;
   } catch (error) {
     if (error instanceof UsageError || error instanceof RefusedError) {
       stderr.write(`${error.message}\n`);
@@ -49,14 +52,15 @@ export async function runOperator(operatorProcess: OperatorProcess): Promise<num
 
 async function run(
   { command, input, isJson, stackFile }: Extract<CommandLine, { kind: 'run' }>,
-  { env, stdin, stderr }: OperatorProcess,
+  { env, stdin, stdout, stderr }: OperatorProcess,
   heading: (text: string) => string,
-): Promise<string> {
+): Promise<{ output: string; isFailure: boolean }> {
   const context: Context = {
     services: createServiceClient(await findStack({ stackFile, env })),
     table: (columns, rows) => formatTable(rows, { columns, heading }),
+    ...(stdout.isTTY && !isJson && { redraw: (text) => void stdout.write(`${CLEAR_SCREEN}${text}\n`) }),
     confirm: (question, expected) => confirm({ stdin, stderr }, question, expected),
   };
-  const { document, text } = await command.run(input, context);
-  return isJson ? JSON.stringify(document, null, 2) : text;
+  const { document, text, isFailure = false } = await command.run(input, context);
+  return { output: isJson ? JSON.stringify(document, null, 2) : text, isFailure };
 }

@@ -1,36 +1,91 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
-import { defineCommand } from '../cli/command.ts';
+import { type Context, defineCommand, type Report } from '../cli/command.ts';
+import { toInstantCell } from '../report/toInstantCell.ts';
+
+const REDRAW_MS = 1_000;
 
 const answerSchema = z.object({
   engines: z.array(
-    z.object({
+    z.looseObject({
       id: z.string(),
       url: z.string(),
       model: z.string().nullable(),
-      is_healthy: z.boolean(),
+      state: z.enum(['starting', 'ready', 'out', 'draining']),
+      reason: z.string().nullable(),
+      since: z.string(),
+      weight: z.number(),
+      open_calls: z.number(),
       tokens_in_flight: z.number(),
+      running: z.number().nullable(),
+      waiting: z.number().nullable(),
+      cache_usage: z.number().nullable(),
+      cache_hit_rate: z.number().nullable(),
+      window_tokens: z.number().nullable(),
+      version: z.string().nullable(),
     }),
   ),
+  retries_left: z.number(),
 });
+type EngineRow = z.output<typeof answerSchema>['engines'][number];
 
 const COLUMNS = [
   { title: 'id' },
   { title: 'model' },
   { title: 'address' },
-  { title: 'healthy' },
-  { title: 'tokens in flight', isNumber: true },
+  { title: 'state' },
+  { title: 'since' },
+  { title: 'weight', isNumber: true },
+  { title: 'calls', isNumber: true },
+  { title: 'tokens', isNumber: true },
+  { title: 'running', isNumber: true },
+  { title: 'waiting', isNumber: true },
+  { title: 'cache', isNumber: true },
+  { title: 'hits', isNumber: true },
+  { title: 'window', isNumber: true },
+  { title: 'version' },
 ];
+
+const orDash = (value: string | number | null): string => (value === null ? '-' : String(value));
+const toPercent = (share: number | null): string => (share === null ? '-' : `${Math.round(100 * share)} %`);
+
+const toRow = (engine: EngineRow): string[] => [
+  engine.id,
+  orDash(engine.model),
+  engine.url,
+  engine.reason === null ? engine.state : `${engine.state}: ${engine.reason}`,
+  toInstantCell(engine.since),
+  String(engine.weight),
+  String(engine.open_calls),
+  String(Math.round(engine.tokens_in_flight)),
+  orDash(engine.running),
+  orDash(engine.waiting),
+  toPercent(engine.cache_usage),
+  toPercent(engine.cache_hit_rate),
+  orDash(engine.window_tokens),
+  orDash(engine.version),
+];
+
+async function report({ services, table }: Context): Promise<Report> {
+  const request = { service: 'model-router', method: 'GET', path: '/internal/engines' } as const;
+  const { engines, retries_left: retriesLeft } = await services.call(request, answerSchema);
+  const text = `${table(COLUMNS, engines.map(toRow))}\n  retries left: ${retriesLeft}`;
+  return {
+    document: { engines, retries_left: retriesLeft },
+    text: engines.length > 0 ? text : 'There are no engines.',
+  };
+}
 
 export const listEngines = defineCommand({
   words: 'engines',
   summary: 'the engines as the router that answers sees them now',
-  input: z.object({}),
-  async run(_input, { services, table }) {
-    const request = { service: 'model-router', method: 'GET', path: '/internal/engines' } as const;
-    const { engines } = await services.call(request, answerSchema);
-    const rows = engines.map(({ id, model, url, is_healthy: isHealthy, tokens_in_flight: tokens }) => {
-      return [id, model ?? '-', url, isHealthy ? 'yes' : 'no', String(tokens)];
-    });
-    return { document: { engines }, text: rows.length > 0 ? table(COLUMNS, rows) : 'No engines are configured.' };
+  options: { watch: { help: 'go on showing them, every second, where the output is a terminal' } },
+  input: z.object({ watch: z.boolean().default(false) }),
+  async run({ watch }, context) {
+    while (watch && context.redraw) {
+      context.redraw((await report(context)).text);
+      await delay(REDRAW_MS);
+    }
+    return report(context);
   },
 });

@@ -5,7 +5,7 @@ import type { StackAccess } from './findStack.ts';
 import type { ServiceName } from './services.ts';
 import { toProblem } from './toProblem.ts';
 
-const TIMEOUT_MS = 10_000;
+const USUAL_TIMEOUT_MS = 10_000;
 
 export interface ServiceRequest {
   service: ServiceName;
@@ -13,6 +13,8 @@ export interface ServiceRequest {
   /** Begins with `/internal/`. */
   path: string;
   body?: object;
+  /** Longest wait for the answer; 10 s for most. */
+  timeoutMs?: number;
 }
 
 export interface ServiceClient {
@@ -20,23 +22,23 @@ export interface ServiceClient {
   call<Answer extends z.ZodType>(request: ServiceRequest, answer: Answer): Promise<z.output<Answer>>;
 }
 
-/** Calls a stack's services in the name of the operator, each call within 10 s. */
+/** Calls a stack's services in the name of the operator. */
 export function createServiceClient({ urls, tokenKeys }: StackAccess): ServiceClient {
   const internalHeaders = createTokenIssuer({ service: 'operator', keys: tokenKeys });
 
-  async function send({ service, method, path, body }: ServiceRequest) {
+  async function send({ service, method, path, body, timeoutMs = USUAL_TIMEOUT_MS }: ServiceRequest) {
     try {
       const response = await fetch(`${urls[service]}${path}`, {
         method,
         headers: { 'content-type': 'application/json', ...internalHeaders(service) },
         ...(body && { body: JSON.stringify(body) }),
-        signal: AbortSignal.timeout(TIMEOUT_MS),
+        signal: AbortSignal.timeout(timeoutMs),
       });
       return { status: response.status, requestId: response.headers.get('x-request-id'), text: await response.text() };
     } catch (error) {
       const isTimeout = error instanceof Error && error.name === 'TimeoutError';
       const problem = isTimeout
-        ? `${service} gave no answer within ${TIMEOUT_MS / 1_000} s. What was asked for may have been done: look before you repeat it.`
+        ? `${service} gave no answer within ${timeoutMs / 1_000} s. What was asked for may have been done: look before you repeat it.`
         : `${service} cannot be reached at ${urls[service]}: see whether it runs, and whether this is the right stack.`;
       throw new RefusedError(problem, { cause: error });
     }

@@ -1,25 +1,25 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
-import { isAuthFault, toServiceAuthError } from '@turnpike/api-errors/authFault';
+import { type AuthErrorOptions, isAuthFault, toServiceAuthError } from '@turnpike/api-errors/authFault';
 import { bare, flat, type WireError } from '@turnpike/api-errors/wireError';
 import type { InvalidRequestFault } from '@turnpike/http-service/createBodyReader';
 import { type AuthServiceFault, isAuthServiceFault } from '../authServiceFault.ts';
 
 /** Words what a handler of `/v1/svc/key` threw. Undefined for what nobody foresaw. */
-export function toPublicError(error: unknown): WireError | undefined {
+export function toPublicError(error: unknown, options: AuthErrorOptions): WireError | undefined {
   if (!(error instanceof ApiError)) return undefined;
   const { fault } = error;
   // Here our own database is the dependency that is down, and the status for that is 502.
   if (fault.kind === 'auth_unavailable') return bare(502, 'upstream router auth unavailable');
-  if (isAuthFault(fault)) return toServiceAuthError(fault);
+  if (isAuthFault(fault)) return toServiceAuthError(fault, options);
   return isAuthServiceFault(fault) ? toAuthServiceError(fault) : undefined;
 }
 
 /** Words what a handler of the internal listener threw. Undefined for what nobody foresaw. */
-export function toInternalError(error: unknown): WireError | undefined {
+export function toInternalError(error: unknown, options: AuthErrorOptions): WireError | undefined {
   if (!(error instanceof ApiError)) return undefined;
   const { fault } = error;
   if (isInvalidRequest(fault)) return flat(400, fault.kind, { message: fault.problem, param: fault.param });
-  if (isAuthFault(fault)) return toServiceAuthError(fault);
+  if (isAuthFault(fault)) return toServiceAuthError(fault, options);
   return isAuthServiceFault(fault) ? toAuthServiceError(fault) : undefined;
 }
 

@@ -1,9 +1,10 @@
 import { toMaskedKey } from '@turnpike/api-keys/apiKey';
+import type { KeyInformation } from '@turnpike/api-schema/keyInformation';
 import type { KeyRecord } from '@turnpike/authentication/keyRecord';
 import { type NanoUsd, toUsdNumber } from '@turnpike/money/nanoUsd';
 
 /** The key information (specification, Key information). */
-export function toKeyInformationBody(key: KeyRecord, { spend, now }: { spend: NanoUsd; now: Date }) {
+export function toKeyInformationBody(key: KeyRecord, { spend, now }: { spend: NanoUsd; now: Date }): KeyInformation {
   const { maxBudgetNanoUsd: maxBudget, lastFour, rpm, tpm, expiresAt } = key;
   return {
     object: 'key',

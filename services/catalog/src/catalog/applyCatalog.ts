@@ -30,6 +30,16 @@ export async function applyCatalog(db: Db, fileModels: CatalogModel[], region: '
   });
 }
 
+/** A version that was ever in force, as it was then. */
+export async function findCatalogVersion(
+  db: Db,
+  version: number,
+  region: 'us' | 'eu',
+): Promise<CatalogSnapshot | undefined> {
+  const found = await db.catalogVersion.findUnique({ where: { version } });
+  return found ? { version, region, models: z.array(catalogModelSchema).parse(found.models) } : undefined;
+}
+
 /** The newest version that was ever in force, if there is one. */
 export async function findLastCatalog(db: Db, region: 'us' | 'eu'): Promise<CatalogSnapshot | undefined> {
   const newest = await db.catalogVersion.findFirst({ orderBy: { version: 'desc' } });

@@ -32,6 +32,8 @@ const modelSchema = z.strictObject({
   supported_parameters: z.array(z.string()),
   supported_sampling_parameters: z.array(z.string()),
   cache_capable: z.boolean().default(true),
+  /** Lets workspaces share what engines have cached: quicker, but by its speed an answer tells what others have asked. */
+  shared_prefix_cache: z.boolean().default(false),
   template_tokens_per_message: atMost,
   template_tokens_per_request: atMost,
   max_tokens_per_image: atMost.default(0),
@@ -64,6 +66,7 @@ export function toCatalogModels(file: CatalogFile): CatalogModel[] {
       supportedParameters: model.supported_parameters,
       supportedSamplingParameters: model.supported_sampling_parameters,
       isCacheCapable: model.cache_capable,
+      sharesPrefixCache: model.shared_prefix_cache,
       templateTokensPerMessage: model.template_tokens_per_message,
       templateTokensPerRequest: model.template_tokens_per_request,
       maxTokensPerImage: model.max_tokens_per_image,

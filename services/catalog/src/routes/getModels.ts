@@ -1,3 +1,4 @@
+import type { ModelList } from '@turnpike/api-schema/modelEntry';
 import type { Request, RequestHandler } from 'express';
 import type { CatalogInForce } from '../catalog/followCatalogFile.ts';
 import type { LiveModelFollower } from '../catalog/followLiveModels.ts';
@@ -15,6 +16,6 @@ export function getModels(dependencies: ModelsDependencies): RequestHandler {
   return (req, res) => {
     dependencies.takeModelList(req);
     const data = listModels(dependencies).map(({ model, isReady }) => toModelBody(model, { isReady }));
-    res.json({ object: 'list', data });
+    res.json({ object: 'list', data } satisfies ModelList);
   };
 }

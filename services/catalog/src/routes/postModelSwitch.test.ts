@@ -25,7 +25,15 @@ beforeEach(async () => {
     return answer();
   };
   const internalGuard = createInternalGuard({ service: 'catalog', keys });
-  const app = createInternalApp({ log: silentLog, telemetry: noTelemetry, internalGuard, catalog, switchModel });
+  const findVersion = async () => snapshot;
+  const app = createInternalApp({
+    log: silentLog,
+    telemetry: noTelemetry,
+    internalGuard,
+    catalog,
+    findVersion,
+    switchModel,
+  });
   server = await listen(app, { host: '127.0.0.1', port: 0 });
 });
 afterEach(() => {

@@ -1,6 +1,6 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import { isAuthFault, toModelsAuthError } from '@turnpike/api-errors/authFault';
-import { bare, envelope, flat, type WireError } from '@turnpike/api-errors/wireError';
+import { bare, envelope, flat, NEVER_RETRY, type WireError } from '@turnpike/api-errors/wireError';
 import type { CatalogFault } from '../catalogFault.ts';
 
 /** How `/v1/models` words what a handler threw; undefined for what nobody foresaw. */
@@ -14,12 +14,18 @@ export function toWireError(error: unknown): WireError | undefined {
 function toCatalogError(fault: CatalogFault): WireError {
   switch (fault.kind) {
     case 'model_not_found':
-      return envelope(404, {
-        message: 'No such model here. GET /v1/models lists what this region serves.',
-        type: 'invalid_request_error',
-        param: 'model',
-        code: 'model_not_found',
-      });
+      return envelope(
+        404,
+        {
+          message: 'No such model here. GET /v1/models lists what this region serves.',
+          type: 'invalid_request_error',
+          param: 'model',
+          code: 'model_not_found',
+        },
+        NEVER_RETRY,
+      );
+    case 'version_not_found':
+      return flat(404, fault.kind, { message: 'No catalog of this version was ever in force here.' });
     case 'model_retired':
       return flat(409, fault.kind, { message: 'This model is retired, so there is nothing to switch.' });
     case 'model_disabled_in_file':

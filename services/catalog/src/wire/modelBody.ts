@@ -1,10 +1,11 @@
+import type { ModelEntry } from '@turnpike/api-schema/modelEntry';
 import type { CatalogModel } from '@turnpike/catalog-snapshot/catalogSnapshot';
 import { parsePrice } from '@turnpike/money/price';
 
 const OWNER = 'turnpike';
 
 /** A model entry of `GET /v1/models` (specification, Model entry). */
-export function toModelBody(model: CatalogModel, { isReady }: { isReady: boolean }): object {
+export function toModelBody(model: CatalogModel, { isReady }: { isReady: boolean }): ModelEntry {
   return {
     id: model.id,
     object: 'model',

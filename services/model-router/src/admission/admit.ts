@@ -2,6 +2,7 @@ import type { KeyRecord } from '@turnpike/authentication/keyRecord';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
+import type { RedisEpoch } from './redisEpoch.ts';
 import { redisKeys } from './redisKeys.ts';
 import { defineScript } from './redisScript.ts';
 
@@ -29,7 +30,7 @@ export interface RateLimitState {
 export type BalanceLimiter = 'key_budget' | 'credit' | 'monthly_cap' | 'monthly_cap_reached';
 
 export type Admission =
-  | { outcome: 'admitted'; admittedAtMs: number; rateLimit: RateLimitState }
+  | { outcome: 'admitted'; admittedAtMs: number; epoch: number; rateLimit: RateLimitState }
   | { outcome: 'rate_limited'; limiter: 'requests' | 'tokens'; retryAfterMs: number; rateLimit: RateLimitState }
   | {
       outcome: 'insufficient';
@@ -41,10 +42,11 @@ export type Admission =
       rateLimit: RateLimitState;
     }
   /**
-   * `not_loaded`: Redis has no balances of this workspace, they have to come from the ledger first. `stale_key`: the key
-   * or its workspace changed since its record was read, auth has to be asked again.
+   * `not_loaded`: Redis has no balances of this workspace and epoch, they have to come from the ledger first. `other_redis`:
+   * this is not the Redis of the epoch. `stale_key`: the key or its workspace changed since its record was read, auth has to
+   * be asked again. `not_billable`: the workspace's billing status lets nothing in.
    */
-  | { outcome: 'not_loaded' | 'stale_key' };
+  | { outcome: 'not_loaded' | 'other_redis' | 'stale_key' | 'not_billable' };
 
 const decidedSchema = z.tuple([
   z.enum(['admitted', 'rate_limited', 'insufficient']),
@@ -59,17 +61,30 @@ const decidedSchema = z.tuple([
   z.coerce.bigint(),
   z.coerce.bigint(),
 ]);
-const undecidedSchema = z.tuple([z.enum(['not_loaded', 'stale_key', 'repeated'])]).rest(z.unknown());
+const undecidedSchema = z
+  .tuple([z.enum(['not_loaded', 'other_redis', 'stale_key', 'not_billable', 'repeated'])])
+  .rest(z.unknown());
+
+/** Why the script may have to refuse a workspace whatever its balances are. */
+const OBSTACLES: Record<KeyRecord['workspace']['billingStatus'], string> = {
+  active: '',
+  on_hold: 'account_on_hold',
+  not_provisioned: 'billing_not_provisioned',
+};
 
 /**
  * Makes `admit(request)`: gate 4 in one round trip (specification, Order of the gates). Rejects when Redis does not
  * decide in time; whether the call was admitted is unknown then, and the caller releases it.
  */
-export function createAdmit(redis: Redis): (request: AdmitRequest) => Promise<Admission> {
+export function createAdmit(
+  redis: Redis,
+  { epoch, routerId }: { epoch: Pick<RedisEpoch, 'stamp'>; routerId: string },
+): (request: AdmitRequest) => Promise<Admission> {
   const admit = defineScript(redis, 'admit');
   return async ({ callId, key, holdNanoUsd, estimatedPromptTokens, leaseMs, unknownEventJson }) => {
     const { keyId, rpm, tpm, generation, maxBudgetNanoUsd } = key;
-    const { workspaceId, monthlyCapNanoUsd } = key.workspace;
+    const { workspaceId, monthlyCapNanoUsd, billingStatus } = key.workspace;
+    const { number, redisId } = epoch.stamp;
     const answer = await admit(
       [
         redisKeys.wallet(workspaceId),
@@ -79,6 +94,7 @@ export function createAdmit(redis: Redis): (request: AdmitRequest) => Promise<Ad
         redisKeys.tokensPerMinute(workspaceId, keyId),
         redisKeys.call(workspaceId, callId),
         redisKeys.calls(workspaceId),
+        redisKeys.keys(workspaceId),
       ],
       [
         callId,
@@ -91,6 +107,11 @@ export function createAdmit(redis: Redis): (request: AdmitRequest) => Promise<Ad
         monthlyCapNanoUsd?.toString() ?? '',
         leaseMs,
         unknownEventJson,
+        number,
+        redisId,
+        keyId,
+        routerId,
+        OBSTACLES[billingStatus],
       ],
     );
     const undecided = undecidedSchema.safeParse(answer);
@@ -119,7 +140,7 @@ export function createAdmit(redis: Redis): (request: AdmitRequest) => Promise<Ad
       remainingTokens,
       resetTokensMs,
     };
-    if (outcome === 'admitted') return { outcome, admittedAtMs: nowMs, rateLimit };
+    if (outcome === 'admitted') return { outcome, admittedAtMs: nowMs, epoch: number, rateLimit };
     if (outcome === 'rate_limited')
       return { outcome, limiter: limiter === 'tokens' ? 'tokens' : 'requests', retryAfterMs, rateLimit };
     return {

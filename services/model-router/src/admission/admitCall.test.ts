@@ -17,7 +17,7 @@ const rateLimit = {
   remainingTokens: 999,
   resetTokensMs: 0,
 };
-const admitted: Admission = { outcome: 'admitted', admittedAtMs: 5, rateLimit };
+const admitted: Admission = { outcome: 'admitted', admittedAtMs: 5, epoch: 1, rateLimit };
 const insufficient: Admission = {
   outcome: 'insufficient',
   limiter: 'credit',
@@ -45,11 +45,12 @@ interface Circumstances {
   count?: number;
   hasNewerCredits?: boolean;
   loadFails?: boolean;
+  isOpen?: boolean;
 }
 
 /** Runs the gate against these answers of the admit script, one after the other. */
 async function run(answers: (Admission | Error)[], circumstances: Circumstances = {}): Promise<Run> {
-  const { key = aKeyRecord(), count, hasNewerCredits = false, loadFails = false } = circumstances;
+  const { key = aKeyRecord(), count, hasNewerCredits = false, loadFails = false, isOpen = true } = circumstances;
   const { newKey = key } = circumstances;
   const asked: string[] = [];
   const requests: AdmitRequest[] = [];
@@ -64,8 +65,8 @@ async function run(answers: (Admission | Error)[], circumstances: Circumstances 
     },
     endings: {
       release: async () => void asked.push('release'),
-      settle: async () => {},
-      renewLease: async () => true,
+      settle: async () => 'held',
+      renewLease: async () => 'held',
       sweep: async () => undefined,
       forgetSwept: async () => {},
     },
@@ -85,6 +86,7 @@ async function run(answers: (Admission | Error)[], circumstances: Circumstances 
       asked.push('count');
       return count;
     },
+    epoch: { isOpen, suspect: () => void asked.push('suspect') },
     metrics: noMetrics,
     leaseMs: 60_000,
     log: aSilentLogger(),
@@ -109,13 +111,13 @@ async function run(answers: (Admission | Error)[], circumstances: Circumstances 
 it('asks Redis once when it admits', async () => {
   const { asked, result } = await run([admitted]);
   expect(asked).toEqual(['admit']);
-  expect(result).toMatchObject({ admittedAtMs: 5, rateLimit });
+  expect(result).toMatchObject({ terms: { admittedAtMs: 5, epoch: 1 }, rateLimit });
 });
 
 it('brings balances that Redis does not have, and asks again', async () => {
   const { asked, result } = await run([{ outcome: 'not_loaded' }, admitted]);
   expect(asked).toEqual(['admit', 'load', 'admit']);
-  expect(result).toMatchObject({ admittedAtMs: 5 });
+  expect(result).toMatchObject({ terms: { admittedAtMs: 5 } });
 });
 
 it('admits nothing while balances cannot be had', async () => {
@@ -134,14 +136,18 @@ it('asks auth again about a key that has changed, and goes by the new record', a
 it.each([
   ['on_hold', 'account_on_hold'],
   ['not_provisioned', 'billing_not_provisioned'],
-] as const)(
-  'refuses an account %s before it asks anything, and also when it becomes so',
-  async (billingStatus, kind) => {
-    const key = aKeyRecord({ workspace: { billingStatus } });
-    expect(await run([], { key })).toMatchObject({ asked: [], result: { kind } });
-    expect(await run([{ outcome: 'stale_key' }], { newKey: key })).toMatchObject({ result: { kind } });
-  },
-);
+] as const)('refuses an account %s when the script says so, and asks nobody else', async (billingStatus, kind) => {
+  const key = aKeyRecord({ workspace: { billingStatus } });
+  expect(await run([{ outcome: 'not_billable' }], { key })).toMatchObject({ asked: ['admit'], result: { kind } });
+  const stale: Admission[] = [{ outcome: 'stale_key' }, { outcome: 'not_billable' }];
+  expect(await run(stale, { newKey: key })).toMatchObject({ result: { kind } });
+});
+
+it('admits nothing while balances are rebuilt, and has them looked at when this is another Redis', async () => {
+  const result = { kind: 'admission_unavailable' };
+  expect(await run([], { isOpen: false })).toMatchObject({ asked: [], result });
+  expect(await run([{ outcome: 'other_redis' }])).toMatchObject({ asked: ['admit', 'suspect'], result });
+});
 
 it('refuses nobody on a guess: the engine counts before the balance is called too small', async () => {
   const { asked, requests, result } = await run([tight, admitted], { count: 12 });

@@ -4,12 +4,14 @@ import type { KeyRecord } from '@turnpike/authentication/keyRecord';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { PricedModel } from '../catalog/catalog.ts';
+import type { HoldTerms } from '../settlement/heldCalls.ts';
 import type { AdmissionFault } from '../wire/chatFault.ts';
 import type { InferenceRequest } from '../wire/inferenceRequest.ts';
 import type { Admission, AdmitRequest, RateLimitState } from './admit.ts';
 import { affordableOutputTokens, boundUsage, needsExactPrompt, smallestCost, type UsageBound } from './boundUsage.ts';
 import type { CallEndings } from './endCall.ts';
 import type { BalanceLoader } from './loadBalances.ts';
+import type { RedisEpoch } from './redisEpoch.ts';
 
 export interface AdmitCallDependencies {
   admit: (request: AdmitRequest) => Promise<Admission>;
@@ -18,6 +20,7 @@ export interface AdmitCallDependencies {
   authenticator: Authenticator;
   countPromptTokens: (request: InferenceRequest, model: PricedModel) => Promise<number | undefined>;
   leaseMs: number;
+  epoch: Pick<RedisEpoch, 'isOpen' | 'suspect'>;
   metrics: Pick<InferenceMetrics, 'admitted'>;
   log: Logger;
 }
@@ -33,7 +36,7 @@ export interface CallToAdmit {
 }
 
 export interface AdmittedByGate {
-  admittedAtMs: number;
+  terms: HoldTerms;
   bound: UsageBound;
   rateLimit: RateLimitState;
 }
@@ -44,15 +47,15 @@ const refuse = (fault: AdmissionFault, cause?: unknown): ApiError<AdmissionFault
 const MAX_ROUNDS = 4;
 
 /**
- * Gate 4: requests and tokens per minute, then the worst case against every balance, all or nothing. The byte bound of
+ * Gate 4: requests and tokens per minute, then billing status and the worst case against every balance, all or nothing. The byte bound of
  * the prompt decides when it fits; only when it does not does the engine count, so that nobody is refused on a guess.
  * Throws an `AdmissionFault`; what is refused has consumed nothing.
  */
 export async function admitCall(dependencies: AdmitCallDependencies, call: CallToAdmit): Promise<AdmittedByGate> {
-  const { balances, authenticator, countPromptTokens, log } = dependencies;
+  const { balances, authenticator, countPromptTokens, epoch, log } = dependencies;
   const { request, model } = call;
   let { key } = call;
-  checkBillingStatus(key);
+  if (!epoch.isOpen) throw refuse({ kind: 'admission_unavailable' });
   let exact = needsExactPrompt(request, model) ? await countPromptTokens(request, model) : undefined;
   let hasAskedForCount = exact !== undefined;
   let bound = boundUsage(request, model, exact);
@@ -61,7 +64,7 @@ export async function admitCall(dependencies: AdmitCallDependencies, call: CallT
     const admission = await decide(dependencies, { ...call, key }, bound);
     switch (admission.outcome) {
       case 'admitted':
-        return { admittedAtMs: admission.admittedAtMs, bound, rateLimit: admission.rateLimit };
+        return { terms: toTerms(admission, bound), bound, rateLimit: admission.rateLimit };
       case 'rate_limited':
         throw refuse({
           kind: 'rate_limited',
@@ -77,8 +80,12 @@ export async function admitCall(dependencies: AdmitCallDependencies, call: CallT
       case 'stale_key':
         authenticator.forget(key.keyId);
         key = await call.authenticateAgain();
-        checkBillingStatus(key);
         break;
+      case 'not_billable':
+        throw refuse(toBillingFault(key));
+      case 'other_redis':
+        epoch.suspect();
+        throw refuse({ kind: 'admission_unavailable' });
       case 'insufficient': {
         if (!hasAskedForCount && admission.availableNanoUsd >= smallestCost(request, model)) {
           hasAskedForCount = true;
@@ -125,10 +132,19 @@ async function decide(
   }
 }
 
-function checkBillingStatus({ workspace }: KeyRecord): void {
-  if (workspace.billingStatus === 'on_hold') throw refuse({ kind: 'account_on_hold' });
-  if (workspace.billingStatus === 'not_provisioned') throw refuse({ kind: 'billing_not_provisioned' });
-}
+const toTerms = (
+  { admittedAtMs, epoch, rateLimit }: Extract<Admission, { outcome: 'admitted' }>,
+  { estimatedPromptTokens }: UsageBound,
+): HoldTerms => ({
+  admittedAtMs,
+  epoch,
+  estimatedPromptTokens,
+  rpm: rateLimit.limitRequests,
+  tpm: rateLimit.limitTokens,
+});
+
+const toBillingFault = ({ workspace }: KeyRecord): AdmissionFault =>
+  workspace.billingStatus === 'on_hold' ? { kind: 'account_on_hold' } : { kind: 'billing_not_provisioned' };
 
 function toBalanceFault(
   admission: Extract<Admission, { outcome: 'insufficient' }>,

@@ -140,4 +140,18 @@ describe('for any prices', () => {
       { numRuns: 500 },
     );
   });
+
+  it('asked for with max_tokens, the affordable output fits the balance, and one token more does not', () => {
+    const costAt = (maxTokens: number, model: Parameters<typeof boundUsage>[1]): bigint =>
+      boundUsage(aChatRequest({ max_tokens: maxTokens }), model).worstCaseNanoUsd;
+    fc.assert(
+      fc.property(aModel, fc.bigInt(-5n, 3_000_000n), (model, available) => {
+        const bound = boundUsage(request, model);
+        const affordable = affordableOutputTokens(available, bound, request, model);
+        if (affordable > 0) expect(costAt(affordable, model)).toBeLessThanOrEqual(available);
+        if (affordable < bound.outputTokens) expect(costAt(affordable + 1, model)).toBeGreaterThan(available);
+      }),
+      { numRuns: 500 },
+    );
+  });
 });

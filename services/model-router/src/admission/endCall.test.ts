@@ -20,7 +20,7 @@ let opened: OpenedRedis;
 let endings: CallEndings;
 beforeAll(async () => {
   opened = await openTestRedis();
-  endings = createCallEndings(opened.redis);
+  endings = createCallEndings(opened.redis, opened);
 });
 afterAll(() => opened.close());
 
@@ -39,7 +39,7 @@ interface HeldCall {
 async function aHeldCall(key: KeyRecord, fields: Partial<UsageRecorded> = {}, leaseMs = LEASE_MS): Promise<HeldCall> {
   const { workspaceId } = key.workspace;
   const event = aUsageRecorded({ keyId: key.keyId, workspaceId, chargeNanoUsd: 300n, holdNanoUsd: HOLD, ...fields });
-  const admission = await createAdmit(opened.redis)({
+  const admission = await createAdmit(opened.redis, { epoch: opened.epoch, routerId: 'router-1' })({
     callId: event.callId,
     key,
     holdNanoUsd: event.holdNanoUsd,
@@ -76,14 +76,27 @@ it('a settled call is charged to key, workspace and month, and holds nothing', a
   });
 });
 
-it('keeps the event beside the record until the event log has it, and nothing afterwards', async () => {
+it('keeps the event beside the record until the event log has it, then only for a moment that the call is over', async () => {
   const call = await aHeldCall(await aFundedKey());
   await endings.settle(call.event, call.json, kept);
   expect(await recordOf(call)).toMatchObject({ state: 'settled', event: call.json });
   await endings.settle(call.event, call.json, safe);
-  expect(await recordOf(call)).toEqual({});
+  expect(await recordOf(call)).toEqual({ state: 'done', epoch: '1' });
+  expect(await opened.redis.pttl(redisKeys.call(call.event.workspaceId, call.event.callId))).toBeGreaterThan(0);
   expect(await opened.redis.zcard(redisKeys.calls(call.event.workspaceId))).toBe(0);
   expect((await booksOf(call)).wallet.spent).toBe(300n);
+});
+
+it('forgets a call from before the balances once the event log has it, also where that is said late', async () => {
+  const call = await aHeldCall(await aFundedKey());
+  const { workspaceId } = call.event;
+  await opened.redis.hset(redisKeys.wallet(workspaceId), { epoch: 2, held: 0 });
+  expect(await endings.settle(call.event, call.json, kept)).toBe('other_epoch');
+  expect(await recordOf(call)).toMatchObject({ state: 'held' });
+  expect(await endings.settle(call.event, call.json, safe)).toBe('other_epoch');
+  expect(await recordOf(call)).toEqual({});
+  expect(await opened.redis.zcard(redisKeys.calls(workspaceId))).toBe(0);
+  expect((await booksOf(call)).wallet).toMatchObject({ spent: 0n, held: 0n });
 });
 
 it('takes the rest of what was used from the tokens-per-minute bucket, below zero if need be', async () => {
@@ -133,12 +146,12 @@ describe('sweep', () => {
     expect(swept).toMatchObject({ state: 'swept', wasHeld: true, eventJson: 'the unknown event' });
     expect(Math.abs((swept?.admittedAtMs ?? 0) - Date.now())).toBeLessThan(5_000);
     expect((await booksOf(call)).wallet).toMatchObject({ spent: 0n, held: 0n });
-    expect(await endings.renewLease(call.event, LEASE_MS)).toBe(false);
+    expect(await endings.renewLease(call.event, LEASE_MS)).toBe('lost');
   });
 
   it('takes a renewed lease for a sign of life', async () => {
     const call = await aHeldCall(await aFundedKey(), {}, NO_LEASE_MS);
-    expect(await endings.renewLease(call.event, LEASE_MS)).toBe(true);
+    expect(await endings.renewLease(call.event, LEASE_MS)).toBe('held');
     expect(await endings.sweep(call.event, LEASE_MS)).toBeUndefined();
   });
 
@@ -158,7 +171,7 @@ describe('sweep', () => {
     await endings.settle(call.event, call.json, { isSafe: false, keepMs: NO_LEASE_MS });
     expect(await endings.sweep(call.event, LEASE_MS)).toMatchObject({ state: 'settled', eventJson: call.json });
     await endings.forgetSwept(call.event, 'settled');
-    expect(await recordOf(call)).toEqual({});
+    expect(await recordOf(call)).toEqual({ state: 'done' });
   });
 
   it('does not forget the true ending that came while the unknown one was being emitted', async () => {
@@ -189,7 +202,7 @@ describe('in any order and any number of times', () => {
   function nextState(state: string, step: Step, isLeaseOver: boolean): string {
     if (step === 'settle' && (state === 'held' || state === 'swept')) return 'settled';
     if (step === 'settleSafe' && state !== 'released') return 'gone';
-    if (step === 'release' && (state === 'held' || state === 'gone')) return 'released';
+    if (step === 'release' && state === 'held') return 'released';
     if (step === 'sweep' && state === 'held' && isLeaseOver) return 'swept';
     return state;
   }

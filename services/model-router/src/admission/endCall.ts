@@ -1,21 +1,35 @@
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import type { RedisEpoch } from './redisEpoch.ts';
 import { type CallAddress, endingKeysOf, redisKeys } from './redisKeys.ts';
 import { defineScript } from './redisScript.ts';
 
-/** How long a released or swept call is remembered: longer than the event log keeps events a router could bring back. */
+/** How long a swept call is remembered: longer than the event log keeps events a router could bring back. */
 const TOMBSTONE_MS = 7 * 24 * 3_600_000;
 /** A released admission can only still arrive while its command is under way. */
 const RELEASED_MS = 600_000;
+/** Nothing about a call that is over and acknowledged can be under way for longer. */
+const DONE_MS = 60_000;
+
+/**
+ * What `settle` found. `held` and `swept` are charged now, the next three were over before. `other_epoch`: the call has no
+ * hold in the balances in force. `none`: Redis does not know the call.
+ */
+const settledSchema = z.enum(['held', 'swept', 'settled', 'done', 'released', 'other_epoch', 'none']);
+export type Settlement = z.output<typeof settledSchema>;
+
+/** `lost`: the call was swept and must end in an error. `other_epoch`: it has yet to be asserted. `none`: see `Settlement`. */
+const leaseSchema = z.enum(['held', 'lost', 'other_epoch', 'none']);
+export type Lease = z.output<typeof leaseSchema>;
 
 /** The ways a call leaves Redis. Each may run any number of times; only the first that applies changes a balance. */
 export interface CallEndings {
   /** Turns the hold into the charge. With `isSafe` the event log has the event, and nothing of the call stays behind. */
-  settle(event: UsageRecorded, eventJson: string, options: { isSafe: boolean; keepMs: number }): Promise<void>;
-  /** Takes back an admission whose answer came too late. */
+  settle(event: UsageRecorded, eventJson: string, options: { isSafe: boolean; keepMs: number }): Promise<Settlement>;
+  /** Takes back an admission whose answer came too late: hold, request and tokens. */
   release(address: CallAddress): Promise<void>;
-  /** False when the call is no longer held: it was swept, and must end in an error. */
-  renewLease(address: CallAddress, leaseMs: number): Promise<boolean>;
+  renewLease(address: CallAddress, leaseMs: number): Promise<Lease>;
   /** Takes a call whose lease has ended; undefined if there is nothing to take. */
   sweep(address: CallAddress, leaseMs: number): Promise<SweptCall | undefined>;
   /** Ends what `sweep` began, once the event log has the event of that state. */
@@ -33,7 +47,8 @@ export interface SweptCall {
   eventJson: string;
 }
 
-export function createCallEndings(redis: Redis): CallEndings {
+/** `epoch` is that of the balances this router counts in. */
+export function createCallEndings(redis: Redis, { epoch }: { epoch: Pick<RedisEpoch, 'stamp'> }): CallEndings {
   const settle = defineScript(redis, 'settle');
   const release = defineScript(redis, 'release');
   const renewLease = defineScript(redis, 'renewLease');
@@ -42,26 +57,30 @@ export function createCallEndings(redis: Redis): CallEndings {
   return {
     async settle(event, eventJson, { isSafe, keepMs }) {
       const tokens = event.promptTokens + event.completionTokens;
-      await settle(endingKeysOf(event), [
+      const answer = await settle(endingKeysOf(event), [
         event.callId,
         event.chargeNanoUsd.toString(),
         tokens,
         eventJson,
         isSafe ? 1 : 0,
         keepMs,
+        epoch.stamp.number,
+        DONE_MS,
       ]);
+      return settledSchema.parse(answer);
     },
     async release(address) {
       await release(endingKeysOf(address), [address.callId, RELEASED_MS]);
     },
     async renewLease({ callId, workspaceId }, leaseMs) {
       const keys = [redisKeys.call(workspaceId, callId), redisKeys.calls(workspaceId)];
-      return (await renewLease(keys, [callId, leaseMs])) === 1;
+      return leaseSchema.parse(await renewLease(keys, [callId, leaseMs, epoch.stamp.number]));
     },
     async sweep(address, leaseMs) {
       const [stateBefore, eventJson, admittedAtMs] = (await sweepCall(endingKeysOf(address), [
         address.callId,
         leaseMs,
+        epoch.stamp.number,
       ])) as string[];
       if (eventJson === undefined) return undefined;
       return {
@@ -73,7 +92,7 @@ export function createCallEndings(redis: Redis): CallEndings {
     },
     async forgetSwept({ callId, workspaceId }, state) {
       const keys = [redisKeys.call(workspaceId, callId), redisKeys.calls(workspaceId)];
-      await forgetSwept(keys, [callId, TOMBSTONE_MS, state]);
+      await forgetSwept(keys, [callId, TOMBSTONE_MS, state, DONE_MS]);
     },
   };
 }

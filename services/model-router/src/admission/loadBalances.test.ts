@@ -20,7 +20,7 @@ const theLedgerSays = (fields: Record<string, unknown> = {}): void => {
     credited_nano_usd: '1000',
     spent_nano_usd: '300',
     month_spent_nano_usd: '200',
-    event_log_lag: 0,
+    requests: 4,
   };
   answer = { status: 200, body: { ...body, keys: { key_a: '250', key_b: '50' }, ...fields } };
 };
@@ -32,7 +32,7 @@ beforeAll(async () => {
     res.writeHead(answer.status).end(JSON.stringify(answer.body));
   });
   const ledgerUrl = await listenAnywhere(ledger);
-  balances = createBalanceLoader({ redis: opened.redis, ledgerUrl, internalHeaders: () => ({}) });
+  balances = createBalanceLoader({ redis: opened.redis, ledgerUrl, internalHeaders: () => ({}), epoch: opened.epoch });
 });
 afterEach(() => {
   asked = [];
@@ -47,30 +47,12 @@ it('brings credit, spend of workspace, month and keys into an empty Redis, and t
   theLedgerSays();
   await balances.load(workspaceId);
   const month = new Date().toISOString().slice(0, 7);
-  expect(asked).toEqual([`/internal/workspaces/${workspaceId}/balances?month=${month}`]);
+  expect(asked).toEqual([`/internal/workspaces/${workspaceId}/balances?month=${month}&epoch=1`]);
   expect(await opened.walletOf(workspaceId)).toEqual({ credited: 1_000n, spent: 300n, held: 0n });
   expect(await opened.keyOf(workspaceId, 'key_a')).toEqual({ spent: 250n, held: 0n });
   expect(await opened.keyOf(workspaceId, 'key_b')).toEqual({ spent: 50n, held: 0n });
   expect(await opened.monthsOf(workspaceId)).toEqual({ [`${month}:spent`]: 200n, [`${month}:held`]: 0n });
   expect(await opened.redis.sismember(redisKeys.workspaces, workspaceId)).toBe(1);
-});
-
-it.each([
-  ['has events to read', 3],
-  ['does not know', null],
-])('brings nothing back of a workspace that has spent while the ledger %s', async (_case, lag) => {
-  const workspaceId = aWorkspaceId();
-  theLedgerSays({ event_log_lag: lag });
-  await expect(balances.load(workspaceId)).rejects.toThrow('has not read its log to the end');
-  expect(await opened.redis.exists(redisKeys.wallet(workspaceId))).toBe(0);
-  theLedgerSays({ event_log_lag: 0 });
-  expect(await balances.load(workspaceId)).toBe(true);
-});
-
-it('does not wait for the log with a workspace that has spent nothing yet', async () => {
-  const workspaceId = aWorkspaceId();
-  theLedgerSays({ event_log_lag: 3, spent_nano_usd: '0', month_spent_nano_usd: '0', keys: {} });
-  expect(await balances.load(workspaceId)).toBe(true);
 });
 
 it.each([

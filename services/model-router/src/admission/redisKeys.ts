@@ -8,11 +8,15 @@ export const redisKeys = {
   key: (workspaceId: string, keyId: string) => `{${workspaceId}}:key:${keyId}`,
   requestsPerMinute: (workspaceId: string, keyId: string) => `{${workspaceId}}:rpm:${keyId}`,
   tokensPerMinute: (workspaceId: string, keyId: string) => `{${workspaceId}}:tpm:${keyId}`,
+  /** Ids of the keys that have a counter in this epoch. */
+  keys: (workspaceId: string) => `{${workspaceId}}:keys`,
   call: (workspaceId: string, callId: string) => `{${workspaceId}}:call:${callId}`,
   calls: (workspaceId: string) => `{${workspaceId}}:calls`,
   /** Workspaces that have had a call: where the sweeper looks. */
   workspaces: 'workspaces',
   sweeper: 'sweeper',
+  /** The number of the epoch whose balances are kept here. */
+  epoch: 'epoch',
 };
 
 /** What identifies an admitted call in Redis. */
@@ -31,5 +35,6 @@ export function endingKeysOf({ callId, workspaceId, keyId }: CallAddress): strin
     redisKeys.tokensPerMinute(workspaceId, keyId),
     redisKeys.call(workspaceId, callId),
     redisKeys.calls(workspaceId),
+    redisKeys.requestsPerMinute(workspaceId, keyId),
   ];
 }

@@ -4,10 +4,11 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Pool } from 'undici';
 import { aChatRequest } from '../../test/aChatRequest.ts';
 import { anEngine } from '../../test/anEngine.ts';
+import { anEngineRegistry } from '../../test/anEngineRegistry.ts';
 import { aPricedModel } from '../../test/aPricedModel.ts';
 import { listenAnywhere } from '../../test/listenAnywhere.ts';
 import { countPromptTokens } from './countPromptTokens.ts';
-import type { Engine, EngineRegistry } from './engineRegistry.ts';
+import type { Engine } from './engine.ts';
 
 let answer: { status: number; body: string };
 let asked: unknown;
@@ -25,14 +26,7 @@ afterAll(async () => {
   server.close();
 });
 
-const registryOf = (...engines: Engine[]): EngineRegistry => ({
-  findEngines: () => engines,
-  list: () => engines,
-  reportRefusal() {},
-  reportBrokenCall() {},
-  reportCompletedCall() {},
-  async close() {},
-});
+const registryOf = (...engines: Engine[]) => anEngineRegistry(() => engines);
 const tools = [{ type: 'function', function: { name: 'f' } }];
 
 it('asks an engine by the name it serves, with all that its template sees', async () => {
@@ -53,6 +47,15 @@ it('asks an engine by the name it serves, with all that its template sees', asyn
       chat_template_kwargs: { enable_thinking: false },
     },
   });
+});
+
+it('asks for no image that an engine would fetch, and counts each at the model’s most', async () => {
+  answer = { status: 200, body: '{"count":17}' };
+  const image = { type: 'image_url', image_url: { url: 'https://example.org/a.png' } };
+  const request = aChatRequest({ messages: [{ role: 'user', content: [image, image] }] });
+  const model = aPricedModel({ maxTokensPerImage: 256 });
+  expect(await countPromptTokens(registryOf(anEngine('e', { pool })), request, model)).toBe(17 + 2 * 256);
+  expect(JSON.stringify(asked)).not.toContain('example.org');
 });
 
 it.each<[string, number, string]>([

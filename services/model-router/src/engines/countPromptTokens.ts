@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import type { PricedModel } from '../catalog/catalog.ts';
+import { isInline } from '../images/decodeInlineImage.ts';
 import type { InferenceRequest } from '../wire/inferenceRequest.ts';
-import { type Engine, type EngineRegistry, servedNameOf } from './engineRegistry.ts';
+import { type Engine, servedNameOf } from './engine.ts';
+import type { EngineRegistry } from './engineRegistry.ts';
 
 /** For all questions together: a call whose prompt cannot be counted by then is judged by its bytes. */
 const TIMEOUT_MS = 2_000;
@@ -11,9 +13,12 @@ const MAX_IN_ALL = 128;
 let inAll = 0;
 const countSchema = z.object({ count: z.number().int().min(0) });
 
-/** The engine's exact prompt count, or undefined when no engine gives one in time: then the byte bound stands. */
+/**
+ * The engine's count of the prompt, or undefined when no engine gives one in time: then the byte bound stands. It is exact
+ * but for images that have not been fetched, which are counted at the model's most.
+ */
 export async function countPromptTokens(
-  engines: EngineRegistry,
+  engines: Pick<EngineRegistry, 'findEngines'>,
   request: InferenceRequest,
   model: PricedModel,
 ): Promise<number | undefined> {
@@ -24,7 +29,8 @@ export async function countPromptTokens(
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   const questions = request.tokenizeQuestions();
   try {
-    let sum = 0;
+    const remoteImages = request.images.urls.filter((url) => !isInline(url)).length;
+    let sum = remoteImages * model.maxTokensPerImage;
     for (let start = 0; start < questions.length; start += MAX_AT_ONCE) {
       const batch = questions.slice(start, start + MAX_AT_ONCE);
       const counts = await Promise.all(

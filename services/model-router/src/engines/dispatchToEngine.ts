@@ -1,8 +1,17 @@
 import type { Dispatcher } from 'undici';
-import type { Engine } from './engineRegistry.ts';
+import type { Engine } from './engine.ts';
 
-/** Why an exchange with an engine broke off. */
-export type EngineErrorKind = 'refused' | 'reset' | 'timeout';
+/**
+ * Why an exchange with an engine broke off.
+ * - `refused`: there was no connection, so the engine took nothing.
+ * - `unanswered`: the connection broke within a second and before any answer, as one does that the engine was just closing.
+ * - `reset`: it broke later.
+ * - `timeout`: nothing came in time.
+ */
+export type EngineErrorKind = 'refused' | 'unanswered' | 'reset' | 'timeout';
+
+/** An engine that took a request and fails it takes longer, or answers. */
+const UNANSWERED_WITHIN_MS = 1_000;
 
 export interface EngineListener {
   onHeaders(statusCode: number, contentType: string): void;
@@ -31,10 +40,11 @@ const REFUSED = new Set([
 ]);
 const TIMEOUT = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
 
-function kindOf(error: Error): EngineErrorKind {
+function kindOf(error: Error, mayBeUnanswered: boolean): EngineErrorKind {
   const code = 'code' in error ? String(error.code) : '';
   if (REFUSED.has(code)) return 'refused';
-  return TIMEOUT.has(code) ? 'timeout' : 'reset';
+  if (TIMEOUT.has(code)) return 'timeout';
+  return mayBeUnanswered ? 'unanswered' : 'reset';
 }
 
 /**
@@ -42,7 +52,7 @@ function kindOf(error: Error): EngineErrorKind {
  * the answer's id; it has to be new for each attempt. Silence between events is the caller's to bound.
  */
 export function dispatchToEngine(
-  engine: Engine,
+  { pool, traffic }: Pick<Engine, 'pool' | 'traffic'>,
   {
     path,
     body,
@@ -54,12 +64,17 @@ export function dispatchToEngine(
 ): EngineExchange {
   let controller: Dispatcher.DispatchController | undefined;
   let isOver = false;
+  let isAnswered = false;
+  const beganAtMs = performance.now();
+  if (traffic.openCalls === 0) traffic.busySinceMs = beganAtMs;
+  traffic.openCalls += 1;
   const settle = (report: () => void): void => {
     if (isOver) return;
     isOver = true;
+    traffic.openCalls -= 1;
     report();
   };
-  engine.pool.dispatch(
+  pool.dispatch(
     {
       method: 'POST',
       path,
@@ -79,16 +94,19 @@ export function dispatchToEngine(
         if (isOver) started.abort(new Error('call ended'));
       },
       onResponseStart(_controller, statusCode, headers) {
+        isAnswered = true;
         if (!isOver && statusCode >= 200) listener.onHeaders(statusCode, String(headers['content-type'] ?? ''));
       },
       onResponseData(_controller, chunk) {
+        traffic.heardAtMs = performance.now();
         if (!isOver) listener.onData(chunk);
       },
       onResponseEnd() {
         settle(() => listener.onEnd());
       },
       onResponseError(_controller, error) {
-        settle(() => listener.onError(kindOf(error)));
+        const mayBeUnanswered = !isAnswered && performance.now() - beganAtMs < UNANSWERED_WITHIN_MS;
+        settle(() => listener.onError(kindOf(error, mayBeUnanswered)));
       },
     },
   );
@@ -96,7 +114,7 @@ export function dispatchToEngine(
     pause: () => controller?.pause(),
     resume: () => controller?.resume(),
     abort() {
-      isOver = true;
+      settle(() => {});
       controller?.abort(new Error('call ended'));
     },
   };

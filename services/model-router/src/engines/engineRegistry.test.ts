@@ -1,81 +1,175 @@
-import { writeFileSync } from 'node:fs';
-import { createServer, type RequestListener, type Server } from 'node:http';
-import { join } from 'node:path';
 import { afterEach, expect, it } from '@jest/globals';
+import { aFleet, type EngineBehaviour, type Fleet } from '../../test/aFleet.ts';
 import { aPricedModel } from '../../test/aPricedModel.ts';
-import { aSilentLogger } from '../../test/aSilentLogger.ts';
-import { aTemporaryFolder } from '../../test/aTemporaryFolder.ts';
-import { listenAnywhere } from '../../test/listenAnywhere.ts';
-import { noMetrics } from '../../test/noMetrics.ts';
 import { until } from '../../test/until.ts';
-import { createEngineRegistry, type Engine, type EngineRegistry } from './engineRegistry.ts';
+import type { FleetEngine } from './fleetEngine.ts';
 
-const model = aPricedModel();
-const servers: Server[] = [];
-let registry: EngineRegistry | undefined;
+let fleet: Fleet | undefined;
+afterEach(() => fleet?.close());
 
-afterEach(async () => {
-  await registry?.close();
-  for (const server of servers.splice(0)) {
-    server.closeAllConnections();
-    server.close();
-  }
+const wellBehaved: EngineBehaviour = () => false;
+const mute: EngineBehaviour = () => true;
+/** Answers everything but inference. */
+const without =
+  (answer: (res: Parameters<EngineBehaviour>[1]) => unknown): EngineBehaviour =>
+  (req, res) => {
+    if (req.method !== 'POST') return false;
+    answer(res);
+    return true;
+  };
+
+async function start(...behaviours: EngineBehaviour[]): Promise<Fleet & { one: FleetEngine }> {
+  fleet = await aFleet(behaviours);
+  const [one] = fleet.engines;
+  if (!one) throw new Error('no engines');
+  return { ...fleet, one };
+}
+const untilHealthy = (...engines: FleetEngine[]) =>
+  until('the engines to be in', () => engines.every(({ isHealthy }) => isHealthy));
+const failing = (caller: string) => ({ kind: 'failed', caller }) as const;
+
+it('has an engine in once it has produced a token, and not because it says that it is well', async () => {
+  const { one, behave } = await start(without((res) => res.writeHead(500).end()));
+  await until('a trial to fail', () => one.provedAtMs > 0);
+  expect([one.isReachable, one.isHealthy, one.state]).toEqual([true, false, 'starting']);
+  behave(0, wellBehaved);
+  await untilHealthy(one);
 });
 
-const wellBehaved: RequestListener = (req, res) => {
-  if (req.url === '/health') res.end();
-  else res.end(JSON.stringify({ data: [{ id: model.id }] }));
-};
-
-async function startEngines(...listeners: RequestListener[]): Promise<Engine[]> {
-  const engines = await Promise.all(
-    listeners.map(async (listener, index) => {
-      const server = createServer(listener);
-      servers.push(server);
-      return { id: `e${index}`, url: await listenAnywhere(server), model: model.id };
-    }),
-  );
-  const enginesFile = join(await aTemporaryFolder(), 'engines.json');
-  writeFileSync(enginesFile, JSON.stringify({ engines }));
-  registry = createEngineRegistry({ enginesFile, metrics: noMetrics, log: aSilentLogger() });
-  return registry.findEngines(model);
-}
-
-const untilHealthy = (engine: Engine | undefined) => until('an engine to be in', () => engine?.isHealthy === true);
+it('asks an engine that serves no chat for a vector, and one that is in for nothing more', async () => {
+  const { one, asked } = await start((req, res) => {
+    if (req.method !== 'POST') return false;
+    if (req.url === '/v1/embeddings') res.end('{"data":[{"embedding":[0.1]}]}');
+    else res.writeHead(404).end('{"error":{"message":"Not Found"}}');
+    return true;
+  });
+  await untilHealthy(one);
+  const rounds = () => asked[0]?.filter((path) => path === '/health').length ?? 0;
+  await until('it to be looked at again', () => rounds() > 1);
+  expect(asked[0]?.filter((path) => path === '/v1/embeddings')).toHaveLength(1);
+});
 
 it('leaves an engine out that refused a connection, and takes it back when it answers', async () => {
-  const [engine] = await startEngines(wellBehaved);
-  await untilHealthy(engine);
-  if (engine) registry?.reportRefusal(engine);
-  expect(engine?.isHealthy).toBe(false);
-  await untilHealthy(engine);
+  const { one, registry } = await start(wellBehaved);
+  await untilHealthy(one);
+  const { revision } = one;
+  registry.report(one, { kind: 'refused' });
+  expect([one.isHealthy, one.state, one.outReason]).toEqual([false, 'out', 'refused']);
+  await untilHealthy(one);
+  expect(one.revision).not.toBe(revision);
 });
 
-it('keeps an engine that broke off a few calls, as one caller could make it do', async () => {
-  const [engine, other] = await startEngines(wellBehaved, wellBehaved);
-  await untilHealthy(engine);
-  await untilHealthy(other);
-  for (let call = 0; call < 20; call += 1) {
-    if (!engine) throw new Error('no engine');
-    registry?.reportBrokenCall(engine);
-    expect(engine.isHealthy).toBe(true);
-    if (call % 4 === 3) registry?.reportCompletedCall(engine);
-  }
+it('keeps an engine whatever one caller’s calls do, as long as it answers a probe', async () => {
+  const { one, engines, registry } = await start(wellBehaved, wellBehaved);
+  await untilHealthy(...engines);
+  const { provedAtMs } = one;
+  for (let call = 0; call < 100; call += 1) registry.report(one, failing('ws_hostile'));
+  await until('it to be proved', () => one.provedAtMs > provedAtMs);
+  expect(one.isHealthy).toBe(true);
 });
 
-it('leaves an engine out after five broken calls on end, but never the last one of a model', async () => {
-  const [engine, other] = await startEngines(wellBehaved, wellBehaved);
-  await untilHealthy(engine);
-  await untilHealthy(other);
-  if (!engine || !other) throw new Error('no engines');
-  for (let call = 0; call < 5; call += 1) registry?.reportBrokenCall(engine);
-  expect(engine.isHealthy).toBe(false);
-  for (let call = 0; call < 50; call += 1) registry?.reportBrokenCall(other);
+it('leaves an engine out after five failed calls on end of several callers, but never the last one of a model', async () => {
+  const { one, engines, registry } = await start(wellBehaved, wellBehaved);
+  await untilHealthy(...engines);
+  for (const caller of ['ws_1', 'ws_1', 'ws_2', 'ws_1', 'ws_1']) registry.report(one, failing(caller));
+  expect([one.isHealthy, one.outReason]).toEqual([false, 'failed_calls']);
+  const [, other] = engines;
+  if (!other) throw new Error('no other engine');
+  for (let call = 0; call < 50; call += 1) registry.report(other, failing(`ws_${call}`));
   expect(other.isHealthy).toBe(true);
 });
 
-it('does not let an engine that never answers delay the return of another', async () => {
-  const [mute, engine] = await startEngines(() => {}, wellBehaved);
-  await untilHealthy(engine);
-  expect(mute?.isHealthy).toBe(false);
+it('leaves an engine out that one caller found broken and that produces no token, even the last one', async () => {
+  const { one, behave, registry } = await start(wellBehaved);
+  await untilHealthy(one);
+  behave(
+    0,
+    without((res) => res.socket?.destroy()),
+  );
+  registry.report(one, failing('ws_1'));
+  await until('it to be out', () => one.outReason === 'no_token');
+  behave(0, wellBehaved);
+  await untilHealthy(one);
+});
+
+it('leaves an engine out that hangs though it says it is well', async () => {
+  const { one, behave, registry } = await start(wellBehaved);
+  await untilHealthy(one);
+  behave(
+    0,
+    without(() => {}),
+  );
+  registry.report(one, { kind: 'silent' });
+  await until('it to be out', () => one.outReason === 'no_token');
+}, 30_000);
+
+it('notices an engine that sleeps, however well it says it is', async () => {
+  const { one, behave } = await start(wellBehaved);
+  await untilHealthy(one);
+  behave(0, (req, res) => {
+    if (req.url !== '/metrics') return false;
+    res.end('vllm:engine_sleep_state{engine="0"} 1\n');
+    return true;
+  });
+  await until('it to be out', () => one.outReason === 'asleep');
+});
+
+it('does not let an engine that never answers delay another', async () => {
+  const { engines } = await start(mute, wellBehaved);
+  await until('the other to be in', () => engines[1]?.isHealthy === true);
+  expect(engines[0]?.isHealthy).toBe(false);
+});
+
+it('spares an engine that says it is full, where there is another', async () => {
+  const { one, engines, registry } = await start(wellBehaved, wellBehaved);
+  await untilHealthy(...engines);
+  registry.report(one, { kind: 'busy' });
+  expect([one.isHealthy, one.state]).toEqual([false, 'ready']);
+  const [, other] = engines;
+  if (other) registry.report(other, { kind: 'busy' });
+  expect(other?.isHealthy).toBe(true);
+});
+
+it('drains what the file no longer lists or says to drain, and takes up what it adds, with what it knew', async () => {
+  const { one, engines, registry, entries, writeFile } = await start(wellBehaved, wellBehaved, wellBehaved);
+  await untilHealthy(...engines);
+  const [, second, third] = engines;
+  if (!second || !third) throw new Error('no engines');
+  second.traffic.openCalls = 1;
+  const [first] = entries;
+  writeFile(
+    JSON.stringify({
+      engines: [
+        { ...first, weight: 3 },
+        { ...entries[2], draining: true },
+      ],
+    }),
+  );
+  await until('the file to be read', () => one.weight === 3);
+  expect(registry.list()).toContain(one);
+  expect(engines.map(({ state }) => state)).toEqual(['ready', 'draining', 'draining']);
+  second.traffic.openCalls = 0;
+  await until('the finished one to be gone', () => !registry.list().includes(second));
+  writeFile(JSON.stringify({ engines: entries }));
+  await until('all to be back', () => registry.list().filter(({ isHealthy }) => isHealthy).length === 3);
+});
+
+it('drains an engine that an operator holds back', async () => {
+  const held = new Set<string>();
+  fleet = await aFleet([wellBehaved, wellBehaved], { isHeldBack: (id) => held.has(id) });
+  await untilHealthy(...fleet.engines);
+  held.add('e1');
+  expect(fleet.engines.map(({ isHealthy, state }) => [isHealthy, state])).toEqual([
+    [true, 'ready'],
+    [false, 'draining'],
+  ]);
+});
+
+it('bounds calls by the window of the engines where the catalog says more', async () => {
+  const { one, registry } = await start(wellBehaved);
+  await untilHealthy(one);
+  const model = aPricedModel({ contextLength: 8_192, maxOutputLength: 8_192 });
+  expect(registry.fitWindow(model)).toMatchObject({ contextLength: 4_096, maxOutputLength: 4_096 });
+  const small = aPricedModel({ contextLength: 2_048 });
+  expect(registry.fitWindow(small)).toBe(small);
 });

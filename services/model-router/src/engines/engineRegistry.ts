@@ -1,204 +1,215 @@
-import { readFileSync } from 'node:fs';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
-import { Pool } from 'undici';
-import { z } from 'zod';
 import type { PricedModel } from '../catalog/catalog.ts';
-import { PrefixIndex } from './prefixIndex.ts';
+import { followAddresses } from './discovery/followAddresses.ts';
+import { followEnginesFile } from './discovery/followEnginesFile.ts';
+import { createEndpointLister, type KubernetesApi } from './discovery/listEndpoints.ts';
+import { systemNameServer } from './discovery/resolveDns.ts';
+import { type Engine, servedNameOf } from './engine.ts';
+import { FleetEngine, type OutReason } from './fleetEngine.ts';
+import { findOutliers, mayLeaveOut } from './health/findOutliers.ts';
+import { RetryBudget } from './health/retryBudget.ts';
+import { type EngineWatch, watchEngine } from './watchEngine.ts';
 
-const PROBE_MS = 2_000;
-/** Broken calls on end after which an engine is left out, though it answers probes. */
-const MAX_BROKEN_CALLS = 5;
-/** A server that is no vLLM may have no such path; that it lists its models says enough. */
-const HEALTHY_STATUSES = new Set([200, 404, 405]);
-/** Probes missed on end after which an engine is left out: a busy one may be late once. */
-const MAX_MISSED_PROBES = 2;
-const PROBE_TIMEOUT_MS = 2_000;
-/** Below the 5 s after which vLLM closes an idle connection, so that a call is not sent into a closing one. */
-const IDLE_CONNECTION_MS = 4_000;
-const CONNECT_TIMEOUT_MS = 1_000;
-const MAX_CONNECTIONS = 4_096;
+const TICK_MS = 1_000;
+/** Failed calls after which an engine gets no more until it has produced a token: one that fails at once looks idle. */
+const DOUBTS_TO_HOLD = 3;
+const UNREACHABLE: ReadonlySet<OutReason> = new Set(['refused', 'unreachable', 'asleep']);
 
-const enginesFileSchema = z.object({
-  engines: z
-    .array(
-      z.strictObject({
-        id: z.string().min(1),
-        url: z.url(),
-        /** Canonical model; without it the engine is known for a model only once it has answered. */
-        model: z.string().optional(),
-      }),
-    )
-    .refine((engines) => new Set(engines.map(({ id }) => id)).size === engines.length, 'an engine id stands twice'),
-});
+/** What a call has to tell of its engine. `caller` is whoever pays for it, a workspace's id. */
+export type CallNews =
+  | { kind: 'first_event'; waitMs: number }
+  | { kind: 'completed'; caller: string }
+  /** It broke off, or failed with a status of its own. That may be the call's doing. */
+  | { kind: 'failed'; caller: string }
+  /** It said nothing in time, which a call can bring about as well. */
+  | { kind: 'silent' }
+  /** It says that it is full. */
+  | { kind: 'busy' }
+  /** Nobody could connect to it. */
+  | { kind: 'refused' };
 
-const modelsAnswerSchema = z.object({ data: z.array(z.looseObject({ id: z.string() })).min(1) });
-
-/** One serving engine: where it is, what it serves, how it is doing, what it is busy with. */
-export interface Engine {
-  /** The routing target's id: what a usage row names as `model`. */
-  readonly id: string;
-  /** Scheme, host and port. */
-  readonly origin: string;
-  readonly pool: Pool;
-  readonly configuredModel: string | undefined;
-  /** Names the engine answers to, first one first, as it last said. */
-  servedNames: string[];
-  isHealthy: boolean;
-  /** Probes it did not answer, one after the other. */
-  missedProbes: number;
-  /** Calls it broke off, one after the other, with none completed between. */
-  brokenCalls: number;
-  /** Tokens of calls under way: uncached prompt and what they may still produce. */
-  tokensInFlight: number;
-  readonly prefixes: PrefixIndex;
-}
-
+/** The live view of the region's engines. */
 export interface EngineRegistry {
-  /** Engines configured for a model, healthy or not. */
+  /** Engines listed for a model or known to serve it, healthy or not. */
   findEngines(model: PricedModel): Engine[];
+  /** Whether an entry names the model, though no engine stands behind it now. */
+  isConfigured(model: PricedModel): boolean;
+  /** The model as its engines can serve it: with their window, where that is smaller than the catalog says. */
+  fitWindow(model: PricedModel): PricedModel;
   /** Every engine of the region. */
-  list(): readonly Engine[];
-  /** Nobody could connect to it: it is out until it answers a probe. */
-  reportRefusal(engine: Engine): void;
-  /**
-   * It broke a call off. That may be the call's doing, so the engine is asked at once how it is, and is left out only
-   * after five such calls on end, as long as another one is there for the model.
-   */
-  reportBrokenCall(engine: Engine): void;
-  reportCompletedCall(engine: Engine): void;
+  list(): readonly FleetEngine[];
+  report(engine: Engine, news: CallNews): void;
+  /** How many calls may be tried again. */
+  readonly retries: RetryBudget;
   close(): Promise<void>;
 }
 
-/** Reads the engines file. Throws one line naming the file and what is wrong. */
-function readEnginesFile(path: string): { id: string; url: string; model?: string | undefined }[] {
-  try {
-    return enginesFileSchema.parse(JSON.parse(readFileSync(path, 'utf8'))).engines;
-  } catch (error) {
-    const reason =
-      error instanceof z.ZodError
-        ? error.issues.map(({ path: at, message }) => `${at.join('.')}: ${message}`).join('; ')
-        : String(error);
-    throw new Error(`ENGINES_FILE ${path} cannot be used: ${reason}`, { cause: error });
-  }
-}
-
-/** Which name an engine serves a model under; undefined if it does not. */
-export function servedNameOf(engine: Engine, model: PricedModel): string | undefined {
-  const names = [model.id, model.huggingFaceId, ...model.aliases];
-  return (
-    engine.servedNames.find((name) => names.includes(name)) ??
-    (engine.configuredModel === model.id ? engine.servedNames[0] : undefined)
-  );
-}
-
-/** Keeps the live view of the region's engines by asking each, every 2 s, for its health and what it serves. */
-export function createEngineRegistry({
-  enginesFile,
-  metrics,
-  log,
-}: {
+export interface EngineRegistryOptions {
   enginesFile: string;
-  metrics: Pick<InferenceMetrics, 'engineEjected'>;
+  /** Undefined outside a cluster. */
+  kubernetes: KubernetesApi | undefined;
+  /** Whether an operator holds an engine back. */
+  isHeldBack: (engineId: string) => boolean;
+  metrics: Pick<InferenceMetrics, 'engineEjected' | 'engineProbed' | 'alerted'>;
   log: Logger;
-}): EngineRegistry {
-  const engines = readEnginesFile(enginesFile).map(
-    ({ id, url, model }): Engine => ({
-      id,
-      origin: new URL(url).origin,
-      pool: new Pool(new URL(url).origin, {
-        connections: MAX_CONNECTIONS,
-        pipelining: 1,
-        keepAliveTimeout: IDLE_CONNECTION_MS,
-        keepAliveMaxTimeout: IDLE_CONNECTION_MS,
-        connect: { timeout: CONNECT_TIMEOUT_MS },
-      }),
-      configuredModel: model,
-      servedNames: [],
-      isHealthy: false,
-      missedProbes: 0,
-      brokenCalls: 0,
-      tokensInFlight: 0,
-      prefixes: new PrefixIndex(),
-    }),
-  );
+}
 
-  let isClosed = false;
+const keyOf = ({ id, origin }: { id: string; origin: string }): string => `${id} ${origin}`;
 
-  async function probe(engine: Engine): Promise<void> {
-    const wasHealthy = engine.isHealthy;
-    try {
-      const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);
-      const health = await engine.pool.request({ method: 'GET', path: '/health', signal });
-      await health.body.dump();
-      const models = await engine.pool.request({ method: 'GET', path: '/v1/models', signal });
-      const answer = await models.body.text();
-      if (!HEALTHY_STATUSES.has(health.statusCode) || models.statusCode !== 200)
-        throw new Error(`answered ${health.statusCode} and ${models.statusCode}`);
-      engine.servedNames = modelsAnswerSchema.parse(JSON.parse(answer)).data.map(({ id }) => id);
-      if (!engine.isHealthy) engine.brokenCalls = 0;
-      engine.isHealthy = true;
-    } catch (error) {
-      if (isClosed) return;
-      engine.missedProbes += 1;
-      const isGone = error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED';
-      if (isGone || engine.missedProbes >= MAX_MISSED_PROBES)
-        eject(engine, error instanceof Error ? error.message : 'it does not answer');
-      return;
+/**
+ * Keeps the region's engines: finds them, looks after each, and leaves out those that fail. An engine is left out at once
+ * when it cannot be reached or cannot produce a token; on suspicion, which others' calls raise, only while half of the
+ * model's engines remain. Throws one line when the engines file cannot be used.
+ */
+export function createEngineRegistry(options: EngineRegistryOptions): EngineRegistry {
+  const { enginesFile, kubernetes, isHeldBack, metrics, log } = options;
+  const nowMs = () => performance.now();
+  const members = new Map<string, { engine: FleetEngine; watch: EngineWatch }>();
+  const list = (): FleetEngine[] => [...members.values()].map(({ engine }) => engine);
+  const alertedWindows = new Map<string, number>();
+
+  const file = followEnginesFile(enginesFile, { onChange: reconcile, log });
+  const endpoints = kubernetes && createEndpointLister(kubernetes);
+  const addresses = followAddresses({
+    entries: file.entries,
+    nameServer: systemNameServer(),
+    endpoints,
+    onChange: reconcile,
+    log,
+  });
+
+  /** Makes the fleet what the list says; an engine that is no longer there finishes what it has. */
+  function reconcile(): void {
+    const listed = addresses.list();
+    const wanted = new Set(listed.map(keyOf));
+    for (const [key, { engine }] of members) engine.isListed = wanted.has(key);
+    for (const entry of listed) {
+      const member = members.get(keyOf(entry));
+      if (member) member.engine.listed = entry;
+      else add(new FleetEngine(entry, { nowMs, random: Math.random, isHeldBack: () => isHeldBack(entry.id) }));
     }
-    engine.missedProbes = 0;
-    if (engine.isHealthy && !wasHealthy) log.info({ engine: engine.id, serves: engine.servedNames[0] }, 'engine is in');
   }
 
-  function eject(engine: Engine, reason: string): void {
-    if (!engine.isHealthy) return;
-    engine.isHealthy = false;
-    metrics.engineEjected(engine);
+  function add(engine: FleetEngine): void {
+    const watch = watchEngine(engine, {
+      leaveOut,
+      onProbed: (probed, result) => metrics.engineProbed(probed, result),
+    });
+    members.set(keyOf(engine), { engine, watch });
+  }
+
+  function leaveOut(engine: FleetEngine, reason: OutReason): void {
+    const wasWell = engine.isWell;
+    const isAway = UNREACHABLE.has(reason);
+    if (isAway) engine.isReachable = false;
+    engine.breaker.open({ isAway });
+    // Whoever listens there next has nothing cached.
+    if (reason === 'refused') engine.restarted();
+    if (!wasWell) return;
+    engine.outReason = reason;
+    engine.streak.clear();
+    engine.recent.clear();
+    engine.doubts = 0;
+    engine.awaitsProof = false;
+    metrics.engineEjected(engine, reason);
     log.warn({ engine: engine.id, reason }, 'engine is out');
   }
 
-  const hasStandIn = (engine: Engine): boolean =>
-    engines.some(
-      (other) =>
-        other !== engine && other.isHealthy && other.servedNames.some((name) => engine.servedNames.includes(name)),
-    );
-
-  // Each engine has its own round, so that one that answers late delays no other's return.
-  const timers = new Map<Engine, NodeJS.Timeout>();
-  const probing = new Set<Engine>();
-  async function probeNow(engine: Engine): Promise<void> {
-    if (probing.has(engine)) return;
-    probing.add(engine);
-    clearTimeout(timers.get(engine));
-    await probe(engine);
-    probing.delete(engine);
-    if (isClosed) return;
-    const timer = setTimeout(() => void probeNow(engine), engine.isHealthy ? PROBE_MS : PROBE_MS / 4);
-    timer.unref();
-    timers.set(engine, timer);
+  /** Leaves an engine out that may be well: only as long as enough others are. */
+  function suspect(engine: FleetEngine, reason: OutReason): boolean {
+    if (!mayLeaveOut(engine, poolOf(engine))) return false;
+    leaveOut(engine, reason);
+    return true;
   }
-  for (const engine of engines) void probeNow(engine);
+
+  const poolOf = ({ poolName }: FleetEngine): FleetEngine[] =>
+    list().filter((engine) => engine.poolName === poolName && !engine.isDraining);
+
+  function tick(): void {
+    for (const engine of list()) {
+      if (!engine.isListed && engine.traffic.openCalls === 0) forget(engine);
+      const state = engine.noteState();
+      if (state === 'ready') log.info({ engine: engine.id, serves: engine.servedNames[0] }, 'engine is in');
+      if (state === 'draining') log.info({ engine: engine.id }, 'engine takes nothing new');
+    }
+    for (const pool of Map.groupBy(list(), ({ poolName }) => poolName).values()) {
+      const fleet = pool.filter(({ isHealthy }) => isHealthy);
+      const summaries = fleet.map((engine) => ({ engine, summary: engine.recent.summarize() }));
+      for (const { engine, reason } of findOutliers(summaries)) suspect(engine, reason);
+    }
+  }
+
+  function forget(engine: FleetEngine): void {
+    members.get(keyOf(engine))?.watch.close();
+    members.delete(keyOf(engine));
+    void engine.pool.close();
+    log.info({ engine: engine.id }, 'engine is gone');
+  }
+
+  reconcile();
+  const timer = setInterval(tick, TICK_MS);
+  timer.unref();
+
+  const findEngines = (model: PricedModel): Engine[] =>
+    list().filter((engine) => engine.configuredModel === model.id || servedNameOf(engine, model) !== undefined);
 
   return {
-    findEngines: (model) =>
-      engines.filter((engine) => engine.configuredModel === model.id || servedNameOf(engine, model) !== undefined),
-    list: () => engines,
-    reportRefusal(engine) {
-      eject(engine, 'it refused a connection');
-      void probeNow(engine);
+    findEngines,
+    isConfigured: (model) => file.entries().some((entry) => entry.model === model.id),
+    fitWindow(model) {
+      const windows = findEngines(model).map(({ windowTokens }) => windowTokens ?? model.contextLength);
+      const window = Math.min(model.contextLength, ...windows);
+      if (window === model.contextLength) return model;
+      if (alertedWindows.get(model.id) !== window) {
+        alertedWindows.set(model.id, window);
+        metrics.alerted('engine_window_too_small');
+        log.error(
+          { model: model.id, catalogTokens: model.contextLength, engineTokens: window },
+          'ALERT an engine has a smaller window than the catalog says: calls are bounded by the smaller one',
+        );
+      }
+      return { ...model, contextLength: window, maxOutputLength: Math.min(model.maxOutputLength, window) };
     },
-    reportBrokenCall(engine) {
-      engine.brokenCalls += 1;
-      if (engine.brokenCalls >= MAX_BROKEN_CALLS && hasStandIn(engine)) eject(engine, 'it broke off call after call');
-      else void probeNow(engine);
+    list,
+    report(reported, news) {
+      const member = members.get(keyOf(reported));
+      if (!member) return;
+      const { engine, watch } = member;
+      switch (news.kind) {
+        case 'first_event':
+          engine.recent.firstEvent(news.waitMs);
+          engine.rest.clear();
+          return;
+        case 'completed':
+          engine.streak.clear();
+          engine.recent.ended(news.caller, false);
+          return;
+        case 'busy':
+          if (mayLeaveOut(engine, poolOf(engine))) engine.rest.begin();
+          return;
+        case 'failed':
+          engine.recent.ended(news.caller, true);
+          if (engine.streak.failed(news.caller) && suspect(engine, 'failed_calls')) return;
+          break;
+        case 'refused':
+          leaveOut(engine, 'refused');
+          return;
+        case 'silent':
+          break;
+      }
+      engine.doubts += 1;
+      if (engine.doubts >= DOUBTS_TO_HOLD && mayLeaveOut(engine, poolOf(engine))) engine.awaitsProof = true;
+      watch.doubt();
     },
-    reportCompletedCall(engine) {
-      engine.brokenCalls = 0;
-    },
+    retries: new RetryBudget(nowMs),
     async close() {
-      isClosed = true;
-      for (const timer of timers.values()) clearTimeout(timer);
-      await Promise.all(engines.map(({ pool }) => pool.destroy()));
+      clearInterval(timer);
+      file.close();
+      addresses.close();
+      await endpoints?.close();
+      for (const { watch } of members.values()) watch.close();
+      await Promise.all(list().map(({ pool }) => pool.destroy()));
     },
   };
 }

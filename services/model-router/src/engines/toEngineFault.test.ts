@@ -37,16 +37,28 @@ it.each<[string, number, string, object]>([
   ],
   ['a null param', 400, nested({ message: 'bad', param: null }), { kind: 'engine_refused', param: null }],
   [
-    'an image that cannot be read',
+    'an image that cannot be read, new',
     422,
-    nested({ message: 'bad image', param: 'image_url' }),
-    { kind: 'engine_refused', param: 'image_url' },
+    nested({ message: 'bad', param: 'image_url' }),
+    { kind: 'image_unusable' },
+  ],
+  [
+    'an image that cannot be read, old',
+    400,
+    flat({ message: 'cannot identify image file <_io.BytesIO object at 0x7f0000000000>', param: null }),
+    { kind: 'image_unusable' },
+  ],
+  [
+    'an image that is no base64',
+    501,
+    nested({ message: 'Only base64 data URLs are supported for now.', param: null }),
+    { kind: 'image_unusable' },
   ],
   [
     'something not built',
     501,
-    nested({ message: 'only base64', param: null }),
-    { kind: 'engine_refused', message: 'only base64' },
+    nested({ message: 'not yet', param: null }),
+    { kind: 'engine_refused', message: 'not yet' },
   ],
   ['a refusal without a sentence', 400, '', { kind: 'engine_refused', param: null }],
   ['a refusal in HTML', 400, '<html>', { kind: 'engine_refused', message: 'The model cannot serve this request.' }],
@@ -88,6 +100,7 @@ it.each<[Parameters<typeof isWorthRetrying>[0], boolean]>([
   [{ kind: 'engine_refused', message: '', param: null }, false],
   [{ kind: 'context_too_long', message: '' }, false],
   [{ kind: 'forced_tool_not_called' }, false],
+  [{ kind: 'image_unusable' }, false],
 ])('another engine might do better after %j: %s', (fault, isWorth) => {
   expect(isWorthRetrying(fault)).toBe(isWorth);
 });

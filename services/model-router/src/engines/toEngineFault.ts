@@ -6,6 +6,8 @@ const CONTEXT_SENTENCES = [
   'maximum model length',
   'cannot be greater than max_model_len',
 ];
+/** Parts of what engines say of an image that they cannot decode; newer ones name it as the parameter as well. */
+const IMAGE_SENTENCES = ['cannot identify image file', 'image file is truncated', 'base64 data URLs'];
 const MAX_MESSAGE_LENGTH = 1_000;
 
 interface EngineErrorBody {
@@ -34,13 +36,16 @@ function readErrorBody(text: string): EngineErrorBody {
 
 /**
  * What an engine's refusal means for the client. Only its 400, 422 and 501 are the client's doing; a 401, 403 or 404 is a
- * fault of the fleet, and what an engine says about a failure of its own is never shown.
+ * fault of the fleet, and what an engine says about a failure of its own is never shown. An image that it cannot use is
+ * the one fault that it is everywhere, without the engine's words.
  */
 export function toEngineFault(status: number, text: string): EngineFault {
   const { message, param } = readErrorBody(text);
   if (status === 400 && CONTEXT_SENTENCES.some((sentence) => message.includes(sentence)))
     return { kind: 'context_too_long', message };
   if (status === 400 || status === 422 || status === 501) {
+    if (param === 'image_url' || IMAGE_SENTENCES.some((sentence) => message.includes(sentence)))
+      return { kind: 'image_unusable' };
     return {
       kind: 'engine_refused',
       message: message === '' ? 'The model cannot serve this request.' : message,

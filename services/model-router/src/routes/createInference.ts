@@ -5,19 +5,24 @@ import { spanOf } from '@turnpike/http-service/observeRequests';
 import { toRequestLog } from '@turnpike/http-service/toRequestLog';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
-import type { RequestHandler } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 import { v7 as uuidv7 } from 'uuid';
 import { type AdmitCallDependencies, admitCall } from '../admission/admitCall.ts';
 import type { CatalogFollower } from '../catalog/followCatalog.ts';
 import { getModel, type ModelFault } from '../catalog/getModel.ts';
+import type { CacheSaltOf } from '../engines/cacheSalt.ts';
 import type { EngineRegistry } from '../engines/engineRegistry.ts';
-import { hashPrefix } from '../engines/prefixIndex.ts';
-import { type AdmittedCall, type CallBook, toUnknownEventJson } from '../settlement/callBook.ts';
+import type { ImageLoader } from '../images/createImageLoader.ts';
+import { withImages } from '../images/withImages.ts';
+import type { EngineQueue } from '../overload/engineQueue.ts';
+import { toPlacement } from '../placement/toPlacement.ts';
+import type { CallBook } from '../settlement/callBook.ts';
 import type { Spool } from '../settlement/spool.ts';
+import { type AdmittedCall, toUnknownEventJson } from '../settlement/toEvent.ts';
 import { answerWhole } from '../stream/answerWhole.ts';
 import type { StreamTimeouts } from '../stream/callContext.ts';
 import { streamAnswer } from '../stream/streamAnswer.ts';
-import type { createByteBudget } from '../wire/byteBudget.ts';
+import type { createByteBudget, TakenBytes } from '../wire/byteBudget.ts';
 import type { AdmissionFault, EngineFault } from '../wire/chatFault.ts';
 import type { InferenceRequest } from '../wire/inferenceRequest.ts';
 import { toRateLimitHeaders } from '../wire/rateLimitHeaders.ts';
@@ -27,15 +32,17 @@ export interface InferenceDependencies {
   authenticator: Authenticator;
   catalog: CatalogFollower;
   engines: EngineRegistry;
+  engineQueue: EngineQueue;
   admission: AdmitCallDependencies;
   callBook: CallBook;
   spool: Spool;
-  cacheSaltOf: (workspaceId: string) => string;
+  cacheSaltOf: CacheSaltOf;
   region: 'us' | 'eu';
   timeouts: StreamTimeouts;
   metrics: InferenceMetrics;
   /** Memory for the bodies of all calls under way. */
   bodies: ReturnType<typeof createByteBudget>;
+  images: ImageLoader;
   log: Logger;
 }
 
@@ -50,12 +57,23 @@ export function createInference(
   dependencies: InferenceDependencies,
   { parse, limits }: InferenceOperation,
 ): RequestHandler {
-  const { authenticator, engines, callBook, spool, cacheSaltOf, region, timeouts, metrics, bodies, log } = dependencies;
-  return async (req, res) => {
+  const {
+    authenticator,
+    engines,
+    engineQueue,
+    callBook,
+    spool,
+    cacheSaltOf,
+    region,
+    timeouts,
+    metrics,
+    bodies,
+    images,
+    log,
+  } = dependencies;
+  async function answer(req: Request, res: Response, room: TakenBytes): Promise<void> {
     const receivedAt = performance.now();
     const span = spanOf(res);
-    const room = bodies.open();
-    res.once('close', () => room.close());
     const { authorization } = req.headers;
     const key = callerOf(res);
     const callId = uuidv7();
@@ -63,6 +81,8 @@ export function createInference(
     const request = parse(await readBody(req, limits, room));
     const { model, version } = resolveModel(dependencies, request);
     if (spool.isFull) throw new ApiError<AdmissionFault>({ kind: 'admission_unavailable' });
+
+    engineQueue.checkRoom({ modelId: model.id, keyId: key.keyId, bytes: request.body.bytes.length });
 
     const { workspaceId } = key.workspace;
     const toCall = (holdNanoUsd: bigint): AdmittedCall => ({
@@ -78,7 +98,7 @@ export function createInference(
       isStream: request.isStream,
       span,
     });
-    const { admittedAtMs, bound, rateLimit } = await admitCall(dependencies.admission, {
+    const admitted = await admitCall(dependencies.admission, {
       callId,
       key,
       authenticateAgain: () => authenticator.authenticate(authorization),
@@ -86,38 +106,58 @@ export function createInference(
       model,
       unknownEventJson: ({ worstCaseNanoUsd }) => toUnknownEventJson(toCall(worstCaseNanoUsd)),
     });
-    const call = callBook.open(toCall(bound.worstCaseNanoUsd), admittedAtMs);
-    const headers = toRateLimitHeaders(rateLimit);
-    for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
-
-    const cacheSalt = cacheSaltOf(workspaceId);
-    const run = request.isStream ? streamAnswer : answerWhole;
-    const context = {
-      request,
-      model,
-      call,
-      res,
-      headers,
-      placement: {
-        prefixHashes: hashPrefix(`${model.id} ${cacheSalt}`, promptBytesOf(request)),
-        promptTokens: bound.estimatedPromptTokens,
-      },
-      maxOutputTokens: bound.outputTokens,
-      cacheSalt,
-      engines,
-      timeouts,
-      span,
-      metrics,
-      receivedAt,
-      log: toRequestLog(log, res),
-    };
+    const { bound, rateLimit, terms } = admitted;
+    const call = callBook.open(toCall(bound.worstCaseNanoUsd), terms);
     try {
-      await run(context);
+      const fallback = request.fallbackOn(model);
+      if (fallback) {
+        span.setAttributes({ 'turnpike.response_format': fallback });
+        toRequestLog(log, res).info(
+          { model: model.id, responseFormat: fallback },
+          'asked for less than the client did',
+        );
+      }
+      const headers = toRateLimitHeaders(rateLimit);
+      for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
+
+      const cacheSalt = cacheSaltOf({ workspaceId, model });
+      const run = request.isStream ? streamAnswer : answerWhole;
+      const context = {
+        request,
+        model,
+        call,
+        keyId: key.keyId,
+        workspaceId,
+        res,
+        headers,
+        engineQueue,
+        placement: toPlacement(request, { modelId: model.id, cacheSalt, bound }),
+        maxOutputTokens: bound.outputTokens,
+        cacheSalt,
+        engines,
+        timeouts,
+        span,
+        metrics,
+        receivedAt,
+        log: toRequestLog(log, res),
+      };
+      const ready = await withImages(images, { request, workspaceId, call, res, room, log: context.log });
+      if (ready) await run({ ...context, request: ready });
     } catch (error) {
       // A fault has ended the call; for what nobody foresaw this does, or its hold would be renewed for ever.
       await call.end({ status: 'failure', reason: 'unforeseen' });
       if (!(error instanceof ApiError) && !res.headersSent) res.setHeader('x-should-retry', 'false');
       throw error;
+    }
+  }
+
+  return async (req, res) => {
+    const room = bodies.open();
+    try {
+      await answer(req, res, room);
+    } finally {
+      // Not when the client leaves: an engine may still be at work on its whole answer, and the body in memory.
+      room.close();
     }
   };
 }
@@ -126,19 +166,11 @@ export function createInference(
 function resolveModel({ catalog, engines }: InferenceDependencies, request: InferenceRequest) {
   const current = catalog.current();
   if (!current) throw new ApiError<AdmissionFault>({ kind: 'catalog_unavailable' });
-  const model = getModel(current, request.model);
+  const model = engines.fitWindow(getModel(current, request.model));
   request.checkModel(model);
   const configured = engines.findEngines(model);
-  if (configured.length === 0) throw new ApiError<ModelFault>({ kind: 'model_without_capacity', model: model.id });
+  if (configured.length === 0 && !engines.isConfigured(model))
+    throw new ApiError<ModelFault>({ kind: 'model_without_capacity', model: model.id });
   if (!configured.some(({ isHealthy }) => isHealthy)) throw new ApiError<EngineFault>({ kind: 'no_healthy_engine' });
   return { model, version: current.version };
-}
-
-/** The bytes a prompt cache would see first: tools, then messages, as templates render them. */
-function promptBytesOf({ body, prompt }: InferenceRequest): Buffer {
-  const bytesOf = (names: string[]): Buffer[] =>
-    body.members
-      .filter(({ key }) => names.includes(key))
-      .map(({ valueStart, end }) => body.bytes.subarray(valueStart, end));
-  return Buffer.concat([...bytesOf(prompt.templateMembers), ...bytesOf(prompt.textMembers)]);
 }

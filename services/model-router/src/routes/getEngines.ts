@@ -1,24 +1,57 @@
 import type { RequestHandler } from 'express';
 import type { CatalogFollower } from '../catalog/followCatalog.ts';
-import { type EngineRegistry, servedNameOf } from '../engines/engineRegistry.ts';
+import { servedNameOf } from '../engines/engine.ts';
+import type { EngineRegistry } from '../engines/engineRegistry.ts';
+import type { FleetEngine } from '../engines/fleetEngine.ts';
+import type { Placer } from '../placement/placer.ts';
 
 /** GET /internal/engines: this router's live view of every engine, for the operator. Never shown to clients. */
 export function getEngines({
   catalog,
   engines,
+  placer,
 }: {
-  catalog: CatalogFollower;
-  engines: EngineRegistry;
+  catalog: Pick<CatalogFollower, 'current'>;
+  engines: Pick<EngineRegistry, 'list' | 'retries'>;
+  placer: Pick<Placer, 'tokensInFlightOn'>;
 }): RequestHandler {
   return (_req, res) => {
     const models = catalog.current()?.models ?? [];
+    const modelOf = (engine: FleetEngine) =>
+      models.find((model) => servedNameOf(engine, model) !== undefined)?.id ?? engine.configuredModel ?? null;
     const bodies = engines.list().map((engine) => ({
-      id: engine.id,
-      url: engine.origin,
-      model: models.find((model) => servedNameOf(engine, model) !== undefined)?.id ?? engine.configuredModel ?? null,
-      is_healthy: engine.isHealthy,
-      tokens_in_flight: engine.tokensInFlight,
+      ...toBody(engine),
+      model: modelOf(engine),
+      // A sum of estimates that come and go: what is left of a token is noise.
+      tokens_in_flight: Math.round(placer.tokensInFlightOn(engine)),
     }));
-    res.json({ engines: bodies });
+    res.json({ engines: bodies, retries_left: engines.retries.left });
+  };
+}
+
+/** What is not known is null, never 0. */
+function toBody(engine: FleetEngine): object {
+  const { listed, load, version = listed.entry.version } = engine;
+  const { prefixQueries = 0, prefixHits } = load ?? {};
+  return {
+    id: engine.id,
+    target: engine.target,
+    url: engine.origin,
+    is_healthy: engine.isHealthy,
+    state: engine.state,
+    reason: engine.state === 'out' ? (engine.outReason ?? null) : null,
+    since: engine.since.toISOString(),
+    breaker: engine.breaker.state,
+    weight: engine.weight,
+    hardware: listed.entry.hardware ?? null,
+    quantization: listed.entry.quantization ?? null,
+    version: version ?? null,
+    window_tokens: engine.windowTokens ?? null,
+    cache_tokens: engine.cacheTokens ?? null,
+    open_calls: engine.traffic.openCalls,
+    running: load?.running ?? null,
+    waiting: load?.waiting ?? null,
+    cache_usage: load?.cacheUsage ?? null,
+    cache_hit_rate: prefixQueries > 0 && prefixHits !== undefined ? prefixHits / prefixQueries : null,
   };
 }

@@ -3,11 +3,16 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { findKeySpend } from '../admission/findKeySpend.ts';
 import type { BalanceLoader } from '../admission/loadBalances.ts';
+import type { RedisEpoch } from '../admission/redisEpoch.ts';
 
 const paramsSchema = z.object({ workspace_id: z.string().min(1).max(128), key_id: z.string().min(1).max(128) });
 
 /** GET /internal/workspaces/{workspace_id}/keys/{key_id}/spend: live spend, for auth's `/v1/svc/key`. */
-export function getKeySpend(dependencies: { redis: Redis; balances: BalanceLoader }): RequestHandler {
+export function getKeySpend(dependencies: {
+  redis: Redis;
+  balances: BalanceLoader;
+  epoch: Pick<RedisEpoch, 'stamp'>;
+}): RequestHandler {
   return async (req, res) => {
     const { workspace_id: workspaceId, key_id: keyId } = paramsSchema.parse(req.params);
     const { spentNanoUsd, heldNanoUsd } = await findKeySpend(dependencies, { workspaceId, keyId });

@@ -13,10 +13,9 @@ export function getLiveModels({
   return (_req, res) => {
     const models = (catalog.current()?.models ?? []).map((model) => {
       const configured = engines.findEngines(model);
-      return [
-        model.id,
-        { engines: configured.length, healthy: configured.filter(({ isHealthy }) => isHealthy).length },
-      ];
+      // A model whose engines have all gone is listed as not ready, not as if nobody had ever wanted it here.
+      const count = configured.length === 0 && engines.isConfigured(model) ? 1 : configured.length;
+      return [model.id, { engines: count, healthy: configured.filter(({ isHealthy }) => isHealthy).length }];
     });
     res.json({ models: Object.fromEntries(models) });
   };

@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { parseUsageRecorded, type UsageRecorded } from '@turnpike/events/usageRecorded';
 import { computeCharge } from '@turnpike/money/price';
 import { anAdmittedCall } from '../../test/anAdmittedCall.ts';
@@ -11,8 +11,10 @@ import { until } from '../../test/until.ts';
 import { connectRedis } from '../admission/connectRedis.ts';
 import { createCallEndings } from '../admission/endCall.ts';
 import { redisKeys } from '../admission/redisKeys.ts';
-import { type CallBook, createCallBook, type Ending } from './callBook.ts';
+import { type CallBook, createCallBook } from './callBook.ts';
+import { HeldCalls } from './heldCalls.ts';
 import { Spool } from './spool.ts';
+import type { Ending } from './toEvent.ts';
 
 const LEASE_MS = 60_000;
 const log = aSilentLogger();
@@ -50,8 +52,16 @@ afterEach(async () => {
   await rm(dir, { recursive: true });
 });
 
-const aBook = (leaseMs = LEASE_MS): CallBook =>
-  createCallBook({ metrics: noMetrics, endings: createCallEndings(redis), spool, log, leaseMs });
+const aBook = (leaseMs = LEASE_MS, disk: Pick<Spool, 'append'> = spool, metrics = noMetrics): CallBook =>
+  createCallBook({
+    metrics,
+    endings: createCallEndings(redis, opened),
+    heldCalls: new HeldCalls(),
+    epoch: opened.epoch,
+    spool: disk,
+    log,
+    leaseMs,
+  });
 
 async function spooled(): Promise<UsageRecorded[]> {
   const batch = await spool.readBatch(100);
@@ -59,8 +69,8 @@ async function spooled(): Promise<UsageRecorded[]> {
 }
 
 it('writes the event to the router’s disk before the call counts as ended, and settles it', async () => {
-  const { call, admittedAtMs } = await anAdmittedCall(opened);
-  const open = book.open(call, admittedAtMs);
+  const { call, terms } = await anAdmittedCall(opened);
+  const open = book.open(call, terms);
   open.target = 'small-chat@engine-1';
   expect(await open.end(completed)).toBe(true);
   const [event] = await spooled();
@@ -77,18 +87,18 @@ it('writes the event to the router’s disk before the call counts as ended, and
     completionTokens: 100,
     chargeNanoUsd: CHARGE,
     formulaNanoUsd: CHARGE,
-    startedAtMs: admittedAtMs,
+    startedAtMs: terms.admittedAtMs,
   });
-  expect(event?.endedAtMs).toBeGreaterThanOrEqual(admittedAtMs);
+  expect(event?.endedAtMs).toBeGreaterThanOrEqual(terms.admittedAtMs);
   await until('it is settled', async () => (await opened.walletOf(call.workspaceId)).spent === CHARGE);
   expect((await opened.walletOf(call.workspaceId)).held).toBe(0n);
 });
 
 it('charges the whole prompt at the prompt’s price where a model is not cache-capable, as its client is shown', async () => {
-  const { call, admittedAtMs } = await anAdmittedCall(opened);
+  const { call, terms } = await anAdmittedCall(opened);
   const prices = { ...call.model.prices, inputCacheRead: 0n };
   const model = { ...call.model, prices, isCacheCapable: false };
-  await book.open({ ...call, model }, admittedAtMs).end(completed);
+  await book.open({ ...call, model }, terms).end(completed);
   const [event] = await spooled();
   const { promptTokens, completionTokens } = { promptTokens: 1_000, completionTokens: 100 };
   const formulaNanoUsd = computeCharge({ promptTokens, cachedPromptTokens: 0, completionTokens, images: 0 }, prices);
@@ -96,8 +106,8 @@ it('charges the whole prompt at the prompt’s price where a model is not cache-
 });
 
 it('ends a call once, however often and however differently it is told', async () => {
-  const { call, admittedAtMs } = await anAdmittedCall(opened);
-  const open = book.open(call, admittedAtMs);
+  const { call, terms } = await anAdmittedCall(opened);
+  const open = book.open(call, terms);
   const endings: Ending[] = [completed, { status: 'failure', reason: 'engine_reset' }, completed];
   expect(await Promise.all(endings.map((ending) => open.end(ending)))).toEqual([true, true, true]);
   expect(await spooled()).toHaveLength(1);
@@ -109,8 +119,8 @@ it.each<[string, Ending]>([
   ['failed', { status: 'failure', reason: 'engine_reset' }],
   ['ended without a count', { status: 'unknown', reason: 'engine_gave_no_count' }],
 ])('charges nothing and counts no token for a call that %s', async (_case, ending) => {
-  const { call, admittedAtMs } = await anAdmittedCall(opened);
-  await book.open(call, admittedAtMs).end(ending);
+  const { call, terms } = await anAdmittedCall(opened);
+  await book.open(call, terms).end(ending);
   expect(await spooled()).toMatchObject([
     { status: ending.status, reason: ending.reason, chargeNanoUsd: 0n, promptTokens: 0, completionTokens: 0 },
   ]);
@@ -118,16 +128,29 @@ it.each<[string, Ending]>([
   expect(await opened.walletOf(call.workspaceId)).toMatchObject({ spent: 0n, held: 0n });
 });
 
+it.each<[string, string, string[]]>([
+  ['alerts an operator to a call that ended without a count', 'client_left_before_first_count', ['unknown_ending']],
+  ['alerts nobody when a client left before there was anything to count', 'client_left_before_first_event', []],
+])('%s', async (_what, reason, expected) => {
+  const alerts: string[] = [];
+  const alerting = aBook(LEASE_MS, spool, { ...noMetrics, alerted: (kind) => alerts.push(kind) });
+  const { call, terms } = await anAdmittedCall(opened);
+  await alerting.open(call, terms).end({ status: 'unknown', reason });
+  await alerting.close();
+  expect(alerts).toEqual(expected);
+  expect(await spooled()).toMatchObject([{ status: 'unknown', reason, chargeNanoUsd: 0n }]);
+});
+
 it('charges no more than the hold, and records what the formula gave', async () => {
-  const { call, admittedAtMs } = await anAdmittedCall(opened, { holdNanoUsd: 5_000n });
-  await book.open(call, admittedAtMs).end(completed);
+  const { call, terms } = await anAdmittedCall(opened, { holdNanoUsd: 5_000n });
+  await book.open(call, terms).end(completed);
   expect(await spooled()).toMatchObject([{ chargeNanoUsd: 5_000n, formulaNanoUsd: CHARGE, holdNanoUsd: 5_000n }]);
 });
 
 it('keeps the lease of an open call alive', async () => {
   const short = aBook(200);
-  const { call, admittedAtMs } = await anAdmittedCall(opened, { leaseMs: 200 });
-  const open = short.open(call, admittedAtMs);
+  const { call, terms } = await anAdmittedCall(opened, { leaseMs: 200 });
+  const open = short.open(call, terms);
   const leaseEnd = async () => Number(await opened.redis.zscore(redisKeys.calls(call.workspaceId), call.callId));
   const first = await leaseEnd();
   await until('the lease is renewed twice', async () => (await leaseEnd()) > first + 75);
@@ -137,14 +160,13 @@ it('keeps the lease of an open call alive', async () => {
 
 it('tells who streams when the hold was swept, and does not end the call as if it were whole', async () => {
   const short = aBook(200);
-  const { call, admittedAtMs } = await anAdmittedCall(opened);
-  const open = short.open(call, admittedAtMs);
-  const lost = new Promise<void>((resolve) => {
+  const { call, terms } = await anAdmittedCall(opened, { leaseMs: -1 });
+  // Swept before the book could renew the lease, which is what the sweeper waits for.
+  expect(await createCallEndings(opened.redis, opened).sweep(call, LEASE_MS)).toMatchObject({ state: 'swept' });
+  const open = short.open(call, terms);
+  await new Promise<void>((resolve) => {
     open.onLeaseLost = resolve;
   });
-  await opened.redis.zadd(redisKeys.calls(call.workspaceId), 1, call.callId);
-  await createCallEndings(opened.redis).sweep(call, LEASE_MS);
-  await lost;
   expect(await open.end(completed)).toBe(false);
   expect(await spooled()).toEqual([]);
   expect(short.openCalls).toBe(0);
@@ -152,9 +174,9 @@ it('tells who streams when the hold was swept, and does not end the call as if i
 });
 
 it('notices a lease that ended while the router was frozen', async () => {
-  const { call, admittedAtMs } = await anAdmittedCall(opened, { leaseMs: -1 });
-  const open = book.open(call, admittedAtMs);
-  await createCallEndings(opened.redis).sweep(call, LEASE_MS);
+  const { call, terms } = await anAdmittedCall(opened, { leaseMs: -1 });
+  const open = book.open(call, terms);
+  await createCallEndings(opened.redis, opened).sweep(call, LEASE_MS);
   const thawedAt = performance.now() + LEASE_MS + 1;
   const clock = jest.spyOn(performance, 'now').mockReturnValue(thawedAt);
   expect(await open.end(completed)).toBe(false);
@@ -163,8 +185,8 @@ it('notices a lease that ended while the router was frozen', async () => {
 });
 
 it('settles a call later that ended while Redis was away', async () => {
-  const { call, admittedAtMs } = await anAdmittedCall(opened);
-  const open = book.open(call, admittedAtMs);
+  const { call, terms } = await anAdmittedCall(opened);
+  const open = book.open(call, terms);
   opened.server.freeze();
   expect(await open.end(completed)).toBe(true);
   expect(await spooled()).toHaveLength(1);
@@ -173,11 +195,83 @@ it('settles a call later that ended while Redis was away', async () => {
   expect((await opened.walletOf(call.workspaceId)).held).toBe(0n);
 });
 
-it('keeps the event in Redis when the disk refuses it', async () => {
-  const { call, admittedAtMs } = await anAdmittedCall(opened);
-  const open = book.open(call, admittedAtMs);
-  await spool.close();
+/** A disk that is full until `hasRoom`. */
+function aFullDisk() {
+  const taken: string[] = [];
+  return {
+    hasRoom: false,
+    taken,
+    async append(json: string) {
+      if (!this.hasRoom) throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
+      taken.push(json);
+    },
+  };
+}
+
+describe('when the disk refuses the event', () => {
+  it('keeps it in Redis, and brings it to the disk once that takes it', async () => {
+    const disk = aFullDisk();
+    const onFullDisk = aBook(LEASE_MS, disk);
+    const { call, terms } = await anAdmittedCall(opened);
+    expect(await onFullDisk.open(call, terms).end(completed)).toBe(true);
+    const kept = await opened.redis.hget(redisKeys.call(call.workspaceId, call.callId), 'event');
+    expect(parseUsageRecorded(kept ?? '')).toMatchObject({ status: 'success', chargeNanoUsd: CHARGE });
+    disk.hasRoom = true;
+    await until('the disk has it', () => disk.taken.length > 0);
+    expect(disk.taken).toEqual([kept]);
+    await onFullDisk.close();
+  });
+
+  it('and Redis does not answer, waits with the end of the call until Redis has it, and charges once', async () => {
+    const disk = aFullDisk();
+    const onFullDisk = aBook(LEASE_MS, disk);
+    const { call, terms } = await anAdmittedCall(opened);
+    opened.server.freeze();
+    let isOver = false;
+    const ending = onFullDisk.open(call, terms).end(completed);
+    void ending.then(() => {
+      isOver = true;
+    });
+    await until('the first try is given up', () => onFullDisk.openCalls === 0);
+    expect(isOver).toBe(false);
+    opened.server.thaw();
+    expect(await ending).toBe(true);
+    const kept = await opened.redis.hget(redisKeys.call(call.workspaceId, call.callId), 'event');
+    expect(parseUsageRecorded(kept ?? '')).toMatchObject({ status: 'success', chargeNanoUsd: CHARGE });
+    expect(await opened.walletOf(call.workspaceId)).toMatchObject({ spent: CHARGE, held: 0n });
+    await onFullDisk.close();
+  });
+});
+
+describe('while the balances are rebuilt', () => {
+  it('opens no call that was admitted into the old ones, and gives its hold back', async () => {
+    const { call, terms } = await anAdmittedCall(opened);
+    expect(() => book.open(call, { ...terms, epoch: terms.epoch - 1 })).toThrow();
+    await until('the hold is released', async () => (await opened.walletOf(call.workspaceId)).held === 0n);
+    expect(book.openCalls).toBe(0);
+  });
+
+  it('settles no call until they are in force, and ends it all the same', async () => {
+    const { call, terms } = await anAdmittedCall(opened);
+    const open = book.open(call, terms);
+    const { stamp } = opened.epoch;
+    opened.epoch.close();
+    expect(await open.end(completed)).toBe(true);
+    expect(await spooled()).toHaveLength(1);
+    expect((await opened.walletOf(call.workspaceId)).spent).toBe(0n);
+    opened.epoch.open(stamp);
+    await until('it is settled', async () => (await opened.walletOf(call.workspaceId)).spent === CHARGE);
+  });
+});
+
+it('has Redis looked at when it does not know a call that is held', async () => {
+  const { call, terms } = await anAdmittedCall(opened);
+  const open = book.open(call, terms);
+  const { stamp } = opened.epoch;
+  await opened.redis.del(redisKeys.call(call.workspaceId, call.callId));
   expect(await open.end(completed)).toBe(true);
-  const kept = await opened.redis.hget(redisKeys.call(call.workspaceId, call.callId), 'event');
-  expect(parseUsageRecorded(kept ?? '')).toMatchObject({ status: 'success', chargeNanoUsd: CHARGE });
+  await until('it is noticed', () => opened.epoch.missesCalls);
+  expect(opened.epoch.isOpen).toBe(false);
+  opened.epoch.open({ ...stamp, number: stamp.number + 1 });
+  opened.epoch.open(stamp);
 });

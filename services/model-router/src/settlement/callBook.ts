@@ -1,38 +1,15 @@
+import { ApiError } from '@turnpike/api-errors/apiError';
 import { toUsageRecordedJson, type UsageRecorded } from '@turnpike/events/usageRecorded';
 import type { Logger } from '@turnpike/logging/createLogger';
-import type { NanoUsd } from '@turnpike/money/nanoUsd';
-import { computeCharge } from '@turnpike/money/price';
-import type { CallSpan } from '@turnpike/telemetry/callSpan';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import { toCallAttributes } from '@turnpike/telemetry/toCallAttributes';
 import type { CallEndings } from '../admission/endCall.ts';
-import type { PricedModel } from '../catalog/catalog.ts';
-import type { EngineUsage } from '../stream/engineUsage.ts';
-import type { Operation } from '../wire/inferenceRequest.ts';
+import type { RedisEpoch } from '../admission/redisEpoch.ts';
+import type { AdmissionFault } from '../wire/chatFault.ts';
+import type { HeldCalls, HoldTerms } from './heldCalls.ts';
+import { createSettler } from './settleCalls.ts';
 import type { Spool } from './spool.ts';
-
-/** How a call ended. A `success` always has the engine's own counts; whatever else ends it costs nothing. */
-export type Ending =
-  | { status: 'success'; reason: 'completed' | 'client_left'; usage: EngineUsage }
-  | { status: 'failure'; reason: string }
-  /** The engine ended without saying how much it used, or the client left before it said. */
-  | { status: 'unknown'; reason: string };
-
-/** What is fixed about a call when it is admitted. */
-export interface AdmittedCall {
-  callId: string;
-  keyId: string;
-  workspaceId: string;
-  region: 'us' | 'eu';
-  operation: Operation;
-  model: PricedModel;
-  priceVersion: number;
-  images: number;
-  holdNanoUsd: NanoUsd;
-  isStream: boolean;
-  /** Follows the call, if it is traced; the ledger's work on its event is linked to it. */
-  span: CallSpan;
-}
+import { type AdmittedCall, type Ending, LEFT_BEFORE_FIRST_EVENT, toEvent } from './toEvent.ts';
 
 export interface OpenCall {
   readonly callId: string;
@@ -42,43 +19,52 @@ export interface OpenCall {
   onLeaseLost: () => void;
   /**
    * Ends the call once: the event is in the spool when this resolves, and its settlement under way. Later calls
-   * change nothing and resolve as the first. False when the hold was swept meanwhile: then the answer must not end as if it were whole.
+   * change nothing and resolve as the first. False when the hold was swept meanwhile, or when neither disk nor Redis could
+   * keep the event: then the answer must not end as if it were whole.
    */
   end(ending: Ending): Promise<boolean>;
 }
 
-const RETRY_MS = 250;
+interface Entry {
+  call: AdmittedCall;
+  terms: HoldTerms;
+  leaseEndsAt: number;
+  handle: OpenCall;
+}
 
-/** The calls under way in this router: their leases are renewed, and each is settled once when it ends. */
-export function createCallBook({
-  endings,
-  spool,
-  metrics,
-  log,
-  leaseMs,
-}: {
+export interface CallBookOptions {
   endings: CallEndings;
-  spool: Spool;
-  metrics: Pick<InferenceMetrics, 'callEnded'>;
+  spool: Pick<Spool, 'append'>;
+  heldCalls: HeldCalls;
+  epoch: RedisEpoch;
+  metrics: Pick<InferenceMetrics, 'callEnded' | 'alerted'>;
   log: Logger;
   leaseMs: number;
-}) {
-  const open = new Map<string, { call: AdmittedCall; leaseEndsAt: number; handle: OpenCall }>();
-  const settling = new Set<Promise<void>>();
-  let isClosing = false;
+}
 
-  async function renew({ call, handle }: { call: AdmittedCall; handle: OpenCall }): Promise<boolean> {
+/** The calls under way in this router: their leases are renewed, and each is settled once when it ends. */
+export function createCallBook(options: CallBookOptions) {
+  const { endings, heldCalls, epoch, metrics, log, leaseMs } = options;
+  const open = new Map<string, Entry>();
+  const settler = createSettler(options);
+
+  async function renew({ call, handle }: Entry): Promise<boolean> {
+    // No sweeper takes a call of an epoch that is not open; the call is asserted before one may.
+    if (!epoch.isOpen) return true;
     try {
       const askedAt = performance.now();
-      const isHeld = await endings.renewLease(call, leaseMs);
+      const lease = await endings.renewLease(call, leaseMs);
       const entry = open.get(call.callId);
-      if (isHeld && entry) entry.leaseEndsAt = askedAt + leaseMs;
-      if (!isHeld && entry) {
+      if (lease === 'held' && entry) entry.leaseEndsAt = askedAt + leaseMs;
+      if (lease !== 'held' && lease !== 'lost' && entry && epoch.isOpen) epoch.reportMissingCall();
+      if (lease !== 'lost') return true;
+      if (entry) {
         log.error({ callId: call.callId }, 'lease lost: the call was swept while it ran');
         open.delete(call.callId);
+        heldCalls.remove(call.callId);
         handle.onLeaseLost();
       }
-      return isHeld;
+      return false;
     } catch {
       // Redis does not answer, so nothing sweeps either: the call goes on and is settled when Redis is back.
       return true;
@@ -89,47 +75,45 @@ export function createCallBook({
   }, leaseMs / 4);
   renewal.unref();
 
-  /** Tries until Redis has taken it. The event is on disk and in the log by another way: only balances wait. */
-  async function settleUntilTaken(event: UsageRecorded, json: string): Promise<void> {
-    for (let attempt = 0; ; attempt += 1) {
-      try {
-        await endings.settle(event, json, { isSafe: false, keepMs: leaseMs });
-        return;
-      } catch (error) {
-        if (attempt === 0) log.warn({ err: error, callId: event.callId }, 'settlement waits for Redis');
-        if (isClosing) return; // the spool settles it at the next start
-        await new Promise((resolve) => setTimeout(resolve, RETRY_MS * (1 + Math.random())));
-      }
-    }
-  }
-
-  async function record(event: UsageRecorded): Promise<void> {
-    const json = toUsageRecordedJson(event);
-    try {
-      await spool.append(json);
-    } catch (error) {
-      log.error(
-        { err: error, callId: event.callId },
-        'spool refused an event; it is kept in Redis alone until the sweeper emits it',
-      );
-      await endings.settle(event, json, { isSafe: false, keepMs: leaseMs });
-      return;
-    }
-    const settlement = settleUntilTaken(event, json).finally(() => settling.delete(settlement));
-    settling.add(settlement);
-  }
-
   function alertIfWrong({ callId, formulaNanoUsd, holdNanoUsd, status, reason }: UsageRecorded): void {
     if (formulaNanoUsd > holdNanoUsd) {
       const amounts = { formula: String(formulaNanoUsd), hold: String(holdNanoUsd) };
       log.error({ callId, ...amounts }, 'ALERT charge above hold: the excess is not charged');
+      metrics.alerted('charge_above_hold');
     }
-    if (status === 'unknown') log.error({ callId, reason }, 'ALERT call ended without a count: nothing is charged');
+    if (reason === LEFT_BEFORE_FIRST_EVENT.reason) {
+      // Any client can do this at will, so it must not call a person.
+      log.info({ callId }, 'client left before the first event: nothing is charged');
+    } else if (status === 'unknown') {
+      log.error({ callId, reason }, 'ALERT call ended without a count: nothing is charged');
+      metrics.alerted('unknown_ending');
+    }
+  }
+
+  async function end({ call, terms }: Entry, ending: Ending, times: { target: string; startedAt: number }) {
+    const entry = open.get(call.callId);
+    if (!entry) return false;
+    if (entry.leaseEndsAt < performance.now() && !(await renew(entry))) return false;
+    open.delete(call.callId);
+    const { admittedAtMs } = terms;
+    const endedAtMs = admittedAtMs + Math.round(performance.now() - times.startedAt);
+    const event = toEvent(call, { ending, target: times.target, admittedAtMs, endedAtMs });
+    alertIfWrong(event);
+    metrics.callEnded(event);
+    call.span.setAttributes(toCallAttributes(event));
+    return settler.record({ call, terms }, { event, json: toUsageRecordedJson(event) });
   }
 
   return {
-    /** Opens the book on an admitted call. `admittedAtMs` is Redis' time; durations are measured by a monotonic clock. */
-    open(call: AdmittedCall, admittedAtMs: number): OpenCall {
+    /**
+     * Opens the book on an admitted call; durations are measured by a monotonic clock. Throws `admission_unavailable` where
+     * the balances that carry its hold are not in force any more: nothing has been run, and the hold is given back.
+     */
+    open(call: AdmittedCall, terms: HoldTerms): OpenCall {
+      if (!epoch.isOpen || terms.epoch !== epoch.stamp.number) {
+        endings.release(call).catch(() => log.warn({ callId: call.callId }, 'hold not released; its lease ends it'));
+        throw new ApiError<AdmissionFault>({ kind: 'admission_unavailable' });
+      }
       const startedAt = performance.now();
       let ended: Promise<boolean> | undefined;
       const handle: OpenCall = {
@@ -137,24 +121,13 @@ export function createCallBook({
         target: call.model.id,
         onLeaseLost: () => {},
         end(ending) {
-          ended ??= end(ending);
+          ended ??= end(entry, ending, { target: handle.target, startedAt });
           return ended;
         },
       };
-      async function end(ending: Ending): Promise<boolean> {
-        const entry = open.get(call.callId);
-        if (!entry) return false;
-        if (entry.leaseEndsAt < performance.now() && !(await renew(entry))) return false;
-        open.delete(call.callId);
-        const endedAtMs = admittedAtMs + Math.round(performance.now() - startedAt);
-        const event = toEvent(call, { ending, target: handle.target, admittedAtMs, endedAtMs });
-        alertIfWrong(event);
-        metrics.callEnded(event);
-        call.span.setAttributes(toCallAttributes(event));
-        await record(event);
-        return true;
-      }
-      open.set(call.callId, { call, leaseEndsAt: startedAt + leaseMs, handle });
+      const entry: Entry = { call, terms, leaseEndsAt: startedAt + leaseMs, handle };
+      open.set(call.callId, entry);
+      heldCalls.add(entry, { hasEnded: false });
       return handle;
     },
     get openCalls(): number {
@@ -162,68 +135,9 @@ export function createCallBook({
     },
     /** Stops renewing; settlements under way get one more try, the rest is settled from the spool at the next start. */
     async close(): Promise<void> {
-      isClosing = true;
       clearInterval(renewal);
-      await Promise.allSettled(settling);
+      await settler.close();
     },
   };
 }
 export type CallBook = ReturnType<typeof createCallBook>;
-
-const NO_USAGE: EngineUsage = { promptTokens: 0, completionTokens: 0, cachedPromptTokens: 0 };
-
-function toEvent(
-  call: AdmittedCall,
-  {
-    ending,
-    target,
-    admittedAtMs,
-    endedAtMs,
-  }: { ending: Ending; target: string; admittedAtMs: number; endedAtMs: number },
-): UsageRecorded {
-  const usage = ending.status === 'success' ? billedUsage(ending.usage, call.model) : NO_USAGE;
-  const images = ending.status === 'success' ? call.images : 0;
-  const formulaNanoUsd = ending.status === 'success' ? computeCharge({ ...usage, images }, call.model.prices) : 0n;
-  return {
-    version: 1,
-    callId: call.callId,
-    keyId: call.keyId,
-    workspaceId: call.workspaceId,
-    region: call.region,
-    operation: call.operation,
-    model: target,
-    canonicalModel: call.model.id,
-    priceVersion: call.priceVersion,
-    status: ending.status,
-    reason: ending.reason,
-    promptTokens: usage.promptTokens,
-    cachedPromptTokens: usage.cachedPromptTokens,
-    completionTokens: usage.completionTokens,
-    images,
-    chargeNanoUsd: formulaNanoUsd < call.holdNanoUsd ? formulaNanoUsd : call.holdNanoUsd,
-    formulaNanoUsd,
-    holdNanoUsd: call.holdNanoUsd,
-    modality: 'text',
-    billingUnit: 'token',
-    isStream: call.isStream,
-    startedAtMs: admittedAtMs,
-    endedAtMs: Math.max(endedAtMs, admittedAtMs),
-    traceparent: call.span.traceparent,
-  };
-}
-
-/** What is shown is what is charged: where a model is not cache-capable, no prompt token counts as read from a cache. */
-const billedUsage = (usage: EngineUsage, { isCacheCapable }: PricedModel): EngineUsage =>
-  isCacheCapable ? usage : { ...usage, cachedPromptTokens: 0 };
-
-/** The event a sweeper emits for a call whose router is gone; it puts in the instants. */
-export function toUnknownEventJson(call: AdmittedCall): string {
-  return toUsageRecordedJson(
-    toEvent(call, {
-      ending: { status: 'unknown', reason: 'router_gone' },
-      target: call.model.id,
-      admittedAtMs: 0,
-      endedAtMs: 0,
-    }),
-  );
-}

@@ -6,10 +6,12 @@ import { anAdmittedCall } from '../../test/anAdmittedCall.ts';
 import { type AnEventLog, anEventLog } from '../../test/anEventLog.ts';
 import { aSilentLogger } from '../../test/aSilentLogger.ts';
 import { aTemporaryFolder } from '../../test/aTemporaryFolder.ts';
+import { noMetrics } from '../../test/noMetrics.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { until } from '../../test/until.ts';
 import { createCallEndings } from '../admission/endCall.ts';
 import { redisKeys } from '../admission/redisKeys.ts';
+import { HeldCalls } from './heldCalls.ts';
 import { publishEvents } from './publishEvents.ts';
 import { Spool } from './spool.ts';
 
@@ -18,6 +20,7 @@ let opened: OpenedRedis;
 let dir: string;
 let spool: Spool;
 let eventLog: AnEventLog;
+let heldCalls: HeldCalls;
 let publisher: ReturnType<typeof publishEvents> | undefined;
 beforeAll(async () => {
   opened = await openTestRedis();
@@ -27,6 +30,7 @@ beforeEach(async () => {
   dir = await aTemporaryFolder();
   spool = await Spool.open({ dir, maxBytes: 1_000_000, log });
   eventLog = anEventLog();
+  heldCalls = new HeldCalls();
 });
 afterEach(async () => {
   await publisher?.close(0);
@@ -35,7 +39,9 @@ afterEach(async () => {
 });
 
 const publish = (): void => {
-  publisher = publishEvents({ spool, eventLog, endings: createCallEndings(opened.redis), log });
+  const endings = createCallEndings(opened.redis, opened);
+  const { epoch } = opened;
+  publisher = publishEvents({ spool, eventLog, endings, heldCalls, epoch, metrics: noMetrics, log });
 };
 const append = (event: UsageRecorded): Promise<void> => spool.append(toUsageRecordedJson(event));
 const someEvents = (count: number): UsageRecorded[] => Array.from({ length: count }, () => aUsageRecorded());
@@ -62,11 +68,11 @@ it('loses nothing and changes no order while the log is down', async () => {
   expect(eventLog.taken.map(({ value }) => value)).toEqual(events.map(toUsageRecordedJson));
 });
 
-it('forgets a call in Redis only after the log has its event', async () => {
+it('forgets the event of a call in Redis only after the log has its event', async () => {
   const { call } = await anAdmittedCall(opened);
   const { callId, keyId, workspaceId } = call;
   const event = aUsageRecorded({ callId, keyId, workspaceId, chargeNanoUsd: 700n });
-  const endings = createCallEndings(opened.redis);
+  const endings = createCallEndings(opened.redis, opened);
   await endings.settle(event, toUsageRecordedJson(event), { isSafe: false, keepMs: 60_000 });
   const record = redisKeys.call(workspaceId, callId);
   eventLog.isDown = true;
@@ -75,7 +81,7 @@ it('forgets a call in Redis only after the log has its event', async () => {
   await until('the log has refused', () => eventLog.refusals > 0);
   expect(await opened.redis.hget(record, 'state')).toBe('settled');
   eventLog.isDown = false;
-  await until('the record is gone', async () => (await opened.redis.exists(record)) === 0);
+  await until('the call is over', async () => (await opened.redis.hget(record, 'state')) === 'done');
   expect(await opened.walletOf(workspaceId)).toMatchObject({ spent: 700n, held: 0n });
 });
 

@@ -158,8 +158,9 @@ export class Spool {
     }
   }
 
-  /** Whether events wait that the event log has not acknowledged. */
+  /** Whether events wait that the event log has not acknowledged, or are being written. */
   get hasUnread(): boolean {
+    if (this.#isWriting) return true;
     const bytes = this.#segments.get(this.#read.segment)?.bytes ?? 0;
     return this.#read.segment !== this.#writing || this.#read.offset < bytes;
   }

@@ -32,11 +32,13 @@ afterEach(async () => {
 });
 
 const sweep = (): void => {
-  const endings = createCallEndings(opened.redis);
+  const endings = createCallEndings(opened.redis, opened);
   sweeper = sweepCalls({
     metrics: noMetrics,
     redis: opened.redis,
     endings,
+    balances: { load: async () => true },
+    epoch: opened.epoch,
     eventLog,
     log: aSilentLogger(),
     leaseMs: SWEEPER_LEASE_MS,
@@ -45,7 +47,7 @@ const sweep = (): void => {
 const heldBy = async (workspaceId: string): Promise<bigint> => (await opened.walletOf(workspaceId)).held;
 
 it('records a call that lost its router as unknown, at no charge, and releases its hold', async () => {
-  const { call, admittedAtMs } = await anAdmittedCall(opened, { leaseMs: NO_LEASE_MS });
+  const { call, terms } = await anAdmittedCall(opened, { leaseMs: NO_LEASE_MS });
   sweep();
   await until('the event is in the log', () => eventLog.taken.length > 0);
   const [record] = eventLog.taken;
@@ -56,7 +58,7 @@ it('records a call that lost its router as unknown, at no charge, and releases i
     status: 'unknown',
     chargeNanoUsd: 0n,
     promptTokens: 0,
-    startedAtMs: admittedAtMs,
+    startedAtMs: terms.admittedAtMs,
   });
   expect(event.endedAtMs).toBeGreaterThanOrEqual(event.startedAtMs);
   expect(await opened.walletOf(call.workspaceId)).toMatchObject({ held: 0n, spent: 0n });
@@ -67,9 +69,10 @@ it('emits the kept event of a settled call again, which the log never acknowledg
   const { callId, keyId, workspaceId } = call;
   const event = aUsageRecorded({ callId, keyId, workspaceId, chargeNanoUsd: 700n });
   const json = toUsageRecordedJson(event);
-  await createCallEndings(opened.redis).settle(event, json, { isSafe: false, keepMs: NO_LEASE_MS });
+  await createCallEndings(opened.redis, opened).settle(event, json, { isSafe: false, keepMs: NO_LEASE_MS });
   sweep();
-  await until('the record is gone', async () => (await opened.redis.exists(redisKeys.call(workspaceId, callId))) === 0);
+  const state = () => opened.redis.hget(redisKeys.call(workspaceId, callId), 'state');
+  await until('the call is over', async () => (await state()) === 'done');
   expect(eventLog.taken).toEqual([{ key: keyId, value: json }]);
   expect(await opened.walletOf(workspaceId)).toMatchObject({ spent: 700n, held: 0n });
 });

@@ -5,6 +5,8 @@ import type { Logger } from '@turnpike/logging/createLogger';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { Redis } from 'ioredis';
 import type { CallEndings, SweptCall } from '../admission/endCall.ts';
+import type { BalanceLoader } from '../admission/loadBalances.ts';
+import type { RedisEpoch } from '../admission/redisEpoch.ts';
 import { type CallAddress, redisKeys } from '../admission/redisKeys.ts';
 
 /** Calls looked at in one round; the rest waits for the next. */
@@ -21,11 +23,13 @@ interface Emission {
 /**
  * Finds the calls whose lease has ended, half a lease late at most. A call still held lost its router: its hold is given
  * back and it ends as `unknown`. A settled one only lacks the event log's acknowledgement: its kept event is emitted again.
- * One router sweeps at a time; none does in the first lease after Redis came back, when live routers have yet to renew.
+ * One router sweeps at a time; none does in the first lease of an epoch, when live routers have yet to renew.
  */
 export function sweepCalls({
   redis,
   endings,
+  balances,
+  epoch,
   eventLog,
   metrics,
   log,
@@ -33,16 +37,17 @@ export function sweepCalls({
 }: {
   redis: Redis;
   endings: CallEndings;
+  balances: Pick<BalanceLoader, 'load'>;
+  epoch: Pick<RedisEpoch, 'openForMs' | 'stamp'>;
   eventLog: EventLogProducer;
-  metrics: Pick<InferenceMetrics, 'holdSwept'>;
+  metrics: Pick<InferenceMetrics, 'holdSwept' | 'alerted'>;
   log: Logger;
   leaseMs: number;
 }) {
   const owner = randomUUID();
 
   async function isMyTurn(): Promise<boolean> {
-    const uptimeSeconds = Number(/uptime_in_seconds:(\d+)/.exec(await redis.info('server'))?.[1] ?? 0);
-    if (uptimeSeconds * 1_000 < leaseMs) return false;
+    if (epoch.openForMs < leaseMs) return false;
     if ((await redis.set(redisKeys.sweeper, owner, 'PX', leaseMs, 'NX')) === 'OK') return true;
     if ((await redis.get(redisKeys.sweeper)) !== owner) return false;
     await redis.pexpire(redisKeys.sweeper, leaseMs);
@@ -57,6 +62,7 @@ export function sweepCalls({
       // Redis away ends the round; one event that cannot be read does not.
       if (redis.status !== 'ready') throw error;
       log.error({ err: error, callId }, 'ALERT call cannot be swept; the others are');
+      metrics.alerted('unreadable_call');
       return undefined;
     }
   }
@@ -75,16 +81,37 @@ export function sweepCalls({
   }
 
   async function findKeyId(workspaceId: string, callId: string): Promise<string | undefined> {
-    const json = await redis.hget(redisKeys.call(workspaceId, callId), 'event');
-    if (json !== null) return parseUsageRecorded(json).keyId;
+    const [keyId, json] = await redis.hmget(redisKeys.call(workspaceId, callId), 'key', 'event');
+    if (keyId && json) {
+      parseUsageRecorded(json);
+      return keyId;
+    }
     await redis.zrem(redisKeys.calls(workspaceId), callId);
     return undefined;
+  }
+
+  /** What is swept is counted in the balances of the epoch, so they have to be there. */
+  async function bringBalances(workspaceId: string): Promise<void> {
+    const number = await redis.hget(redisKeys.wallet(workspaceId), 'epoch');
+    if (number !== String(epoch.stamp.number)) await balances.load(workspaceId);
   }
 
   async function findEndedLeases(workspaceId: string, limit: number): Promise<string[]> {
     const [seconds, micros] = await redis.time();
     const nowMs = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
     return redis.zrangebyscore(redisKeys.calls(workspaceId), '-inf', nowMs, 'LIMIT', 0, limit);
+  }
+
+  /** False when they cannot be had now: this workspace waits for the next round, and keeps no other from its turn. */
+  async function hasBalances(workspaceId: string): Promise<boolean> {
+    try {
+      await bringBalances(workspaceId);
+      return true;
+    } catch (error) {
+      if (redis.status !== 'ready') throw error;
+      log.warn({ err: error, workspaceId }, 'calls wait for the balances of their workspace');
+      return false;
+    }
   }
 
   async function emit(emissions: Emission[]): Promise<void> {
@@ -99,7 +126,9 @@ export function sweepCalls({
     let looked = 0;
     for (const workspaceId of await redis.smembers(redisKeys.workspaces)) {
       if (looked >= MAX_CALLS_PER_ROUND) break;
-      for (const callId of await findEndedLeases(workspaceId, MAX_CALLS_PER_ROUND - looked)) {
+      const callIds = await findEndedLeases(workspaceId, MAX_CALLS_PER_ROUND - looked);
+      if (callIds.length > 0 && !(await hasBalances(workspaceId))) continue;
+      for (const callId of callIds) {
         looked += 1;
         const emission = await sweepOne(workspaceId, callId);
         if (emission) emissions.push(emission);

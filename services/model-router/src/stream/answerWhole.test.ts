@@ -10,7 +10,7 @@ const USAGE = { prompt_tokens: 9, completion_tokens: 3, total_tokens: 12 };
 const COMPLETED = {
   status: 'success',
   reason: 'completed',
-  usage: { promptTokens: 9, completionTokens: 3, cachedPromptTokens: 0 },
+  usage: { promptTokens: 9, completionTokens: 3, cachedPromptTokens: 0, reasoningTokens: 0 },
 };
 const MORE_THAN_A_SOCKET_TAKES = 30_000_000;
 

@@ -1,12 +1,12 @@
-import { dispatchToEngine, type EngineErrorKind, type EngineExchange } from '../engines/dispatchToEngine.ts';
-import { type Engine, servedNameOf } from '../engines/engineRegistry.ts';
+import type { EngineErrorKind, EngineExchange } from '../engines/dispatchToEngine.ts';
+import type { Engine } from '../engines/engine.ts';
 import { toEngineFault } from '../engines/toEngineFault.ts';
 import type { EngineFault } from '../wire/chatFault.ts';
-import { OPERATION_PATHS, type Operation } from '../wire/inferenceRequest.ts';
-import { toEngineBody } from '../wire/toEngineBody.ts';
-import type { Attempt, CallContext } from './callContext.ts';
+import type { Operation } from '../wire/inferenceRequest.ts';
+import type { Attempt, AttemptOptions, CallContext } from './callContext.ts';
 import { cutSlowReader } from './cutSlowReader.ts';
 import { Deadline } from './deadline.ts';
+import { dispatchCall } from './dispatchCall.ts';
 import { editChatAnswer } from './editChatAnswer.ts';
 import { editCompletionAnswer } from './editCompletionAnswer.ts';
 import { editEmbeddingAnswer } from './editEmbeddingAnswer.ts';
@@ -36,8 +36,10 @@ export async function answerWhole(context: CallContext): Promise<void> {
     });
     const isFinal = performance.now() >= deadline;
     if (reply.kind === 'fault') return { outcome: 'failed', fault: reply.fault, broken: reply.broken, isFinal };
-    if (reply.status === 200) context.engines.reportCompletedCall(engine);
-    return deliver(context, reply);
+    const attempt = await deliver(context, reply);
+    const { engines, workspaceId: caller } = context;
+    if (attempt.outcome === 'ended') engines.report(engine, { kind: 'completed', caller });
+    return attempt;
   });
 }
 
@@ -46,9 +48,9 @@ type Reply =
   | { kind: 'fault'; fault: EngineFault; broken: EngineErrorKind };
 
 function fetchAnswer(
-  { request, model, call, maxOutputTokens, cacheSalt }: CallContext,
+  context: CallContext,
   engine: Engine,
-  { number, traceparent, timeoutMs }: { number: number; traceparent: string | undefined; timeoutMs: number },
+  { timeoutMs, ...attempt }: AttemptOptions & { timeoutMs: number },
 ): Promise<Reply> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
@@ -65,16 +67,10 @@ function fetchAnswer(
     };
     const deadline = new Deadline(giveUp);
     deadline.set(timeoutMs);
-    const servedName = servedNameOf(engine, model) ?? model.id;
-    exchange = dispatchToEngine(
+    exchange = dispatchCall(
+      context,
       engine,
-      {
-        path: OPERATION_PATHS[request.operation],
-        body: toEngineBody(request, { model, servedName, maxOutputTokens, cacheSalt }),
-        requestId: number === 1 ? call.callId : `${call.callId}-${number}`,
-        traceparent,
-        headersTimeoutMs: timeoutMs,
-      },
+      { ...attempt, headersTimeoutMs: timeoutMs },
       {
         onHeaders: (code) => {
           status = code;
@@ -126,5 +122,5 @@ async function deliver(
     res.end(answer.payload);
     cutSlowReader(res, timeouts.slowReaderMs);
   }
-  return { outcome: 'ended' };
+  return { outcome: 'ended', counted: answer.usage };
 }

@@ -4,11 +4,14 @@ import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { Response } from 'express';
 import type { PricedModel } from '../catalog/catalog.ts';
 import type { EngineErrorKind } from '../engines/dispatchToEngine.ts';
-import type { Engine, EngineRegistry } from '../engines/engineRegistry.ts';
-import type { Placement } from '../engines/placeCall.ts';
+import type { Engine } from '../engines/engine.ts';
+import type { EngineRegistry } from '../engines/engineRegistry.ts';
+import type { EngineQueue } from '../overload/engineQueue.ts';
+import type { Placement } from '../placement/placer.ts';
 import type { OpenCall } from '../settlement/callBook.ts';
 import type { EngineFault } from '../wire/chatFault.ts';
 import type { InferenceRequest } from '../wire/inferenceRequest.ts';
+import type { EngineUsage } from './engineUsage.ts';
 
 export interface StreamTimeouts {
   firstEventMs: number;
@@ -25,11 +28,14 @@ export interface CallContext {
   request: InferenceRequest;
   model: PricedModel;
   call: OpenCall;
+  keyId: string;
+  workspaceId: string;
   res: Response;
   /** Headers of every answer to this call: the limits. */
   headers: Record<string, string>;
+  engineQueue: EngineQueue;
   placement: Placement;
-  /** Sent to the engine as `max_tokens`, and counted as load while the call runs. */
+  /** Sent to the engine as `max_tokens`. */
   maxOutputTokens: number;
   cacheSalt: string;
   engines: EngineRegistry;
@@ -43,8 +49,8 @@ export interface CallContext {
 
 /** What an attempt on one engine came to. */
 export type Attempt =
-  /** The client has its answer, or is gone; the call is settled. */
-  | { outcome: 'ended' }
+  /** The client has its answer, or is gone; the call is settled. `counted` is the engine's count of a whole answer. */
+  | { outcome: 'ended'; counted?: EngineUsage | undefined }
   /** Nothing has reached the client yet: another engine may be tried. */
   | {
       outcome: 'failed';
@@ -55,8 +61,14 @@ export type Attempt =
       isFinal: boolean;
     };
 
-/** Tries an engine. `traceparent` lets it go on with the call's trace. */
-export type AttemptOn = (
-  engine: Engine,
-  options: { number: number; traceparent: string | undefined },
-) => Promise<Attempt>;
+export interface AttemptOptions {
+  /** 1, then 2. */
+  number: number;
+  /** Lets the engine go on with the call's trace. */
+  traceparent: string | undefined;
+  /** To be called when a stream's first event comes from the engine. */
+  onFirstEvent: () => void;
+}
+
+/** Tries an engine. */
+export type AttemptOn = (engine: Engine, options: AttemptOptions) => Promise<Attempt>;

@@ -19,11 +19,17 @@ const aChunk = (delta: Delta, fields: object = {}, choice: object = {}): object 
   choices: [{ index: 0, delta, logprobs: null, finish_reason: null, ...choice }],
   ...fields,
 });
-const usageOf = (promptTokens: number, completionTokens: number, cachedTokens?: number): object => ({
+const usageOf = (
+  promptTokens: number,
+  completionTokens: number,
+  cachedTokens?: number,
+  reasoningTokens?: number,
+): object => ({
   prompt_tokens: promptTokens,
   total_tokens: promptTokens + completionTokens,
   completion_tokens: completionTokens,
   ...(cachedTokens !== undefined && { prompt_tokens_details: { cached_tokens: cachedTokens } }),
+  ...(reasoningTokens !== undefined && { completion_tokens_details: { reasoning_tokens: reasoningTokens } }),
 });
 const aUsageChunk = (usage: object): object => ({ ...aChunk({}), choices: [], usage });
 
@@ -40,17 +46,38 @@ function shownBy(event: EditedEvent): unknown {
   return JSON.parse(text.slice(6));
 }
 
-/** What the specification makes of a chunk, written down plainly: parsed, picked, written. */
-function expectedOf(chunk: object, includeUsage: boolean): unknown {
-  const { id, created, choices } = JSON.parse(JSON.stringify(chunk));
-  const [{ delta, finish_reason: finishReason }] = choices;
-  return {
-    id,
-    object: 'chat.completion.chunk',
-    created,
-    model: 'small-chat',
-    choices: [{ index: 0, delta, logprobs: null, finish_reason: finishReason ?? null }],
-    ...(includeUsage && { usage: null }),
+/** What the specification makes of a stream's chunks, written down plainly: parsed, picked, written. Undefined: nothing. */
+function expectedEvents(includeUsage: boolean): (chunk: object) => object | undefined {
+  let identity: object | undefined;
+  let hasCall = false;
+  let isFinished = false;
+  return (chunk) => {
+    const { id, created, choices } = JSON.parse(JSON.stringify(chunk));
+    const [{ delta, finish_reason: finishReason }] = choices;
+    if (isFinished) return undefined;
+    const isFirst = identity === undefined;
+    identity ??= { id, created };
+    const { content, reasoning = delta.reasoning_content, tool_calls: calls } = delta;
+    const text = calls?.[0].function.arguments;
+    const call = hasCall ? { index: 0, function: { arguments: text } } : { ...calls?.[0] };
+    const isCallShown = calls && !(hasCall && text === '');
+    hasCall ||= calls !== undefined;
+    isFinished = typeof finishReason === 'string';
+    const shown = {
+      ...(isFirst && { role: 'assistant' }),
+      ...(content !== undefined && { content }),
+      ...(reasoning !== undefined && { reasoning, reasoning_content: reasoning }),
+      ...(isCallShown && { tool_calls: [call] }),
+    };
+    if (!isFinished && Object.keys(shown).length === 0) return undefined;
+    const reason = isFinished ? (hasCall ? 'tool_calls' : 'stop') : null;
+    return {
+      ...identity,
+      object: 'chat.completion.chunk',
+      model: 'small-chat',
+      choices: [{ index: 0, delta: shown, logprobs: null, finish_reason: reason }],
+      ...(includeUsage && { usage: null }),
+    };
   };
 }
 
@@ -102,7 +129,14 @@ describe('an edited chunk is what parsing, picking and writing it anew would giv
   ];
   const anEvent = fc.record({
     delta: aDelta,
-    usage: fc.option(fc.record({ prompt: fc.nat(10_000), completion: fc.nat(10_000), cached: fc.nat(5_000) })),
+    usage: fc.option(
+      fc.record({
+        prompt: fc.nat(10_000),
+        completion: fc.nat(10_000),
+        cached: fc.nat(5_000),
+        reasoning: fc.nat(5_000),
+      }),
+    ),
     isLast: fc.constantFrom(false, false, false, false, true),
     isOddOne: fc.constantFrom(false, false, false, true),
   });
@@ -111,18 +145,21 @@ describe('an edited chunk is what parsing, picking and writing it anew would giv
     fc.assert(
       fc.property(fc.constantFrom(...writers), fc.array(anEvent, { maxLength: 15 }), (write, events) => {
         const editor = anEditor({ includeUsage });
+        const expected = expectedEvents(includeUsage);
         let latest: object | undefined;
         for (const { delta, usage, isLast, isOddOne } of events) {
-          const counted = usage ? usageOf(usage.prompt, usage.completion, usage.cached) : undefined;
+          const counted = usage ? usageOf(usage.prompt, usage.completion, usage.cached, usage.reasoning) : undefined;
           const chunk = write(delta, counted) as { choices: { finish_reason: unknown }[]; created: number };
           if (isLast && chunk.choices[0]) chunk.choices[0].finish_reason = 'stop';
           if (isOddOne) chunk.created += 1;
-          expect(shownBy(edit(editor, chunk))).toEqual(expectedOf(chunk, includeUsage));
+          const event = edit(editor, chunk);
+          expect(event.kind === 'nothing' ? undefined : shownBy(event)).toEqual(expected(chunk));
           if (usage)
             latest = {
               promptTokens: usage.prompt,
               completionTokens: usage.completion,
               cachedPromptTokens: Math.min(usage.cached, usage.prompt),
+              reasoningTokens: Math.min(usage.reasoning, usage.completion),
             };
           expect(editor.usage).toEqual(latest);
         }
@@ -172,19 +209,64 @@ describe('an edited chunk is what parsing, picking and writing it anew would giv
   });
 });
 
-it('tells a delta with a tool call', () => {
-  const delta = { tool_calls: [{ index: 0, function: { name: 'f', arguments: '' } }] };
-  expect(edit(anEditor(), aChunk(delta))).toMatchObject({ kind: 'chunk', hasToolCall: true });
-  expect(edit(anEditor(), aChunk({ content: 'x', tool_calls: [] }))).toMatchObject({ hasToolCall: false });
+it('tells whether a tool was called', () => {
+  const editor = anEditor();
+  edit(editor, aChunk({ content: 'x', tool_calls: [] }));
+  expect(editor.hasToolCall).toBe(false);
+  edit(editor, aChunk({ tool_calls: [{ index: 0, function: { name: 'f', arguments: '' } }] }));
+  expect(editor.hasToolCall).toBe(true);
 });
 
-it.each([
-  ['stop', 'stop'],
-  ['length', 'length'],
-  ['tool_calls', 'tool_calls'],
-  ['repetition', 'stop'],
-])('shows the finish reason %s as %s', (given, shown) => {
+it('calls a stream broken whose tool call never said which function', () => {
   const editor = anEditor();
+  edit(editor, aChunk({ tool_calls: [{ index: 0, function: { arguments: '{}' } }] }));
+  expect(edit(editor, aChunk({}, {}, { finish_reason: 'tool_calls' }))).toEqual({ kind: 'broken' });
+});
+
+it('shows nothing of a stream after its finish reason, which it shows once', () => {
+  const editor = anEditor();
+  const finish = aChunk({ content: 'end' }, {}, { finish_reason: 'stop' });
+  expect(shownBy(edit(editor, finish))).toMatchObject({ choices: [{ finish_reason: 'stop' }] });
+  expect(edit(editor, finish)).toEqual({ kind: 'nothing' });
+  expect(edit(editor, aChunk({ content: 'more' }))).toEqual({ kind: 'nothing' });
+});
+
+it('shows a delta’s known fields alone', () => {
+  const delta = { content: 'x', refusal: null, token_ids: [1], audio: null, function_call: null, stop_reason: 'x' };
+  expect(shownBy(edit(anEditor(), aChunk(delta)))).toMatchObject({
+    choices: [{ delta: { role: 'assistant', content: 'x', refusal: null } }],
+  });
+  expect(JSON.stringify(shownBy(edit(anEditor(), aChunk(delta))))).not.toMatch(/token_ids|audio|function_call|stop_/);
+});
+
+it.each([{}, { id: 7, created: 'now' }, { id: '', created: -1 }])(
+  'gives all chunks one id and one instant where the engine gives %j',
+  (given) => {
+    const editor = anEditor();
+    const chunks = ['a', 'b'].map((content) => {
+      const { choices } = aChunk({ content }) as { choices: object[] };
+      return shownBy(edit(editor, { ...given, choices })) as { id: string; created: number };
+    });
+    expect(chunks[0]).toMatchObject({ id: expect.stringMatching(/^chatcmpl-.{36}$/), created: expect.any(Number) });
+    expect(chunks.map(({ id, created }) => [id, created])).toEqual(
+      chunks.map(() => [chunks[0]?.id, chunks[0]?.created]),
+    );
+  },
+);
+
+const aCall = { tool_calls: [{ index: 0, id: 'c', type: 'function', function: { name: 'f', arguments: '' } }] };
+it.each<[string, Delta, string]>([
+  ['stop', {}, 'stop'],
+  ['length', {}, 'length'],
+  ['content_filter', {}, 'content_filter'],
+  ['repetition', {}, 'stop'],
+  ['tool_calls', {}, 'stop'],
+  ['tool_calls', aCall, 'tool_calls'],
+  ['stop', aCall, 'tool_calls'],
+  ['length', aCall, 'length'],
+])('shows the finish reason %s after the delta %j as %s', (given, delta, shown) => {
+  const editor = anEditor();
+  edit(editor, aChunk(delta));
   expect(shownBy(edit(editor, aChunk({}, {}, { finish_reason: given })))).toMatchObject({
     choices: [{ finish_reason: shown }],
   });
@@ -231,31 +313,58 @@ it('knows the end', () => {
 });
 
 describe('the usage chunk', () => {
-  it('is shown to who asked, with the cache counts of a cache-capable model', () => {
-    const event = edit(anEditor({ includeUsage: true }), aUsageChunk(usageOf(100, 20, 64)));
-    expect(shownBy(event)).toMatchObject({
+  /** The usage chunk of a stream that ended with this count. */
+  const usageChunkOf = (options: Parameters<typeof anEditor>[0], usage: object) => {
+    const editor = anEditor(options);
+    edit(editor, aChunk({ content: 'x' }));
+    edit(editor, aChunk({}, {}, { finish_reason: 'stop' }));
+    expect(edit(editor, aUsageChunk(usage))).toEqual({ kind: 'nothing' });
+    expect(editor.finalUsage).toMatchObject({ promptTokens: 100, completionTokens: 20 });
+    const bytes = editor.usageEvent;
+    return bytes && shownBy({ kind: 'chunk', bytes });
+  };
+
+  it('is shown to who asked, with the counts of cache and reasoning', () => {
+    expect(usageChunkOf({ includeUsage: true }, usageOf(100, 20, 64, 7))).toEqual({
+      id: 'chatcmpl-1',
+      object: 'chat.completion.chunk',
+      created: 1_790_000_000,
       model: 'small-chat',
       choices: [],
       usage: {
         prompt_tokens: 100,
         completion_tokens: 20,
         total_tokens: 120,
+        prompt_tokens_details: { cached_tokens: 64 },
+        completion_tokens_details: { reasoning_tokens: 7 },
         cache_read_input_tokens: 64,
         cache_creation_input_tokens: 36,
       },
     });
   });
 
-  it('shows no cached tokens on a model that is not cache-capable', () => {
-    const event = edit(anEditor({ includeUsage: true, isCacheCapable: false }), aUsageChunk(usageOf(100, 20, 64)));
-    expect(shownBy(event)).toMatchObject({ usage: { cache_read_input_tokens: 0, cache_creation_input_tokens: 0 } });
+  it('shows no cached tokens on a model that is not cache-capable, and no reasoning the engine did not count', () => {
+    expect(usageChunkOf({ includeUsage: true, isCacheCapable: false }, usageOf(100, 20, 64))).toMatchObject({
+      usage: {
+        prompt_tokens_details: { cached_tokens: 0 },
+        completion_tokens_details: { reasoning_tokens: 0 },
+        cache_read_input_tokens: 0,
+        cache_creation_input_tokens: 0,
+      },
+    });
   });
 
-  it('is kept from who did not ask, and counts all the same', () => {
-    const editor = anEditor();
-    edit(editor, aChunk({}, {}, { finish_reason: 'stop' }));
-    expect(edit(editor, aUsageChunk(usageOf(100, 20)))).toEqual({ kind: 'nothing' });
-    expect(editor.finalUsage).toEqual({ promptTokens: 100, completionTokens: 20, cachedPromptTokens: 0 });
+  it('is kept from who did not ask', () => {
+    expect(usageChunkOf({ includeUsage: false }, usageOf(100, 20))).toBeUndefined();
+  });
+
+  it('is shown once, though the engine counted in the finishing chunk alone or without being asked', () => {
+    const editor = anEditor({ includeUsage: true });
+    edit(editor, aChunk({ content: 'x' }));
+    expect(edit(editor, aUsageChunk(usageOf(9, 1)))).toEqual({ kind: 'nothing' });
+    expect(editor.usageEvent).toBeUndefined();
+    edit(editor, aChunk({}, { usage: usageOf(9, 2) }, { finish_reason: 'stop' }));
+    expect(String(editor.usageEvent)).toContain('"completion_tokens":2');
   });
 });
 
@@ -286,6 +395,6 @@ describe('the final count', () => {
     const editor = anEditor();
     edit(editor, aChunk({}, {}, { finish_reason: 'stop' }));
     edit(editor, aUsageChunk(usageOf(9, 0)));
-    expect(editor.finalUsage).toEqual({ promptTokens: 9, completionTokens: 0, cachedPromptTokens: 0 });
+    expect(editor.finalUsage).toMatchObject({ promptTokens: 9, completionTokens: 0, cachedPromptTokens: 0 });
   });
 });

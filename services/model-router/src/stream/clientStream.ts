@@ -3,7 +3,7 @@ import type { Response } from 'express';
 import { cutSlowReader } from './cutSlowReader.ts';
 
 const KEEP_ALIVE = ': keep-alive\n\n';
-const DONE = 'data: [DONE]\n\n';
+const DONE = Buffer.from('data: [DONE]\n\n');
 
 export interface ClientStreamOptions {
   headers: Record<string, string>;
@@ -57,16 +57,16 @@ export class ClientStream {
     return false;
   }
 
-  /** Ends a stream that is whole. */
-  done(): void {
+  /** Ends a stream that is whole, with one more event first if there is one. */
+  done(lastEvent?: Buffer): void {
     if (this.#isOver) return;
-    this.#end(DONE);
+    this.#end(lastEvent ? Buffer.concat([lastEvent, DONE]) : DONE);
   }
 
   /** Ends a stream that is not: one error event, no `[DONE]`. */
   fail({ body }: WireError): void {
     if (this.#isOver) return;
-    this.#end(`data: ${JSON.stringify(body)}\n\n`);
+    this.#end(Buffer.from(`data: ${JSON.stringify(body)}\n\n`));
   }
 
   /** Lets go of the response without a word: nothing was sent, and the caller answers by itself. */
@@ -85,11 +85,11 @@ export class ClientStream {
     this.#res.flushHeaders();
   }
 
-  /** Sends the last event. The call is over, so a client that does not read it is cut without a word to anyone. */
-  #end(lastEvent: string): void {
+  /** Sends the last bytes. The call is over, so a client that does not read them is cut without a word to anyone. */
+  #end(lastBytes: Buffer): void {
     this.#begin();
     this.#finish();
-    this.#res.end(lastEvent);
+    this.#res.end(lastBytes);
     cutSlowReader(this.#res, this.#options.slowReaderTimeoutMs);
   }
 

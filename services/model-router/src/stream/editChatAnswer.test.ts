@@ -18,6 +18,7 @@ const anAnswer = (fields: object = {}, choice: object = {}): string =>
       total_tokens: 12,
       completion_tokens: 3,
       prompt_tokens_details: { cached_tokens: 4, created_cache_tokens: 5 },
+      completion_tokens_details: { reasoning_tokens: 2 },
     },
     prompt_logprobs: null,
     kv_transfer_params: null,
@@ -38,7 +39,7 @@ it('shows the convention’s fields, the canonical model and the cache counts, a
   expect(answer).toMatchObject({
     kind: 'answer',
     hasToolCall: false,
-    usage: { promptTokens: 9, completionTokens: 3, cachedPromptTokens: 4 },
+    usage: { promptTokens: 9, completionTokens: 3, cachedPromptTokens: 4, reasoningTokens: 2 },
   });
   expect(answer.kind === 'answer' && answer.body).toEqual({
     id: 'chatcmpl-1',
@@ -53,6 +54,7 @@ it('shows the convention’s fields, the canonical model and the cache counts, a
       completion_tokens: 3,
       total_tokens: 12,
       prompt_tokens_details: { cached_tokens: 4 },
+      completion_tokens_details: { reasoning_tokens: 2 },
       cache_read_input_tokens: 4,
       cache_creation_input_tokens: 5,
     },
@@ -66,12 +68,55 @@ it('shows no cached tokens on a model that is not cache-capable', () => {
 });
 
 it.each([
-  ['reasoning', { reasoning: 'because' }],
-  ['reasoning_content', { reasoning_content: 'because' }],
-])('keeps the reasoning of either engine generation: %s', (_field, extra) => {
+  ['new', { reasoning: 'because' }],
+  ['old', { reasoning: null, reasoning_content: 'because' }],
+  ['between', { reasoning: 'because', reasoning_content: 'because' }],
+])('shows the reasoning of an engine that is %s under both names', (_release, extra) => {
   expect(edit(anAnswer({}, { message: { ...aMessage, ...extra } }))).toMatchObject({
-    body: { choices: [{ message: extra }] },
+    body: { choices: [{ message: { reasoning: 'because', reasoning_content: 'because' } }] },
   });
+});
+
+const aCall = { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } };
+/** The message and the finish reason of an answer with these calls. */
+function choiceWith(toolCalls: unknown, finishReason = 'stop') {
+  const message = { ...aMessage, content: null, tool_calls: toolCalls };
+  const answer = edit(anAnswer({}, { message, finish_reason: finishReason }));
+  return answer.kind === 'answer' ? answer.body.choices[0] : answer;
+}
+
+it('shows each tool call with an id, its type, and its arguments as text', () => {
+  const { message } = choiceWith([
+    aCall,
+    { ...aCall, function: { name: 'g', arguments: { city: '天気' } }, index: 7 },
+    { function: { name: 'h' } },
+  ]);
+  expect(message.tool_calls).toEqual([
+    aCall,
+    {
+      id: expect.stringMatching(/^call_[0-9a-f]{24}$/),
+      type: 'function',
+      function: { name: 'g', arguments: '{"city":"天気"}' },
+    },
+    { id: expect.stringMatching(/^call_[0-9a-f]{24}$/), type: 'function', function: { name: 'h', arguments: '' } },
+  ]);
+});
+
+it.each([
+  ['stop', [aCall], 'tool_calls'],
+  ['tool_calls', [aCall], 'tool_calls'],
+  ['length', [aCall], 'length'],
+  ['tool_calls', [], 'stop'],
+  ['repetition', [], 'stop'],
+])('shows the finish reason %s with the calls %j as %s', (given, calls, shown) => {
+  expect(choiceWith(calls, given).finish_reason).toBe(shown);
+});
+
+it.each([
+  ['without a name', { id: 'c', type: 'function', function: { arguments: '{}' } }],
+  ['that is none', 7],
+])('does not take an answer with a call %s for one', (_case, call) => {
+  expect(choiceWith([call])).toEqual({ kind: 'broken' });
 });
 
 it.each([

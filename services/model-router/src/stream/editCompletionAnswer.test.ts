@@ -39,6 +39,7 @@ it('shows the convention’s fields, the canonical model and the cache counts, a
       completion_tokens: 3,
       total_tokens: 12,
       prompt_tokens_details: { cached_tokens: 0 },
+      completion_tokens_details: { reasoning_tokens: 0 },
       cache_read_input_tokens: 0,
       cache_creation_input_tokens: 9,
     },

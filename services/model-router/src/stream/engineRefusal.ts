@@ -1,5 +1,7 @@
 import { toEngineFault } from '../engines/toEngineFault.ts';
 import type { EngineFault } from '../wire/chatFault.ts';
+import { isObject, parseJson } from './engineJson.ts';
+import { statusOf } from './wholeAnswer.ts';
 
 /** A refusal is a short text; what is longer is not read. */
 const MAX_BYTES = 65_536;
@@ -21,15 +23,12 @@ export class EngineRefusal {
     return this.#bytes <= MAX_BYTES;
   }
 
-  /** What it means for the client. */
+  /** What it means for the client. An answer that came with 200 is a refusal only if its body is an error that says so. */
   toFault(): EngineFault {
-    const text = Buffer.concat(this.#chunks).toString('utf8');
-    return toEngineFault(this.#status === 200 ? codeOf(text) : this.#status, text);
+    const bytes = Buffer.concat(this.#chunks);
+    return toEngineFault(this.#status === 200 ? statusIn(parseJson(bytes)) : this.#status, bytes.toString('utf8'));
   }
 }
 
 /** The status an engine put into a body that came with 200. */
-function codeOf(text: string): number {
-  const code = /"code"\s*:\s*(\d{3})\b/.exec(text)?.[1];
-  return code === undefined ? 500 : Number(code);
-}
+const statusIn = (body: unknown): number => (isObject(body) && isObject(body.error) ? statusOf(body.error) : 500);

@@ -1,54 +1,73 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
-import type { EngineErrorKind } from '../engines/dispatchToEngine.ts';
-import { type Engine, type EngineRegistry, servedNameOf } from '../engines/engineRegistry.ts';
-import { placeCall } from '../engines/placeCall.ts';
+import { servedNameOf } from '../engines/engine.ts';
 import { isWorthRetrying } from '../engines/toEngineFault.ts';
 import type { EngineFault } from '../wire/chatFault.ts';
-import type { AttemptOn, CallContext } from './callContext.ts';
+import type { InferenceRequest } from '../wire/inferenceRequest.ts';
+import type { Attempt, AttemptOn, CallContext } from './callContext.ts';
+import { NextAttempt } from './nextAttempt.ts';
+import { observeAttempt } from './observeAttempt.ts';
+import { reportFailure } from './reportFailure.ts';
 
-const MAX_ATTEMPTS = 2;
+/** Memory that a call holds while it waits. */
+const bytesOf = ({ body, images }: InferenceRequest): number =>
+  images.fetched.values().reduce((sum, { length }) => sum + length, body.bytes.length);
 
 /**
- * Tries a call on the engine it is placed on and, as long as the client has seen nothing, once more on another.
- * Throws the engine's fault when that came to nothing; the call is recorded as a failure first, and costs nothing.
+ * Tries a call, once it has its turn, on the engine it is placed on and, as long as the client has seen nothing, once more on
+ * another. A client that leaves before its turn has its call ended as a failure: no engine had it.
+ * Throws the engine's fault when that came to nothing; the call is recorded as a failure first, and costs nothing. Once an
+ * engine took the call and failed it, that stays the fault, though another one was only busy: clients must not repeat it.
  */
 export async function runOnEngines(context: CallContext, attemptOn: AttemptOn): Promise<void> {
-  const { call, model, engines, placement, maxOutputTokens, span, metrics } = context;
-  const tried = new Set<Engine>();
+  const { request, call, model, engines, engineQueue, placement, keyId, res, span, metrics } = context;
+  const { isStream } = request;
+  const next = new NextAttempt(engines.retries);
   let fault: EngineFault = { kind: 'no_healthy_engine' };
-  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
-    const candidates = engines
-      .findEngines(model)
-      .filter((engine) => engine.isHealthy && !tried.has(engine) && servedNameOf(engine, model) !== undefined);
-    const engine = placeCall(candidates, placement);
-    if (!engine) break;
-    if (tried.size > 0) metrics.callRetried(model);
-    tried.add(engine);
-    call.target = engine.id;
-    const load = placement.promptTokens * (1 - engine.prefixes.matchOf(placement.prefixHashes)) + maxOutputTokens;
-    engine.tokensInFlight += load;
-    engine.prefixes.add(placement.prefixHashes);
-    const engineSpan = span.startChild('engine', 'client');
-    let isError = true;
+  const queuedAt = performance.now();
+  for (let attempt = 1; ; attempt += 1) {
+    const findEngines = () =>
+      next.chooseFrom(
+        engines.findEngines(model).filter((engine) => engine.isHealthy && servedNameOf(engine, model) !== undefined),
+      );
+    const turn =
+      attempt === 1
+        ? await engineQueue.place({ placement, isStream, keyId, bytes: bytesOf(request), res }, findEngines)
+        : engineQueue.placeAgain({ placement, isStream }, findEngines());
+    if (attempt === 1) span.setAttributes({ 'turnpike.queue_wait_ms': Math.round(performance.now() - queuedAt) });
+    if (turn.kind === 'client_left') {
+      await call.end({ status: 'failure', reason: 'client_left_in_queue' });
+      return;
+    }
+    if (turn.kind === 'refused') {
+      if (attempt === 1) fault = turn.fault;
+      break;
+    }
+    const { placed } = turn;
+    const { engine } = placed;
+    if (attempt > 1) metrics.callRetried(model);
+    call.target = engine.target;
+    span.setAttributes({ 'turnpike.attempts': attempt });
+    const observed = observeAttempt(context, placed);
+    let result: Attempt | undefined;
     try {
-      const result = await attemptOn(engine, { number: attempt, traceparent: engineSpan.traceparent });
-      isError = result.outcome === 'failed';
+      result = await attemptOn(engine, {
+        number: attempt,
+        traceparent: observed.traceparent,
+        onFirstEvent: () => {
+          placed.onFirstEvent();
+          engines.report(engine, { kind: 'first_event', waitMs: observed.firstEvent() });
+        },
+      });
       if (result.outcome === 'ended') return;
-      fault = result.fault;
-      if (result.broken !== undefined) reportBroken(engines, engine, result.broken);
-      if (result.isFinal || !isWorthRetrying(fault)) break;
+      if (fault.kind !== 'engine_failed' || !isWorthRetrying(result.fault)) fault = result.fault;
+      reportFailure(context, engine, result);
+      if (result.fault.kind === 'engine_busy') engineQueue.sayBusy(engine);
+      if (result.isFinal || !isWorthRetrying(result.fault) || !next.mayFollow(engine, result.broken)) break;
     } finally {
-      engine.tokensInFlight -= load;
-      engineSpan.setAttributes({ 'turnpike.engine': engine.id });
-      engineSpan.end({ isError });
+      placed.end(result?.outcome === 'ended' ? result.counted : undefined);
+      observed.end(result);
     }
   }
   await call.end({ status: 'failure', reason: fault.kind });
   throw new ApiError(fault);
-}
-
-/** Tells the registry how an exchange broke off. Slowness is no illness: it may be the call's own. */
-export function reportBroken(engines: EngineRegistry, engine: Engine, kind: EngineErrorKind): void {
-  if (kind === 'refused') engines.reportRefusal(engine);
-  else if (kind === 'reset') engines.reportBrokenCall(engine);
 }

@@ -1,78 +1,13 @@
-import { type ClientRequest, get, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { afterEach, expect, it } from '@jest/globals';
-import { anHttpEngine, type HttpEngine } from '../../test/anHttpEngine.ts';
 import { anOpenCall } from '../../test/anOpenCall.ts';
 import { engineChunks } from '../../test/engineChunks.ts';
-import { type ServedCall, serveCall } from '../../test/serveCall.ts';
+import { begin, createStreamHouse, FORCED_TOOL } from '../../test/serveStreams.ts';
 import { until } from '../../test/until.ts';
-import { streamAnswer } from './streamAnswer.ts';
 
-const FORCED_TOOL = {
-  stream: true,
-  tool_choice: 'required',
-  tools: [{ type: 'function', function: { name: 'look_up' } }],
-};
-
-const closers: (() => unknown)[] = [];
-afterEach(async () => {
-  await Promise.all(closers.splice(0).map((close) => close()));
-});
-
-async function engineThat(answer: (res: ServerResponse) => void, id = 'engine-1'): Promise<HttpEngine> {
-  const engine = await anHttpEngine(id, answer);
-  closers.push(() => engine.close());
-  return engine;
-}
-
-/** An engine that begins a stream with these events, and leaves it to the test to go on. */
-const engineThatSends = (...events: string[]): Promise<HttpEngine> => engineThat((res) => void begin(res, ...events));
-
-function begin(res: ServerResponse, ...events: string[]): ServerResponse {
-  res.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' });
-  res.flushHeaders();
-  if (events.length > 0) res.write(events.join(''));
-  return res;
-}
-
-const engineThatCompletes = (id: string): Promise<HttpEngine> =>
-  engineThat((res) => void begin(res, engineChunks.text('whole')).end(engineChunks.ending(3)), id);
-
-async function streamed(
-  engines: HttpEngine[],
-  options: Omit<Parameters<typeof serveCall>[1], 'engines'> = {},
-): Promise<ServedCall> {
-  const served = await serveCall(streamAnswer, { engines: engines.map(({ engine }) => engine), ...options });
-  closers.push(() => served.close());
-  return served;
-}
-
-/** A client that keeps what it has read so far. */
-async function connect(
-  url: string,
-): Promise<{ status: number | undefined; text: () => string; ended: () => boolean; request: ClientRequest }> {
-  const { request, answer } = await ask(url);
-  let text = '';
-  let hasEnded = false;
-  answer.setEncoding('utf8');
-  answer.on('data', (part: string) => {
-    text += part;
-  });
-  answer.on('end', () => {
-    hasEnded = true;
-  });
-  return { status: answer.statusCode, text: () => text, ended: () => hasEnded, request };
-}
-
-function ask(url: string): Promise<{ request: ClientRequest; answer: IncomingMessage }> {
-  return new Promise((resolve, reject) => {
-    const request = get(url, { agent: false }, (answer) => {
-      answer.on('error', () => {});
-      resolve({ request, answer });
-    });
-    request.on('error', reject);
-    closers.push(() => request.destroy());
-  });
-}
+const house = createStreamHouse();
+const { engineThat, engineThatSends, engineThatCompletes, streamed, connect, ask } = house;
+afterEach(() => house.closeAll());
 
 /** What a stream that failed on its way must look like: its last event is an error, and it never says that it is done. */
 function expectErrorEvent(text: string): void {
@@ -96,7 +31,11 @@ it('hands each event on before the engine sends the next one', async () => {
   await until('the stream ends', client.ended);
   expect(client.text().endsWith('data: [DONE]\n\n')).toBe(true);
   expect(call.endings).toEqual([
-    { status: 'success', reason: 'completed', usage: { promptTokens: 9, completionTokens: 4, cachedPromptTokens: 0 } },
+    {
+      status: 'success',
+      reason: 'completed',
+      usage: { promptTokens: 9, completionTokens: 4, cachedPromptTokens: 0, reasoningTokens: 0 },
+    },
   ]);
 });
 
@@ -137,7 +76,8 @@ it('fills silence with comments, before the first event and between events', asy
   expect(client.text().endsWith('data: [DONE]\n\n')).toBe(true);
 });
 
-it('cuts a client that reads nothing, stops the engine and charges the running count', async () => {
+/** An engine that sends as fast as it is read, and how many events it could hand over. */
+async function aFloodingEngine() {
   let sent = 0;
   const engine = await engineThat((res) => {
     const flood = (): void => {
@@ -147,6 +87,29 @@ it('cuts a client that reads nothing, stops the engine and charges the running c
     begin(res).on('drain', flood);
     flood();
   });
+  return { engine, sentEvents: () => sent };
+}
+
+it('holds back an engine whose client reads nothing, and keeps 256 KiB at most', async () => {
+  const { engine, sentEvents } = await aFloodingEngine();
+  const { url, call, response } = await streamed([engine]);
+  await ask(url); // and never reads
+  let sent = 0;
+  let stillPolls = 0;
+  await until('the engine stands still', () => {
+    stillPolls = sentEvents() === sent ? stillPolls + 1 : 0;
+    sent = sentEvents();
+    expect(response()?.writableLength).toBeLessThanOrEqual(262_144);
+    return sent > 0 && stillPolls === 40;
+  });
+  // What sockets hold on both sides of us, and no more: what it goes on producing has nowhere to go.
+  expect(sent * 65_536).toBeLessThan(64 * 1_048_576);
+  expect(call.endings).toEqual([]);
+  expect(engine.abortedRequests).toBe(0);
+});
+
+it('cuts a client that reads nothing, stops the engine and charges the running count', async () => {
+  const { engine, sentEvents } = await aFloodingEngine();
   const { url, call, response } = await streamed([engine], { timeouts: { slowReaderMs: 100 } });
   await ask(url); // and never reads
   await until('the engine is stopped', () => engine.abortedRequests === 1);
@@ -155,7 +118,7 @@ it('cuts a client that reads nothing, stops the engine and charges the running c
   const [ending] = call.endings;
   const counted = ending?.status === 'success' ? ending.usage.completionTokens : 0;
   expect(counted).toBeGreaterThan(0);
-  expect(counted).toBeLessThanOrEqual(sent);
+  expect(counted).toBeLessThanOrEqual(sentEvents());
 });
 
 it('ends in an error event when the lease is lost on the way, and stops the engine', async () => {
@@ -238,27 +201,35 @@ it('ends in an error event when the engine falls silent between events', async (
 });
 
 it.each([
-  ['before the first event', [], { status: 'unknown', reason: 'client_left_before_first_count' }],
+  ['before the first event', [], { status: 'unknown', reason: 'client_left_before_first_event' }],
+  [
+    'after an event without a count',
+    [engineChunks.uncounted('Hi')],
+    { status: 'unknown', reason: 'client_left_before_first_count' },
+  ],
   [
     'after an event',
     [engineChunks.text('Hi', 5)],
     {
       status: 'success',
       reason: 'client_left',
-      usage: { promptTokens: 9, completionTokens: 5, cachedPromptTokens: 0 },
+      usage: { promptTokens: 9, completionTokens: 5, cachedPromptTokens: 0, reasoningTokens: 0 },
     },
   ],
-])('stops the engine when the client leaves %s, and records what had been counted', async (_case, events, ending) => {
-  const engine = await engineThatSends(...events);
-  const { url, call } = await streamed([engine], { timeouts: { headersAfterMs: 20 } });
-  const client = await connect(url);
-  await until('the engine has the call', () => engine.requestIds.length === 1);
-  await until('the events have come', () => events.length === 0 || client.text().includes('Hi'));
-  client.request.destroy();
-  await until('the engine is stopped', () => engine.abortedRequests === 1);
-  await until('the call is ended', () => call.endings.length > 0);
-  expect(call.endings).toEqual([ending]);
-});
+])(
+  'stops the engine within a second when the client leaves %s, and records what had been counted',
+  async (_case, events, ending) => {
+    const engine = await engineThatSends(...events);
+    const { url, call } = await streamed([engine], { timeouts: { headersAfterMs: 20 } });
+    const client = await connect(url);
+    await until('the engine has the call', () => engine.requestIds.length === 1);
+    await until('the events have come', () => events.length === 0 || client.text().includes('Hi'));
+    client.request.destroy();
+    await until('the engine is stopped', () => engine.abortedRequests === 1, 1_000);
+    await until('the call is ended', () => call.endings.length > 0);
+    expect(call.endings).toEqual([ending]);
+  },
+);
 
 it.each([
   ['resets the connection', (res: ServerResponse) => res.socket?.resetAndDestroy()],
@@ -278,11 +249,33 @@ it.each([
 });
 
 it('tries no third engine', async () => {
-  const reset = (res: ServerResponse) => res.socket?.resetAndDestroy();
-  const engines = [await engineThat(reset, 'a'), await engineThat(reset, 'b'), await engineThatCompletes('c')];
+  const fail = (res: ServerResponse) => res.writeHead(500).end();
+  const engines = [await engineThat(fail, 'a'), await engineThat(fail, 'b'), await engineThatCompletes('c')];
   const { url, call } = await streamed(engines);
   expect((await connect(url)).status).toBe(500);
   expect(engines.map(({ requestIds }) => requestIds.length)).toEqual([1, 1, 0]);
+  expect(call.endings).toEqual([{ status: 'failure', reason: 'engine_failed' }]);
+});
+
+it('sends a call once more, to the only engine there is, when its connection broke before any answer', async () => {
+  let isFirst = true;
+  const engine = await engineThat((res) => {
+    if (isFirst) res.socket?.resetAndDestroy();
+    else begin(res, engineChunks.text('whole')).end(engineChunks.ending(3));
+    isFirst = false;
+  });
+  const { url, call } = await streamed([engine]);
+  const client = await connect(url);
+  await until('the stream ends', client.ended);
+  expect(engine.requestIds).toEqual(['call-1', 'call-1-2']);
+  expect(call.endings).toMatchObject([{ status: 'success' }]);
+});
+
+it('gives up on a connection that always breaks before any answer', async () => {
+  const engine = await engineThat((res) => res.socket?.resetAndDestroy());
+  const { url, call } = await streamed([engine]);
+  expect((await connect(url)).status).toBe(500);
+  expect(engine.requestIds).toHaveLength(2);
   expect(call.endings).toEqual([{ status: 'failure', reason: 'engine_failed' }]);
 });
 
@@ -329,4 +322,75 @@ it('refuses an answer that goes on past 1 MiB without the forced tool call, and 
   expect(second.requestIds).toEqual([]);
   expect(call.endings).toEqual([{ status: 'failure', reason: 'forced_tool_not_called' }]);
   await until('the engine is stopped', () => first.abortedRequests === 1);
+});
+
+it('refuses with an event, and charges nothing, when the headers had to go before the forced tool was not called', async () => {
+  let upstream: ServerResponse | undefined;
+  const engine = await engineThat((res) => {
+    upstream = begin(res, engineChunks.text('Let me see.'));
+  });
+  const { url, call } = await streamed([engine], { fields: FORCED_TOOL, timeouts: { headersAfterMs: 20 } });
+  const client = await connect(url);
+  expect(client.status).toBe(200);
+  upstream?.end(engineChunks.ending(5));
+  await until('the stream ends', client.ended);
+  expectErrorEvent(client.text());
+  expect(client.text()).toContain('"param":"tool_choice"');
+  expect(client.text()).not.toContain('Let me see.');
+  expect(call.endings).toEqual([{ status: 'failure', reason: 'forced_tool_not_called' }]);
+});
+
+it('asks no client to repeat a call that an engine took and failed, though another engine was only busy', async () => {
+  const first = await engineThat((res) => res.writeHead(500).end('{"error":{"message":"CUDA"}}'));
+  const second = await engineThat((res) => res.writeHead(503).end('{"error":{"message":"busy"}}'), 'engine-2');
+  const { url, call } = await streamed([first, second]);
+  const client = await connect(url);
+  expect(second.requestIds).toHaveLength(1);
+  expect([client.status, client.headers['x-should-retry']]).toEqual([500, 'false']);
+  expect(call.endings).toEqual([{ status: 'failure', reason: 'engine_failed' }]);
+});
+
+it('lets a client repeat a call that no engine took', async () => {
+  const busy = (res: ServerResponse) => res.writeHead(429).end();
+  const { url } = await streamed([await engineThat(busy), await engineThat(busy, 'engine-2')]);
+  const client = await connect(url);
+  expect([client.status, client.headers['x-should-retry'], client.headers['retry-after']]).toEqual([
+    503,
+    undefined,
+    '1',
+  ]);
+});
+
+it('ends in an error event, and ends the call, when something fails that nobody foresaw', async () => {
+  const engine = await engineThat((res) => setTimeout(() => res.socket?.resetAndDestroy(), 50));
+  let lookUps = 0;
+  const { url, call } = await streamed([engine], {
+    timeouts: { headersAfterMs: 20 },
+    findEngines() {
+      lookUps += 1;
+      if (lookUps > 1) throw new Error('unforeseen');
+      return [engine.engine];
+    },
+  });
+  const client = await connect(url);
+  await until('the stream ends', client.ended);
+  expectErrorEvent(client.text());
+  expect(client.text()).not.toContain('unforeseen');
+  await until('the call is ended', () => call.endings.length > 0);
+  expect(call.endings).toEqual([{ status: 'failure', reason: 'unforeseen' }]);
+});
+
+it('bills a client that does not ask for its usage like one that does', async () => {
+  const endings = [];
+  for (const stream_options of [undefined, { include_usage: true }]) {
+    const { url, call } = await streamed([await engineThatCompletes('engine-1')], {
+      fields: { stream: true, stream_options },
+    });
+    const client = await connect(url);
+    await until('the stream ends', client.ended);
+    expect(client.text().includes('"usage"')).toBe(stream_options !== undefined);
+    endings.push(call.endings);
+  }
+  expect(endings[0]).toMatchObject([{ status: 'success', usage: { promptTokens: 9, completionTokens: 3 } }]);
+  expect(endings[1]).toEqual(endings[0]);
 });

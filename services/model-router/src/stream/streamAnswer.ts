@@ -1,3 +1,4 @@
+import { ApiError } from '@turnpike/api-errors/apiError';
 import { toChatError } from '../wire/chatError.ts';
 import type { EngineFault } from '../wire/chatFault.ts';
 import type { CallContext } from './callContext.ts';
@@ -33,9 +34,10 @@ export async function streamAnswer(context: CallContext): Promise<void> {
       client.detach();
       throw error;
     }
-    client.fail(toChatError(faultOf(error)));
+    client.fail(toChatError(error instanceof ApiError ? (error.fault as EngineFault) : { kind: 'engine_failed' }));
+    if (error instanceof ApiError) return;
+    // A fault has ended the call; for what nobody foresaw this does.
+    context.log.error({ err: error, callId: context.call.callId }, 'stream failed');
+    await context.call.end({ status: 'failure', reason: 'unforeseen' });
   }
 }
-
-const faultOf = (error: unknown): EngineFault =>
-  error instanceof Error && 'fault' in error ? (error.fault as EngineFault) : { kind: 'engine_failed' };

@@ -1,20 +1,16 @@
-import { dispatchToEngine, type EngineErrorKind, type EngineExchange } from '../engines/dispatchToEngine.ts';
-import { type Engine, servedNameOf } from '../engines/engineRegistry.ts';
-import { toEngineFault } from '../engines/toEngineFault.ts';
+import type { EngineErrorKind, EngineExchange } from '../engines/dispatchToEngine.ts';
+import type { Engine } from '../engines/engine.ts';
+import { LEFT_BEFORE_FIRST_EVENT } from '../settlement/toEvent.ts';
 import { toChatError } from '../wire/chatError.ts';
 import type { EngineFault } from '../wire/chatFault.ts';
-import { OPERATION_PATHS } from '../wire/inferenceRequest.ts';
-import { toEngineBody } from '../wire/toEngineBody.ts';
-import type { Attempt, CallContext } from './callContext.ts';
-import { ChunkEditor, type EditedEvent } from './chunkEditor.ts';
+import type { Attempt, AttemptOptions, CallContext } from './callContext.ts';
 import type { ClientStream } from './clientStream.ts';
 import { Deadline } from './deadline.ts';
+import { dispatchCall } from './dispatchCall.ts';
 import { EngineRefusal } from './engineRefusal.ts';
-import { reportBroken } from './runOnEngines.ts';
-import { SseParser } from './sseParser.ts';
-
-/** Events held back while a forced tool call has yet to show itself: an engine that says this much else will not call it. */
-const MAX_HELD_BYTES = 1_048_576;
+import { EngineStream, type StreamEnd } from './engineStream.ts';
+import { reportFailure } from './reportFailure.ts';
+import { toEnding } from './toEnding.ts';
 
 /** How long an engine may take to end its response after it said it is done; its connection is dropped then. */
 const TRAILER_MS = 1_000;
@@ -26,15 +22,13 @@ export class StreamAttempt {
   readonly #context: CallContext;
   readonly #client: ClientStream;
   readonly #engine: Engine;
-  readonly #editor: ChunkEditor;
-  readonly #parser = new SseParser();
+  readonly #stream: EngineStream;
   readonly #result = Promise.withResolvers<Attempt>();
   readonly #silence: Deadline;
   readonly #total = new Deadline(() => this.#tooLong());
+  #onFirstEvent: (() => void) | undefined;
   #exchange: EngineExchange | undefined;
   #refusal: EngineRefusal | undefined;
-  #held: Buffer[] | undefined;
-  #heldBytes = 0;
   #hasSent = false;
   #isPaused = false;
   #isOver = false;
@@ -43,30 +37,22 @@ export class StreamAttempt {
     this.#context = context;
     this.#client = client;
     this.#engine = engine;
-    const { operation } = context.request;
-    if (operation === 'embeddings') throw new Error('embeddings are not streamed');
-    this.#editor = new ChunkEditor({
-      operation,
-      canonicalModel: context.model.id,
-      includeUsage: context.request.includeUsage,
-      isCacheCapable: context.model.isCacheCapable,
+    const { request, model } = context;
+    if (request.operation === 'embeddings') throw new Error('embeddings are not streamed');
+    this.#stream = new EngineStream({
+      operation: request.operation,
+      canonicalModel: model.id,
+      includeUsage: request.includeUsage,
+      isCacheCapable: model.isCacheCapable,
+      isToolForced: request.isToolForced,
     });
-    this.#held = context.request.isToolForced ? [] : undefined;
     this.#silence = new Deadline(() => (this.#isOver ? this.#exchange?.abort() : this.#broken('timeout')));
   }
 
   /** Resolves when the client has its answer or another engine may be tried. `timeoutMs` is what is left of the stream's time. */
-  run({
-    number,
-    traceparent,
-    timeoutMs,
-  }: {
-    number: number;
-    traceparent: string | undefined;
-    timeoutMs: number;
-  }): Promise<Attempt> {
-    const { request, model, call, maxOutputTokens, cacheSalt, timeouts } = this.#context;
-    const servedName = servedNameOf(this.#engine, model) ?? model.id;
+  run({ timeoutMs, onFirstEvent, ...attempt }: AttemptOptions & { timeoutMs: number }): Promise<Attempt> {
+    this.#onFirstEvent = onFirstEvent;
+    const { firstEventMs } = this.#context.timeouts;
     if (this.#client.hasLeft) {
       this.clientLeft();
       return this.#result.promise;
@@ -76,16 +62,11 @@ export class StreamAttempt {
       return this.#result.promise;
     }
     this.#total.set(timeoutMs);
-    this.#silence.set(timeouts.firstEventMs);
-    this.#exchange = dispatchToEngine(
+    this.#silence.set(firstEventMs);
+    this.#exchange = dispatchCall(
+      this.#context,
       this.#engine,
-      {
-        path: OPERATION_PATHS[request.operation],
-        body: toEngineBody(request, { model, servedName, maxOutputTokens, cacheSalt }),
-        requestId: number === 1 ? call.callId : `${call.callId}-${number}`,
-        traceparent,
-        headersTimeoutMs: timeouts.firstEventMs,
-      },
+      { ...attempt, headersTimeoutMs: firstEventMs },
       {
         onHeaders: (status, contentType) => {
           if (status !== 200 || !contentType.startsWith('text/event-stream')) this.#refusal = new EngineRefusal(status);
@@ -105,10 +86,8 @@ export class StreamAttempt {
   /** The client hung up: the engine stops at once, and what it had counted is charged. */
   clientLeft(): void {
     if (!this.#over()) return;
-    const { usage } = this.#editor;
-    const ending = usage
-      ? ({ status: 'success', reason: 'client_left', usage } as const)
-      : ({ status: 'unknown', reason: 'client_left_before_first_count' } as const);
+    const { hasBegun, usage } = this.#stream;
+    const ending = hasBegun ? toEnding('client_left', usage) : LEFT_BEFORE_FIRST_EVENT;
     this.#finish(this.#context.call.end(ending).then(() => ({ outcome: 'ended' })));
   }
 
@@ -129,101 +108,53 @@ export class StreamAttempt {
 
   #onEvents(chunk: Buffer): void {
     if (this.#isOver) return;
-    let events: Buffer[];
-    try {
-      events = this.#parser.push(chunk);
-    } catch {
-      this.#broken('reset');
-      return;
-    }
-    if (events.length === 0) return;
+    const step = this.#stream.push(chunk);
+    if (!step) return;
+    this.#onFirstEvent?.();
+    this.#onFirstEvent = undefined;
     // Bytes that were already on their way while the client is slow do not start the engine's clock again.
     if (!this.#isPaused) this.#silence.set(this.#context.timeouts.betweenEventsMs);
-    const out: Buffer[] = [];
-    for (const event of events) {
-      this.#take(this.#editor.edit(event), out);
-      if (this.#isOver) return;
-    }
-    this.#send(out);
+    this.#send(step.events);
+    if (step.end) this.#onStreamEnd(step.end);
   }
 
-  /** Handles one event; bytes for the client are collected in `out`. */
-  #take(event: EditedEvent, out: Buffer[]): void {
-    switch (event.kind) {
-      case 'nothing':
-        return;
-      case 'chunk':
-        if (!this.#held) {
-          out.push(event.bytes);
-          return;
-        }
-        this.#held.push(event.bytes);
-        this.#heldBytes += event.bytes.length;
-        if (event.hasToolCall) {
-          out.push(...this.#held);
-          this.#held = undefined;
-        } else if (this.#heldBytes > MAX_HELD_BYTES) this.#toolNotCalled();
-        return;
-      case 'done':
-        this.#send(out.splice(0));
-        this.#completed();
-        return;
-      case 'error':
-        this.#send(out.splice(0));
-        this.#fail(toEngineFault(event.status, JSON.stringify({ message: event.message })), 'engine_error_event');
-        return;
-      case 'broken':
-        this.#send(out.splice(0));
-        this.#fail(FAILED, 'engine_sent_nonsense');
-        return;
-    }
-  }
-
-  #send(out: Buffer[]): void {
-    if (out.length === 0) return;
-    if (!this.#hasSent) this.#context.metrics.firstToken(this.#context.model, this.#secondsSinceReceived());
+  #send(events: Buffer[]): void {
+    if (events.length === 0) return;
+    if (!this.#hasSent) this.#firstToken();
     this.#hasSent = true;
-    if (this.#client.write(out.length === 1 && out[0] ? out[0] : Buffer.concat(out))) return;
+    if (this.#client.write(events.length === 1 && events[0] ? events[0] : Buffer.concat(events))) return;
     // The client is slow: stop reading from the engine, whose silence is now our doing.
     this.#isPaused = true;
     this.#silence.clear();
     this.#exchange?.pause();
   }
 
-  #secondsSinceReceived(): number {
-    return (performance.now() - this.#context.receivedAt) / 1_000;
+  #firstToken(): void {
+    const { metrics, model, span, receivedAt } = this.#context;
+    const ms = performance.now() - receivedAt;
+    metrics.firstToken(model, ms / 1_000);
+    span.setAttributes({ 'turnpike.time_to_first_token_ms': Math.round(ms) });
   }
 
-  /** The engine says it is done: whole only if it finished, counted, and kept to a forced tool choice. */
-  #completed(): void {
-    const { finalUsage, finishReason } = this.#editor;
-    if (this.#held) {
-      this.#toolNotCalled();
-      return;
-    }
-    if (finishReason === undefined) {
-      this.#fail(FAILED, 'engine_did_not_finish');
-      return;
-    }
+  #onStreamEnd(end: StreamEnd): void {
+    if (end.kind === 'failed') this.#fail(end.fault, end.reason, { broken: end.broken });
+    else this.#completed(end);
+  }
+
+  /** The engine's answer is whole: it is handed out as such once it is settled, and only if the engine counted it. */
+  #completed({ usage, usageEvent }: Extract<StreamEnd, { kind: 'whole' }>): void {
     this.#isOver = true;
     this.#total.clear();
-    this.#context.engines.reportCompletedCall(this.#engine);
+    const { engines, workspaceId: caller } = this.#context;
+    engines.report(this.#engine, { kind: 'completed', caller });
     this.#silence.set(TRAILER_MS);
-    const { call } = this.#context;
-    const ending = finalUsage
-      ? ({ status: 'success', reason: 'completed', usage: finalUsage } as const)
-      : ({ status: 'unknown', reason: 'engine_gave_no_count' } as const);
     this.#finish(
-      call.end(ending).then((isKept) => {
-        if (isKept && finalUsage) this.#client.done();
+      this.#context.call.end(toEnding('completed', usage)).then((isKept) => {
+        if (isKept && usage) this.#client.done(usageEvent);
         else this.#client.fail(toChatError(FAILED));
-        return { outcome: 'ended' };
+        return { outcome: 'ended', counted: usage };
       }),
     );
-  }
-
-  #toolNotCalled(): void {
-    this.#fail({ kind: 'forced_tool_not_called' }, 'forced_tool_not_called');
   }
 
   #collectRefusal(chunk: Buffer): void {
@@ -244,7 +175,7 @@ export class StreamAttempt {
   #fail(
     fault: EngineFault,
     reason: string,
-    { broken, isFinal = false }: { broken?: EngineErrorKind; isFinal?: boolean } = {},
+    { broken, isFinal = false }: { broken?: EngineErrorKind | undefined; isFinal?: boolean } = {},
   ): void {
     if (!this.#over()) return;
     const { call, log } = this.#context;
@@ -256,7 +187,7 @@ export class StreamAttempt {
       this.#finish(Promise.resolve({ outcome: 'failed', fault, broken, isFinal }));
       return;
     }
-    if (broken !== undefined) reportBroken(this.#context.engines, this.#engine, broken);
+    reportFailure(this.#context, this.#engine, { fault, broken, isFinal });
     this.#finish(
       call.end({ status: 'failure', reason }).then(() => {
         this.#client.fail(toChatError(fault));

@@ -1,10 +1,10 @@
 import { isObject, parseJson } from './engineJson.ts';
-import type { EngineUsage } from './engineUsage.ts';
-import { toShownFinishReason } from './toShownFinishReason.ts';
+import type { ShownUsage } from './engineUsage.ts';
+import { isBrokenOff } from './toShownFinishReason.ts';
 
 /** What an engine's whole answer means for the client. */
 export type WholeAnswer =
-  | { kind: 'answer'; payload: Buffer; usage: EngineUsage | undefined; hasToolCall: boolean }
+  | { kind: 'answer'; payload: Buffer; usage: ShownUsage | undefined; hasToolCall: boolean }
   /** The engine put an error into a body that came with 200. */
   | { kind: 'error'; status: number }
   | { kind: 'broken' };
@@ -14,7 +14,7 @@ export interface AnswerOptions {
   isCacheCapable: boolean;
 }
 
-/** An engine's JSON answer with its first choice; or what it is instead. */
+/** An engine's JSON answer with its first choice and the reason it gives for its end; or what it is instead. */
 export function readAnswer(
   bytes: Buffer,
 ):
@@ -26,9 +26,8 @@ export function readAnswer(
   const [choice] = Array.isArray(answer.choices) ? (answer.choices as unknown[]) : [];
   if (!isObject(choice)) return { kind: 'broken' };
   const finishReason = choice.finish_reason;
-  if (finishReason === 'abort' || finishReason === 'error' || typeof finishReason !== 'string')
-    return { kind: 'error', status: 500 };
-  return { kind: 'read', answer, choice, finishReason: toShownFinishReason(finishReason) };
+  if (isBrokenOff(finishReason) || typeof finishReason !== 'string') return { kind: 'error', status: 500 };
+  return { kind: 'read', answer, choice, finishReason };
 }
 
 /** The status an engine put into an error that came with 200. */

@@ -1,25 +1,27 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
-import { isAuthFault, toInferenceAuthError } from '@turnpike/api-errors/authFault';
-import { envelope, gateRejection, type WireError } from '@turnpike/api-errors/wireError';
+import {
+  type AuthErrorOptions,
+  type AuthFault,
+  isAuthFault,
+  toInferenceAuthError,
+} from '@turnpike/api-errors/authFault';
+import { envelope, gateRejection, NEVER_RETRY, type WireError } from '@turnpike/api-errors/wireError';
 import { toUsdNumber } from '@turnpike/money/nanoUsd';
 import type { ChatFault } from './chatFault.ts';
 import { toRateLimitHeaders } from './rateLimitHeaders.ts';
 
-const NEVER_RETRY = { 'x-should-retry': 'false' };
-
 const invalid = (message: string, param: string | null = null): WireError =>
   envelope(400, { message, type: 'invalid_request_error', param, code: null });
 
-const unavailable = (message: string): WireError =>
+const unavailable = (message: string, retryAfterSeconds = 1): WireError =>
   envelope(
     503,
     { message, type: 'service_unavailable', param: null, code: 'service_unavailable' },
-    { 'retry-after': '1' },
+    { 'retry-after': String(retryAfterSeconds) },
   );
 
-/** How chat, completions and embeddings word a fault (specification, Errors). A missing case does not compile. */
-export function toChatError(fault: ChatFault): WireError {
-  if (isAuthFault(fault)) return toInferenceAuthError(fault);
+/** How chat, completions and embeddings word a fault past gate 1 (specification, Errors). A missing case does not compile. */
+export function toChatError(fault: Exclude<ChatFault, AuthFault>): WireError {
   switch (fault.kind) {
     case 'body_too_large':
       return invalid(`The body is larger than the ${fault.maxBytes} bytes allowed here.`);
@@ -41,11 +43,22 @@ export function toChatError(fault: ChatFault): WireError {
       return invalid(`The body holds more than ${fault.maxValues} JSON values.`);
     case 'body_too_many_fields':
       return invalid(`The body has more than ${fault.maxFields} fields.`);
+    case 'body_keys_unreadable':
+      return invalid('A key of the body cannot be read: it has an escaped control character. Send it without.');
+    case 'body_text_unsendable':
+      return invalid(`${fault.param ?? 'The body'}: holds ${fault.has}, which no text may.`, fault.param);
+    case 'body_too_slow':
+      return invalid(`Nothing more of the body came for ${fault.silenceMs / 1_000} s.`);
     case 'body_aborted':
       return invalid('The body ended before it was whole.');
     case 'invalid_request':
     case 'engine_refused':
       return invalid(fault.message, fault.param);
+    case 'image_unusable':
+      return invalid(
+        'An image cannot be fetched or decoded. Send a public http(s) URL or a base64 data URL of a PNG, JPEG, WebP or GIF.',
+        'messages',
+      );
     case 'unknown_model':
       return gateRejection(404, 'unknown_model', {
         message: 'No such model here. GET /v1/models lists what this region serves.',
@@ -119,6 +132,11 @@ export function toChatError(fault: ChatFault): WireError {
     case 'no_healthy_engine':
     case 'engine_busy':
       return unavailable('The model has no free capacity right now. Nothing was charged. Retry with backoff.');
+    case 'overloaded':
+      return unavailable(
+        'More calls want the model right now than it can serve. Nothing was run or charged. Retry after as long as Retry-After says.',
+        fault.retryAfterSeconds,
+      );
     case 'engine_failed':
       return envelope(
         500,
@@ -145,7 +163,11 @@ export function toChatError(fault: ChatFault): WireError {
   }
 }
 
-/** The wire form of whatever a handler threw; undefined for what is not a fault of this family. */
-export function toWireError(error: unknown): WireError | undefined {
-  return error instanceof ApiError ? toChatError(error.fault as ChatFault) : undefined;
+/** Makes the wire form of whatever a handler or its guard threw; undefined for what is not a fault of this family. */
+export function createToWireError(options: AuthErrorOptions): (error: unknown) => WireError | undefined {
+  return (error) => {
+    if (!(error instanceof ApiError)) return undefined;
+    const fault = error.fault as ChatFault;
+    return isAuthFault(fault) ? toInferenceAuthError(fault, options) : toChatError(fault);
+  };
 }

@@ -27,12 +27,21 @@ export type AdmissionFault =
 export type EngineFault =
   | { kind: 'no_healthy_engine' }
   | { kind: 'engine_busy' }
+  /** More calls want an engine than there is room for, and this one's turn would not come, or did not, in time. */
+  | { kind: 'overloaded'; retryAfterSeconds: number }
   /** An engine took the call and failed it: a client must not repeat it blindly. */
   | { kind: 'engine_failed' }
   /** The prompt does not fit the window: the engine's sentence says by how much. */
   | { kind: 'context_too_long'; message: string }
   /** The engine refused the request as the client's mistake. */
   | { kind: 'engine_refused'; message: string; param: string | null }
-  | { kind: 'forced_tool_not_called' };
+  | { kind: 'forced_tool_not_called' }
+  /** The bytes of an image passed our check and could not be decoded by the engine. */
+  | ImageFault;
+
+/** An image that cannot be fetched or decoded. It says no more: from outside, all reasons are the same. */
+export interface ImageFault {
+  kind: 'image_unusable';
+}
 
 export type ChatFault = AuthFault | BodyFault | RequestFault | ModelFault | AdmissionFault | EngineFault;

@@ -19,9 +19,20 @@ export interface PromptShape {
   /** Messages, or texts to embed: each may cost tokens of its own. */
   parts: number;
   images: number;
-  /** Bytes of inline images within the text members: they are not text. */
+  /** Bytes of inline images, and of the addresses of others, within the text members: they are not text. */
   imageBytes: number;
 }
+
+/** The images of a request. */
+export interface RequestImages {
+  /** As the client wrote them, one for each image part: `data:` or http(s). */
+  urls: readonly string[];
+  /** `data:` URLs for those that had to be fetched; none before the call is admitted. */
+  fetched: ReadonlyMap<string, Buffer>;
+}
+
+/** Of a request without images. */
+export const NO_IMAGES: RequestImages = { urls: [], fetched: new Map() };
 
 /** A checked request, whichever operation it is of: what the router decides by. The rest travels on in the body's bytes. */
 export interface InferenceRequest {
@@ -34,11 +45,17 @@ export interface InferenceRequest {
   /** Undefined where the client left the length to the model; 0 where there is no output. */
   requestedOutputTokens: number | undefined;
   prompt: PromptShape;
+  images: RequestImages;
   body: JsonBody;
   /** Throws `invalid_request` for what this model cannot serve. */
   checkModel(model: PricedModel): void;
   /** Members that the engine gets in another form than the client's. */
   replacedMembers(model: PricedModel): ReadonlyMap<string, unknown>;
-  /** What the engine's tokenizer has to count, in one question or several. */
+  /** What this model is asked for instead of what the client asked for, as trace and log name it; undefined: nothing. */
+  fallbackOn(model: PricedModel): 'json_object_fallback' | undefined;
+  /**
+   * What the engine's tokenizer has to count, in one question or several. Images that have not been fetched are left out, or
+   * an engine would fetch them: each is to be counted at the model's most.
+   */
   tokenizeQuestions(): object[];
 }

@@ -7,24 +7,32 @@ import { sendWireError } from '@turnpike/http-service/sendWireError';
 import { listenAnywhere } from '../../test/listenAnywhere.ts';
 import { createByteBudget } from './byteBudget.ts';
 import { toChatError } from './chatError.ts';
-import type { ChatFault } from './chatFault.ts';
-import { readBody } from './readBody.ts';
+import { type BodyFault, readBody } from './readBody.ts';
 
 const LIMITS = { maxBytes: 1_000_000, maxTextBytes: 240_000 };
+/** For a body that never ends. */
+const IMPATIENT = { ...LIMITS, silenceMs: 50 };
 const JSON_TYPE = { 'content-type': 'application/json' };
 
 /** The last thing `readBody` did: the value it gave or the fault it threw. */
 let outcome: PromiseWithResolvers<unknown>;
+/** Room for the bodies of all calls. */
+const budget = createByteBudget(10 * LIMITS.maxBytes);
+/** The request that was read last. */
+let received: IncomingMessage;
 let server: Server;
 let url: string;
 beforeAll(async () => {
   server = createServer(async (req, res) => {
+    received = req;
+    const room = budget.open();
+    res.once('close', () => room.close());
     try {
-      const { value } = await readBody(req, LIMITS, createByteBudget(10 * LIMITS.maxBytes).open());
+      const { value } = await readBody(req, req.url === '/impatient' ? IMPATIENT : LIMITS, room);
       outcome.resolve(value);
       res.end('read');
     } catch (error) {
-      const fault = error instanceof ApiError ? (error.fault as ChatFault) : undefined;
+      const fault = error instanceof ApiError ? (error.fault as BodyFault) : undefined;
       outcome.resolve(fault);
       sendWireError(res, fault ? toChatError(fault) : { status: 500, body: {} });
     }
@@ -99,6 +107,9 @@ describe('answers 400 to', () => {
     ['a character cut short', [Buffer.from('{"a":"ß"}').subarray(0, 7)], JSON_TYPE, 'body_not_utf8'],
     ['a byte order mark', ['\ufeff{}'], JSON_TYPE, 'body_not_json'],
     ['UTF-16', [Buffer.from('{}', 'utf16le')], JSON_TYPE, 'body_not_json'],
+    ['UTF-16 with its mark', [Buffer.from('\ufeff{}', 'utf16le')], JSON_TYPE, 'body_not_utf8'],
+    ['Brotli', ['{}'], { ...JSON_TYPE, 'content-encoding': 'br' }, 'body_compressed'],
+    ['a NUL character as it is', ['{"a":"\0"}'], JSON_TYPE, 'body_not_json'],
     ['no JSON', ['{"a":}'], JSON_TYPE, 'body_not_json'],
     ['nothing', [''], JSON_TYPE, 'body_not_json'],
     ['a list', ['[]'], JSON_TYPE, 'body_not_an_object'],
@@ -109,6 +120,26 @@ describe('answers 400 to', () => {
     const { status, outcome: fault } = await post(pieces, headers);
     expect({ status, fault }).toEqual({ status: 400, fault: expect.objectContaining({ kind }) });
   });
+});
+
+it.each<[string, string, string | null]>([
+  ['{"a":"x\\u0000y"}', 'a NUL character', 'a'],
+  [
+    '{"messages":[{"role":"user"},{"content":[{"text":"\\ud800"}]}]}',
+    'half a surrogate pair',
+    'messages[1].content[0].text',
+  ],
+  ['{"messages":[{"content":"\\udc00\\ud800"}]}', 'half a surrogate pair', 'messages[0].content'],
+  ['{"tools":[{"parameters":{"a \\u00e9 b":{"c":"\\u0000"}}}]}', 'a NUL character', 'tools[0].parameters'],
+  ['{"tools":[{"\\u0000":1}]}', 'a NUL character', 'tools[0]'],
+  ['{"\\uDBFF":1}', 'half a surrogate pair', null],
+])('answers 400 to %s and names the place', async (text, has, param) => {
+  expect(await post([text])).toEqual({ status: 400, outcome: { kind: 'body_text_unsendable', has, param } });
+});
+
+it('reads escapes of what is text', async () => {
+  const text = '{"a":"\\u00fc \\ud83d\\ude00 \\\\u0000 \\u0001","\\u0061b":1}';
+  expect(await post([text])).toEqual({ status: 200, outcome: { a: 'ü 😀 \\u0000 \u0001', ab: 1 } });
 });
 
 it.each<[string, string]>([
@@ -138,6 +169,25 @@ it('stops reading a body without end soon after the limit', async () => {
   socket.resume();
   await closed;
   expect(socket.bytesWritten).toBeLessThan(64 * 1_048_576);
+});
+
+it('answers 400 when nothing more of a body comes for too long, and drops what comes later', async () => {
+  outcome = Promise.withResolvers();
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  socket.write('POST /impatient HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{');
+  const [answer] = (await once(socket.setEncoding('utf8'), 'data')) as [string];
+  expect({ answer, outcome: await outcome.promise }).toEqual({
+    answer: expect.stringMatching(/^HTTP\/1\.1 400 /),
+    outcome: { kind: 'body_too_slow', silenceMs: 50 },
+  });
+
+  const ended = once(received, 'end');
+  socket.write(`${' '.repeat(98)}}`);
+  await ended;
+  const others = budget.open();
+  expect(others.take(10 * LIMITS.maxBytes)).toBe(true);
+  others.close();
+  socket.destroy();
 });
 
 it('says so when the client leaves before its body is whole', async () => {

@@ -1,7 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { ApiError } from '@turnpike/api-errors/apiError';
 import type { TakenBytes } from './byteBudget.ts';
+import { findUnsendableText, type UnsendableText } from './findUnsendableText.ts';
+import { parseAsScanned } from './parseAsScanned.ts';
 import { type JsonMember, scanJson } from './scanJson.ts';
+import { toParam } from './toParam.ts';
 
 export type BodyFault =
   | { kind: 'body_too_large'; maxBytes: number }
@@ -14,8 +17,14 @@ export type BodyFault =
   | { kind: 'body_too_many_values'; maxValues: number }
   | { kind: 'body_too_many_fields'; maxFields: number }
   | { kind: 'body_text_too_large'; maxBytes: number }
+  /** The parser did not find the keys that stand in the bytes. */
+  | { kind: 'body_keys_unreadable' }
+  /** A text, at this place, that is no Unicode text or holds a NUL character. */
+  | { kind: 'body_text_unsendable'; has: UnsendableText; param: string | null }
   /** Other calls' bodies take all the room there is for bodies. */
   | { kind: 'no_room_for_body' }
+  /** Nothing more of the body has come for so long. */
+  | { kind: 'body_too_slow'; silenceMs: number }
   /** The client left before its body was whole: nobody is there to be told. */
   | { kind: 'body_aborted' };
 
@@ -32,33 +41,39 @@ export interface BodyLimits {
   maxBytes: number;
   /** Bytes outside inline images. */
   maxTextBytes: number;
+  /** Longest wait for more of a body that is not whole. */
+  silenceMs?: number;
 }
 
+const SILENCE_MS = 30_000;
 const MAX_DEPTH = 64;
 const MAX_VALUES = 100_000;
 /** Members of the outermost object: there are some fifty fields in the convention, and engines know as many more. */
 const MAX_FIELDS = 512;
 /** Read of a body over its limit, so that its sender gets the answer; one without end is cut then. */
 const MAX_DROPPED_BYTES = 32 * 1_048_576;
+/** Only so can JSON write what UTF-8 cannot, or a NUL character. */
+const UNICODE_ESCAPE = Buffer.from('\\u');
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 
 const refuse = (fault: BodyFault): ApiError<BodyFault> => new ApiError(fault);
 
 /**
  * Reads a request's JSON body whole. Refuses it before parsing when it is too large, compressed, too deep or of too many
- * values, so that no body blocks the process; `room` is what all bodies together may take of memory. Throws a `BodyFault` (specification, Errors: always 400 on chat).
+ * values, so that no body blocks the process; `room` is what all bodies together may take of memory. Throws a `BodyFault`
+ * (specification, Errors: always 400 on chat).
  */
 export async function readBody(
   req: IncomingMessage,
-  { maxBytes, maxTextBytes }: BodyLimits,
+  { maxBytes, maxTextBytes, silenceMs = SILENCE_MS }: BodyLimits,
   room: Pick<TakenBytes, 'take'>,
 ): Promise<JsonBody> {
   const encoding = req.headers['content-encoding'];
-  if (encoding !== undefined && encoding !== 'identity') throw refuse({ kind: 'body_compressed' });
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw refuse({ kind: 'body_compressed' });
   if (!JSON_TYPE.test(req.headers['content-type'] ?? '')) throw refuse({ kind: 'body_not_json_type' });
   if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw refuse({ kind: 'body_too_large', maxBytes });
 
-  const bytes = await collect(req, { maxBytes, room });
+  const bytes = await collect(req, { maxBytes, silenceMs, room });
   const { depth, values, textBytes, members } = scanJson(bytes, {
     depth: MAX_DEPTH,
     values: MAX_VALUES,
@@ -70,36 +85,43 @@ export async function readBody(
   if (members.length > MAX_FIELDS) throw refuse({ kind: 'body_too_many_fields', maxFields: MAX_FIELDS });
   if (textBytes > maxTextBytes) throw refuse({ kind: 'body_text_too_large', maxBytes: maxTextBytes });
 
-  const value = parse(decode(bytes));
+  const value = parse(decode(bytes), members);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw refuse({ kind: 'body_not_an_object' });
-  // What is checked has to be what the engine reads from the bytes. V8 now and then loses a key with an escaped control
-  // character; whoever writes such a key means no good, or nothing.
-  if (members.some(({ key }) => !Object.hasOwn(value, key))) throw refuse({ kind: 'body_not_json' });
+  const unsendable = bytes.includes(UNICODE_ESCAPE) ? findUnsendableText(value) : undefined;
+  if (unsendable) throw refuse({ kind: 'body_text_unsendable', has: unsendable.has, param: toParam(unsendable.path) });
   return { bytes, value: value as Record<string, unknown>, members, maxTextBytes };
 }
 
 function collect(
   req: IncomingMessage,
-  { maxBytes, room }: { maxBytes: number; room: Pick<TakenBytes, 'take'> },
+  { maxBytes, silenceMs, room }: { maxBytes: number; silenceMs: number; room: Pick<TakenBytes, 'take'> },
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
+    let isRefused = false;
+    const giveUp = (fault: BodyFault): void => {
+      isRefused = true;
+      chunks.length = 0;
+      clearTimeout(silence);
+      reject(refuse(fault));
+    };
+    const silence = setTimeout(() => giveUp({ kind: 'body_too_slow', silenceMs }), silenceMs);
     req.on('data', (chunk: Buffer) => {
       size += chunk.length;
-      const hasRoom = size <= maxBytes && room.take(chunk.length);
-      if (hasRoom) {
-        chunks.push(chunk);
-        return;
-      }
       // Some of the rest is read and dropped: closing now would cut the answer off before the client has it.
-      chunks.length = 0;
       if (size > maxBytes + MAX_DROPPED_BYTES) req.destroy();
-      reject(refuse(size > maxBytes ? { kind: 'body_too_large', maxBytes } : { kind: 'no_room_for_body' }));
+      if (isRefused) return;
+      silence.refresh();
+      if (size > maxBytes) giveUp({ kind: 'body_too_large', maxBytes });
+      else if (!room.take(chunk.length)) giveUp({ kind: 'no_room_for_body' });
+      else chunks.push(chunk);
     });
-    req.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
-    req.on('error', () => reject(refuse({ kind: 'body_aborted' })));
-    req.on('close', () => reject(refuse({ kind: 'body_aborted' })));
+    req.on('end', () => {
+      clearTimeout(silence);
+      resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
+    });
+    for (const end of ['error', 'close']) req.on(end, () => giveUp({ kind: 'body_aborted' }));
   });
 }
 
@@ -113,10 +135,14 @@ function decode(bytes: Buffer): string {
   }
 }
 
-function parse(text: string): unknown {
+function parse(text: string, members: JsonMember[]): unknown {
+  const keys = members.map(({ key }) => key);
+  let parsed: { value: unknown } | undefined;
   try {
-    return JSON.parse(text);
+    parsed = parseAsScanned(text, keys);
   } catch {
     throw refuse({ kind: 'body_not_json' });
   }
+  if (!parsed) throw refuse({ kind: 'body_keys_unreadable' });
+  return parsed.value;
 }

@@ -1,5 +1,6 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import { z } from 'zod';
+import type { JsonBody } from './readBody.ts';
 
 /** A request field that cannot be served. `param` names it as the client wrote it. */
 export interface RequestFault {
@@ -19,32 +20,84 @@ export const optional = <T extends z.ZodType>(schema: T) => schema.nullish().tra
 
 /** What chat and completions have in common (specification, Chat completion request fields). */
 export const generationFields = {
-  model: z.string().min(1, 'must name a model'),
-  temperature: optional(z.number().min(0).max(2)),
-  top_p: optional(z.number().min(0).max(1)),
-  presence_penalty: optional(z.number().min(-2).max(2)),
-  frequency_penalty: optional(z.number().min(-2).max(2)),
+  model: z
+    .string()
+    .min(1, 'must name a model')
+    .meta({ description: 'Id or alias of a model, as `GET /v1/models` lists it, without a provider in front.' }),
+  temperature: optional(z.number().min(0).max(2)).meta({
+    description: 'How freely tokens are drawn; 0 takes the likeliest.',
+  }),
+  top_p: optional(z.number().min(0).max(1)).meta({
+    description: 'Draws from the likeliest tokens that together have this probability.',
+  }),
+  presence_penalty: optional(z.number().min(-2).max(2)).meta({
+    description: 'Makes tokens that have come up less likely.',
+  }),
+  frequency_penalty: optional(z.number().min(-2).max(2)).meta({
+    description: 'The same, the more often they have come up.',
+  }),
   stop: optional(
     z.union([z.string(), z.array(z.string()).max(MAX_STOPS)], `must be a text or a list of at most ${MAX_STOPS} texts`),
-  ),
-  // A 64-bit seed is checked here as the double it parses to, and travels on as the digits the client sent.
+  ).meta({ description: 'Ends the answer where one of these would come.' }),
+  // A 64-bit seed is checked here as the double it parses to (`refuseSeedBeyond64Bits` reads the digits), and travels on
+  // as the client wrote it.
   seed: optional(
     z
       .number()
       .min(-(2 ** 63))
       .max(2 ** 63)
-      .refine(Number.isInteger, 'must be an integer'),
-  ),
-  user: optional(z.string()),
-  max_tokens: optional(z.number().int().min(1).max(MAX_OUTPUT_TOKENS)),
-  max_completion_tokens: optional(z.number().int().min(1).max(MAX_OUTPUT_TOKENS)),
-  stream: optional(z.boolean()),
-  stream_options: optional(z.looseObject({ include_usage: optional(z.boolean()) })),
-  n: optional(z.literal(1, 'only one choice is returned: n must be 1')),
+      .refine(Number.isInteger, 'must be an integer')
+      .meta({ type: 'integer' }),
+  ).meta({
+    description: 'A whole number of at most 64 bits. Equal requests with equal seeds tend to get equal answers.',
+  }),
+  user: optional(z.string()).meta({
+    description: 'The end user’s id at the client.',
+    note: 'Taken, and not passed to engines.',
+  }),
+  max_tokens: optional(z.number().int().min(1).max(MAX_OUTPUT_TOKENS)).meta({
+    description:
+      'Most tokens to generate. An answer that is not streamed has 2048 at most on chat, whatever stands here.',
+    note: 'An answer that is not streamed is cut at 2048 on chat.',
+  }),
+  max_completion_tokens: optional(z.number().int().min(1).max(MAX_OUTPUT_TOKENS)).meta({
+    description: 'Newer name of `max_tokens`, which it overrides.',
+  }),
+  stream: optional(z.boolean()).meta({ description: 'Whether the answer comes as server-sent events.' }),
+  stream_options: optional(
+    z.looseObject({
+      include_usage: optional(z.boolean()).meta({
+        description: 'Adds a last chunk with the usage. What is billed does not depend on it.',
+      }),
+    }),
+  ).meta({ description: 'Only with `stream`.' }),
+  n: optional(z.literal(1, 'only one choice is returned: n must be 1')).meta({
+    description: 'Only one choice is returned.',
+    support: 'no',
+    note: 'Only 1 is taken; more is 400 with `param` `n`.',
+  }),
+  logprobs: optional(z.literal(false, 'logprobs are not supported')).meta({
+    description: 'Not supported.',
+    support: 'no',
+    note: 'Only false and null are taken; anything else is 400.',
+  }),
+  top_logprobs: optional(z.literal(false, 'top_logprobs are not supported')).meta({
+    description: 'Not supported.',
+    support: 'no',
+    note: 'Only false and null are taken; anything else is 400.',
+  }),
 };
 
-/** Keys that steer the engine, cross tenants, or cost more than the hold. No client may set them. */
-const ENGINE_CONTROL_KEYS = new Set([
+/**
+ * Keys that steer the engine, cross tenants, or cost more than the hold. No client may set them, not even to what they
+ * are by default. Considered as well, and forwarded, since each concerns only the call that sets it and costs no more than
+ * its hold: `min_tokens`, `ignore_eos`, `stop_token_ids` and `thinking_token_budget` (bounded by `max_tokens`),
+ * `allowed_token_ids`, `bad_words`, `logit_bias`, `truncate_prompt_tokens`, `add_generation_prompt`,
+ * `continue_final_message`, `structured_outputs` and its older `guided_*` (a grammar that an engine cannot compile is a
+ * refusal of the engine's), `stream_interval`, `include_reasoning`, and of the convention the older `functions` and
+ * `function_call`. To be gone through again with every version of the engine.
+ */
+export const ENGINE_CONTROL_KEYS = new Set([
   'cache_salt',
   'priority',
   'request_id',
@@ -73,55 +126,22 @@ export function refuseEngineControlKeys(value: Record<string, unknown>): void {
   }
   const template = value.chat_template_kwargs;
   if (template === undefined || template === null) return;
-  const isAllowed = typeof template === 'object' && Object.keys(template).every((key) => key === 'enable_thinking');
-  if (!isAllowed) throw invalidRequest('chat_template_kwargs', 'chat_template_kwargs may hold only enable_thinking');
+  if (!templateSchema.safeParse(template).success)
+    throw invalidRequest('chat_template_kwargs', 'chat_template_kwargs may hold only enable_thinking, true or false');
 }
 
-/** Reads a body through a schema. Throws `invalid_request` with the first thing wrong and its place: `messages[0].content`. */
-export function parseFields<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
-  const result = schema.safeParse(value);
-  if (result.success) return result.data;
-  const [issue] = result.error.issues;
-  if (!issue) throw invalidRequest(null, 'The body is not valid.');
-  const param = issue.path.reduce<string>(
-    (path, step) =>
-      typeof step === 'number' ? `${path}[${step}]` : path === '' ? String(step) : `${path}.${String(step)}`,
-    '',
-  );
-  throw invalidRequest(param === '' ? null : param, `${param === '' ? 'The body' : param}: ${toProblem(issue)}`);
+const templateSchema = z.strictObject({ enable_thinking: optional(z.boolean()) });
+
+const WHOLE_NUMBER = /^-?\d+$/;
+
+/**
+ * Throws `invalid_request` for a seed of more than 64 bits, by the digits the client wrote: as a double, the first seed
+ * too large looks like the last that is not.
+ */
+export function refuseSeedBeyond64Bits({ members, bytes }: Pick<JsonBody, 'members' | 'bytes'>): void {
+  const seed = members.findLast(({ key }) => key === 'seed');
+  if (!seed) return;
+  const digits = bytes.toString('utf8', seed.valueStart, seed.end).trim();
+  if (WHOLE_NUMBER.test(digits) && BigInt.asIntN(64, BigInt(digits)) !== BigInt(digits))
+    throw invalidRequest('seed', 'seed: must fit 64 bits');
 }
-
-const EXPECTED: Record<string, string> = {
-  string: 'a text',
-  number: 'a number',
-  int: 'a whole number',
-  boolean: 'true or false',
-  array: 'a list',
-  object: 'an object',
-};
-
-/** What is wrong, in words for whoever wrote the request; a message that a schema brings stands as it is. */
-function toProblem(issue: z.core.$ZodIssue): string {
-  switch (issue.code) {
-    case 'invalid_type':
-      if (issue.message.includes('received undefined')) return 'is required';
-      return issue.message.startsWith('Invalid input')
-        ? `must be ${EXPECTED[issue.expected] ?? issue.expected}`
-        : issue.message;
-    case 'too_small':
-      return issue.message.startsWith('Too small')
-        ? `must be at least ${issue.minimum}${unitOf(issue.origin)}`
-        : issue.message;
-    case 'too_big':
-      return issue.message.startsWith('Too big')
-        ? `must be at most ${issue.maximum}${unitOf(issue.origin)}`
-        : issue.message;
-    case 'invalid_value':
-      return issue.message.startsWith('Invalid') ? `must be ${issue.values.join(' or ')}` : issue.message;
-    default:
-      return issue.message;
-  }
-}
-
-const unitOf = (origin: string): string =>
-  origin === 'string' ? ' characters long' : origin === 'array' ? ' items long' : '';

@@ -89,7 +89,7 @@ export function scanJson(bytes: Buffer, limits: ScanLimits): JsonShape {
 }
 
 /** One past the closing quote of the string that opens at `start`; or some place past `limit`, where looking on is in vain. */
-function endOfString(bytes: Buffer, start: number, limit: number): number {
+export function endOfString(bytes: Buffer, start: number, limit: number): number {
   let quote = start;
   for (;;) {
     if (quote > limit) return quote;

@@ -79,9 +79,35 @@ describe('for any fields beside the owned ones', () => {
   });
 });
 
-it('keeps a 64-bit seed digit for digit', () => {
-  const text = toText(aRequestOf(`{"model":"a",${messages},"seed":9223372036854775807}`));
-  expect(text).toContain('"seed":9223372036854775807');
+it.each([
+  '"seed":9223372036854775807',
+  '"seed":-9223372036854775808',
+  '"temperature":1.0',
+  '"temperature":-0',
+  '"a_knob":1e400',
+  '"a_knob":-0',
+  '"a_knob":1.0',
+  '"a_knob":12345678901234567890.10',
+  '"a_knob":{"deeper":[1E+2,0.10]}',
+])('keeps %s as the client wrote it', (member) => {
+  expect(toText(aRequestOf(`{"model":"a",${messages},${member}}`))).toContain(`,${member}}`);
+});
+
+it.each([{ tools: [] }, { tools: [], tool_choice: 'auto' }, { tool_choice: 'none' }, { tool_choice: 'auto' }])(
+  'of %j leaves out tools that are none, and the choice among them: newer engines refuse both',
+  (fields) => {
+    expect(Object.keys(toBody(aChatRequest(fields))).sort()).toEqual(['cache_salt', 'max_tokens', 'messages', 'model']);
+  },
+);
+
+it('passes on keys that every object has as any other', () => {
+  const odd = '"__proto__":{"priority":1},"constructor":1,"hasOwnProperty":2,"toString":3';
+  expect(toText(aRequestOf(`{"model":"a",${messages},${odd}}`))).toContain(`,${odd}}`);
+});
+
+it('passes tool_choice none on beside its tools', () => {
+  const tools = [{ type: 'function', function: { name: 'f' } }];
+  expect(toBody(aChatRequest({ tools, tool_choice: 'none' }))).toMatchObject({ tools, tool_choice: 'none' });
 });
 
 it.each(['"mod\\u0065l":"evil"', '"model":"evil"', '"max_tok\\u0065ns":99', '"max_tokens":99'])(
@@ -110,6 +136,36 @@ it('calls the developer role system, as engines do, and keeps the messages other
     { role: 'system', content: 'Be brief', name: 'd' },
     conversation[1],
   ]);
+});
+
+describe('images that were fetched', () => {
+  const URL = 'https://example.org/a.png';
+  const fetched = new Map([[URL, Buffer.from('data:image/png;base64,AAAA')]]);
+  const conversation = (role: string) =>
+    `[{"role":"${role}","content":"${URL}"}, {"role":"user","content":[{"type":"image_url","image_url":{"url":"${URL}","seed":12345678901234567890}}]}]`;
+  const aReadyRequest = (text: string): InferenceRequest => {
+    const request = aRequestOf(text);
+    return { ...request, images: { ...request.images, fetched } };
+  };
+
+  it('take the place of their addresses, and the rest stays as the client wrote it', () => {
+    const text = toText(
+      aReadyRequest(`{"model":"a","messages": ${conversation('system')},"seed":9223372036854775807}`),
+    );
+    expect(text).toContain('"url":"data:image/png;base64,AAAA","seed":12345678901234567890');
+    expect(text).toContain(`"content":"${URL}"`);
+    expect(text).toContain('"seed":9223372036854775807');
+  });
+
+  it('do so in a conversation that is written anew, too', () => {
+    const body = toBody(aReadyRequest(`{"model":"a","messages":${conversation('developer')}}`));
+    expect(body.messages[0]).toEqual({ role: 'system', content: URL });
+    expect(body.messages[1].content[0].image_url.url).toBe('data:image/png;base64,AAAA');
+  });
+
+  it('are required: no body is made that an engine would fetch from', () => {
+    expect(() => toText(aRequestOf(`{"model":"a","messages":${conversation('user')}}`))).toThrow('0 of 1');
+  });
 });
 
 describe('response_format json_schema', () => {

@@ -1,4 +1,6 @@
 import type { PricedModel } from '../catalog/catalog.ts';
+import { isInline } from '../images/decodeInlineImage.ts';
+import { replaceImageUrls } from '../images/replaceImageUrls.ts';
 import type { InferenceRequest } from './inferenceRequest.ts';
 
 /** Set by the router alone, or understood by it alone: the client's own never reach the engine. */
@@ -17,7 +19,8 @@ const OWNED_KEYS = new Set([
 
 /**
  * The body the engine gets: the client's bytes, with the members the router owns put in their place. Copying ranges
- * instead of writing JSON anew keeps 64-bit seeds digit for digit and costs nothing for large inline images.
+ * instead of writing JSON anew keeps 64-bit seeds digit for digit and costs nothing for large inline images. Throws if an
+ * image that is not inline was not fetched.
  */
 export function toEngineBody(
   request: InferenceRequest,
@@ -39,18 +42,20 @@ export function toEngineBody(
     }),
   };
   const replaced = request.replacedMembers(model);
+  const { urls, fetched } = request.images;
+  const expected = urls.filter((url) => !isInline(url)).length;
   const pieces: Buffer[] = [Buffer.from(JSON.stringify(owned).slice(0, -1))];
   const { bytes, members, value } = request.body;
   // Of a key that stands twice only the last is sent, the one that was checked: not every parser takes the last.
   const lastOfKey = new Map(members.map((member) => [member.key, member]));
   for (const { key, start, end } of lastOfKey.values()) {
     if (OWNED_KEYS.has(key) || value[key] === null) continue;
-    if (!replaced.has(key)) {
-      pieces.push(COMMA, bytes.subarray(start, end));
-      continue;
-    }
     const replacement = replaced.get(key);
-    if (replacement !== undefined) pieces.push(Buffer.from(`,${JSON.stringify(key)}:${JSON.stringify(replacement)}`));
+    if (replaced.has(key) && replacement === undefined) continue;
+    const member = replaced.has(key)
+      ? Buffer.from(`${JSON.stringify(key)}:${JSON.stringify(replacement)}`)
+      : bytes.subarray(start, end);
+    pieces.push(COMMA, ...(key === 'messages' ? replaceImageUrls(member, { fetched, expected }) : [member]));
   }
   pieces.push(CLOSE);
   return Buffer.concat(pieces);

@@ -6,12 +6,10 @@ import { type UsageRecorded, usageRecorded } from '@turnpike/events/usageRecorde
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import type { Db } from '../database/createDb.ts';
+import { countDeadLetters } from '../dead-letters/findDeadLetters.ts';
 import { getNextOffset } from '../ledger/eventOffset.ts';
 import { createRecordingTelemetry } from '../ledger/recordingTelemetry.ts';
 import { recordUsageBatch } from '../ledger/recordUsageBatch.ts';
-
-/** Replicas of the ledger share the partitions. */
-const GROUP_ID = 'usage-ledger';
 
 export interface UsageConsumerDependencies {
   db: Db;
@@ -40,7 +38,8 @@ export function consumeUsageRecorded({
   const consumer =
     'store' in source
       ? consumeFromStore({ ...options, store: source.store, log })
-      : consumeFromKafka({ ...options, brokers: source.brokers, groupId: GROUP_ID, log });
+      : consumeFromKafka({ ...options, brokers: source.brokers, log });
   recording.observeLag(() => consumer.lag());
+  recording.observeDeadLetters(() => countDeadLetters(db));
   return consumer;
 }

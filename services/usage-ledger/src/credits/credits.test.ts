@@ -48,8 +48,29 @@ it('keeps credits as they were written', async () => {
   const credit = aCredit(`ws_${randomUUID()}`);
   await addCredit(ledger.db, credit);
 
-  await expect(ledger.db.credit.deleteMany({ where: { creditId: credit.creditId } })).rejects.toThrow(/append-only/);
-  await expect(ledger.db.credit.updateMany({ data: { amountNanoUsd: 1n } })).rejects.toThrow(/append-only/);
+  await expect(ledger.ownerDb.credit.deleteMany({ where: { creditId: credit.creditId } })).rejects.toThrow(
+    /append-only/,
+  );
+  await expect(ledger.ownerDb.credit.updateMany({ data: { amountNanoUsd: 1n } })).rejects.toThrow(/append-only/);
+});
+
+it('posts a credit once, with legs that sum to zero, and a correction as another posting', async () => {
+  const workspaceId = `ws_${randomUUID()}`;
+  const credit = aCredit(workspaceId);
+  const correction = aCredit(workspaceId, -2_000_000_000n);
+  for (const sent of [credit, correction, credit]) await addCredit(ledger.db, sent);
+
+  const postings = await ledger.db.posting.findMany({ where: { workspaceId }, orderBy: { postingId: 'asc' } });
+  expect(
+    postings.map(({ source, walletNanoUsd, counterNanoUsd }) => [
+      source,
+      Number(walletNanoUsd),
+      Number(counterNanoUsd),
+    ]),
+  ).toEqual([
+    [credit.creditId, 5_000_000_000, -5_000_000_000],
+    [correction.creditId, -2_000_000_000, 2_000_000_000],
+  ]);
 });
 
 it('tells what a workspace was given and has spent: in all, in the month asked for, and by key', async () => {
@@ -67,7 +88,12 @@ it('tells what a workspace was given and has spent: in all, in the month asked f
 
   const balances = await getBalances(ledger.db, { workspaceId, month: '2026-11' });
 
-  expect(balances).toMatchObject({ creditedNanoUsd: 4_000_000_000n, spentNanoUsd: 321n, monthSpentNanoUsd: 320n });
+  expect(balances).toMatchObject({
+    creditedNanoUsd: 4_000_000_000n,
+    spentNanoUsd: 321n,
+    monthSpentNanoUsd: 320n,
+    requests: 3n,
+  });
   expect(balances.spentNanoUsdByKey).toEqual(
     new Map([
       [keyA, 21n],
@@ -85,5 +111,6 @@ it('answers zeros for a workspace nobody has heard of', async () => {
     spentNanoUsd: 0n,
     monthSpentNanoUsd: 0n,
     spentNanoUsdByKey: new Map(),
+    requests: 0n,
   });
 });

@@ -9,6 +9,8 @@ export interface Balances {
   spentNanoUsd: NanoUsd;
   monthSpentNanoUsd: NanoUsd;
   spentNanoUsdByKey: Map<string, NanoUsd>;
+  /** Calls recorded, however they ended. */
+  requests: bigint;
 }
 
 interface BalancesRow {
@@ -17,6 +19,7 @@ interface BalancesRow {
   spent: string;
   monthSpent: string;
   keys: Record<string, string>;
+  requests: string;
 }
 
 /** Sums of everything recorded; all zero for a workspace nobody has heard of. `month` is a UTC month as `YYYY-MM`. */
@@ -37,7 +40,11 @@ export async function getBalances(
       ), '0') AS "monthSpent",
       coalesce((
         SELECT jsonb_object_agg(key_id, charge_nano_usd::TEXT) FROM key_total WHERE workspace_id = ${workspaceId}
-      ), '{}') AS "keys"`;
+      ), '{}') AS "keys",
+      (
+        SELECT coalesce(sum(requests), 0)::TEXT FROM key_hour_total
+        WHERE key_id IN (SELECT key_id FROM key_total WHERE workspace_id = ${workspaceId})
+      ) AS "requests"`;
   if (!row) throw new Error('a SELECT of sums gave no row');
   return {
     creditSeq: BigInt(row.creditSeq),
@@ -45,5 +52,6 @@ export async function getBalances(
     spentNanoUsd: BigInt(row.spent),
     monthSpentNanoUsd: BigInt(row.monthSpent),
     spentNanoUsdByKey: new Map(Object.entries(row.keys).map(([keyId, spent]) => [keyId, BigInt(spent)])),
+    requests: BigInt(row.requests),
   };
 }

@@ -7,17 +7,17 @@ let ledger: TestLedger;
 beforeAll(async () => {
   ledger = await openTestLedger();
   // Lets every nth change of a key's total fail; a sequence counts on when a transaction is rolled back.
-  await ledger.db.$executeRaw`CREATE SEQUENCE change_number`;
+  await ledger.ownerDb.$executeRaw`CREATE SEQUENCE change_number`;
 });
 afterAll(() => ledger.close());
 
 async function failEvery(nth: number, sqlState: string): Promise<void> {
-  await ledger.db.$executeRawUnsafe(`
+  await ledger.ownerDb.$executeRawUnsafe(`
     CREATE OR REPLACE FUNCTION fail_now_and_then() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
       IF nextval('change_number') % ${nth} = 0 THEN RAISE EXCEPTION 'on purpose' USING ERRCODE = '${sqlState}'; END IF;
       RETURN NEW;
     END $$`);
-  await ledger.db.$executeRaw`
+  await ledger.ownerDb.$executeRaw`
     CREATE OR REPLACE TRIGGER fail_now_and_then BEFORE INSERT ON key_total
       FOR EACH ROW EXECUTE FUNCTION fail_now_and_then()`;
 }
@@ -45,6 +45,6 @@ it('gives up after five repetitions, with nothing recorded', async () => {
 });
 
 async function attempts(): Promise<bigint> {
-  const [row] = await ledger.db.$queryRaw<{ last_value: bigint }[]>`SELECT last_value FROM change_number`;
+  const [row] = await ledger.ownerDb.$queryRaw<{ last_value: bigint }[]>`SELECT last_value FROM change_number`;
   return row?.last_value ?? 0n;
 }

@@ -23,18 +23,18 @@ it.each([
     'forgetting an outcome',
     "UPDATE usage_request SET status = 'unknown', charge_nano_usd = 0 WHERE call_id = $1::uuid",
   ],
-])('the table refuses %s', async (_what, sql) => {
+])('the table refuses %s even to its owner', async (_what, sql) => {
   const event = aUsageRecorded();
   await aPartition(ledger.db).deliver([event]);
 
-  await expect(ledger.db.$executeRawUnsafe(sql, event.callId)).rejects.toThrow(/append-only/);
+  await expect(ledger.ownerDb.$executeRawUnsafe(sql, event.callId)).rejects.toThrow(/append-only/);
 
   const row = await ledger.db.usageRequest.findUniqueOrThrow({ where: { callId: event.callId } });
   expect(row).toMatchObject({ status: 'success', chargeNanoUsd: 125_000n });
 });
 
 it('the table refuses to be emptied', async () => {
-  await expect(ledger.db.$executeRaw`TRUNCATE usage_request`).rejects.toThrow(/append-only/);
+  await expect(ledger.ownerDb.$executeRaw`TRUNCATE usage_request`).rejects.toThrow(/append-only/);
 });
 
 it('the table lets an unknown outcome become known, but not move to another key', async () => {
@@ -42,10 +42,10 @@ it('the table lets an unknown outcome become known, but not move to another key'
   await aPartition(ledger.db).deliver([anUnchargedUsageRecorded('unknown', { callId })]);
 
   await expect(
-    ledger.db
+    ledger.ownerDb
       .$executeRaw`UPDATE usage_request SET status = 'success', key_id = 'other' WHERE call_id = ${callId}::UUID`,
   ).rejects.toThrow(/append-only/);
-  await ledger.db.$executeRaw`UPDATE usage_request SET status = 'failure' WHERE call_id = ${callId}::UUID`;
+  await ledger.ownerDb.$executeRaw`UPDATE usage_request SET status = 'failure' WHERE call_id = ${callId}::UUID`;
 });
 
 it('keeps each call in the partition of its UTC month', async () => {
@@ -75,10 +75,14 @@ it('makes a partition once, however many ask for it at once', async () => {
   expect(count?.n).toBe(2n);
 });
 
+it.each(['2024-12-31', '2030-01-01', '9999-12-31'])('makes no partition for %s, where no call can lie', async (day) => {
+  await expect(ensureUsagePartitions(ledger.db, [new Date(day)])).rejects.toThrow(/no partition for the month/);
+});
+
 it('refuses to work with commits that a crash may undo', async () => {
   await assertDurableCommits(ledger.db);
 
-  await ledger.db.$executeRawUnsafe(
+  await ledger.ownerDb.$executeRawUnsafe(
     `ALTER DATABASE "${new URL(ledger.databaseUrl).pathname.slice(1)}" SET synchronous_commit = off`,
   );
   const careless = createDb({ databaseUrl: ledger.databaseUrl, poolSize: 1, statementTimeoutMs: 1_000 });

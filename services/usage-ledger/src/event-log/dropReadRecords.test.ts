@@ -20,13 +20,13 @@ it('removes old records that were read, keeps the rest, and numbering goes on', 
   await ledger.db.eventOffset.create({ data: { topic, partition: EMBEDDED_PARTITION, nextOffset: 6n } });
   expect(await dropReadRecords(ledger.db)).toBe(0);
 
-  await ledger.db.$executeRaw`UPDATE event_log_record SET appended_at = now() - INTERVAL '15 days'`;
+  await ledger.ownerDb.$executeRaw`UPDATE event_log_record SET appended_at = now() - INTERVAL '15 days'`;
   await append(2);
   expect(await dropReadRecords(ledger.db)).toBe(5);
   expect(await offsets()).toEqual([5, 6, 7, 8, 9, 10, 11]);
 
   await ledger.db.eventOffset.updateMany({ where: { topic }, data: { nextOffset: 12n } });
-  await ledger.db.$executeRaw`UPDATE event_log_record SET appended_at = now() - INTERVAL '15 days'`;
+  await ledger.ownerDb.$executeRaw`UPDATE event_log_record SET appended_at = now() - INTERVAL '15 days'`;
   await dropReadRecords(ledger.db);
   await append(1);
   expect(await offsets()).toEqual([11, 12]);

@@ -16,9 +16,12 @@ const EARLIEST_MS = Date.UTC(2025, 0, 1);
 /** How far ahead of ours another machine's clock may be. */
 const CLOCK_TOLERANCE_MS = 60 * 60 * 1000;
 const LONGEST_REASON = 500;
+/** Many times what the router writes: no more of a value is parsed, or loaded to be read again. */
+export const LARGEST_EVENT_BYTES = 64 * 1024;
 
 /** Reads a record's bytes. Throws `UnreadableRecord` for whatever could not stand in the ledger as it is. */
 export function readUsageEvent(value: Buffer, { region, now }: ReadContext): UsageRecorded {
+  if (value.length > LARGEST_EVENT_BYTES) throw new UnreadableRecord('larger than any event');
   const event = parse(decode(value));
   const texts = [event.keyId, event.workspaceId, event.model, event.canonicalModel, event.reason ?? ''];
   const instants = [callInstantMs(event.callId), event.startedAtMs, event.endedAtMs];

@@ -76,6 +76,31 @@ const uncharged = {
   formulaNanoUsd: 0n,
 };
 
+it('posts what a batch costs each key, once, and says where the batch stood', async () => {
+  const [one, other] = [aUsageRecorded(), aUsageRecorded()];
+  const free = anUnchargedUsageRecorded('failure', { keyId: one.keyId, workspaceId: one.workspaceId });
+  const again = aUsageRecorded({ keyId: one.keyId, workspaceId: one.workspaceId, chargeNanoUsd: 7n });
+  const partition = aPartition(ledger.db);
+  await partition.deliver([one, other, free, again]);
+  await partition.deliver([one, free]);
+
+  const postings = await ledger.db.posting.findMany({ where: { keyId: { in: [one.keyId, other.keyId] } } });
+  const source = `usage.recorded.v1/${partition.partition}/0`;
+  const legs = postings.map((posting) => [
+    posting.keyId,
+    posting.source,
+    posting.walletNanoUsd.toFixed(),
+    posting.counterNanoUsd.toFixed(),
+  ]);
+  expect(legs).toHaveLength(2);
+  expect(legs).toEqual(
+    expect.arrayContaining([
+      [one.keyId, source, '-125007', '125007'],
+      [other.keyId, source, '-125000', '125000'],
+    ]),
+  );
+});
+
 it('never changes a known outcome', async () => {
   const success = aUsageRecorded();
   const partition = aPartition(ledger.db);
@@ -163,7 +188,7 @@ it('keeps poison as dead letters with offset and reason, records the rest, and m
 });
 
 it('finds the one record that only Postgres refuses, and records all others', async () => {
-  await ledger.db.$executeRaw`ALTER TABLE usage_request ADD CONSTRAINT no_curse CHECK (model <> 'cursed')`;
+  await ledger.ownerDb.$executeRaw`ALTER TABLE usage_request ADD CONSTRAINT no_curse CHECK (model <> 'cursed')`;
   const events = Array.from({ length: 9 }, (_, n) => aUsageRecorded(n === 5 ? { model: 'cursed' } : {}));
   const partition = aPartition(ledger.db);
   await partition.deliver(events);

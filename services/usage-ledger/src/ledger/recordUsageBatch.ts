@@ -4,12 +4,12 @@ import type { Logger } from '@turnpike/logging/createLogger';
 import { isDataRefused, sqlStateOf } from '@turnpike/postgres/databaseFailure';
 import type { Db } from '../database/createDb.ts';
 import { inTransaction } from '../database/inTransaction.ts';
+import { type DeadLetter, recordDeadLetters } from '../dead-letters/recordDeadLetters.ts';
 import { callInstantMs } from './callInstant.ts';
 import { ensureUsagePartitions } from './ensureUsagePartitions.ts';
-import { moveOffset } from './eventOffset.ts';
+import { moveOffset, type Partition } from './eventOffset.ts';
 import { mergeEvents } from './mergeEvents.ts';
 import { type ReadContext, readUsageEvent, UnreadableRecord } from './readUsageEvent.ts';
-import { type DeadLetter, recordDeadLetters } from './recordDeadLetters.ts';
 import type { RecordingTelemetry } from './recordingTelemetry.ts';
 import { recordUsage } from './recordUsage.ts';
 
@@ -55,6 +55,9 @@ function readRecords(
   return { events: mergeEvents(events), deadLetters };
 }
 
+/** As it stands in the postings: `topic/partition/first offset`. */
+const sourceOf = ({ topic, partition }: Partition, fromOffset: bigint): string => `${topic}/${partition}/${fromOffset}`;
+
 interface ReadBatch {
   events: UsageRecorded[];
   deadLetters: DeadLetter[];
@@ -68,13 +71,13 @@ async function commit(db: Db, batch: RecordBatch, { events, deadLetters, context
   const rows = await inTransaction(db, async (tx) => {
     // First, since it makes a rival consumer wait here instead of doing the work in vain.
     await moveOffset(tx, place, { from: batch.fromOffset, to: batch.nextOffset });
-    const recorded = events.length > 0 ? await recordUsage(tx, events) : 0;
+    const recorded = events.length > 0 ? await recordUsage(tx, sourceOf(place, batch.fromOffset), events) : 0;
     await recordDeadLetters(tx, place, deadLetters);
     return recorded;
   });
   telemetry.batchRecorded({ ...place, events, rows, deadLetters: deadLetters.length, startedAtMs });
   for (const { offset, reason } of deadLetters) {
-    log.error({ ...place, offset: String(offset), reason }, 'dead letter: a record could not be read');
+    log.error({ ...place, offset: String(offset), reason }, 'ALERT dead letter: a record could not be read');
   }
 }
 

@@ -18,6 +18,8 @@ export interface RecordingTelemetry {
   batchRecorded(batch: RecordedBatch): void;
   /** Asked at every scrape; the gauge is NaN while the event log does not answer. */
   observeLag(lag: () => Promise<bigint>): void;
+  /** Asked at every scrape; NaN while the database does not answer. */
+  observeDeadLetters(count: () => Promise<number>): void;
 }
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -55,6 +57,13 @@ export function createRecordingTelemetry({ meter, tracer }: Pick<Telemetry, 'met
         name: 'turnpike_event_lag_records',
         description: 'Records of the event log that are not in the ledger yet.',
         ask: () => lag().then(Number),
+      });
+    },
+    observeDeadLetters(ask) {
+      createAskedGauge(meter, {
+        name: 'turnpike_ledger_dead_letters',
+        description: 'Records that could not be read and wait to be replayed.',
+        ask,
       });
     },
   };

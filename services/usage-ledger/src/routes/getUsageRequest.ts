@@ -3,24 +3,20 @@ import { callerOf } from '@turnpike/authentication/keyGuard';
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
 import type { Db } from '../database/createDb.ts';
+import type { LookUpGate } from '../ledger/createLookUpGate.ts';
 import { findUsageRequest } from '../ledger/findUsageRequest.ts';
 import type { LedgerFault } from '../ledgerFault.ts';
 import { toUsageRequestBody } from '../wire/usageRequestBody.ts';
 
 const paramsSchema = z.object({ request_id: z.string() });
 
-export interface GetUsageRequestDependencies {
-  lookUpDb: Db;
-  usageQueryTimeoutMs: number;
-}
-
 /** GET /v1/svc/usage/request/{request_id}: one request's usage, shown only to the key that made it. */
-export function getUsageRequest({ lookUpDb, usageQueryTimeoutMs }: GetUsageRequestDependencies): RequestHandler {
+export function getUsageRequest({ lookUpDb, lookUp }: { lookUpDb: Db; lookUp: LookUpGate }): RequestHandler {
   return async (req, res) => {
     const { request_id: callId } = paramsSchema.parse(req.params);
     const { keyId } = callerOf(res);
 
-    const usage = await findUsageRequest(lookUpDb, { callId, keyId, timeoutMs: usageQueryTimeoutMs });
+    const usage = await lookUp(keyId, () => findUsageRequest(lookUpDb, { callId, keyId }));
     if (!usage) throw new ApiError<LedgerFault>({ kind: 'usage_not_found' });
 
     res.json(toUsageRequestBody(usage, new Date()));

@@ -1,17 +1,22 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
-import { isAuthFault, toServiceAuthError } from '@turnpike/api-errors/authFault';
+import { type AuthErrorOptions, isAuthFault, toServiceAuthError } from '@turnpike/api-errors/authFault';
 import { envelope, flat, type WireError } from '@turnpike/api-errors/wireError';
 import { isUnreachable } from '@turnpike/postgres/databaseFailure';
 import { isLedgerFault, type LedgerFault } from '../ledgerFault.ts';
 
 const SOON = { 'retry-after': '1' };
 
+/** Makes the words for what a handler of `/v1/svc/…` or its guard threw. Undefined for what nobody foresaw. */
+export function createToPublicError(options: AuthErrorOptions): (error: unknown) => WireError | undefined {
+  return (error) =>
+    error instanceof ApiError && isAuthFault(error.fault)
+      ? toServiceAuthError(error.fault, options)
+      : toWireError(error);
+}
+
 /** Words what a handler threw. Undefined for what nobody foresaw. */
 export function toWireError(error: unknown): WireError | undefined {
-  if (error instanceof ApiError) {
-    if (isAuthFault(error.fault)) return toServiceAuthError(error.fault);
-    if (isLedgerFault(error.fault)) return toLedgerError(error.fault);
-  }
+  if (error instanceof ApiError && isLedgerFault(error.fault)) return toLedgerError(error.fault);
   // A path that is not even well encoded: no id could be in it.
   if (error instanceof Error && error.name === 'URIError') return toLedgerError({ kind: 'usage_not_found' });
   return isUnreachable(error) ? toLedgerError({ kind: 'ledger_unavailable' }) : undefined;
@@ -26,7 +31,11 @@ function toLedgerError(fault: LedgerFault): WireError {
     case 'usage_timeout':
       return envelope(
         504,
-        { message: 'The usage query took too long. Retry shortly.', type: 'gateway_timeout', code: 'usage_timeout' },
+        {
+          message: 'The usage query took too long. Retry shortly, over a shorter range if it has one.',
+          type: 'gateway_timeout',
+          code: 'usage_timeout',
+        },
         SOON,
       );
     case 'ledger_unavailable':
@@ -40,6 +49,10 @@ function toLedgerError(fault: LedgerFault): WireError {
       return flat(400, fault.kind, { message: fault.problem, param: fault.param });
     case 'credit_conflict':
       return flat(409, fault.kind, { message: 'This credit id is known with another workspace or amount.' });
+    case 'epoch_not_ready':
+      return flat(409, fault.kind, { message: 'The balances of this epoch cannot be given. Report, and ask again.' });
+    case 'dead_letter_not_found':
+      return flat(404, fault.kind, { message: 'No dead letter of this id waits here.' });
     case 'unknown_topic':
       return flat(404, fault.kind, { message: 'No such topic is kept here.' });
   }

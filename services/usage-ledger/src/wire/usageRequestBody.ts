@@ -1,20 +1,22 @@
+import type { UsageRecord } from '@turnpike/api-schema/usageRecord';
 import { toUsdNumber } from '@turnpike/money/nanoUsd';
 import type { UsageRequest } from '../generated/client.ts';
 
 /** A recorded call as clients see it (specification, usage request record). Instants are RFC 3339 with milliseconds. */
-export function toUsageRequestBody(usage: UsageRequest, generatedAt: Date) {
+export function toUsageRequestBody(usage: UsageRequest, generatedAt: Date): UsageRecord {
   return {
     object: 'usage.request',
     currency: 'USD',
     request_id: usage.callId,
     model: usage.model,
     canonical_model: usage.canonicalModel,
-    status: usage.status,
+    // The table's checks let no other value in, here and in `modality`.
+    status: usage.status as UsageRecord['status'],
     prompt_tokens: usage.promptTokens,
     completion_tokens: usage.completionTokens,
     total_tokens: Number(usage.totalTokens),
     total_spend: toUsdNumber(usage.chargeNanoUsd),
-    modality: usage.modality,
+    modality: usage.modality as UsageRecord['modality'],
     // Text is counted in tokens, which stand above; units are for models billed by image, second or minute.
     units_consumed: null,
     billing_unit: usage.billingUnit,

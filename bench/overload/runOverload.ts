@@ -1,0 +1,147 @@
+import { EventEmitter } from 'node:events';
+import { mock } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import { createInferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
+import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
+import { createEngineQueue, type EngineQueue } from '../../services/model-router/src/overload/engineQueue.ts';
+import {
+  createPlacer,
+  type PlaceableEngine,
+  type PlacedCall,
+  type Placer,
+} from '../../services/model-router/src/placement/placer.ts';
+import { SimulatedEngine } from '../routing/simulatedEngine.ts';
+import { seededRandom } from '../seededRandom.ts';
+import type { Arrival } from './workload.ts';
+
+const ENGINES = 2;
+/** The router asks its engines this often how many requests they have. */
+const REPORT_MS = 2_000;
+const CACHE_TOKENS = 160_000;
+const MODEL = 'model';
+const MAX_OUTPUT_TOKENS = 2_048;
+/** As the router's settings are unless somebody changes them. */
+const QUEUE = { maxCalls: 1_000, maxBytes: 134_217_728, keyShare: 0.25, timeoutMs: 20_000, expectedWaitMs: 3_000 };
+const ROOM = { calls: 256, tokens: 262_144 };
+
+/** What became of a call: times from its arrival, ms, of what did happen. */
+export interface Outcome extends Arrival {
+  firstTokenMs?: number;
+  wholeMs?: number;
+  /** It was turned away. */
+  shedMs?: number;
+}
+
+interface ReportingEngine extends PlaceableEngine {
+  simulated: SimulatedEngine;
+}
+
+/**
+ * Sends calls to two engines of the simulator in virtual time, through the router's own queue and placement; or straight to
+ * where placement says, where `isQueued` is false.
+ */
+export async function runOverload(
+  arrivals: readonly Arrival[],
+  { isQueued = true }: { isQueued?: boolean } = {},
+): Promise<Outcome[]> {
+  mock.timers.enable({ apis: ['setInterval'] });
+  try {
+    return await new OverloadRun(arrivals, isQueued).run();
+  } finally {
+    mock.timers.reset();
+  }
+}
+
+class OverloadRun {
+  readonly #arrivals: readonly Arrival[];
+  readonly #outcomes: Outcome[] = [];
+  readonly #placer: Placer;
+  readonly #queue: EngineQueue | undefined;
+  readonly #engines: ReportingEngine[];
+  #nowMs = 0;
+
+  constructor(arrivals: readonly Arrival[], isQueued: boolean) {
+    this.#arrivals = arrivals;
+    const nowMs = (): number => this.#nowMs;
+    this.#placer = createPlacer({ nowMs, random: seededRandom(1) });
+    const metrics = createInferenceMetrics(noTelemetry.meter);
+    if (isQueued) this.#queue = createEngineQueue({ placer: this.#placer, queue: QUEUE, room: ROOM, metrics, nowMs });
+    this.#engines = Array.from({ length: ENGINES }, (_, index) => {
+      const simulated = new SimulatedEngine(`engine-${index + 1}`);
+      return { id: simulated.id, simulated };
+    });
+    this.#report();
+  }
+
+  async run(): Promise<Outcome[]> {
+    let next = 0;
+    let reportMs = REPORT_MS;
+    for (;;) {
+      const arrival = this.#arrivals[next];
+      const due = this.#engines.reduce((a, b) => (b.simulated.nextMs < a.simulated.nextMs ? b : a)).simulated;
+      if (!arrival && due.nextMs === Number.POSITIVE_INFINITY) return this.#outcomes;
+      const arrivalMs = arrival?.atMs ?? Number.POSITIVE_INFINITY;
+      const untilMs = Math.min(arrivalMs, due.nextMs, reportMs);
+      mock.timers.tick(Math.floor(untilMs) - Math.floor(this.#nowMs));
+      this.#nowMs = untilMs;
+      if (untilMs === reportMs) {
+        reportMs += REPORT_MS;
+        this.#report();
+      } else if (untilMs === arrivalMs && arrival) {
+        next += 1;
+        this.#arrive(arrival);
+      } else due.run(untilMs);
+      // Whoever has a turn now takes it.
+      await setImmediate();
+    }
+  }
+
+  #report(): void {
+    for (const engine of this.#engines)
+      Object.assign(engine, {
+        cacheTokens: CACHE_TOKENS,
+        report: { atMs: this.#nowMs, ...engine.simulated.requests },
+      });
+  }
+
+  #arrive(arrival: Arrival): void {
+    const { keyId, call } = arrival;
+    const outcome: Outcome = { ...arrival };
+    this.#outcomes.push(outcome);
+    const placement = { modelId: MODEL, maxOutputTokens: MAX_OUTPUT_TOKENS, ...call };
+    if (!this.#queue) {
+      const placed = this.#placer.place(this.#engines, placement);
+      if (placed) this.#submit(placed, outcome);
+      return;
+    }
+    const bytes = call.promptBytes;
+    try {
+      this.#queue.checkRoom({ modelId: MODEL, keyId, bytes });
+    } catch {
+      outcome.shedMs = 0;
+      return;
+    }
+    const res = Object.assign(new EventEmitter(), { destroyed: false });
+    void this.#queue
+      .place({ placement, isStream: true, keyId, bytes, res }, () => this.#engines)
+      .then((turn) => {
+        if (turn.kind === 'placed') this.#submit(turn.placed, outcome);
+        else outcome.shedMs = this.#nowMs - arrival.atMs;
+      });
+  }
+
+  #submit(placed: PlacedCall<ReportingEngine>, outcome: Outcome): void {
+    const { call, atMs } = outcome;
+    placed.engine.simulated.submit(call, this.#nowMs, {
+      onFirstToken: () => {
+        placed.onFirstEvent();
+        outcome.firstTokenMs = this.#nowMs - atMs;
+      },
+      onEnd: ({ cachedTokens, completionTokens }) => {
+        placed.end({ promptTokens: call.promptTokens.length, cachedPromptTokens: cachedTokens, completionTokens });
+        outcome.wholeMs = this.#nowMs - atMs;
+      },
+      onKilled() {},
+    });
+  }
+}

@@ -1,0 +1,109 @@
+import type { Bench } from '../bench.ts';
+import { findHighestRate, someEngines } from './findHighestRate.ts';
+import { measureDecision } from './measureDecision.ts';
+import { POLICIES, type PolicyName } from './policies.ts';
+import { percentile, type RunResult, runFleet } from './runFleet.ts';
+import { SimulatedEngine } from './simulatedEngine.ts';
+import { type Call, makeWorkload } from './workload.ts';
+
+/** The p99 of time to first token that every policy has to keep. */
+const MAX_FIRST_TOKEN_MS = 750;
+/** Part of the highest rate at which three engines of four are still enough. */
+const EASY = 0.6;
+/** Part of it at which calls wait here and there. */
+const HARD = 0.75;
+const SLOW_FACTOR = 10;
+/** When one engine is killed, as part of the workload's duration. */
+const KILL_AFTER = 0.6;
+
+/** A figure and what it has to be. */
+interface Figure {
+  what: string;
+  value: number;
+  atLeast?: number;
+  atMost?: number;
+}
+
+/** Virtual time: the product's placement, and the engines of the simulator. Equal seeds give equal figures, but for µs. */
+export const bench: Bench = {
+  measures: 'calls/s that four engines carry at equal time to first token (TTFT), by who places the calls',
+  async run({ seed, progress }) {
+    progress('making the workload');
+    const calls = makeWorkload(seed);
+    const tokens = calls.reduce((sum, { promptTokens }) => sum + promptTokens.length, 0) / calls.length;
+    say(`${calls.length} calls of ${tokens.toFixed(0)} prompt tokens on average; the highest rate with a p99 of TTFT`);
+    say(`within ${MAX_FIRST_TOKEN_MS} ms; hits are prompt tokens read from caches\n`);
+    say(toRow('', ['calls/s', 'hits', 'TTFT p50', 'p99', 'max/mean load']));
+    const rates = new Map<PolicyName, number>();
+    let busiest = Number.NaN;
+    for (const name of Object.keys(POLICIES) as PolicyName[]) {
+      progress(`looking for the highest rate of ${name}`);
+      const { rate, result } = findHighestRate(calls, name, MAX_FIRST_TOKEN_MS);
+      progress('');
+      rates.set(name, rate);
+      if (name === 'turnpike') busiest = result.maxToMeanLoad;
+      say(describe(name, rate, result));
+    }
+    const rateOf = (name: PolicyName): number => rates.get(name) ?? Number.NaN;
+    const rate = rateOf('turnpike');
+    progress('slow and killed engines');
+    const figures: Figure[] = [
+      { what: 'calls/s ÷ those of round-robin', value: rate / rateOf('round-robin'), atLeast: 2 },
+      { what: 'calls/s ÷ those of the oracle', value: rate / rateOf('oracle'), atLeast: 0.9 },
+      { what: 'load of the busiest engine ÷ the mean', value: busiest, atMost: 1.3 },
+      judgeSlowEngine(calls, rate * EASY),
+      judgeKilledEngine(calls, rate * HARD),
+      ...judgeDecision(),
+    ];
+    progress('');
+    say('');
+    for (const figure of figures) say(`${isReached(figure) ? 'PASS' : 'FAIL'}  ${figure.what}: ${format(figure)}`);
+    return figures.every(isReached);
+  },
+};
+
+/** One engine of four is ten times slower: calls should hardly notice that it is there. */
+function judgeSlowEngine(calls: readonly Call[], rate: number): Figure {
+  const options = { policy: POLICIES.turnpike, rate };
+  const slow = new SimulatedEngine('engine-4', { slowFactor: SLOW_FACTOR });
+  const withSlow = percentile(runFleet(calls, [...someEngines(3), slow], options).firstTokenMs, 0.99);
+  const without = percentile(runFleet(calls, someEngines(3), options).firstTokenMs, 0.99);
+  const what = 'p99 of TTFT with one of four engines ten times slower ÷ that of the other three alone';
+  return { what, value: withSlow / without, atMost: 1.5 };
+}
+
+function judgeKilledEngine(calls: readonly Call[], rate: number): Figure {
+  const options = { policy: POLICIES.turnpike, rate, killAfter: KILL_AFTER };
+  const { retried, failed, cut } = runFleet(calls, someEngines(4), options);
+  const what = `calls saved of the ${retried} without a token when one of four engines is killed (${cut} answers were cut)`;
+  // None to be saved is no proof.
+  return { what, value: (retried - failed) / retried, atLeast: 1 };
+}
+
+function judgeDecision(): Figure[] {
+  const { prepareUs, placeUs } = measureDecision();
+  return [
+    { what: 'µs to choose among 16 engines for a prompt of 100 KB', value: placeUs, atMost: 50 },
+    { what: 'µs to render and hash that prompt before', value: prepareUs, atMost: 250 },
+  ];
+}
+
+const isReached = ({ value, atLeast = Number.NEGATIVE_INFINITY, atMost = Number.POSITIVE_INFINITY }: Figure): boolean =>
+  value >= atLeast && value <= atMost;
+
+const format = ({ value, atLeast, atMost }: Figure): string =>
+  `${value.toFixed(2)}, wanted ${atLeast === undefined ? `≤ ${atMost}` : `≥ ${atLeast}`}`;
+
+const describe = (name: string, rate: number, { firstTokenMs, hitRate, maxToMeanLoad }: RunResult): string =>
+  toRow(name, [
+    rate.toFixed(1),
+    `${(100 * hitRate).toFixed(0)} %`,
+    `${percentile(firstTokenMs, 0.5).toFixed(0)} ms`,
+    `${percentile(firstTokenMs, 0.99).toFixed(0)} ms`,
+    maxToMeanLoad.toFixed(2),
+  ]);
+
+const toRow = (name: string, cells: string[]): string =>
+  `${name.padEnd(16)}${cells.map((cell) => cell.padStart(15)).join('')}`;
+
+const say = (line: string): void => void process.stdout.write(`${line === '' ? '' : `  ${line}`}\n`);

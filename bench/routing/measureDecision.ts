@@ -1,0 +1,44 @@
+import { hashPrefix } from '../../services/model-router/src/placement/hashPrefix.ts';
+import { createPlacer } from '../../services/model-router/src/placement/placer.ts';
+import { renderPrefix } from '../../services/model-router/src/placement/renderPrefix.ts';
+
+const ENGINES = 16;
+const PROMPT_BYTES = 102_400;
+const OTHER_PROMPTS = 400;
+const ROUNDS = 1_000;
+
+/** What one decision costs for a prompt of 100 KB and 16 engines, in µs: the middle of many, on a busy machine as well. */
+export function measureDecision(): { prepareUs: number; placeUs: number } {
+  const placer = createPlacer();
+  const engines = Array.from({ length: ENGINES }, (_, index) => ({ id: `engine-${index + 1}` }));
+  const hashesOf = (number: number): number[] => hashPrefix('salt', Buffer.alloc(PROMPT_BYTES, `prompt ${number} `));
+  const place = (prefixHashes: number[]): void => {
+    const placed = placer.place(engines, {
+      modelId: 'model',
+      prefixHashes,
+      promptBytes: PROMPT_BYTES,
+      estimatedPromptTokens: PROMPT_BYTES / 4,
+      maxOutputTokens: 1_000,
+    });
+    placed?.onFirstEvent();
+    placed?.end({ promptTokens: PROMPT_BYTES / 4, cachedPromptTokens: 20_000, completionTokens: 100 });
+  };
+  const prompts = Array.from({ length: OTHER_PROMPTS }, (_, number) => hashesOf(number));
+  for (const hashes of prompts) place(hashes);
+
+  const content = 'some words of it '.repeat(PROMPT_BYTES / 17);
+  const body = { value: { messages: [{ role: 'user', content }] } };
+  return {
+    prepareUs: medianUs(() => hashPrefix('salt', renderPrefix({ operation: 'chat', body }).beginning)),
+    placeUs: medianUs((round) => place(prompts[round % OTHER_PROMPTS] ?? [])),
+  };
+}
+
+function medianUs(work: (round: number) => void): number {
+  const tookUs = Array.from({ length: ROUNDS }, (_, round) => {
+    const startedAt = performance.now();
+    work(round);
+    return (performance.now() - startedAt) * 1_000;
+  });
+  return tookUs.sort((a, b) => a - b)[ROUNDS / 2] ?? Number.NaN;
+}

@@ -1,0 +1,146 @@
+import type { Policy } from './policies.ts';
+import type { SimulatedEngine } from './simulatedEngine.ts';
+import { type Call, WARM_UP } from './workload.ts';
+
+/** An engine that is killed should have a few calls that can still be saved. */
+const MIN_CALLS_LOST = 3;
+
+/** What a run came to. */
+export interface RunResult {
+  /** Times to first token of the measured calls, ms, shortest first. */
+  firstTokenMs: number[];
+  /** Part of the measured prompt tokens that was read from caches. */
+  hitRate: number;
+  /** Tokens under way on the busiest engine, over time, beside the mean of all. */
+  maxToMeanLoad: number;
+  /** The run was given up: more calls were late than `isLateAfterMs` allows. */
+  isGivenUp: boolean;
+  /** Calls of the killed engine that had brought no token, and those of them that were never answered. */
+  retried: number;
+  failed: number;
+  /** Calls of the killed engine whose answer had begun: their clients get an error event. */
+  cut: number;
+}
+
+export interface RunOptions {
+  policy: (nowMs: () => number) => Policy;
+  /** Measured calls a second. */
+  rate: number;
+  /** Gives up once more than one in a hundred measured calls waits longer. */
+  isLateAfterMs?: number;
+  /** Kills an engine that has calls of both kinds, with and without a token, after this part of the workload, 0 to 1. */
+  killAfter?: number;
+}
+
+/** Sends the workload to engines in virtual time. Every policy sees the same calls at the same moments. */
+export function runFleet(calls: readonly Call[], engines: readonly SimulatedEngine[], options: RunOptions): RunResult {
+  return new FleetRun(calls, engines, options).run();
+}
+
+class FleetRun {
+  readonly #calls: readonly Call[];
+  #engines: readonly SimulatedEngine[];
+  readonly #options: RunOptions;
+  readonly #place: Policy;
+  readonly #durationMs: number;
+  readonly #measured: number;
+  readonly #firstTokenMs: number[] = [];
+  #nowMs = 0;
+  #late = 0;
+  #promptTokens = 0;
+  #cachedTokens = 0;
+  #cut = 0;
+  #retried = 0;
+  #ofRetriedAnswered = 0;
+
+  constructor(calls: readonly Call[], engines: readonly SimulatedEngine[], options: RunOptions) {
+    this.#calls = calls;
+    this.#engines = engines;
+    this.#options = options;
+    this.#place = options.policy(() => this.#nowMs);
+    this.#measured = calls.filter(({ at }) => at >= WARM_UP).length;
+    this.#durationMs = (this.#measured / (1 - WARM_UP) / options.rate) * 1_000;
+  }
+
+  run(): RunResult {
+    const { killAfter = Number.POSITIVE_INFINITY, isLateAfterMs } = this.#options;
+    const engines = this.#engines;
+    let next = 0;
+    for (;;) {
+      const call = this.#calls[next];
+      const callMs = call ? call.at * this.#durationMs : Number.POSITIVE_INFINITY;
+      if (callMs >= killAfter * this.#durationMs && this.#engines.length === engines.length) this.#killBusy();
+      const due = this.#engines.reduce((first, engine) => (engine.nextMs < first.nextMs ? engine : first));
+      const untilMs = Math.min(callMs, due.nextMs);
+      if (untilMs === Number.POSITIVE_INFINITY) break;
+      if (call && this.#isMeasured(this.#nowMs)) for (const engine of engines) engine.addTime(untilMs - this.#nowMs);
+      this.#nowMs = untilMs;
+      if (call && callMs <= due.nextMs) {
+        next += 1;
+        this.#send(call, { arrivedMs: callMs, isRetry: false });
+      } else due.run(untilMs);
+      if (isLateAfterMs !== undefined && this.#late > this.#measured / 100) break;
+    }
+    const loads = engines.map(({ tokenMs }) => tokenMs);
+    return {
+      firstTokenMs: this.#firstTokenMs.sort((a, b) => a - b),
+      hitRate: this.#cachedTokens / this.#promptTokens,
+      maxToMeanLoad: (Math.max(...loads) * loads.length) / loads.reduce((sum, load) => sum + load, 0),
+      isGivenUp: next < this.#calls.length,
+      retried: this.#retried,
+      failed: this.#retried - this.#ofRetriedAnswered,
+      cut: this.#cut,
+    };
+  }
+
+  #isMeasured(atMs: number): boolean {
+    return atMs >= WARM_UP * this.#durationMs;
+  }
+
+  /** A call that had no event yet is placed once more, on what is left. */
+  #send(call: Call, { arrivedMs, isRetry }: { arrivedMs: number; isRetry: boolean }): void {
+    const placed = this.#place(call, this.#engines);
+    if (!placed) return;
+    let hasBegun = false;
+    placed.engine.submit(call, this.#nowMs, {
+      onFirstToken: () => {
+        hasBegun = true;
+        placed.onFirstEvent();
+        if (this.#isMeasured(arrivedMs)) this.#measure(this.#nowMs - arrivedMs);
+      },
+      onEnd: ({ cachedTokens, completionTokens }) => {
+        const promptTokens = call.promptTokens.length;
+        placed.end({ promptTokens, cachedPromptTokens: cachedTokens, completionTokens });
+        if (isRetry) this.#ofRetriedAnswered += 1;
+        if (!this.#isMeasured(arrivedMs)) return;
+        this.#promptTokens += promptTokens;
+        this.#cachedTokens += cachedTokens;
+      },
+      onKilled: () => {
+        placed.end(undefined);
+        if (hasBegun) this.#cut += 1;
+        else {
+          this.#retried += 1;
+          this.#send(call, { arrivedMs, isRetry: true });
+        }
+      },
+    });
+  }
+
+  #measure(firstTokenMs: number): void {
+    this.#firstTokenMs.push(firstTokenMs);
+    if (firstTokenMs > (this.#options.isLateAfterMs ?? Number.POSITIVE_INFINITY)) this.#late += 1;
+  }
+
+  /** The router notices at once: connections to the engine are refused. */
+  #killBusy(): void {
+    const killed = this.#engines.find((engine) => engine.callsWithoutToken >= MIN_CALLS_LOST);
+    if (!killed) return;
+    this.#engines = this.#engines.filter((engine) => engine !== killed);
+    killed.kill();
+  }
+}
+
+/** The time that so great a part of the calls keeps to, ms. */
+export const percentile = (sorted: readonly number[], part: number): number =>
+  sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * part) - 1)] ?? Number.NaN;

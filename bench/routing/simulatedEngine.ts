@@ -1,0 +1,127 @@
+import { engineSchema } from '../../deploy/engine-simulator/src/config.ts';
+import { Scheduler } from '../../deploy/engine-simulator/src/engine/scheduler.ts';
+import { Sequence } from '../../deploy/engine-simulator/src/engine/sequence.ts';
+import { fixedTokens } from '../../deploy/engine-simulator/src/generation/outputPlan.ts';
+import type { Call } from './workload.ts';
+
+/** An engine of 10,000 prompt tokens a second whose cache holds a part of what all tenants use. */
+const CONFIG = {
+  port: 1,
+  servedModelNames: ['model'],
+  timeModel: 'batch',
+  stepMs: 20,
+  stepMsPerRunning: 0.1,
+  stepMsPerPrefillToken: 0.1,
+  maxNumBatchedTokens: 8_192,
+  maxNumSeqs: 256,
+  maxModelLen: 32_768,
+  numKvBlocks: 10_000,
+};
+
+const OUTPUT_TOKEN_WEIGHT = 4;
+
+/** What is heard of a call that an engine has. */
+export interface CallListener {
+  onFirstToken(): void;
+  onEnd(counted: { cachedTokens: number; completionTokens: number }): void;
+  /** The engine was killed. Nothing follows. */
+  onKilled(): void;
+}
+
+/** One engine of the engine simulator, its scheduler driven by virtual time. */
+export class SimulatedEngine {
+  readonly id: string;
+  /** When something is due there next. */
+  nextMs = Number.POSITIVE_INFINITY;
+  /** Tokens of prompts and answers under way, multiplied by the milliseconds they were. */
+  tokenMs = 0;
+  readonly #scheduler: Scheduler;
+  #tokens = 0;
+  readonly #calls = new Map<Sequence, { call: Call; listener: CallListener }>();
+
+  constructor(id: string, { slowFactor = 1 }: { slowFactor?: number } = {}) {
+    this.id = id;
+    this.#scheduler = new Scheduler(engineSchema.parse({ ...CONFIG, slowFactor }));
+  }
+
+  /** Tokens of a prompt that are in its cache now. */
+  cachedTokensOf({ promptBlocks, promptTokens }: Call): number {
+    return this.#scheduler.kvCache.peekPrefix(promptBlocks, promptTokens.length);
+  }
+
+  /** The work that is really left there, weighed as the router does. */
+  get loadTokens(): number {
+    let tokens = 0;
+    for (const [sequence, { call }] of this.#calls) {
+      const left = call.answer.length - sequence.generated.length;
+      const hasStarted = this.#scheduler.queue.running.has(sequence);
+      const queued = hasStarted ? sequence.schedule.prefillLeft : call.promptTokens.length - this.cachedTokensOf(call);
+      tokens += queued + OUTPUT_TOKEN_WEIGHT * left;
+    }
+    return tokens;
+  }
+
+  submit(call: Call, nowMs: number, listener: CallListener): void {
+    const sequence = new Sequence({
+      promptTokens: call.promptTokens,
+      cacheScope: call.cacheSalt,
+      adapter: undefined,
+      plan: { segments: [{ kind: 'content', tokens: fixedTokens(call.answer) }], finishReason: 'stop' },
+      maxTokens: call.answer.length + 1,
+      minTokens: 0,
+      stop: [],
+      fault: undefined,
+      timeToFirstTokenMs: undefined,
+      interTokenMs: undefined,
+    });
+    let hasToken = false;
+    sequence.onProgress = () => {
+      sequence.output.take();
+      if (!hasToken && sequence.generated.length > 0) {
+        hasToken = true;
+        listener.onFirstToken();
+      }
+      if (!sequence.hasEnded) return;
+      this.#calls.delete(sequence);
+      this.#tokens -= call.promptTokens.length + call.answer.length;
+      listener.onEnd({ cachedTokens: sequence.cachedTokens, completionTokens: sequence.generated.length });
+    };
+    this.#calls.set(sequence, { call, listener });
+    this.#tokens += call.promptTokens.length + call.answer.length;
+    sequence.schedule.arrivedMs = nowMs;
+    this.#scheduler.queue.add(sequence);
+    this.run(nowMs);
+  }
+
+  /** Requests that run and wait there. */
+  get requests(): { running: number; waiting: number } {
+    const { running, waitingCount: waiting } = this.#scheduler.queue;
+    return { running: running.size, waiting };
+  }
+
+  /** Calls that have brought no token yet. */
+  get callsWithoutToken(): number {
+    let calls = 0;
+    for (const { generated } of this.#calls.keys()) if (generated.length === 0) calls += 1;
+    return calls;
+  }
+
+  /** Ends the process: all calls are lost, and nothing happens any more. */
+  kill(): void {
+    this.nextMs = Number.POSITIVE_INFINITY;
+    this.#tokens = 0;
+    const lost = [...this.#calls.values()];
+    this.#calls.clear();
+    for (const { listener } of lost) listener.onKilled();
+  }
+
+  /** Counts what is under way now for so long. */
+  addTime(ms: number): void {
+    this.tokenMs += this.#tokens * ms;
+  }
+
+  /** Takes the steps that are due. */
+  run(nowMs: number): void {
+    this.nextMs = this.#scheduler.run(nowMs);
+  }
+}

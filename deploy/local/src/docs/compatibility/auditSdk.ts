@@ -1,0 +1,49 @@
+import type { FieldSupport } from './listFields.ts';
+import type { Sdk } from './readSdkTypes.ts';
+import type { Audit, AuditedFields, AuditedForms } from './sdkAudit.ts';
+
+/**
+ * What the SDK knows of a body and our schema does not, as it was judged. Throws when the SDK knows anything else, or no
+ * longer knows what was judged, naming it: then a new version awaits its audit.
+ */
+export function auditSdk(sdk: Pick<Sdk, 'membersOf'>, audit: Audit, known: FieldSupport[]): FieldSupport[] {
+  const names = new Set(known.map(({ field }) => field));
+  return [
+    ...audit.fields.flatMap((fields) => auditFields(sdk, fields, names)),
+    ...(audit.forms ?? []).flatMap((forms) => auditForms(sdk, forms, names)),
+  ];
+}
+
+function auditFields(
+  sdk: Pick<Sdk, 'membersOf'>,
+  { file, type, at, others }: AuditedFields,
+  names: Set<string>,
+): FieldSupport[] {
+  const toField = (name: string) => (at === '' ? name : `${at}.${name}`);
+  const unknown = sdk.membersOf(file, type).filter((name) => !names.has(toField(name)));
+  assertSame(type, unknown, Object.keys(others));
+  return Object.entries(others).map(([name, verdict]) => ({ field: toField(name), ...verdict }));
+}
+
+function auditForms(
+  sdk: Pick<Sdk, 'membersOf'>,
+  { file, type, forms }: AuditedForms,
+  names: Set<string>,
+): FieldSupport[] {
+  assertSame(type, sdk.membersOf(file, type), Object.keys(forms));
+  const verdicts = Object.values(forms);
+  const lost = verdicts.find((verdict) => typeof verdict === 'string' && !names.has(verdict));
+  if (lost !== undefined) throw new Error(`${type}: our schema has no ${String(lost)}`);
+  return verdicts.filter((verdict) => typeof verdict !== 'string');
+}
+
+function assertSame(type: string, inSdk: string[], audited: string[]): void {
+  const [has, judged] = [new Set(inSdk), new Set(audited)];
+  const isNew = inSdk.filter((name) => !judged.has(name));
+  const isGone = audited.filter((name) => !has.has(name));
+  if (isNew.length > 0) throw new Error(`${type} of the SDK has ${isNew.join(', ')}: judge it in sdkAudit.ts`);
+  if (isGone.length > 0)
+    throw new Error(
+      `${type}: ${isGone.join(', ')} is gone from the SDK, or our schema has it: drop it from sdkAudit.ts`,
+    );
+}

@@ -1,0 +1,75 @@
+import { readFile } from 'node:fs/promises';
+import { expect, it } from '@jest/globals';
+import { auditSdk } from './auditSdk.ts';
+import { COMPATIBILITY_FILE, renderCompatibility } from './compatibilityPage.ts';
+import { findMembers, readSdk } from './readSdkTypes.ts';
+
+it('says what the schemas and the audit of the pinned SDK say; if this fails: npm run docs', async () => {
+  expect(await readFile(COMPATIBILITY_FILE, 'utf8')).toBe(renderCompatibility());
+});
+
+it('names the pinned version that it was audited against', () => {
+  expect(renderCompatibility()).toContain(`npm package \`openai\` ${readSdk().version},`);
+});
+
+// Specification, Chat completion request fields and response fields.
+it.each([
+  ['Request', 'model', 'yes'],
+  ['Request', 'messages', 'yes'],
+  ['Request', 'temperature', 'yes'],
+  ['Request', 'top_p', 'yes'],
+  ['Request', 'stop', 'yes'],
+  ['Request', 'seed', 'yes'],
+  ['Request', 'user', 'yes'],
+  ['Request', 'max_tokens', 'yes'],
+  ['Request', 'stream', 'yes'],
+  ['Request', 'stream_options.include_usage', 'yes'],
+  ['Request', 'tools', 'yes'],
+  ['Request', 'tool_choice', 'yes'],
+  ['Request', 'response_format (type: json_object)', 'yes'],
+  ['Request', 'response_format (type: json_schema)', 'partial'],
+  ['Request', 'presence_penalty', 'yes'],
+  ['Request', 'frequency_penalty', 'yes'],
+  ['Request', 'logprobs', 'no'],
+  ['Request', 'top_logprobs', 'no'],
+  ['Request', 'n', 'no'],
+  ['Answer', 'id', 'yes'],
+  ['Answer', 'created', 'yes'],
+  ['Answer', 'model', 'yes'],
+  ['Answer', 'choices', 'yes'],
+  ['Answer', 'usage', 'yes'],
+  ['Answer', 'usage.cache_read_input_tokens', 'yes'],
+  ['Answer', 'usage.cache_creation_input_tokens', 'yes'],
+  ['Answer', 'system_fingerprint', 'no'],
+])('%s of a chat: %s is supported: %s', (part, field, support) => {
+  const [chat = ''] = renderCompatibility().split('## POST /v1/completions');
+  const table = chat.split('### ').find((text) => text.startsWith(part));
+  expect(table).toContain(`| \`${field}\` | ${support} |`);
+});
+
+const audit = { fields: [{ file: 'a.d.ts', type: 'Params', at: 'body', others: {} }] };
+const known = [{ field: 'body.model', support: 'yes' as const, note: '' }];
+
+it('fails until a field that an SDK upgrade brings has been judged', () => {
+  expect(auditSdk({ membersOf: () => ['model'] }, audit, known)).toEqual([]);
+  expect(() => auditSdk({ membersOf: () => ['model', 'mood'] }, audit, known)).toThrow('has mood: judge it');
+});
+
+it('fails when what was judged is gone from the SDK', () => {
+  const others = { mood: { support: 'no' as const, note: '' } };
+  const [fields] = audit.fields.map((each) => ({ ...each, others }));
+  expect(() => auditSdk({ membersOf: () => ['model'] }, { fields: fields ? [fields] : [] }, known)).toThrow(
+    'mood is gone',
+  );
+});
+
+it('reads interfaces in namespaces and unions out of declarations', () => {
+  const declarations = `
+    export interface Answer { /** {not: a; field: b} */ id: string; map?: { [key: string]: number; }; }
+    export declare namespace Answer { interface Choice { text: Array<'a' | 'b'>; } }
+    export type Form = 'none' | Answer.Choice | Array<'x' | 'y'>;`;
+  expect(findMembers(declarations, 'Answer')).toEqual(['id', 'map']);
+  expect(findMembers(declarations, 'Answer.Choice')).toEqual(['text']);
+  expect(findMembers(declarations, 'Form')).toEqual(["'none'", 'Answer.Choice', "Array<'x' | 'y'>"]);
+  expect(() => findMembers(declarations, 'Other')).toThrow('declares no Other');
+});

@@ -1,0 +1,87 @@
+import { join } from 'node:path';
+import { ENGINE_CONTROL_KEYS } from '@turnpike/model-router/requestFields';
+import { repositoryRoot } from '../../repositoryRoot.ts';
+import { formatRows } from '../formatReference.ts';
+import type { JsonSchema } from '../openapi/jsonSchema.ts';
+import { type OpenApiDocument, toOpenApiDocument } from '../openapi/openApiDocument.ts';
+import type { Operation } from '../openapi/operations.ts';
+import { auditSdk } from './auditSdk.ts';
+import { type FieldSupport, listFields } from './listFields.ts';
+import { readSdk, type Sdk } from './readSdkTypes.ts';
+import { SDK_AUDIT } from './sdkAudit.ts';
+
+export const COMPATIBILITY_FILE = join(repositoryRoot, 'docs/compatibility.md');
+
+const JSON_TYPE = 'application/json';
+const EVENTS_TYPE = 'text/event-stream';
+const ANY_OTHER: FieldSupport = {
+  field: 'any other field',
+  support: 'partial',
+  note: 'Forwarded to the engine, which takes, ignores or refuses it.',
+};
+
+/** The compatibility matrix: every field of every operation, ours and the pinned SDK's. Throws when the SDK awaits its audit. */
+export function renderCompatibility(): string {
+  const sdk = readSdk();
+  const document = toOpenApiDocument();
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) =>
+      formatOperation(`${method.toUpperCase()} ${path}`, operation, document, sdk),
+    ),
+  );
+  return [formatHead(sdk.version), ...operations, formatControlKeys()].join('\n\n').concat('\n');
+}
+
+const formatHead = (version: string): string =>
+  `# Compatibility
+
+<!-- Written by npm run docs from the schemas that the services run on. -->
+
+Field by field, what of the public chat API there is here. Audited against the npm package \`openai\` ${version}, which the
+system tests use; when it is upgraded, a test fails until what is new in it has been judged.
+
+- **yes**: as the convention has it, or as the note says.
+- **partial**: with the limits that the note states. What is forwarded to the serving engine, the engine takes, ignores or refuses.
+- **no**: refused, ignored or never there, as the note says.
+
+The [interface description](openapi.json) has the types.`;
+
+function formatOperation(name: string, operation: Operation, { components }: OpenApiDocument, sdk: Sdk): string {
+  const tabulate = (part: 'request' | 'answer' | 'events', schema: JsonSchema, last: FieldSupport[]): string => {
+    const known = listFields(schema, components.schemas);
+    const audit = SDK_AUDIT[`${operation.operationId} ${part}`];
+    return formatTable([...known, ...(audit ? auditSdk(sdk, audit, known) : []), ...last]);
+  };
+  const parts = [`## ${name}`, operation.summary];
+  const parameters = (operation.parameters ?? []).map(
+    ({ name: field, description: note }): FieldSupport => ({ field, support: 'yes', note }),
+  );
+  const request = operation.requestBody?.content[JSON_TYPE];
+  if (request) parts.push('### Request', tabulate('request', request.schema, [ANY_OTHER]));
+  if (parameters.length > 0) parts.push('### Parameters', formatTable(parameters));
+  const answer = operation.responses[200];
+  if (answer === undefined || !('content' in answer)) throw new Error(`${name} has no answer`);
+  const { [JSON_TYPE]: whole, [EVENTS_TYPE]: events } = answer.content;
+  if (whole) parts.push('### Answer', tabulate('answer', whole.schema, []));
+  const [chunk] = events?.schema.anyOf ?? [];
+  if (chunk) parts.push('### Events, with `stream`', tabulate('events', chunk, []));
+  return parts.join('\n\n');
+}
+
+const formatTable = (rows: FieldSupport[]): string =>
+  formatRows(
+    ['field', 'supported', 'notes'],
+    rows.map(({ field, support, note }) => [
+      field.includes(' ') && !field.includes('(') ? field : `\`${field}\``,
+      support,
+      note,
+    ]),
+  );
+
+const formatControlKeys = (): string =>
+  `## Fields that no client may set
+
+They steer the serving engine rather than the model, cross the border between tenants, or cost more than what is held for
+a call. In the body of any inference request each is 400, with its name as \`param\`: ${[...ENGINE_CONTROL_KEYS]
+    .map((key) => `\`${key}\``)
+    .join(', ')}; and \`chat_template_kwargs\` with anything but \`enable_thinking\`.`;

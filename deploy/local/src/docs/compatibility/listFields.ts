@@ -1,0 +1,58 @@
+import type { JsonSchema } from '../openapi/jsonSchema.ts';
+
+export type Support = 'yes' | 'partial' | 'no';
+
+/** A line of the compatibility matrix. */
+export interface FieldSupport {
+  /** As a client would write it: `messages[].content`; a form of it with what tells it apart: `response_format (type: text)`. */
+  field: string;
+  support: Support;
+  note: string;
+}
+
+const DISCRIMINATORS = ['role', 'type'];
+
+/** Every field of a body, nested ones after their parents, each once. */
+export function listFields(schema: JsonSchema, schemas: Record<string, JsonSchema>): FieldSupport[] {
+  const found = new Map<string, FieldSupport>();
+  const add = (field: string, from: JsonSchema): void => {
+    if (!found.has(field)) found.set(field, { field, support: supportOf(from), note: noteOf(from) });
+  };
+  const visit = (node: JsonSchema, path: string): void => {
+    const resolved = resolve(node, schemas);
+    for (const [name, property] of Object.entries(resolved.properties ?? {})) {
+      const field = path === '' ? name : `${path}.${name}`;
+      add(field, { ...resolve(property, schemas), ...property });
+      visit(property, field);
+    }
+    if (resolved.items) visit(resolved.items, `${path}[]`);
+    const forms = [...(resolved.anyOf ?? []), ...(resolved.oneOf ?? [])].map((form) => resolve(form, schemas));
+    for (const form of forms) {
+      const kind = kindOf(form);
+      if (kind !== undefined && forms.length > 1) add(`${path} (${kind})`, form);
+      visit(form, path);
+    }
+  };
+  visit(schema, '');
+  return [...found.values()];
+}
+
+function resolve(schema: JsonSchema, schemas: Record<string, JsonSchema>): JsonSchema {
+  const name = schema.$ref?.split('/').at(-1);
+  return name === undefined ? schema : (schemas[name] ?? {});
+}
+
+/** What tells one form of an object from the others, as `type: text`. */
+function kindOf({ properties = {} }: JsonSchema): string | undefined {
+  const name = DISCRIMINATORS.find((candidate) => typeof properties[candidate]?.const === 'string');
+  return name === undefined ? undefined : `${name}: ${String(properties[name]?.const)}`;
+}
+
+function supportOf({ 'x-support': support = 'yes' }: JsonSchema): Support {
+  if (support !== 'yes' && support !== 'partial' && support !== 'no')
+    throw new Error(`a field's support is said to be ${String(support)}`);
+  return support;
+}
+
+const noteOf = ({ 'x-support-note': note, description = '' }: JsonSchema): string =>
+  typeof note === 'string' ? note : description;

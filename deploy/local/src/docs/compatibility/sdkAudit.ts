@@ -1,0 +1,255 @@
+import type { FieldSupport } from './listFields.ts';
+
+type Verdict = Pick<FieldSupport, 'support' | 'note'>;
+
+/** Fields of the SDK that are not in our schemas, as somebody judged them. Those that are in our schemas are judged there. */
+export interface AuditedFields {
+  file: string;
+  type: string;
+  /** Where the type's fields stand in the body: `choices[].message`; empty for the body itself. */
+  at: string;
+  others: Record<string, Verdict>;
+}
+
+/** The forms that a value may have in the SDK: what our schemas call each, or how it is judged. */
+export interface AuditedForms {
+  file: string;
+  type: string;
+  forms: Record<string, string | FieldSupport>;
+}
+
+export interface Audit {
+  fields: AuditedFields[];
+  forms?: AuditedForms[];
+}
+
+const CHAT = 'chat/completions/completions.d.ts';
+const TEXT = 'completions.d.ts';
+
+const FORWARDED: Verdict = {
+  support: 'partial',
+  note: 'Forwarded to the engine, which takes, ignores or refuses it.',
+};
+const REFUSED: Verdict = { support: 'no', note: '400.' };
+const NEVER: Verdict = { support: 'no', note: 'Not in any answer.' };
+const HIDDEN: Verdict = { support: 'no', note: 'Not exposed.' };
+
+const usageAudit: AuditedFields[] = [
+  {
+    file: TEXT,
+    type: 'CompletionUsage',
+    at: 'usage',
+    others: {},
+  },
+  {
+    file: TEXT,
+    type: 'CompletionUsage.CompletionTokensDetails',
+    at: 'usage.completion_tokens_details',
+    others: { accepted_prediction_tokens: NEVER, audio_tokens: NEVER, rejected_prediction_tokens: NEVER },
+  },
+  {
+    file: TEXT,
+    type: 'CompletionUsage.PromptTokensDetails',
+    at: 'usage.prompt_tokens_details',
+    others: {
+      audio_tokens: NEVER,
+      cache_write_tokens: { support: 'no', note: 'See `usage.cache_creation_input_tokens`.' },
+    },
+  },
+];
+
+const chatAnswer = { moderation: NEVER, service_tier: NEVER, system_fingerprint: HIDDEN };
+const streamOptions: AuditedFields = {
+  file: CHAT,
+  type: 'ChatCompletionStreamOptions',
+  at: 'stream_options',
+  others: { include_obfuscation: { support: 'no', note: 'Ignored: nothing is padded.' } },
+};
+/** What a message may have in the SDK beside the fields that are checked. */
+const messageOf = (type: string, others: AuditedFields['others']): AuditedFields => ({
+  file: CHAT,
+  type,
+  at: 'messages[]',
+  others,
+});
+
+/** By operation and part of it, all that the pinned SDK knows of it. A new version is audited by making these lists true again. */
+export const SDK_AUDIT: Record<string, Audit> = {
+  'createChatCompletion request': {
+    fields: [
+      {
+        file: CHAT,
+        type: 'ChatCompletionCreateParamsBase',
+        at: '',
+        others: {
+          audio: FORWARDED,
+          function_call: FORWARDED,
+          functions: FORWARDED,
+          logit_bias: FORWARDED,
+          metadata: FORWARDED,
+          modalities: FORWARDED,
+          moderation: FORWARDED,
+          parallel_tool_calls: FORWARDED,
+          prediction: FORWARDED,
+          prompt_cache_key: FORWARDED,
+          prompt_cache_options: FORWARDED,
+          prompt_cache_retention: FORWARDED,
+          reasoning_effort: FORWARDED,
+          safety_identifier: FORWARDED,
+          service_tier: FORWARDED,
+          store: FORWARDED,
+          verbosity: FORWARDED,
+          web_search_options: FORWARDED,
+        },
+      },
+      streamOptions,
+      messageOf('ChatCompletionAssistantMessageParam', {
+        audio: FORWARDED,
+        function_call: FORWARDED,
+        refusal: FORWARDED,
+      }),
+      messageOf('ChatCompletionUserMessageParam', {}),
+      messageOf('ChatCompletionToolMessageParam', {}),
+      {
+        file: CHAT,
+        type: 'ChatCompletionContentPartText',
+        at: 'messages[].content[]',
+        others: { prompt_cache_breakpoint: FORWARDED },
+      },
+      {
+        file: CHAT,
+        type: 'ChatCompletionContentPartImage.ImageURL',
+        at: 'messages[].content[].image_url',
+        others: { detail: FORWARDED },
+      },
+    ],
+    forms: [
+      {
+        file: CHAT,
+        type: 'ChatCompletionMessageParam',
+        forms: {
+          ChatCompletionAssistantMessageParam: 'messages[] (role: assistant)',
+          ChatCompletionDeveloperMessageParam: 'messages[] (role: developer)',
+          ChatCompletionFunctionMessageParam: 'messages[] (role: function)',
+          ChatCompletionSystemMessageParam: 'messages[] (role: system)',
+          ChatCompletionToolMessageParam: 'messages[] (role: tool)',
+          ChatCompletionUserMessageParam: 'messages[] (role: user)',
+        },
+      },
+      {
+        file: CHAT,
+        type: 'ChatCompletionContentPart',
+        forms: {
+          'ChatCompletionContentPart.File': { field: 'messages[].content[] (type: file)', ...REFUSED },
+          ChatCompletionContentPartImage: 'messages[].content[] (type: image_url)',
+          ChatCompletionContentPartInputAudio: { field: 'messages[].content[] (type: input_audio)', ...REFUSED },
+          ChatCompletionContentPartText: 'messages[].content[] (type: text)',
+        },
+      },
+      {
+        file: CHAT,
+        type: 'ChatCompletionTool',
+        forms: {
+          ChatCompletionCustomTool: { field: 'tools[] (type: custom)', ...REFUSED },
+          ChatCompletionFunctionTool: 'tools[].function',
+        },
+      },
+      {
+        file: CHAT,
+        type: 'ChatCompletionToolChoiceOption',
+        forms: {
+          "'auto'": 'tool_choice',
+          "'none'": 'tool_choice',
+          "'required'": 'tool_choice',
+          ChatCompletionAllowedToolChoice: { field: 'tool_choice (type: allowed_tools)', ...REFUSED },
+          ChatCompletionNamedToolChoice: 'tool_choice (type: function)',
+          ChatCompletionNamedToolChoiceCustom: { field: 'tool_choice (type: custom)', ...REFUSED },
+        },
+      },
+    ],
+  },
+  'createChatCompletion answer': {
+    fields: [
+      { file: CHAT, type: 'ChatCompletion', at: '', others: chatAnswer },
+      { file: CHAT, type: 'ChatCompletion.Choice', at: 'choices[]', others: {} },
+      {
+        file: CHAT,
+        type: 'ChatCompletionMessage',
+        at: 'choices[].message',
+        others: { annotations: NEVER, audio: NEVER, function_call: NEVER },
+      },
+      {
+        file: CHAT,
+        type: 'ChatCompletionMessageFunctionToolCall',
+        at: 'choices[].message.tool_calls[]',
+        others: {},
+      },
+      ...usageAudit,
+    ],
+    forms: [
+      {
+        file: CHAT,
+        type: 'ChatCompletionMessageToolCall',
+        forms: {
+          ChatCompletionMessageCustomToolCall: { field: 'choices[].message.tool_calls[] (type: custom)', ...NEVER },
+          ChatCompletionMessageFunctionToolCall: 'choices[].message.tool_calls[].function',
+        },
+      },
+    ],
+  },
+  'createChatCompletion events': {
+    fields: [
+      { file: CHAT, type: 'ChatCompletionChunk', at: '', others: chatAnswer },
+      { file: CHAT, type: 'ChatCompletionChunk.Choice', at: 'choices[]', others: {} },
+      {
+        file: CHAT,
+        type: 'ChatCompletionChunk.Choice.Delta',
+        at: 'choices[].delta',
+        others: { function_call: NEVER },
+      },
+      {
+        file: CHAT,
+        type: 'ChatCompletionChunk.Choice.Delta.ToolCall',
+        at: 'choices[].delta.tool_calls[]',
+        others: {},
+      },
+      ...usageAudit,
+    ],
+  },
+  'createCompletion request': {
+    fields: [
+      {
+        file: TEXT,
+        type: 'CompletionCreateParamsBase',
+        at: '',
+        others: { best_of: REFUSED, echo: REFUSED, logit_bias: FORWARDED },
+      },
+      streamOptions,
+    ],
+  },
+  'createCompletion answer': {
+    fields: [
+      { file: TEXT, type: 'Completion', at: '', others: { system_fingerprint: HIDDEN } },
+      { file: TEXT, type: 'CompletionChoice', at: 'choices[]', others: {} },
+      ...usageAudit,
+    ],
+  },
+  'createCompletion events': {
+    fields: [
+      { file: TEXT, type: 'Completion', at: '', others: { system_fingerprint: HIDDEN } },
+      { file: TEXT, type: 'CompletionChoice', at: 'choices[]', others: {} },
+      ...usageAudit,
+    ],
+  },
+  'createEmbedding request': {
+    fields: [{ file: 'embeddings.d.ts', type: 'EmbeddingCreateParams', at: '', others: {} }],
+  },
+  'createEmbedding answer': {
+    fields: [
+      { file: 'embeddings.d.ts', type: 'CreateEmbeddingResponse', at: '', others: {} },
+      { file: 'embeddings.d.ts', type: 'CreateEmbeddingResponse.Usage', at: 'usage', others: {} },
+      { file: 'embeddings.d.ts', type: 'Embedding', at: 'data[]', others: {} },
+    ],
+  },
+  'getModel answer': { fields: [{ file: 'models.d.ts', type: 'Model', at: '', others: {} }] },
+};

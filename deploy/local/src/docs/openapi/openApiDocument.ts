@@ -1,0 +1,62 @@
+import { join } from 'node:path';
+import { repositoryRoot } from '../../repositoryRoot.ts';
+import type { JsonSchema } from './jsonSchema.ts';
+import { toJsonSchemas } from './jsonSchemas.ts';
+import { type Operation, PATHS } from './operations.ts';
+import { type ResponseObject, SHARED_RESPONSES } from './responses.ts';
+
+export const OPENAPI_FILE = join(repositoryRoot, 'docs/openapi.json');
+
+export interface OpenApiDocument {
+  openapi: string;
+  info: { title: string; version: string; description: string };
+  servers: object[];
+  security: object[];
+  tags: object[];
+  paths: Record<string, Partial<Record<'get' | 'post', Operation>>>;
+  components: {
+    securitySchemes: object;
+    responses: Record<string, ResponseObject>;
+    schemas: Record<string, JsonSchema>;
+  };
+}
+
+const DESCRIPTION = [
+  'Inference for text, code, reasoning, vision and embedding models, after a widely used public chat API: a client written for it works when the base address and the model change.',
+  'Branch on the HTTP status: statuses are stable, the bodies of errors are for people and may change. There are no idempotency keys.',
+  'In `/v1/svc/…` the segment `svc` is the service’s own name, which an installation may change. Calls are meant to come from servers: no CORS header is ever sent.',
+  '`x-support` says of a field how far it is supported where that is not `yes`, and `x-support-note` how.',
+].join('\n\n');
+
+/** The interface description, version 1.0.0, from the schemas that the services run on. */
+export function toOpenApiDocument(): OpenApiDocument {
+  return {
+    openapi: '3.1.1',
+    info: { title: 'Turnpike', version: '1.0.0', description: DESCRIPTION },
+    servers: [
+      {
+        url: '{base_url}',
+        description: 'The host of the key’s region. The other region’s host does not know the key.',
+        variables: {
+          base_url: { default: 'http://127.0.0.1:8080', description: 'Address of the region, without `/v1`.' },
+        },
+      },
+    ],
+    security: [{ apiKey: [] }],
+    tags: [
+      { name: 'Inference', description: 'Chat, text completion, embeddings. Each call is held for, run and charged.' },
+      { name: 'Models', description: 'What the region serves.' },
+      { name: 'Account', description: 'The calling key: limits, credit, usage and cost.' },
+    ],
+    paths: PATHS,
+    components: {
+      securitySchemes: {
+        apiKey: { type: 'http', scheme: 'bearer', description: '`Authorization: Bearer sk-…`, the only scheme.' },
+      },
+      responses: SHARED_RESPONSES,
+      schemas: toJsonSchemas(),
+    },
+  };
+}
+
+export const renderOpenApi = (): string => `${JSON.stringify(toOpenApiDocument(), null, 2)}\n`;

@@ -1,0 +1,253 @@
+import { EXAMPLES } from './examples.ts';
+import { type HeaderName, KEY_LIMITS, toHeaders } from './headers.ts';
+import type { JsonSchema } from './jsonSchema.ts';
+import { refTo, type SchemaName } from './jsonSchemas.ts';
+import type { ResponseObject, SharedResponse } from './responses.ts';
+
+export interface Parameter {
+  name: string;
+  in: 'path' | 'query';
+  required: boolean;
+  description: string;
+  schema: JsonSchema;
+  explode?: boolean;
+}
+
+export interface Operation {
+  operationId: string;
+  tags: string[];
+  summary: string;
+  description: string;
+  parameters?: Parameter[];
+  requestBody?: { required: true; content: Record<string, { schema: JsonSchema; example: unknown }> };
+  responses: Record<string, ResponseObject | { $ref: string }>;
+}
+
+type Errors = Record<string, SharedResponse>;
+
+const INFERENCE_ERRORS: Errors = {
+  400: 'InferenceInvalid',
+  401: 'InferenceUnauthorized',
+  402: 'InferenceBalance',
+  403: 'InferenceForbidden',
+  404: 'InferenceUnknownModel',
+  405: 'MethodNotAllowed',
+  429: 'InferenceThrottled',
+  500: 'InferenceFailure',
+  503: 'InferenceUnavailable',
+};
+const MODELS_ERRORS: Errors = {
+  401: 'ModelsUnauthorized',
+  403: 'ModelsForbidden',
+  405: 'MethodNotAllowed',
+  429: 'ModelsThrottled',
+  502: 'AuthUnreachable',
+  503: 'KeysUnchecked',
+};
+const USAGE_ERRORS: Errors = {
+  401: 'LookUpUnauthorized',
+  405: 'MethodNotAllowed',
+  429: 'LookUpFlooded',
+  503: 'UsageUnavailable',
+  504: 'UsageTimeout',
+};
+
+/** On every answer of an engine. */
+const CALL_HEADERS: HeaderName[] = ['x-router-call-id', ...KEY_LIMITS];
+
+const refsTo = (errors: Errors) =>
+  Object.fromEntries(
+    Object.entries(errors).map(([status, name]) => [status, { $ref: `#/components/responses/${name}` }]),
+  );
+
+const jsonBody = (schema: SchemaName, example: unknown) => ({
+  required: true as const,
+  content: { 'application/json': { schema: refTo(schema), example } },
+});
+
+const jsonAnswer = (description: string, schema: SchemaName, example: unknown): ResponseObject => ({
+  description,
+  headers: toHeaders({}),
+  content: { 'application/json': { schema: refTo(schema), example } },
+});
+
+/** A whole answer, or where `stream` is true its events, each checked against `chunk` or an error. */
+function toGeneratedAnswer(
+  { whole, chunk }: { whole: SchemaName; chunk: SchemaName },
+  { answer, events }: { answer: unknown; events: string },
+): ResponseObject {
+  return {
+    description: 'The answer: whole, or with `stream` as server-sent events.',
+    headers: toHeaders({ always: CALL_HEADERS, sometimes: ['x-accel-buffering'] }),
+    content: {
+      'application/json': { schema: refTo(whole), example: answer },
+      'text/event-stream': {
+        schema: {
+          description:
+            'The JSON of each `data:` line. The last one of a whole stream is `[DONE]`; a stream that fails ends in an error instead and has none. Comment lines may come between.',
+          anyOf: [refTo(chunk), refTo('ErrorEnvelope')],
+        },
+        example: events,
+      },
+    },
+  };
+}
+
+const instantParameter = (name: string, description: string): Parameter => ({
+  name,
+  in: 'query',
+  required: false,
+  description,
+  schema: { type: 'string' },
+});
+
+/** Every path that clients may call, its methods, and what they do. Nothing else is served. */
+export const PATHS: Record<string, Partial<Record<'get' | 'post', Operation>>> = {
+  '/v1/chat/completions': {
+    post: {
+      operationId: 'createChatCompletion',
+      tags: ['Inference'],
+      summary: 'Goes on with a conversation.',
+      description:
+        'Streamed or whole, with tools, JSON output and images on models that take them. What it could cost at most is held before it runs, and becomes the true charge when it ends.',
+      requestBody: jsonBody('ChatRequest', EXAMPLES.createChatCompletion.request),
+      responses: {
+        200: toGeneratedAnswer({ whole: 'ChatCompletion', chunk: 'ChatChunk' }, EXAMPLES.createChatCompletion),
+        ...refsTo(INFERENCE_ERRORS),
+      },
+    },
+  },
+  '/v1/completions': {
+    post: {
+      operationId: 'createCompletion',
+      tags: ['Inference'],
+      summary: 'Goes on with a text.',
+      description: 'Legacy: chat is preferred. Without `max_tokens` an answer has 16 tokens at most.',
+      requestBody: jsonBody('CompletionRequest', EXAMPLES.createCompletion.request),
+      responses: {
+        200: toGeneratedAnswer({ whole: 'TextCompletion', chunk: 'TextChunk' }, EXAMPLES.createCompletion),
+        ...refsTo(INFERENCE_ERRORS),
+      },
+    },
+  },
+  '/v1/embeddings': {
+    post: {
+      operationId: 'createEmbedding',
+      tags: ['Inference'],
+      summary: 'Turns texts into vectors.',
+      description: 'One text, or up to 2048.',
+      requestBody: jsonBody('EmbeddingRequest', EXAMPLES.createEmbedding.request),
+      responses: {
+        200: {
+          ...jsonAnswer('One vector for each text.', 'Embeddings', EXAMPLES.createEmbedding.answer),
+          headers: toHeaders({ always: CALL_HEADERS }),
+        },
+        ...refsTo(INFERENCE_ERRORS),
+      },
+    },
+  },
+  '/v1/models': {
+    get: {
+      operationId: 'listModels',
+      tags: ['Models'],
+      summary: 'Lists the models of this region.',
+      description: 'The authoritative list for the host that is called. It changes rarely: keep a copy.',
+      responses: {
+        200: jsonAnswer('Every live model.', 'ModelList', EXAMPLES.listModels.answer),
+        ...refsTo(MODELS_ERRORS),
+      },
+    },
+  },
+  '/v1/models/{id}': {
+    get: {
+      operationId: 'getModel',
+      tags: ['Models'],
+      summary: 'Shows one model of this region.',
+      description: 'An entry of the list.',
+      parameters: [
+        {
+          name: 'id',
+          in: 'path',
+          required: true,
+          description: 'Id or alias; a slash in it is not allowed.',
+          schema: { type: 'string' },
+        },
+      ],
+      responses: {
+        200: jsonAnswer('The model.', 'Model', EXAMPLES.getModel.answer),
+        ...refsTo({ ...MODELS_ERRORS, 404: 'NotFound' }),
+      },
+    },
+  },
+  '/v1/svc/key': {
+    get: {
+      operationId: 'getKey',
+      tags: ['Account'],
+      summary: 'Shows the calling key.',
+      description: 'Its limits and what is left of its budget; also when it is out of credit.',
+      responses: {
+        200: jsonAnswer('The key.', 'KeyInformation', EXAMPLES.getKey.answer),
+        ...refsTo({
+          401: 'LookUpUnauthorized',
+          405: 'MethodNotAllowed',
+          429: 'LookUpFlooded',
+          502: 'AuthUnreachable',
+          503: 'KeysUnchecked',
+        }),
+      },
+    },
+  },
+  '/v1/svc/usage': {
+    get: {
+      operationId: 'getUsage',
+      tags: ['Account'],
+      summary: 'Sums up what the calling key used.',
+      description:
+        'In a span of whole hours, 366 days at most, in all and by group. A call belongs to the hour in which it was admitted. The records of single calls add up to `totals`.',
+      parameters: [
+        instantParameter(
+          'start',
+          'First hour that counts: a date, or an RFC 3339 instant on a whole hour in UTC. The start of this month unless given.',
+        ),
+        instantParameter('end', 'First hour that no longer counts, written alike. The end of this month unless given.'),
+        {
+          name: 'group_by',
+          in: 'query',
+          required: false,
+          description: 'What rows of `data` are made by, with commas between; one row for all unless given.',
+          schema: {
+            type: 'array',
+            items: { type: 'string', enum: ['model', 'day', 'hour', 'modality'] },
+            uniqueItems: true,
+          },
+          explode: false,
+        },
+      ],
+      responses: {
+        200: jsonAnswer('The sums.', 'UsageSummary', EXAMPLES.getUsage.answer),
+        ...refsTo({ ...USAGE_ERRORS, 400: 'UsageInvalid' }),
+      },
+    },
+  },
+  '/v1/svc/usage/request/{request_id}': {
+    get: {
+      operationId: 'getUsageRequest',
+      tags: ['Account'],
+      summary: 'Shows what one call used and cost.',
+      description: 'Shown only to the key that made the call, within two seconds of its end.',
+      parameters: [
+        {
+          name: 'request_id',
+          in: 'path',
+          required: true,
+          description: 'The `x-router-call-id` of the call’s answer.',
+          schema: { type: 'string' },
+        },
+      ],
+      responses: {
+        200: jsonAnswer('The record.', 'UsageRecord', EXAMPLES.getUsageRequest.answer),
+        ...refsTo({ ...USAGE_ERRORS, 404: 'UsageNotFound' }),
+      },
+    },
+  },
+};

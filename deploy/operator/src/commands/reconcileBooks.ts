@@ -1,0 +1,101 @@
+import { toUsdText } from '@turnpike/money/nanoUsd';
+import { z } from 'zod';
+import { defineCommand } from '../cli/command.ts';
+import { workspaceId } from '../cli/fields.ts';
+import { getWorkspace } from '../stack/workspace.ts';
+
+const bigintText = z
+  .string()
+  .regex(/^-?\d+$/)
+  .transform(BigInt);
+const verdictSchema = z.enum(['equal', 'different', 'undecided']);
+const checkSchema = z.object({
+  check: z.string(),
+  unit: z.enum(['nano_usd', 'count']),
+  left: bigintText,
+  right: bigintText,
+  verdict: verdictSchema,
+});
+type Check = z.output<typeof checkSchema>;
+const answerSchema = z.object({
+  workspaces: z.array(
+    z.object({ workspace_id: z.string(), checks: z.array(checkSchema), doubts: z.array(z.string()) }),
+  ),
+});
+
+const COLUMNS = [
+  { title: 'workspace' },
+  { title: 'check' },
+  { title: 'left', isNumber: true },
+  { title: 'right', isNumber: true },
+  { title: 'difference', isNumber: true },
+  { title: '' },
+];
+const SIGNS = { equal: '\u2713', different: '\u2717', undecided: '?' };
+/** Every row of the ledger is read. */
+const TIMEOUT_MS = 10 * 60 * 1_000;
+
+export const reconcileBooks = defineCommand({
+  words: 'reconcile',
+  summary: 'add up all books anew and hold them against Redis and the prices; exit code 1 unless all agree',
+  options: {
+    workspace: { value: 'WS', help: 'of one workspace, each check; of all in sum and what differs if not given' },
+  },
+  input: z.object({ workspace: workspaceId.optional() }),
+  async run({ workspace }, { services, table }) {
+    const path = `/internal/reconciliation${workspace === undefined ? '' : `?workspace_id=${workspace}`}`;
+    const request = { service: 'usage-ledger', method: 'GET', path, timeoutMs: TIMEOUT_MS } as const;
+    const { workspaces } = await services.call(request, answerSchema);
+    const totals = sumChecks(workspaces.flatMap(({ checks }) => checks));
+    // Empty books agree, also those of a workspace that only a slip of the pen made.
+    const isEmpty = totals.every(({ left, right }) => left === 0n && right === 0n);
+    if (workspace !== undefined && isEmpty) await getWorkspace(services, workspace);
+    const shown = workspaces.flatMap(({ workspace_id: id, checks }) =>
+      checks.filter(({ verdict }) => workspace !== undefined || verdict !== 'equal').map((check) => toRow(id, check)),
+    );
+    const doubts = workspaces.flatMap(({ workspace_id: id, doubts: of }) => of.map((doubt) => `${id}: ${doubt}`));
+    const rows = workspace === undefined ? [...shown, ...totals.map((check) => toRow('all', check))] : shown;
+    const agree = doubts.length === 0 && totals.every(({ verdict }) => verdict === 'equal');
+    return {
+      document: {
+        agree,
+        workspaces: workspaces.map((found) => ({ ...found, checks: found.checks.map(toDocument) })),
+        totals: totals.map(toDocument),
+      },
+      text: [
+        table(COLUMNS, rows),
+        '',
+        ...doubts.map((doubt) => `  Not decided: ${doubt}.`),
+        `  ${workspaces.length} workspaces: ${agree ? 'all books agree.' : 'NOT all books agree.'}`,
+      ].join('\n'),
+      isFailure: !agree,
+    };
+  },
+});
+
+/** Each check over all workspaces. Its worst verdict counts: differences of two workspaces could cancel each other. */
+function sumChecks(checks: Check[]): Check[] {
+  const sums = new Map<string, Check>();
+  for (const check of checks) {
+    const sum = sums.get(check.check);
+    if (!sum) sums.set(check.check, { ...check });
+    else {
+      sum.left += check.left;
+      sum.right += check.right;
+      if (sum.verdict === 'equal' || check.verdict === 'different') sum.verdict = check.verdict;
+    }
+  }
+  return [...sums.values()];
+}
+
+function toRow(workspace: string, { check, unit, left, right, verdict }: Check): string[] {
+  const cell = (value: bigint): string => (unit === 'nano_usd' ? toUsdText(value) : String(value));
+  return [workspace, check, cell(left), cell(right), cell(left - right), SIGNS[verdict]];
+}
+
+const toDocument = ({ left, right, ...check }: Check): object => ({
+  ...check,
+  left: String(left),
+  right: String(right),
+  difference: String(left - right),
+});

@@ -1,0 +1,31 @@
+import { z } from 'zod';
+import { defineCommand } from '../cli/command.ts';
+import { deadLetterId } from '../cli/fields.ts';
+import { formatTable } from '../report/formatTable.ts';
+import { toInstantCell } from '../report/toInstantCell.ts';
+import { deadLetterSchema } from '../stack/deadLetter.ts';
+
+const shownSchema = deadLetterSchema.extend({ payload_base64: z.base64() });
+
+export const showDeadLetter = defineCommand({
+  words: 'dead-letters show',
+  summary: 'a record that could not be read, with its bytes; --json has them as base64',
+  operands: { id: 'ID' },
+  input: z.object({ id: deadLetterId }),
+  async run({ id }, { services }) {
+    const path = `/internal/dead-letters/${id}`;
+    const letter = await services.call({ service: 'usage-ledger', method: 'GET', path }, shownSchema);
+    const rows = [
+      ['id', letter.id],
+      ['reason', letter.reason],
+      ['topic', letter.topic],
+      ['partition', String(letter.partition)],
+      ['offset', letter.offset],
+      ['came', toInstantCell(letter.recorded_at)],
+      ['replayed', toInstantCell(letter.replayed_at)],
+      ['bytes', String(letter.bytes)],
+      ['content', Buffer.from(letter.payload_base64, 'base64').toString()],
+    ];
+    return { document: letter, text: formatTable(rows) };
+  },
+});

@@ -1,0 +1,39 @@
+import { z } from 'zod';
+import { answerFields, finishReasonSchema, logprobsField, reasoningFields } from './generatedAnswer.ts';
+import { tokenUsageSchema } from './tokenUsage.ts';
+
+export const toolCallSchema = z
+  .strictObject({
+    id: z.string().meta({ description: 'To be repeated as `tool_call_id` by the message that answers it.' }),
+    type: z.literal('function'),
+    function: z.strictObject({
+      name: z.string(),
+      arguments: z.string().meta({ description: 'JSON as the model wrote it, always text. Check it before using it.' }),
+    }),
+  })
+  .meta({ title: 'Tool call', description: 'A function that the model wants called.' });
+
+const messageSchema = z.strictObject({
+  role: z.literal('assistant'),
+  content: z.string().nullable().meta({ description: 'The text; null where the model only called tools.' }),
+  refusal: z.string().nullable().meta({ description: 'Null unless the engine marks a refusal as one.' }),
+  tool_calls: z.array(toolCallSchema).optional().meta({ description: 'Left out where no tool was called.' }),
+  ...reasoningFields,
+});
+
+const choiceSchema = z.strictObject({
+  index: z.literal(0).meta({ description: 'There is one choice.' }),
+  message: messageSchema,
+  logprobs: logprobsField,
+  finish_reason: finishReasonSchema,
+});
+
+/** `POST /v1/chat/completions`, unstreamed (specification, Chat completion response fields). */
+export const chatCompletionSchema = z
+  .strictObject({
+    ...answerFields,
+    object: z.literal('chat.completion'),
+    choices: z.array(choiceSchema).length(1).meta({ description: 'One choice.' }),
+    usage: tokenUsageSchema,
+  })
+  .meta({ title: 'Chat completion', description: 'A whole answer to a chat.' });

@@ -1,0 +1,23 @@
+import { z } from 'zod';
+import { tokenCount } from './tokenUsage.ts';
+
+const embeddingSchema = z.strictObject({
+  object: z.literal('embedding'),
+  index: z.int().min(0).meta({ description: 'Place of the text in `input`.' }),
+  embedding: z.union([z.array(z.number()), z.string().meta({ contentEncoding: 'base64' })]).meta({
+    description: 'Numbers; with `encoding_format` `base64` one text of packed little-endian 32-bit floats.',
+  }),
+});
+
+/** `POST /v1/embeddings` (specification, Embedding request and response). */
+export const embeddingListSchema = z
+  .strictObject({
+    object: z.literal('list'),
+    data: z.array(embeddingSchema).meta({ description: 'One for each text, in the order of `input`.' }),
+    model: z.string().meta({ description: 'Canonical id of the model.' }),
+    usage: z.strictObject({
+      prompt_tokens: tokenCount.meta({ description: 'Tokens of all texts.' }),
+      total_tokens: tokenCount.meta({ description: 'The same number.' }),
+    }),
+  })
+  .meta({ title: 'Embeddings', description: 'One vector for each text.' });

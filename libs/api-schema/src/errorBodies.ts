@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import { usdAmount } from './usdAmount.ts';
+
+const envelopeFields = {
+  message: z.string().meta({ description: 'For people. Holds no key, no prompt and nothing of the service’s inside.' }),
+  type: z.string().nullable(),
+  param: z.string().nullable().optional().meta({ description: 'The field that is wrong, where it is known.' }),
+  code: z.string().nullable().optional().meta({ description: 'A help in debugging, not a contract.' }),
+  doc_url: z.url().optional().meta({ description: 'Where to read on.' }),
+};
+
+/** `{error: {message, type, param?, code?, doc_url?}}`: chat, completions, embeddings and parts of other families. */
+export const errorEnvelopeSchema = z
+  .strictObject({ error: z.strictObject(envelopeFields) })
+  .meta({ title: 'Error envelope', description: 'The usual error. Branch on the status; bodies may change.' });
+
+/** `{error: "<code>", …}`: parts of `/v1/svc/*`, and media. */
+export const flatErrorSchema = z
+  .strictObject({
+    error: z.string().meta({ description: 'A bare code.' }),
+    message: z.string().meta({ description: 'For people.' }),
+    param: z.string().optional().meta({ description: 'The field that is wrong.' }),
+  })
+  .meta({ title: 'Flat error', description: 'The error of endpoints that serve directly.' });
+
+/** `{detail}`, without an `error` key: the 502 of `GET /v1/svc/key` and `GET /v1/models`. */
+export const bareErrorSchema = z
+  .strictObject({ detail: z.string().meta({ description: 'Diagnostic; not a contract.' }) })
+  .meta({ title: 'Bare error', description: 'A dependency inside could not be asked. Always safe to retry.' });
+
+const rejectionOf = <Fields extends z.ZodRawShape>(status: string, code: z.ZodType<string>, fields: Fields) =>
+  z.strictObject({
+    error: z.strictObject({
+      message: code.meta({ description: 'The bare code.' }),
+      type: z.literal('None').meta({ description: 'The text `None`.' }),
+      param: z.literal('None').meta({ description: 'The text `None`.' }),
+      code: z.literal(status).meta({ description: 'The status as text.' }),
+      provider_specific_fields: z.strictObject({
+        error: code.meta({ description: 'The code again.' }),
+        message: z.string().meta({ description: 'For people.' }),
+        ...fields,
+      }),
+    }),
+  });
+
+export const unknownModelSchema = rejectionOf('404', z.literal('unknown_model'), {
+  did_you_mean: z.array(z.string()).meta({ description: 'Models of this region with a similar name.' }),
+  suggested_model: z.string().optional().meta({ description: 'What replaces a retired model.' }),
+}).meta({ title: 'Unknown model', description: 'No such model in this region.' });
+
+export const insufficientBalanceSchema = rejectionOf('402', z.literal('insufficient_balance'), {
+  max_usage_cost_usd: usdAmount.meta({ description: 'The most that the request could cost.' }),
+  key_remaining_usd: usdAmount.nullable().meta({ description: 'What is left of the key’s budget; null: it has none.' }),
+  held_usd: usdAmount.meta({ description: 'Held for calls under way.' }),
+  limited_by: z.enum(['key_budget', 'credit', 'monthly_cap']).meta({ description: 'Which balance is too small.' }),
+  affordable_output_tokens: z.int().min(0).meta({ description: 'With this `max_tokens` the request would pass.' }),
+}).meta({ title: 'Insufficient balance', description: 'What the request could cost at most fits no balance.' });
+
+export const accountRefusedSchema = rejectionOf(
+  '402',
+  z.enum(['spend_cap_reached', 'account_on_hold', 'billing_not_provisioned']),
+  {},
+).meta({ title: 'Account refused', description: 'The account cannot pay for anything now.' });
+
+export const regionNotServedSchema = rejectionOf('403', z.literal('region_not_served'), {}).meta({
+  title: 'Region not served',
+  description: 'The organization is pinned to a region that this host does not serve.',
+});
+
+export type ErrorEnvelope = z.infer<typeof errorEnvelopeSchema>;
+export type BareError = z.infer<typeof bareErrorSchema>;

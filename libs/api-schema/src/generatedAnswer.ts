@@ -1,0 +1,35 @@
+import { z } from 'zod';
+import { tokenUsageSchema } from './tokenUsage.ts';
+
+/** What all generated answers share, whole or in chunks. */
+export const answerFields = {
+  id: z
+    .string()
+    .meta({ description: 'The engine’s id of the answer. Usage is looked up by `x-router-call-id` instead.' }),
+  created: z.int().min(0).meta({ description: 'Unix time in seconds.' }),
+  model: z.string().meta({ description: 'Canonical id of the model, also where an alias was asked for.' }),
+};
+
+export const finishReasonSchema = z
+  .enum(['stop', 'length', 'tool_calls', 'content_filter', 'function_call'])
+  .meta({ description: 'Why the answer ended. `length`: the output limit, which is 2048 tokens on unstreamed chat.' });
+
+/** Nothing else is ever in this place: a request for them is refused. */
+export const logprobsField = z
+  .null()
+  .meta({ description: 'Always null.', support: 'no', note: 'Always null: log probabilities are not served.' });
+
+/** `usage` of a chunk: only where the client asked for it, and then null on every chunk but the last. */
+export const chunkUsageField = tokenUsageSchema.nullable().optional().meta({
+  description:
+    'Only with `stream_options.include_usage`: null, and the count in the last chunk, whose `choices` is empty.',
+});
+
+/** A thinking model's own text, under both of the names that clients read it by. */
+export const reasoningFields = {
+  reasoning: z.string().optional().meta({ description: 'What a thinking model thought. Left out where it did not.' }),
+  reasoning_content: z
+    .string()
+    .optional()
+    .meta({ description: 'The same text under its older name: read one of the two.' }),
+};

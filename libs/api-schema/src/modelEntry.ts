@@ -1,0 +1,55 @@
+import { z } from 'zod';
+
+const price = z.string().regex(/^\d+(\.\d+)?$/);
+
+const pricingSchema = z
+  .strictObject({
+    prompt: price.meta({ description: 'Per prompt token.' }),
+    completion: price.meta({ description: 'Per generated token.' }),
+    input_cache_read: price.meta({ description: 'Per prompt token that was read from the cache.' }),
+    request: price.meta({ description: 'Per request.' }),
+    image: price.meta({ description: 'Per image.' }),
+    web_search: price.meta({ description: 'Per search.' }),
+    internal_reasoning: price.meta({ description: 'Per token of reasoning, beside `completion`.' }),
+  })
+  .meta({ description: 'USD as decimal texts, never with an exponent; `0` where nothing is charged.' });
+
+/** An element of the model list (specification, Model entry). */
+export const modelEntrySchema = z
+  .strictObject({
+    id: z.string().meta({ description: 'Canonical id: the bare name, as requests use it.' }),
+    object: z.literal('model'),
+    created: z.int().min(0).meta({ description: 'Unix time in seconds of its first appearance here.' }),
+    owned_by: z.literal('turnpike').meta({ description: 'Always the name of this service.' }),
+    hugging_face_id: z.string().meta({ description: 'Where its weights are published; empty if nowhere.' }),
+    aliases: z.array(z.string()).meta({ description: 'Other names that requests may use.' }),
+    name: z.string().meta({ description: 'For people.' }),
+    category: z
+      .enum(['text', 'code', 'reasoning', 'multimodal', 'embeddings', 'image', 'audio', 'video'])
+      .meta({ description: 'Says which operation serves the model.' }),
+    input_modalities: z.array(z.enum(['text', 'image', 'audio', 'video', 'file'])),
+    output_modalities: z.array(z.enum(['text', 'image', 'audio', 'video', 'embeddings'])),
+    quantization: z.enum(['int4', 'int8', 'fp4', 'fp6', 'fp8', 'fp16', 'bf16', 'fp32', 'unknown']),
+    context_length: z.int().min(1).meta({ description: 'Window in tokens, prompt and completion together.' }),
+    max_output_length: z.int().min(1).meta({ description: 'Most tokens of one answer.' }),
+    pricing: pricingSchema,
+    is_free: z.boolean().meta({ description: 'Whether every price is 0.' }),
+    is_ready: z.boolean().meta({ description: 'Whether it can be called right now; if not, a call answers 503.' }),
+    supported_features: z
+      .array(z.string())
+      .meta({ description: '`tools` for tool calls, `json_schema` for such formats.' }),
+    supported_parameters: z.array(z.string()).meta({ description: 'Request fields it heeds.' }),
+    supported_sampling_parameters: z.array(z.string()).meta({ description: 'Those of them that steer sampling.' }),
+  })
+  .meta({ title: 'Model', description: 'One live model of the region that was called.' });
+
+/** `GET /v1/models`. */
+export const modelListSchema = z
+  .strictObject({
+    object: z.literal('list'),
+    data: z.array(modelEntrySchema).meta({ description: 'Every live model, across all modalities.' }),
+  })
+  .meta({ title: 'Model list', description: 'What the called region serves: the authoritative list.' });
+
+export type ModelEntry = z.infer<typeof modelEntrySchema>;
+export type ModelList = z.infer<typeof modelListSchema>;

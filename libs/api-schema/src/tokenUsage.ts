@@ -1,0 +1,34 @@
+import { z } from 'zod';
+
+/** A number of tokens. */
+export const tokenCount = z.int().min(0);
+
+/** What a chat or a legacy completion used, as the engine counted it. */
+export const tokenUsageSchema = z
+  .strictObject({
+    prompt_tokens: tokenCount.meta({ description: 'Tokens of the prompt, cached ones included.' }),
+    completion_tokens: tokenCount.meta({ description: 'Tokens generated, reasoning included.' }),
+    total_tokens: tokenCount.meta({ description: 'The sum of both.' }),
+    prompt_tokens_details: z
+      .strictObject({
+        cached_tokens: tokenCount.meta({ description: 'The same number as `cache_read_input_tokens`.' }),
+      })
+      .meta({ description: 'The convention’s own place for cached tokens.' }),
+    completion_tokens_details: z
+      .strictObject({
+        reasoning_tokens: tokenCount.meta({
+          description: 'Part of `completion_tokens` that was thinking; 0 where the engine does not count it.',
+        }),
+      })
+      .meta({ description: 'The convention’s own place for reasoning tokens.' }),
+    cache_read_input_tokens: tokenCount.meta({
+      description:
+        'Prompt tokens read from the prefix cache and charged at `input_cache_read`; 0 on models without one.',
+    }),
+    cache_creation_input_tokens: tokenCount.meta({
+      description: 'Prompt tokens that were not read from the cache; 0 on models without one.',
+    }),
+  })
+  .meta({ title: 'Token usage', description: 'What a call used, as the engine counted it.' });
+
+export type TokenUsage = z.infer<typeof tokenUsageSchema>;

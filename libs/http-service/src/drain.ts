@@ -1,0 +1,66 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { Server as NetServer } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { connectionsOf } from './connections.ts';
+
+/** How often a draining listener looks for connections that nobody uses any more. */
+const SWEEP_MS = 100;
+/** Of a service without streams. */
+const LONGEST_PLAIN_ANSWER_MS = 10_000;
+
+export interface DrainOptions {
+  /**
+   * How long new calls may still come after the process was told to stop: until every load balancer has read `/ready`. Also
+   * how long a connection must have been idle before it is closed, so it has to be longer than callers keep idle ones.
+   */
+  settleMs: number;
+  /** The longest answer there is. */
+  longestAnswerMs?: number;
+}
+
+const endingAnswers = new WeakSet<ServerResponse>();
+
+/** Whether an answer is given by a listener that has begun to end. */
+export const isEnding = (res: ServerResponse): boolean => endingAnswers.has(res);
+
+/**
+ * Ends listeners without a caller noticing, in the order given: `/ready` says 503 and every answer `Connection: close`, while
+ * all that still comes is served; after `settleMs` no connection is accepted, and each closes with its answer, or once it has
+ * been idle for as long. Resolves when the last is closed. A later listener goes on until the one before has ended.
+ */
+export async function drain(servers: readonly Server[], { settleMs }: DrainOptions): Promise<void> {
+  for (const server of servers) announceEnd(server);
+  await pause(settleMs);
+  for (const server of servers) await close(server, settleMs);
+}
+
+/** Longest time that `drain` takes where nothing hangs. */
+export function toDrainTimeoutMs({ settleMs, longestAnswerMs = LONGEST_PLAIN_ANSWER_MS }: DrainOptions): number {
+  // The answer may begin as the settling ends; the connection may then stay idle for as long again, on each listener.
+  return 3 * settleMs + longestAnswerMs + LONGEST_PLAIN_ANSWER_MS;
+}
+
+function announceEnd(server: Server): void {
+  for (const { answers } of connectionsOf(server).values()) for (const res of answers) announceIn(res);
+  server.prependListener('request', (_req: IncomingMessage, res: ServerResponse) => announceIn(res));
+}
+
+/** Headers that have left cannot be changed: such a connection is closed once it is idle. */
+function announceIn(res: ServerResponse): void {
+  endingAnswers.add(res);
+  if (!res.headersSent) res.shouldKeepAlive = false;
+}
+
+function close(server: Server, idleMs: number): Promise<void> {
+  function closeIdle(): void {
+    const before = performance.now() - idleMs;
+    for (const [socket, { answers, idleSince }] of connectionsOf(server))
+      if (answers.size === 0 && idleSince <= before) socket.destroy();
+  }
+  const sweep = setInterval(closeIdle, SWEEP_MS);
+  return new Promise<void>((resolve, reject) => {
+    // Not the HTTP server's own way, which closes what has been idle for a moment: the next request may be on its way there.
+    NetServer.prototype.close.call(server, (error) => (error ? reject(error) : resolve()));
+    closeIdle();
+  }).finally(() => clearInterval(sweep));
+}

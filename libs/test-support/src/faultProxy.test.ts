@@ -1,0 +1,159 @@
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { type FaultProxy, openFaultProxy } from './faultProxy.ts';
+
+/** Answers every byte with the same byte, and keeps what it got. */
+let echo: Server;
+let received: Buffer[];
+let proxy: FaultProxy;
+const opened: Socket[] = [];
+
+beforeEach(async () => {
+  received = [];
+  echo = createServer({ allowHalfOpen: true }, (socket) => {
+    opened.push(socket);
+    socket.on('error', () => undefined);
+    socket.on('data', (bytes) => {
+      received.push(bytes);
+      socket.write(bytes);
+    });
+    socket.on('end', () => socket.end());
+  });
+  await new Promise<void>((resolve) => echo.listen(0, '127.0.0.1', resolve));
+  proxy = await openFaultProxy((echo.address() as { port: number }).port);
+});
+afterEach(async () => {
+  await proxy.close();
+  for (const socket of opened.splice(0)) socket.destroy();
+  await new Promise((resolve) => echo.close(resolve));
+});
+
+interface Client {
+  socket: Socket;
+  chunks: Buffer[];
+  text(): string;
+  ending: Promise<'ended' | 'reset' | 'refused'>;
+}
+
+function open(): Client {
+  const socket = connect({ host: '127.0.0.1', port: proxy.port });
+  opened.push(socket);
+  const chunks: Buffer[] = [];
+  socket.on('data', (bytes) => chunks.push(bytes));
+  const ending = new Promise<'ended' | 'reset' | 'refused'>((resolve) => {
+    socket.once('end', () => resolve('ended'));
+    socket.once('error', (error: NodeJS.ErrnoException) =>
+      resolve(error.code === 'ECONNREFUSED' ? 'refused' : 'reset'),
+    );
+  });
+  return { socket, chunks, text: () => Buffer.concat(chunks).toString(), ending };
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+const arrived = (): string => Buffer.concat(received).toString();
+
+it('passes everything on, and the end of each side, as if it were not there', async () => {
+  const client = open();
+  const text = 'x'.repeat(3_000_000);
+  client.socket.end(text);
+  expect(await client.ending).toBe('ended');
+  expect(client.text()).toBe(text);
+  await until(() => proxy.connections === 0);
+});
+
+it('delays every byte', async () => {
+  await proxy.become({ delayMs: 60 });
+  const client = open();
+  const startedAt = performance.now();
+  client.socket.write('hello');
+  await until(() => client.text() === 'hello');
+  expect(performance.now() - startedAt).toBeGreaterThanOrEqual(115); // there and back, less a timer's rounding
+});
+
+it('bounds how much passes in a second', async () => {
+  await proxy.become({ bytesPerSecond: 10_000, sliceBytes: 100 });
+  const client = open();
+  const startedAt = performance.now();
+  client.socket.write('y'.repeat(1_000));
+  await until(() => client.text().length === 1_000);
+  expect(performance.now() - startedAt).toBeGreaterThanOrEqual(90);
+});
+
+it('slices what passes', async () => {
+  await proxy.become({ sliceBytes: 3 });
+  const client = open();
+  client.socket.end('0123456789');
+  expect(await client.ending).toBe('ended');
+  expect(client.text()).toBe('0123456789');
+  expect(received.length).toBeGreaterThan(1);
+});
+
+it('resets a connection after so many bytes of replies', async () => {
+  await proxy.become({ resetAfterBytes: 4 });
+  const client = open();
+  client.socket.write('0123456789');
+  expect(await client.ending).toBe('reset');
+  expect(client.text()).toBe('0123'.slice(0, client.text().length));
+  expect(arrived()).toBe('0123456789');
+});
+
+it('holds replies while requests arrive, and lets them go', async () => {
+  await proxy.become({ holdReplies: true });
+  const client = open();
+  client.socket.write('held');
+  await until(() => arrived() === 'held');
+  expect(client.text()).toBe('');
+  await proxy.become({});
+  await until(() => client.text() === 'held');
+});
+
+it('lets nothing pass as a black hole, and everything afterwards', async () => {
+  const client = open();
+  client.socket.write('a');
+  await until(() => client.text() === 'a');
+  await proxy.become({ blackHole: true });
+  client.socket.write('b');
+  const late = open();
+  late.socket.end('c');
+  await until(() => proxy.connections === 2);
+  expect([arrived(), client.text(), late.text()]).toEqual(['a', 'a', '']);
+  await proxy.become({});
+  expect(await late.ending).toBe('ended');
+  await until(() => client.text() === 'ab');
+});
+
+it('refuses new connections and keeps those that are open', async () => {
+  const before = open();
+  before.socket.write('a');
+  await until(() => before.text() === 'a');
+  await proxy.become({ refuse: true });
+  expect(await open().ending).toBe('refused');
+  before.socket.write('b');
+  await until(() => before.text() === 'ab');
+  await proxy.become({});
+  const after = open();
+  after.socket.end('c');
+  expect(await after.ending).toBe('ended');
+});
+
+it('resets at once what it accepts, or what is open, when told so', async () => {
+  const client = open();
+  client.socket.write('a');
+  await until(() => client.text() === 'a');
+  proxy.reset();
+  expect(await client.ending).toBe('reset');
+  expect(proxy.connections).toBe(0);
+  await proxy.become({ resetOnAccept: true });
+  expect(await open().ending).toBe('reset');
+});
+
+it('tells of an end late', async () => {
+  await proxy.become({ closeDelayMs: 50 });
+  const client = open();
+  const startedAt = performance.now();
+  client.socket.end('z');
+  expect(await client.ending).toBe('ended');
+  expect(performance.now() - startedAt).toBeGreaterThanOrEqual(95);
+});

@@ -1,0 +1,93 @@
+import { EventEmitter } from 'node:events';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import type { LinkBehaviour } from './faultProxyBehaviour.ts';
+import { pump } from './faultProxyPump.ts';
+
+/** A TCP link between two processes that a test can spoil while it is in use. */
+export interface FaultProxy {
+  /** Where whoever uses the link connects, on the loopback address. */
+  readonly port: number;
+  /** Connections open at this moment. */
+  readonly connections: number;
+  /** What the link does from now on, to connections already open too; `{}` passes everything on. Resolves when it is so. */
+  become(behaviour: LinkBehaviour): Promise<void>;
+  /** Resets every open connection. New ones are as the behaviour says. */
+  reset(): void;
+  /** Stops listening and cuts what is open. */
+  close(): Promise<void>;
+}
+
+/** Opens a link to a port of the loopback address. It need not be listened on yet. */
+export async function openFaultProxy(targetPort: number): Promise<FaultProxy> {
+  const pairs = new Set<() => void>();
+  const changes = new EventEmitter().setMaxListeners(0);
+  let behaviour: LinkBehaviour = {};
+
+  function accept(client: Socket): void {
+    client.on('error', ignore);
+    if (behaviour.resetOnAccept) {
+      client.resetAndDestroy();
+      return;
+    }
+    const gone = new AbortController();
+    const target = connect({ host: '127.0.0.1', port: targetPort, allowHalfOpen: true });
+    target.on('error', ignore);
+    const reset = (): void => {
+      pairs.delete(reset);
+      gone.abort();
+      client.resetAndDestroy();
+      target.resetAndDestroy();
+    };
+    pairs.add(reset);
+    // Packets that are lost take the news of a connection's end with them.
+    const closeUnlessLost = (): void => {
+      if (!behaviour.blackHole) reset();
+    };
+    for (const socket of [client, target])
+      socket.setNoDelay(true).once('close', (hadError) => hadError && closeUnlessLost());
+    const link = { behaviour: () => behaviour, changes, reset, signal: gone.signal };
+    void Promise.all([
+      pump({ ...link, from: client, to: target, direction: 'request' }),
+      pump({ ...link, from: target, to: client, direction: 'reply' }),
+    ]).then(() => pairs.delete(reset), ignore);
+  }
+
+  let server = await listen(0, accept);
+  const { port } = server.address() as { port: number };
+
+  return {
+    port,
+    get connections() {
+      return pairs.size;
+    },
+    async become(next) {
+      behaviour = next;
+      changes.emit('change');
+      if (next.refuse && server.listening) await close(server);
+      else if (!next.refuse && !server.listening) server = await listen(port, accept);
+    },
+    reset: () => pairs.forEach((reset) => void reset()),
+    async close() {
+      const closed = server.listening ? close(server) : undefined;
+      pairs.forEach((reset) => void reset());
+      await closed;
+    },
+  };
+}
+
+/** A socket that breaks is closed, and what follows from that is told by `close`. */
+function ignore(): void {}
+
+function listen(port: number, accept: (socket: Socket) => void): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    const server = createServer({ allowHalfOpen: true }, accept);
+    server.once('error', reject);
+    server.listen(port, '127.0.0.1', () => resolve(server));
+  });
+}
+
+/** Stops listening at once; does not wait for what is open. */
+function close(server: Server): Promise<void> {
+  server.close();
+  return new Promise((resolve) => setImmediate(resolve));
+}

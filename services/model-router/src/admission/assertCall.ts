@@ -1,0 +1,50 @@
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import type { HeldCall } from '../settlement/heldCalls.ts';
+import { toUnknownEventJson } from '../settlement/toEvent.ts';
+import type { EpochStamp } from './redisEpoch.ts';
+import { redisKeys } from './redisKeys.ts';
+import { defineScript } from './redisScript.ts';
+
+const answerSchema = z.enum(['asserted', 'known', 'not_loaded', 'other_redis']);
+
+/**
+ * Makes `assertCall(held, stamp)`: a call that was under way when Redis was lost gets its hold and lease back in a new epoch,
+ * once, however often it is asserted. Rejects where that epoch's balances are not there.
+ */
+export function createAssertCall(
+  redis: Redis,
+  { routerId, leaseMs }: { routerId: string; leaseMs: number },
+): (held: HeldCall, stamp: EpochStamp) => Promise<void> {
+  const assertCall = defineScript(redis, 'assertCall');
+  return async ({ call, terms }, { number, redisId }) => {
+    const { callId, keyId, workspaceId, holdNanoUsd } = call;
+    const answer = await assertCall(
+      [
+        redisKeys.wallet(workspaceId),
+        redisKeys.key(workspaceId, keyId),
+        redisKeys.months(workspaceId),
+        redisKeys.call(workspaceId, callId),
+        redisKeys.calls(workspaceId),
+        redisKeys.keys(workspaceId),
+      ],
+      [
+        callId,
+        number,
+        redisId,
+        keyId,
+        routerId,
+        holdNanoUsd.toString(),
+        new Date(terms.admittedAtMs).toISOString().slice(0, 7),
+        terms.estimatedPromptTokens,
+        terms.rpm,
+        terms.tpm,
+        terms.admittedAtMs,
+        toUnknownEventJson(call),
+        leaseMs,
+      ],
+    );
+    const outcome = answerSchema.parse(answer);
+    if (outcome === 'not_loaded' || outcome === 'other_redis') throw new Error(`call cannot be asserted: ${outcome}`);
+  };
+}

@@ -1,0 +1,88 @@
+import { request } from 'undici';
+import { z } from 'zod';
+
+const TIMEOUT_MS = 1_000;
+
+const answerSchema = z.object({
+  epoch: z.number().int().min(0),
+  redis_id: z.string(),
+  phase: z.enum(['draining', 'asserting', 'open']),
+  is_member: z.boolean(),
+});
+
+/** What this router says of itself. */
+export interface RouterReport {
+  /** Replication id of the Redis it sees; null while it sees none. */
+  redisId: string | null;
+  /** The epochs it was told last, has drained for, and has asserted its holds in. */
+  knownEpoch: number | null;
+  drainedEpoch: number | null;
+  assertedEpoch: number | null;
+  /** It has no call, an empty spool, and has not worked in an earlier epoch. */
+  isBlank: boolean;
+  /** It holds a call that Redis does not know. */
+  missesCalls: boolean;
+}
+
+/** What the ledger says of the epoch. */
+export interface EpochNews {
+  number: number;
+  redisId: string;
+  phase: 'draining' | 'asserting' | 'open';
+  /** Whether this router counts in that epoch. */
+  isMember: boolean;
+}
+
+export interface LedgerReports {
+  report(report: RouterReport): Promise<EpochNews>;
+  /** This router has ended all its calls and sent every event: nobody need wait for it. */
+  leave(): Promise<void>;
+}
+
+export interface LedgerReportsOptions {
+  ledgerUrl: string;
+  internalHeaders: (audience: string) => Record<string, string>;
+  routerId: string;
+  /** Of this process: the next one with the same spool has forgotten the calls of this one. */
+  processId: string;
+}
+
+/** Carries a router's signs of life to the ledger, which keeps the epoch of Redis. */
+export function createLedgerReports(options: LedgerReportsOptions): LedgerReports {
+  const { ledgerUrl, internalHeaders, routerId, processId } = options;
+  async function send(method: 'PUT' | 'DELETE', body?: object): Promise<unknown> {
+    const answer = await request(`${ledgerUrl}/internal/routers/${routerId}`, {
+      method,
+      headers: { 'content-type': 'application/json', ...internalHeaders('usage-ledger') },
+      ...(body && { body: JSON.stringify(body) }),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    const text = await answer.body.text();
+    if (answer.statusCode !== 200) throw new Error(`usage-ledger answered ${answer.statusCode} to a report`);
+    return JSON.parse(text);
+  }
+  return {
+    async report({ redisId, knownEpoch, drainedEpoch, assertedEpoch, isBlank, missesCalls }) {
+      const news = answerSchema.parse(
+        await send('PUT', {
+          process_id: processId,
+          redis_id: redisId,
+          known_epoch: knownEpoch,
+          drained_epoch: drainedEpoch,
+          asserted_epoch: assertedEpoch,
+          is_blank: isBlank,
+          misses_calls: missesCalls,
+        }),
+      );
+      return {
+        number: news.epoch,
+        redisId: news.redis_id,
+        phase: news.phase,
+        isMember: news.is_member,
+      };
+    },
+    async leave() {
+      await send('DELETE');
+    },
+  };
+}

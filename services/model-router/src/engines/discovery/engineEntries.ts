@@ -1,0 +1,79 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+
+const MAX_ENTRIES = 1_000;
+const label = z.string().min(1).max(96);
+/** Stands in usage rows and metrics: no blanks, and nothing that could be taken for an address is made up here. */
+const id = z.string().regex(/^[A-Za-z0-9._:/@-]{1,96}$/, 'must be letters, digits and . _ : / @ -');
+
+/** Where the engines of an entry are: one address, or a name that stands for several. */
+export type Discovery =
+  | { kind: 'dns'; host: string; port: number }
+  /** `port` is a number, or the name of one of the service's ports. */
+  | { kind: 'k8s'; namespace: string; service: string; port: string };
+
+const url = z
+  .url({ protocol: /^https?$/, error: 'must be an address, as in http://10.0.0.7:8000' })
+  .transform((text) => new URL(text).origin);
+
+const discover = z.string().transform((text, context): Discovery => {
+  const [, host, dnsPort] = /^dns:\/\/([A-Za-z0-9._-]{1,253}):(\d{1,5})$/.exec(text) ?? [];
+  if (host !== undefined) return { kind: 'dns', host, port: Number(dnsPort) };
+  const [, namespace, service, port] =
+    /^k8s:\/\/([a-z0-9-]{1,63})\/([a-z0-9-]{1,63}):([a-z0-9-]{1,15})$/.exec(text) ?? [];
+  if (namespace !== undefined && service !== undefined && port !== undefined)
+    return { kind: 'k8s', namespace, service, port };
+  context.addIssue({ code: 'custom', message: 'must be dns://host:port or k8s://namespace/service:port' });
+  return z.NEVER;
+});
+
+const entrySchema = z
+  .strictObject({
+    /** The routing target: what a usage row names as `model`. */
+    id: id.optional(),
+    url: url.optional(),
+    discover: discover.optional(),
+    /** Canonical model; without it an engine is known for a model only once it has answered. */
+    model: label.optional(),
+    /** Capacity beside the model's other engines: 2 takes twice the load of 1. */
+    weight: z.number().positive().max(1_000).default(1),
+    hardware: label.optional(),
+    quantization: label.optional(),
+    version: label.optional(),
+    /** Takes nothing new and finishes what it has. */
+    draining: z.boolean().default(false),
+  })
+  .refine((entry) => (entry.url === undefined) !== (entry.discover === undefined), 'must have either url or discover')
+  .transform((entry) => ({ ...entry, id: entry.id ?? nameOf(entry) }));
+
+const nameOf = ({ url, discover }: { url?: string | undefined; discover?: Discovery | undefined }): string =>
+  `engine-${digestOf(url ?? JSON.stringify(discover))}`;
+
+/** Names an address without telling it, and alike on every router. */
+export const digestOf = (address: string): string => createHash('sha256').update(address).digest('hex').slice(0, 8);
+
+/** One entry of the engines file: a routing target and where its engines are. */
+export type EngineEntry = z.output<typeof entrySchema>;
+
+const fileSchema = z.strictObject({
+  engines: z
+    .array(entrySchema)
+    .max(MAX_ENTRIES)
+    .refine((entries) => new Set(entries.map(({ id }) => id)).size === entries.length, 'an engine id stands twice'),
+});
+
+const toOneLine = (error: unknown): string =>
+  error instanceof Error ? error.message.replace(/\s+/g, ' ') : String(error);
+
+/** Reads the text of an engines file. Throws one line that says where in `file` it is wrong, and why. */
+export function parseEngineEntries(file: string, text: string): EngineEntry[] {
+  try {
+    return fileSchema.parse(JSON.parse(text)).engines;
+  } catch (error) {
+    const reason =
+      error instanceof z.ZodError
+        ? error.issues.map(({ path, message }) => `${path.join('.') || 'the file'}: ${message}`).join('; ')
+        : toOneLine(error);
+    throw new Error(`ENGINES_FILE ${file} cannot be used: ${reason}`, { cause: error });
+  }
+}

@@ -1,0 +1,97 @@
+import type { Logger } from '@turnpike/logging/createLogger';
+import type { FoundAddress } from './discoverers.ts';
+import type { EngineEntry } from './engineEntries.ts';
+import type { EndpointLister } from './listEndpoints.ts';
+import { type NameServer, resolveDns } from './resolveDns.ts';
+
+/** How old what is known of a name or a service may be. */
+const REFRESH_MS = 3_000;
+
+/** An engine that should be there. */
+export interface ListedEngine {
+  id: string;
+  origin: string;
+  entry: EngineEntry;
+  isDraining: boolean;
+}
+
+export interface Addresses {
+  /** Every engine that the entries stand for, as far as it is known. */
+  list(): ListedEngine[];
+  close(): void;
+}
+
+/**
+ * Keeps the addresses behind entries that name a DNS name or a service of the cluster, asking every 3 s. One that cannot be
+ * asked keeps its last good list. `onChange` is called when a list changed.
+ */
+export function followAddresses({
+  entries,
+  nameServer,
+  endpoints,
+  onChange,
+  log,
+}: {
+  entries: () => readonly EngineEntry[];
+  nameServer: NameServer;
+  /** Undefined outside a cluster. */
+  endpoints: EndpointLister | undefined;
+  onChange: () => void;
+  log: Logger;
+}): Addresses {
+  /** By the entry's place, so that a changed entry begins anew. */
+  const known = new Map<string, FoundAddress[]>();
+  const failing = new Set<string>();
+  let isClosed = false;
+
+  async function refresh({ id, discover }: EngineEntry): Promise<void> {
+    if (!discover) return;
+    const place = JSON.stringify(discover);
+    try {
+      const found = await find(discover);
+      if (failing.delete(place)) log.info({ target: id }, 'engines can be listed again');
+      if (isClosed || JSON.stringify(found) === JSON.stringify(known.get(place))) return;
+      known.set(place, found);
+      log.info({ target: id, engines: found.length }, 'engines listed');
+      onChange();
+    } catch (error) {
+      if (!failing.has(place))
+        log.error({ err: error, target: id }, 'engines cannot be listed: the last list stays in force');
+      failing.add(place);
+    }
+  }
+
+  function find(discover: NonNullable<EngineEntry['discover']>): Promise<FoundAddress[]> {
+    if (discover.kind === 'dns') return resolveDns(nameServer, discover);
+    if (!endpoints) throw new Error('k8s:// needs KUBERNETES_SERVICE_HOST, which is set inside a cluster');
+    return endpoints.list(discover);
+  }
+
+  let timer: NodeJS.Timeout;
+  async function refreshAll(): Promise<void> {
+    await Promise.all(entries().map(refresh));
+    const places = new Set(entries().map(({ discover }) => JSON.stringify(discover)));
+    for (const place of known.keys()) if (!places.has(place)) known.delete(place);
+    if (isClosed) return;
+    timer = setTimeout(() => void refreshAll(), REFRESH_MS);
+    timer.unref();
+  }
+  void refreshAll();
+
+  return {
+    list: () =>
+      entries().flatMap((entry): ListedEngine[] => {
+        if (entry.url !== undefined) return [{ id: entry.id, origin: entry.url, entry, isDraining: entry.draining }];
+        return (known.get(JSON.stringify(entry.discover)) ?? []).map(({ name, origin, isDraining }) => ({
+          id: `${entry.id}/${name}`,
+          origin,
+          entry,
+          isDraining: isDraining || entry.draining,
+        }));
+      }),
+    close() {
+      isClosed = true;
+      clearTimeout(timer);
+    },
+  };
+}

@@ -1,0 +1,69 @@
+import { writeFileSync } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { aSilentLogger } from '../../../test/aSilentLogger.ts';
+import { aTemporaryFolder } from '../../../test/aTemporaryFolder.ts';
+import { until } from '../../../test/until.ts';
+import { type EnginesFile, followEnginesFile } from './followEnginesFile.ts';
+
+let file: string;
+let followed: EnginesFile | undefined;
+const log = aSilentLogger();
+const logged = jest.spyOn(log, 'error');
+beforeEach(async () => {
+  file = join(await aTemporaryFolder(), 'engines.json');
+  logged.mockClear();
+});
+afterEach(() => followed?.close());
+
+const write = (...ids: string[]) =>
+  writeFileSync(file, JSON.stringify({ engines: ids.map((id) => ({ id, url: `http://${id}` })) }));
+
+function follow(): { ids: () => string[]; changes: () => number } {
+  let changes = 0;
+  const onChange = () => {
+    changes += 1;
+  };
+  followed = followEnginesFile(file, { onChange, log });
+  return { ids: () => followed?.entries().map(({ id }) => id) ?? [], changes: () => changes };
+}
+
+it('reads the file again when it changes, also when another one takes its place', async () => {
+  write('a');
+  const { ids, changes } = follow();
+  expect(ids()).toEqual(['a']);
+  write('a', 'b');
+  await until('the change to be read', () => changes() === 1);
+  expect(ids()).toEqual(['a', 'b']);
+  const next = `${file}.next`;
+  writeFileSync(next, '{"engines": []}');
+  await rename(next, file);
+  await until('the other file to be read', () => changes() === 2);
+  expect(ids()).toEqual([]);
+});
+
+it('keeps the last good entries when the file goes bad or away, and says so once for each', async () => {
+  write('a');
+  const { ids, changes } = follow();
+  writeFileSync(file, '{"engines": [{"id": "b"}]}');
+  await until('the bad file to be logged', () => logged.mock.calls.length === 1);
+  expect(String(Object(logged.mock.calls[0]?.[0]).err)).toContain('engines.0: must have either url or discover');
+  await rm(file);
+  await until('the missing file to be logged', () => logged.mock.calls.length === 2);
+  expect([ids(), changes()]).toEqual([['a'], 0]);
+  write('c');
+  await until('the mended file to be read', () => changes() === 1);
+  expect(ids()).toEqual(['c']);
+  expect(logged).toHaveBeenCalledTimes(2);
+});
+
+it('does not begin with a file that cannot be used', () => {
+  expect(() => followEnginesFile(file, { onChange() {}, log })).toThrow(
+    `ENGINES_FILE ${file} cannot be read: Error: ENOENT`,
+  );
+  writeFileSync(file, '{}');
+  expect(() => followEnginesFile(file, { onChange() {}, log })).toThrow(
+    `ENGINES_FILE ${file} cannot be used: engines: `,
+  );
+});

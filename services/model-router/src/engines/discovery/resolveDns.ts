@@ -1,0 +1,41 @@
+import { Resolver } from 'node:dns/promises';
+import { type FoundAddress, MAX_ADDRESSES, toOrigin } from './discoverers.ts';
+import { digestOf } from './engineEntries.ts';
+
+const ATTEMPT_TIMEOUT_MS = 2_000;
+/** What name servers say when a name has no address of one family. */
+const EMPTY = new Set(['ENODATA', 'ENOTFOUND']);
+
+/** What is asked of name servers. */
+export type NameServer = Pick<Resolver, 'resolve4' | 'resolve6'>;
+
+/** The name servers of the machine, each asked twice for 2 s at most. */
+export const systemNameServer = (): NameServer => new Resolver({ timeout: ATTEMPT_TIMEOUT_MS, tries: 2 });
+
+/**
+ * Every address of a name, of both families. Names have to be fully qualified: no search list is applied. Rejects when
+ * nobody answered, and also when there is no address at all: that is what a broken name server says as well, and engines
+ * that are really gone are noticed by their silence.
+ */
+export async function resolveDns(
+  server: NameServer,
+  { host, port }: { host: string; port: number },
+): Promise<FoundAddress[]> {
+  const families = await Promise.all([orNone(server.resolve4(host)), orNone(server.resolve6(host))]);
+  const addresses = [...new Set(families.flat())].sort().slice(0, MAX_ADDRESSES);
+  if (addresses.length === 0) throw new Error(`${host} has no address`);
+  return addresses.map((address) => ({
+    name: digestOf(address),
+    origin: toOrigin(address, port),
+    isDraining: false,
+  }));
+}
+
+async function orNone(answer: Promise<string[]>): Promise<string[]> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && EMPTY.has(String(error.code))) return [];
+    throw error;
+  }
+}

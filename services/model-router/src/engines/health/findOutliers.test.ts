@@ -1,0 +1,58 @@
+import { expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { findOutliers, mayLeaveOut } from './findOutliers.ts';
+import { RecentCalls } from './recentCalls.ts';
+
+const summary = { callers: 10, failedShare: 0, waits: 20, waitMs: 100 };
+const fleetOf = (...summaries: Partial<typeof summary>[]) =>
+  summaries.map((fields, index) => ({ engine: `e${index}`, summary: { ...summary, ...fields } }));
+
+it('finds the engine that is ten times slower than the others, of two as of four', () => {
+  const slow = [{ engine: 'e0', reason: 'slow_first_events' }];
+  expect(findOutliers(fleetOf({ waitMs: 1_000 }, {}))).toEqual(slow);
+  expect(findOutliers(fleetOf({ waitMs: 1_000 }, {}, {}, {}))).toEqual(slow);
+});
+
+it('finds the engine that fails more of its callers than the others', () => {
+  expect(findOutliers(fleetOf({}, { failedShare: 0.4 }, {}))).toEqual([{ engine: 'e1', reason: 'fails_more' }]);
+});
+
+it.each([
+  ['an engine is alone', fleetOf({ waitMs: 60_000, failedShare: 1 })],
+  ['all are as bad', fleetOf({ waitMs: 5_000, failedShare: 1 }, { waitMs: 5_000, failedShare: 0.9 })],
+  ['nobody would feel it', fleetOf({ waitMs: 60 }, { waitMs: 5 })],
+  ['there were too few calls to tell', fleetOf({ waitMs: 5_000, waits: 9, callers: 4, failedShare: 1 }, {})],
+])('finds none when %s', (_case, fleet) => {
+  expect(findOutliers(fleet)).toEqual([]);
+});
+
+it('never leaves out more than half of a fleet on suspicion, nor the last engine', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.boolean(), { minLength: 1, maxLength: 20 }),
+      fc.array(fc.nat(), { maxLength: 40 }),
+      (well, suspects) => {
+        const fleet = well.map((isHealthy) => ({ isHealthy }));
+        const before = fleet.filter(({ isHealthy }) => isHealthy).length;
+        for (const at of suspects) {
+          const suspect = fleet[at % fleet.length];
+          if (suspect && mayLeaveOut(suspect, fleet)) suspect.isHealthy = false;
+        }
+        const remaining = fleet.filter(({ isHealthy }) => isHealthy).length;
+        expect(remaining).toBeGreaterThanOrEqual(Math.min(before, Math.max(1, Math.ceil(fleet.length / 2))));
+      },
+    ),
+  );
+});
+
+it('gives each caller one vote, its latest, for 30 s', () => {
+  let nowMs = 0;
+  const recent = new RecentCalls(() => nowMs);
+  for (let call = 0; call < 100; call += 1) recent.ended('ws_hostile', true);
+  for (const caller of ['ws_1', 'ws_2', 'ws_3']) recent.ended(caller, false);
+  expect(recent.summarize()).toMatchObject({ callers: 4, failedShare: 0.25 });
+  recent.ended('ws_hostile', false);
+  expect(recent.summarize().failedShare).toBe(0);
+  nowMs = 30_000;
+  expect(recent.summarize()).toEqual({ callers: 0, failedShare: 0, waits: 0, waitMs: undefined });
+});

@@ -1,0 +1,23 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { aSilentLogger } from '../../test/aSilentLogger.ts';
+import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
+import { until } from '../../test/until.ts';
+import { followOperatorDrains } from './operatorDrains.ts';
+
+let opened: OpenedRedis;
+beforeAll(async () => {
+  opened = await openTestRedis();
+});
+afterAll(() => opened.close());
+
+it('holds an engine back on every router until it is let in again', async () => {
+  const routers = [1, 2].map(() => followOperatorDrains({ redis: opened.redis, log: aSilentLogger() }));
+  const [asked, other] = routers;
+  await asked?.set('pool/1', true);
+  expect(asked?.has('pool/1')).toBe(true);
+  await until('the other router to know', () => other?.has('pool/1') === true);
+  expect(other?.has('pool/2')).toBe(false);
+  await asked?.set('pool/1', false);
+  await until('the other router to know', () => other?.has('pool/1') === false);
+  for (const router of routers) router.close();
+});

@@ -1,0 +1,54 @@
+import type { Logger } from '@turnpike/logging/createLogger';
+import type { Redis } from 'ioredis';
+
+const REDIS_KEY = 'draining_engines';
+const POLL_MS = 2_000;
+
+/** Engines that an operator holds back, by their ids; all routers of the region share them through Redis. */
+export interface OperatorDrains {
+  has(engineId: string): boolean;
+  /** In force here at once, on the other routers within 2 s. Rejects, and changes nothing, when Redis does not answer. */
+  set(engineId: string, isDraining: boolean): Promise<void>;
+  close(): void;
+}
+
+/** Follows what operators asked for. While Redis does not answer, what was known last stays in force. */
+export function followOperatorDrains({
+  redis,
+  log,
+}: {
+  redis: Pick<Redis, 'sadd' | 'srem' | 'smembers'>;
+  log: Logger;
+}): OperatorDrains {
+  let draining: ReadonlySet<string> = new Set();
+  let isClosed = false;
+  let timer: NodeJS.Timeout;
+
+  async function read(): Promise<void> {
+    const latest = new Set(await redis.smembers(REDIS_KEY));
+    if (isClosed || latest.symmetricDifference(draining).size === 0) return;
+    draining = latest;
+    log.info({ engines: [...latest] }, 'engines held back by an operator');
+  }
+
+  async function poll(): Promise<void> {
+    await read().catch(() => undefined); // that Redis is away is logged where it is connected
+    if (isClosed) return;
+    timer = setTimeout(() => void poll(), POLL_MS);
+    timer.unref();
+  }
+  void poll();
+
+  return {
+    has: (engineId) => draining.has(engineId),
+    async set(engineId, isDraining) {
+      if (isDraining) await redis.sadd(REDIS_KEY, engineId);
+      else await redis.srem(REDIS_KEY, engineId);
+      await read();
+    },
+    close() {
+      isClosed = true;
+      clearTimeout(timer);
+    },
+  };
+}

@@ -1,0 +1,33 @@
+import type { Dispatcher } from 'undici';
+
+export interface EngineQuestion {
+  path: string;
+  /** Sent as JSON; a GET without it. */
+  body?: object;
+  /** The most that is read of an answer; the rest is dropped with its connection. */
+  maxBytes: number;
+  signal: AbortSignal;
+  headers?: Record<string, string>;
+}
+
+/** Asks an engine something that is no call of a client's. Rejects when the signal fires or the connection breaks. */
+export async function askEngine(
+  pool: Pick<Dispatcher, 'request'>,
+  { path, body, maxBytes, signal, headers = {} }: EngineQuestion,
+): Promise<{ status: number; text: string }> {
+  const answer = await pool.request({
+    method: body ? 'POST' : 'GET',
+    path,
+    headers: { ...(body && { 'content-type': 'application/json' }), ...headers },
+    ...(body && { body: JSON.stringify(body) }),
+    signal,
+  });
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of answer.body as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size > maxBytes) break;
+  }
+  return { status: answer.statusCode, text: Buffer.concat(chunks).toString('utf8') };
+}

@@ -1,0 +1,55 @@
+import { parseMetrics, type Sample } from './parseMetrics.ts';
+
+/** What an engine's metrics say of it. A name that is missing is undefined, never 0. */
+export interface EngineLoad {
+  running: number | undefined;
+  waiting: number | undefined;
+  /** Part of the key-value cache in use, 0 to 1. */
+  cacheUsage: number | undefined;
+  /** Tokens that the key-value cache holds. */
+  cacheTokens: number | undefined;
+  /** Prompt tokens looked up in the prefix cache since the engine started, and how many of them were there. */
+  prefixQueries: number | undefined;
+  prefixHits: number | undefined;
+  isAsleep: boolean;
+}
+
+/** Each metric by every name it has had, the newest first. */
+const NAMES = {
+  running: ['vllm:num_requests_running'],
+  waiting: ['vllm:num_requests_waiting'],
+  cacheUsage: ['vllm:kv_cache_usage_perc', 'vllm:gpu_cache_usage_perc'],
+  prefixQueries: ['vllm:prefix_cache_queries_total', 'vllm:gpu_prefix_cache_queries_total'],
+  prefixHits: ['vllm:prefix_cache_hits_total', 'vllm:gpu_prefix_cache_hits_total'],
+  cacheConfig: ['vllm:cache_config_info'],
+  sleep: ['vllm:engine_sleep_state'],
+};
+const WANTED = new Set(Object.values(NAMES).flat());
+
+/** Reads a metrics page of any vLLM release. An engine may have several ranks: counts are summed, usage is the fullest's. */
+export function readEngineLoad(page: string): EngineLoad {
+  const samples = parseMetrics(page, (name) => WANTED.has(name));
+  const find = (names: readonly string[]): Sample[] =>
+    names.map((name) => samples.filter((sample) => sample.name === name)).find((found) => found.length > 0) ?? [];
+  const sum = (names: readonly string[], measure = ({ value }: Sample): number => value): number | undefined => {
+    const values = find(names).map(measure);
+    return values.length === 0 ? undefined : values.reduce((total, value) => total + value, 0);
+  };
+  const usages = find(NAMES.cacheUsage).map(({ value }) => value);
+  const cacheTokens = sum(NAMES.cacheConfig, cacheTokensOf);
+  return {
+    running: sum(NAMES.running),
+    waiting: sum(NAMES.waiting),
+    cacheUsage: usages.length === 0 ? undefined : Math.max(...usages),
+    cacheTokens: cacheTokens !== undefined && cacheTokens > 0 ? cacheTokens : undefined,
+    prefixQueries: sum(NAMES.prefixQueries),
+    prefixHits: sum(NAMES.prefixHits),
+    isAsleep: (sum(NAMES.sleep) ?? 0) > 0,
+  };
+}
+
+/** The capacity stands in labels; 0 where they do not say it. */
+function cacheTokensOf({ labels }: Sample): number {
+  const tokens = Number(labels.get('num_gpu_blocks')) * Number(labels.get('block_size'));
+  return Number.isFinite(tokens) ? tokens : 0;
+}

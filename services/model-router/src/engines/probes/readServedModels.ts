@@ -1,0 +1,39 @@
+import type { Dispatcher } from 'undici';
+import { z } from 'zod';
+import { askEngine } from './askEngine.ts';
+
+const MAX_BYTES = 1_048_576;
+/** A server that is no vLLM may have no `/health`; that it lists its models says enough. */
+const HEALTHY_STATUSES = new Set([200, 404, 405]);
+const modelsSchema = z.object({
+  data: z.array(z.looseObject({ id: z.string(), max_model_len: z.number().int().min(1).nullish() })).min(1),
+});
+const versionSchema = z.object({ version: z.string().max(64) });
+
+/** What an engine says it serves. */
+export interface ServedModels {
+  /** Names it answers to, its own model's first. */
+  names: string[];
+  /** Tokens that prompt and answer have together; undefined where it does not say. */
+  windowTokens: number | undefined;
+}
+
+/** Whether an engine says that it is well, and what it serves. Throws what is wrong, in words for the log. */
+export async function readServedModels(pool: Pick<Dispatcher, 'request'>, signal: AbortSignal): Promise<ServedModels> {
+  const health = await askEngine(pool, { path: '/health', maxBytes: MAX_BYTES, signal });
+  if (!HEALTHY_STATUSES.has(health.status)) throw new Error(`answered ${health.status} to /health`);
+  const { status, text } = await askEngine(pool, { path: '/v1/models', maxBytes: MAX_BYTES, signal });
+  if (status !== 200) throw new Error(`answered ${status} to /v1/models`);
+  const { data } = modelsSchema.parse(JSON.parse(text));
+  return { names: data.map(({ id }) => id), windowTokens: data[0]?.max_model_len ?? undefined };
+}
+
+/** The engine's release; undefined where it does not say. */
+export async function readVersion(pool: Pick<Dispatcher, 'request'>, signal: AbortSignal): Promise<string | undefined> {
+  try {
+    const { text } = await askEngine(pool, { path: '/version', maxBytes: MAX_BYTES, signal });
+    return versionSchema.parse(JSON.parse(text)).version;
+  } catch {
+    return undefined;
+  }
+}

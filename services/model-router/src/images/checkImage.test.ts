@@ -1,0 +1,122 @@
+import { describe, expect, it } from '@jest/globals';
+import { aGif, aJpeg, aPng, aPngChunk, aRiff, aWebp } from '@turnpike/test-support/anImage';
+import fc from 'fast-check';
+import { checkImage } from './checkImage.ts';
+import { ImageError } from './imageError.ts';
+
+/** The media type, or why the bytes are refused. */
+function verdictOn(bytes: Buffer): string {
+  try {
+    return checkImage(bytes);
+  } catch (error) {
+    if (error instanceof ImageError) return error.reason;
+    throw error;
+  }
+}
+
+const MAKERS: [string, string, (fields: { width: number; height: number }) => Buffer][] = [
+  ['PNG', 'image/png', aPng],
+  ['JPEG', 'image/jpeg', aJpeg],
+  ['GIF', 'image/gif', aGif],
+  ['lossy WebP', 'image/webp', (fields) => aWebp({ ...fields, kind: 'lossy' })],
+  ['lossless WebP', 'image/webp', (fields) => aWebp({ ...fields, kind: 'lossless' })],
+  ['extended WebP', 'image/webp', (fields) => aWebp({ ...fields, kind: 'extended' })],
+];
+
+describe.each(MAKERS)('a %s', (_format, mimeType, make) => {
+  it('is taken up to 50 megapixels, by its header', () => {
+    expect(verdictOn(make({ width: 1, height: 1 }))).toBe(mimeType);
+    expect(verdictOn(make({ width: 5_000, height: 10_000 }))).toBe(mimeType);
+    expect(verdictOn(make({ width: 5_001, height: 10_000 }))).toBe('too_many_pixels');
+    expect(verdictOn(make({ width: 5_000, height: 10_001 }))).toBe('too_many_pixels');
+  });
+
+  it('is refused cut off at any byte', () => {
+    const bytes = make({ width: 3, height: 2 });
+    for (let length = 0; length < bytes.length; length += 1)
+      expect([length, verdictOn(bytes.subarray(0, length))]).toEqual([length, 'not_an_image']);
+  });
+
+  it.each(['<script>alert(1)</script>', 'PK\x03\x04', '%PDF-1.7\n', '<svg xmlns="http://www.w3.org/2000/svg"/>'])(
+    'is refused with another file behind it: %j',
+    (other) => {
+      expect(verdictOn(Buffer.concat([make({ width: 3, height: 2 }), Buffer.from(other)]))).toBe('not_an_image');
+    },
+  );
+
+  it('never makes the check fail in another way, whatever is changed in it', () => {
+    const bytes = make({ width: 3, height: 2 });
+    const aChange = fc.tuple(fc.nat(bytes.length - 1), fc.nat(255));
+    fc.assert(
+      fc.property(fc.array(aChange, { maxLength: 6 }), (changes) => {
+        const changed = Buffer.from(bytes);
+        for (const [position, byte] of changes) changed[position] = byte;
+        expect([mimeType, 'not_an_image', 'too_many_pixels']).toContain(verdictOn(changed));
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+it.each<[string, Buffer, string]>([
+  ['nothing', Buffer.alloc(0), 'not_an_image'],
+  ['a text', Buffer.from('just a text'), 'not_an_image'],
+  ['HTML', Buffer.from('<!doctype html><html></html>'), 'not_an_image'],
+  ['SVG', Buffer.from('<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"/>'), 'not_an_image'],
+  ['a BMP', Buffer.concat([Buffer.from('BM'), Buffer.alloc(100)]), 'not_an_image'],
+  ['a TIFF', Buffer.concat([Buffer.from('II*\0'), Buffer.alloc(100)]), 'not_an_image'],
+  ['a gzip file', Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0]), 'not_an_image'],
+  ['a script behind the beginning of a GIF', Buffer.from('GIF89a/*aaaa*/=alert(1)//;;;;;;;;'), 'not_an_image'],
+  ['HTML behind the beginning of a JPEG', Buffer.from('\xff\xd8\xff\xe0<html></html>', 'latin1'), 'not_an_image'],
+  ['a PNG of 50,000 × 50,000', aPng({ width: 50_000, height: 50_000 }), 'too_many_pixels'],
+  ['a PNG of more pixels than fit 64 bits', aPng({ width: 0xffff_ffff, height: 0xffff_ffff }), 'too_many_pixels'],
+  ['a PNG without height', aPng({ height: 0 }), 'not_an_image'],
+  ['a JPEG that leaves its height open', aJpeg({ height: 0 }), 'not_an_image'],
+  ['a PNG with two headers', withSecondHeader(), 'not_an_image'],
+  ['a PNG whose header has a wrong checksum', withByte(aPng(), 20, 7), 'not_an_image'],
+  ['a JPEG with two frame headers', withSecondFrame(), 'not_an_image'],
+  [
+    'a GIF whose frame is larger than its screen',
+    aGif({ frame: { width: 50_000, height: 50_000 } }),
+    'too_many_pixels',
+  ],
+  ['a WebP whose frame is larger than its canvas', withLargeFrame(), 'too_many_pixels'],
+  ['a RIFF file of sound', Buffer.from('RIFF\x04\0\0\0WAVE', 'latin1'), 'not_an_image'],
+])('%s is refused', (_case, bytes, reason) => {
+  expect(verdictOn(bytes)).toBe(reason);
+});
+
+it.each<[string, Buffer]>([
+  ['a preview', aJpeg()],
+  ['a film', Buffer.from('\0\0\0\x18ftypmp42 and the film', 'latin1')],
+  ['notes', Buffer.from('\0\0\x01\x0aMotionPhoto_Data SEFT', 'latin1')],
+  ['padding', Buffer.alloc(512)],
+])('a photograph is taken with %s behind it, as phones and cameras put there', (_case, rest) => {
+  expect(verdictOn(Buffer.concat([aJpeg(), rest]))).toBe('image/jpeg');
+});
+
+function withByte(bytes: Buffer, position: number, byte: number): Buffer {
+  const changed = Buffer.from(bytes);
+  changed[position] = byte;
+  return changed;
+}
+
+function withSecondHeader(): Buffer {
+  const bytes = aPng();
+  const endOfHeader = 8 + 12 + 13;
+  const header = aPngChunk('IHDR', bytes.subarray(16, 29));
+  return Buffer.concat([bytes.subarray(0, endOfHeader), header, bytes.subarray(endOfHeader)]);
+}
+
+function withSecondFrame(): Buffer {
+  const bytes = aJpeg();
+  const start = bytes.indexOf(Buffer.from([0xff, 0xc0]));
+  const frame = bytes.subarray(start, start + 2 + 11);
+  return Buffer.concat([bytes.subarray(0, start), frame, bytes.subarray(start)]);
+}
+
+function withLargeFrame(): Buffer {
+  const canvas = Buffer.concat([Buffer.from([2, 0, 0, 0]), Buffer.alloc(6)]);
+  const frame = Buffer.concat([Buffer.alloc(6), Buffer.alloc(6, 0xff), Buffer.alloc(4)]);
+  return aRiff(['VP8X', canvas], ['ANMF', frame]);
+}

@@ -1,0 +1,45 @@
+import { isIP } from 'node:net';
+import { ImageError } from './imageError.ts';
+import { isPublicAddress } from './isPublicAddress.ts';
+import type { ResolveHost } from './resolveHost.ts';
+
+const MAX_URL_LENGTH = 8_192;
+const DEFAULT_PORTS: Record<string, string> = { 'http:': '80', 'https:': '443' };
+
+/** Host and port of a URL, as `IMAGE_PRIVATE_HOSTS` names them. */
+export const hostAndPortOf = ({ protocol, hostname, port }: URL): string =>
+  `${hostname}:${port || DEFAULT_PORTS[protocol]}`;
+
+/**
+ * Reads an address as a browser would, which brings every spelling of a host into one form. Throws `url_not_allowed`
+ * unless it is http or https without credentials.
+ */
+export function parseImageUrl(text: string, base?: URL): URL {
+  const url = text.length <= MAX_URL_LENGTH ? URL.parse(text, base?.href) : null;
+  if (!url || !Object.hasOwn(DEFAULT_PORTS, url.protocol) || url.username !== '' || url.password !== '')
+    throw new ImageError('url_not_allowed');
+  return url;
+}
+
+/** Where a redirect leads. Throws `url_not_allowed` for what is no image address, and where it would leave https behind. */
+export function followRedirect(from: URL, location: string): URL {
+  const to = parseImageUrl(location, from);
+  if (from.protocol === 'https:' && to.protocol === 'http:') throw new ImageError('url_not_allowed');
+  return to;
+}
+
+/**
+ * The IP addresses that may be dialled for a URL: every answer has to be a public unicast address and the port its
+ * scheme's own, unless host and port are among `privateHosts`. Throws an `ImageError`.
+ */
+export async function findDialledAddresses(
+  url: URL,
+  { privateHosts, resolve, signal }: { privateHosts: ReadonlySet<string>; resolve: ResolveHost; signal: AbortSignal },
+): Promise<string[]> {
+  const isExempt = privateHosts.has(hostAndPortOf(url));
+  if (url.port !== '' && !isExempt) throw new ImageError('url_not_allowed');
+  const name = url.hostname.replace(/^\[|\]$/g, '');
+  const addresses = isIP(name) === 0 ? await resolve(name, signal) : [name];
+  if (!isExempt && !addresses.every(isPublicAddress)) throw new ImageError('address_not_public');
+  return addresses;
+}

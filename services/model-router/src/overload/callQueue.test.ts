@@ -1,0 +1,156 @@
+import { beforeEach, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { CallQueue, type QueueLimits, type ShedReason, type WaitingCall } from './callQueue.ts';
+
+const LIMITS: QueueLimits = { maxCalls: 8, maxBytes: 800, keyShare: 0.5, timeoutMs: 20_000, expectedWaitMs: 5_000 };
+
+interface Call extends WaitingCall {
+  number: number;
+  refusedBy?: ShedReason;
+  retryAfterSeconds?: number;
+}
+
+let nowMs: number;
+/** How many more calls an engine takes. */
+let room: number;
+let served: Call[];
+let queue: CallQueue;
+let calls: number;
+beforeEach(() => {
+  nowMs = 1_000;
+  room = 0;
+  served = [];
+  calls = 0;
+  queue = new CallQueue(LIMITS, () => nowMs);
+});
+
+function aCall(flow: string, { cost = 10, bytes = 10 } = {}): Call {
+  calls += 1;
+  const call: Call = {
+    number: calls,
+    flow,
+    cost,
+    bytes,
+    tryStart() {
+      if (room === 0) return false;
+      room -= 1;
+      served.push(call);
+      return true;
+    },
+    turnedAway(reason, retryAfterSeconds) {
+      call.refusedBy = reason;
+      call.retryAfterSeconds = retryAfterSeconds;
+    },
+  };
+  return call;
+}
+
+function join(flow: string, fields?: { cost?: number; bytes?: number }): Call {
+  const call = aCall(flow, fields);
+  queue.join(call);
+  return call;
+}
+
+it('gives one key half of the queue and no more, and says so before the call joins', () => {
+  for (let count = 0; count < 4; count += 1) expect(join('flood').refusedBy).toBeUndefined();
+  expect(queue.findRefusal({ flow: 'flood', bytes: 10 })).toBe('key_share');
+  expect(join('flood').refusedBy).toBe('key_share');
+  expect(queue.findRefusal({ flow: 'other', bytes: 10 })).toBeUndefined();
+  expect(join('other').refusedBy).toBeUndefined();
+});
+
+it('counts bytes like calls', () => {
+  expect(join('large', { bytes: 700 }).refusedBy).toBeUndefined();
+  expect(join('large', { bytes: 10 }).refusedBy).toBe('key_share');
+  expect(join('other', { bytes: 90 }).refusedBy).toBeUndefined();
+  expect(join('third', { bytes: 701 }).refusedBy).toBe('queue_full');
+});
+
+it('makes room in a full queue for a key that has less: the last call of the key with most gives way', () => {
+  const first = Array.from({ length: 4 }, () => join('a'));
+  const others = ['b', 'b', 'b', 'c'].map((flow) => join(flow));
+  expect(queue.length).toBe(8);
+  expect(join('d').refusedBy).toBeUndefined();
+  expect(first.map(({ refusedBy }) => refusedBy)).toEqual([undefined, undefined, undefined, 'pushed_out']);
+  expect(others.every(({ refusedBy }) => refusedBy === undefined)).toBe(true);
+  expect(join('b').refusedBy).toBe('queue_full');
+});
+
+it('turns a call away whose turn does not come in time, longest wait first', () => {
+  const early = join('a');
+  nowMs += 900;
+  const late = join('a');
+  nowMs += 19_099;
+  queue.expire();
+  expect(early.refusedBy).toBeUndefined();
+  nowMs += 1;
+  queue.expire();
+  expect([early.refusedBy, late.refusedBy, queue.length]).toEqual(['timeout', undefined, 1]);
+  expect(early.retryAfterSeconds).toBe(10);
+});
+
+it('turns a call away at once whose turn would come too late, and lets in the key that has nothing waiting', () => {
+  const wide = { ...LIMITS, maxCalls: 1_000, maxBytes: 1_000_000 };
+  queue = new CallQueue(wide, () => nowMs);
+  for (let count = 0; count < 100; count += 1) join('flood');
+  // Ten turns a second: 60 calls wait another 6 s.
+  for (let turn = 0; turn < 40; turn += 1) {
+    nowMs += 100;
+    room = 1;
+    queue.startNext();
+  }
+  const refused = join('flood');
+  expect(refused.refusedBy).toBe('wait_too_long');
+  expect(refused.retryAfterSeconds).toBeGreaterThanOrEqual(5);
+  expect(refused.retryAfterSeconds).toBeLessThanOrEqual(7);
+  expect(join('other').refusedBy).toBeUndefined();
+});
+
+it('loses no call, passes no bound, and leaves no room unused while somebody waits', () => {
+  const step = fc.oneof(
+    fc.record({
+      do: fc.constant('join' as const),
+      flow: fc.constantFrom('a', 'b', 'c', 'd'),
+      bytes: fc.integer({ min: 1, max: 300 }),
+    }),
+    fc.record({ do: fc.constant('room' as const), room: fc.integer({ min: 1, max: 4 }) }),
+    fc.record({ do: fc.constant('leave' as const), which: fc.nat() }),
+    fc.record({ do: fc.constant('time' as const), ms: fc.integer({ min: 1, max: 15_000 }) }),
+  );
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
+      nowMs = 1_000;
+      room = 0;
+      served = [];
+      queue = new CallQueue(LIMITS, () => nowMs);
+      const all: Call[] = [];
+      const left = new Set<Call>();
+      const waiting = () => all.filter((call) => !call.refusedBy && !left.has(call) && !served.includes(call));
+      for (const one of steps) {
+        if (one.do === 'join') all.push(join(one.flow, { bytes: one.bytes }));
+        else if (one.do === 'room') room += one.room;
+        else if (one.do === 'time') nowMs += one.ms;
+        else {
+          const call = waiting()[one.which % Math.max(1, waiting().length)];
+          if (call) {
+            left.add(call);
+            queue.leave(call);
+          }
+        }
+        queue.startNext();
+        queue.expire();
+
+        expect(queue.length).toBe(waiting().length);
+        expect(room === 0 || queue.length === 0).toBe(true);
+        expect(queue.length).toBeLessThanOrEqual(LIMITS.maxCalls);
+        const bytes = waiting().reduce((sum, call) => sum + call.bytes, 0);
+        expect(bytes <= LIMITS.maxBytes || queue.length === 1).toBe(true);
+        for (const [flow, own] of Object.entries(Object.groupBy(waiting(), ({ flow }) => flow)))
+          expect([flow, (own?.length ?? 0) <= LIMITS.maxCalls * LIMITS.keyShare]).toEqual([flow, true]);
+        for (const own of Object.values(Object.groupBy(served, ({ flow }) => flow)))
+          expect(own?.map(({ number }) => number)).toEqual(own?.map(({ number }) => number).toSorted((a, b) => a - b));
+      }
+      expect(served.some((call) => call.refusedBy || left.has(call))).toBe(false);
+    }),
+  );
+});

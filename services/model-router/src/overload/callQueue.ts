@@ -1,0 +1,167 @@
+import { type Backlog, FairQueue, type Waiting } from './fairQueue.ts';
+import { TurnRate } from './turnRate.ts';
+
+/**
+ * Why a call is turned away.
+ * - `key_share`: its key has its part of the queue already.
+ * - `queue_full`: there is no more room, and nobody has more waiting than its key.
+ * - `pushed_out`: it was the last of the key with most waiting, and gave way to another key's.
+ * - `wait_too_long`: its turn would come too late, as turns are given now.
+ * - `timeout`: its turn did not come in time.
+ */
+export type ShedReason = 'key_share' | 'queue_full' | 'pushed_out' | 'wait_too_long' | 'timeout';
+
+/** How much may wait for the engines of one model. */
+export interface QueueLimits {
+  maxCalls: number;
+  /** Memory of the bodies that wait. */
+  maxBytes: number;
+  /** Part of both that one key may have, 0 to 1. */
+  keyShare: number;
+  /** The longest that a call waits. */
+  timeoutMs: number;
+  /** A call that is expected to wait longer is told at once. */
+  expectedWaitMs: number;
+}
+
+/** A call that waits for its turn; its flow is its key. */
+export interface WaitingCall extends Waiting {
+  /** Puts it on an engine. False when none has room. */
+  tryStart(): boolean;
+  turnedAway(reason: ShedReason, retryAfterSeconds: number): void;
+}
+
+const MAX_RETRY_AFTER_SECONDS = 10;
+
+/**
+ * The calls of one model that no engine has room for, in fair order between keys. Nothing happens here by itself: whoever
+ * frees room calls `startNext`, and somebody `expire` now and then.
+ */
+export class CallQueue {
+  readonly #limits: QueueLimits;
+  readonly #nowMs: () => number;
+  readonly #fair = new FairQueue<WaitingCall>();
+  /** Made anew when calls begin to wait. */
+  #rate = new TurnRate(0);
+  /** The same for each key that has calls waiting: others may send more than is waiting now. */
+  readonly #rates = new Map<string, TurnRate>();
+  /** When each began to wait, longest first. */
+  readonly #since = new Map<WaitingCall, number>();
+
+  constructor(limits: QueueLimits, nowMs: () => number) {
+    this.#limits = limits;
+    this.#nowMs = nowMs;
+  }
+
+  get length(): number {
+    return this.#since.size;
+  }
+
+  /** Why a call of this key and size would be turned away now; undefined if it would not. */
+  findRefusal({ flow, bytes }: Pick<WaitingCall, 'flow' | 'bytes'>): ShedReason | undefined {
+    const { expectedWaitMs, keyShare } = this.#limits;
+    const own = this.#fair.backlogOf(flow);
+    const after = { calls: own.calls + 1, bytes: own.bytes + bytes };
+    // What is alone may be larger than a share.
+    if (own.calls > 0 && this.#partOf(after) > keyShare) return 'key_share';
+    if (this.#expectedWaitMs(flow) > expectedWaitMs) return 'wait_too_long';
+    const isLarger = this.#partOf(this.#largest()?.backlog) > this.#partOf(after);
+    return this.#hasPlaceFor(bytes) || isLarger ? undefined : 'queue_full';
+  }
+
+  /** Whole seconds after which a call of this key may find a place. */
+  retryAfterSeconds(flow: string): number {
+    const seconds = Math.ceil(this.#expectedWaitMs(flow) / 1_000);
+    return Math.min(Math.max(seconds, 1), MAX_RETRY_AFTER_SECONDS);
+  }
+
+  /** Lets a call wait, or turns it away; where the queue is full the key with most waiting gives way. */
+  join(call: WaitingCall): void {
+    const refusal = this.findRefusal(call) ?? this.#makeRoom(call);
+    if (refusal) {
+      call.turnedAway(refusal, this.retryAfterSeconds(call.flow));
+      return;
+    }
+    const nowMs = this.#nowMs();
+    if (this.length === 0) this.#rate = new TurnRate(nowMs);
+    if (!this.#rates.has(call.flow)) this.#rates.set(call.flow, new TurnRate(nowMs));
+    this.#fair.add(call);
+    this.#since.set(call, nowMs);
+  }
+
+  /** Takes a call out whose client is gone. */
+  leave(call: WaitingCall): void {
+    this.#fair.remove(call);
+    this.#forget(call);
+  }
+
+  /** Gives turns as long as an engine has room for the next in line. */
+  startNext(): void {
+    for (;;) {
+      const next = this.#fair.peek();
+      if (!next?.tryStart()) return;
+      this.#fair.take();
+      const nowMs = this.#nowMs();
+      this.#rate.count(next.cost, nowMs);
+      this.#rates.get(next.flow)?.count(next.cost, nowMs);
+      this.#forget(next);
+    }
+  }
+
+  /** Turns away all that waited too long. */
+  expire(): void {
+    const dueMs = this.#nowMs() - this.#limits.timeoutMs;
+    for (const [call, sinceMs] of this.#since) {
+      if (sinceMs > dueMs) return;
+      this.#turnAway(call, 'timeout');
+    }
+  }
+
+  #forget(call: WaitingCall): void {
+    this.#since.delete(call);
+    if (this.#fair.backlogOf(call.flow).calls === 0) this.#rates.delete(call.flow);
+  }
+
+  #turnAway(call: WaitingCall, reason: ShedReason): void {
+    this.leave(call);
+    call.turnedAway(reason, this.retryAfterSeconds(call.flow));
+  }
+
+  #makeRoom({ flow, bytes }: WaitingCall): ShedReason | undefined {
+    while (!this.#hasPlaceFor(bytes)) {
+      const largest = this.#largest();
+      const newest = largest && largest.flow !== flow ? this.#fair.newestOf(largest.flow) : undefined;
+      if (!newest) return 'queue_full';
+      this.#turnAway(newest, 'pushed_out');
+    }
+    return undefined;
+  }
+
+  #hasPlaceFor(bytes: number): boolean {
+    const { backlog } = this.#fair;
+    return backlog.calls === 0 || this.#partOf({ calls: backlog.calls + 1, bytes: backlog.bytes + bytes }) <= 1;
+  }
+
+  #largest(): { flow: string; backlog: Backlog } | undefined {
+    let largest: { flow: string; backlog: Backlog } | undefined;
+    for (const candidate of this.#fair.backlogs())
+      if (this.#partOf(candidate.backlog) > this.#partOf(largest?.backlog)) largest = candidate;
+    return largest;
+  }
+
+  /** How much of the queue that is, by calls or by bytes, whichever is more. */
+  #partOf({ calls, bytes }: Omit<Backlog, 'cost'> = { calls: 0, bytes: 0 }): number {
+    return Math.max(calls / this.#limits.maxCalls, bytes / this.#limits.maxBytes);
+  }
+
+  /** What waits ahead at the pace of all turns, or the key's own calls at its own, whichever is longer; 0 if not known. */
+  #expectedWaitMs(flow: string): number {
+    if (this.length === 0) return 0;
+    const nowMs = this.#nowMs();
+    const all = this.#fair.backlog;
+    const own = this.#fair.backlogOf(flow);
+    const allMs = this.#rate.msFor(this.#fair.costAhead(flow), { meanCost: all.cost / all.calls, nowMs });
+    const ownMs = this.#rates.get(flow)?.msFor(own.cost, { meanCost: own.cost / own.calls, nowMs }) ?? 0;
+    return Math.max(allMs, ownMs);
+  }
+}

@@ -1,0 +1,127 @@
+/** Something that waits. */
+export interface Waiting {
+  /** Whose share of the turns it takes. */
+  readonly flow: string;
+  /** What its turn takes of that share: tokens. Above 0. */
+  readonly cost: number;
+  /** Memory it holds while it waits. */
+  readonly bytes: number;
+}
+
+interface Line<Item> {
+  /** Start tag of the first in line, or of the next to come: all that the flow was given, on the scale of `#virtual` and never below it. */
+  start: number;
+  readonly items: Set<Item>;
+  cost: number;
+  bytes: number;
+}
+
+/** What waits in one flow, or in all. */
+export interface Backlog {
+  readonly calls: number;
+  readonly bytes: number;
+  readonly cost: number;
+}
+
+const NOTHING: Backlog = { calls: 0, bytes: 0, cost: 0 };
+
+/**
+ * Start-time fair queueing: the next turn is that of the flow which was given least, and within a flow it goes by arrival.
+ * Of two flows that have always something waiting, none is ever given more than one item's cost beyond the other, whatever
+ * each of them sends; all flows weigh the same. One that had nothing waiting begins where the others are, so nobody saves up
+ * turns. What leaves without a turn costs its flow nothing.
+ */
+export class FairQueue<Item extends Waiting> {
+  readonly #lines = new Map<string, Line<Item>>();
+  /** Start tag of the turn given last. */
+  #virtual = 0;
+  #calls = 0;
+  #bytes = 0;
+  #cost = 0;
+
+  get backlog(): Backlog {
+    return { calls: this.#calls, bytes: this.#bytes, cost: this.#cost };
+  }
+
+  backlogOf(flow: string): Backlog {
+    const line = this.#lines.get(flow);
+    return line ? toBacklog(line) : NOTHING;
+  }
+
+  /** What waits, by flow. */
+  *backlogs(): Iterable<{ flow: string; backlog: Backlog }> {
+    for (const [flow, line] of this.#lines) if (line.items.size > 0) yield { flow, backlog: toBacklog(line) };
+  }
+
+  add(item: Item): void {
+    const line = this.#lines.get(item.flow) ?? { start: this.#virtual, items: new Set(), cost: 0, bytes: 0 };
+    this.#lines.set(item.flow, line);
+    line.items.add(item);
+    this.#count(line, item, 1);
+  }
+
+  /** Whose turn it is. */
+  peek(): Item | undefined {
+    const [first] = this.#firstLine()?.items ?? [];
+    return first;
+  }
+
+  /** The one whose turn it is, which is given it. */
+  take(): Item | undefined {
+    const line = this.#firstLine();
+    const [first] = line?.items ?? [];
+    if (!line || !first) return undefined;
+    this.#virtual = line.start;
+    line.start += first.cost;
+    this.#drop(line, first);
+    return first;
+  }
+
+  /** Takes one out that had no turn. False when it was not waiting. */
+  remove(item: Item): boolean {
+    const line = this.#lines.get(item.flow);
+    if (!line?.items.has(item)) return false;
+    this.#drop(line, item);
+    return true;
+  }
+
+  /** The one that came last in a flow. */
+  newestOf(flow: string): Item | undefined {
+    return [...(this.#lines.get(flow)?.items ?? [])].at(-1);
+  }
+
+  /** The cost of all that would have its turn before something that this flow adds now. */
+  costAhead(flow: string): number {
+    const own = this.#lines.get(flow);
+    const start = (own?.start ?? this.#virtual) + (own?.cost ?? 0);
+    let ahead = 0;
+    for (const line of this.#lines.values())
+      ahead += line === own ? line.cost : Math.min(line.cost, Math.max(0, start - line.start));
+    return ahead;
+  }
+
+  #firstLine(): Line<Item> | undefined {
+    let first: Line<Item> | undefined;
+    for (const line of this.#lines.values())
+      if (line.items.size > 0 && (first === undefined || line.start < first.start)) first = line;
+    return first;
+  }
+
+  #drop(line: Line<Item>, item: Item): void {
+    line.items.delete(item);
+    this.#count(line, item, -1);
+    // Where nobody waits nobody is owed anything, and elsewhere only those who were given more than the turn just now.
+    for (const [flow, { items, start }] of this.#lines)
+      if (this.#calls === 0 || (items.size === 0 && start <= this.#virtual)) this.#lines.delete(flow);
+  }
+
+  #count(line: Line<Item>, { cost, bytes }: Item, sign: 1 | -1): void {
+    line.cost += sign * cost;
+    line.bytes += sign * bytes;
+    this.#bytes += sign * bytes;
+    this.#cost += sign * cost;
+    this.#calls += sign;
+  }
+}
+
+const toBacklog = ({ items, bytes, cost }: Line<unknown>): Backlog => ({ calls: items.size, bytes, cost });

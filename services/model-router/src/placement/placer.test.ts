@@ -1,0 +1,245 @@
+import { describe, expect, it } from '@jest/globals';
+import { aPlacement } from '../../test/aPlacement.ts';
+import { endOfBlocks, hashPrefix } from './hashPrefix.ts';
+import { createPlacer, type PlaceableEngine, type Placer } from './placer.ts';
+
+const BLOCKS = 32;
+const BYTES = endOfBlocks(BLOCKS);
+const TOKENS = BYTES / 4;
+
+const someEngines = (count: number, fields: Partial<PlaceableEngine> = {}): PlaceableEngine[] =>
+  Array.from({ length: count }, (_, index) => ({ id: `engine-${index + 1}`, ...fields }));
+
+/** A call with 4,096 prompt tokens that no other number shares. */
+const aCall = (number: number) =>
+  aPlacement({
+    prefixHashes: hashPrefix('salt', Buffer.alloc(BYTES, `prompt ${number} `)),
+    promptBytes: BYTES,
+    estimatedPromptTokens: TOKENS,
+  });
+
+/** A placer whose time stands still until it is moved, and whose draws are all alike. */
+function aPlacer() {
+  const clock = { nowMs: 0 };
+  return { clock, placer: createPlacer({ nowMs: () => clock.nowMs, random: () => 0.5 }) };
+}
+
+function place(placer: Placer, engines: readonly PlaceableEngine[], number = 1) {
+  const placed = placer.place(engines, aCall(number));
+  if (!placed) throw new Error('not placed');
+  return placed;
+}
+
+/** Places a call and lets it end, with so many of its prompt tokens read from the cache. */
+function serve(placer: Placer, engines: readonly PlaceableEngine[], cachedPromptTokens = 0, number = 1) {
+  const placed = place(placer, engines, number);
+  placed.onFirstEvent();
+  placed.end({ promptTokens: TOKENS, cachedPromptTokens, completionTokens: 10 });
+  return placed.engine;
+}
+
+it('chooses only among the engines it is given, and none where there is none', () => {
+  const { placer } = aPlacer();
+  const engines = someEngines(4);
+  const home = serve(placer, engines);
+  expect(
+    place(
+      placer,
+      engines.filter((engine) => engine !== home),
+    ).engine,
+  ).not.toBe(home);
+  expect(placer.place([], aCall(1))).toBeUndefined();
+});
+
+it('lets routers agree on a new prefix without sharing anything', () => {
+  for (let number = 0; number < 30; number += 1) {
+    const [here, there] = [someEngines(5), someEngines(5).reverse()];
+    expect(place(aPlacer().placer, there, number).engine.id).toBe(place(aPlacer().placer, here, number).engine.id);
+  }
+});
+
+it('spreads random prefixes so that no engine gets 1.3 times the mean', () => {
+  const { placer } = aPlacer();
+  const engines = someEngines(4);
+  const placed = new Map<PlaceableEngine, number>();
+  for (let number = 0; number < 1_000; number += 1) {
+    const engine = serve(placer, engines, 0, number);
+    placed.set(engine, (placed.get(engine) ?? 0) + 1);
+  }
+  expect(Math.max(...placed.values())).toBeLessThan(1.3 * 250);
+});
+
+describe('tokens in flight', () => {
+  it('count from the selection: the prompt until the first event, the answer until the end', () => {
+    const { placer } = aPlacer();
+    const [engine] = someEngines(1);
+    if (!engine) throw new Error('no engine');
+    const placed = place(placer, [engine]);
+    expect(placer.tokensInFlightOn(engine)).toBe(TOKENS + 100);
+    placed.onFirstEvent();
+    expect(placer.tokensInFlightOn(engine)).toBe(100);
+    placed.end(undefined);
+    placed.end(undefined);
+    expect(placer.tokensInFlightOn(engine)).toBe(0);
+  });
+
+  it('do not count what is cached', () => {
+    const { placer } = aPlacer();
+    const [engine] = someEngines(1);
+    if (!engine) throw new Error('no engine');
+    serve(placer, [engine]);
+    place(placer, [engine]);
+    expect(placer.tokensInFlightOn(engine)).toBe(100);
+  });
+});
+
+describe('what an engine says of its cache', () => {
+  /** Serves call 1 on an engine, then on all: does it go back there? */
+  function returnsTo(change: (engines: PlaceableEngine[], placer: Placer) => PlaceableEngine[]): boolean {
+    const { placer } = aPlacer();
+    const engines = someEngines(4);
+    const away = engines.find((engine) => engine !== place(aPlacer().placer, engines).engine) ?? engines[0];
+    if (!away) throw new Error('no engine');
+    serve(placer, [away]);
+    return place(placer, change(engines, placer)).engine.id === away.id;
+  }
+
+  it('is believed to hold what was sent there', () => {
+    expect(returnsTo((engines) => engines)).toBe(true);
+  });
+
+  it('clears what is believed of it when it had less: it has dropped that and all that is older', () => {
+    const { placer } = aPlacer();
+    const [first, second] = someEngines(2);
+    if (!first || !second) throw new Error('no engines');
+    serve(placer, [first], 0, 1);
+    serve(placer, [first], 0, 2);
+    serve(placer, [first], TOKENS, 2);
+    // Number 2 is not there any more, so neither is number 1, which was used before it.
+    serve(placer, [first], 0, 2);
+    place(placer, [first], 1);
+    expect(placer.tokensInFlightOn(first)).toBeGreaterThan(TOKENS);
+  });
+
+  it('is not held against it while the prefix is still being computed for another call', () => {
+    const { placer } = aPlacer();
+    const [engine] = someEngines(1);
+    if (!engine) throw new Error('no engine');
+    serve(placer, [engine], TOKENS, 7);
+    const [first, second] = [place(placer, [engine], 1), place(placer, [engine], 1)];
+    second.end({ promptTokens: TOKENS, cachedPromptTokens: 0, completionTokens: 1 });
+    first.end(undefined);
+    place(placer, [engine], 7);
+    expect(placer.tokensInFlightOn(engine)).toBeLessThan(200);
+  });
+
+  it('stands when the count is only a little lower, since tokens are not all of one length', () => {
+    const { placer } = aPlacer();
+    const [engine] = someEngines(1);
+    if (!engine) throw new Error('no engine');
+    serve(placer, [engine], 0, 1);
+    serve(placer, [engine], 0, 2);
+    serve(placer, [engine], TOKENS * 0.95, 2);
+    place(placer, [engine], 1);
+    expect(placer.tokensInFlightOn(engine)).toBeLessThan(200);
+  });
+
+  it('means nothing where an engine never counts cached tokens', () => {
+    const { placer } = aPlacer();
+    const [engine] = someEngines(1);
+    if (!engine) throw new Error('no engine');
+    for (let time = 0; time < 3; time += 1) serve(placer, [engine], 0);
+    place(placer, [engine]);
+    expect(placer.tokensInFlightOn(engine)).toBeLessThan(200);
+  });
+});
+
+it('lets an engine of three times the weight carry three times the load', () => {
+  const { placer } = aPlacer();
+  const [light, heavy] = [{ id: 'light' }, { id: 'heavy', weight: 3 }];
+  for (let number = 0; number < 400; number += 1) place(placer, [light, heavy], number);
+  const share = placer.tokensInFlightOn(heavy) / placer.tokensInFlightOn(light);
+  expect(share).toBeGreaterThan(2.5);
+  expect(share).toBeLessThan(3.5);
+});
+
+it('forgets the cache of an engine that was restarted', () => {
+  const { placer } = aPlacer();
+  const engine = { id: 'engine-1', revision: 'first start' };
+  serve(placer, [engine]);
+  engine.revision = 'second start';
+  place(placer, [engine]);
+  expect(placer.tokensInFlightOn(engine)).toBeGreaterThanOrEqual(TOKENS);
+});
+
+describe('the load that an engine reports', () => {
+  const aReport = (atMs: number, waiting: number) => ({ atMs, running: 0, waiting });
+  /** The engine that a new prefix goes to, when its home reports calls of other routers. */
+  function placedWith(report: PlaceableEngine['report'], nowMs: number): { isHome: boolean } {
+    const { placer, clock } = aPlacer();
+    clock.nowMs = nowMs;
+    const home = place(aPlacer().placer, someEngines(3)).engine.id;
+    const engines = someEngines(3).map((engine) => (engine.id === home ? { ...engine, report } : engine));
+    return { isHome: place(placer, engines).engine.id === home };
+  }
+
+  it.each([
+    ['counts what other routers sent there', aReport(0, 10), 1_000, false],
+    ['is not heeded once it is stale', aReport(0, 10), 60_000, true],
+    ['may be absent', undefined, 0, true],
+  ])('%s', (_case, report, nowMs, isHome) => {
+    expect(placedWith(report, nowMs)).toEqual({ isHome });
+  });
+});
+
+it('takes no call of its own for another router’s, though it ended after the engine had counted it', () => {
+  const { placer } = aPlacer();
+  const engines = someEngines(3);
+  const home = serve(placer, engines);
+  const reporting = home as { report?: PlaceableEngine['report'] };
+  reporting.report = { atMs: 0, running: 1, waiting: 0 };
+  expect(place(placer, engines).engine).toBe(home);
+});
+
+describe('an engine ten times slower than the others', () => {
+  function aSlowFleet() {
+    const { placer, clock } = aPlacer();
+    const engines = someEngines(3);
+    for (const [index, engine] of engines.entries())
+      for (let number = 0; number < 5; number += 1) {
+        const placed = place(placer, [engine], 100 * index + number);
+        placed.onFirstEvent();
+        clock.nowMs += index === 0 ? 1_000 : 100;
+        placed.end({ promptTokens: TOKENS, cachedPromptTokens: 0, completionTokens: 10 });
+      }
+    return { placer, clock, engines, slow: engines[0] };
+  }
+
+  it('gets no calls, not even those whose prefix it has', () => {
+    const { placer, engines, slow } = aSlowFleet();
+    for (let number = 0; number < 50; number += 1) expect(place(placer, engines, number).engine).not.toBe(slow);
+  });
+
+  it('is not told by clients that read slowly, as long as one reads as fast as it can', () => {
+    const { placer, engines, slow, clock } = aSlowFleet();
+    if (!slow) throw new Error('no engine');
+    const placed = place(placer, [slow], 1);
+    placed.onFirstEvent();
+    clock.nowMs += 100;
+    placed.end({ promptTokens: TOKENS, cachedPromptTokens: TOKENS, completionTokens: 10 });
+    expect(place(placer, engines, 1).engine).toBe(slow);
+  });
+
+  it('gets one after a while, to see whether it has recovered', () => {
+    const { placer, clock, engines, slow } = aSlowFleet();
+    clock.nowMs += 11_000;
+    const placed = [0, 1, 2, 3].map(() => place(placer, engines, 1).engine);
+    expect(placed.filter((engine) => engine === slow)).toHaveLength(1);
+  });
+
+  it('gets all calls where it is the only one', () => {
+    const { placer, slow } = aSlowFleet();
+    if (!slow) throw new Error('no engine');
+    expect(place(placer, [slow]).engine).toBe(slow);
+  });
+});

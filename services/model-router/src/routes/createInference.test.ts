@@ -1,0 +1,209 @@
+import { rm } from 'node:fs/promises';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import type { KeyRecord } from '@turnpike/authentication/keyRecord';
+import { parseUsageRecorded } from '@turnpike/events/usageRecorded';
+import { createHttpApp } from '@turnpike/http-service/createHttpApp';
+import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
+import { aKeyRecord } from '../../test/aKeyRecord.ts';
+import { anEngine } from '../../test/anEngine.ts';
+import { anEngineQueue } from '../../test/anEngineQueue.ts';
+import { anEngineRegistry } from '../../test/anEngineRegistry.ts';
+import { anHttpEngine } from '../../test/anHttpEngine.ts';
+import { aCatalog } from '../../test/aPricedModel.ts';
+import { aSilentLogger } from '../../test/aSilentLogger.ts';
+import { aTemporaryFolder } from '../../test/aTemporaryFolder.ts';
+import { listenAnywhere } from '../../test/listenAnywhere.ts';
+import { noMetrics } from '../../test/noMetrics.ts';
+import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
+import { until } from '../../test/until.ts';
+import { createAdmit } from '../admission/admit.ts';
+import { createCallEndings } from '../admission/endCall.ts';
+import type { EngineRegistry } from '../engines/engineRegistry.ts';
+import { type CallBook, createCallBook } from '../settlement/callBook.ts';
+import { HeldCalls } from '../settlement/heldCalls.ts';
+import { Spool } from '../settlement/spool.ts';
+import { createByteBudget } from '../wire/byteBudget.ts';
+import { createToWireError } from '../wire/chatError.ts';
+import { createChatCompletion } from './createChatCompletion.ts';
+import type { InferenceDependencies } from './createInference.ts';
+
+const LONG_MS = 30_000;
+const log = aSilentLogger();
+const notAsked = async (): Promise<never> => {
+  throw new Error('nobody should have asked');
+};
+
+let opened: OpenedRedis;
+let dir: string;
+let spool: Spool;
+let callBook: CallBook;
+let key: KeyRecord;
+let server: Server;
+beforeAll(async () => {
+  opened = await openTestRedis();
+});
+afterAll(() => opened.close());
+beforeEach(async () => {
+  dir = await aTemporaryFolder();
+  spool = await Spool.open({ dir, maxBytes: 1_000_000, log });
+  callBook = createCallBook({
+    metrics: noMetrics,
+    epoch: opened.epoch,
+    heldCalls: new HeldCalls(),
+    endings: createCallEndings(opened.redis, opened),
+    spool,
+    log,
+    leaseMs: LONG_MS,
+  });
+  key = aKeyRecord();
+  await opened.credit(key.workspace.workspaceId, 10n ** 12n);
+});
+afterEach(async () => {
+  server.closeAllConnections();
+  server.close();
+  await callBook.close();
+  await spool.close();
+  await rm(dir, { recursive: true });
+});
+
+/** Serves chat with these engines; resolves with the base address. */
+function serveChat(
+  engines: Pick<EngineRegistry, 'findEngines'>,
+  bodies = createByteBudget(1_000_000),
+): Promise<string> {
+  const dependencies: InferenceDependencies = {
+    authenticator: { authenticate: async () => key, forget: () => {} },
+    catalog: { current: () => aCatalog({}), close: () => {} },
+    engines: anEngineRegistry(undefined, engines),
+    admission: {
+      admit: createAdmit(opened.redis, { epoch: opened.epoch, routerId: 'router-1' }),
+      endings: createCallEndings(opened.redis, opened),
+      balances: { load: notAsked, refresh: notAsked },
+      authenticator: { authenticate: notAsked, forget: () => {} },
+      countPromptTokens: async () => undefined,
+      leaseMs: LONG_MS,
+      epoch: opened.epoch,
+      metrics: noMetrics,
+      log,
+    },
+    callBook,
+    spool,
+    engineQueue: anEngineQueue(),
+    cacheSaltOf: () => 'salt',
+    region: 'us',
+    timeouts: {
+      firstEventMs: LONG_MS,
+      betweenEventsMs: LONG_MS,
+      wholeMs: LONG_MS,
+      streamMs: LONG_MS,
+      headersAfterMs: LONG_MS,
+      keepAliveMs: LONG_MS,
+      slowReaderMs: LONG_MS,
+    },
+    metrics: noMetrics,
+    bodies,
+    images: { load: notAsked },
+    log,
+  };
+  const app = createHttpApp({
+    log,
+    telemetry: noTelemetry,
+    toWireError: createToWireError({ keysPageUrl: 'https://dashboard.example/keys' }),
+    routes: [
+      {
+        method: 'post',
+        path: '/chat',
+        guard: {
+          name: 'api-key',
+          check: (_req, res, next) => {
+            res.locals.caller = key;
+            next();
+          },
+        },
+        handler: createChatCompletion(dependencies),
+      },
+    ],
+  });
+  server = createServer(app);
+  return listenAnywhere(server);
+}
+
+it.each([false, true])(
+  'asks no client to repeat a call that failed for a reason nobody foresaw, and releases its hold, stream: %s',
+  async (stream) => {
+    let lookUps = 0;
+    const url = await serveChat({
+      findEngines() {
+        lookUps += 1;
+        if (lookUps > 1) throw new Error('a mistake of ours at 10.0.0.7');
+        return [anEngine('engine-1')];
+      },
+    });
+    const body = JSON.stringify({ model: 'small-chat', stream, messages: [{ role: 'user', content: 'Hello' }] });
+
+    const response = await fetch(`${url}/chat`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    });
+
+    expect([response.status, response.headers.get('x-should-retry')]).toEqual([500, 'false']);
+    expect(await response.json()).toEqual({
+      error: {
+        message: expect.not.stringContaining('10.0.0.7'),
+        type: 'server_error',
+        param: null,
+        code: 'internal_error',
+      },
+    });
+    const events = (await spool.readBatch(10))?.events.map(parseUsageRecorded);
+    expect(events).toMatchObject([
+      {
+        callId: response.headers.get('x-router-call-id'),
+        status: 'failure',
+        reason: 'unforeseen',
+        chargeNanoUsd: 0n,
+      },
+    ]);
+    const { workspaceId } = key.workspace;
+    await until('the hold is released', async () => (await opened.walletOf(workspaceId)).held === 0n);
+    expect((await opened.walletOf(workspaceId)).spent).toBe(0n);
+  },
+);
+
+it('counts the memory of a body until the engine has finished, though the client of a whole answer is gone', async () => {
+  const body = JSON.stringify({ model: 'small-chat', messages: [{ role: 'user', content: 'Hello' }] });
+  const bodies = createByteBudget(body.length);
+  const isFree = (): boolean => {
+    const room = bodies.open();
+    const hasRoom = room.take(1);
+    room.close();
+    return hasRoom;
+  };
+  let answer: ServerResponse | undefined;
+  const engine = await anHttpEngine('engine-1', (res) => {
+    answer = res;
+  });
+  const url = await serveChat({ findEngines: () => [engine.engine] }, bodies);
+  const leaving = new AbortController();
+  const { signal } = leaving;
+  const headers = { 'content-type': 'application/json' };
+  try {
+    const gone = expect(fetch(`${url}/chat`, { method: 'POST', headers, body, signal })).rejects.toThrow();
+    await until('the engine is at work', () => answer !== undefined);
+
+    leaving.abort();
+    await gone;
+    await until('the router has noticed', async () => (await countConnections()) === 0);
+    expect(isFree()).toBe(false);
+
+    answer?.end('{}');
+    await until('the call is over', isFree);
+  } finally {
+    await engine.close();
+  }
+});
+
+const countConnections = (): Promise<number> =>
+  new Promise((resolve, reject) => server.getConnections((error, count) => (error ? reject(error) : resolve(count))));

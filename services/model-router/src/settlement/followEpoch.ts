@@ -1,0 +1,185 @@
+import type { Logger } from '@turnpike/logging/createLogger';
+import type { Redis } from 'ioredis';
+import type { BalanceLoader } from '../admission/loadBalances.ts';
+import { readRedisId } from '../admission/readRedisId.ts';
+import type { EpochStamp, RedisEpoch } from '../admission/redisEpoch.ts';
+import { redisKeys } from '../admission/redisKeys.ts';
+import type { EpochNews, LedgerReports } from '../admission/reportToLedger.ts';
+import type { EndedCall, HeldCall, HeldCalls } from './heldCalls.ts';
+
+/** How often a router reports while all is well, and while it waits for others. */
+const OPEN_MS = 1_000;
+const CLOSED_MS = 100;
+const POLL_MS = 10;
+const RETRY_MS = 100;
+/** Calls asserted at once. */
+const ASSERTED_AT_ONCE = 100;
+
+export interface FollowEpochOptions {
+  redis: Redis;
+  epoch: RedisEpoch;
+  reports: Pick<LedgerReports, 'report'>;
+  heldCalls: HeldCalls;
+  balances: Pick<BalanceLoader, 'load'>;
+  assertCall: (held: HeldCall, stamp: EpochStamp) => Promise<void>;
+  /** Sends what Redis, or this router outside its spool, keeps of calls that have ended. */
+  publishKept: (unspooled: EndedCall[]) => Promise<void>;
+  /** Whether the event log has what was in the spool, but for calls that wait. */
+  isCaughtUp: () => boolean;
+  /** Whether the spool holds events. */
+  hasUnread: () => boolean;
+  log: Logger;
+}
+
+/**
+ * Keeps this router in step with the epoch of Redis (decision page: when Redis is lost). Reports to the ledger; when Redis
+ * was lost, stops admitting, drains, asserts its holds, and opens again when every router has.
+ */
+export function followEpoch(options: FollowEpochOptions) {
+  const { redis, epoch, reports, heldCalls, balances, assertCall, publishKept, isCaughtUp, hasUnread, log } = options;
+  let isClosed = false;
+  /** What the ledger said last. */
+  let news: EpochNews | undefined;
+  let drainedEpoch: number | null = null;
+  let assertedEpoch: number | null = null;
+  let hasCounted = false;
+  /** What is being done for an epoch that is built. */
+  let working: { number: number; phase: EpochNews['phase'] } | undefined;
+
+  const isStill = (number: number, phase: EpochNews['phase']): boolean =>
+    !isClosed && news?.number === number && news.phase === phase;
+
+  /** Repeats until it succeeds or the epoch has moved on; meanwhile reports go on. */
+  function work({ number, phase }: EpochNews, attempt: () => Promise<void>, done: () => void): void {
+    if (working?.number === number && working.phase === phase) return;
+    working = { number, phase };
+    const run = async (): Promise<void> => {
+      for (let failures = 0; isStill(number, phase); failures += 1) {
+        try {
+          await attempt();
+          if (isStill(number, phase)) done();
+          wake();
+          return;
+        } catch (error) {
+          if (failures % 20 === 0) log.warn({ err: error, epoch: number, phase }, 'Redis is not rebuilt yet');
+          await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+        }
+      }
+    };
+    void run();
+  }
+
+  function drain(now: EpochNews): void {
+    epoch.drain();
+    if (drainedEpoch === now.number) return;
+    if (working?.number === now.number) return;
+    log.warn({ epoch: now.number, calls: heldCalls.size }, 'Redis was lost: balances are rebuilt');
+    const unspooled = heldCalls.drawLine();
+    work(
+      now,
+      async () => {
+        await publishKept(unspooled);
+        while (isStill(now.number, now.phase) && !isCaughtUp())
+          await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+      },
+      () => {
+        drainedEpoch = now.number;
+      },
+    );
+  }
+
+  function assertHolds(now: EpochNews): void {
+    if (assertedEpoch === now.number) return;
+    const stamp = { number: now.number, redisId: now.redisId };
+    work(
+      now,
+      async () => {
+        await redis.set(redisKeys.epoch, stamp.number);
+        const held = heldCalls.list();
+        for (const workspaceId of new Set(held.map(({ call }) => call.workspaceId)))
+          await balances.load(workspaceId, stamp);
+        for (let start = 0; start < held.length; start += ASSERTED_AT_ONCE)
+          await Promise.all(held.slice(start, start + ASSERTED_AT_ONCE).map((call) => assertCall(call, stamp)));
+      },
+      () => {
+        assertedEpoch = now.number;
+      },
+    );
+  }
+
+  async function report(redisId: string | null): Promise<EpochNews | undefined> {
+    try {
+      return await reports.report({
+        redisId,
+        knownEpoch: news?.number ?? null,
+        drainedEpoch,
+        assertedEpoch,
+        isBlank: heldCalls.size === 0 && !hasUnread() && !hasCounted,
+        // Said of the epoch in force alone: the next one is built with those calls.
+        missesCalls: epoch.missesCalls && news?.number === epoch.stamp.number,
+      });
+    } catch (error) {
+      log.debug({ err: error }, 'the ledger takes no report');
+      return undefined;
+    }
+  }
+
+  function open({ number, redisId }: EpochStamp): void {
+    if (!epoch.isOpen) log.info({ epoch: number }, 'calls are admitted');
+    hasCounted = true;
+    epoch.open({ number, redisId });
+  }
+
+  async function step(): Promise<void> {
+    const redisId = await readRedisId(redis).catch(() => null);
+    if (epoch.isOpen && redisId !== epoch.stamp.redisId) epoch.close();
+    const knownEpoch = news?.number;
+    const answer = await report(redisId);
+    if (!answer) {
+      // The ledger is away. The same Redis in the epoch that was open goes on; anything else waits.
+      const isSame = redisId === epoch.stamp.redisId && news?.number === epoch.stamp.number;
+      if (isSame && news?.phase === 'open' && !epoch.missesCalls) open(epoch.stamp);
+      return;
+    }
+    news = answer;
+    const { number, phase, isMember } = answer;
+    if (answer.redisId !== redisId) {
+      epoch.close();
+      // Told which epoch is in force, this router may say that the Redis is another one.
+      if (redisId !== null && knownEpoch !== number) wake();
+      return;
+    }
+    const isMissed = epoch.missesCalls && number === epoch.stamp.number;
+    if (phase === 'open' && isMember && !isMissed) return open(answer);
+    if (phase === 'draining') return drain(answer);
+    epoch.close();
+    if (phase === 'asserting' && drainedEpoch === number) assertHolds(answer);
+  }
+
+  let wake = (): void => {};
+  async function run(): Promise<void> {
+    while (!isClosed) {
+      const rest = new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+      await step().catch((error: unknown) => log.error({ err: error }, 'epoch of Redis not followed'));
+      const timer = setTimeout(wake, epoch.isOpen ? OPEN_MS : CLOSED_MS);
+      await rest;
+      clearTimeout(timer);
+    }
+  }
+
+  const onClose = (): void => epoch.close();
+  redis.on('close', onClose);
+  redis.on('ready', () => wake());
+  epoch.onDoubt = () => wake();
+  const running = run();
+  return {
+    async close(): Promise<void> {
+      isClosed = true;
+      wake();
+      redis.off('close', onClose);
+      await running;
+    },
+  };
+}

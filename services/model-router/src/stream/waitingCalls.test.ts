@@ -1,0 +1,76 @@
+import { afterEach, expect, it } from '@jest/globals';
+import { anEngineQueue } from '../../test/anEngineQueue.ts';
+import type { HttpEngine } from '../../test/anHttpEngine.ts';
+import { anOpenCall } from '../../test/anOpenCall.ts';
+import { engineChunks } from '../../test/engineChunks.ts';
+import { begin, createStreamHouse } from '../../test/serveStreams.ts';
+import { until } from '../../test/until.ts';
+
+const { engineThat, streamed, connect, ask, closeAll } = createStreamHouse();
+afterEach(closeAll);
+
+/** An engine with room for one call, which it has; the function ends that call. Whoever asks `url` waits. */
+async function aBusyEngine({ timeoutMs = 20_000, headersAfterMs = 30_000 } = {}) {
+  const answers: (() => void)[] = [];
+  const engine: HttpEngine = await engineThat((res) => {
+    begin(res, engineChunks.text('first'));
+    answers.push(() => res.end(engineChunks.ending(3)));
+  });
+  const engineQueue = anEngineQueue({
+    room: { calls: 1, tokens: 1_000_000 },
+    queue: { maxCalls: 10, maxBytes: 1_000_000, keyShare: 1, timeoutMs, expectedWaitMs: 5_000 },
+  });
+  const first = await connect((await streamed([engine], { engineQueue })).url);
+  await until('the engine has its first call', () => first.text().includes('first'));
+  const call = anOpenCall();
+  const { url } = await streamed([engine], {
+    engineQueue,
+    nextCall: () => call,
+    timeouts: { headersAfterMs, keepAliveMs: 20 },
+  });
+  const length = (): number => [...engineQueue.lengths()].reduce((sum, { calls }) => sum + calls, 0);
+  return { url, call, length, asked: () => answers.length, endFirst: () => answers[0]?.() };
+}
+
+it('sends a call on that waited as soon as the engine has room', async () => {
+  const { url, call, length, asked, endFirst } = await aBusyEngine();
+  const answer = connect(url);
+  await until('the call waits', () => length() === 1);
+  expect(asked()).toBe(1);
+  endFirst();
+  const client = await answer;
+  await until('its answer begins', () => client.text().includes('first'));
+  expect([client.status, asked(), call.endings]).toEqual([200, 2, []]);
+});
+
+it('answers 503 with Retry-After when the turn does not come in time, and no engine had the call', async () => {
+  const { url, call, asked } = await aBusyEngine({ timeoutMs: 50 });
+  const client = await connect(url);
+  await until('the answer ends', client.ended);
+  expect(client.status).toBe(503);
+  expect(client.headers['retry-after']).toMatch(/^[1-9]\d?$/);
+  expect(JSON.parse(client.text()).error).toMatchObject({ code: 'service_unavailable' });
+  expect(call.endings).toEqual([{ status: 'failure', reason: 'overloaded' }]);
+  expect(asked()).toBe(1);
+});
+
+it('keeps a waiting stream alive once its headers are due, and then says in an event that it was turned away', async () => {
+  const { url, call } = await aBusyEngine({ timeoutMs: 300, headersAfterMs: 20 });
+  const client = await connect(url);
+  await until('the stream ends', client.ended);
+  expect(client.status).toBe(200);
+  expect(client.text()).toMatch(/^(: keep-alive\n\n)+data: \{"error":\{.*"service_unavailable".*\}\n\n$/);
+  expect(call.endings).toEqual([{ status: 'failure', reason: 'overloaded' }]);
+});
+
+it('forgets a call at once whose client leaves while it waits: a failure, and nothing an engine heard of', async () => {
+  const { url, call, length, asked, endFirst } = await aBusyEngine({ headersAfterMs: 20 });
+  const { request } = await ask(url);
+  expect(length()).toBe(1);
+  request.destroy();
+  await until('the call is ended', () => call.endings.length > 0);
+  expect(length()).toBe(0);
+  expect(call.endings).toEqual([{ status: 'failure', reason: 'client_left_in_queue' }]);
+  endFirst();
+  expect(asked()).toBe(1);
+});

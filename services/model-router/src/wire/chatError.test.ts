@@ -1,0 +1,75 @@
+import { expect, it } from '@jest/globals';
+import { ApiError } from '@turnpike/api-errors/apiError';
+import { createToWireError } from './chatError.ts';
+import type { ChatFault } from './chatFault.ts';
+
+const toWireError = createToWireError({ keysPageUrl: 'https://dashboard.example/keys' });
+const errorOf = (fault: ChatFault) => {
+  const { status, body, headers = {} } = toWireError(new ApiError(fault)) ?? { status: 0, body: {} };
+  return { status, headers, error: (body as { error: Record<string, unknown> }).error };
+};
+
+it.each<[ChatFault, string, string | null]>([
+  [{ kind: 'body_not_json' }, 'The body is not valid JSON.', null],
+  [
+    { kind: 'body_keys_unreadable' },
+    'A key of the body cannot be read: it has an escaped control character. Send it without.',
+    null,
+  ],
+  [
+    { kind: 'body_text_unsendable', has: 'a NUL character', param: 'messages[0].content' },
+    'messages[0].content: holds a NUL character, which no text may.',
+    'messages[0].content',
+  ],
+  [
+    { kind: 'body_text_unsendable', has: 'half a surrogate pair', param: null },
+    'The body: holds half a surrogate pair, which no text may.',
+    null,
+  ],
+  [{ kind: 'invalid_request', message: 'n: must be 1', param: 'n' }, 'n: must be 1', 'n'],
+])('%j is a 400 of the validation family: %s', (fault, message, param) => {
+  expect(errorOf(fault)).toEqual({
+    status: 400,
+    headers: {},
+    error: { message, type: 'invalid_request_error', param, code: null },
+  });
+});
+
+/** The usual clients retry by themselves: what would only fail again says so (decisions, Streams). */
+it.each<[number, ChatFault]>([
+  [402, { kind: 'account_on_hold' }],
+  [402, { kind: 'billing_not_provisioned' }],
+  [402, { kind: 'spend_cap_reached' }],
+  [
+    402,
+    {
+      kind: 'insufficient_balance',
+      maxUsageCostNanoUsd: 2n,
+      keyRemainingNanoUsd: 1n,
+      heldNanoUsd: 0n,
+      limitedBy: 'credit',
+      affordableOutputTokens: 0,
+    },
+  ],
+  [403, { kind: 'key_blocked' }],
+  [403, { kind: 'region_not_served' }],
+  [404, { kind: 'unknown_model', didYouMean: [] }],
+  [404, { kind: 'model_without_capacity', model: 'm' }],
+  [503, { kind: 'model_disabled', model: 'm' }],
+  [500, { kind: 'engine_failed' }],
+])('%i %j tells clients not to retry', (status, fault) => {
+  expect(errorOf(fault)).toMatchObject({ status, headers: { 'x-should-retry': 'false' } });
+});
+
+it.each<[number, ChatFault]>([
+  [503, { kind: 'admission_unavailable' }],
+  [503, { kind: 'no_healthy_engine' }],
+  [503, { kind: 'engine_busy' }],
+  [503, { kind: 'catalog_unavailable' }],
+  [503, { kind: 'no_room_for_body' }],
+  [503, { kind: 'auth_unavailable' }],
+])('%i %j may be retried after a second', (status, fault) => {
+  const { headers, ...answer } = errorOf(fault);
+  expect(answer.status).toBe(status);
+  expect(headers).toEqual({ 'retry-after': '1' });
+});

@@ -1,0 +1,32 @@
+/** What no text may hold: as UTF-8 it cannot be sent on, or not be kept. */
+export type UnsendableText = 'a NUL character' | 'half a surrogate pair';
+
+/** A text within a value, and the way there. */
+export interface FoundText {
+  path: PropertyKey[];
+  has: UnsendableText;
+}
+
+/**
+ * The first text in a parsed JSON value, keys included, that holds a NUL character or half a surrogate pair. JSON has both
+ * only as `\u` escapes. A key is found at the object that has it.
+ */
+export function findUnsendableText(value: unknown): FoundText | undefined {
+  if (typeof value === 'string') {
+    const has = whatIsWrongWith(value);
+    return has && { path: [], has };
+  }
+  if (typeof value !== 'object' || value === null) return undefined;
+  for (const [key, member] of Object.entries(value)) {
+    const inKey = whatIsWrongWith(key);
+    if (inKey) return { path: [], has: inKey };
+    const found = findUnsendableText(member);
+    if (found) return { path: [Array.isArray(value) ? Number(key) : key, ...found.path], has: found.has };
+  }
+  return undefined;
+}
+
+function whatIsWrongWith(text: string): UnsendableText | undefined {
+  if (text.includes('\0')) return 'a NUL character';
+  return text.isWellFormed() ? undefined : 'half a surrogate pair';
+}

@@ -1,0 +1,151 @@
+import { randomUUID } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { createEngineRegistry, type EngineRegistry } from '../src/engines/engineRegistry.ts';
+import { createPlacer } from '../src/placement/placer.ts';
+import { streamAnswer } from '../src/stream/streamAnswer.ts';
+import { anOpenCall } from './anOpenCall.ts';
+import { aPricedModel } from './aPricedModel.ts';
+import { aSilentLogger } from './aSilentLogger.ts';
+import { aTemporaryFolder } from './aTemporaryFolder.ts';
+import { noMetrics } from './noMetrics.ts';
+import { type ServedCall, serveCall } from './serveCall.ts';
+import { type Simulators, startSimulators } from './startSimulators.ts';
+import { until } from './until.ts';
+
+const ENGINES = 3;
+const AT_ONCE = 8;
+const model = aPricedModel();
+
+let simulators: Simulators;
+let registry: EngineRegistry;
+let served: ServedCall;
+beforeEach(async () => {
+  simulators = await startSimulators(model.id, ENGINES);
+  const engines = simulators.ports.map((port) => ({
+    id: String(port),
+    url: `http://127.0.0.1:${port}`,
+    model: model.id,
+  }));
+  const enginesFile = join(await aTemporaryFolder(), 'engines.json');
+  writeFileSync(enginesFile, JSON.stringify({ engines }));
+  registry = createEngineRegistry({
+    enginesFile,
+    kubernetes: undefined,
+    isHeldBack: () => false,
+    metrics: noMetrics,
+    log: aSilentLogger(),
+  });
+  served = await serveCall(streamAnswer, {
+    engines: [],
+    registry,
+    placer: createPlacer(),
+    nextCall: () => anOpenCall({ callId: randomUUID() }),
+  });
+  await untilHealthy(ENGINES);
+}, 60_000);
+afterEach(async () => {
+  served.close();
+  await registry.close();
+  await simulators.stop();
+});
+
+const healthy = () => registry.list().filter(({ isHealthy }) => isHealthy);
+const untilHealthy = (count: number) => until(`${count} engines to be in`, () => healthy().length === count, 30_000);
+const engineOn = (port: number | undefined) => registry.list().find(({ id }) => id === String(port));
+
+/** Makes calls, eight at a time; how many were answered to the end. */
+async function call(count: number): Promise<number> {
+  let left = count;
+  let answered = 0;
+  const client = async (): Promise<void> => {
+    while (left-- > 0) {
+      const response = await fetch(served.url);
+      if ((await response.text()).endsWith('data: [DONE]\n\n')) answered += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, client));
+  return answered;
+}
+const sum = (counts: Map<number, number>): number => [...counts.values()].reduce((total, count) => total + count, 0);
+
+it('answers 999 of 1,000 calls though one request in twelve is reset, with a tenth more work at most', async () => {
+  await simulators.order('faults', [{ match: { everyNth: 12 }, fault: 'reset_before_headers' }]);
+  const before = sum(await simulators.countCalls());
+  expect(await call(1_000)).toBeGreaterThanOrEqual(999);
+  expect(sum(await simulators.countCalls()) - before).toBeLessThanOrEqual(1_100);
+  expect(healthy()).toHaveLength(ENGINES);
+}, 60_000);
+
+it('leaves a dead engine of three out after five failed calls and those under way, and takes it back with nothing cached', async () => {
+  const [dead] = simulators.ports;
+  const { revision } = engineOn(dead) ?? {};
+  let failed = 0;
+  const { report } = registry;
+  registry.report = (engine, news) => {
+    if (engine.id === String(dead) && ['failed', 'refused'].includes(news.kind)) failed += 1;
+    report(engine, news);
+  };
+  await simulators.order('config', { port: dead, watchdogMs: 100 });
+  await simulators.order('state', { port: dead, state: 'dead' });
+  expect(await call(100)).toBe(100);
+  await until('it to be out', () => engineOn(dead)?.state === 'out');
+  expect(failed).toBeLessThanOrEqual(5 + AT_ONCE);
+  await until('it to be gone', () => engineOn(dead)?.revision !== revision);
+  await simulators.order('state', { port: dead, state: 'serving' });
+  await untilHealthy(ENGINES);
+}, 60_000);
+
+it.each<[string, object]>([
+  ['accepts connections and closes them', { state: 'cutting' }],
+  ['refuses connections', { state: 'refusing' }],
+])(
+  'answers every call while an engine %s, and leaves it out',
+  async (_case, state) => {
+    const [bad] = simulators.ports;
+    await simulators.order('state', { port: bad, ...state });
+    expect(await call(100)).toBe(100);
+    await until('it to be out', () => engineOn(bad)?.state === 'out');
+  },
+  60_000,
+);
+
+it.each(['http_500', 'http_500_flat', 'http_500_empty', 'http_500_html', 'http_404', 'http_401', 'error_event'])(
+  'leaves an engine out that says it is well and answers calls with %s, and fails no call of many for it',
+  async (fault) => {
+    const [bad] = simulators.ports;
+    await simulators.order('faults', [{ match: { port: bad }, fault, after: 0 }]);
+    expect(await call(20)).toBe(20);
+    await until('it to be out', () => engineOn(bad)?.state === 'out');
+  },
+  60_000,
+);
+
+it('sends an engine that drains nothing but a try now and then, and fails no call for it', async () => {
+  const [draining] = simulators.ports;
+  await simulators.order('state', { port: draining, state: 'draining' });
+  expect(await call(200)).toBe(200);
+  expect(engineOn(draining)?.isHealthy).toBe(false);
+}, 60_000);
+
+it('starves or leaves out an engine that is ten times slower than the others', async () => {
+  const [slow = 0] = simulators.ports;
+  await simulators.order('config', { timeToFirstTokenMs: 20, interTokenMs: 2 });
+  await simulators.order('config', { port: slow, slowFactor: 10 });
+  await call(100);
+  const before = await simulators.countCalls();
+  await call(300);
+  const after = await simulators.countCalls();
+  const taken = (after.get(slow) ?? 0) - (before.get(slow) ?? 0);
+  expect(taken).toBeLessThanOrEqual(60); // an equal share is 100
+}, 60_000);
+
+it('notices an engine that sleeps while it says it is well', async () => {
+  const [asleep] = simulators.ports;
+  await fetch(`http://127.0.0.1:${asleep}/sleep?level=1`, { method: 'POST' });
+  await until('it to be out', () => engineOn(asleep)?.outReason === 'asleep');
+  expect(await call(20)).toBe(20);
+  await fetch(`http://127.0.0.1:${asleep}/wake_up`, { method: 'POST' });
+  await untilHealthy(ENGINES);
+}, 60_000);

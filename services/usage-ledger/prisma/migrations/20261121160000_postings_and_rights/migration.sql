@@ -1,0 +1,171 @@
+-- Double entry, dead letters that can be replayed, and what the service may do: it reads the books and changes them through
+-- the functions here alone, which belong to the owner and run with the owner's rights. Who may call them: rights.sql.
+
+-- Every change of a wallet. Both legs stand in one row, so that a check holds them against each other: what leaves the
+-- wallet is revenue, what comes in was given. Never changed; a correction is another row.
+CREATE TABLE posting (
+  posting_id       BIGINT         NOT NULL PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+  kind             TEXT           NOT NULL CHECK (kind IN ('credit', 'usage')),
+  workspace_id     TEXT           NOT NULL,
+  -- Whose usage; a credit belongs to the workspace as a whole.
+  key_id           TEXT           CHECK ((key_id IS NULL) = (kind = 'credit')),
+  -- What caused it: the credit's id, or where the batch of events stood.
+  source           TEXT           NOT NULL,
+  wallet_nano_usd  NUMERIC        NOT NULL CHECK (wallet_nano_usd <> 0 AND scale(wallet_nano_usd) = 0),
+  counter_nano_usd NUMERIC        NOT NULL,
+  posted_at        TIMESTAMPTZ(3) NOT NULL DEFAULT now(),
+  CONSTRAINT legs_sum_to_zero CHECK (wallet_nano_usd + counter_nano_usd = 0)
+);
+
+CREATE FUNCTION keep_posting() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'posting is append-only: % refused', TG_OP;
+END $$;
+CREATE TRIGGER keep_posting BEFORE UPDATE OR DELETE OR TRUNCATE ON posting
+  FOR EACH STATEMENT EXECUTE FUNCTION keep_posting();
+
+-- What was given and used before there were postings.
+INSERT INTO posting (kind, workspace_id, source, wallet_nano_usd, counter_nano_usd)
+SELECT 'credit', workspace_id, credit_id, amount_nano_usd, -amount_nano_usd FROM credit ORDER BY seq;
+INSERT INTO posting (kind, workspace_id, key_id, source, wallet_nano_usd, counter_nano_usd)
+SELECT 'usage', workspace_id, key_id, 'before postings', -charge_nano_usd, charge_nano_usd FROM key_total WHERE charge_nano_usd <> 0;
+
+CREATE FUNCTION post_credit() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+  INSERT INTO posting (kind, workspace_id, source, wallet_nano_usd, counter_nano_usd)
+  VALUES ('credit', NEW.workspace_id, NEW.credit_id, NEW.amount_nano_usd, -NEW.amount_nano_usd);
+  RETURN NULL;
+END $$;
+CREATE TRIGGER post_credit AFTER INSERT ON credit FOR EACH ROW EXECUTE FUNCTION post_credit();
+
+-- Writes calls, adds what they cost to every total and posts it, and returns how many rows are new or became known. A call
+-- recorded before changes nothing, except that `unknown` gives way to `success` or `failure`. At most one event per call.
+-- Rows are taken in one order by every transaction, so that two of them seldom wait for each other crosswise.
+-- A total changes by what a row is now, less what it was before.
+CREATE FUNCTION record_usage(
+  posting_source        TEXT,
+  call_ids              UUID[],
+  key_ids               TEXT[],
+  workspace_ids         TEXT[],
+  regions               TEXT[],
+  operations            TEXT[],
+  models                TEXT[],
+  canonical_models      TEXT[],
+  price_versions        INT[],
+  statuses              TEXT[],
+  reasons               TEXT[],
+  prompt_tokens         INT[],
+  cached_prompt_tokens  INT[],
+  completion_tokens     INT[],
+  images                INT[],
+  charges_nano_usd      BIGINT[],
+  formulas_nano_usd     BIGINT[],
+  holds_nano_usd        BIGINT[],
+  modalities            TEXT[],
+  billing_units         TEXT[],
+  are_streams           BOOLEAN[],
+  starts                TIMESTAMPTZ[],
+  ends                  TIMESTAMPTZ[]
+) RETURNS BIGINT LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+  WITH recorded AS (
+    INSERT INTO usage_request AS row (
+      call_id, key_id, workspace_id, region, operation, model, canonical_model, price_version, status, reason,
+      prompt_tokens, cached_prompt_tokens, completion_tokens, images, charge_nano_usd, formula_nano_usd, hold_nano_usd,
+      modality, billing_unit, is_stream, started_at, ended_at
+    )
+    SELECT * FROM unnest($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)
+      AS event (call_id)
+    ORDER BY call_id
+    ON CONFLICT (call_id) DO UPDATE SET (
+      region, operation, model, canonical_model, price_version, status, reason,
+      prompt_tokens, cached_prompt_tokens, completion_tokens, images, charge_nano_usd, formula_nano_usd, hold_nano_usd,
+      modality, billing_unit, is_stream, started_at, ended_at
+    ) = ROW (
+      excluded.region, excluded.operation, excluded.model, excluded.canonical_model, excluded.price_version,
+      excluded.status, excluded.reason, excluded.prompt_tokens, excluded.cached_prompt_tokens,
+      excluded.completion_tokens, excluded.images, excluded.charge_nano_usd, excluded.formula_nano_usd,
+      excluded.hold_nano_usd, excluded.modality, excluded.billing_unit, excluded.is_stream, excluded.started_at,
+      excluded.ended_at
+    )
+    WHERE row.status = 'unknown' AND excluded.status <> 'unknown'
+      AND row.key_id = excluded.key_id AND row.workspace_id = excluded.workspace_id
+    RETURNING old AS was, new AS now
+  ), change AS (
+    SELECT (now).*, 1 AS sign FROM recorded
+    UNION ALL
+    SELECT (was).*, -1 FROM recorded WHERE (was).call_id IS NOT NULL
+  ), hourly AS MATERIALIZED (
+    SELECT key_id, workspace_id, date_trunc('hour', started_at, 'UTC') AS hour, canonical_model, modality,
+      sum(sign) AS requests, sum(sign * (status = 'success')::INT) AS success,
+      sum(sign * (status = 'failure')::INT) AS failure, sum(sign * (status = 'unknown')::INT) AS unknown,
+      sum(sign * prompt_tokens::BIGINT) AS prompt_tokens, sum(sign * cached_prompt_tokens::BIGINT) AS cached_prompt_tokens,
+      sum(sign * completion_tokens::BIGINT) AS completion_tokens, sum(sign * charge_nano_usd) AS charge_nano_usd
+    FROM change GROUP BY 1, 2, 3, 4, 5
+  ), hours AS (
+    INSERT INTO key_hour_total AS total
+    SELECT key_id, hour, canonical_model, modality, sum(requests), sum(success), sum(failure), sum(unknown),
+      sum(prompt_tokens), sum(cached_prompt_tokens), sum(completion_tokens), sum(charge_nano_usd)
+    FROM hourly GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
+    ON CONFLICT (key_id, hour, canonical_model, modality) DO UPDATE SET
+      requests = total.requests + excluded.requests,
+      success = total.success + excluded.success,
+      failure = total.failure + excluded.failure,
+      unknown = total.unknown + excluded.unknown,
+      prompt_tokens = total.prompt_tokens + excluded.prompt_tokens,
+      cached_prompt_tokens = total.cached_prompt_tokens + excluded.cached_prompt_tokens,
+      completion_tokens = total.completion_tokens + excluded.completion_tokens,
+      charge_nano_usd = total.charge_nano_usd + excluded.charge_nano_usd
+  ), by_key AS MATERIALIZED (
+    SELECT key_id, workspace_id, sum(charge_nano_usd) AS charge_nano_usd FROM hourly GROUP BY 1, 2
+  ), keys AS (
+    INSERT INTO key_total AS total (key_id, workspace_id, charge_nano_usd)
+    SELECT key_id, min(workspace_id), sum(charge_nano_usd) FROM by_key GROUP BY 1 ORDER BY 1
+    ON CONFLICT (key_id) DO UPDATE SET charge_nano_usd = total.charge_nano_usd + excluded.charge_nano_usd
+  ), workspaces AS (
+    INSERT INTO workspace_total AS total (workspace_id, charge_nano_usd)
+    SELECT workspace_id, sum(charge_nano_usd) FROM by_key GROUP BY 1 ORDER BY 1
+    ON CONFLICT (workspace_id) DO UPDATE SET charge_nano_usd = total.charge_nano_usd + excluded.charge_nano_usd
+  ), months AS (
+    INSERT INTO workspace_month_total AS total (workspace_id, month, charge_nano_usd)
+    SELECT workspace_id, date_trunc('month', hour AT TIME ZONE 'UTC')::DATE, sum(charge_nano_usd)
+    FROM hourly GROUP BY 1, 2 ORDER BY 1, 2
+    ON CONFLICT (workspace_id, month) DO UPDATE SET charge_nano_usd = total.charge_nano_usd + excluded.charge_nano_usd
+  ), postings AS (
+    INSERT INTO posting (kind, workspace_id, key_id, source, wallet_nano_usd, counter_nano_usd)
+    SELECT 'usage', workspace_id, key_id, $1, -charge_nano_usd, charge_nano_usd FROM by_key
+    WHERE charge_nano_usd <> 0 ORDER BY key_id
+  )
+  SELECT count(*) FROM recorded
+$$;
+
+-- The service needs no right to make tables: the owner's function makes exactly these, within the years that a call can lie in.
+CREATE OR REPLACE FUNCTION ensure_usage_partition(month DATE) RETURNS VOID
+  LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+  first_day DATE := date_trunc('month', month);
+  partition_name TEXT := 'usage_request_' || to_char(first_day, 'YYYY_MM');
+BEGIN
+  IF to_regclass(partition_name) IS NOT NULL THEN RETURN; END IF;
+  IF first_day < DATE '2025-01-01' OR first_day > now() + INTERVAL '1 year' THEN
+    RAISE EXCEPTION 'no partition for the month of %: it lies before 2025 or more than a year ahead', month;
+  END IF;
+  PERFORM pg_advisory_xact_lock(hashtext('ensure_usage_partition'));
+  -- Looked up anew: the answer of to_regclass may be remembered from before the wait.
+  IF EXISTS (SELECT FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
+             WHERE inhparent = 'usage_request'::REGCLASS AND relname = partition_name) THEN RETURN; END IF;
+  EXECUTE format('CREATE TABLE %I (LIKE usage_request INCLUDING ALL)', partition_name);
+  EXECUTE format(
+    'ALTER TABLE usage_request ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
+    partition_name,
+    first_call_id_at(first_day::TIMESTAMP AT TIME ZONE 'UTC'),
+    first_call_id_at((first_day + INTERVAL '1 month') AT TIME ZONE 'UTC'));
+END $$;
+
+-- A dead letter that could be read after all says when, and the bytes it was repaired with if its own would never do.
+ALTER TABLE dead_letter
+  ADD COLUMN dead_letter_id BIGINT NOT NULL GENERATED ALWAYS AS IDENTITY,
+  ADD COLUMN replayed_at TIMESTAMPTZ(3),
+  ADD COLUMN repaired_payload BYTEA,
+  ADD CONSTRAINT repaired_is_replayed CHECK (repaired_payload IS NULL OR replayed_at IS NOT NULL);
+CREATE UNIQUE INDEX dead_letter_by_id ON dead_letter (dead_letter_id);
+CREATE INDEX waiting_dead_letter ON dead_letter (dead_letter_id) WHERE replayed_at IS NULL;

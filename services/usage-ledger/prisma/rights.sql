@@ -1,0 +1,23 @@
+-- What the role that usage-ledger works with may do, applied after every migration: nothing but this. It owns nothing, so it
+-- can drop, alter or empty nothing; no row of the books can be changed or removed by it.
+REVOKE ALL ON SCHEMA public FROM PUBLIC, :service_role;
+REVOKE ALL ON ALL TABLES IN SCHEMA public FROM PUBLIC, :service_role;
+REVOKE ALL ON ALL SEQUENCES IN SCHEMA public FROM PUBLIC, :service_role;
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA public FROM PUBLIC, :service_role;
+GRANT USAGE ON SCHEMA public TO :service_role;
+
+-- The books: read here, written by the owner's functions. A credit posts itself.
+GRANT SELECT ON usage_request, key_total, workspace_total, workspace_month_total, key_hour_total, posting TO :service_role;
+GRANT SELECT, INSERT ON credit TO :service_role;
+GRANT EXECUTE ON FUNCTION record_usage, ensure_usage_partition, first_call_id_at TO :service_role;
+
+-- Where the consumer stands, and what it could not read: the bytes themselves stay as they came.
+GRANT SELECT, INSERT, UPDATE ON event_offset TO :service_role;
+GRANT SELECT, INSERT, UPDATE (reason, replayed_at, repaired_payload) ON dead_letter TO :service_role;
+
+-- The embedded event log, whose old records are dropped.
+GRANT SELECT, INSERT, DELETE ON event_log_record TO :service_role;
+
+-- The epoch of Redis and the routers that count in it.
+GRANT SELECT, UPDATE ON redis_epoch TO :service_role;
+GRANT SELECT, INSERT, UPDATE, DELETE ON router TO :service_role;

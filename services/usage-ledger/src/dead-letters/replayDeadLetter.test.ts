@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
+import type { UsageRecorded } from '@turnpike/events/usageRecorded';
+import { v7 as uuidv7 } from 'uuid';
+import { aPartition, openTestLedger, type TestLedger, toValue } from '../../test/openTestLedger.ts';
+import { countDeadLetters, findDeadLetter, listDeadLetters } from './findDeadLetters.ts';
+import { replayDeadLetter } from './replayDeadLetter.ts';
+
+let ledger: TestLedger;
+beforeAll(async () => {
+  ledger = await openTestLedger();
+});
+afterAll(() => ledger.close());
+
+const WORKSPACE = 'ws_poisoned';
+const KEYS = Array.from({ length: 40 }, (_, n) => `key_poisoned_${n}`);
+const EVENTS = 10_000;
+const BATCH = 1_000;
+
+const changed = (event: UsageRecorded, fields: object): Buffer =>
+  Buffer.from(JSON.stringify({ ...JSON.parse(String(toValue(event))), ...fields }));
+
+/** Every way of spoiling an event that keeps it from being read. */
+const POISONS: ((event: UsageRecorded) => Buffer)[] = [
+  (event) => toValue(event).subarray(0, -1),
+  (event) => changed(event, { model: 'a\u0000b' }),
+  (event) => changed(event, { model: 'half \ud800' }),
+  (event) => changed(event, { version: 2 }),
+  (event) => changed(event, { promptTokens: 2 ** 70 }),
+  (event) => changed(event, { completionTokens: -1 }),
+  (event) => changed(event, { keyId: undefined, chargeNanoUsd: undefined }),
+  (event) => changed(event, { region: 'eu' }),
+  (event) => Buffer.concat([toValue(event), Buffer.from([0xff])]),
+  (event) => changed(event, { padding: 'x'.repeat(5_000_000) }),
+];
+
+const context = () => ({ region: 'us' as const, now: new Date() });
+const rows = () => ledger.db.usageRequest.count({ where: { workspaceId: WORKSPACE } });
+const spent = async () =>
+  (await ledger.db.workspaceTotal.findUnique({ where: { workspaceId: WORKSPACE } }))?.chargeNanoUsd;
+
+it('reads on past 100 poison events of 10,000, keeps them, and has all 10,000 once they are repaired', async () => {
+  const events = Array.from({ length: EVENTS }, (_, n) =>
+    aUsageRecorded({ workspaceId: WORKSPACE, keyId: KEYS[n % KEYS.length] ?? '', chargeNanoUsd: BigInt(n) }),
+  );
+  const poisoned = new Map<bigint, UsageRecorded>();
+  const values = events.map((event, n) => {
+    const poison = n % 100 === 37 ? POISONS[Math.floor(n / 100) % POISONS.length] : undefined;
+    if (poison) poisoned.set(BigInt(n), event);
+    return poison ? poison(event) : event;
+  });
+  const partition = aPartition(ledger.db);
+  const startedAt = performance.now();
+  for (let start = 0; start < EVENTS; start += BATCH) await partition.deliver(values.slice(start, start + BATCH));
+
+  expect(performance.now() - startedAt).toBeLessThan(30_000);
+  expect(await rows()).toBe(9_900);
+  expect(await countDeadLetters(ledger.db)).toBe(100);
+  const letters = await listDeadLetters(ledger.db, { after: 0n, limit: 1_000, withReplayed: false });
+  expect(letters.map(({ offset }) => offset).sort()).toEqual([...poisoned.keys()].sort());
+
+  // Read again as they are: nothing has changed about them, so they wait on.
+  for (const { id } of letters) {
+    const outcome = await replayDeadLetter(ledger.db, { id, repaired: undefined, context: context() });
+    expect(outcome?.reason).toEqual(expect.any(String));
+  }
+  expect(await rows()).toBe(9_900);
+  expect(await countDeadLetters(ledger.db)).toBe(100);
+
+  for (const { id, offset } of letters) {
+    const event = poisoned.get(offset) ?? aUsageRecorded();
+    const replay = () => replayDeadLetter(ledger.db, { id, repaired: toValue(event), context: context() });
+    expect((await Promise.all([replay(), replay()])).filter(Boolean)).toEqual([{ id, reason: null }]);
+    expect(await replay()).toBeUndefined();
+  }
+  expect(await rows()).toBe(10_000);
+  expect(await countDeadLetters(ledger.db)).toBe(0);
+  expect((await spent())?.toFixed()).toBe(String((EVENTS * (EVENTS - 1)) / 2));
+  // What came stays as it came, beside what it was repaired to.
+  const [first] = letters;
+  const kept = await findDeadLetter(ledger.db, first?.id ?? 0n);
+  expect(kept).toMatchObject({ bytes: first?.bytes, replayedAt: expect.any(Date) });
+}, 60_000);
+
+it('records a letter that today’s reader can read from its own bytes', async () => {
+  const aheadMs = Date.now() + 2 * 3_600_000;
+  const event = aUsageRecorded({ callId: uuidv7({ msecs: aheadMs }), startedAtMs: aheadMs });
+  const partition = aPartition(ledger.db);
+  await partition.deliver([event]);
+  const letter = await ledger.db.deadLetter.findFirstOrThrow({ where: { partition: partition.partition } });
+  expect(letter.reason).toMatch('more than an hour ahead');
+  const replay = (now: Date) =>
+    replayDeadLetter(ledger.db, { id: letter.deadLetterId, repaired: undefined, context: { region: 'us', now } });
+
+  expect(await replay(new Date())).toMatchObject({ reason: expect.any(String) });
+  expect(await replay(new Date(aheadMs))).toMatchObject({ reason: null });
+
+  expect(await ledger.db.usageRequest.count({ where: { callId: event.callId } })).toBe(1);
+  const postings = await ledger.db.posting.findMany({ where: { keyId: event.keyId } });
+  expect(postings).toMatchObject([{ source: `dead letter ${letter.deadLetterId}` }]);
+});
+
+it('counts a call once, whose event came unspoiled as well', async () => {
+  const event = aUsageRecorded();
+  const partition = aPartition(ledger.db);
+  await partition.deliver([toValue(event).subarray(1), event]);
+  const letter = await ledger.db.deadLetter.findFirstOrThrow({ where: { partition: partition.partition } });
+  const outcome = await replayDeadLetter(ledger.db, {
+    id: letter.deadLetterId,
+    repaired: toValue(event),
+    context: context(),
+  });
+
+  expect(outcome).toMatchObject({ reason: null });
+  const total = await ledger.db.keyTotal.findUniqueOrThrow({ where: { keyId: event.keyId } });
+  expect(total.chargeNanoUsd.toFixed()).toBe('125000');
+});
+
+it('keeps a letter that only Postgres refuses, and says so', async () => {
+  await ledger.ownerDb.$executeRaw`ALTER TABLE usage_request ADD CONSTRAINT no_curse CHECK (model <> 'cursed')`;
+  const partition = aPartition(ledger.db);
+  await partition.deliver([Buffer.from('{')]);
+  const letter = await ledger.db.deadLetter.findFirstOrThrow({ where: { partition: partition.partition } });
+  const outcome = await replayDeadLetter(ledger.db, {
+    id: letter.deadLetterId,
+    repaired: toValue(aUsageRecorded({ model: 'cursed' })),
+    context: context(),
+  });
+
+  expect(outcome).toMatchObject({ reason: 'refused by Postgres: 23514' });
+  expect(await ledger.db.deadLetter.findFirst({ where: { deadLetterId: letter.deadLetterId } })).toMatchObject({
+    replayedAt: null,
+    repairedPayload: null,
+  });
+});

@@ -1,0 +1,75 @@
+import type { UsageRecorded } from '@turnpike/events/usageRecorded';
+import { isDataRefused, sqlStateOf } from '@turnpike/postgres/databaseFailure';
+import type { Db } from '../database/createDb.ts';
+import { inTransaction, type Transaction } from '../database/inTransaction.ts';
+import { callInstantMs } from '../ledger/callInstant.ts';
+import { ensureUsagePartitions } from '../ledger/ensureUsagePartitions.ts';
+import { LARGEST_EVENT_BYTES, type ReadContext, readUsageEvent, UnreadableRecord } from '../ledger/readUsageEvent.ts';
+import { recordUsage } from '../ledger/recordUsage.ts';
+
+/** What became of one dead letter. */
+export interface ReplayOutcome {
+  id: bigint;
+  /** Null when it is in the books now; else why it still cannot be read. */
+  reason: string | null;
+}
+
+/**
+ * Reads a dead letter again with the reader of today, or reads `repaired` in place of its bytes, and records it as the event
+ * log would have: once, whatever else was recorded of that call. It is replayed then, with what it was repaired with beside
+ * it; otherwise it keeps waiting, with the reason of now. Undefined when none of that id waits.
+ */
+export async function replayDeadLetter(
+  db: Db,
+  { id, repaired, context }: { id: bigint; repaired: Buffer | undefined; context: ReadContext },
+): Promise<ReplayOutcome | undefined> {
+  // Made outside of the transaction, since its events keep their month until then.
+  const known = await findWaiting(db, id);
+  if (!known) return undefined;
+  const read = tryToRead(repaired ?? known, context);
+  if ('event' in read) await ensureUsagePartitions(db, [new Date(callInstantMs(read.event.callId))]);
+  try {
+    return await inTransaction(db, (tx) => settle(tx, { id, repaired, read }));
+  } catch (error) {
+    if (!isDataRefused(error)) throw error;
+    const reason = `refused by Postgres: ${sqlStateOf(error)}`;
+    return inTransaction(db, (tx) => settle(tx, { id, repaired, read: { reason } }));
+  }
+}
+
+type Reading = { event: UsageRecorded } | { reason: string };
+
+function tryToRead(value: Buffer, context: ReadContext): Reading {
+  try {
+    return { event: readUsageEvent(value, context) };
+  } catch (error) {
+    if (error instanceof UnreadableRecord) return { reason: error.message };
+    throw error;
+  }
+}
+
+/** The letter's bytes, one more than an event has at most of one that is larger; undefined unless it waits. */
+async function findWaiting(db: Db, id: bigint): Promise<Buffer | undefined> {
+  const [letter] = await db.$queryRaw<{ payload: Uint8Array }[]>`
+    SELECT substring(payload FROM 1 FOR ${LARGEST_EVENT_BYTES + 1}::INT) AS payload
+    FROM dead_letter WHERE dead_letter_id = ${id} AND replayed_at IS NULL`;
+  return letter && Buffer.from(letter.payload);
+}
+
+async function settle(
+  tx: Transaction,
+  { id, repaired, read }: { id: bigint; repaired: Buffer | undefined; read: Reading },
+): Promise<ReplayOutcome | undefined> {
+  const reason = 'reason' in read ? read.reason : null;
+  // First, so that two who replay the same letter take turns, and the second finds that it does not wait any more.
+  const waited =
+    reason === null
+      ? await tx.$executeRaw`
+          UPDATE dead_letter SET replayed_at = now(), repaired_payload = decode(${repaired?.toString('base64') ?? null}, 'base64')
+          WHERE dead_letter_id = ${id} AND replayed_at IS NULL`
+      : await tx.$executeRaw`
+          UPDATE dead_letter SET reason = ${reason} WHERE dead_letter_id = ${id} AND replayed_at IS NULL`;
+  if (waited === 0) return undefined;
+  if ('event' in read) await recordUsage(tx, `dead letter ${id}`, [read.event]);
+  return { id, reason };
+}

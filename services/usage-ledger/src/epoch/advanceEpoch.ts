@@ -1,0 +1,96 @@
+/** Which Redis the gate counts in, and how far its routers have come with building its balances. */
+export interface RedisEpoch {
+  number: number;
+  /** Replication id of the Redis; empty before there was one. */
+  redisId: string;
+  /** `draining`: what ended before goes to the event log. `asserting`: what runs gets its hold back. `open`: calls are admitted. */
+  phase: 'draining' | 'asserting' | 'open';
+  /** Since when reports have come without a gap: before, nobody could be heard. */
+  listeningSince: Date;
+}
+
+/** A router as its reports show it. */
+export interface Router {
+  routerId: string;
+  /** Of the process that reports; another one has forgotten the calls of its predecessor. */
+  processId: string;
+  heardAt: Date;
+  isExpired: boolean;
+  /** The epoch it has drained for, and when that was reported first. */
+  drainedEpoch: number | null;
+  drainedAt: Date | null;
+  assertedEpoch: number | null;
+}
+
+/** What a router says of itself. */
+export interface RouterReport {
+  routerId: string;
+  processId: string;
+  /** Replication id of the Redis it sees; null while it sees none. */
+  redisId: string | null;
+  /** The epoch that the ledger last told it. */
+  knownEpoch: number | null;
+  drainedEpoch: number | null;
+  assertedEpoch: number | null;
+  /** It has no call, an empty spool, and has not worked in an earlier epoch: nothing of it could be missing. */
+  isBlank: boolean;
+  /** It holds a call that Redis does not know. */
+  missesCalls: boolean;
+}
+
+const EXPIRY_MS = 15_000;
+
+/** Marks who has not been heard of for 15 s, counted from when anybody could be heard. The expired are waited for no more. */
+export const expireRouters = (epoch: RedisEpoch, routers: Router[], now: Date): Router[] =>
+  routers.map((router) => {
+    const audibleSince = Math.max(router.heardAt.getTime(), epoch.listeningSince.getTime());
+    return now.getTime() - audibleSince > EXPIRY_MS ? { ...router, isExpired: true } : router;
+  });
+
+/** The router after its report. A new process has done nothing yet for an epoch that is still being built. */
+export function takeReport(known: Router | undefined, report: RouterReport, epoch: RedisEpoch, now: Date): Router {
+  const { routerId, processId } = report;
+  const isSame = known?.processId === processId || epoch.phase === 'open';
+  const past = known && isSame ? known : { drainedEpoch: null, drainedAt: null, assertedEpoch: null };
+  const reached = (was: number | null, said: number | null) => (said === epoch.number ? said : was);
+  const hasDrained = report.drainedEpoch === epoch.number && past.drainedEpoch !== epoch.number;
+  return {
+    routerId,
+    processId,
+    heardAt: now,
+    isExpired: false,
+    drainedEpoch: reached(past.drainedEpoch, report.drainedEpoch),
+    drainedAt: hasDrained ? now : past.drainedAt,
+    assertedEpoch: reached(past.assertedEpoch, report.assertedEpoch),
+  };
+}
+
+/**
+ * Whether a report makes the balances worthless, so that they have to be built anew: the Redis is another one, or has lost
+ * calls, or here is a router that something may be missing of. Only a router that knows the epoch in force can tell.
+ */
+export function isRaisedBy(epoch: RedisEpoch, router: Router, report: RouterReport): boolean {
+  const { redisId, knownEpoch, isBlank, missesCalls } = report;
+  if (redisId === null || knownEpoch === null) return false;
+  // The ledger's database was set back.
+  if (knownEpoch > epoch.number) return true;
+  if (knownEpoch < epoch.number) return false;
+  if (redisId !== epoch.redisId) return true;
+  if (epoch.phase === 'draining') return false;
+  if (missesCalls && router.assertedEpoch === epoch.number) return true;
+  const tookPart =
+    router.assertedEpoch === epoch.number || (epoch.phase === 'asserting' && router.drainedEpoch === epoch.number);
+  return !tookPart && !isBlank;
+}
+
+/** Whether a router may join as it is, having nothing to bring. */
+export const joinsAsItIs = (epoch: RedisEpoch, report: RouterReport): boolean =>
+  epoch.phase !== 'draining' && report.isBlank && report.redisId === epoch.redisId;
+
+/** Whether nobody is left who has to drain. */
+export const haveAllDrained = ({ number }: RedisEpoch, routers: Router[]): boolean =>
+  routers.every(({ isExpired, drainedEpoch }) => isExpired || drainedEpoch === number);
+
+/** Whether nobody is left who has to assert. */
+export const haveAllAsserted = ({ number }: RedisEpoch, routers: Router[]): boolean =>
+  routers.every(({ isExpired, assertedEpoch }) => isExpired || assertedEpoch === number);

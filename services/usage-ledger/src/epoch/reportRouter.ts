@@ -1,0 +1,144 @@
+import type { EventLogConsumer } from '@turnpike/event-log/eventLog';
+import type { Db } from '../database/createDb.ts';
+import { inTransaction, type Transaction } from '../database/inTransaction.ts';
+import {
+  expireRouters,
+  haveAllAsserted,
+  haveAllDrained,
+  isRaisedBy,
+  joinsAsItIs,
+  type RedisEpoch,
+  type Router,
+  type RouterReport,
+  takeReport,
+} from './advanceEpoch.ts';
+import { findLag } from './findLag.ts';
+
+/** What a router is told: the epoch, and whether it is one of those who count in it. */
+export interface EpochAnswer {
+  number: number;
+  redisId: string;
+  phase: RedisEpoch['phase'];
+  isMember: boolean;
+}
+
+interface Books {
+  epoch: RedisEpoch;
+  routers: Router[];
+  /** The database's clock: one for all replicas of this service. */
+  now: Date;
+}
+
+/**
+ * Takes a router's report and moves the epoch on as far as all reports together allow (decision page: when Redis is lost).
+ * One report at a time: whoever waits sees what the one before has changed.
+ */
+export async function reportRouter(
+  { db, consumer }: { db: Db; consumer: Pick<EventLogConsumer, 'lag'> },
+  report: RouterReport,
+): Promise<EpochAnswer> {
+  const answer = await inTransaction(db, (tx) => apply(tx, report));
+  if (!answer.isWaitingForLog || (await findLag(consumer)) !== 0n) return answer;
+  return inTransaction(db, (tx) => beginAsserting(tx, report.routerId, answer));
+}
+
+async function apply(
+  tx: Transaction,
+  report: RouterReport,
+): Promise<EpochAnswer & { isWaitingForLog: boolean; now: Date }> {
+  const books = await openBooks(tx);
+  const { now } = books;
+  let { epoch } = books;
+  const others = expireRouters(
+    epoch,
+    books.routers.filter(({ routerId }) => routerId !== report.routerId),
+    now,
+  );
+  let router = takeReport(
+    books.routers.find(({ routerId }) => routerId === report.routerId),
+    report,
+    epoch,
+    now,
+  );
+  if (isRaisedBy(epoch, router, report)) {
+    const number = Math.max(epoch.number, report.knownEpoch ?? 0) + 1;
+    await forgetLongGone(tx);
+    epoch = { ...epoch, number, redisId: report.redisId ?? '', phase: 'draining' };
+  } else if (joinsAsItIs(epoch, report)) {
+    router = { ...router, drainedEpoch: epoch.number, drainedAt: now, assertedEpoch: epoch.number };
+  }
+  const routers = [...others, router];
+  if (epoch.phase === 'asserting' && haveAllAsserted(epoch, routers)) epoch = { ...epoch, phase: 'open' };
+  await saveRouters(tx, [...others.filter(({ isExpired }) => isExpired), router]);
+  if (epoch !== books.epoch) await saveEpoch(tx, epoch);
+  const isWaitingForLog = epoch.phase === 'draining' && haveAllDrained(epoch, routers);
+  return { ...toAnswer(epoch, router), isWaitingForLog, now };
+}
+
+/** The log was read to its end after everyone had drained, unless somebody came or drained while it was asked. */
+async function beginAsserting(
+  tx: Transaction,
+  routerId: string,
+  asked: { number: number; now: Date },
+): Promise<EpochAnswer> {
+  const { epoch, routers, now } = await openBooks(tx);
+  const isSame = epoch.number === asked.number && epoch.phase === 'draining' && haveAllDrained(epoch, routers);
+  const isComplete = routers.every(({ isExpired, drainedAt }) => isExpired || (drainedAt ?? now) <= asked.now);
+  const router = routers.find((known) => known.routerId === routerId);
+  if (!router) throw new Error('a router that has just reported is not known');
+  if (!isSame || !isComplete) return toAnswer(epoch, router);
+  const moved: RedisEpoch = { ...epoch, phase: 'asserting' };
+  await saveEpoch(tx, moved);
+  return toAnswer(moved, router);
+}
+
+interface EpochRow extends Omit<RedisEpoch, 'phase'> {
+  phase: string;
+  now: Date;
+}
+
+/** Longest silence of all routers together in which they can still be said to be heard. */
+const LONGEST_GAP_SECONDS = 5;
+
+/** Locks the books until the transaction ends. */
+async function openBooks(tx: Transaction): Promise<Books> {
+  const [row] = await tx.$queryRaw<EpochRow[]>`
+    UPDATE redis_epoch SET heard_at = clock_timestamp(), listening_since = CASE
+      WHEN clock_timestamp() - heard_at > make_interval(secs => ${LONGEST_GAP_SECONDS}) THEN clock_timestamp()
+      ELSE listening_since END
+    RETURNING number, redis_id AS "redisId", phase, listening_since AS "listeningSince",
+      heard_at AS now`;
+  if (!row) throw new Error('redis_epoch has lost its row');
+  const { now, ...epoch } = row;
+  return { epoch: { ...epoch, phase: toPhase(epoch.phase) }, routers: await tx.router.findMany(), now };
+}
+
+function toPhase(phase: string): RedisEpoch['phase'] {
+  if (phase === 'draining' || phase === 'asserting' || phase === 'open') return phase;
+  throw new Error('redis_epoch is in no known phase');
+}
+
+async function saveRouters(tx: Transaction, routers: Router[]): Promise<void> {
+  for (const router of routers) {
+    const { routerId, ...fields } = router;
+    await tx.router.upsert({ where: { routerId }, create: router, update: fields });
+  }
+}
+
+const LONG_GONE_DAYS = 90;
+
+/** A router that comes back after months with something in its spool raises the epoch, as any stranger would. */
+async function forgetLongGone(tx: Transaction): Promise<void> {
+  await tx.$executeRaw`DELETE FROM router WHERE heard_at < now() - make_interval(days => ${LONG_GONE_DAYS})`;
+}
+
+async function saveEpoch(tx: Transaction, { number, redisId, phase }: RedisEpoch): Promise<void> {
+  await tx.redisEpoch.updateMany({ data: { number, redisId, phase } });
+}
+
+const toAnswer = ({ number, redisId, phase }: RedisEpoch, router: Router): EpochAnswer => ({
+  number,
+  redisId,
+  phase,
+  isMember: router.assertedEpoch === number,
+});

@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
+import { v7 as uuidv7 } from 'uuid';
+import { aPartition, openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
+import { createDb, type Db } from '../database/createDb.ts';
+import { findUsageRequest } from './findUsageRequest.ts';
+
+let ledger: TestLedger;
+beforeAll(async () => {
+  ledger = await openTestLedger();
+});
+afterAll(() => ledger.close());
+
+const FIRST_OF_JUNE = Date.UTC(2026, 5, 1);
+
+async function recordedAt(startedAtMs: number) {
+  const event = aUsageRecorded({ callId: uuidv7({ msecs: startedAtMs }), startedAtMs });
+  await aPartition(ledger.db).deliver([event]);
+  return event;
+}
+
+it.each([
+  ['the first millisecond of a month', FIRST_OF_JUNE],
+  ['the last millisecond of a month', FIRST_OF_JUNE - 1],
+  ['the middle of a month', FIRST_OF_JUNE + 15 * 86_400_000],
+])('finds a call of %s, for its key alone', async (_what, startedAtMs) => {
+  const { callId, keyId } = await recordedAt(startedAtMs);
+  expect(await findUsageRequest(ledger.db, { callId, keyId })).toMatchObject({ callId });
+  expect(await findUsageRequest(ledger.db, { callId: callId.toUpperCase(), keyId })).toMatchObject({ callId });
+  expect(await findUsageRequest(ledger.db, { callId, keyId: 'key_other' })).toBeUndefined();
+});
+
+it('never takes the call beside an id for the call of the id', async () => {
+  const { callId, keyId } = await recordedAt(FIRST_OF_JUNE + 1_000);
+  const number = BigInt(`0x${callId.replaceAll('-', '')}`);
+  for (const beside of [number - 1n, number + 1n]) {
+    const hex = beside.toString(16).padStart(32, '0');
+    const id = hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+    expect(await findUsageRequest(ledger.db, { callId: id, keyId })).toBeUndefined();
+  }
+});
+
+it.each([
+  ['the first instant there is', '00000000-0000-7000-8000-000000000000'],
+  ['the last instant there is', 'ffffffff-ffff-7fff-bfff-ffffffffffff'],
+])('finds nothing at %s', async (_what, callId) => {
+  expect(await findUsageRequest(ledger.db, { callId, keyId: 'key_a' })).toBeUndefined();
+});
+
+it.each([
+  ['nothing', ''],
+  ['a word', 'nonsense'],
+  ['a NUL', '\0'],
+  ['a piece of SQL', "' OR true --"],
+])('finds nothing at %s, which is no id', async (_what, callId) => {
+  expect(await findUsageRequest(ledger.db, { callId, keyId: 'key_a' })).toBeUndefined();
+});
+
+it('reads one row for an id of another key and for one that was never issued, so that both take the same time', async () => {
+  const { callId } = await recordedAt(FIRST_OF_JUNE + 2_000);
+  // One connection, which is asked afterwards what it did.
+  const db = createDb({ databaseUrl: ledger.databaseUrl, poolSize: 1, statementTimeoutMs: 1_000 });
+  await db.$connect();
+  const rowsReadFor = async (id: string): Promise<bigint> => {
+    const before = await rowsRead(db);
+    await findUsageRequest(db, { callId: id, keyId: 'key_other' });
+    return (await rowsRead(db)) - before;
+  };
+  expect(await rowsReadFor(callId)).toBe(1n);
+  expect(await rowsReadFor(uuidv7({ msecs: FIRST_OF_JUNE + 3_000 }))).toBe(1n);
+  await db.$disconnect();
+});
+
+/** Rows that were fetched by index from June's partition until now. */
+async function rowsRead(db: Db): Promise<bigint> {
+  await db.$queryRaw`SELECT 1 FROM pg_stat_force_next_flush()`;
+  const [row] = await db.$queryRaw<{ n: bigint }[]>`
+    SELECT idx_tup_fetch AS n FROM pg_stat_user_tables WHERE relname = 'usage_request_2026_06'`;
+  return row?.n ?? 0n;
+}

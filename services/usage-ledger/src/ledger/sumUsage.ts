@@ -1,0 +1,95 @@
+import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import type { Db } from '../database/createDb.ts';
+
+export type UsageDimension = 'model' | 'day' | 'hour' | 'modality';
+
+/** From an hour's begin, and up to another's that is left out. */
+export interface UsageRange {
+  start: Date;
+  end: Date;
+}
+
+/** Exact sums over calls. */
+export interface UsageSums {
+  requests: bigint;
+  success: bigint;
+  failure: bigint;
+  unknown: bigint;
+  promptTokens: bigint;
+  cachedPromptTokens: bigint;
+  completionTokens: bigint;
+  chargeNanoUsd: NanoUsd;
+}
+
+/** The sums of the calls that agree in what was grouped by; null is what was not. */
+export interface UsageGroup extends UsageSums {
+  /** Canonical id. */
+  model: string | null;
+  /** The begin of a UTC day. */
+  day: Date | null;
+  hour: Date | null;
+  modality: string | null;
+}
+
+export interface UsageReport {
+  totals: UsageSums;
+  /** By time, then by model and modality. */
+  groups: UsageGroup[];
+}
+
+type SumsRow = Record<keyof UsageSums, string> & Omit<UsageGroup, keyof UsageSums>;
+
+/**
+ * What a key used in a range, in all and by group: one look at its hourly sums, so the totals are the sum of the groups.
+ * Calls belong to the hour they were admitted in. Gives `limit` groups at most. Grouped by nothing, all calls are one
+ * group, and so are none.
+ */
+export async function sumUsage(
+  db: Db,
+  keyId: string,
+  { start, end, groupBy, limit }: UsageRange & { groupBy: readonly UsageDimension[]; limit: number },
+): Promise<UsageReport> {
+  const by = (dimension: UsageDimension): boolean => groupBy.includes(dimension);
+  // The empty grouping set is the row of totals. It comes first, and comes even if there are no calls.
+  const rows = await db.$queryRaw<SumsRow[]>`
+    WITH hours AS (
+      SELECT CASE WHEN ${by('day')} THEN date_trunc('day', hour, 'UTC') END AS of_day,
+        CASE WHEN ${by('hour')} THEN hour END AS of_hour,
+        CASE WHEN ${by('model')} THEN canonical_model END COLLATE "C" AS of_model,
+        CASE WHEN ${by('modality')} THEN modality END COLLATE "C" AS of_modality,
+        total.*
+      FROM key_hour_total AS total
+      WHERE key_id = ${keyId} AND hour >= ${start.toISOString()}::TIMESTAMPTZ AND hour < ${end.toISOString()}::TIMESTAMPTZ
+    )
+    SELECT of_day AS "day", of_hour AS "hour", of_model AS "model", of_modality AS "modality",
+      coalesce(sum(requests), 0)::TEXT AS "requests", coalesce(sum(success), 0)::TEXT AS "success",
+      coalesce(sum(failure), 0)::TEXT AS "failure", coalesce(sum(unknown), 0)::TEXT AS "unknown",
+      coalesce(sum(prompt_tokens), 0)::TEXT AS "promptTokens",
+      coalesce(sum(cached_prompt_tokens), 0)::TEXT AS "cachedPromptTokens",
+      coalesce(sum(completion_tokens), 0)::TEXT AS "completionTokens",
+      coalesce(sum(charge_nano_usd), 0)::TEXT AS "chargeNanoUsd"
+    FROM hours
+    GROUP BY GROUPING SETS ((), (of_day, of_hour, of_model, of_modality))
+    ORDER BY grouping(of_day) DESC, of_day, of_hour, of_model, of_modality
+    LIMIT ${limit + 1}`;
+  const [totals, ...groups] = rows.map(toGroup);
+  if (!totals) throw new Error('a sum without a row of totals');
+  return { totals, groups: groupBy.length === 0 ? [totals] : groups };
+}
+
+function toGroup({ day, hour, model, modality, ...sums }: SumsRow): UsageGroup {
+  return {
+    day,
+    hour,
+    model,
+    modality,
+    requests: BigInt(sums.requests),
+    success: BigInt(sums.success),
+    failure: BigInt(sums.failure),
+    unknown: BigInt(sums.unknown),
+    promptTokens: BigInt(sums.promptTokens),
+    cachedPromptTokens: BigInt(sums.cachedPromptTokens),
+    completionTokens: BigInt(sums.completionTokens),
+    chargeNanoUsd: BigInt(sums.chargeNanoUsd),
+  };
+}

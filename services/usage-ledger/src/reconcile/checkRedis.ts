@@ -1,0 +1,61 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { EventLogConsumer } from '@turnpike/event-log/eventLog';
+import type { Db } from '../database/createDb.ts';
+import { findLag } from '../epoch/findLag.ts';
+import type { Check } from './check.ts';
+import { compareWithRedis } from './compareWithRedis.ts';
+import { fetchRedisBooks, type RedisBooks, type RouterOptions } from './fetchRedisBooks.ts';
+import { readCut } from './readCut.ts';
+
+export interface RedisCheckDependencies {
+  db: Db;
+  consumer: Pick<EventLogConsumer, 'lag'>;
+  router: RouterOptions;
+}
+
+/** A difference is believed when it is found at so many instants. */
+const INSTANTS = 3;
+/** What was acknowledged before an instant is waited for so long: many times what a healthy log takes. */
+const WAIT_MS = 3_000;
+const PAUSE_MS = 100;
+
+/**
+ * Checks what Redis counts of a workspace against the ledger, while both go on. Redis is read at an instant; the ledger is
+ * read until it agrees, or until the log has been read past that instant. Rejects while a router cannot say.
+ */
+export async function checkRedis(
+  dependencies: RedisCheckDependencies,
+  workspaceId: string,
+): Promise<{ checks: Check[]; doubt: string | undefined }> {
+  for (let instant = 1; ; instant += 1) {
+    const books = await fetchRedisBooks(dependencies.router, workspaceId);
+    if (books.next_after !== null)
+      return { checks: [], doubt: 'more calls are open than can be read at one instant: try again when it is calmer' };
+    const { checks, isLogRead } = await compareUntilRead(dependencies, workspaceId, books);
+    const isEqual = checks.every(({ verdict }) => verdict === 'equal');
+    if (isEqual || (isLogRead && instant === INSTANTS)) return { checks, doubt: undefined };
+    if (!isLogRead) {
+      const undecided = checks.map((check) => (check.verdict === 'equal' ? check : toUndecided(check)));
+      return { checks: undecided, doubt: `the event log was not read to its end within ${WAIT_MS / 1_000} s` };
+    }
+  }
+}
+
+async function compareUntilRead(
+  { db, consumer }: RedisCheckDependencies,
+  workspaceId: string,
+  books: RedisBooks,
+): Promise<{ checks: Check[]; isLogRead: boolean }> {
+  const giveUpAt = performance.now() + WAIT_MS;
+  let isLogRead = false;
+  for (;;) {
+    const checks = compareWithRedis(books, await readCut(db, workspaceId, books));
+    if (isLogRead || performance.now() > giveUpAt || checks.every(({ verdict }) => verdict === 'equal'))
+      return { checks, isLogRead };
+    await delay(PAUSE_MS);
+    // Asked before the ledger is read once more: whatever was acknowledged by that instant is in it then.
+    isLogRead = (await findLag(consumer)) === 0n;
+  }
+}
+
+const toUndecided = (check: Check): Check => ({ ...check, verdict: 'undecided' });

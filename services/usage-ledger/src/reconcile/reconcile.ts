@@ -1,0 +1,52 @@
+import type { Db } from '../database/createDb.ts';
+import type { WorkspaceReport } from './check.ts';
+import { checkRedis, type RedisCheckDependencies } from './checkRedis.ts';
+import type { ListPrices } from './priceList.ts';
+import { type LedgerBooks, readBooks } from './readBooks.ts';
+
+export interface ReconcileDependencies extends RedisCheckDependencies {
+  /** Connections whose statements may take minutes. */
+  auditDb: Db;
+  listPrices: ListPrices;
+}
+
+const CONCURRENT_WORKSPACES = 4;
+
+/**
+ * Adds up the books of a workspace, or of all that the ledger knows, and holds them against what Redis counts. Changes
+ * nothing. What cannot be decided is said in `doubts`.
+ */
+export async function reconcile(
+  dependencies: ReconcileDependencies,
+  workspaceId: string | undefined,
+): Promise<WorkspaceReport[]> {
+  const { auditDb, listPrices } = dependencies;
+  const prices = await listPrices(auditDb).catch(() => undefined);
+  const found = await readBooks(auditDb, prices ?? [], workspaceId);
+  const books = found.length === 0 && workspaceId ? [{ workspaceId, checks: [], unpriced: 0n }] : found;
+  const reports: WorkspaceReport[] = [];
+  const waiting = books.values();
+  const workers = Array.from({ length: CONCURRENT_WORKSPACES }, async () => {
+    for (const entry of waiting) reports.push(await toReport(dependencies, entry, prices !== undefined));
+  });
+  await Promise.all(workers);
+  return reports.sort((a, b) => (a.workspaceId < b.workspaceId ? -1 : 1));
+}
+
+async function toReport(
+  dependencies: ReconcileDependencies,
+  { workspaceId, checks, unpriced }: LedgerBooks,
+  isCatalogThere: boolean,
+): Promise<WorkspaceReport> {
+  const doubts: string[] = [];
+  if (unpriced > 0n)
+    doubts.push(
+      isCatalogThere
+        ? `${unpriced} rows name prices that the catalog does not know`
+        : `the catalog does not answer: ${unpriced} rows could not be priced again`,
+    );
+  const redis = await checkRedis(dependencies, workspaceId).catch(() => undefined);
+  if (!redis) doubts.push('no router says what Redis counts');
+  else if (redis.doubt !== undefined) doubts.push(redis.doubt);
+  return { workspaceId, checks: [...checks, ...(redis?.checks ?? [])], doubts };
+}

@@ -1,0 +1,19 @@
+import type { RequestHandler } from 'express';
+import { z } from 'zod';
+import type { WorkspaceReport } from '../reconcile/check.ts';
+import { toReconciliationBody } from '../wire/reconciliationBody.ts';
+
+const querySchema = z.object({ workspace_id: z.string().min(1).max(128).optional() });
+
+/**
+ * GET /internal/reconciliation?workspace_id=: the books of one workspace, or of all, added up anew and held against Redis and
+ * the prices. Reads every row, so it may take minutes.
+ */
+export function getReconciliation(
+  reconcile: (workspaceId: string | undefined) => Promise<WorkspaceReport[]>,
+): RequestHandler {
+  return async (req, res) => {
+    const { workspace_id: workspaceId } = querySchema.parse(req.query);
+    res.json({ workspaces: (await reconcile(workspaceId)).map(toReconciliationBody) });
+  };
+}

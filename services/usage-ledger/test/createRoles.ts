@@ -1,0 +1,30 @@
+import { randomBytes } from 'node:crypto';
+import { createDb } from '../src/database/createDb.ts';
+
+/** The addresses of one database for the two roles that a stack has for it. */
+export interface RoleUrls {
+  /** Owns the database: migrations run with it. */
+  ownerUrl: string;
+  /** What the service works with: it has no right to anything yet. */
+  serviceUrl: string;
+  serviceRole: string;
+}
+
+/** Makes the owner of a database and the service's role, as `npm start` does. */
+export async function createRoles(superuserUrl: string): Promise<RoleUrls> {
+  const database = new URL(superuserUrl).pathname.slice(1);
+  const suffix = randomBytes(4).toString('hex');
+  const [owner, serviceRole] = [`owner_${suffix}`, `service_${suffix}`];
+  const superuser = createDb({ databaseUrl: superuserUrl, poolSize: 1, statementTimeoutMs: 10_000 });
+  for (const statement of [
+    `CREATE ROLE ${owner} LOGIN`,
+    `CREATE ROLE ${serviceRole} LOGIN`,
+    `ALTER DATABASE ${database} OWNER TO ${owner}`,
+    `REVOKE ALL ON DATABASE ${database} FROM PUBLIC`,
+    `GRANT CONNECT ON DATABASE ${database} TO ${serviceRole}`,
+  ])
+    await superuser.$executeRawUnsafe(statement);
+  await superuser.$disconnect();
+  const urlOf = (role: string): string => Object.assign(new URL(superuserUrl), { username: role }).href;
+  return { ownerUrl: urlOf(owner), serviceUrl: urlOf(serviceRole), serviceRole };
+}

@@ -1,0 +1,127 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { createEmbeddedProducer } from '@turnpike/event-log/createEmbeddedProducer';
+import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
+import { toUsageRecordedJson, type UsageRecorded, usageRecorded } from '@turnpike/events/usageRecorded';
+import { request } from 'undici';
+import { aPartition, openTestLedger, type TestLedger } from './openTestLedger.ts';
+import { startTestAuth, type TestAuth } from './startTestAuth.ts';
+import { internalHeaders, startTestService, type TestService } from './startTestService.ts';
+
+/** Long enough for all that must go on meanwhile. */
+const TIMEOUT_MS = 3_000;
+const SLOW_LOOK_UPS = 200;
+
+let auth: TestAuth;
+let ledger: TestLedger;
+let service: TestService;
+beforeAll(async () => {
+  auth = await startTestAuth();
+  ledger = await openTestLedger();
+  service = await startTestService(ledger, { authUrl: auth.url, usageQueryTimeoutMs: TIMEOUT_MS });
+});
+afterAll(async () => {
+  await service.close();
+  await ledger.close();
+  auth.close();
+});
+
+const as = (event: UsageRecorded) => ({ authorization: `Bearer ${auth.issueKey(event.keyId)}` });
+
+async function statusOf(url: string, headers: Record<string, string> = {}): Promise<number> {
+  const answer = await request(url, { headers });
+  await answer.body.dump();
+  return answer.statusCode;
+}
+const sum = (headers: Record<string, string>) => statusOf(`${service.publicUrl}/v1/svc/usage`, headers);
+const lookUp = ({ callId }: UsageRecorded, headers: Record<string, string>) =>
+  statusOf(`${service.publicUrl}/v1/svc/usage/request/${callId}`, headers);
+
+/** Sends an event the way the router does, and waits until it is recorded. */
+async function record(event: UsageRecorded): Promise<void> {
+  const producer = createEmbeddedProducer({ url: service.internalUrl, service: 'usage-ledger', internalHeaders });
+  await producer.append(usageRecorded.topic, [{ key: event.keyId, value: toUsageRecordedJson(event) }]);
+  await producer.close();
+  while ((await service.consumer.lag()) > 0n) await delay(10);
+}
+
+/** Asks 200 times what takes longer than its allowance, and meanwhile does something else, which has to be done first. */
+async function whileSlow(ask: () => Promise<number>, meanwhile: () => Promise<void>): Promise<void> {
+  const startedAt = performance.now();
+  let answered = 0;
+  const slow = Array.from({ length: SLOW_LOOK_UPS }, () =>
+    ask().finally(() => {
+      answered += 1;
+    }),
+  );
+  await untilOneWaits();
+  await meanwhile();
+  expect(answered).toBe(0);
+
+  expect(new Set(await Promise.all(slow))).toEqual(new Set([504]));
+  // Waiting for a slot is part of the allowance: one after the other, 200 would take minutes.
+  expect(performance.now() - startedAt).toBeLessThan(2 * TIMEOUT_MS);
+}
+
+async function untilOneWaits(): Promise<void> {
+  for (;;) {
+    const [row] = await ledger.db.$queryRaw<{ n: bigint }[]>`
+      SELECT count(*) AS n FROM pg_stat_activity WHERE state = 'active' AND wait_event IN ('PgSleep', 'relation')`;
+    if (row && row.n > 0n) return;
+    await delay(10);
+  }
+}
+
+it('slow sums of one key hold up neither another key’s, nor look-ups by id, nor the recording of calls', async () => {
+  const [slow, mine, next] = [aUsageRecorded(), aUsageRecorded(), aUsageRecorded()];
+  await aPartition(ledger.db).deliver([slow, mine]);
+  // Only reading the slow key's hours takes long; nobody waits for a lock.
+  await ledger.ownerDb.$executeRawUnsafe(`
+    CREATE FUNCTION is_read(key TEXT) RETURNS BOOLEAN LANGUAGE plpgsql AS $$ BEGIN
+      IF key = '${slow.keyId}' THEN PERFORM pg_sleep(60); END IF;
+      RETURN TRUE;
+    END $$`);
+  await ledger.ownerDb.$executeRaw`ALTER TABLE key_hour_total RENAME TO stored_key_hour_total`;
+  await ledger.ownerDb
+    .$executeRaw`CREATE VIEW key_hour_total AS SELECT * FROM stored_key_hour_total WHERE is_read(key_id)`;
+  await ledger.ownerDb.$executeRaw`GRANT SELECT ON key_hour_total TO PUBLIC`;
+  const [slowKey, myKey] = [as(slow), as(mine)];
+
+  await whileSlow(
+    () => sum(slowKey),
+    async () => {
+      expect(await sum(myKey)).toBe(200);
+      expect(await lookUp(mine, myKey)).toBe(200);
+      expect(await lookUp(slow, slowKey)).toBe(200);
+      await record(next);
+      expect(await lookUp(next, as(next))).toBe(200);
+      expect(await statusOf(`${service.internalUrl}/ready`)).toBe(200);
+    },
+  );
+  expect(await sum(myKey)).toBe(200);
+});
+
+it('slow look-ups by id hold up neither sums nor the recording of calls, whoever asks', async () => {
+  const lastYear = Date.UTC(2025, 11, 5);
+  const [slow, mine, next] = [aUsageRecorded({ startedAtMs: lastYear }), aUsageRecorded(), aUsageRecorded()];
+  await aPartition(ledger.db).deliver([slow, mine]);
+  const keys = [as(slow), ...Array.from({ length: 9 }, () => as(aUsageRecorded()))];
+  let asked = 0;
+
+  await ledger.ownerDb.$transaction(
+    async (tx) => {
+      // The calls of that month alone cannot be read.
+      await tx.$executeRaw`LOCK TABLE usage_request_2025_12 IN ACCESS EXCLUSIVE MODE`;
+      await whileSlow(
+        () => lookUp(slow, keys[asked++ % keys.length] ?? {}),
+        async () => {
+          expect(await sum(as(mine))).toBe(200);
+          await record(next);
+          expect(await statusOf(`${service.internalUrl}/ready`)).toBe(200);
+        },
+      );
+    },
+    { timeout: 20_000 },
+  );
+  expect(await lookUp(slow, as(slow))).toBe(200);
+});

@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { makeCaller } from '../support/makeCaller.ts';
+import { startTestStack, type TestStack } from '../support/startTestStack.ts';
+import { answerSteps } from './answers.ts';
+import { aiSdkClient } from './npm/aiSdkClient.ts';
+import { langchainClient } from './npm/langchainClient.ts';
+import { openaiClient } from './npm/openaiClient.ts';
+import { pythonClients } from './python/pythonClients.ts';
+import { refusalSteps } from './refusals.ts';
+
+const STEPS = [...answerSteps, ...refusalSteps];
+const isPythonHere = process.env.TURNPIKE_TEST_PYTHON !== undefined;
+
+let stack: TestStack;
+beforeAll(async () => {
+  const opened = (isPythonHere ? pythonClients : []).map((client) => client.open?.());
+  stack = await startTestStack({ kafka: false });
+  await Promise.allSettled(opened); // one that cannot begin says so at its own first step
+}, 180_000);
+afterAll(async () => {
+  await Promise.all(pythonClients.map((client) => client.close?.()));
+  await stack?.stop();
+}, 60_000);
+
+describe.each([
+  ...[openaiClient, aiSdkClient, langchainClient].map((client) => ({ client, isHere: true })),
+  ...pythonClients.map((client) => ({ client, isHere: isPythonHere })),
+])('$client.name', ({ client, isHere }) => {
+  const run = isHere ? it : it.skip;
+
+  run.each(STEPS.filter(({ needs }) => !client.lacks?.includes(needs)))('$does', async ({ key, check }) => {
+    const caller = await makeCaller(stack, key);
+    expect.hasAssertions();
+    await check({
+      client,
+      stack,
+      caller,
+      ask: (order, access) =>
+        client.obey(order, { baseUrl: stack.baseUrl, apiKey: caller.apiKey, maxRetries: 1, ...access }),
+    });
+  });
+});

@@ -1,0 +1,35 @@
+import type { Access, Client } from '../client.ts';
+import type { Order, Refusal, Seen } from '../order.ts';
+
+/** Where a client of this process reaches the gateway; its calls are to go through this `fetch`. */
+export interface NpmAccess extends Access {
+  fetch: typeof fetch;
+}
+
+export type Sight = Omit<Seen, 'calls' | 'refusal'>;
+
+export interface NpmClient extends Omit<Client, 'obey'> {
+  answer(order: Order, access: NpmAccess): Promise<Sight>;
+  /** Throws what is not an error of the API. */
+  toRefusal(error: unknown): Refusal;
+}
+
+/** A client that runs in this process. */
+export function createNpmClient({ answer, toRefusal, ...client }: NpmClient): Client {
+  return {
+    ...client,
+    async obey(order, access) {
+      const calls: Seen['calls'] = [];
+      const watchingFetch: typeof fetch = async (input, init) => {
+        const response = await fetch(input, init);
+        calls.push({ callId: response.headers.get('x-router-call-id'), status: response.status });
+        return response;
+      };
+      try {
+        return { calls, ...(await answer(order, { ...access, fetch: watchingFetch })) };
+      } catch (error) {
+        return { calls, refusal: toRefusal(error) };
+      }
+    },
+  };
+}

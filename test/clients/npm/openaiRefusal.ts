@@ -1,0 +1,18 @@
+import type { APIError } from 'openai';
+import type { Refusal } from '../order.ts';
+
+/** What an error of the `openai` package says; LangChain lets these pass. */
+export function toOpenaiRefusal(raised: APIError): Refusal {
+  const { status, message, headers, error } = raised;
+  const { provider_specific_fields: fields } = (error ?? {}) as {
+    provider_specific_fields?: { did_you_mean?: string[] };
+  };
+  const retryAfter = headers?.get('retry-after');
+  return {
+    errorName: raised.constructor.name,
+    message,
+    ...(status !== undefined && { status }),
+    ...(retryAfter && { retryAfter }),
+    ...(fields?.did_you_mean && { didYouMean: fields.did_you_mean }),
+  };
+}

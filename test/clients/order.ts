@@ -1,0 +1,75 @@
+import { z } from 'zod';
+
+/** A message as a person thinks of it; each client has its own way to write one. */
+export interface Message {
+  role: 'system' | 'user' | 'assistant';
+  text: string;
+  /** Shown after the text. */
+  imageUrl?: string;
+}
+
+/** What a client is told to do: plain data, so that it can be handed to another process as it is. */
+export type Order =
+  | { do: 'listModels' }
+  | {
+      do: 'chat';
+      model: string;
+      messages: Message[];
+      stream: boolean;
+      seed?: number;
+      maxTokens?: number;
+      /** The client leaves the stream after so many pieces of text. */
+      leaveAfter?: number;
+    }
+  /** The model has to call the tool `forecast`; it is told what that answered, and answers itself. */
+  | { do: 'callTool'; model: string; question: string; stream: boolean }
+  /** The answer is wanted as a `Trip`. */
+  | { do: 'structure'; model: string; question: string }
+  | { do: 'embed'; model: string; texts: string[]; encoding: 'float' | 'base64' };
+
+/** What a client may lack. */
+export type Skill = Order['do'] | 'base64';
+
+/** What the tool `forecast` says of any city. */
+export const FORECAST = '{"rain":true,"note":"il pleut ☔ 雨"}';
+
+/** What an answer in JSON has to be, and what `forecast` is asked with. The Python clients have it in their own words. */
+export const tripSchema = z.object({ city: z.string(), days: z.number().int().min(1).max(7) });
+
+const usageSchema = z.object({
+  prompt_tokens: z.number(),
+  completion_tokens: z.number(),
+  total_tokens: z.number(),
+  cache_read_input_tokens: z.number(),
+});
+
+/** What a client showed of one order; what it has no word for is absent. */
+export const seenSchema = z.object({
+  /** Every answer that reached the client, in order, seen below it: so a repeated call is seen too. */
+  calls: z.array(z.object({ callId: z.string().nullable(), status: z.number() })),
+  models: z.array(z.string()).optional(),
+  text: z.string().optional(),
+  /** Pieces that the text came in. */
+  pieces: z.number().optional(),
+  reasoning: z.string().optional(),
+  finishReason: z.string().optional(),
+  /** Of each call of the order. */
+  usages: z.array(usageSchema).optional(),
+  toolCalls: z.array(z.object({ name: z.string(), arguments: z.unknown() })).optional(),
+  value: z.unknown().optional(),
+  vectors: z.array(z.array(z.number())).optional(),
+  /** The error that the client raised. */
+  refusal: z
+    .object({
+      errorName: z.string(),
+      status: z.number().optional(),
+      message: z.string(),
+      retryAfter: z.string().optional(),
+      didYouMean: z.array(z.string()).optional(),
+    })
+    .optional(),
+});
+
+export type Seen = z.infer<typeof seenSchema>;
+export type Usage = z.infer<typeof usageSchema>;
+export type Refusal = NonNullable<Seen['refusal']>;

@@ -1,0 +1,297 @@
+import { afterAll, beforeAll, expect } from '@jest/globals';
+import { type Caller, makeCaller } from '../support/makeCaller.ts';
+import { toNano } from '../support/priceOf.ts';
+import { startTestStack, type TestStack } from '../support/startTestStack.ts';
+import { until } from '../support/until.ts';
+import { createClient } from './support/http.ts';
+import { row } from './support/row.ts';
+import { flat, withoutCode } from './support/shapes.ts';
+
+const MODEL = 'llama-3.3-70b-instruct';
+const ALIAS = 'llama-3.3-70b';
+const PRICES = ['prompt', 'completion', 'input_cache_read', 'request', 'image', 'web_search', 'internal_reasoning'];
+const CATEGORIES = ['text', 'code', 'reasoning', 'multimodal', 'embeddings', 'image', 'audio', 'video'];
+
+interface Entry {
+  id: string;
+  category: string;
+  pricing: Record<string, string>;
+  is_free: boolean;
+  supported_features: string[];
+}
+
+let stack: TestStack;
+beforeAll(async () => {
+  stack = await startTestStack({ kafka: false });
+}, 120_000);
+afterAll(() => stack?.stop(), 60_000);
+
+const seeded = () => createClient(stack.baseUrl, stack.apiKey);
+async function listed(): Promise<Entry[]> {
+  const { status, body } = await seeded().get('/models');
+  expect(status).toBe(200);
+  return (body as { data: Entry[] }).data;
+}
+const aChat = (directives: string, fields: object = {}) => ({
+  model: MODEL,
+  messages: [{ role: 'user', content: `hi [[sim: ttft_ms=0 itl_ms=0 ${directives}]]` }],
+  ...fields,
+});
+const chat = (caller: Caller, directives = 'tokens=3', fields: object = {}) =>
+  caller.post('/chat/completions', aChat(directives, fields));
+const keyOf = async (caller: Caller) => (await caller.get<Record<string, unknown>>('/svc/key')).body;
+
+row('models.list', async () => {
+  const { body } = await seeded().get('/models');
+  expect(body).toEqual({ object: 'list', data: expect.any(Array) });
+  const ids = (await listed()).map(({ id }) => id);
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(ids).toEqual(expect.arrayContaining([MODEL, 'bge-m3', 'qwen2.5-vl-7b-instruct']));
+});
+
+row('models.entry', async () => {
+  const texts = expect.arrayContaining([expect.any(String)]);
+  for (const entry of await listed()) {
+    expect(entry).toEqual({
+      id: expect.any(String),
+      object: 'model',
+      created: expect.any(Number),
+      owned_by: expect.any(String),
+      hugging_face_id: expect.any(String),
+      aliases: expect.any(Array),
+      name: expect.any(String),
+      category: expect.any(String),
+      input_modalities: texts,
+      output_modalities: texts,
+      quantization: expect.any(String),
+      context_length: expect.any(Number),
+      max_output_length: expect.any(Number),
+      pricing: expect.any(Object),
+      is_free: expect.any(Boolean),
+      is_ready: expect.any(Boolean),
+      supported_features: expect.any(Array),
+      supported_parameters: expect.any(Array),
+      supported_sampling_parameters: expect.any(Array),
+    });
+  }
+});
+
+row('models.convention', async () => {
+  for (const entry of await listed()) {
+    expect(entry).toMatchObject({ object: 'model', owned_by: 'turnpike' });
+    expect(Number.isInteger((entry as unknown as { created: number }).created)).toBe(true);
+    expect(entry.id).not.toContain('/');
+  }
+});
+
+row('models.category', async () => {
+  const unknown = (await listed()).filter(({ category }) => !CATEGORIES.includes(category));
+  expect(unknown).toEqual([]);
+});
+
+row('models.pricing', async () => {
+  for (const { pricing, is_free: isFree } of await listed()) {
+    expect(Object.keys(pricing).sort()).toEqual([...PRICES].sort());
+    for (const price of Object.values(pricing)) expect(price).toMatch(/^\d+(\.\d+)?$/);
+    expect(isFree).toBe(Object.values(pricing).every((price) => Number(price) === 0));
+  }
+});
+
+row('models.internal-prices', async () => {
+  const prices = (await listed()).flatMap(({ pricing }) => [pricing.internal_reasoning, pricing.web_search]);
+  expect(new Set(prices)).toEqual(new Set(['0']));
+});
+
+row('models.tools', async () => {
+  const withTools = (await listed()).filter((entry) => entry.supported_features.includes('tools')).map(({ id }) => id);
+  expect(withTools).toContain(MODEL);
+  expect(withTools).not.toContain('bge-m3');
+});
+
+row('models.live-only', async () => {
+  const ids = (await listed()).map(({ id }) => id);
+  for (const absent of ['llama-3.1-70b-instruct', 'flux.1-schnell', 'whisper-large-v3'])
+    expect(ids).not.toContain(absent);
+});
+
+row('models.one', async () => {
+  const entry = (await listed()).find(({ id }) => id === MODEL);
+  for (const name of [MODEL, ALIAS]) {
+    expect(await seeded().get(`/models/${name}`)).toMatchObject({ status: 200, body: entry });
+  }
+});
+
+row('models.one.unknown', async () => {
+  for (const name of ['no-such-model', 'llama-3.1-70b-instruct']) {
+    const { status, body } = await seeded().get(`/models/${name}`);
+    expect({ status, body }).toEqual({
+      status: 404,
+      body: { error: expect.objectContaining({ message: expect.any(String) }) },
+    });
+  }
+});
+
+row('models.needs-key', async () => {
+  const { status, body } = await createClient(stack.baseUrl).get('/models');
+  expect({ status, body }).toEqual({ status: 401, body: withoutCode('auth') });
+});
+
+row('key.fields', async () => {
+  expect(await keyOf(await makeCaller(stack, { rpm: 77, tpm: 7_700, maxBudgetUsd: '1.5' }))).toEqual({
+    object: 'key',
+    currency: 'USD',
+    key_name: expect.any(String),
+    spend_usd: 0,
+    max_budget_usd: 1.5,
+    remaining_budget_usd: 1.5,
+    rate_limit: { rpm: 77, tpm: 7_700 },
+    expires_at: null,
+    generated_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/),
+  });
+});
+
+row('key.masked', async () => {
+  const caller = await makeCaller(stack);
+  const { status, text } = await createClient(stack.baseUrl, caller.apiKey).get('/svc/key');
+  expect(status).toBe(200);
+  expect(JSON.parse(text).key_name).toBe(`sk-...${caller.apiKey.slice(-4)}`);
+  expect(text).not.toContain(caller.apiKey.slice(3, -4));
+});
+
+row('key.spend', async () => {
+  const caller = await makeCaller(stack);
+  const { headers } = await chat(caller, 'tokens=40');
+  const { total_spend: spend } = await caller.untilUsage(headers);
+  expect(spend).toBeGreaterThan(0);
+  expect(await caller.findSpend()).toBe(toNano(spend));
+});
+
+row('key.budget', async () => {
+  const caller = await makeCaller(stack, { maxBudgetUsd: '0.0009' });
+  const { headers } = await chat(caller, 'tokens=100', { max_tokens: 100 });
+  await caller.untilUsage(headers);
+  const key = (await keyOf(caller)) as { spend_usd: number; remaining_budget_usd: number };
+  expect(toNano(key.remaining_budget_usd)).toBe(900_000n - toNano(key.spend_usd));
+  const refused = await chat(caller, 'tokens=1', { max_tokens: 16_000, stream: true });
+  expect(refused.status).toBe(402);
+  const { error } = (await refused.json()) as { error: { provider_specific_fields: { key_remaining_usd: number } } };
+  expect(error.provider_specific_fields.key_remaining_usd).toBe(key.remaining_budget_usd);
+});
+
+row('key.no-budget', async () => {
+  expect(await keyOf(await makeCaller(stack))).toMatchObject({ max_budget_usd: null, remaining_budget_usd: null });
+});
+
+row('key.rate-limit', async () => {
+  const caller = await makeCaller(stack, { rpm: 77, tpm: 7_700 });
+  const { headers } = await chat(caller);
+  expect(headers.get('x-ratelimit-limit-requests')).toBe('77');
+  expect(headers.get('x-ratelimit-limit-tokens')).toBe('7700');
+  expect(await keyOf(caller)).toMatchObject({ rate_limit: { rpm: 77, tpm: 7_700 } });
+});
+
+row('key.defaults', async () => {
+  expect(await keyOf(await makeCaller(stack))).toMatchObject({ rate_limit: { rpm: 600, tpm: 1_000_000 } });
+});
+
+row('key.expiry', async () => {
+  expect(await keyOf(await makeCaller(stack))).toMatchObject({ expires_at: null });
+  const { expires_at: expiresAt } = await keyOf(await makeCaller(stack, { expiresAt: '2099-01-31T00:00:00Z' }));
+  expect(Date.parse(String(expiresAt))).toBe(Date.parse('2099-01-31T00:00:00Z'));
+});
+
+row('key.own-alone', async () => {
+  const caller = await makeCaller(stack);
+  const colleague = await makeCaller(stack, { workspaceId: caller.workspaceId });
+  await caller.untilUsage((await chat(caller, 'tokens=40')).headers);
+  expect(await keyOf(colleague)).toMatchObject({ spend_usd: 0, key_name: `sk-...${colleague.apiKey.slice(-4)}` });
+});
+
+/** A key that can pay for nothing. */
+const aPoorCaller = async () => makeCaller(stack, { workspaceId: await stack.operator.makeWorkspace() });
+
+row('key.no-credit', async () => {
+  const caller = await aPoorCaller();
+  expect((await chat(caller)).status).toBe(402);
+  expect(await keyOf(caller)).toMatchObject({ object: 'key', spend_usd: 0 });
+});
+
+row('usage.record', async () => {
+  const caller = await makeCaller(stack);
+  const record = await caller.untilUsage((await chat(caller, 'tokens=9')).headers);
+  const instant = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/);
+  expect(record).toEqual({
+    object: 'usage.request',
+    currency: 'USD',
+    request_id: expect.any(String),
+    model: expect.any(String),
+    canonical_model: MODEL,
+    status: 'success',
+    prompt_tokens: expect.any(Number),
+    completion_tokens: 9,
+    total_tokens: record.prompt_tokens + 9,
+    total_spend: expect.any(Number),
+    modality: 'text',
+    units_consumed: null,
+    billing_unit: 'token',
+    started_at: instant,
+    ended_at: instant,
+    generated_at: instant,
+  });
+});
+
+row('usage.request_id', async () => {
+  const caller = await makeCaller(stack);
+  const { headers } = await chat(caller);
+  const callId = headers.get('x-router-call-id');
+  expect(callId).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  expect(await caller.untilUsage(headers)).toMatchObject({ request_id: callId });
+});
+
+row('usage.models', async () => {
+  const caller = await makeCaller(stack);
+  const record = await caller.untilUsage((await chat(caller, 'tokens=1', { model: ALIAS })).headers);
+  expect(record.canonical_model).toBe(MODEL);
+  expect(record.model).toMatch(new RegExp(`^engine-[12]/${MODEL}$`));
+});
+
+row('usage.times', async () => {
+  const caller = await makeCaller(stack);
+  const record = (await caller.untilUsage((await chat(caller)).headers)) as unknown as Record<string, string>;
+  const times = [record.started_at, record.ended_at, record.generated_at].map((text) => Date.parse(text ?? ''));
+  expect(times).toEqual(times.toSorted((a, b) => a - b));
+});
+
+row('usage.visible', async () => {
+  const caller = await makeCaller(stack);
+  // The promise is of a healthy stack, so one that is short of processor time gets another try.
+  const measured = await until('a row within two seconds', async () => {
+    const response = await chat(caller);
+    await response.text();
+    const endedAt = performance.now();
+    await caller.untilUsage(response.headers);
+    const tookMs = performance.now() - endedAt;
+    return tookMs < 2_000 ? tookMs : undefined;
+  });
+  expect(measured).toBeLessThan(2_000);
+});
+
+row('usage.unknown-id', async () => {
+  const caller = await makeCaller(stack);
+  const other = await makeCaller(stack);
+  const { headers } = await chat(other);
+  await other.untilUsage(headers);
+  const client = createClient(stack.baseUrl, caller.apiKey);
+  const ids = ['01890000-0000-7000-8000-000000000000', headers.get('x-router-call-id'), 'no-id', '1'];
+  const answers = await Promise.all(ids.map((id) => client.get(`/svc/usage/request/${id}`)));
+  expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 404]);
+  expect(answers[0]?.body).toEqual(flat('usage_not_found'));
+  expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+});
+
+row('usage.survives-credit', async () => {
+  const caller = await makeCaller(stack, { maxBudgetUsd: '0.0001' });
+  const { headers } = await chat(caller, 'tokens=2', { max_tokens: 2 });
+  expect((await chat(caller, 'tokens=2', { max_tokens: 2_000 })).status).toBe(402);
+  expect(await caller.untilUsage(headers)).toMatchObject({ status: 'success' });
+});

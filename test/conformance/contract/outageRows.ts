@@ -1,0 +1,22 @@
+/** What clients see while a part of the stack is away. Chat stands for all inference. */
+export const outageRows = {
+  'outages.auth.chat': 'key verification down: chat is 503 auth_service_unavailable with Retry-After, never unverified',
+  'outages.auth.silent': 'a key verification that gives no verdict in time is the same 503',
+  'outages.auth.cached': 'a key that was verified just now goes on',
+  'outages.auth.models': 'key verification down: the model list is a bare 502',
+  'outages.auth.key': 'the auth service away: key information is a bare 502',
+  'outages.auth.usage': 'key verification down: usage look-ups are 503 auth_service_unavailable',
+  'outages.auth.database': 'key verification without its database: chat 503 and key information 502',
+  'outages.redis.chat': 'balances away: chat is 503 service_unavailable, and no engine is called',
+  'outages.redis.key': 'balances away: key information is a bare 502',
+  'outages.router.chat': 'the router away: chat, completions and embeddings are 503 service_unavailable',
+  'outages.router.key': 'the router away: key information is a bare 502',
+  'outages.catalog.models': 'the catalog away: the model list is a bare 502',
+  'outages.catalog.chat': 'the catalog away: chat goes on with the last good catalog',
+  'outages.ledger.usage': 'the ledger away: usage look-ups are 503',
+  'outages.ledger.chat': 'the ledger away: chat goes on, and its rows appear afterwards',
+  'outages.ledger.database': 'the ledger without its database: usage look-ups are 503 or 504',
+  'outages.ledger.timeout': 'a usage query over its time is 504: gateway_timeout, usage_timeout',
+  'outages.stream-cut': 'a stream whose way to the client breaks is cut, never ended as if it were whole',
+  'billing.router-died': 'a call whose router died is recorded as unknown, costs nothing and holds nothing',
+} as const;

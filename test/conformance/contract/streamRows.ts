@@ -1,0 +1,23 @@
+/** Server-sent events. */
+export const streamRows = {
+  'stream.headers': 'a stream is text/event-stream with no-cache, no-transform and X-Accel-Buffering no',
+  'stream.not-compressed': 'no answer is ever compressed, whatever the client accepts',
+  'stream.events': 'each event is one data line with a blank line after it, and the last one is [DONE]',
+  'stream.chunks': 'chunks are chat.completion.chunk objects with one id, one time of creation and the canonical model',
+  'stream.choices': 'the first chunk brings the role, and exactly one brings a finish_reason',
+  'stream.same-as-whole': 'the pieces of a stream make up the whole answer',
+  'stream.usage.asked': 'include_usage true adds one chunk with empty choices and the usage, after all others',
+  'stream.usage.not-asked': 'without include_usage no chunk has a usage, and none has empty choices',
+  'stream.not-buffered': 'events reach the client while the engine is still at work',
+  'stream.not-capped': 'the cap of 2048 tokens does not bind a stream',
+  'stream.refusal': 'a refusal before the first event has its HTTP status and a JSON body',
+  'stream.keep-alive': 'after a wait without a first event the headers go out, and comment lines fill the silence',
+  'stream.late-refusal': 'a refusal after the headers had to go is one error event, and no [DONE]',
+  'stream.error-event': 'a failure after the first event is one event with an error envelope, and no [DONE]',
+  'stream.stall': 'an engine that falls silent mid-stream ends the stream in an error event',
+  'stream.retry': 'another engine is tried only as long as the client has seen nothing',
+  'stream.no-retry-after-first-event': 'a call that failed after its first event is not given to another engine',
+  'stream.tool-calls': 'a streamed tool call comes in pieces with one id and name, which make up JSON arguments',
+  'stream.forced-tool-missing': 'a forced tool_choice without a tool call is a 400 on a stream as well',
+  'stream.client-leaves': 'a client that leaves stops the engine',
+} as const;

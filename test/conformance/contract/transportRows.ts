@@ -1,0 +1,25 @@
+/** Paths, methods and bodies. */
+export const transportRows = {
+  'paths.unsupported':
+    'fine-tuning, assistants, threads, runs, batches and files are 404 unsupported_endpoint, and below',
+  'paths.unknown': 'any other path is 404 with an envelope',
+  'paths.only-v1': 'the host serves /v1 alone: its root and other versions are 404',
+  'paths.wrong-method': 'a known path with a wrong method is 405 with Allow',
+  'paths.not-repaired': 'a path is taken as sent: double slashes, dots, encodings and other cases are 404',
+  'paths.absolute-and-strange': 'a target that is no path is refused as well, in JSON',
+  'paths.query': 'a query changes nothing',
+  'paths.internal': 'internal routes, health and metrics are not reached from outside',
+  'bodies.not-json': 'a body that is no JSON is a 400 envelope without param',
+  'bodies.not-an-object': 'JSON that is no object is 400',
+  'bodies.content-type': 'a body of another content type is 400',
+  'bodies.empty': 'no body at all is 400',
+  'bodies.20-mib': 'a chat body over 20 MiB is 400, and its sender gets to read it',
+  'bodies.8-mib': 'a body over 8 MiB is 400 on completions and embeddings',
+  'bodies.4-mib-text': 'more than 4 MiB outside inline images is 400 on chat; inline images may be larger',
+  'bodies.100000-values': 'more than 100,000 JSON values are 400',
+  'bodies.depth': 'nesting of 64 levels is read, and of 65 is 400',
+  'bodies.compressed': 'a compressed body is 400',
+  'bodies.not-utf8': 'a body that is not valid UTF-8 is 400',
+  'bodies.chat-statuses': 'chat never answers 408, 413, 415, 502 or 504',
+  'bodies.unicode': 'any text of Unicode comes through unharmed',
+} as const;

@@ -1,0 +1,276 @@
+import { afterAll, beforeAll, expect } from '@jest/globals';
+import { type FaultProxy, openFaultProxy } from '@turnpike/test-support/faultProxy';
+import type { LinkBehaviour } from '@turnpike/test-support/faultProxyBehaviour';
+import { makeCaller } from '../support/makeCaller.ts';
+import { readFirstEvent } from '../support/postJson.ts';
+import { startTestStack, type TestStack } from '../support/startTestStack.ts';
+import { until } from '../support/until.ts';
+import { createClient } from './support/http.ts';
+import { row } from './support/row.ts';
+import { bare, envelope, flat } from './support/shapes.ts';
+
+const MODEL = 'llama-3.3-70b-instruct';
+const LOOK_UP = '/svc/usage/request/01890000-0000-7000-8000-000000000000';
+
+interface Link {
+  from: string;
+  to: string;
+  proxy: FaultProxy;
+}
+const links: Link[] = [];
+
+let stack: TestStack;
+beforeAll(async () => {
+  stack = await startTestStack({
+    kafka: false,
+    async openLink({ from, to, port }) {
+      const proxy = await openFaultProxy(port);
+      links.push({ from, to, proxy });
+      return proxy.port;
+    },
+    serviceSettings: {
+      'model-router': { LEASE_MS: '3000' },
+      'usage-ledger': { USAGE_QUERY_TIMEOUT_MS: '700' },
+    },
+  });
+}, 120_000);
+afterAll(async () => {
+  await stack?.stop();
+  await Promise.all(links.map(({ proxy }) => proxy.close()));
+}, 60_000);
+
+const aChat = (fields: object = {}, directives = 'tokens=2') => ({
+  model: MODEL,
+  messages: [{ role: 'user', content: `hi [[sim: ttft_ms=0 itl_ms=0 ${directives}]]` }],
+  ...fields,
+});
+/** Somebody whom no service has seen yet. */
+const newcomer = async () => createClient(stack.baseUrl, await stack.operator.makeCaller());
+const seeded = () => createClient(stack.baseUrl, stack.apiKey);
+
+const AWAY: LinkBehaviour = { refuse: true };
+const SILENT: LinkBehaviour = { blackHole: true };
+
+/** Spoils every way that `matches`, runs the check, and waits until all is as it was. */
+async function during(
+  matches: (link: Link) => boolean,
+  check: () => Promise<void>,
+  behaviour: LinkBehaviour = AWAY,
+): Promise<void> {
+  const spoilt = links.filter(matches);
+  expect(spoilt.length).toBeGreaterThan(0);
+  await Promise.all(spoilt.map(({ proxy }) => proxy.become(behaviour)));
+  if (behaviour === AWAY) for (const { proxy } of spoilt) proxy.reset();
+  try {
+    await check();
+  } finally {
+    await Promise.all(spoilt.map(({ proxy }) => proxy.become({})));
+    for (const { proxy } of spoilt) proxy.reset();
+    await untilWell();
+  }
+}
+const toPart = (to: string) => (link: Link) => link.to === to;
+const between = (from: string, to: string) => (link: Link) => link.from === from && link.to === to;
+
+async function untilWell(): Promise<void> {
+  await until('the stack to be well', async () => {
+    const client = await newcomer();
+    const answers = await Promise.all([
+      client.post('/chat/completions', aChat()),
+      client.get('/models'),
+      client.get('/svc/key'),
+      client.get(LOOK_UP),
+    ]);
+    return answers.map(({ status }) => status).join() === '200,200,200,404' ? true : undefined;
+  });
+}
+
+const noVerdict = () => ({
+  error: expect.objectContaining({ message: expect.any(String), code: 'auth_service_unavailable' }),
+});
+const unavailable = () => envelope('service_unavailable', 'service_unavailable');
+
+row('outages.auth.chat', async () => {
+  const client = await newcomer();
+  await during(toPart('auth'), async () => {
+    const { status, body, headers } = await client.post('/chat/completions', aChat());
+    expect({ status, body }).toEqual({ status: 503, body: noVerdict() });
+    expect(headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+  });
+});
+
+row('outages.auth.silent', async () => {
+  const client = await newcomer();
+  await during(
+    between('model-router', 'auth'),
+    async () => {
+      const { status, body } = await client.post('/chat/completions', aChat());
+      expect({ status, body }).toEqual({ status: 503, body: noVerdict() });
+    },
+    SILENT,
+  );
+});
+
+row('outages.auth.cached', async () => {
+  const client = await newcomer();
+  expect((await client.post('/chat/completions', aChat())).status).toBe(200);
+  await during(toPart('auth'), async () => {
+    expect((await client.post('/chat/completions', aChat())).status).toBe(200);
+  });
+});
+
+row('outages.auth.models', async () => {
+  const client = await newcomer();
+  await during(toPart('auth'), async () => {
+    expect(await client.get('/models')).toMatchObject({ status: 502, body: bare() });
+  });
+});
+
+row('outages.auth.key', async () => {
+  const client = await newcomer();
+  await during(between('edge', 'auth'), async () => {
+    const { status, body } = await client.get('/svc/key');
+    expect({ status, body }).toEqual({ status: 502, body: bare() });
+  });
+});
+
+row('outages.auth.usage', async () => {
+  const client = await newcomer();
+  await during(between('usage-ledger', 'auth'), async () => {
+    const { status, body } = await client.get(LOOK_UP);
+    expect({ status, body }).toEqual({ status: 503, body: noVerdict() });
+  });
+});
+
+row('outages.auth.database', async () => {
+  const client = await newcomer();
+  await during(between('auth', 'postgres'), async () => {
+    expect(await client.post('/chat/completions', aChat())).toMatchObject({ status: 503, body: noVerdict() });
+    const { status, body } = await client.get('/svc/key');
+    expect({ status, body }).toEqual({ status: 502, body: bare() });
+  });
+});
+
+/** Everything that the engines have been asked so far. */
+async function countServed(): Promise<string> {
+  const admins = stack.running.stack.regions.us.simulator_admin_urls;
+  const requests = admins.map(async (admin) => (await fetch(`${admin}/admin/requests`)).text());
+  return (await Promise.all(requests)).map(({ length }) => length).join();
+}
+
+row('outages.redis.chat', () =>
+  during(toPart('redis'), async () => {
+    const before = await countServed();
+    const { status, body, headers } = await seeded().post('/chat/completions', aChat());
+    expect({ status, body }).toEqual({ status: 503, body: unavailable() });
+    expect(headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+    expect(await countServed()).toBe(before);
+  }),
+);
+
+row('outages.redis.key', () =>
+  during(toPart('redis'), async () => {
+    const { status, body } = await seeded().get('/svc/key');
+    expect({ status, body }).toEqual({ status: 502, body: bare() });
+  }),
+);
+
+row('outages.router.chat', () =>
+  during(between('edge', 'model-router'), async () => {
+    for (const [path, asked] of [
+      ['/chat/completions', aChat()],
+      ['/completions', { model: MODEL, prompt: 'hi' }],
+      ['/embeddings', { model: 'bge-m3', input: 'hi' }],
+    ] as const) {
+      const { status, body } = await seeded().post(path, asked);
+      expect({ path, status, body }).toEqual({ path, status: 503, body: unavailable() });
+    }
+  }),
+);
+
+row('outages.router.key', () =>
+  during(between('auth', 'model-router'), async () => {
+    const { status, body } = await seeded().get('/svc/key');
+    expect({ status, body }).toEqual({ status: 502, body: bare() });
+  }),
+);
+
+row('outages.catalog.models', () =>
+  during(toPart('catalog'), async () => {
+    const { status, body } = await seeded().get('/models');
+    expect({ status, body }).toEqual({ status: 502, body: bare() });
+  }),
+);
+
+row('outages.catalog.chat', () =>
+  during(toPart('catalog'), async () => {
+    expect((await seeded().post('/chat/completions', aChat())).status).toBe(200);
+  }),
+);
+
+row('outages.ledger.usage', () =>
+  during(between('edge', 'usage-ledger'), async () => {
+    const { status, body } = await seeded().get(LOOK_UP);
+    expect({ status, body }).toEqual({ status: 503, body: flat('service_unavailable') });
+  }),
+);
+
+row('outages.ledger.chat', async () => {
+  const caller = await makeCaller(stack);
+  expect((await caller.post('/chat/completions', aChat())).status).toBe(200);
+  let headers: Headers | undefined;
+  await during(toPart('usage-ledger'), async () => {
+    const response = await caller.post('/chat/completions', aChat());
+    expect(response.status).toBe(200);
+    headers = response.headers;
+  });
+  expect(await caller.untilUsage(headers)).toMatchObject({ status: 'success' });
+});
+
+row('outages.ledger.database', async () => {
+  const client = await newcomer();
+  await during(between('usage-ledger', 'postgres'), async () => {
+    expect([503, 504]).toContain((await client.get(LOOK_UP)).status);
+  });
+});
+
+row('outages.ledger.timeout', () =>
+  during(
+    between('usage-ledger', 'postgres'),
+    async () => {
+      const { status, body } = await seeded().get(LOOK_UP);
+      const error = { message: expect.any(String), type: 'gateway_timeout', code: 'usage_timeout' };
+      expect({ status, body }).toEqual({ status: 504, body: { error } });
+    },
+    SILENT,
+  ),
+);
+
+row('outages.stream-cut', async () => {
+  const client = await newcomer();
+  const response = await client.open('/chat/completions', aChat({ stream: true }, 'tokens=50 fault=stall after=3'));
+  await readFirstEvent(response);
+  await during(between('edge', 'model-router'), async () => {
+    const reader = response.body?.getReader();
+    const readOn = async () => {
+      for (;;) if ((await reader?.read())?.done !== false) return;
+    };
+    await expect(readOn()).rejects.toThrow();
+  });
+});
+
+row('billing.router-died', async () => {
+  const caller = await makeCaller(stack, { maxBudgetUsd: '0.001' });
+  const client = createClient(stack.baseUrl, caller.apiKey);
+  const asked = aChat({ stream: true, max_tokens: 2_000 }, 'tokens=50 fault=stall after=3');
+  const response = await client.open('/chat/completions', asked);
+  await readFirstEvent(response);
+  process.kill(stack.running.parts.services['model-router'].pid, 'SIGKILL');
+  await until('the router’s end', async () => stack.running.parts.services['model-router'].endedBy());
+  await stack.running.restart('model-router');
+  await untilWell();
+  const zero = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, total_spend: 0 };
+  expect(await caller.untilUsage(response.headers)).toMatchObject({ status: 'unknown', ...zero });
+  // Half of the budget was held; now all of it may be asked for.
+  expect((await client.post('/chat/completions', aChat({ max_tokens: 2_000 }))).status).toBe(200);
+});

@@ -1,0 +1,224 @@
+import { afterAll, beforeAll, expect } from '@jest/globals';
+import { findServed } from '../support/findServed.ts';
+import { readFirstEvent } from '../support/postJson.ts';
+import { splitEvents } from '../support/splitEvents.ts';
+import { startTestStack, type TestStack } from '../support/startTestStack.ts';
+import { until } from '../support/until.ts';
+import { type Answer, type Client, createClient } from './support/http.ts';
+import { row } from './support/row.ts';
+import { setEngines } from './support/setEngines.ts';
+import { invalid, wrapped } from './support/shapes.ts';
+
+const MODEL = 'llama-3.3-70b-instruct';
+const OTHER_MODEL = 'llama-3.1-8b-instruct';
+const TOOLS = [
+  {
+    type: 'function',
+    function: { name: 'forecast', parameters: { type: 'object', properties: { city: { type: 'string' } } } },
+  },
+];
+const KEEP_ALIVE = ': keep-alive\n\n';
+
+interface Chunk {
+  id: string;
+  object: string;
+  created: number;
+  model: string;
+  choices: { delta: Record<string, unknown>; finish_reason: string | null }[];
+  usage?: Record<string, number>;
+}
+
+let stack: TestStack;
+let client: Client;
+beforeAll(async () => {
+  const settings = { HEADERS_AFTER_MS: '300', KEEP_ALIVE_MS: '150', BETWEEN_EVENTS_TIMEOUT_MS: '3000' };
+  stack = await startTestStack({ kafka: false, serviceSettings: { 'model-router': settings } });
+  client = createClient(stack.baseUrl, stack.apiKey);
+}, 120_000);
+afterAll(() => stack?.stop(), 60_000);
+
+const aChat = (directives: string, fields: object = {}) => ({
+  model: MODEL,
+  messages: [{ role: 'user', content: `hi [[sim: ${directives}]]` }],
+  stream: true,
+  ...fields,
+});
+const stream = (directives: string, fields: object = {}): Promise<Answer> =>
+  client.post('/chat/completions', aChat(`ttft_ms=0 itl_ms=0 ${directives}`, fields));
+
+/** What the events of a whole stream carry, comments and the last `[DONE]` left out. */
+function chunksOf({ text }: Answer): Chunk[] {
+  const events = splitEvents(text.replaceAll(KEEP_ALIVE, ''));
+  expect(events.pop()).toBe('[DONE]');
+  return events.map((event) => JSON.parse(event));
+}
+
+/** Asserts that a stream ended in one error event, and gives its envelope. */
+function errorEventOf({ status, text }: Answer): unknown {
+  expect(status).toBe(200);
+  const events = splitEvents(text.replaceAll(KEEP_ALIVE, ''));
+  expect(events.slice(0, -1).filter((event) => event.includes('"error"'))).toEqual([]);
+  expect(text).not.toContain('[DONE]');
+  return JSON.parse(events.at(-1) ?? '');
+}
+const anErrorEvent = () => ({ error: expect.objectContaining({ message: expect.any(String), type: 'server_error' }) });
+const contentOf = (chunks: Chunk[]) => chunks.map(({ choices }) => choices[0]?.delta.content ?? '').join('');
+
+row('stream.headers', async () => {
+  const { status, headers } = await stream('tokens=3');
+  expect(status).toBe(200);
+  expect(headers.get('content-type')).toMatch(/^text\/event-stream/);
+  expect(headers.get('cache-control')).toBe('no-cache, no-transform');
+  expect(headers.get('x-accel-buffering')).toBe('no');
+});
+
+row('stream.not-compressed', async () => {
+  const accept = { headers: { 'accept-encoding': 'gzip, br, zstd' } };
+  const streamed = await client.post('/chat/completions', aChat('tokens=200 itl_ms=0'), accept);
+  const whole = await client.post('/chat/completions', aChat('tokens=200 itl_ms=0', { stream: false }), accept);
+  const listed = await client.get('/models', accept);
+  expect([streamed, whole, listed].map(({ headers }) => headers.get('content-encoding'))).toEqual([null, null, null]);
+});
+
+row('stream.events', async () => {
+  expect(chunksOf(await stream('tokens=5')).length).toBeGreaterThan(1);
+});
+
+row('stream.chunks', async () => {
+  const chunks = chunksOf(await stream('tokens=5', { model: 'llama-3.3-70b' }));
+  const identities = new Set(
+    chunks.map(({ id, object, created, model }) => JSON.stringify({ id, object, created, model })),
+  );
+  expect([...identities].map((text) => JSON.parse(text))).toEqual([
+    { id: expect.stringMatching(/./), object: 'chat.completion.chunk', created: expect.any(Number), model: MODEL },
+  ]);
+});
+
+row('stream.choices', async () => {
+  const chunks = chunksOf(await stream('tokens=5'));
+  expect(chunks[0]?.choices[0]?.delta).toMatchObject({ role: 'assistant' });
+  expect(chunks.every(({ choices }) => choices.length === 1)).toBe(true);
+  expect(chunks.flatMap(({ choices }) => choices[0]?.finish_reason ?? [])).toEqual(['stop']);
+});
+
+row('stream.same-as-whole', async () => {
+  const whole = await stream('tokens=60', { stream: false, seed: 3 });
+  const { choices } = whole.body as { choices: { message: { content: string } }[] };
+  expect(contentOf(chunksOf(await stream('tokens=60', { seed: 3 })))).toBe(choices[0]?.message.content);
+});
+
+row('stream.usage.asked', async () => {
+  const chunks = chunksOf(await stream('tokens=5', { stream_options: { include_usage: true } }));
+  const last = chunks.pop();
+  expect(last).toMatchObject({ choices: [], usage: { completion_tokens: 5, prompt_tokens: expect.any(Number) } });
+  expect(chunks.filter(({ choices, usage }) => choices.length === 0 || (usage ?? null) !== null)).toEqual([]);
+});
+
+row('stream.usage.not-asked', async () => {
+  for (const fields of [{}, { stream_options: { include_usage: false } }, { stream_options: null }]) {
+    const chunks = chunksOf(await stream('tokens=5', fields));
+    expect(chunks.filter((chunk) => 'usage' in chunk || chunk.choices.length === 0)).toEqual([]);
+  }
+});
+
+row('stream.not-buffered', async () => {
+  const leaving = new AbortController();
+  const asked = aChat('ttft_ms=0 tokens=500 fault=stall after=3');
+  const response = await client.open('/chat/completions', asked, leaving.signal);
+  await readFirstEvent(response);
+  expect((await findServed(stack, response.headers))?.state).toBe('running');
+  leaving.abort();
+});
+
+row('stream.not-capped', async () => {
+  const fields = { max_tokens: 2500, stream_options: { include_usage: true } };
+  const chunks = chunksOf(await stream('tokens=2500', fields));
+  expect(chunks.at(-1)?.usage?.completion_tokens).toBe(2500);
+});
+
+row('stream.refusal', async () => {
+  const unknown = await stream('', { model: 'no-such-model' });
+  expect(unknown).toMatchObject({ status: 404, body: wrapped(404, 'unknown_model') });
+  const refused = await stream('no-such-directive');
+  expect(refused).toMatchObject({ status: 400, body: { error: { type: 'invalid_request_error' } } });
+  expect(refused.headers.get('content-type')).toMatch(/^application\/json/);
+});
+
+row('stream.keep-alive', async () => {
+  const answer = await client.post('/chat/completions', aChat('ttft_ms=1500 itl_ms=0 tokens=5'));
+  expect(answer.text.startsWith(KEEP_ALIVE)).toBe(true);
+  expect(answer.text.split(KEEP_ALIVE).length).toBeGreaterThan(2);
+  expect(chunksOf(answer).flatMap(({ choices }) => choices[0]?.finish_reason ?? [])).toEqual(['stop']);
+});
+
+row('stream.late-refusal', async () => {
+  const asked = aChat('ttft_ms=1000 itl_ms=0 no_tool_call', { tools: TOOLS, tool_choice: 'required' });
+  expect(errorEventOf(await client.post('/chat/completions', asked))).toEqual(invalid('tool_choice'));
+});
+
+row('stream.error-event', async () => {
+  for (const fault of ['reset_mid_stream', 'close_without_done', 'close_inside_event', 'error_event', 'invalid_json']) {
+    expect(errorEventOf(await stream(`tokens=50 fault=${fault} after=5`))).toEqual(anErrorEvent());
+  }
+});
+
+row('stream.stall', async () => {
+  expect(errorEventOf(await stream('tokens=50 fault=stall after=5'))).toEqual(anErrorEvent());
+});
+
+row('stream.retry', async () => {
+  await setEngines(stack, OTHER_MODEL, { state: 'cutting', simulators: 1 });
+  // Where a prompt goes follows from its beginning, so that some of these go to the engine that cuts.
+  const answers = await Promise.all(
+    Array.from({ length: 12 }, (_, index) =>
+      client.post('/chat/completions', {
+        model: OTHER_MODEL,
+        messages: [{ role: 'user', content: `${index} ${'beginning '.repeat(40)}[[sim: tokens=3]]` }],
+        stream: true,
+      }),
+    ),
+  );
+  await setEngines(stack, OTHER_MODEL, { state: 'serving' });
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+  for (const answer of answers) chunksOf(answer);
+});
+
+row('stream.no-retry-after-first-event', async () => {
+  const answer = await stream('tokens=50 fault=reset_mid_stream after=5');
+  const callId = answer.headers.get('x-router-call-id');
+  const second = new Headers({ 'x-router-call-id': `${callId}-2` });
+  expect((await findServed(stack, answer.headers))?.state).toBe('failed');
+  expect(await findServed(stack, second)).toBeUndefined();
+});
+
+row('stream.tool-calls', async () => {
+  const chunks = chunksOf(await stream('tool_call=forecast', { tools: TOOLS }));
+  const pieces = chunks.flatMap(
+    ({ choices }) =>
+      (choices[0]?.delta.tool_calls ?? []) as {
+        index: number;
+        id?: string;
+        function: { name?: string; arguments?: string };
+      }[],
+  );
+  expect(pieces.flatMap(({ id }) => id ?? [])).toHaveLength(1);
+  expect(pieces.flatMap((piece) => piece.function.name ?? [])).toEqual(['forecast']);
+  expect(pieces.every(({ index }) => index === 0)).toBe(true);
+  expect(typeof JSON.parse(pieces.map((piece) => piece.function.arguments ?? '').join(''))).toBe('object');
+  expect(chunks.flatMap(({ choices }) => choices[0]?.finish_reason ?? [])).toEqual(['tool_calls']);
+});
+
+row('stream.forced-tool-missing', async () => {
+  const { status, body } = await stream('no_tool_call', { tools: TOOLS, tool_choice: 'required' });
+  expect({ status, body }).toEqual({ status: 400, body: invalid('tool_choice') });
+});
+
+row('stream.client-leaves', async () => {
+  const leaving = new AbortController();
+  const response = await client.open('/chat/completions', aChat('tokens=4000 itl_ms=10'), leaving.signal);
+  await readFirstEvent(response);
+  leaving.abort();
+  await until('the engine to stop', async () =>
+    (await findServed(stack, response.headers))?.state === 'aborted' ? true : undefined,
+  );
+});

@@ -1,0 +1,37 @@
+import { expect } from '@jest/globals';
+
+const aText = () => expect.stringMatching(/./);
+
+/** Envelope of a request that cannot be served (400). */
+export const invalid = (param: unknown) => ({
+  error: { message: aText(), type: 'invalid_request_error', param, code: null },
+});
+
+/** Wrapped gate rejection: the bare code as message, texts `None`, the status as text, what helps beside them. */
+export const wrapped = (status: number, message: string, fields: object = {}) => ({
+  error: {
+    message,
+    type: 'None',
+    param: 'None',
+    code: String(status),
+    provider_specific_fields: expect.objectContaining(fields),
+  },
+});
+
+/** Envelope of the inference family with its `code`. */
+export const envelope = (type: string, code: string, fields: object = {}) => ({
+  error: { message: aText(), type, param: null, code, ...fields },
+});
+
+/** 401 of chat, completions and embeddings, and of a bad key on look-ups. */
+export const badKey = () =>
+  envelope('authentication_error', 'invalid_api_key', { doc_url: expect.stringMatching(/^https?:\/\//) });
+
+/** `GET /v1/models`: an envelope without a code. */
+export const withoutCode = (type: string) => ({ error: { message: aText(), type } });
+
+/** `{error: "<code>", …}` with its explanation at the top. */
+export const flat = (error: string, fields: object = {}) => ({ error, message: aText(), ...fields });
+
+/** `{detail}` and nothing else. */
+export const bare = () => ({ detail: aText() });

@@ -1,0 +1,150 @@
+import { expect, it } from '@jest/globals';
+import type { CallRecord } from '../load/callRecord.ts';
+import type { ServedRequest } from '../stack/simulators.ts';
+import { areWhole, checkBooks } from './checkBooks.ts';
+import type { BookRules, Evidence } from './evidence.ts';
+import type { WorkspaceBalances } from './readBalances.ts';
+import type { LedgerRow, LedgerTotals } from './readLedger.ts';
+
+const CALL_ID = '01a1fdc5-cc2d-704b-868a-03753fd16fa2';
+const STRICT: BookRules = { unknownAtMost: 0, enginesLie: false };
+/** One nano-dollar a token. */
+const prices = {
+  costOf: ({ promptTokens, completionTokens }: { promptTokens: number; completionTokens: number }) =>
+    BigInt(promptTokens + completionTokens),
+};
+
+const call: CallRecord = {
+  callId: CALL_ID,
+  keyId: 'key',
+  model: 'model',
+  isStream: true,
+  outcome: 'ok',
+  isAdmitted: true,
+  error: undefined,
+  usage: { promptTokens: 10, completionTokens: 5 },
+  deltas: 5,
+  startedAt: 0,
+  endedAt: 1,
+};
+const served: ServedRequest = {
+  requestId: CALL_ID,
+  model: 'model',
+  isStream: true,
+  promptTokens: 10,
+  cachedTokens: 0,
+  completionTokens: 5,
+  state: 'finished',
+  receivedAt: 0,
+};
+const row: LedgerRow = {
+  callId: CALL_ID,
+  keyId: 'key',
+  workspaceId: 'ws',
+  model: 'engine-1/model',
+  canonicalModel: 'model',
+  priceVersion: 1,
+  status: 'success',
+  reason: 'completed',
+  promptTokens: 10,
+  cachedTokens: 0,
+  completionTokens: 5,
+  charge: 15n,
+  hold: 100n,
+  month: '2026-11',
+  startedAtMs: 0,
+};
+const totalsOf = (charge: bigint, requests = 1): LedgerTotals => ({
+  byKey: new Map([['key', charge]]),
+  byWorkspace: new Map([['ws', charge]]),
+  byMonth: new Map([['ws 2026-11', charge]]),
+  hourlyRequests: requests,
+  hourlyCharge: charge,
+  credited: new Map([['ws', 1_000n]]),
+});
+const balancesOf = (spent: bigint, held = 0n): WorkspaceBalances => ({
+  wallet: { spent, held, credited: 1_000n },
+  keys: new Map([['key', { spent, held }]]),
+  months: new Map([['2026-11', { spent, held }]]),
+  openCalls: 0,
+});
+const whole: Evidence = {
+  calls: [call],
+  served: [served],
+  rows: [row],
+  totals: totalsOf(15n),
+  balances: new Map([['ws', balancesOf(15n)]]),
+  prices,
+};
+const uncharged = { promptTokens: 0, completionTokens: 0, charge: 0n };
+const free = { totals: totalsOf(0n), balances: new Map([['ws', balancesOf(0n)]]) };
+
+it('finds nothing wrong with books that are whole', () => {
+  const findings = checkBooks(whole, STRICT);
+  expect(findings).toEqual({ lost: 0, doubled: 0, difference: 0n, problems: [] });
+  expect(areWhole(findings)).toBe(true);
+});
+
+it.each<[string, Partial<Evidence>, Partial<ReturnType<typeof checkBooks>>]>([
+  ['a call without a row', { ...free, rows: [], totals: totalsOf(0n, 0) }, { lost: 1 }],
+  ['an unseen call that an engine served', { ...free, calls: [], rows: [], totals: totalsOf(0n, 0) }, { lost: 1 }],
+  ['a charged row that nobody made', { calls: [], served: [] }, { doubled: 1 }],
+  ['a row counted twice', { totals: totalsOf(30n, 2) }, { doubled: 1, difference: 60n }],
+  ['a row missing in the sums', { totals: totalsOf(0n, 0) }, { lost: 1, difference: 60n }],
+  ['a charge above the tokens’', { rows: [{ ...row, charge: 16n }] }, { difference: 8n }],
+  ['a spend that Redis lost', { balances: new Map([['ws', balancesOf(14n)]]) }, { difference: 3n }],
+])('finds %s', (_case, change, expected) => {
+  const findings = checkBooks({ ...whole, ...change }, STRICT);
+  expect(findings).toMatchObject(expected);
+  expect(areWhole(findings)).toBe(false);
+});
+
+it.each<[string, Partial<Evidence>, RegExp]>([
+  ['a hold that stays', { balances: new Map([['ws', balancesOf(15n, 7n)]]) }, /holds money/],
+  ['an open call', { balances: new Map([['ws', { ...balancesOf(15n), openCalls: 1 }]]) }, /still open/],
+  ['credit out of nothing', { totals: { ...totalsOf(15n), credited: new Map() } }, /more credit/],
+  [
+    'tokens that the client was not told',
+    { calls: [{ ...call, usage: { promptTokens: 10, completionTokens: 4 } }] },
+    /other tokens/,
+  ],
+  ['tokens that the engine did not count', { served: [{ ...served, completionTokens: 4 }] }, /engine did not count/],
+  ['a charge for what failed', { calls: [{ ...call, outcome: 'error_event' }] }, /failed for its client is charged/],
+  ['a charge for what no engine served', { served: [] }, /no engine served/],
+  [
+    'a charge below what was delivered',
+    { calls: [{ ...call, outcome: 'left', usage: undefined, deltas: 6 }], served: [{ ...served, state: 'aborted' }] },
+    /less than was delivered/,
+  ],
+  [
+    'a failure with tokens',
+    { ...free, calls: [], rows: [{ ...row, status: 'failure', charge: 0n }] },
+    /status failure has tokens/,
+  ],
+  [
+    'an end that was seen and is unknown',
+    { ...free, rows: [{ ...row, ...uncharged, status: 'unknown' }] },
+    /row says unknown/,
+  ],
+  [
+    'an ending that nobody knows',
+    { ...free, calls: [], rows: [{ ...row, ...uncharged, status: 'unknown' }] },
+    /1 calls ended as unknown/,
+  ],
+])('names %s', (_case, change, problem) => {
+  expect(checkBooks({ ...whole, ...change }, STRICT).problems).toContainEqual(expect.stringMatching(problem));
+});
+
+it('lets as many calls end as unknown as a cell says', () => {
+  const rows = [{ ...row, ...uncharged, status: 'unknown' as const, reason: 'router_gone' }];
+  const calls = [{ ...call, outcome: 'broken' as const, usage: undefined }];
+  expect(areWhole(checkBooks({ ...whole, ...free, calls, rows }, { ...STRICT, unknownAtMost: 1 }))).toBe(true);
+});
+
+it('takes a second attempt on another engine for the same call', () => {
+  const attempts = [
+    { ...served, state: 'failed' as const, completionTokens: 1 },
+    { ...served, requestId: `${CALL_ID}-2` },
+  ];
+  expect(areWhole(checkBooks({ ...whole, served: attempts }, STRICT))).toBe(true);
+});

@@ -1,0 +1,35 @@
+import type { CallRecord } from '../load/callRecord.ts';
+import type { ServedRequest } from '../stack/simulators.ts';
+import type { WorkspaceBalances } from './readBalances.ts';
+import type { LedgerRow, LedgerTotals } from './readLedger.ts';
+import type { PriceList } from './readPrices.ts';
+
+/** All that is known of the calls of one cell, by everybody who knows anything of them. */
+export interface Evidence {
+  /** What the clients saw. */
+  calls: readonly CallRecord[];
+  /** What the engines served. */
+  served: readonly ServedRequest[];
+  rows: readonly LedgerRow[];
+  totals: LedgerTotals;
+  balances: ReadonlyMap<string, WorkspaceBalances>;
+  prices: PriceList;
+}
+
+/** What a fault may do to the books without anything being wrong. */
+export interface BookRules {
+  /** Most calls whose ending nobody could know, as their router died or froze or the engine did not say. */
+  unknownAtMost: number;
+  /** Whether engines count truly; where they are made to lie, rows have what they said to the client. */
+  enginesLie: boolean;
+}
+
+/** What the books say. Whole are those with nothing lost, doubled or apart, and no problem. */
+export interface Findings {
+  lost: number;
+  doubled: number;
+  /** Nano-dollars: the sum of all that is apart. */
+  difference: bigint;
+  /** One line for each kind of mistake, with an example. */
+  problems: string[];
+}

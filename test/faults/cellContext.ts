@@ -1,0 +1,224 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Account, type AccountOptions, openAccount } from './account.ts';
+import { checkBooks } from './books/checkBooks.ts';
+import type { BookRules, Findings } from './books/evidence.ts';
+import { ProblemList } from './books/problemList.ts';
+import { readBalances } from './books/readBalances.ts';
+import { readRows, readTotals } from './books/readLedger.ts';
+import { readPrices } from './books/readPrices.ts';
+import { watchBalances } from './books/watchBalances.ts';
+import { askEdge } from './load/askEdge.ts';
+import { type CallRecord, countOutcomes, type Outcome } from './load/callRecord.ts';
+import type { Random } from './load/random.ts';
+import { type Load, type LoadOptions, startLoad } from './load/startLoad.ts';
+import { MODELS } from './stack/faultCatalog.ts';
+import { type FaultStack, LEASE_MS } from './stack/startFaultStack.ts';
+
+/** From repair to the first good answer, at most. */
+const RECOVERY_LIMIT_MS = 30_000;
+/** Of a call that asks whether the stack serves again. */
+const PROBE_INTERVAL_MS = 100;
+/** From a kill to the moment that is noted of it. */
+const NOTICED_WITHIN_MS = 500;
+const BOOKS_INTERVAL_MS = 300;
+/** After that it is certain that nothing more will come. */
+const BOOKS_PATIENCE_MS = 6 * LEASE_MS;
+
+/** What a cell works with, and what it leaves behind to be judged. */
+export class CellContext {
+  readonly stack: FaultStack;
+  readonly random: Random;
+  /** How many completions the cell is to send. */
+  readonly calls: number;
+  /** A workspace with plenty of credit and 20 keys. */
+  readonly account: Account;
+  /** What the fault may do to the books; a cell says so where it may do anything. */
+  readonly rules: BookRules = { unknownAtMost: 0, enginesLie: false };
+  /** From the last call's end until the books are whole, at most: two leases, and two seconds for the row to come. */
+  booksWithinMs = 2 * LEASE_MS + 2_000;
+  /** The fault takes what the books are made of: the cell itself says what is then to be seen. */
+  booksAreGone = false;
+  /** From repair to the first good answer; undefined where nothing was repaired. */
+  recoveryMs: number | undefined;
+  /** What was measured and is worth a line below the cell's. */
+  readonly notes: string[] = [];
+  readonly #accounts: Account[];
+  readonly #loads: Load[] = [];
+  readonly #problems = new ProblemList();
+  readonly #startedAt = Date.now();
+  readonly #watch: { close(): void };
+
+  static async open(stack: FaultStack, options: { random: Random; calls: number }): Promise<CellContext> {
+    await stack.untilReady();
+    const context = new CellContext(stack, { ...options, account: await openAccount(stack) });
+    // All at once, of a workspace that Redis has no balances of: none may be refused for that. Known from here on.
+    const firsts = await Promise.all(
+      context.account.keys.map((key) => context.startLoad({ calls: 1, keys: [key] }).done),
+    );
+    const isRefused = ({ error = '' }: CallRecord): boolean => error.startsWith('service_unavailable');
+    context.check(!firsts.flat().some(isRefused), 'a first call was refused as its workspace was not known yet');
+    return context;
+  }
+
+  private constructor(
+    stack: FaultStack,
+    { random, calls, account }: { random: Random; calls: number; account: Account },
+  ) {
+    this.stack = stack;
+    this.random = random;
+    this.calls = calls;
+    this.account = account;
+    this.#accounts = [account];
+    this.#watch = watchBalances(stack.redis, this.#accounts, (what, example) => this.#problems.add(what, example));
+  }
+
+  /** Every call of the cell that has ended. */
+  get records(): CallRecord[] {
+    return this.#loads.flatMap(({ records }) => records);
+  }
+
+  /** Calls sent so far. */
+  get sent(): number {
+    return this.#loads.reduce((sum, { sent }) => sum + sent, 0);
+  }
+
+  /** Calls under way. */
+  get open(): number {
+    return this.#loads.reduce((sum, { open }) => sum + open, 0);
+  }
+
+  async openAccount(options: AccountOptions): Promise<Account> {
+    const account = await openAccount(this.stack, options);
+    this.#accounts.push(account);
+    return account;
+  }
+
+  /** Begins to send calls, all keys and models mixed. */
+  startLoad(options: LoadOptions): Load {
+    const { baseUrl } = this.stack;
+    const load = startLoad({ baseUrl, models: MODELS, keys: this.account.keys, random: this.random }, options);
+    this.#loads.push(load);
+    return load;
+  }
+
+  /** Notes a problem unless `isRight`. */
+  check(isRight: boolean, what: string): void {
+    if (!isRight) this.#problems.add(what);
+  }
+
+  /** Notes every call that ended otherwise than it may. A number is how many may at most. */
+  checkOutcomes(calls: readonly CallRecord[], allowed: Partial<Record<Outcome, true | number>>): void {
+    for (const [outcome, count] of countOutcomes(calls)) {
+      const most = allowed[outcome];
+      if (most === true || (most !== undefined && count <= most)) continue;
+      const example = calls.find((call) => call.outcome === outcome);
+      const what =
+        most === undefined
+          ? `${count} calls ended in ${outcome}, none may`
+          : `${count} calls ended in ${outcome}, ${most} may`;
+      this.#problems.add(what, `${example?.callId ?? 'no call id'} ${example?.error ?? ''}`.trim());
+    }
+  }
+
+  /** How calls ended that were under way when what alone knew it died, at these moments, may stay unknown. */
+  allowUnknownAt(moments: readonly number[], calls: readonly CallRecord[]): void {
+    const wasLost = ({ outcome, startedAt, endedAt }: CallRecord): boolean =>
+      outcome !== 'ok' && moments.some((moment) => startedAt <= moment && moment <= endedAt + NOTICED_WITHIN_MS);
+    this.rules.unknownAtMost += calls.filter(wasLost).length;
+  }
+
+  /** A call whose client was gone before the engine had counted anything may end as unknown. */
+  allowUnknown(calls: readonly CallRecord[]): void {
+    const isGone = ({ outcome, deltas }: CallRecord): boolean =>
+      deltas === 0 && (outcome === 'left' || outcome === 'broken' || outcome === '503');
+    this.rules.unknownAtMost += calls.filter(isGone).length;
+  }
+
+  /** A call of which the engine never said what it used ends as unknown, whatever its client saw. */
+  allowUnknownEndings(calls: readonly CallRecord[]): void {
+    this.rules.unknownAtMost += calls.filter(({ usage, outcome }) => outcome !== 'ok' || !usage).length;
+  }
+
+  /** A client's read through the edge, by the first of the cell's keys where none is given. */
+  ask(path: string, apiKey = this.account.keys[0]?.apiKey ?? ''): ReturnType<typeof askEdge> {
+    return askEdge(this.stack.baseUrl, { path, apiKey });
+  }
+
+  /** Waits for a condition, and notes a problem where it does not come true in time. */
+  async until(what: string, condition: () => Promise<boolean>, timeoutMs = 20_000): Promise<void> {
+    const deadline = performance.now() + timeoutMs;
+    while (!(await condition())) {
+      if (performance.now() > deadline) {
+        this.#problems.add(`waited ${timeoutMs} ms in vain for ${what}`);
+        return;
+      }
+      await pause(PROBE_INTERVAL_MS);
+    }
+  }
+
+  /** Says that the fault is mended, and waits until a call succeeds. */
+  async repaired(): Promise<void> {
+    this.recoveryMs = await this.#untilServing();
+  }
+
+  /** Sends single calls until one succeeds, and says how long that took. */
+  async #untilServing(): Promise<number | undefined> {
+    const since = performance.now();
+    while (performance.now() - since < RECOVERY_LIMIT_MS) {
+      const [record] = await this.startLoad({ calls: 1, tokens: [1, 1] }).done;
+      if (record?.outcome === 'ok') return performance.now() - since;
+      await pause(PROBE_INTERVAL_MS);
+    }
+    this.#problems.add(`no call succeeds within ${RECOVERY_LIMIT_MS / 1_000} s`);
+    return undefined;
+  }
+
+  /** Waits until the books are whole, for six leases at most, and says what is in them and how long that took. */
+  async closeBooks(): Promise<Findings & { closedMs: number }> {
+    await Promise.all(this.#loads.map(({ done }) => done));
+    if (this.booksAreGone) {
+      this.#watch.close();
+      return { lost: 0, doubled: 0, difference: 0n, problems: this.#problems.toLines(), closedMs: 0 };
+    }
+    const since = performance.now();
+    let closed: Findings & { closedMs: number };
+    do {
+      if (performance.now() > since + BOOKS_INTERVAL_MS) await pause(BOOKS_INTERVAL_MS);
+      closed = { ...(await this.#check()), closedMs: performance.now() - since };
+      const isWhole = closed.lost + closed.doubled + closed.problems.length === 0 && closed.difference === 0n;
+      if (isWhole) break;
+    } while (performance.now() - since < BOOKS_PATIENCE_MS);
+    this.#watch.close();
+    const isLate = closed.problems.length === 0 && closed.closedMs > this.booksWithinMs;
+    const late = isLate
+      ? [`the books were whole only after ${Math.round(closed.closedMs)} ms, ${this.booksWithinMs} ms are allowed`]
+      : [];
+    return { ...closed, problems: [...closed.problems, ...late, ...this.#problems.toLines()] };
+  }
+
+  async #check(): Promise<Findings> {
+    const { ledger, catalog, redis, simulators } = this.stack;
+    const workspaceIds = this.#accounts.map(({ workspaceId }) => workspaceId);
+    try {
+      const served = await Promise.all(simulators.map((simulator) => simulator.listServed(this.#startedAt)));
+      const balances = this.#accounts.map(async ({ workspaceId, keys }) => {
+        const keyIds = keys.map(({ keyId }) => keyId);
+        return [workspaceId, await readBalances(redis, workspaceId, keyIds)] as const;
+      });
+      return checkBooks(
+        {
+          calls: this.records,
+          served: served.flat(),
+          balances: new Map(await Promise.all(balances)),
+          totals: await readTotals(ledger, workspaceIds),
+          rows: await readRows(ledger, workspaceIds),
+          prices: await readPrices(catalog),
+        },
+        this.rules,
+      );
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      return { lost: 0, doubled: 0, difference: 0n, problems: [`the books cannot be read: ${why}`] };
+    }
+  }
+}

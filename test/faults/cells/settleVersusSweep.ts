@@ -1,0 +1,26 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Cell } from '../cell.ts';
+
+const EVERY_MS = 20;
+
+export const cell: Cell = {
+  name: 'settle-versus-sweep',
+  group: 'races',
+  breaks: 'the leases of running calls end in Redis all the time, so that the sweeper takes calls as they settle',
+  holds: 'a call that ends well is charged once, and one that was swept gives back its hold once',
+  eventLog: 'embedded',
+  async run(context) {
+    const { redis } = context.stack;
+    const calls = `{${context.account.workspaceId}}:calls`;
+    const load = context.startLoad({ calls: context.calls, tokens: [1, 1_200] });
+    while (load.sent < context.calls || load.open > 0) {
+      for (const callId of await redis.zrange(calls, 0, -1)) await redis.zadd(calls, 'XX', 0, callId);
+      await pause(EVERY_MS);
+    }
+    const ended = await load.done;
+    // A lease that is lost while the call runs ends it; nobody may take it for whole.
+    context.checkOutcomes(ended, { ok: true, error_event: true, '500': true });
+    context.rules.unknownAtMost = ended.filter(({ outcome }) => outcome !== 'ok').length;
+    await context.repaired();
+  },
+};

@@ -1,0 +1,44 @@
+/** What a client was told of a call's tokens. */
+export interface SeenUsage {
+  promptTokens: number;
+  completionTokens: number;
+}
+
+/**
+ * How a call ended for its client:
+ * - `ok`: a whole answer, or a stream up to `[DONE]`
+ * - `error_event`: a stream that ended in an error event and without `[DONE]`
+ * - `left`: the client cut it on purpose
+ * - `broken`: the connection broke, before or after the status
+ * - `hung`: nothing ended it within the client's patience
+ * - `malformed`: an answer that the specification does not know, for instance a stream that just stops
+ * - a status other than 200
+ */
+export type Outcome = 'ok' | 'error_event' | 'left' | 'broken' | 'hung' | 'malformed' | `${number}`;
+
+/** All that a client knows of one call. */
+export interface CallRecord {
+  /** The `x-router-call-id`; undefined where no answer came. */
+  callId: string | undefined;
+  keyId: string;
+  model: string;
+  isStream: boolean;
+  outcome: Outcome;
+  /** Whether the answer has the headers of an admitted call. */
+  isAdmitted: boolean;
+  /** `message` or `code` of an error. */
+  error: string | undefined;
+  usage: SeenUsage | undefined;
+  /** Content deltas that arrived: as many tokens at least. */
+  deltas: number;
+  /** Unix milliseconds. */
+  startedAt: number;
+  endedAt: number;
+}
+
+/** How many calls ended in which way. */
+export function countOutcomes(calls: readonly CallRecord[]): Map<Outcome, number> {
+  const counts = new Map<Outcome, number>();
+  for (const { outcome } of calls) counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
+  return counts;
+}

@@ -1,0 +1,99 @@
+import { type Dispatcher, request } from 'undici';
+import type { CallRecord, Outcome } from './callRecord.ts';
+import { readStream, readWhole } from './readAnswer.ts';
+
+/** Longest a client waits for the end of a call. */
+const PATIENCE_MS = 60_000;
+
+/** Where a client cuts a call. */
+export interface Cut {
+  /** After so many bytes of the body, */
+  afterBytes?: number;
+  /** or so long after it was sent. */
+  afterMs?: number;
+}
+
+export interface CallPlan {
+  apiKey: string;
+  keyId: string;
+  model: string;
+  isStream: boolean;
+  /** Whether a stream asks for its usage. */
+  wantsUsage: boolean;
+  content: string;
+  maxTokens: number | undefined;
+  cut: Cut | undefined;
+}
+
+/** Sends one chat and reads it to its end, as a client without any retries does. Never rejects. */
+export async function sendCall(
+  plan: CallPlan,
+  { baseUrl, dispatcher }: { baseUrl: string; dispatcher: Dispatcher },
+): Promise<CallRecord> {
+  const startedAt = Date.now();
+  const { keyId, model, isStream, cut } = plan;
+  const leaving = new AbortController();
+  const patience = AbortSignal.timeout(PATIENCE_MS);
+  const timer = cut?.afterMs === undefined ? undefined : setTimeout(() => leaving.abort(), cut.afterMs);
+  let status: number | undefined;
+  let headers: Record<string, string | string[] | undefined> = {};
+  let text = '';
+  let hasEnded = false;
+  try {
+    const answer = await request(`${baseUrl}/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${plan.apiKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify(toBody(plan)),
+      signal: AbortSignal.any([leaving.signal, patience]),
+      dispatcher,
+    });
+    status = answer.statusCode;
+    headers = answer.headers;
+    let bytes = 0;
+    answer.body.setEncoding('utf8');
+    for await (const chunk of answer.body as AsyncIterable<string>) {
+      text += chunk;
+      bytes += chunk.length;
+      if (cut?.afterBytes !== undefined && bytes >= cut.afterBytes) leaving.abort();
+    }
+    hasEnded = true;
+  } catch {
+    // How it ended is read from what arrived.
+  } finally {
+    clearTimeout(timer);
+  }
+  const isEventStream = String(headers['content-type']).startsWith('text/event-stream');
+  const read = isEventStream ? readStream(text, { hasEnded }) : readWhole(status ?? 0, text);
+  const callId = headers['x-router-call-id'];
+  return {
+    callId: typeof callId === 'string' ? callId : undefined,
+    keyId,
+    model,
+    isStream,
+    outcome: toOutcome(read.outcome, { hasEnded, hasLeft: leaving.signal.aborted, isHung: patience.aborted }),
+    isAdmitted: 'x-ratelimit-limit-requests' in headers && status !== 402 && status !== 429,
+    error: read.error,
+    usage: read.usage,
+    deltas: read.deltas,
+    startedAt,
+    endedAt: Date.now(),
+  };
+}
+
+function toOutcome(
+  read: Outcome,
+  { hasEnded, hasLeft, isHung }: { hasEnded: boolean; hasLeft: boolean; isHung: boolean },
+): Outcome {
+  if (hasEnded) return read;
+  if (hasLeft) return 'left';
+  return isHung ? 'hung' : 'broken';
+}
+
+function toBody({ model, isStream, wantsUsage, content, maxTokens }: CallPlan): object {
+  return {
+    model,
+    messages: [{ role: 'user', content }],
+    ...(maxTokens !== undefined && { max_tokens: maxTokens }),
+    ...(isStream && { stream: true, ...(wantsUsage && { stream_options: { include_usage: true } }) }),
+  };
+}

@@ -1,0 +1,94 @@
+import { StackError } from '@turnpike/local-stack/stackError';
+import type { Cell } from './cell.ts';
+import { chooseCells, loadCells } from './findCells.ts';
+import { FAULTS_USAGE, parseFaultArguments } from './parseFaultArguments.ts';
+import type { CellResult } from './report/cellResult.ts';
+import { formatHeader, formatReconciliation, formatResult, formatTotals } from './report/formatResult.ts';
+import { ProgressLine } from './report/progressLine.ts';
+import { Lane } from './runLane.ts';
+import type { Reconciliation } from './stack/reconcile.ts';
+
+const CALLS = 1_000;
+const FULL_CALLS = 10_000;
+
+/** `npm run faults`: runs the chosen cells, two stacks side by side, and prints a line for each. */
+async function main(): Promise<number> {
+  const { patterns, full, seed, list, help } = parseFaultArguments(process.argv.slice(2));
+  if (help) return print(FAULTS_USAGE);
+  const cells = chooseCells(await loadCells(), patterns);
+  if (list) return print(formatList(cells));
+  return runCells(cells, { seed, calls: full ? FULL_CALLS : CALLS, signal: untilToldToStop() });
+}
+
+async function runCells(
+  cells: readonly Cell[],
+  options: { seed: number; calls: number; signal: AbortSignal },
+): Promise<number> {
+  const startedAt = performance.now();
+  const results: CellResult[] = [];
+  const onResult = (result: CellResult): void => {
+    results.push(result);
+    progress.print(formatResult(result));
+  };
+  let agree = true;
+  const onReconciled = (stack: string, reconciliation: Reconciliation): void => {
+    agree &&= reconciliation.agree;
+    progress.print(formatReconciliation(stack, reconciliation));
+  };
+  const inTurn = [...cells].sort((a, b) => turnOf(a) - turnOf(b));
+  const lanes = (['kafka', 'embedded'] as const)
+    .map((eventLog) => inTurn.filter((cell) => cell.eventLog === eventLog))
+    .filter((laneCells) => laneCells.length > 0)
+    .map((laneCells) => new Lane({ ...options, cells: laneCells, onResult, onReconciled }));
+  const progress = new ProgressLine(process.stdout, () => {
+    const seconds = Math.round((performance.now() - startedAt) / 1_000);
+    return `${results.length} of ${cells.length} done, ${seconds} s · ${lanes.map((lane) => lane.describe()).join(' · ')}`;
+  });
+  progress.print(formatHeader());
+  const runs = await Promise.allSettled(lanes.map((lane) => lane.run()));
+  progress.close();
+  const failure = runs.find((run) => run.status === 'rejected');
+  if (failure) throw failure.reason;
+  print(formatTotals(results, performance.now() - startedAt));
+  const isWhole = results.length === cells.length && results.every(({ problems }) => problems.length === 0);
+  return isWhole && agree ? 0 : 1;
+}
+
+/** The healthy stack first, and last the cells with settings of their own, which end the stack that the others share. */
+function turnOf({ group, serviceSettings }: Cell): number {
+  if (serviceSettings) return 2;
+  return group === 'healthy' ? 0 : 1;
+}
+
+function formatList(cells: readonly Cell[]): string {
+  return cells
+    .map(
+      ({ group, name, breaks, holds }) =>
+        `${group.padEnd(9)} ${name}\n            breaks: ${breaks}\n            holds:  ${holds}`,
+    )
+    .join('\n');
+}
+
+/** Ctrl-C, a terminal that closes, and the end of the process that started this one all mean the same, however often. */
+function untilToldToStop(): AbortSignal {
+  const told = new AbortController();
+  for (const event of ['SIGINT', 'SIGTERM', 'SIGHUP', 'disconnect'])
+    process.on(event, () => told.abort(new StackError('Stopped before every cell had run.')));
+  return told.signal;
+}
+
+function print(text: string): number {
+  process.stdout.write(`${text}\n`);
+  return 0;
+}
+
+// A reader that leaves, such as `npm run faults | head`, is no reason to leave a stack behind.
+process.stdout.on('error', () => undefined);
+
+main().then(
+  (code) => process.exit(code),
+  (error: unknown) => {
+    process.stderr.write(`${error instanceof StackError ? error.message : (error as Error)?.stack}\n`);
+    process.exit(1);
+  },
+);

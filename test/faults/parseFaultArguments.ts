@@ -1,0 +1,51 @@
+import { parseArgs } from 'node:util';
+import { StackError } from '@turnpike/local-stack/stackError';
+
+export interface FaultArguments {
+  patterns: string[];
+  /** Ten times the completions. */
+  full: boolean;
+  seed: number;
+  list: boolean;
+  help: boolean;
+}
+
+export const FAULTS_USAGE = `npm run faults -- [<group or cell>…] [--full] [--seed N] [--list]
+
+Breaks a running stack part by part under load, and holds the books against the engines' own log after every cell:
+nothing lost, nothing doubled, not a nano-dollar apart. All cells run where none is named.
+
+  <group or cell>   for instance: redis, router-kill, 'broker*'
+  --full            10,000 completions a cell in place of 1,000
+  --seed N          what decides when faults strike and what is sent; 1 where it is not given
+  --list            show every cell, what it breaks and what must hold, and run none
+  --help            show this`;
+
+const LARGEST_SEED = 2 ** 32 - 1;
+
+/** Reads the arguments of `npm run faults --`. Throws a `StackError` that says what to write instead on anything else. */
+export function parseFaultArguments(args: string[]): FaultArguments {
+  const { values, positionals } = parse(args);
+  const seed = /^\d{1,10}$/.test(values.seed) ? Number(values.seed) : Number.NaN;
+  if (!(seed <= LARGEST_SEED))
+    throw new StackError(`--seed is "${values.seed}", but it has to be a whole number from 0 to ${LARGEST_SEED}.`);
+  return { ...values, seed, patterns: positionals };
+}
+
+function parse(args: string[]) {
+  try {
+    return parseArgs({
+      args,
+      allowPositionals: true,
+      options: {
+        full: { type: 'boolean', default: false },
+        seed: { type: 'string', default: '1' },
+        list: { type: 'boolean', default: false },
+        help: { type: 'boolean', short: 'h', default: false },
+      },
+    });
+  } catch (error) {
+    const problem = error instanceof Error ? error.message.split(/\. |\n/)[0] : String(error);
+    throw new StackError(`${problem}. There is --full, --seed N, --list and --help.`, { cause: error });
+  }
+}

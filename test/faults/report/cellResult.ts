@@ -1,0 +1,21 @@
+import type { Cell } from '../cell.ts';
+
+/** What came of one cell. */
+export interface CellResult {
+  cell: Cell;
+  seed: number;
+  calls: number;
+  lost: number;
+  doubled: number;
+  difference: bigint;
+  recoveryMs: number | undefined;
+  /** From the last call's end until the books were whole. */
+  closedMs: number | undefined;
+  tookMs: number;
+  /** None: the cell passed. */
+  problems: string[];
+  /** What was measured beside. */
+  notes: string[];
+  /** Where the logs of the stack are kept, if it failed. */
+  logs: string | undefined;
+}

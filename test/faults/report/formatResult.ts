@@ -1,0 +1,70 @@
+import type { Reconciliation } from '../stack/reconcile.ts';
+import type { CellResult } from './cellResult.ts';
+
+const COLUMNS = [
+  { title: 'group', width: 8 },
+  { title: 'cell', width: 26 },
+  { title: 'seed', width: 6, right: true },
+  { title: 'calls', width: 6, right: true },
+  { title: 'lost', width: 5, right: true },
+  { title: 'doubled', width: 7, right: true },
+  { title: 'nano-USD apart', width: 14, right: true },
+  { title: 'recovery', width: 8, right: true },
+  { title: 'books', width: 7, right: true },
+  { title: 'took', width: 7, right: true },
+  { title: '', width: 6 },
+] as const;
+
+const toSeconds = (durationMs: number | undefined): string =>
+  durationMs === undefined ? '–' : `${(durationMs / 1_000).toFixed(1)} s`;
+
+function formatRow(cells: readonly string[]): string {
+  return COLUMNS.map((column, index) => {
+    const text = cells[index] ?? '';
+    return 'right' in column ? text.padStart(column.width) : text.padEnd(column.width);
+  })
+    .join('  ')
+    .trimEnd();
+}
+
+export function formatHeader(): string {
+  return formatRow(COLUMNS.map(({ title }) => title));
+}
+
+/** One line, and one more for each thing that is wrong. */
+export function formatResult(result: CellResult): string {
+  const { cell, seed, calls, lost, doubled, difference, recoveryMs, closedMs, tookMs, problems, notes, logs } = result;
+  const row = formatRow([
+    cell.group,
+    cell.name,
+    String(seed),
+    String(calls),
+    String(lost),
+    String(doubled),
+    String(difference),
+    toSeconds(recoveryMs),
+    toSeconds(closedMs),
+    toSeconds(tookMs),
+    problems.length === 0 ? 'ok' : 'FAILED',
+  ]);
+  const lines = [...notes, ...problems].map((line) => `    ${line}`);
+  return [row, ...lines, ...(logs === undefined ? [] : [`    logs: ${logs}`])].join('\n');
+}
+
+/** The verdict, and all that was found where the books do not agree. */
+export function formatReconciliation(stack: string, { agree, report }: Reconciliation): string {
+  const verdict = report.split('\n').at(-1)?.trim();
+  return agree ? `turnpike reconcile, ${stack}: ${verdict}` : `turnpike reconcile, ${stack}: FAILED\n${report}`;
+}
+
+/** The last line of a run. */
+export function formatTotals(results: readonly CellResult[], tookMs: number): string {
+  const failed = results.filter(({ problems }) => problems.length > 0);
+  const sum = (read: (result: CellResult) => number): number =>
+    results.reduce((total, result) => total + read(result), 0);
+  const apart = results.reduce((total, { difference }) => total + difference, 0n);
+  const counts = `${results.length} cells, ${sum(({ calls }) => calls)} calls: ${sum(({ lost }) => lost)} lost, ${sum(({ doubled }) => doubled)} doubled, ${apart} nano-dollars apart`;
+  const verdict =
+    failed.length === 0 ? 'all passed' : `${failed.length} FAILED: ${failed.map(({ cell }) => cell.name).join(', ')}`;
+  return `${counts}; ${verdict}; ${Math.floor(tookMs / 60_000)} min ${Math.round((tookMs % 60_000) / 1_000)} s`;
+}

@@ -1,0 +1,56 @@
+import type { LinkReplica, StackLink } from '@turnpike/local-stack/stackLinks';
+import { type FaultProxy, openFaultProxy } from '@turnpike/test-support/faultProxy';
+import type { LinkBehaviour } from '@turnpike/test-support/faultProxyBehaviour';
+import { startBalancers } from '@turnpike/test-support/startBalancers';
+
+/** Which links are meant: all those that have what is named. `to: 'engines'` is every engine. */
+export interface LinkChoice {
+  from?: StackLink['from'];
+  to?: StackLink['to'] | 'engines';
+}
+
+/** A proxy on every connection between two processes of a stack. */
+export class Links {
+  readonly #links: { link: StackLink; proxy: FaultProxy }[] = [];
+  readonly #balancers = startBalancers();
+
+  /** Opens the proxy of one link, and a load balancer behind it where it leads to several processes. */
+  async open(link: StackLink): Promise<number> {
+    const proxy = await openFaultProxy(link.replicas ? await this.#balancers.open(link.replicas) : link.port);
+    this.#links.push({ link, proxy });
+    return proxy.port;
+  }
+
+  /** Where clients reach several edges: a load balancer, and no proxy. */
+  openClients(edges: readonly LinkReplica[]): Promise<number> {
+    return this.#balancers.open(edges);
+  }
+
+  /** What the chosen links do from now on. */
+  async become(choice: LinkChoice, behaviour: LinkBehaviour): Promise<void> {
+    await Promise.all(this.#chosen(choice).map((proxy) => proxy.become(behaviour)));
+  }
+
+  /** Resets every open connection of the chosen links. */
+  reset(choice: LinkChoice): void {
+    for (const proxy of this.#chosen(choice)) proxy.reset();
+  }
+
+  /** All links pass everything on. */
+  async mend(): Promise<void> {
+    await Promise.all(this.#links.map(({ proxy }) => proxy.become({})));
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#balancers.close(), ...this.#links.map(({ proxy }) => proxy.close())]);
+  }
+
+  #chosen({ from, to }: LinkChoice): FaultProxy[] {
+    const matches = ({ link }: { link: StackLink }) =>
+      (from === undefined || link.from === from) &&
+      (to === undefined || link.to === to || (to === 'engines' && link.to.startsWith('engines-')));
+    const chosen = this.#links.filter(matches).map(({ proxy }) => proxy);
+    if (chosen.length === 0) throw new Error(`there is no link from ${from ?? 'anybody'} to ${to ?? 'anybody'}`);
+    return chosen;
+  }
+}

@@ -1,0 +1,86 @@
+import { randomUUID } from 'node:crypto';
+import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
+import { parseSecrets } from '@turnpike/config/secrets';
+import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
+import { request } from 'undici';
+import { z } from 'zod';
+import type { LoadKey } from '../load/startLoad.ts';
+
+const TIMEOUT_MS = 5_000;
+/** No cell is about the rate limits. */
+const UNLIMITED = 1_000_000_000;
+
+/** What an operator does to a stack while it is broken: through the services' internal interfaces, without any proxy. */
+export type Operator = ReturnType<typeof createOperator>;
+
+type Audience = 'auth' | 'catalog' | 'model-router' | 'usage-ledger';
+
+export function createOperator(
+  services: Record<Audience, { internal_url: string }>,
+  { internalTokenKeys }: { internalTokenKeys: string },
+) {
+  const internalHeaders = createTokenIssuer({
+    service: 'operator',
+    keys: z.string().transform(parseSecrets).parse(internalTokenKeys),
+  });
+
+  async function call(
+    service: Audience,
+    method: 'GET' | 'PUT' | 'POST',
+    path: string,
+    content?: object,
+  ): Promise<unknown> {
+    const { statusCode, body } = await request(`${services[service].internal_url}/internal${path}`, {
+      method,
+      headers: { ...(content && { 'content-type': 'application/json' }), ...internalHeaders(service) },
+      ...(content && { body: JSON.stringify(content) }),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    const text = await body.text();
+    if (statusCode !== 200) throw new Error(`${service} answered ${statusCode} to ${method} ${path}: ${text}`);
+    return JSON.parse(text);
+  }
+
+  return {
+    async makeWorkspace({ capNanoUsd = null }: { capNanoUsd?: bigint | null } = {}): Promise<string> {
+      const workspaceId = `ws_${randomUUID()}`;
+      await call('auth', 'PUT', `/workspaces/${workspaceId}`, {
+        organization_id: `org_${randomUUID()}`,
+        name: 'Faults',
+        billing_status: 'active',
+        monthly_cap_nano_usd: capNanoUsd?.toString() ?? null,
+      });
+      return workspaceId;
+    },
+    async setCap(workspaceId: string, capNanoUsd: bigint | null): Promise<void> {
+      await call('auth', 'PUT', `/workspaces/${workspaceId}/cap`, {
+        monthly_cap_nano_usd: capNanoUsd?.toString() ?? null,
+      });
+    },
+    /** Applied once however often it is sent: `creditId` names it. */
+    async addCredit(workspaceId: string, nanoUsd: bigint, creditId: string = randomUUID()): Promise<void> {
+      await call('usage-ledger', 'POST', '/credits', {
+        credit_id: creditId,
+        workspace_id: workspaceId,
+        amount_nano_usd: nanoUsd.toString(),
+        note: 'faults',
+      });
+    },
+    async makeKey(workspaceId: string, { budgetNanoUsd }: { budgetNanoUsd?: bigint } = {}): Promise<LoadKey> {
+      const apiKey = generateApiKey();
+      const answer = await call('auth', 'POST', '/keys', {
+        key_sha256: toKeySha256(apiKey),
+        last_four: apiKey.slice(-4),
+        name: 'Faults',
+        workspace_id: workspaceId,
+        rpm: UNLIMITED,
+        tpm: UNLIMITED,
+        ...(budgetNanoUsd !== undefined && { max_budget_nano_usd: budgetNanoUsd.toString() }),
+      });
+      return { keyId: z.object({ key_id: z.string() }).parse(answer).key_id, apiKey };
+    },
+    async revokeKey(keyId: string): Promise<void> {
+      await call('auth', 'POST', `/keys/${keyId}/revoke`);
+    },
+  };
+}

@@ -1,0 +1,84 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { RunningStack } from '@turnpike/local-stack/startStack';
+
+const POLL_MS = 10;
+
+/** Kills, freezes and starts again the processes of a stack, by the names of its parts. */
+export class PartControl {
+  readonly #running: RunningStack;
+  readonly #pids = new Map<string, number>();
+  readonly #dead = new Set<string>();
+  readonly #frozen = new Set<string>();
+
+  constructor(running: RunningStack) {
+    this.#running = running;
+    const { stores, engines, services, replicas } = running.parts;
+    for (const { name, pid } of [...stores, ...engines, ...Object.values(services), ...replicas])
+      if (pid !== null) this.#pids.set(name, pid);
+  }
+
+  /** SIGKILL to the part's whole process group. Resolves when it is gone. */
+  async kill(part: string): Promise<void> {
+    const pid = this.#pidOf(part);
+    this.#dead.add(part);
+    this.#frozen.delete(part);
+    process.kill(-pid, 'SIGKILL');
+    while (isAlive(pid)) await pause(POLL_MS);
+  }
+
+  /** SIGTERM, as a deployment does. Resolves when the part has ended by itself. */
+  async end(part: string): Promise<void> {
+    const pid = this.#pidOf(part);
+    this.#dead.add(part);
+    process.kill(pid, 'SIGTERM');
+    while (isAlive(pid)) await pause(POLL_MS);
+  }
+
+  /** SIGSTOP: connections stay open and nothing is answered. */
+  freeze(part: string): void {
+    this.#frozen.add(part);
+    process.kill(-this.#pidOf(part), 'SIGSTOP');
+  }
+
+  thaw(part: string): void {
+    this.#frozen.delete(part);
+    process.kill(-this.#pidOf(part), 'SIGCONT');
+  }
+
+  /** Starts a killed part with the settings and the data it had. Resolves when it is ready. */
+  async restart(part: string): Promise<void> {
+    const { pid } = await this.#running.restart(part);
+    this.#pids.set(part, pid);
+    this.#dead.delete(part);
+  }
+
+  /** Whether a part was killed or frozen and is not yet back. */
+  isBroken(part: string): boolean {
+    return this.#dead.has(part) || this.#frozen.has(part);
+  }
+
+  /** Everything runs again. */
+  async mend(): Promise<void> {
+    for (const part of this.#frozen) this.thaw(part);
+    for (const part of this.#dead) await this.restart(part);
+  }
+
+  /** A process that is frozen could not be stopped in an orderly way. */
+  thawAll(): void {
+    for (const part of this.#frozen) this.thaw(part);
+  }
+
+  #pidOf(part: string): number {
+    const pid = this.#pids.get(part);
+    if (pid === undefined) throw new Error(`there is no part ${part}`);
+    return pid;
+  }
+}
+
+function isAlive(group: number): boolean {
+  try {
+    return process.kill(-group, 0);
+  } catch {
+    return false;
+  }
+}

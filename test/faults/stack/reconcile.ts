@@ -1,0 +1,28 @@
+import { spawn } from 'node:child_process';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+
+const PROGRAM = fileURLToPath(new URL('../../../deploy/operator/src/main.ts', import.meta.url));
+const TIMEOUT_MS = 60_000;
+
+/** What `turnpike reconcile` says of a stack. */
+export interface Reconciliation {
+  agree: boolean;
+  /** All that it prints. */
+  report: string;
+}
+
+/** Runs `turnpike reconcile`, of one workspace or of all, as an operator does. */
+export async function reconcile(stackFile: string, workspaceId?: string): Promise<Reconciliation> {
+  const words = ['reconcile', '--stack', stackFile, ...(workspaceId === undefined ? [] : ['--workspace', workspaceId])];
+  const child = spawn(process.execPath, [PROGRAM, ...words], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: TIMEOUT_MS,
+  });
+  const code = new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', resolve);
+  });
+  const [stdout, stderr, exitCode] = await Promise.all([text(child.stdout), text(child.stderr), code]);
+  return { agree: exitCode === 0, report: (stdout + stderr).trimEnd() };
+}

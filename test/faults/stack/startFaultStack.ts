@@ -1,0 +1,183 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { RunningStack, StackOptions } from '@turnpike/local-stack/startStack';
+import { startStackSomewhere } from '@turnpike/local-stack/startStackSomewhere';
+import { waitFor } from '@turnpike/local-stack/waitFor';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import { request } from 'undici';
+import { z } from 'zod';
+import { toCatalogText } from './faultCatalog.ts';
+import { Links } from './links.ts';
+import { createOperator, type Operator } from './operator.ts';
+import { PartControl } from './partControl.ts';
+import { Simulator } from './simulators.ts';
+
+/** A short lease, so that what a crash leaves behind is swept within seconds. */
+export const LEASE_MS = 5_000;
+
+/** Deadlines a cell can wait for, and limits no cell is about. */
+const SERVICE_SETTINGS = {
+  edge: { FLOOD_REQUESTS_PER_MINUTE: '100000000', FLOOD_BURST: '100000000' },
+  'model-router': {
+    LEASE_MS: String(LEASE_MS),
+    SPOOL_MAX_BYTES: '16777216',
+    // A machine that runs two stacks and their clients on two cores is no Redis or auth that is away.
+    REDIS_TIMEOUT_MS: '1000',
+    AUTH_TIMEOUT_MS: '2000',
+    FIRST_EVENT_TIMEOUT_MS: '6000',
+    BETWEEN_EVENTS_TIMEOUT_MS: '3000',
+    WHOLE_TIMEOUT_MS: '10000',
+    STREAM_TIMEOUT_MS: '30000',
+  },
+} satisfies StackOptions['serviceSettings'];
+
+const QUERY_TIMEOUT_MS = 10_000;
+const READY_WITHIN_MS = 30_000;
+const READY_TIMEOUT_MS = 2_000;
+
+export interface FaultStackOptions {
+  eventLog: 'kafka' | 'embedded';
+  /** On top of what every fault stack has. */
+  serviceSettings?: NonNullable<StackOptions['serviceSettings']>;
+  /** Processes of each service. */
+  replicas: number;
+  signal: AbortSignal;
+}
+
+/** A whole region with a proxy on every link, whose parts can be killed, frozen and started again. */
+export interface FaultStack {
+  baseUrl: string;
+  stateDir: string;
+  /** Where the stores keep what they have. */
+  dataDir: string;
+  kafkaBrokers: string | null;
+  catalogFile: string;
+  parts: PartControl;
+  links: Links;
+  simulators: readonly Simulator[];
+  operator: Operator;
+  /** Direct, not by the proxies. */
+  ledger: pg.Pool;
+  catalog: pg.Pool;
+  redis: Redis;
+  /** Address by which services of the fleet read what the edge does not serve. */
+  internalUrlOf(service: 'auth' | 'catalog' | 'model-router' | 'usage-ledger'): string;
+  /** Where the operator's command line finds the stack. */
+  stackFile: string;
+  /** Waits until every service says that it can serve. Sends no call. */
+  untilReady(): Promise<void>;
+  /** Undoes every fault, whoever caused it. */
+  mend(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export async function startFaultStack(options: FaultStackOptions): Promise<FaultStack> {
+  const stateDir = await mkdtemp(join(tmpdir(), 'turnpike-faults-'));
+  const links = new Links();
+  const removeAll = async () => {
+    await links.close();
+    await rm(stateDir, { recursive: true, force: true });
+  };
+  try {
+    const catalogFile = join(stateDir, 'catalog.yaml');
+    await writeFile(catalogFile, toCatalogText());
+    const { eventLog, serviceSettings = {}, replicas, signal } = options;
+    const running = await startStackSomewhere({
+      stateDir,
+      kafka: eventLog === 'kafka',
+      catalogFile,
+      observation: { LOG_LEVEL: 'info' },
+      serviceSettings: mergeSettings(serviceSettings),
+      replicas,
+      openLink: (link) => links.open(link),
+      signal,
+    });
+    return await describe(running, { ...options, stateDir, catalogFile, links, removeAll });
+  } catch (error) {
+    await removeAll();
+    throw error;
+  }
+}
+
+function mergeSettings(
+  own: NonNullable<StackOptions['serviceSettings']>,
+): NonNullable<StackOptions['serviceSettings']> {
+  return {
+    ...own,
+    edge: { ...SERVICE_SETTINGS.edge, ...own.edge },
+    'model-router': { ...SERVICE_SETTINGS['model-router'], ...own['model-router'] },
+  };
+}
+
+async function describe(
+  running: RunningStack,
+  {
+    eventLog,
+    replicas,
+    stateDir,
+    catalogFile,
+    links,
+    removeAll,
+  }: FaultStackOptions & { stateDir: string; catalogFile: string; links: Links; removeAll: () => Promise<void> },
+): Promise<FaultStack> {
+  const { us } = running.stack.regions;
+  const secretsText = await readFile(us.secrets_file, 'utf8');
+  const secrets = z.object({ internalTokenKeys: z.string() }).parse(JSON.parse(secretsText));
+  const poolOf = (database: string): pg.Pool => {
+    const connectionString = us.postgres_url.replace(/\/postgres$/, `/${database}`);
+    const pool = new pg.Pool({ connectionString, max: 4, query_timeout: QUERY_TIMEOUT_MS });
+    return pool.on('error', () => undefined); // Postgres is killed on purpose
+  };
+  const [ledger, catalog] = [poolOf('ledger'), poolOf('catalog')];
+  const redis = new Redis(us.redis_url, { maxRetriesPerRequest: 0, enableOfflineQueue: true, commandTimeout: 2_000 });
+  redis.on('error', () => undefined);
+  const parts = new PartControl(running);
+  const simulators = us.simulator_admin_urls.map((url) => new Simulator(url));
+  const mend = async () => {
+    await parts.mend();
+    await links.mend();
+    await Promise.all(simulators.map((simulator) => simulator.mend()));
+  };
+  await mend();
+  return {
+    baseUrl: replicas === 1 ? us.base_url : `http://127.0.0.1:${await links.openClients(running.edges)}/v1`,
+    stateDir,
+    stackFile: join(stateDir, 'stack.json'),
+    dataDir: join(stateDir, eventLog === 'kafka' ? 'data-kafka' : 'data-embedded'),
+    kafkaBrokers: us.kafka_brokers,
+    catalogFile,
+    parts,
+    links,
+    simulators,
+    operator: createOperator(us.services, secrets),
+    ledger,
+    catalog,
+    redis,
+    internalUrlOf: (service) => us.services[service].internal_url,
+    async untilReady() {
+      const urls = Object.values(us.services).map((service) => `${service.internal_url}/ready`);
+      const areReady = async () => (await Promise.all(urls.map(isReady))).every(Boolean) || undefined;
+      if (!(await waitFor(areReady, { timeoutMs: READY_WITHIN_MS }))) throw new Error('a service is not ready');
+    },
+    mend,
+    async stop() {
+      parts.thawAll();
+      redis.disconnect();
+      await Promise.all([ledger.end(), catalog.end()]);
+      await running.stop(AbortSignal.abort());
+      await removeAll();
+    },
+  };
+}
+
+async function isReady(url: string): Promise<boolean> {
+  try {
+    const { statusCode, body } = await request(url, { signal: AbortSignal.timeout(READY_TIMEOUT_MS) });
+    await body.dump();
+    return statusCode === 200;
+  } catch {
+    return false;
+  }
+}

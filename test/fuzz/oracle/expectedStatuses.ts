@@ -1,0 +1,72 @@
+import { type CallCase, type FuzzCase, KEY } from '../cases/fuzzCase.ts';
+import { isUnsendable } from './isUnsendable.ts';
+
+/** Above these the edge refuses a request's head, whatever it asks for. */
+const MAX_HEADERS = 90;
+const MAX_HEADER_BYTES = 14_000;
+
+/**
+ * What the answer to a case may be, where nothing is down and no limit is near: as narrow as the case tells without the
+ * gateway's own parsers. 500 and 503 are never among them.
+ */
+export function expectedStatuses(fuzzCase: FuzzCase): readonly number[] {
+  if (fuzzCase.kind === 'raw') return fuzzCase.statuses;
+  if (hasTooMuchHead(fuzzCase)) return [400];
+  const isInference = /^\/v1\/(chat\/completions|completions|embeddings)$/.test(fuzzCase.path);
+  return isInference ? inferenceStatuses(fuzzCase) : lookUpStatuses(fuzzCase);
+}
+
+/** Whether the edge refuses the request before it looks at its path. */
+export function hasTooMuchHead({ headers }: CallCase): boolean {
+  const bytes = headers.reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0);
+  return headers.length > MAX_HEADERS || bytes > MAX_HEADER_BYTES;
+}
+
+/** Whether exactly one key is given, and the right one. */
+export function hasKey({ headers }: CallCase): boolean {
+  const given = headers.filter(([name]) => name.toLowerCase() === 'authorization');
+  return given.length === 1 && given[0]?.[1] === `Bearer ${KEY}`;
+}
+
+function inferenceStatuses(call: CallCase): readonly number[] {
+  if (call.method !== 'POST') return [405];
+  if (!hasKey(call)) return [401];
+  return isRefusable(call) ? [400] : [200, 400, 404];
+}
+
+function lookUpStatuses(call: CallCase): readonly number[] {
+  const [path = ''] = call.path.split('?');
+  if (isUnlisted(path)) return [404];
+  if (call.method !== 'GET') return [405];
+  if (!hasKey(call)) return [401];
+  if (ONE_THING.test(path)) return [200, 404];
+  return path === '/v1/svc/usage' ? [200, 400] : [200];
+}
+
+const ONE_THING = /^\/v1\/(?:models|svc\/usage\/request)\/(.+)$/;
+const PLAIN_ID = /^(?:[\w.~:@+,=-]|%[2-9a-f][0-9a-f])+$/i;
+
+/** Whether a look-up's path is nobody's: its id holds a separator, a control character, or what is no UTF-8. */
+export function isUnlisted(path: string): boolean {
+  const id = ONE_THING.exec(path)?.[1];
+  if (id === undefined) return false;
+  if (!PLAIN_ID.test(id) || /%(?:2f|5c|7f)/i.test(id)) return true;
+  return !isDecodable(id) || ['.', '..'].includes(decodeURIComponent(id));
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    return decodeURIComponent(text).isWellFormed();
+  } catch {
+    return false;
+  }
+}
+
+/** Whether the body has to be refused by its type, coding or text alone. */
+function isRefusable({ headers, body }: CallCase): boolean {
+  const headerOf = (wanted: string) => headers.find(([name]) => name === wanted)?.[1].toLowerCase();
+  const [type = ''] = (headerOf('content-type') ?? '').split(';');
+  if (!/^application\/([^\s/]+\+)?json$/.test(type.trim())) return true;
+  if ((headerOf('content-encoding') ?? 'identity') !== 'identity') return true;
+  return isUnsendable(body ?? Buffer.of());
+}

@@ -1,0 +1,28 @@
+const MAX_DEPTH = 64;
+
+/** Whether bytes are no JSON object of Unicode text, nested at most 64 deep: nothing else is served (specification, Errors). */
+export function isUnsendable(bytes: Buffer): boolean {
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
+  } catch {
+    return true;
+  }
+  return typeof value !== 'object' || value === null || Array.isArray(value) || hasUnsendable(value);
+}
+
+/** Level by level, as a hostile value may be deeper than the stack. */
+function hasUnsendable(root: unknown): boolean {
+  let level = [root];
+  for (let depth = 0; level.length > 0; depth += 1) {
+    const texts = level.flatMap((value) => (isHolder(value) && !Array.isArray(value) ? Object.keys(value) : []));
+    const isTooDeep = depth >= MAX_DEPTH && level.some(isHolder);
+    if (isTooDeep || [...level, ...texts].some(isBadText)) return true;
+    level = level.flatMap((value) => (isHolder(value) ? Object.values(value) : []));
+  }
+  return false;
+}
+
+const isHolder = (value: unknown): value is object => typeof value === 'object' && value !== null;
+const isBadText = (value: unknown): boolean =>
+  typeof value === 'string' && (value.includes('\0') || !value.isWellFormed());

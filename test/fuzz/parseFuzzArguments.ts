@@ -1,0 +1,67 @@
+import { parseArgs } from 'node:util';
+import { StackError } from '@turnpike/local-stack/stackError';
+
+export interface FuzzArguments {
+  cases: number;
+  seed: number;
+  /** Number of the one case to be sent. */
+  replay: number | undefined;
+  help: boolean;
+}
+
+export const FUZZ_USAGE = `npm run fuzz -- [--cases N] [--seed N] [--replay CASE]
+
+Sends random requests to a stack of its own, well-formed ones and what becomes of them by changes of their bodies, bytes,
+headers and framing, and judges every answer, the event loops and, at the end, the books.
+
+  --cases N       how many; 200000 where it is not given
+  --seed N        what they follow from; random where it is not given, and printed
+  --replay CASE   send one case of the seed alone, and show it and its answer
+  --help          show this`;
+
+const LARGEST_SEED = 2 ** 31 - 1;
+const LARGEST_COUNT = 100_000_000;
+const DEFAULT_CASES = 200_000;
+
+/** Reads the arguments of `npm run fuzz --`. Throws a `StackError` that says what to write instead on anything else. */
+export function parseFuzzArguments(args: string[]): FuzzArguments {
+  const { cases, seed, replay, help } = parse(args);
+  if (replay !== undefined && seed === undefined)
+    throw new StackError('--replay needs the --seed that the case was found with.');
+  return {
+    help,
+    cases: cases === undefined ? DEFAULT_CASES : parseCount('--cases', cases, { from: 1, to: LARGEST_COUNT }),
+    seed: seed === undefined ? drawSeed() : parseSeed('--seed', seed),
+    replay: replay === undefined ? undefined : parseCount('--replay', replay, { from: 0, to: LARGEST_COUNT }),
+  };
+}
+
+const drawSeed = (): number => Math.floor(Math.random() * LARGEST_SEED);
+
+/** Throws a `StackError` naming `from` where the text is no seed. */
+export const parseSeed = (from: string, text: string): number => parseCount(from, text, { from: 0, to: LARGEST_SEED });
+
+function parseCount(name: string, text: string, { from, to }: { from: number; to: number }): number {
+  const count = /^\d{1,12}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(count >= from && count <= to))
+    throw new StackError(`${name} is "${text}", but it has to be a whole number from ${from} to ${to}.`);
+  return count;
+}
+
+function parse(args: string[]) {
+  try {
+    const { values } = parseArgs({
+      args,
+      options: {
+        cases: { type: 'string' },
+        seed: { type: 'string' },
+        replay: { type: 'string' },
+        help: { type: 'boolean', short: 'h', default: false },
+      },
+    });
+    return values;
+  } catch (error) {
+    const problem = error instanceof Error ? error.message.split(/\. |\n/)[0] : String(error);
+    throw new StackError(`${problem}. There is --cases N, --seed N, --replay CASE and --help.`, { cause: error });
+  }
+}

@@ -1,0 +1,110 @@
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import { readBalances, type WorkspaceBalances } from '../../faults/books/readBalances.ts';
+import { type LedgerRow, type LedgerTotals, readRows, readTotals } from '../../faults/books/readLedger.ts';
+import { toNano } from '../../support/priceOf.ts';
+
+/** The accounts of one workspace with one key, wherever they are kept. */
+export interface Books {
+  /** What is wrong with them once nothing is under way; waits for that, and gives up after half a minute. */
+  check(servedCallIds: readonly string[]): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+/** What the accounts are, all read at one time. */
+export interface BookPages {
+  rows: readonly LedgerRow[];
+  totals: LedgerTotals;
+  balances: WorkspaceBalances;
+  /** What the client is told that the key has spent. */
+  shownSpend: bigint;
+}
+
+const PATIENCE_MS = 30_000;
+const PAUSE_MS = 250;
+const QUERY_TIMEOUT_MS = 10_000;
+
+export function openBooks({
+  postgresUrl,
+  redisUrl,
+  baseUrl,
+  workspaceId,
+  apiKey,
+}: {
+  postgresUrl: string;
+  redisUrl: string;
+  baseUrl: string;
+  workspaceId: string;
+  apiKey: string;
+}): Books {
+  const ledgerUrl = new URL(postgresUrl);
+  ledgerUrl.pathname = '/ledger';
+  const ledger = new pg.Pool({ connectionString: ledgerUrl.href, max: 2, query_timeout: QUERY_TIMEOUT_MS });
+  const redis = new Redis(redisUrl, { commandTimeout: QUERY_TIMEOUT_MS });
+
+  async function readPages(): Promise<BookPages> {
+    const rows = await readRows(ledger, [workspaceId]);
+    const keyIds = [...new Set(rows.map(({ keyId }) => keyId))];
+    const answer = await fetch(`${baseUrl}/svc/key`, { headers: { authorization: `Bearer ${apiKey}` } });
+    const { spend_usd: spend } = (await answer.json()) as { spend_usd: number };
+    return {
+      rows,
+      totals: await readTotals(ledger, [workspaceId]),
+      balances: await readBalances(redis, workspaceId, keyIds),
+      shownSpend: toNano(spend),
+    };
+  }
+  return {
+    async check(servedCallIds) {
+      const deadline = performance.now() + PATIENCE_MS;
+      for (;;) {
+        const problems = compareBooks(await readPages(), servedCallIds);
+        if (problems.length === 0 || performance.now() > deadline) return problems;
+        await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+      }
+    },
+    async close() {
+      redis.disconnect();
+      await ledger.end();
+    },
+  };
+}
+
+/** What differs: each call that was served is charged once, sums are those of the rows everywhere, nothing is held. */
+export function compareBooks(
+  { rows, totals, balances, shownSpend }: BookPages,
+  servedCallIds: readonly string[],
+): string[] {
+  const sum = rows.reduce((total, { charge }) => total + charge, 0n);
+  const succeeded = new Set(rows.filter(({ status }) => status === 'success').map(({ callId }) => callId));
+  const unrecorded = servedCallIds.filter((callId) => !succeeded.has(callId));
+  const unknown = rows.filter(({ status }) => status === 'unknown');
+  const chargedInVain = rows.filter(({ status, charge }) => status !== 'success' && charge !== 0n);
+  const spends = {
+    'the sum of the keys': sumOf(totals.byKey),
+    'the sum of the workspaces': sumOf(totals.byWorkspace),
+    'the sum of the hours': totals.hourlyCharge,
+    'the wallet': balances.wallet?.spent ?? 0n,
+    'the keys in Redis': [...balances.keys.values()].reduce((total, { spent }) => total + spent, 0n),
+    'what the client is told': shownSpend,
+  };
+  const all = [balances.wallet, ...balances.keys.values(), ...balances.months.values()];
+  const held = all.reduce((total, balance) => total + (balance?.held ?? 0n), 0n);
+  return [
+    ...Object.entries(spends).flatMap(([name, spend]) =>
+      spend === sum ? [] : [`${name} is ${spend}, but the rows sum up to ${sum} nano-dollars`],
+    ),
+    ...(held === 0n ? [] : [`${held} nano-dollars are still held`]),
+    ...(balances.openCalls === 0 ? [] : [`${balances.openCalls} calls are still open`]),
+    ...(unrecorded.length === 0
+      ? []
+      : [`${unrecorded.length} served calls have no row of success, such as ${unrecorded[0]}`]),
+    ...(succeeded.size === servedCallIds.length
+      ? []
+      : [`${succeeded.size} calls succeeded, but ${servedCallIds.length} were served`]),
+    ...(unknown.length === 0 ? [] : [`${unknown.length} calls are unknown, such as ${unknown[0]?.callId}`]),
+    ...(chargedInVain.length === 0 ? [] : [`${chargedInVain.length} calls failed and were charged`]),
+  ];
+}
+
+const sumOf = (sums: Map<string, bigint>): bigint => [...sums.values()].reduce((total, part) => total + part, 0n);

@@ -1,0 +1,86 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { RunningStack, StackOptions } from '@turnpike/local-stack/startStack';
+import { startStackSomewhere } from '@turnpike/local-stack/startStackSomewhere';
+import { createOperator } from '../../support/operator.ts';
+import { createJudge } from '../oracle/createJudge.ts';
+import { type Books, openBooks } from './books.ts';
+import { createLoopProbe } from './loopProbe.ts';
+import type { FuzzTarget } from './runFuzz.ts';
+import { createSender } from './sendCase.ts';
+
+/** A region of its own with a key that no limit holds back. */
+export interface FuzzStack extends FuzzTarget {
+  books: Books;
+  stop(): Promise<void>;
+}
+
+/** Limits out of the way, so that they hide nothing; and deadlines that a busy machine keeps. */
+const SERVICE_SETTINGS = {
+  edge: { FLOOD_REQUESTS_PER_MINUTE: '100000000', FLOOD_BURST: '100000000' },
+  catalog: { MODEL_LIST_PER_IP_PER_MINUTE: '1000000', MODEL_LIST_PER_MINUTE: '1000000' },
+  'model-router': { REDIS_TIMEOUT_MS: '2000' },
+} satisfies StackOptions['serviceSettings'];
+const QUICK_ENGINE = { timeToFirstTokenMs: 0, interTokenMs: 0 };
+const NO_LIMIT = 1_000_000_000;
+const TIMEOUT_MS = 30_000;
+
+export async function startFuzzStack({ inFlight }: { inFlight: number }): Promise<FuzzStack> {
+  const stateDir = await mkdtemp(join(tmpdir(), 'turnpike-fuzz-'));
+  const removeStateDir = () => rm(stateDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+  try {
+    const running = await startStackSomewhere({ stateDir, kafka: false, serviceSettings: SERVICE_SETTINGS });
+    try {
+      return await describe(running, { stateDir, inFlight, removeStateDir });
+    } catch (error) {
+      await running.stop();
+      throw error;
+    }
+  } catch (error) {
+    await removeStateDir();
+    throw error;
+  }
+}
+
+async function describe(
+  running: RunningStack,
+  { stateDir, inFlight, removeStateDir }: { stateDir: string; inFlight: number; removeStateDir: () => Promise<void> },
+): Promise<FuzzStack> {
+  const {
+    services,
+    base_url: baseUrl,
+    engines,
+    simulator_admin_urls: admins,
+    postgres_url,
+    redis_url,
+  } = running.stack.regions.us;
+  const secrets = JSON.parse(await readFile(join(stateDir, 'secrets.json'), 'utf8')) as { internalTokenKeys: string };
+  const operator = createOperator({ services, internalTokenKeys: secrets.internalTokenKeys });
+  const workspaceId = await operator.makeWorkspace({ creditUsd: '1000000' });
+  const apiKey = await operator.makeKey(workspaceId, { rpm: NO_LIMIT, tpm: NO_LIMIT });
+  await Promise.all(
+    admins.map((admin) =>
+      fetch(`${admin}/admin/config`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(QUICK_ENGINE),
+      }),
+    ),
+  );
+  const { origin } = new URL(baseUrl);
+  const inside = [...Object.values(services).map(({ internal_url: url }) => url), ...engines.map(({ url }) => url)];
+  const sender = createSender({ origin, apiKey, connections: inFlight, timeoutMs: TIMEOUT_MS });
+  const books = openBooks({ postgresUrl: postgres_url, redisUrl: redis_url, baseUrl, workspaceId, apiKey });
+  return {
+    sender,
+    judge: createJudge({ secrets: [apiKey, workspaceId, stateDir, ...inside.map((url) => new URL(url).host)] }),
+    loops: createLoopProbe([services.edge, services['model-router']].map(({ internal_url: url }) => `${url}/metrics`)),
+    books,
+    async stop() {
+      await Promise.all([sender.close(), books.close()]);
+      await running.stop();
+      await removeStateDir();
+    },
+  };
+}

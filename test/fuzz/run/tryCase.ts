@@ -1,0 +1,46 @@
+import type { FuzzCase } from '../cases/fuzzCase.ts';
+import type { Problem } from '../oracle/answer.ts';
+import type { Judge } from '../oracle/createJudge.ts';
+import type { Sender } from './sendCase.ts';
+
+/** What came of one case. */
+export interface Outcome {
+  /** Undefined where no whole answer came. */
+  status: number | undefined;
+  /** Of an answer that cost something. */
+  servedCallId: string | undefined;
+  problems: Problem[];
+}
+
+/** Sends a case and judges what comes back; that nothing does is a problem too. Never rejects. */
+export async function tryCase(
+  fuzzCase: FuzzCase,
+  { sender, judge }: { sender: Sender; judge: Judge },
+): Promise<Outcome> {
+  try {
+    const answer = await sender.send(fuzzCase);
+    const callId = answer.headers.get('x-router-call-id');
+    const isServed = answer.status === 200 && callId !== null;
+    return { status: answer.status, servedCallId: isServed ? callId : undefined, problems: judge(fuzzCase, answer) };
+  } catch (error) {
+    const { message, code } = error as Error & { code?: string };
+    const text = `no whole answer: ${code ?? ''} ${message}`;
+    return { status: undefined, servedCallId: undefined, problems: [{ kind: 'silence', text, mayBeTheMachine: true }] };
+  }
+}
+
+const ATTEMPTS = 3;
+
+/** The same for a case sent alone, where what a busy machine may have caused counts only if it comes each time. */
+export async function tryCaseSteadily(
+  fuzzCase: FuzzCase,
+  target: { sender: Sender; judge: Judge },
+): Promise<Outcome[]> {
+  const outcomes: Outcome[] = [];
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    const outcome = await tryCase(fuzzCase, target);
+    outcomes.push(outcome);
+    if (outcome.problems.every(({ mayBeTheMachine }) => !mayBeTheMachine)) break;
+  }
+  return outcomes;
+}

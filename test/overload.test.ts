@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import type OpenAI from 'openai';
+import { makeCaller } from './support/makeCaller.ts';
+import { startTestStack, type TestStack } from './support/startTestStack.ts';
+import { until } from './support/until.ts';
+
+const MODEL = 'llama-3.1-8b-instruct';
+const FLOOD = 200;
+/** Some 0.25 s on an engine. */
+const CHAT = {
+  model: MODEL,
+  messages: [{ role: 'user', content: 'Hello. [[sim: ttft_ms=100 itl_ms=15 tokens=10]]' }],
+};
+
+let stack: TestStack;
+beforeAll(async () => {
+  stack = await startTestStack({
+    kafka: false,
+    // Engines with little room, and patience enough for all that find a place in the queue: half of the flood.
+    serviceSettings: {
+      'model-router': {
+        ENGINE_CALLS: '2',
+        QUEUE_MAX_CALLS: String(FLOOD),
+        QUEUE_KEY_SHARE: '0.5',
+        QUEUE_TIMEOUT_MS: '120000',
+        QUEUE_EXPECTED_WAIT_MS: '120000',
+      },
+    },
+  });
+}, 120_000);
+afterAll(async () => {
+  await stack?.stop();
+}, 60_000);
+
+it('answers the one call of a key long before the flood of another that came first, and look-ups meanwhile', async () => {
+  const [flooder, single] = await Promise.all([makeCaller(stack), makeCaller(stack)]);
+  // A workspace whose balances have yet to be loaded would wait for more than its turn.
+  expect((await single.post('/chat/completions', CHAT)).status).toBe(200);
+  let served = 0;
+  const flood = Array.from({ length: FLOOD }, async () => {
+    const answer = await flooder.post('/chat/completions', CHAT);
+    const body = (await answer.json()) as { error?: { code: string } };
+    if (answer.status === 200) served += 1;
+    return { answer, code: body.error?.code };
+  });
+  await until('the flood to be served', async () => (served >= 6 ? true : undefined));
+
+  const [answer, key, models] = await Promise.all([
+    single.post('/chat/completions', CHAT),
+    flooder.get('/svc/key'),
+    single.get('/models'),
+  ]);
+
+  expect([answer.status, key.status, models.status]).toEqual([200, 200, 200]);
+  const { usage } = (await answer.json()) as { usage: OpenAI.CompletionUsage };
+  expect(usage.completion_tokens).toBe(10);
+
+  const answers = (await Promise.all(flood)).map(({ answer: { status, headers }, code }) => ({
+    status,
+    headers,
+    code,
+  }));
+  const refused = answers.filter(({ status }) => status !== 200);
+  // By the router's own clock: this process may hear of many ends at once.
+  const { started_at: admittedAt, ended_at: endedAt } = await single.untilUsage(answer.headers);
+  const rows = await Promise.all(
+    answers.filter(({ status }) => status === 200).map(({ headers }) => flooder.untilUsage(headers)),
+  );
+  const servedBefore = rows.filter(({ ended_at: at }) => at > admittedAt && at < endedAt);
+  // First come, first served would have been after all that found a place in the queue: half of the flood.
+  expect(servedBefore.length).toBeLessThan(FLOOD / 4);
+
+  // Half of them may wait, and a few are on engines; the rest is told at once.
+  expect(served).toBeGreaterThanOrEqual(FLOOD / 2);
+  expect(refused.length).toBeGreaterThan(0);
+  for (const { status, headers, code } of refused) {
+    expect([status, code]).toEqual([503, 'service_unavailable']);
+    expect(headers.get('retry-after')).toMatch(/^([1-9]|10)$/);
+    expect(headers.get('x-should-retry')).toBeNull();
+  }
+}, 60_000);

@@ -1,0 +1,56 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
+import { type Caller, makeCaller } from './support/makeCaller.ts';
+import { startTestStack, type TestStack } from './support/startTestStack.ts';
+
+const SEPARATE = 'llama-3.3-70b-instruct';
+const SHARED = 'llama-3.1-8b-instruct';
+/** Some 2,000 tokens. */
+const PROMPT = 'the same question as before '.repeat(400);
+
+let folder: string;
+let stack: TestStack;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'turnpike-catalog-'));
+  const catalogFile = join(folder, 'us.yaml');
+  const deployed = await readFile(join(repositoryRoot, 'deploy/catalog/us.yaml'), 'utf8');
+  const entry = `  - id: ${SHARED}\n`;
+  if (!deployed.includes(entry)) throw new Error(`the deployed catalog has no ${SHARED}`);
+  await writeFile(catalogFile, deployed.replace(entry, `${entry}    shared_prefix_cache: true\n`));
+  stack = await startTestStack({ kafka: false, serviceSettings: { catalog: { CATALOG_FILE: catalogFile } } });
+}, 120_000);
+afterAll(async () => {
+  await stack?.stop();
+  await rm(folder, { recursive: true, force: true });
+}, 60_000);
+
+/** Prompt tokens that were read from the cache, of all there were. */
+async function ask(caller: Caller, model: string): Promise<{ cached: number; prompt: number }> {
+  const { usage } = await caller.openai.chat.completions.create({
+    model,
+    messages: [{ role: 'user', content: PROMPT }],
+    max_tokens: 1,
+  });
+  const { cache_read_input_tokens: cached } = usage as unknown as { cache_read_input_tokens: number };
+  return { cached, prompt: usage?.prompt_tokens ?? 0 };
+}
+
+it('reads nothing that another workspace has cached, though the prompt is the same, and all that its own has', async () => {
+  const [first, second] = [await makeCaller(stack), await makeCaller(stack)];
+  const cold = await ask(first, SEPARATE);
+  expect(cold.prompt).toBeGreaterThanOrEqual(2_000);
+  expect(cold.cached).toBe(0);
+  expect((await ask(second, SEPARATE)).cached).toBe(0);
+  expect((await ask(first, SEPARATE)).cached).toBeGreaterThan(1_900);
+  const colleague = await makeCaller(stack, { workspaceId: first.workspaceId });
+  expect((await ask(colleague, SEPARATE)).cached).toBeGreaterThan(1_900);
+});
+
+it('shares what is cached between workspaces on a model whose catalog entry says so', async () => {
+  const [first, second] = [await makeCaller(stack), await makeCaller(stack)];
+  expect((await ask(first, SHARED)).cached).toBe(0);
+  expect((await ask(second, SHARED)).cached).toBeGreaterThan(1_900);
+});

@@ -1,0 +1,236 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { parseSecrets } from '@turnpike/config/secrets';
+import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
+import { toUsageRecordedJson, usageRecorded } from '@turnpike/events/usageRecorded';
+import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import { z } from 'zod';
+import { runTurnpike } from './support/runTurnpike.ts';
+import { startTestStack, type TestStack } from './support/startTestStack.ts';
+import { until } from './support/until.ts';
+
+// What "turnpike reconcile" and "turnpike dead-letters" say of a stack that runs.
+
+const MODEL = 'llama-3.3-70b-instruct';
+
+let stack: TestStack;
+let superuser: pg.Client;
+let redis: Redis;
+let caller: { workspaceId: string; apiKey: string };
+beforeAll(async () => {
+  stack = await startTestStack({ kafka: false });
+  const { postgres_url: postgresUrl, redis_url: redisUrl } = stack.running.stack.regions.us;
+  superuser = new pg.Client({ connectionString: Object.assign(new URL(postgresUrl), { pathname: '/ledger' }).href });
+  await superuser.connect();
+  redis = new Redis(redisUrl);
+  caller = await aWorkspaceWithCalls();
+}, 120_000);
+afterAll(async () => {
+  await superuser?.end();
+  redis?.disconnect();
+  await stack?.stop();
+}, 60_000);
+
+interface Found {
+  agree: boolean;
+  workspaces: { workspace_id: string; checks: { check: string; verdict: string }[]; doubts: string[] }[];
+}
+
+async function reconcile(...args: string[]) {
+  const { code, stdout, stderr } = await runTurnpike(['reconcile', ...args, '--json'], stack);
+  expect(stderr).toBe('');
+  const found = JSON.parse(stdout) as Found;
+  expect(code).toBe(found.agree ? 0 : 1);
+  const differing = found.workspaces.flatMap(({ checks }) => checks.filter(({ verdict }) => verdict !== 'equal'));
+  return { ...found, differing: differing.map(({ check }) => check) };
+}
+
+async function chat(apiKey: string, { isStream = false, tokens = 6 } = {}): Promise<number> {
+  const response = await fetch(`${stack.baseUrl}/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      model: MODEL,
+      max_tokens: tokens,
+      stream: isStream,
+      messages: [{ role: 'user', content: `Hello [[sim: tokens=${tokens}]]` }],
+    }),
+  });
+  await response.text();
+  return response.status;
+}
+
+async function aWorkspaceWithCalls(): Promise<{ workspaceId: string; apiKey: string }> {
+  const workspaceId = await stack.operator.makeWorkspace({ creditUsd: '10' });
+  const apiKey = await stack.operator.makeKey(workspaceId);
+  expect(await Promise.all([1, 2, 3].map(() => chat(apiKey)))).toEqual([200, 200, 200]);
+  return { workspaceId, apiKey };
+}
+
+it('agrees to the nano-dollar while calls come, run and end', async () => {
+  const callers = [caller, await aWorkspaceWithCalls()];
+  let isOver = false;
+  const load = Array.from({ length: 6 }, async (_, n) => {
+    while (!isOver) await chat(callers[n % 2]?.apiKey ?? '', { isStream: n % 3 === 0, tokens: 10 + n });
+  });
+  const found = [await reconcile(), await reconcile()];
+  isOver = true;
+  await Promise.all(load);
+
+  for (const { agree, differing, workspaces } of [...found, await reconcile()]) {
+    expect({ agree, differing, doubts: workspaces.flatMap(({ doubts }) => doubts) }).toEqual({
+      agree: true,
+      differing: [],
+      doubts: [],
+    });
+  }
+  const table = await runTurnpike(['reconcile', '--workspace', callers[0]?.workspaceId ?? ''], stack);
+  expect(table.stdout).toMatch(/workspace +check +left +right +difference/);
+  expect(table.stdout).toContain('1 workspaces: all books agree.');
+});
+
+it.each<[string, (workspaceId: string) => Promise<() => Promise<unknown>>, string[]]>([
+  [
+    'a nano-dollar more in a key’s total',
+    (id) => tamper('UPDATE key_total SET charge_nano_usd = charge_nano_usd + $2 WHERE workspace_id = $1', id),
+    ['charges: rows = totals of keys', 'keys whose sums differ', 'keys whose spend in Redis differs'],
+  ],
+  [
+    'a nano-dollar more in the workspace’s total',
+    (id) => tamper('UPDATE workspace_total SET charge_nano_usd = charge_nano_usd + $2 WHERE workspace_id = $1', id),
+    ['charges: rows = total of the workspace', 'spent: Redis = ledger + not read yet'],
+  ],
+  [
+    'a call more in the hourly sums',
+    (id) =>
+      tamper(
+        `UPDATE key_hour_total SET requests = requests + $2
+         WHERE (key_id, hour) IN (SELECT key_id, hour FROM key_hour_total JOIN key_total USING (key_id) WHERE workspace_id = $1 LIMIT 1)`,
+        id,
+      ),
+    ['hourly sums that differ', 'calls: rows = hourly sums', 'calls: admitted = ended + in flight'],
+  ],
+  [
+    'a nano-dollar more spent in Redis',
+    async (id) => {
+      await redis.hincrby(`{${id}}:wallet`, 'spent', 1);
+      return () => redis.hincrby(`{${id}}:wallet`, 'spent', -1);
+    },
+    ['spent: Redis = ledger + not read yet'],
+  ],
+  [
+    'a hold that belongs to no call',
+    async (id) => {
+      await redis.hincrby(`{${id}}:wallet`, 'held', 7);
+      return () => redis.hincrby(`{${id}}:wallet`, 'held', -7);
+    },
+    ['held: Redis = calls in flight'],
+  ],
+])('finds %s, and says which books differ', async (_what, spoil, checks) => {
+  const { workspaceId } = caller;
+  const undo = await spoil(workspaceId);
+  const found = await reconcile('--workspace', workspaceId).finally(undo);
+
+  expect(found.agree).toBe(false);
+  expect(found.differing.sort()).toEqual(checks.sort());
+});
+
+/** Adds 1 as the superuser; the result takes it away again. Triggers do not hold a superuser who turns them off. */
+async function tamper(sql: string, workspaceId: string): Promise<() => Promise<unknown>> {
+  await superuser.query(sql, [workspaceId, 1]);
+  return () => superuser.query(sql, [workspaceId, -1]);
+}
+
+it('finds a row whose price is not that of its version', async () => {
+  const { workspaceId } = caller;
+  const dearer = async (by: number) => {
+    await superuser.query('BEGIN');
+    await superuser.query('SET LOCAL session_replication_role = replica');
+    await superuser.query('UPDATE usage_request SET formula_nano_usd = formula_nano_usd + $2 WHERE workspace_id = $1', [
+      workspaceId,
+      by,
+    ]);
+    await superuser.query('COMMIT');
+  };
+  await dearer(1);
+  const found = await reconcile('--workspace', workspaceId);
+  await dearer(-1);
+
+  expect(found.differing).toEqual(['rows with another price']);
+  expect((await reconcile('--workspace', workspaceId)).agree).toBe(true);
+});
+
+it('does not say that books agree which it cannot check', async () => {
+  const { workspaceId } = caller;
+  const router = stack.running.parts.services['model-router'];
+  process.kill(router.pid, 'SIGSTOP');
+  const found = await reconcile('--workspace', workspaceId).finally(() => process.kill(router.pid, 'SIGCONT'));
+
+  expect(found).toMatchObject({ agree: false, differing: [] });
+  expect(found.workspaces[0]?.doubts).toEqual(['no router says what Redis counts']);
+});
+
+it('does not say that the books of a workspace agree that does not exist', async () => {
+  const missing = await runTurnpike(['reconcile', '--workspace', 'ws_nope'], stack);
+  expect(missing).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'There is no such workspace. "turnpike workspaces list" shows the ids.\n',
+  });
+
+  const unused = await stack.operator.makeWorkspace();
+  expect((await reconcile('--workspace', unused)).agree).toBe(true);
+});
+
+it('lists, shows and replays dead letters', async () => {
+  const event = aUsageRecorded();
+  const value = toUsageRecordedJson(event);
+  await appendToEventLog(event.keyId, `${value},`);
+  const json = async (...args: string[]) => {
+    const { code, stdout } = await runTurnpike(['dead-letters', ...args, '--json'], stack);
+    return { code, document: JSON.parse(stdout) };
+  };
+  const listed = async () => (await json('list')).document.dead_letters as { id: string; reason: string }[];
+  const letter = await until('the dead letter', async () => (await listed())[0]);
+  expect(letter.reason).toBe('not JSON');
+  const shown = await json('show', letter.id);
+  expect(Buffer.from(shown.document.payload_base64, 'base64').toString()).toBe(`${value},`);
+
+  expect(await json('replay', '--all')).toMatchObject({
+    code: 1,
+    document: { replayed: 0, left: [{ id: letter.id }] },
+  });
+  const folder = await mkdtemp(join(tmpdir(), 'turnpike-repaired-'));
+  await writeFile(join(folder, 'event.json'), value);
+  const repaired = await json('replay', letter.id, '--repaired', join(folder, 'event.json'));
+  await rm(folder, { recursive: true });
+  expect(repaired).toEqual({ code: 0, document: { replayed: 1, left: [] } });
+
+  expect(await listed()).toEqual([]);
+  expect((await json('list', '--all')).document.dead_letters).toMatchObject([
+    { id: letter.id, replayed_at: expect.any(String) },
+  ]);
+  const again = await runTurnpike(['dead-letters', 'replay', letter.id], stack);
+  expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('No dead letter of this id waits') });
+  const { rows } = await superuser.query('SELECT status FROM usage_request WHERE call_id = $1', [event.callId]);
+  expect(rows).toEqual([{ status: 'success' }]);
+});
+
+async function appendToEventLog(key: string, value: string): Promise<void> {
+  const secretsSchema = z.object({ internalTokenKeys: z.string().transform(parseSecrets) });
+  const { internalTokenKeys: keys } = secretsSchema.parse(
+    JSON.parse(await readFile(join(stack.stateDir, 'secrets.json'), 'utf8')),
+  );
+  const internalHeaders = createTokenIssuer({ service: 'model-router', keys });
+  const { internal_url: url } = stack.running.stack.regions.us.services['usage-ledger'];
+  const response = await fetch(`${url}/internal/event-log/${usageRecorded.topic}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...internalHeaders('usage-ledger') },
+    body: JSON.stringify({ records: [{ key, value }] }),
+  });
+  expect(response.status).toBe(200);
+}

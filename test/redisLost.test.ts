@@ -1,0 +1,310 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import type { KeyRecord } from '@turnpike/authentication/keyRecord';
+import { startRedis, type TestRedis } from '@turnpike/test-support/startRedis';
+import { Redis } from 'ioredis';
+import { redisKeys } from '../services/model-router/src/admission/redisKeys.ts';
+import type { OpenCall } from '../services/model-router/src/settlement/callBook.ts';
+import { aKeyRecord } from '../services/model-router/test/aKeyRecord.ts';
+import { until } from '../services/model-router/test/until.ts';
+import { addCredit } from '../services/usage-ledger/src/credits/addCredit.ts';
+import { getBalances } from '../services/usage-ledger/src/credits/getBalances.ts';
+import { openTestLedger, type TestLedger } from '../services/usage-ledger/test/openTestLedger.ts';
+import { internalHeaders, startTestService, type TestService } from '../services/usage-ledger/test/startTestService.ts';
+import { type RouterAccounts, startRouterAccounts } from './support/startRouterAccounts.ts';
+
+// Two routers' accounts in this process, on a real Redis that is killed and a real ledger (specification, Money; decision
+// page: when Redis is lost). What was truly held and charged is counted here, outside of all three.
+
+const HOLD = 1_000_000n;
+const LEASE_MS = 60_000;
+const NOWHERE = 'http://127.0.0.1:9';
+
+let ledger: TestLedger;
+let service: TestService;
+let server: TestRedis;
+let redis: Redis;
+let folder: string;
+let routers: RouterAccounts[];
+let cutOff: Set<number>;
+beforeAll(async () => {
+  ledger = await openTestLedger();
+  service = await startTestService(ledger, { authUrl: NOWHERE, usageQueryTimeoutMs: 5_000 });
+});
+afterAll(async () => {
+  await service.close();
+  await ledger.close();
+});
+beforeEach(async () => {
+  server = await startRedis();
+  redis = new Redis(server.url, { retryStrategy: () => 50, maxRetriesPerRequest: null });
+  redis.on('error', () => {});
+  folder = await mkdtemp(join(tmpdir(), 'turnpike-spools-'));
+  cutOff = new Set();
+  await ledger.db.router.deleteMany();
+  routers = [await startRouter(0), await startRouter(1)];
+  await allOpen();
+});
+afterEach(async () => {
+  for (const router of routers) await router.crash();
+  redis.disconnect();
+  await server.stop();
+  await rm(folder, { recursive: true });
+});
+
+const startRouter = (index: number, leaseMs = LEASE_MS): Promise<RouterAccounts> =>
+  startRouterAccounts({
+    redisUrl: server.url,
+    ledgerUrl: () => (cutOff.has(index) ? NOWHERE : service.internalUrl),
+    internalHeaders,
+    spoolDir: join(folder, String(index)),
+    leaseMs,
+  });
+
+const allOpen = () => until('all routers admit', async () => routers.every(({ epoch }) => epoch.isOpen), 20_000);
+const router = (index: number): RouterAccounts => {
+  const found = routers[index];
+  if (!found) throw new Error('no such router');
+  return found;
+};
+
+async function aFundedKey(amountNanoUsd: bigint): Promise<KeyRecord> {
+  const key = aKeyRecord();
+  const { workspaceId } = key.workspace;
+  await addCredit(ledger.db, { creditId: randomUUID(), workspaceId, amountNanoUsd, note: 'test' });
+  return key;
+}
+
+async function anOpenCall(key: KeyRecord, index = 0): Promise<OpenCall> {
+  const call = await router(index).admit(key, HOLD);
+  if (!call) throw new Error('the call was refused');
+  return call;
+}
+
+/** Ends a call at this charge; completion tokens cost 400 nano-dollars. */
+const succeed = (call: OpenCall, chargeNanoUsd: bigint): Promise<boolean> =>
+  call.end({
+    status: 'success',
+    reason: 'completed',
+    usage: { promptTokens: 0, cachedPromptTokens: 0, completionTokens: Number(chargeNanoUsd / 400n) },
+  });
+
+/** Kills Redis, as kill -9 does, and starts it again; resolves when it answers. */
+async function loseRedis({ empty }: { empty: boolean }): Promise<void> {
+  await server.kill();
+  await until('the loss is noticed', async () => routers.every(({ epoch }) => !epoch.isOpen));
+  await server.restart({ empty });
+}
+
+/** What Redis and the ledger say of a workspace once all is settled, sent and recorded. */
+async function booksOf({ keyId, workspace: { workspaceId } }: KeyRecord) {
+  await until('all is settled and sent', async () => routers.every((each) => each.isQuiet()), 20_000);
+  await until('all is recorded', async () => (await service.consumer.lag()) === 0n);
+  await router(0).load(workspaceId);
+  const month = new Date().toISOString().slice(0, 7);
+  const balances = await getBalances(ledger.db, { workspaceId, month });
+  const [spent, held, admitted] = await redis.hmget(redisKeys.wallet(workspaceId), 'spent', 'held', 'admitted');
+  const [keySpent, keyHeld] = await redis.hmget(redisKeys.key(workspaceId, keyId), 'spent', 'held');
+  const [monthSpent, monthHeld] = await redis.hmget(redisKeys.months(workspaceId), `${month}:spent`, `${month}:held`);
+  return {
+    redis: { spent, keySpent, monthSpent, held, keyHeld, monthHeld, admitted },
+    ledger: {
+      spent: String(balances.spentNanoUsd),
+      keySpent: String(balances.spentNanoUsdByKey.get(keyId)),
+      monthSpent: String(balances.monthSpentNanoUsd),
+      rows: String(balances.requests),
+    },
+  };
+}
+
+/** The books as they have to be after calls that cost so much in all. */
+const booksWith = (spent: bigint, rows: number) => ({
+  redis: {
+    spent: String(spent),
+    keySpent: String(spent),
+    monthSpent: String(spent),
+    held: '0',
+    keyHeld: '0',
+    monthHeld: '0',
+    admitted: String(rows),
+  },
+  ledger: { spent: String(spent), keySpent: String(spent), monthSpent: String(spent), rows: String(rows) },
+});
+
+/** As if the routers that are silent had been so for longer than the ledger waits. */
+const silenceForLong = (): Promise<unknown> =>
+  ledger.db.$executeRaw`UPDATE redis_epoch SET listening_since = listening_since - interval '1 minute'`.then(
+    () => ledger.db.$executeRaw`UPDATE router SET heard_at = heard_at - interval '20 seconds'`,
+  );
+
+it('loses no charge, doubles none and lets nobody overspend while Redis is killed over and over under load', async () => {
+  const calls = 60n;
+  const key = await aFundedKey(calls * HOLD);
+  let committed = 0n;
+  let charged = 0n;
+  let rows = 0;
+  let isOver = false;
+  async function callOnAndOn(index: number): Promise<void> {
+    while (!isOver) {
+      const call = await router(index).admit(key, HOLD);
+      if (!call) {
+        await delay(10);
+        continue;
+      }
+      rows += 1;
+      committed += HOLD;
+      expect(committed).toBeLessThanOrEqual(calls * HOLD);
+      await delay(Math.random() * 300);
+      const charge = BigInt(Math.floor(Math.random() * 40)) * 400n;
+      expect(await succeed(call, charge)).toBe(true);
+      charged += charge;
+      committed += charge - HOLD;
+    }
+  }
+  const load = Array.from({ length: 80 }, (_, nth) => callOnAndOn(nth % 2));
+  const slowestMs: number[] = [];
+  for (const empty of [true, false, true, false]) {
+    await delay(300);
+    await loseRedis({ empty });
+    const backAt = performance.now();
+    await allOpen();
+    slowestMs.push(performance.now() - backAt);
+  }
+  await delay(300);
+  isOver = true;
+  await Promise.all(load);
+
+  expect(rows).toBeGreaterThan(100);
+  expect(await booksOf(key)).toEqual(booksWith(charged, rows));
+  expect(Math.max(...slowestMs)).toBeLessThan(5_000);
+}, 60_000);
+
+it.each([
+  ['comes back empty', true],
+  ['comes back with a file', false],
+])('bills calls that end before, during and after a recovery once each: Redis %s', async (_case, empty) => {
+  const key = await aFundedKey(10n * HOLD);
+  const [before, during, after] = [await anOpenCall(key), await anOpenCall(key, 1), await anOpenCall(key)];
+  await server.kill();
+  await until('the loss is noticed', async () => routers.every(({ epoch }) => !epoch.isOpen));
+  expect(await succeed(before, 400n)).toBe(true);
+  // The recovery gets no further than its first barrier while a router that is listed cannot be heard.
+  cutOff.add(1);
+  await server.restart({ empty });
+  await until(
+    'the other one drains',
+    async () => (await ledger.db.router.count({ where: { drainedEpoch: { gt: 1 } } })) > 0,
+  );
+  expect(await succeed(during, 4_000n)).toBe(true);
+  expect(routers.some(({ epoch }) => epoch.isOpen)).toBe(false);
+  cutOff.clear();
+  await allOpen();
+  expect(await redis.hget(redisKeys.wallet(key.workspace.workspaceId), 'held')).not.toBeNull();
+  expect(await succeed(after, 40_000n)).toBe(true);
+
+  expect(await booksOf(key)).toEqual(booksWith(44_400n, 3));
+});
+
+it('counts the holds of running calls again before anybody is admitted', async () => {
+  const key = await aFundedKey(3n * HOLD);
+  const open = [await anOpenCall(key, 0), await anOpenCall(key, 1)];
+  await loseRedis({ empty: true });
+  await allOpen();
+  const admitted = await Promise.all(Array.from({ length: 20 }, (_, nth) => router(nth % 2).admit(key, HOLD)));
+  const letIn = admitted.filter((call) => call !== undefined);
+  expect(letIn).toHaveLength(1);
+  for (const call of [...open, ...letIn]) await succeed(call, 800n);
+  expect(await booksOf(key)).toEqual(booksWith(2_400n, 3));
+});
+
+it('goes on admitting while the ledger is away and Redis is not', async () => {
+  const key = await aFundedKey(10n * HOLD);
+  await succeed(await anOpenCall(key), 400n);
+  cutOff.add(0);
+  await delay(2_500);
+  await succeed(await anOpenCall(key), 400n);
+  cutOff.clear();
+  expect(await booksOf(key)).toEqual(booksWith(800n, 2));
+});
+
+it('admits nothing while Redis was lost and the ledger is away', async () => {
+  const key = await aFundedKey(10n * HOLD);
+  cutOff.add(0).add(1);
+  await loseRedis({ empty: true });
+  await delay(1_000);
+  expect(await router(0).admit(key, HOLD)).toBeUndefined();
+  cutOff.clear();
+  await allOpen();
+  await succeed(await anOpenCall(key), 400n);
+  expect(await booksOf(key)).toEqual(booksWith(400n, 1));
+});
+
+it('bills the calls of a router that was given up while it ran on, once it can be heard again', async () => {
+  const key = await aFundedKey(10n * HOLD);
+  const ended = await anOpenCall(key, 1);
+  const running = await anOpenCall(key, 1);
+  cutOff.add(1);
+  await loseRedis({ empty: true });
+  expect(await succeed(ended, 400n)).toBe(true);
+  await silenceForLong();
+  await until('the other one admits', async () => router(0).epoch.isOpen, 20_000);
+  await succeed(await anOpenCall(key, 0), 4_000n);
+  cutOff.clear();
+  await allOpen();
+  expect(await succeed(running, 40_000n)).toBe(true);
+  expect(await booksOf(key)).toEqual(booksWith(44_400n, 3));
+});
+
+it('bills what a router that died with Redis had in its spool, once it comes back', async () => {
+  const key = await aFundedKey(10n * HOLD);
+  const ended = await anOpenCall(key, 1);
+  cutOff.add(1);
+  await server.kill();
+  expect(await succeed(ended, 400n)).toBe(true);
+  await router(1).crash();
+  routers.pop();
+  await server.restart({ empty: true });
+  await silenceForLong();
+  await allOpen();
+  await succeed(await anOpenCall(key, 0), 4_000n);
+  cutOff.clear();
+  routers.push(await startRouter(1));
+  await allOpen();
+  expect(await booksOf(key)).toEqual(booksWith(4_400n, 2));
+});
+
+it('builds everything anew when somebody empties Redis', async () => {
+  const key = await aFundedKey(2n * HOLD);
+  const open = await anOpenCall(key);
+  await redis.flushall();
+  // No balance is loaded beside calls that Redis has forgotten: the first try tells that they were lost.
+  await until('calls are admitted again', async () => {
+    const call = await router(1).admit(key, HOLD);
+    return call ? succeed(call, 400n) : false;
+  });
+  expect(await succeed(open, 4_000n)).toBe(true);
+  expect(await booksOf(key)).toEqual(booksWith(4_400n, 2));
+});
+
+it('records as unknown the call of a router that died with Redis, where the file of Redis has it, and holds nothing', async () => {
+  const [dying, SHORT_LEASE_MS] = [2, 1_000];
+  routers.push(await startRouter(dying, SHORT_LEASE_MS), await startRouter(3, SHORT_LEASE_MS));
+  await allOpen();
+  const key = await aFundedKey(10n * HOLD);
+  const { workspaceId } = key.workspace;
+  const { callId } = await anOpenCall(key, dying);
+  await server.kill();
+  await router(dying).crash();
+  routers.splice(dying, 1);
+  await server.restart();
+  await silenceForLong();
+  await allOpen();
+  const findRow = () => ledger.db.usageRequest.findUnique({ where: { callId } });
+  await until('its row is there', async () => (await findRow())?.status === 'unknown', 20_000);
+  const wallet = await redis.hmget(redisKeys.wallet(workspaceId), 'spent', 'held', 'admitted');
+  expect(wallet).toEqual(['0', '0', '1']);
+});

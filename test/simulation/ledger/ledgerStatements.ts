@@ -1,0 +1,201 @@
+import type { Router } from '../../../services/usage-ledger/src/epoch/advanceEpoch.ts';
+import type { LedgerTables, UsageRow } from './ledgerTables.ts';
+import { change, recordUsageRows } from './recordUsageRows.ts';
+
+/** A statement on its way: what changes the tables says how to change them back. */
+export interface StatementContext {
+  tables: LedgerTables;
+  undo: (() => void)[];
+  /** The database's clock, ms since 1970. */
+  nowMs: number;
+}
+
+type Statement = (context: StatementContext, values: unknown[]) => unknown;
+
+/** The statements of the ledger that are written as SQL, by words that only they have. */
+const STATEMENTS: [RegExp, Statement][] = [
+  [/SELECT record_usage\(/, recordUsage],
+  [/UPDATE redis_epoch SET heard_at/, openBooks],
+  [/DELETE FROM router WHERE heard_at/, () => 0],
+  [/SELECT ensure_usage_partition/, () => 0],
+  [/pg_advisory_xact_lock/, () => 0],
+  [/INSERT INTO event_offset/, () => 0],
+  [/UPDATE event_offset SET next_offset/, moveOffset],
+  [/INSERT INTO dead_letter/, recordDeadLetters],
+  [/INSERT INTO event_log_record/, appendToLog],
+  [/INSERT INTO credit/, addCredit],
+  [/AS "creditSeq"/, readBalances],
+];
+
+export function runStatement(context: StatementContext, strings: readonly string[], values: unknown[]): unknown {
+  const sql = strings.join('?');
+  const known = STATEMENTS.find(([words]) => words.test(sql));
+  if (!known) throw new Error(`this statement is not known here: ${sql.trim().slice(0, 80)}`);
+  return known[1](context, values);
+}
+
+function recordUsage({ tables, undo }: StatementContext, [, ...columns]: unknown[]): unknown {
+  const [
+    callIds,
+    keyIds,
+    workspaceIds,
+    ,
+    ,
+    ,
+    canonicalModels,
+    ,
+    statuses,
+    reasons,
+    prompts,
+    cached,
+    completions,
+    ,
+    charges,
+    ,
+    holds,
+    modalities,
+    ,
+    ,
+    starts,
+  ] = columns as string[][];
+  const rows = (callIds ?? []).map(
+    (callId, at): UsageRow => ({
+      callId,
+      keyId: keyIds?.[at] ?? '',
+      workspaceId: workspaceIds?.[at] ?? '',
+      canonicalModel: canonicalModels?.[at] ?? '',
+      modality: modalities?.[at] as UsageRow['modality'],
+      status: statuses?.[at] as UsageRow['status'],
+      reason: reasons?.[at] ?? null,
+      promptTokens: Number(prompts?.[at]),
+      cachedPromptTokens: Number(cached?.[at]),
+      completionTokens: Number(completions?.[at]),
+      chargeNanoUsd: BigInt(charges?.[at] ?? 0),
+      holdNanoUsd: BigInt(holds?.[at] ?? 0),
+      startedAtMs: Date.parse(starts?.[at] ?? ''),
+    }),
+  );
+  return [{ recorded: BigInt(recordUsageRows(tables, rows, undo)) }];
+}
+
+function openBooks({ tables, undo, nowMs }: StatementContext, [longestGapSeconds]: unknown[]): unknown {
+  const before = tables.epoch;
+  undo.push(() => {
+    tables.epoch = before;
+  });
+  const isGap = nowMs - before.heardAt > Number(longestGapSeconds) * 1_000;
+  tables.epoch = { ...before, heardAt: nowMs, listeningSince: isGap ? nowMs : before.listeningSince };
+  const { number, redisId, phase, listeningSince } = tables.epoch;
+  return [{ number, redisId, phase, listeningSince: new Date(listeningSince), now: new Date(nowMs) }];
+}
+
+function moveOffset({ tables, undo }: StatementContext, [next, topic, partition, from]: unknown[]): unknown {
+  const name = `${topic} ${partition}`;
+  if ((tables.eventOffsets.get(name) ?? 0n) !== from) return 0;
+  change(undo, tables.eventOffsets, name, next as bigint);
+  return 1;
+}
+
+function recordDeadLetters({ tables }: StatementContext, [, , , reasons]: unknown[]): unknown {
+  tables.deadLetters.push(...(reasons as string[]));
+  return 0;
+}
+
+function appendToLog({ tables, undo }: StatementContext, values: unknown[]): unknown {
+  const topic = String(values[0]);
+  const [keys = [], texts = []] = values.filter(Array.isArray) as string[][];
+  const log = tables.logs.get(topic) ?? [];
+  tables.logs.set(topic, log);
+  const end = log.length;
+  for (const [at, key] of keys.entries())
+    log.push({ offset: BigInt(end + at), key, value: Buffer.from(texts[at] ?? '', 'base64').toString() });
+  undo.push(() => log.splice(end));
+  return keys.length;
+}
+
+function addCredit({ tables, undo }: StatementContext, [creditId, workspaceId, amountNanoUsd]: unknown[]): unknown {
+  if (tables.credits.some((credit) => credit.creditId === creditId)) return 0;
+  const credit = {
+    seq: BigInt(tables.credits.length + 1),
+    creditId: String(creditId),
+    workspaceId: String(workspaceId),
+  };
+  tables.credits.push({ ...credit, amountNanoUsd: amountNanoUsd as bigint });
+  tables.postings.push({ workspaceId: credit.workspaceId, keyId: undefined, wallet: amountNanoUsd as bigint });
+  undo.push(() => {
+    tables.credits.pop();
+    tables.postings.pop();
+  });
+  return 1;
+}
+
+function readBalances({ tables }: StatementContext, values: unknown[]): unknown {
+  const workspaceId = String(values[0]);
+  const firstDay = values.find((value) => /^\d{4}-\d\d-01$/.test(String(value)));
+  const credits = tables.credits.filter((credit) => credit.workspaceId === workspaceId);
+  const keys = [...tables.keyTotals].filter(([, total]) => total.workspaceId === workspaceId);
+  const keyIds = new Set(keys.map(([keyId]) => keyId));
+  const hours = [...tables.hourTotals].filter(([name]) => keyIds.has(name.split(' ')[0] ?? ''));
+  const sum = (amounts: bigint[]): string => String(amounts.reduce((total, amount) => total + amount, 0n));
+  return [
+    {
+      creditSeq: String(credits.at(-1)?.seq ?? 0),
+      credited: sum(credits.map(({ amountNanoUsd }) => amountNanoUsd)),
+      spent: String(tables.workspaceTotals.get(workspaceId) ?? 0),
+      monthSpent: String(tables.monthTotals.get(`${workspaceId} ${String(firstDay).slice(0, 7)}`) ?? 0),
+      keys: Object.fromEntries(keys.map(([keyId, { charge }]) => [keyId, String(charge)])),
+      requests: sum(hours.map(([, { requests }]) => requests)),
+    },
+  ];
+}
+
+/** What the ledger asks of its database through Prisma's models, by table and operation. */
+export const MODEL_QUERIES: Record<string, Record<string, (context: StatementContext, query: never) => unknown>> = {
+  router: {
+    findMany: ({ tables }) => [...tables.routers.values()].map((router) => ({ ...router })),
+    upsert({ tables, undo }, { create }: { create: Router }) {
+      change(undo, tables.routers, create.routerId, { ...create });
+    },
+    deleteMany({ tables, undo }, { where }: { where: { routerId: string } }) {
+      const router = tables.routers.get(where.routerId);
+      if (router) undo.push(() => tables.routers.set(where.routerId, router));
+      tables.routers.delete(where.routerId);
+    },
+  },
+  redisEpoch: {
+    findFirstOrThrow: ({ tables }) => ({ ...tables.epoch }),
+    updateMany({ tables, undo }, { data }: { data: Partial<LedgerTables['epoch']> }) {
+      const before = tables.epoch;
+      undo.push(() => {
+        tables.epoch = before;
+      });
+      tables.epoch = { ...before, ...data };
+    },
+  },
+  credit: {
+    findUniqueOrThrow({ tables }, { where }: { where: { creditId: string } }) {
+      const known = tables.credits.find(({ creditId }) => creditId === where.creditId);
+      if (!known) throw new Error('no such credit');
+      return { ...known };
+    },
+  },
+  eventOffset: {
+    findUnique(
+      { tables },
+      { where: { topic_partition: place } }: { where: { topic_partition: { topic: string; partition: number } } },
+    ) {
+      const nextOffset = tables.eventOffsets.get(`${place.topic} ${place.partition}`);
+      return nextOffset === undefined ? null : { nextOffset };
+    },
+  },
+  eventLogRecord: {
+    findMany({ tables }, { where, take }: { where: { topic: string; offset: { gte: bigint } }; take: number }) {
+      const from = Number(where.offset.gte);
+      const records = tables.logs.get(where.topic)?.slice(from, from + take) ?? [];
+      return records.map(({ offset, key, value }) => ({ offset, key, value: Buffer.from(value) }));
+    },
+    aggregate({ tables }, { where }: { where: { topic: string } }) {
+      return { _max: { offset: tables.logs.get(where.topic)?.at(-1)?.offset ?? null } };
+    },
+  },
+};

@@ -1,0 +1,115 @@
+import type { Db } from '../../../services/usage-ledger/src/database/createDb.ts';
+import type { SimulatedProcess, World } from '../world/world.ts';
+import { MODEL_QUERIES, runStatement, type StatementContext } from './ledgerStatements.ts';
+import { LedgerTables } from './ledgerTables.ts';
+
+interface Session {
+  owner: SimulatedProcess;
+  undo: (() => void)[];
+  isOver: boolean;
+}
+
+const AWAY = new Error('Connection terminated unexpectedly');
+
+/**
+ * The ledger's Postgres: one transaction at a time, each whole or not at all. It can be away, be slow, and end so that nobody
+ * hears whether a transaction was committed. That rivals run one after the other is stricter than Postgres is; the
+ * statements themselves are held against the real one in crossCheck.test.ts.
+ */
+export class SimulatedDatabase {
+  readonly tables = new LedgerTables();
+  readonly #world: World;
+  #session: Session | undefined;
+  #waiting: { owner: SimulatedProcess; start: () => void }[] = [];
+  isAway = false;
+  /** Longest a statement takes, ms. */
+  slownessMs = 0.3;
+  /** Probability that a commit is done and its answer lost. */
+  lostCommits = 0;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** Ends what is open, as when the server or the client dies. */
+  abort(owner?: SimulatedProcess): void {
+    const session = this.#session;
+    if (session && (!owner || session.owner === owner)) this.#end(session, { isCommitted: false });
+  }
+
+  #begin(): Promise<Session> {
+    const owner = this.#world.current;
+    return new Promise((resolve) => {
+      const start = (): void => {
+        const session = { owner, undo: [], isOver: false };
+        this.#session = session;
+        this.#world.schedule(this.#delayMs(), () => resolve(session), owner);
+      };
+      if (this.#session) this.#waiting.push({ owner, start });
+      else start();
+    });
+  }
+
+  #end(session: Session, { isCommitted }: { isCommitted: boolean }): void {
+    if (session.isOver) return;
+    session.isOver = true;
+    if (!isCommitted) for (const back of session.undo.reverse()) back();
+    this.#session = undefined;
+    let next = this.#waiting.shift();
+    while (next?.owner.isDead) next = this.#waiting.shift();
+    next?.start();
+  }
+
+  #delayMs(): number {
+    return this.#world.random.share() * this.slownessMs;
+  }
+
+  async #query(session: Session, query: (context: StatementContext) => unknown): Promise<unknown> {
+    await this.#world.sleep(this.#delayMs());
+    if (session.isOver || this.isAway) throw AWAY;
+    return query({
+      tables: this.tables,
+      undo: session.undo,
+      nowMs: Math.floor(this.#world.beganAtMs + this.#world.now),
+    });
+  }
+
+  async #transaction<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    if (this.isAway) throw AWAY;
+    const session = await this.#begin();
+    try {
+      const result = await work(session);
+      await this.#world.sleep(this.#delayMs());
+      if (session.isOver || this.isAway) throw AWAY;
+      this.#end(session, { isCommitted: true });
+      if (this.#world.random.chance(this.lostCommits)) throw AWAY;
+      return result;
+    } catch (error) {
+      this.#end(session, { isCommitted: false });
+      throw error;
+    }
+  }
+
+  #face(run: (query: (context: StatementContext) => unknown) => Promise<unknown>): object {
+    const raw = (strings: readonly string[], ...values: unknown[]) =>
+      run((context) => runStatement(context, strings, values));
+    const models = Object.entries(MODEL_QUERIES).map(([table, operations]) => [
+      table,
+      Object.fromEntries(
+        Object.entries(operations).map(([name, query]) => [
+          name,
+          (asked: never) => run((context) => query(context, asked)),
+        ]),
+      ),
+    ]);
+    return { ...Object.fromEntries(models), $queryRaw: raw, $executeRaw: raw };
+  }
+
+  /** As the ledger's code knows it: with the statements that code uses, and no others. */
+  asDb(): Db {
+    const alone = this.#face((query) => this.#transaction((session) => this.#query(session, query)));
+    const $transaction = (work: (tx: object) => Promise<unknown>) =>
+      this.#transaction((session) => work(this.#face((query) => this.#query(session, query))));
+    return { ...alone, $transaction } as unknown as Db;
+  }
+}

@@ -1,0 +1,97 @@
+import type { UsageRow } from '../ledger/ledgerTables.ts';
+import { Violation } from '../world/violation.ts';
+import type { TrueCall } from './ledgerOfTruth.ts';
+import type { Stack } from './stack.ts';
+
+/** At the end, with everything mended and quiet: the truth, the rows, every total and Redis say the same (I1 to I9). */
+export function checkBooks(stack: Stack): void {
+  const { tables } = stack.database;
+  if (tables.deadLetters.length > 0) throw new Violation(`dead letters: ${tables.deadLetters.join('; ')}`);
+  for (const call of stack.truth.calls.values()) checkRow(stack, call, tables.usageRequests.get(call.callId));
+  for (const row of tables.usageRequests.values())
+    if (!stack.truth.calls.has(row.callId)) throw new Violation(`a row of a call that nobody made: ${row.callId}`);
+  checkTotals(stack);
+  for (const workspaceId of stack.truth.creditedByWorkspace.keys()) checkRedis(stack, workspaceId);
+}
+
+/** One row a call, as it truly ended; less is known only where somebody who knew it was lost. */
+function checkRow({ truth }: Stack, call: TrueCall, row: UsageRow | undefined): void {
+  const { ending, isKept, chargeNanoUsd } = call;
+  const name = `call ${call.callId.slice(-4)} of router-${call.router}`;
+  const hasDied = truth.has('process', call);
+  const mayBeMissing =
+    call.holdNanoUsd === undefined ||
+    (hasDied && truth.has('redis', call) && (isKept !== true || truth.has('disk', call)));
+  if (!row) {
+    if (!mayBeMissing) throw new Violation(`${name} has no row`);
+    return;
+  }
+  const isAsItEnded = ending !== undefined && row.status === ending.status && row.chargeNanoUsd === chargeNanoUsd;
+  const mayBeUnknown = isKept !== true || truth.has('disk', call);
+  if (isAsItEnded || (mayBeUnknown && row.status === 'unknown' && row.chargeNanoUsd === 0n)) return;
+  throw new Violation(
+    `${name} is recorded as ${row.status}, ${row.chargeNanoUsd}; it ended as ${ending?.status ?? 'nothing'}, ${chargeNanoUsd}, ${isKept ? 'and was kept' : 'unkept'}`,
+  );
+}
+
+function expectEqual(what: string, found: bigint, expected: bigint): void {
+  if (found !== expected) throw new Violation(`${what}: ${found}, and should be ${expected}`);
+}
+
+const sum = (amounts: Iterable<bigint>): bigint => [...amounts].reduce((total, amount) => total + amount, 0n);
+
+function checkTotals({ database: { tables }, keys }: Stack): void {
+  const rows = [...tables.usageRequests.values()];
+  const all = sum(rows.map(({ chargeNanoUsd }) => chargeNanoUsd));
+  for (const keyId of keys.keys()) {
+    const ofKey = rows.filter((row) => row.keyId === keyId);
+    const charge = sum(ofKey.map(({ chargeNanoUsd }) => chargeNanoUsd));
+    expectEqual(`total of ${keyId}`, tables.keyTotals.get(keyId)?.charge ?? 0n, charge);
+    const hours = [...tables.hourTotals].filter(([name]) => name.startsWith(`${keyId} `)).map(([, total]) => total);
+    expectEqual(`hours of ${keyId}`, sum(hours.map((hour) => hour.charge)), charge);
+    expectEqual(`requests of ${keyId}`, sum(hours.map(({ requests }) => requests)), BigInt(ofKey.length));
+    expectEqual(
+      `postings of ${keyId}`,
+      -sum(tables.postings.filter((each) => each.keyId === keyId).map(({ wallet }) => wallet)),
+      charge,
+    );
+  }
+  expectEqual('workspaces', sum(tables.workspaceTotals.values()), all);
+  expectEqual('months', sum(tables.monthTotals.values()), all);
+}
+
+function checkRedis({ truth, redis, database: { tables }, world, keys }: Stack, workspaceId: string): void {
+  const hash = (name: string): Map<string, string> => {
+    const flat = redis.data.run('HGETALL', [`{${workspaceId}}:${name}`]) as string[];
+    return new Map(flat.flatMap((field, at) => (at % 2 ? [] : [[field, flat[at + 1] ?? '']])));
+  };
+  const number = (of: Map<string, string>, field: string): bigint => BigInt(of.get(field) ?? 0);
+  const wallet = hash('wallet');
+  const rows = [...tables.usageRequests.values()].filter((row) => row.workspaceId === workspaceId);
+  const spent = sum(rows.map(({ chargeNanoUsd }) => chargeNanoUsd));
+  const miscounted = truth.miscounted.get(`${workspaceId} ${wallet.get('epoch')}`) ?? 0n;
+  expectEqual(`epoch of ${workspaceId}`, number(wallet, 'epoch'), BigInt(tables.epoch.number));
+  expectEqual(`held in ${workspaceId}`, number(wallet, 'held'), 0n);
+  expectEqual(`spent in ${workspaceId}`, number(wallet, 'spent'), spent);
+  expectEqual(`calls in ${workspaceId}`, number(wallet, 'admitted'), BigInt(rows.length) + miscounted);
+  const months = hash('months');
+  const month = new Date(world.wallClockMs(redis.process)).toISOString().slice(0, 7);
+  expectEqual(`held in ${workspaceId} in ${month}`, number(months, `${month}:held`), 0n);
+  const ofMonth = rows.filter(({ startedAtMs }) => new Date(startedAtMs).toISOString().startsWith(month));
+  expectEqual(
+    `spent in ${workspaceId} in ${month}`,
+    number(months, `${month}:spent`),
+    sum(ofMonth.map(({ chargeNanoUsd }) => chargeNanoUsd)),
+  );
+  for (const key of keys.values()) {
+    if (key.workspace.workspaceId !== workspaceId) continue;
+    const counter = hash(`key:${key.keyId}`);
+    if (counter.get('epoch') !== wallet.get('epoch')) continue;
+    expectEqual(`held by ${key.keyId}`, number(counter, 'held'), 0n);
+    expectEqual(
+      `spent by ${key.keyId}`,
+      number(counter, 'spent'),
+      sum(rows.filter(({ keyId }) => keyId === key.keyId).map(({ chargeNanoUsd }) => chargeNanoUsd)),
+    );
+  }
+}

@@ -1,0 +1,221 @@
+import { addCredit } from '../../../services/usage-ledger/src/credits/addCredit.ts';
+import { LINK_MS, type Stack } from './stack.ts';
+
+const LONG_MS = 20_000;
+
+type Fault = (stack: Stack) => Promise<void>;
+
+const isRedisAvailable = ({ redis, world }: Stack): boolean => redis.isUp && redis.process.frozenUntil <= world.now;
+
+async function loseRedis(stack: Stack, how: { isEmpty: boolean; lostMs: number; skewMs: number }): Promise<void> {
+  const { redis, truth, world } = stack;
+  if (!isRedisAvailable(stack)) return;
+  redis.kill();
+  await world.sleep(world.random.between(50, 2_000));
+  truth.lose({ at: world.now, kind: 'redis', router: undefined });
+  if (!redis.isUp) redis.start(how);
+}
+
+async function freeze(stack: Stack, mostMs: number): Promise<void> {
+  const { world, machines } = stack;
+  const { process, index } = world.random.pick(machines);
+  const forMs = world.random.between(100, mostMs);
+  world.note(`router-${index} is frozen for ${forMs} ms`);
+  process.frozenUntil = world.now + forMs;
+}
+
+async function killAndRestart(
+  stack: Stack,
+  { hasPower, keepsDisk }: { hasPower: boolean; keepsDisk: boolean },
+): Promise<void> {
+  const { world, truth } = stack;
+  const machine = world.random.pick(stack.machines);
+  if (machine.process.isDead) return;
+  stack.killRouter(machine);
+  if (!hasPower || !keepsDisk) truth.lose({ at: world.now, kind: 'disk', router: machine.index });
+  if (!hasPower) machine.disk.losePower();
+  if (!keepsDisk) machine.disk.replace();
+  await world.sleep(world.random.chance(0.3) ? LONG_MS : world.random.between(50, 3_000));
+  stack.restartRouter(machine, world.random.between(-300, 300));
+}
+
+/** For a while, then as before. */
+async function during(
+  stack: Stack,
+  mostMs: number,
+  { begin, end }: { begin: () => void; end: () => void },
+): Promise<void> {
+  begin();
+  await stack.world.sleep(stack.world.random.between(50, mostMs));
+  end();
+}
+
+function slowRedis(stack: Stack): Promise<void> {
+  const set = (slownessMs: number) => () => {
+    for (const { redisLink } of stack.machines) redisLink.slownessMs = slownessMs;
+  };
+  return during(stack, 2_000, { begin: set(stack.world.random.between(100, 400)), end: set(LINK_MS) });
+}
+
+/** What can go wrong in a run, and what operators do meanwhile. */
+export const FAULTS: Record<string, Fault> = {
+  redisLosesItsTail: (stack) =>
+    loseRedis(stack, { isEmpty: false, lostMs: stack.world.random.between(0, 1_000), skewMs: 0 }),
+  redisComesBackEmpty: (stack) => loseRedis(stack, { isEmpty: true, lostMs: 0, skewMs: 0 }),
+  async redisFailsOver(stack) {
+    const { random } = stack.world;
+    await loseRedis(stack, { isEmpty: false, lostMs: random.between(0, 300), skewMs: random.between(-200, 200) });
+    // The one that takes over has everybody at once, and answers some too late.
+    await slowRedis(stack);
+  },
+  async redisIsEmptied(stack) {
+    if (!isRedisAvailable(stack)) return;
+    stack.world.note('somebody empties Redis');
+    stack.truth.lose({ at: stack.world.now, kind: 'redis', router: undefined });
+    stack.redis.data.clear();
+  },
+  async redisFreezes({ redis, world }) {
+    redis.process.frozenUntil = world.now + world.random.between(100, 2_500);
+    world.note('Redis is frozen');
+  },
+  redisIsSlow: slowRedis,
+  routerLosesRedis: (stack) => {
+    const { redisLink, client } = stack.world.random.pick(stack.machines);
+    return during(stack, 2 * stack.leaseMs, {
+      begin: () => {
+        redisLink.isCut = true;
+        if (stack.world.random.chance(0.5)) client.break();
+      },
+      end: () => {
+        redisLink.isCut = false;
+        client.break();
+      },
+    });
+  },
+  connectionsBreak: async ({ machines }) => {
+    for (const { client, process } of machines) if (!process.isDead) client.break();
+  },
+  routerLosesLedger: (stack) => {
+    const { ledgerLink } = stack.world.random.pick(stack.machines);
+    const cut = (isCut: boolean) => () => {
+      ledgerLink.isCut = isCut;
+    };
+    return during(stack, stack.world.random.chance(0.4) ? LONG_MS : 3_000, { begin: cut(true), end: cut(false) });
+  },
+  requestsAreLate: (stack) => {
+    const set = (slownessMs: number) => () => {
+      for (const { ledgerLink } of stack.machines) ledgerLink.slownessMs = slownessMs;
+    };
+    return during(stack, 3_000, { begin: set(3_000), end: set(LINK_MS) });
+  },
+  routerIsKilled: (stack) => killAndRestart(stack, { hasPower: true, keepsDisk: true }),
+  routerLosesPower: (stack) => killAndRestart(stack, { hasPower: false, keepsDisk: true }),
+  routerLosesItsDisk: (stack) => killAndRestart(stack, { hasPower: true, keepsDisk: false }),
+  routerFreezes: (stack) => freeze(stack, 2 * stack.leaseMs),
+  diskIsFull: (stack) => {
+    const { disk } = stack.world.random.pick(stack.machines);
+    const set = (isFull: boolean) => () => {
+      disk.isFull = isFull;
+    };
+    return during(stack, 3_000, { begin: set(true), end: set(false) });
+  },
+  diskIsSlow: (stack) => {
+    const { disk } = stack.world.random.pick(stack.machines);
+    const set = (slownessMs: number) => () => {
+      disk.slownessMs = slownessMs;
+    };
+    return during(stack, 2_000, { begin: set(300), end: set(1) });
+  },
+  eventLogIsDown: (stack) => {
+    const set = (isDown: boolean) => () => {
+      stack.log.isDown = isDown;
+    };
+    return during(stack, 6_000, { begin: set(true), end: set(false) });
+  },
+  async ledgerIsKilled(stack) {
+    const index = stack.world.random.between(0, stack.replicas.length - 1);
+    stack.killReplica(index);
+    await stack.world.sleep(stack.world.random.between(50, 3_000));
+    if (stack.replicas[index]?.process.isDead) stack.startReplica(index);
+  },
+  databaseIsAway: (stack) => {
+    const { database } = stack;
+    return during(stack, 3_000, {
+      begin: () => {
+        database.isAway = true;
+        database.abort();
+      },
+      end: () => {
+        database.isAway = false;
+      },
+    });
+  },
+  databaseIsSlow: (stack) => {
+    const set = (slownessMs: number) => () => {
+      stack.database.slownessMs = slownessMs;
+    };
+    return during(stack, 2_000, { begin: set(200), end: set(0.3) });
+  },
+  commitsAreLost: (stack) => {
+    const set = (share: number) => () => {
+      stack.database.lostCommits = share;
+    };
+    return during(stack, 3_000, { begin: set(0.3), end: set(0) });
+  },
+  async creditIsGiven(stack) {
+    const { world } = stack;
+    const workspaceId = `ws_${world.random.between(0, 1)}`;
+    await giveCredit(stack, workspaceId, 400_000n * BigInt(world.random.between(1, 6)));
+  },
+  async keyIsChanged(stack) {
+    const { world } = stack;
+    const key = world.random.pick([...stack.keys.values()]);
+    const generation = key.generation + 1;
+    stack.keys.set(key.keyId, { ...key, generation });
+    const { router, process } = world.random.pick(stack.machines);
+    if (!router || process.isDead) return;
+    const { workspaceId } = key.workspace;
+    world.schedule(
+      0,
+      () => void router.raiseGeneration({ workspaceId, keyId: key.keyId, generation }).catch(() => {}),
+      process,
+    );
+  },
+};
+
+/** Gives a workspace credit, however often it has to be tried; the truth knows of it before anybody can spend it. */
+export async function giveCredit(
+  { world, truth, database }: Stack,
+  workspaceId: string,
+  amountNanoUsd: bigint,
+): Promise<void> {
+  const credit = { creditId: `credit-${world.now}-${workspaceId}`, workspaceId, amountNanoUsd, note: 'simulated' };
+  truth.creditedByWorkspace.set(workspaceId, (truth.creditedByWorkspace.get(workspaceId) ?? 0n) + amountNanoUsd);
+  for (;;) {
+    try {
+      await addCredit(database.asDb(), credit);
+      return;
+    } catch {
+      await world.sleep(200);
+    }
+  }
+}
+
+/** Mends everything, at once. */
+export function heal(stack: Stack): void {
+  const { world } = stack;
+  world.note('everything is mended');
+  stack.log.isDown = false;
+  Object.assign(stack.database, { isAway: false, slownessMs: 0.3, lostCommits: 0 });
+  if (!stack.redis.isUp) stack.redis.start({ isEmpty: false, lostMs: 0, skewMs: 0 });
+  stack.redis.process.frozenUntil = 0;
+  stack.replicas.forEach(({ process }, index) => {
+    if (process.isDead) stack.startReplica(index);
+  });
+  for (const machine of stack.machines) {
+    Object.assign(machine.disk, { isFull: false, slownessMs: 1 });
+    Object.assign(machine.redisLink, { isCut: false, slownessMs: LINK_MS });
+    Object.assign(machine.ledgerLink, { isCut: false, slownessMs: LINK_MS });
+    stack.restartRouter(machine, 0);
+  }
+}

@@ -1,0 +1,52 @@
+import type { Ending } from '../../../services/model-router/src/settlement/toEvent.ts';
+
+/** What truly happened to a call, counted outside of everything that is tested. */
+export interface TrueCall {
+  callId: string;
+  keyId: string;
+  workspaceId: string;
+  /** The router, and which of its processes. */
+  router: number;
+  incarnation: number;
+  startedAt: number;
+  /** Set when the client was let in. */
+  holdNanoUsd: bigint | undefined;
+  ending: Ending | undefined;
+  /** What it is to cost: the engine's count at the model's prices, the hold at most. */
+  chargeNanoUsd: bigint;
+  /** What the end of the call was told; undefined while it waits, or for ever where the router died. */
+  isKept: boolean | undefined;
+  /** Its router was given up, or its lease ran out: its hold may have been given to others. */
+  isExcused: boolean;
+}
+
+/** Something that was lost and never came back. */
+export interface Loss {
+  at: number;
+  kind: 'redis' | 'process' | 'disk';
+  /** The router of a lost process or disk. */
+  router: number | undefined;
+}
+
+/** The truth of one run. */
+export class LedgerOfTruth {
+  readonly calls = new Map<string, TrueCall>();
+  readonly losses: Loss[] = [];
+  /** Names of the faults so far. */
+  readonly faults = new Set<string>();
+  /** By how much Redis' number of calls is off, by workspace and epoch: see `checkWhileRunning`. */
+  readonly miscounted = new Map<string, bigint>();
+  readonly countedFromBefore = new Set<string>();
+  readonly creditedByWorkspace = new Map<string, bigint>();
+
+  lose(loss: Loss): void {
+    this.losses.push(loss);
+  }
+
+  has(kind: Loss['kind'], call: TrueCall): boolean {
+    return this.losses.some(
+      (loss) =>
+        loss.kind === kind && loss.at >= call.startedAt && (loss.router === undefined || loss.router === call.router),
+    );
+  }
+}

@@ -1,0 +1,128 @@
+import { computeCharge } from '@turnpike/money/price';
+import type { Ending } from '../../../services/model-router/src/settlement/toEvent.ts';
+import { aKeyRecord } from '../../../services/model-router/test/aKeyRecord.ts';
+import { MODEL } from '../router/simulatedRouter.ts';
+import { Violation } from '../world/violation.ts';
+import { checkTruth } from './checkWhileRunning.ts';
+import type { TrueCall } from './ledgerOfTruth.ts';
+import type { Stack } from './stack.ts';
+
+const OUTPUT_TOKENS = 1_000;
+/** About what such a call holds, in nano-dollars. */
+const TYPICAL_HOLD = 400_000n;
+const LONGEST_CALL_MS = 3_000;
+
+/** Workspaces and keys, with limits that a few calls at once come up against. */
+export function makeKeys(stack: Stack): void {
+  const { random } = stack.world;
+  for (let nth = 0; nth < 3; nth += 1) {
+    const keyId = `key_${nth}`;
+    const workspaceId = `ws_${nth % 2}`;
+    const key = aKeyRecord({
+      keyId,
+      maxBudgetNanoUsd: random.chance(0.3) ? TYPICAL_HOLD * BigInt(random.between(4, 12)) : null,
+      workspace: {
+        workspaceId,
+        monthlyCapNanoUsd: random.chance(0.3) ? TYPICAL_HOLD * BigInt(random.between(5, 20)) : null,
+      },
+    });
+    stack.keys.set(keyId, key);
+  }
+}
+
+/** A UUIDv7 of this world. */
+function aCallId({ world }: Stack, nth: number): string {
+  const instant = Math.floor(world.wallClockMs()).toString(16).padStart(12, '0');
+  return `${instant.slice(0, 8)}-${instant.slice(8)}-7000-8000-${nth.toString(16).padStart(12, '0')}`;
+}
+
+/** What may keep a router that lives from renewing a lease in time. */
+const LEASE_FAULTS = /^(redis|router|connections|ledger|requests|database|commits|eventLog)/;
+
+function checkLostLease({ world, truth }: Stack): void {
+  if ([...truth.faults].some((name) => LEASE_FAULTS.test(name))) return;
+  world.fail(new Violation('a call was swept under a router that lives and renews its lease'));
+}
+
+/** One call, from the client's side: let in or not, served by an engine for a while, ended in some way. */
+export async function makeCall(stack: Stack, nth: number): Promise<void> {
+  const { world, truth } = stack;
+  const { random } = world;
+  const machine = random.pick(stack.machines);
+  const key = random.pick([...stack.keys.values()]);
+  const { router, process, incarnation, index } = machine;
+  if (!router || process.isDead) return;
+  const callId = aCallId(stack, nth);
+  const call: TrueCall = {
+    callId,
+    keyId: key.keyId,
+    workspaceId: key.workspace.workspaceId,
+    router: index,
+    incarnation,
+    startedAt: world.now,
+    holdNanoUsd: undefined,
+    ending: undefined,
+    chargeNanoUsd: 0n,
+    isKept: undefined,
+    isExcused: false,
+  };
+  truth.calls.set(callId, call);
+  world.schedule(0, () => void serve(stack, call), process);
+}
+
+async function serve(stack: Stack, call: TrueCall): Promise<void> {
+  const { world } = stack;
+  const { random } = world;
+  const { router } = stack.machines[call.router] ?? {};
+  const key = stack.keys.get(call.keyId);
+  if (!router || !key) return;
+  try {
+    const letIn = await router.admit(call.callId, key, OUTPUT_TOKENS);
+    world.note(`call ${call.callId.slice(-4)} of ${call.workspaceId} is ${letIn ? 'let in' : 'refused'}`);
+    if (!letIn) return;
+    call.holdNanoUsd = letIn.holdNanoUsd;
+    checkTruth(stack);
+    let isLost = false;
+    const lost = new Promise<void>((resolve) => {
+      letIn.call.onLeaseLost = () => {
+        isLost = true;
+        checkLostLease(stack);
+        resolve();
+      };
+    });
+    await Promise.race([world.sleep(random.share() ** 2 * LONGEST_CALL_MS), lost]);
+    const ending: Ending = isLost ? { status: 'failure', reason: 'lease_lost' } : anEnding(stack);
+    if (!isLost) {
+      call.ending = ending;
+      call.chargeNanoUsd = chargeOf(ending, letIn.holdNanoUsd);
+    }
+    const isKept = await letIn.call.end(ending);
+    world.note(
+      `call ${call.callId.slice(-4)} ended as ${ending.status}, ${call.chargeNanoUsd}: ${isKept ? 'kept' : 'not kept'}`,
+    );
+    call.isKept = isKept && !isLost;
+  } catch (error) {
+    world.fail(error);
+  }
+}
+
+function anEnding({ world: { random } }: Stack): Ending {
+  const usage = {
+    promptTokens: random.between(1, 40),
+    cachedPromptTokens: 0,
+    completionTokens: random.between(0, OUTPUT_TOKENS),
+  };
+  const roll = random.share();
+  if (roll < 0.6) return { status: 'success', reason: 'completed', usage };
+  if (roll < 0.8) return { status: 'success', reason: 'client_left', usage };
+  if (roll < 0.83)
+    return { status: 'success', reason: 'completed', usage: { ...usage, completionTokens: 5 * OUTPUT_TOKENS } };
+  if (roll < 0.93) return { status: 'failure', reason: 'engine_died' };
+  return { status: 'unknown', reason: 'no_count' };
+}
+
+function chargeOf(ending: Ending, holdNanoUsd: bigint): bigint {
+  if (ending.status !== 'success') return 0n;
+  const formula = computeCharge({ ...ending.usage, images: 0 }, MODEL.prices);
+  return formula < holdNanoUsd ? formula : holdNanoUsd;
+}

@@ -1,0 +1,72 @@
+import { currentWorld } from './currentWorld.ts';
+import type { QueuedEvent } from './eventQueue.ts';
+
+const RealDate = Date;
+
+class SimulatedDate extends RealDate {
+  constructor(...parts: unknown[]) {
+    if (parts.length === 0) super(SimulatedDate.now());
+    else super(...(parts as [number]));
+  }
+  static override now(): number {
+    return Math.floor(currentWorld().wallClockMs());
+  }
+}
+
+/** Has the face of Node's own timers. */
+interface SimulatedTimer {
+  event: QueuedEvent | undefined;
+  ref(): SimulatedTimer;
+  unref(): SimulatedTimer;
+}
+
+function aTimer(): SimulatedTimer {
+  const timer: SimulatedTimer = { event: undefined, ref: () => timer, unref: () => timer };
+  return timer;
+}
+
+function setSimulatedTimeout(run: (...args: unknown[]) => void, delayMs = 0, ...args: unknown[]): SimulatedTimer {
+  const timer = aTimer();
+  timer.event = currentWorld().schedule(Math.max(delayMs, 1), () => run(...args));
+  return timer;
+}
+
+function setSimulatedInterval(run: () => void, delayMs: number): SimulatedTimer {
+  const timer = aTimer();
+  const world = currentWorld();
+  const next = (): void => {
+    timer.event = world.schedule(Math.max(delayMs, 1), () => {
+      next();
+      run();
+    });
+  };
+  next();
+  return timer;
+}
+
+function clearSimulated(timer: SimulatedTimer | undefined): void {
+  if (timer?.event) timer.event.isCancelled = true;
+}
+
+/** One for all: where it was made tells nothing, and making one is slow. */
+const TIMED_OUT = new DOMException('timed out', 'TimeoutError');
+
+function signalAfter(timeoutMs: number): AbortSignal {
+  const abort = new AbortController();
+  currentWorld().schedule(timeoutMs, () => abort.abort(TIMED_OUT));
+  return abort.signal;
+}
+
+/** Puts the simulated clock, timers and chance in the place of this whole process' own, for good. */
+export function installClock(): void {
+  Object.assign(globalThis, {
+    Date: SimulatedDate,
+    setTimeout: setSimulatedTimeout,
+    setInterval: setSimulatedInterval,
+    clearTimeout: clearSimulated,
+    clearInterval: clearSimulated,
+  });
+  Object.defineProperty(performance, 'now', { value: () => currentWorld().now + 1_000_000 });
+  Object.defineProperty(AbortSignal, 'timeout', { value: signalAfter });
+  Math.random = () => currentWorld().random.share();
+}

@@ -1,0 +1,121 @@
+import { EventQueue, type QueuedEvent } from './eventQueue.ts';
+import { createRandom, type Random } from './random.ts';
+import { Violation } from './violation.ts';
+
+/** Taken before the clock is installed: a turn of the real event loop, in which every promise that can go on does. */
+const realSetImmediate = setImmediate;
+const untilPromisesRest = (): Promise<void> => new Promise((resolve) => realSetImmediate(resolve));
+
+/** A process of the simulated stack. What it had under way when it died never goes on. */
+export interface SimulatedProcess {
+  readonly name: string;
+  isDead: boolean;
+  /** Stopped, as by SIGSTOP, until then. */
+  frozenUntil: number;
+  /** How far its wall clock is off, ms. */
+  skewMs: number;
+  readonly startedAt: number;
+}
+
+const TRACE_STEPS = 140;
+
+/**
+ * A world with one clock and one order of events, both drawn from a seed. An event runs, and all that it sets free, before
+ * the next one does; timers and answers belong to the process that asked for them.
+ */
+export class World {
+  readonly seed: number;
+  readonly random: Random;
+  /** Wall clock at the beginning, ms since 1970. */
+  readonly beganAtMs: number;
+  now = 0;
+  current: SimulatedProcess;
+  /** Checked after every event. */
+  onStep: () => void = () => {};
+  readonly #queue = new EventQueue();
+  readonly #trace: string[] = [];
+  #order = 0;
+  #violation: unknown;
+
+  constructor(seed: number) {
+    this.seed = seed;
+    this.random = createRandom(seed);
+    // Every other world lives through the turn of a month.
+    const turn = Date.UTC(2026, 10, 1);
+    this.beganAtMs = turn - this.random.between(0, 40_000) + (seed % 2) * 86_400_000;
+    this.current = this.spawn('world');
+  }
+
+  spawn(name: string, skewMs = 0): SimulatedProcess {
+    return { name, isDead: false, frozenUntil: 0, skewMs, startedAt: this.now };
+  }
+
+  /** Wall clock of a process, ms. */
+  wallClockMs(process: SimulatedProcess = this.current): number {
+    return this.beganAtMs + this.now + process.skewMs;
+  }
+
+  schedule(delayMs: number, run: () => void, owner: SimulatedProcess = this.current): QueuedEvent {
+    const event: QueuedEvent = {
+      at: this.now + Math.max(delayMs, 0),
+      order: this.#order++,
+      isCancelled: false,
+      run: () => {
+        if (owner.isDead) return;
+        if (owner.frozenUntil > this.now) {
+          event.at = owner.frozenUntil;
+          event.order = this.#order++;
+          this.#queue.push(event);
+          return;
+        }
+        this.current = owner;
+        run();
+      },
+    };
+    this.#queue.push(event);
+    return event;
+  }
+
+  sleep(delayMs: number): Promise<void> {
+    return new Promise((resolve) => this.schedule(delayMs, resolve));
+  }
+
+  /** Notes a step of the trace. */
+  note(what: string): void {
+    this.#trace.push(`${(this.now / 1_000).toFixed(4).padStart(9)} s  ${this.current.name.padEnd(10)} ${what}`);
+    if (this.#trace.length > 2 * TRACE_STEPS) this.#trace.splice(0, TRACE_STEPS);
+  }
+
+  get trace(): string[] {
+    return this.#trace.slice(-TRACE_STEPS);
+  }
+
+  /** Says that something happened that must not: the run ends. */
+  fail(violation: unknown): void {
+    this.#violation ??= violation;
+  }
+
+  /** Runs until `work`, which lives in this world, has ended. Throws what it threw, or the first violation. */
+  async run(work: () => Promise<void>, limitMs: number): Promise<void> {
+    let isOver = false;
+    this.schedule(0, () => {
+      work().then(
+        () => {
+          isOver = true;
+        },
+        (error: unknown) => this.fail(error),
+      );
+    });
+    while (!isOver) {
+      const event = this.#queue.pop();
+      if (!event) throw new Violation('nothing will ever happen again, and the run is not over');
+      if (event.isCancelled) continue;
+      if (event.at > limitMs) throw new Violation(`the run is not over after ${limitMs / 1_000} s`);
+      this.now = event.at;
+      event.run();
+      await untilPromisesRest();
+      this.onStep();
+      if (this.#violation !== undefined) throw this.#violation;
+    }
+  }
+}

@@ -1,0 +1,88 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { type DocumentedResponse, escapePointer, findResponse, type OpenApiDocument } from './readDocument.ts';
+
+/** The beginning of an answer: all that is known before its body. */
+export interface AnswerHead {
+  method: string;
+  /** Without the query. */
+  path: string;
+  status: number;
+  headers: Headers;
+}
+
+/** What an answer's beginning has to do with the document, and how its body is to be read on. */
+export interface CheckedHead {
+  problems: string[];
+  media: string;
+  /** What is wrong with the body's JSON, or with that of one event. */
+  checkJson(value: unknown): string[];
+}
+
+export type AnswerChecker = (head: AnswerHead) => CheckedHead;
+
+const DOCUMENT = 'openapi.json';
+/** Headers that mean something to clients: the document lists every one that an answer has. */
+const LISTED_HEADER = /^(x-.*|retry-after|allow)$/;
+
+/** Checks answers against the published document: status, headers, media type and bodies. Schemas are compiled once. */
+export function createAnswerChecker(document: OpenApiDocument): AnswerChecker {
+  const ajv = new Ajv2020({ allErrors: true, allowUnionTypes: true, strictTypes: false, validateFormats: true });
+  const headerAjv = new Ajv2020({ coerceTypes: true });
+  for (const each of [ajv, headerAjv]) addFormats.default(each);
+  // The document stands for one schema, so that references within it lead somewhere; its members are no keywords.
+  ajv.addVocabulary([...Object.keys(document), 'x-support', 'x-support-note']);
+  ajv.addSchema(document, DOCUMENT);
+  const validators = new Map<string, ValidateFunction>();
+
+  function compile(pointer: string): ValidateFunction {
+    const known = validators.get(pointer);
+    if (known) return known;
+    const validate = ajv.compile({ $ref: `${DOCUMENT}${pointer}` });
+    validators.set(pointer, validate);
+    return validate;
+  }
+
+  function checkHeaders({ headers: documented, ...response }: DocumentedResponse, headers: Headers): string[] {
+    const problems = Object.entries(documented).flatMap(([name, { required, schema }]) => {
+      const value = headers.get(name);
+      if (value === null) return required ? [`has no ${name}`] : [];
+      const isValid = headerAjv.validate({ type: 'object', properties: { value: schema } }, { value });
+      return isValid ? [] : [`has ${name}: ${value}, which ${headerAjv.errorsText()}`];
+    });
+    const unlisted = [...headers.keys()].filter((name) => LISTED_HEADER.test(name) && !Object.hasOwn(documented, name));
+    const sets = response['x-header-sets'] ?? [];
+    const fitting = sets.filter(
+      ({ required, absent }) =>
+        required.every((name) => headers.has(name)) && !absent.some((name) => headers.has(name)),
+    );
+    return [
+      ...problems,
+      ...unlisted.map((name) => `has ${name}, which is not documented`),
+      ...(sets.length > 0 && fitting.length !== 1 ? [`has the headers of ${fitting.length} of its causes`] : []),
+    ];
+  }
+
+  return ({ method, path, status, headers }) => {
+    const [media = ''] = (headers.get('content-type') ?? '').split(';');
+    const found = findResponse(document, { method, path, status });
+    const content = found?.response.content[media];
+    if (!found) return { problems: ['has a status that is not documented'], media, checkJson: () => [] };
+    const problems = checkHeaders(found.response, headers);
+    if (!content)
+      return {
+        problems: [...problems, `is ${media || 'of no media type'}, which is not documented`],
+        media,
+        checkJson: () => [],
+      };
+    const pointer = `${found.pointer}/content/${escapePointer(media)}/schema`;
+    return {
+      problems,
+      media,
+      checkJson(value) {
+        const validate = compile(pointer);
+        return validate(value) ? [] : [ajv.errorsText(validate.errors, { dataVar: 'body' })];
+      },
+    };
+  };
+}

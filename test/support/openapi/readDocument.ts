@@ -1,0 +1,69 @@
+import { readFileSync } from 'node:fs';
+
+/** Of a header of the published document, what an answer is checked by. */
+export interface DocumentedHeader {
+  required: boolean;
+  schema: object;
+}
+
+export interface DocumentedResponse {
+  headers: Record<string, DocumentedHeader>;
+  content: Record<string, { schema: object }>;
+  'x-header-sets'?: { required: string[]; absent: string[] }[];
+}
+
+type Referable<T> = T | { $ref: string };
+
+/** The published interface description, as far as answers are checked by it. */
+export interface OpenApiDocument {
+  paths: Record<string, Record<string, { responses: Record<string, Referable<DocumentedResponse>> }>>;
+  components: { responses: Record<string, DocumentedResponse> };
+}
+
+const DOCUMENT_FILE = new URL('../../../docs/openapi.json', import.meta.url);
+
+/** What is published is what is checked: the file, not the schemas that it was written from. */
+export const readDocument = (): OpenApiDocument => JSON.parse(readFileSync(DOCUMENT_FILE, 'utf8')) as OpenApiDocument;
+
+/** A response of the document with the JSON pointer where it stands. */
+export interface FoundResponse {
+  pointer: string;
+  response: DocumentedResponse;
+}
+
+/**
+ * What the document says of an answer: that of the operation; on a path that has not the method, its 405; on a path that is not
+ * listed, the shared `NotFound`. Undefined where it says nothing, which no answer may be.
+ */
+export function findResponse(
+  document: OpenApiDocument,
+  { method, path, status }: { method: string; path: string; status: number },
+): FoundResponse | undefined {
+  const template = Object.keys(document.paths).find((candidate) => toPattern(candidate).test(path));
+  if (template === undefined) {
+    const isNotFound = status === 404;
+    return isNotFound ? resolve(document, { $ref: '#/components/responses/NotFound' }, '') : undefined;
+  }
+  const operations = document.paths[template] ?? {};
+  const called = operations[method.toLowerCase()];
+  const [name, operation] = called ? [method.toLowerCase(), called] : (Object.entries(operations)[0] ?? []);
+  const isKnown = called !== undefined || status === 405 || status === 429;
+  const response = isKnown ? operation?.responses[status] : undefined;
+  if (response === undefined) return undefined;
+  return resolve(document, response, `#/paths/${escapePointer(template)}/${name}/responses/${status}`);
+}
+
+const toPattern = (template: string): RegExp =>
+  new RegExp(`^${template.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{\w+\}/g, '[^/]+')}$`);
+
+function resolve(document: OpenApiDocument, response: Referable<DocumentedResponse>, pointer: string): FoundResponse {
+  if (!('$ref' in response)) return { pointer, response };
+  const name = response.$ref.split('/').at(-1) ?? '';
+  const shared = document.components.responses[name];
+  if (shared === undefined) throw new Error(`the document has no ${response.$ref}`);
+  return { pointer: response.$ref, response: shared };
+}
+
+/** A name as one step of a JSON pointer within a URI. */
+export const escapePointer = (name: string): string =>
+  encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'));

@@ -1,0 +1,161 @@
+import { randomUUID } from 'node:crypto';
+import { ApiError } from '@turnpike/api-errors/apiError';
+import type { KeyRecord } from '@turnpike/authentication/keyRecord';
+import { createEmbeddedProducer } from '@turnpike/event-log/createEmbeddedProducer';
+import { noSpan } from '@turnpike/telemetry/callSpan';
+import { v7 as uuidv7 } from 'uuid';
+import { createAdmit } from '../../services/model-router/src/admission/admit.ts';
+import { createAssertCall } from '../../services/model-router/src/admission/assertCall.ts';
+import { connectRedis } from '../../services/model-router/src/admission/connectRedis.ts';
+import { createCallEndings } from '../../services/model-router/src/admission/endCall.ts';
+import { createBalanceLoader } from '../../services/model-router/src/admission/loadBalances.ts';
+import { RedisEpoch } from '../../services/model-router/src/admission/redisEpoch.ts';
+import { createLedgerReports } from '../../services/model-router/src/admission/reportToLedger.ts';
+import { createCallBook, type OpenCall } from '../../services/model-router/src/settlement/callBook.ts';
+import { followEpoch } from '../../services/model-router/src/settlement/followEpoch.ts';
+import { HeldCalls } from '../../services/model-router/src/settlement/heldCalls.ts';
+import { openSpoolFolder } from '../../services/model-router/src/settlement/openSpoolFolder.ts';
+import { publishEvents } from '../../services/model-router/src/settlement/publishEvents.ts';
+import { publishKeptEvents } from '../../services/model-router/src/settlement/publishKeptEvents.ts';
+import { Spool } from '../../services/model-router/src/settlement/spool.ts';
+import { sweepCalls } from '../../services/model-router/src/settlement/sweepCalls.ts';
+import { type AdmittedCall, toUnknownEventJson } from '../../services/model-router/src/settlement/toEvent.ts';
+import { aPricedModel } from '../../services/model-router/test/aPricedModel.ts';
+import { aSilentLogger } from '../../services/model-router/test/aSilentLogger.ts';
+import { noMetrics } from '../../services/model-router/test/noMetrics.ts';
+
+/** What a router does with money, put together as its `main` does, without its HTTP side and engines. */
+export interface RouterAccounts {
+  epoch: RedisEpoch;
+  heldCalls: HeldCalls;
+  /** Admits a call, loading balances where Redis has none; undefined where it is refused. */
+  admit(key: KeyRecord, holdNanoUsd: bigint): Promise<OpenCall | undefined>;
+  /** Brings a workspace's balances into Redis, where those of this epoch are not there yet. */
+  load(workspaceId: string): Promise<boolean>;
+  /** Whether all that has ended is settled, sent and acknowledged. */
+  isQuiet(): boolean;
+  /** Ends as kill -9 does: nothing is finished, the spool keeps what it has. */
+  crash(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface RouterAccountsOptions {
+  redisUrl: string;
+  /** Where this router reaches the ledger; a test that cuts it off changes what is returned. */
+  ledgerUrl: () => string;
+  internalHeaders: (audience: string) => Record<string, string>;
+  spoolDir: string;
+  leaseMs: number;
+}
+
+const MODEL = aPricedModel();
+const TIMEOUT_MS = 250;
+
+export async function startRouterAccounts(options: RouterAccountsOptions): Promise<RouterAccounts> {
+  const { redisUrl, internalHeaders, spoolDir, leaseMs } = options;
+  const log = aSilentLogger();
+  const redis = connectRedis(redisUrl, { timeoutMs: TIMEOUT_MS, log });
+  const epoch = new RedisEpoch();
+  const endings = createCallEndings(redis, { epoch });
+  // Asked for at each request, so that a test can cut a router off.
+  const ledger = {
+    internalHeaders,
+    get ledgerUrl() {
+      return options.ledgerUrl();
+    },
+  };
+  const folder = await openSpoolFolder(spoolDir);
+  const { routerId } = folder;
+  const processId = randomUUID();
+  const heldCalls = new HeldCalls();
+  const spool = await Spool.open({ dir: spoolDir, maxBytes: 64 * 1_048_576, log });
+  const eventLog = {
+    async append(...batch: Parameters<ReturnType<typeof createEmbeddedProducer>['append']>) {
+      const producer = createEmbeddedProducer({ url: ledger.ledgerUrl, service: 'usage-ledger', internalHeaders });
+      await producer.append(...batch).finally(() => producer.close());
+    },
+    close: async () => {},
+  };
+  const balances = {
+    load: (...what: Parameters<ReturnType<typeof createBalanceLoader>['load']>) =>
+      createBalanceLoader({ redis, ...ledger, ledgerUrl: ledger.ledgerUrl, epoch }).load(...what),
+    refresh: async () => false,
+  };
+  const publisher = publishEvents({ spool, eventLog, endings, heldCalls, epoch, metrics: noMetrics, log });
+  const sweeper = sweepCalls({ redis, endings, balances, epoch, eventLog, metrics: noMetrics, log, leaseMs });
+  const callBook = createCallBook({ endings, spool, heldCalls, epoch, metrics: noMetrics, log, leaseMs });
+  const follower = followEpoch({
+    redis,
+    epoch,
+    reports: {
+      report: (report) =>
+        createLedgerReports({ ...ledger, ledgerUrl: ledger.ledgerUrl, routerId, processId }).report(report),
+    },
+    heldCalls,
+    balances,
+    assertCall: createAssertCall(redis, { routerId, leaseMs }),
+    publishKept: (unspooled) => publishKeptEvents({ redis, eventLog, unspooled }),
+    isCaughtUp: () => publisher.isCaughtUp,
+    hasUnread: () => spool.hasUnread,
+    log,
+  });
+  const admit = createAdmit(redis, { epoch, routerId });
+
+  async function stop(graceMs: number): Promise<void> {
+    await follower.close();
+    sweeper.close();
+    await callBook.close();
+    await publisher.close(graceMs);
+    await spool.close();
+    redis.disconnect();
+    await folder.release();
+  }
+
+  return {
+    epoch,
+    heldCalls,
+    async admit(key, holdNanoUsd) {
+      const { keyId } = key;
+      const { workspaceId } = key.workspace;
+      const call: AdmittedCall = {
+        callId: uuidv7(),
+        keyId,
+        workspaceId,
+        region: 'us',
+        operation: 'chat',
+        model: MODEL,
+        priceVersion: 7,
+        images: 0,
+        holdNanoUsd,
+        isStream: true,
+        span: noSpan,
+      };
+      const request = { callId: call.callId, key, holdNanoUsd, estimatedPromptTokens: 10, leaseMs };
+      for (let round = 0; round < 3 && epoch.isOpen; round += 1) {
+        const answer = await admit({ ...request, unknownEventJson: toUnknownEventJson(call) }).catch(() => {
+          endings.release(call).catch(() => {});
+          return undefined;
+        });
+        if (answer?.outcome === 'other_redis') epoch.suspect();
+        if (answer?.outcome === 'not_loaded') {
+          await balances.load(workspaceId).catch(() => {});
+          continue;
+        }
+        if (answer?.outcome !== 'admitted') return undefined;
+        const { admittedAtMs, epoch: number } = answer;
+        const terms = { admittedAtMs, epoch: number, estimatedPromptTokens: 10, rpm: key.rpm, tpm: key.tpm };
+        try {
+          return callBook.open(call, terms);
+        } catch (error) {
+          if (error instanceof ApiError) return undefined;
+          throw error;
+        }
+      }
+      return undefined;
+    },
+    load: (workspaceId) => balances.load(workspaceId),
+    isQuiet: () => epoch.isOpen && heldCalls.size === 0 && !spool.hasUnread,
+    crash: () => stop(0),
+    close: () => stop(5_000),
+  };
+}
