@@ -56,3 +56,8 @@ it('is cut where nothing is hashed any more, and counts the rest', () => {
   expect(beginning.length).toBeLessThan(1_100_000);
   expect(bytes).toBeGreaterThanOrEqual(3_000_000);
 });
+
+it('renders of a completion its prompt alone, whatever else the body holds', () => {
+  const body = { value: { prompt: 'Once', messages: [null], tools: [null] } };
+  expect(renderPrefix({ operation: 'completions', body }).beginning.toString()).toBe('Once');
+});

@@ -29,8 +29,9 @@ export function renderPrefix({
 }): RenderedPrompt {
   if (operation === 'embeddings') return { beginning: NOTHING, bytes: 0 };
   const { tools, messages, prompt } = body.value;
+  // Of each operation only what its request check has looked at: another member may be anything.
+  if (operation === 'completions') return cut([String(prompt)]);
   const pieces: string[] = [];
-  if (typeof prompt === 'string') pieces.push(prompt);
   if (Array.isArray(tools) && tools.length > 0) pieces.push(JSON.stringify(tools));
   if (Array.isArray(messages)) for (const message of messages) renderMessage(message, pieces);
   return cut(pieces);
