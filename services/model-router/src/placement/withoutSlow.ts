@@ -1,4 +1,5 @@
 import type { EnginePace } from './enginePace.ts';
+import { lowerMedian } from './lowerMedian.ts';
 
 /** An engine that takes this many times longer for a token than the others is left out. */
 const SLOW_FACTOR = 4;
@@ -15,7 +16,8 @@ interface Paced {
  * which tells when they have recovered. A lighter engine may be slower in proportion.
  */
 export function withoutSlow<Engine extends Paced>(engines: readonly Engine[], nowMs: number): readonly Engine[] {
-  const usual = lowerMedian(engines.map(slownessOf).filter((slowness) => slowness > 0));
+  // Of two engines the quicker one; where none is known, none is slow.
+  const usual = lowerMedian(engines.map(slownessOf).filter((slowness) => slowness > 0)) ?? Number.POSITIVE_INFINITY;
   const remaining = engines.filter((engine) => {
     const { pace, calls } = engine.book;
     const isDueForRetry = calls === 0 && nowMs - pace.measuredAtMs > RETRY_MS;
@@ -27,7 +29,3 @@ export function withoutSlow<Engine extends Paced>(engines: readonly Engine[], no
 /** Milliseconds for a token, as an engine of weight 1; 0 where it is not known yet. */
 const slownessOf = ({ weight, book: { pace } }: Paced): number =>
   pace.msPerToken === undefined ? 0 : pace.msPerToken * weight;
-
-/** Of two engines the quicker one; infinite where none is known. */
-const lowerMedian = (values: number[]): number =>
-  values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 2)] ?? Number.POSITIVE_INFINITY;

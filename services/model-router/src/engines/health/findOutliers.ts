@@ -1,4 +1,5 @@
-import { type CallSummary, lowerMedian } from './recentCalls.ts';
+import { lowerMedian } from '../../placement/lowerMedian.ts';
+import type { CallSummary } from './recentCalls.ts';
 
 /** Fewer first events than this say nothing of an engine's pace. */
 const MIN_WAITS = 10;

@@ -1,3 +1,5 @@
+import { lowerMedian } from '../../placement/lowerMedian.ts';
+
 const WINDOW_MS = 30_000;
 const MAX_CALLERS = 256;
 const MAX_WAITS = 32;
@@ -55,7 +57,3 @@ export class RecentCalls {
     this.#waits.length = 0;
   }
 }
-
-/** Of an even number the lower one of the two in the middle; undefined of none. */
-export const lowerMedian = (values: readonly number[]): number | undefined =>
-  values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 2)];
