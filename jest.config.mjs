@@ -12,8 +12,9 @@ export default {
   },
   // Much of a test's time is a stack starting, or a deadline passing: on two cores three files at once take the least time.
   maxWorkers: 3,
-  testTimeout: 30_000,
+  testTimeout: 120_000,
   watchman: false,
+  testSequencer: '<rootDir>/test/support/longestFirst.mjs',
   // The first prints which rows of the API contract held; Jest's own summary stays the last thing printed.
   reporters: ['<rootDir>/test/conformance/summaryReporter.mjs', 'default'],
 };

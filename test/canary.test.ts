@@ -3,12 +3,12 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateApiKey } from '@turnpike/api-keys/apiKey';
 import { aPng } from '@turnpike/test-support/anImage';
 import { type Collector, startCollector } from '@turnpike/test-support/startCollector';
+import { until } from '@turnpike/test-support/until';
 import { type Evidence, type Found, findTexts } from './support/evidence/evidence.ts';
 import { readAll } from './support/evidence/readAll.ts';
 import { readMetricPages } from './support/evidence/readMetricPages.ts';
 import { postJson, readFirstEvent } from './support/postJson.ts';
 import { startTestStack, type TestStack } from './support/startTestStack.ts';
-import { until } from './support/until.ts';
 
 const MODEL = 'llama-3.3-70b-instruct';
 const SMALL_WINDOW_MODEL = 'smollm2-1.7b-instruct';

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { until } from '@turnpike/test-support/until';
 import { expectBilled } from './support/expectBilled.ts';
 import { type Caller, makeCaller } from './support/makeCaller.ts';
 import { splitEvents } from './support/splitEvents.ts';
@@ -11,7 +12,6 @@ import {
 } from './support/startFloodingEngine.ts';
 import { type PlainEngine, startPlainEngine } from './support/startPlainEngine.ts';
 import { startTestStack, type TestStack } from './support/startTestStack.ts';
-import { until } from './support/until.ts';
 
 const MODEL = 'plain-model';
 const FLOODING_MODEL = 'flooding-model';

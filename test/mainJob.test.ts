@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { until } from '@turnpike/test-support/until';
 import OpenAI from 'openai';
 import { expectBilled, expectNotAdmitted, expectUnbilled } from './support/expectBilled.ts';
 import { findServed } from './support/findServed.ts';
 import { makeCaller } from './support/makeCaller.ts';
 import { rejectionOf } from './support/rejectionOf.ts';
 import { startTestStack, type TestStack } from './support/startTestStack.ts';
-import { until } from './support/until.ts';
 
 const MODEL = 'llama-3.3-70b-instruct';
 
@@ -229,7 +229,7 @@ describe.each([
       error: { provider_specific_fields: { limited_by: 'credit' } },
     });
     await stack.operator.addCredit(workspaceId, '1');
-    const answer = await until('the top-up to count', () => ask().catch(() => undefined), 2_000);
+    const answer = await until('the top-up to count', () => ask().catch(() => undefined));
     expect(answer.usage?.completion_tokens).toBe(5);
   });
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { until } from '@turnpike/test-support/until';
 import type OpenAI from 'openai';
 import { makeCaller } from './support/makeCaller.ts';
 import { startTestStack, type TestStack } from './support/startTestStack.ts';
-import { until } from './support/until.ts';
 
 const MODEL = 'llama-3.1-8b-instruct';
 const FLOOD = 200;
@@ -78,4 +78,4 @@ it('answers the one call of a key long before the flood of another that came fir
     expect(headers.get('retry-after')).toMatch(/^([1-9]|10)$/);
     expect(headers.get('x-should-retry')).toBeNull();
   }
-}, 60_000);
+});

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { until } from '@turnpike/test-support/until';
 import OpenAI from 'openai';
 import { priceOf, toNano } from './support/priceOf.ts';
 import { PLAIN_USAGE, type PlainEngine, startPlainEngine } from './support/startPlainEngine.ts';
 import { startTestStack, type TestStack } from './support/startTestStack.ts';
-import { until } from './support/until.ts';
 
 /** What the engine says it serves, and its window. */
 const MODEL = 'tiny-random-llama';

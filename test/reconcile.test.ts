@@ -6,12 +6,12 @@ import { parseSecrets } from '@turnpike/config/secrets';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { toUsageRecordedJson, usageRecorded } from '@turnpike/events/usageRecorded';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
+import { until } from '@turnpike/test-support/until';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { z } from 'zod';
 import { runTurnpike } from './support/runTurnpike.ts';
 import { startTestStack, type TestStack } from './support/startTestStack.ts';
-import { until } from './support/until.ts';
 
 // What "turnpike reconcile" and "turnpike dead-letters" say of a stack that runs.
 
@@ -49,6 +49,13 @@ async function reconcile(...args: string[]) {
   return { ...found, differing: differing.map(({ check }) => check) };
 }
 
+/** The same without doubts: on a machine that stands still, a router may not say in time what Redis counts. */
+const reconcileSurely = (...args: string[]) =>
+  until('books that nothing is in doubt of', async () => {
+    const found = await reconcile(...args);
+    return found.workspaces.every(({ doubts }) => doubts.length === 0) ? found : undefined;
+  });
+
 async function chat(apiKey: string, { isStream = false, tokens = 6 } = {}): Promise<number> {
   const response = await fetch(`${stack.baseUrl}/chat/completions`, {
     method: 'POST',
@@ -77,16 +84,12 @@ it('agrees to the nano-dollar while calls come, run and end', async () => {
   const load = Array.from({ length: 6 }, async (_, n) => {
     while (!isOver) await chat(callers[n % 2]?.apiKey ?? '', { isStream: n % 3 === 0, tokens: 10 + n });
   });
-  const found = [await reconcile(), await reconcile()];
+  const found = [await reconcileSurely(), await reconcileSurely()];
   isOver = true;
   await Promise.all(load);
 
-  for (const { agree, differing, workspaces } of [...found, await reconcile()]) {
-    expect({ agree, differing, doubts: workspaces.flatMap(({ doubts }) => doubts) }).toEqual({
-      agree: true,
-      differing: [],
-      doubts: [],
-    });
+  for (const { agree, differing } of [...found, await reconcileSurely()]) {
+    expect({ agree, differing }).toEqual({ agree: true, differing: [] });
   }
   const table = await runTurnpike(['reconcile', '--workspace', callers[0]?.workspaceId ?? ''], stack);
   expect(table.stdout).toMatch(/workspace +check +left +right +difference/);
@@ -98,6 +101,11 @@ it.each<[string, (workspaceId: string) => Promise<() => Promise<unknown>>, strin
     'a nano-dollar more in a key’s total',
     (id) => tamper('UPDATE key_total SET charge_nano_usd = charge_nano_usd + $2 WHERE workspace_id = $1', id),
     ['charges: rows = totals of keys', 'keys whose sums differ', 'keys whose spend in Redis differs'],
+  ],
+  [
+    'a call more in a key’s total',
+    (id) => tamper('UPDATE key_total SET requests = requests + $2 WHERE workspace_id = $1', id),
+    ['keys whose sums differ', 'calls: admitted = ended + in flight'],
   ],
   [
     'a nano-dollar more in the workspace’s total',
@@ -112,7 +120,7 @@ it.each<[string, (workspaceId: string) => Promise<() => Promise<unknown>>, strin
          WHERE (key_id, hour) IN (SELECT key_id, hour FROM key_hour_total JOIN key_total USING (key_id) WHERE workspace_id = $1 LIMIT 1)`,
         id,
       ),
-    ['hourly sums that differ', 'calls: rows = hourly sums', 'calls: admitted = ended + in flight'],
+    ['hourly sums that differ', 'calls: rows = hourly sums'],
   ],
   [
     'a nano-dollar more spent in Redis',
@@ -133,7 +141,7 @@ it.each<[string, (workspaceId: string) => Promise<() => Promise<unknown>>, strin
 ])('finds %s, and says which books differ', async (_what, spoil, checks) => {
   const { workspaceId } = caller;
   const undo = await spoil(workspaceId);
-  const found = await reconcile('--workspace', workspaceId).finally(undo);
+  const found = await reconcileSurely('--workspace', workspaceId).finally(undo);
 
   expect(found.agree).toBe(false);
   expect(found.differing.sort()).toEqual(checks.sort());
@@ -157,11 +165,10 @@ it('finds a row whose price is not that of its version', async () => {
     await superuser.query('COMMIT');
   };
   await dearer(1);
-  const found = await reconcile('--workspace', workspaceId);
-  await dearer(-1);
+  const found = await reconcileSurely('--workspace', workspaceId).finally(() => dearer(-1));
 
   expect(found.differing).toEqual(['rows with another price']);
-  expect((await reconcile('--workspace', workspaceId)).agree).toBe(true);
+  expect((await reconcileSurely('--workspace', workspaceId)).agree).toBe(true);
 });
 
 it('does not say that books agree which it cannot check', async () => {
@@ -183,7 +190,7 @@ it('does not say that the books of a workspace agree that does not exist', async
   });
 
   const unused = await stack.operator.makeWorkspace();
-  expect((await reconcile('--workspace', unused)).agree).toBe(true);
+  expect((await reconcileSurely('--workspace', unused)).agree).toBe(true);
 });
 
 it('lists, shows and replays dead letters', async () => {

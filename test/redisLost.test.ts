@@ -6,11 +6,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import type { KeyRecord } from '@turnpike/authentication/keyRecord';
 import { startRedis, type TestRedis } from '@turnpike/test-support/startRedis';
+import { until } from '@turnpike/test-support/until';
 import { Redis } from 'ioredis';
 import { redisKeys } from '../services/model-router/src/admission/redisKeys.ts';
 import type { OpenCall } from '../services/model-router/src/settlement/callBook.ts';
 import { aKeyRecord } from '../services/model-router/test/aKeyRecord.ts';
-import { until } from '../services/model-router/test/until.ts';
 import { addCredit } from '../services/usage-ledger/src/credits/addCredit.ts';
 import { getBalances } from '../services/usage-ledger/src/credits/getBalances.ts';
 import { openTestLedger, type TestLedger } from '../services/usage-ledger/test/openTestLedger.ts';
@@ -22,6 +22,8 @@ import { type RouterAccounts, startRouterAccounts } from './support/startRouterA
 
 const HOLD = 1_000_000n;
 const LEASE_MS = 60_000;
+/** How long the ledger waits for a router that is silent. */
+const SILENCE_MS = 15_000;
 const NOWHERE = 'http://127.0.0.1:9';
 
 let ledger: TestLedger;
@@ -115,7 +117,7 @@ async function booksOf({ keyId, workspace: { workspaceId } }: KeyRecord) {
     ledger: {
       spent: String(balances.spentNanoUsd),
       keySpent: String(balances.spentNanoUsdByKey.get(keyId)),
-      monthSpent: String(balances.monthSpentNanoUsd),
+      monthSpent: String(balances.spentNanoUsdByMonth.get(month)),
       rows: String(balances.requests),
     },
   };
@@ -166,22 +168,27 @@ it('loses no charge, doubles none and lets nobody overspend while Redis is kille
     }
   }
   const load = Array.from({ length: 80 }, (_, nth) => callOnAndOn(nth % 2));
-  const slowestMs: number[] = [];
+  const moreCalls = async () => {
+    const before = rows;
+    await until('more calls are admitted', () => rows > before + 20, 20_000);
+  };
+  const recoveriesMs: number[] = [];
   for (const empty of [true, false, true, false]) {
-    await delay(300);
+    await moreCalls();
     await loseRedis({ empty });
     const backAt = performance.now();
     await allOpen();
-    slowestMs.push(performance.now() - backAt);
+    recoveriesMs.push(performance.now() - backAt);
   }
-  await delay(300);
+  await moreCalls();
   isOver = true;
   await Promise.all(load);
 
-  expect(rows).toBeGreaterThan(100);
   expect(await booksOf(key)).toEqual(booksWith(charged, rows));
-  expect(Math.max(...slowestMs)).toBeLessThan(5_000);
-}, 60_000);
+  // Nobody had to be given up for silence; the best of them, as a busy machine makes each longer.
+  expect(Math.max(...recoveriesMs)).toBeLessThan(SILENCE_MS);
+  expect(Math.min(...recoveriesMs)).toBeLessThan(5_000);
+}, 120_000);
 
 it.each([
   ['comes back empty', true],

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { scrapeMetrics } from '@turnpike/test-support/readMetrics';
 import { type CollectedSpan, type Collector, startCollector } from '@turnpike/test-support/startCollector';
+import { until } from '@turnpike/test-support/until';
+import { listRunning } from './support/listRunning.ts';
+import { orderEngines, whileHeld } from './support/orderEngines.ts';
 import { type JsonPost, postJson } from './support/postJson.ts';
 import { readLogLines } from './support/readLogLines.ts';
 import { startTestStack, type TestStack } from './support/startTestStack.ts';
-import { until } from './support/until.ts';
 
 const MODEL = 'llama-3.3-70b-instruct';
 /** Has JSON mode, but no answers by a schema. */
@@ -198,15 +200,17 @@ it.each([
 it('shows the open calls while they run, and none when they are over', async () => {
   const apiKey = await stack.operator.makeCaller();
   await untilSample('model-router', 'turnpike_open_calls', (calls) => calls === 0);
-  const slow = { content: 'Slowly [[sim: tokens=40 itl_ms=50]]', max_tokens: 40, stream: true };
   const leaving = new AbortController();
-  const whole = chat(apiKey, slow);
-  const left = chat(apiKey, slow, { signal: leaving.signal });
-  await untilSample('model-router', 'turnpike_open_calls', (calls) => calls === 2);
-  await left;
-  leaving.abort();
-  await untilSample('model-router', 'turnpike_open_calls', (calls) => calls === 1);
-  await (await whole).text();
+  const whole = await whileHeld(stack, async () => {
+    const answered = chat(apiKey, { stream: true });
+    const left = chat(apiKey, { stream: true }, { signal: leaving.signal });
+    await untilSample('model-router', 'turnpike_open_calls', (calls) => calls === 2);
+    leaving.abort();
+    await expect(left).rejects.toThrow();
+    await untilSample('model-router', 'turnpike_open_calls', (calls) => calls === 1);
+    return { answered };
+  });
+  await (await whole.answered).text();
   await untilSample('model-router', 'turnpike_open_calls', (calls) => calls === 0);
 });
 
@@ -367,12 +371,14 @@ it('counts the engines that are left out and the calls that go to another when a
   const apiKey = await stack.operator.makeCaller();
   const { engines, simulator_admin_urls: admins } = stack.running.stack.regions.us;
   const before = await scrape('model-router');
-  const calls = Array.from({ length: 8 }, (_, index) => chat(apiKey, { content: `${index} [[sim: ttft_ms=1000]]` }));
-  await until('a call on each simulator', async () => {
-    const running = await Promise.all(admins.map(countRunning));
-    return running.every((count) => count > 0) && running.reduce((sum, count) => sum + count) === 8 ? true : undefined;
+  await orderEngines(stack, 'pause');
+  const calls = Array.from({ length: 8 }, (_, index) => chat(apiKey, { content: String(index) }));
+  await until('all calls to be on a simulator, some on each', async () => {
+    const running = await listRunning(stack);
+    return running.every(({ length }) => length > 0) && running.flat().length === 8 ? true : undefined;
   });
   process.kill(engines[0]?.pid ?? 0, 'SIGKILL');
+  await fetch(`${admins[1]}/admin/resume`, { method: 'POST' });
 
   const responses = await Promise.all(calls);
   expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200));
@@ -398,10 +404,3 @@ it('counts the engines that are left out and the calls that go to another when a
   ]);
   await untilSample('model-router', 'turnpike_open_calls', (open) => open === 0);
 });
-
-/** Calls that a simulator process has under way, on all its engines. */
-async function countRunning(adminUrl: string): Promise<number> {
-  const response = await fetch(`${adminUrl}/admin/stats`);
-  const { engines } = (await response.json()) as { engines: { running: number }[] };
-  return engines.reduce((sum, { running }) => sum + running, 0);
-}

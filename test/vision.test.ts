@@ -2,13 +2,13 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { aGif, aJpeg, aPng, aWebp } from '@turnpike/test-support/anImage';
+import { until } from '@turnpike/test-support/until';
 import { expectBilled, expectUnbilled } from './support/expectBilled.ts';
 import { findServed } from './support/findServed.ts';
 import { type Caller, makeCaller } from './support/makeCaller.ts';
 import { readLogLines } from './support/readLogLines.ts';
 import { splitEvents } from './support/splitEvents.ts';
 import { startTestStack, type TestStack } from './support/startTestStack.ts';
-import { until } from './support/until.ts';
 
 const VISION_MODEL = 'qwen2.5-vl-7b-instruct';
 const IMAGE_TOKENS = 256;
@@ -39,7 +39,7 @@ let caller: Caller;
 beforeAll(async () => {
   canary = await listen((_path, res) => res.end(PNG));
   web = await listen(serve);
-  const serviceSettings = { 'model-router': { IMAGE_PRIVATE_HOSTS: new URL(web.url).host, IMAGES_TIMEOUT_MS: '2000' } };
+  const serviceSettings = { 'model-router': { IMAGE_PRIVATE_HOSTS: new URL(web.url).host, IMAGES_TIMEOUT_MS: '5000' } };
   stack = await startTestStack({ kafka: false, serviceSettings });
 }, 120_000);
 afterAll(async () => {

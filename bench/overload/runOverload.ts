@@ -108,7 +108,7 @@ class OverloadRun {
     const { keyId, call } = arrival;
     const outcome: Outcome = { ...arrival };
     this.#outcomes.push(outcome);
-    const placement = { modelId: MODEL, maxOutputTokens: MAX_OUTPUT_TOKENS, ...call };
+    const placement = { modelId: MODEL, maxOutputTokens: MAX_OUTPUT_TOKENS, isStream: true, ...call };
     if (!this.#queue) {
       const placed = this.#placer.place(this.#engines, placement);
       if (placed) this.#submit(placed, outcome);
@@ -123,7 +123,7 @@ class OverloadRun {
     }
     const res = Object.assign(new EventEmitter(), { destroyed: false });
     void this.#queue
-      .place({ placement, isStream: true, keyId, bytes, res }, () => this.#engines)
+      .place({ placement, keyId, bytes, res }, () => this.#engines)
       .then((turn) => {
         if (turn.kind === 'placed') this.#submit(turn.placed, outcome);
         else outcome.shedMs = this.#nowMs - arrival.atMs;

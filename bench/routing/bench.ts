@@ -2,8 +2,8 @@ import type { Bench } from '../bench.ts';
 import { findHighestRate, someEngines } from './findHighestRate.ts';
 import { measureDecision } from './measureDecision.ts';
 import { POLICIES, type PolicyName } from './policies.ts';
-import { percentile, type RunResult, runFleet } from './runFleet.ts';
-import { SimulatedEngine } from './simulatedEngine.ts';
+import { percentile, type RunOptions, type RunResult, runFleet } from './runFleet.ts';
+import type { SimulatedEngine } from './simulatedEngine.ts';
 import { type Call, makeWorkload } from './workload.ts';
 
 /** The p99 of time to first token that every policy has to keep. */
@@ -12,11 +12,15 @@ const MAX_FIRST_TOKEN_MS = 750;
 const EASY = 0.6;
 /** Part of it at which calls wait here and there. */
 const HARD = 0.75;
+/** What is left of it where that is not so. */
+const EASIER = 0.9;
 const SLOW_FACTOR = 10;
+/** When an engine turns slow, as part of the workload's duration. */
+const SLOW_AFTER = 0.7;
 /** When one engine is killed, as part of the workload's duration. */
 const KILL_AFTER = 0.6;
 
-/** A figure and what it has to be. */
+/** A figure and what it has to be, if anything. */
 interface Figure {
   what: string;
   value: number;
@@ -24,7 +28,7 @@ interface Figure {
   atMost?: number;
 }
 
-/** Virtual time: the product's placement, and the engines of the simulator. Equal seeds give equal figures, but for µs. */
+/** Virtual time: the product's placement and retries, and the engines of the simulator. Equal seeds give equal figures, but for µs. */
 export const bench: Bench = {
   measures: 'calls/s that four engines carry at equal time to first token (TTFT), by who places the calls',
   async run({ seed, progress }) {
@@ -51,48 +55,69 @@ export const bench: Bench = {
       { what: 'calls/s ÷ those of round-robin', value: rate / rateOf('round-robin'), atLeast: 2 },
       { what: 'calls/s ÷ those of the oracle', value: rate / rateOf('oracle'), atLeast: 0.9 },
       { what: 'load of the busiest engine ÷ the mean', value: busiest, atMost: 1.3 },
-      judgeSlowEngine(calls, rate * EASY),
+      ...judgeSlowEngine(calls, rate * EASY),
       judgeKilledEngine(calls, rate * HARD),
       ...judgeDecision(),
     ];
     progress('');
     say('');
-    for (const figure of figures) say(`${isReached(figure) ? 'PASS' : 'FAIL'}  ${figure.what}: ${format(figure)}`);
+    for (const figure of figures) say(`${verdictOf(figure)}  ${figure.what}: ${format(figure)}`);
     return figures.every(isReached);
   },
 };
 
-/** One engine of four is ten times slower: calls should hardly notice that it is there. */
-function judgeSlowEngine(calls: readonly Call[], rate: number): Figure {
-  const options = { policy: POLICIES.turnpike, rate };
-  const slow = new SimulatedEngine('engine-4', { slowFactor: SLOW_FACTOR });
-  const withSlow = percentile(runFleet(calls, [...someEngines(3), slow], options).firstTokenMs, 0.99);
-  const without = percentile(runFleet(calls, someEngines(3), options).firstTokenMs, 0.99);
-  const what = 'p99 of TTFT with one of four engines ten times slower ÷ that of the other three alone';
-  return { what, value: withSlow / without, atMost: 1.5 };
+/**
+ * One engine of four is ten times slower, all along or from some moment on: calls should hardly notice that it is there.
+ * Every call of the run counts, those that find out that it is slow as well. The three others alone keep the bound, or a
+ * fleet that is worse would look good beside them.
+ */
+function judgeSlowEngine(calls: readonly Call[], easyRate: number): Figure[] {
+  const p99Of = (engines: SimulatedEngine[], options: Partial<RunOptions>): number =>
+    percentile(runFleet(calls, engines, { policy: POLICIES.turnpike, rate, ...options }).wholeRunFirstTokenMs, 0.99);
+  let rate = easyRate;
+  let without = p99Of(someEngines(3), {});
+  while (without > MAX_FIRST_TOKEN_MS) {
+    rate *= EASIER;
+    without = p99Of(someEngines(3), {});
+  }
+  const ratioWhen = (after: number): number =>
+    p99Of(someEngines(4), { slowDown: { after, factor: SLOW_FACTOR } }) / without;
+  const what = 'p99 of TTFT with one of four engines ten times slower';
+  return [
+    { what: `${what} ÷ that of the other three alone`, value: ratioWhen(0), atMost: 1.5 },
+    { what: `${what} from the middle of the measured part on ÷ the same`, value: ratioWhen(SLOW_AFTER) },
+  ];
 }
 
 function judgeKilledEngine(calls: readonly Call[], rate: number): Figure {
   const options = { policy: POLICIES.turnpike, rate, killAfter: KILL_AFTER };
   const { retried, failed, cut } = runFleet(calls, someEngines(4), options);
-  const what = `calls saved of the ${retried} without a token when one of four engines is killed (${cut} answers were cut)`;
+  const what = `calls answered of the ${retried} that had no token when one of four engines was killed (${cut} answers were cut)`;
   // None to be saved is no proof.
   return { what, value: (retried - failed) / retried, atLeast: 1 };
 }
 
 function judgeDecision(): Figure[] {
-  const { prepareUs, placeUs } = measureDecision();
+  const { prepareUs, placeUs, sha256Us } = measureDecision();
+  const prompt = `a prompt of 100 KB ÷ one SHA-256 of it (${sha256Us.toFixed(0)} µs)`;
   return [
-    { what: 'µs to choose among 16 engines for a prompt of 100 KB', value: placeUs, atMost: 50 },
-    { what: 'µs to render and hash that prompt before', value: prepareUs, atMost: 250 },
+    { what: `time to choose among 16 engines for ${prompt}`, value: placeUs / sha256Us, atMost: 2 },
+    { what: `time to render and hash ${prompt}`, value: prepareUs / sha256Us, atMost: 3 },
   ];
 }
 
 const isReached = ({ value, atLeast = Number.NEGATIVE_INFINITY, atMost = Number.POSITIVE_INFINITY }: Figure): boolean =>
   value >= atLeast && value <= atMost;
 
-const format = ({ value, atLeast, atMost }: Figure): string =>
-  `${value.toFixed(2)}, wanted ${atLeast === undefined ? `≤ ${atMost}` : `≥ ${atLeast}`}`;
+const verdictOf = (figure: Figure): string => {
+  if (figure.atLeast === undefined && figure.atMost === undefined) return '    ';
+  return isReached(figure) ? 'PASS' : 'FAIL';
+};
+
+function format({ value, atLeast, atMost }: Figure): string {
+  if (atLeast !== undefined) return `${value.toFixed(2)}, wanted ≥ ${atLeast}`;
+  return atMost === undefined ? value.toFixed(2) : `${value.toFixed(2)}, wanted ≤ ${atMost}`;
+}
 
 const describe = (name: string, rate: number, { firstTokenMs, hitRate, maxToMeanLoad }: RunResult): string =>
   toRow(name, [

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { hashPrefix } from '../../services/model-router/src/placement/hashPrefix.ts';
 import { createPlacer } from '../../services/model-router/src/placement/placer.ts';
 import { renderPrefix } from '../../services/model-router/src/placement/renderPrefix.ts';
@@ -7,8 +8,11 @@ const PROMPT_BYTES = 102_400;
 const OTHER_PROMPTS = 400;
 const ROUNDS = 1_000;
 
-/** What one decision costs for a prompt of 100 KB and 16 engines, in µs: the middle of many, on a busy machine as well. */
-export function measureDecision(): { prepareUs: number; placeUs: number } {
+/**
+ * What one decision costs for a prompt of 100 KB and 16 engines, in µs, beside one SHA-256 of such a prompt: the middle of many
+ * each, on a busy machine as well.
+ */
+export function measureDecision(): { prepareUs: number; placeUs: number; sha256Us: number } {
   const placer = createPlacer();
   const engines = Array.from({ length: ENGINES }, (_, index) => ({ id: `engine-${index + 1}` }));
   const hashesOf = (number: number): number[] => hashPrefix('salt', Buffer.alloc(PROMPT_BYTES, `prompt ${number} `));
@@ -19,6 +23,7 @@ export function measureDecision(): { prepareUs: number; placeUs: number } {
       promptBytes: PROMPT_BYTES,
       estimatedPromptTokens: PROMPT_BYTES / 4,
       maxOutputTokens: 1_000,
+      isStream: true,
     });
     placed?.onFirstEvent();
     placed?.end({ promptTokens: PROMPT_BYTES / 4, cachedPromptTokens: 20_000, completionTokens: 100 });
@@ -28,7 +33,9 @@ export function measureDecision(): { prepareUs: number; placeUs: number } {
 
   const content = 'some words of it '.repeat(PROMPT_BYTES / 17);
   const body = { value: { messages: [{ role: 'user', content }] } };
+  const bytes = Buffer.from(content);
   return {
+    sha256Us: medianUs(() => createHash('sha256').update(bytes).digest()),
     prepareUs: medianUs(() => hashPrefix('salt', renderPrefix({ operation: 'chat', body }).beginning)),
     placeUs: medianUs((round) => place(prompts[round % OTHER_PROMPTS] ?? [])),
   };

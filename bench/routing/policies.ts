@@ -1,5 +1,5 @@
 import { chooseEngine } from '../../services/model-router/src/placement/chooseEngine.ts';
-import { createPlacer, type PlacedCall } from '../../services/model-router/src/placement/placer.ts';
+import { createPlacer, type PlacedCall, type Placement } from '../../services/model-router/src/placement/placer.ts';
 import { seededRandom } from '../seededRandom.ts';
 import type { SimulatedEngine } from './simulatedEngine.ts';
 import type { Call } from './workload.ts';
@@ -37,14 +37,21 @@ export const POLICIES = {
   },
   turnpike: (nowMs: () => number) => {
     const placer = createPlacer({ nowMs, random: seededRandom(1) });
-    return ({ prefixHashes, promptBytes, estimatedPromptTokens }: Call, engines: readonly SimulatedEngine[]) =>
-      placer.place(engines, {
-        modelId: 'model',
-        prefixHashes,
-        promptBytes,
-        estimatedPromptTokens,
-        maxOutputTokens: MAX_OUTPUT_TOKENS,
-      });
+    return (call: Call, engines: readonly SimulatedEngine[]) => placer.place(engines, toPlacement(call));
+  },
+  /** The same where engines say nothing of themselves: neither their load nor the size of their caches. */
+  'no metrics': (nowMs: () => number) => {
+    const placer = createPlacer({ nowMs, random: seededRandom(1) });
+    const known = new Map<SimulatedEngine, { id: string; engine: SimulatedEngine }>();
+    const toMute = (engine: SimulatedEngine) => {
+      const mute = known.get(engine) ?? { id: engine.id, engine };
+      known.set(engine, mute);
+      return mute;
+    };
+    return (call: Call, engines: readonly SimulatedEngine[]) => {
+      const placed = placer.place(engines.map(toMute), toPlacement(call));
+      return placed && { ...placed, engine: placed.engine.engine };
+    };
   },
   oracle: () => {
     const random = seededRandom(1);
@@ -62,6 +69,15 @@ export const POLICIES = {
   },
 } satisfies Record<string, (nowMs: () => number) => Policy>;
 export type PolicyName = keyof typeof POLICIES;
+
+const toPlacement = ({ prefixHashes, promptBytes, estimatedPromptTokens }: Call): Placement => ({
+  modelId: 'model',
+  prefixHashes,
+  promptBytes,
+  estimatedPromptTokens,
+  maxOutputTokens: MAX_OUTPUT_TOKENS,
+  isStream: true,
+});
 
 function toPlaced(engine: SimulatedEngine): Placed;
 function toPlaced(engine: SimulatedEngine | undefined): Placed | undefined;

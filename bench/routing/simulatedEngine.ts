@@ -18,6 +18,7 @@ const CONFIG = {
   numKvBlocks: 10_000,
 };
 
+const BLOCK_TOKENS = 16;
 const OUTPUT_TOKEN_WEIGHT = 4;
 
 /** What is heard of a call that an engine has. */
@@ -31,6 +32,11 @@ export interface CallListener {
 /** One engine of the engine simulator, its scheduler driven by virtual time. */
 export class SimulatedEngine {
   readonly id: string;
+  /** As it says of itself: tokens that its cache holds, and its requests when it was asked last. */
+  readonly cacheTokens = CONFIG.numKvBlocks * BLOCK_TOKENS;
+  report: { atMs: number; running: number; waiting: number } | undefined;
+  /** Its process is gone: nobody can connect to it. */
+  isDead = false;
   /** When something is due there next. */
   nextMs = Number.POSITIVE_INFINITY;
   /** Tokens of prompts and answers under way, multiplied by the milliseconds they were. */
@@ -108,11 +114,22 @@ export class SimulatedEngine {
 
   /** Ends the process: all calls are lost, and nothing happens any more. */
   kill(): void {
+    this.isDead = true;
     this.nextMs = Number.POSITIVE_INFINITY;
     this.#tokens = 0;
     const lost = [...this.#calls.values()];
     this.#calls.clear();
     for (const { listener } of lost) listener.onKilled();
+  }
+
+  /** Everything there takes so many times as long from now on. */
+  slowDown(slowFactor: number, nowMs: number): void {
+    this.#scheduler.configure({ ...engineSchema.parse(CONFIG).knobs, slowFactor }, nowMs);
+  }
+
+  /** Says how many requests it has, as the router reads it every few seconds. */
+  say(nowMs: number): void {
+    this.report = { atMs: nowMs, ...this.requests };
   }
 
   /** Counts what is under way now for so long. */

@@ -1,9 +1,9 @@
 import { expect } from '@jest/globals';
 import { aPng } from '@turnpike/test-support/anImage';
+import { until } from '@turnpike/test-support/until';
 import { expectBilled } from '../support/expectBilled.ts';
 import { findServed } from '../support/findServed.ts';
 import { toNano } from '../support/priceOf.ts';
-import { until } from '../support/until.ts';
 import { type Message, type Seen, tripSchema } from './order.ts';
 import { headersOf, type Step, type StepContext } from './step.ts';
 
@@ -193,7 +193,10 @@ export const answerSteps: Step[] = [
     async check({ stack, caller, ask }) {
       const messages = aQuestion('Talk for a long time [[sim: tokens=4000 itl_ms=10]]');
       const seen = await ask({ do: 'chat', model: MODEL, messages, stream: true, leaveAfter: 20 });
-      expect(seen).toMatchObject({ calls: [{ status: 200 }], pieces: 20 });
+      expect(seen).toMatchObject({ calls: [{ status: 200 }] });
+      // A client may hand over what it had read before it was told to leave.
+      expect(seen.pieces).toBeGreaterThanOrEqual(20);
+      expect(seen.pieces).toBeLessThan(4000);
 
       const headers = headersOf(seen.calls[0]);
       const served = await until('the engine to have stopped', async () => {

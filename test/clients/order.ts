@@ -18,7 +18,7 @@ export type Order =
       stream: boolean;
       seed?: number;
       maxTokens?: number;
-      /** The client leaves the stream after so many pieces of text. */
+      /** The client leaves the stream once it has so many pieces of text. */
       leaveAfter?: number;
     }
   /** The model has to call the tool `forecast`; it is told what that answered, and answers itself. */

@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
+import { until } from '@turnpike/test-support/until';
 import { expectNotAdmitted, expectUnbilled } from '../support/expectBilled.ts';
-import { until } from '../support/until.ts';
 import type { Order } from './order.ts';
 import { headersOf, type Step } from './step.ts';
 

@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, sep } from 'node:path';
 import { expect, it } from '@jest/globals';
 import { notYetServedRows } from './contract/notYetServedRows.ts';
 import { rows } from './contract/rows.ts';
 
-/** Ids of the rows that the test files beside this one register, in the order of the files. */
-const registered = readdirSync(import.meta.dirname)
-  .filter((name) => name.endsWith('.test.ts'))
+/** Ids of the rows that the files of this folder register: the test files, and those that share a stack. */
+const registered = readdirSync(import.meta.dirname, { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.test.ts') || name.startsWith(`plain${sep}`))
   .flatMap((name) => [...readFileSync(join(import.meta.dirname, name), 'utf8').matchAll(/^row\(\s*'([^']+)'/gm)])
   .map(([, id]) => id ?? '');
 

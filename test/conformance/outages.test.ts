@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect } from '@jest/globals';
 import { type FaultProxy, openFaultProxy } from '@turnpike/test-support/faultProxy';
 import type { LinkBehaviour } from '@turnpike/test-support/faultProxyBehaviour';
+import { until } from '@turnpike/test-support/until';
 import { makeCaller } from '../support/makeCaller.ts';
 import { readFirstEvent } from '../support/postJson.ts';
 import { startTestStack, type TestStack } from '../support/startTestStack.ts';
-import { until } from '../support/until.ts';
 import { createClient } from './support/http.ts';
 import { row } from './support/row.ts';
 import { bare, envelope, flat } from './support/shapes.ts';
@@ -29,7 +29,7 @@ beforeAll(async () => {
       return proxy.port;
     },
     serviceSettings: {
-      'model-router': { LEASE_MS: '3000' },
+      'model-router': { LEASE_MS: '3000', AUTH_TIMEOUT_MS: '2000' },
       'usage-ledger': { USAGE_QUERY_TIMEOUT_MS: '700' },
     },
   });

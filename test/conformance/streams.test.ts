@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect } from '@jest/globals';
+import { until } from '@turnpike/test-support/until';
 import { findServed } from '../support/findServed.ts';
+import { whileHeld } from '../support/orderEngines.ts';
 import { readFirstEvent } from '../support/postJson.ts';
 import { splitEvents } from '../support/splitEvents.ts';
 import { startTestStack, type TestStack } from '../support/startTestStack.ts';
-import { until } from '../support/until.ts';
 import { type Answer, type Client, createClient } from './support/http.ts';
 import { row } from './support/row.ts';
 import { setEngines } from './support/setEngines.ts';
@@ -46,15 +47,17 @@ const aChat = (directives: string, fields: object = {}) => ({
 const stream = (directives: string, fields: object = {}): Promise<Answer> =>
   client.post('/chat/completions', aChat(`ttft_ms=0 itl_ms=0 ${directives}`, fields));
 
+type SeenStream = Pick<Answer, 'status' | 'text'>;
+
 /** What the events of a whole stream carry, comments and the last `[DONE]` left out. */
-function chunksOf({ text }: Answer): Chunk[] {
+function chunksOf({ text }: SeenStream): Chunk[] {
   const events = splitEvents(text.replaceAll(KEEP_ALIVE, ''));
   expect(events.pop()).toBe('[DONE]');
   return events.map((event) => JSON.parse(event));
 }
 
 /** Asserts that a stream ended in one error event, and gives its envelope. */
-function errorEventOf({ status, text }: Answer): unknown {
+function errorEventOf({ status, text }: SeenStream): unknown {
   expect(status).toBe(200);
   const events = splitEvents(text.replaceAll(KEEP_ALIVE, ''));
   expect(events.slice(0, -1).filter((event) => event.includes('"error"'))).toEqual([]);
@@ -144,16 +147,32 @@ row('stream.refusal', async () => {
   expect(refused.headers.get('content-type')).toMatch(/^application\/json/);
 });
 
+/** Opens a stream whose engine is held back until what has come is enough, and reads it to its end. */
+async function openHeld(asked: object, isEnough: (text: string) => boolean): Promise<SeenStream> {
+  const decoder = new TextDecoder();
+  let text = '';
+  const { status, body } = await whileHeld(stack, async () => {
+    const response = await client.open('/chat/completions', asked);
+    const reader = response.body?.getReader();
+    while (!isEnough(text)) text += decoder.decode((await reader?.read())?.value, { stream: true });
+    reader?.releaseLock();
+    return response;
+  });
+  for await (const bytes of body ?? []) text += decoder.decode(bytes, { stream: true });
+  return { status, text };
+}
+
 row('stream.keep-alive', async () => {
-  const answer = await client.post('/chat/completions', aChat('ttft_ms=1500 itl_ms=0 tokens=5'));
+  const answer = await openHeld(aChat('tokens=5'), (text) => text.split(KEEP_ALIVE).length > 2);
   expect(answer.text.startsWith(KEEP_ALIVE)).toBe(true);
   expect(answer.text.split(KEEP_ALIVE).length).toBeGreaterThan(2);
   expect(chunksOf(answer).flatMap(({ choices }) => choices[0]?.finish_reason ?? [])).toEqual(['stop']);
 });
 
 row('stream.late-refusal', async () => {
-  const asked = aChat('ttft_ms=1000 itl_ms=0 no_tool_call', { tools: TOOLS, tool_choice: 'required' });
-  expect(errorEventOf(await client.post('/chat/completions', asked))).toEqual(invalid('tool_choice'));
+  const asked = aChat('ttft_ms=0 itl_ms=0 no_tool_call', { tools: TOOLS, tool_choice: 'required' });
+  // Its headers are here, with their status.
+  expect(errorEventOf(await openHeld(asked, () => true))).toEqual(invalid('tool_choice'));
 });
 
 row('stream.error-event', async () => {
@@ -187,7 +206,9 @@ row('stream.no-retry-after-first-event', async () => {
   const answer = await stream('tokens=50 fault=reset_mid_stream after=5');
   const callId = answer.headers.get('x-router-call-id');
   const second = new Headers({ 'x-router-call-id': `${callId}-2` });
-  expect((await findServed(stack, answer.headers))?.state).toBe('failed');
+  await until('the engine to have failed', async () =>
+    (await findServed(stack, answer.headers))?.state === 'failed' ? true : undefined,
+  );
   expect(await findServed(stack, second)).toBeUndefined();
 });
 

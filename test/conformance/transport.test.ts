@@ -21,7 +21,8 @@ let stack: TestStack;
 let client: Client;
 beforeAll(async () => {
   const floodLimit = { FLOOD_BURST: String(FLOOD_BURST), FLOOD_REQUESTS_PER_MINUTE: '60' };
-  stack = await startTestStack({ kafka: false, serviceSettings: { edge: floodLimit } });
+  const listLimit = { MODEL_LIST_PER_IP_PER_MINUTE: String(LISTS_PER_MINUTE) };
+  stack = await startTestStack({ kafka: false, serviceSettings: { edge: floodLimit, catalog: listLimit } });
   client = createClient(stack.baseUrl, stack.apiKey);
 }, 120_000);
 afterAll(() => stack?.stop(), 60_000);

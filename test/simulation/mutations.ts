@@ -1,3 +1,4 @@
+import type { EpochStamp } from '../../services/model-router/src/admission/redisEpoch.ts';
 import type { RouterParts } from './router/simulatedRouter.ts';
 
 /** A change of the protocol that must not go unnoticed. */
@@ -31,7 +32,7 @@ export const MUTATIONS: Record<string, Mutation> = {
     script: inScript('sweepCall', 'tonumber(leaseEnd) > nowMs', 'false'),
   },
   'sweeping keeps the hold': {
-    script: inScript('sweepCall', 'if record[6] == ARGV[3] then', 'if false then'),
+    script: inScript('sweepCall', "elseif record[1] == 'held' then", 'elseif false then'),
   },
   'a late ending of a swept call is not charged': {
     script: inScript('settle', "if state == 'held' or state == 'swept' then", "if state == 'held' then"),
@@ -54,6 +55,37 @@ export const MUTATIONS: Record<string, Mutation> = {
   },
   'no router asserts its holds': {
     router: (parts) => ({ ...parts, assertCall: async () => {} }),
+  },
+  'a router puts the mark of the epoch back while holds are asserted': {
+    router: (parts) => {
+      const { mark } = parts;
+      let stamp: EpochStamp | undefined;
+      return {
+        ...parts,
+        mark: {
+          put(next) {
+            stamp = next;
+            return mark.put(next);
+          },
+          async isThere() {
+            if (stamp) await mark.put(stamp);
+            return true;
+          },
+        },
+      };
+    },
+  },
+  'a recovery does not ask which calls from before are recorded': {
+    script: inScript('loadBalances', "ARGV[at] ~= '1'", 'true'),
+  },
+  'admission looks at no budget of a key': {
+    script: inScript('admit', 'limitOf(tonumber(ARGV[7]))', 'nil'),
+  },
+  'admission looks at no cap': {
+    script: inScript('admit', 'limitOf(tonumber(ARGV[8]))', 'nil'),
+  },
+  'a recovery loads one month alone': {
+    script: inScript('loadBalances', "':spent', ARGV[at + 1]", "':spent', _ == 1 and ARGV[at + 1] or '0'"),
   },
   'no router waits until it has drained': {
     router: (parts) => ({ ...parts, isCaughtUp: () => true }),

@@ -2,7 +2,7 @@ import type { Mutation } from './mutations.ts';
 import type { ScriptRun } from './redis/simulatedRedis.ts';
 import { checkBooks } from './scenario/checkBooks.ts';
 import { checkScript, excuseTheGivenUp } from './scenario/checkWhileRunning.ts';
-import { FAULTS, giveCredit, heal } from './scenario/faults.ts';
+import { CLOCKS_APART_MS, FAULTS, giveCredit, heal } from './scenario/faults.ts';
 import { LedgerOfTruth } from './scenario/ledgerOfTruth.ts';
 import { makeCall, makeKeys } from './scenario/load.ts';
 import { Stack } from './scenario/stack.ts';
@@ -92,7 +92,8 @@ async function live(stack: Stack): Promise<void> {
   for (const workspaceId of ['ws_0', 'ws_1'])
     await giveCredit(stack, workspaceId, 400_000n * BigInt(random.between(4, 14)));
   const routers = random.between(2, 3);
-  for (let index = 0; index < routers; index += 1) stack.addRouter();
+  const apartMs = random.chance(0.5) ? CLOCKS_APART_MS : 0;
+  for (let index = 0; index < routers; index += 1) stack.addRouter({ skewMs: random.between(0, apartMs) });
   await world.sleep(1_500);
 
   const livesForMs = random.between(4_000, 10_000);

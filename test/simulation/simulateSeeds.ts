@@ -1,5 +1,6 @@
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { toPartEnvironment } from '@turnpike/local-stack/toPartEnvironment';
 import type { SeedResult } from './runSeed.ts';
 
 export interface SimulateSeedsOptions {
@@ -27,7 +28,11 @@ export async function simulateSeeds({
   const children = shares.map((nth) => {
     const own = Math.ceil((count - nth) / shares.length);
     const args = [first + nth, own, shares.length, mutation ?? ''].map(String);
-    return fork(worker, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], execArgv: [] });
+    return fork(worker, args, {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      execArgv: [],
+      env: toPartEnvironment(),
+    });
   });
   let isOver = false;
   const ends = children.map(

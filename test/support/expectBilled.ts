@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
+import { until } from '@turnpike/test-support/until';
 import type { Caller } from './makeCaller.ts';
 import { priceOf, toNano } from './priceOf.ts';
-import { until } from './until.ts';
 
 const FREE_MODEL = 'smollm2-1.7b-instruct';
 

@@ -1,10 +1,10 @@
 import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
+import { until } from '@turnpike/test-support/until';
 import OpenAI from 'openai';
 import { checkAnswerHead } from './openapi/watchAnswers.ts';
 import type { NewKey } from './operator.ts';
 import { toNano } from './priceOf.ts';
 import type { TestStack } from './startTestStack.ts';
-import { until } from './until.ts';
 
 /** What `GET /v1/svc/usage/request/{request_id}` says of a call. */
 export interface UsageRecord {
@@ -38,7 +38,7 @@ export interface Caller {
   postUnread(path: string, body: object): Promise<IncomingMessage>;
   /** The row of the call that came with these headers, as soon as there is one. */
   untilUsage(headers: Headers | undefined): Promise<UsageRecord>;
-  /** What the key has spent, in nano-dollars. */
+  /** What the key has spent, in nano-dollars, as soon as it is told. */
   findSpend(): Promise<bigint>;
 }
 
@@ -85,8 +85,10 @@ export async function makeCaller(
       });
     },
     async findSpend() {
-      const { body } = await get<{ spend_usd: number }>('/svc/key');
-      return toNano(body.spend_usd);
+      return until('what the key has spent', async () => {
+        const { status, body } = await get<{ spend_usd: number }>('/svc/key');
+        return status === 200 ? toNano(body.spend_usd) : undefined;
+      });
     },
   };
 }

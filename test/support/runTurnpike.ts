@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { toPartEnvironment } from '@turnpike/local-stack/toPartEnvironment';
 
 const PROGRAM = fileURLToPath(new URL('../../deploy/operator/src/main.ts', import.meta.url));
-const TIMEOUT_MS = 20_000;
+const TIMEOUT_MS = 45_000;
 
 export interface CommandOutcome {
   code: number | null;
@@ -19,10 +20,9 @@ export interface TurnpikeOptions {
 /** Runs the operator's command line as a process of its own, as people do. */
 export function runTurnpike(args: string[], { stackFile, typed }: TurnpikeOptions): Promise<CommandOutcome> {
   const command = [process.execPath, PROGRAM, ...args, '--stack', stackFile];
-  const { PATH, HOME } = process.env;
   // script(1) gives a program a terminal of its own; what it prints on either of its outputs then comes out as one.
   const [file = '', ...rest] = typed === undefined ? command : ['script', '-qec', command.join(' '), '/dev/null'];
-  const child = spawn(file, rest, { env: { PATH, HOME }, stdio: ['pipe', 'pipe', 'pipe'], timeout: TIMEOUT_MS });
+  const child = spawn(file, rest, { env: toPartEnvironment(), stdio: ['pipe', 'pipe', 'pipe'], timeout: TIMEOUT_MS });
   const outcome = { stdout: '', stderr: '' };
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     outcome.stdout += text;

@@ -8,7 +8,8 @@ import { createAdmit } from '../../services/model-router/src/admission/admit.ts'
 import { createAssertCall } from '../../services/model-router/src/admission/assertCall.ts';
 import { connectRedis } from '../../services/model-router/src/admission/connectRedis.ts';
 import { createCallEndings } from '../../services/model-router/src/admission/endCall.ts';
-import { createBalanceLoader } from '../../services/model-router/src/admission/loadBalances.ts';
+import { createEpochMark } from '../../services/model-router/src/admission/epochMark.ts';
+import { type BalanceLoader, createBalanceLoader } from '../../services/model-router/src/admission/loadBalances.ts';
 import { RedisEpoch } from '../../services/model-router/src/admission/redisEpoch.ts';
 import { createLedgerReports } from '../../services/model-router/src/admission/reportToLedger.ts';
 import { createCallBook, type OpenCall } from '../../services/model-router/src/settlement/callBook.ts';
@@ -49,7 +50,8 @@ export interface RouterAccountsOptions {
 }
 
 const MODEL = aPricedModel();
-const TIMEOUT_MS = 250;
+/** Redis is killed here, never slow: nothing but a busy machine would miss a shorter one. */
+const TIMEOUT_MS = 5_000;
 
 export async function startRouterAccounts(options: RouterAccountsOptions): Promise<RouterAccounts> {
   const { redisUrl, internalHeaders, spoolDir, leaseMs } = options;
@@ -76,9 +78,10 @@ export async function startRouterAccounts(options: RouterAccountsOptions): Promi
     },
     close: async () => {},
   };
-  const balances = {
-    load: (...what: Parameters<ReturnType<typeof createBalanceLoader>['load']>) =>
-      createBalanceLoader({ redis, ...ledger, ledgerUrl: ledger.ledgerUrl, epoch }).load(...what),
+  const loader = () => createBalanceLoader({ redis, ...ledger, ledgerUrl: ledger.ledgerUrl, epoch });
+  const balances: BalanceLoader = {
+    load: (workspaceId) => loader().load(workspaceId),
+    loadFor: (...what) => loader().loadFor(...what),
     refresh: async () => false,
   };
   const publisher = publishEvents({ spool, eventLog, endings, heldCalls, epoch, metrics: noMetrics, log });
@@ -92,6 +95,7 @@ export async function startRouterAccounts(options: RouterAccountsOptions): Promi
         createLedgerReports({ ...ledger, ledgerUrl: ledger.ledgerUrl, routerId, processId }).report(report),
     },
     heldCalls,
+    mark: createEpochMark(redis),
     balances,
     assertCall: createAssertCall(redis, { routerId, leaseMs }),
     publishKept: (unspooled) => publishKeptEvents({ redis, eventLog, unspooled }),

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { RunningStack, StackOptions } from '@turnpike/local-stack/startStack';
 import { startStackSomewhere } from '@turnpike/local-stack/startStackSomewhere';
+import type { ServiceSettings } from '@turnpike/local-stack/toServiceEnvironments';
 import { watchAnswers } from './openapi/watchAnswers.ts';
 import { createOperator, type Operator } from './operator.ts';
 
@@ -21,6 +22,27 @@ export interface TestStack {
 }
 
 /**
+ * Deadlines of a second or less, by which calls are refused that would be served a moment later: a machine that runs several
+ * stacks at once stands still for longer. And a limit for one address, as all clients of a test have the same. Tests of
+ * such a limit set it themselves.
+ */
+const PATIENT = {
+  auth: { ROUTER_TIMEOUT_MS: '5000' },
+  catalog: { AUTH_TIMEOUT_MS: '5000', MODEL_LIST_PER_IP_PER_MINUTE: '6000' },
+  'model-router': { AUTH_TIMEOUT_MS: '5000', LEDGER_TIMEOUT_MS: '5000', REDIS_TIMEOUT_MS: '5000' },
+  'usage-ledger': { AUTH_TIMEOUT_MS: '5000' },
+} satisfies ServiceSettings;
+
+/** What is given for a service goes over its patience. */
+function withPatience(given: ServiceSettings = {}): ServiceSettings {
+  const patient = Object.entries(PATIENT).map(([service, settings]) => [
+    service,
+    { ...settings, ...given[service as keyof typeof PATIENT] },
+  ]);
+  return { ...given, ...Object.fromEntries(patient) };
+}
+
+/**
  * Starts a stack as `npm start` does, in a temporary folder. Waits for nothing but the stack itself. Its answers are checked
  * against the published interface description.
  */
@@ -31,7 +53,11 @@ export async function startTestStack(
   // What a failed start leaves behind may still write for a moment, and the start's own error is the one to be seen.
   const removeStateDir = () => rm(stateDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   try {
-    const running = await startStackSomewhere({ ...options, stateDir });
+    const running = await startStackSomewhere({
+      ...options,
+      serviceSettings: withPatience(options.serviceSettings),
+      stateDir,
+    });
     const { base_url: baseUrl, api_key: apiKey, services } = running.stack.regions.us;
     watchAnswers(baseUrl);
     const secrets = JSON.parse(await readFile(join(stateDir, 'secrets.json'), 'utf8')) as { internalTokenKeys: string };

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { findFreePort } from '@turnpike/test-support/findFreePort';
 import { startTestSimulator } from './support/testSimulator.ts';
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
@@ -22,12 +23,7 @@ function start(env: Record<string, string>) {
   return { child, exit: exit.then(([[code]]) => ({ code, stderr })) };
 }
 
-/** Ports that were free a moment ago: those of a simulator just closed. */
-async function freePorts(): Promise<{ adminPort: string; port: number }> {
-  const { url, adminUrl, close } = await startTestSimulator();
-  await close();
-  return { adminPort: new URL(adminUrl).port, port: Number(new URL(url).port) };
-}
+const freePorts = async () => ({ adminPort: String(await findFreePort()), port: await findFreePort() });
 
 describe('the process', () => {
   it.each([

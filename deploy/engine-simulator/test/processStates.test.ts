@@ -61,7 +61,7 @@ describe('an engine that', () => {
   it('refuses closes its port and cuts what is open, and comes back as it was', async () => {
     const content = 'river '.repeat(40);
     await cachedTokens(content, simulator.url);
-    const answer = ask('[[sim: tokens=40 itl_ms=5]]', {}, simulator.url, { 'x-request-id': 'cut' });
+    const answer = ask('[[sim: tokens=8000 itl_ms=5]]', {}, simulator.url, { 'x-request-id': 'cut' });
     const broken = expect(answer).rejects.toThrow();
     await running('cut');
     await become('refusing');
@@ -84,8 +84,8 @@ describe('an engine that', () => {
 
 describe('death', () => {
   it('fails all that runs, whole and streamed, and shows in /health', async () => {
-    const whole = ask('[[sim: tokens=500 itl_ms=5]]', {}, simulator.url, { 'x-request-id': 'whole' });
-    const streamed = ask('[[sim: tokens=500 itl_ms=5]]', { stream: true }, simulator.url, {
+    const whole = ask('[[sim: tokens=8000 itl_ms=5]]', {}, simulator.url, { 'x-request-id': 'whole' });
+    const streamed = ask('[[sim: tokens=8000 itl_ms=5]]', { stream: true }, simulator.url, {
       'x-request-id': 'streamed',
     });
     await Promise.all([running('whole'), running('streamed')]);
@@ -107,7 +107,7 @@ describe('death', () => {
   });
 
   it('comes to others by one request, in the middle of its answer', async () => {
-    const other = ask('[[sim: tokens=500 itl_ms=5]]', {}, simulator.url, { 'x-request-id': 'other' });
+    const other = ask('[[sim: tokens=8000 itl_ms=5]]', {}, simulator.url, { 'x-request-id': 'other' });
     await running('other');
     const events = await readEvents(await ask('[[sim: tokens=9 fault=engine_dies after=3]]', { stream: true }));
     expect(events).toHaveLength(1 + 3 + 2);

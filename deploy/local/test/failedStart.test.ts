@@ -10,7 +10,7 @@ import { listPorts, toStackPorts } from '../src/stackPorts.ts';
 import { startStack } from '../src/startStack.ts';
 import { findFreePortBase } from './findFreePortBase.ts';
 
-const START_TIMEOUT_MS = 60_000;
+const START_TIMEOUT_MS = 180_000;
 
 let portBase: number;
 let stateDir: string;

@@ -8,7 +8,7 @@ import { waitFor } from '../src/waitFor.ts';
 import { findFreePortBase } from './findFreePortBase.ts';
 import { findSurvivors, listDescendants, runStart, type StartCommand } from './startCommand.ts';
 
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 240_000;
 const LAST_LINE = 'Ctrl-C stops everything.';
 
 let portBase: number;
@@ -81,7 +81,7 @@ it(
 
     killed.signal('SIGKILL');
     const areGone = async () => (findSurvivors(processesOfKilled).length === 0 ? true : undefined);
-    await waitFor(areGone, { timeoutMs: 15_000 });
+    await waitFor(areGone, { timeoutMs: 60_000 });
     expect(findSurvivors(processesOfKilled)).toEqual([]);
     expect(existsSync(join(stateDir, 'stack.json'))).toBe(false);
 
@@ -124,7 +124,7 @@ it(
 
     expect(code).toBe(0);
     expect(tookMs).toBeGreaterThan(1_000);
-    expect(tookMs).toBeLessThan(10_000);
+    expect(tookMs).toBeLessThan(15_000);
     await isCut;
     expect(findSurvivors(processes)).toEqual([]);
   },

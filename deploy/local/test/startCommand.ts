@@ -40,7 +40,7 @@ export function runStart(args: string[], env: Record<string, string>): StartComm
     output: () => output,
     async untilPrinted(text) {
       const state = await waitFor(async () => (output.includes(text) ? 'printed' : hasExited ? 'ended' : undefined), {
-        timeoutMs: 60_000,
+        timeoutMs: 100_000,
       });
       if (state !== 'printed') throw new Error(`"${text}" was not printed:\n${output}`);
     },

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { until } from '@turnpike/test-support/until';
 import { readMetrics } from './support/readMetrics.ts';
 import { startTinyEngine, type TinyEngineProcess } from './support/startTinyEngine.ts';
-import { waitFor } from './support/waitFor.ts';
 
 let engine: TinyEngineProcess;
 let clients: AbortController;
@@ -39,7 +39,10 @@ describe('the engine', () => {
     await body?.getReader().read();
     expect(await metric('num_requests_running')).toBe(1);
     clients.abort();
-    await waitFor(async () => (await metric('request_success_total_abort')) === 1);
+    await until(
+      'the abandoned requests to be aborted',
+      async () => (await metric('request_success_total_abort')) === 1,
+    );
     expect(await readMetrics(engine.url)).toMatchObject({ num_requests_running: 0, request_success_total_length: 0 });
     expect(await metric('generation_tokens_total')).toBeLessThan(MAX_TOKENS);
   });
@@ -54,7 +57,10 @@ describe('the engine', () => {
     expect(await refused.json()).toMatchObject({ error: { type: 'Service Unavailable', code: 503 } });
 
     clients.abort();
-    await waitFor(async () => (await metric('request_success_total_abort')) === 68);
+    await until(
+      'the abandoned requests to be aborted',
+      async () => (await metric('request_success_total_abort')) === 68,
+    );
     expect(await readMetrics(engine.url)).toMatchObject({ num_requests_running: 0, num_requests_waiting: 0 });
     clients = new AbortController();
     expect((await startStream()).status).toBe(200);

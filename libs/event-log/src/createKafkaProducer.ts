@@ -6,6 +6,8 @@ import type { EventLogProducer } from './eventLog.ts';
 /** Acknowledged by every replica that is in sync. */
 const ACKS_ALL = -1;
 const ACK_TIMEOUT_MS = 8_000;
+/** Some seconds of trying: a broker may know of a topic before it leads its partitions. */
+const RETRY = { initialRetryTime: 200, maxRetryTime: 1_000, retries: 6 };
 
 /**
  * Appends to Kafka with `acks=all`; records of one key go to one partition. Connects with the first batch, and again after
@@ -17,6 +19,7 @@ export function createKafkaProducer(options: KafkaClientOptions): EventLogProduc
   const producer = kafka.producer({
     createPartitioner: kafkajs.Partitioners.DefaultPartitioner,
     allowAutoTopicCreation: false,
+    retry: RETRY,
   });
   const preparing = new Map<string, Promise<void>>();
 

@@ -1,9 +1,8 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { findFreePort } from '@turnpike/test-support/findFreePort';
 import { startPostgres, type TestPostgres } from '@turnpike/test-support/startPostgres';
 import pg from 'pg';
 import { applyMigrations } from './applyMigrations.ts';
@@ -87,8 +86,8 @@ it('says which migration failed and leaves nothing half done', async () => {
 
 it('says where no database answers, without the password', async () => {
   const silent = createServer((socket) => socket.resume());
-  const port = await findFreePort();
-  await new Promise<void>((resolve) => silent.listen(port, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  const { port } = silent.address() as AddressInfo;
   const databaseUrl = `postgresql://user:hush@127.0.0.1:${port}/ledger`;
   const migrationsDir = await migrations(twoSteps);
 

@@ -2,6 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { computeCharge, computeWorstCase, parsePrice, type TextPrices } from './price.ts';
 
+// The same cases every time: no run fails by chance.
+fc.configureGlobal({ seed: 20_261_121 });
+
 const price = fc.bigInt({ min: 0n, max: 10n ** 14n });
 const prices: fc.Arbitrary<TextPrices> = fc.record({
   prompt: price,

@@ -146,6 +146,6 @@ it.each([
   const startedAt = performance.now();
   await telemetry.shutdown().finally(() => collector.close());
 
-  expect(performance.now() - startedAt).toBeLessThan(6_000);
+  expect(performance.now() - startedAt).toBeLessThan(20_000);
   expect(warn.mock.calls).toEqual([[expect.objectContaining({ lostSpans: 1 }), 'spans not exported']]);
 });

@@ -1,6 +1,7 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { type FaultProxy, openFaultProxy } from './faultProxy.ts';
+import { until } from './until.ts';
 
 /** Answers every byte with the same byte, and keeps what it got. */
 let echo: Server;
@@ -49,9 +50,6 @@ function open(): Client {
   return { socket, chunks, text: () => Buffer.concat(chunks).toString(), ending };
 }
 
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
-}
 const arrived = (): string => Buffer.concat(received).toString();
 
 it('passes everything on, and the end of each side, as if it were not there', async () => {
@@ -60,7 +58,7 @@ it('passes everything on, and the end of each side, as if it were not there', as
   client.socket.end(text);
   expect(await client.ending).toBe('ended');
   expect(client.text()).toBe(text);
-  await until(() => proxy.connections === 0);
+  await until('the connection to be gone', () => proxy.connections === 0);
 });
 
 it('delays every byte', async () => {
@@ -68,7 +66,7 @@ it('delays every byte', async () => {
   const client = open();
   const startedAt = performance.now();
   client.socket.write('hello');
-  await until(() => client.text() === 'hello');
+  await until('the echo', () => client.text() === 'hello');
   expect(performance.now() - startedAt).toBeGreaterThanOrEqual(115); // there and back, less a timer's rounding
 });
 
@@ -77,16 +75,17 @@ it('bounds how much passes in a second', async () => {
   const client = open();
   const startedAt = performance.now();
   client.socket.write('y'.repeat(1_000));
-  await until(() => client.text().length === 1_000);
+  await until('all of it', () => client.text().length === 1_000);
   expect(performance.now() - startedAt).toBeGreaterThanOrEqual(90);
 });
 
 it('slices what passes', async () => {
   await proxy.become({ sliceBytes: 3 });
   const client = open();
-  client.socket.end('0123456789');
+  const text = '0123456789'.repeat(20);
+  client.socket.end(text);
   expect(await client.ending).toBe('ended');
-  expect(client.text()).toBe('0123456789');
+  expect(client.text()).toBe(text);
   expect(received.length).toBeGreaterThan(1);
 });
 
@@ -103,35 +102,35 @@ it('holds replies while requests arrive, and lets them go', async () => {
   await proxy.become({ holdReplies: true });
   const client = open();
   client.socket.write('held');
-  await until(() => arrived() === 'held');
+  await until('it to arrive', () => arrived() === 'held');
   expect(client.text()).toBe('');
   await proxy.become({});
-  await until(() => client.text() === 'held');
+  await until('the reply', () => client.text() === 'held');
 });
 
 it('lets nothing pass as a black hole, and everything afterwards', async () => {
   const client = open();
   client.socket.write('a');
-  await until(() => client.text() === 'a');
+  await until('the first byte', () => client.text() === 'a');
   await proxy.become({ blackHole: true });
   client.socket.write('b');
   const late = open();
   late.socket.end('c');
-  await until(() => proxy.connections === 2);
+  await until('both connections', () => proxy.connections === 2);
   expect([arrived(), client.text(), late.text()]).toEqual(['a', 'a', '']);
   await proxy.become({});
   expect(await late.ending).toBe('ended');
-  await until(() => client.text() === 'ab');
+  await until('the second byte', () => client.text() === 'ab');
 });
 
 it('refuses new connections and keeps those that are open', async () => {
   const before = open();
   before.socket.write('a');
-  await until(() => before.text() === 'a');
+  await until('the first byte', () => before.text() === 'a');
   await proxy.become({ refuse: true });
   expect(await open().ending).toBe('refused');
   before.socket.write('b');
-  await until(() => before.text() === 'ab');
+  await until('the second byte', () => before.text() === 'ab');
   await proxy.become({});
   const after = open();
   after.socket.end('c');
@@ -141,7 +140,7 @@ it('refuses new connections and keeps those that are open', async () => {
 it('resets at once what it accepts, or what is open, when told so', async () => {
   const client = open();
   client.socket.write('a');
-  await until(() => client.text() === 'a');
+  await until('the first byte', () => client.text() === 'a');
   proxy.reset();
   expect(await client.ending).toBe('reset');
   expect(proxy.connections).toBe(0);

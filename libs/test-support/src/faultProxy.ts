@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import type { LinkBehaviour } from './faultProxyBehaviour.ts';
 import { pump } from './faultProxyPump.ts';
+import { findFreePort } from './findFreePort.ts';
 
 /** A TCP link between two processes that a test can spoil while it is in use. */
 export interface FaultProxy {
@@ -52,8 +53,9 @@ export async function openFaultProxy(targetPort: number): Promise<FaultProxy> {
     ]).then(() => pairs.delete(reset), ignore);
   }
 
-  let server = await listen(0, accept);
-  const { port } = server.address() as { port: number };
+  // Not one that the system may give to somebody else while new connections are refused.
+  const port = await findFreePort();
+  let server = await listen(port, accept);
 
   return {
     port,

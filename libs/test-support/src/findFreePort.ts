@@ -1,14 +1,30 @@
 import { createServer } from 'node:net';
 
-/** A TCP port of the loopback address that nobody listens on at this moment. */
-export function findFreePort(): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
-  const server = createServer();
-  server.once('error', reject);
-  server.listen(0, '127.0.0.1', () => {
-    const address = server.address();
-    const port = address !== null && typeof address === 'object' ? address.port : 0;
-    server.close(() => resolve(port));
+/** Below the ports of tests' stacks, and below those that the system hands out by itself: nobody gets one by chance. */
+const FIRST_PORT = 10_000;
+/** Jest's workers are numbered from 1; each has ports of its own, so that no two find the same one at the same time. */
+const WORKERS = 4;
+const PORTS_PER_WORKER = 500;
+
+const ownFirst = FIRST_PORT + (Number(process.env.JEST_WORKER_ID ?? 0) % WORKERS) * PORTS_PER_WORKER;
+let next = Math.floor(Math.random() * PORTS_PER_WORKER);
+
+/**
+ * A TCP port of the loopback address that nobody listens on, and that stays so until the caller takes it: this process
+ * gives it out once, and the system gives it to no listener or connection that did not ask for it.
+ */
+export async function findFreePort(): Promise<number> {
+  for (let tries = 0; tries < PORTS_PER_WORKER; tries += 1) {
+    const port = ownFirst + (next++ % PORTS_PER_WORKER);
+    if (await isFree(port)) return port;
+  }
+  throw new Error(`no free port from ${ownFirst} on`);
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.once('error', () => resolve(false));
+    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
   });
-  return promise;
 }

@@ -16,7 +16,8 @@ export interface Balancers {
 }
 
 const PROBE_INTERVAL_MS = 100;
-const PROBE_TIMEOUT_MS = 1_000;
+/** A process that has gone refuses at once; one that a busy machine holds up is no less ready for it. */
+const PROBE_TIMEOUT_MS = 10_000;
 
 /**
  * TCP load balancers as Kubernetes' services are: a process that says it is not ready gets no new connection, and keeps those

@@ -20,7 +20,7 @@ export interface TestPostgres {
   stop(): Promise<void>;
 }
 
-const START_TIMEOUT_MS = 30_000;
+const START_TIMEOUT_MS = 60_000;
 // Data of a test need not survive the machine, so nothing waits for the disk; commits stay synchronous as in production.
 const SETTINGS = ['fsync=off', 'full_page_writes=off', 'max_connections=200', 'shared_buffers=64MB'];
 

@@ -18,7 +18,7 @@ export interface TestRedis {
   stop(): Promise<void>;
 }
 
-const START_TIMEOUT_MS = 10_000;
+const START_TIMEOUT_MS = 60_000;
 
 /** Starts a private `redis-server` (7 or later, on the path) with an append-only file, as a stack does. */
 export async function startRedis(): Promise<TestRedis> {

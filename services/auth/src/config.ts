@@ -11,6 +11,8 @@ export const configSchema = z.object({
   KEY_PEPPERS: z.string().transform(parseSecrets),
   /** The router's internal listener. */
   ROUTER_INTERNAL_URL: z.url(),
+  /** Longest wait for the router to say what a key has spent; past it the caller gets 502. */
+  ROUTER_TIMEOUT_MS: z.coerce.number().int().positive().default(1_000),
   /** The service's own name segment: `/v1/svc/key`. */
   SERVICE_SEGMENT: serviceSegmentSchema,
   /** Page where people manage their API keys, the `doc_url` of a 401. The default fits a laptop only. */

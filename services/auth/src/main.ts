@@ -29,7 +29,11 @@ async function main(): Promise<void> {
   const db = createDb(config.DATABASE_URL);
   shutdown.defer('postgres', () => db.$disconnect());
   const internalHeaders = createTokenIssuer({ service: 'auth', keys });
-  const router = createRouterClient({ url: config.ROUTER_INTERNAL_URL, internalHeaders });
+  const router = createRouterClient({
+    url: config.ROUTER_INTERNAL_URL,
+    internalHeaders,
+    timeoutMs: config.ROUTER_TIMEOUT_MS,
+  });
   shutdown.defer('connections to the router', () => router.close());
 
   const dependencies = {

@@ -7,7 +7,7 @@ import { startAuth, type TestAuth, tokenKeys } from './startAuth.ts';
 
 let auth: TestAuth;
 beforeAll(async () => {
-  auth = await startAuth();
+  auth = await startAuth({ routerTimeoutMs: 4_000 });
 });
 afterAll(() => auth.stop());
 

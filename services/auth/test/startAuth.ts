@@ -38,7 +38,14 @@ export interface TestAuth {
 }
 
 /** auth on a Postgres of its own, beside a router that a test plays by hand. */
-export async function startAuth({ telemetry = noTelemetry }: { telemetry?: Telemetry } = {}): Promise<TestAuth> {
+export async function startAuth({
+  telemetry = noTelemetry,
+  routerTimeoutMs = 20_000,
+}: {
+  telemetry?: Telemetry;
+  /** Long where the router is to answer: a busy machine may take its time. */
+  routerTimeoutMs?: number;
+} = {}): Promise<TestAuth> {
   const postgres = await startPostgres();
   const databaseUrl = await postgres.createDatabase();
   await applyMigrations({
@@ -59,6 +66,7 @@ export async function startAuth({ telemetry = noTelemetry }: { telemetry?: Telem
   const router = createRouterClient({
     url: urlOf(routerServer),
     internalHeaders: createTokenIssuer({ service: 'auth', keys: tokenKeys }),
+    timeoutMs: routerTimeoutMs,
   });
 
   const dependencies = {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateApiKey } from '@turnpike/api-keys/apiKey';
 import { catalogSnapshotSchema } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import { until } from '@turnpike/test-support/until';
 import { aCatalogModel } from '../test/aCatalogModel.ts';
 import {
   internalHeadersFor,
@@ -10,7 +11,6 @@ import {
   type TestRouter,
 } from '../test/startNeighbours.ts';
 import { getAs, startTestService, type TestService } from '../test/startTestService.ts';
-import { until } from '../test/until.ts';
 
 const free = {
   prompt: '0',
@@ -118,12 +118,12 @@ describe('GET /v1/models', () => {
       return (body as { data: { id: string }[] }).data.some((model) => model.id === id);
     };
     router.setLive({ ...live, absent: { engines: 1, healthy: 1 } });
-    await until(() => isListed('absent'));
+    await until('the model to be listed', () => isListed('absent'));
     router.breakDown(true);
     router.setLive(live);
     expect(await isListed('absent')).toBe(true);
     router.breakDown(false);
-    await until(async () => !(await isListed('absent')));
+    await until('the model to be gone from the list', async () => !(await isListed('absent')));
   });
 
   it.each([

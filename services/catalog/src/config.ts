@@ -11,6 +11,8 @@ export const configSchema = z.object({
   CATALOG_FILE: z.string().min(1),
   /** Auth's internal listener. */
   AUTH_INTERNAL_URL: z.url(),
+  /** Longest wait for auth's verdict on a key; past it the caller gets 502. */
+  AUTH_TIMEOUT_MS: z.coerce.number().int().positive().default(500),
   /** The router's internal listener. */
   ROUTER_INTERNAL_URL: z.url(),
   /** Model lists one client address may ask for. */

@@ -48,6 +48,7 @@ async function main(): Promise<void> {
     region,
     internalHeaders,
     cacheTtlMs: KEY_CACHE_TTL_MS,
+    timeoutMs: config.AUTH_TIMEOUT_MS,
   });
 
   const internalGuard = createInternalGuard({ service: SERVICE, keys });

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { catalogSnapshotSchema } from '@turnpike/catalog-snapshot/catalogSnapshot';
 import { findFreePort } from '@turnpike/test-support/findFreePort';
 import { startPostgres, type TestPostgres } from '@turnpike/test-support/startPostgres';
+import { until } from '@turnpike/test-support/until';
 import { catalogTextOf, catalogTextWith } from './catalogText.ts';
 import { openTestCatalog, type TestCatalog } from './openTestCatalog.ts';
 import {
@@ -16,7 +17,6 @@ import {
   type TestAuth,
   type TestRouter,
 } from './startNeighbours.ts';
-import { until } from './until.ts';
 
 let postgres: TestPostgres;
 let catalog: TestCatalog;
@@ -97,11 +97,13 @@ it('serves the file’s catalog, follows its changes, and ends in order when tol
   };
   expect(await fetchSnapshot()).toMatchObject({ version: 1, models: [{ id: 'small-chat' }] });
   await writeFile(catalog.path, catalogTextOf({ id: 'second' }));
-  await until(async () => (await fetchSnapshot()).version === 2);
+  await until('version 2 to be served', async () => (await fetchSnapshot()).version === 2);
 
   const headers = { authorization: `Bearer ${auth.issueKey()}` };
-  const listing = await fetch(`http://127.0.0.1:${env.PORT}/v1/models`, { headers });
-  expect(await listing.json()).toMatchObject({ object: 'list', data: [{ id: 'small-chat', is_ready: true }] });
+  const list = () => fetch(`http://127.0.0.1:${env.PORT}/v1/models`, { headers });
+  // It serves before it has heard from the router.
+  await until('the list to be served', async () => (await list()).status === 200);
+  expect(await (await list()).json()).toMatchObject({ object: 'list', data: [{ id: 'small-chat', is_ready: true }] });
 
   child.kill('SIGTERM');
   expect((await ended).code).toBe(0);

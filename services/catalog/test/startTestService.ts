@@ -7,13 +7,13 @@ import { createInternalGuard } from '@turnpike/http-service/guard';
 import { listen } from '@turnpike/http-service/listen';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
+import { until } from '@turnpike/test-support/until';
 import { createInternalApp, createPublicApp } from '../src/app.ts';
 import { followLiveModels } from '../src/catalog/followLiveModels.ts';
 import type { SwitchModel } from '../src/catalog/switchModel.ts';
 import { createModelListThrottle, type ModelListLimits } from '../src/routes/throttleModelList.ts';
 import { silentLog } from './openTestCatalog.ts';
 import { keys } from './startNeighbours.ts';
-import { until } from './until.ts';
 
 export interface TestService {
   publicUrl: string;
@@ -34,7 +34,7 @@ export interface TestServiceOptions {
 const NOBODY_LISTENS = 'http://127.0.0.1:1';
 const UNLIMITED: ModelListLimits = { perAddressPerMinute: 1_000_000, perMinute: 1_000_000 };
 
-/** Both listeners on free ports, as `main` puts them together, with a catalog that the test sets by hand. */
+/** Both listeners on free ports, as `main` puts them together, with a catalog set by hand and limits that never refill. */
 export async function startTestService(options: TestServiceOptions): Promise<TestService> {
   const { authUrl, routerUrl = NOBODY_LISTENS, limits = UNLIMITED } = options;
   let snapshot = { version: 1, region: 'us' as const, models: options.models };
@@ -45,17 +45,24 @@ export async function startTestService(options: TestServiceOptions): Promise<Tes
   const log = silentLog;
   const telemetry = noTelemetry;
   const live = followLiveModels({ routerUrl, internalHeaders, log });
-  // Nothing about keys is remembered, so that tests can change what auth says.
-  const authenticator = createAuthenticator({ authUrl, region: 'us', internalHeaders, cacheTtlMs: 1 });
+  const authenticator = createAuthenticator({
+    authUrl,
+    region: 'us',
+    internalHeaders,
+    // Nothing about keys is remembered, so that tests can change what auth says.
+    cacheTtlMs: 1,
+    // A test's own auth answers, though a busy machine may take its time.
+    timeoutMs: 20_000,
+  });
   const keyGuard = createKeyGuard(authenticator);
-  const takeModelList = createModelListThrottle({ limits, keys });
+  const takeModelList = createModelListThrottle({ limits, keys, now: () => 0 });
   const internalGuard = createInternalGuard({ service: 'catalog', keys });
   const apps = [
     createPublicApp({ log, telemetry, keyGuard, catalog, live, takeModelList }),
     createInternalApp({ log, telemetry, internalGuard, catalog, findVersion, switchModel }),
   ];
   const servers = await Promise.all(apps.map((app) => listen(app, { host: '127.0.0.1', port: 0 })));
-  if (options.routerUrl !== undefined) await until(() => live.current() !== undefined);
+  if (options.routerUrl !== undefined) await until('the live view', () => live.current() !== undefined);
   const [publicUrl = '', internalUrl = ''] = servers.map(urlOf);
   return {
     publicUrl,
@@ -85,7 +92,6 @@ export async function getAs(
   const authorization: Record<string, string> = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
   const response = await fetch(`${service.publicUrl}${path}`, {
     headers: { ...authorization, ...headers },
-    signal: AbortSignal.timeout(10_000),
   });
   return { status: response.status, headers: response.headers, body: await response.json() };
 }

@@ -19,7 +19,7 @@ it('above the flood limit of a source IP: 429 with x-ratelimit-reset alone, and 
     const response = await fetch(`${edge.url}/v1/svc/key`);
 
     expect(response.status).toBe(429);
-    expect(response.headers.get('x-ratelimit-reset')).toMatch(/^(59|60)$/);
+    expect(response.headers.get('x-ratelimit-reset')).toMatch(/^([3-5]\d|60)$/);
     const limits = [...response.headers.keys()].filter((name) => /^x-ratelimit|^retry-after/.test(name));
     expect(limits).toEqual(['x-ratelimit-reset']);
     expect(await response.json()).toEqual({

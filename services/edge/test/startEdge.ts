@@ -4,6 +4,7 @@ import { listen } from '@turnpike/http-service/listen';
 import { createLogger } from '@turnpike/logging/createLogger';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
+import { findFreePort } from '@turnpike/test-support/findFreePort';
 import { createApp } from '../src/app.ts';
 import type { FloodLimit } from '../src/flood/createFloodGate.ts';
 import { createUpstreamProxies } from '../src/proxy/createUpstreamProxies.ts';
@@ -41,12 +42,16 @@ export async function startEdge(options: TestEdgeOptions = {}): Promise<TestEdge
       received.push({ upstream, req });
       if (answer !== 'down') answer(req, res);
     });
-    const port = await openPort(server);
+    const port = answer === 'down' ? await findFreePort() : await openPort(server);
     urls[upstream] = `http://127.0.0.1:${port}`;
-    if (answer === 'down') await close(server);
-    else servers.push(server);
+    if (answer !== 'down') servers.push(server);
   }
-  const proxies = createUpstreamProxies({ urls, log: createLogger({ service: 'edge', level: 'silent' }) });
+  const proxies = createUpstreamProxies({
+    urls,
+    log: createLogger({ service: 'edge', level: 'silent' }),
+    // What stands behind it here answers, though a busy machine may take its time.
+    silenceTimeoutMs: { auth: 60_000, catalog: 60_000, 'model-router': 60_000, 'usage-ledger': 60_000 },
+  });
   const app = createApp({
     telemetry: options.telemetry ?? noTelemetry,
     proxies,

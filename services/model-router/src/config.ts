@@ -63,6 +63,8 @@ export const configSchema = z.object({
   LEASE_MS: milliseconds.default(60_000),
   /** Longest wait for auth's verdict on a key; past it the call is refused with 503. */
   AUTH_TIMEOUT_MS: milliseconds.default(500),
+  /** Longest wait for the ledger's balances of a workspace that Redis has none of; past it the call is refused with 503. */
+  LEDGER_TIMEOUT_MS: milliseconds.default(1_000),
   /** Longest wait for Redis to decide on a call; past it the call is refused with 503. */
   REDIS_TIMEOUT_MS: milliseconds.default(250),
   /** Longest wait for an engine's first event. */

@@ -17,6 +17,7 @@ import { createAdmit } from './admission/admit.ts';
 import { createAssertCall } from './admission/assertCall.ts';
 import { connectRedis } from './admission/connectRedis.ts';
 import { createCallEndings } from './admission/endCall.ts';
+import { createEpochMark } from './admission/epochMark.ts';
 import { createBalanceLoader } from './admission/loadBalances.ts';
 import { RedisEpoch } from './admission/redisEpoch.ts';
 import { createLedgerReports } from './admission/reportToLedger.ts';
@@ -79,7 +80,13 @@ async function main(): Promise<void> {
   const epoch = new RedisEpoch();
   const endings = retryReleases(createCallEndings(redis, { epoch }), { leaseMs });
   const ledgerUrl = config.LEDGER_INTERNAL_URL;
-  const balances = createBalanceLoader({ redis, ledgerUrl, internalHeaders, epoch });
+  const balances = createBalanceLoader({
+    redis,
+    ledgerUrl,
+    internalHeaders,
+    timeoutMs: config.LEDGER_TIMEOUT_MS,
+    epoch,
+  });
 
   const folder = await openSpoolFolder(config.SPOOL_DIR);
   shutdown.defer('spool folder', () => folder.release());
@@ -112,6 +119,7 @@ async function main(): Promise<void> {
     epoch,
     reports,
     heldCalls,
+    mark: createEpochMark(redis),
     balances,
     assertCall: createAssertCall(redis, { routerId, leaseMs }),
     publishKept: (unspooled) => publishKeptEvents({ redis, eventLog, unspooled }),

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { renameSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { createEngineRegistry, type EngineRegistry } from '../src/engines/engineRegistry.ts';
@@ -49,7 +49,11 @@ export async function aFleet(
     }),
   );
   const enginesFile = join(await aTemporaryFolder(), 'engines.json');
-  const writeFile = (text: string): void => writeFileSync(enginesFile, text);
+  /** Puts another file in its place, which nobody finds half written. */
+  function writeFile(text: string): void {
+    writeFileSync(`${enginesFile}.next`, text);
+    renameSync(`${enginesFile}.next`, enginesFile);
+  }
   writeFile(JSON.stringify({ engines: entries }));
   const registry = createEngineRegistry({
     enginesFile,

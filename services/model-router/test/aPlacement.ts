@@ -7,6 +7,7 @@ export const aPlacement = (fields: Partial<Placement> = {}): Placement => ({
   promptBytes: 36,
   estimatedPromptTokens: 9,
   maxOutputTokens: 100,
+  isStream: true,
   ...fields,
 });
 

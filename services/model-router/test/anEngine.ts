@@ -13,6 +13,7 @@ export function anEngine(id: string, fields: Partial<Engine> = {}): Engine {
     windowTokens: undefined,
     isHealthy: true,
     traffic: { openCalls: 0, busySinceMs: 0, heardAtMs: 0 },
+    unheardCalls: new Set(),
     ...fields,
   };
 }

@@ -6,6 +6,8 @@ export interface AnEventLog extends EventLogProducer {
   isDown: boolean;
   /** Appends that came while it was down. */
   refusals: number;
+  /** What the first of these would have brought. */
+  firstRefused: readonly EventRecord[];
 }
 
 export function anEventLog(): AnEventLog {
@@ -13,8 +15,10 @@ export function anEventLog(): AnEventLog {
     taken: [],
     isDown: false,
     refusals: 0,
+    firstRefused: [],
     async append(_topic, records) {
       if (this.isDown) {
+        if (this.refusals === 0) this.firstRefused = [...records];
         this.refusals += 1;
         throw new Error('event log is down');
       }

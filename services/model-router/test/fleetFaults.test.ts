@@ -2,17 +2,18 @@ import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { until } from '@turnpike/test-support/until';
 import { createEngineRegistry, type EngineRegistry } from '../src/engines/engineRegistry.ts';
 import { createPlacer } from '../src/placement/placer.ts';
+import { answerWhole } from '../src/stream/answerWhole.ts';
 import { streamAnswer } from '../src/stream/streamAnswer.ts';
-import { anOpenCall } from './anOpenCall.ts';
+import { anOpenCall, type RecordedCall } from './anOpenCall.ts';
 import { aPricedModel } from './aPricedModel.ts';
 import { aSilentLogger } from './aSilentLogger.ts';
 import { aTemporaryFolder } from './aTemporaryFolder.ts';
 import { noMetrics } from './noMetrics.ts';
 import { type ServedCall, serveCall } from './serveCall.ts';
 import { type Simulators, startSimulators } from './startSimulators.ts';
-import { until } from './until.ts';
 
 const ENGINES = 3;
 const AT_ONCE = 8;
@@ -20,16 +21,12 @@ const model = aPricedModel();
 
 let simulators: Simulators;
 let registry: EngineRegistry;
+let enginesFile: string;
 let served: ServedCall;
 beforeEach(async () => {
   simulators = await startSimulators(model.id, ENGINES);
-  const engines = simulators.ports.map((port) => ({
-    id: String(port),
-    url: `http://127.0.0.1:${port}`,
-    model: model.id,
-  }));
-  const enginesFile = join(await aTemporaryFolder(), 'engines.json');
-  writeFileSync(enginesFile, JSON.stringify({ engines }));
+  enginesFile = join(await aTemporaryFolder(), 'engines.json');
+  listEngines(simulators.ports);
   registry = createEngineRegistry({
     enginesFile,
     kubernetes: undefined,
@@ -44,15 +41,20 @@ beforeEach(async () => {
     nextCall: () => anOpenCall({ callId: randomUUID() }),
   });
   await untilHealthy(ENGINES);
-}, 60_000);
+});
 afterEach(async () => {
   served.close();
   await registry.close();
   await simulators.stop();
 });
 
+function listEngines(ports: number[]): void {
+  const engines = ports.map((port) => ({ id: String(port), url: `http://127.0.0.1:${port}`, model: model.id }));
+  writeFileSync(enginesFile, JSON.stringify({ engines }));
+}
+
 const healthy = () => registry.list().filter(({ isHealthy }) => isHealthy);
-const untilHealthy = (count: number) => until(`${count} engines to be in`, () => healthy().length === count, 30_000);
+const untilHealthy = (count: number) => until(`${count} engines to be in`, () => healthy().length === count);
 const engineOn = (port: number | undefined) => registry.list().find(({ id }) => id === String(port));
 
 /** Makes calls, eight at a time; how many were answered to the end. */
@@ -75,8 +77,8 @@ it('answers 999 of 1,000 calls though one request in twelve is reset, with a ten
   const before = sum(await simulators.countCalls());
   expect(await call(1_000)).toBeGreaterThanOrEqual(999);
   expect(sum(await simulators.countCalls()) - before).toBeLessThanOrEqual(1_100);
-  expect(healthy()).toHaveLength(ENGINES);
-}, 60_000);
+  await untilHealthy(ENGINES);
+});
 
 it('leaves a dead engine of three out after five failed calls and those under way, and takes it back with nothing cached', async () => {
   const [dead] = simulators.ports;
@@ -95,21 +97,17 @@ it('leaves a dead engine of three out after five failed calls and those under wa
   await until('it to be gone', () => engineOn(dead)?.revision !== revision);
   await simulators.order('state', { port: dead, state: 'serving' });
   await untilHealthy(ENGINES);
-}, 60_000);
+});
 
 it.each<[string, object]>([
   ['accepts connections and closes them', { state: 'cutting' }],
   ['refuses connections', { state: 'refusing' }],
-])(
-  'answers every call while an engine %s, and leaves it out',
-  async (_case, state) => {
-    const [bad] = simulators.ports;
-    await simulators.order('state', { port: bad, ...state });
-    expect(await call(100)).toBe(100);
-    await until('it to be out', () => engineOn(bad)?.state === 'out');
-  },
-  60_000,
-);
+])('answers every call while an engine %s, and leaves it out', async (_case, state) => {
+  const [bad] = simulators.ports;
+  await simulators.order('state', { port: bad, ...state });
+  expect(await call(100)).toBe(100);
+  await until('it to be out', () => engineOn(bad)?.state === 'out');
+});
 
 it.each(['http_500', 'http_500_flat', 'http_500_empty', 'http_500_html', 'http_404', 'http_401', 'error_event'])(
   'leaves an engine out that says it is well and answers calls with %s, and fails no call of many for it',
@@ -119,7 +117,6 @@ it.each(['http_500', 'http_500_flat', 'http_500_empty', 'http_500_html', 'http_4
     expect(await call(20)).toBe(20);
     await until('it to be out', () => engineOn(bad)?.state === 'out');
   },
-  60_000,
 );
 
 it('sends an engine that drains nothing but a try now and then, and fails no call for it', async () => {
@@ -127,7 +124,7 @@ it('sends an engine that drains nothing but a try now and then, and fails no cal
   await simulators.order('state', { port: draining, state: 'draining' });
   expect(await call(200)).toBe(200);
   expect(engineOn(draining)?.isHealthy).toBe(false);
-}, 60_000);
+});
 
 it('starves or leaves out an engine that is ten times slower than the others', async () => {
   const [slow = 0] = simulators.ports;
@@ -139,7 +136,7 @@ it('starves or leaves out an engine that is ten times slower than the others', a
   const after = await simulators.countCalls();
   const taken = (after.get(slow) ?? 0) - (before.get(slow) ?? 0);
   expect(taken).toBeLessThanOrEqual(60); // an equal share is 100
-}, 60_000);
+});
 
 it('notices an engine that sleeps while it says it is well', async () => {
   const [asleep] = simulators.ports;
@@ -148,4 +145,52 @@ it('notices an engine that sleeps while it says it is well', async () => {
   expect(await call(20)).toBe(20);
   await fetch(`http://127.0.0.1:${asleep}/wake_up`, { method: 'POST' });
   await untilHealthy(ENGINES);
-}, 60_000);
+});
+
+it('has calls that heard nothing of a frozen engine answered by another once it is out, and the others when it thaws', async () => {
+  const frozen = await startSimulators(model.id, 1);
+  const [port] = frozen.ports;
+  const opened: ServedCall[] = [];
+  try {
+    listEngines([...simulators.ports, ...frozen.ports]);
+    await untilHealthy(ENGINES + 1);
+    const calls: RecordedCall[] = [];
+    const options = {
+      engines: [],
+      // The frozen one comes first, and takes every call as long as it is in.
+      registry: { ...registry, findEngines: (wanted: typeof model) => registry.findEngines(wanted).toReversed() },
+      // A deadline of its own saves no call in time.
+      timeouts: { firstEventMs: 600_000, wholeMs: 600_000 },
+      nextCall() {
+        const call = anOpenCall({ callId: randomUUID() });
+        calls.push(call);
+        return call;
+      },
+    };
+    opened.push(await serveCall(streamAnswer, options), await serveCall(answerWhole, { ...options, fields: {} }));
+    frozen.freeze();
+    let answered = 0;
+    const all = opened.flatMap(({ url }) => Array.from({ length: 6 }, () => fetch(url)));
+    const texts = all.map(async (response) => {
+      const text = await (await response).text();
+      answered += 1;
+      return text;
+    });
+    const waiting = () => engineOn(port)?.traffic.openCalls ?? 0;
+    await until('the frozen engine to have them', () => waiting() + answered >= texts.length);
+    const budget = registry.retries.left;
+    expect(budget).toBeLessThan(texts.length);
+    await until('as many to be answered as may be tried again', () => answered >= budget);
+    expect(engineOn(port)?.outReason).toBe('unreachable');
+    frozen.thaw();
+    for (const text of await Promise.all(texts))
+      expect(text).toMatch(/data: \[DONE\]\n\n$|"finish_reason":"(stop|length)"/);
+    expect(calls.map(({ endings }) => endings.map(({ status }) => status))).toEqual(calls.map(() => ['success']));
+    expect(calls).toHaveLength(texts.length);
+    expect(engineOn(port)?.unheardCalls.size).toBe(0);
+  } finally {
+    for (const { close } of opened) close();
+    frozen.thaw();
+    await frozen.stop();
+  }
+});

@@ -12,6 +12,9 @@ export interface Simulators {
   countCalls(): Promise<Map<number, number>>;
   /** Sends an order to the admin port. */
   order(what: 'faults' | 'config' | 'state', content: object): Promise<void>;
+  /** Stops the process in its tracks: its connections stay open and nothing answers. */
+  freeze(): void;
+  thaw(): void;
   stop(): Promise<void>;
 }
 
@@ -41,6 +44,8 @@ export async function startSimulators(model: string, count: number): Promise<Sim
       const headers = { 'content-type': 'application/json' };
       await ask(what, { method: 'POST', headers, body: JSON.stringify(content) });
     },
+    freeze: () => void child.signal('SIGSTOP'),
+    thaw: () => void child.signal('SIGCONT'),
     stop: () => child.end('SIGTERM'),
   };
 }

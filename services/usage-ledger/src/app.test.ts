@@ -11,7 +11,10 @@ import { openTestLedger, type TestLedger } from '../test/openTestLedger.ts';
 import { startTestAuth, type TestAuth } from '../test/startTestAuth.ts';
 import { internalHeaders, startTestService, type TestService } from '../test/startTestService.ts';
 
-const TIMEOUT_MS = 600;
+/** For whatever is to succeed. */
+const PATIENT_MS = 20_000;
+/** Of one that has little patience; short beside what its look-ups would take one after the other. */
+const TIMEOUT_MS = 2_000;
 
 let auth: TestAuth;
 let ledger: TestLedger;
@@ -19,7 +22,7 @@ let service: TestService;
 beforeAll(async () => {
   auth = await startTestAuth();
   ledger = await openTestLedger();
-  service = await startTestService(ledger, { authUrl: auth.url, usageQueryTimeoutMs: TIMEOUT_MS });
+  service = await startTestService(ledger, { authUrl: auth.url, usageQueryTimeoutMs: PATIENT_MS });
 });
 afterAll(async () => {
   await service.close();
@@ -27,8 +30,8 @@ afterAll(async () => {
   auth.close();
 });
 
-async function lookUp(callId: string, headers: Record<string, string>) {
-  const answer = await request(`${service.publicUrl}/v1/svc/usage/request/${callId}`, { headers });
+async function lookUp(callId: string, headers: Record<string, string>, { publicUrl } = service) {
+  const answer = await request(`${publicUrl}/v1/svc/usage/request/${callId}`, { headers });
   return { status: answer.statusCode, text: await answer.body.text() };
 }
 const as = (apiKey: string) => ({ authorization: `Bearer ${apiKey}` });
@@ -148,15 +151,22 @@ describe('GET /v1/svc/usage/request/{request_id}', () => {
     const event = aUsageRecorded();
     await recorded(event);
     const apiKey = auth.issueKey(event.keyId);
+    const hasty = await startTestService(ledger, { authUrl: auth.url, usageQueryTimeoutMs: TIMEOUT_MS });
 
-    const answer = await ledger.ownerDb.$transaction(async (tx) => {
-      await tx.$executeRaw`LOCK TABLE usage_request IN ACCESS EXCLUSIVE MODE`;
-      const startedAt = performance.now();
-      const answers = await Promise.all(Array.from({ length: 12 }, () => lookUp(event.callId, as(apiKey))));
-      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([504]));
-      expect(performance.now() - startedAt).toBeLessThan(2 * TIMEOUT_MS);
-      return answers[0];
-    });
+    const answer = await ledger.ownerDb
+      .$transaction(
+        async (tx) => {
+          await tx.$executeRaw`LOCK TABLE usage_request IN ACCESS EXCLUSIVE MODE`;
+          const startedAt = performance.now();
+          const ask = () => lookUp(event.callId, as(apiKey), hasty);
+          const answers = await Promise.all(Array.from({ length: 12 }, ask));
+          expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([504]));
+          expect(performance.now() - startedAt).toBeLessThan(3 * TIMEOUT_MS);
+          return answers[0];
+        },
+        { timeout: 60_000 },
+      )
+      .finally(() => hasty.close());
 
     expect(JSON.parse(answer?.text ?? '')).toMatchObject({ error: { type: 'gateway_timeout', code: 'usage_timeout' } });
     expect((await lookUp(event.callId, as(apiKey))).status).toBe(200);
@@ -225,6 +235,30 @@ describe('internal routes', () => {
     });
     const november = await call('GET', `/internal/workspaces/${event.workspaceId}/balances?month=2026-11`);
     expect(november.body).toMatchObject({ spent_nano_usd: '125000', month_spent_nano_usd: '0' });
+  });
+
+  it('the gate is told what it goes on counting from, and which calls are counted in it', async () => {
+    const event = aUsageRecorded({ startedAtMs: Date.UTC(2026, 9, 5) });
+    await recorded(event);
+    const { number } = await ledger.db.redisEpoch.findFirstOrThrow();
+    const path = `/internal/workspaces/${event.workspaceId}/balances`;
+    const question = { month: '2026-09', epoch: number, calls: [event.callId, randomUUID()] };
+
+    expect(await call('POST', path, question)).toEqual({
+      status: 200,
+      body: {
+        credit_seq: 0,
+        credited_nano_usd: '0',
+        spent_nano_usd: '125000',
+        months: { '2026-09': '0', '2026-10': '125000' },
+        keys: { [event.keyId]: '125000' },
+        requests: 1,
+        recorded: [event.callId],
+      },
+    });
+    expect(await call('POST', path, { ...question, epoch: number + 1 })).toMatchObject({ status: 409 });
+    for (const wrong of [{ month: '2026-13' }, { calls: ['no id'] }, { epoch: -1 }])
+      expect(await call('POST', path, { ...question, ...wrong })).toMatchObject({ status: 400 });
   });
 
   it.each(['', '?month=2026-13', '?month=november', '?month=2026-01&month=2026-02'])(

@@ -12,7 +12,7 @@ import type { Express } from 'express';
 import type { Db } from './database/createDb.ts';
 import { createLookUpGate } from './ledger/createLookUpGate.ts';
 import type { ReadContext } from './ledger/readUsageEvent.ts';
-import type { WorkspaceReport } from './reconcile/check.ts';
+import { createReconcileGate, type Reconcile } from './reconcile/createReconcileGate.ts';
 import { deleteRouter } from './routes/deleteRouter.ts';
 import { getDailyUsage } from './routes/getDailyUsage.ts';
 import { getDeadLetter } from './routes/getDeadLetter.ts';
@@ -24,6 +24,7 @@ import { getWorkspaceBalances } from './routes/getWorkspaceBalances.ts';
 import { postCredit } from './routes/postCredit.ts';
 import { postDeadLetterReplay } from './routes/postDeadLetterReplay.ts';
 import { postEventLog } from './routes/postEventLog.ts';
+import { postWorkspaceBalances } from './routes/postWorkspaceBalances.ts';
 import { putRouterReport } from './routes/putRouterReport.ts';
 import { createToPublicError, toWireError } from './wire/ledgerError.ts';
 
@@ -81,7 +82,7 @@ export interface InternalAppDependencies {
   lookUpDb: Db;
   consumer: Pick<EventLogConsumer, 'lag'>;
   /** Checks the books of one workspace, or of all. */
-  reconcile: (workspaceId: string | undefined) => Promise<WorkspaceReport[]>;
+  reconcile: Reconcile;
   /** Where the embedded event log is kept; undefined where the stack has a broker. */
   store: EventLogStore | undefined;
 }
@@ -98,7 +99,12 @@ export function createInternalApp(dependencies: InternalAppDependencies): Expres
       createMetricsRoute(telemetry),
       { method: 'post', path: '/internal/credits', guard: internalGuard, handler: postCredit({ db }) },
       { method: 'get', path: '/internal/usage', guard: internalGuard, handler: getDailyUsage({ lookUpDb }) },
-      { method: 'get', path: '/internal/reconciliation', guard: internalGuard, handler: getReconciliation(reconcile) },
+      {
+        method: 'get',
+        path: '/internal/reconciliation',
+        guard: internalGuard,
+        handler: getReconciliation(createReconcileGate(reconcile)),
+      },
       { method: 'get', path: '/internal/dead-letters', guard: internalGuard, handler: getDeadLetters({ lookUpDb }) },
       {
         method: 'get',
@@ -117,6 +123,12 @@ export function createInternalApp(dependencies: InternalAppDependencies): Expres
         path: '/internal/workspaces/:workspace_id/balances',
         guard: internalGuard,
         handler: getWorkspaceBalances({ db }),
+      },
+      {
+        method: 'post',
+        path: '/internal/workspaces/:workspace_id/balances',
+        guard: internalGuard,
+        handler: postWorkspaceBalances({ db }),
       },
       {
         method: 'put',

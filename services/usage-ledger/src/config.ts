@@ -8,6 +8,8 @@ export const configSchema = z.object({
   DATABASE_URL: z.url(),
   /** Auth's internal listener. */
   AUTH_INTERNAL_URL: z.url(),
+  /** Longest wait for auth's verdict on a key; past it the look-up is refused with 503. */
+  AUTH_TIMEOUT_MS: z.coerce.number().int().positive().default(500),
   /** A router's internal listener: it says what Redis counts. */
   ROUTER_INTERNAL_URL: z.url(),
   /** The catalog's internal listener: it keeps the prices of every version. */

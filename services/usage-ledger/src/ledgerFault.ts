@@ -13,6 +13,8 @@ export type LedgerFault =
   | { kind: 'credit_conflict' }
   /** Redis is not of this epoch any more, or what ended before it is not all recorded yet. */
   | { kind: 'epoch_not_ready' }
+  /** Other books are being added up. */
+  | { kind: 'reconciliation_running' }
   /** No dead letter of this id, or it was replayed. */
   | { kind: 'dead_letter_not_found' }
   /** The event log is not kept here, or has no such topic. */
@@ -25,6 +27,7 @@ const LEDGER_FAULT_KINDS: Record<LedgerFault['kind'], true> = {
   invalid_request: true,
   credit_conflict: true,
   epoch_not_ready: true,
+  reconciliation_running: true,
   dead_letter_not_found: true,
   unknown_topic: true,
 };

@@ -28,6 +28,8 @@ const KEY_CACHE_TTL_MS = 5_000;
 const CLEANING_INTERVAL_MS = 60 * 60 * 1000;
 /** Adding up the books reads every row. */
 const AUDIT_STATEMENT_TIMEOUT_MS = 5 * 60 * 1000;
+/** Holding them against Redis asks a router for each workspace. */
+const AUDIT_REDIS_TIME_MS = 4 * 60 * 1000;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 async function main(): Promise<void> {
@@ -65,6 +67,7 @@ async function main(): Promise<void> {
     consumer,
     router: { routerUrl: config.ROUTER_INTERNAL_URL, internalHeaders },
     listPrices: createPriceBook({ catalogUrl: config.CATALOG_INTERNAL_URL, internalHeaders }),
+    redisTimeMs: AUDIT_REDIS_TIME_MS,
   };
   const reconciliation = scheduleReconciliation({
     db,
@@ -87,6 +90,7 @@ async function main(): Promise<void> {
     region: config.REGION,
     internalHeaders,
     cacheTtlMs: KEY_CACHE_TTL_MS,
+    timeoutMs: config.AUTH_TIMEOUT_MS,
   });
   const internalGuard = createInternalGuard({ service: SERVICE, keys });
   const store = 'store' in source ? source.store : undefined;

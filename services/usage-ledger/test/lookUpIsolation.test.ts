@@ -9,7 +9,7 @@ import { startTestAuth, type TestAuth } from './startTestAuth.ts';
 import { internalHeaders, startTestService, type TestService } from './startTestService.ts';
 
 /** Long enough for all that must go on meanwhile. */
-const TIMEOUT_MS = 3_000;
+const TIMEOUT_MS = 6_000;
 const SLOW_LOOK_UPS = 200;
 
 let auth: TestAuth;
@@ -60,7 +60,7 @@ async function whileSlow(ask: () => Promise<number>, meanwhile: () => Promise<vo
 
   expect(new Set(await Promise.all(slow))).toEqual(new Set([504]));
   // Waiting for a slot is part of the allowance: one after the other, 200 would take minutes.
-  expect(performance.now() - startedAt).toBeLessThan(2 * TIMEOUT_MS);
+  expect(performance.now() - startedAt).toBeLessThan(4 * TIMEOUT_MS);
 }
 
 async function untilOneWaits(): Promise<void> {
@@ -121,7 +121,7 @@ it('slow look-ups by id hold up neither sums nor the recording of calls, whoever
         },
       );
     },
-    { timeout: 20_000 },
+    { timeout: 90_000 },
   );
   expect(await lookUp(slow, as(slow))).toBe(200);
 });

@@ -41,8 +41,15 @@ export async function startTestService(
   const store = createEventLogStore(db);
   const log = silentLog;
   const consumer = consumeUsageRecorded({ db, log, telemetry, region: 'us', source: { store } });
-  // Nothing about keys is remembered, so that tests can change what auth says.
-  const authenticator = createAuthenticator({ authUrl, region: 'us', internalHeaders, cacheTtlMs: 1 });
+  const authenticator = createAuthenticator({
+    authUrl,
+    region: 'us',
+    internalHeaders,
+    // Nothing about keys is remembered, so that tests can change what auth says.
+    cacheTtlMs: 1,
+    // A test's own auth answers, though a busy machine may take its time.
+    timeoutMs: 20_000,
+  });
   const publicApp = createPublicApp({
     log,
     telemetry,

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 
-const TIMEOUT_MS = 5_000;
+const TIMEOUT_MS = 30_000;
 
 export interface RawAnswer {
   status: number;

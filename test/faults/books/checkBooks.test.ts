@@ -1,4 +1,4 @@
-import { expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { CallRecord } from '../load/callRecord.ts';
 import type { ServedRequest } from '../stack/simulators.ts';
 import { areWhole, checkBooks } from './checkBooks.ts';
@@ -147,4 +147,46 @@ it('takes a second attempt on another engine for the same call', () => {
     { ...served, requestId: `${CALL_ID}-2` },
   ];
   expect(areWhole(checkBooks({ ...whole, served: attempts }, STRICT))).toBe(true);
+});
+
+describe('of a prompt that came out of the cache in part', () => {
+  /** Three nano-dollars a token of the prompt, one where it was cached, and one a token of the answer. */
+  const cachePrices = {
+    costOf: (tokens: { promptTokens: number; cachedTokens: number; completionTokens: number }) =>
+      BigInt(3 * tokens.promptTokens - 2 * tokens.cachedTokens + tokens.completionTokens),
+  };
+  const cut = { ...call, outcome: 'left' as const, usage: undefined, deltas: 2 };
+  const findingsOf = (
+    { client, engine, cachedTokens }: { client: CallRecord; engine: Partial<ServedRequest>; cachedTokens: number },
+    charge: bigint,
+  ) => {
+    const isCut = client.outcome === 'left';
+    const completionTokens = isCut ? 3 : row.completionTokens;
+    const reason = isCut ? 'client_left' : row.reason;
+    const evidence = {
+      calls: [client],
+      served: [{ ...served, cachedTokens: 4, ...engine }],
+      rows: [{ ...row, reason, completionTokens, cachedTokens, charge }],
+      totals: totalsOf(charge),
+      balances: new Map([['ws', balancesOf(charge)]]),
+    };
+    return checkBooks({ ...whole, ...evidence, prices: cachePrices }, STRICT);
+  };
+
+  it.each<[string, Partial<ServedRequest>, number, bigint]>([
+    ['before its engine had ended: nothing had been said of the cache', { state: 'aborted' }, 0, 33n],
+    ['as its engine ended: nothing had arrived of the cache', { state: 'finished' }, 0, 33n],
+    ['when the count of its engine had arrived', { state: 'finished' }, 4, 25n],
+  ])('takes as right what a client pays that leaves %s', (_when, engine, cachedTokens, charge) => {
+    expect(areWhole(findingsOf({ client: cut, engine, cachedTokens }, charge))).toBe(true);
+  });
+
+  it('finds a cut call with cached tokens that its engine did not have', () => {
+    const { problems } = findingsOf({ client: cut, engine: { state: 'aborted' }, cachedTokens: 2 }, 29n);
+    expect(problems).toContainEqual(expect.stringMatching(/other cached tokens/));
+  });
+
+  it('finds a whole call that pays for its prompt as if nothing had been cached', () => {
+    expect(findingsOf({ client: call, engine: {}, cachedTokens: 0 }, 35n)).toMatchObject({ difference: 8n });
+  });
 });

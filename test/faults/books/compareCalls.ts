@@ -71,15 +71,18 @@ function compareCharge(
   )
     problems.add('a row has other tokens than its client was told', `${callId}: ${describeCall(call)}`);
   if (enginesLie) return apart(row.charge, costOf(row));
+  // An engine says at the end alone what came out of its cache. Of a cut call the router has heard that, or nothing of it, and
+  // charges the whole prompt then (specification, What is billed).
+  const served = finished ?? attempts.at(-1);
+  if (row.cachedTokens > 0 && row.cachedTokens !== served?.cachedTokens)
+    problems.add('a row has other cached tokens than its engine says', `${callId}: ${describeCall(call)}`);
   if (finished) {
-    // A client that leaves as the last tokens come is charged what had arrived by then. What came out of the cache an engine
-    // says at the end alone.
+    // A client that leaves as the last tokens come is charged what had arrived by then.
     const isWhole = sawItsEnd || row.reason === 'completed';
     const { completionTokens, cachedTokens } = isWhole ? finished : row;
-    const served = { ...finished, completionTokens, cachedTokens };
     if (row.promptTokens !== finished.promptTokens || row.completionTokens > finished.completionTokens)
       problems.add('a row has tokens that the engine did not count', `${callId}: ${describeCall(call)}`);
-    return apart(row.charge, costOf(served));
+    return apart(row.charge, costOf({ ...finished, completionTokens, cachedTokens }));
   }
   const aborted = attempts.find(({ state }) => state === 'aborted' || state === 'running');
   if (!aborted) {

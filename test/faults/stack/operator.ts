@@ -10,6 +10,10 @@ const TIMEOUT_MS = 5_000;
 /** No cell is about the rate limits. */
 const UNLIMITED = 1_000_000_000;
 
+const enginesSchema = z.object({
+  engines: z.array(z.object({ target: z.string(), state: z.string(), breaker: z.string(), is_healthy: z.boolean() })),
+});
+
 /** What an operator does to a stack while it is broken: through the services' internal interfaces, without any proxy. */
 export type Operator = ReturnType<typeof createOperator>;
 
@@ -81,6 +85,10 @@ export function createOperator(
     },
     async revokeKey(keyId: string): Promise<void> {
       await call('auth', 'POST', `/keys/${keyId}/revoke`);
+    },
+    /** What the router thinks of each engine now. */
+    async listEngines() {
+      return enginesSchema.parse(await call('model-router', 'GET', '/engines')).engines;
     },
   };
 }

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { RunningStack } from '@turnpike/local-stack/startStack';
+import { isAnyAlive, killProcesses, signalProcesses } from './signalProcesses.ts';
 
 const POLL_MS = 10;
 
@@ -17,13 +18,13 @@ export class PartControl {
       if (pid !== null) this.#pids.set(name, pid);
   }
 
-  /** SIGKILL to the part's whole process group. Resolves when it is gone. */
+  /** SIGKILL to all of the part's processes. Resolves when they are gone. */
   async kill(part: string): Promise<void> {
     const pid = this.#pidOf(part);
     this.#dead.add(part);
     this.#frozen.delete(part);
-    process.kill(-pid, 'SIGKILL');
-    while (isAlive(pid)) await pause(POLL_MS);
+    const killed = killProcesses(pid);
+    while (isAnyAlive(killed)) await pause(POLL_MS);
   }
 
   /** SIGTERM, as a deployment does. Resolves when the part has ended by itself. */
@@ -31,18 +32,18 @@ export class PartControl {
     const pid = this.#pidOf(part);
     this.#dead.add(part);
     process.kill(pid, 'SIGTERM');
-    while (isAlive(pid)) await pause(POLL_MS);
+    while (isAnyAlive([pid])) await pause(POLL_MS);
   }
 
-  /** SIGSTOP: connections stay open and nothing is answered. */
+  /** SIGSTOP to all of the part's processes: connections stay open and nothing is answered. */
   freeze(part: string): void {
     this.#frozen.add(part);
-    process.kill(-this.#pidOf(part), 'SIGSTOP');
+    signalProcesses(this.#pidOf(part), 'SIGSTOP');
   }
 
   thaw(part: string): void {
     this.#frozen.delete(part);
-    process.kill(-this.#pidOf(part), 'SIGCONT');
+    signalProcesses(this.#pidOf(part), 'SIGCONT');
   }
 
   /** Starts a killed part with the settings and the data it had. Resolves when it is ready. */
@@ -72,13 +73,5 @@ export class PartControl {
     const pid = this.#pids.get(part);
     if (pid === undefined) throw new Error(`there is no part ${part}`);
     return pid;
-  }
-}
-
-function isAlive(group: number): boolean {
-  try {
-    return process.kill(-group, 0);
-  } catch {
-    return false;
   }
 }

@@ -4,7 +4,7 @@ import { parseJson } from '../../support/openapi/parseJson.ts';
 import { readDocument } from '../../support/openapi/readDocument.ts';
 import type { CallCase, FuzzCase } from '../cases/fuzzCase.ts';
 import type { Answer, Problem } from './answer.ts';
-import { expectedStatuses, hasKey, hasTooMuchHead, isUnlisted } from './expectedStatuses.ts';
+import { expectedStatuses, hasKey, hasMuchHead, isUnlisted } from './expectedStatuses.ts';
 import { findLeaks } from './findLeaks.ts';
 
 export type Judge = (fuzzCase: FuzzCase, answer: Answer) => Problem[];
@@ -58,12 +58,12 @@ export function createJudge({ secrets }: { secrets: readonly string[] }): Judge 
 /** Every answer of the router's after the key was accepted names its call. */
 function lacksCallId(fuzzCase: FuzzCase, { headers }: Answer): boolean {
   if (fuzzCase.kind === 'raw' || !INFERENCE.test(fuzzCase.path) || fuzzCase.method !== 'POST') return false;
-  return hasKey(fuzzCase) && !hasTooMuchHead(fuzzCase) && !headers.has('x-router-call-id');
+  return hasKey(fuzzCase) && !hasMuchHead(fuzzCase) && !headers.has('x-router-call-id');
 }
 
 function toOperation(fuzzCase: FuzzCase, status: number): { method: string; path: string } {
   if (fuzzCase.kind === 'call') {
-    if (hasTooMuchHead(fuzzCase)) return MALFORMED;
+    if (status === 400 && hasMuchHead(fuzzCase)) return MALFORMED;
     const path = pathOf(fuzzCase);
     return { method: fuzzCase.method, path: isUnlisted(path) ? NOWHERE : path };
   }

@@ -131,7 +131,8 @@ function addCredit({ tables, undo }: StatementContext, [creditId, workspaceId, a
 
 function readBalances({ tables }: StatementContext, values: unknown[]): unknown {
   const workspaceId = String(values[0]);
-  const firstDay = values.find((value) => /^\d{4}-\d\d-01$/.test(String(value)));
+  const month = String(values.find((value) => /^\d{4}-\d\d-01$/.test(String(value)))).slice(0, 7);
+  const [callIds = []] = values.filter(Array.isArray) as string[][];
   const credits = tables.credits.filter((credit) => credit.workspaceId === workspaceId);
   const keys = [...tables.keyTotals].filter(([, total]) => total.workspaceId === workspaceId);
   const keyIds = new Set(keys.map(([keyId]) => keyId));
@@ -142,9 +143,15 @@ function readBalances({ tables }: StatementContext, values: unknown[]): unknown 
       creditSeq: String(credits.at(-1)?.seq ?? 0),
       credited: sum(credits.map(({ amountNanoUsd }) => amountNanoUsd)),
       spent: String(tables.workspaceTotals.get(workspaceId) ?? 0),
-      monthSpent: String(tables.monthTotals.get(`${workspaceId} ${String(firstDay).slice(0, 7)}`) ?? 0),
+      months: Object.fromEntries(
+        [...tables.monthTotals]
+          .map(([name, spent]) => [...name.split(' '), String(spent)])
+          .filter(([ofWorkspace, name = '']) => ofWorkspace === workspaceId && name >= month)
+          .map(([, name, spent]) => [name, spent]),
+      ),
       keys: Object.fromEntries(keys.map(([keyId, { charge }]) => [keyId, String(charge)])),
       requests: sum(hours.map(([, { requests }]) => requests)),
+      recorded: callIds.filter((callId) => tables.usageRequests.get(callId)?.workspaceId === workspaceId),
     },
   ];
 }

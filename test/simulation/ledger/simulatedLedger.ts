@@ -11,7 +11,7 @@ import { createEventLogStore } from '../../../services/usage-ledger/src/event-lo
 import { getNextOffset } from '../../../services/usage-ledger/src/ledger/eventOffset.ts';
 import { createRecordingTelemetry } from '../../../services/usage-ledger/src/ledger/recordingTelemetry.ts';
 import { recordUsageBatch } from '../../../services/usage-ledger/src/ledger/recordUsageBatch.ts';
-import { toBalancesBody } from '../../../services/usage-ledger/src/wire/balancesBody.ts';
+import { toGateBalancesBody } from '../../../services/usage-ledger/src/wire/balancesBody.ts';
 import type { SimulatedDatabase } from './simulatedDatabase.ts';
 
 const PARTITIONS = [0, 1];
@@ -65,7 +65,7 @@ export class SimulatedLedger {
     const [, , what, id = ''] = url.pathname.split('/');
     if (what === 'routers' && method === 'PUT')
       return { status: 200, text: JSON.stringify(await this.#report(id, JSON.parse(body))) };
-    if (what === 'workspaces') return this.#balances(id, url.searchParams);
+    if (what === 'workspaces') return this.#balances(id, JSON.parse(body));
     if (what === 'event-log') return this.#append(JSON.parse(body).records);
     return { status: 404, text: '{}' };
   }
@@ -87,10 +87,13 @@ export class SimulatedLedger {
     return { epoch: number, redis_id: redisId, phase, is_member: isMember };
   }
 
-  async #balances(workspaceId: string, query: URLSearchParams): Promise<{ status: number; text: string }> {
-    if (!(await areBalancesReady(this.#db, Number(query.get('epoch'))))) return { status: 409, text: '{}' };
-    const balances = await getBalances(this.#db, { workspaceId, month: query.get('month') ?? '' });
-    return { status: 200, text: JSON.stringify(toBalancesBody(balances)) };
+  async #balances(
+    workspaceId: string,
+    { month, epoch, calls }: { month: string; epoch: number; calls: string[] },
+  ): Promise<{ status: number; text: string }> {
+    if (!(await areBalancesReady(this.#db, epoch))) return { status: 409, text: '{}' };
+    const balances = await getBalances(this.#db, { workspaceId, month, callIds: calls });
+    return { status: 200, text: JSON.stringify(toGateBalancesBody(balances)) };
   }
 
   async #append(records: EventRecord[]): Promise<{ status: number; text: string }> {

@@ -240,6 +240,8 @@ export class RedisData {
         ? some.flatMap(([member, score]) => [member, formatGeneral(score, 17)])
         : some.map(([member]) => member);
     },
+    // All on one page, as Redis does with few members.
+    ZSCAN: (key) => ['0', this.#inOrder(key).flatMap(([member, score]) => [member, formatGeneral(score, 17)])],
     ZRANGEBYSCORE: (key, _low, high = '', _limit, skip = '', most = '') =>
       this.#inOrder(key)
         .filter(([, score]) => score <= Number(high))

@@ -54,6 +54,7 @@ export class SimulatedRedis {
       'assertCall',
       'forgetSwept',
       'loadBalances',
+      'markEpoch',
       'raiseGeneration',
       'release',
       'renewLease',

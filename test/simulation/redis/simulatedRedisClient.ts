@@ -147,6 +147,7 @@ export class SimulatedRedisClient extends EventEmitter {
   hmget = (key: string, ...fields: string[]) => this.command('HMGET', key, ...fields);
   zrange = (key: string, first: number, last: number) => this.command('ZRANGE', key, first, last);
   zrangebyscore = (...args: (string | number)[]) => this.command('ZRANGEBYSCORE', ...args);
+  zscan = (key: string, cursor: string, ...args: (string | number)[]) => this.command('ZSCAN', key, cursor, ...args);
   zrem = (key: string, member: string) => this.command('ZREM', key, member);
   info = () => this.command('INFO');
 

@@ -9,10 +9,12 @@ import { createAdmit } from '../../../services/model-router/src/admission/admit.
 import { admitCall } from '../../../services/model-router/src/admission/admitCall.ts';
 import { createAssertCall } from '../../../services/model-router/src/admission/assertCall.ts';
 import { createCallEndings } from '../../../services/model-router/src/admission/endCall.ts';
+import { createEpochMark, type EpochMark } from '../../../services/model-router/src/admission/epochMark.ts';
 import { createBalanceLoader } from '../../../services/model-router/src/admission/loadBalances.ts';
 import { createRaiseGeneration } from '../../../services/model-router/src/admission/raiseGeneration.ts';
 import { RedisEpoch } from '../../../services/model-router/src/admission/redisEpoch.ts';
 import { createLedgerReports } from '../../../services/model-router/src/admission/reportToLedger.ts';
+import { retryReleases } from '../../../services/model-router/src/admission/retryReleases.ts';
 import { createCallBook, type OpenCall } from '../../../services/model-router/src/settlement/callBook.ts';
 import { followEpoch } from '../../../services/model-router/src/settlement/followEpoch.ts';
 import { type EndedCall, HeldCalls } from '../../../services/model-router/src/settlement/heldCalls.ts';
@@ -47,6 +49,7 @@ export interface RouterParts {
   waitingCalls: Pick<HeldCalls, 'has'>;
   spool: Spool;
   isCaughtUp: (publisher: { isCaughtUp: boolean }) => boolean;
+  mark: EpochMark;
   assertCall: ReturnType<typeof createAssertCall>;
   publishKept: (unspooled: EndedCall[]) => Promise<void>;
 }
@@ -66,15 +69,16 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
   const epoch = new RedisEpoch();
   const eventLog = createEmbeddedProducer({ url: ledgerUrl, service: 'usage-ledger', internalHeaders });
   const heldCalls = new HeldCalls();
-  const { waitingCalls, spool, isCaughtUp, assertCall, publishKept } = options.mutate({
+  const { waitingCalls, spool, isCaughtUp, mark, assertCall, publishKept } = options.mutate({
     epoch,
     waitingCalls: heldCalls,
     spool: await Spool.open({ dir: spoolDir, maxBytes: 1_048_576, log }),
     isCaughtUp: (publisher) => publisher.isCaughtUp,
+    mark: createEpochMark(redis),
     assertCall: createAssertCall(redis, { routerId, leaseMs }),
     publishKept: (unspooled) => publishKeptEvents({ redis, eventLog, unspooled }),
   });
-  const endings = createCallEndings(redis, { epoch });
+  const endings = retryReleases(createCallEndings(redis, { epoch }), { leaseMs });
   const balances = createBalanceLoader({ redis, ledgerUrl, internalHeaders, epoch });
   const reports = createLedgerReports({ ledgerUrl, internalHeaders, routerId, processId });
   const publisher = publishEvents({
@@ -93,6 +97,7 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
     epoch,
     reports,
     heldCalls,
+    mark,
     balances,
     assertCall,
     publishKept,

@@ -1,5 +1,7 @@
 import type { ScriptRun, SimulatedRedis } from '../redis/simulatedRedis.ts';
 import { Violation } from '../world/violation.ts';
+import type { Limit } from './checkLimits.ts';
+import type { TrueCall } from './ledgerOfTruth.ts';
 import type { Stack } from './stack.ts';
 
 const tagOf = (key = ''): string => /^\{(.+?)\}/.exec(key)?.[1] ?? '';
@@ -8,17 +10,20 @@ const tagOf = (key = ''): string => /^\{(.+?)\}/.exec(key)?.[1] ?? '';
 export function checkScript(stack: Stack, run: ScriptRun): void {
   const { redis } = stack;
   const workspaceId = tagOf(run.keys[0]);
-  if (run.name === 'sweepCall' && Array.isArray(run.reply) && run.reply.length > 0) noteSweep(stack, workspaceId, run);
+  if (run.name === 'sweepCall' && Array.isArray(run.reply) && run.reply[0] === 'held') excuse(stack, run.args[0]);
   if (run.name === 'admit' && Array.isArray(run.reply) && run.reply[0] === 'admitted') checkAdmission(stack, run);
   const wallet = readHash(redis, `{${workspaceId}}:wallet`);
-  const [epoch, held, spent, credited] = [
-    wallet.get('epoch'),
-    big(wallet, 'held'),
-    big(wallet, 'spent'),
-    big(wallet, 'credited'),
-  ];
+  const epoch = wallet.get('epoch');
   // Those of an earlier epoch are worth nothing, and nobody keeps them right.
   if (epoch !== String(stack.database.tables.epoch.number)) return;
+  checkRecords(stack, workspaceId, wallet);
+  checkParts(stack, workspaceId, wallet);
+  if (big(wallet, 'admitted') < 0n) throw new Violation(`${workspaceId} has a negative number of calls`);
+  if (big(wallet, 'uncertain') !== 0n)
+    throw new Violation(`${workspaceId} counts calls that the ledger was not asked for`);
+}
+
+function checkRecords({ redis }: Stack, workspaceId: string, wallet: Map<string, string>): void {
   let inRecords = 0n;
   for (const callId of redis.data.run('ZRANGE', [`{${workspaceId}}:calls`, '0', '-1']) as string[]) {
     const [state, ofEpoch, amount] = redis.data.run('HMGET', [
@@ -27,16 +32,58 @@ export function checkScript(stack: Stack, run: ScriptRun): void {
       'epoch',
       'amount',
     ]) as string[];
-    if (state === 'held' && ofEpoch === epoch) inRecords += BigInt(amount ?? 0);
+    if (state === 'held' && ofEpoch === wallet.get('epoch')) inRecords += BigInt(amount ?? 0);
   }
+  const held = big(wallet, 'held');
   if (inRecords !== held)
     throw new Violation(`${workspaceId} has ${held} held in its wallet and ${inRecords} in its calls`);
-  const limit = credited + excusedIn(stack, workspaceId);
-  if (spent + held > limit)
-    throw new Violation(
-      `${workspaceId} has ${spent} spent and ${held} held in Redis, of ${credited} (${limit} with what is excused)`,
-    );
-  if (big(wallet, 'admitted') < 0n) throw new Violation(`${workspaceId} has a negative number of calls`);
+}
+
+/** The wallet is the sum of its keys, what it holds that of its months, and each is within its limit. */
+function checkParts(stack: Stack, workspaceId: string, wallet: Map<string, string>): void {
+  const { redis, truth, keys } = stack;
+  const [held, spent] = [big(wallet, 'held'), big(wallet, 'spent')];
+  const isOurs = (call: TrueCall): boolean => call.workspaceId === workspaceId;
+  checkLimit(stack, { name: workspaceId, atMost: big(wallet, 'credited') }, spent + held, isOurs);
+  let [ofKeys, heldByKeys, heldInMonths] = [0n, 0n, 0n];
+  for (const { keyId, workspace } of keys.values()) {
+    if (workspace.workspaceId !== workspaceId) continue;
+    const counter = readHash(redis, `{${workspaceId}}:key:${keyId}`);
+    if (counter.get('epoch') !== wallet.get('epoch')) continue;
+    const [keyHeld, keySpent] = [big(counter, 'held'), big(counter, 'spent')];
+    heldByKeys += keyHeld;
+    ofKeys += keySpent;
+    const budget = truth.budgetByKey.get(keyId);
+    if (budget === undefined) continue;
+    checkLimit(stack, { name: keyId, atMost: budget }, keySpent + keyHeld, (call) => call.keyId === keyId);
+  }
+  const months = readHash(redis, `{${workspaceId}}:months`);
+  const cap = truth.capByWorkspace.get(workspaceId);
+  for (const [field, amount] of months) {
+    const [month = '', what] = field.split(':');
+    if (what !== 'held') continue;
+    heldInMonths += BigInt(amount);
+    if (cap === undefined) continue;
+    const committed = BigInt(amount) + big(months, `${month}:spent`);
+    checkLimit(stack, { name: `${workspaceId} in ${month}`, atMost: cap }, committed, isOurs);
+  }
+  if (spent !== ofKeys) throw new Violation(`${workspaceId} has ${spent} spent, and ${ofKeys} by its keys`);
+  if (held !== heldByKeys) throw new Violation(`${workspaceId} has ${held} held, and ${heldByKeys} by its keys`);
+  if (held !== heldInMonths) throw new Violation(`${workspaceId} has ${held} held, and ${heldInMonths} in its months`);
+}
+
+/** What is committed is within the limit; calls whose holds somebody else could be given come on top. */
+function checkLimit(
+  { truth }: Stack,
+  { name, atMost }: Limit,
+  committed: bigint,
+  isOf: (call: TrueCall) => boolean,
+): void {
+  if (committed <= atMost) return;
+  let excused = 0n;
+  for (const call of truth.calls.values()) if (call.isExcused && isOf(call)) excused += call.holdNanoUsd ?? 0n;
+  if (committed > atMost + excused)
+    throw new Violation(`${name} is committed to ${committed} in Redis, of ${atMost} and ${excused} excused`);
 }
 
 function readHash(redis: SimulatedRedis, key: string): Map<string, string> {
@@ -46,32 +93,15 @@ function readHash(redis: SimulatedRedis, key: string): Map<string, string> {
 
 const big = (fields: Map<string, string>, name: string): bigint => BigInt(fields.get(name) ?? 0);
 
-/**
- * Of a call from before the epoch the sweeper cannot know whether its row was written before the balances were loaded. It takes
- * one that is held for not yet counted, and one that was swept before for counted.
- */
-function noteSweep({ truth, redis, database }: Stack, workspaceId: string, { args, reply }: ScriptRun): void {
-  const [callId = '', , epoch = ''] = args;
-  const wasHeld = Array.isArray(reply) && reply[0] === 'held';
+/** A call whose hold was given back: its router lost its lease. */
+function excuse({ truth }: Stack, callId = ''): void {
   const call = truth.calls.get(callId);
-  if (call && wasHeld) call.isExcused = true;
-  const isFromBefore = redis.data.run('HGET', [`{${workspaceId}}:call:${callId}`, 'epoch']) !== epoch;
-  if (!isFromBefore || truth.countedFromBefore.has(`${callId} ${epoch}`)) return;
-  truth.countedFromBefore.add(`${callId} ${epoch}`);
-  const isRecorded = database.tables.usageRequests.has(callId);
-  const miscounted = Number(wasHeld) - Number(!isRecorded);
-  const name = `${workspaceId} ${epoch}`;
-  truth.miscounted.set(name, (truth.miscounted.get(name) ?? 0n) + BigInt(miscounted));
+  if (call) call.isExcused = true;
 }
 
-const excusedIn = ({ truth }: Stack, workspaceId: string): bigint =>
-  [...truth.calls.values()].reduce(
-    (sum, call) => (call.isExcused && call.workspaceId === workspaceId ? sum + (call.holdNanoUsd ?? 0n) : sum),
-    0n,
-  );
-
-/** Nobody is admitted into balances that are being built. */
-function checkAdmission({ database, truth }: Stack, { args }: ScriptRun): void {
+/** Nobody is admitted into balances that are being built, or beside a call that Redis has forgotten. */
+function checkAdmission(stack: Stack, { args, reply, keys }: ScriptRun): void {
+  const { database, truth } = stack;
   const { number, phase } = database.tables.epoch;
   const [callId = '', admittedIn, router] = [args[0], Number(args[10]), args[13]];
   const isGivenUp = database.tables.routers.get(router ?? '')?.isExpired === true;
@@ -80,27 +110,20 @@ function checkAdmission({ database, truth }: Stack, { args }: ScriptRun): void {
   if (admittedIn < number && phase !== 'draining' && !isGivenUp)
     throw new Violation(`a call was admitted in epoch ${admittedIn}, while epoch ${number} is ${phase}`);
   const call = truth.calls.get(callId);
-  if (admittedIn < number && isGivenUp && call) call.isExcused = true;
+  if (!call) return;
+  call.month = new Date(Number((reply as string[])[1])).toISOString().slice(0, 7);
+  if (admittedIn < number && isGivenUp) call.isExcused = true;
+  if (admittedIn === number) checkNoneForgotten(stack, tagOf(keys[0]));
 }
 
-/**
- * What calls truly cost and may yet cost is within what each workspace was given. To be asked when a call was let in: nothing
- * else makes it more.
- */
-export function checkTruth(stack: Stack): void {
-  const { truth } = stack;
-  const committed = new Map<string, bigint>();
-  for (const call of truth.calls.values()) {
-    if (call.isExcused || call.holdNanoUsd === undefined) continue;
-    // Disk and Redis lost together: nobody is left who knows of the call.
-    if (truth.has('disk', call) && truth.has('redis', call)) continue;
-    const isRunning = call.ending === undefined && stack.isAlive(call);
-    const amount = call.ending ? call.chargeNanoUsd : isRunning ? call.holdNanoUsd : 0n;
-    committed.set(call.workspaceId, (committed.get(call.workspaceId) ?? 0n) + amount);
-  }
-  for (const [workspaceId, amount] of committed) {
-    const credited = truth.creditedByWorkspace.get(workspaceId) ?? 0n;
-    if (amount > credited) throw new Violation(`${workspaceId} is committed to ${amount}, of ${credited}`);
+function checkNoneForgotten(stack: Stack, workspaceId: string): void {
+  for (const call of stack.truth.calls.values()) {
+    const isUnderWay = call.holdNanoUsd !== undefined && call.ending === undefined && stack.isAlive(call);
+    if (!isUnderWay || call.isExcused || call.workspaceId !== workspaceId) continue;
+    if (stack.redis.data.run('EXISTS', [`{${workspaceId}}:call:${call.callId}`]) === 0)
+      throw new Violation(
+        `${workspaceId} lets calls in while Redis has forgotten ${call.callId.slice(-4)}, which runs`,
+      );
   }
 }
 

@@ -1,7 +1,11 @@
 import { addCredit } from '../../../services/usage-ledger/src/credits/addCredit.ts';
+import type { SimulatedProcess, World } from '../world/world.ts';
+import { aBudget } from './load.ts';
 import { LINK_MS, type Stack } from './stack.ts';
 
 const LONG_MS = 20_000;
+/** Most that clocks of different machines differ, and that one is set forward or back. */
+export const CLOCKS_APART_MS = 5_000;
 
 type Fault = (stack: Stack) => Promise<void>;
 
@@ -14,6 +18,20 @@ async function loseRedis(stack: Stack, how: { isEmpty: boolean; lostMs: number; 
   await world.sleep(world.random.between(50, 2_000));
   truth.lose({ at: world.now, kind: 'redis', router: undefined });
   if (!redis.isUp) redis.start(how);
+}
+
+/** As FLUSHALL does: it stays the same Redis. */
+function emptyRedis(stack: Stack): void {
+  if (!isRedisAvailable(stack)) return;
+  stack.world.note('somebody empties Redis');
+  stack.truth.lose({ at: stack.world.now, kind: 'redis', router: undefined });
+  stack.redis.data.clear();
+}
+
+function setClock(world: World, process: SimulatedProcess): void {
+  const byMs = world.random.between(-CLOCKS_APART_MS, CLOCKS_APART_MS);
+  world.note(`the clock of ${process.name} is set by ${byMs} ms`);
+  process.skewMs += byMs;
 }
 
 async function freeze(stack: Stack, mostMs: number): Promise<void> {
@@ -36,7 +54,7 @@ async function killAndRestart(
   if (!hasPower) machine.disk.losePower();
   if (!keepsDisk) machine.disk.replace();
   await world.sleep(world.random.chance(0.3) ? LONG_MS : world.random.between(50, 3_000));
-  stack.restartRouter(machine, world.random.between(-300, 300));
+  stack.restartRouter(machine);
 }
 
 /** For a while, then as before. */
@@ -64,15 +82,28 @@ export const FAULTS: Record<string, Fault> = {
   redisComesBackEmpty: (stack) => loseRedis(stack, { isEmpty: true, lostMs: 0, skewMs: 0 }),
   async redisFailsOver(stack) {
     const { random } = stack.world;
-    await loseRedis(stack, { isEmpty: false, lostMs: random.between(0, 300), skewMs: random.between(-200, 200) });
+    const skewMs = random.between(-CLOCKS_APART_MS, CLOCKS_APART_MS);
+    await loseRedis(stack, { isEmpty: false, lostMs: random.between(0, 300), skewMs });
     // The one that takes over has everybody at once, and answers some too late.
     await slowRedis(stack);
   },
   async redisIsEmptied(stack) {
-    if (!isRedisAvailable(stack)) return;
-    stack.world.note('somebody empties Redis');
-    stack.truth.lose({ at: stack.world.now, kind: 'redis', router: undefined });
-    stack.redis.data.clear();
+    emptyRedis(stack);
+  },
+  async redisIsEmptiedWhileRebuilt(stack) {
+    await loseRedis(stack, { isEmpty: true, lostMs: 0, skewMs: 0 });
+    const { world, database } = stack;
+    const giveUpAt = world.now + 3_000;
+    while (database.tables.epoch.phase !== 'asserting' && world.now < giveUpAt) await world.sleep(1);
+    // When some have asserted, and others have not.
+    await world.sleep(world.random.share() * 150);
+    emptyRedis(stack);
+  },
+  async clockOfRedisJumps({ redis, world }) {
+    setClock(world, redis.process);
+  },
+  async clockOfRouterJumps({ machines, world }) {
+    setClock(world, world.random.pick(machines).process);
   },
   async redisFreezes({ redis, world }) {
     redis.process.frozenUntil = world.now + world.random.between(100, 2_500);
@@ -113,11 +144,17 @@ export const FAULTS: Record<string, Fault> = {
   routerLosesItsDisk: (stack) => killAndRestart(stack, { hasPower: true, keepsDisk: false }),
   routerFreezes: (stack) => freeze(stack, 2 * stack.leaseMs),
   diskIsFull: (stack) => {
-    const { disk } = stack.world.random.pick(stack.machines);
-    const set = (isFull: boolean) => () => {
-      disk.isFull = isFull;
-    };
-    return during(stack, 3_000, { begin: set(true), end: set(false) });
+    const { world, truth } = stack;
+    const { disk, index } = world.random.pick(stack.machines);
+    return during(stack, 3_000, {
+      begin: () => {
+        disk.isFull = true;
+      },
+      end: () => {
+        disk.isFull = false;
+        truth.lose({ at: world.now, kind: 'refusal', router: index });
+      },
+    });
   },
   diskIsSlow: (stack) => {
     const { disk } = stack.world.random.pick(stack.machines);
@@ -171,7 +208,13 @@ export const FAULTS: Record<string, Fault> = {
     const { world } = stack;
     const key = world.random.pick([...stack.keys.values()]);
     const generation = key.generation + 1;
-    stack.keys.set(key.keyId, { ...key, generation });
+    const { budgetByKey } = stack.truth;
+    const highest = budgetByKey.get(key.keyId);
+    // One that never had a budget is left without, as its calls may have spent any amount.
+    const maxBudgetNanoUsd = highest === undefined ? null : aBudget(world.random);
+    if (highest !== undefined && maxBudgetNanoUsd !== null && maxBudgetNanoUsd > highest)
+      budgetByKey.set(key.keyId, maxBudgetNanoUsd);
+    stack.keys.set(key.keyId, { ...key, generation, maxBudgetNanoUsd });
     const { router, process } = world.random.pick(stack.machines);
     if (!router || process.isDead) return;
     const { workspaceId } = key.workspace;
@@ -213,9 +256,10 @@ export function heal(stack: Stack): void {
     if (process.isDead) stack.startReplica(index);
   });
   for (const machine of stack.machines) {
+    if (machine.disk.isFull) stack.truth.lose({ at: world.now, kind: 'refusal', router: machine.index });
     Object.assign(machine.disk, { isFull: false, slownessMs: 1 });
     Object.assign(machine.redisLink, { isCut: false, slownessMs: LINK_MS });
     Object.assign(machine.ledgerLink, { isCut: false, slownessMs: LINK_MS });
-    stack.restartRouter(machine, 0);
+    stack.restartRouter(machine);
   }
 }

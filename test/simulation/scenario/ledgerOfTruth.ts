@@ -9,6 +9,8 @@ export interface TrueCall {
   router: number;
   incarnation: number;
   startedAt: number;
+  /** `YYYY-MM` of its admission, by Redis' clock of then; undefined until Redis has admitted it. */
+  month: string | undefined;
   /** Set when the client was let in. */
   holdNanoUsd: bigint | undefined;
   ending: Ending | undefined;
@@ -23,7 +25,8 @@ export interface TrueCall {
 /** Something that was lost and never came back. */
 export interface Loss {
   at: number;
-  kind: 'redis' | 'process' | 'disk';
+  /** `refusal`: until then a disk took no event, and those of ended calls were in the process and in Redis alone. */
+  kind: 'redis' | 'process' | 'disk' | 'refusal';
   /** The router of a lost process or disk. */
   router: number | undefined;
 }
@@ -34,10 +37,11 @@ export class LedgerOfTruth {
   readonly losses: Loss[] = [];
   /** Names of the faults so far. */
   readonly faults = new Set<string>();
-  /** By how much Redis' number of calls is off, by workspace and epoch: see `checkWhileRunning`. */
-  readonly miscounted = new Map<string, bigint>();
-  readonly countedFromBefore = new Set<string>();
   readonly creditedByWorkspace = new Map<string, bigint>();
+  /** The highest that each key's budget ever was; one that ever had none is not here. */
+  readonly budgetByKey = new Map<string, bigint>();
+  /** A month's cap, where a workspace has one. */
+  readonly capByWorkspace = new Map<string, bigint>();
 
   lose(loss: Loss): void {
     this.losses.push(loss);
@@ -48,5 +52,10 @@ export class LedgerOfTruth {
       (loss) =>
         loss.kind === kind && loss.at >= call.startedAt && (loss.router === undefined || loss.router === call.router),
     );
+  }
+
+  /** Whether the router's part of what is known of a call is gone, but for what it has in its memory. */
+  hasNoDisk(call: TrueCall): boolean {
+    return this.has('disk', call) || (this.has('refusal', call) && this.has('process', call));
   }
 }

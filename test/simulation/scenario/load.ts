@@ -2,8 +2,10 @@ import { computeCharge } from '@turnpike/money/price';
 import type { Ending } from '../../../services/model-router/src/settlement/toEvent.ts';
 import { aKeyRecord } from '../../../services/model-router/test/aKeyRecord.ts';
 import { MODEL } from '../router/simulatedRouter.ts';
+import type { Random } from '../world/random.ts';
 import { Violation } from '../world/violation.ts';
-import { checkTruth } from './checkWhileRunning.ts';
+import type { SimulatedProcess } from '../world/world.ts';
+import { checkCommitments } from './checkLimits.ts';
 import type { TrueCall } from './ledgerOfTruth.ts';
 import type { Stack } from './stack.ts';
 
@@ -13,26 +15,24 @@ const TYPICAL_HOLD = 400_000n;
 const LONGEST_CALL_MS = 3_000;
 
 /** Workspaces and keys, with limits that a few calls at once come up against. */
-export function makeKeys(stack: Stack): void {
-  const { random } = stack.world;
+export function makeKeys({ world: { random }, keys, truth }: Stack): void {
+  for (let nth = 0; nth < 2; nth += 1)
+    if (random.chance(0.3)) truth.capByWorkspace.set(`ws_${nth}`, TYPICAL_HOLD * BigInt(random.between(4, 14)));
   for (let nth = 0; nth < 3; nth += 1) {
-    const keyId = `key_${nth}`;
-    const workspaceId = `ws_${nth % 2}`;
-    const key = aKeyRecord({
-      keyId,
-      maxBudgetNanoUsd: random.chance(0.3) ? TYPICAL_HOLD * BigInt(random.between(4, 12)) : null,
-      workspace: {
-        workspaceId,
-        monthlyCapNanoUsd: random.chance(0.3) ? TYPICAL_HOLD * BigInt(random.between(5, 20)) : null,
-      },
-    });
-    stack.keys.set(keyId, key);
+    const [keyId, workspaceId] = [`key_${nth}`, `ws_${nth % 2}`];
+    const maxBudgetNanoUsd = random.chance(0.3) ? aBudget(random) : null;
+    if (maxBudgetNanoUsd !== null) truth.budgetByKey.set(keyId, maxBudgetNanoUsd);
+    const monthlyCapNanoUsd = truth.capByWorkspace.get(workspaceId) ?? null;
+    keys.set(keyId, aKeyRecord({ keyId, maxBudgetNanoUsd, workspace: { workspaceId, monthlyCapNanoUsd } }));
   }
 }
 
-/** A UUIDv7 of this world. */
-function aCallId({ world }: Stack, nth: number): string {
-  const instant = Math.floor(world.wallClockMs()).toString(16).padStart(12, '0');
+/** A budget of a few calls. */
+export const aBudget = (random: Random): bigint => TYPICAL_HOLD * BigInt(random.between(3, 10));
+
+/** A UUIDv7 by the clock of the router that makes it. */
+function aCallId({ world }: Stack, process: SimulatedProcess, nth: number): string {
+  const instant = Math.floor(world.wallClockMs(process)).toString(16).padStart(12, '0');
   return `${instant.slice(0, 8)}-${instant.slice(8)}-7000-8000-${nth.toString(16).padStart(12, '0')}`;
 }
 
@@ -52,7 +52,7 @@ export async function makeCall(stack: Stack, nth: number): Promise<void> {
   const key = random.pick([...stack.keys.values()]);
   const { router, process, incarnation, index } = machine;
   if (!router || process.isDead) return;
-  const callId = aCallId(stack, nth);
+  const callId = aCallId(stack, process, nth);
   const call: TrueCall = {
     callId,
     keyId: key.keyId,
@@ -60,6 +60,7 @@ export async function makeCall(stack: Stack, nth: number): Promise<void> {
     router: index,
     incarnation,
     startedAt: world.now,
+    month: undefined,
     holdNanoUsd: undefined,
     ending: undefined,
     chargeNanoUsd: 0n,
@@ -81,7 +82,7 @@ async function serve(stack: Stack, call: TrueCall): Promise<void> {
     world.note(`call ${call.callId.slice(-4)} of ${call.workspaceId} is ${letIn ? 'let in' : 'refused'}`);
     if (!letIn) return;
     call.holdNanoUsd = letIn.holdNanoUsd;
-    checkTruth(stack);
+    checkCommitments(stack);
     let isLost = false;
     const lost = new Promise<void>((resolve) => {
       letIn.call.onLeaseLost = () => {

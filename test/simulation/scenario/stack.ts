@@ -84,14 +84,14 @@ export class Stack {
     this.database.abort(replica.process);
   }
 
-  /** Starts a router on a new machine. */
-  addRouter(): void {
+  /** Starts a router on a new machine, whose clock is that far off. */
+  addRouter({ skewMs }: { skewMs: number }): void {
     const index = this.machines.length;
     const disk = new SimulatedDisk(this.world);
     mountDisk(`/spool/${index}`, disk);
     const redisLink = { isCut: false, slownessMs: LINK_MS };
     const ledgerLink = { isCut: false, slownessMs: LINK_MS };
-    const process = this.world.spawn(`router-${index}`);
+    const process = this.world.spawn(`router-${index}`, skewMs);
     const client = new SimulatedRedisClient(this.world, { server: this.redis, owner: process, link: redisLink });
     const machine: RouterMachine = {
       index,
@@ -146,11 +146,12 @@ export class Stack {
     machine.router = undefined;
   }
 
-  restartRouter(machine: RouterMachine, skewMs: number): void {
+  /** Starts a dead router's next process, by the clock of its machine. */
+  restartRouter(machine: RouterMachine): void {
     if (!machine.process.isDead) return;
     this.world.note(`router-${machine.index} starts again`);
     machine.incarnation += 1;
-    machine.process = this.world.spawn(`router-${machine.index}`, skewMs);
+    machine.process = this.world.spawn(`router-${machine.index}`, machine.process.skewMs);
     machine.client = new SimulatedRedisClient(this.world, {
       server: this.redis,
       owner: machine.process,

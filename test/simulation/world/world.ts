@@ -12,7 +12,7 @@ export interface SimulatedProcess {
   isDead: boolean;
   /** Stopped, as by SIGSTOP, until then. */
   frozenUntil: number;
-  /** How far its wall clock is off, ms. */
+  /** How far its wall clock is off, ms. It may be set. */
   skewMs: number;
   readonly startedAt: number;
 }
@@ -40,9 +40,9 @@ export class World {
   constructor(seed: number) {
     this.seed = seed;
     this.random = createRandom(seed);
-    // Every other world lives through the turn of a month.
+    // Every other world lives through the turn of a month, most of them while calls run.
     const turn = Date.UTC(2026, 10, 1);
-    this.beganAtMs = turn - this.random.between(0, 40_000) + (seed % 2) * 86_400_000;
+    this.beganAtMs = turn - this.random.between(0, 12_000) + (seed % 2) * 86_400_000;
     this.current = this.spawn('world');
   }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { until } from '@turnpike/test-support/until';
 import kafkajs from 'kafkajs';
-import { until } from '../until.ts';
 import type { Evidence } from './evidence.ts';
 
 /** Every record of every topic of a broker. */

@@ -43,12 +43,23 @@ export function createAnswerChecker(document: OpenApiDocument): AnswerChecker {
     return validate;
   }
 
+  const headerValidators = new Map<object, ValidateFunction>();
+
+  /** A header's value is a text, also where its schema asks for a number: it stands in an object, where it can be coerced. */
+  function compileHeader(schema: object): ValidateFunction {
+    const known = headerValidators.get(schema);
+    if (known) return known;
+    const validate = headerAjv.compile({ type: 'object', properties: { value: schema } });
+    headerValidators.set(schema, validate);
+    return validate;
+  }
+
   function checkHeaders({ headers: documented, ...response }: DocumentedResponse, headers: Headers): string[] {
     const problems = Object.entries(documented).flatMap(([name, { required, schema }]) => {
       const value = headers.get(name);
       if (value === null) return required ? [`has no ${name}`] : [];
-      const isValid = headerAjv.validate({ type: 'object', properties: { value: schema } }, { value });
-      return isValid ? [] : [`has ${name}: ${value}, which ${headerAjv.errorsText()}`];
+      const validate = compileHeader(schema);
+      return validate({ value }) ? [] : [`has ${name}: ${value}, which ${headerAjv.errorsText(validate.errors)}`];
     });
     const unlisted = [...headers.keys()].filter((name) => LISTED_HEADER.test(name) && !Object.hasOwn(documented, name));
     const sets = response['x-header-sets'] ?? [];

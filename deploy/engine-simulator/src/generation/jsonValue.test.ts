@@ -3,6 +3,9 @@ import fc from 'fast-check';
 import { z } from 'zod';
 import { jsonValueOf } from './jsonValue.ts';
 
+// The same cases every time: no run fails by chance.
+fc.configureGlobal({ seed: 20_261_121 });
+
 const anyKey = fc.record({ low: fc.integer(), high: fc.integer() });
 
 const bounds = fc

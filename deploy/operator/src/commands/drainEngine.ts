@@ -2,17 +2,16 @@ import { z } from 'zod';
 import { type Context, defineCommand, type Report } from '../cli/command.ts';
 import { engineId } from '../cli/fields.ts';
 
-const answerSchema = z.object({ id: z.string(), is_known: z.boolean(), open_calls: z.number() });
+const answerSchema = z.object({ id: z.string(), open_calls: z.number() });
 
 async function change(id: string, how: 'drain' | 'undrain', { services }: Context): Promise<Report> {
   const path = `/internal/engines/${encodeURIComponent(id)}/${how}`;
   const answer = await services.call({ service: 'model-router', method: 'POST', path }, answerSchema);
-  const effect =
+  const text =
     how === 'drain'
       ? `${id} takes nothing new, on every router within 2 s. This one has ${answer.open_calls} calls under way there.`
       : `${id} takes calls again, on every router within 2 s.`;
-  const warning = answer.is_known ? '' : ' No engine of that id is there now: "turnpike engines" shows the ids.';
-  return { document: answer, text: effect + warning };
+  return { document: answer, text };
 }
 
 const operands = { engine: 'ENGINE' };

@@ -3,6 +3,9 @@ import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
 import { day, keyId, workspaceId } from '../cli/fields.ts';
 import { toAmountFields, toUsdCell } from '../report/amounts.ts';
+import type { ServiceClient } from '../stack/createServiceClient.ts';
+import { keyDetailsSchema } from '../stack/keyDetails.ts';
+import { getWorkspace } from '../stack/workspace.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -55,7 +58,7 @@ export const showUsage = defineCommand({
     const owner = key === undefined ? { workspace_id: workspace ?? '' } : { key_id: key };
     const query = new URLSearchParams({ ...owner, start: from, end: toDay(Date.parse(to) + DAY_MS) });
     const request = { service: 'usage-ledger', method: 'GET', path: `/internal/usage?${query}` } as const;
-    const { usage } = await services.call(request, answerSchema);
+    const [{ usage }] = await Promise.all([services.call(request, answerSchema), expectOwner(services, owner)]);
     const totals = usage.reduce<Usage>(add, NOTHING);
     const rows = usage.map((entry) => [entry.day, entry.key_id, ...toCells(entry)]);
     return {
@@ -73,6 +76,16 @@ export const showUsage = defineCommand({
     };
   },
 });
+
+/** Throws a `RefusedError` where there is none: the ledger would know of no calls, as it does of one that made none. */
+async function expectOwner(
+  services: ServiceClient,
+  owner: { key_id: string } | { workspace_id: string },
+): Promise<void> {
+  if ('workspace_id' in owner) await getWorkspace(services, owner.workspace_id);
+  else
+    await services.call({ service: 'auth', method: 'GET', path: `/internal/keys/${owner.key_id}` }, keyDetailsSchema);
+}
 
 const NOTHING: Usage = {
   requests: 0,

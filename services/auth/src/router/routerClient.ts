@@ -7,7 +7,6 @@ import { z } from 'zod';
 import type { AuthServiceFault } from '../authServiceFault.ts';
 import type { KeyGeneration } from '../keys/keyGeneration.ts';
 
-const TIMEOUT_MS = 1_000;
 const MAX_ANSWER_BYTES = 16 * 1024;
 const MAX_CONNECTIONS = 32;
 /** Announcements on their way at once. */
@@ -18,7 +17,7 @@ const spendSchema = z.object({ spend_nano_usd: nanoUsdSchema });
 export interface RouterClient {
   /**
    * What a key has spent, live; the router goes on with the trace of `span`. Throws a `router_…` fault when it gives no
-   * usable answer within a second.
+   * usable answer in time.
    */
   getKeySpend(key: { workspaceId: string; keyId: string }, span: CallSpan): Promise<NanoUsd>;
   /**
@@ -33,13 +32,15 @@ export interface RouterClientOptions {
   /** Base address of the router's internal listener. */
   url: string;
   internalHeaders: (audience: string) => Record<string, string>;
+  /** Longest wait for an answer. */
+  timeoutMs?: number;
 }
 
-export function createRouterClient({ url, internalHeaders }: RouterClientOptions): RouterClient {
+export function createRouterClient({ url, internalHeaders, timeoutMs = 1_000 }: RouterClientOptions): RouterClient {
   const dispatcher = new Agent({
     connections: MAX_CONNECTIONS,
     maxResponseSize: MAX_ANSWER_BYTES,
-    connect: { timeout: TIMEOUT_MS },
+    connect: { timeout: timeoutMs },
   });
 
   async function call(
@@ -50,7 +51,7 @@ export function createRouterClient({ url, internalHeaders }: RouterClientOptions
     const { statusCode, body } = await request(`${url}/internal${path}`, {
       method,
       headers: { ...internalHeaders('model-router'), ...(traceparent !== undefined && { traceparent }) },
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      signal: AbortSignal.timeout(timeoutMs),
       dispatcher,
     }).catch((error: unknown) => {
       throw fault('router_unavailable', error);

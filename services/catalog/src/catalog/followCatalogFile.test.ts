@@ -1,10 +1,10 @@
 import { rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { startPostgres, type TestPostgres } from '@turnpike/test-support/startPostgres';
+import { until } from '@turnpike/test-support/until';
 import { catalogTextOf, catalogTextWith } from '../../test/catalogText.ts';
 import { listenToLog, type TestLog } from '../../test/listenToLog.ts';
 import { openTestCatalog, type TestCatalog } from '../../test/openTestCatalog.ts';
-import { until } from '../../test/until.ts';
 import { type CatalogInForce, followCatalogFile } from './followCatalogFile.ts';
 
 let postgres: TestPostgres;
@@ -37,35 +37,37 @@ async function follow(): Promise<CatalogInForce> {
 }
 
 const idsOf = (catalog: CatalogInForce): string[] => catalog.current().models.map(({ id }) => id);
-const untilRefused = (): Promise<void> => until(() => testLog.errors().some(({ mistakes }) => mistakes !== undefined));
+const untilRefused = () =>
+  until('the file to be refused', () => testLog.errors().some(({ mistakes }) => mistakes !== undefined));
 
 it('puts the file in force at start and again whenever it changes', async () => {
-  await writeFile(opened.path, good);
+  await opened.put(good);
   const catalog = await follow();
   expect(catalog.current()).toMatchObject({ version: 1, region: 'us' });
   expect(idsOf(catalog)).toEqual(['small-chat']);
 
+  // In place: it may be found half written, and is then read again.
   await writeFile(opened.path, better);
-  await until(() => catalog.current().version === 2);
+  await until('version 2 to be in force', () => catalog.current().version === 2);
   expect(idsOf(catalog)).toEqual(['small-chat', 'second']);
-  expect(testLog.errors()).toEqual([]);
 });
 
 it('sees a file that was put in its place, even one that claims to be as old', async () => {
-  await writeFile(opened.path, good);
+  await opened.put(good);
   const catalog = await follow();
   const { atime, mtime } = await stat(opened.path);
   await writeFile(`${opened.path}.new`, better);
   await utimes(`${opened.path}.new`, atime, mtime);
   await rename(`${opened.path}.new`, opened.path);
-  await until(() => catalog.current().version === 2);
+  await until('version 2 to be in force', () => catalog.current().version === 2);
+  expect(testLog.errors()).toEqual([]);
 });
 
 it('keeps the last good version while a change is broken, says every mistake, and takes it once mended', async () => {
-  await writeFile(opened.path, good);
+  await opened.put(good);
   const catalog = await follow();
 
-  await writeFile(opened.path, broken);
+  await opened.put(broken);
   await untilRefused();
   expect(catalog.current().version).toBe(1);
   expect(testLog.errors()).toEqual([
@@ -75,36 +77,36 @@ it('keeps the last good version while a change is broken, says every mistake, an
     }),
   ]);
 
-  await writeFile(opened.path, better);
-  await until(() => catalog.current().version === 2);
+  await opened.put(better);
+  await until('version 2 to be in force', () => catalog.current().version === 2);
 });
 
 it('keeps the last good version while the file is away, and looks again once it is back', async () => {
-  await writeFile(opened.path, good);
+  await opened.put(good);
   const catalog = await follow();
   await rm(opened.path);
   await untilRefused();
   expect(idsOf(catalog)).toEqual(['small-chat']);
 
-  await writeFile(opened.path, better);
-  await until(() => catalog.current().version === 2);
+  await opened.put(better);
+  await until('version 2 to be in force', () => catalog.current().version === 2);
 });
 
 it('starts with the last good version when the file is broken', async () => {
-  await writeFile(opened.path, good);
+  await opened.put(good);
   const before = await follow();
   await before.close();
-  await writeFile(opened.path, broken);
+  await opened.put(broken);
   const after = await follow();
   expect(after.current()).toEqual(before.current());
 
-  await writeFile(opened.path, better);
-  await until(() => after.current().version === 2);
+  await opened.put(better);
+  await until('version 2 to be in force', () => after.current().version === 2);
 });
 
 it('starts with a good file even where the last version has a shape that this release cannot read', async () => {
   await opened.db.catalogVersion.create({ data: { version: 7, contentHash: 'of long ago', models: [{ id: 'old' }] } });
-  await writeFile(opened.path, good);
+  await opened.put(good);
   expect((await follow()).current().version).toBe(8);
 });
 
@@ -118,25 +120,25 @@ it.each([
 });
 
 it('keeps what is in force while the database is away, and applies the change when it is back', async () => {
-  await writeFile(opened.path, good);
+  await opened.put(good);
   const catalog = await follow();
   await postgres.crash();
   try {
-    await writeFile(opened.path, better);
-    await until(() => testLog.errors().length > 0);
+    await opened.put(better);
+    await until('the refusal to be logged', () => testLog.errors().length > 0);
     expect(catalog.current().version).toBe(1);
   } finally {
     await postgres.restart();
   }
-  await until(() => catalog.current().version === 2);
+  await until('version 2 to be in force', () => catalog.current().version === 2);
 });
 
 it('looks no more once it is closed', async () => {
-  await writeFile(opened.path, good);
+  await opened.put(good);
   const closed = await follow();
   await closed.close();
   const open = await follow();
-  await writeFile(opened.path, better);
-  await until(() => open.current().version === 2);
+  await opened.put(better);
+  await until('version 2 to be in force', () => open.current().version === 2);
   expect(closed.current().version).toBe(1);
 });

@@ -1,10 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { startPostgres, type TestPostgres } from '@turnpike/test-support/startPostgres';
+import { until } from '@turnpike/test-support/until';
 import { catalogTextOf, catalogTextWith } from '../../test/catalogText.ts';
 import { listenToLog, type TestLog } from '../../test/listenToLog.ts';
 import { openTestCatalog, type TestCatalog } from '../../test/openTestCatalog.ts';
-import { until } from '../../test/until.ts';
 import { type CatalogInForce, followCatalogFile } from './followCatalogFile.ts';
 import { createModelSwitch } from './switchModel.ts';
 
@@ -58,7 +58,7 @@ it('keeps a model disabled when the file is read again and when the service star
   const { catalog, switchModel } = await aReplica();
   await switchModel('second', 'disable');
   await writeFile(opened.path, catalogTextOf({ id: 'second' }, { id: 'third' }));
-  await until(() => catalog.current().version === 3);
+  await until('version 3 to be in force', () => catalog.current().version === 3);
   expect(statesOf(catalog)).toEqual({ 'small-chat': 'live', second: 'disabled', third: 'live' });
   expect(statesOf((await aReplica()).catalog)).toEqual(statesOf(catalog));
 });
@@ -66,7 +66,7 @@ it('keeps a model disabled when the file is read again and when the service star
 it('reaches every other replica, under the same version', async () => {
   const [one, other] = [await aReplica(), await aReplica()];
   await one.switchModel('second', 'disable');
-  await until(() => statesOf(other.catalog).second === 'disabled');
+  await until('the other process to have the switch', () => statesOf(other.catalog).second === 'disabled');
   expect(other.catalog.current()).toEqual(one.catalog.current());
 });
 

@@ -97,7 +97,7 @@ it('gives up a database that takes the connection and says nothing, within its d
   silent.close();
 
   expect(failures.map(isUnreachable)).toEqual([true, true]);
-  expect(tookMs).toBeLessThan(6_000);
+  expect(tookMs).toBeLessThan(20_000);
 });
 
 it('tells that the database went away during a statement', async () => {

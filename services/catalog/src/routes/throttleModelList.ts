@@ -21,17 +21,21 @@ export interface ModelListLimits {
 export function createModelListThrottle({
   limits,
   keys,
+  now = () => performance.now(),
 }: {
   limits: ModelListLimits;
   keys: NamedSecret[];
+  /** A clock that only goes forward, in milliseconds. */
+  now?: () => number;
 }): (req: Request) => void {
   const { perAddressPerMinute, perMinute } = limits;
   const byAddress = createThrottle({
     requestsPerMinute: perAddressPerMinute,
     burst: perAddressPerMinute,
     maxNames: MAX_ADDRESSES,
+    now,
   });
-  const inAll = createThrottle({ requestsPerMinute: perMinute, burst: perMinute, maxNames: 1 });
+  const inAll = createThrottle({ requestsPerMinute: perMinute, burst: perMinute, maxNames: 1, now });
   return (req) => {
     const address = verifyClientAddress(req.headers[CLIENT_ADDRESS_HEADER], { keys }) ?? req.socket.remoteAddress ?? '';
     const own = byAddress.takeRequest(toAddressBlock(address) ?? 'unknown');

@@ -31,3 +31,12 @@ it('goes on to the next replica where one refuses the connection', async () => {
 it('rejects as a connection does where all of them refuse it', async () => {
   await expect(reachUpstream(behind(REFUSING))).rejects.toMatchObject({ code: 'ECONNREFUSED' });
 });
+
+it('takes a connection that stands, though this process was held up for longer than it waits for one', async () => {
+  const reaching = reachUpstream(behind(LISTENING));
+  await new Promise<void>((resolve) => process.nextTick(resolve));
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_200);
+  const socket = await reaching;
+  expect(socket.remoteAddress).toBe(LISTENING);
+  socket.destroy();
+});

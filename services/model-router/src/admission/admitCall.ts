@@ -16,7 +16,7 @@ import type { RedisEpoch } from './redisEpoch.ts';
 export interface AdmitCallDependencies {
   admit: (request: AdmitRequest) => Promise<Admission>;
   endings: CallEndings;
-  balances: BalanceLoader;
+  balances: Pick<BalanceLoader, 'load' | 'refresh'>;
   authenticator: Authenticator;
   countPromptTokens: (request: InferenceRequest, model: PricedModel) => Promise<number | undefined>;
   leaseMs: number;

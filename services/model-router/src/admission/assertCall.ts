@@ -9,15 +9,16 @@ import { defineScript } from './redisScript.ts';
 const answerSchema = z.enum(['asserted', 'known', 'not_loaded', 'other_redis']);
 
 /**
- * Makes `assertCall(held, stamp)`: a call that was under way when Redis was lost gets its hold and lease back in a new epoch,
- * once, however often it is asserted. Rejects where that epoch's balances are not there.
+ * Makes `assertCall(held, stamp, { isRecorded })`: a call that was under way when Redis was lost gets its hold and lease back
+ * in a new epoch, once, however often it is asserted. `isRecorded`: the ledger has a row of it, as it was swept before.
+ * Rejects where that epoch's balances are not there.
  */
 export function createAssertCall(
   redis: Redis,
   { routerId, leaseMs }: { routerId: string; leaseMs: number },
-): (held: HeldCall, stamp: EpochStamp) => Promise<void> {
+): (held: HeldCall, stamp: EpochStamp, known: { isRecorded: boolean }) => Promise<void> {
   const assertCall = defineScript(redis, 'assertCall');
-  return async ({ call, terms }, { number, redisId }) => {
+  return async ({ call, terms }, { number, redisId }, { isRecorded }) => {
     const { callId, keyId, workspaceId, holdNanoUsd } = call;
     const answer = await assertCall(
       [
@@ -42,6 +43,7 @@ export function createAssertCall(
         terms.admittedAtMs,
         toUnknownEventJson(call),
         leaseMs,
+        isRecorded ? 1 : 0,
       ],
     );
     const outcome = answerSchema.parse(answer);

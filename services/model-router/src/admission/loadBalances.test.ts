@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
+import { json } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { listenAnywhere } from '../../test/listenAnywhere.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
@@ -8,10 +9,12 @@ import { redisKeys } from './redisKeys.ts';
 
 /** What the ledger says of every workspace; a test changes it. */
 let answer: { status: number; body: Record<string, unknown> };
-let asked: string[] = [];
+let asked: { url: string; question: unknown }[] = [];
 let opened: OpenedRedis;
 let ledger: Server;
 let balances: BalanceLoader;
+/** The month of a day ago, as a clock may be set back. */
+const firstMonth = (): string => new Date(Date.now() - 86_400_000).toISOString().slice(0, 7);
 const aWorkspaceId = (): string => `ws_${randomUUID()}`;
 
 const theLedgerSays = (fields: Record<string, unknown> = {}): void => {
@@ -19,20 +22,23 @@ const theLedgerSays = (fields: Record<string, unknown> = {}): void => {
     credit_seq: 1,
     credited_nano_usd: '1000',
     spent_nano_usd: '300',
-    month_spent_nano_usd: '200',
+    months: { [firstMonth()]: '200' },
     requests: 4,
+    recorded: [],
   };
   answer = { status: 200, body: { ...body, keys: { key_a: '250', key_b: '50' }, ...fields } };
 };
 
 beforeAll(async () => {
   opened = await openTestRedis();
-  ledger = createServer((req, res) => {
-    asked.push(req.url ?? '');
+  ledger = createServer(async (req, res) => {
+    asked.push({ url: req.url ?? '', question: await json(req) });
     res.writeHead(answer.status).end(JSON.stringify(answer.body));
   });
   const ledgerUrl = await listenAnywhere(ledger);
-  balances = createBalanceLoader({ redis: opened.redis, ledgerUrl, internalHeaders: () => ({}), epoch: opened.epoch });
+  const { redis, epoch } = opened;
+  // Long: the ledger here answers, though a busy machine may take its time.
+  balances = createBalanceLoader({ redis, ledgerUrl, internalHeaders: () => ({}), epoch, timeoutMs: 20_000 });
 });
 afterEach(() => {
   asked = [];
@@ -46,8 +52,9 @@ it('brings credit, spend of workspace, month and keys into an empty Redis, and t
   const workspaceId = aWorkspaceId();
   theLedgerSays();
   await balances.load(workspaceId);
-  const month = new Date().toISOString().slice(0, 7);
-  expect(asked).toEqual([`/internal/workspaces/${workspaceId}/balances?month=${month}&epoch=1`]);
+  const month = firstMonth();
+  const url = `/internal/workspaces/${workspaceId}/balances`;
+  expect(asked).toEqual([{ url, question: { month, epoch: 1, calls: [] } }]);
   expect(await opened.walletOf(workspaceId)).toEqual({ credited: 1_000n, spent: 300n, held: 0n });
   expect(await opened.keyOf(workspaceId, 'key_a')).toEqual({ spent: 250n, held: 0n });
   expect(await opened.keyOf(workspaceId, 'key_b')).toEqual({ spent: 50n, held: 0n });

@@ -1,6 +1,7 @@
 import { nanoUsdSchema } from '@turnpike/money/nanoUsd';
 import type { Redis } from 'ioredis';
 import { request } from 'undici';
+import { validate as isUuid } from 'uuid';
 import { z } from 'zod';
 import type { EpochStamp, RedisEpoch } from './redisEpoch.ts';
 import { redisKeys } from './redisKeys.ts';
@@ -10,39 +11,60 @@ const balancesSchema = z.object({
   credit_seq: z.number().int().min(0),
   credited_nano_usd: nanoUsdSchema,
   spent_nano_usd: nanoUsdSchema,
-  month_spent_nano_usd: nanoUsdSchema,
+  /** By `YYYY-MM`: the month asked for, and later ones that have any. */
+  months: z.record(z.string(), nanoUsdSchema),
   keys: z.record(z.string(), nanoUsdSchema),
   /** Calls recorded. */
   requests: z.number().int().min(0),
+  /** Which of the calls asked for are among them. */
+  recorded: z.array(z.string()),
 });
 
 /** A refused call asks for newer credits; more often than this a workspace's refusals share one answer. */
 const REFRESH_INTERVAL_MS = 500;
 const MAX_WORKSPACES = 10_000;
-/** Longest wait for the ledger. */
-const TIMEOUT_MS = 1_000;
+/**
+ * Most calls of a workspace that the ledger is asked for: first those that are to be put back. Of more, those that are swept
+ * are noted as uncertain.
+ */
+const MAX_CALLS = 10_000;
+/** A clock that is set back by so much still finds the month of then whole. */
+const CLOCK_SET_BACK_MS = 24 * 3_600_000;
 
 export interface BalanceLoader {
   /**
-   * Brings a workspace's balances of an epoch, that in force unless told otherwise, into Redis, or its newer credits. One
-   * request at a time for a workspace. Rejects while the ledger cannot give that epoch's balances.
+   * Brings a workspace's balances of the epoch in force into Redis, or its newer credits. One request at a time for a
+   * workspace. Says whether anything changed. Rejects while the ledger cannot give that epoch's balances.
    */
-  load(workspaceId: string, stamp?: EpochStamp): Promise<boolean>;
-  /** As `load`, but at most every 500 ms. Says whether anything changed. */
+  load(workspaceId: string): Promise<boolean>;
+  /** As `load`, but at most every 500 ms. */
   refresh(workspaceId: string): Promise<boolean>;
+  /**
+   * Brings the balances of an epoch that is being built, for calls that are to be put back into them. Resolves with the ids
+   * of those that the ledger has a row of already.
+   */
+  loadFor(workspaceId: string, stamp: EpochStamp, callIds: string[]): Promise<ReadonlySet<string>>;
 }
 
 export interface BalanceLoaderOptions {
   redis: Redis;
   ledgerUrl: string;
   internalHeaders: (audience: string) => Record<string, string>;
+  /** Longest wait for the ledger. */
+  timeoutMs?: number;
   epoch: Pick<RedisEpoch, 'stamp' | 'reportMissingCall'>;
 }
 
 const outcomeSchema = z.enum(['changed', 'unchanged', 'other_redis', 'emptied']);
 
 /** The ledger owns credits; Redis holds what the gate counts with. This carries the one to the other. */
-export function createBalanceLoader({ redis, ledgerUrl, internalHeaders, epoch }: BalanceLoaderOptions): BalanceLoader {
+export function createBalanceLoader({
+  redis,
+  ledgerUrl,
+  internalHeaders,
+  epoch,
+  timeoutMs = 1_000,
+}: BalanceLoaderOptions): BalanceLoader {
   const loadBalances = defineScript(redis, 'loadBalances');
   const loading = new Map<string, Promise<boolean>>();
   const loadedAt = new Map<string, number>();
@@ -52,25 +74,50 @@ export function createBalanceLoader({ redis, ledgerUrl, internalHeaders, epoch }
     return new Error('this Redis has no balances of the epoch');
   }
 
-  async function bring(workspaceId: string, { number, redisId }: EpochStamp): Promise<boolean> {
-    // Whoever empties Redis takes the mark along: what would be loaded now would lack the holds.
-    if ((await redis.get(redisKeys.epoch)) !== String(number)) throw refuseEmptied(number);
-    // Where the sweeper looks: known before the first call can be admitted.
-    await redis.sadd(redisKeys.workspaces, workspaceId);
-    // The month that admissions count in is Redis' own, too.
+  /** `YYYY-MM`, by Redis' clock, which admissions are dated by: the month before counts as well where the turn is near. */
+  async function findFirstMonth(): Promise<string> {
     const [seconds] = await redis.time();
-    const month = new Date(Number(seconds) * 1_000).toISOString().slice(0, 7);
+    return new Date(Number(seconds) * 1_000 - CLOCK_SET_BACK_MS).toISOString().slice(0, 7);
+  }
+
+  /** Calls from before, whose records the balances that are to come know nothing of. */
+  async function findEarlierCalls(workspaceId: string, number: number): Promise<string[]> {
+    if ((await redis.hget(redisKeys.wallet(workspaceId), 'epoch')) === String(number)) return [];
+    const callIds = await redis.zrange(redisKeys.calls(workspaceId), 0, MAX_CALLS - 1);
+    return callIds.filter((callId) => isUuid(callId));
+  }
+
+  async function askLedger(workspaceId: string, question: object): Promise<z.output<typeof balancesSchema>> {
     const { statusCode, body } = await request(
-      `${ledgerUrl}/internal/workspaces/${encodeURIComponent(workspaceId)}/balances?month=${month}&epoch=${number}`,
+      `${ledgerUrl}/internal/workspaces/${encodeURIComponent(workspaceId)}/balances`,
       {
-        headers: internalHeaders('usage-ledger'),
-        signal: AbortSignal.timeout(TIMEOUT_MS),
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...internalHeaders('usage-ledger') },
+        body: JSON.stringify(question),
+        signal: AbortSignal.timeout(timeoutMs),
       },
     );
     const text = await body.text();
     if (statusCode !== 200) throw new Error(`usage-ledger answered ${statusCode} to a question for balances`);
-    const balances = balancesSchema.parse(JSON.parse(text));
-    const keys = Object.entries(balances.keys);
+    return balancesSchema.parse(JSON.parse(text));
+  }
+
+  async function bring(
+    workspaceId: string,
+    { number, redisId }: EpochStamp,
+    callIds: string[] = [],
+  ): Promise<{ hasChanged: boolean; recorded: ReadonlySet<string> }> {
+    // Whoever empties Redis takes the mark along: what would be loaded now would lack the holds.
+    if ((await redis.get(redisKeys.epoch)) !== String(number)) throw refuseEmptied(number);
+    // Where the sweeper looks: known before the first call can be admitted.
+    await redis.sadd(redisKeys.workspaces, workspaceId);
+    const month = await findFirstMonth();
+    const found = await findEarlierCalls(workspaceId, number);
+    const asked = new Set([...new Set([...callIds, ...found])].slice(0, MAX_CALLS));
+    const earlier = found.filter((callId) => asked.has(callId));
+    const balances = await askLedger(workspaceId, { month, epoch: number, calls: [...asked] });
+    const recorded = new Set(balances.recorded);
+    const [months, keys] = [Object.entries(balances.months), Object.entries(balances.keys)];
     const answer = await loadBalances(
       [
         redisKeys.wallet(workspaceId),
@@ -78,6 +125,7 @@ export function createBalanceLoader({ redis, ledgerUrl, internalHeaders, epoch }
         redisKeys.keys(workspaceId),
         redisKeys.epoch,
         ...keys.map(([keyId]) => redisKeys.key(workspaceId, keyId)),
+        ...earlier.map((callId) => redisKeys.call(workspaceId, callId)),
       ],
       [
         number,
@@ -85,10 +133,11 @@ export function createBalanceLoader({ redis, ledgerUrl, internalHeaders, epoch }
         balances.credit_seq,
         balances.credited_nano_usd.toString(),
         balances.spent_nano_usd.toString(),
-        month,
-        balances.month_spent_nano_usd.toString(),
         balances.requests,
-        ...keys.flatMap(([keyId, spent]) => [keyId, spent.toString()]),
+        months.length,
+        keys.length,
+        ...[...months, ...keys].flatMap(([name, spent]) => [name, spent.toString()]),
+        ...earlier.map((callId) => (recorded.has(callId) ? '1' : '0')),
       ],
     );
     if (loadedAt.size >= MAX_WORKSPACES) loadedAt.clear();
@@ -96,20 +145,27 @@ export function createBalanceLoader({ redis, ledgerUrl, internalHeaders, epoch }
     const outcome = outcomeSchema.parse(answer);
     if (outcome === 'emptied') throw refuseEmptied(number);
     if (outcome === 'other_redis') throw new Error('balances belong to another Redis or epoch');
-    return outcome === 'changed';
+    return { hasChanged: outcome === 'changed', recorded };
   }
 
-  function load(workspaceId: string, stamp = epoch.stamp): Promise<boolean> {
+  function load(workspaceId: string): Promise<boolean> {
+    const { stamp } = epoch;
     const what = `${stamp.number} ${workspaceId}`;
     const running = loading.get(what);
     if (running) return running;
-    const bringing = bring(workspaceId, stamp).finally(() => loading.delete(what));
+    const bringing = bring(workspaceId, stamp)
+      .then(({ hasChanged }) => hasChanged)
+      .finally(() => loading.delete(what));
     loading.set(what, bringing);
     return bringing;
   }
 
   return {
     load,
+    async loadFor(workspaceId, stamp, callIds) {
+      const { recorded } = await bring(workspaceId, stamp, callIds);
+      return recorded;
+    },
     async refresh(workspaceId) {
       if (performance.now() - (loadedAt.get(workspaceId) ?? Number.NEGATIVE_INFINITY) < REFRESH_INTERVAL_MS)
         return false;

@@ -4,7 +4,7 @@
   ARGV[1] what the name of a key's counter begins with      ARGV[2] what that of a call's record begins with
   ARGV[3] how many open calls to pass over                  ARGV[4] most calls to read
   Returns {nowMs, wallet, months, keys, calls, openCalls}: hashes as field, value, …; a key as {id, epoch, spent, held}; a
-  call as {id, lease's end (ms), state, epoch, key, hold, owner, admitted at (ms), event JSON}. ]]
+  call as {id, lease's end (ms), state, epoch, key, hold, owner, admitted at (ms), event JSON, asked, counted}. ]]
 local time = redis.call('TIME')
 local keys = {}
 for index, id in ipairs(redis.call('SMEMBERS', KEYS[3])) do
@@ -15,10 +15,11 @@ local calls = {}
 local first = tonumber(ARGV[3])
 local leases = redis.call('ZRANGE', KEYS[4], first, first + tonumber(ARGV[4]) - 1, 'WITHSCORES')
 for index = 1, #leases, 2 do
-  local record = redis.call('HMGET', ARGV[2] .. leases[index], 'state', 'epoch', 'key', 'amount', 'owner', 'admitted_at', 'event')
+  local record = redis.call('HMGET', ARGV[2] .. leases[index], 'state', 'epoch', 'key', 'amount', 'owner', 'admitted_at',
+    'event', 'asked', 'counted')
   calls[#calls + 1] = {
     leases[index], leases[index + 1], record[1] or '', record[2] or '', record[3] or '', record[4] or '0', record[5] or '',
-    record[6] or '0', record[7] or '',
+    record[6] or '0', record[7] or '', record[8] or '', record[9] or '',
   }
 end
 return {

@@ -37,7 +37,10 @@ export interface CountedBooks extends CountedBalance {
   creditedNanoUsd: NanoUsd;
   /** All calls ever admitted: those the ledger had when the balances were loaded, and those since. */
   admittedCalls: number;
-  /** Calls from before Redis was lost that a sweeper added to those: the ledger may have had any of them already. */
+  /**
+   * Calls from before Redis was lost that a sweeper added to those, without the ledger having been asked: it may have had any
+   * of them already.
+   */
   uncertainCalls: number;
   keys: (CountedBalance & { keyId: string })[];
   /** By `YYYY-MM`. Only the month of the load and later ones are whole. */
@@ -56,7 +59,7 @@ const hash = z
   .transform((flat) => new Map(flat.flatMap((name, index) => (index % 2 ? [] : [[name, flat[index + 1] ?? '']]))));
 const text = z.string();
 const keySchema = z.tuple([text, text, text, text]);
-const callSchema = z.tuple([text, text, text, text, text, text, text, text, text]);
+const callSchema = z.tuple([text, text, text, text, text, text, text, text, text, text, text]);
 const answerSchema = z.tuple([text, hash, hash, z.array(keySchema), z.array(callSchema), z.number()]);
 const stateSchema = z.enum(['held', 'settled', 'swept']);
 
@@ -98,13 +101,16 @@ export async function readBooks(
 
 const amountOf = (fields: Map<string, string | undefined>, name: string): bigint => BigInt(fields.get(name) ?? 0);
 
-/** Undefined for what is left of a call that these balances do not count. */
+/** Undefined for what is left of a call that these balances do not count, or count as the ledger's row of it. */
 function toCall(
-  [callId, leaseEnd, state, callEpoch, keyId, hold, owner, admittedAt, eventJson]: z.output<typeof callSchema>,
+  [callId, leaseEnd, state, callEpoch, keyId, hold, owner, admittedAt, eventJson, asked, how]: z.output<
+    typeof callSchema
+  >,
   { counted, nowMs }: { counted: string; nowMs: number },
 ): CountedCall | undefined {
   const known = stateSchema.safeParse(state).data;
-  if (!known || (callEpoch !== counted && known !== 'swept')) return undefined;
+  const isAwaited = asked === counted && how === 'awaited';
+  if (!known || (callEpoch !== counted && !isAwaited)) return undefined;
   return {
     callId,
     keyId,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { type FaultProxy, openFaultProxy } from '@turnpike/test-support/faultProxy';
+import { until } from '@turnpike/test-support/until';
 import type { Redis } from 'ioredis';
 import { aKeyRecord } from '../../test/aKeyRecord.ts';
 import { aSilentLogger } from '../../test/aSilentLogger.ts';
@@ -21,7 +22,7 @@ let redis: Redis;
 beforeAll(async () => {
   opened = await openTestRedis();
   proxy = await openFaultProxy(Number(new URL(opened.server.url).port));
-  redis = connectRedis(`redis://127.0.0.1:${proxy.port}`, { timeoutMs: 1_000, log: aSilentLogger() });
+  redis = connectRedis(`redis://127.0.0.1:${proxy.port}`, { timeoutMs: 3_000, log: aSilentLogger() });
   await new Promise((resolve) => redis.once('ready', resolve));
 });
 afterAll(async () => {
@@ -29,10 +30,6 @@ afterAll(async () => {
   await proxy.close();
   await opened.close();
 });
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 10));
-}
 
 it('gives back the hold of an admission whose answer was lost with its connection, once Redis can be reached', async () => {
   const key = aKeyRecord();
@@ -52,7 +49,7 @@ it('gives back the hold of an admission whose answer was lost with its connectio
     unknownEventJson: 'the unknown event',
   });
   const refused = expect(admission).rejects.toThrow();
-  await until(async () => (await opened.walletOf(workspaceId)).held === HOLD);
+  await until('the hold to stand', async () => (await opened.walletOf(workspaceId)).held === HOLD);
   await proxy.become({ refuse: true, holdReplies: true });
   proxy.reset();
   await refused;

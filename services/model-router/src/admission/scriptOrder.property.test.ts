@@ -24,7 +24,8 @@ beforeAll(async () => {
 afterAll(() => opened.close());
 
 async function aCall(chargeNanoUsd: bigint) {
-  const key = aKeyRecord({ rpm: 60, tpm: TPM });
+  // Requests refill so slowly that Redis does not forget them while a test looks.
+  const key = aKeyRecord({ rpm: 2, tpm: TPM });
   const { workspaceId } = key.workspace;
   await opened.credit(workspaceId, 10n ** 12n);
   const event = aUsageRecorded({ keyId: key.keyId, workspaceId, chargeNanoUsd, holdNanoUsd: HOLD });
@@ -122,7 +123,7 @@ describe('a late admission that is released', () => {
     const before = await limitsOf(call);
     await admitOnce(call);
     const during = await limitsOf(call);
-    expect(during.arrivalUs - before.arrivalUs).toBeGreaterThan(999_000);
+    expect(during.arrivalUs - before.arrivalUs).toBeGreaterThan(29_999_000);
     await endings.release(call.event);
     await endings.release(call.event);
     const afterwards = await limitsOf(call);

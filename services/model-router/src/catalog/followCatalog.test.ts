@@ -1,9 +1,9 @@
 import { createServer } from 'node:http';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { until } from '@turnpike/test-support/until';
 import { aPricedModel } from '../../test/aPricedModel.ts';
 import { aSilentLogger } from '../../test/aSilentLogger.ts';
 import { listenAnywhere } from '../../test/listenAnywhere.ts';
-import { until } from '../../test/until.ts';
 import { type CatalogFollower, followCatalog } from './followCatalog.ts';
 
 const { prices: _prices, ...model } = aPricedModel();

@@ -7,8 +7,9 @@ import type { Engine } from './engine.ts';
  * - `unanswered`: the connection broke within a second and before any answer, as one does that the engine was just closing.
  * - `reset`: it broke later.
  * - `timeout`: nothing came in time.
+ * - `left_out`: nothing had come yet when the engine was found not to answer, so the call left it.
  */
-export type EngineErrorKind = 'refused' | 'unanswered' | 'reset' | 'timeout';
+export type EngineErrorKind = 'refused' | 'unanswered' | 'reset' | 'timeout' | 'left_out';
 
 /** An engine that took a request and fails it takes longer, or answers. */
 const UNANSWERED_WITHIN_MS = 1_000;

@@ -11,6 +11,13 @@ export interface EngineTraffic {
   heardAtMs: number;
 }
 
+/** A call that has heard nothing from its engine yet. */
+export interface UnheardCall {
+  readonly isStream: boolean;
+  /** Called, perhaps again and again, when the engine turns out not to answer: the call goes elsewhere if it may. */
+  leave(): void;
+}
+
 /** One serving engine as calls see it: where it is, what it serves, and whether it takes calls. */
 export interface Engine extends PlaceableEngine {
   /** Its own, also among the engines of one routing target; the same on every router. */
@@ -29,6 +36,7 @@ export interface Engine extends PlaceableEngine {
   /** Whether it takes new calls. */
   readonly isHealthy: boolean;
   readonly traffic: EngineTraffic;
+  readonly unheardCalls: Set<UnheardCall>;
 }
 
 /** Which name an engine serves a model under; undefined if it does not. */

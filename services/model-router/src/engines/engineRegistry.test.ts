@@ -1,7 +1,7 @@
 import { afterEach, expect, it } from '@jest/globals';
+import { until } from '@turnpike/test-support/until';
 import { aFleet, type EngineBehaviour, type Fleet } from '../../test/aFleet.ts';
 import { aPricedModel } from '../../test/aPricedModel.ts';
-import { until } from '../../test/until.ts';
 import type { FleetEngine } from './fleetEngine.ts';
 
 let fleet: Fleet | undefined;
@@ -101,7 +101,7 @@ it('leaves an engine out that hangs though it says it is well', async () => {
   );
   registry.report(one, { kind: 'silent' });
   await until('it to be out', () => one.outReason === 'no_token');
-}, 30_000);
+});
 
 it('notices an engine that sleeps, however well it says it is', async () => {
   const { one, behave } = await start(wellBehaved);
@@ -112,6 +112,59 @@ it('notices an engine that sleeps, however well it says it is', async () => {
     return true;
   });
   await until('it to be out', () => one.outReason === 'asleep');
+});
+
+/** How often a call that waits there was told to leave. */
+function aCallThatWaitsOn(engine: FleetEngine): { told: number } {
+  const call = { told: 0 };
+  engine.unheardCalls.add({
+    isStream: true,
+    leave() {
+      call.told += 1;
+    },
+  });
+  return call;
+}
+
+it('lets streams leave an engine that does not answer before whole answers, which have longer to wait', async () => {
+  const { one, registry } = await start(wellBehaved, wellBehaved);
+  await untilHealthy(one);
+  const told: string[] = [];
+  for (const name of ['whole 1', 'stream 1', 'whole 2', 'stream 2'])
+    one.unheardCalls.add({ isStream: name.startsWith('stream'), leave: () => void told.push(name) });
+  registry.report(one, { kind: 'refused' });
+  expect(told).toEqual(['stream 1', 'stream 2', 'whole 1', 'whole 2']);
+});
+
+it('tells calls that wait on an engine that produces no token, also when failed calls had left it out before', async () => {
+  const { one, engines, behave, registry } = await start(wellBehaved, wellBehaved);
+  await untilHealthy(...engines);
+  const call = aCallThatWaitsOn(one);
+  behave(
+    0,
+    without((res) => res.socket?.destroy()),
+  );
+  for (const caller of ['ws_1', 'ws_1', 'ws_2', 'ws_1', 'ws_1']) registry.report(one, failing(caller));
+  expect([one.outReason, call.told]).toEqual(['failed_calls', 0]);
+  await until('a trial has failed', () => call.told > 0);
+});
+
+it('tells no calls of an engine that others still hear from, nor of one that drains and takes no connections', async () => {
+  const held = new Set<string>();
+  fleet = await aFleet([wellBehaved, wellBehaved], { isHeldBack: (id) => held.has(id) });
+  const { registry, engines } = fleet;
+  const [heard, draining] = engines;
+  if (!heard || !draining) throw new Error('no engines');
+  await untilHealthy(heard, draining);
+  const calls = [heard, draining].map(aCallThatWaitsOn);
+  heard.traffic.heardAtMs = performance.now();
+  registry.report(heard, { kind: 'refused' });
+  held.add(draining.id);
+  registry.report(draining, { kind: 'refused' });
+  expect(calls).toEqual([{ told: 0 }, { told: 0 }]);
+  held.clear();
+  registry.report(draining, { kind: 'refused' });
+  expect(calls).toEqual([{ told: 0 }, { told: 1 }]);
 });
 
 it('does not let an engine that never answers delay another', async () => {

@@ -14,6 +14,8 @@ import { type EngineWatch, watchEngine } from './watchEngine.ts';
 const TICK_MS = 1_000;
 /** Failed calls after which an engine gets no more until it has produced a token: one that fails at once looks idle. */
 const DOUBTS_TO_HOLD = 3;
+/** An engine whose calls heard from it so lately works, whatever becomes of new connections and probes. */
+const HEARD_WITHIN_MS = 2_000;
 const UNREACHABLE: ReadonlySet<OutReason> = new Set(['refused', 'unreachable', 'asleep']);
 
 /** What a call has to tell of its engine. `caller` is whoever pays for it, a workspace's id. */
@@ -93,7 +95,7 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
 
   function add(engine: FleetEngine): void {
     const watch = watchEngine(engine, {
-      leaveOut,
+      leaveOut: giveUp,
       onProbed: (probed, result) => metrics.engineProbed(probed, result),
     });
     members.set(keyOf(engine), { engine, watch });
@@ -114,6 +116,19 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
     engine.awaitsProof = false;
     metrics.engineEjected(engine, reason);
     log.warn({ engine: engine.id, reason }, 'engine is out');
+  }
+
+  /**
+   * Leaves an engine out that does not answer, and tells the calls that wait there for a first word. Streams come first to
+   * what retries there are: a whole answer has longer to wait for the next chance.
+   */
+  function giveUp(engine: FleetEngine, reason: OutReason): void {
+    leaveOut(engine, reason);
+    const isHeard = nowMs() - engine.traffic.heardAtMs < HEARD_WITHIN_MS;
+    // One that takes no connections while it drains is as it should be: it finishes what it has.
+    if (isHeard || (reason === 'refused' && engine.isDraining)) return;
+    const calls = [...engine.unheardCalls].sort((a, b) => Number(b.isStream) - Number(a.isStream));
+    for (const call of calls) call.leave();
   }
 
   /** Leaves an engine out that may be well: only as long as enough others are. */
@@ -193,7 +208,7 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
           if (engine.streak.failed(news.caller) && suspect(engine, 'failed_calls')) return;
           break;
         case 'refused':
-          leaveOut(engine, 'refused');
+          giveUp(engine, 'refused');
           return;
         case 'silent':
           break;

@@ -1,6 +1,6 @@
 import { Pool } from 'undici';
 import type { ListedEngine } from './discovery/followAddresses.ts';
-import type { Engine, EngineTraffic } from './engine.ts';
+import type { Engine, EngineTraffic, UnheardCall } from './engine.ts';
 import { BusyRest } from './health/busyRest.ts';
 import { CircuitBreaker } from './health/circuitBreaker.ts';
 import { FailureStreak } from './health/failureStreak.ts';
@@ -47,7 +47,8 @@ export class FleetEngine implements Engine {
   readonly streak = new FailureStreak();
   readonly recent: RecentCalls;
   readonly rest: BusyRest;
-  readonly traffic: EngineTraffic = { openCalls: 0, busySinceMs: 0, heardAtMs: 0 };
+  readonly traffic: EngineTraffic = { openCalls: 0, busySinceMs: 0, heardAtMs: Number.NEGATIVE_INFINITY };
+  readonly unheardCalls = new Set<UnheardCall>();
   listed: ListedEngine;
   /** False once it is gone from the list: it finishes what it has, and is forgotten. */
   isListed = true;

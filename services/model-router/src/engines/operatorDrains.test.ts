@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { until } from '@turnpike/test-support/until';
 import { aSilentLogger } from '../../test/aSilentLogger.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
-import { until } from '../../test/until.ts';
 import { followOperatorDrains } from './operatorDrains.ts';
 
 let opened: OpenedRedis;

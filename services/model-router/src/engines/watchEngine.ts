@@ -27,6 +27,7 @@ export interface EngineWatch {
 }
 
 export interface EngineWatchOptions {
+  /** Called each time it is found not to answer, also while it is out. */
   leaveOut(engine: FleetEngine, reason: OutReason): void;
   onProbed(engine: FleetEngine, result: ProbeResult): void;
 }
@@ -96,19 +97,21 @@ export function watchEngine(engine: FleetEngine, { leaveOut, onProbed }: EngineW
   }
 
   async function tryProof(): Promise<void> {
-    if (engine.breaker.beginTrial()) {
-      const result = await probe();
+    const isTrial = engine.breaker.beginTrial();
+    const isDoubted = engine.breaker.state === 'closed' && (engine.doubts > 0 || isStalled());
+    if (!isTrial && !isDoubted) return;
+    const heardBefore = engine.traffic.heardAtMs;
+    const result = await probe();
+    if (isTrial) {
       engine.breaker.endTrial(result === 'token');
-    } else if (engine.breaker.state === 'closed' && (engine.doubts > 0 || isStalled())) {
-      const heardBefore = engine.traffic.heardAtMs;
-      const result = await probe();
+    } else {
       engine.doubts = 0;
       engine.awaitsProof = false;
       if (result === 'busy') engine.rest.begin();
-      // A full engine lets the probe wait, and is heard to work meanwhile.
-      const isSilent = result === 'silent' && engine.traffic.heardAtMs === heardBefore;
-      if (result === 'failed' || isSilent) leaveOut(engine, 'no_token');
     }
+    // A full engine lets the probe wait, and is heard to work meanwhile.
+    const isSilent = result === 'silent' && engine.traffic.heardAtMs === heardBefore;
+    if (result === 'failed' || isSilent) leaveOut(engine, 'no_token');
   }
 
   async function probe(): Promise<ProbeResult> {

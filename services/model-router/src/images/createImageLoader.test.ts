@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { aGif, aJpeg, aPng } from '@turnpike/test-support/anImage';
+import { until } from '@turnpike/test-support/until';
 import { anImageHost, type ImageHost } from '../../test/anImageHost.ts';
-import { until } from '../../test/until.ts';
 import { createByteBudget } from '../wire/byteBudget.ts';
 import { createImageLoader, type ImageLoader } from './createImageLoader.ts';
 
@@ -110,9 +110,10 @@ describe('a time limit for all images of a call', () => {
 });
 
 it('lets go of the other images as soon as one is refused', async () => {
+  const waiting = new Map<string, ServerResponse>();
   const host = await open((res, path) => {
-    if (path === '/never') return;
-    if (host.requests.length === 2) res.writeHead(404).end();
+    waiting.set(path, res);
+    if (waiting.size === 2) waiting.get('/missing')?.writeHead(404).end();
   });
   await expect(load(aLoader(), [`${host.url}/never`, `${host.url}/missing`])).rejects.toThrow();
   await until('both connections to be closed', () => host.openConnections === 0);

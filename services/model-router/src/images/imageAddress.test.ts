@@ -7,6 +7,9 @@ import { ImageError } from './imageError.ts';
 import { isPublicAddress } from './isPublicAddress.ts';
 import { parseHosts } from './parseHosts.ts';
 
+// The same cases every time: no run fails by chance.
+fc.configureGlobal({ seed: 20_261_121 });
+
 const signal = new AbortController().signal;
 const NOWHERE = new Set<string>();
 

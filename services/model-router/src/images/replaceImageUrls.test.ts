@@ -2,6 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { replaceImageUrls } from './replaceImageUrls.ts';
 
+// The same cases every time: no run fails by chance.
+fc.configureGlobal({ seed: 20_261_121 });
+
 const A = 'https://example.org/a.png';
 const B = 'http://example.org/"b"\\ü.png?x=1&y=2';
 const fetched = new Map([

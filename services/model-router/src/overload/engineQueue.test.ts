@@ -34,7 +34,7 @@ interface Asked {
 
 function ask(keyId: string, name = keyId): Asked {
   const res = Object.assign(new EventEmitter(), { destroyed: false });
-  const call = { placement: aPlacement(), isStream: true, keyId, bytes: 100, res };
+  const call = { placement: aPlacement(), keyId, bytes: 100, res };
   const turn = queue.place(call, () => engines);
   void turn.then(({ kind }) => void (kind === 'placed' && turns.push(name)));
   return {
@@ -110,7 +110,7 @@ it('lets nobody wait for a model that no engine serves', async () => {
 it('measures an engine once, whichever of its models a call is for', async () => {
   const first = ask('key', '1');
   ask('key', '2');
-  const other = { placement: aPlacement({ modelId: 'other' }), isStream: true, keyId: 'key', bytes: 1 };
+  const other = { placement: aPlacement({ modelId: 'other' }), keyId: 'key', bytes: 1 };
   const res = Object.assign(new EventEmitter(), { destroyed: false });
   const turn = queue.place({ ...other, res }, () => engines);
   await settle();
@@ -130,7 +130,7 @@ it('knows before a call is admitted that its key has its share of the queue', as
 
 it('does not let a call wait again that an engine failed, and finds it room where there is some', async () => {
   for (const name of ['1', '2', '3']) ask('key', name);
-  const again = { placement: aPlacement(), isStream: true };
+  const again = { placement: aPlacement() };
   expect(queue.placeAgain(again, engines)).toMatchObject({ kind: 'placed', placed: { engine: engines[0] } });
   const idle = anEngine('engine-2');
   expect(queue.placeAgain(again, [...engines, idle])).toMatchObject({ kind: 'placed', placed: { engine: idle } });
@@ -142,7 +142,7 @@ it('leaves a call alone whose end gave a turn to one that goes wrong', async () 
   ask('key', '2');
   const res = Object.assign(new EventEmitter(), { destroyed: false });
   let lookUps = 0;
-  const wrong = queue.place({ placement: aPlacement(), isStream: true, keyId: 'other', bytes: 1, res }, () => {
+  const wrong = queue.place({ placement: aPlacement(), keyId: 'other', bytes: 1, res }, () => {
     lookUps += 1;
     if (lookUps > 1) throw new Error('unforeseen');
     return engines;

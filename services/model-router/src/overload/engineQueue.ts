@@ -18,7 +18,6 @@ export interface Leavable {
 /** A call that wants an engine. */
 export interface QueueableCall {
   placement: Placement;
-  isStream: boolean;
   keyId: string;
   /** Memory it holds. */
   bytes: number;
@@ -47,7 +46,7 @@ export interface EngineQueue {
   ): Promise<Turn<Engine>>;
   /** Places a call that had its turn already and was failed: it does not wait again, but goes where room is if it can. */
   placeAgain<Engine extends PlaceableEngine>(
-    call: Pick<QueueableCall, 'placement' | 'isStream'>,
+    call: Pick<QueueableCall, 'placement'>,
     engines: readonly Engine[],
   ): Extract<Turn<Engine>, { kind: 'placed' | 'refused' }>;
   /** The engine refused a call because it is full. */
@@ -112,13 +111,13 @@ export function createEngineQueue({
 
   function placeOn<Engine extends PlaceableEngine>(
     engines: readonly Engine[],
-    { placement, isStream }: Pick<QueueableCall, 'placement' | 'isStream'>,
+    { placement }: Pick<QueueableCall, 'placement'>,
   ): PlacedCall<Engine> | undefined {
     const placed = placer.place(engines, placement);
     if (!placed) return undefined;
     const { engine, uncachedTokens } = placed;
     const { outputTokens } = placer.expectTokens(placement);
-    const taken = getRoom(engine).take({ promptTokens: uncachedTokens, outputTokens, isStream });
+    const taken = getRoom(engine).take({ promptTokens: uncachedTokens, outputTokens, isStream: placement.isStream });
     let isOver = false;
     return {
       ...placed,

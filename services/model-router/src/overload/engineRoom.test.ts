@@ -90,11 +90,11 @@ it('gives an engine less that says it is full, though never next to nothing', ()
   expect(fill(10)).toHaveLength(4);
 });
 
-it('is not given much more of prompts to compute than two steps take, and more when they are computed', () => {
+it('is not given much more of prompts to compute than a step takes, and more when they are computed', () => {
   room = new EngineRoom({ calls: 100, tokens: 1_000_000 }, () => nowMs);
-  const prompt = { promptTokens: 6_000, outputTokens: 10 };
+  const prompt = { promptTokens: 3_000, outputTokens: 10 };
   const streams = [0, 1, 2].map(() => {
-    expect(room.hasRoomFor(6_010)).toBe(true);
+    expect(room.hasRoomFor(3_010)).toBe(true);
     return room.take({ ...prompt, isStream: true });
   });
   expect(room.hasRoomFor(10)).toBe(false);

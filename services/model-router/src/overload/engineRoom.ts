@@ -8,8 +8,8 @@ export interface RoomLimits {
   tokens: number;
 }
 
-/** Tokens of prompts that an engine has to compute first: two steps of its usual budget keep it busy. */
-const PROMPT_TOKENS_AHEAD = 16_384;
+/** Tokens of prompts that an engine has to compute first: a step of its usual budget, and the next one is full as well. */
+const PROMPT_TOKENS_AHEAD = 8_192;
 /** A whole answer does not say when its prompt was computed; it counts as computed after so long. */
 const WHOLE_PROMPT_MS = 1_000;
 /** How long an engine that says nothing of its queue is given before more is tried. */

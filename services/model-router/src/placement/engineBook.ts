@@ -1,6 +1,7 @@
-import { EnginePace } from './enginePace.ts';
+import { EnginePace, FIXED_TOKENS } from './enginePace.ts';
 import { blocksWithin, endOfBlocks } from './hashPrefix.ts';
 import { PrefixIndex } from './prefixIndex.ts';
+import { TrialPause } from './trialPause.ts';
 
 /** What a token of an answer weighs beside one of a prompt: prompts are computed many tokens at a time. */
 const OUTPUT_TOKEN_WEIGHT = 4;
@@ -8,9 +9,15 @@ const OUTPUT_TOKEN_WEIGHT = 4;
 const BYTES_PER_TOKEN = 4;
 /**
  * Part of the expected blocks that an engine has to have had, or it has dropped something. Not all of a prompt has as many
- * bytes to a token as the rest, so a small difference says nothing.
+ * bytes to a token as the rest, so a small difference says nothing; nor does one block, which an engine may have had but
+ * for a few tokens.
  */
 const LEAST_HELD = 0.9;
+
+/** A first event is late once it takes this many times as long as it usually does … */
+const LATE_FACTOR = 2;
+/** … and longer than this: what nobody feels is no reason. */
+const LATE_MS = 100;
 
 /** What an engine said of its load longer ago than this is not heeded. */
 const REPORT_MAX_AGE_MS = 6_000;
@@ -32,6 +39,8 @@ export interface Entry {
   promptBytes: number;
   uncachedTokens: number;
   outputTokens: number;
+  /** Its first event is heard; a whole answer has none. */
+  isStream: boolean;
 }
 
 /** An engine's count of a whole call. */
@@ -45,6 +54,7 @@ export interface CountedCall {
 export class EngineBook {
   readonly prefixes = new PrefixIndex();
   readonly pace = new EnginePace();
+  readonly trialPause = new TrialPause();
   /** Of calls without a first event: prompt tokens still to be computed. */
   #queuedTokens = 0;
   /** Of all calls under way: tokens of answers. */
@@ -54,6 +64,10 @@ export class EngineBook {
   #peaks: [current: number, previous: number] = [0, 0];
   /** Numbers of the calls whose prompt is not known to be computed, oldest first. */
   readonly #unread = new Set<number>();
+  /** Streams among them: when each was sent, and behind how many tokens of prompts, its own included. */
+  readonly #awaited = new Map<number, { atMs: number; tokensAhead: number }>();
+  /** When it last began a stream. */
+  #heardAtMs = Number.NEGATIVE_INFINITY;
   #lastNumber = 0;
   #hasCached = false;
   #revision: string | undefined;
@@ -88,14 +102,31 @@ export class EngineBook {
     return nowMs - this.#foreign.atMs > REPORT_MAX_AGE_MS ? 0 : this.#foreign.calls;
   }
 
+  /**
+   * Tokens of work that it must have besides what it was sent, as its next first event is late: it is taken to have as much
+   * left as it is late. `msPerToken` is what a prompt's token takes up to the first event elsewhere.
+   */
+  lateTokens(nowMs: number, msPerToken: number): number {
+    const [oldest] = this.#awaited.values();
+    if (!oldest) return 0;
+    const silentMs = nowMs - Math.max(oldest.atMs, this.#heardAtMs);
+    const dueMs = Math.max(LATE_MS, LATE_FACTOR * msPerToken * (FIXED_TOKENS + oldest.tokensAhead));
+    return Math.max(0, silentMs - dueMs) / msPerToken;
+  }
+
+  /** Whether it gets a call though it is slow, which tells if it has recovered. */
+  isDueForTrial(nowMs: number): boolean {
+    return this.trialPause.isOver({ nowMs, measuredAtMs: this.pace.measuredAtMs });
+  }
+
   /** Part of a prompt that is expected to be cached, 0 to 1. */
   cachedShareOf(hashes: readonly number[], promptBytes: number): number {
     return promptBytes === 0 ? 0 : endOfBlocks(this.prefixes.match(hashes)) / promptBytes;
   }
 
   /** Counts a call from its selection on. */
-  open(entry: Entry): OpenEntry {
-    const { hashes, uncachedTokens, outputTokens } = entry;
+  open(entry: Entry, nowMs: number): OpenEntry {
+    const { hashes, uncachedTokens, outputTokens, isStream } = entry;
     this.#lastNumber += 1;
     const number = this.#lastNumber;
     const [oldestUnread = number] = this.#unread;
@@ -103,17 +134,25 @@ export class EngineBook {
     const broughtBy = this.prefixes.callsOf(hashes, matched);
     this.prefixes.add(hashes, number);
     this.#unread.add(number);
+    const tokensAhead = this.#queuedTokens + uncachedTokens;
+    if (isStream) this.#awaited.set(number, { atMs: nowMs, tokensAhead });
     this.#calls += 1;
     this.#peaks[0] = Math.max(this.#peaks[0], this.#calls);
     this.#queuedTokens += uncachedTokens;
     this.#answerTokens += outputTokens;
-    const read = (): void => {
+    const forget = (): void => {
+      this.#awaited.delete(number);
       if (this.#unread.delete(number)) this.#queuedTokens -= uncachedTokens;
     };
     return {
-      read,
+      read: (readAtMs) => {
+        if (!this.#unread.has(number)) return;
+        forget();
+        this.#heardAtMs = readAtMs;
+        this.pace.firstEvent({ ms: readAtMs - nowMs, tokensAhead, nowMs: readAtMs });
+      },
       close: () => {
-        read();
+        forget();
         this.#calls -= 1;
         this.#answerTokens -= outputTokens;
       },
@@ -140,7 +179,7 @@ export class EngineBook {
     if (!this.#hasCached || counted.promptTokens === 0 || hashes.length === 0) return;
     const held = blocksWithin((promptBytes * counted.cachedPromptTokens) / counted.promptTokens);
     const missing = broughtBy[held];
-    if (missing === undefined || held >= LEAST_HELD * broughtBy.length || missing >= oldestUnread) return;
+    if (missing === undefined || held + 1 >= LEAST_HELD * broughtBy.length || missing >= oldestUnread) return;
     this.prefixes.forgetUpTo(missing);
   }
 }
@@ -148,7 +187,7 @@ export class EngineBook {
 /** A call under way on an engine. */
 export interface OpenEntry {
   /** Its prompt is computed: the first event is here. */
-  read(): void;
+  read(nowMs: number): void;
   /** It has ended; once. */
   close(): void;
   correct(counted: CountedCall): void;

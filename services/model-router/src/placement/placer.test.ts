@@ -121,6 +121,23 @@ describe('what an engine says of its cache', () => {
     expect(placer.tokensInFlightOn(first)).toBeGreaterThan(TOKENS);
   });
 
+  it('is not cleared for one block of a short prompt, of which the engine had all but a few tokens', () => {
+    const { placer } = aPlacer();
+    const [engine] = someEngines(1);
+    if (!engine) throw new Error('no engine');
+    const short = aPlacement({
+      prefixHashes: hashPrefix('salt', Buffer.alloc(endOfBlocks(5), 'short ')),
+      promptBytes: endOfBlocks(5),
+      estimatedPromptTokens: 640,
+    });
+    serve(placer, [engine], 0, 1);
+    serve(placer, [engine], TOKENS, 1);
+    for (const cachedPromptTokens of [0, 630])
+      placer.place([engine], short)?.end({ promptTokens: 640, cachedPromptTokens, completionTokens: 10 });
+    place(placer, [engine], 1);
+    expect(placer.tokensInFlightOn(engine)).toBeLessThan(200);
+  });
+
   it('is not held against it while the prefix is still being computed for another call', () => {
     const { placer } = aPlacer();
     const [engine] = someEngines(1);
@@ -241,5 +258,93 @@ describe('an engine ten times slower than the others', () => {
     const { placer, slow } = aSlowFleet();
     if (!slow) throw new Error('no engine');
     expect(place(placer, [slow]).engine).toBe(slow);
+  });
+});
+
+describe('first events', () => {
+  /** Three engines, each of which has begun four streams; the first took so many times as long for it. */
+  function aFleet(times: number) {
+    const { placer, clock } = aPlacer();
+    const engines = someEngines(3);
+    const [first, ...others] = engines;
+    if (!first) throw new Error('no engine');
+    const begin = (engine: PlaceableEngine, ms: number, number: number) => {
+      const placed = place(placer, [engine], number);
+      clock.nowMs += ms;
+      placed.onFirstEvent();
+      placed.end(undefined);
+    };
+    for (const [index, engine] of [...engines.entries()].reverse())
+      for (let number = 0; number < 4; number += 1)
+        begin(engine, engine === first ? 450 * times : 450, 100 * index + number);
+    return { placer, clock, engines, first, others, begin };
+  }
+
+  it('that take ten times as long as elsewhere keep calls away, even those whose prefix is there', () => {
+    const { placer, engines, first } = aFleet(10);
+    for (let number = 0; number < 50; number += 1) expect(place(placer, engines, number).engine).not.toBe(first);
+  });
+
+  it('that were late together count as one', () => {
+    const { placer, clock, engines, first } = aFleet(1);
+    const together = [1, 2, 3, 1, 2, 3].map((number) => place(placer, [first], number));
+    clock.nowMs += 5_000;
+    for (const placed of together) {
+      placed.onFirstEvent();
+      placed.end(undefined);
+    }
+    expect(place(placer, engines, 1).engine).toBe(first);
+  });
+
+  it('that take twice as long do not', () => {
+    const { placer, engines, first } = aFleet(2);
+    expect(place(placer, engines, 1).engine).toBe(first);
+  });
+
+  it('that are quick again bring calls back at once', () => {
+    const { placer, engines, first, begin } = aFleet(10);
+    begin(first, 450, 50);
+    expect(place(placer, engines, 1).engine).toBe(first);
+  });
+
+  it('that do not come keep further calls away, and those that come bring them back', () => {
+    const { placer, clock, engines, first } = aFleet(1);
+    const silent = place(placer, [first], 1);
+    clock.nowMs += 5_000;
+    expect(place(placer, engines, 1).engine).not.toBe(first);
+    silent.onFirstEvent();
+    expect(place(placer, engines, 2).engine).toBe(first);
+  });
+
+  it('are not waited for where a whole answer comes', () => {
+    const { placer, clock, engines, first } = aFleet(1);
+    placer.place([first], { ...aCall(1), isStream: false });
+    clock.nowMs += 5_000;
+    expect(place(placer, engines, 1).engine).toBe(first);
+  });
+
+  describe('that stay slow', () => {
+    /** How long it is, in whole seconds, until the slow engine gets a call though there are others. */
+    function untilTrial({ placer, clock, engines, first }: ReturnType<typeof aFleet>): number {
+      const sinceMs = clock.nowMs;
+      for (;;) {
+        clock.nowMs += 1_000;
+        const placed = place(placer, engines, 1);
+        placed.end(undefined);
+        if (placed.engine === first) return clock.nowMs - sinceMs;
+      }
+    }
+
+    it('are looked at more and more rarely', () => {
+      const fleet = aFleet(10);
+      expect([untilTrial(fleet), untilTrial(fleet), untilTrial(fleet)]).toEqual([3_000, 5_000, 9_000]);
+    });
+
+    it('are looked at as rarely after calls that no other engine could take', () => {
+      const fleet = aFleet(10);
+      expect(untilTrial(fleet)).toBe(3_000);
+      place(fleet.placer, [fleet.first], 1).end(undefined);
+      expect(untilTrial(fleet)).toBe(5_000);
+    });
   });
 });

@@ -1,7 +1,7 @@
 import { type Candidate, type ChoiceReason, chooseEngine } from './chooseEngine.ts';
 import { type CountedCall, EngineBook, type EngineReport } from './engineBook.ts';
+import { findSlow, usualFirstEvent } from './findSlow.ts';
 import { ModelHabits } from './modelHabits.ts';
-import { withoutSlow } from './withoutSlow.ts';
 
 /** What placement wants to know of an engine; where the rest is absent it goes by what this router has sent there. */
 export interface PlaceableEngine extends EngineReport {
@@ -20,6 +20,8 @@ export interface Placement {
   /** As far as can be told without a tokenizer. */
   estimatedPromptTokens: number;
   maxOutputTokens: number;
+  /** Its first event is heard: a whole answer has none. */
+  isStream: boolean;
 }
 
 /** Why a call went where it did: all that the choice was made by. */
@@ -62,6 +64,21 @@ interface Known<Engine> extends Candidate {
   book: EngineBook;
 }
 
+/** Leaves out those that are slow, but for one that is due for a trial, and as long as others remain. */
+function withoutSlow<Engine extends { book: EngineBook }>(
+  engines: readonly Engine[],
+  slow: ReadonlySet<Engine>,
+  nowMs: number,
+): readonly Engine[] {
+  const remaining = engines.filter((engine) => {
+    if (slow.has(engine)) return engine.book.isDueForTrial(nowMs);
+    // One that is alone here is compared with nobody.
+    if (engines.length > 1) engine.book.trialPause.end();
+    return true;
+  });
+  return remaining.length > 0 ? remaining : engines;
+}
+
 /** Makes a placer. What it knows of an engine goes with the engine's object. */
 export function createPlacer({
   nowMs = () => performance.now(),
@@ -95,28 +112,36 @@ export function createPlacer({
       const habits = getHabits(placement.modelId);
       const promptTokens = habits.promptTokensOf(estimatedPromptTokens);
       const outputTokens = habits.outputTokensOf(maxOutputTokens);
-      const candidates = engines.map((engine): Known<(typeof engines)[number]> => {
-        const { id, weight = 1 } = engine;
-        const book = bookOf(engine);
+      const placedAtMs = nowMs();
+      const paced = engines.map((engine) => ({ engine, weight: engine.weight ?? 1, book: bookOf(engine) }));
+      const usualMs = usualFirstEvent(paced);
+      const candidates = paced.map(({ engine, weight, book }): Known<(typeof engines)[number]> => {
+        const { id } = engine;
         book.follow(engine);
-        const foreignTokens = book.foreignCalls(nowMs()) * (promptTokens + outputTokens);
+        const foreignTokens = book.foreignCalls(placedAtMs) * (promptTokens + outputTokens);
+        const lateTokens = usualMs === undefined ? 0 : book.lateTokens(placedAtMs, usualMs / weight);
         return {
           id,
           weight,
           engine,
           book,
-          loadTokens: (book.loadTokens + foreignTokens) / weight,
+          loadTokens: (book.loadTokens + foreignTokens + lateTokens) / weight,
           cachedTokens: promptTokens * book.cachedShareOf(hashes, promptBytes),
         };
       });
       const prompt = { leadingHash: hashes[0], tokens: promptTokens };
-      const compared = withoutSlow(candidates, nowMs());
+      const slow = findSlow(candidates);
+      const compared = withoutSlow(candidates, slow, placedAtMs);
       const choice = chooseEngine(compared, prompt, random);
       if (!choice) return undefined;
       const { chosen, reason } = choice;
       const { engine, book, cachedTokens } = chosen;
       const uncachedTokens = Math.max(0, promptTokens - cachedTokens);
-      const entry = book.open({ hashes, promptBytes, uncachedTokens, outputTokens });
+      if (slow.has(chosen)) book.trialPause.begin(placedAtMs);
+      const entry = book.open(
+        { hashes, promptBytes, uncachedTokens, outputTokens, isStream: placement.isStream },
+        placedAtMs,
+      );
       let firstEventAtMs: number | undefined;
       let isOver = false;
       return {
@@ -125,7 +150,7 @@ export function createPlacer({
         uncachedTokens,
         onFirstEvent() {
           firstEventAtMs ??= nowMs();
-          if (!isOver) entry.read();
+          if (!isOver) entry.read(firstEventAtMs);
         },
         end(counted) {
           if (isOver) return;
@@ -137,7 +162,11 @@ export function createPlacer({
           const endedAtMs = nowMs();
           // A whole answer does not say how much of its time the prompt took.
           if (firstEventAtMs !== undefined)
-            book.pace.measure({ ms: endedAtMs - firstEventAtMs, tokens: counted.completionTokens, nowMs: endedAtMs });
+            book.pace.streamEnded({
+              ms: endedAtMs - firstEventAtMs,
+              tokens: counted.completionTokens,
+              nowMs: endedAtMs,
+            });
         },
       };
     },

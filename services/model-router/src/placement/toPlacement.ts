@@ -16,5 +16,6 @@ export function toPlacement(
     promptBytes: bytes,
     estimatedPromptTokens: bound.estimatedPromptTokens,
     maxOutputTokens: bound.outputTokens,
+    isStream: request.isStream,
   };
 }

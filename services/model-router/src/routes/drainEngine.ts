@@ -1,3 +1,5 @@
+import { flat } from '@turnpike/api-errors/wireError';
+import { sendWireError } from '@turnpike/http-service/sendWireError';
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
 import type { EngineRegistry } from '../engines/engineRegistry.ts';
@@ -7,8 +9,8 @@ const paramsSchema = z.object({ engine_id: z.string().min(1).max(256) });
 
 /**
  * POST /internal/engines/{engine_id}/drain and …/undrain: an operator holds an engine back, on every router of the region, or
- * lets it take calls again. What it has under way goes on. `is_known` tells whether an engine of that id is there now: one
- * that is not can be held back before it comes.
+ * lets it take calls again. What it has under way goes on. 404 where no engine of that id is there, unless it is held back: one
+ * that left meanwhile can still be released.
  */
 export function drainEngine({
   engines,
@@ -16,13 +18,17 @@ export function drainEngine({
   isDraining,
 }: {
   engines: Pick<EngineRegistry, 'list'>;
-  drains: Pick<OperatorDrains, 'set'>;
+  drains: Pick<OperatorDrains, 'has' | 'set'>;
   isDraining: boolean;
 }): RequestHandler {
   return async (req, res) => {
     const { engine_id: id } = paramsSchema.parse(req.params);
-    await drains.set(id, isDraining);
     const engine = engines.list().find((candidate) => candidate.id === id);
-    res.json({ id, is_known: engine !== undefined, open_calls: engine?.traffic.openCalls ?? 0 });
+    if (!engine && !drains.has(id)) {
+      sendWireError(res, flat(404, 'engine_not_found', { message: 'There is no such engine.' }));
+      return;
+    }
+    await drains.set(id, isDraining);
+    res.json({ id, open_calls: engine?.traffic.openCalls ?? 0 });
   };
 }

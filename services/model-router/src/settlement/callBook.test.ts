@@ -2,12 +2,12 @@ import { rm } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { parseUsageRecorded, type UsageRecorded } from '@turnpike/events/usageRecorded';
 import { computeCharge } from '@turnpike/money/price';
+import { until } from '@turnpike/test-support/until';
 import { anAdmittedCall } from '../../test/anAdmittedCall.ts';
 import { aSilentLogger } from '../../test/aSilentLogger.ts';
 import { aTemporaryFolder } from '../../test/aTemporaryFolder.ts';
 import { noMetrics } from '../../test/noMetrics.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
-import { until } from '../../test/until.ts';
 import { connectRedis } from '../admission/connectRedis.ts';
 import { createCallEndings } from '../admission/endCall.ts';
 import { redisKeys } from '../admission/redisKeys.ts';
@@ -34,7 +34,7 @@ let spool: Spool;
 let book: CallBook;
 beforeAll(async () => {
   opened = await openTestRedis();
-  redis = connectRedis(opened.server.url, { timeoutMs: 250, log });
+  redis = connectRedis(opened.server.url, { timeoutMs: 3_000, log });
   await until('the connection stands', () => redis.status === 'ready');
 });
 afterAll(async () => {

@@ -1,27 +1,23 @@
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { Redis } from 'ioredis';
-import type { BalanceLoader } from '../admission/loadBalances.ts';
+import type { EpochMark } from '../admission/epochMark.ts';
 import { readRedisId } from '../admission/readRedisId.ts';
 import type { EpochStamp, RedisEpoch } from '../admission/redisEpoch.ts';
-import { redisKeys } from '../admission/redisKeys.ts';
 import type { EpochNews, LedgerReports } from '../admission/reportToLedger.ts';
-import type { EndedCall, HeldCall, HeldCalls } from './heldCalls.ts';
+import type { EndedCall } from './heldCalls.ts';
+import { type PutBackDependencies, putBackHolds } from './putBackHolds.ts';
 
 /** How often a router reports while all is well, and while it waits for others. */
 const OPEN_MS = 1_000;
 const CLOSED_MS = 100;
 const POLL_MS = 10;
 const RETRY_MS = 100;
-/** Calls asserted at once. */
-const ASSERTED_AT_ONCE = 100;
 
-export interface FollowEpochOptions {
+export interface FollowEpochOptions extends PutBackDependencies {
   redis: Redis;
   epoch: RedisEpoch;
   reports: Pick<LedgerReports, 'report'>;
-  heldCalls: HeldCalls;
-  balances: Pick<BalanceLoader, 'load'>;
-  assertCall: (held: HeldCall, stamp: EpochStamp) => Promise<void>;
+  mark: EpochMark;
   /** Sends what Redis, or this router outside its spool, keeps of calls that have ended. */
   publishKept: (unspooled: EndedCall[]) => Promise<void>;
   /** Whether the event log has what was in the spool, but for calls that wait. */
@@ -36,12 +32,14 @@ export interface FollowEpochOptions {
  * was lost, stops admitting, drains, asserts its holds, and opens again when every router has.
  */
 export function followEpoch(options: FollowEpochOptions) {
-  const { redis, epoch, reports, heldCalls, balances, assertCall, publishKept, isCaughtUp, hasUnread, log } = options;
+  const { redis, epoch, reports, heldCalls, mark, publishKept, isCaughtUp, hasUnread, log } = options;
   let isClosed = false;
   /** What the ledger said last. */
   let news: EpochNews | undefined;
   let drainedEpoch: number | null = null;
   let assertedEpoch: number | null = null;
+  /** The epoch whose mark had gone from Redis while holds were put back. */
+  let emptiedEpoch: number | undefined;
   let hasCounted = false;
   /** What is being done for an epoch that is built. */
   let working: { number: number; phase: EpochNews['phase'] } | undefined;
@@ -78,6 +76,7 @@ export function followEpoch(options: FollowEpochOptions) {
     work(
       now,
       async () => {
+        await mark.put(now);
         await publishKept(unspooled);
         while (isStill(now.number, now.phase) && !isCaughtUp())
           await new Promise((resolve) => setTimeout(resolve, POLL_MS));
@@ -94,18 +93,19 @@ export function followEpoch(options: FollowEpochOptions) {
     work(
       now,
       async () => {
-        await redis.set(redisKeys.epoch, stamp.number);
-        const held = heldCalls.list();
-        for (const workspaceId of new Set(held.map(({ call }) => call.workspaceId)))
-          await balances.load(workspaceId, stamp);
-        for (let start = 0; start < held.length; start += ASSERTED_AT_ONCE)
-          await Promise.all(held.slice(start, start + ASSERTED_AT_ONCE).map((call) => assertCall(call, stamp)));
+        if (await mark.isThere(now.number)) return putBackHolds(options, stamp);
+        emptiedEpoch = now.number;
+        throw new Error('Redis was emptied while it was rebuilt');
       },
       () => {
         assertedEpoch = now.number;
       },
     );
   }
+
+  /** Said of the epoch in force, or of the one that is built: the next one is built with those calls. */
+  const areCallsMissed = (): boolean =>
+    news !== undefined && (news.number === emptiedEpoch || (epoch.missesCalls && news.number === epoch.stamp.number));
 
   async function report(redisId: string | null): Promise<EpochNews | undefined> {
     try {
@@ -115,8 +115,7 @@ export function followEpoch(options: FollowEpochOptions) {
         drainedEpoch,
         assertedEpoch,
         isBlank: heldCalls.size === 0 && !hasUnread() && !hasCounted,
-        // Said of the epoch in force alone: the next one is built with those calls.
-        missesCalls: epoch.missesCalls && news?.number === epoch.stamp.number,
+        missesCalls: areCallsMissed(),
       });
     } catch (error) {
       log.debug({ err: error }, 'the ledger takes no report');

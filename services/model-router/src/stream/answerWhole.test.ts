@@ -1,9 +1,9 @@
 import { get, type IncomingMessage, type ServerResponse } from 'node:http';
 import { afterEach, expect, it } from '@jest/globals';
+import { until } from '@turnpike/test-support/until';
 import { anHttpEngine, type HttpEngine } from '../../test/anHttpEngine.ts';
 import { anOpenCall } from '../../test/anOpenCall.ts';
 import { type ServedCall, serveCall } from '../../test/serveCall.ts';
-import { until } from '../../test/until.ts';
 import { answerWhole } from './answerWhole.ts';
 
 const USAGE = { prompt_tokens: 9, completion_tokens: 3, total_tokens: 12 };
@@ -86,13 +86,13 @@ it('cuts a client that does not read its answer, which is charged all the same',
   const engine = await engineThatAnswers(anAnswer({ content: 'x'.repeat(MORE_THAN_A_SOCKET_TAKES), usage: USAGE }));
   const { url, call, response } = await answered([engine], { timeouts: { slowReaderMs: 100 } });
   await ask(url); // and never reads
-  await until('the response is destroyed', () => response()?.destroyed === true, 5_000);
+  await until('the response is destroyed', () => response()?.destroyed === true);
   expect(response()?.writableFinished).toBe(false);
   expect(call.endings).toEqual([COMPLETED]);
 });
 
 it('lets a client read for longer than the slow reader’s time as long as it goes on reading', async () => {
-  const slowReaderMs = 1_000; // long beside what a busy machine makes of a pause
+  const slowReaderMs = 4_000; // long beside what a busy machine makes of a pause
   const size = 50_000_000; // many times what the two sockets hold, or they alone would make it stand still
   const engine = await engineThatAnswers(anAnswer({ content: 'x'.repeat(size), usage: USAGE }));
   const { url, response } = await answered([engine], { timeouts: { slowReaderMs } });
@@ -101,15 +101,15 @@ it('lets a client read for longer than the slow reader’s time as long as it go
   let received = 0;
   answer.on('data', (part: Buffer) => {
     received += part.length;
-    // At most so many bytes a millisecond that the answer takes two and a half times the limit.
-    const dueMs = (received / size) * 2.5 * slowReaderMs - (performance.now() - startedAt);
+    // At most so many bytes a millisecond that the answer takes one and a half times the limit.
+    const dueMs = (received / size) * 1.5 * slowReaderMs - (performance.now() - startedAt);
     if (dueMs < 20) return;
     answer.pause();
     setTimeout(() => answer.resume(), dueMs);
   });
   await until('the answer is read', () => answer.readableEnded || answer.destroyed);
   expect(received).toBeGreaterThan(size);
-  expect(performance.now() - startedAt).toBeGreaterThan(2 * slowReaderMs);
+  expect(performance.now() - startedAt).toBeGreaterThan(1.25 * slowReaderMs);
   expect(response()?.writableFinished).toBe(true);
 });
 
@@ -136,7 +136,8 @@ it('stops an engine that takes too long, and tries no other', async () => {
   const second = await engineThatAnswers(anAnswer(), 'engine-2');
   const { url, call } = await answered([first, second], { timeouts: { wholeMs: 50 } });
   expect((await fetch(url)).status).toBe(500);
-  await until('the engine is stopped', () => first.abortedRequests === 1);
+  // On a machine that stands still for so long the call may not have come as far as the engine.
+  await until('the engine is stopped', () => first.abortedRequests === first.requestIds.length);
   expect(second.requestIds).toEqual([]);
   expect(call.endings).toEqual([{ status: 'failure', reason: 'engine_failed' }]);
 });

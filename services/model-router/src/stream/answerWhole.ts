@@ -50,7 +50,7 @@ type Reply =
 function fetchAnswer(
   context: CallContext,
   engine: Engine,
-  { timeoutMs, ...attempt }: AttemptOptions & { timeoutMs: number },
+  { timeoutMs, signal, ...attempt }: AttemptOptions & { timeoutMs: number },
 ): Promise<Reply> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
@@ -61,11 +61,12 @@ function fetchAnswer(
       deadline.clear();
       resolve(reply);
     };
-    const giveUp = (): void => {
+    const giveUp = (broken: EngineErrorKind): void => {
       exchange?.abort();
-      end({ kind: 'fault', fault: FAILED, broken: 'timeout' });
+      end({ kind: 'fault', fault: FAILED, broken });
     };
-    const deadline = new Deadline(giveUp);
+    const deadline = new Deadline(() => giveUp('timeout'));
+    signal.addEventListener('abort', () => giveUp('left_out'));
     deadline.set(timeoutMs);
     exchange = dispatchCall(
       context,
@@ -78,7 +79,7 @@ function fetchAnswer(
         onData: (chunk) => {
           chunks.push(chunk);
           size += chunk.length;
-          if (size > MAX_ANSWER_BYTES) giveUp();
+          if (size > MAX_ANSWER_BYTES) giveUp('timeout');
         },
         onEnd: () => end({ kind: 'reply', status, bytes: Buffer.concat(chunks) }),
         onError: (kind) =>

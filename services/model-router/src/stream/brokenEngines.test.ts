@@ -1,12 +1,15 @@
 import type { ServerResponse } from 'node:http';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, expect, it } from '@jest/globals';
+import { until } from '@turnpike/test-support/until';
 import fc from 'fast-check';
 import { aMutatedStream } from '../../test/aMutatedStream.ts';
 import { checkClientStream } from '../../test/checkClientStream.ts';
 import { engineChunks } from '../../test/engineChunks.ts';
 import { begin, createStreamHouse } from '../../test/serveStreams.ts';
-import { until } from '../../test/until.ts';
+
+// The same cases every time: no run fails by chance.
+fc.configureGlobal({ seed: 20_261_121 });
 
 const house = createStreamHouse();
 const { engineThat, engineThatCompletes, streamed, connect } = house;
@@ -164,4 +167,4 @@ it('whatever an engine sends and wherever it stops, the client gets a whole, bil
     }),
     { numRuns: 150 },
   );
-}, 60_000);
+});

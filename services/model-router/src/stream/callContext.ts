@@ -68,6 +68,8 @@ export interface AttemptOptions {
   traceparent: string | undefined;
   /** To be called when a stream's first event comes from the engine. */
   onFirstEvent: () => void;
+  /** Ends the attempt before its first event: the engine does not answer, and another will have the call. */
+  signal: AbortSignal;
 }
 
 /** Tries an engine. */

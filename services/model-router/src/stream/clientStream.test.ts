@@ -1,8 +1,8 @@
 import { createServer, get, type Server } from 'node:http';
 import { afterEach, expect, it } from '@jest/globals';
+import { until } from '@turnpike/test-support/until';
 import express, { type Response } from 'express';
 import { listenAnywhere } from '../../test/listenAnywhere.ts';
-import { until } from '../../test/until.ts';
 import { ClientStream } from './clientStream.ts';
 
 const LONG_MS = 30_000;
@@ -52,7 +52,7 @@ it.each([
     expect(client.write(Buffer.alloc(MORE_THAN_A_SOCKET_TAKES, 'x'))).toBe(false);
     end(client);
     expect(res.destroyed).toBe(false);
-    await until('the response is destroyed', () => res.destroyed, 5_000);
+    await until('the response is destroyed', () => res.destroyed);
     expect(res.writableFinished).toBe(false);
     expect(hasLeft).toBe(false);
   },

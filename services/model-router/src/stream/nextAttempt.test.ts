@@ -24,6 +24,18 @@ it('takes nothing from the budget for a refused connection, nor the first time o
   expect(retries.left).toBe(before - 1);
 });
 
+it('lets a call leave an engine that does not answer once, for another one and out of the budget', () => {
+  const retries = budget();
+  const next = new NextAttempt(retries);
+  const before = retries.left;
+  expect(next.mayLeave(one, [one])).toBe(false);
+  expect(retries.left).toBe(before);
+  expect([next.mayLeave(one, [one, two]), next.mayFollow(one, 'left_out')]).toEqual([true, true]);
+  expect(retries.left).toBe(before - 1);
+  expect(next.mayLeave(two, [one])).toBe(false);
+  expect(next.mayLeave(two, [anEngine('three')])).toBe(false);
+});
+
 it('goes to another engine rather than back to where the connection broke', () => {
   const next = new NextAttempt(budget());
   next.mayFollow(one, 'unanswered');
@@ -41,4 +53,5 @@ it('retries nothing once the budget is spent', () => {
   const retries = budget();
   while (retries.left > 0) retries.take();
   expect(new NextAttempt(retries).mayFollow(one, 'reset')).toBe(false);
+  expect(new NextAttempt(retries).mayLeave(one, [two])).toBe(false);
 });

@@ -1,9 +1,9 @@
 import { afterEach, expect, it } from '@jest/globals';
+import { until } from '@turnpike/test-support/until';
 import { anEngineQueue } from '../../test/anEngineQueue.ts';
 import { aRecordingSpan } from '../../test/aRecordingSpan.ts';
 import { engineChunks } from '../../test/engineChunks.ts';
 import { begin, createStreamHouse } from '../../test/serveStreams.ts';
-import { until } from '../../test/until.ts';
 
 const { engineThat, engineThatCompletes, streamed, connect, closeAll } = createStreamHouse();
 afterEach(closeAll);

@@ -18,6 +18,8 @@ export function reportFailure(
   engine: Engine,
   { fault, broken, isFinal }: Failure,
 ): void {
+  // The fleet knows: it is why the call left.
+  if (broken === 'left_out') return;
   if (broken === 'refused') engines.report(engine, { kind: 'refused' });
   else if (broken === 'timeout') engines.report(engine, { kind: 'silent' });
   else if (fault.kind === 'engine_busy') engines.report(engine, { kind: 'busy' });

@@ -1,5 +1,5 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
-import { servedNameOf } from '../engines/engine.ts';
+import { servedNameOf, type UnheardCall } from '../engines/engine.ts';
 import { isWorthRetrying } from '../engines/toEngineFault.ts';
 import type { EngineFault } from '../wire/chatFault.ts';
 import type { InferenceRequest } from '../wire/inferenceRequest.ts';
@@ -14,25 +14,24 @@ const bytesOf = ({ body, images }: InferenceRequest): number =>
 
 /**
  * Tries a call, once it has its turn, on the engine it is placed on and, as long as the client has seen nothing, once more on
- * another. A client that leaves before its turn has its call ended as a failure: no engine had it.
+ * another. A client that leaves before its turn has its call ended as a failure: no engine had it. A call that has heard
+ * nothing leaves an engine that turns out not to answer, and while no other may have it, waits there for its own deadline.
  * Throws the engine's fault when that came to nothing; the call is recorded as a failure first, and costs nothing. Once an
  * engine took the call and failed it, that stays the fault, though another one was only busy: clients must not repeat it.
  */
 export async function runOnEngines(context: CallContext, attemptOn: AttemptOn): Promise<void> {
   const { request, call, model, engines, engineQueue, placement, keyId, res, span, metrics } = context;
-  const { isStream } = request;
   const next = new NextAttempt(engines.retries);
   let fault: EngineFault = { kind: 'no_healthy_engine' };
+  const findAble = () =>
+    engines.findEngines(model).filter((engine) => engine.isHealthy && servedNameOf(engine, model) !== undefined);
   const queuedAt = performance.now();
   for (let attempt = 1; ; attempt += 1) {
-    const findEngines = () =>
-      next.chooseFrom(
-        engines.findEngines(model).filter((engine) => engine.isHealthy && servedNameOf(engine, model) !== undefined),
-      );
+    const findEngines = () => next.chooseFrom(findAble());
     const turn =
       attempt === 1
-        ? await engineQueue.place({ placement, isStream, keyId, bytes: bytesOf(request), res }, findEngines)
-        : engineQueue.placeAgain({ placement, isStream }, findEngines());
+        ? await engineQueue.place({ placement, keyId, bytes: bytesOf(request), res }, findEngines)
+        : engineQueue.placeAgain({ placement }, findEngines());
     if (attempt === 1) span.setAttributes({ 'turnpike.queue_wait_ms': Math.round(performance.now() - queuedAt) });
     if (turn.kind === 'client_left') {
       await call.end({ status: 'failure', reason: 'client_left_in_queue' });
@@ -48,12 +47,22 @@ export async function runOnEngines(context: CallContext, attemptOn: AttemptOn): 
     call.target = engine.target;
     span.setAttributes({ 'turnpike.attempts': attempt });
     const observed = observeAttempt(context, placed);
+    const leaving = new AbortController();
+    const unheard: UnheardCall = {
+      isStream: placement.isStream,
+      leave() {
+        if (next.mayLeave(engine, findAble())) leaving.abort();
+      },
+    };
+    engine.unheardCalls.add(unheard);
     let result: Attempt | undefined;
     try {
       result = await attemptOn(engine, {
         number: attempt,
         traceparent: observed.traceparent,
+        signal: leaving.signal,
         onFirstEvent: () => {
+          engine.unheardCalls.delete(unheard);
           placed.onFirstEvent();
           engines.report(engine, { kind: 'first_event', waitMs: observed.firstEvent() });
         },
@@ -64,6 +73,7 @@ export async function runOnEngines(context: CallContext, attemptOn: AttemptOn): 
       if (result.fault.kind === 'engine_busy') engineQueue.sayBusy(engine);
       if (result.isFinal || !isWorthRetrying(result.fault) || !next.mayFollow(engine, result.broken)) break;
     } finally {
+      engine.unheardCalls.delete(unheard);
       placed.end(result?.outcome === 'ended' ? result.counted : undefined);
       observed.end(result);
     }

@@ -50,7 +50,7 @@ export class StreamAttempt {
   }
 
   /** Resolves when the client has its answer or another engine may be tried. `timeoutMs` is what is left of the stream's time. */
-  run({ timeoutMs, onFirstEvent, ...attempt }: AttemptOptions & { timeoutMs: number }): Promise<Attempt> {
+  run({ timeoutMs, onFirstEvent, signal, ...attempt }: AttemptOptions & { timeoutMs: number }): Promise<Attempt> {
     this.#onFirstEvent = onFirstEvent;
     const { firstEventMs } = this.#context.timeouts;
     if (this.#client.hasLeft) {
@@ -63,6 +63,7 @@ export class StreamAttempt {
     }
     this.#total.set(timeoutMs);
     this.#silence.set(firstEventMs);
+    signal.addEventListener('abort', () => this.#broken('left_out'));
     this.#exchange = dispatchCall(
       this.#context,
       this.#engine,

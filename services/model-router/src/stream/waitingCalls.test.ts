@@ -1,10 +1,10 @@
 import { afterEach, expect, it } from '@jest/globals';
+import { until } from '@turnpike/test-support/until';
 import { anEngineQueue } from '../../test/anEngineQueue.ts';
 import type { HttpEngine } from '../../test/anHttpEngine.ts';
 import { anOpenCall } from '../../test/anOpenCall.ts';
 import { engineChunks } from '../../test/engineChunks.ts';
 import { begin, createStreamHouse } from '../../test/serveStreams.ts';
-import { until } from '../../test/until.ts';
 
 const { engineThat, streamed, connect, ask, closeAll } = createStreamHouse();
 afterEach(closeAll);
@@ -55,7 +55,7 @@ it('answers 503 with Retry-After when the turn does not come in time, and no eng
 });
 
 it('keeps a waiting stream alive once its headers are due, and then says in an event that it was turned away', async () => {
-  const { url, call } = await aBusyEngine({ timeoutMs: 300, headersAfterMs: 20 });
+  const { url, call } = await aBusyEngine({ timeoutMs: 3_000, headersAfterMs: 20 });
   const client = await connect(url);
   await until('the stream ends', client.ended);
   expect(client.status).toBe(200);

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
+import { anUnchargedUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { aPartition, openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
 import { addCredit } from './addCredit.ts';
 import { getBalances } from './getBalances.ts';
@@ -91,13 +91,21 @@ it('tells what a workspace was given and has spent: in all, in the month asked f
   expect(balances).toMatchObject({
     creditedNanoUsd: 4_000_000_000n,
     spentNanoUsd: 321n,
-    monthSpentNanoUsd: 320n,
     requests: 3n,
   });
+  expect(balances.spentNanoUsdByMonth).toEqual(new Map([['2026-11', 320n]]));
   expect(balances.spentNanoUsdByKey).toEqual(
     new Map([
       [keyA, 21n],
       [keyB, 300n],
+    ]),
+  );
+  // Of a clock that was set back over the turn of the month: what it has still before it is in the sums already.
+  const inOctober = await getBalances(ledger.db, { workspaceId, month: '2026-10' });
+  expect(inOctober.spentNanoUsdByMonth).toEqual(
+    new Map([
+      ['2026-10', 1n],
+      ['2026-11', 320n],
     ]),
   );
   const credits = await ledger.db.credit.findMany({ where: { workspaceId } });
@@ -109,8 +117,22 @@ it('answers zeros for a workspace nobody has heard of', async () => {
     creditSeq: 0n,
     creditedNanoUsd: 0n,
     spentNanoUsd: 0n,
-    monthSpentNanoUsd: 0n,
+    spentNanoUsdByMonth: new Map([['2026-11', 0n]]),
     spentNanoUsdByKey: new Map(),
     requests: 0n,
+    recordedCallIds: [],
   });
+});
+
+it('says which of some calls are counted in the sums, whatever their ending, and none of another workspace', async () => {
+  const workspaceId = `ws_${randomUUID()}`;
+  const [success, unknown] = [aUsageRecorded({ workspaceId }), anUnchargedUsageRecorded('unknown', { workspaceId })];
+  const ofAnother = aUsageRecorded();
+  await aPartition(ledger.db).deliver([success, unknown, ofAnother]);
+  const callIds = [success, unknown, ofAnother, aUsageRecorded()].map(({ callId }) => callId);
+
+  const balances = await getBalances(ledger.db, { workspaceId, month: '2026-11', callIds });
+
+  expect(balances.recordedCallIds.toSorted()).toEqual([success.callId, unknown.callId].toSorted());
+  expect(balances.requests).toBe(2n);
 });

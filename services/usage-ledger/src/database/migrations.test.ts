@@ -85,7 +85,7 @@ it('refuses to work with commits that a crash may undo', async () => {
   await ledger.ownerDb.$executeRawUnsafe(
     `ALTER DATABASE "${new URL(ledger.databaseUrl).pathname.slice(1)}" SET synchronous_commit = off`,
   );
-  const careless = createDb({ databaseUrl: ledger.databaseUrl, poolSize: 1, statementTimeoutMs: 1_000 });
+  const careless = createDb({ databaseUrl: ledger.databaseUrl, poolSize: 1, statementTimeoutMs: 30_000 });
   await expect(assertDurableCommits(careless)).rejects.toThrow(/synchronous_commit is "off"/);
   await careless.$disconnect();
 });

@@ -77,9 +77,9 @@ export function isRaisedBy(epoch: RedisEpoch, router: Router, report: RouterRepo
   if (knownEpoch < epoch.number) return false;
   if (redisId !== epoch.redisId) return true;
   if (epoch.phase === 'draining') return false;
-  if (missesCalls && router.assertedEpoch === epoch.number) return true;
   const tookPart =
     router.assertedEpoch === epoch.number || (epoch.phase === 'asserting' && router.drainedEpoch === epoch.number);
+  if (missesCalls && tookPart) return true;
   return !tookPart && !isBlank;
 }
 

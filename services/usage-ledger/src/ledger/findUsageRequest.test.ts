@@ -59,7 +59,7 @@ it.each([
 it('reads one row for an id of another key and for one that was never issued, so that both take the same time', async () => {
   const { callId } = await recordedAt(FIRST_OF_JUNE + 2_000);
   // One connection, which is asked afterwards what it did.
-  const db = createDb({ databaseUrl: ledger.databaseUrl, poolSize: 1, statementTimeoutMs: 1_000 });
+  const db = createDb({ databaseUrl: ledger.databaseUrl, poolSize: 1, statementTimeoutMs: 30_000 });
   await db.$connect();
   const rowsReadFor = async (id: string): Promise<bigint> => {
     const before = await rowsRead(db);

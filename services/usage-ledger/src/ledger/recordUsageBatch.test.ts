@@ -201,9 +201,11 @@ it('finds the one record that only Postgres refuses, and records all others', as
 
 it('sums exactly when many writers share a key and a workspace', async () => {
   const shared = aUsageRecorded();
-  const { keyId, workspaceId } = shared;
+  const { keyId, workspaceId, startedAtMs } = shared;
   const batches = Array.from({ length: 24 }, () =>
-    Array.from({ length: 10 }, (_, n) => aUsageRecorded({ keyId: n % 2 ? keyId : `${keyId}-${n}`, workspaceId })),
+    Array.from({ length: 10 }, (_, n) =>
+      aUsageRecorded({ keyId: n % 2 ? keyId : `${keyId}-${n}`, workspaceId, startedAtMs }),
+    ),
   );
   await Promise.all(batches.map((events) => aPartition(ledger.db).deliver(events)));
 

@@ -8,6 +8,9 @@ import { toUsageBody } from '../wire/usageBody.ts';
 import { toUsageRequestBody } from '../wire/usageRequestBody.ts';
 import { sumUsage, type UsageDimension, type UsageGroup, type UsageSums } from './sumUsage.ts';
 
+// The same cases every time: no run fails by chance.
+fc.configureGlobal({ seed: 20_261_121 });
+
 let ledger: TestLedger;
 beforeAll(async () => {
   ledger = await openTestLedger();
@@ -142,9 +145,9 @@ it('totals are the sum of the calls’ rows, of the groups and of every cut of t
       expect(await ask(first, last)).toEqual(whole);
       if (groupBy.length > 0) expect(whole.groups.every(({ requests }) => requests > 0n)).toBe(true);
     }),
-    { numRuns: 40, interruptAfterTimeLimit: 20_000, markInterruptAsFailure: true },
+    { numRuns: 40, interruptAfterTimeLimit: 100_000, markInterruptAsFailure: true },
   );
-});
+}, 120_000);
 
 it('the printed records of calls sum to the printed totals to the nano-dollar', async () => {
   const owner = { keyId: `key_${randomUUID()}`, workspaceId: `ws_${randomUUID()}` };

@@ -143,7 +143,8 @@ function sumBooks(tx: Pick<Db, '$queryRaw'>, prices: PriceList, workspaceId: str
       SELECT key_id, coalesce(total.workspace_id, of_rows.workspace_id, of_postings.workspace_id) AS workspace_id,
         coalesce(of_rows.charge, 0) AS row_charge, coalesce(of_rows.calls, 0) AS row_calls,
         coalesce(of_hours.charge, 0) AS hour_charge, coalesce(of_hours.calls, 0) AS hour_calls,
-        coalesce(total.charge_nano_usd, 0) AS key_charge, coalesce(of_postings.charge, 0) AS posted,
+        coalesce(total.charge_nano_usd, 0) AS key_charge, coalesce(total.requests, 0) AS key_calls,
+        coalesce(of_postings.charge, 0) AS posted,
         coalesce(repriced, 0) + coalesce(unpriced_charge, 0) AS repriced, coalesce(mispriced, 0) AS mispriced,
         coalesce(unpriced, 0) AS unpriced, coalesce(hours_apart, 0) AS hours_apart,
         (of_rows.success, of_rows.failure, of_rows.unknown, of_rows.prompt_tokens, of_rows.completion_tokens)
@@ -156,8 +157,8 @@ function sumBooks(tx: Pick<Db, '$queryRaw'>, prices: PriceList, workspaceId: str
         sum(posted) AS usage_postings, sum(row_calls) AS row_calls, sum(hour_calls) AS hour_calls,
         sum(repriced) AS repriced, sum(mispriced) AS mispriced, sum(unpriced) AS unpriced,
         sum(hours_apart) AS hours_apart,
-        count(*) FILTER (WHERE is_apart OR row_charge <> hour_charge OR row_charge <> key_charge OR row_charge <> posted)
-          AS keys_apart
+        count(*) FILTER (WHERE is_apart OR row_calls <> key_calls
+          OR row_charge <> hour_charge OR row_charge <> key_charge OR row_charge <> posted) AS keys_apart
       FROM of_key GROUP BY 1
     ), of_months AS (
       SELECT workspace_id, sum(charge_nano_usd) AS charge FROM workspace_month_total GROUP BY 1

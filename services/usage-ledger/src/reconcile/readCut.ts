@@ -49,10 +49,7 @@ export async function readCut(db: Db, workspaceId: string, books: RedisBooks): P
         SELECT charge_nano_usd FROM workspace_month_total
         WHERE workspace_id = ${workspaceId} AND month = ${`${month}-01`}::DATE
       ), 0)::TEXT AS "month",
-      (
-        SELECT coalesce(sum(requests), 0)::TEXT FROM key_hour_total
-        WHERE key_id IN (SELECT key_id FROM key_total WHERE workspace_id = ${workspaceId})
-      ) AS "calls",
+      (SELECT coalesce(sum(requests), 0)::TEXT FROM key_total WHERE workspace_id = ${workspaceId}) AS "calls",
       coalesce((
         SELECT jsonb_object_agg(key_id, charge_nano_usd::TEXT) FROM key_total WHERE workspace_id = ${workspaceId}
       ), '{}') AS "keys",

@@ -8,26 +8,31 @@ export interface ReconcileDependencies extends RedisCheckDependencies {
   /** Connections whose statements may take minutes. */
   auditDb: Db;
   listPrices: ListPrices;
+  /** Longest that all workspaces together are held against Redis. */
+  redisTimeMs: number;
 }
 
 const CONCURRENT_WORKSPACES = 4;
 
 /**
  * Adds up the books of a workspace, or of all that the ledger knows, and holds them against what Redis counts. Changes
- * nothing. What cannot be decided is said in `doubts`.
+ * nothing. What cannot be decided, or not in time, is said in `doubts`: the rows have the statement timeout of `auditDb`, then
+ * Redis has `redisTimeMs`.
  */
 export async function reconcile(
   dependencies: ReconcileDependencies,
   workspaceId: string | undefined,
 ): Promise<WorkspaceReport[]> {
-  const { auditDb, listPrices } = dependencies;
+  const { auditDb, listPrices, redisTimeMs } = dependencies;
   const prices = await listPrices(auditDb).catch(() => undefined);
   const found = await readBooks(auditDb, prices ?? [], workspaceId);
   const books = found.length === 0 && workspaceId ? [{ workspaceId, checks: [], unpriced: 0n }] : found;
   const reports: WorkspaceReport[] = [];
   const waiting = books.values();
+  const giveUpAt = performance.now() + redisTimeMs;
   const workers = Array.from({ length: CONCURRENT_WORKSPACES }, async () => {
-    for (const entry of waiting) reports.push(await toReport(dependencies, entry, prices !== undefined));
+    for (const entry of waiting)
+      reports.push(await toReport(dependencies, entry, { isCatalogThere: prices !== undefined, giveUpAt }));
   });
   await Promise.all(workers);
   return reports.sort((a, b) => (a.workspaceId < b.workspaceId ? -1 : 1));
@@ -36,7 +41,7 @@ export async function reconcile(
 async function toReport(
   dependencies: ReconcileDependencies,
   { workspaceId, checks, unpriced }: LedgerBooks,
-  isCatalogThere: boolean,
+  { isCatalogThere, giveUpAt }: { isCatalogThere: boolean; giveUpAt: number },
 ): Promise<WorkspaceReport> {
   const doubts: string[] = [];
   if (unpriced > 0n)
@@ -45,6 +50,10 @@ async function toReport(
         ? `${unpriced} rows name prices that the catalog does not know`
         : `the catalog does not answer: ${unpriced} rows could not be priced again`,
     );
+  if (performance.now() >= giveUpAt) {
+    doubts.push('there was no time left to ask what Redis counts');
+    return { workspaceId, checks, doubts };
+  }
   const redis = await checkRedis(dependencies, workspaceId).catch(() => undefined);
   if (!redis) doubts.push('no router says what Redis counts');
   else if (redis.doubt !== undefined) doubts.push(redis.doubt);

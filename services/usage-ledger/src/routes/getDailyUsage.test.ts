@@ -10,7 +10,7 @@ let service: TestService;
 beforeAll(async () => {
   ledger = await openTestLedger();
   // No look-up of these tests carries a key, so nobody asks auth.
-  service = await startTestService(ledger, { authUrl: 'http://127.0.0.1:9', usageQueryTimeoutMs: 600 });
+  service = await startTestService(ledger, { authUrl: 'http://127.0.0.1:9', usageQueryTimeoutMs: 20_000 });
 });
 afterAll(async () => {
   await service.close();

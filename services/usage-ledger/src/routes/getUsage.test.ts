@@ -10,7 +10,10 @@ import { aPartition, openTestLedger, type TestLedger } from '../../test/openTest
 import { startTestAuth, type TestAuth } from '../../test/startTestAuth.ts';
 import { startTestService, type TestService } from '../../test/startTestService.ts';
 
-const TIMEOUT_MS = 600;
+/** For whatever is to succeed. */
+const PATIENT_MS = 20_000;
+/** Of one that has little patience; short beside what its look-ups would take one after the other. */
+const TIMEOUT_MS = 2_000;
 
 let auth: TestAuth;
 let ledger: TestLedger;
@@ -18,7 +21,7 @@ let service: TestService;
 beforeAll(async () => {
   auth = await startTestAuth();
   ledger = await openTestLedger();
-  service = await startTestService(ledger, { authUrl: auth.url, usageQueryTimeoutMs: TIMEOUT_MS });
+  service = await startTestService(ledger, { authUrl: auth.url, usageQueryTimeoutMs: PATIENT_MS });
 });
 afterAll(async () => {
   await service.close();
@@ -26,8 +29,8 @@ afterAll(async () => {
   auth.close();
 });
 
-async function get(query: string, headers: Record<string, string>) {
-  const answer = await request(`${service.publicUrl}/v1/svc/usage${query}`, { headers });
+async function get(query: string, headers: Record<string, string>, { publicUrl } = service) {
+  const answer = await request(`${publicUrl}/v1/svc/usage${query}`, { headers });
   return { status: answer.statusCode, body: (await answer.body.json()) as Record<string, unknown> };
 }
 const as = (apiKey: string) => ({ authorization: `Bearer ${apiKey}` });
@@ -243,13 +246,19 @@ describe('GET /v1/svc/usage', () => {
 
   it('answers 504 when the query runs past its allowance, not much later than that', async () => {
     const headers = as(auth.issueKey('key_slow'));
-    const answers = await ledger.ownerDb.$transaction(async (tx) => {
-      await tx.$executeRaw`LOCK TABLE key_hour_total IN ACCESS EXCLUSIVE MODE`;
-      const startedAt = performance.now();
-      const waited = await Promise.all(Array.from({ length: 12 }, () => get('', headers)));
-      expect(performance.now() - startedAt).toBeLessThan(2 * TIMEOUT_MS);
-      return waited;
-    });
+    const hasty = await startTestService(ledger, { authUrl: auth.url, usageQueryTimeoutMs: TIMEOUT_MS });
+    const answers = await ledger.ownerDb
+      .$transaction(
+        async (tx) => {
+          await tx.$executeRaw`LOCK TABLE key_hour_total IN ACCESS EXCLUSIVE MODE`;
+          const startedAt = performance.now();
+          const waited = await Promise.all(Array.from({ length: 12 }, () => get('', headers, hasty)));
+          expect(performance.now() - startedAt).toBeLessThan(3 * TIMEOUT_MS);
+          return waited;
+        },
+        { timeout: 60_000 },
+      )
+      .finally(() => hasty.close());
 
     for (const answer of answers) {
       expect(answer).toEqual({

@@ -5,6 +5,7 @@ import { isUnreachable } from '@turnpike/postgres/databaseFailure';
 import { isLedgerFault, type LedgerFault } from '../ledgerFault.ts';
 
 const SOON = { 'retry-after': '1' };
+const LATER = { 'retry-after': '60' };
 
 /** Makes the words for what a handler of `/v1/svc/…` or its guard threw. Undefined for what nobody foresaw. */
 export function createToPublicError(options: AuthErrorOptions): (error: unknown) => WireError | undefined {
@@ -51,6 +52,8 @@ function toLedgerError(fault: LedgerFault): WireError {
       return flat(409, fault.kind, { message: 'This credit id is known with another workspace or amount.' });
     case 'epoch_not_ready':
       return flat(409, fault.kind, { message: 'The balances of this epoch cannot be given. Report, and ask again.' });
+    case 'reconciliation_running':
+      return flat(429, fault.kind, { message: 'Other books are being added up. Ask again in a minute.' }, LATER);
     case 'dead_letter_not_found':
       return flat(404, fault.kind, { message: 'No dead letter of this id waits here.' });
     case 'unknown_topic':

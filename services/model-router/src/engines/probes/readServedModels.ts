@@ -28,10 +28,10 @@ export async function readServedModels(pool: Pick<Dispatcher, 'request'>, signal
   return { names: data.map(({ id }) => id), windowTokens: data[0]?.max_model_len ?? undefined };
 }
 
-/** The engine's release; undefined where it does not say. */
+/** The engine's release; undefined where it does not say. Rejects where it does not answer. */
 export async function readVersion(pool: Pick<Dispatcher, 'request'>, signal: AbortSignal): Promise<string | undefined> {
+  const { text } = await askEngine(pool, { path: '/version', maxBytes: MAX_BYTES, signal });
   try {
-    const { text } = await askEngine(pool, { path: '/version', maxBytes: MAX_BYTES, signal });
     return versionSchema.parse(JSON.parse(text)).version;
   } catch {
     return undefined;

@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, expect } from '@jest/globals';
-import { expectUnbilled } from '../support/expectBilled.ts';
-import { type Caller, makeCaller } from '../support/makeCaller.ts';
-import { splitEvents } from '../support/splitEvents.ts';
-import { startTestStack, type TestStack } from '../support/startTestStack.ts';
-import { type Answer, type Client, createClient } from './support/http.ts';
-import { row } from './support/row.ts';
-import { invalid, wrapped } from './support/shapes.ts';
+import { expect } from '@jest/globals';
+import { expectUnbilled } from '../../support/expectBilled.ts';
+import { type Caller, makeCaller } from '../../support/makeCaller.ts';
+import { splitEvents } from '../../support/splitEvents.ts';
+import { type Answer, createClient } from '../support/http.ts';
+import { client, stack } from '../support/plainStack.ts';
+import { row } from '../support/row.ts';
+import { invalid, wrapped } from '../support/shapes.ts';
 
 const MODEL = 'llama-3.3-70b-instruct';
 /** Costs nothing; a window of 8,192 tokens. */
@@ -33,14 +33,6 @@ interface CompletionBody {
   choices: { text: string; finish_reason: string }[];
   usage: Record<string, number>;
 }
-
-let stack: TestStack;
-let client: Client;
-beforeAll(async () => {
-  stack = await startTestStack({ kafka: false });
-  client = createClient(stack.baseUrl, stack.apiKey);
-}, 120_000);
-afterAll(() => stack?.stop(), 60_000);
 
 const aChat = (directives: string, fields: object = {}) => ({
   model: MODEL,

@@ -1,24 +1,21 @@
-import { afterAll, beforeAll, expect } from '@jest/globals';
-import { expectBilled, expectNotAdmitted, expectUnbilled, type SeenUsage } from '../support/expectBilled.ts';
-import { findServed } from '../support/findServed.ts';
-import { type Caller, makeCaller } from '../support/makeCaller.ts';
-import { readFirstEvent } from '../support/postJson.ts';
-import { priceOf, toNano } from '../support/priceOf.ts';
-import { startTestStack, type TestStack } from '../support/startTestStack.ts';
-import { until } from '../support/until.ts';
-import { createClient } from './support/http.ts';
-import { row } from './support/row.ts';
+import { expect } from '@jest/globals';
+import { until } from '@turnpike/test-support/until';
+import { expectBilled, expectNotAdmitted, expectUnbilled, type SeenUsage } from '../../support/expectBilled.ts';
+import { findServed } from '../../support/findServed.ts';
+import { listRunning } from '../../support/listRunning.ts';
+import { type Caller, makeCaller } from '../../support/makeCaller.ts';
+import { whileHeld } from '../../support/orderEngines.ts';
+import { readFirstEvent } from '../../support/postJson.ts';
+import { priceOf, toNano } from '../../support/priceOf.ts';
+import { createClient } from '../support/http.ts';
+import { stack } from '../support/plainStack.ts';
+import { row } from '../support/row.ts';
 
 const MODEL = 'llama-3.3-70b-instruct';
 const OTHER_MODEL = 'llama-3.1-8b-instruct';
 const FREE_MODEL = 'smollm2-1.7b-instruct';
+const DAY_MS = 24 * 60 * 60 * 1_000;
 const TOOLS = [{ type: 'function', function: { name: 'forecast', parameters: { type: 'object' } } }];
-
-let stack: TestStack;
-beforeAll(async () => {
-  stack = await startTestStack({ kafka: false });
-}, 120_000);
-afterAll(() => stack?.stop(), 60_000);
 
 const aChat = (directives: string, fields: object = {}) => ({
   model: MODEL,
@@ -79,23 +76,16 @@ row('billing.client-leaves-stream', async () => {
   await expectBilled(caller, { headers: response.headers, model: MODEL, usage: record });
 });
 
-interface Stats {
-  engines: { running: number }[];
-}
-async function findRunning(): Promise<number> {
-  const admins = stack.running.stack.regions.us.simulator_admin_urls;
-  const stats = admins.map(async (admin) => (await (await fetch(`${admin}/admin/stats`)).json()) as Stats);
-  return (await Promise.all(stats)).flatMap(({ engines }) => engines).reduce((sum, { running }) => sum + running, 0);
-}
-
 row('billing.client-leaves-whole', async () => {
   const caller = await makeCaller(stack);
   const leaving = new AbortController();
-  const asked = aChat('itl_ms=20 tokens=50');
-  const left = createClient(stack.baseUrl, caller.apiKey).open('/chat/completions', asked, leaving.signal);
-  await until('the engine to run', async () => ((await findRunning()) > 0 ? true : undefined));
-  leaving.abort();
-  await expect(left).rejects.toThrow();
+  await whileHeld(stack, async () => {
+    const client = createClient(stack.baseUrl, caller.apiKey);
+    const left = client.open('/chat/completions', aChat('tokens=50'), leaving.signal);
+    await until('the engine to be at it', async () => (await listRunning(stack)).flat()[0]);
+    leaving.abort();
+    await expect(left).rejects.toThrow();
+  });
   const spent = await until('the charge', async () => (await caller.findSpend()) || undefined);
   const { body: entry } = await caller.get<{ pricing: Parameters<typeof priceOf>[1] }>(`/models/${MODEL}`);
   const completionOnly = { prompt_tokens: 0, cached_tokens: 0, completion_tokens: 50 };
@@ -222,7 +212,10 @@ const COUNTS = [
   'cache_read_input_tokens',
 ];
 
-/** A caller with two calls of one model, one of another and a failed one, all of them recorded. */
+/**
+ * A caller with two calls of one model, one of another and a failed one, all of them recorded, and the days of them: a month
+ * may end between a call and its look-up.
+ */
 async function aBusyCaller() {
   const caller = await makeCaller(stack);
   const responses = [
@@ -233,7 +226,9 @@ async function aBusyCaller() {
   ];
   await Promise.all(responses.map((response) => response.text()));
   const records = await Promise.all(responses.map(({ headers }) => caller.untilUsage(headers)));
-  return { caller, records };
+  const days = records.map(({ started_at: startedAt }) => Date.parse(startedAt)).sort((a, b) => a - b);
+  const dayOf = (at = 0) => new Date(at).toISOString().slice(0, 10);
+  return { caller, records, range: `start=${dayOf(days[0])}&end=${dayOf((days.at(-1) ?? 0) + DAY_MS)}` };
 }
 async function aggregate(caller: Caller, query = ''): Promise<Aggregate> {
   const { status, body } = await caller.get<Aggregate>(`/svc/usage${query}`);
@@ -255,8 +250,8 @@ row('aggregate.shape', async () => {
 });
 
 row('aggregate.totals', async () => {
-  const { caller, records } = await aBusyCaller();
-  const { totals } = await aggregate(caller);
+  const { caller, records, range } = await aBusyCaller();
+  const { totals } = await aggregate(caller, `?${range}`);
   const sumOf = (name: 'prompt_tokens' | 'completion_tokens' | 'total_tokens') =>
     records.reduce((sum, record) => sum + record[name], 0);
   expect(totals).toMatchObject({
@@ -285,8 +280,8 @@ row('aggregate.default-month', async () => {
 });
 
 row('aggregate.group_by', async () => {
-  const { caller } = await aBusyCaller();
-  const groupsOf = async (by: string) => (await aggregate(caller, `?group_by=${by}`)).data;
+  const { caller, range } = await aBusyCaller();
+  const groupsOf = async (by: string) => (await aggregate(caller, `?${range}&group_by=${by}`)).data;
   expect((await groupsOf('model')).map(({ model }) => model).sort()).toEqual([OTHER_MODEL, MODEL]);
   for (const by of ['day', 'hour', 'modality'] as const) {
     expect((await groupsOf(by)).every((group) => typeof group[by] === 'string')).toBe(true);
@@ -299,9 +294,9 @@ row('aggregate.group_by', async () => {
 });
 
 row('aggregate.rows-sum', async () => {
-  const { caller } = await aBusyCaller();
+  const { caller, range } = await aBusyCaller();
   for (const by of ['model', 'day', 'model,hour']) {
-    const { data, totals } = await aggregate(caller, `?group_by=${by}`);
+    const { data, totals } = await aggregate(caller, `?${range}&group_by=${by}`);
     for (const name of COUNTS) expect(data.reduce((sum, group) => sum + (group[name] ?? 0), 0)).toBe(totals[name]);
     expect(data.reduce((sum, { total_spend: spend }) => sum + toNano(spend), 0n)).toBe(toNano(totals.total_spend));
   }

@@ -1,13 +1,13 @@
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { readCatalogFile } from '@turnpike/catalog/readCatalogFile';
 import type OpenAI from 'openai';
 import { z } from 'zod';
-import { expectBilled, expectNotAdmitted, expectUnbilled, type SeenUsage } from './support/expectBilled.ts';
-import { findServed } from './support/findServed.ts';
-import { type Caller, makeCaller } from './support/makeCaller.ts';
-import { rejectionOf } from './support/rejectionOf.ts';
-import { startTestStack, type TestStack } from './support/startTestStack.ts';
+import { expectBilled, expectNotAdmitted, expectUnbilled, type SeenUsage } from '../support/expectBilled.ts';
+import { findServed } from '../support/findServed.ts';
+import { type Caller, makeCaller } from '../support/makeCaller.ts';
+import { rejectionOf } from '../support/rejectionOf.ts';
+import { caller, stack } from './plainStack.ts';
 
 const MODEL = 'llama-3.3-70b-instruct';
 const ALIAS = 'llama-3.3-70b';
@@ -25,16 +25,6 @@ interface Thinking {
   reasoning?: string;
   content?: string | null;
 }
-
-let stack: TestStack;
-let caller: Caller;
-beforeAll(async () => {
-  stack = await startTestStack({ kafka: false });
-}, 120_000);
-afterAll(() => stack?.stop(), 60_000);
-beforeEach(async () => {
-  caller = await makeCaller(stack);
-});
 
 const user = (content: OpenAI.ChatCompletionUserMessageParam['content']): Messages => [{ role: 'user', content }];
 const askedBy = (by: Caller, params: Params) => by.openai.chat.completions.create(params).withResponse();
@@ -62,7 +52,7 @@ describe('GET /v1/models/{id}', () => {
   });
 
   it('is of a catalog of at least eight categories, of which those with engines are listed', async () => {
-    const file = fileURLToPath(new URL('../deploy/catalog/us.yaml', import.meta.url));
+    const file = fileURLToPath(new URL('../../deploy/catalog/us.yaml', import.meta.url));
     const inCatalog = new Set((await readCatalogFile(file, 'us')).map(({ category }) => category));
     const { body } = await caller.get<{ data: { category: string }[] }>('/models');
 

@@ -1,24 +1,13 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type OpenAI from 'openai';
-import { expectBilled, expectNotAdmitted, expectUnbilled } from './support/expectBilled.ts';
-import { type Caller, makeCaller } from './support/makeCaller.ts';
-import { startTestStack, type TestStack } from './support/startTestStack.ts';
+import { expectBilled, expectNotAdmitted, expectUnbilled } from '../support/expectBilled.ts';
+import { caller } from './plainStack.ts';
 
 const MODEL = 'bge-m3';
 const CHAT_MODEL = 'llama-3.3-70b-instruct';
 const DIMENSIONS = 1_024;
 const WINDOW_TOKENS = 8_192;
 const TEXTS = ['À bientôt, mon ami', '天気はどうですか 😀', 'A third text, in English'];
-
-let stack: TestStack;
-let caller: Caller;
-beforeAll(async () => {
-  stack = await startTestStack({ kafka: false });
-}, 120_000);
-afterAll(() => stack?.stop(), 60_000);
-beforeEach(async () => {
-  caller = await makeCaller(stack);
-});
 
 const embed = (fields: object) => caller.post('/embeddings', { model: MODEL, input: TEXTS[0], ...fields });
 

@@ -1,16 +1,16 @@
-import { afterAll, beforeAll, expect } from '@jest/globals';
+import { beforeAll, expect } from '@jest/globals';
 import { generateApiKey } from '@turnpike/api-keys/apiKey';
-import { expectNotAdmitted } from '../support/expectBilled.ts';
-import { makeCaller } from '../support/makeCaller.ts';
-import type { NewKey, NewWorkspace } from '../support/operator.ts';
-import { readFirstEvent } from '../support/postJson.ts';
-import { startTestStack, type TestStack } from '../support/startTestStack.ts';
-import { until } from '../support/until.ts';
-import { type Administrator, createAdministrator } from './support/createAdministrator.ts';
-import { type Answer, type Client, createClient } from './support/http.ts';
-import { row } from './support/row.ts';
-import { setEngines } from './support/setEngines.ts';
-import { badKey, envelope, flat, invalid, withoutCode, wrapped } from './support/shapes.ts';
+import { until } from '@turnpike/test-support/until';
+import { expectNotAdmitted } from '../../support/expectBilled.ts';
+import { makeCaller } from '../../support/makeCaller.ts';
+import type { NewKey, NewWorkspace } from '../../support/operator.ts';
+import { readFirstEvent } from '../../support/postJson.ts';
+import { type Administrator, createAdministrator } from '../support/createAdministrator.ts';
+import { type Answer, type Client, createClient } from '../support/http.ts';
+import { client, stack } from '../support/plainStack.ts';
+import { row } from '../support/row.ts';
+import { setEngines } from '../support/setEngines.ts';
+import { badKey, envelope, flat, invalid, withoutCode, wrapped } from '../support/shapes.ts';
 
 const MODEL = 'llama-3.3-70b-instruct';
 const FREE_MODEL = 'smollm2-1.7b-instruct';
@@ -18,15 +18,10 @@ const FREE_MODEL = 'smollm2-1.7b-instruct';
 const SPARE_MODEL = 'gemma-3-27b-it';
 const SWITCHED_MODEL = 'qwen3-coder-30b-a3b-instruct';
 
-let stack: TestStack;
 let administrator: Administrator;
-let client: Client;
 beforeAll(async () => {
-  stack = await startTestStack({ kafka: false });
   administrator = await createAdministrator(stack);
-  client = createClient(stack.baseUrl, stack.apiKey);
-}, 120_000);
-afterAll(() => stack?.stop(), 60_000);
+});
 
 const aChat = (fields: object = {}, directives = 'tokens=2') => ({
   model: MODEL,

@@ -1,22 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { expectUnbilled } from './support/expectBilled.ts';
-import { type Caller, makeCaller } from './support/makeCaller.ts';
-import { setKnobs } from './support/setKnobs.ts';
-import { splitEvents } from './support/splitEvents.ts';
-import { startTestStack, type TestStack } from './support/startTestStack.ts';
+import { describe, expect, it } from '@jest/globals';
+import { expectUnbilled } from '../support/expectBilled.ts';
+import { setKnobs } from '../support/setKnobs.ts';
+import { splitEvents } from '../support/splitEvents.ts';
+import { caller, stack } from './plainStack.ts';
 
 const MODEL = 'llama-3.3-70b-instruct';
 const THINKING_MODEL = 'deepseek-r1-0528';
-
-let stack: TestStack;
-let caller: Caller;
-beforeAll(async () => {
-  stack = await startTestStack({ kafka: false });
-}, 120_000);
-afterAll(() => stack?.stop(), 60_000);
-beforeEach(async () => {
-  caller = await makeCaller(stack);
-});
 
 /** A chat streamed from an engine that does as the directives say; the events as the client got them. */
 async function streamed(directives: string, fields: object = {}) {

@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, expect } from '@jest/globals';
-import { type Caller, makeCaller } from '../support/makeCaller.ts';
-import { toNano } from '../support/priceOf.ts';
-import { startTestStack, type TestStack } from '../support/startTestStack.ts';
-import { until } from '../support/until.ts';
-import { createClient } from './support/http.ts';
-import { row } from './support/row.ts';
-import { flat, withoutCode } from './support/shapes.ts';
+import { expect } from '@jest/globals';
+import { until } from '@turnpike/test-support/until';
+import { type Caller, makeCaller } from '../../support/makeCaller.ts';
+import { toNano } from '../../support/priceOf.ts';
+import { createClient } from '../support/http.ts';
+import { stack } from '../support/plainStack.ts';
+import { row } from '../support/row.ts';
+import { flat, withoutCode } from '../support/shapes.ts';
 
 const MODEL = 'llama-3.3-70b-instruct';
 const ALIAS = 'llama-3.3-70b';
@@ -19,12 +19,6 @@ interface Entry {
   is_free: boolean;
   supported_features: string[];
 }
-
-let stack: TestStack;
-beforeAll(async () => {
-  stack = await startTestStack({ kafka: false });
-}, 120_000);
-afterAll(() => stack?.stop(), 60_000);
 
 const seeded = () => createClient(stack.baseUrl, stack.apiKey);
 async function listed(): Promise<Entry[]> {

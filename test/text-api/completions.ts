@@ -1,26 +1,18 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
+import { until } from '@turnpike/test-support/until';
 import type OpenAI from 'openai';
-import { expectBilled, expectUnbilled } from './support/expectBilled.ts';
-import { findServed } from './support/findServed.ts';
-import { type Caller, makeCaller } from './support/makeCaller.ts';
-import { splitEvents } from './support/splitEvents.ts';
-import { startTestStack, type TestStack } from './support/startTestStack.ts';
-import { until } from './support/until.ts';
+import { expectBilled, expectUnbilled } from '../support/expectBilled.ts';
+import { findServed } from '../support/findServed.ts';
+import { listRunning } from '../support/listRunning.ts';
+import { makeCaller } from '../support/makeCaller.ts';
+import { whileHeld } from '../support/orderEngines.ts';
+import { splitEvents } from '../support/splitEvents.ts';
+import { caller, stack } from './plainStack.ts';
 
 const MODEL = 'llama-3.3-70b-instruct';
 const PROMPT = 'Once upon a time, « à bientôt », 天気 😀 [[sim: ttft_ms=0 itl_ms=0]]';
 
 type Chunk = OpenAI.Completion & { usage?: OpenAI.CompletionUsage | null };
-
-let stack: TestStack;
-let caller: Caller;
-beforeAll(async () => {
-  stack = await startTestStack({ kafka: false });
-}, 120_000);
-afterAll(() => stack?.stop(), 60_000);
-beforeEach(async () => {
-  caller = await makeCaller(stack);
-});
 
 const complete = (fields: object = {}) => caller.post('/completions', { model: MODEL, prompt: PROMPT, ...fields });
 
@@ -62,13 +54,16 @@ describe('a whole completion', () => {
 
   it('is billed although its client left, as the engine finishes it', async () => {
     const leaving = new AbortController();
-    const prompt = 'Go on. [[sim: tokens=100 ttft_ms=0 itl_ms=10]]';
-    const asked = caller.openai.completions
-      .create({ model: MODEL, prompt, max_tokens: 200 }, { signal: leaving.signal })
-      .catch((error: unknown) => error);
-    const callId = await until('the engine to be at it', findRunningCall);
-    leaving.abort();
-    await asked;
+    const prompt = 'Go on. [[sim: tokens=100 ttft_ms=0 itl_ms=0]]';
+    const callId = await whileHeld(stack, async () => {
+      const asked = caller.openai.completions
+        .create({ model: MODEL, prompt, max_tokens: 200 }, { signal: leaving.signal })
+        .catch((error: unknown) => error);
+      const running = await until('the engine to be at it', async () => (await listRunning(stack)).flat()[0]);
+      leaving.abort();
+      await asked;
+      return running;
+    });
 
     const headers = new Headers({ 'x-router-call-id': callId });
     const served = await until('the engine to have finished', async () => {
@@ -84,18 +79,6 @@ describe('a whole completion', () => {
     await expectBilled(caller, { headers, model: MODEL, usage });
   });
 });
-
-/** The id of the one call that an engine is at. */
-async function findRunningCall(): Promise<string | undefined> {
-  for (const admin of stack.running.stack.regions.us.simulator_admin_urls) {
-    const { requests } = (await (await fetch(`${admin}/admin/requests`)).json()) as {
-      requests: { requestId: string; state: string; completionTokens: number }[];
-    };
-    const running = requests.find(({ state, completionTokens }) => state === 'running' && completionTokens > 0);
-    if (running) return running.requestId;
-  }
-  return undefined;
-}
 
 describe('a streamed completion', () => {
   it('says the same as the whole one and costs the same, and shows no usage that was not asked for', async () => {

@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import OpenAI from 'openai';
 import { z } from 'zod';
-import { expectBilled, expectNotAdmitted, expectUnbilled } from './support/expectBilled.ts';
-import { type Caller, makeCaller } from './support/makeCaller.ts';
-import { rejectionOf } from './support/rejectionOf.ts';
-import { setKnobs } from './support/setKnobs.ts';
-import { startTestStack, type TestStack } from './support/startTestStack.ts';
+import { expectBilled, expectNotAdmitted, expectUnbilled } from '../support/expectBilled.ts';
+import { makeCaller } from '../support/makeCaller.ts';
+import { rejectionOf } from '../support/rejectionOf.ts';
+import { setKnobs } from '../support/setKnobs.ts';
+import { caller, stack } from './plainStack.ts';
 
 type ToolChoice = OpenAI.ChatCompletionToolChoiceOption;
 
@@ -22,16 +22,6 @@ const TOOLS: OpenAI.ChatCompletionFunctionTool[] = ['forecast', 'history'].map((
   function: { name, description: `Weather ${name}, « où » 天気`, parameters: PARAMETERS },
 }));
 const argumentsSchema = z.fromJSONSchema(PARAMETERS as z.core.JSONSchema.JSONSchema);
-
-let stack: TestStack;
-let caller: Caller;
-beforeAll(async () => {
-  stack = await startTestStack({ kafka: false });
-}, 120_000);
-afterAll(() => stack?.stop(), 60_000);
-beforeEach(async () => {
-  caller = await makeCaller(stack);
-});
 
 const aChat = (directives: string, choice?: ToolChoice) => ({
   model: MODEL,

@@ -1,0 +1,157 @@
+import { randomUUID } from 'node:crypto';
+import { createServer, type Server } from 'node:http';
+import { json } from 'node:stream/consumers';
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { anAdmittedCall } from '../../test/anAdmittedCall.ts';
+import { listenAnywhere } from '../../test/listenAnywhere.ts';
+import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
+import type { AdmittedCall } from '../settlement/toEvent.ts';
+import { createAssertCall } from './assertCall.ts';
+import { createCallEndings } from './endCall.ts';
+import { createBalanceLoader } from './loadBalances.ts';
+import { readBooks } from './readBooks.ts';
+import { redisKeys } from './redisKeys.ts';
+
+// What a recovery makes of the records of calls from before it: each is counted as admitted once, as its row is, or will be.
+
+const LEASE_MS = 60_000;
+const OVER_MS = -1;
+/** Rows of other calls. */
+const ROWS = 5;
+
+let opened: OpenedRedis;
+let ledger: Server;
+let ledgerUrl: string;
+/** Ids of calls that the ledger has rows of. */
+const rows = new Set<string>();
+let asked: string[];
+/** Done once, after the ledger was asked and before Redis hears of it. */
+let meanwhile: () => Promise<void> = async () => {};
+beforeAll(async () => {
+  opened = await openTestRedis();
+  ledger = createServer(async (req, res) => {
+    const { calls } = (await json(req)) as { calls: string[] };
+    asked = calls;
+    const recorded = calls.filter((callId) => rows.has(callId));
+    await meanwhile();
+    meanwhile = async () => {};
+    const sums = { credit_seq: 1, credited_nano_usd: '1000000000', spent_nano_usd: '0', months: {}, keys: {} };
+    res.end(JSON.stringify({ ...sums, requests: ROWS + rows.size, recorded }));
+  });
+  ledgerUrl = await listenAnywhere(ledger);
+});
+beforeEach(() => {
+  rows.clear();
+  opened.epoch.open({ ...opened.epoch.stamp, number: 1 });
+});
+afterAll(async () => {
+  ledger.close();
+  await opened.close();
+});
+
+/** The next epoch, in the same Redis, and what a router does in it. */
+async function raiseEpoch() {
+  const { redis, epoch } = opened;
+  const stamp = { ...epoch.stamp, number: 2 };
+  const balances = createBalanceLoader({ redis, ledgerUrl, internalHeaders: () => ({}), epoch, timeoutMs: 20_000 });
+  epoch.open(stamp);
+  await redis.set(redisKeys.epoch, stamp.number);
+  return {
+    endings: createCallEndings(redis, { epoch }),
+    balances,
+    assertCall: createAssertCall(redis, { routerId: 'router-1', leaseMs: LEASE_MS }),
+    stamp,
+  };
+}
+
+const sweepBefore = ({ call }: { call: AdmittedCall }) => createCallEndings(opened.redis, opened).sweep(call, OVER_MS);
+
+async function countOf({ workspaceId }: AdmittedCall) {
+  const { admittedCalls, uncertainCalls, calls } = await readBooks(
+    { ...opened, balances: { load: async () => true } },
+    { workspaceId, after: 0 },
+  );
+  return { admittedCalls, uncertainCalls, open: calls.map(({ state }) => state) };
+}
+
+it('counts a call that is still held with its row, where the ledger has it, and does not count it again when it is swept', async () => {
+  const { call } = await anAdmittedCall(opened, { leaseMs: OVER_MS });
+  rows.add(call.callId);
+  const { balances, endings } = await raiseEpoch();
+  await balances.load(call.workspaceId);
+  expect(asked).toEqual([call.callId]);
+  const counted = { admittedCalls: ROWS + 1, uncertainCalls: 0, open: [] };
+  expect(await countOf(call)).toEqual(counted);
+  expect(await endings.sweep(call, LEASE_MS)).toMatchObject({ state: 'swept' });
+  // Its row may have been charged, so it is no call that waits for its event.
+  expect(await countOf(call)).toEqual(counted);
+});
+
+it('counts a held call without a row when it is swept, once', async () => {
+  const { call } = await anAdmittedCall(opened, { leaseMs: OVER_MS });
+  const { balances, endings } = await raiseEpoch();
+  await balances.load(call.workspaceId);
+  expect(await countOf(call)).toEqual({ admittedCalls: ROWS, uncertainCalls: 0, open: [] });
+  for (const _turn of [1, 2]) {
+    await endings.sweep(call, OVER_MS);
+    expect(await countOf(call)).toEqual({ admittedCalls: ROWS + 1, uncertainCalls: 0, open: ['swept'] });
+  }
+});
+
+it('counts a call that was swept before, and whose event the ledger has not read, from the start', async () => {
+  const before = await anAdmittedCall(opened, { leaseMs: OVER_MS });
+  const { call } = before;
+  await sweepBefore(before);
+  const { balances, endings } = await raiseEpoch();
+  await balances.load(call.workspaceId);
+  const counted = { admittedCalls: ROWS + 1, uncertainCalls: 0, open: ['swept'] };
+  expect(await countOf(call)).toEqual(counted);
+  await endings.sweep(call, LEASE_MS);
+  expect(await countOf(call)).toEqual(counted);
+});
+
+it.each<[string, { isRecorded: boolean; isForgotten: boolean }, number]>([
+  ['that nobody has a row of', { isRecorded: false, isForgotten: false }, 1],
+  ['whose row is counted already', { isRecorded: true, isForgotten: false }, 0],
+  ['that Redis has forgotten', { isRecorded: false, isForgotten: true }, 1],
+  ['that Redis has forgotten and whose row is counted already', { isRecorded: true, isForgotten: true }, 0],
+])('counts a call %s once when its router puts it back', async (_which, { isRecorded, isForgotten }, more) => {
+  const held = await anAdmittedCall(opened);
+  const { callId, workspaceId } = held.call;
+  if (isRecorded) rows.add(callId);
+  const { balances, assertCall, stamp } = await raiseEpoch();
+  if (isForgotten) await opened.redis.del(redisKeys.call(workspaceId, callId), redisKeys.calls(workspaceId));
+  const recorded = await balances.loadFor(workspaceId, stamp, [callId]);
+  for (const _turn of [1, 2]) await assertCall(held, stamp, { isRecorded: recorded.has(callId) });
+  const admittedCalls = ROWS + more + (isRecorded ? 1 : 0);
+  expect(await countOf(held.call)).toEqual({ admittedCalls, uncertainCalls: 0, open: ['held'] });
+});
+
+it('notes as uncertain only a call that came to the records after the ledger was asked', async () => {
+  const { call } = await anAdmittedCall(opened, { leaseMs: OVER_MS });
+  const { balances, endings } = await raiseEpoch();
+  const calls = redisKeys.calls(call.workspaceId);
+  await opened.redis.zrem(calls, call.callId);
+  meanwhile = async () => {
+    await opened.redis.zadd(calls, 1, call.callId);
+  };
+  await balances.load(call.workspaceId);
+  expect(asked).toEqual([]);
+  expect(await countOf(call)).toEqual({ admittedCalls: ROWS, uncertainCalls: 0, open: [] });
+  await endings.sweep(call, LEASE_MS);
+  expect(await countOf(call)).toEqual({ admittedCalls: ROWS + 1, uncertainCalls: 1, open: ['swept'] });
+});
+
+it('asks the ledger for the calls that are put back before all others, of which it asks for no more than 10,000', async () => {
+  const held = await anAdmittedCall(opened);
+  const { callId, workspaceId } = held.call;
+  rows.add(callId);
+  const { balances, assertCall, stamp } = await raiseEpoch();
+  const calls = redisKeys.calls(workspaceId);
+  const others = Array.from({ length: 10_000 }, (_, index) => [index, randomUUID()]).flat();
+  await opened.redis.zadd(calls, ...others);
+  const recorded = await balances.loadFor(workspaceId, stamp, [callId]);
+  expect(asked).toHaveLength(10_000);
+  await assertCall(held, stamp, { isRecorded: recorded.has(callId) });
+  expect((await countOf(held.call)).admittedCalls).toBe(ROWS + 1);
+});

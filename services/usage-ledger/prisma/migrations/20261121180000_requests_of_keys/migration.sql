@@ -1,0 +1,106 @@
+-- How many calls a key has made, in one row: the gate asks for a workspace's count whenever it loads balances, and an hourly
+-- sum of every hour since the beginning takes longer every day.
+ALTER TABLE key_total ADD COLUMN requests BIGINT NOT NULL DEFAULT 0;
+UPDATE key_total SET requests = hours.requests
+FROM (SELECT key_id, sum(requests) AS requests FROM key_hour_total GROUP BY 1) AS hours
+WHERE hours.key_id = key_total.key_id;
+ALTER TABLE key_total ALTER COLUMN requests DROP DEFAULT;
+
+-- As before, and counts the calls of a key.
+CREATE OR REPLACE FUNCTION record_usage(
+  posting_source        TEXT,
+  call_ids              UUID[],
+  key_ids               TEXT[],
+  workspace_ids         TEXT[],
+  regions               TEXT[],
+  operations            TEXT[],
+  models                TEXT[],
+  canonical_models      TEXT[],
+  price_versions        INT[],
+  statuses              TEXT[],
+  reasons               TEXT[],
+  prompt_tokens         INT[],
+  cached_prompt_tokens  INT[],
+  completion_tokens     INT[],
+  images                INT[],
+  charges_nano_usd      BIGINT[],
+  formulas_nano_usd     BIGINT[],
+  holds_nano_usd        BIGINT[],
+  modalities            TEXT[],
+  billing_units         TEXT[],
+  are_streams           BOOLEAN[],
+  starts                TIMESTAMPTZ[],
+  ends                  TIMESTAMPTZ[]
+) RETURNS BIGINT LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+  WITH recorded AS (
+    INSERT INTO usage_request AS row (
+      call_id, key_id, workspace_id, region, operation, model, canonical_model, price_version, status, reason,
+      prompt_tokens, cached_prompt_tokens, completion_tokens, images, charge_nano_usd, formula_nano_usd, hold_nano_usd,
+      modality, billing_unit, is_stream, started_at, ended_at
+    )
+    SELECT * FROM unnest($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)
+      AS event (call_id)
+    ORDER BY call_id
+    ON CONFLICT (call_id) DO UPDATE SET (
+      region, operation, model, canonical_model, price_version, status, reason,
+      prompt_tokens, cached_prompt_tokens, completion_tokens, images, charge_nano_usd, formula_nano_usd, hold_nano_usd,
+      modality, billing_unit, is_stream, started_at, ended_at
+    ) = ROW (
+      excluded.region, excluded.operation, excluded.model, excluded.canonical_model, excluded.price_version,
+      excluded.status, excluded.reason, excluded.prompt_tokens, excluded.cached_prompt_tokens,
+      excluded.completion_tokens, excluded.images, excluded.charge_nano_usd, excluded.formula_nano_usd,
+      excluded.hold_nano_usd, excluded.modality, excluded.billing_unit, excluded.is_stream, excluded.started_at,
+      excluded.ended_at
+    )
+    WHERE row.status = 'unknown' AND excluded.status <> 'unknown'
+      AND row.key_id = excluded.key_id AND row.workspace_id = excluded.workspace_id
+    RETURNING old AS was, new AS now
+  ), change AS (
+    SELECT (now).*, 1 AS sign FROM recorded
+    UNION ALL
+    SELECT (was).*, -1 FROM recorded WHERE (was).call_id IS NOT NULL
+  ), hourly AS MATERIALIZED (
+    SELECT key_id, workspace_id, date_trunc('hour', started_at, 'UTC') AS hour, canonical_model, modality,
+      sum(sign) AS requests, sum(sign * (status = 'success')::INT) AS success,
+      sum(sign * (status = 'failure')::INT) AS failure, sum(sign * (status = 'unknown')::INT) AS unknown,
+      sum(sign * prompt_tokens::BIGINT) AS prompt_tokens, sum(sign * cached_prompt_tokens::BIGINT) AS cached_prompt_tokens,
+      sum(sign * completion_tokens::BIGINT) AS completion_tokens, sum(sign * charge_nano_usd) AS charge_nano_usd
+    FROM change GROUP BY 1, 2, 3, 4, 5
+  ), hours AS (
+    INSERT INTO key_hour_total AS total
+    SELECT key_id, hour, canonical_model, modality, sum(requests), sum(success), sum(failure), sum(unknown),
+      sum(prompt_tokens), sum(cached_prompt_tokens), sum(completion_tokens), sum(charge_nano_usd)
+    FROM hourly GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
+    ON CONFLICT (key_id, hour, canonical_model, modality) DO UPDATE SET
+      requests = total.requests + excluded.requests,
+      success = total.success + excluded.success,
+      failure = total.failure + excluded.failure,
+      unknown = total.unknown + excluded.unknown,
+      prompt_tokens = total.prompt_tokens + excluded.prompt_tokens,
+      cached_prompt_tokens = total.cached_prompt_tokens + excluded.cached_prompt_tokens,
+      completion_tokens = total.completion_tokens + excluded.completion_tokens,
+      charge_nano_usd = total.charge_nano_usd + excluded.charge_nano_usd
+  ), by_key AS MATERIALIZED (
+    SELECT key_id, workspace_id, sum(requests) AS requests, sum(charge_nano_usd) AS charge_nano_usd FROM hourly GROUP BY 1, 2
+  ), keys AS (
+    INSERT INTO key_total AS total (key_id, workspace_id, requests, charge_nano_usd)
+    SELECT key_id, min(workspace_id), sum(requests), sum(charge_nano_usd) FROM by_key GROUP BY 1 ORDER BY 1
+    ON CONFLICT (key_id) DO UPDATE SET
+      requests = total.requests + excluded.requests,
+      charge_nano_usd = total.charge_nano_usd + excluded.charge_nano_usd
+  ), workspaces AS (
+    INSERT INTO workspace_total AS total (workspace_id, charge_nano_usd)
+    SELECT workspace_id, sum(charge_nano_usd) FROM by_key GROUP BY 1 ORDER BY 1
+    ON CONFLICT (workspace_id) DO UPDATE SET charge_nano_usd = total.charge_nano_usd + excluded.charge_nano_usd
+  ), months AS (
+    INSERT INTO workspace_month_total AS total (workspace_id, month, charge_nano_usd)
+    SELECT workspace_id, date_trunc('month', hour AT TIME ZONE 'UTC')::DATE, sum(charge_nano_usd)
+    FROM hourly GROUP BY 1, 2 ORDER BY 1, 2
+    ON CONFLICT (workspace_id, month) DO UPDATE SET charge_nano_usd = total.charge_nano_usd + excluded.charge_nano_usd
+  ), postings AS (
+    INSERT INTO posting (kind, workspace_id, key_id, source, wallet_nano_usd, counter_nano_usd)
+    SELECT 'usage', workspace_id, key_id, $1, -charge_nano_usd, charge_nano_usd FROM by_key
+    WHERE charge_nano_usd <> 0 ORDER BY key_id
+  )
+  SELECT count(*) FROM recorded
+$$;

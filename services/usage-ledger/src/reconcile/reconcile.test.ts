@@ -1,0 +1,29 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
+import { aPartition, openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
+import { reconcile } from './reconcile.ts';
+
+let ledger: TestLedger;
+beforeAll(async () => {
+  ledger = await openTestLedger();
+});
+afterAll(() => ledger.close());
+
+it('checks the rows, and says of what it had no time to hold against Redis that it is not decided', async () => {
+  const event = aUsageRecorded();
+  await aPartition(ledger.db).deliver([event]);
+  const [report] = await reconcile(
+    {
+      db: ledger.db,
+      auditDb: ledger.db,
+      consumer: { lag: async () => 0n },
+      router: { routerUrl: 'http://127.0.0.1:9', internalHeaders: () => ({}) },
+      listPrices: async () => [],
+      redisTimeMs: 0,
+    },
+    event.workspaceId,
+  );
+  expect(report?.checks.length).toBeGreaterThan(0);
+  expect(report?.checks.every(({ verdict }) => verdict === 'equal')).toBe(true);
+  expect(report?.doubts).toContain('there was no time left to ask what Redis counts');
+});

@@ -1,0 +1,36 @@
+import { relative } from 'node:path';
+import Sequencer from '@jest/test-sequencer';
+
+/**
+ * The files that take longest, in the order in which they have to begin, so that no worker is left with one of them at the
+ * end. Jest knows by itself how long files took only where it has run them before.
+ */
+const LONGEST = [
+  'test/fuzz/fuzz.test.ts',
+  'test/simulation/simulation.test.ts',
+  'test/clients/clients.test.ts',
+  'test/rollingRestart.test.ts',
+  'test/mainJob.test.ts',
+  'test/textApi.test.ts',
+  'test/conformance/plain.test.ts',
+  'test/operator.test.ts',
+  'test/canary.test.ts',
+  'services/model-router/test/fleetFaults.test.ts',
+  'deploy/local/test/running.test.ts',
+  'test/reconcile.test.ts',
+  'test/redisLost.test.ts',
+  'test/telemetry.test.ts',
+  'test/conformance/outages.test.ts',
+];
+
+export default class LongestFirst extends Sequencer {
+  /** @param {{path: string, context: {config: {rootDir: string}}}[]} tests */
+  sort(tests) {
+    const turns = new Map(super.sort([...tests]).map((test, at) => [test, at + LONGEST.length]));
+    for (const test of tests) {
+      const turn = LONGEST.indexOf(relative(test.context.config.rootDir, test.path));
+      if (turn >= 0) turns.set(test, turn);
+    }
+    return tests.toSorted((a, b) => (turns.get(a) ?? 0) - (turns.get(b) ?? 0));
+  }
+}
