@@ -48,7 +48,7 @@ it('a release that replaces every process, one replica of each service at a time
   const caller = await makeCaller({ ...stack, baseUrl }, { rpm: 1_000_000, tpm: 1_000_000_000 });
   const load = startLoad(
     { baseUrl, models: [MODEL], keys: [{ keyId: 'only', apiKey: caller.apiKey }], random: createRandom(1) },
-    { calls: 10_000, perSecond: 15, openAtMost: 30, tokens: [1, 150], maxTokens: 200, interTokenMs: 20 },
+    { calls: 10_000, perSecond: 8, openAtMost: 30, tokens: [1, 150], maxTokens: 200, interTokenMs: 20 },
   );
   await load.untilSent(20);
   for (const turn of [Object.values(running.parts.services), running.parts.replicas]) {
