@@ -165,7 +165,10 @@ it('answers 504 at its allowance when the query is slow, and neither chat nor lo
       expect(body).toMatchObject({ error: { type: 'gateway_timeout', code: 'usage_timeout' } });
     }
     // The table is still locked: they did not wait for it.
-    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(ALLOWANCE_MS - 5);
+    const tookMs = performance.now() - startedAt;
+    expect(tookMs).toBeGreaterThanOrEqual(ALLOWANCE_MS - 5);
+    // Nor long after it, as far as a busy machine lets that be told.
+    expect(tookMs).toBeLessThan(ALLOWANCE_MS + 10_000);
   } finally {
     await rival.end();
   }

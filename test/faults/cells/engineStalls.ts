@@ -8,7 +8,7 @@ export const cell: Cell = {
   name: 'engine-stalls',
   group: 'engines',
   breaks: 'a tenth of the answers stop for ever after some tokens',
-  holds: 'streams end in an error event at the deadline, most within a second of it; the engine is told to stop',
+  holds: 'streams end in an error event at the deadline, a second more at most; the engine is told to stop',
   eventLog: 'embedded',
   async run(context) {
     const startedAt = Date.now();
@@ -18,14 +18,11 @@ export const cell: Cell = {
       directives: (random) => (random.share() < 0.1 ? `fault=stall after=${random.between(1, 15)}` : ''),
     }).done;
     context.checkOutcomes(calls, { ok: true, error_event: true, '500': true, '503': true });
-    const lateMs = calls
-      .filter(({ outcome }) => outcome !== 'ok')
-      .map(({ isStream, startedAt: from, endedAt }) => endedAt - from - (isStream ? BETWEEN_EVENTS_MS : WHOLE_MS))
-      .sort((a, b) => a - b);
-    const [middle = 0, last = 0] = [lateMs[Math.floor(lateMs.length / 2)], lateMs.at(-1)];
-    // The machine may keep single ones waiting.
-    context.check(middle < 1_000, `half of the stalled calls ended ${middle} ms and more after their deadline`);
-    context.check(last < 5_000, `one of the stalled calls ended ${last} ms after its deadline`);
+    const late = calls.filter(
+      ({ outcome, isStream, startedAt: from, endedAt }) =>
+        outcome !== 'ok' && endedAt - from > (isStream ? BETWEEN_EVENTS_MS : WHOLE_MS) + 1_000,
+    );
+    context.check(late.length === 0, `${late.length} calls ended more than a second after their deadline`);
     context.check(
       calls.some(({ outcome }) => outcome === 'error_event'),
       'no stream stalled',

@@ -18,8 +18,8 @@ export const cell: Cell = {
       await pause(EVERY_MS);
     }
     const ended = await load.done;
-    // A lease that is lost while the call runs ends it; nobody may take it for whole. So many long answers may fill the engines.
-    context.checkOutcomes(ended, { ok: true, error_event: true, '500': true, '503': true });
+    // A lease that is lost while the call runs ends it; nobody may take it for whole.
+    context.checkOutcomes(ended, { ok: true, error_event: true, '500': true });
     context.rules.unknownAtMost = ended.filter(({ outcome }) => outcome === 'error_event' || outcome === '500').length;
     await context.repaired();
   },
