@@ -1,14 +1,33 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { takeStackLock } from './stackLock.ts';
+
+const MODULE = new URL('./stackLock.ts', import.meta.url).href;
 
 let stateDir: string;
 beforeEach(async () => {
   stateDir = await mkdtemp(join(tmpdir(), 'turnpike-lock-'));
 });
 afterEach(() => rm(stateDir, { recursive: true }));
+
+/** A process of its own that takes the lock and is then killed, so that it gives nothing back. */
+async function launchAndKill(): Promise<void> {
+  const program = `
+    import { takeStackLock } from '${MODULE}';
+    await takeStackLock(process.argv[1], { portBase: 8080 });
+    console.log('taken');
+    setInterval(() => undefined, 1000);`;
+  const launcher = spawn(process.execPath, ['--input-type=module', '--eval', program, stateDir]);
+  await once(launcher.stdout, 'data');
+  const { pid } = launcher;
+  await expect(takeStackLock(stateDir, { portBase: 8080 })).rejects.toThrow(`pid ${pid}, since 20`);
+  launcher.kill('SIGKILL');
+  await once(launcher, 'exit');
+}
 
 it('refuses a second launcher, saying which one runs, how to stop it and how to run beside it', async () => {
   const lock = await takeStackLock(stateDir, { portBase: 8080 });
@@ -18,20 +37,30 @@ it('refuses a second launcher, saying which one runs, how to stop it and how to 
   await expect(second).rejects.toThrow(`A stack already runs on port 8080: pid ${process.pid}, since 20`);
   await expect(second).rejects.toThrow(/kill \d+\n.*PORT_BASE=8180 npm start$/);
   await lock.release();
-  expect(await takeStackLock(stateDir, { portBase: 8080 })).toMatchObject({ wasAbandoned: false });
+  const third = await takeStackLock(stateDir, { portBase: 8080 });
+  expect(third).toMatchObject({ wasAbandoned: false });
+  await third.release();
 });
 
-it('takes over from a launcher that was killed, even if another process has its number by now', async () => {
-  await takeStackLock(stateDir, { portBase: 8080 });
-  const file = join(stateDir, 'launcher.json');
-  const lock = JSON.parse(await readFile(file, 'utf8'));
-  await writeFile(file, JSON.stringify({ ...lock, start_ticks: '1' }));
+it('takes over from a launcher that was killed', async () => {
+  await launchAndKill();
 
-  expect(await takeStackLock(stateDir, { portBase: 8080 })).toMatchObject({ wasAbandoned: true });
+  const lock = await takeStackLock(stateDir, { portBase: 8080 });
+
+  expect(lock).toMatchObject({ wasAbandoned: true });
+  await lock.release();
 });
 
-it('gives the lock to one of two launchers that start at the same time', async () => {
-  const outcomes = await Promise.allSettled([1, 2].map(() => takeStackLock(stateDir, { portBase: 8080 })));
+it.each([
+  ['on a directory never used', async () => undefined],
+  ['after one that was killed', launchAndKill],
+])('gives the lock to one of many launchers that start at the same time, %s', async (_when, before) => {
+  await before();
 
-  expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+  const starts = Array.from({ length: 20 }, () => takeStackLock(stateDir, { portBase: 8080 }));
+
+  const outcomes = await Promise.allSettled(starts);
+  const taken = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+  expect(taken).toHaveLength(1);
+  await taken[0]?.release();
 });

@@ -1,15 +1,13 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { access, mkdir, realpath, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { StackError } from './stackError.ts';
 
-const lockSchema = z.object({
-  pid: z.number().int(),
-  started_at: z.string(),
-  /** When the kernel started the process, in its own ticks: tells it from a later one that got the same number. */
-  start_ticks: z.string(),
-});
+const launcherSchema = z.object({ pid: z.number().int(), started_at: z.string() });
 
 export interface StackLock {
   /** Whether an earlier launcher died without giving the lock back, so that its parts may be ending only now. */
@@ -20,6 +18,10 @@ export interface StackLock {
 /**
  * Makes this process the only launcher on a state directory. Throws a `StackError` that says which one runs there
  * already, since when, and what can be done.
+ *
+ * The lock is a socket in the abstract namespace of unix(7), named after the directory: the kernel gives a name to one
+ * process and takes it back when that one ends, however it ends. The file beside it only tells people who has it, and
+ * the next launcher that the last one could not put its things away.
  */
 export async function takeStackLock(stateDir: string, { portBase }: { portBase: number }): Promise<StackLock> {
   await mkdir(stateDir, { recursive: true }).catch((error: NodeJS.ErrnoException) => {
@@ -28,50 +30,58 @@ export async function takeStackLock(stateDir: string, { portBase }: { portBase: 
     });
   });
   const file = join(stateDir, 'launcher.json');
-  const own = {
-    pid: process.pid,
-    started_at: new Date().toISOString(),
-    start_ticks: findStartTicks(process.pid) ?? '',
+  const socket = await takeName(
+    `\0turnpike-${createHash('sha256')
+      .update(await realpath(stateDir))
+      .digest('hex')}`,
+  );
+  if (!socket) throw alreadyRuns(file, portBase);
+
+  const giveBack = async () => {
+    await rm(file, { force: true });
+    socket.close();
+    await once(socket, 'close');
   };
-  const write = () => writeFile(file, `${JSON.stringify(own)}\n`, { flag: 'wx' });
-  const release = () => rm(file, { force: true });
+  const wasAbandoned = await access(file).then(
+    () => true,
+    () => false,
+  );
   try {
-    await write();
-    return { wasAbandoned: false, release };
-  } catch {
-    const holder = await findHolder(file);
-    if (holder) throw alreadyRuns(holder, portBase);
-    await release();
-    await write().catch((error: NodeJS.ErrnoException) => {
-      const why =
-        error.code === 'EEXIST' ? 'another stack is starting there' : `the directory refuses it (${error.code})`;
-      throw new StackError(`${file} cannot be written: ${why}.`, { cause: error });
-    });
-    return { wasAbandoned: true, release };
+    await writeFile(file, `${JSON.stringify({ pid: process.pid, started_at: new Date().toISOString() })}\n`);
+  } catch (error) {
+    socket.close();
+    const { code } = error as NodeJS.ErrnoException;
+    throw new StackError(`${file} cannot be written: the directory refuses it (${code}).`, { cause: error });
+  }
+  return { wasAbandoned, release: giveBack };
+}
+
+/** Undefined: another process has the name. */
+async function takeName(name: string): Promise<Server | undefined> {
+  const server = createServer((peer) => peer.destroy()).unref();
+  try {
+    await once(server.listen(name), 'listening');
+    return server;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') return undefined;
+    throw error;
   }
 }
 
-function alreadyRuns({ pid, started_at }: z.infer<typeof lockSchema>, portBase: number): StackError {
-  const since = started_at.slice(0, 19).replace('T', ' ');
+function alreadyRuns(file: string, portBase: number): StackError {
+  const beside = `To run another one beside it, choose other ports: PORT_BASE=${portBase + 100} npm start`;
+  const launcher = readLauncher(file);
+  if (!launcher) return new StackError(`Another stack is starting on port ${portBase}.\n${beside}`);
+  const since = launcher.started_at.slice(0, 19).replace('T', ' ');
   return new StackError(
-    `A stack already runs on port ${portBase}: pid ${pid}, since ${since} UTC. Stop it with Ctrl-C where it runs, or with: kill ${pid}\nTo run another one beside it, choose other ports: PORT_BASE=${portBase + 100} npm start`,
+    `A stack already runs on port ${portBase}: pid ${launcher.pid}, since ${since} UTC. Stop it with Ctrl-C where it runs, or with: kill ${launcher.pid}\n${beside}`,
   );
 }
 
-async function findHolder(file: string): Promise<z.infer<typeof lockSchema> | undefined> {
+/** Undefined: the launcher that has the lock did not write it yet. */
+function readLauncher(file: string): z.infer<typeof launcherSchema> | undefined {
   try {
-    const lock = lockSchema.parse(JSON.parse(await readFile(file, 'utf8')));
-    return findStartTicks(lock.pid) === lock.start_ticks ? lock : undefined;
-  } catch {
-    return undefined; // unreadable: nobody's
-  }
-}
-
-/** Field 22 of proc_pid_stat(5), counted behind the command name, which may hold spaces. Undefined: no such process. */
-function findStartTicks(pid: number): string | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+    return launcherSchema.parse(JSON.parse(readFileSync(file, 'utf8')));
   } catch {
     return undefined;
   }
