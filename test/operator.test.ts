@@ -169,6 +169,23 @@ it('adds a credit once for each id, and only to a workspace that exists', async 
   });
 });
 
+it('takes credit from the next call on, once for each id', async () => {
+  const workspaceId = await aWorkspace();
+  const { api_key: apiKey } = await aKeyOf(workspaceId);
+  expect(await statusOf(apiKey)).toBe(200);
+  const id = `credit_${randomUUID()}`;
+  const take = () => done('credit', 'take', workspaceId, '10', '--id', id, '--note', 'Paid back');
+  const credit = { credit_id: id, workspace_id: workspaceId, amount_usd: '-10', amount_nano_usd: '-10000000000' };
+
+  expect(await take()).toEqual({ ...credit, applied: true });
+  expect(await chat(apiKey)).toMatchObject({ status: 402, message: 'insufficient_balance' });
+  expect(await take()).toEqual({ ...credit, applied: false });
+  expect(await done('workspaces', 'show', workspaceId)).toMatchObject({ credited_usd: '0' });
+
+  await done('credit', 'add', workspaceId, '10', '--id', `credit_${randomUUID()}`);
+  await until('the credit to be spent from', async () => ((await statusOf(apiKey)) === 200 ? true : undefined));
+});
+
 it('lists workspaces, and shows one with what it has spent', async () => {
   const workspaceId = await aWorkspace();
   const { key_id: keyId, api_key: apiKey } = await aKeyOf(workspaceId);
@@ -260,7 +277,11 @@ it('drains an engine, whose place another takes, until it is undrained', async (
 
 it.each([
   [['keys', 'revoke', 'key_nobody', '--yes'], 1, 'There is no such key. "turnpike keys list --workspace WS" shows'],
-  [['keys', 'create', '--workspace', 'ws_nobody'], 1, 'workspace_id: There is no such workspace.'],
+  [
+    ['keys', 'create', '--workspace', 'ws_nobody'],
+    1,
+    'There is no such workspace. "turnpike workspaces list" shows the ids.',
+  ],
   [['keys', 'list', '--workspace', 'ws_nobody'], 1, 'There is no such workspace.'],
   [['workspaces', 'hold', 'ws_nobody'], 1, 'There is no such workspace.'],
   [['usage', '--key', 'key_nobody'], 1, 'There is no such key. "turnpike keys list --workspace WS" shows the ids.'],
@@ -269,7 +290,7 @@ it.each([
   [['engines', 'undrain', 'nobody'], 1, 'There is no such engine.'],
   [['models', 'disable', 'nothing'], 1, 'There is no such model. "turnpike models list" shows the ids'],
   [['models', 'disable', '*'], 2, 'MODEL must be a model id'],
-  [['workspaces', 'cap', 'ws_local', '99999999'], 1, 'monthly_cap_nano_usd: is too large'],
+  [['workspaces', 'cap', 'ws_local', '99999999'], 1, 'monthly_cap_nano_usd is too large'],
 ])('%j ends with %i and says why', async (args, code, problem) => {
   expect(await refused(...args)).toEqual({ code, problem: expect.stringContaining(problem) });
 });

@@ -93,7 +93,7 @@ it('agrees to the nano-dollar while calls come, run and end', async () => {
   }
   const table = await runTurnpike(['reconcile', '--workspace', callers[0]?.workspaceId ?? ''], stack);
   expect(table.stdout).toMatch(/workspace +check +left +right +difference/);
-  expect(table.stdout).toContain('1 workspaces: all books agree.');
+  expect(table.stdout).toContain('Workspaces: 1. All books agree.');
 });
 
 it.each<[string, (workspaceId: string) => Promise<() => Promise<unknown>>, string[]]>([
@@ -129,6 +129,14 @@ it.each<[string, (workspaceId: string) => Promise<() => Promise<unknown>>, strin
       return () => redis.hincrby(`{${id}}:wallet`, 'spent', -1);
     },
     ['spent: Redis = ledger + not read yet'],
+  ],
+  [
+    'a nano-dollar more credited in Redis',
+    async (id) => {
+      await redis.hincrby(`{${id}}:wallet`, 'credited', 1);
+      return () => redis.hincrby(`{${id}}:wallet`, 'credited', -1);
+    },
+    ['credited: Redis + not asked for yet = ledger'],
   ],
   [
     'a hold that belongs to no call',

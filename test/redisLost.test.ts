@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import type { KeyRecord } from '@turnpike/authentication/keyRecord';
+import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { startRedis, type TestRedis } from '@turnpike/test-support/startRedis';
 import { until } from '@turnpike/test-support/until';
 import { Redis } from 'ioredis';
@@ -13,7 +14,8 @@ import type { OpenCall } from '../services/model-router/src/settlement/callBook.
 import { aKeyRecord } from '../services/model-router/test/aKeyRecord.ts';
 import { addCredit } from '../services/usage-ledger/src/credits/addCredit.ts';
 import { getBalances } from '../services/usage-ledger/src/credits/getBalances.ts';
-import { openTestLedger, type TestLedger } from '../services/usage-ledger/test/openTestLedger.ts';
+import { replayDeadLetter } from '../services/usage-ledger/src/dead-letters/replayDeadLetter.ts';
+import { aPartition, openTestLedger, type TestLedger, toValue } from '../services/usage-ledger/test/openTestLedger.ts';
 import { internalHeaders, startTestService, type TestService } from '../services/usage-ledger/test/startTestService.ts';
 import { type RouterAccounts, startRouterAccounts } from './support/startRouterAccounts.ts';
 
@@ -102,22 +104,27 @@ async function loseRedis({ empty }: { empty: boolean }): Promise<void> {
   await server.restart({ empty });
 }
 
+const sumOf = (amounts: bigint[]): bigint => amounts.reduce((sum, amount) => sum + amount, 0n);
+
 /** What Redis and the ledger say of a workspace once all is settled, sent and recorded. */
 async function booksOf({ keyId, workspace: { workspaceId } }: KeyRecord) {
   await until('all is settled and sent', async () => routers.every((each) => each.isQuiet()), 20_000);
   await until('all is recorded', async () => (await service.consumer.lag()) === 0n);
   await router(0).load(workspaceId);
-  const month = new Date().toISOString().slice(0, 7);
+  // As the router asks, since a month may have turned meanwhile: its calls are spread over both then.
+  const month = new Date(Date.now() - 24 * 3_600_000).toISOString().slice(0, 7);
   const balances = await getBalances(ledger.db, { workspaceId, month });
   const [spent, held, admitted] = await redis.hmget(redisKeys.wallet(workspaceId), 'spent', 'held', 'admitted');
   const [keySpent, keyHeld] = await redis.hmget(redisKeys.key(workspaceId, keyId), 'spent', 'held');
-  const [monthSpent, monthHeld] = await redis.hmget(redisKeys.months(workspaceId), `${month}:spent`, `${month}:held`);
+  const months = Object.entries(await redis.hgetall(redisKeys.months(workspaceId)));
+  const inMonths = (what: 'spent' | 'held') =>
+    String(sumOf(months.filter(([name]) => name.endsWith(`:${what}`)).map(([, amount]) => BigInt(amount))));
   return {
-    redis: { spent, keySpent, monthSpent, held, keyHeld, monthHeld, admitted },
+    redis: { spent, keySpent, monthSpent: inMonths('spent'), held, keyHeld, monthHeld: inMonths('held'), admitted },
     ledger: {
       spent: String(balances.spentNanoUsd),
       keySpent: String(balances.spentNanoUsdByKey.get(keyId)),
-      monthSpent: String(balances.spentNanoUsdByMonth.get(month)),
+      monthSpent: String(sumOf([...balances.spentNanoUsdByMonth.values()])),
       rows: String(balances.requests),
     },
   };
@@ -282,6 +289,32 @@ it('bills what a router that died with Redis had in its spool, once it comes bac
   routers.push(await startRouter(1));
   await allOpen();
   expect(await booksOf(key)).toEqual(booksWith(4_400n, 2));
+});
+
+it('counts a call whose dead letter came before Redis was lost, from when the letter is replayed', async () => {
+  const key = await aFundedKey(10n * HOLD);
+  const { workspaceId } = key.workspace;
+  await succeed(await anOpenCall(key), 400n);
+  const charges = { chargeNanoUsd: 4_000n, formulaNanoUsd: 4_000n, holdNanoUsd: HOLD };
+  const instants = { startedAtMs: Date.now(), endedAtMs: Date.now() };
+  const event = aUsageRecorded({ keyId: key.keyId, workspaceId, ...charges, ...instants });
+  const partition = aPartition(ledger.db);
+  await partition.deliver([toValue(event).subarray(1)]);
+  await booksOf(key);
+  await loseRedis({ empty: true });
+  await allOpen();
+  const running = await anOpenCall(key);
+  expect(await redis.hget(redisKeys.wallet(workspaceId), 'spent')).toBe('400');
+
+  const { deadLetterId: id } = await ledger.db.deadLetter.findFirstOrThrow({
+    where: { partition: partition.partition },
+  });
+  const context = { region: 'us' as const, now: new Date() };
+  expect(await replayDeadLetter(ledger.db, { id, repaired: toValue(event), context })).toMatchObject({ reason: null });
+  const spent = () => redis.hget(redisKeys.wallet(workspaceId), 'spent');
+  await until('the balances are built anew', async () => (await spent()) === '4400', 20_000);
+  expect(await succeed(running, 800n)).toBe(true);
+  expect(await booksOf(key)).toEqual(booksWith(5_200n, 3));
 });
 
 it('builds everything anew when somebody empties Redis', async () => {

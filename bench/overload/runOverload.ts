@@ -68,7 +68,8 @@ class OverloadRun {
     if (isQueued) this.#queue = createEngineQueue({ placer: this.#placer, queue: QUEUE, room: ROOM, metrics, nowMs });
     this.#engines = Array.from({ length: ENGINES }, (_, index) => {
       const simulated = new SimulatedEngine(`engine-${index + 1}`);
-      return { id: simulated.id, simulated };
+      simulated.nowMs = nowMs;
+      return { id: simulated.id, simulated, tryOut: (trial) => simulated.tryOut(trial) };
     });
     this.#report();
   }

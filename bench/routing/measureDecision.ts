@@ -15,7 +15,7 @@ const ROUNDS = 6_000;
  */
 export function measureDecision(): { prepareUs: number; placeUs: number; sha256Us: number } {
   const placer = createPlacer();
-  const engines = Array.from({ length: ENGINES }, (_, index) => ({ id: `engine-${index + 1}` }));
+  const engines = Array.from({ length: ENGINES }, (_, index) => ({ id: `engine-${index + 1}`, tryOut() {} }));
   const hashesOf = (number: number): number[] => hashPrefix('salt', Buffer.alloc(PROMPT_BYTES, `prompt ${number} `));
   const place = (prefixHashes: number[]): void => {
     const placed = placer.place(engines, {

@@ -1,5 +1,6 @@
 import { chooseEngine } from '../../services/model-router/src/placement/chooseEngine.ts';
 import { createPlacer, type PlacedCall, type Placement } from '../../services/model-router/src/placement/placer.ts';
+import type { Tryable } from '../../services/model-router/src/placement/tryOut.ts';
 import { seededRandom } from '../seededRandom.ts';
 import type { SimulatedEngine } from './simulatedEngine.ts';
 import type { Call } from './workload.ts';
@@ -8,6 +9,12 @@ type Placed = Pick<PlacedCall<SimulatedEngine>, 'engine' | 'onFirstEvent' | 'end
 
 /** Says where a call goes, and hears how it went. */
 export type Policy = (call: Call, engines: readonly SimulatedEngine[]) => Placed | undefined;
+
+/** One that says nothing of itself. */
+interface MuteEngine extends Tryable {
+  id: string;
+  engine: SimulatedEngine;
+}
 
 /** The longest answer that any call asks for: as usual, far more than it gets. */
 const MAX_OUTPUT_TOKENS = 2_048;
@@ -42,9 +49,9 @@ export const POLICIES = {
   /** The same where engines say nothing of themselves: neither their load nor the size of their caches. */
   'no metrics': (nowMs: () => number) => {
     const placer = createPlacer({ nowMs, random: seededRandom(1) });
-    const known = new Map<SimulatedEngine, { id: string; engine: SimulatedEngine }>();
+    const known = new Map<SimulatedEngine, MuteEngine>();
     const toMute = (engine: SimulatedEngine) => {
-      const mute = known.get(engine) ?? { id: engine.id, engine };
+      const mute: MuteEngine = known.get(engine) ?? { id: engine.id, engine, tryOut: (trial) => engine.tryOut(trial) };
       known.set(engine, mute);
       return mute;
     };

@@ -76,6 +76,7 @@ class FleetRun {
   constructor(calls: readonly Call[], engines: readonly SimulatedEngine[], options: RunOptions) {
     this.#calls = calls;
     this.#engines = engines;
+    for (const engine of engines) engine.nowMs = () => this.#nowMs;
     this.#options = options;
     this.#place = options.policy(() => this.#nowMs);
     this.#retries = new RetryBudget(() => this.#nowMs);

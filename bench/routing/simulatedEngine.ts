@@ -1,7 +1,12 @@
 import { engineSchema } from '../../deploy/engine-simulator/src/config.ts';
+import { hashBlocks } from '../../deploy/engine-simulator/src/engine/prefixCache.ts';
 import { Scheduler } from '../../deploy/engine-simulator/src/engine/scheduler.ts';
 import { Sequence } from '../../deploy/engine-simulator/src/engine/sequence.ts';
 import { fixedTokens } from '../../deploy/engine-simulator/src/generation/outputPlan.ts';
+import { wordToken } from '../../deploy/engine-simulator/src/tokenizer/tokenizer.ts';
+import { words } from '../../deploy/engine-simulator/src/tokenizer/vocabulary.ts';
+import type { Trial, Tryable } from '../../services/model-router/src/placement/tryOut.ts';
+import { seededRandom } from '../seededRandom.ts';
 import type { Call } from './workload.ts';
 
 /** An engine of 10,000 prompt tokens a second whose cache holds a part of what all tenants use. */
@@ -21,6 +26,9 @@ const CONFIG = {
 const BLOCK_TOKENS = 16;
 const OUTPUT_TOKEN_WEIGHT = 4;
 
+/** What an engine needs to know of a call. */
+type EngineCall = Pick<Call, 'cacheSalt' | 'promptTokens' | 'promptBlocks' | 'answer'>;
+
 /** What is heard of a call that an engine has. */
 export interface CallListener {
   onFirstToken(): void;
@@ -30,7 +38,7 @@ export interface CallListener {
 }
 
 /** One engine of the engine simulator, its scheduler driven by virtual time. */
-export class SimulatedEngine {
+export class SimulatedEngine implements Tryable {
   readonly id: string;
   /** As it says of itself: tokens that its cache holds, and its requests when it was asked last. */
   readonly cacheTokens = CONFIG.numKvBlocks * BLOCK_TOKENS;
@@ -41,9 +49,12 @@ export class SimulatedEngine {
   nextMs = Number.POSITIVE_INFINITY;
   /** Tokens of prompts and answers under way, multiplied by the milliseconds they were. */
   tokenMs = 0;
+  /** The clock of whoever runs it: trials begin when the router wants one. */
+  nowMs: () => number = () => 0;
+  readonly #random = seededRandom(1);
   readonly #scheduler: Scheduler;
   #tokens = 0;
-  readonly #calls = new Map<Sequence, { call: Call; listener: CallListener }>();
+  readonly #calls = new Map<Sequence, { call: EngineCall; listener: CallListener }>();
 
   constructor(id: string, { slowFactor = 1 }: { slowFactor?: number } = {}) {
     this.id = id;
@@ -51,7 +62,7 @@ export class SimulatedEngine {
   }
 
   /** Tokens of a prompt that are in its cache now. */
-  cachedTokensOf({ promptBlocks, promptTokens }: Call): number {
+  cachedTokensOf({ promptBlocks, promptTokens }: Pick<Call, 'promptBlocks' | 'promptTokens'>): number {
     return this.#scheduler.kvCache.peekPrefix(promptBlocks, promptTokens.length);
   }
 
@@ -67,7 +78,7 @@ export class SimulatedEngine {
     return tokens;
   }
 
-  submit(call: Call, nowMs: number, listener: CallListener): void {
+  submit(call: EngineCall, nowMs: number, listener: CallListener): void {
     const sequence = new Sequence({
       promptTokens: call.promptTokens,
       cacheScope: call.cacheSalt,
@@ -97,6 +108,23 @@ export class SimulatedEngine {
     sequence.schedule.arrivedMs = nowMs;
     this.#scheduler.queue.add(sequence);
     this.run(nowMs);
+  }
+
+  /** Its prompt is words that nobody has said. */
+  tryOut({ promptTokens: length, outputTokens, onFirstEvent, end }: Trial): void {
+    const someWord = () => wordToken(Math.floor(this.#random() * words.length), { spaced: true });
+    const promptTokens = Array.from({ length }, someWord);
+    const call = {
+      cacheSalt: 'trial',
+      promptTokens,
+      promptBlocks: hashBlocks(promptTokens, 'trial'),
+      answer: Array.from({ length: outputTokens }, someWord),
+    };
+    this.submit(call, this.nowMs(), {
+      onFirstToken: onFirstEvent,
+      onEnd: ({ completionTokens }) => end(completionTokens),
+      onKilled: () => end(undefined),
+    });
   }
 
   /** Requests that run and wait there. */

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Account, type AccountOptions, openAccount } from './account.ts';
 import { checkBooks } from './books/checkBooks.ts';
 import type { BookRules, Findings } from './books/evidence.ts';
+import { findBusyEngines } from './books/findBusyEngines.ts';
 import { ProblemList } from './books/problemList.ts';
 import { readBalances } from './books/readBalances.ts';
 import { readRows, readTotals } from './books/readLedger.ts';
@@ -111,12 +112,10 @@ export class CellContext {
     for (const [outcome, count] of countOutcomes(calls)) {
       const most = allowed[outcome];
       if (most === true || (most !== undefined && count <= most)) continue;
-      const example = calls.find((call) => call.outcome === outcome);
-      const what =
-        most === undefined
-          ? `${count} calls ended in ${outcome}, none may`
-          : `${count} calls ended in ${outcome}, ${most} may`;
-      this.#problems.add(what, `${example?.callId ?? 'no call id'} ${example?.error ?? ''}`.trim());
+      this.#problems.add(`${count} calls ended in ${outcome}, ${most ?? 'none'} may`);
+      // One status has many reasons.
+      for (const { callId = 'no call id', error } of calls.filter((call) => call.outcome === outcome))
+        this.#problems.add(`a call ended in ${outcome}${error === undefined ? '' : `: ${error}`}`, callId);
     }
   }
 
@@ -197,7 +196,7 @@ export class CellContext {
   }
 
   async #check(): Promise<Findings> {
-    const { ledger, catalog, redis, simulators } = this.stack;
+    const { ledger, catalog, redis, simulators, operator } = this.stack;
     const workspaceIds = this.#accounts.map(({ workspaceId }) => workspaceId);
     try {
       const served = await Promise.all(simulators.map((simulator) => simulator.listServed(this.#startedAt)));
@@ -205,7 +204,8 @@ export class CellContext {
         const keyIds = keys.map(({ keyId }) => keyId);
         return [workspaceId, await readBalances(redis, workspaceId, keyIds)] as const;
       });
-      return checkBooks(
+      const engines = await operator.listEngines();
+      const findings = checkBooks(
         {
           calls: this.records,
           served: served.flat(),
@@ -216,6 +216,7 @@ export class CellContext {
         },
         this.rules,
       );
+      return { ...findings, problems: [...findings.problems, ...findBusyEngines(engines)] };
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       return { lost: 0, doubled: 0, difference: 0n, problems: [`the books cannot be read: ${why}`] };

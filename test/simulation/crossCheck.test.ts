@@ -115,6 +115,7 @@ function aStep(share: () => number, sequence: number, redisId: string): Step {
         '{"e":2}',
         pick(['0', '60000']),
         pick(['0', '1']),
+        whole(9),
       ],
     },
     forgetSwept: { keys: [call, calls], args: [callId, '604800000', pick(['swept', 'settled']), '60000'] },
@@ -129,6 +130,7 @@ function aStep(share: () => number, sequence: number, redisId: string): Step {
         whole(9),
         '2',
         '1',
+        `${ws}:key:`,
         '2026-11',
         whole(9_000),
         '2026-12',
@@ -138,7 +140,7 @@ function aStep(share: () => number, sequence: number, redisId: string): Step {
         pick(['0', '1']),
       ],
     },
-    markEpoch: { keys: ['epoch'], args: ['1', id] },
+    markEpoch: { keys: ['epoch'], args: ['1', id, pick(['0', '4102444800000'])] },
     raiseGeneration: { keys: [key], args: [whole(3)] },
     release: { keys: ending, args: [callId, '600000'] },
     renewLease: { keys: [call, calls], args: [callId, pick(['0', '60000']), epoch] },
@@ -234,6 +236,7 @@ it('answers thousands of random scripts and leaves the data as the real Redis do
     'loadBalances changed',
     'markEpoch marked',
     'markEpoch other_redis',
+    'markEpoch too_late',
     'loadBalances emptied',
   ])
     expect([outcome, outcomes.get(outcome) ?? 0]).not.toEqual([outcome, 0]);

@@ -5,6 +5,7 @@ import { checkScript, excuseTheGivenUp } from './scenario/checkWhileRunning.ts';
 import { CLOCKS_APART_MS, FAULTS, giveCredit, heal } from './scenario/faults.ts';
 import { LedgerOfTruth } from './scenario/ledgerOfTruth.ts';
 import { makeCall, makeKeys } from './scenario/load.ts';
+import { replayLetters } from './scenario/spoiltEvents.ts';
 import { Stack } from './scenario/stack.ts';
 import { enterWorld } from './world/currentWorld.ts';
 import { Violation } from './world/violation.ts';
@@ -56,7 +57,7 @@ export async function runSeed(seed: number, mutation: Mutation = {}): Promise<Se
   };
   const result = { seed, violation: undefined, trace: [], calls: 0, letIn: 0, rows: 0, epochs: 0 };
   try {
-    await world.run(() => live(stack), LIMIT_MS);
+    await world.run(() => live(stack, mutation.faults ?? []), LIMIT_MS);
   } catch (error) {
     const violation =
       error instanceof Violation
@@ -85,7 +86,8 @@ function describeScript({ name, keys, args, reply }: ScriptRun): string {
   return `${name} ${workspace} ${what}: ${Array.isArray(reply) ? reply[0] : reply}`;
 }
 
-async function live(stack: Stack): Promise<void> {
+/** `certain`: faults that happen besides those of chance. */
+async function live(stack: Stack, certain: string[]): Promise<void> {
   const { world } = stack;
   const { random } = world;
   makeKeys(stack);
@@ -101,14 +103,17 @@ async function live(stack: Stack): Promise<void> {
   for (let nth = 0; nth < calls; nth += 1) world.schedule(random.share() * livesForMs, () => void makeCall(stack, nth));
   const names = Object.keys(FAULTS);
   const faults = random.between(1, 6);
-  for (let nth = 0; nth < faults; nth += 1) {
-    const name = random.pick(names);
+  function happen(name: string): void {
+    const fault = FAULTS[name];
+    if (!fault) throw new Error(`there is no fault called ${name}`);
     world.schedule(random.share() * livesForMs, () => {
       world.note(`fault: ${name}`);
       stack.truth.faults.add(name);
-      FAULTS[name]?.(stack).catch((error: unknown) => world.fail(error));
+      fault(stack).catch((error: unknown) => world.fail(error));
     });
   }
+  for (let nth = 0; nth < faults; nth += 1) happen(random.pick(names));
+  for (const name of certain) happen(name);
   await world.sleep(livesForMs + (random.chance(0.2) ? 20_000 : 500));
   heal(stack);
   // To ask for balances may show only now that Redis has lost them: then everything is built anew.
@@ -123,7 +128,10 @@ async function untilQuiet(stack: Stack): Promise<void> {
   const isQuiet = async (): Promise<boolean> => {
     if (!machines.every(({ router, process }) => router?.isQuiet() && process.frozenUntil <= world.now)) return false;
     if (['ws_0', 'ws_1'].some((id) => redis.data.run('ZCARD', [`{${id}}:calls`]) !== 0)) return false;
-    return (await replicas[0]?.ledger?.lag()) === 0n;
+    if ((await replicas[0]?.ledger?.lag()) !== 0n) return false;
+    // What was spoilt may have been read only now.
+    await replayLetters(stack);
+    return stack.database.tables.epoch.rebuildWantedAt === null;
   };
   // What is over has to stay so: a late event, or a sweep, may still be under way.
   for (let quiet = 0; quiet < 3; ) {

@@ -79,10 +79,9 @@ export async function startRouterAccounts(options: RouterAccountsOptions): Promi
     close: async () => {},
   };
   const loader = () => createBalanceLoader({ redis, ...ledger, ledgerUrl: ledger.ledgerUrl, epoch });
-  const balances: BalanceLoader = {
+  const balances: Pick<BalanceLoader, 'load' | 'loadFor'> = {
     load: (workspaceId) => loader().load(workspaceId),
     loadFor: (...what) => loader().loadFor(...what),
-    refresh: async () => false,
   };
   const publisher = publishEvents({ spool, eventLog, endings, heldCalls, epoch, metrics: noMetrics, log });
   const sweeper = sweepCalls({ redis, endings, balances, epoch, eventLog, metrics: noMetrics, log, leaseMs });

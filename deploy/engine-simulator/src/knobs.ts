@@ -38,8 +38,10 @@ const fidelityKnobs = {
   enablePromptTokensDetails: z.boolean(),
   metricGeneration: z.enum(['old', 'new']),
   toolIds: z.enum(['present', 'missing']),
+  /** Whether the first delta of a call has its (empty) arguments, and none has a null content. */
+  toolDeltas: z.enum(['bare', 'full']),
   fingerprint: z.enum(['on', 'off']),
-  contextSentence: z.enum(['v07', 'v2026a', 'v2026b']),
+  contextSentence: z.enum(['v07', 'v2026a', 'v2026b', 'v032']),
   /** Status of an image that cannot be fetched. */
   imageErrors: z.union([z.literal(422), z.literal(400)]),
   /** Choices that may run and wait together; a request that would make more gets 503. Null is no bound. */
@@ -92,6 +94,7 @@ const DEFAULT_KNOBS: Knobs = {
   enablePromptTokensDetails: true,
   metricGeneration: 'new',
   toolIds: 'present',
+  toolDeltas: 'bare',
   fingerprint: 'on',
   contextSentence: 'v2026b',
   imageErrors: 422,

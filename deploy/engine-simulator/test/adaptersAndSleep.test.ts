@@ -108,7 +108,9 @@ describe('sleep', () => {
     expect((await bodyOf(await running)).choices[0]?.finish_reason).toBe('abort');
     expect(await isSleeping()).toEqual({ is_sleeping: true });
     expect((await fetch(`${simulator.url}/health`)).status).toBe(200);
-    expect(await (await fetch(`${simulator.url}/metrics`)).text()).toMatch(/vllm:engine_sleep_state\{[^}]*\} 1\n/);
+    expect(await (await fetch(`${simulator.url}/metrics`)).text()).toMatch(
+      /vllm:engine_sleep_state\{[^}]*sleep_state="weights_offloaded"\} 1\n/,
+    );
 
     const waiting = post(`${simulator.url}/v1/chat/completions`, chat('x'), { 'x-request-id': 'waiting' });
     expect(await servedRequest(simulator, 'waiting', () => true)).toMatchObject({

@@ -128,7 +128,7 @@ describe('a legacy completion', () => {
   it.each([
     ['no prompt', {}, 'body.prompt', /Field required/],
     ['an empty prompt', { prompt: '' }, 'prompt', /empty/],
-    ['a suffix', { prompt: 'x', suffix: 'y' }, null, /suffix/],
+    ['a suffix', { prompt: 'x', suffix: 'y' }, 'suffix', /suffix/],
     ['a prompt longer than the window', { prompt: 'x'.repeat(3_000) }, 'input_tokens', /maximum context length is 512/],
     ['stream_options without stream', { prompt: 'x', stream_options: {} }, 'stream_options', /stream/],
     ['a bad directive', { prompt: '[[sim: nonsense]]' }, 'prompt', /nonsense/],

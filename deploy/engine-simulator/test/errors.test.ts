@@ -24,24 +24,31 @@ async function refusalOf(response: Response) {
 
 describe('refusals', () => {
   it.each<[string, unknown, number, string, string | null, RegExp]>([
-    ['text that is not JSON', '{"model":', 400, 'Bad Request', 'body', /JSON decode error/],
+    ['text that is not JSON', '{"model":', 400, 'Bad Request', 'body.9', /JSON decode error/],
     ['missing messages', { model: 'test-model' }, 400, 'Bad Request', 'body.messages', /Field required/],
     ['a wrong type', { messages: 'x' }, 400, 'Bad Request', 'body.messages', /1 validation error/],
-    ['no message', { messages: [] }, 400, 'Bad Request', 'body.messages', /validation error/],
+    [
+      'no message',
+      { messages: [] },
+      400,
+      'BadRequestError',
+      null,
+      /^Cannot apply chat template to an empty conversation/,
+    ],
     [
       'stream_options without stream',
       chat('x', { stream_options: {} }),
       400,
-      'Bad Request',
+      'BadRequestError',
       'stream_options',
       /\(parameter=stream_options\)/,
     ],
-    ['empty tools', chat('x', { tools: [] }), 400, 'Bad Request', 'tools', /empty/],
+    ['empty tools', chat('x', { tools: [] }), 400, 'BadRequestError', 'tools', /empty/],
     [
       'tool_choice without tools',
       chat('x', { tool_choice: 'required' }),
       400,
-      'Bad Request',
+      'BadRequestError',
       'tool_choice',
       /`tools` must be set/,
     ],
@@ -49,16 +56,23 @@ describe('refusals', () => {
       'a tool nobody defined',
       chat('x', { tools: [tool], tool_choice: { type: 'function', function: { name: 'g' } } }),
       400,
-      'Bad Request',
+      'BadRequestError',
       'tool_choice',
       /does not match/,
     ],
-    ['top_logprobs without logprobs', chat('x', { top_logprobs: 2 }), 400, 'Bad Request', 'top_logprobs', /logprobs/],
+    [
+      'top_logprobs without logprobs',
+      chat('x', { top_logprobs: 2 }),
+      400,
+      'BadRequestError',
+      'top_logprobs',
+      /logprobs/,
+    ],
     [
       'a JSON schema format without a schema',
       chat('x', { response_format: { type: 'json_schema' } }),
       400,
-      'Bad Request',
+      'BadRequestError',
       'response_format',
       /json_schema/,
     ],
@@ -66,7 +80,7 @@ describe('refusals', () => {
       'a cache salt that looks like a path',
       chat('x', { cache_salt: 'a/b' }),
       400,
-      'Bad Request',
+      'BadRequestError',
       'cache_salt',
       /cache_salt/,
     ],
@@ -76,7 +90,7 @@ describe('refusals', () => {
       404,
       'NotFoundError',
       'model',
-      /^The model `nope` does not exist\.$/,
+      /^The model `nope` does not exist\. Valid aliases: test-model\.$/,
     ],
     [
       'a prompt longer than the window',
@@ -118,6 +132,14 @@ describe('refusals', () => {
       'temperature',
       /must be non-negative, got -1/,
     ],
+    [
+      'a temperature above two',
+      chat('x', { temperature: 2.5 }),
+      400,
+      'BadRequestError',
+      'temperature',
+      /must be in \[0, 2\], got 2.5/,
+    ],
     ['top_p above one', chat('x', { top_p: 1.1 }), 400, 'BadRequestError', 'top_p', /must be in \(0, 1\]/],
     ['a penalty out of range', chat('x', { presence_penalty: 3 }), 400, 'BadRequestError', null, /\[-2, 2\]/],
     [
@@ -127,6 +149,15 @@ describe('refusals', () => {
       'BadRequestError',
       null,
       /min_tokens/,
+    ],
+    ['five stop strings', chat('x', { stop: [...'abcde'] }), 400, 'Bad Request', 'body.stop', /validation error/],
+    [
+      'a message of nobody',
+      { messages: [{ role: 'user' }] },
+      400,
+      'Bad Request',
+      'body.messages.0.content',
+      /required/,
     ],
     ['an empty stop string', chat('x', { stop: ['a', ''] }), 400, 'BadRequestError', null, /empty string/],
     [
@@ -165,7 +196,7 @@ describe('refusals', () => {
     expect(await refusalOf(response)).toMatchObject({
       status: 400,
       type: 'Bad Request',
-      message: expect.stringMatching(/^Unsupported Media Type/),
+      message: expect.stringMatching(/Unsupported Media Type/),
     });
   });
 
@@ -193,7 +224,7 @@ describe('refusals', () => {
     const response = await post(simulator.urls[2] + path, chat(image(url)));
     expect(await refusalOf(response)).toMatchObject({
       status: 400,
-      message: 'At most 0 image(s) may be provided in one prompt.',
+      message: 'test-model is not a multimodal model',
     });
   });
 
@@ -219,6 +250,6 @@ describe('refusals', () => {
     ['GET', '/v1/chat/completions', 405, 'Method Not Allowed'],
   ])('answer %s %s with %i', async (method, route, status, phrase) => {
     const response = await fetch(simulator.url + route, { method });
-    expect(await refusalOf(response)).toEqual({ status, type: phrase, message: phrase, param: null, code: status });
+    expect([response.status, await response.json()]).toEqual([status, { detail: phrase }]);
   });
 });

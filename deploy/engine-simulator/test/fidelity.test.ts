@@ -11,6 +11,7 @@ const normal = {
   enablePromptTokensDetails: true,
   metricGeneration: 'new',
   toolIds: 'present',
+  toolDeltas: 'bare',
   fingerprint: 'on',
   contextSentence: 'v2026b',
   imageErrors: 422,
@@ -76,6 +77,16 @@ describe('errors', () => {
     ]);
   });
 
+  it('of the context, as of v0.32, are for a prompt alone; what is asked for beyond the window is cut', async () => {
+    await turn({ contextSentence: 'v032' });
+    const cut = await ask('[[sim: tokens=600]]', { max_tokens: 506 });
+    expect(await cut.json()).toMatchObject({ choices: [{ finish_reason: 'length' }], usage: { total_tokens: 512 } });
+    const tooLong = await ask('x '.repeat(600), { max_tokens: 1 });
+    expect(await tooLong.json()).toMatchObject({
+      error: { param: 'input_tokens', message: expect.stringMatching(/at least 513 input tokens, which exceeds/) },
+    });
+  });
+
   it.each([
     [422, 'UnprocessableEntityError', 'image_url'],
     [400, 'BadRequestError', null],
@@ -125,7 +136,7 @@ describe('answers', () => {
       const answer = await ask('x'.repeat(200), { cache_salt: salt });
       return ((await answer.json()) as { usage: { prompt_tokens_details: unknown } }).usage.prompt_tokens_details;
     };
-    expect(await detailsOf('a')).toEqual({ cached_tokens: 0 });
+    expect(await detailsOf('a')).toEqual({ cached_tokens: 0, created_cache_tokens: 64, multimodal_tokens: null });
     await turn({ cachedZero: 'absent' });
     expect(await detailsOf('b')).toBeNull();
     expect(await detailsOf('b')).toEqual({ cached_tokens: expect.any(Number) });
@@ -143,6 +154,21 @@ describe('answers', () => {
     const deltas = (await chunksOf('x', fields)).flatMap(({ choices }) => choices[0]?.delta.tool_calls ?? []);
     expect(deltas.length).toBeGreaterThan(1);
     expect(deltas.some((delta) => 'id' in delta)).toBe(false);
+  });
+
+  it.each([
+    [
+      'bare',
+      { content: null, tool_calls: [{ index: 0, id: expect.any(String), type: 'function', function: { name: 'f' } }] },
+    ],
+    [
+      'full',
+      { tool_calls: [{ index: 0, id: expect.any(String), type: 'function', function: { name: 'f', arguments: '' } }] },
+    ],
+  ] as const)('begin a tool call with a %s delta', async (toolDeltas, delta) => {
+    await turn({ toolDeltas });
+    const [, first] = await chunksOf('x', { tools: [tool], tool_choice: 'required' });
+    expect(first.choices[0].delta).toEqual(delta);
   });
 
   it('have no fingerprint', async () => {

@@ -12,6 +12,7 @@ const OLD_RELEASE = {
   cachedZero: 'absent',
   metricGeneration: 'old',
   toolIds: 'missing',
+  toolDeltas: 'full',
   fingerprint: 'off',
   contextSentence: 'v07',
   imageErrors: 400,

@@ -67,7 +67,7 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
     onProgress({ part, tookMs: performance.now() - startedAt });
     return result;
   }
-  const serve = (service: ServiceName) =>
+  const serve = (service: ServiceName, untilServed?: () => Promise<unknown>) =>
     timed(service, () =>
       startService({
         parts,
@@ -75,6 +75,7 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
         name: service,
         internalUrl: urls[service].internalUrl,
         env: environments[service],
+        ...(untilServed && { untilServed }),
       }),
     );
   const replicate = (service: ServiceName) =>
@@ -124,7 +125,10 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
   const auth = serveOnDatabase('auth', []);
   const catalog = serveOnDatabase('catalog', [engines.listed]);
   const ledger = serveOnDatabase('usage-ledger', [kafka]);
-  const router = Promise.all([redis, kafka, engines.listed]).then(() => serve('model-router'));
+  // Started beside the services it asks: it is ready when they have answered.
+  const router = Promise.all([redis, kafka, engines.listed]).then(() =>
+    serve('model-router', () => Promise.all([catalog, ledger])),
+  );
   const edge = serve('edge');
   const seed = Promise.all([auth, ledger]).then(() =>
     seedWorkspace({

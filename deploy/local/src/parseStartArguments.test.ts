@@ -19,7 +19,7 @@ it('takes every engine that is named, with or without the /v1 that clients write
 it.each([['--kakfa'], ['--kafka=yes'], ['us'], ['-x'], ['--engine']])(
   'refuses %s and lists what there is',
   (argument) => {
-    expect(() => parseStartArguments([argument])).toThrow(/^.*There is --kafka, --engine and --help\.$/);
+    expect(() => parseStartArguments([argument])).toThrow(/^.*The options are --kafka, --engine and --help\.$/);
   },
 );
 

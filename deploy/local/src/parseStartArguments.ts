@@ -47,6 +47,6 @@ function parse(args: string[]): { kafka: boolean; engine: string[]; help: boolea
     return values;
   } catch (error) {
     const problem = error instanceof Error ? error.message.split(/\. |\n/)[0] : String(error);
-    throw new StackError(`${problem}. There is --kafka, --engine and --help.`, { cause: error });
+    throw new StackError(`${problem}. The options are --kafka, --engine and --help.`, { cause: error });
   }
 }

@@ -7,6 +7,7 @@ import { type LaunchedParts, type LaunchOptions, launchParts, type Progress } fr
 import { type ListedModel, listModels } from './listModels.ts';
 import { loadLocalSecrets } from './localSecrets.ts';
 import type { Observation } from './observation.ts';
+import { setLogsAside } from './process/setLogsAside.ts';
 import { type Part, type PartEnd, startParts, toPartEndText } from './process/startParts.ts';
 import { StackError } from './stackError.ts';
 import { linkStackFile, type StackDescription, writeStackFile } from './stackFile.ts';
@@ -136,8 +137,10 @@ async function runLaunch(options: StackOptions, launch: Launch): Promise<Running
   const failure = new AbortController();
   const endSignal = signal ? AbortSignal.any([signal, failure.signal]) : failure.signal;
   let isUp = false;
+  const logDir = join(stateDir, 'logs');
+  await setLogsAside(logDir);
   const parts = startParts({
-    logDir: join(stateDir, 'logs'),
+    logDir,
     env: toPartEnvironment(),
     signal: endSignal,
     // While it starts, one part's end is the end of all; once it runs, the rest goes on, as it does in production.

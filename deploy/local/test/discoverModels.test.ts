@@ -19,8 +19,18 @@ it('finds every model with the window that the engine states, and what vLLM can 
   );
 
   expect(await discoverModels(await start(answering({ models })))).toEqual([
-    { servedName: 'org/Model-A', contextLength: 32_768, features: ['json_mode', 'json_schema'] },
-    { servedName: 'model-b', contextLength: undefined, features: [] },
+    { servedName: 'org/Model-A', contextLength: 32_768, category: 'text', features: ['json_mode', 'json_schema'] },
+    { servedName: 'model-b', contextLength: undefined, category: 'text', features: [] },
+  ]);
+});
+
+it('knows a vLLM that embeds by the routes that it has', async () => {
+  const models = aModelList({ id: 'bge', owned_by: 'vllm', max_model_len: 512 });
+  const others = answering({ models });
+  const url = await start((req, res) => (req.url === '/v1/embeddings' ? res.writeHead(405).end() : others(req, res)));
+
+  expect(await discoverModels(url)).toEqual([
+    { servedName: 'bge', contextLength: 512, category: 'embeddings', features: [] },
   ]);
 });
 
@@ -47,9 +57,7 @@ it.each([
 });
 
 it('refuses an address where nothing listens', async () => {
-  const url = await start(answering({ models: good }));
-  await engine?.close();
-
+  const url = 'http://127.0.0.1:1';
   await expect(discoverModels(url)).rejects.toThrow(`The engine at ${url} cannot be reached (ECONNREFUSED).`);
 });
 

@@ -71,7 +71,7 @@ describe('a stack that runs', () => {
 });
 
 it(
-  'leaves no process behind, killed or stopped with Ctrl-C, and has the same key when it runs again',
+  'leaves no process behind, killed or stopped with Ctrl-C, and has the same key and the logs of before when it runs again',
   async () => {
     const killed = run();
     await killed.untilPrinted(LAST_LINE);
@@ -85,9 +85,13 @@ it(
     expect(findSurvivors(processesOfKilled)).toEqual([]);
     expect(existsSync(join(stateDir, 'stack.json'))).toBe(false);
 
+    const readEdgeLog = (folder: string) => readFile(join(stateDir, folder, 'edge.log'), 'utf8');
+    const logOfKilled = await readEdgeLog('logs');
+
     const stopped = run();
     await stopped.untilPrinted(LAST_LINE);
     expect((await readRegion()).api_key).toBe(apiKey);
+    expect(await readEdgeLog('logs-before')).toBe(logOfKilled);
     const processesOfStopped = listDescendants(stopped.pid);
 
     stopped.signal('SIGINT');

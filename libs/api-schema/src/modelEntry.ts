@@ -37,7 +37,7 @@ export const modelEntrySchema = z
     is_ready: z.boolean().meta({ description: 'Whether it can be called right now; if not, a call answers 503.' }),
     supported_features: z
       .array(z.string())
-      .meta({ description: '`tools` for tool calls, `json_schema` for such formats.' }),
+      .meta({ description: '`tools`, and `tool_use` with it, for tool calls, `json_schema` for such formats.' }),
     supported_parameters: z.array(z.string()).meta({ description: 'Request fields it heeds.' }),
     supported_sampling_parameters: z.array(z.string()).meta({ description: 'Those of them that steer sampling.' }),
   })

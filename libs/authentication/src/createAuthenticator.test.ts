@@ -40,7 +40,7 @@ beforeEach(() => {
 });
 
 /** One that waits long for an auth that answers: a busy machine may take its time. */
-const anAuthenticator = (timeoutMs = 20_000) =>
+const anAuthenticator = (timeoutMs = 60_000) =>
   createAuthenticator({ authUrl, region: 'us', internalHeaders: () => ({}), cacheTtlMs: 300_000, timeoutMs });
 
 function aKey(fields: Partial<KeyRecordBody> = {}, workspace: Partial<KeyRecordBody['workspace']> = {}): string {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { parseSecrets } from './secrets.ts';
+import { serviceUrlSchema } from './sharedSettings.ts';
 
 const portSchema = z.coerce
   .number()
@@ -27,7 +28,7 @@ export const commonConfig = {
   /** The least that is logged: one JSON line an entry, on standard output. */
   LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
   /** Base address of an OpenTelemetry collector that takes OTLP over HTTP. Without it nothing is traced. */
-  OTEL_EXPORTER_OTLP_ENDPOINT: z.url().optional(),
+  OTEL_EXPORTER_OTLP_ENDPOINT: serviceUrlSchema.optional(),
   /** Share of calls that are traced, 0 to 1. The edge decides for the whole call. */
   TRACE_SAMPLE_RATIO: z.coerce.number().min(0, 'must be from 0 to 1').max(1, 'must be from 0 to 1').default(0.01),
 };

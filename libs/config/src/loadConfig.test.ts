@@ -19,7 +19,13 @@ it('reads a right environment, and ignores what is not its own', () => {
 });
 
 it('names every wrong variable at once, and no value of any', () => {
-  const wrong = { REGION: 'mars', PORT: '99999', INTERNAL_TOKEN_KEYS: 'k1:short' };
+  const wrong = {
+    REGION: 'mars',
+    PORT: '99999',
+    INTERNAL_TOKEN_KEYS: 'k1:short',
+    DRAIN_SETTLE_MS: '',
+    LISTEN_HOST: '',
+  };
   let error: unknown;
   try {
     loadConfig('edge', schema, wrong);
@@ -29,7 +35,15 @@ it('names every wrong variable at once, and no value of any', () => {
   expect(error).toBeInstanceOf(ConfigError);
   const { message } = error as ConfigError;
   expect(message).toMatch(/^edge cannot start, its environment is wrong:\n/);
-  for (const name of ['REGION', 'PORT', 'INTERNAL_PORT: is not set', 'INTERNAL_TOKEN_KEYS'])
-    expect(message).toContain(`  ${name}`);
+  for (const line of [
+    'REGION: must be us or eu',
+    'PORT: must be a port from 1 to 65535',
+    'INTERNAL_PORT: is not set',
+    'INTERNAL_TOKEN_KEYS: must be id:secret pairs',
+    // As numbers and addresses they would be 0 and every one of the machine's.
+    'DRAIN_SETTLE_MS: is empty',
+    'LISTEN_HOST: is empty',
+  ])
+    expect(message).toContain(`\n  ${line}`);
   expect(message).not.toContain('short');
 });

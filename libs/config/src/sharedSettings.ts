@@ -6,6 +6,12 @@ export const serviceSegmentSchema = z
   .regex(/^[a-z0-9-]{1,32}$/, 'must be lower-case letters, digits and dashes')
   .default('svc');
 
+/** Base address of something that is asked over HTTP. */
+export const serviceUrlSchema = z.url({ protocol: /^https?$/, error: 'must be an http(s) address' });
+
+/** A Postgres database, with the role that a process works with. */
+export const databaseUrlSchema = z.url({ protocol: /^postgres(ql)?$/, error: 'must be a postgresql:// address' });
+
 /**
  * The page where people manage their API keys, named in answers to callers without a valid one: one setting, on every
  * service that serves the public. The default is a dashboard on the same laptop.
@@ -17,6 +23,6 @@ export const keysPageUrlSchema = z
 /** Kafka's brokers, comma separated; not set where the event log is the embedded one. */
 export const kafkaBrokersSchema = z
   .string()
-  .min(1, 'must name a broker, or not be set at all')
+  .regex(/^[^\s,:]+:\d{1,5}(,[^\s,:]+:\d{1,5})*$/, 'must be host:port pairs, comma separated, without spaces')
   .transform((list) => list.split(','))
   .optional();

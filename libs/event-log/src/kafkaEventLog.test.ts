@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { createLogger } from '@turnpike/logging/createLogger';
+import { until } from '@turnpike/test-support/until';
+import { describeEventLog } from '../test/eventLogContract.ts';
 import { consumeFromKafka } from './consumeFromKafka.ts';
 import { createKafkaProducer } from './createKafkaProducer.ts';
-import { describeEventLog } from './eventLogContract.ts';
 
 const log = createLogger({ service: 'event-log-test', level: 'silent' });
 const brokers = process.env.KAFKA_BROKERS?.split(',');
@@ -33,7 +33,8 @@ if (brokers) {
       },
     });
     await Promise.all(sent.map((value) => producer.append(topic, [{ key: value, value }])));
-    while (new Set(places.values()).size < sent.length || (await consumer.lag()) > 0n) await delay(20);
+    const areAllRead = () => new Set(places.values()).size === sent.length;
+    await until('every send to be read', async () => areAllRead() && (await consumer.lag()) === 0n);
     await consumer.close();
     await producer.close();
 

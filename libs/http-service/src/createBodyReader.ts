@@ -1,4 +1,5 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
+import { toProblem } from '@turnpike/schema-problems/toProblem';
 import express, { type Request, type Response } from 'express';
 import type { z } from 'zod';
 
@@ -12,7 +13,7 @@ export function createBodyReader<Schema extends z.ZodType>(schema: Schema, { lim
     await new Promise<void>((resolve, reject) => {
       parseJson(req, res, (error?: unknown) => (error === undefined ? resolve() : reject(toFault(error))));
     });
-    const result = schema.safeParse(req.body);
+    const result = schema.safeParse(req.body, { error: toProblem });
     if (result.success) return result.data;
     const [issue] = result.error.issues;
     throw invalid(issue?.path.join('.') || 'body', issue?.message ?? 'is not what this route takes');
@@ -21,7 +22,8 @@ export function createBodyReader<Schema extends z.ZodType>(schema: Schema, { lim
 
 /** The parser's own messages quote the body; its error types do not. */
 function toFault(error: unknown): ApiError<InvalidRequestFault> {
-  return invalid('body', error instanceof Error && 'type' in error ? String(error.type) : 'unreadable');
+  const reason = error instanceof Error && 'type' in error ? `: ${error.type}` : '';
+  return invalid('body', `cannot be read${reason}`);
 }
 
 function invalid(param: string, problem: string): ApiError<InvalidRequestFault> {

@@ -1,10 +1,11 @@
 import { fileURLToPath } from 'node:url';
 import { loadConfig } from '@turnpike/config/loadConfig';
+import { databaseUrlSchema } from '@turnpike/config/sharedSettings';
 import { z } from 'zod';
 import { applyMigrations } from './applyMigrations.ts';
 import { grantRights } from './grantRights.ts';
 
-const ownerSchema = z.object({ DATABASE_URL: z.url() });
+const ownerSchema = z.object({ DATABASE_URL: databaseUrlSchema });
 const restrictedSchema = ownerSchema.extend({ SERVICE_ROLE: z.string().min(1) });
 
 /** Brings a service's own database up to date and says in one line what was done. Run before the service starts. */

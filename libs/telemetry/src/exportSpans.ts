@@ -11,7 +11,7 @@ const MAX_BATCH_SPANS = 512;
 const EXPORT_EVERY_MS = 2_000;
 /** Longest time one batch may take, retries included. It also bounds the end of the process. */
 const EXPORT_TIMEOUT_MS = 3_000;
-/** Past the exporter's own deadline, so that it is the exporter who says what became of a batch. */
+/** Past the deadline of a batch, so that it has been said what became of it. */
 const GIVE_UP_MS = EXPORT_TIMEOUT_MS + 500;
 /** Batches on their way at once. */
 const MAX_EXPORTS = 2;
@@ -39,7 +39,7 @@ export function createSpanExport({ otlpEndpoint, resource, meterProvider, log }:
     spanLimits: { attributeValueLengthLimit: MAX_TEXT_LENGTH, eventCountLimit: 0 },
     spanProcessors: [
       new BatchSpanProcessor({
-        exporter: createReportingExporter(exporter, { log }),
+        exporter: createReportingExporter(exporter, { timeoutMs: EXPORT_TIMEOUT_MS, log }),
         maxQueueSize: MAX_QUEUED_SPANS,
         maxExportBatchSize: MAX_BATCH_SPANS,
         scheduledDelayMillis: EXPORT_EVERY_MS,

@@ -2,9 +2,17 @@ import type { SpanExporter } from '@opentelemetry/sdk-trace';
 import type { Logger } from '@turnpike/logging/createLogger';
 
 const REPORT_EVERY_MS = 60_000;
+/** As the SDK numbers how an export ended. */
+const FAILED = 1;
+
+export interface ReportingOptions {
+  /** Longest time one batch may take: past it the batch is given up as lost, whatever the exporter still makes of it. */
+  timeoutMs: number;
+  log: Logger;
+}
 
 /** An exporter that says in the log, at most once a minute, that spans were lost. The SDK alone would say nothing. */
-export function createReportingExporter(exporter: SpanExporter, { log }: { log: Logger }): SpanExporter {
+export function createReportingExporter(exporter: SpanExporter, { timeoutMs, log }: ReportingOptions): SpanExporter {
   let lostSpans = 0;
   let reportedAt = Number.NEGATIVE_INFINITY;
 
@@ -19,10 +27,17 @@ export function createReportingExporter(exporter: SpanExporter, { log }: { log: 
 
   return {
     export(spans, done) {
-      exporter.export(spans, (result) => {
+      let isOver = false;
+      const end: typeof done = (result) => {
+        if (isOver) return;
+        isOver = true;
+        clearTimeout(deadline);
         if (result.code !== 0) report(spans.length, result.error);
         done(result);
-      });
+      };
+      // The exporter's own deadline begins anew with a connection and with each repetition.
+      const deadline = setTimeout(() => end({ code: FAILED, error: new Error('no answer in time') }), timeoutMs);
+      exporter.export(spans, end);
     },
     shutdown: () => exporter.shutdown(),
   };

@@ -1,7 +1,6 @@
 /** What auth refuses or cannot do, beside the faults of authentication itself. */
 export type AuthServiceFault =
   | { kind: 'unknown_key' }
-  | { kind: 'unknown_workspace' }
   /** The hash is registered already, under any pepper. */
   | { kind: 'key_already_registered' }
   /** Revoking is final. */
@@ -19,7 +18,6 @@ export type AuthServiceFault =
 
 const AUTH_SERVICE_FAULT_KINDS: Record<AuthServiceFault['kind'], true> = {
   unknown_key: true,
-  unknown_workspace: true,
   key_already_registered: true,
   key_revoked: true,
   key_not_in_use: true,

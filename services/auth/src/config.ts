@@ -1,16 +1,21 @@
 import { commonConfig } from '@turnpike/config/commonConfig';
 import { parseSecrets } from '@turnpike/config/secrets';
-import { keysPageUrlSchema, serviceSegmentSchema } from '@turnpike/config/sharedSettings';
+import {
+  databaseUrlSchema,
+  keysPageUrlSchema,
+  serviceSegmentSchema,
+  serviceUrlSchema,
+} from '@turnpike/config/sharedSettings';
 import { z } from 'zod';
 
 export const configSchema = z.object({
   ...commonConfig,
   /** Postgres database of keys and workspaces, with the role that owns it. */
-  DATABASE_URL: z.url(),
+  DATABASE_URL: databaseUrlSchema,
   /** Peppers of the stored key hashes: `id:secret`, comma separated. New keys are stored under the first, all are looked up. */
   KEY_PEPPERS: z.string().transform(parseSecrets),
   /** The router's internal listener. */
-  ROUTER_INTERNAL_URL: z.url(),
+  ROUTER_INTERNAL_URL: serviceUrlSchema,
   /** Longest wait for the router to say what a key has spent; past it the caller gets 502. */
   ROUTER_TIMEOUT_MS: z.coerce.number().int().positive().default(1_000),
   /** The service's own name segment: `/v1/svc/key`. */

@@ -110,7 +110,6 @@ it.each([
   ['last_four', { last_four: 'abcde' }],
   ['name', { name: 'x'.repeat(201) }],
   ['workspace_id', { workspace_id: 'acme' }],
-  ['workspace_id', { workspace_id: 'ws_that_is_not_there' }],
   ['rpm', { rpm: 0 }],
   ['tpm', { tpm: 1.5 }],
   ['max_budget_nano_usd', { max_budget_nano_usd: '1e9' }],
@@ -121,6 +120,13 @@ it.each([
   const body = { ...registration, key_sha256: aKeyHash(), ...changes };
   const answer = await auth.callInternal('POST', '/internal/keys', body);
   expect(answer).toMatchObject({ status: 400, body: { error: 'invalid_request', param } });
+});
+
+it('refuses a key of a workspace that is not there', async () => {
+  const { registration } = await registerAKey(auth);
+  const body = { ...registration, key_sha256: aKeyHash(), workspace_id: 'ws_that_is_not_there' };
+  const answer = await auth.callInternal('POST', '/internal/keys', body);
+  expect(answer).toMatchObject({ status: 404, body: { error: 'workspace_not_found' } });
 });
 
 it('blocks and unblocks a key, each change raising its generation and told to the router at once', async () => {

@@ -64,7 +64,7 @@ const readyBody = {
   },
   is_free: false,
   is_ready: true,
-  supported_features: ['tools'],
+  supported_features: ['tools', 'tool_use'],
   supported_parameters: ['max_tokens', 'temperature'],
   supported_sampling_parameters: ['temperature'],
 };

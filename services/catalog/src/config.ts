@@ -1,4 +1,5 @@
 import { commonConfig } from '@turnpike/config/commonConfig';
+import { databaseUrlSchema, serviceUrlSchema } from '@turnpike/config/sharedSettings';
 import { z } from 'zod';
 
 const requestsPerMinute = z.coerce.number().int().positive();
@@ -6,15 +7,15 @@ const requestsPerMinute = z.coerce.number().int().positive();
 export const configSchema = z.object({
   ...commonConfig,
   /** Postgres database of the catalog's versions, with the role that owns it. */
-  DATABASE_URL: z.url(),
+  DATABASE_URL: databaseUrlSchema,
   /** The region's models and prices, YAML. Read again when it changes. */
   CATALOG_FILE: z.string().min(1),
   /** Auth's internal listener. */
-  AUTH_INTERNAL_URL: z.url(),
+  AUTH_INTERNAL_URL: serviceUrlSchema,
   /** Longest wait for auth's verdict on a key; past it the caller gets 502. */
   AUTH_TIMEOUT_MS: z.coerce.number().int().positive().default(500),
   /** The router's internal listener. */
-  ROUTER_INTERNAL_URL: z.url(),
+  ROUTER_INTERNAL_URL: serviceUrlSchema,
   /** Model lists one client address may ask for. */
   MODEL_LIST_PER_IP_PER_MINUTE: requestsPerMinute.default(120),
   /** Model lists this process gives out in all. */

@@ -27,6 +27,11 @@ export interface AppDependencies {
   serviceSegment: string;
 }
 
+/** Stands for a target that is no path, such as a whole address; it is not on the list of paths. */
+const NO_PATH = '/';
+/** A fragment is not sent by any client that knows what it is. */
+const PATH = /^\/[^\s#]*$/;
+
 /** The public face of a region: flood limit, then the list of paths, then the service behind the path. */
 export function createApp(dependencies: AppDependencies): RequestListener {
   const metrics = createRequestMetrics(dependencies.telemetry.meter);
@@ -38,9 +43,12 @@ export function createApp(dependencies: AppDependencies): RequestListener {
   app.use(createFloodGate({ limit: dependencies.floodLimit, trustedHops: dependencies.trustedHops, metrics }));
   app.use(refuseAmbiguousHeaders);
   app.use(createForwarder(dependencies));
-  // What express itself would answer, for a target it cannot parse, is HTML.
-  return (req, res) =>
+  return (req, res) => {
+    // Express would hand a target that is no path to Node's oldest parser, which may print it with a warning.
+    if (!PATH.test(req.url ?? '')) req.url = NO_PATH;
+    // What express itself would answer is HTML.
     app(req as Request, res as Response, (error) => sendWireError(res, error ? toInternalError() : toNotFound()));
+  };
 }
 
 /** Every answer carries a request id of ours; a client's own is not taken over. */
@@ -49,11 +57,15 @@ const nameRequest: RequestHandler = (_req, res, next) => {
   next();
 };
 
-/** What two readers could read differently is refused: too many headers to keep, no host or two, codings beside chunks. */
+/**
+ * What two readers could read differently is refused: too many headers to keep, no host or two, codings beside chunks. Only
+ * HTTP/1.0 has requests without a host.
+ */
 const refuseAmbiguousHeaders: RequestHandler = (req, res, next) => {
-  const hasOneHost = countHeaders(req, 'host') === 1;
+  const hosts = countHeaders(req, 'host');
+  const hasClearHost = hosts === 1 || (hosts === 0 && req.httpVersion === '1.0');
   const { 'transfer-encoding': coding = 'chunked' } = req.headers;
-  if (req.rawHeaders.length / 2 <= MAX_HEADERS && hasOneHost && coding.toLowerCase() === 'chunked') return next();
+  if (req.rawHeaders.length / 2 <= MAX_HEADERS && hasClearHost && coding.toLowerCase() === 'chunked') return next();
   sendWireError(res, toEdgeError({ kind: 'malformed_request' }));
 };
 

@@ -1,17 +1,17 @@
 import { commonConfig } from '@turnpike/config/commonConfig';
-import { serviceSegmentSchema } from '@turnpike/config/sharedSettings';
+import { serviceSegmentSchema, serviceUrlSchema } from '@turnpike/config/sharedSettings';
 import { z } from 'zod';
 
 export const configSchema = z.object({
   ...commonConfig,
   /** Auth's public listener. */
-  AUTH_URL: z.url(),
+  AUTH_URL: serviceUrlSchema,
   /** The catalog's public listener. */
-  CATALOG_URL: z.url(),
+  CATALOG_URL: serviceUrlSchema,
   /** The router's public listener. */
-  ROUTER_URL: z.url(),
+  ROUTER_URL: serviceUrlSchema,
   /** The ledger's public listener. */
-  LEDGER_URL: z.url(),
+  LEDGER_URL: serviceUrlSchema,
   /** How many proxies in front of the edge append to `X-Forwarded-For`. 0: clients connect directly. */
   TRUSTED_HOPS: z.coerce.number().int().min(0),
   /** Flood limit per source IP (specification, Limits). */

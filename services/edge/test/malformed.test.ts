@@ -52,6 +52,7 @@ it.each([
 it.each([
   ['no host', 'GET /v1/models HTTP/1.1\r\nConnection: close\r\n\r\n'],
   ['two hosts', 'GET /v1/models HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n'],
+  ['two hosts in HTTP/1.0', 'GET /v1/models HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n'],
   ['a coding beside chunks', `${POST}Transfer-Encoding: gzip, chunked\r\nConnection: close\r\n\r\n0\r\n\r\n`],
 ])('%s is a JSON 400 with a request id, and no service sees it', async (_case, text) => {
   const answer = await sendRaw(edge.port, text);
@@ -69,6 +70,7 @@ it.each([
   ['a query nobody asked for', 'GET /v1/models?a=1&b&c=%zz HTTP/1.1\r\nHost: a\r\n', '', 'catalog'],
   ['an offer to upgrade', 'GET /v1/models HTTP/1.1\r\nHost: a\r\nUpgrade: h2c\r\n', '', 'catalog'],
   ['HTTP/1.0', 'GET /v1/models HTTP/1.0\r\nHost: a\r\n', '', 'catalog'],
+  ['HTTP/1.0 without a host', 'GET /v1/models HTTP/1.0\r\n', '', 'catalog'],
 ])('%s is served like any other', async (_case, head, body, upstream) => {
   const answer = await sendRaw(edge.port, `${head}Connection: close\r\n\r\n${body}`);
 

@@ -117,21 +117,21 @@ it('HEAD is a wrong method too, answered without a body', async () => {
 });
 
 it.each([
-  ['POST', '/v1/fine-tuning', 'Fine-tuning'],
-  ['POST', '/v1/fine_tuning/jobs', 'Fine-tuning'],
-  ['POST', '/v1/assistants', 'Assistants'],
-  ['GET', '/v1/threads/thread_1/messages', 'Threads'],
-  ['GET', '/v1/runs', 'Runs'],
-  ['POST', '/v1/batches', 'Batches'],
-  ['GET', '/v1/files', 'Files'],
-  ['DELETE', '/v1/files/file-1', 'Files'],
+  ['POST', '/v1/fine-tuning', 'fine-tuning'],
+  ['POST', '/v1/fine_tuning/jobs', 'fine-tuning'],
+  ['POST', '/v1/assistants', 'assistants'],
+  ['GET', '/v1/threads/thread_1/messages', 'threads'],
+  ['GET', '/v1/runs', 'runs'],
+  ['POST', '/v1/batches', 'batches'],
+  ['GET', '/v1/files', 'files'],
+  ['DELETE', '/v1/files/file-1', 'files'],
 ])('%s %s is explicitly unsupported', async (method, target, operation) => {
   const response = await fetch(edge.url + target, { method });
   expect(response.status).toBe(404);
   expect(response.headers.get('x-should-retry')).toBe('false');
   expect(await response.json()).toEqual({
     error: {
-      message: `${operation} is not supported by this service.`,
+      message: `This service does not support ${operation}.`,
       type: 'invalid_request_error',
       param: null,
       code: 'unsupported_endpoint',

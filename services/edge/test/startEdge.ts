@@ -7,7 +7,7 @@ import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import { findFreePort } from '@turnpike/test-support/findFreePort';
 import { createApp } from '../src/app.ts';
 import type { FloodLimit } from '../src/flood/createFloodGate.ts';
-import { createUpstreamProxies } from '../src/proxy/createUpstreamProxies.ts';
+import { createUpstreamProxy } from '../src/proxy/createUpstreamProxy.ts';
 import type { Upstream } from '../src/proxy/upstream.ts';
 import { refuseMalformedRequests } from '../src/refuseMalformedRequests.ts';
 
@@ -29,6 +29,8 @@ export interface TestEdgeOptions {
   telemetry?: Telemetry;
 }
 
+/** What stands behind the edge here answers, though a busy machine may take its time. */
+const SILENCE_TIMEOUT_MS = 60_000;
 const UPSTREAMS = ['auth', 'catalog', 'model-router', 'usage-ledger'] as const;
 
 /** An edge in front of four small servers, on free ports. */
@@ -46,12 +48,15 @@ export async function startEdge(options: TestEdgeOptions = {}): Promise<TestEdge
     urls[upstream] = `http://127.0.0.1:${port}`;
     if (answer !== 'down') servers.push(server);
   }
-  const proxies = createUpstreamProxies({
-    urls,
-    log: createLogger({ service: 'edge', level: 'silent' }),
-    // What stands behind it here answers, though a busy machine may take its time.
-    silenceTimeoutMs: { auth: 60_000, catalog: 60_000, 'model-router': 60_000, 'usage-ledger': 60_000 },
-  });
+  const log = createLogger({ service: 'edge', level: 'silent' });
+  const proxyTo = (upstream: Upstream) =>
+    createUpstreamProxy({ upstream, url: urls[upstream], silenceTimeoutMs: SILENCE_TIMEOUT_MS, log });
+  const proxies = {
+    auth: proxyTo('auth'),
+    catalog: proxyTo('catalog'),
+    'model-router': proxyTo('model-router'),
+    'usage-ledger': proxyTo('usage-ledger'),
+  };
   const app = createApp({
     telemetry: options.telemetry ?? noTelemetry,
     proxies,

@@ -18,6 +18,7 @@ export interface Handlers {
   getKeySpend: RequestHandler;
   getLiveModels: RequestHandler;
   getWorkspaceBooks: RequestHandler;
+  reloadBalances: RequestHandler;
   setKeyGeneration: RequestHandler;
   undrainEngine: RequestHandler;
 }
@@ -90,6 +91,12 @@ export function createInternalApp({
         path: '/internal/workspaces/:workspace_id/books',
         guard: internalGuard,
         handler: handlers.getWorkspaceBooks,
+      },
+      {
+        method: 'post',
+        path: '/internal/workspaces/:workspace_id/balances/reload',
+        guard: internalGuard,
+        handler: handlers.reloadBalances,
       },
       {
         method: 'get',

@@ -1,6 +1,6 @@
 import { commonConfig } from '@turnpike/config/commonConfig';
 import { parseSecrets } from '@turnpike/config/secrets';
-import { kafkaBrokersSchema, keysPageUrlSchema } from '@turnpike/config/sharedSettings';
+import { kafkaBrokersSchema, keysPageUrlSchema, serviceUrlSchema } from '@turnpike/config/sharedSettings';
 import { z } from 'zod';
 import type { KubernetesApi } from './engines/discovery/listEndpoints.ts';
 import { parseHosts } from './images/parseHosts.ts';
@@ -12,13 +12,13 @@ export const configSchema = z.object({
   /** Page where people manage their API keys, the `doc_url` of a 401. The default fits a laptop only. */
   KEYS_PAGE_URL: keysPageUrlSchema,
   /** Redis of limits, holds and spend; its database has to persist and must not evict. */
-  REDIS_URL: z.url(),
+  REDIS_URL: z.url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// address' }),
   /** Auth's internal listener. */
-  AUTH_INTERNAL_URL: z.url(),
+  AUTH_INTERNAL_URL: serviceUrlSchema,
   /** The catalog's internal listener. */
-  CATALOG_INTERNAL_URL: z.url(),
+  CATALOG_INTERNAL_URL: serviceUrlSchema,
   /** The ledger's internal listener. */
-  LEDGER_INTERNAL_URL: z.url(),
+  LEDGER_INTERNAL_URL: serviceUrlSchema,
   /** JSON file listing the region's engines: `{"engines": [{"id"?, "url" or "discover", "model"?, "weight"?, "draining"?}]}`; read again when it changes. */
   ENGINES_FILE: z.string().min(1),
   /** Set by Kubernetes: where its API is, for `k8s://` entries of the engines file. */

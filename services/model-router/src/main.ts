@@ -42,6 +42,7 @@ import { getEngines } from './routes/getEngines.ts';
 import { getKeySpend } from './routes/getKeySpend.ts';
 import { getLiveModels } from './routes/getLiveModels.ts';
 import { getWorkspaceBooks } from './routes/getWorkspaceBooks.ts';
+import { reloadBalances } from './routes/reloadBalances.ts';
 import { setKeyGeneration } from './routes/setKeyGeneration.ts';
 import { createCallBook } from './settlement/callBook.ts';
 import { followEpoch } from './settlement/followEpoch.ts';
@@ -215,6 +216,7 @@ async function main(): Promise<void> {
     getKeySpend: getKeySpend({ redis, balances, epoch }),
     getLiveModels: getLiveModels({ catalog, engines }),
     getWorkspaceBooks: getWorkspaceBooks({ redis, balances, epoch }),
+    reloadBalances: reloadBalances({ balances, epoch }),
     drainEngine: drainEngine({ engines, drains, isDraining: true }),
     undrainEngine: drainEngine({ engines, drains, isDraining: false }),
     setKeyGeneration: setKeyGeneration({ redis }),

@@ -14,6 +14,7 @@ export function anEngine(id: string, fields: Partial<Engine> = {}): Engine {
     isHealthy: true,
     traffic: { openCalls: 0, busySinceMs: 0, heardAtMs: 0 },
     unheardCalls: new Set(),
+    tryOut() {},
     ...fields,
   };
 }

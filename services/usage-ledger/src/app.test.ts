@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { createServer, type Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateApiKey } from '@turnpike/api-keys/apiKey';
@@ -9,7 +10,8 @@ import { request } from 'undici';
 import { v7 as uuidv7 } from 'uuid';
 import { openTestLedger, type TestLedger } from '../test/openTestLedger.ts';
 import { startTestAuth, type TestAuth } from '../test/startTestAuth.ts';
-import { internalHeaders, startTestService, type TestService } from '../test/startTestService.ts';
+import { internalHeaders, startTestService, type TestService, urlOf } from '../test/startTestService.ts';
+import { getBalances } from './credits/getBalances.ts';
 
 /** For whatever is to succeed. */
 const PATIENT_MS = 20_000;
@@ -19,13 +21,25 @@ const TIMEOUT_MS = 2_000;
 let auth: TestAuth;
 let ledger: TestLedger;
 let service: TestService;
+/** Stands in for a router; each test says what it answers. */
+let router: Server;
+let answerOfRouter: (path: string) => Promise<number>;
 beforeAll(async () => {
   auth = await startTestAuth();
   ledger = await openTestLedger();
-  service = await startTestService(ledger, { authUrl: auth.url, usageQueryTimeoutMs: PATIENT_MS });
+  router = createServer(async (req, res) => {
+    const status = await answerOfRouter(`${req.method} ${req.url}`);
+    if (status === 0) res.destroy();
+    else res.writeHead(status).end('{}');
+  });
+  await new Promise<void>((resolve) => router.listen(0, '127.0.0.1', resolve));
+  const routerUrl = urlOf(router);
+  service = await startTestService(ledger, { authUrl: auth.url, usageQueryTimeoutMs: PATIENT_MS, routerUrl });
 });
 afterAll(async () => {
   await service.close();
+  router.closeAllConnections();
+  router.close();
   await ledger.close();
   auth.close();
 });
@@ -203,6 +217,47 @@ describe('internal routes', () => {
     expect(balances.body).toMatchObject({ credited_nano_usd: '25000000000', spent_nano_usd: '0', keys: {} });
   });
 
+  it('a credit that takes is announced to the gate once it is in the books, however often it is sent; one that gives is not', async () => {
+    const workspaceId = `ws_${randomUUID()}`;
+    const [given, taken] = ['25', '-7'].map((amount) => ({
+      credit_id: randomUUID(),
+      workspace_id: workspaceId,
+      amount_nano_usd: amount,
+      note: '',
+    }));
+    const announced: [string, bigint][] = [];
+    answerOfRouter = async (path) => {
+      announced.push([path, (await getBalances(ledger.db, { workspaceId, month: '2026-11' })).creditedNanoUsd]);
+      return 200;
+    };
+
+    expect(await call('POST', '/internal/credits', given)).toMatchObject({ status: 200 });
+    expect(announced).toEqual([]);
+    expect(await call('POST', '/internal/credits', taken)).toEqual({ status: 200, body: { applied: true } });
+    expect(await call('POST', '/internal/credits', taken)).toEqual({ status: 200, body: { applied: false } });
+    const news = [`POST /internal/workspaces/${workspaceId}/balances/reload`, 18n];
+    expect(announced).toEqual([news, news]);
+  });
+
+  it.each([
+    ['refuses', 503],
+    ['hangs up', 0],
+  ])(
+    'a credit that takes is recorded, and answered with 503 until it is repeated, where the router %s',
+    async (_how, status) => {
+      const workspaceId = `ws_${randomUUID()}`;
+      const credit = { credit_id: randomUUID(), workspace_id: workspaceId, amount_nano_usd: '-7', note: '' };
+      answerOfRouter = async () => status;
+      const refused = { error: 'gate_not_told', message: expect.stringMatching(/is recorded, .* Repeat it/) };
+      expect(await call('POST', '/internal/credits', credit)).toEqual({ status: 503, body: refused });
+
+      answerOfRouter = async () => 200;
+      expect(await call('POST', '/internal/credits', credit)).toEqual({ status: 200, body: { applied: false } });
+      const balances = await getBalances(ledger.db, { workspaceId, month: '2026-11' });
+      expect(balances.creditedNanoUsd).toBe(-7n);
+    },
+  );
+
   it.each([
     ['amount_nano_usd', { amount_nano_usd: 25 }],
     ['amount_nano_usd', { amount_nano_usd: '0' }],
@@ -213,7 +268,7 @@ describe('internal routes', () => {
     const credit = { credit_id: randomUUID(), workspace_id: 'ws_x', amount_nano_usd: '25', note: '' };
     expect(await call('POST', '/internal/credits', { ...credit, ...change })).toMatchObject({
       status: 400,
-      body: { param },
+      body: { param, message: expect.stringMatching(new RegExp(`^${param} `)) },
     });
   });
 

@@ -81,6 +81,8 @@ export interface InternalAppDependencies {
   db: Db;
   lookUpDb: Db;
   consumer: Pick<EventLogConsumer, 'lag'>;
+  /** Has the gate count a workspace's credits of now; throws `gate_not_told`. */
+  announceCredit: (workspaceId: string) => Promise<void>;
   /** Checks the books of one workspace, or of all. */
   reconcile: Reconcile;
   /** Where the embedded event log is kept; undefined where the stack has a broker. */
@@ -89,7 +91,8 @@ export interface InternalAppDependencies {
 
 /** What the fleet, the operator and the orchestrator reach. */
 export function createInternalApp(dependencies: InternalAppDependencies): Express {
-  const { log, telemetry, internalGuard, region, db, lookUpDb, consumer, reconcile, store } = dependencies;
+  const { log, telemetry, internalGuard, region, db, lookUpDb, consumer, announceCredit, reconcile, store } =
+    dependencies;
   return createHttpApp({
     log,
     telemetry,
@@ -97,7 +100,7 @@ export function createInternalApp(dependencies: InternalAppDependencies): Expres
     routes: [
       ...createHealthRoutes(() => lookUpDb.$queryRaw`SELECT 1`.then(() => true)),
       createMetricsRoute(telemetry),
-      { method: 'post', path: '/internal/credits', guard: internalGuard, handler: postCredit({ db }) },
+      { method: 'post', path: '/internal/credits', guard: internalGuard, handler: postCredit({ db, announceCredit }) },
       { method: 'get', path: '/internal/usage', guard: internalGuard, handler: getDailyUsage({ lookUpDb }) },
       {
         method: 'get',

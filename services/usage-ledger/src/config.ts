@@ -1,19 +1,25 @@
 import { commonConfig } from '@turnpike/config/commonConfig';
-import { kafkaBrokersSchema, keysPageUrlSchema, serviceSegmentSchema } from '@turnpike/config/sharedSettings';
+import {
+  databaseUrlSchema,
+  kafkaBrokersSchema,
+  keysPageUrlSchema,
+  serviceSegmentSchema,
+  serviceUrlSchema,
+} from '@turnpike/config/sharedSettings';
 import { z } from 'zod';
 
 export const configSchema = z.object({
   ...commonConfig,
   /** Postgres database of usage, credits and the embedded event log, with the service's role, which may only add to the books. */
-  DATABASE_URL: z.url(),
+  DATABASE_URL: databaseUrlSchema,
   /** Auth's internal listener. */
-  AUTH_INTERNAL_URL: z.url(),
+  AUTH_INTERNAL_URL: serviceUrlSchema,
   /** Longest wait for auth's verdict on a key; past it the look-up is refused with 503. */
   AUTH_TIMEOUT_MS: z.coerce.number().int().positive().default(500),
-  /** A router's internal listener: it says what Redis counts. */
-  ROUTER_INTERNAL_URL: z.url(),
+  /** A router's internal listener: it says what Redis counts, and hears of credit that is taken. */
+  ROUTER_INTERNAL_URL: serviceUrlSchema,
   /** The catalog's internal listener: it keeps the prices of every version. */
-  CATALOG_INTERNAL_URL: z.url(),
+  CATALOG_INTERNAL_URL: serviceUrlSchema,
   /** How often one replica adds up all books and holds them against Redis and the prices. Reads every row. */
   RECONCILE_INTERVAL_SECONDS: z.coerce.number().int().min(1).max(86_400).default(3_600),
   /** Addresses of Kafka, comma separated. Without them the event log is the embedded one, kept in this service's database. */

@@ -11,6 +11,8 @@ export type LedgerFault =
   | InvalidRequestFault
   /** A credit id is known with another workspace or amount. */
   | { kind: 'credit_conflict' }
+  /** A credit that takes is recorded, and no router could be told. */
+  | { kind: 'gate_not_told' }
   /** Redis is not of this epoch any more, or what ended before it is not all recorded yet. */
   | { kind: 'epoch_not_ready' }
   /** Other books are being added up. */
@@ -26,6 +28,7 @@ const LEDGER_FAULT_KINDS: Record<LedgerFault['kind'], true> = {
   ledger_unavailable: true,
   invalid_request: true,
   credit_conflict: true,
+  gate_not_told: true,
   epoch_not_ready: true,
   reconciliation_running: true,
   dead_letter_not_found: true,

@@ -11,6 +11,7 @@ import { startTelemetry } from '@turnpike/telemetry/startTelemetry';
 import { createInternalApp, createPublicApp, LOOK_UP_CONNECTIONS } from './app.ts';
 import { configSchema } from './config.ts';
 import { consumeUsageRecorded } from './consumers/usageRecorded.ts';
+import { createAnnounceCredit } from './credits/announceCredit.ts';
 import { assertDurableCommits } from './database/assertDurableCommits.ts';
 import { createDb } from './database/createDb.ts';
 import { createEventLogStore } from './event-log/createEventLogStore.ts';
@@ -60,12 +61,13 @@ async function main(): Promise<void> {
   const auditDb = createDb({ databaseUrl, poolSize: 2, statementTimeoutMs: AUDIT_STATEMENT_TIMEOUT_MS });
   shutdown.defer('postgres for audits', () => auditDb.$disconnect());
   const internalHeaders = createTokenIssuer({ service: SERVICE, keys: config.INTERNAL_TOKEN_KEYS });
+  const router = { routerUrl: config.ROUTER_INTERNAL_URL, internalHeaders };
   const reconcileBooks = (workspaceId: string | undefined) => reconcile(auditing, workspaceId);
   const auditing = {
     db: auditDb,
     auditDb,
     consumer,
-    router: { routerUrl: config.ROUTER_INTERNAL_URL, internalHeaders },
+    router,
     listPrices: createPriceBook({ catalogUrl: config.CATALOG_INTERNAL_URL, internalHeaders }),
     redisTimeMs: AUDIT_REDIS_TIME_MS,
   };
@@ -102,6 +104,7 @@ async function main(): Promise<void> {
     db,
     lookUpDb,
     consumer,
+    announceCredit: createAnnounceCredit(router),
     reconcile: reconcileBooks,
     store,
   });

@@ -9,6 +9,7 @@ import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import { createInternalApp, createPublicApp, LOOK_UP_CONNECTIONS } from '../src/app.ts';
 import { consumeUsageRecorded } from '../src/consumers/usageRecorded.ts';
+import { createAnnounceCredit } from '../src/credits/announceCredit.ts';
 import { createDb } from '../src/database/createDb.ts';
 import { createEventLogStore } from '../src/event-log/createEventLogStore.ts';
 import { silentLog, type TestLedger } from './openTestLedger.ts';
@@ -33,8 +34,9 @@ export async function startTestService(
   {
     authUrl,
     usageQueryTimeoutMs,
+    routerUrl = 'http://127.0.0.1:1',
     telemetry = noTelemetry,
-  }: { authUrl: string; usageQueryTimeoutMs: number; telemetry?: Telemetry },
+  }: { authUrl: string; usageQueryTimeoutMs: number; routerUrl?: string; telemetry?: Telemetry },
 ): Promise<TestService> {
   const lookUpDb = createDb({ databaseUrl, poolSize: LOOK_UP_CONNECTIONS, statementTimeoutMs: usageQueryTimeoutMs });
   await lookUpDb.$connect();
@@ -68,6 +70,7 @@ export async function startTestService(
     db,
     lookUpDb,
     consumer,
+    announceCredit: createAnnounceCredit({ routerUrl, internalHeaders }),
     reconcile: async () => [],
     store,
   });

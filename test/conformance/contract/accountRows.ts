@@ -6,7 +6,7 @@ export const accountRows = {
   'models.category': 'every entry has a category by which the endpoint is chosen',
   'models.pricing': 'prices are texts of plain decimals for all seven keys, and is_free says that all are zero',
   'models.internal-prices': 'internal_reasoning and web_search cost nothing',
-  'models.tools': 'a model with tool support says so in supported_features, and others do not',
+  'models.tools': 'a model with tool support is labeled tools and tool_use in supported_features, and others are not',
   'models.live-only': 'retired and disabled models, and those without an engine, are not listed',
   'models.one': 'GET /v1/models/{id} answers one entry, by its id and by an alias',
   'models.one.unknown': 'GET /v1/models/{id} of an unknown model is 404 with an envelope',

@@ -97,9 +97,12 @@ row('models.internal-prices', async () => {
 });
 
 row('models.tools', async () => {
-  const withTools = (await listed()).filter((entry) => entry.supported_features.includes('tools')).map(({ id }) => id);
-  expect(withTools).toContain(MODEL);
-  expect(withTools).not.toContain('bge-m3');
+  const entries = await listed();
+  for (const label of ['tools', 'tool_use']) {
+    const labeled = entries.filter((entry) => entry.supported_features.includes(label)).map(({ id }) => id);
+    expect(labeled).toContain(MODEL);
+    expect(labeled).not.toContain('bge-m3');
+  }
 });
 
 row('models.live-only', async () => {

@@ -2,6 +2,7 @@ import { beforeAll, expect } from '@jest/globals';
 import { generateApiKey } from '@turnpike/api-keys/apiKey';
 import { until } from '@turnpike/test-support/until';
 import { expectNotAdmitted } from '../../support/expectBilled.ts';
+import { inOneMonth } from '../../support/inOneMonth.ts';
 import { makeCaller } from '../../support/makeCaller.ts';
 import type { NewKey, NewWorkspace } from '../../support/operator.ts';
 import { readFirstEvent } from '../../support/postJson.ts';
@@ -178,11 +179,13 @@ row('errors.402.held', async () => {
 });
 
 row('errors.402.spend-cap-reached', async () => {
-  const caller = await makeCaller(stack);
-  const spent = await caller.post('/chat/completions', aChat());
-  await caller.untilUsage(spent.headers);
-  await administrator.capWorkspace(caller.workspaceId, 1n);
-  const { status, body } = await chatAs(createClient(stack.baseUrl, caller.apiKey));
+  const { status, body } = await inOneMonth(async () => {
+    const caller = await makeCaller(stack);
+    const spent = await caller.post('/chat/completions', aChat());
+    await caller.untilUsage(spent.headers);
+    await administrator.capWorkspace(caller.workspaceId, 1n);
+    return chatAs(createClient(stack.baseUrl, caller.apiKey));
+  });
   expect({ status, body }).toEqual({ status: 402, body: wrapped(402, 'spend_cap_reached') });
 });
 

@@ -11,7 +11,17 @@ const TIMEOUT_MS = 5_000;
 const UNLIMITED = 1_000_000_000;
 
 const enginesSchema = z.object({
-  engines: z.array(z.object({ target: z.string(), state: z.string(), breaker: z.string(), is_healthy: z.boolean() })),
+  engines: z.array(
+    z.object({
+      id: z.string(),
+      target: z.string(),
+      state: z.string(),
+      breaker: z.string(),
+      is_healthy: z.boolean(),
+      open_calls: z.number(),
+      tokens_in_flight: z.number(),
+    }),
+  ),
 });
 
 /** What an operator does to a stack while it is broken: through the services' internal interfaces, without any proxy. */

@@ -22,6 +22,10 @@ const STATEMENTS: [RegExp, Statement][] = [
   [/INSERT INTO event_offset/, () => 0],
   [/UPDATE event_offset SET next_offset/, moveOffset],
   [/INSERT INTO dead_letter/, recordDeadLetters],
+  [/AS payload\s+FROM dead_letter/, readDeadLetter],
+  [/UPDATE dead_letter SET replayed_at/, settleDeadLetter],
+  [/FROM redis_epoch FOR UPDATE/, () => []],
+  [/SET rebuild_wanted_since = coalesce/, wantRebuild],
   [/INSERT INTO event_log_record/, appendToLog],
   [/INSERT INTO credit/, addCredit],
   [/AS "creditSeq"/, readBalances],
@@ -85,8 +89,8 @@ function openBooks({ tables, undo, nowMs }: StatementContext, [longestGapSeconds
   });
   const isGap = nowMs - before.heardAt > Number(longestGapSeconds) * 1_000;
   tables.epoch = { ...before, heardAt: nowMs, listeningSince: isGap ? nowMs : before.listeningSince };
-  const { number, redisId, phase, listeningSince } = tables.epoch;
-  return [{ number, redisId, phase, listeningSince: new Date(listeningSince), now: new Date(nowMs) }];
+  const { heardAt, listeningSince, balancesSince, ...epoch } = tables.epoch;
+  return [{ ...epoch, listeningSince: new Date(listeningSince), now: new Date(heardAt) }];
 }
 
 function moveOffset({ tables, undo }: StatementContext, [next, topic, partition, from]: unknown[]): unknown {
@@ -96,9 +100,45 @@ function moveOffset({ tables, undo }: StatementContext, [next, topic, partition,
   return 1;
 }
 
-function recordDeadLetters({ tables }: StatementContext, [, , , reasons]: unknown[]): unknown {
-  tables.deadLetters.push(...(reasons as string[]));
-  return 0;
+function recordDeadLetters({ tables, undo, nowMs }: StatementContext, [, , , reasons, payloads]: unknown[]): unknown {
+  const end = tables.deadLetters.length;
+  for (const [at, reason] of (reasons as string[]).entries())
+    tables.deadLetters.push({
+      id: BigInt(end + at + 1),
+      payload: Buffer.from((payloads as string[])[at] ?? '', 'base64'),
+      reason,
+      recordedAt: nowMs,
+      isReplayed: false,
+    });
+  undo.push(() => tables.deadLetters.splice(end));
+  return tables.deadLetters.length - end;
+}
+
+function readDeadLetter({ tables }: StatementContext, [, id]: unknown[]): unknown {
+  return tables.deadLetters.filter((letter) => letter.id === id && !letter.isReplayed);
+}
+
+function settleDeadLetter({ tables, undo }: StatementContext, [, id]: unknown[]): unknown {
+  const letter = tables.deadLetters.find((each) => each.id === id && !each.isReplayed);
+  if (!letter) return 0;
+  letter.isReplayed = true;
+  undo.push(() => {
+    letter.isReplayed = false;
+  });
+  return 1;
+}
+
+function wantRebuild({ tables, undo, nowMs }: StatementContext, [id]: unknown[]): unknown {
+  const before = tables.epoch;
+  const letter = tables.deadLetters.find((each) => each.id === id);
+  const isOlder = letter !== undefined && before.balancesSince > letter.recordedAt;
+  if (before.phase !== 'asserting' && !(before.phase === 'open' && isOlder)) return 0;
+  undo.push(() => {
+    tables.epoch = before;
+  });
+  const now = new Date(nowMs);
+  tables.epoch = { ...before, rebuildWantedSince: before.rebuildWantedSince ?? now, rebuildWantedAt: now };
+  return 1;
 }
 
 function appendToLog({ tables, undo }: StatementContext, values: unknown[]): unknown {
@@ -171,12 +211,15 @@ export const MODEL_QUERIES: Record<string, Record<string, (context: StatementCon
   },
   redisEpoch: {
     findFirstOrThrow: ({ tables }) => ({ ...tables.epoch }),
-    updateMany({ tables, undo }, { data }: { data: Partial<LedgerTables['epoch']> }) {
+    updateMany({ tables, undo, nowMs }, { data }: { data: Partial<LedgerTables['epoch']> }) {
       const before = tables.epoch;
       undo.push(() => {
         tables.epoch = before;
       });
       tables.epoch = { ...before, ...data };
+      // As the trigger `begin_balances` does.
+      if (tables.epoch.phase === 'asserting' && before.phase !== 'asserting')
+        Object.assign(tables.epoch, { balancesSince: nowMs, rebuildWantedSince: null, rebuildWantedAt: null });
     },
   },
   credit: {

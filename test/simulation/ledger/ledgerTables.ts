@@ -42,6 +42,25 @@ export interface LogRecord {
   value: string;
 }
 
+export interface DeadLetterRow {
+  id: bigint;
+  payload: Buffer;
+  reason: string;
+  recordedAt: number;
+  isReplayed: boolean;
+}
+
+export interface EpochRow {
+  number: number;
+  redisId: string;
+  phase: string;
+  heardAt: number;
+  listeningSince: number;
+  balancesSince: number;
+  rebuildWantedSince: Date | null;
+  rebuildWantedAt: Date | null;
+}
+
 /** The tables of the ledger's database that money runs through. */
 export class LedgerTables {
   usageRequests = new Map<string, UsageRow>();
@@ -55,8 +74,17 @@ export class LedgerTables {
   postings: { workspaceId: string; keyId: string | undefined; wallet: bigint }[] = [];
   credits: CreditRow[] = [];
   eventOffsets = new Map<string, bigint>();
-  deadLetters: string[] = [];
+  deadLetters: DeadLetterRow[] = [];
   logs = new Map<string, LogRecord[]>();
-  epoch = { number: 0, redisId: '', phase: 'open', heardAt: 0, listeningSince: 0 };
+  epoch: EpochRow = {
+    number: 0,
+    redisId: '',
+    phase: 'open',
+    heardAt: 0,
+    listeningSince: 0,
+    balancesSince: 0,
+    rebuildWantedSince: null,
+    rebuildWantedAt: null,
+  };
   routers = new Map<string, Router>();
 }

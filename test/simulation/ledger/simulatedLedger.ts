@@ -22,6 +22,8 @@ const topicOf = (partition: number): string => `${topic}/${partition}`;
 /** What the log of the simulation can be made to do. */
 export interface LogState {
   isDown: boolean;
+  /** Makes of a record's text what is written of it. */
+  write: (text: string) => string;
 }
 
 /** One replica of the ledger: the consumers of every partition, and what routers ask of it. */
@@ -100,7 +102,8 @@ export class SimulatedLedger {
     if (this.#log.isDown) return { status: 503, text: '{}' };
     for (const partition of PARTITIONS) {
       const own = records.filter(({ key }) => partitionOf(key) === partition);
-      if (own.length > 0) await this.#store.append(topicOf(partition), own);
+      const written = own.map(({ key, value }) => ({ key, value: this.#log.write(value) }));
+      if (own.length > 0) await this.#store.append(topicOf(partition), written);
     }
     return { status: 200, text: '{}' };
   }

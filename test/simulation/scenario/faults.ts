@@ -1,6 +1,7 @@
 import { addCredit } from '../../../services/usage-ledger/src/credits/addCredit.ts';
 import type { SimulatedProcess, World } from '../world/world.ts';
 import { aBudget } from './load.ts';
+import { replayLetters, spoilEvents } from './spoiltEvents.ts';
 import { LINK_MS, type Stack } from './stack.ts';
 
 const LONG_MS = 20_000;
@@ -168,6 +169,11 @@ export const FAULTS: Record<string, Fault> = {
       stack.log.isDown = isDown;
     };
     return during(stack, 6_000, { begin: set(true), end: set(false) });
+  },
+  async eventsAreSpoilt(stack) {
+    spoilEvents(stack);
+    await stack.world.sleep(stack.world.random.between(500, 4_000));
+    await replayLetters(stack);
   },
   async ledgerIsKilled(stack) {
     const index = stack.world.random.between(0, stack.replicas.length - 1);

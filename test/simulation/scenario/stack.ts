@@ -31,6 +31,8 @@ interface Replica {
 }
 
 const LEDGER_REPLICAS = 2;
+/** What a log writes that spoils nothing. */
+export const asItIs = (text: string): string => text;
 export const LINK_MS = 2;
 
 /** All that runs in a world, and how to break and mend it. */
@@ -39,7 +41,7 @@ export class Stack {
   readonly truth: LedgerOfTruth;
   readonly redis: SimulatedRedis;
   readonly database: SimulatedDatabase;
-  readonly log: LogState = { isDown: false };
+  readonly log: LogState = { isDown: false, write: asItIs };
   readonly leaseMs: number;
   readonly machines: RouterMachine[] = [];
   readonly replicas: Replica[] = [];
@@ -62,6 +64,7 @@ export class Stack {
       for (const { client, process } of this.machines) if (!process.isDead) client.break();
     };
     this.database = new SimulatedDatabase(world);
+    this.database.ignoredStatement = mutation.ignoredStatement;
     connectNetwork((url, request) => this.#carry(url, request));
     for (let index = 0; index < LEDGER_REPLICAS; index += 1) this.startReplica(index);
   }

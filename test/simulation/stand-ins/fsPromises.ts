@@ -19,6 +19,8 @@ export const mkdir = async (): Promise<void> => {};
 export const readdir = (dir: string): Promise<string[]> => diskOf(dir).list();
 export const stat = (path: string): Promise<{ size: number }> => diskOf(dirname(path)).stat(basename(path));
 export const unlink = (path: string): Promise<void> => diskOf(dirname(path)).unlink(basename(path));
+/** With `force`, as it is asked: what is not there is no error. */
+export const rm = (path: string): Promise<void> => unlink(path).catch(() => {});
 export const open = async (path: string, flags: string): Promise<object> => {
   const disk = disks.get(path);
   if (disk) return disk.openFolder();

@@ -5,7 +5,7 @@ import { readJson } from '../http/readJson.ts';
 import { sendError, sendJson } from '../http/sendAnswer.ts';
 import { type Knobs, knobsSchema } from '../knobs.ts';
 import { type EngineProcess, processStateSchema } from '../process/engineProcess.ts';
-import { EngineError, internalError, wrongRoute } from '../wire/engineError.ts';
+import { EngineError, internalError, notFound } from '../wire/engineError.ts';
 import type { RequestLog, ServedRequest } from './requestLog.ts';
 
 export interface AdminContext {
@@ -39,7 +39,7 @@ export function createAdminListener(context: AdminContext): RequestListener {
     const url = URL.parse(req.url ?? '/', 'http://admin');
     const handler = handlers.get(`${req.method} ${url?.pathname}`);
     if (url && handler) void answer(handler, { req, res, url }, context);
-    else sendError(res, wrongRoute(404), 'nested');
+    else sendError(res, notFound('Not Found'), 'nested');
   };
 }
 

@@ -5,6 +5,9 @@ export const BLOCK_TOKENS = 16;
 
 export const blocksFor = (tokens: number): number => Math.ceil(tokens / BLOCK_TOKENS);
 
+/** Of so many tokens those that fill blocks, which is what a prompt leaves in the cache. */
+export const wholeBlocksOf = (tokens: number): number => Math.floor(tokens / BLOCK_TOKENS) * BLOCK_TOKENS;
+
 /**
  * One hash for every full block of `tokens`, each chained to the one before and the first to `salt`: equal hashes mean
  * equal salt and equal tokens up to the end of the block.

@@ -91,7 +91,7 @@ export function getMetrics(res: ServerResponse, { engine, clock, servingState }:
   const send = () => {
     if (failingMetrics || servingState() === 'dead')
       sendText(res, 'Internal Server Error', { status: 500, contentType: 'text/plain' });
-    else sendText(res, toMetricsText(engine), { contentType: 'text/plain; version=0.0.4; charset=utf-8' });
+    else sendText(res, toMetricsText(engine), { contentType: 'text/plain; version=1.0.0; charset=utf-8' });
   };
   if (metricsDelayMs === 0) send();
   else res.once('close', clock.wakeAfter(metricsDelayMs, send));

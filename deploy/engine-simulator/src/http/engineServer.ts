@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { EngineConfig } from '../config.ts';
-import { EngineError, internalError, wrongRoute } from '../wire/engineError.ts';
+import { EngineError, internalError } from '../wire/engineError.ts';
 import { VERSION } from '../wire/version.ts';
 import type { EngineContext } from './engineContext.ts';
 import { getHealth, getLoad, getMetrics, getModels, postDetokenize, postTokenize } from './engineRoutes.ts';
@@ -8,7 +8,7 @@ import { postLoadLora, postUnloadLora } from './loraRoutes.ts';
 import { postChatCompletions } from './postChatCompletions.ts';
 import { postCompletions } from './postCompletions.ts';
 import { postEmbeddings } from './postEmbeddings.ts';
-import { sendEmpty, sendError, sendJson } from './sendAnswer.ts';
+import { sendEmpty, sendError, sendJson, sendWrongRoute } from './sendAnswer.ts';
 
 type Route = (req: IncomingMessage, res: ServerResponse, context: EngineContext) => void | Promise<void>;
 type Routes = Record<string, Partial<Record<string, Route>>>;
@@ -80,7 +80,7 @@ export function createEngineListener(context: EngineContext): RequestListener {
     const methods = routes.get(path);
     const route = methods?.[req.method ?? ''];
     if (route) void answer(route, req, res, context);
-    else sendError(res, wrongRoute(methods ? 405 : 404), engine.knobs.errorShape);
+    else sendWrongRoute(res, methods && Object.keys(methods));
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Engine } from '../engine/engine.ts';
-import { unknownModel } from '../wire/engineError.ts';
+import { unknownEmbeddingModel, unknownModel } from '../wire/engineError.ts';
 
 /** The model a request is for: the name that stands in its answer, and the adapter it runs on, if any. */
 export interface ServedModel {
@@ -13,5 +13,5 @@ export function findServedModel(name: string | undefined, { config, adapters }: 
     return { name: config.servedModelName, adapter: undefined };
   }
   if (adapters.has(name)) return { name, adapter: name };
-  throw unknownModel(name);
+  throw config.task === 'embed' ? unknownEmbeddingModel(name) : unknownModel(name, config.servedModelNames);
 }

@@ -1,11 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { wholeBlocksOf } from '../engine/prefixCache.ts';
 import { planOutput } from '../generation/planOutput.ts';
 import { ChatChunks } from '../wire/chatChunks.ts';
 import { toChatCompletion } from '../wire/chatCompletion.ts';
 import { chatRequestSchema } from '../wire/chatRequest.ts';
 import { answerGeneration } from './answerGeneration.ts';
 import { checkAdmission, checkMemory } from './checkAdmission.ts';
-import { checkAutoTools, checkChatFields } from './checkChatRequest.ts';
+import { checkAutoTools, checkChatFields, checkLogprobs } from './checkChatRequest.ts';
 import { checkSampling, checkSharedFields, resolveMaxTokens } from './checkSampling.ts';
 import { createGeneration } from './createGeneration.ts';
 import type { EngineContext } from './engineContext.ts';
@@ -33,6 +34,7 @@ export async function postChatCompletions(
   const requested = request.max_completion_tokens ?? request.max_tokens;
   const maxTokens = resolveMaxTokens(requested, tokens.length, engine);
   checkSampling(request, maxTokens);
+  checkLogprobs(request);
   const directives = readDirectives(lastUserText(request.messages), 'messages');
   checkAdmission(context, request.n ?? 1);
   checkMemory(context, tokens.length);
@@ -59,7 +61,10 @@ export async function postChatCompletions(
   );
   const identity = identityOf(generation, context);
   const imageTokens = countImages(request.messages) * config.tokensPerImage;
-  const usage = () => usageOf(generation, context, { imageTokens });
+  const usage = () => {
+    const createdCacheTokens = Math.max(0, wholeBlocksOf(tokens.length) - generation.entry.cachedTokens);
+    return usageOf(generation, context, { imageTokens, createdCacheTokens });
+  };
   const format = {
     toChunks: ({ runningUsageOf }: { runningUsageOf: number | undefined }) =>
       new ChatChunks(identity, { runningUsageOf, knobs }),

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { planText } from '../generation/planText.ts';
 import { CompletionChunks, toTextCompletion } from '../wire/completionChunks.ts';
 import { completionRequestSchema } from '../wire/completionRequest.ts';
-import { badRequest } from '../wire/engineError.ts';
+import { badRequest, emptyPrompt } from '../wire/engineError.ts';
 import { answerGeneration } from './answerGeneration.ts';
 import { checkAdmission, checkMemory } from './checkAdmission.ts';
 import { checkSampling, checkSharedFields, resolveMaxTokens } from './checkSampling.ts';
@@ -28,10 +28,11 @@ export async function postCompletions(
   const request = await readJson(req, completionRequestSchema);
   checkSharedFields(request);
   const model = findServedModel(request.model, engine);
-  if (request.suffix !== undefined) throw badRequest('suffix is not currently supported');
+  if (request.suffix !== undefined)
+    throw badRequest('suffix is only supported for models with FIM completion rendering', 'suffix');
   const texts = encodeTexts(request.prompt);
   const prompts = texts.map(({ text, tokens }): PlannedPrompt => {
-    if (tokens.length === 0) throw badRequest('The decoder prompt cannot be empty', 'prompt');
+    if (tokens.length === 0) throw emptyPrompt();
     const maxTokens = resolveMaxTokens(request.max_tokens ?? DEFAULT_MAX_TOKENS, tokens.length, engine);
     checkSampling(request, maxTokens);
     const directives = readDirectives(text, 'prompt');
@@ -62,7 +63,7 @@ export async function postCompletions(
   const generation = createGeneration(req, { sampling: request, model, prompts, fault, idPrefix: 'cmpl' }, context);
   const identity = identityOf(generation, context);
   const echoes = request.echo ? texts.flatMap(({ text }) => new Array<string>(choicesPerPrompt).fill(text)) : [];
-  const usage = () => usageOf(generation, context, { imageTokens: 0 });
+  const usage = () => usageOf(generation, context, { imageTokens: 0, createdCacheTokens: null });
   const format = {
     toChunks: ({ runningUsageOf }: { runningUsageOf: number | undefined }) =>
       new CompletionChunks(identity, { echoes, runningUsageOf }),

@@ -22,7 +22,7 @@ export async function postEmbeddings(req: IncomingMessage, res: ServerResponse, 
   const dimensions = resolveDimensions(request, engine.config);
   const { maxModelLen } = engine.config;
   const prompts = encodeTexts(request.input).map(({ text, tokens }) => {
-    if (tokens.length === 0) throw badRequest('The prompt cannot be empty', 'input');
+    if (tokens.length === 0) throw badRequest('The decoder prompt cannot be empty');
     if (tokens.length > maxModelLen) {
       const overflow = { maxModelLen, promptTokens: tokens.length, maxTokens: undefined };
       throw contextExceeded(overflow, engine.knobs.contextSentence);
@@ -59,8 +59,7 @@ function resolveDimensions(
   if (dimensions === undefined) return embeddingDimensions;
   if (!isMatryoshka) {
     throw badRequest(
-      `Model "${servedModelName}" does not support matryoshka representation, changing output dimensions will lead to poor results.`,
-      'dimensions',
+      `Model '${servedModelName}' does not support Matryoshka embeddings; dimensions must be unset (received dimensions=${dimensions}).`,
     );
   }
   if (dimensions < 1 || dimensions > embeddingDimensions) {

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { z } from 'zod';
-import { malformedRequest } from '../wire/engineError.ts';
+import { type EngineError, malformedRequest } from '../wire/engineError.ts';
 
 /** vLLM itself takes a body of any size; this bound only keeps a mistake from eating the machine, and cuts the connection. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
@@ -16,22 +16,19 @@ export async function readJson<Schema extends z.ZodType>(
   const mediaType = req.headers['content-type']?.split(';')[0]?.trim().toLowerCase();
   if (mediaType !== 'application/json') {
     req.resume();
-    throw malformedRequest("Unsupported Media Type: Only 'application/json' is allowed", null);
+    throw malformedRequest("1 validation error:\n  Unsupported Media Type: Only 'application/json' is allowed", null);
   }
   const value = parseJson(await readBody(req));
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const issue = result.error.issues[0];
-  const location = ['body', ...(issue?.path ?? [])].map(String);
-  const isMissing = valueAt(value, issue?.path ?? []) === undefined;
-  throw malformedRequest(
-    describeIssue(
-      isMissing ? 'missing' : 'value_error',
-      location,
-      isMissing ? 'Field required' : (issue?.message ?? ''),
-    ),
-    location.join('.'),
-  );
+  const path = issue?.path ?? [];
+  const isMissing = valueAt(value, path) === undefined;
+  throw invalidAt(['body', ...path].join('.'), {
+    type: isMissing ? 'missing' : 'value_error',
+    message: isMissing ? 'Field required' : (issue?.message ?? ''),
+    input: valueAt(value, isMissing ? path.slice(0, -1) : path),
+  });
 }
 
 const valueAt = (value: unknown, path: readonly PropertyKey[]): unknown =>
@@ -43,14 +40,27 @@ const valueAt = (value: unknown, path: readonly PropertyKey[]): unknown =>
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
-  } catch {
-    throw malformedRequest(describeIssue('json_invalid', ['body'], 'JSON decode error'), 'body');
+  } catch (error) {
+    const [, position = text.length] = /at position (\d+)/.exec(String(error)) ?? [];
+    throw invalidAt(`body.${position}`, { type: 'json_invalid', message: 'JSON decode error', input: {} });
   }
 }
 
-/** As the framework below vLLM prints a validation error: a Python repr. */
-const describeIssue = (type: string, location: string[], message: string): string =>
-  `1 validation error:\n  {'type': '${type}', 'loc': (${location.map((part) => `'${part}'`).join(', ')}), 'msg': '${message}'}`;
+/** A validation error as vLLM prints it: like a Python dict, and of what was sent only its kind and size, or a plain value. */
+const invalidAt = (
+  location: string,
+  { type, message, input }: { type: string; message: string; input: unknown },
+): EngineError =>
+  malformedRequest(
+    `1 validation error:\n  {'type': '${type}', 'loc': '${location}', 'msg': '${message}', 'input': '${summarize(input)}'}`,
+    location,
+  );
+
+function summarize(input: unknown): string {
+  if (Array.isArray(input)) return `<list of ${input.length} items>`;
+  if (typeof input === 'object' && input !== null) return `<dict of ${Object.keys(input).length} items>`;
+  return input === null || input === undefined ? 'None' : String(input);
+}
 
 function readBody(req: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];

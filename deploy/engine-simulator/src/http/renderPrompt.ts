@@ -11,9 +11,12 @@ export function renderPrompt(
   { config, knobs }: Engine,
   { addGenerationPrompt }: { addGenerationPrompt: boolean },
 ): TokenId[] {
-  const { maxImagesPerPrompt: maxImages, tokensPerImage } = config;
+  const { maxImagesPerPrompt: maxImages, tokensPerImage, servedModelName } = config;
+  if (messages.length === 0)
+    throw badRequest('Cannot apply chat template to an empty conversation. Provide at least one message.');
   const rendered = messages.map(toTemplateMessage);
   const images = rendered.flatMap(({ parts }) => parts.flatMap((part) => ('imageUrl' in part ? [part.imageUrl] : [])));
+  if (maxImages === 0 && images.length > 0) throw badRequest(`${servedModelName} is not a multimodal model`);
   if (images.length > maxImages) throw badRequest(`At most ${maxImages} image(s) may be provided in one prompt.`);
   for (const url of images) checkImage(url, knobs.imageErrors);
   return renderChat(rendered, { tools, addGenerationPrompt, tokensPerImage });

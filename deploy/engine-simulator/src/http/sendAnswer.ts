@@ -21,10 +21,19 @@ export function sendEmpty(res: ServerResponse, status = 200): void {
   res.end();
 }
 
-/** Status and headers as vLLM's server writes them: it names itself, and says nothing about keeping the connection. */
+/**
+ * Status and headers as vLLM's server writes them: it names itself, is open to every origin, and says nothing about keeping
+ * the connection.
+ */
 export function writeHead(res: ServerResponse, status: number, headers: OutgoingHttpHeaders): void {
   res.removeHeader('connection');
-  res.writeHead(status, { server: 'uvicorn', ...headers });
+  res.writeHead(status, { server: 'uvicorn', vary: 'Origin', ...headers });
+}
+
+/** A path that is not there, or not with this method: the words of the framework below vLLM, not its own. */
+export function sendWrongRoute(res: ServerResponse, methods: readonly string[] | undefined): void {
+  if (methods) res.setHeader('allow', methods.join(', '));
+  sendJson(res, { detail: methods ? 'Method Not Allowed' : 'Not Found' }, methods ? 405 : 404);
 }
 
 export const sendError = (res: ServerResponse, error: EngineError, shape: Knobs['errorShape']): void =>

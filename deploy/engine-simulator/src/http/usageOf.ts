@@ -6,14 +6,16 @@ import type { EngineContext } from './engineContext.ts';
 export function usageOf(
   { entry, sequences }: Generation,
   { engine }: EngineContext,
-  { imageTokens }: { imageTokens: number },
+  { imageTokens, createdCacheTokens }: { imageTokens: number; createdCacheTokens: number | null },
 ): Usage {
   const { enablePromptTokensDetails, cachedZero } = engine.knobs;
   return {
     promptTokens: entry.promptTokens,
     completionTokens: entry.completionTokens,
     reasoningTokens: sequences.reduce((sum, sequence) => sum + sequence.reasoningTokens, 0),
-    promptDetails: enablePromptTokensDetails ? { cachedTokens: entry.cachedTokens, imageTokens } : undefined,
+    promptDetails: enablePromptTokensDetails
+      ? { cachedTokens: entry.cachedTokens, createdCacheTokens, imageTokens }
+      : undefined,
     cachedZero,
   };
 }

@@ -29,8 +29,8 @@ export interface StreamOptions {
 export function writeStream(res: ServerResponse, generation: Generation, options: StreamOptions): void {
   const { chunks, includeUsage, usage, fault, errorShape, keepaliveMs, clock } = options;
   const indexOf = new Map(generation.sequences.map((sequence, index) => [sequence, index]));
-  const withOpening = new Set<Sequence>();
   const withFinish = new Set<Sequence>();
+  let isOpened = false;
   let isBlocked = false;
   let isFinished = false;
 
@@ -40,9 +40,10 @@ export function writeStream(res: ServerResponse, generation: Generation, options
     const deltas = sequence.output.take();
     let events = '';
     const isFinishing = sequence.hasEnded && !sequence.failure && !withFinish.has(sequence);
-    if (!withOpening.has(sequence) && (deltas.length > 0 || isFinishing)) {
-      withOpening.add(sequence);
-      events += chunks.opening(index);
+    if (!isOpened && (deltas.length > 0 || isFinishing)) {
+      isOpened = true;
+      // What the first choice brings opens all of them.
+      for (const opened of indexOf.values()) events += chunks.opening(opened);
     }
     const last = isFinishing ? takeFinalDelta(deltas, sequence) : undefined;
     for (const delta of deltas) events += chunks.delta(index, delta);

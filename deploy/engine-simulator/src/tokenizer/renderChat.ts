@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { encode, imageToken, specialTokens, type TokenId } from './tokenizer.ts';
 
 export interface ChatMessage {
-  role: 'system' | 'developer' | 'user' | 'assistant' | 'tool';
+  role: 'system' | 'developer' | 'user' | 'assistant' | 'tool' | 'function';
   /** Text and images in order; images by their URL. */
   parts: ({ text: string } | { imageUrl: string })[];
 }

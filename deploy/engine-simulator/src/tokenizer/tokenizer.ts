@@ -18,6 +18,7 @@ export const specialTokens = {
   user: 262,
   assistant: 263,
   tool: 264,
+  function: 265,
 } as const;
 
 const specialText = new Map<TokenId, string>([
@@ -30,6 +31,7 @@ const specialText = new Map<TokenId, string>([
   [specialTokens.user, 'user\n'],
   [specialTokens.assistant, 'assistant\n'],
   [specialTokens.tool, 'tool\n'],
+  [specialTokens.function, 'function\n'],
 ]);
 
 const FIRST_BARE_WORD = 300;

@@ -6,7 +6,7 @@ import { toFinalUsage, toRunningUsage, type Usage } from './usage.ts';
 export interface ChunkOptions {
   /** Prompt tokens, where every chunk carries the running usage. */
   runningUsageOf: number | undefined;
-  knobs: Pick<Knobs, 'reasoningField' | 'toolIds'>;
+  knobs: Pick<Knobs, 'reasoningField' | 'toolIds' | 'toolDeltas'>;
 }
 
 /**
@@ -47,7 +47,8 @@ export class ChatChunks implements StreamChunks {
   #usage(completionTokens: number): string {
     const promptTokens = this.#options.runningUsageOf;
     if (promptTokens === undefined) return '';
-    return `,"usage":${JSON.stringify(toRunningUsage({ promptTokens, completionTokens }))}`;
+    const usage = { ...toRunningUsage({ promptTokens, completionTokens }), completion_tokens_details: null };
+    return `,"usage":${JSON.stringify(usage)}`;
   }
 
   #toDeltaJson({ kind, text, toolIndex = 0, toolCallId }: Delta): string {
@@ -58,11 +59,15 @@ export class ChatChunks implements StreamChunks {
       case 'reasoning':
         return `{${reasoningNames[this.#options.knobs.reasoningField].map((name) => `"${name}":${json}`).join(',')}}`;
       case 'tool_name': {
-        const id = this.#options.knobs.toolIds === 'present' ? `,"id":"${toolCallId}"` : '';
-        return `{"tool_calls":[{"index":${toolIndex}${id},"type":"function","function":{"name":${json},"arguments":""}}]}`;
+        const id = this.#options.knobs.toolIds === 'present' ? `"id":"${toolCallId}",` : '';
+        return this.#options.knobs.toolDeltas === 'full'
+          ? `{"tool_calls":[{"index":${toolIndex},${id}"type":"function","function":{"name":${json},"arguments":""}}]}`
+          : `{"content":null,"tool_calls":[{${id}"type":"function","index":${toolIndex},"function":{"name":${json}}}]}`;
       }
-      case 'tool_arguments':
-        return `{"tool_calls":[{"index":${toolIndex},"function":{"arguments":${json}}}]}`;
+      case 'tool_arguments': {
+        const content = this.#options.knobs.toolDeltas === 'full' ? '' : '"content":null,';
+        return `{${content}"tool_calls":[{"index":${toolIndex},"function":{"arguments":${json}}}]}`;
+      }
     }
   }
 }

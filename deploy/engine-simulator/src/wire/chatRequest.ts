@@ -9,11 +9,15 @@ const contentPartSchema = z.discriminatedUnion('type', [
 
 const toolCallSchema = z.object({ function: z.object({ name: z.string(), arguments: z.string() }) });
 
-const messageSchema = z.object({
-  role: z.enum(['system', 'developer', 'user', 'assistant', 'tool']),
-  content: nullish(z.union([z.string(), z.array(contentPartSchema)])),
-  tool_calls: nullish(z.array(toolCallSchema)),
-});
+const MAY_BE_SILENT = new Set(['assistant', 'function']);
+
+const messageSchema = z
+  .object({
+    role: z.enum(['system', 'developer', 'user', 'assistant', 'tool', 'function']),
+    content: nullish(z.union([z.string(), z.array(contentPartSchema)])),
+    tool_calls: nullish(z.array(toolCallSchema)),
+  })
+  .refine(({ role, content }) => content !== undefined || MAY_BE_SILENT.has(role), { path: ['content'] });
 export type RequestMessage = z.output<typeof messageSchema>;
 
 const toolSchema = z.object({
@@ -25,7 +29,7 @@ export type ToolDefinition = z.output<typeof toolSchema>;
 /** What rendering a prompt needs, shared by chat and `/tokenize`. */
 export const promptFields = {
   model: nullish(z.string()),
-  messages: z.array(messageSchema).min(1),
+  messages: z.array(messageSchema),
   tools: nullish(z.array(toolSchema)),
 };
 
@@ -46,7 +50,7 @@ export const chatRequestSchema = z.object({
   response_format: nullish(
     z.object({
       type: z.enum(['text', 'json_object', 'json_schema']),
-      json_schema: nullish(z.object({ schema: z.unknown() })),
+      json_schema: nullish(z.object({ schema: z.unknown().optional() })),
     }),
   ),
   chat_template_kwargs: nullish(z.object({ enable_thinking: nullish(z.boolean()) })),

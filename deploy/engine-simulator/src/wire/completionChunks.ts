@@ -45,7 +45,15 @@ export class CompletionChunks implements StreamChunks {
     completionTokens: number,
     ending = '',
   ): string {
-    const choice = { index, text, logprobs: null, finish_reason: finishReason, stop_reason: stopReason };
+    const choice = {
+      index,
+      text,
+      logprobs: null,
+      finish_reason: finishReason,
+      stop_reason: stopReason,
+      prompt_token_ids: null,
+      token_ids: null,
+    };
     const promptTokens = this.#runningPromptTokens;
     const usage =
       promptTokens === undefined
@@ -75,10 +83,13 @@ export function toTextCompletion(
       token_ids: null,
       prompt_logprobs: null,
       prompt_token_ids: null,
+      routed_experts: null,
     })),
     service_tier: null,
     system_fingerprint: identity.systemFingerprint,
     usage: toFinalUsage(usage, { isStream: false }),
     kv_transfer_params: null,
+    ec_transfer_params: null,
+    metrics: null,
   };
 }

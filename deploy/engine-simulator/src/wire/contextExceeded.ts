@@ -24,6 +24,11 @@ export function contextExceeded(overflow: ContextOverflow, sentence: Knobs['cont
         `You passed ${promptTokens} input tokens and requested ${maxTokens} output tokens. However, the model's context length is only ${maxModelLen} tokens, resulting in a maximum input length of ${Math.max(maxModelLen - maxTokens, 0)} tokens. Please reduce the length of the input prompt. (parameter=input_tokens, value=${promptTokens})`,
         'input_tokens',
       );
+    case 'v032':
+      return badRequest(
+        `This model's maximum context length is ${maxModelLen} tokens. However, your prompt contains at least ${maxModelLen + 1} input tokens, which exceeds this limit even without any output tokens. Please reduce the length of the input prompt. (parameter=input_tokens, value=${maxModelLen + 1})`,
+        'input_tokens',
+      );
     case 'v2026b': {
       // Recent releases stop counting one past the window, hence `at least`.
       const counted = Math.min(promptTokens, maxModelLen + 1);

@@ -32,6 +32,7 @@ export function toEmbeddingList(
       total_tokens: promptTokens,
       completion_tokens: 0,
       prompt_tokens_details: null,
+      completion_tokens_details: null,
     },
   };
 }

@@ -25,7 +25,7 @@ export function toErrorBody({ message, type, param, status }: EngineError, shape
   if (shape === 'nested') return { error: { message, type, param, code: status } };
   return {
     object: 'error',
-    message,
+    message: message.replace(/ Valid aliases: .*$/, ''),
     type: type.replace(/^Bad Request$/, 'BadRequestError'),
     param: null,
     code: status,
@@ -44,13 +44,21 @@ export const malformedRequest = (message: string, param: string | null): EngineE
 export const badRequest = (message: string, param: string | null = null): EngineError =>
   new EngineError({ status: 400, type: 'BadRequestError', message, param });
 
-export const unknownModel = (model: string): EngineError =>
+/** A name that nobody here answers to; the engine says to which it does. */
+export const unknownModel = (model: string, aliases: readonly string[]): EngineError =>
   new EngineError({
     status: 404,
     type: 'NotFoundError',
-    message: `The model \`${model}\` does not exist.`,
+    message: `The model \`${model}\` does not exist. Valid aliases: ${aliases.join(', ')}.`,
     param: 'model',
   });
+
+/** The same of an engine that embeds. */
+export const unknownEmbeddingModel = (model: string): EngineError =>
+  new EngineError({ status: 404, type: 'NotFoundError', message: `The model \`${model}\` does not exist.` });
+
+export const emptyPrompt = (): EngineError =>
+  badRequest('Either prompt or prompt_embeds must be provided and non-empty. (parameter=prompt)', 'prompt');
 
 /** What every engine-side failure looks like from outside. */
 export const internalError = (): EngineError =>
@@ -62,12 +70,6 @@ export const serverBusy = (): EngineError =>
     type: 'Service Unavailable',
     message: 'The server is busy, please try again later.',
   });
-
-/** Wrong path or method: the phrase of the status as message and type. */
-export const wrongRoute = (status: 404 | 405): EngineError => {
-  const phrase = status === 404 ? 'Not Found' : 'Method Not Allowed';
-  return new EngineError({ status, type: phrase, message: phrase });
-};
 
 /** What everyone gets from a process whose engine is dead. */
 export const engineDead = (): EngineError =>

@@ -26,7 +26,7 @@ export function toMetricsText(engine: Engine): string {
     .filter(({ name }) => metricGeneration === 'new' || !NEW_METRICS.includes(name))
     .map((family) => ({ ...family, name: nameIn(metricGeneration, family.name) }))
     .filter(({ name, type }) => !missingMetrics.includes(type === 'counter' ? `${name}_total` : name))
-    .map(({ name, type, lines }) => `# TYPE ${name} ${type}\n${lines(name)}`)
+    .map(({ name, type, lines }) => `# TYPE ${type === 'counter' ? `${name}_total` : name} ${type}\n${lines(name)}`)
     .join('');
 }
 
@@ -34,11 +34,12 @@ const nameIn = (generation: Knobs['metricGeneration'], name: string): string =>
   generation === 'old' ? (OLD_NAMES.get(name) ?? name) : name;
 
 function familiesOf({ metrics, config, gauges, isSleeping }: Engine): Family[] {
-  const labels = `engine="0",model_name="${escapeLabel(config.servedModelName)}"`;
-  const gauge = (name: string, value: number, extra = ''): Family => ({
+  const modelLabel = `model_name="${escapeLabel(config.servedModelName)}"`;
+  const labels = `engine="0",${modelLabel}`;
+  const gauge = (name: string, value: number): Family => ({
     name,
     type: 'gauge',
-    lines: (as) => `${as}{${labels}${extra}} ${value}\n`,
+    lines: (as) => `${as}{${labels}} ${value}\n`,
   });
   const counter = (name: string, value: number): Family => ({
     name,
@@ -48,6 +49,11 @@ function familiesOf({ metrics, config, gauges, isSleeping }: Engine): Family[] {
   const { runningCount, waitingCount, kvCacheUsage, runningAdapters, waitingAdapters, unixSeconds } = gauges;
   const cacheLabels = `,block_size="${BLOCK_TOKENS}",num_gpu_blocks="${config.numKvBlocks}",kv_cache_size_tokens="${config.numKvBlocks * BLOCK_TOKENS}",enable_prefix_caching="True"`;
   const adapterLabels = `max_lora="${config.maxLoras}",running_lora_adapters="${escapeLabel(runningAdapters)}",waiting_lora_adapters="${escapeLabel(waitingAdapters)}"`;
+  const lora: Family = {
+    name: 'vllm:lora_requests_info',
+    type: 'gauge',
+    lines: (as) => `${as}{${adapterLabels}} ${unixSeconds}\n`,
+  };
   return [
     gauge('vllm:num_requests_running', runningCount),
     gauge('vllm:num_requests_waiting', waitingCount),
@@ -57,9 +63,9 @@ function familiesOf({ metrics, config, gauges, isSleeping }: Engine): Family[] {
       lines: (as) => `${as}{${labels},reason="capacity"} ${waitingCount}\n${as}{${labels},reason="deferred"} 0\n`,
     },
     gauge('vllm:kv_cache_usage_perc', kvCacheUsage),
-    gauge('vllm:cache_config_info', 1, cacheLabels),
-    gauge('vllm:engine_sleep_state', isSleeping ? 1 : 0),
-    { name: 'vllm:lora_requests_info', type: 'gauge', lines: (as) => `${as}{${adapterLabels}} ${unixSeconds}\n` },
+    { name: 'vllm:cache_config_info', type: 'gauge', lines: (as) => `${as}{engine="0"${cacheLabels}} 1\n` },
+    { name: 'vllm:engine_sleep_state', type: 'gauge', lines: (as) => sleepStateLines(as, labels, isSleeping) },
+    ...(config.loraModules.length > 0 || config.allowRuntimeLoraUpdating ? [lora] : []),
     counter('vllm:prefix_cache_queries', metrics.prefixCacheQueries),
     counter('vllm:prefix_cache_hits', metrics.prefixCacheHits),
     counter('vllm:prompt_tokens', metrics.promptTokens),
@@ -68,7 +74,11 @@ function familiesOf({ metrics, config, gauges, isSleeping }: Engine): Family[] {
     {
       name: 'vllm:admission_rejections',
       type: 'counter',
-      lines: (as) => `${as}_total{${labels},reason="max_num_queued_reqs"} ${metrics.admissionRejections}\n`,
+      lines: (as) =>
+        [
+          `${as}_total{${modelLabel},reason="max_num_queued_reqs"} ${metrics.admissionRejections}\n`,
+          `${as}_total{${modelLabel},reason="max_num_queued_tokens"} 0\n`,
+        ].join(''),
     },
     {
       name: 'vllm:request_success',
@@ -83,6 +93,16 @@ function familiesOf({ metrics, config, gauges, isSleeping }: Engine): Family[] {
     ),
   ];
 }
+
+/** One line for each state there is; 1 marks the one that the engine is in. */
+const sleepStateLines = (as: string, labels: string, isSleeping: boolean): string =>
+  [
+    ['awake', !isSleeping],
+    ['weights_offloaded', isSleeping],
+    ['discard_all', false],
+  ]
+    .map(([state, isIn]) => `${as}{${labels},sleep_state="${state}"} ${isIn ? 1 : 0}\n`)
+    .join('');
 
 const escapeLabel = (value: string): string =>
   value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');

@@ -4,12 +4,14 @@ import { z } from 'zod';
 export const nullish = <Schema extends z.ZodType>(schema: Schema) =>
   schema.nullish().transform((value) => value ?? undefined);
 
+const MAX_STOPS = 4;
+
 /** The fields that chat and completions share. */
 export const samplingFields = {
   max_tokens: nullish(z.int()),
   min_tokens: nullish(z.int()),
   n: nullish(z.int()),
-  stop: nullish(z.union([z.string(), z.array(z.string())])),
+  stop: nullish(z.union([z.string(), z.array(z.string()).max(MAX_STOPS)])),
   stream: nullish(z.boolean()),
   stream_options: nullish(
     z.object({ include_usage: nullish(z.boolean()), continuous_usage_stats: nullish(z.boolean()) }),
@@ -18,7 +20,8 @@ export const samplingFields = {
   top_p: nullish(z.number()),
   presence_penalty: nullish(z.number()),
   frequency_penalty: nullish(z.number()),
-  seed: nullish(z.int()),
+  /** Of 64 bits, read as the nearest double: two large seeds may be one here. */
+  seed: nullish(z.number().refine((seed) => Number.isInteger(seed) && Math.abs(seed) <= 2 ** 63)),
   ignore_eos: nullish(z.boolean()),
   cache_salt: nullish(z.string()),
 };

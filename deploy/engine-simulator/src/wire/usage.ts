@@ -6,8 +6,15 @@ export interface Usage {
   completionTokens: number;
   reasoningTokens: number;
   /** Undefined where the engine does not tell. */
-  promptDetails: { cachedTokens: number; imageTokens: number } | undefined;
+  promptDetails: PromptDetails | undefined;
   cachedZero: Knobs['cachedZero'];
+}
+
+interface PromptDetails {
+  cachedTokens: number;
+  /** Tokens that this prompt put into the prefix cache; null where they are not counted, as in a completion. */
+  createdCacheTokens: number | null;
+  imageTokens: number;
 }
 
 /** The running count that `continuous_usage_stats` puts on every chunk. */
@@ -26,16 +33,24 @@ export function toFinalUsage(usage: Usage, { isStream }: { isStream: boolean }):
     prompt_tokens_details: toPromptDetails(usage),
     completion_tokens_details: usage.reasoningTokens > 0 ? { reasoning_tokens: usage.reasoningTokens } : null,
   };
-  const shown = Object.entries(details).filter(([, value]) => value !== null || !isStream);
-  return { ...toRunningUsage(usage), ...Object.fromEntries(shown) };
+  return { ...toRunningUsage(usage), ...(isStream ? withoutNulls(details) : details) };
 }
+
+/** As a stream is written: nulls are left out, also those of the details. */
+const withoutNulls = (fields: object): object =>
+  Object.fromEntries(
+    Object.entries(fields)
+      .filter(([, value]) => value !== null)
+      .map(([name, value]) => [name, typeof value === 'object' ? withoutNulls(value) : value]),
+  );
 
 function toPromptDetails({ promptDetails, cachedZero }: Usage): object | null {
   if (!promptDetails) return null;
-  const { cachedTokens, imageTokens } = promptDetails;
-  const details = {
-    ...((cachedTokens > 0 || cachedZero === 'present') && { cached_tokens: cachedTokens }),
-    ...(imageTokens > 0 && { multimodal_tokens: { image: imageTokens } }),
+  const { cachedTokens, createdCacheTokens, imageTokens } = promptDetails;
+  if (cachedZero === 'absent') return cachedTokens > 0 ? { cached_tokens: cachedTokens } : null;
+  return {
+    cached_tokens: cachedTokens,
+    created_cache_tokens: createdCacheTokens,
+    multimodal_tokens: imageTokens > 0 ? { image: imageTokens } : null,
   };
-  return Object.keys(details).length > 0 ? details : null;
 }

@@ -1,2 +1,2 @@
 /** The vLLM release whose wire format this is. */
-export const VERSION = '0.29.0';
+export const VERSION = '0.32.0';

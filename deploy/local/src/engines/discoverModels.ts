@@ -23,6 +23,7 @@ export interface DiscoveredModel {
   servedName: string;
   /** The window in tokens; undefined where the engine does not say. */
   contextLength: number | undefined;
+  category: 'text' | 'embeddings';
   /** Features of the catalog that the engine is known to have. */
   features: string[];
 }
@@ -52,7 +53,11 @@ export async function discoverModels(url: string, signal?: AbortSignal): Promise
   const { status } = await ask('/health');
   if (status !== 200)
     throw refuse(url, `answered GET /health with status ${status}, and the router sends calls only where that is 200`);
-  return models;
+  if (!models.some(({ features }) => features === VLLM_FEATURES)) return models;
+  // vLLM has the routes of its model's task alone, and answers 405 to the wrong method where there is one.
+  const hasRoute = async (path: string) => (await ask(path)).status === 405;
+  const embeds = (await hasRoute('/v1/embeddings')) && !(await hasRoute('/v1/chat/completions'));
+  return embeds ? models.map((model) => ({ ...model, category: 'embeddings', features: [] })) : models;
 }
 
 interface Answer {
@@ -89,6 +94,7 @@ function readModelList(url: string, { status, contentType, text }: Answer): Disc
   return list.data.data.map(({ id, owned_by: owner, max_model_len: contextLength }) => ({
     servedName: id,
     contextLength,
+    category: 'text',
     features: owner === 'vllm' ? VLLM_FEATURES : [],
   }));
 }

@@ -15,6 +15,7 @@ afterEach(() => rm(folder, { recursive: true }));
 const aModel = (model: Partial<DiscoveredModel>): DiscoveredModel => ({
   servedName: 'org/Model-A',
   contextLength: 4_096,
+  category: 'text',
   features: [],
   ...model,
 });
@@ -37,6 +38,12 @@ it('is a catalog in which a model is found by its id and by the name that its en
       supportedFeatures: ['json_mode'],
       state: 'live',
     }),
+  ]);
+});
+
+it('lists a model that embeds as one', async () => {
+  expect(await read(aModel({ category: 'embeddings' }))).toMatchObject([
+    { category: 'embeddings', outputModalities: ['embeddings'], maxOutputLength: 1, supportedSamplingParameters: [] },
   ]);
 });
 

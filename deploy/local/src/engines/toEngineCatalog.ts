@@ -18,6 +18,13 @@ const PRICING = {
 };
 /** What every engine of the public chat API knows. */
 const SAMPLING = ['temperature', 'top_p', 'stop', 'seed', 'max_tokens'];
+const EMBEDDING = {
+  category: 'embeddings',
+  output_modalities: ['embeddings'],
+  max_output_length: 1,
+  supported_parameters: ['encoding_format', 'user'],
+  supported_sampling_parameters: [],
+};
 /** More than the chat templates in use add: a hold must not fall short because of a template nobody has looked at. */
 const TEMPLATE_TOKENS_PER_MESSAGE = 16;
 const TEMPLATE_TOKENS_PER_REQUEST = 64;
@@ -57,6 +64,7 @@ export function toEngineCatalog(discovered: DiscoveredModel[], today: string): E
       template_tokens_per_message: TEMPLATE_TOKENS_PER_MESSAGE,
       template_tokens_per_request: TEMPLATE_TOKENS_PER_REQUEST,
       created: today,
+      ...(first?.category === 'embeddings' && EMBEDDING),
     };
   });
   return { fileText: `${JSON.stringify({ region: 'us', models }, null, 2)}\n`, idOf };

@@ -17,10 +17,13 @@ export interface ServiceOptions {
   name: string;
   internalUrl: string;
   env: Record<string, string>;
+  /** Resolves when what it needs to become ready is there: the time it has is counted from then. */
+  untilServed?: () => Promise<unknown>;
 }
 
 /** Starts one service and resolves when it says on its internal listener that it can serve. */
-export async function startService({ parts, service, name, internalUrl, env }: ServiceOptions): Promise<Part> {
+export async function startService(options: ServiceOptions): Promise<Part> {
+  const { parts, service, name, internalUrl, env, untilServed } = options;
   const part = parts.start({
     name,
     layer: LAYERS[service],
@@ -30,6 +33,7 @@ export async function startService({ parts, service, name, internalUrl, env }: S
     stopSignal: 'SIGTERM',
     hasChannel: true,
   });
+  await untilServed?.();
   await parts.untilReady(part, () => isReady(internalUrl), READY_TIMEOUT_MS);
   return part;
 }

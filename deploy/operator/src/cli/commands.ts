@@ -1,5 +1,5 @@
-import { addCredit } from '../commands/addCredit.ts';
 import { capWorkspace } from '../commands/capWorkspace.ts';
+import { addCredit, takeCredit } from '../commands/changeCredit.ts';
 import { blockKey, revokeKey, unblockKey } from '../commands/changeKeyStatus.ts';
 import { holdWorkspace, releaseWorkspace } from '../commands/changeWorkspaceHold.ts';
 import { createKey } from '../commands/createKey.ts';
@@ -32,6 +32,7 @@ export const COMMANDS: Command[] = [
   holdWorkspace,
   releaseWorkspace,
   addCredit,
+  takeCredit,
   listModels,
   disableModel,
   enableModel,

@@ -45,7 +45,7 @@ it.each([
   ['keys revoke', 'KEY_ID is missing'],
   ['keys revoke *', 'KEY_ID must be an id'],
   ['keys revoke key_*', 'KEY_ID must be an id'],
-  ['keys block key_a key_b', 'there is nothing for "key_b" to be'],
+  ['keys block key_a key_b', '"key_b" is one word too many'],
   ['keys rotate key_a --grace 24', '--grace must be minutes, hours or days'],
   ['keys rotate key_a --grace 91d', '--grace must be at most 90d'],
   ['workspaces cap ws_a', 'USD|none is missing'],
@@ -53,10 +53,13 @@ it.each([
   ['workspaces hold', 'WS is missing'],
   ['credit add ws_a 5', '--id is missing'],
   ['credit add ws_a 0 --id c1', 'USD must be more than nothing'],
+  ['credit add ws_a -5 --id c1', "Unknown option '-5'"],
+  ['credit take ws_a 0 --id c1', 'USD must be more than nothing'],
   ['models disable *', 'MODEL must be a model id'],
   ['usage', 'give --key or --workspace'],
   ['usage --key key_a --workspace ws_a', 'give --key or --workspace'],
-  ['usage --key key_a --from 2026-02-02 --to 2026-02-01', '--to must not be before --from'],
+  ['usage --key key_a --from 2026-02-02 --to 2026-02-01', '--from must not be after --to'],
+  ['usage --key key_a --from 2999-01-01', '--from must not be after --to, which is today'],
 ])('refuses "turnpike %s" and says what is wrong in one line', (line, problem) => {
   expect(() => parse(line)).toThrow(UsageError);
   expect(() => parse(line)).toThrow(problem);
@@ -69,7 +72,7 @@ it('shows the help of one command, of a group, or of all, whatever else stands t
     return parsed.kind === 'help' ? parsed.commands.map(({ words }) => words) : undefined;
   };
   expect(helpOf('keys revoke --help')).toEqual(['keys revoke']);
-  expect(helpOf('credit -h')).toEqual(['credit add']);
+  expect(helpOf('credit -h')).toEqual(['credit add', 'credit take']);
   expect(helpOf('--help')).toHaveLength(COMMANDS.length);
   expect(helpOf('nonsense --help')).toHaveLength(COMMANDS.length);
 });

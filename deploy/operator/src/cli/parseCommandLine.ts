@@ -34,7 +34,7 @@ function parseOptions(args: string[], command: Command): CommandLine {
   const { values, positionals } = parseStrictly(args.slice(command.words.split(' ').length), command);
   const operands = Object.entries(command.operands);
   const extra = positionals[operands.length];
-  if (extra !== undefined) throw wrongUse(command, `there is nothing for "${extra}" to be`);
+  if (extra !== undefined) throw wrongUse(command, `"${extra}" is one word too many`);
   const { json, stack, ...options } = values;
   const input = { ...options, ...Object.fromEntries(operands.map(([field], index) => [field, positionals[index]])) };
   checkInput(input, command);

@@ -9,7 +9,7 @@ async function change(id: string, how: 'drain' | 'undrain', { services }: Contex
   const answer = await services.call({ service: 'model-router', method: 'POST', path }, answerSchema);
   const text =
     how === 'drain'
-      ? `${id} takes nothing new, on every router within 2 s. This one has ${answer.open_calls} calls under way there.`
+      ? `${id} takes nothing new, on every router within 2 s. Calls of this one under way there: ${answer.open_calls}.`
       : `${id} takes calls again, on every router within 2 s.`;
   return { document: answer, text };
 }

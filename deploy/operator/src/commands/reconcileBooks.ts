@@ -66,7 +66,7 @@ export const reconcileBooks = defineCommand({
         table(COLUMNS, rows),
         '',
         ...doubts.map((doubt) => `  Not decided: ${doubt}.`),
-        `  ${workspaces.length} workspaces: ${agree ? 'all books agree.' : 'NOT all books agree.'}`,
+        `  Workspaces: ${workspaces.length}. ${agree ? 'All books agree.' : 'NOT all books agree.'}`,
       ].join('\n'),
       isFailure: !agree,
     };

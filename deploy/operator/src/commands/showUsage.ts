@@ -53,7 +53,10 @@ export const showUsage = defineCommand({
       to: day.default(today),
     })
     .refine(({ key, workspace }) => (key === undefined) !== (workspace === undefined), 'give --key or --workspace')
-    .refine(({ from, to }) => from <= to, { path: ['to'], message: 'must not be before --from' }),
+    .refine(({ from, to }) => from <= to, {
+      path: ['from'],
+      message: 'must not be after --to, which is today if not given',
+    }),
   async run({ key, workspace, from, to }, { services, table }) {
     const owner = key === undefined ? { workspace_id: workspace ?? '' } : { key_id: key };
     const query = new URLSearchParams({ ...owner, start: from, end: toDay(Date.parse(to) + DAY_MS) });

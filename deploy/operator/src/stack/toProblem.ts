@@ -4,10 +4,10 @@ import type { ServiceName } from './services.ts';
 
 /** Either of the shapes in which services word a refusal. */
 const refusalSchema = z.union([
-  z.object({ error: z.string(), message: z.string(), param: z.string().optional() }),
+  z.object({ error: z.string(), message: z.string() }),
   z
     .object({ error: z.object({ code: z.string(), message: z.string() }) })
-    .transform(({ error }) => ({ error: error.code, message: error.message, param: undefined })),
+    .transform(({ error }) => ({ error: error.code, message: error.message })),
 ]);
 
 /** What to do about a refusal, where the service itself cannot know how it was asked. */
@@ -19,6 +19,9 @@ const ADVICE: Record<string, string> = {
   dead_letter_not_found: '"turnpike dead-letters list" shows those that wait.',
   credit_conflict: 'Choose another --id for another credit.',
 };
+
+/** A failure whose words say what to do. */
+const FORESEEN_FAILURE = 'gate_not_told';
 
 export interface FailedAnswer {
   service: ServiceName;
@@ -32,14 +35,13 @@ export function toProblem({ service, status, requestId, text }: FailedAnswer): s
   if (status === 401)
     return `${service} does not accept the operator's token: see whether INTERNAL_TOKEN_KEYS is that of this stack, and the clocks agree.`;
   const refusal = refusalSchema.safeParse(parseJson(text));
-  if (status >= 500 || !refusal.success) {
+  if (!refusal.success || (status >= 500 && refusal.data.error !== FORESEEN_FAILURE)) {
     const log = `its log says why, under request id ${requestId ?? 'unknown'}`;
     return toPrintable(`${service} failed with status ${status}: ${log}.`);
   }
-  const { error, message, param } = refusal.data;
+  const { error, message } = refusal.data;
   if (error === 'model_not_found') return `There is no such model. ${ADVICE[error]}`;
-  const problem = error === 'invalid_request' && param !== undefined ? `${param}: ${message}` : message;
-  return toPrintable([problem, ADVICE[error]].filter((part) => part !== undefined).join(' '));
+  return toPrintable([message, ADVICE[error]].filter((part) => part !== undefined).join(' '));
 }
 
 function parseJson(text: string): unknown {

@@ -19,7 +19,7 @@ export interface NewKey {
   expiresAt: Date | null;
 }
 
-/** Registers a key under the first pepper and returns its id. Throws `key_already_registered` and `unknown_workspace`. */
+/** Registers a key under the first pepper and returns its id. Throws `key_already_registered` and `workspace_not_found`. */
 export async function registerKey(
   db: Pick<Db, 'apiKey'>,
   { keySha256, ...rest }: NewKey,
@@ -43,7 +43,7 @@ function toFault(error: unknown): unknown {
     case '23505': // unique violation: two registrations of one key at the same moment: one of them comes second
       return new ApiError<AuthServiceFault>({ kind: 'key_already_registered' });
     case '23503': // foreign key violation
-      return new ApiError<AuthServiceFault>({ kind: 'unknown_workspace' });
+      return new ApiError<AuthServiceFault>({ kind: 'workspace_not_found' });
     default:
       return error;
   }

@@ -18,7 +18,8 @@ export function toPublicError(error: unknown, options: AuthErrorOptions): WireEr
 export function toInternalError(error: unknown, options: AuthErrorOptions): WireError | undefined {
   if (!(error instanceof ApiError)) return undefined;
   const { fault } = error;
-  if (isInvalidRequest(fault)) return flat(400, fault.kind, { message: fault.problem, param: fault.param });
+  if (isInvalidRequest(fault))
+    return flat(400, fault.kind, { message: `${fault.param} ${fault.problem}`, param: fault.param });
   if (isAuthFault(fault)) return toServiceAuthError(fault, options);
   return isAuthServiceFault(fault) ? toAuthServiceError(fault) : undefined;
 }
@@ -29,8 +30,6 @@ function toAuthServiceError(fault: AuthServiceFault): WireError {
   switch (fault.kind) {
     case 'unknown_key':
       return flat(404, fault.kind, { message: 'There is no such key.' });
-    case 'unknown_workspace':
-      return flat(400, 'invalid_request', { message: 'There is no such workspace.', param: 'workspace_id' });
     case 'key_already_registered':
       return flat(409, fault.kind, { message: 'This key is registered already.' });
     case 'key_revoked':

@@ -1,4 +1,5 @@
 import type { CatalogModel } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import { toProblem } from '@turnpike/schema-problems/toProblem';
 import type { z } from 'zod';
 import { catalogFileSchema, toCatalogModels } from './catalogFile.ts';
 import { type CatalogMistake, findContradictions } from './findContradictions.ts';
@@ -7,7 +8,7 @@ export type ParsedCatalog = { models: CatalogModel[] } | { mistakes: CatalogMist
 
 /** A catalog file's content as the models of `region`, or everything that is wrong with it. */
 export function parseCatalogFile(content: unknown, region: 'us' | 'eu'): ParsedCatalog {
-  const result = catalogFileSchema.safeParse(content, { reportInput: true });
+  const result = catalogFileSchema.safeParse(content, { reportInput: true, error: toProblem });
   const mistakes = [...(result.error?.issues.flatMap(toMistakes) ?? []), ...findContradictions(content)];
   if (result.success && result.data.region !== region)
     mistakes.push({ steps: ['region'], reason: `is ${result.data.region}, but this stack is of region ${region}` });

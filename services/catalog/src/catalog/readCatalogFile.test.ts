@@ -154,17 +154,9 @@ it.each([
     'region: us\nregion: us\nmodels: [\n',
     [':2: Map keys must be unique', expect.stringMatching(/^:4: Flow sequence /)],
   ],
-  ['an empty file', '', [expect.stringMatching(/^:1: file: .*expected object/)]],
-  [
-    'a model that is only a word',
-    'region: us\nmodels: [small-chat]\n',
-    [expect.stringMatching(/^:2: models\[0\]: .*expected object/)],
-  ],
-  [
-    'a region nobody knows',
-    catalogTextWith({ 1: 'region: mars' }),
-    [expect.stringMatching(/^:1: region: .*"us"\|"eu"/)],
-  ],
+  ['an empty file', '', [':1: file: must be an object']],
+  ['a model that is only a word', 'region: us\nmodels: [small-chat]\n', [':2: models[0]: must be an object']],
+  ['a region nobody knows', catalogTextWith({ 1: 'region: mars' }), [':1: region: must be us or eu']],
 ])('refuses %s', async (_what, text, mistakes) => {
   expect(await mistakesIn(text)).toEqual(mistakes);
 });

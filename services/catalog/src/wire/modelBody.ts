@@ -23,8 +23,11 @@ export function toModelBody(model: CatalogModel, { isReady }: { isReady: boolean
     pricing: model.pricing,
     is_free: Object.values(model.pricing).every((price) => parsePrice(price) === 0n),
     is_ready: isReady,
-    supported_features: model.supportedFeatures,
+    supported_features: model.supportedFeatures.flatMap(toLabels),
     supported_parameters: model.supportedParameters,
     supported_sampling_parameters: model.supportedSamplingParameters,
   };
 }
+
+/** Tool support has two labels, of which readers of catalogs look for either (specification, Model entry). */
+const toLabels = (feature: string): string[] => (feature === 'tools' ? ['tools', 'tool_use'] : [feature]);

@@ -17,14 +17,12 @@ const SILENCE_TIMEOUT_MS: Record<Upstream, number> = {
 export function createUpstreamProxies({
   urls,
   log,
-  silenceTimeoutMs = SILENCE_TIMEOUT_MS,
 }: {
   urls: Record<Upstream, string>;
   log: Logger;
-  silenceTimeoutMs?: Record<Upstream, number>;
 }): Record<Upstream, UpstreamProxy> {
   const create = (upstream: Upstream): UpstreamProxy =>
-    createUpstreamProxy({ upstream, url: urls[upstream], silenceTimeoutMs: silenceTimeoutMs[upstream], log });
+    createUpstreamProxy({ upstream, url: urls[upstream], silenceTimeoutMs: SILENCE_TIMEOUT_MS[upstream], log });
   return {
     auth: create('auth'),
     catalog: create('catalog'),

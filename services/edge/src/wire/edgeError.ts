@@ -29,7 +29,7 @@ export function toEdgeError(fault: EdgeFault): WireError {
       return envelope(
         404,
         {
-          message: `${fault.operation} is not supported by this service.`,
+          message: `This service does not support ${fault.operation}.`,
           type: 'invalid_request_error',
           param: null,
           code: 'unsupported_endpoint',

@@ -6,6 +6,7 @@
   ARGV[6] hold      ARGV[7] YYYY-MM of the admission   ARGV[8] estimated prompt tokens   ARGV[9] rpm   ARGV[10] tpm
   ARGV[11] admission, ms            ARGV[12] unknown-event JSON             ARGV[13] lease, ms
   ARGV[14] '1' where the ledger has a row of the call already, as of one that was swept; asked where its record does not say
+  ARGV[15] how many rows the ledger had when it was asked that
   Returns asserted | known (it stood there already) | not_loaded | other_redis. ]]
 if not string.find(redis.call('INFO', 'replication'), 'master_replid:' .. ARGV[3], 1, true) then return 'other_redis' end
 if redis.call('HGET', KEYS[1], 'epoch') ~= ARGV[2] then return 'not_loaded' end
@@ -20,7 +21,13 @@ redis.call('HINCRBY', KEYS[2], 'held', ARGV[6])
 redis.call('HINCRBY', KEYS[3], ARGV[7] .. ':held', ARGV[6])
 -- One that was swept has its row, or soon will, and was counted with the rows.
 local isCounted = ARGV[14] == '1'
-if record[2] == ARGV[2] then isCounted = record[3] ~= 'no' end
+if record[2] == ARGV[2] then
+  isCounted = record[3] ~= 'no'
+elseif redis.call('HGET', KEYS[1], 'rows') ~= ARGV[15] then
+  -- Another router has brought the balances, of another state of the ledger: its row may be among them or not.
+  isCounted = false
+  redis.call('HINCRBY', KEYS[1], 'uncertain', 1)
+end
 if not isCounted then redis.call('HINCRBY', KEYS[1], 'admitted', 1) end
 redis.call('DEL', KEYS[4])
 redis.call('HSET', KEYS[4], 'state', 'held', 'epoch', ARGV[2], 'owner', ARGV[5], 'key', ARGV[4], 'amount', ARGV[6],

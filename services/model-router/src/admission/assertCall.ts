@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { HeldCall } from '../settlement/heldCalls.ts';
 import { toUnknownEventJson } from '../settlement/toEvent.ts';
+import type { RecordedRows } from './loadBalances.ts';
 import type { EpochStamp } from './redisEpoch.ts';
 import { redisKeys } from './redisKeys.ts';
 import { defineScript } from './redisScript.ts';
@@ -9,16 +10,15 @@ import { defineScript } from './redisScript.ts';
 const answerSchema = z.enum(['asserted', 'known', 'not_loaded', 'other_redis']);
 
 /**
- * Makes `assertCall(held, stamp, { isRecorded })`: a call that was under way when Redis was lost gets its hold and lease back
- * in a new epoch, once, however often it is asserted. `isRecorded`: the ledger has a row of it, as it was swept before.
- * Rejects where that epoch's balances are not there.
+ * Makes `assertCall(held, stamp, rows)`: a call that was under way when Redis was lost gets its hold and lease back in a new
+ * epoch, once, however often it is asserted. `rows` says whether the ledger has one of it, as it was swept before. Rejects where that epoch's balances are not there.
  */
 export function createAssertCall(
   redis: Redis,
   { routerId, leaseMs }: { routerId: string; leaseMs: number },
-): (held: HeldCall, stamp: EpochStamp, known: { isRecorded: boolean }) => Promise<void> {
+): (held: HeldCall, stamp: EpochStamp, rows: RecordedRows) => Promise<void> {
   const assertCall = defineScript(redis, 'assertCall');
-  return async ({ call, terms }, { number, redisId }, { isRecorded }) => {
+  return async ({ call, terms }, { number, redisId }, rows) => {
     const { callId, keyId, workspaceId, holdNanoUsd } = call;
     const answer = await assertCall(
       [
@@ -43,7 +43,8 @@ export function createAssertCall(
         terms.admittedAtMs,
         toUnknownEventJson(call),
         leaseMs,
-        isRecorded ? 1 : 0,
+        rows.callIds.has(callId) ? 1 : 0,
+        rows.count,
       ],
     );
     const outcome = answerSchema.parse(answer);

@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
 import { anAdmittedCall } from '../../test/anAdmittedCall.ts';
 import { listenAnywhere } from '../../test/listenAnywhere.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
-import type { AdmittedCall } from '../settlement/toEvent.ts';
+import { type AdmittedCall, toEvent } from '../settlement/toEvent.ts';
 import { createAssertCall } from './assertCall.ts';
 import { createCallEndings } from './endCall.ts';
 import { createBalanceLoader } from './loadBalances.ts';
@@ -16,8 +17,19 @@ import { redisKeys } from './redisKeys.ts';
 
 const LEASE_MS = 60_000;
 const OVER_MS = -1;
+const KEPT = { isSafe: false, keepMs: OVER_MS };
 /** Rows of other calls. */
 const ROWS = 5;
+
+/** How a call ended that is charged. */
+const anEnding = {
+  ending: {
+    status: 'success',
+    reason: 'completed',
+    usage: { promptTokens: 100, completionTokens: 50, cachedPromptTokens: 0 },
+  },
+  target: 'target-1',
+} as const;
 
 let opened: OpenedRedis;
 let ledger: Server;
@@ -32,11 +44,12 @@ beforeAll(async () => {
   ledger = createServer(async (req, res) => {
     const { calls } = (await json(req)) as { calls: string[] };
     asked = calls;
-    const recorded = calls.filter((callId) => rows.has(callId));
-    await meanwhile();
-    meanwhile = async () => {};
+    const counts = { requests: ROWS + rows.size, recorded: calls.filter((callId) => rows.has(callId)) };
     const sums = { credit_seq: 1, credited_nano_usd: '1000000000', spent_nano_usd: '0', months: {}, keys: {} };
-    res.end(JSON.stringify({ ...sums, requests: ROWS + rows.size, recorded }));
+    const pending = meanwhile;
+    meanwhile = async () => {};
+    await pending();
+    res.end(JSON.stringify({ ...sums, ...counts }));
   });
   ledgerUrl = await listenAnywhere(ledger);
 });
@@ -122,9 +135,69 @@ it.each<[string, { isRecorded: boolean; isForgotten: boolean }, number]>([
   const { balances, assertCall, stamp } = await raiseEpoch();
   if (isForgotten) await opened.redis.del(redisKeys.call(workspaceId, callId), redisKeys.calls(workspaceId));
   const recorded = await balances.loadFor(workspaceId, stamp, [callId]);
-  for (const _turn of [1, 2]) await assertCall(held, stamp, { isRecorded: recorded.has(callId) });
+  for (const _turn of [1, 2]) await assertCall(held, stamp, recorded);
   const admittedCalls = ROWS + more + (isRecorded ? 1 : 0);
   expect(await countOf(held.call)).toEqual({ admittedCalls, uncertainCalls: 0, open: ['held'] });
+});
+
+it.each<[string, { isAskedFirst: boolean }, number]>([
+  ['as they had none of it yet', { isAskedFirst: false }, ROWS + 1],
+  ['as they had one of it already', { isAskedFirst: true }, ROWS + 2],
+])(
+  'notes as uncertain a call that Redis has forgotten where the balances came by another router and are of another instant, %s',
+  async (_why, { isAskedFirst }, admittedCalls) => {
+    const held = await anAdmittedCall(opened);
+    const { callId, workspaceId } = held.call;
+    const { balances, assertCall, stamp } = await raiseEpoch();
+    await opened.redis.del(redisKeys.call(workspaceId, callId), redisKeys.calls(workspaceId));
+    const rowComes = async () => {
+      rows.add(callId);
+    };
+    const othersLoad = async () => {
+      await balances.load(workspaceId);
+    };
+    if (isAskedFirst) meanwhile = () => rowComes().then(othersLoad);
+    else await othersLoad().then(rowComes);
+    const recorded = await balances.loadFor(workspaceId, stamp, [callId]);
+    for (const _turn of [1, 2]) await assertCall(held, stamp, recorded);
+    expect(await countOf(held.call)).toEqual({ admittedCalls, uncertainCalls: 1, open: ['held'] });
+  },
+);
+
+it('charges a settled call that the ledger has no row of, as its event lies in the dead letters: wallet, key and month, once', async () => {
+  const { call, terms } = await anAdmittedCall(opened, { leaseMs: OVER_MS });
+  const { workspaceId, keyId } = call;
+  const event = toEvent(call, { ...anEnding, admittedAtMs: terms.admittedAtMs, endedAtMs: terms.admittedAtMs });
+  const json = toUsageRecordedJson(event);
+  expect(event.chargeNanoUsd).toBeGreaterThan(0n);
+  await createCallEndings(opened.redis, opened).settle(event, json, KEPT);
+  const { balances, endings } = await raiseEpoch();
+  const month = new Date(terms.admittedAtMs).toISOString().slice(0, 7);
+  const expectCharged = async () => {
+    expect((await opened.walletOf(workspaceId)).spent).toBe(event.chargeNanoUsd);
+    expect(await opened.keyOf(workspaceId, keyId)).toEqual({ spent: event.chargeNanoUsd, held: 0n });
+    expect((await opened.monthsOf(workspaceId))[`${month}:spent`]).toBe(event.chargeNanoUsd);
+    expect(await opened.redis.smembers(redisKeys.keys(workspaceId))).toEqual([keyId]);
+  };
+  await balances.load(workspaceId);
+  await expectCharged();
+  expect(await countOf(call)).toEqual({ admittedCalls: ROWS + 1, uncertainCalls: 0, open: ['settled'] });
+  // What comes of it later was counted then: a sweeper sends its event again, and its spool's way is acknowledged.
+  await balances.load(workspaceId);
+  expect(await endings.sweep(call, OVER_MS)).toMatchObject({ state: 'settled', eventJson: json });
+  await endings.settle(event, json, { isSafe: true, keepMs: 0 });
+  await expectCharged();
+});
+
+it('leaves the charge of a settled call to its row, where the ledger has it', async () => {
+  const { call, terms } = await anAdmittedCall(opened);
+  const event = toEvent(call, { ...anEnding, admittedAtMs: terms.admittedAtMs, endedAtMs: terms.admittedAtMs });
+  await createCallEndings(opened.redis, opened).settle(event, toUsageRecordedJson(event), KEPT);
+  rows.add(call.callId);
+  const { balances } = await raiseEpoch();
+  await balances.load(call.workspaceId);
+  // The ledger here says that nothing is spent.
+  expect((await opened.walletOf(call.workspaceId)).spent).toBe(0n);
 });
 
 it('notes as uncertain only a call that came to the records after the ledger was asked', async () => {
@@ -152,6 +225,6 @@ it('asks the ledger for the calls that are put back before all others, of which 
   await opened.redis.zadd(calls, ...others);
   const recorded = await balances.loadFor(workspaceId, stamp, [callId]);
   expect(asked).toHaveLength(10_000);
-  await assertCall(held, stamp, { isRecorded: recorded.has(callId) });
+  await assertCall(held, stamp, recorded);
   expect((await countOf(held.call)).admittedCalls).toBe(ROWS + 1);
 });

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { until } from '@turnpike/test-support/until';
 import { listenAnywhere } from '../../test/listenAnywhere.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { type BalanceLoader, createBalanceLoader } from './loadBalances.ts';
@@ -10,6 +11,8 @@ import { redisKeys } from './redisKeys.ts';
 /** What the ledger says of every workspace; a test changes it. */
 let answer: { status: number; body: Record<string, unknown> };
 let asked: { url: string; question: unknown }[] = [];
+/** What an answer that is made waits for before it is sent. */
+let delivery = Promise.resolve();
 let opened: OpenedRedis;
 let ledger: Server;
 let balances: BalanceLoader;
@@ -33,7 +36,9 @@ beforeAll(async () => {
   opened = await openTestRedis();
   ledger = createServer(async (req, res) => {
     asked.push({ url: req.url ?? '', question: await json(req) });
-    res.writeHead(answer.status).end(JSON.stringify(answer.body));
+    const { status, body } = answer;
+    await delivery;
+    res.writeHead(status).end(JSON.stringify(body));
   });
   const ledgerUrl = await listenAnywhere(ledger);
   const { redis, epoch } = opened;
@@ -50,11 +55,16 @@ afterAll(async () => {
 
 it('brings credit, spend of workspace, month and keys into an empty Redis, and the workspace to the sweeper’s list', async () => {
   const workspaceId = aWorkspaceId();
+  // It may turn while the ledger is asked.
+  const earliest = firstMonth();
   theLedgerSays();
   await balances.load(workspaceId);
-  const month = firstMonth();
+  const month = Object.keys(answer.body.months ?? {})[0] ?? '';
   const url = `/internal/workspaces/${workspaceId}/balances`;
-  expect(asked).toEqual([{ url, question: { month, epoch: 1, calls: [] } }]);
+  expect(asked).toEqual([{ url, question: { month: expect.any(String), epoch: 1, calls: [] } }]);
+  const [{ question } = { question: {} }] = asked;
+  const { month: askedMonth } = question as { month?: string };
+  expect([earliest, firstMonth()]).toContain(askedMonth);
   expect(await opened.walletOf(workspaceId)).toEqual({ credited: 1_000n, spent: 300n, held: 0n });
   expect(await opened.keyOf(workspaceId, 'key_a')).toEqual({ spent: 250n, held: 0n });
   expect(await opened.keyOf(workspaceId, 'key_b')).toEqual({ spent: 50n, held: 0n });
@@ -94,6 +104,24 @@ it('asks once for a workspace, however many calls wait, and again at most every 
   await Promise.all(Array.from({ length: 50 }, () => balances.load(workspaceId)));
   expect(await balances.refresh(workspaceId)).toBe(false);
   expect(asked).toHaveLength(1);
+});
+
+it('asks anew to reload, since one that is under way may have been answered before', async () => {
+  const workspaceId = aWorkspaceId();
+  theLedgerSays();
+  let deliver = (): void => {};
+  delivery = new Promise((resolve) => {
+    deliver = resolve;
+  });
+  const earlier = balances.load(workspaceId);
+  await until('the ledger has made its answer', () => asked.length === 1);
+  theLedgerSays({ credit_seq: 2, credited_nano_usd: '-70' });
+  const reloads = [balances.reload(workspaceId), balances.reload(workspaceId)];
+  deliver();
+  await Promise.all([earlier, ...reloads]);
+
+  expect(await opened.walletOf(workspaceId)).toEqual({ credited: -70n, spent: 300n, held: 0n });
+  expect(asked).toHaveLength(2);
 });
 
 it.each<[string, () => void]>([

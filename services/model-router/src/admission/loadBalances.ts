@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import { request } from 'undici';
 import { validate as isUuid } from 'uuid';
 import { z } from 'zod';
+import { readRedisTime } from './readRedisTime.ts';
 import type { EpochStamp, RedisEpoch } from './redisEpoch.ts';
 import { redisKeys } from './redisKeys.ts';
 import { defineScript } from './redisScript.ts';
@@ -31,6 +32,14 @@ const MAX_CALLS = 10_000;
 /** A clock that is set back by so much still finds the month of then whole. */
 const CLOCK_SET_BACK_MS = 24 * 3_600_000;
 
+/** What the ledger has recorded of a workspace, all of one instant. */
+export interface RecordedRows {
+  /** All of its calls that have a row. */
+  count: number;
+  /** Those of the calls asked for that have one. */
+  callIds: ReadonlySet<string>;
+}
+
 export interface BalanceLoader {
   /**
    * Brings a workspace's balances of the epoch in force into Redis, or its newer credits. One request at a time for a
@@ -39,11 +48,13 @@ export interface BalanceLoader {
   load(workspaceId: string): Promise<boolean>;
   /** As `load`, but at most every 500 ms. */
   refresh(workspaceId: string): Promise<boolean>;
+  /** As `load`, but the ledger is asked after this was called: what it had then is counted, whoever else brings balances. */
+  reload(workspaceId: string): Promise<boolean>;
   /**
-   * Brings the balances of an epoch that is being built, for calls that are to be put back into them. Resolves with the ids
-   * of those that the ledger has a row of already.
+   * Brings the balances of an epoch that is being built, for calls that are to be put back into them. Resolves with what the
+   * ledger said of its rows; where another router was first, the balances may be of another instant.
    */
-  loadFor(workspaceId: string, stamp: EpochStamp, callIds: string[]): Promise<ReadonlySet<string>>;
+  loadFor(workspaceId: string, stamp: EpochStamp, callIds: string[]): Promise<RecordedRows>;
 }
 
 export interface BalanceLoaderOptions {
@@ -76,8 +87,7 @@ export function createBalanceLoader({
 
   /** `YYYY-MM`, by Redis' clock, which admissions are dated by: the month before counts as well where the turn is near. */
   async function findFirstMonth(): Promise<string> {
-    const [seconds] = await redis.time();
-    return new Date(Number(seconds) * 1_000 - CLOCK_SET_BACK_MS).toISOString().slice(0, 7);
+    return new Date((await readRedisTime(redis)) - CLOCK_SET_BACK_MS).toISOString().slice(0, 7);
   }
 
   /** Calls from before, whose records the balances that are to come know nothing of. */
@@ -106,7 +116,7 @@ export function createBalanceLoader({
     workspaceId: string,
     { number, redisId }: EpochStamp,
     callIds: string[] = [],
-  ): Promise<{ hasChanged: boolean; recorded: ReadonlySet<string> }> {
+  ): Promise<{ hasChanged: boolean; rows: RecordedRows }> {
     // Whoever empties Redis takes the mark along: what would be loaded now would lack the holds.
     if ((await redis.get(redisKeys.epoch)) !== String(number)) throw refuseEmptied(number);
     // Where the sweeper looks: known before the first call can be admitted.
@@ -116,7 +126,7 @@ export function createBalanceLoader({
     const asked = new Set([...new Set([...callIds, ...found])].slice(0, MAX_CALLS));
     const earlier = found.filter((callId) => asked.has(callId));
     const balances = await askLedger(workspaceId, { month, epoch: number, calls: [...asked] });
-    const recorded = new Set(balances.recorded);
+    const rows = { count: balances.requests, callIds: new Set(balances.recorded) };
     const [months, keys] = [Object.entries(balances.months), Object.entries(balances.keys)];
     const answer = await loadBalances(
       [
@@ -133,11 +143,12 @@ export function createBalanceLoader({
         balances.credit_seq,
         balances.credited_nano_usd.toString(),
         balances.spent_nano_usd.toString(),
-        balances.requests,
+        rows.count,
         months.length,
         keys.length,
+        redisKeys.key(workspaceId, ''),
         ...[...months, ...keys].flatMap(([name, spent]) => [name, spent.toString()]),
-        ...earlier.map((callId) => (recorded.has(callId) ? '1' : '0')),
+        ...earlier.map((callId) => (rows.callIds.has(callId) ? '1' : '0')),
       ],
     );
     if (loadedAt.size >= MAX_WORKSPACES) loadedAt.clear();
@@ -145,26 +156,32 @@ export function createBalanceLoader({
     const outcome = outcomeSchema.parse(answer);
     if (outcome === 'emptied') throw refuseEmptied(number);
     if (outcome === 'other_redis') throw new Error('balances belong to another Redis or epoch');
-    return { hasChanged: outcome === 'changed', recorded };
+    return { hasChanged: outcome === 'changed', rows };
   }
 
+  const toQuestion = (workspaceId: string): string => `${epoch.stamp.number} ${workspaceId}`;
+
   function load(workspaceId: string): Promise<boolean> {
-    const { stamp } = epoch;
-    const what = `${stamp.number} ${workspaceId}`;
-    const running = loading.get(what);
+    const question = toQuestion(workspaceId);
+    const running = loading.get(question);
     if (running) return running;
-    const bringing = bring(workspaceId, stamp)
+    const bringing = bring(workspaceId, epoch.stamp)
       .then(({ hasChanged }) => hasChanged)
-      .finally(() => loading.delete(what));
-    loading.set(what, bringing);
+      .finally(() => loading.delete(question));
+    loading.set(question, bringing);
     return bringing;
   }
 
   return {
     load,
+    async reload(workspaceId) {
+      // The ledger may have answered that one already. Who waits here as well shares the one that follows.
+      await loading.get(toQuestion(workspaceId))?.catch(() => undefined);
+      return load(workspaceId);
+    },
     async loadFor(workspaceId, stamp, callIds) {
-      const { recorded } = await bring(workspaceId, stamp, callIds);
-      return recorded;
+      const { rows } = await bring(workspaceId, stamp, callIds);
+      return rows;
     },
     async refresh(workspaceId) {
       if (performance.now() - (loadedAt.get(workspaceId) ?? Number.NEGATIVE_INFINITY) < REFRESH_INTERVAL_MS)

@@ -17,6 +17,7 @@ it('shows what is counted and held, by whom and for how long', async () => {
   const { calls, nowMs, ...books } = await readBooks({ redis, balances, epoch }, { workspaceId, after: 0 });
   expect(books).toEqual({
     epoch: 1,
+    creditSeq: 1,
     creditedNanoUsd: 10n ** 12n,
     spentNanoUsd: 0n,
     heldNanoUsd: 700n,

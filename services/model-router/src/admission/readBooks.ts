@@ -34,6 +34,8 @@ export interface CountedBooks extends CountedBalance {
   /** That instant by Redis' clock, which also dates admissions. */
   nowMs: number;
   epoch: number;
+  /** The ledger's number of the last credit that is counted here. */
+  creditSeq: number;
   creditedNanoUsd: NanoUsd;
   /** All calls ever admitted: those the ledger had when the balances were loaded, and those since. */
   admittedCalls: number;
@@ -80,6 +82,7 @@ export async function readBooks(
   return {
     nowMs,
     epoch: Number(counted),
+    creditSeq: Number(amountOf(wallet, 'credit_seq')),
     creditedNanoUsd: amountOf(wallet, 'credited'),
     spentNanoUsd: amountOf(wallet, 'spent'),
     heldNanoUsd: amountOf(wallet, 'held'),

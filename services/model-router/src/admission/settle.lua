@@ -54,7 +54,7 @@ if isSafe then
   redis.call('PEXPIRE', KEYS[5], ARGV[8])
 elseif state ~= 'settled' then
   local time = redis.call('TIME')
-  redis.call('HSET', KEYS[5], 'state', 'settled', 'event', ARGV[4])
+  redis.call('HSET', KEYS[5], 'state', 'settled', 'charge', charge, 'event', ARGV[4])
   redis.call('PERSIST', KEYS[5])
   redis.call('ZADD', KEYS[6], math.floor(time[1] * 1000 + time[2] / 1000) + tonumber(ARGV[6]), ARGV[1])
 end

@@ -48,7 +48,8 @@ export function followCatalog({
       }
       isFailing = false;
     } catch (error) {
-      if (!isFailing) log.warn({ err: error }, 'catalog cannot be read; the last good version stays in force');
+      const consequence = catalog ? 'the last good version stays in force' : 'no call is served before it can';
+      if (!isFailing) log.warn({ err: error }, `catalog cannot be read: ${consequence}`);
       isFailing = true;
     }
   }

@@ -108,7 +108,7 @@ it('notices an engine that sleeps, however well it says it is', async () => {
   await untilHealthy(one);
   behave(0, (req, res) => {
     if (req.url !== '/metrics') return false;
-    res.end('vllm:engine_sleep_state{engine="0"} 1\n');
+    res.end('vllm:engine_sleep_state{engine="0",sleep_state="discard_all"} 1\n');
     return true;
   });
   await until('it to be out', () => one.outReason === 'asleep');

@@ -20,7 +20,7 @@ const UNREACHABLE: ReadonlySet<OutReason> = new Set(['refused', 'unreachable', '
 
 /** What a call has to tell of its engine. `caller` is whoever pays for it, a workspace's id. */
 export type CallNews =
-  | { kind: 'first_event'; waitMs: number }
+  | { kind: 'first_event' }
   | { kind: 'completed'; caller: string }
   /** It broke off, or failed with a status of its own. That may be the call's doing. */
   | { kind: 'failed'; caller: string }
@@ -151,7 +151,7 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
     for (const pool of Map.groupBy(list(), ({ poolName }) => poolName).values()) {
       const fleet = pool.filter(({ isHealthy }) => isHealthy);
       const summaries = fleet.map((engine) => ({ engine, summary: engine.recent.summarize() }));
-      for (const { engine, reason } of findOutliers(summaries)) suspect(engine, reason);
+      for (const engine of findOutliers(summaries)) suspect(engine, 'fails_more');
     }
   }
 
@@ -193,7 +193,6 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
       const { engine, watch } = member;
       switch (news.kind) {
         case 'first_event':
-          engine.recent.firstEvent(news.waitMs);
           engine.rest.clear();
           return;
         case 'completed':

@@ -1,4 +1,5 @@
 import { Pool } from 'undici';
+import type { Trial } from '../placement/tryOut.ts';
 import type { ListedEngine } from './discovery/followAddresses.ts';
 import type { Engine, EngineTraffic, UnheardCall } from './engine.ts';
 import { BusyRest } from './health/busyRest.ts';
@@ -7,6 +8,7 @@ import { FailureStreak } from './health/failureStreak.ts';
 import { RecentCalls } from './health/recentCalls.ts';
 import type { EngineLoad } from './probes/engineLoad.ts';
 import type { ServedModels } from './probes/readServedModels.ts';
+import { sendTrial } from './probes/sendTrial.ts';
 
 /** Below the 5 s after which vLLM closes an idle connection, so that a call is not sent into a closing one. */
 const IDLE_CONNECTION_MS = 4_000;
@@ -22,14 +24,7 @@ const MAX_CONNECTIONS = 4_096;
 export type EngineState = 'starting' | 'ready' | 'out' | 'draining';
 
 /** Why an engine is left out. */
-export type OutReason =
-  | 'refused'
-  | 'unreachable'
-  | 'asleep'
-  | 'no_token'
-  | 'failed_calls'
-  | 'fails_more'
-  | 'slow_first_events';
+export type OutReason = 'refused' | 'unreachable' | 'asleep' | 'no_token' | 'failed_calls' | 'fails_more';
 
 export interface FleetEngineOptions {
   nowMs: () => number;
@@ -157,6 +152,10 @@ export class FleetEngine implements Engine {
     this.load = load;
     const { running, waiting } = load;
     this.report = running === undefined || waiting === undefined ? undefined : { atMs, running, waiting };
+  }
+
+  tryOut(trial: Trial): void {
+    void sendTrial(this.pool, this.servedNames[0] ?? '', trial);
   }
 
   /** Whatever it had cached is gone. */

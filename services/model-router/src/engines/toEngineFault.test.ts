@@ -11,6 +11,8 @@ it.each([
   "This model's maximum context length is 32768 tokens. However, you requested 512 output tokens and your prompt contains at least 32769 input tokens, for a total of at least 33281 tokens. (parameter=input_tokens, value=32769)",
   'The decoder prompt (length 9000) is longer than the maximum model length of 8192.',
   'max_tokens=9000 cannot be greater than max_model_len=8192. Please request fewer output tokens.',
+  "This model's maximum context length is 2048 tokens. However, your prompt contains at least 2049 input tokens, which exceeds this limit even without any output tokens. (parameter=input_tokens, value=2049)",
+  'max_tokens must be at least 1, got 0. (parameter=max_tokens, value=0)',
 ])('knows a prompt beyond the window, whichever engine says it: %s', (message) => {
   for (const body of [nested({ message, code: 400 }), flat({ message, code: 400 })])
     expect(toEngineFault(400, body)).toEqual({ kind: 'context_too_long', message });

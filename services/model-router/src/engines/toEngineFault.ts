@@ -5,6 +5,8 @@ const CONTEXT_SENTENCES = [
   'context length is only',
   'maximum model length',
   'cannot be greater than max_model_len',
+  // No call asks for 0 tokens: a recent engine cut it to what a prompt that fills the window exactly leaves.
+  'max_tokens must be at least 1, got 0',
 ];
 /** Parts of what engines say of an image that they cannot decode; newer ones name it as the parameter as well. */
 const IMAGE_SENTENCES = ['cannot identify image file', 'image file is truncated', 'base64 data URLs'];

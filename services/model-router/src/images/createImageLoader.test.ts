@@ -132,13 +132,21 @@ describe('memory', () => {
 
   it('that is not there is said as such, and no more is taken afterwards', async () => {
     const host = await open((res) => res.end(PNG));
-    const budget = createByteBudget(PNG.length - 1);
-    const room = budget.open();
+    const budget = createByteBudget(PNG.length);
+    const [others, room] = [budget.open(), budget.open()];
+    others.take(1);
     const fault = { fault: { kind: 'no_room_for_body' } };
     await expect(load(aLoader(), [host.url], { room })).rejects.toMatchObject(fault);
     room.close();
     await until('the connection to be closed', () => host.openConnections === 0);
     expect(budget.open().take(PNG.length - 1)).toBe(true);
+  });
+
+  it('would not be there for so many images if nobody else had any: the client is not told to come again', async () => {
+    const host = await open((res) => res.end(PNG));
+    const urls = ['a', 'b', 'c'].map((name) => `${host.url}/${name}`);
+    const room = createByteBudget(3 * PNG.length - 1).open();
+    await expect(load(aLoader(), urls, { room })).rejects.toThrow('too_large');
   });
 });
 

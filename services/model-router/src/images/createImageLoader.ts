@@ -20,12 +20,13 @@ export interface ImageLoaderOptions {
 export interface ImageLoader {
   /**
    * Checks the inline images of a call and fetches the others, all at once and each address once. Gives `data:` URLs by the
-   * addresses as the client wrote them. Throws an `ImageError`, or `no_room_for_body` when too many images are on their way
-   * or in memory; or what `signal` is aborted with.
+   * addresses as the client wrote them. Throws an `ImageError`, also where the call's images together are more than there
+   * is room for at all; `no_room_for_body` when too many are on their way or in memory just now; or what `signal` is aborted
+   * with.
    */
   load(
     urls: readonly string[],
-    options: { workspaceId: string; room: Pick<TakenBytes, 'take'>; signal: AbortSignal },
+    options: { workspaceId: string; room: Pick<TakenBytes, 'take' | 'couldTake'>; signal: AbortSignal },
   ): Promise<ReadonlyMap<string, Buffer>>;
 }
 
@@ -41,7 +42,7 @@ export function createImageLoader({ privateHosts, resolve, timeoutMs, limits }: 
       const giveBack = slots.take(workspaceId, remote.length);
       if (!giveBack) throw noRoom();
       const takeRoom = (bytes: number): void => {
-        if (!room.take(bytes)) throw noRoom();
+        if (!room.take(bytes)) throw room.couldTake(bytes) ? noRoom() : new ImageError('too_large');
       };
       // The first failure ends the others: the call is refused whatever they would come to.
       const ending = new AbortController();

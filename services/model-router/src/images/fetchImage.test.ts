@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { aPng } from '@turnpike/test-support/anImage';
+import { findFreePort } from '@turnpike/test-support/findFreePort';
 import { until } from '@turnpike/test-support/until';
 import { anImageHost, type ImageHost } from '../../test/anImageHost.ts';
 import { privateAddressForms } from '../../test/privateAddressForms.ts';
@@ -201,9 +202,8 @@ describe('an answer that is not the image', () => {
   });
 
   it('a port where nobody listens', async () => {
-    const host = await open((res) => res.end());
-    host.close();
-    expect(await fetched(host.url)).toBe('connection_failed');
+    const hostAndPort = `127.0.0.1:${await findFreePort()}`;
+    expect(await fetched(`http://${hostAndPort}`, { privateHosts: new Set([hostAndPort]) })).toBe('connection_failed');
   });
 
   it('https where none is spoken', async () => {

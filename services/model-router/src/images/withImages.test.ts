@@ -18,7 +18,7 @@ const withUrl = aChatRequest({
 function aCall(load: ImageLoader['load'], request = withUrl) {
   const call = anOpenCall();
   const res = new ServerResponse(new IncomingMessage(new Socket()));
-  const room = { take: () => true };
+  const room = { take: () => true, couldTake: () => true };
   const run = () => withImages({ load }, { request, workspaceId: 'ws_1', call, res, room, log: aSilentLogger() });
   return { call, res, run };
 }

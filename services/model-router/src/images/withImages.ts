@@ -14,7 +14,7 @@ export interface CallWithImages {
   workspaceId: string;
   call: Pick<OpenCall, 'end'>;
   res: Pick<ServerResponse, 'destroyed' | 'once' | 'off'>;
-  room: Pick<TakenBytes, 'take'>;
+  room: Pick<TakenBytes, 'take' | 'couldTake'>;
   log: Logger;
 }
 

@@ -114,11 +114,6 @@ export class EngineBook {
     return Math.max(0, silentMs - dueMs) / msPerToken;
   }
 
-  /** Whether it gets a call though it is slow, which tells if it has recovered. */
-  isDueForTrial(nowMs: number): boolean {
-    return this.trialPause.isOver({ nowMs, measuredAtMs: this.pace.measuredAtMs });
-  }
-
   /** Part of a prompt that is expected to be cached, 0 to 1. */
   cachedShareOf(hashes: readonly number[], promptBytes: number): number {
     return promptBytes === 0 ? 0 : endOfBlocks(this.prefixes.match(hashes)) / promptBytes;

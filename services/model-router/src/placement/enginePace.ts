@@ -16,8 +16,6 @@ export class EnginePace {
   readonly firstEvents = new PaceMeasure(3);
   /** From the first event to the last, by the tokens of the answer. */
   readonly streams = new PaceMeasure(8);
-  /** When it was measured last, by the placer's clock. */
-  measuredAtMs = Number.NEGATIVE_INFINITY;
   /** When the first event came that the next ones may have waited with. */
   #countedAtMs = Number.NEGATIVE_INFINITY;
 
@@ -27,7 +25,6 @@ export class EnginePace {
    */
   firstEvent({ ms, tokensAhead, nowMs }: { ms: number; tokensAhead: number; nowMs: number }): void {
     const msPerToken = Math.max(ms / (FIXED_TOKENS + tokensAhead), LEAST_MS_PER_TOKEN);
-    this.measuredAtMs = nowMs;
     if (nowMs - ms < this.#countedAtMs) this.firstEvents.join(msPerToken);
     else {
       this.firstEvents.add(msPerToken);
@@ -35,9 +32,7 @@ export class EnginePace {
     }
   }
 
-  streamEnded({ ms, tokens, nowMs }: { ms: number; tokens: number; nowMs: number }): void {
-    if (tokens < MIN_TOKENS) return;
-    this.measuredAtMs = nowMs;
-    this.streams.add(ms / tokens);
+  streamEnded({ ms, tokens }: { ms: number; tokens: number }): void {
+    if (tokens >= MIN_TOKENS) this.streams.add(ms / tokens);
   }
 }

@@ -12,13 +12,13 @@ interface Paced {
 }
 
 /**
- * The engines that are much slower than the others, as a throttled one is. Their first events of late are compared with
- * what is usual in the long run: a moment of much work makes no engine look quick beside the others. A lighter engine may be
- * slower in proportion.
+ * The engines that are much slower than the others, as a throttled one is. What they took of late is compared with what is
+ * usual in the long run: a moment of much work makes no engine look quick beside the others, nor does one stream that was held
+ * up on its way and came all at once. A lighter engine may be slower in proportion.
  */
 export function findSlow<Engine extends Paced>(engines: readonly Engine[]): ReadonlySet<Engine> {
   const usualFirst = usualFirstEvent(engines) ?? Number.POSITIVE_INFINITY;
-  const usualStream = middleOf(engines, ({ streams }) => streams.now) ?? Number.POSITIVE_INFINITY;
+  const usualStream = middleOf(engines, ({ streams }) => streams.usual) ?? Number.POSITIVE_INFINITY;
   const isSlow = ({ weight, book: { pace } }: Engine): boolean => {
     const first = (pace.firstEvents.now ?? 0) * weight;
     const isSlowToBegin = first > SLOW_FACTOR * usualFirst && (first - usualFirst) * FIXED_TOKENS > SLOW_MS;

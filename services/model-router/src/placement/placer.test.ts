@@ -2,13 +2,14 @@ import { describe, expect, it } from '@jest/globals';
 import { aPlacement } from '../../test/aPlacement.ts';
 import { endOfBlocks, hashPrefix } from './hashPrefix.ts';
 import { createPlacer, type PlaceableEngine, type Placer } from './placer.ts';
+import type { Trial } from './tryOut.ts';
 
 const BLOCKS = 32;
 const BYTES = endOfBlocks(BLOCKS);
 const TOKENS = BYTES / 4;
 
 const someEngines = (count: number, fields: Partial<PlaceableEngine> = {}): PlaceableEngine[] =>
-  Array.from({ length: count }, (_, index) => ({ id: `engine-${index + 1}`, ...fields }));
+  Array.from({ length: count }, (_, index) => ({ id: `engine-${index + 1}`, tryOut() {}, ...fields }));
 
 /** A call with 4,096 prompt tokens that no other number shares. */
 const aCall = (number: number) =>
@@ -173,7 +174,10 @@ describe('what an engine says of its cache', () => {
 
 it('lets an engine of three times the weight carry three times the load', () => {
   const { placer } = aPlacer();
-  const [light, heavy] = [{ id: 'light' }, { id: 'heavy', weight: 3 }];
+  const [light, heavy] = [
+    { id: 'light', tryOut() {} },
+    { id: 'heavy', weight: 3, tryOut() {} },
+  ];
   for (let number = 0; number < 400; number += 1) place(placer, [light, heavy], number);
   const share = placer.tokensInFlightOn(heavy) / placer.tokensInFlightOn(light);
   expect(share).toBeGreaterThan(2.5);
@@ -182,7 +186,7 @@ it('lets an engine of three times the weight carry three times the load', () => 
 
 it('forgets the cache of an engine that was restarted', () => {
   const { placer } = aPlacer();
-  const engine = { id: 'engine-1', revision: 'first start' };
+  const engine = { id: 'engine-1', revision: 'first start', tryOut() {} };
   serve(placer, [engine]);
   engine.revision = 'second start';
   place(placer, [engine]);
@@ -221,7 +225,8 @@ it('takes no call of its own for another router’s, though it ended after the e
 describe('an engine ten times slower than the others', () => {
   function aSlowFleet() {
     const { placer, clock } = aPlacer();
-    const engines = someEngines(3);
+    const trials: Trial[] = [];
+    const engines = someEngines(3, { tryOut: (trial) => void trials.push(trial) });
     for (const [index, engine] of engines.entries())
       for (let number = 0; number < 5; number += 1) {
         const placed = place(placer, [engine], 100 * index + number);
@@ -229,7 +234,7 @@ describe('an engine ten times slower than the others', () => {
         clock.nowMs += index === 0 ? 1_000 : 100;
         placed.end({ promptTokens: TOKENS, cachedPromptTokens: 0, completionTokens: 10 });
       }
-    return { placer, clock, engines, slow: engines[0] };
+    return { placer, clock, engines, slow: engines[0], trials };
   }
 
   it('gets no calls, not even those whose prefix it has', () => {
@@ -247,11 +252,25 @@ describe('an engine ten times slower than the others', () => {
     expect(place(placer, engines, 1).engine).toBe(slow);
   });
 
-  it('gets one after a while, to see whether it has recovered', () => {
-    const { placer, clock, engines, slow } = aSlowFleet();
-    clock.nowMs += 11_000;
-    const placed = [0, 1, 2, 3].map(() => place(placer, engines, 1).engine);
-    expect(placed.filter((engine) => engine === slow)).toHaveLength(1);
+  it('is back once the stream of a trial was quick', () => {
+    const { placer, clock, engines, slow, trials } = aSlowFleet();
+    place(placer, engines, 1);
+    const [trial] = trials;
+    trial?.onFirstEvent();
+    clock.nowMs += 160;
+    trial?.end(16);
+    expect(place(placer, engines, 1).engine).toBe(slow);
+  });
+
+  it('is not one that only had no stream come all at once, as one does that was held up on its way', () => {
+    const { placer, clock, engines } = aSlowFleet();
+    const [, heldUp, usual] = engines;
+    if (!heldUp || !usual) throw new Error('no engine');
+    const placed = place(placer, [heldUp], 1);
+    placed.onFirstEvent();
+    clock.nowMs += 1;
+    placed.end({ promptTokens: TOKENS, cachedPromptTokens: 0, completionTokens: 10 });
+    expect(place(placer, [heldUp, usual], 1).decision.candidates).toHaveLength(2);
   });
 
   it('gets all calls where it is the only one', () => {
@@ -265,8 +284,9 @@ describe('first events', () => {
   /** Three engines, each of which has begun four streams; the first took so many times as long for it. */
   function aFleet(times: number) {
     const { placer, clock } = aPlacer();
-    const engines = someEngines(3);
-    const [first, ...others] = engines;
+    const trials: Trial[] = [];
+    const engines = someEngines(3, { tryOut: (trial) => void trials.push(trial) });
+    const [first] = engines;
     if (!first) throw new Error('no engine');
     const begin = (engine: PlaceableEngine, ms: number, number: number) => {
       const placed = place(placer, [engine], number);
@@ -277,7 +297,7 @@ describe('first events', () => {
     for (const [index, engine] of [...engines.entries()].reverse())
       for (let number = 0; number < 4; number += 1)
         begin(engine, engine === first ? 450 * times : 450, 100 * index + number);
-    return { placer, clock, engines, first, others, begin };
+    return { placer, clock, engines, first, begin, trials };
   }
 
   it('that take ten times as long as elsewhere keep calls away, even those whose prefix is there', () => {
@@ -323,28 +343,73 @@ describe('first events', () => {
     expect(place(placer, engines, 1).engine).toBe(first);
   });
 
-  describe('that stay slow', () => {
-    /** How long it is, in whole seconds, until the slow engine gets a call though there are others. */
-    function untilTrial({ placer, clock, engines, first }: ReturnType<typeof aFleet>): number {
-      const sinceMs = clock.nowMs;
-      for (;;) {
-        clock.nowMs += 1_000;
-        const placed = place(placer, engines, 1);
-        placed.end(undefined);
-        if (placed.engine === first) return clock.nowMs - sinceMs;
-      }
+  describe('of a slow engine', () => {
+    /** A fleet whose first engine is slow, and the trial that it has been sent. */
+    function aTriedFleet(fields: Partial<PlaceableEngine> = {}) {
+      const fleet = aFleet(10);
+      const { placer, clock, engines, first, trials } = fleet;
+      Object.assign(first, fields);
+      place(placer, engines, 1);
+      const [trial] = trials;
+      if (!trial) throw new Error('no trial');
+      return {
+        trial,
+        trials,
+        first,
+        placer,
+        answerAfter(ms: number) {
+          clock.nowMs += ms;
+          trial.onFirstEvent();
+          trial.end(16);
+        },
+        /** Where a call goes after so long whose prompt the slow engine has. */
+        placeAfter(ms: number) {
+          clock.nowMs += ms;
+          return place(placer, engines, 1).engine;
+        },
+      };
     }
 
-    it('are looked at more and more rarely', () => {
-      const fleet = aFleet(10);
-      expect([untilTrial(fleet), untilTrial(fleet), untilTrial(fleet)]).toEqual([3_000, 5_000, 9_000]);
+    it('are looked for with a call of the router’s own, and with one at a time', () => {
+      const { trials, placeAfter, first } = aTriedFleet();
+      for (let call = 0; call < 10; call += 1) expect(placeAfter(60_000)).not.toBe(first);
+      expect(trials).toHaveLength(1);
     });
 
-    it('are looked at as rarely after calls that no other engine could take', () => {
-      const fleet = aFleet(10);
-      expect(untilTrial(fleet)).toBe(3_000);
-      place(fleet.placer, [fleet.first], 1).end(undefined);
-      expect(untilTrial(fleet)).toBe(5_000);
+    it('bring calls back when one of those is as quick as calls elsewhere', () => {
+      const { answerAfter, placeAfter, first } = aTriedFleet();
+      answerAfter(140);
+      expect(placeAfter(0)).toBe(first);
+    });
+
+    it('are looked for again when it is not, in a tenth of the time at most', () => {
+      const { trials, answerAfter, placeAfter, first } = aTriedFleet();
+      answerAfter(1_400);
+      expect(placeAfter(0)).not.toBe(first);
+      placeAfter(12_599);
+      expect(trials).toHaveLength(1);
+      placeAfter(1);
+      expect(trials).toHaveLength(2);
+    });
+
+    it('are looked for again when it comes to nothing', () => {
+      const { trial, trials, placeAfter, first } = aTriedFleet();
+      trial.end(undefined);
+      expect(placeAfter(0)).not.toBe(first);
+      expect(placeAfter(1_000)).not.toBe(first);
+      expect(trials).toHaveLength(2);
+    });
+
+    it('are looked for with tokens that count there until they end', () => {
+      const { trial, placer, first } = aTriedFleet();
+      expect(placer.tokensInFlightOn(first)).toBe(1_016);
+      trial.end(undefined);
+      trial.end(undefined);
+      expect(placer.tokensInFlightOn(first)).toBe(0);
+    });
+
+    it('are looked for with a prompt that fits', () => {
+      expect(aTriedFleet({ windowTokens: 1_025 }).trial).toMatchObject({ promptTokens: 512, outputTokens: 16 });
     });
   });
 });

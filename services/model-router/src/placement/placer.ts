@@ -1,10 +1,12 @@
 import { type Candidate, type ChoiceReason, chooseEngine } from './chooseEngine.ts';
 import { type CountedCall, EngineBook, type EngineReport } from './engineBook.ts';
 import { findSlow, usualFirstEvent } from './findSlow.ts';
+import { followCall } from './followCall.ts';
 import { ModelHabits } from './modelHabits.ts';
+import { type Tryable, tryOut } from './tryOut.ts';
 
 /** What placement wants to know of an engine; where the rest is absent it goes by what this router has sent there. */
-export interface PlaceableEngine extends EngineReport {
+export interface PlaceableEngine extends EngineReport, Tryable {
   readonly id: string;
   /** Capacity beside the other engines of the model; 1 where it is not given. */
   readonly weight?: number | undefined;
@@ -56,27 +58,12 @@ export interface Placer {
   /** What a call will come to, by what calls of its model came to before. */
   expectTokens(placement: Placement): { promptTokens: number; outputTokens: number };
   /** Tokens of this router's calls under way there: prompts still to be computed, and answers. */
-  tokensInFlightOn(engine: PlaceableEngine): number;
+  tokensInFlightOn(engine: { readonly id: string }): number;
 }
 
 interface Known<Engine> extends Candidate {
   engine: Engine;
   book: EngineBook;
-}
-
-/** Leaves out those that are slow, but for one that is due for a trial, and as long as others remain. */
-function withoutSlow<Engine extends { book: EngineBook }>(
-  engines: readonly Engine[],
-  slow: ReadonlySet<Engine>,
-  nowMs: number,
-): readonly Engine[] {
-  const remaining = engines.filter((engine) => {
-    if (slow.has(engine)) return engine.book.isDueForTrial(nowMs);
-    // One that is alone here is compared with nobody.
-    if (engines.length > 1) engine.book.trialPause.end();
-    return true;
-  });
-  return remaining.length > 0 ? remaining : engines;
 }
 
 /** Makes a placer. What it knows of an engine goes with the engine's object. */
@@ -87,7 +74,7 @@ export function createPlacer({
   nowMs?: () => number;
   random?: () => number;
 } = {}): Placer {
-  const books = new WeakMap<PlaceableEngine, EngineBook>();
+  const books = new WeakMap<{ readonly id: string }, EngineBook>();
   const habitsOf = new Map<string, ModelHabits>();
 
   function bookOf(engine: PlaceableEngine): EngineBook {
@@ -131,42 +118,28 @@ export function createPlacer({
       });
       const prompt = { leadingHash: hashes[0], tokens: promptTokens };
       const slow = findSlow(candidates);
-      const compared = withoutSlow(candidates, slow, placedAtMs);
+      for (const { engine, book } of slow) tryOut(engine, book, nowMs);
+      const quick = candidates.filter((candidate) => !slow.has(candidate));
+      const compared = quick.length > 0 ? quick : candidates;
       const choice = chooseEngine(compared, prompt, random);
       if (!choice) return undefined;
       const { chosen, reason } = choice;
       const { engine, book, cachedTokens } = chosen;
       const uncachedTokens = Math.max(0, promptTokens - cachedTokens);
-      if (slow.has(chosen)) book.trialPause.begin(placedAtMs);
       const entry = book.open(
         { hashes, promptBytes, uncachedTokens, outputTokens, isStream: placement.isStream },
         placedAtMs,
       );
-      let firstEventAtMs: number | undefined;
-      let isOver = false;
+      const call = followCall(entry, book.pace, nowMs);
       return {
         engine,
         decision: { reason, chosen, candidates: compared, promptTokens },
         uncachedTokens,
-        onFirstEvent() {
-          firstEventAtMs ??= nowMs();
-          if (!isOver) entry.read(firstEventAtMs);
-        },
+        onFirstEvent: call.onFirstEvent,
         end(counted) {
-          if (isOver) return;
-          isOver = true;
-          entry.close();
-          if (!counted) return;
+          if (!call.end(counted?.completionTokens) || !counted) return;
           habits.learn(counted, estimatedPromptTokens);
           entry.correct(counted);
-          const endedAtMs = nowMs();
-          // A whole answer does not say how much of its time the prompt took.
-          if (firstEventAtMs !== undefined)
-            book.pace.streamEnded({
-              ms: endedAtMs - firstEventAtMs,
-              tokens: counted.completionTokens,
-              nowMs: endedAtMs,
-            });
         },
       };
     },

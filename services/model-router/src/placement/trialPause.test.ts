@@ -1,27 +1,27 @@
 import { expect, it } from '@jest/globals';
 import { TrialPause } from './trialPause.ts';
 
-/** How long after a trial the next one is due, in whole seconds. */
-function secondsUntilNext(pause: TrialPause, measuredAtMs: number): number {
-  let seconds = 0;
-  while (!pause.isOver({ nowMs: measuredAtMs + seconds * 1_000, measuredAtMs })) seconds += 1;
-  return seconds;
+/** How long after a trial of so many milliseconds the next one is due. */
+function pauseAfter(trialMs: number): number {
+  const pause = new TrialPause();
+  pause.begin(0);
+  pause.end(trialMs);
+  let pauseMs = 0;
+  while (!pause.isOver(trialMs + pauseMs)) pauseMs += 1;
+  return pauseMs;
 }
 
-it('doubles with every trial that did not help, up to 160 s, and begins anew once the engine is as quick as the others', () => {
-  const pause = new TrialPause();
-  const pauses = Array.from({ length: 9 }, () => {
-    const seconds = secondsUntilNext(pause, 0);
-    pause.begin(0);
-    return seconds;
-  });
-  expect(pauses).toEqual([3, 5, 9, 17, 33, 65, 129, 161, 161]);
-  pause.end();
-  expect(secondsUntilNext(pause, 0)).toBe(3);
+it('lets the first trial begin at once, and the next one when that took a tenth of the time', () => {
+  expect(new TrialPause().isOver(0)).toBe(true);
+  expect([200, 1_000, 10_000].map(pauseAfter)).toEqual([1_800, 9_000, 90_000]);
 });
 
-it('begins with what was measured last', () => {
+it('is a second after a trial that was over at once', () => {
+  expect(pauseAfter(0)).toBe(1_000);
+});
+
+it('does not end while a trial is under way', () => {
   const pause = new TrialPause();
-  expect(pause.isOver({ nowMs: 56_000, measuredAtMs: 55_000 })).toBe(false);
-  expect(pause.isOver({ nowMs: 66_000, measuredAtMs: 55_000 })).toBe(true);
+  pause.begin(0);
+  expect(pause.isOver(3_600_000)).toBe(false);
 });

@@ -1,26 +1,26 @@
-const FIRST_MS = 2_000;
-const LONGEST_MS = 160_000;
+/** Trials take a tenth of an engine's time at most … */
+const PAUSE_FACTOR = 9;
+/** … and begin this long after the last one at the earliest, also where that failed at once. */
+const LEAST_MS = 1_000;
 
-/**
- * When an engine that is left out gets a call all the same, which tells whether it has recovered: 2 s after it was
- * measured last, and twice as long each time that it had not, up to 160 s.
- */
+/** When an engine that is left out is tried again: nine times as long after a trial as that took, so one that is quick again is soon back. */
 export class TrialPause {
-  #pauseMs = FIRST_MS;
-  #triedAtMs = Number.NEGATIVE_INFINITY;
+  #beganAtMs = Number.NEGATIVE_INFINITY;
+  /** Never while a trial is under way. */
+  #dueAtMs = Number.NEGATIVE_INFINITY;
 
-  isOver({ nowMs, measuredAtMs }: { nowMs: number; measuredAtMs: number }): boolean {
-    return nowMs - Math.max(measuredAtMs, this.#triedAtMs) > this.#pauseMs;
+  isOver(nowMs: number): boolean {
+    return nowMs >= this.#dueAtMs;
   }
 
-  /** A call was sent there to see. */
+  /** A trial was sent. */
   begin(nowMs: number): void {
-    this.#triedAtMs = nowMs;
-    this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_MS);
+    this.#beganAtMs = nowMs;
+    this.#dueAtMs = Number.POSITIVE_INFINITY;
   }
 
-  /** It is as quick as the others. */
-  end(): void {
-    this.#pauseMs = FIRST_MS;
+  /** It is answered, or has failed. */
+  end(nowMs: number): void {
+    this.#dueAtMs = nowMs + Math.max(LEAST_MS, PAUSE_FACTOR * (nowMs - this.#beganAtMs));
   }
 }

@@ -24,6 +24,7 @@ export function getWorkspaceBooks(dependencies: {
     res.json({
       now_ms: books.nowMs,
       epoch: books.epoch,
+      credit_seq: books.creditSeq,
       credited_nano_usd: String(books.creditedNanoUsd),
       ...toBalanceBody(books),
       admitted_calls: books.admittedCalls,

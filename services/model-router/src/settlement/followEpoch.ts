@@ -2,6 +2,7 @@ import type { Logger } from '@turnpike/logging/createLogger';
 import type { Redis } from 'ioredis';
 import type { EpochMark } from '../admission/epochMark.ts';
 import { readRedisId } from '../admission/readRedisId.ts';
+import { readRedisTime } from '../admission/readRedisTime.ts';
 import type { EpochStamp, RedisEpoch } from '../admission/redisEpoch.ts';
 import type { EpochNews, LedgerReports } from '../admission/reportToLedger.ts';
 import type { EndedCall } from './heldCalls.ts';
@@ -36,6 +37,8 @@ export function followEpoch(options: FollowEpochOptions) {
   let isClosed = false;
   /** What the ledger said last. */
   let news: EpochNews | undefined;
+  /** When it was asked, by Redis' clock. */
+  let heardAtMs = 0;
   let drainedEpoch: number | null = null;
   let assertedEpoch: number | null = null;
   /** The epoch whose mark had gone from Redis while holds were put back. */
@@ -67,16 +70,24 @@ export function followEpoch(options: FollowEpochOptions) {
     void run();
   }
 
+  /** Why balances are built, as far as this router can tell. */
+  function toOccasion({ redisId }: EpochNews): string {
+    if (!hasCounted) return 'balances are built before this router admits its first call';
+    return redisId === epoch.stamp.redisId
+      ? 'balances are built anew in the same Redis: the ledger or a router found that something is missing from them'
+      : 'Redis was restarted or replaced: balances are built anew';
+  }
+
   function drain(now: EpochNews): void {
     epoch.drain();
     if (drainedEpoch === now.number) return;
     if (working?.number === now.number) return;
-    log.warn({ epoch: now.number, calls: heldCalls.size }, 'Redis was lost: balances are rebuilt');
+    log[hasCounted ? 'warn' : 'info']({ epoch: now.number, calls: heldCalls.size }, toOccasion(now));
     const unspooled = heldCalls.drawLine();
     work(
       now,
       async () => {
-        await mark.put(now);
+        await mark.put(now, heardAtMs);
         await publishKept(unspooled);
         while (isStill(now.number, now.phase) && !isCaughtUp())
           await new Promise((resolve) => setTimeout(resolve, POLL_MS));
@@ -131,6 +142,7 @@ export function followEpoch(options: FollowEpochOptions) {
 
   async function step(): Promise<void> {
     const redisId = await readRedisId(redis).catch(() => null);
+    const askedAtMs = await readRedisTime(redis).catch(() => 0);
     if (epoch.isOpen && redisId !== epoch.stamp.redisId) epoch.close();
     const knownEpoch = news?.number;
     const answer = await report(redisId);
@@ -141,6 +153,7 @@ export function followEpoch(options: FollowEpochOptions) {
       return;
     }
     news = answer;
+    heardAtMs = askedAtMs;
     const { number, phase, isMember } = answer;
     if (answer.redisId !== redisId) {
       epoch.close();

@@ -27,9 +27,9 @@ export async function putBackHolds(
 
   async function putBack(workspaceId: string, held: HeldCall[]): Promise<void> {
     const callIds = held.map(({ call }) => call.callId);
-    const recorded = await balances.loadFor(workspaceId, stamp, callIds);
+    const rows = await balances.loadFor(workspaceId, stamp, callIds);
     for (const some of inGroups(held, CALLS_AT_ONCE))
-      await Promise.all(some.map((one) => assertCall(one, stamp, { isRecorded: recorded.has(one.call.callId) })));
+      await Promise.all(some.map((one) => assertCall(one, stamp, rows)));
   }
 }
 

@@ -149,6 +149,16 @@ describe('a large backlog', () => {
     expect((await segments()).length).toBe(1);
   });
 
+  it('goes on behind a number whose file is there already, as of a segment that the disk made and refused', async () => {
+    const spool = await openSpool();
+    await writeFile(join(dir, '0000000002.spool'), '');
+    const events = Array.from({ length: 24 }, (_, number) => anEvent(number, 400_000));
+    for (const event of events) await spool.append(event);
+    expect(await segments()).toEqual(['0000000001.spool', '0000000002.spool', '0000000003.spool', '0000000004.spool']);
+    expect(await readAll(spool)).toEqual(events);
+    expect(spool.hasUnread).toBe(false);
+  });
+
   it('loses nothing to two readers at once, which may get events twice', async () => {
     const spool = await openSpool();
     for (let start = 0; start < events.length; start += 1_000)

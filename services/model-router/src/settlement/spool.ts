@@ -35,6 +35,8 @@ export class Spool {
   readonly #log: Logger;
   readonly #segments: Map<number, Segment>;
   #writing: number;
+  /** The highest number that a segment has had, or was to have: a disk that refused one may have made its file. */
+  #numbered: number;
   #file: FileHandle;
   #read: ReadPosition;
   #waiting: { line: Buffer; resolve: () => void; reject: (error: unknown) => void }[] = [];
@@ -56,6 +58,7 @@ export class Spool {
     this.#log = options.log;
     this.#segments = options.segments;
     this.#writing = options.writing;
+    this.#numbered = options.writing;
     this.#file = options.file;
     this.#read = { segment: Math.min(...options.segments.keys()), offset: 0 };
   }
@@ -145,14 +148,14 @@ export class Spool {
     if ((this.#segments.get(this.#writing)?.bytes ?? 0) < SEGMENT_BYTES) return;
     const full = this.#file;
     try {
-      const { path, file } = await createSegment(this.#dir, this.#writing + 1);
-      this.#segments.set(this.#writing + 1, { path, bytes: 0 });
-      this.#writing += 1;
+      this.#numbered += 1;
+      const { path, file } = await createSegment(this.#dir, this.#numbered);
+      this.#segments.set(this.#numbered, { path, bytes: 0 });
+      this.#writing = this.#numbered;
       this.#file = file;
       clearTimeout(this.#flushTimer);
       this.#flushTimer = undefined;
-      await full.datasync();
-      await full.close();
+      await full.datasync().finally(() => full.close());
     } catch (error) {
       this.#log.error({ err: error }, 'spool cannot go on in a new segment');
     }

@@ -1,4 +1,4 @@
-import { type FileHandle, open } from 'node:fs/promises';
+import { type FileHandle, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 
@@ -22,9 +22,16 @@ export function numberOfSegment(fileName: string): number | undefined {
 export async function createSegment(dir: string, number: number): Promise<{ path: string; file: FileHandle }> {
   const path = join(dir, `${String(number).padStart(10, '0')}.spool`);
   const file = await open(path, 'ax', 0o600);
-  const folder = await open(dir, 'r');
-  await folder.sync().finally(() => folder.close());
-  return { path, file };
+  try {
+    const folder = await open(dir, 'r');
+    await folder.sync().finally(() => folder.close());
+    return { path, file };
+  } catch (error) {
+    await file.close();
+    // Nothing is in it yet, and each try would leave one more.
+    await rm(path, { force: true });
+    throw error;
+  }
 }
 
 export const toLine = (eventJson: string): Buffer => Buffer.from(`${checksumOf(eventJson)} ${eventJson}\n`);

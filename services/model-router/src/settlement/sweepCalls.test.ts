@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/gl
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { parseUsageRecorded, toUsageRecordedJson } from '@turnpike/events/usageRecorded';
 import { until } from '@turnpike/test-support/until';
+import type { Redis } from 'ioredis';
 import { anAdmittedCall } from '../../test/anAdmittedCall.ts';
 import { type AnEventLog, anEventLog } from '../../test/anEventLog.ts';
 import { aSilentLogger } from '../../test/aSilentLogger.ts';
@@ -31,11 +32,15 @@ afterEach(async () => {
   await opened.redis.del(redisKeys.sweeper, redisKeys.workspaces);
 });
 
-const sweep = (): void => {
+let alerts: string[];
+const sweep = (redis: Redis = opened.redis): void => {
   const endings = createCallEndings(opened.redis, opened);
+  // One list for each sweeper: a round of the last one may still be on its way.
+  const heard: string[] = [];
+  alerts = heard;
   sweeper = sweepCalls({
-    metrics: noMetrics,
-    redis: opened.redis,
+    metrics: { ...noMetrics, alerted: (kind) => heard.push(kind) },
+    redis,
     endings,
     balances: { load: async () => true },
     epoch: opened.epoch,
@@ -44,6 +49,23 @@ const sweep = (): void => {
     leaseMs: SWEEPER_LEASE_MS,
   });
 };
+/** The Redis of these tests, in which something happens each time after a record was read. */
+function aRedisThat(address: string, happens: () => Promise<unknown>): Redis {
+  const hmget = async (key: string, ...fields: string[]) => {
+    const values = await opened.redis.hmget(key, ...fields);
+    if (key === address) await happens();
+    return values;
+  };
+  return Object.assign(Object.create(opened.redis) as object, { hmget }) as Redis;
+}
+function aRedisThatFailsOnce(address: string, failure: Error): Redis {
+  let failures = 0;
+  return aRedisThat(address, async () => {
+    failures += 1;
+    if (failures === 1) throw failure;
+  });
+}
+
 const heldBy = async (workspaceId: string): Promise<bigint> => (await opened.walletOf(workspaceId)).held;
 
 it('records a call that lost its router as unknown, at no charge, and releases its hold', async () => {
@@ -75,6 +97,70 @@ it('emits the kept event of a settled call again, which the log never acknowledg
   await until('the call is over', async () => (await state()) === 'done');
   expect(eventLog.taken).toEqual([{ key: keyId, value: json }]);
   expect(await opened.walletOf(workspaceId)).toMatchObject({ spent: 700n, held: 0n });
+});
+
+it('keeps a swept call in sight whose true ending comes while it is looked at', async () => {
+  const { call } = await anAdmittedCall(opened, { leaseMs: NO_LEASE_MS });
+  const { callId, keyId, workspaceId } = call;
+  const endings = createCallEndings(opened.redis, opened);
+  await endings.sweep(call, NO_LEASE_MS);
+  await endings.forgetSwept(call, 'swept');
+  // As another sweeper found it just before.
+  await opened.redis.zadd(redisKeys.calls(workspaceId), 1, callId);
+  const lost = await anAdmittedCall(opened, { leaseMs: NO_LEASE_MS });
+  const event = aUsageRecorded({ callId, keyId, workspaceId, chargeNanoUsd: 700n });
+  const settleLate = () => endings.settle(event, toUsageRecordedJson(event), { isSafe: false, keepMs: 60_000 });
+  sweep(aRedisThat(redisKeys.call(workspaceId, callId), settleLate));
+  // Events go out at the end of a round.
+  await until('the round is over', () => eventLog.taken.some(({ key }) => key === lost.call.keyId));
+  expect(await opened.redis.zscore(redisKeys.calls(workspaceId), callId)).not.toBeNull();
+  expect(await opened.walletOf(workspaceId)).toMatchObject({ spent: 700n, held: 0n });
+});
+
+it.each<[string, string[], (address: string) => Promise<Redis>]>([
+  [
+    'is not readable',
+    ['unreadable_call'],
+    (address) => opened.redis.hset(address, 'event', '{}').then(() => opened.redis),
+  ],
+  ['Redis was too slow to give', [], async (address) => aRedisThatFailsOnce(address, new Error('Command timed out'))],
+])('sweeps the others beside a call whose record %s, and alerts only where it stays so', async (_why, kinds, spoil) => {
+  const spoilt = await anAdmittedCall(opened, { leaseMs: NO_LEASE_MS });
+  const { callId, workspaceId } = spoilt.call;
+  const other = await anAdmittedCall(opened, { leaseMs: NO_LEASE_MS });
+  sweep(await spoil(redisKeys.call(workspaceId, callId)));
+  await until('the other one is swept', () => eventLog.taken.some(({ key }) => key === other.call.keyId));
+  if (kinds.length === 0) await until('this one is swept', async () => (await heldBy(workspaceId)) === 0n);
+  expect([...new Set(alerts)]).toEqual(kinds);
+});
+
+it('comes to every call, however many unreadable ones are before it', async () => {
+  const lost = await Promise.all([1, 2].map(() => anAdmittedCall(opened, { leaseMs: NO_LEASE_MS })));
+  const unreadable = Array.from({ length: 2_100 }, (_, n) => `unreadable-${n}`);
+  for (const { workspaceId } of lost.map(({ call }) => call)) {
+    const spoiling = opened.redis.pipeline();
+    for (const callId of unreadable)
+      spoiling.hset(redisKeys.call(workspaceId, callId), 'event', '{}').zadd(redisKeys.calls(workspaceId), 1, callId);
+    await spoiling.exec();
+  }
+  sweep();
+  await until('both are swept', async () => {
+    const held = await Promise.all(lost.map(({ call }) => heldBy(call.workspaceId)));
+    return held.every((amount) => amount === 0n);
+  });
+  for (const { call } of lost)
+    expect(await opened.redis.zcount(redisKeys.calls(call.workspaceId), 1, 1)).toBe(unreadable.length);
+  expect(new Set(alerts)).toEqual(new Set(['unreadable_call']));
+});
+
+it('forgets a lease of which no call is left', async () => {
+  const { call } = await anAdmittedCall(opened, { leaseMs: NO_LEASE_MS });
+  const { callId, workspaceId } = call;
+  await opened.redis.del(redisKeys.call(workspaceId, callId));
+  sweep();
+  const lease = () => opened.redis.zscore(redisKeys.calls(workspaceId), callId);
+  await until('the lease is gone', async () => (await lease()) === null);
+  expect(eventLog.taken).toEqual([]);
 });
 
 it('leaves a running call alone', async () => {

@@ -6,12 +6,16 @@ import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { Redis } from 'ioredis';
 import type { CallEndings, SweptCall } from '../admission/endCall.ts';
 import type { BalanceLoader } from '../admission/loadBalances.ts';
+import { readRedisTime } from '../admission/readRedisTime.ts';
 import type { RedisEpoch } from '../admission/redisEpoch.ts';
 import { type CallAddress, redisKeys } from '../admission/redisKeys.ts';
 
 /** Calls looked at in one round; the rest waits for the next. */
 const MAX_CALLS_PER_ROUND = 2_000;
 const MAX_BATCH = 500;
+
+/** What a call is whose record is damaged: it stays as it is, under an alert. */
+const UNREADABLE = 'unreadable';
 
 /** An event that the event log lacks. */
 interface Emission {
@@ -45,6 +49,8 @@ export function sweepCalls({
   leaseMs: number;
 }) {
   const owner = randomUUID();
+  /** By workspace, how many at the front of its calls are unreadable: passed over until a round has come to all the others. */
+  const unreadable = new Map<string, number>();
 
   async function isMyTurn(): Promise<boolean> {
     if (epoch.openForMs < leaseMs) return false;
@@ -55,22 +61,28 @@ export function sweepCalls({
   }
 
   /** Releases the hold, where there is one, whether or not the event log can be reached. */
-  async function sweepOne(workspaceId: string, callId: string): Promise<Emission | undefined> {
+  async function sweepOne(workspaceId: string, callId: string): Promise<Emission | typeof UNREADABLE | undefined> {
     try {
       return await sweepReadable(workspaceId, callId);
     } catch (error) {
       // Redis away ends the round; one event that cannot be read does not.
       if (redis.status !== 'ready') throw error;
+      if (isTimeout(error)) {
+        log.warn({ err: error, callId }, 'Redis was slow: the call is swept in a later round');
+        return undefined;
+      }
       log.error({ err: error, callId }, 'ALERT call cannot be swept; the others are');
       metrics.alerted('unreadable_call');
-      return undefined;
+      return UNREADABLE;
     }
   }
 
   async function sweepReadable(workspaceId: string, callId: string): Promise<Emission | undefined> {
-    const keyId = await findKeyId(workspaceId, callId);
-    if (keyId === undefined) return undefined;
-    const address = { callId, workspaceId, keyId };
+    const [keyId, json] = await redis.hmget(redisKeys.call(workspaceId, callId), 'key', 'event');
+    // Nothing is swept whose event could not be sent.
+    if (json) parseUsageRecorded(json);
+    // Of a call without an event nothing but its lease is left, and only Redis itself can say that this is still so.
+    const address = { callId, workspaceId, keyId: keyId ?? '' };
     const swept = await endings.sweep(address, leaseMs);
     if (!swept) return undefined;
     if (swept.wasHeld) {
@@ -80,26 +92,15 @@ export function sweepCalls({
     return { address, state: swept.state, value: toEmittedEvent(swept) };
   }
 
-  async function findKeyId(workspaceId: string, callId: string): Promise<string | undefined> {
-    const [keyId, json] = await redis.hmget(redisKeys.call(workspaceId, callId), 'key', 'event');
-    if (keyId && json) {
-      parseUsageRecorded(json);
-      return keyId;
-    }
-    await redis.zrem(redisKeys.calls(workspaceId), callId);
-    return undefined;
-  }
-
   /** What is swept is counted in the balances of the epoch, so they have to be there. */
   async function bringBalances(workspaceId: string): Promise<void> {
     const number = await redis.hget(redisKeys.wallet(workspaceId), 'epoch');
     if (number !== String(epoch.stamp.number)) await balances.load(workspaceId);
   }
 
-  async function findEndedLeases(workspaceId: string, limit: number): Promise<string[]> {
-    const [seconds, micros] = await redis.time();
-    const nowMs = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
-    return redis.zrangebyscore(redisKeys.calls(workspaceId), '-inf', nowMs, 'LIMIT', 0, limit);
+  async function findEndedLeases(workspaceId: string, first: number, limit: number): Promise<string[]> {
+    const nowMs = await readRedisTime(redis);
+    return redis.zrangebyscore(redisKeys.calls(workspaceId), '-inf', nowMs, 'LIMIT', first, limit);
   }
 
   /** False when they cannot be had now: this workspace waits for the next round, and keeps no other from its turn. */
@@ -126,14 +127,17 @@ export function sweepCalls({
     let looked = 0;
     for (const workspaceId of await redis.smembers(redisKeys.workspaces)) {
       if (looked >= MAX_CALLS_PER_ROUND) break;
-      const callIds = await findEndedLeases(workspaceId, MAX_CALLS_PER_ROUND - looked);
+      const first = unreadable.get(workspaceId) ?? 0;
+      const callIds = await findEndedLeases(workspaceId, first, MAX_CALLS_PER_ROUND - looked);
       if (callIds.length > 0 && !(await hasBalances(workspaceId))) continue;
       for (const callId of callIds) {
         looked += 1;
         const emission = await sweepOne(workspaceId, callId);
-        if (emission) emissions.push(emission);
+        if (emission === UNREADABLE) unreadable.set(workspaceId, (unreadable.get(workspaceId) ?? 0) + 1);
+        else if (emission) emissions.push(emission);
       }
     }
+    if (looked < MAX_CALLS_PER_ROUND) unreadable.clear();
     // Only now, so that an event log that is down keeps no hold from being released.
     for (let start = 0; start < emissions.length; start += MAX_BATCH)
       await emit(emissions.slice(start, start + MAX_BATCH));
@@ -149,6 +153,9 @@ export function sweepCalls({
   timer.unref();
   return { close: () => clearInterval(timer) };
 }
+
+/** As ioredis says it, which has no name or code for it. */
+const isTimeout = (error: unknown): boolean => error instanceof Error && error.message === 'Command timed out';
 
 /** The kept event of a settled call as it is; that of an unknown one with the instants it could not have before. */
 function toEmittedEvent({ eventJson, admittedAtMs }: SweptCall): string {

@@ -12,14 +12,14 @@ export type EditedEvent =
   | { kind: 'chunk'; bytes: Buffer }
   | { kind: 'nothing' }
   | { kind: 'done' }
-  | { kind: 'error'; status: number; message: string }
+  | { kind: 'error'; status: number; message: string; param: string | null }
   /** The engine sent something that is no chunk. */
   | { kind: 'broken' };
 
 const DONE = Buffer.from('[DONE]');
 const NOTHING: EditedEvent = { kind: 'nothing' };
 const BROKEN: EditedEvent = { kind: 'broken' };
-const ABORTED: EditedEvent = { kind: 'error', status: 500, message: '' };
+const ABORTED: EditedEvent = { kind: 'error', status: 500, message: '', param: null };
 
 /** What the chunks of an operation are called, and under which key stands what is new in each. */
 const CHUNK_SHAPES = {
@@ -95,8 +95,13 @@ export class ChunkEditor {
     const chunk = parseJson(data);
     if (!isObject(chunk)) return BROKEN;
     if (isObject(chunk.error)) {
-      const { message } = chunk.error;
-      return { kind: 'error', status: statusOf(chunk.error), message: typeof message === 'string' ? message : '' };
+      const { message, param } = chunk.error;
+      return {
+        kind: 'error',
+        status: statusOf(chunk.error),
+        message: typeof message === 'string' ? message : '',
+        param: typeof param === 'string' ? param : null,
+      };
     }
     const usage = readEngineUsage(chunk.usage);
     if (usage) this.#latestUsage = usage;

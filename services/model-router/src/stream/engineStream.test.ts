@@ -92,6 +92,18 @@ it.each<[string, string, Partial<StreamEnd>]>([
   expect(first.text).toContain('"content":"Hi"');
 });
 
+it('knows the field that an engine refuses only once its stream has begun', () => {
+  const error = {
+    message: 'logit_bias has ids out of the vocabulary',
+    type: 'BadRequestError',
+    param: 'logit_bias',
+    code: 400,
+  };
+  const { end } = read([Buffer.from(`data: ${JSON.stringify({ error })}\n\ndata: [DONE]\n\n`)]);
+  const fault = { kind: 'engine_refused', message: error.message, param: 'logit_bias' };
+  expect(end).toEqual({ kind: 'failed', fault, reason: 'engine_error_event' });
+});
+
 it('has no count of a stream that was not counted, and may not be handed out as whole', () => {
   const finish = JSON.stringify({ choices: [{ index: 0, delta: { content: 'x' }, finish_reason: 'stop' }] });
   const { end } = read([Buffer.from(`data: ${finish}\n\ndata: [DONE]\n\n`)], { includeUsage: true });

@@ -74,8 +74,10 @@ export class EngineStream {
         return this.#show(edited.bytes, events);
       case 'done':
         return this.#toEnd();
-      case 'error':
-        return failed(toEngineFault(edited.status, JSON.stringify({ message: edited.message })), 'engine_error_event');
+      case 'error': {
+        const { status, message, param } = edited;
+        return failed(toEngineFault(status, JSON.stringify({ message, param })), 'engine_error_event');
+      }
       case 'broken':
         return failedItself('engine_sent_nonsense');
     }

@@ -10,8 +10,8 @@ const MIN_TOKENS = 8;
 export interface ObservedAttempt {
   /** Lets the engine go on with the call's trace. */
   readonly traceparent: string | undefined;
-  /** The engine's first event is here. Returns how long it took, in milliseconds. */
-  firstEvent(): number;
+  /** The engine's first event is here. */
+  firstEvent(): void;
   /** The attempt is over; undefined when it ended in an error of ours. */
   end(attempt: Attempt | undefined): void;
 }
@@ -45,7 +45,6 @@ export function observeAttempt(
     firstEvent() {
       firstEventAt = performance.now();
       metrics.engineFirstEvent(engine, (firstEventAt - beganAt) / 1_000);
-      return firstEventAt - beganAt;
     },
     end(attempt) {
       const counted = attempt?.outcome === 'ended' ? attempt.counted : undefined;

@@ -64,7 +64,8 @@ export async function runOnEngines(context: CallContext, attemptOn: AttemptOn): 
         onFirstEvent: () => {
           engine.unheardCalls.delete(unheard);
           placed.onFirstEvent();
-          engines.report(engine, { kind: 'first_event', waitMs: observed.firstEvent() });
+          observed.firstEvent();
+          engines.report(engine, { kind: 'first_event' });
         },
       });
       if (result.outcome === 'ended') return;

@@ -53,6 +53,7 @@ it('sends the headers after a while without an event; a refusal is then an event
   const client = await connect(url);
   expect(client.status).toBe(200);
   expect(client.text()).toBe('');
+  await until('the engine has the call', () => upstream !== undefined);
   upstream?.writeHead(400, { 'content-type': 'application/json' }).end('{"error":{"message":"No such thing."}}');
   await until('the stream ends', client.ended);
   expectErrorEvent(client.text());
@@ -74,6 +75,7 @@ it('fills silence with comments, before the first event and between events', asy
   const { url } = await streamed([engine], { timeouts: { headersAfterMs: 10, keepAliveMs: 10 } });
   const client = await connect(url);
   await until('a comment comes before the first event', () => client.text().startsWith(': keep-alive\n\n'));
+  await until('the engine has the call', () => upstream !== undefined);
   upstream?.write(engineChunks.text('Hi'));
   await until('a comment comes after an event', () => /"content":"Hi".*\n\n: keep-alive\n\n/.test(client.text()));
   upstream?.end(engineChunks.ending(1));
@@ -308,6 +310,7 @@ it('holds events back until a forced tool is called', async () => {
   const { url } = await streamed([engine], { fields: FORCED_TOOL, timeouts });
   const client = await connect(url);
   await until('the client waits', () => client.text().includes(': keep-alive'));
+  await until('the engine has the call', () => upstream !== undefined);
   expect(client.text()).not.toContain('Let me see.');
   upstream?.write(engineChunks.toolCall('look_up'));
   await until('the call comes', () => client.text().includes('look_up'));
@@ -336,6 +339,7 @@ it('refuses with an event, and charges nothing, when the headers had to go befor
   const { url, call } = await streamed([engine], { fields: FORCED_TOOL, timeouts: { headersAfterMs: 20 } });
   const client = await connect(url);
   expect(client.status).toBe(200);
+  await until('the engine has the call', () => upstream !== undefined);
   upstream?.end(engineChunks.ending(5));
   await until('the stream ends', client.ended);
   expectErrorEvent(client.text());

@@ -2,6 +2,8 @@
 export interface TakenBytes {
   /** Takes more, or nothing and says false when there are not so many left. */
   take(bytes: number): boolean;
+  /** Whether so many more would be there if nobody else had any: if not, it is no use to come again. */
+  couldTake(bytes: number): boolean;
   /** Gives all of them back. */
   close(): void;
 }
@@ -19,6 +21,7 @@ export function createByteBudget(limit: number): { open(): TakenBytes } {
           own += bytes;
           return true;
         },
+        couldTake: (bytes) => own + bytes <= limit,
         close() {
           taken -= own;
           own = 0;

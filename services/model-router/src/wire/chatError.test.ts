@@ -18,15 +18,15 @@ it.each<[ChatFault, string, string | null]>([
   ],
   [
     { kind: 'body_text_unsendable', has: 'a NUL character', param: 'messages[0].content' },
-    'messages[0].content: holds a NUL character, which no text may.',
+    'messages[0].content holds a NUL character, which no text may.',
     'messages[0].content',
   ],
   [
     { kind: 'body_text_unsendable', has: 'half a surrogate pair', param: null },
-    'The body: holds half a surrogate pair, which no text may.',
+    'The body holds half a surrogate pair, which no text may.',
     null,
   ],
-  [{ kind: 'invalid_request', message: 'n: must be 1', param: 'n' }, 'n: must be 1', 'n'],
+  [{ kind: 'invalid_request', message: 'n must be 1', param: 'n' }, 'n must be 1', 'n'],
 ])('%j is a 400 of the validation family: %s', (fault, message, param) => {
   expect(errorOf(fault)).toEqual({
     status: 400,

@@ -46,7 +46,7 @@ export function toChatError(fault: Exclude<ChatFault, AuthFault>): WireError {
     case 'body_keys_unreadable':
       return invalid('A key of the body cannot be read: it has an escaped control character. Send it without.');
     case 'body_text_unsendable':
-      return invalid(`${fault.param ?? 'The body'}: holds ${fault.has}, which no text may.`, fault.param);
+      return invalid(`${fault.param ?? 'The body'} holds ${fault.has}, which no text may.`, fault.param);
     case 'body_too_slow':
       return invalid(`Nothing more of the body came for ${fault.silenceMs / 1_000} s.`);
     case 'body_aborted':

@@ -41,9 +41,7 @@ const imagePart = z
 export const content = z.union(
   [
     z.string(),
-    z.array(
-      z.discriminatedUnion('type', [textPart, refusalPart, imagePart], 'content parts are text, image_url and refusal'),
-    ),
+    z.array(z.discriminatedUnion('type', [textPart, refusalPart, imagePart], 'must be text, image_url or refusal')),
   ],
   {
     error: (issue) =>
@@ -69,7 +67,7 @@ export const message = z.discriminatedUnion(
     z.looseObject({ role: z.literal('tool'), content, tool_call_id: z.string() }),
     z.looseObject({ role: z.literal('function'), content: optional(content), name: z.string() }),
   ],
-  'role must be one of system, developer, user, assistant, tool',
+  'must be system, developer, user, assistant, tool or function',
 );
 const functionChoice = z.looseObject({
   type: z.literal('function'),
@@ -121,7 +119,7 @@ export const chatRequestSchema = z
               note: 'Where the model supports it; elsewhere it becomes `json_object`.',
             }),
         ],
-        'type must be text, json_object or json_schema',
+        'must be text, json_object or json_schema',
       ),
     ).meta({ description: 'The form of the answer.' }),
   })

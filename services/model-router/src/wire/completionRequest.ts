@@ -17,11 +17,14 @@ const DEFAULT_OUTPUT_TOKENS = 16;
 export const completionRequestSchema = z
   .looseObject({
     ...generationFields,
-    prompt: z.string('must be one text').min(1, 'must not be empty').meta({
-      description: 'The text to go on from.',
-      support: 'partial',
-      note: 'One text; lists and token ids are 400.',
-    }),
+    prompt: z
+      .string({ error: ({ input }) => (input === undefined ? 'is required' : 'must be one text') })
+      .min(1, 'must not be empty')
+      .meta({
+        description: 'The text to go on from.',
+        support: 'partial',
+        note: 'One text; lists and token ids are 400.',
+      }),
     // Prompt too, for the engines that take it.
     suffix: optional(z.string()).meta({
       description: 'What shall come after the answer, on models that fill in.',

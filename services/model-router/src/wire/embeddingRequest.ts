@@ -13,25 +13,19 @@ export const embeddingRequestSchema = z
       .min(1, 'must name a model')
       .meta({ description: 'Id or alias of a model of category `embeddings`.' }),
     input: z
-      .union(
-        [
-          z.string().min(1, 'must not be empty'),
-          z.array(z.string().min(1, 'must not be empty')).min(1).max(MAX_INPUTS),
-        ],
-        {
-          error: (issue) =>
-            issue.input === undefined
-              ? 'is required'
-              : `must be a text or a list of 1 to ${MAX_INPUTS} texts, none empty`,
-        },
-      )
+      .union([z.string().min(1), z.array(z.string().min(1)).min(1).max(MAX_INPUTS)], {
+        error: (issue) =>
+          issue.input === undefined
+            ? 'is required'
+            : `must be a text or a list of 1 to ${MAX_INPUTS} texts, none empty`,
+      })
       .meta({
         description: 'The text to embed, or a list of texts.',
         support: 'partial',
         note: 'Texts; token ids are 400.',
       }),
     // Engines take a conversation in place of the input, and would fetch the images in it.
-    messages: optional(z.never('messages is not supported: send texts as input')).meta({
+    messages: optional(z.never('is not supported: send texts as input')).meta({
       description: 'Not supported.',
       support: 'no',
       note: '400.',

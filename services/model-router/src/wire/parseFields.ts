@@ -1,16 +1,17 @@
+import { toProblem } from '@turnpike/schema-problems/toProblem';
 import type { z } from 'zod';
 import { invalidRequest } from './requestFields.ts';
 import { toParam } from './toParam.ts';
 
 /** Reads a body through a schema. Throws `invalid_request` with the first thing wrong and its place: `messages[0].content`. */
 export function parseFields<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
-  const result = schema.safeParse(value);
+  const result = schema.safeParse(value, { error: toProblem });
   if (result.success) return result.data;
   const [issue] = result.error.issues;
   if (!issue) throw invalidRequest(null, 'The body is not valid.');
   const { path, problem } = findCause(issue);
   const param = toParam(path);
-  throw invalidRequest(param, `${param ?? 'The body'}: ${problem}`);
+  throw invalidRequest(param, `${param ?? 'The body'} ${problem}`);
 }
 
 interface Cause {
@@ -28,40 +29,5 @@ function findCause(issue: z.core.$ZodIssue): Cause {
   const [furthest] = causes.sort((a, b) => b.path.length - a.path.length);
   return furthest && furthest.path.length > 1
     ? { path: [...issue.path, ...furthest.path], problem: furthest.problem }
-    : { path: issue.path, problem: toProblem(issue) };
+    : { path: issue.path, problem: issue.message };
 }
-
-const EXPECTED: Record<string, string> = {
-  string: 'a text',
-  number: 'a number',
-  int: 'a whole number',
-  boolean: 'true or false',
-  array: 'a list',
-  object: 'an object',
-};
-
-/** What is wrong, in words for whoever wrote the request; a message that a schema brings stands as it is. */
-function toProblem(issue: z.core.$ZodIssue): string {
-  switch (issue.code) {
-    case 'invalid_type':
-      if (issue.message.includes('received undefined')) return 'is required';
-      return issue.message.startsWith('Invalid input')
-        ? `must be ${EXPECTED[issue.expected] ?? issue.expected}`
-        : issue.message;
-    case 'too_small':
-      return issue.message.startsWith('Too small')
-        ? `must be at least ${issue.minimum}${unitOf(issue.origin)}`
-        : issue.message;
-    case 'too_big':
-      return issue.message.startsWith('Too big')
-        ? `must be at most ${issue.maximum}${unitOf(issue.origin)}`
-        : issue.message;
-    case 'invalid_value':
-      return issue.message.startsWith('Invalid') ? `must be ${issue.values.join(' or ')}` : issue.message;
-    default:
-      return issue.message;
-  }
-}
-
-const unitOf = (origin: string): string =>
-  origin === 'string' ? ' characters long' : origin === 'array' ? ' items long' : '';

@@ -14,6 +14,7 @@ export const invalidRequest = (param: string | null, message: string): ApiError<
 
 const MAX_STOPS = 4;
 const MAX_OUTPUT_TOKENS = 2 ** 31 - 1;
+const SEED_TOO_LARGE = 'must fit 64 bits';
 
 /** Explicit null is absence for every optional field. */
 export const optional = <T extends z.ZodType>(schema: T) => schema.nullish().transform((value) => value ?? undefined);
@@ -44,9 +45,9 @@ export const generationFields = {
   seed: optional(
     z
       .number()
-      .min(-(2 ** 63))
-      .max(2 ** 63)
-      .refine(Number.isInteger, 'must be an integer')
+      .min(-(2 ** 63), SEED_TOO_LARGE)
+      .max(2 ** 63, SEED_TOO_LARGE)
+      .refine(Number.isInteger, 'must be a whole number')
       .meta({ type: 'integer' }),
   ).meta({
     description: 'A whole number of at most 64 bits. Equal requests with equal seeds tend to get equal answers.',
@@ -71,17 +72,17 @@ export const generationFields = {
       }),
     }),
   ).meta({ description: 'Only with `stream`.' }),
-  n: optional(z.literal(1, 'only one choice is returned: n must be 1')).meta({
+  n: optional(z.literal(1, 'must be 1: only one choice is returned')).meta({
     description: 'Only one choice is returned.',
     support: 'no',
     note: 'Only 1 is taken; more is 400 with `param` `n`.',
   }),
-  logprobs: optional(z.literal(false, 'logprobs are not supported')).meta({
+  logprobs: optional(z.literal(false, 'is not supported')).meta({
     description: 'Not supported.',
     support: 'no',
     note: 'Only false and null are taken; anything else is 400.',
   }),
-  top_logprobs: optional(z.literal(false, 'top_logprobs are not supported')).meta({
+  top_logprobs: optional(z.literal(false, 'is not supported')).meta({
     description: 'Not supported.',
     support: 'no',
     note: 'Only false and null are taken; anything else is 400.',
@@ -143,5 +144,5 @@ export function refuseSeedBeyond64Bits({ members, bytes }: Pick<JsonBody, 'membe
   if (!seed) return;
   const digits = bytes.toString('utf8', seed.valueStart, seed.end).trim();
   if (WHOLE_NUMBER.test(digits) && BigInt.asIntN(64, BigInt(digits)) !== BigInt(digits))
-    throw invalidRequest('seed', 'seed: must fit 64 bits');
+    throw invalidRequest('seed', `seed ${SEED_TOO_LARGE}`);
 }

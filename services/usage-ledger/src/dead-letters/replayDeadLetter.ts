@@ -2,6 +2,7 @@ import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import { isDataRefused, sqlStateOf } from '@turnpike/postgres/databaseFailure';
 import type { Db } from '../database/createDb.ts';
 import { inTransaction, type Transaction } from '../database/inTransaction.ts';
+import { wantRebuild } from '../epoch/wantRebuild.ts';
 import { callInstantMs } from '../ledger/callInstant.ts';
 import { ensureUsagePartitions } from '../ledger/ensureUsagePartitions.ts';
 import { LARGEST_EVENT_BYTES, type ReadContext, readUsageEvent, UnreadableRecord } from '../ledger/readUsageEvent.ts';
@@ -17,7 +18,8 @@ export interface ReplayOutcome {
 /**
  * Reads a dead letter again with the reader of today, or reads `repaired` in place of its bytes, and records it as the event
  * log would have: once, whatever else was recorded of that call. It is replayed then, with what it was repaired with beside
- * it; otherwise it keeps waiting, with the reason of now. Undefined when none of that id waits.
+ * it; otherwise it keeps waiting, with the reason of now. Undefined when none of that id waits. Where Redis' balances were
+ * built while it waited, they will be built anew, as soon as that stops nobody for long.
  */
 export async function replayDeadLetter(
   db: Db,
@@ -70,6 +72,6 @@ async function settle(
       : await tx.$executeRaw`
           UPDATE dead_letter SET reason = ${reason} WHERE dead_letter_id = ${id} AND replayed_at IS NULL`;
   if (waited === 0) return undefined;
-  if ('event' in read) await recordUsage(tx, `dead letter ${id}`, [read.event]);
+  if ('event' in read && (await recordUsage(tx, `dead letter ${id}`, [read.event])) > 0) await wantRebuild(tx, id);
   return { id, reason };
 }

@@ -7,6 +7,9 @@ export interface RedisEpoch {
   phase: 'draining' | 'asserting' | 'open';
   /** Since when reports have come without a gap: before, nobody could be heard. */
   listeningSince: Date;
+  /** The first and the last replay of a dead letter whose call the balances lack; null while they lack none. */
+  rebuildWantedSince: Date | null;
+  rebuildWantedAt: Date | null;
 }
 
 /** A router as its reports show it. */
@@ -81,6 +84,19 @@ export function isRaisedBy(epoch: RedisEpoch, router: Router, report: RouterRepo
     router.assertedEpoch === epoch.number || (epoch.phase === 'asserting' && router.drainedEpoch === epoch.number);
   if (missesCalls && tookPart) return true;
   return !tookPart && !isBlank;
+}
+
+const REPLAYS_APART_MS = 2_000;
+const LONGEST_REPLAYS_MS = 10_000;
+
+/**
+ * Whether replayed dead letters want the balances to be built anew now: once for all that are replayed one after the other, so
+ * 2 s after the last, or 10 s after the first.
+ */
+export function isRebuildDue({ phase, rebuildWantedSince, rebuildWantedAt }: RedisEpoch, now: Date): boolean {
+  if (phase !== 'open' || !rebuildWantedSince || !rebuildWantedAt) return false;
+  const sinceMs = (then: Date): number => now.getTime() - then.getTime();
+  return sinceMs(rebuildWantedAt) >= REPLAYS_APART_MS || sinceMs(rebuildWantedSince) >= LONGEST_REPLAYS_MS;
 }
 
 /** Whether a router may join as it is, having nothing to bring. */

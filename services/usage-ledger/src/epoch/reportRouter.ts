@@ -6,6 +6,7 @@ import {
   haveAllAsserted,
   haveAllDrained,
   isRaisedBy,
+  isRebuildDue,
   joinsAsItIs,
   type RedisEpoch,
   type Router,
@@ -38,14 +39,23 @@ export async function reportRouter(
   report: RouterReport,
 ): Promise<EpochAnswer> {
   const answer = await inTransaction(db, (tx) => apply(tx, report));
-  if (!answer.isWaitingForLog || (await findLag(consumer)) !== 0n) return answer;
-  return inTransaction(db, (tx) => beginAsserting(tx, report.routerId, answer));
+  const { onceLogIsRead } = answer;
+  if (!onceLogIsRead || (await findLag(consumer)) !== 0n) return answer;
+  return inTransaction(db, (tx) => onceLogIsRead(tx, report.routerId, answer));
 }
+
+/** What the ledger knew when it asked how far the log is read. */
+interface Asked {
+  number: number;
+  now: Date;
+}
+
+type NextMove = (tx: Transaction, routerId: string, asked: Asked) => Promise<EpochAnswer>;
 
 async function apply(
   tx: Transaction,
   report: RouterReport,
-): Promise<EpochAnswer & { isWaitingForLog: boolean; now: Date }> {
+): Promise<EpochAnswer & Asked & { onceLogIsRead: NextMove | undefined }> {
   const books = await openBooks(tx);
   const { now } = books;
   let { epoch } = books;
@@ -71,25 +81,42 @@ async function apply(
   if (epoch.phase === 'asserting' && haveAllAsserted(epoch, routers)) epoch = { ...epoch, phase: 'open' };
   await saveRouters(tx, [...others.filter(({ isExpired }) => isExpired), router]);
   if (epoch !== books.epoch) await saveEpoch(tx, epoch);
-  const isWaitingForLog = epoch.phase === 'draining' && haveAllDrained(epoch, routers);
-  return { ...toAnswer(epoch, router), isWaitingForLog, now };
+  return { ...toAnswer(epoch, router), onceLogIsRead: findNextMove(epoch, routers, now), now };
+}
+
+function findNextMove(epoch: RedisEpoch, routers: Router[], now: Date): NextMove | undefined {
+  if (epoch.phase === 'draining' && haveAllDrained(epoch, routers)) return beginAsserting;
+  // Not before: nobody is admitted until the log is read, so one that lags or is down would stop all calls.
+  if (isRebuildDue(epoch, now)) return beginRebuild;
+  return undefined;
 }
 
 /** The log was read to its end after everyone had drained, unless somebody came or drained while it was asked. */
-async function beginAsserting(
-  tx: Transaction,
-  routerId: string,
-  asked: { number: number; now: Date },
-): Promise<EpochAnswer> {
+const beginAsserting: NextMove = async (tx, routerId, asked) => {
   const { epoch, routers, now } = await openBooks(tx);
   const isSame = epoch.number === asked.number && epoch.phase === 'draining' && haveAllDrained(epoch, routers);
   const isComplete = routers.every(({ isExpired, drainedAt }) => isExpired || (drainedAt ?? now) <= asked.now);
-  const router = routers.find((known) => known.routerId === routerId);
-  if (!router) throw new Error('a router that has just reported is not known');
+  const router = getReported(routers, routerId);
   if (!isSame || !isComplete) return toAnswer(epoch, router);
   const moved: RedisEpoch = { ...epoch, phase: 'asserting' };
   await saveEpoch(tx, moved);
   return toAnswer(moved, router);
+};
+
+/** Raises the epoch for the dead letters that were replayed, unless it was raised while the log was asked. */
+const beginRebuild: NextMove = async (tx, routerId, asked) => {
+  const { epoch, routers, now } = await openBooks(tx);
+  const router = getReported(routers, routerId);
+  if (epoch.number !== asked.number || !isRebuildDue(epoch, now)) return toAnswer(epoch, router);
+  const raised: RedisEpoch = { ...epoch, number: epoch.number + 1, phase: 'draining' };
+  await saveEpoch(tx, raised);
+  return toAnswer(raised, router);
+};
+
+function getReported(routers: Router[], routerId: string): Router {
+  const router = routers.find((known) => known.routerId === routerId);
+  if (!router) throw new Error('a router that has just reported is not known');
+  return router;
 }
 
 interface EpochRow extends Omit<RedisEpoch, 'phase'> {
@@ -107,7 +134,7 @@ async function openBooks(tx: Transaction): Promise<Books> {
       WHEN clock_timestamp() - heard_at > make_interval(secs => ${LONGEST_GAP_SECONDS}) THEN clock_timestamp()
       ELSE listening_since END
     RETURNING number, redis_id AS "redisId", phase, listening_since AS "listeningSince",
-      heard_at AS now`;
+      rebuild_wanted_since AS "rebuildWantedSince", rebuild_wanted_at AS "rebuildWantedAt", heard_at AS now`;
   if (!row) throw new Error('redis_epoch has lost its row');
   const { now, ...epoch } = row;
   return { epoch: { ...epoch, phase: toPhase(epoch.phase) }, routers: await tx.router.findMany(), now };
@@ -132,6 +159,7 @@ async function forgetLongGone(tx: Transaction): Promise<void> {
   await tx.$executeRaw`DELETE FROM router WHERE heard_at < now() - make_interval(days => ${LONG_GONE_DAYS})`;
 }
 
+/** With `asserting`, the table also begins its balances: they lack no replayed letter any more. */
 async function saveEpoch(tx: Transaction, { number, redisId, phase }: RedisEpoch): Promise<void> {
   await tx.redisEpoch.updateMany({ data: { number, redisId, phase } });
 }

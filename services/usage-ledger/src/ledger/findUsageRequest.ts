@@ -9,7 +9,7 @@ const UUID_PATTERN = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
  * is not written yet are all undefined.
  */
 export async function findUsageRequest(
-  db: Db,
+  db: Pick<Db, 'usageRequest'>,
   { callId, keyId }: { callId: string; keyId: string },
 ): Promise<UsageRequest | undefined> {
   if (!UUID_PATTERN.test(callId)) return undefined;

@@ -12,6 +12,7 @@ export const CHECKS = {
   balance: 'credits - charges = balance of the wallet',
   repriced: 'charges: rows = priced again',
   mispriced: 'rows with another price',
+  redisCredited: 'credited: Redis + not asked for yet = ledger',
   redisSpent: 'spent: Redis = ledger + not read yet',
   redisKeys: 'keys whose spend in Redis differs',
   redisMonth: 'spent this month: Redis = ledger + not read yet',

@@ -21,6 +21,7 @@ export function compareWithRedis(books: RedisBooks, cut: LedgerCut): Check[] {
   const ended = cut.calls + BigInt(unrecorded.length);
   const money = (name: Check['name'], left: NanoUsd, right: NanoUsd) => toCheck(name, 'nano_usd', left, right);
   return [
+    money('redisCredited', books.credited_nano_usd + cut.notAskedForNanoUsd, cut.creditedNanoUsd),
     money('redisSpent', books.spent_nano_usd, cut.spentNanoUsd + chargesOf(notRead)),
     toCheck('redisKeys', 'count', countKeysApart(books, cut, notRead), 0n),
     money('redisMonth', books.months[month]?.spent_nano_usd ?? 0n, cut.monthSpentNanoUsd + chargesOf(ofMonth)),

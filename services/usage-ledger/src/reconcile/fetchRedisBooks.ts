@@ -5,6 +5,8 @@ import { z } from 'zod';
 const balanceSchema = z.object({ spent_nano_usd: nanoUsdSchema, held_nano_usd: nanoUsdSchema });
 const booksSchema = balanceSchema.extend({
   now_ms: z.number().int(),
+  /** Number of the last credit that is counted. */
+  credit_seq: z.number().int(),
   credited_nano_usd: nanoUsdSchema,
   admitted_calls: z.number().int(),
   /** Among those, calls from before Redis was lost that may be counted twice. */

@@ -4,6 +4,9 @@ import type { RedisBooks } from './fetchRedisBooks.ts';
 
 /** What the ledger has of a workspace, cut off at an instant at which Redis was read. */
 export interface LedgerCut {
+  /** All credits, and those after the last one of Redis that it need not know of by now. */
+  creditedNanoUsd: NanoUsd;
+  notAskedForNanoUsd: NanoUsd;
   /** Charges of the calls that had ended by then. */
   spentNanoUsd: NanoUsd;
   spentNanoUsdByKey: Map<string, NanoUsd>;
@@ -16,6 +19,8 @@ export interface LedgerCut {
 }
 
 interface CutRow {
+  credited: string;
+  notAskedFor: string;
   total: string;
   month: string;
   calls: string;
@@ -25,6 +30,8 @@ interface CutRow {
 
 /** How far the clock of a router, which is in the call's id, may be behind Redis', which dates the admission. */
 const CLOCK_TOLERANCE_MS = 60 * 60 * 1_000;
+/** A credit that takes is announced to the gate at once; one that gives, only asked for when a call is refused. */
+const ANNOUNCED_WITHIN_SECONDS = 60;
 
 /**
  * The ledger's sums as of the instant of `books`: without the charges of calls that were admitted later, or were still open.
@@ -44,6 +51,11 @@ export async function readCut(db: Db, workspaceId: string, books: RedisBooks): P
       WHERE call_id = ANY(${openIds}::UUID[]) AND workspace_id = ${workspaceId}
     )
     SELECT
+      (SELECT coalesce(sum(amount_nano_usd), 0)::TEXT FROM credit WHERE workspace_id = ${workspaceId}) AS "credited",
+      (SELECT coalesce(sum(amount_nano_usd), 0)::TEXT FROM credit
+        WHERE workspace_id = ${workspaceId} AND seq > ${books.credit_seq}
+          AND (amount_nano_usd > 0 OR created_at > now() - make_interval(secs => ${ANNOUNCED_WITHIN_SECONDS}))
+      ) AS "notAskedFor",
       coalesce((SELECT charge_nano_usd FROM workspace_total WHERE workspace_id = ${workspaceId}), 0)::TEXT AS "total",
       coalesce((
         SELECT charge_nano_usd FROM workspace_month_total
@@ -67,6 +79,8 @@ function cutOff(row: CutRow, books: RedisBooks, currentMonth: string): LedgerCut
   const states = new Map(books.calls.map(({ call_id: callId, state }) => [callId, state]));
   const byKey = new Map(Object.entries(row.keys).map(([keyId, spent]) => [keyId, BigInt(spent)]));
   const cut: LedgerCut = {
+    creditedNanoUsd: BigInt(row.credited),
+    notAskedForNanoUsd: BigInt(row.notAskedFor),
     spentNanoUsd: BigInt(row.total),
     spentNanoUsdByKey: byKey,
     monthSpentNanoUsd: BigInt(row.month),

@@ -21,8 +21,17 @@ const creditSchema = z.object({
     .regex(/^[^\0]*$/, 'must not hold a NUL'),
 });
 
-/** POST /internal/credits: gives a workspace something to spend, once for each credit id. */
-export function postCredit({ db }: { db: Db }): RequestHandler {
+/**
+ * POST /internal/credits: gives a workspace something to spend, or below zero takes it, once for each credit id. What takes
+ * holds from the next call on; repeating it announces it again. Throws `gate_not_told` where it is recorded alone.
+ */
+export function postCredit({
+  db,
+  announceCredit,
+}: {
+  db: Db;
+  announceCredit: (workspaceId: string) => Promise<void>;
+}): RequestHandler {
   const readBody = createBodyReader(creditSchema, { limitBytes: 16 * 1024 });
   return async (req, res) => {
     const body = await readBody(req, res);
@@ -32,6 +41,8 @@ export function postCredit({ db }: { db: Db }): RequestHandler {
       amountNanoUsd: body.amount_nano_usd,
       note: body.note,
     });
+    // Routers ask for what gives themselves, before they refuse a call for want of it.
+    if (body.amount_nano_usd < 0n) await announceCredit(body.workspace_id);
     res.json({ applied });
   };
 }

@@ -47,9 +47,19 @@ function toLedgerError(fault: LedgerFault): WireError {
         SOON,
       );
     case 'invalid_request':
-      return flat(400, fault.kind, { message: fault.problem, param: fault.param });
+      return flat(400, fault.kind, { message: `${fault.param} ${fault.problem}`, param: fault.param });
     case 'credit_conflict':
       return flat(409, fault.kind, { message: 'This credit id is known with another workspace or amount.' });
+    case 'gate_not_told':
+      return flat(
+        503,
+        fault.kind,
+        {
+          message:
+            'The credit is recorded, but the gate does not know of it yet. Repeat it under the same id: it counts once.',
+        },
+        SOON,
+      );
     case 'epoch_not_ready':
       return flat(409, fault.kind, { message: 'The balances of this epoch cannot be given. Report, and ask again.' });
     case 'reconciliation_running':

@@ -57,7 +57,9 @@ function beginOfMonth(now: Date, monthsAhead: number): Date {
 function toFault({ issues: [issue] }: z.ZodError): ApiError<LedgerFault> {
   if (issue?.code === 'unrecognized_keys') {
     const [name = ''] = issue.keys;
-    return invalid(SHOWN_NAME.test(name) ? name : 'query', 'is not a parameter: there are start, end and group_by');
+    return SHOWN_NAME.test(name)
+      ? invalid(name, 'is not a parameter: there are start, end and group_by')
+      : invalid('query', 'has an unknown parameter: there are start, end and group_by');
   }
   if (issue?.path[0] === 'group_by') {
     return invalid('group_by', 'must be of model, day, hour and modality, each once, with commas between them');

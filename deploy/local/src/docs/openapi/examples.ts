@@ -45,7 +45,7 @@ const MODEL = {
   },
   is_free: false,
   is_ready: true,
-  supported_features: ['tools', 'json_mode'],
+  supported_features: ['tools', 'tool_use', 'json_mode'],
   supported_parameters: ['temperature', 'top_p', 'stop', 'seed', 'max_tokens', 'tools', 'tool_choice'],
   supported_sampling_parameters: ['temperature', 'top_p', 'stop', 'seed'],
 };

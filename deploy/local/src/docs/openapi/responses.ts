@@ -137,7 +137,7 @@ export const SHARED_RESPONSES = {
       'The request is malformed, or holds a value that cannot be served: `param` names it where it is known. The same request fails again.',
     bodies: ['ErrorEnvelope'],
     examples: {
-      field: envelope('n: only one choice is returned: n must be 1', 'invalid_request_error', null, 'n'),
+      field: envelope('n must be 1: only one choice is returned', 'invalid_request_error', null, 'n'),
       context: envelope(
         'ContextWindowExceededError: This model’s maximum context length is 8192 tokens.',
         null,
@@ -260,14 +260,14 @@ export const SHARED_RESPONSES = {
     bodies: ['ErrorEnvelope'],
     examples: {
       unlisted: envelope('There is nothing at this path.', 'invalid_request_error', 'not_found'),
-      unsupported: envelope('Files is not supported by this service.', 'invalid_request_error', 'unsupported_endpoint'),
+      unsupported: envelope('This service does not support files.', 'invalid_request_error', 'unsupported_endpoint'),
     },
     always: ['x-should-retry'],
   }),
   UsageInvalid: toErrorResponse({
     description: 'A parameter cannot be served: `param` names it.',
     bodies: ['FlatError'],
-    examples: { range: { ...flat('invalid_request', 'must lie after start'), param: 'end' } },
+    examples: { range: { ...flat('invalid_request', 'end must lie after start'), param: 'end' } },
   }),
   UsageNotFound: toErrorResponse({
     description: 'No such call of this key: an unknown id, one of another key, or a record that is not written yet.',

@@ -33,6 +33,25 @@ it('sums the ranks of an engine, and takes the fullest', () => {
   expect(readEngineLoad(ranks)).toMatchObject({ running: 6, cacheTokens: 3_200, cacheUsage: 0.75 });
 });
 
+it.each([
+  ['so many', '1200', 1_200],
+  ['none', 'None', 1_600],
+])('takes the tokens that the engine says its cache holds, where it says %s', (_case, stated, cacheTokens) => {
+  const stating = page('kv', 'prefix_cache').replace('block_size=', `kv_cache_size_tokens="${stated}",block_size=`);
+  expect(readEngineLoad(stating)).toMatchObject({ cacheTokens });
+});
+
+it.each([
+  ['awake', false],
+  ['weights_offloaded', true],
+  ['discard_all', true],
+])('takes an engine whose sleep state is %s for asleep: %s', (state, isAsleep) => {
+  const lines = ['awake', 'weights_offloaded', 'discard_all'].map(
+    (name) => `vllm:engine_sleep_state{engine="0",sleep_state="${name}"} ${name === state ? '1.0' : '0.0'}\n`,
+  );
+  expect(readEngineLoad(lines.join(''))).toMatchObject({ isAsleep });
+});
+
 it('says of what is missing or unreadable that it is not known, not that it is nothing', () => {
   expect(readEngineLoad('<html>\nvllm:num_requests_running{engine="0"} many\n')).toEqual({
     ...Object.fromEntries(Object.keys(load).map((name) => [name, undefined])),

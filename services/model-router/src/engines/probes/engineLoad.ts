@@ -44,12 +44,16 @@ export function readEngineLoad(page: string): EngineLoad {
     cacheTokens: cacheTokens !== undefined && cacheTokens > 0 ? cacheTokens : undefined,
     prefixQueries: sum(NAMES.prefixQueries),
     prefixHits: sum(NAMES.prefixHits),
-    isAsleep: (sum(NAMES.sleep) ?? 0) > 0,
+    isAsleep: find(NAMES.sleep).some(saysAsleep),
   };
 }
 
-/** The capacity stands in labels; 0 where they do not say it. */
+/** One sample for each state that there is, 1 for the one the engine is in: `awake` is one of them. */
+const saysAsleep = ({ labels, value }: Sample): boolean => labels.get('sleep_state') !== 'awake' && value > 0;
+
+/** The capacity stands in labels; 0 where they do not say it. Blocks of a model with layers of several kinds are shared by these. */
 function cacheTokensOf({ labels }: Sample): number {
-  const tokens = Number(labels.get('num_gpu_blocks')) * Number(labels.get('block_size'));
+  const stated = Number(labels.get('kv_cache_size_tokens'));
+  const tokens = stated > 0 ? stated : Number(labels.get('num_gpu_blocks')) * Number(labels.get('block_size'));
   return Number.isFinite(tokens) ? tokens : 0;
 }

@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import type { ConsumeOptions, EventLogConsumer, EventLogProducer, RecordBatch } from './eventLog.ts';
+import { until } from '@turnpike/test-support/until';
+import type { ConsumeOptions, EventLogConsumer, EventLogProducer, RecordBatch } from '../src/eventLog.ts';
 
 /** What a test needs of an event log. */
 export interface EventLogUnderTest {
@@ -34,10 +34,6 @@ function createReader() {
   };
 }
 
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await delay(20);
-}
-
 const batchOf = (from: number, count: number) =>
   Array.from({ length: count }, (_, index) => ({
     key: KEYS[(from + index) % KEYS.length] ?? '',
@@ -50,6 +46,12 @@ const unique = (values: string[]): string[] => [...new Set(values)];
 /** How many records the partitions hold below where a reader stands. */
 const positionsOf = ({ offsets }: ReturnType<typeof createReader>): number =>
   [...offsets.values()].reduce((sum, offset) => sum + Number(offset), 0);
+
+const untilRead = ({ values }: ReturnType<typeof createReader>, count: number): Promise<true> =>
+  until(`${count} records to be read`, () => unique(values).length === count);
+
+const untilCaughtUp = (consumer: EventLogConsumer): Promise<true> =>
+  until('the reader to have caught up', async () => (await consumer.lag()) === 0n);
 
 const sorted = (values: string[]): string[] => unique(values).sort();
 
@@ -66,10 +68,10 @@ export function describeEventLog(name: string, log: () => EventLogUnderTest): vo
         await producer.append(topic, batchOf(0, 300));
         const reader = createReader();
         const consumer = log().consume({ topic, ...reader });
-        await until(() => unique(reader.values).length === 300);
+        await untilRead(reader, 300);
         await producer.append(topic, batchOf(300, 300));
-        await until(() => unique(reader.values).length === 600);
-        await until(async () => (await consumer.lag()) === 0n);
+        await untilRead(reader, 600);
+        await untilCaughtUp(consumer);
         await consumer.close();
 
         expect(reader.faults).toEqual([]);
@@ -91,8 +93,8 @@ export function describeEventLog(name: string, log: () => EventLogUnderTest): vo
         await producer.append(topic, batchOf(0, 30));
         await producer.append(topic, batchOf(0, 30));
         const consumer = log().consume({ topic, ...reader });
-        await until(() => reader.values.length >= 60);
-        await until(async () => (await consumer.lag()) === 0n);
+        await until('60 records to be read', () => reader.values.length >= 60);
+        await untilCaughtUp(consumer);
         await consumer.close();
 
         expect(reader.faults).toEqual([]);
@@ -111,11 +113,11 @@ export function describeEventLog(name: string, log: () => EventLogUnderTest): vo
         const reader = createReader();
         await producer.append(topic, batchOf(0, 50));
         const first = log().consume({ topic, ...reader });
-        await until(() => unique(reader.values).length === 50);
+        await untilRead(reader, 50);
         await first.close();
         await producer.append(topic, batchOf(50, 50));
         const second = log().consume({ topic, ...reader });
-        await until(() => unique(reader.values).length === 100);
+        await untilRead(reader, 100);
         await second.close();
 
         expect(reader.faults).toEqual([]);
@@ -129,12 +131,12 @@ export function describeEventLog(name: string, log: () => EventLogUnderTest): vo
         const reader = createReader();
         await producer.append(topic, batchOf(0, 50));
         const first = log().consume({ topic, ...reader });
-        await until(() => unique(reader.values).length === 50);
+        await untilRead(reader, 50);
         await first.close();
         reader.offsets.clear();
         const readBefore = reader.values.splice(0);
         const second = log().consume({ topic, ...reader });
-        await until(() => unique(reader.values).length === 50);
+        await untilRead(reader, 50);
         await second.close();
 
         expect(sorted(reader.values)).toEqual(sorted(readBefore));
@@ -156,7 +158,7 @@ export function describeEventLog(name: string, log: () => EventLogUnderTest): vo
             await reader.handle(batch);
           },
         });
-        await until(() => unique(reader.values).length === 30);
+        await untilRead(reader, 30);
         await consumer.close();
 
         expect(failed).toHaveLength(4);
@@ -180,9 +182,9 @@ export function describeEventLog(name: string, log: () => EventLogUnderTest): vo
             throw new Error('another reader has it');
           },
         });
-        await until(() => unique(reader.values).length === 20);
+        await untilRead(reader, 20);
         await producer.append(topic, batchOf(20, 20));
-        await until(() => unique(reader.values).length === 40);
+        await untilRead(reader, 40);
         await consumer.close();
 
         expect(sorted(reader.values)).toEqual(sorted(batchOf(0, 40).map(({ value }) => value)));
@@ -194,10 +196,10 @@ export function describeEventLog(name: string, log: () => EventLogUnderTest): vo
         const database = createReader();
         const [first, second] = [log().consume({ topic, ...database }), log().consume({ topic, ...database })];
         for (let from = 0; from < 100; from += 10) await producer.append(topic, batchOf(from, 10));
-        await until(() => unique(database.values).length === 100);
+        await untilRead(database, 100);
         await first.close();
         await producer.append(topic, batchOf(100, 50));
-        await until(() => unique(database.values).length === 150);
+        await untilRead(database, 150);
         await second.close();
 
         expect(database.faults).toEqual([]);
@@ -220,7 +222,7 @@ export function describeEventLog(name: string, log: () => EventLogUnderTest): vo
         });
         expect(await consumer.lag()).toBeGreaterThanOrEqual(10n);
         open();
-        await until(async () => (await consumer.lag()) === 0n);
+        await untilCaughtUp(consumer);
         expect(unique(reader.values)).toHaveLength(10);
         await consumer.close();
       }));
@@ -230,8 +232,8 @@ export function describeEventLog(name: string, log: () => EventLogUnderTest): vo
         const reader = createReader();
         const consumer = log().consume({ topic, ...reader });
         await Promise.all(Array.from({ length: 40 }, (_, n) => producer.append(topic, batchOf(n * 25, 25))));
-        await until(() => unique(reader.values).length === 1_000);
-        await until(async () => (await consumer.lag()) === 0n);
+        await untilRead(reader, 1_000);
+        await untilCaughtUp(consumer);
         await consumer.close();
 
         expect(reader.faults).toEqual([]);

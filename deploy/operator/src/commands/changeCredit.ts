@@ -1,0 +1,63 @@
+import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import { z } from 'zod';
+import { type Context, defineCommand, type Report } from '../cli/command.ts';
+import { creditId, usd, workspaceId } from '../cli/fields.ts';
+import { toAmountFields, toUsdCell } from '../report/amounts.ts';
+import { getWorkspace } from '../stack/workspace.ts';
+
+const answerSchema = z.object({ applied: z.boolean() });
+
+const operands = { workspaceId: 'WS', amount: 'USD' };
+const options = {
+  id: { value: 'CREDIT_ID', help: 'names this credit: given again, it changes nothing' },
+  note: { value: 'TEXT', help: 'where it comes from, for people' },
+};
+const input = z.object({
+  workspaceId,
+  amount: usd.refine((amount) => amount > 0n, 'must be more than nothing'),
+  id: creditId,
+  note: z.string().max(500, 'must be at most 500 characters').default(''),
+});
+type NewCredit = z.output<typeof input>;
+
+/** Adds a credit of `amountNanoUsd`, which is below zero where it takes; `done` says for people what that did. */
+async function change(
+  { workspaceId: workspace, id, note }: NewCredit,
+  { amountNanoUsd, done }: { amountNanoUsd: NanoUsd; done: string },
+  { services }: Context,
+): Promise<Report> {
+  // The ledger takes credits of workspaces it has never heard of: a mistyped id must not get one.
+  await getWorkspace(services, workspace);
+  const body = { credit_id: id, workspace_id: workspace, amount_nano_usd: amountNanoUsd.toString(), note };
+  const request = { service: 'usage-ledger', method: 'POST', path: '/internal/credits', body } as const;
+  const { applied } = await services.call(request, answerSchema);
+  return {
+    document: { credit_id: id, workspace_id: workspace, ...toAmountFields('amount', amountNanoUsd), applied },
+    text: applied ? `${done}.` : `${done} under this id before; nothing was changed.`,
+  };
+}
+
+export const addCredit = defineCommand({
+  words: 'credit add',
+  summary: 'give a workspace something to spend, once for each credit id',
+  operands,
+  options,
+  input,
+  run: (credit, context) => {
+    const { workspaceId: workspace, amount } = credit;
+    return change(credit, { amountNanoUsd: amount, done: `${workspace} was given ${toUsdCell(amount)} USD` }, context);
+  },
+});
+
+export const takeCredit = defineCommand({
+  words: 'credit take',
+  summary: 'take credit from a workspace, from its next call on, once for each credit id',
+  operands,
+  options,
+  input,
+  run: (credit, context) => {
+    const { workspaceId: workspace, amount } = credit;
+    const done = `${toUsdCell(amount)} USD were taken from ${workspace}`;
+    return change(credit, { amountNanoUsd: -amount, done }, context);
+  },
+});
