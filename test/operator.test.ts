@@ -255,6 +255,7 @@ it('shows the engines as the router sees them', async () => {
     window_tokens: expect.any(Number),
     version: expect.any(String),
     tokens_in_flight: expect.any(Number),
+    is_slow: false,
   });
 });
 

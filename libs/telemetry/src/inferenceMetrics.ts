@@ -185,7 +185,7 @@ export function createInferenceMetrics(meter: Meter): InferenceMetrics {
       );
       gauge(
         'turnpike_engine_tokens_in_flight',
-        'Tokens under way on an engine: prompts still to be computed, and expected answers.',
+        'Tokens under way on an engine: prompts still to be computed, and expected answers; a trial of the router’s own counts too.',
         (result) => {
           for (const engine of engines()) result.observe(tokensInFlightOn(engine), { engine: engine.id });
         },

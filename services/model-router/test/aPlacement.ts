@@ -26,4 +26,5 @@ export const aFirstPlacer = (): Placer => ({
     outputTokens,
   }),
   tokensInFlightOn: () => 0,
+  isSlow: () => false,
 });

@@ -11,7 +11,7 @@ export type LedgerFault =
   | InvalidRequestFault
   /** A credit id is known with another workspace or amount. */
   | { kind: 'credit_conflict' }
-  /** A credit that takes is recorded, and no router could be told. */
+  /** A credit that takes is recorded, and no router has said that the gate knows. */
   | { kind: 'gate_not_told' }
   /** Redis is not of this epoch any more, or what ended before it is not all recorded yet. */
   | { kind: 'epoch_not_ready' }

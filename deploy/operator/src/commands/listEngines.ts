@@ -13,6 +13,7 @@ const answerSchema = z.object({
       model: z.string().nullable(),
       state: z.enum(['starting', 'ready', 'out', 'draining']),
       reason: z.string().nullable(),
+      is_slow: z.boolean(),
       since: z.string(),
       weight: z.number(),
       open_calls: z.number(),
@@ -49,11 +50,16 @@ const COLUMNS = [
 const orDash = (value: string | number | null): string => (value === null ? '-' : String(value));
 const toPercent = (share: number | null): string => (share === null ? '-' : `${Math.round(100 * share)} %`);
 
+function toState({ state, reason, is_slow: isSlow }: EngineRow): string {
+  if (reason !== null) return `${state}: ${reason}`;
+  return isSlow ? `${state}, but slow` : state;
+}
+
 const toRow = (engine: EngineRow): string[] => [
   engine.id,
   orDash(engine.model),
   engine.url,
-  engine.reason === null ? engine.state : `${engine.state}: ${engine.reason}`,
+  toState(engine),
   toInstantCell(engine.since),
   String(engine.weight),
   String(engine.open_calls),

@@ -11,7 +11,8 @@ const answerSchema = z.enum(['asserted', 'known', 'not_loaded', 'other_redis']);
 
 /**
  * Makes `assertCall(held, stamp, rows)`: a call that was under way when Redis was lost gets its hold and lease back in a new
- * epoch, once, however often it is asserted. `rows` says whether the ledger has one of it, as it was swept before. Rejects where that epoch's balances are not there.
+ * epoch, once, however often it is asserted. `rows` says whether the ledger has one of it, as it was swept before. Rejects
+ * where that epoch's balances are not there.
  */
 export function createAssertCall(
   redis: Redis,

@@ -189,6 +189,23 @@ it('charges a settled call that the ledger has no row of, as its event lies in t
   await expectCharged();
 });
 
+it('charges it once as well where a damaged record beside it kept the balances from being loaded at first', async () => {
+  const { call, terms } = await anAdmittedCall(opened, { leaseMs: OVER_MS });
+  const { workspaceId, keyId } = call;
+  const event = toEvent(call, { ...anEnding, admittedAtMs: terms.admittedAtMs, endedAtMs: terms.admittedAtMs });
+  await createCallEndings(opened.redis, opened).settle(event, toUsageRecordedJson(event), KEPT);
+  const damaged = randomUUID();
+  await opened.redis.set(redisKeys.call(workspaceId, damaged), 'no record');
+  await opened.redis.zadd(redisKeys.calls(workspaceId), Number.MAX_SAFE_INTEGER, damaged);
+  const { balances } = await raiseEpoch();
+  for (const _turn of [1, 2]) await expect(balances.load(workspaceId)).rejects.toThrow('WRONGTYPE');
+  await opened.redis.del(redisKeys.call(workspaceId, damaged));
+  expect(await balances.load(workspaceId)).toBe(true);
+  expect((await opened.walletOf(workspaceId)).spent).toBe(event.chargeNanoUsd);
+  expect((await opened.keyOf(workspaceId, keyId)).spent).toBe(event.chargeNanoUsd);
+  expect(await opened.redis.smembers(redisKeys.keys(workspaceId))).toEqual([keyId]);
+});
+
 it('leaves the charge of a settled call to its row, where the ledger has it', async () => {
   const { call, terms } = await anAdmittedCall(opened);
   const event = toEvent(call, { ...anEnding, admittedAtMs: terms.admittedAtMs, endedAtMs: terms.admittedAtMs });

@@ -24,6 +24,7 @@ end
 redis.call('DEL', KEYS[1], KEYS[2], KEYS[3])
 local months, keys = tonumber(ARGV[7]), tonumber(ARGV[8])
 local at = 10
+local known = {}
 for _ = 1, months do
   redis.call('HSET', KEYS[2], ARGV[at] .. ':spent', ARGV[at + 1], ARGV[at] .. ':held', '0')
   at = at + 2
@@ -31,15 +32,17 @@ end
 for index = 5, 4 + keys do
   redis.call('HSET', KEYS[index], 'epoch', ARGV[1], 'spent', ARGV[at + 1], 'held', '0')
   redis.call('SADD', KEYS[3], ARGV[at])
+  known[ARGV[at]] = true
   at = at + 2
 end
 -- No sum of the ledger holds the charge of a call that was settled and has no row: its event lies in the dead letters, or
 -- came when its router had been given up.
 local function charge(keyId, month, amount)
   local counter = ARGV[9] .. keyId
-  if redis.call('HGET', counter, 'epoch') ~= ARGV[1] then
+  if not known[keyId] then
     redis.call('HSET', counter, 'epoch', ARGV[1], 'spent', '0', 'held', '0')
     redis.call('SADD', KEYS[3], keyId)
+    known[keyId] = true
   end
   redis.call('HINCRBY', KEYS[1], 'spent', amount)
   redis.call('HINCRBY', counter, 'spent', amount)
@@ -62,6 +65,7 @@ for index = 5 + keys, #KEYS do
   end
   at = at + 1
 end
--- Last: a wallet is of an epoch once all of it is there, also where a damaged record ends this script half-way.
+-- Last: a wallet is of an epoch once all of it is there. Where a damaged record ends this script half-way, the next load begins
+-- from nothing again.
 redis.call('HSET', KEYS[1], 'epoch', ARGV[1])
 return 'changed'

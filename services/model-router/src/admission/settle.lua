@@ -1,5 +1,6 @@
 --[[ Ends a call: its hold becomes its charge, once, however often and in whatever order this runs.
-  The completion event stays beside the record until the event log has it (`is_safe`), so that it stands in two places.
+  The completion event stays beside the record until the event log has it (`is_safe`), so that it stands in two places; the
+  charge too, for balances that are loaded without the call's row (loadBalances.lua).
   A call that was swept and then proves to have ended (its router came back with its spool) is charged late, once.
   A call of another epoch than the balances is not charged here: the ledger counts it, or its router asserts it first.
   KEYS[1] {workspace}:wallet   KEYS[2] {workspace}:key:<id>   KEYS[3] {workspace}:months   KEYS[4] {workspace}:tpm:<id>

@@ -53,8 +53,11 @@ export interface CountedCall {
 /** What one router keeps about one engine: the work it has sent there, the prefixes, and how quick it is. */
 export class EngineBook {
   readonly prefixes = new PrefixIndex();
-  readonly pace = new EnginePace();
+  /** How quick it is, as its calls show; anew where that can't be known any more. */
+  pace = new EnginePace();
   readonly trialPause = new TrialPause();
+  /** Whether it is left out as slow, as of the last call that was placed. */
+  isSlow = false;
   /** Of calls without a first event: prompt tokens still to be computed. */
   #queuedTokens = 0;
   /** Of all calls under way: tokens of answers. */
@@ -93,7 +96,10 @@ export class EngineBook {
     if (cacheTokens !== undefined) this.prefixes.capacityBytes = cacheTokens * BYTES_PER_TOKEN;
     if (report && report.atMs !== this.#foreign.atMs) this.#readReport(report);
     if (revision === undefined || revision === this.#revision) return;
-    if (this.#revision !== undefined) this.prefixes.clear();
+    if (this.#revision !== undefined) {
+      this.prefixes.clear();
+      this.pace = new EnginePace();
+    }
     this.#revision = revision;
   }
 

@@ -4,8 +4,8 @@ import { PaceMeasure } from './paceMeasure.ts';
 export const FIXED_TOKENS = 400;
 /** No engine reads a prompt more quickly than this, 100,000 tokens a second: more of it was cached than was thought. */
 const LEAST_MS_PER_TOKEN = 0.01;
-/** Shorter answers say little: their tokens may come in one event. */
-const MIN_TOKENS = 8;
+/** Shorter answers say little of a stream: their tokens may come in one event. */
+export const MIN_TOKENS = 8;
 
 /**
  * How quick one engine is, by two measures. Of either it is the quickest of the last few calls that counts: a slow engine

@@ -5,7 +5,7 @@ import type { EnginePace } from './enginePace.ts';
 export interface FollowedCall {
   /** The engine's first event is here: the prompt is computed. */
   onFirstEvent(): void;
-  /** It is over; `completionTokens` are known of a whole answer. False where it was over before. */
+  /** It is over; `completionTokens` are undefined where it was not answered to its end. False where it was over before. */
   end(completionTokens: number | undefined): boolean;
 }
 

@@ -392,12 +392,18 @@ describe('first events', () => {
       expect(trials).toHaveLength(2);
     });
 
-    it('are looked for again when it comes to nothing', () => {
-      const { trial, trials, placeAfter, first } = aTriedFleet();
-      trial.end(undefined);
-      expect(placeAfter(0)).not.toBe(first);
-      expect(placeAfter(1_000)).not.toBe(first);
-      expect(trials).toHaveLength(2);
+    it.each<[string, (trial: Trial) => void]>([
+      ['is refused', (trial) => trial.end(undefined)],
+      ['breaks off', (trial) => [trial.onFirstEvent(), trial.end(undefined)]],
+      ['is too short', (trial) => [trial.onFirstEvent(), trial.end(7)]],
+      ['is not heard to begin', (trial) => trial.end(16)],
+    ])('are left to clients’ calls when a trial %s, which tells nothing', (_why, goes) => {
+      const { trial, trials, placer, placeAfter, first } = aTriedFleet();
+      expect(placer.isSlow(first)).toBe(true);
+      goes(trial);
+      expect(placeAfter(0)).toBe(first);
+      expect(placer.isSlow(first)).toBe(false);
+      expect(trials).toHaveLength(1);
     });
 
     it('are looked for with tokens that count there until they end', () => {

@@ -59,6 +59,8 @@ export interface Placer {
   expectTokens(placement: Placement): { promptTokens: number; outputTokens: number };
   /** Tokens of this router's calls under way there: prompts still to be computed, and answers. */
   tokensInFlightOn(engine: { readonly id: string }): number;
+  /** Whether it is left out as much slower than the others, and tried with calls of the router's own. */
+  isSlow(engine: { readonly id: string }): boolean;
 }
 
 interface Known<Engine> extends Candidate {
@@ -118,9 +120,11 @@ export function createPlacer({
       });
       const prompt = { leadingHash: hashes[0], tokens: promptTokens };
       const slow = findSlow(candidates);
-      for (const { engine, book } of slow) tryOut(engine, book, nowMs);
       const quick = candidates.filter((candidate) => !slow.has(candidate));
       const compared = quick.length > 0 ? quick : candidates;
+      for (const candidate of candidates) candidate.book.isSlow = !compared.includes(candidate);
+      // Those that get calls are measured by them.
+      if (quick.length > 0) for (const { engine, book } of slow) tryOut(engine, book, nowMs);
       const choice = chooseEngine(compared, prompt, random);
       if (!choice) return undefined;
       const { chosen, reason } = choice;
@@ -151,5 +155,6 @@ export function createPlacer({
       };
     },
     tokensInFlightOn: (engine) => books.get(engine)?.tokensInFlight ?? 0,
+    isSlow: (engine) => books.get(engine)?.isSlow ?? false,
   };
 }

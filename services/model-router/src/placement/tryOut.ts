@@ -1,4 +1,5 @@
 import type { EngineBook } from './engineBook.ts';
+import { EnginePace, MIN_TOKENS } from './enginePace.ts';
 import { followCall } from './followCall.ts';
 
 /** About as much of a prompt as a call has to have computed, so that the time of both says the same … */
@@ -6,7 +7,7 @@ const PROMPT_TOKENS = 1_000;
 /** … but no more than this part of an engine's window. */
 const MOST_OF_WINDOW = 0.5;
 /** Enough for the pace of a stream to show. */
-const OUTPUT_TOKENS = 16;
+const OUTPUT_TOKENS = MIN_TOKENS * 2;
 
 /** A call of the router's own, which tells whether an engine that was slow still is. No client waits for it, or pays. */
 export interface Trial {
@@ -29,7 +30,8 @@ export interface Tryable {
 
 /**
  * Tries an engine that is slow, where the last trial is long enough ago. It counts like any call, so that its time is compared
- * with that of the calls on the other engines, and those need not be tried.
+ * with that of the calls on the other engines, and those need not be tried. A trial that tells nothing, as it is refused, too
+ * short or given up, leaves it to clients' calls: an engine that can't be tried must not be left out for ever.
  */
 export function tryOut(engine: Tryable, book: EngineBook, nowMs: () => number): void {
   const sentAtMs = nowMs();
@@ -42,12 +44,18 @@ export function tryOut(engine: Tryable, book: EngineBook, nowMs: () => number): 
     sentAtMs,
   );
   const call = followCall(entry, book.pace, nowMs);
+  let hasBegun = false;
   engine.tryOut({
     promptTokens,
     outputTokens: OUTPUT_TOKENS,
-    onFirstEvent: call.onFirstEvent,
-    end(completionTokens) {
-      if (call.end(completionTokens)) book.trialPause.end(nowMs());
+    onFirstEvent() {
+      hasBegun = true;
+      call.onFirstEvent();
+    },
+    end(completionTokens = 0) {
+      if (!call.end(completionTokens)) return;
+      book.trialPause.end(nowMs());
+      if (!hasBegun || completionTokens < MIN_TOKENS) book.pace = new EnginePace();
     },
   });
 }

@@ -13,7 +13,7 @@ export function getEngines({
 }: {
   catalog: Pick<CatalogFollower, 'current'>;
   engines: Pick<EngineRegistry, 'list' | 'retries'>;
-  placer: Pick<Placer, 'tokensInFlightOn'>;
+  placer: Pick<Placer, 'tokensInFlightOn' | 'isSlow'>;
 }): RequestHandler {
   return (_req, res) => {
     const models = catalog.current()?.models ?? [];
@@ -24,6 +24,7 @@ export function getEngines({
       model: modelOf(engine),
       // A sum of estimates that come and go: what is left of a token is noise.
       tokens_in_flight: Math.round(placer.tokensInFlightOn(engine)),
+      is_slow: placer.isSlow(engine),
     }));
     res.json({ engines: bodies, retries_left: engines.retries.left });
   };

@@ -13,8 +13,8 @@ export interface NewCredit {
 }
 
 /**
- * Gives a workspace something to spend, or takes it where the amount is below zero, once for each credit id: true when it was applied now, false when it had been
- * before. Throws `credit_conflict` when the id is known with another workspace or amount.
+ * Gives a workspace something to spend, or takes it where the amount is below zero, once for each credit id: true when it was
+ * applied now, false when it had been before. Throws `credit_conflict` when the id is known with another workspace or amount.
  */
 export async function addCredit(db: Db, { creditId, workspaceId, amountNanoUsd, note }: NewCredit): Promise<boolean> {
   return inTransaction(db, async (tx) => {

@@ -3,8 +3,8 @@ import { request } from 'undici';
 import type { LedgerFault } from '../ledgerFault.ts';
 import type { RouterOptions } from '../reconcile/fetchRedisBooks.ts';
 
-/** The router asks this service and Redis, each with a deadline of its own. */
-const TIMEOUT_MS = 5_000;
+/** The router asks this service and Redis, each with a deadline of its own; the operator waits for 10 s. */
+const TIMEOUT_MS = 9_000;
 
 /**
  * Makes `announceCredit(workspaceId)`: has a router bring the workspace's credits of now to Redis, where all routers count.

@@ -89,13 +89,21 @@ export function isRaisedBy(epoch: RedisEpoch, router: Router, report: RouterRepo
 const REPLAYS_APART_MS = 2_000;
 const LONGEST_REPLAYS_MS = 10_000;
 
+/** Routers report every second. */
+const SILENT_MS = 3_000;
+
 /**
  * Whether replayed dead letters want the balances to be built anew now: once for all that are replayed one after the other, so
- * 2 s after the last, or 10 s after the first.
+ * 2 s after the last, or 10 s after the first. Not while a router is silent: nobody would be admitted until it has expired.
  */
-export function isRebuildDue({ phase, rebuildWantedSince, rebuildWantedAt }: RedisEpoch, now: Date): boolean {
+export function isRebuildDue(
+  { phase, rebuildWantedSince, rebuildWantedAt }: RedisEpoch,
+  routers: Router[],
+  now: Date,
+): boolean {
   if (phase !== 'open' || !rebuildWantedSince || !rebuildWantedAt) return false;
   const sinceMs = (then: Date): number => now.getTime() - then.getTime();
+  if (routers.some(({ isExpired, heardAt }) => !isExpired && sinceMs(heardAt) > SILENT_MS)) return false;
   return sinceMs(rebuildWantedAt) >= REPLAYS_APART_MS || sinceMs(rebuildWantedSince) >= LONGEST_REPLAYS_MS;
 }
 

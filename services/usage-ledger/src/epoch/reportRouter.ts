@@ -87,7 +87,7 @@ async function apply(
 function findNextMove(epoch: RedisEpoch, routers: Router[], now: Date): NextMove | undefined {
   if (epoch.phase === 'draining' && haveAllDrained(epoch, routers)) return beginAsserting;
   // Not before: nobody is admitted until the log is read, so one that lags or is down would stop all calls.
-  if (isRebuildDue(epoch, now)) return beginRebuild;
+  if (isRebuildDue(epoch, routers, now)) return beginRebuild;
   return undefined;
 }
 
@@ -107,7 +107,7 @@ const beginAsserting: NextMove = async (tx, routerId, asked) => {
 const beginRebuild: NextMove = async (tx, routerId, asked) => {
   const { epoch, routers, now } = await openBooks(tx);
   const router = getReported(routers, routerId);
-  if (epoch.number !== asked.number || !isRebuildDue(epoch, now)) return toAnswer(epoch, router);
+  if (epoch.number !== asked.number || !isRebuildDue(epoch, routers, now)) return toAnswer(epoch, router);
   const raised: RedisEpoch = { ...epoch, number: epoch.number + 1, phase: 'draining' };
   await saveEpoch(tx, raised);
   return toAnswer(raised, router);

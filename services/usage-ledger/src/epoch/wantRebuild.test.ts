@@ -6,7 +6,7 @@ import { until } from '@turnpike/test-support/until';
 import { aReportingRouter } from '../../test/aReportingRouter.ts';
 import { aPartition, openTestLedger, type TestLedger, toValue } from '../../test/openTestLedger.ts';
 import { replayDeadLetter } from '../dead-letters/replayDeadLetter.ts';
-import { isRebuildDue, type RedisEpoch } from './advanceEpoch.ts';
+import { isRebuildDue, type RedisEpoch, type Router } from './advanceEpoch.ts';
 
 // A dead letter is replayed after balances were given out without its call (decision page: when Redis is lost).
 
@@ -95,7 +95,7 @@ async function hold(lock: string): Promise<() => Promise<void>> {
       isHeld.resolve();
       await letGo.promise;
     },
-    { timeout: 120_000 },
+    { maxWait: 120_000, timeout: 120_000 },
   );
   holding.catch(isHeld.reject);
   await isHeld.promise;
@@ -249,13 +249,32 @@ it.each<[string, () => Promise<SpoiltLetter>]>([
 });
 
 const NOW = new Date('2026-11-21T12:00:00Z');
-it.each<[string, { phase?: RedisEpoch['phase']; firstMs: number; lastMs: number }, boolean]>([
+const aRouterHeard = (msAgo: number, { isExpired = false } = {}): Router => ({
+  routerId: `router-${msAgo}`,
+  processId: 'p',
+  heardAt: new Date(NOW.getTime() - msAgo),
+  isExpired,
+  drainedEpoch: 7,
+  drainedAt: null,
+  assertedEpoch: 7,
+});
+it.each<[string, { phase?: RedisEpoch['phase']; firstMs: number; lastMs: number; routers?: Router[] }, boolean]>([
   ['2 s after the last', { firstMs: 2_000, lastMs: 2_000 }, true],
   ['sooner after the last', { firstMs: 9_999, lastMs: 1_999 }, false],
   ['10 s after the first, though they go on', { firstMs: 10_000, lastMs: 0 }, true],
   ['while an epoch drains', { phase: 'draining', firstMs: 60_000, lastMs: 60_000 }, false],
   ['while an epoch is asserting', { phase: 'asserting', firstMs: 60_000, lastMs: 60_000 }, false],
-])('knows whether replays want a new epoch %s', (_when, { phase = 'open', firstMs, lastMs }, isDue) => {
+  [
+    'while a router is silent',
+    { firstMs: 60_000, lastMs: 60_000, routers: [aRouterHeard(0), aRouterHeard(4_000)] },
+    false,
+  ],
+  [
+    'with one gone for good',
+    { firstMs: 60_000, lastMs: 60_000, routers: [aRouterHeard(90_000, { isExpired: true })] },
+    true,
+  ],
+])('knows whether replays want a new epoch %s', (_when, { phase = 'open', firstMs, lastMs, routers = [] }, isDue) => {
   const epoch: RedisEpoch = {
     number: 7,
     redisId: 'a',
@@ -264,5 +283,5 @@ it.each<[string, { phase?: RedisEpoch['phase']; firstMs: number; lastMs: number 
     rebuildWantedSince: new Date(NOW.getTime() - firstMs),
     rebuildWantedAt: new Date(NOW.getTime() - lastMs),
   };
-  expect(isRebuildDue(epoch, NOW)).toBe(isDue);
+  expect(isRebuildDue(epoch, routers, NOW)).toBe(isDue);
 });

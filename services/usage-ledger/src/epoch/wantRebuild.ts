@@ -9,9 +9,11 @@ import type { Transaction } from '../database/inTransaction.ts';
 export async function wantRebuild(tx: Transaction, deadLetterId: bigint): Promise<void> {
   // Whatever the phase, or it could move on before the row can be seen. What drains will be built with the row.
   await tx.$queryRaw`SELECT phase FROM redis_epoch FOR UPDATE`;
+  // A letter's instant is rounded to milliseconds; balances are rather built once too often.
   await tx.$executeRaw`
     UPDATE redis_epoch
     SET rebuild_wanted_since = coalesce(rebuild_wanted_since, clock_timestamp()), rebuild_wanted_at = clock_timestamp()
     WHERE phase = 'asserting'
-      OR phase = 'open' AND balances_since > (SELECT recorded_at FROM dead_letter WHERE dead_letter_id = ${deadLetterId})`;
+      OR phase = 'open' AND balances_since + interval '1 ms' > (
+        SELECT recorded_at FROM dead_letter WHERE dead_letter_id = ${deadLetterId})`;
 }

@@ -8,14 +8,14 @@ export interface EngineQuestion {
   maxBytes: number;
   signal: AbortSignal;
   headers?: Record<string, string>;
-  /** Hears the first bytes of a good answer as soon as they are here. */
-  onBegin?: (beginning: string) => void;
+  /** Hears a good answer as it grows: all of it that is here by now, each time more comes. */
+  onText?: (text: string) => void;
 }
 
 /** Asks an engine something that is no call of a client's. Rejects when the signal fires or the connection breaks. */
 export async function askEngine(
   pool: Pick<Dispatcher, 'request'>,
-  { path, body, maxBytes, signal, headers = {}, onBegin }: EngineQuestion,
+  { path, body, maxBytes, signal, headers = {}, onText }: EngineQuestion,
 ): Promise<{ status: number; text: string }> {
   const answer = await pool.request({
     method: body ? 'POST' : 'GET',
@@ -27,9 +27,9 @@ export async function askEngine(
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of answer.body as AsyncIterable<Buffer>) {
-    if (size === 0 && answer.statusCode === 200) onBegin?.(chunk.toString('utf8'));
     chunks.push(chunk);
     size += chunk.length;
+    if (onText && answer.statusCode === 200) onText(Buffer.concat(chunks).toString('utf8'));
     if (size > maxBytes) break;
   }
   return { status: answer.statusCode, text: Buffer.concat(chunks).toString('utf8') };

@@ -53,6 +53,21 @@ it('reports the first event when it comes, not when the answer ends', async () =
   expect(heard).toEqual(['first event', 'end 16']);
 });
 
+it('hears the first event whatever comes before it, and in however many pieces', async () => {
+  const { heard } = await tryOut((res) => {
+    const [begun, rest] = [BEGINNING.slice(0, 12), BEGINNING.slice(12)];
+    res.write(': a comment\n\n');
+    setImmediate(() => res.write(begun, () => setImmediate(() => res.end(rest + END))));
+  });
+  expect(heard).toEqual(['first event', 'end 16']);
+});
+
+it.each([429, 500, 503])('asks one that answers %i no second time', async (status) => {
+  const { bodies, heard } = await tryOut((res) => res.writeHead(status).end());
+  expect(bodies).toHaveLength(1);
+  expect(heard).toEqual(['end undefined']);
+});
+
 it('asks for a completion where there is no chat', async () => {
   const { heard } = await tryOut((res, req) =>
     req.url === '/v1/completions' ? res.end(BEGINNING + END) : res.writeHead(404).end(BEGINNING),

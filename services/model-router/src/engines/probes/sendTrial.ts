@@ -30,6 +30,7 @@ const someLetters = (count: number): string =>
  */
 export async function sendTrial(pool: Pick<Dispatcher, 'request'>, model: string, trial: Trial): Promise<void> {
   const signal = AbortSignal.timeout(TIMEOUT_MS);
+  let hasBegun = false;
   try {
     for (const question of questionsFor(model, trial)) {
       const { status, text } = await askEngine(pool, {
@@ -37,8 +38,10 @@ export async function sendTrial(pool: Pick<Dispatcher, 'request'>, model: string
         headers: { 'x-request-id': `probe-${randomUUID()}` },
         maxBytes: MAX_BYTES,
         signal,
-        onBegin(beganWith) {
-          if (FIRST_EVENT.test(beganWith)) trial.onFirstEvent();
+        onText(text) {
+          if (hasBegun || !FIRST_EVENT.test(text)) return;
+          hasBegun = true;
+          trial.onFirstEvent();
         },
       });
       if (status === 200) {
@@ -46,6 +49,8 @@ export async function sendTrial(pool: Pick<Dispatcher, 'request'>, model: string
         trial.end(completionTokens === undefined ? undefined : Number(completionTokens));
         return;
       }
+      // One that has no time now is not asked twice.
+      if (status >= 500 || status === 429) break;
     }
     trial.end(undefined);
   } catch {
