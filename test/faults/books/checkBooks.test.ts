@@ -24,6 +24,7 @@ const call: CallRecord = {
   error: undefined,
   usage: { promptTokens: 10, completionTokens: 5 },
   deltas: 5,
+  longestSilenceMs: 0,
   startedAt: 0,
   endedAt: 1,
 };

@@ -31,6 +31,8 @@ export interface CallRecord {
   usage: SeenUsage | undefined;
   /** Content deltas that arrived: as many tokens at least. */
   deltas: number;
+  /** Longest time between two pieces of the body that arrived, or the last one and the end. */
+  longestSilenceMs: number;
   /** Unix milliseconds. */
   startedAt: number;
   endedAt: number;

@@ -39,6 +39,7 @@ export async function sendCall(
   let headers: Record<string, string | string[] | undefined> = {};
   let text = '';
   let hasEnded = false;
+  let longestSilenceMs = 0;
   try {
     const answer = await request(`${baseUrl}/chat/completions`, {
       method: 'POST',
@@ -50,12 +51,19 @@ export async function sendCall(
     status = answer.statusCode;
     headers = answer.headers;
     let bytes = 0;
+    let heardAt = Date.now();
+    const hear = (): void => {
+      longestSilenceMs = Math.max(longestSilenceMs, Date.now() - heardAt);
+      heardAt = Date.now();
+    };
     answer.body.setEncoding('utf8');
     for await (const chunk of answer.body as AsyncIterable<string>) {
+      hear();
       text += chunk;
       bytes += chunk.length;
       if (cut?.afterBytes !== undefined && bytes >= cut.afterBytes) leaving.abort();
     }
+    hear();
     hasEnded = true;
   } catch {
     // How it ended is read from what arrived.
@@ -75,6 +83,7 @@ export async function sendCall(
     error: read.error,
     usage: read.usage,
     deltas: read.deltas,
+    longestSilenceMs,
     startedAt,
     endedAt: Date.now(),
   };
