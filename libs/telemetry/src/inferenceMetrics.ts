@@ -1,4 +1,5 @@
 import type { Meter, ObservableCallback } from '@opentelemetry/api';
+import { createKeyBoundMetrics, type KeyBoundMetrics } from './keyBoundMetrics.ts';
 
 /** A model of the catalog: its canonical id is a label, so what a client typed must never stand here. */
 interface CatalogModel {
@@ -47,7 +48,7 @@ export interface CacheEstimate {
   countedPart: number;
 }
 
-export interface InferenceMetrics {
+export interface InferenceMetrics extends KeyBoundMetrics {
   /** The admit script answered, whatever it decided. */
   admitted(seconds: number): void;
   /** The first token left for the client, so long after the request came. */
@@ -144,6 +145,7 @@ export function createInferenceMetrics(meter: Meter): InferenceMetrics {
   const alerts = counter('turnpike_alerts_total', 'Money or records that a person has to look at, by kind.');
 
   return {
+    ...createKeyBoundMetrics(meter),
     admitted: (seconds) => admits.record(seconds),
     firstToken: ({ id }, seconds) => firstTokens.record(seconds, { model: id }),
     callEnded(call) {
