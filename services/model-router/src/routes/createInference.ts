@@ -23,7 +23,7 @@ import { answerWhole } from '../stream/answerWhole.ts';
 import type { StreamTimeouts } from '../stream/callContext.ts';
 import { streamAnswer } from '../stream/streamAnswer.ts';
 import type { createByteBudget, TakenBytes } from '../wire/byteBudget.ts';
-import type { AdmissionFault, EngineFault } from '../wire/chatFault.ts';
+import type { AdmissionFault, ChatFault, EngineFault } from '../wire/chatFault.ts';
 import type { InferenceRequest } from '../wire/inferenceRequest.ts';
 import { toRateLimitHeaders } from '../wire/rateLimitHeaders.ts';
 import { type BodyLimits, type JsonBody, readBody } from '../wire/readBody.ts';
@@ -155,6 +155,10 @@ export function createInference(
     const room = bodies.open();
     try {
       await answer(req, res, room);
+    } catch (error) {
+      const fault = error instanceof ApiError ? (error.fault as ChatFault) : undefined;
+      if (fault?.kind === 'key_bound_reached') metrics.keyBoundHit(fault.bound, callerOf(res).keyId);
+      throw error;
     } finally {
       // Not when the client leaves: an engine may still be at work on its whole answer, and the body in memory.
       room.close();

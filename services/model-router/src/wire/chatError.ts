@@ -7,7 +7,7 @@ import {
 } from '@turnpike/api-errors/authFault';
 import { envelope, gateRejection, NEVER_RETRY, type WireError } from '@turnpike/api-errors/wireError';
 import { toUsdNumber } from '@turnpike/money/nanoUsd';
-import type { ChatFault } from './chatFault.ts';
+import type { ChatFault, KeyBoundFault } from './chatFault.ts';
 import { toRateLimitHeaders } from './rateLimitHeaders.ts';
 
 const invalid = (message: string, param: string | null = null): WireError =>
@@ -19,6 +19,14 @@ const unavailable = (message: string, retryAfterSeconds = 1): WireError =>
     { message, type: 'service_unavailable', param: null, code: 'service_unavailable' },
     { 'retry-after': String(retryAfterSeconds) },
   );
+
+const KEY_BOUND_MESSAGES: Record<KeyBoundFault['bound'], string> = {
+  body_memory: 'This key has as many bytes of requests under way as one key may have.',
+  refused_bodies: 'Too many requests of this key were refused as malformed.',
+  prompt_counts: 'Too many prompts of this key are being counted right now.',
+  image_fetches: 'This key has as many images on their way as one key may have.',
+  streams: 'This key has as many calls under way on this model as one key may have.',
+};
 
 /** How chat, completions and embeddings word a fault past gate 1 (specification, Errors). A missing case does not compile. */
 export function toChatError(fault: Exclude<ChatFault, AuthFault>): WireError {
@@ -128,6 +136,11 @@ export function toChatError(fault: Exclude<ChatFault, AuthFault>): WireError {
     case 'no_room_for_body':
       return unavailable(
         'Too many large requests are being served right now. Nothing was run or charged. Retry with backoff.',
+      );
+    case 'key_bound_reached':
+      return unavailable(
+        `${KEY_BOUND_MESSAGES[fault.bound]} Nothing was run or charged. Retry after as long as Retry-After says.`,
+        fault.retryAfterSeconds,
       );
     case 'no_healthy_engine':
     case 'engine_busy':

@@ -1,5 +1,6 @@
 import type { AuthFault } from '@turnpike/api-errors/authFault';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import type { KeyBound } from '@turnpike/telemetry/keyBoundMetrics';
 import type { BalanceLimiter, RateLimitState } from '../admission/admit.ts';
 import type { ModelFault } from '../catalog/getModel.ts';
 import type { BodyFault } from './readBody.ts';
@@ -44,4 +45,18 @@ export interface ImageFault {
   kind: 'image_unusable';
 }
 
-export type ChatFault = AuthFault | BodyFault | RequestFault | ModelFault | AdmissionFault | EngineFault;
+/** The key would take more than its part of what belongs to all keys. Nothing was run, and nothing is charged. */
+export interface KeyBoundFault {
+  kind: 'key_bound_reached';
+  bound: Exclude<KeyBound, 'look_ups'>;
+  retryAfterSeconds: number;
+}
+
+export type ChatFault =
+  | AuthFault
+  | BodyFault
+  | RequestFault
+  | ModelFault
+  | AdmissionFault
+  | KeyBoundFault
+  | EngineFault;
