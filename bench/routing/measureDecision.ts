@@ -33,11 +33,11 @@ export function measureDecision(): { prepareUs: number; placeUs: number; sha256U
   for (const hashes of prompts) place(hashes);
 
   const content = 'some words of it '.repeat(PROMPT_BYTES / 17);
-  const body = { value: { messages: [{ role: 'user', content }] } };
+  const written = { messages: [{ role: 'user', content }] };
   const bytes = Buffer.from(content);
   return {
     sha256Us: medianUs(() => createHash('sha256').update(bytes).digest()),
-    prepareUs: medianUs(() => hashPrefix('salt', renderPrefix({ operation: 'chat', body }).beginning)),
+    prepareUs: medianUs(() => hashPrefix('salt', renderPrefix({ operation: 'chat', written }).beginning)),
     placeUs: medianUs((round) => place(prompts[round % OTHER_PROMPTS] ?? [])),
   };
 }

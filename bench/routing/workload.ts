@@ -77,8 +77,8 @@ function toCall(
   { cacheSalt, messages, answer }: { cacheSalt: string; messages: readonly ChatMessage[]; answer: readonly TokenId[] },
 ): Call {
   const promptTokens = renderChat(messages, { tools: undefined, addGenerationPrompt: true, tokensPerImage: 0 });
-  const body = { value: { messages: messages.map(({ role, parts: [part] }) => ({ role, content: textOf(part) })) } };
-  const { beginning, bytes } = renderPrefix({ operation: 'chat', body });
+  const written = { messages: messages.map(({ role, parts: [part] }) => ({ role, content: textOf(part) })) };
+  const { beginning, bytes } = renderPrefix({ operation: 'chat', written });
   return {
     at,
     cacheSalt,

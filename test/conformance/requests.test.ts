@@ -248,7 +248,7 @@ row('request.engine-control', async () => {
 row('request.engine-control.inside', async () => {
   const steering = Object.fromEntries(ENGINE_CONTROL.map((name) => [name, { type: 'string' }]));
   const fields = {
-    messages: [{ role: 'user', content: 'hi', ...steering }],
+    messages: [{ role: 'user', content: ENGINE_CONTROL.join(' ') }],
     tools: [{ type: 'function', function: { name: 'f', parameters: { type: 'object', properties: steering } } }],
     response_format: {
       type: 'json_schema',
@@ -257,6 +257,52 @@ row('request.engine-control.inside', async () => {
     metadata: steering,
   };
   await expectPassedOn(fields);
+});
+
+row('request.written-anew', async () => {
+  const withPart = (part: object) => ({
+    messages: [{ role: 'user', content: [{ type: 'text', text: 'x', ...part }] }],
+  });
+  const address = 'http://169.254.169.254/';
+  const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } };
+  const tool = { type: 'function', function: { name: 'f' } };
+  await expectRefused({ messages: [{ role: 'user', content: 'x', task: 'y' }] }, 'messages[0].task');
+  await expectRefused(withPart({ video_url: address }), 'messages[0].content[0].video_url');
+  await expectRefused(withPart({ image_url: null, uuid: 'another’s' }), 'messages[0].content[0].image_url');
+  await expectRefused(
+    { messages: [{ role: 'assistant', tool_calls: [{ ...call, audio_url: address }] }] },
+    'messages[0].tool_calls[0].audio_url',
+  );
+  await expectRefused({ tools: [{ ...tool, input_audio: {} }] }, 'tools[0].input_audio');
+  await expectRefused({ response_format: { type: 'json_object', structures: [] } }, 'response_format.structures');
+});
+
+row('request.repeated-key', async () => {
+  const question = `"model":"${MODEL}","messages":[{"role":"user","content":"hi"}]`;
+  for (const [twice, param] of [
+    ['"temperature":1,"temperature":1', 'temperature'],
+    ['"metadata":{"a":[{"b":1,"\\u0062":2}]}', 'metadata.a[0].b'],
+  ]) {
+    const before = engine.count();
+    const { status, body } = await client.post('/chat/completions', `{${question},${twice}}`);
+    expect({ twice, status, body }).toEqual({ twice, status: 400, body: invalid(param) });
+    expect(engine.count()).toBe(before);
+  }
+});
+
+row('request.sent-back', async () => {
+  const { body } = await post({});
+  const { message } = (body as { choices: [{ message: { content: string; tool_calls: unknown } }] }).choices[0];
+  const kept = { refusal: null, annotations: [], audio: null, function_call: null, parsed: null, ...message };
+  const [question, more] = [
+    { role: 'user', content: 'hi' },
+    { role: 'user', content: 'Go on' },
+  ];
+  expect((await sent({ messages: [question, kept, more] })).messages).toEqual([
+    question,
+    { role: 'assistant', content: message.content, tool_calls: message.tool_calls },
+    more,
+  ]);
 });
 
 row('request.chat_template_kwargs', async () => {

@@ -22,7 +22,6 @@ export interface UsageBound {
 
 /** Bytes of the members that become prompt. JSON never takes fewer bytes than the UTF-8 text it stands for. */
 function promptBytesOf({ body, prompt }: InferenceRequest): { text: number; template: number } {
-  // Of a key that stands twice the last one counts, for a parser as here.
   const sizes = new Map(body.members.map(({ key, valueStart, end }) => [key, end - valueStart]));
   const sumOf = (keys: string[]) => keys.reduce((sum, key) => sum + (sizes.get(key) ?? 0), 0);
   return { text: sumOf(prompt.textMembers) - prompt.imageBytes, template: sumOf(prompt.templateMembers) };

@@ -35,7 +35,7 @@ export async function withImages(
   res.once('close', leave);
   try {
     const fetched = await images.load(urls, { workspaceId, room, signal: leaving.signal });
-    return { ...request, images: { urls, fetched } };
+    return { ...request, images: { ...request.images, fetched } };
   } catch (error) {
     if (leaving.signal.aborted) {
       await call.end({ status: 'failure', reason: 'client_left_before_engine' });

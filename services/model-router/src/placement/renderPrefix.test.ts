@@ -58,6 +58,6 @@ it('is cut where nothing is hashed any more, and counts the rest', () => {
 });
 
 it('renders of a completion its prompt alone, whatever else the body holds', () => {
-  const body = { value: { prompt: 'Once', messages: [null], tools: [null] } };
-  expect(renderPrefix({ operation: 'completions', body }).beginning.toString()).toBe('Once');
+  const written = { prompt: 'Once', messages: [null], tools: [null] };
+  expect(renderPrefix({ operation: 'completions', written }).beginning.toString()).toBe('Once');
 });

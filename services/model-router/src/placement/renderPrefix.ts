@@ -1,6 +1,5 @@
 import { crc32 } from 'node:zlib';
-import type { Operation } from '../wire/inferenceRequest.ts';
-import type { JsonBody } from '../wire/readBody.ts';
+import type { InferenceRequest } from '../wire/inferenceRequest.ts';
 import { MAX_HASHED_BYTES } from './hashPrefix.ts';
 
 /** An image stands for some 256 tokens of text. */
@@ -20,16 +19,9 @@ export interface RenderedPrompt {
  * A prompt in the order that engines render it: tools, then each message with its parts, an image by its digest. Equal
  * prompts are equal bytes whatever their JSON looks like. Texts to embed have no prefix worth finding again.
  */
-export function renderPrefix({
-  operation,
-  body,
-}: {
-  operation: Operation;
-  body: Pick<JsonBody, 'value'>;
-}): RenderedPrompt {
+export function renderPrefix({ operation, written }: Pick<InferenceRequest, 'operation' | 'written'>): RenderedPrompt {
   if (operation === 'embeddings') return { beginning: NOTHING, bytes: 0 };
-  const { tools, messages, prompt } = body.value;
-  // Of each operation only what its request check has looked at: another member may be anything.
+  const { tools, messages, prompt } = written;
   if (operation === 'completions') return cut([String(prompt)]);
   const pieces: string[] = [];
   if (Array.isArray(tools) && tools.length > 0) pieces.push(JSON.stringify(tools));
@@ -42,7 +34,7 @@ function renderMessage(message: Record<string, unknown>, pieces: string[]): void
   pieces.push(`\n${String(role)}\n`);
   if (typeof content === 'string') pieces.push(content);
   for (const part of Array.isArray(content) ? content : []) pieces.push(renderPart(part));
-  for (const name in others) pieces.push(name, JSON.stringify(others[name]) ?? '');
+  for (const name in others) if (others[name] !== undefined) pieces.push(name, JSON.stringify(others[name]));
 }
 
 function renderPart(part: Record<string, unknown>): string {

@@ -7,6 +7,7 @@ const NO_LIMITS = {
   depth: Number.POSITIVE_INFINITY,
   values: Number.POSITIVE_INFINITY,
   members: Number.POSITIVE_INFINITY,
+  membersOfOne: Number.POSITIVE_INFINITY,
   textBytes: Number.POSITIVE_INFINITY,
 };
 

@@ -51,6 +51,10 @@ export function toChatError(fault: Exclude<ChatFault, AuthFault>): WireError {
       return invalid(`The body holds more than ${fault.maxValues} JSON values.`);
     case 'body_too_many_fields':
       return invalid(`The body has more than ${fault.maxFields} fields.`);
+    case 'body_object_too_large':
+      return invalid(`An object within the body has more than ${fault.maxFields} fields.`);
+    case 'body_key_repeated':
+      return invalid(`A key stands twice in one object${fault.param === null ? '' : `: ${fault.param}`}.`, fault.param);
     case 'body_keys_unreadable':
       return invalid('A key of the body cannot be read: it has an escaped control character. Send it without.');
     case 'body_text_unsendable':

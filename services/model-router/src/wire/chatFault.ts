@@ -4,7 +4,7 @@ import type { KeyBound } from '@turnpike/telemetry/keyBoundMetrics';
 import type { BalanceLimiter, RateLimitState } from '../admission/admit.ts';
 import type { ModelFault } from '../catalog/getModel.ts';
 import type { BodyFault } from './readBody.ts';
-import type { RequestFault } from './requestFields.ts';
+import type { RequestFault } from './requestFault.ts';
 
 /** Why gate 4 refuses a call. */
 export type AdmissionFault =

@@ -20,6 +20,12 @@ const tools = [{ type: 'function', function: { name: 'look_up', parameters: {} }
 const user = (content: unknown) => ({ messages: [{ role: 'user', content }] });
 const imageOf = (url: string) => ({ type: 'image_url', image_url: { url } });
 const PNG = 'data:image/png;base64,iVBORw0KGgo=';
+const textOf = (text: string) => ({ type: 'text', text });
+const textsOf = (count: number) => ({ role: 'user', content: new Array(count).fill(textOf('x')) });
+const CALL = 'messages[0].tool_calls[0]';
+const aCallOf = (call: object) => ({
+  messages: [{ role: 'assistant', tool_calls: [{ id: 'c', type: 'function', function: call }] }],
+});
 
 describe('a field that cannot be served is refused with its name', () => {
   it.each<[string, object, string]>([
@@ -104,6 +110,60 @@ describe('a field that cannot be served is refused with its name', () => {
       { messages: [{ role: 'assistant', tool_calls: [{ id: 'c', type: 'custom', custom: {} }] }] },
       'messages[0].tool_calls[0].type',
     ],
+    [
+      'an unknown key of a message',
+      { messages: [{ role: 'user', content: 'x', priority: 1 }] },
+      'messages[0].priority',
+    ],
+    ['an unknown key that is null', user([{ ...textOf('x'), image_url: null }]), 'messages[0].content[0].image_url'],
+    [
+      'a text that is an image, too',
+      user([{ ...textOf('x'), image_url: 'http://10.0.0.1/' }]),
+      'messages[0].content[0].image_url',
+    ],
+    ['an image that is a video, too', user([{ ...imageOf(PNG), video_url: 'x' }]), 'messages[0].content[0].video_url'],
+    [
+      'a detail that is none',
+      user([{ type: 'image_url', image_url: { url: PNG, detail: 'bogus' } }]),
+      'messages[0].content[0].image_url.detail',
+    ],
+    [
+      'an unknown key of an image',
+      user([{ type: 'image_url', image_url: { url: PNG, content_hash: 'a' } }]),
+      'messages[0].content[0].image_url.content_hash',
+    ],
+    ['a part that is an address', user([imageOf(PNG), 'http://10.0.0.1/']), 'messages[0].content'],
+    ['an unknown key of a tool', { tools: [{ ...tools[0], defer_loading: true }] }, 'tools[0].defer_loading'],
+    [
+      'an unknown key of a function',
+      { tools: [{ type: 'function', function: { name: 'f', echo: 1 } }] },
+      'tools[0].function.echo',
+    ],
+    [
+      'parameters that are no schema',
+      { tools: [{ type: 'function', function: { name: 'f', parameters: 'x' } }] },
+      'tools[0].function.parameters',
+    ],
+    ['an unknown key of a format', { response_format: { type: 'json_object', schema: {} } }, 'response_format.schema'],
+    [
+      'an unknown key of a schema’s name',
+      { response_format: { type: 'json_schema', json_schema: { name: 'n', regex: 'x' } } },
+      'response_format.json_schema.regex',
+    ],
+    ['a tool call whose arguments are no text', aCallOf({ name: 'f', arguments: {} }), `${CALL}.function.arguments`],
+    ['an unknown key of a tool call', aCallOf({ name: 'f', arguments: '{}', x: 1 }), `${CALL}.function.x`],
+    ['4,097 messages', { messages: new Array(4_097).fill({ role: 'user', content: 'x' }) }, 'messages'],
+    ['4,097 parts in all', { messages: [textsOf(4_000), textsOf(97)] }, 'messages[1].content'],
+    [
+      '4,097 tool calls in all',
+      { messages: new Array(3).fill({ role: 'assistant', tool_calls: new Array(1_366).fill({}) }) },
+      'messages[2].tool_calls',
+    ],
+    [
+      '45,001 tool calls',
+      { messages: [{ role: 'assistant', tool_calls: new Array(45_001).fill({}) }] },
+      CALL.slice(0, -3),
+    ],
     ['17 images', user(Array.from({ length: 17 }, () => imageOf(PNG))), 'messages'],
   ])('%s', (_case, fields, param) => {
     expect(refusalOf(fields)).toMatchObject({ kind: 'invalid_request', param });
@@ -158,6 +218,40 @@ describe('a field that cannot be served is refused with its name', () => {
     expect(process.threadCpuUsage(before).user / 1_000).toBeLessThan(1_000);
   });
 
+  it.each<[string, string]>([
+    ['"temperature":1,"temperature":1', 'temperature'],
+    ['"t\\u0065mperature":1,"temperature":1', 'temperature'],
+    ['"metadata":{"a":[{"b":1,"b":2}]}', 'metadata.a[0].b'],
+    [
+      `"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"http://10.0.0.1/","url":"${PNG}"}}]}]`,
+      'messages[0].content[0].image_url.url',
+    ],
+    [
+      '"tools":[{"type":"function","function":{"name":"f","parameters":{"a":1,"a":2}}}]',
+      'tools[0].function.parameters.a',
+    ],
+  ])('a key that stands twice, as parsers differ in which they take: %s', (member, param) => {
+    const messages = member.startsWith('"messages"') ? '' : '"messages":[{"role":"user","content":"x"}],';
+    const text = `{"model":"m",${messages}${member}}`;
+    expect(faultOf(() => parseChatRequest(aJsonBody(text)))).toEqual({ kind: 'body_key_repeated', param });
+  });
+
+  it('with the first problem alone: nothing behind it is looked at', () => {
+    const looked: number[] = [];
+    const calls = Array.from({ length: 100 }, (_, index) => ({
+      get id() {
+        looked.push(index);
+        return index < 3 ? 'c' : undefined;
+      },
+      type: 'function',
+      function: { name: 'f', arguments: '{}' },
+    }));
+    const value = { model: 'm', messages: [{ role: 'assistant', tool_calls: calls }] };
+    const body = { ...aJsonBody('{}'), value };
+    expect(faultOf(() => parseChatRequest(body))).toMatchObject({ param: 'messages[0].tool_calls[3].id' });
+    expect(looked).toEqual([0, 1, 2, 3]);
+  });
+
   it('never repeats a prompt in its message', () => {
     const refusal = refusalOf({ messages: [{ role: 'user', content: { secret: 'my secret' } }] });
     expect(JSON.stringify(refusal)).not.toContain('secret');
@@ -198,12 +292,43 @@ describe('is accepted', () => {
     ['a user of 1 MB', { user: 'x'.repeat(1_048_576) }],
     ['a text of 1 MB', user('x'.repeat(1_048_576))],
     ['the outermost values', { temperature: 2, top_p: 0, presence_penalty: -2, frequency_penalty: 2 }],
-    ['an engine-control word inside tools', { tools: [{ ...tools[0], priority: 1, echo: true }] }],
+    [
+      'an engine-control word inside the schema of a tool',
+      { tools: [{ type: 'function', function: { name: 'f', parameters: { priority: 1, echo: true } } }] },
+    ],
     [
       'an engine-control word inside a schema',
-      { response_format: { type: 'json_schema', json_schema: { name: 'n', schema: { priority: 1 } }, echo: true } },
+      { response_format: { type: 'json_schema', json_schema: { name: 'n', schema: { priority: 1 } } } },
     ],
-    ['an engine-control word inside messages', { messages: [{ role: 'user', content: 'priority', priority: 1 }] }],
+    ['an engine-control word inside a text', { messages: [{ role: 'user', content: 'priority' }] }],
+    ['a detail of an image', user([{ type: 'image_url', image_url: { url: PNG, detail: 'low' } }])],
+    ['a name', { messages: [{ role: 'user', content: 'x', name: 'Ada' }] }],
+    [
+      'an answer that is sent back as clients keep it',
+      {
+        messages: [
+          {
+            role: 'assistant',
+            content: 'x',
+            refusal: null,
+            annotations: [],
+            audio: null,
+            function_call: null,
+            tool_calls: [],
+            reasoning: 'because',
+            reasoning_content: null,
+            parsed: null,
+            provider_specific_fields: { refusal: null },
+          },
+        ],
+      },
+    ],
+    ['what clients add for other services', user([{ type: 'text', text: 'x', cache_control: { type: 'ephemeral' } }])],
+    ['4,096 messages', { messages: new Array(4_096).fill({ role: 'user', content: 'x' }) }],
+    [
+      '4,096 parts in all',
+      { messages: new Array(2).fill({ role: 'user', content: new Array(2_048).fill(textOf('x')) }) },
+    ],
   ])('%s', (_case, fields) => {
     expect(refusalOf(fields)).toBeUndefined();
   });
@@ -256,7 +381,7 @@ it.each<[object, object]>([
 
 it('asks an engine to count images that are at hand, and never one that it would have to fetch', () => {
   const remote = imageOf('https://example.org/a.png');
-  const request = aChatRequest(user([imageOf(PNG), remote, { ...remote, extra: 1 }]));
+  const request = aChatRequest(user([imageOf(PNG), remote, { ...remote, image_url: 'https://example.org/a.png' }]));
   expect(request.images.urls).toEqual([PNG, 'https://example.org/a.png', 'https://example.org/a.png']);
   expect(request.prompt).toMatchObject({ images: 3 });
   const nothing = { type: 'text', text: '' };

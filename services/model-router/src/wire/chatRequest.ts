@@ -1,25 +1,48 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import { z } from 'zod';
 import { generatesText, type PricedModel } from '../catalog/catalog.ts';
-import { INLINE_IMAGE_PATTERN, isInline } from '../images/decodeInlineImage.ts';
+import { isInline } from '../images/decodeInlineImage.ts';
 import type { ImageFault } from './chatFault.ts';
-import type { InferenceRequest } from './inferenceRequest.ts';
-import { parseFields } from './parseFields.ts';
+import { createFieldReader, ignored, optional } from './fieldReader.ts';
+import type { InferenceRequest, RequestImages } from './inferenceRequest.ts';
 import type { BodyFault, JsonBody } from './readBody.ts';
+import { invalidRequest } from './requestFault.ts';
 import {
   generationFields,
-  invalidRequest,
-  optional,
+  readTemplateSwitch,
   refuseEngineControlKeys,
   refuseSeedBeyond64Bits,
 } from './requestFields.ts';
+import { ANY_PLACE, type KeptPath } from './scanJson.ts';
 
 const MAX_IMAGES = 16;
 const MAX_TOOLS = 128;
+/** Of messages, and of the parts and tool calls in all of them: so many are checked and written in a few milliseconds. */
+const MAX_MESSAGES = 4_096;
+const MAX_PARTS = 4_096;
+const MAX_TOOL_CALLS = 4_096;
 
-const textPart = z.looseObject({ type: z.literal('text'), text: z.string() });
+/** JSON schemas, which may hold anything: they are passed on as they are. */
+export const KEPT_IN_CHATS: readonly KeptPath[] = [
+  ['tools', ANY_PLACE, 'function', 'parameters'],
+  ['response_format', 'json_schema', 'schema'],
+];
+
+/** What clients add to a message or a part for other services, and send to every one. */
+const cache_control = ignored('Taken for the clients that send it; engines cache by themselves.');
+const prompt_cache_breakpoint = ignored('Taken; engines cache by themselves.');
+const index = ignored('Taken from clients that send back what they streamed.');
+
+const textPart = z.strictObject({
+  type: z.literal('text'),
+  text: z.string(),
+  cache_control,
+  prompt_cache_breakpoint,
+  annotations: ignored('Taken from clients that send back an answer.'),
+  index,
+});
 const refusalPart = z
-  .looseObject({ type: z.literal('refusal'), refusal: z.string() })
+  .strictObject({ type: z.literal('refusal'), refusal: z.string(), cache_control })
   .meta({ description: 'A refusal that the model gave before.' });
 const imageUrl = z.string().min(1).meta({
   description:
@@ -27,9 +50,24 @@ const imageUrl = z.string().min(1).meta({
   note: 'http(s) or a base64 data URL; PNG, JPEG, WebP and GIF.',
 });
 const imagePart = z
-  .looseObject({
+  .strictObject({
     type: z.literal('image_url'),
-    image_url: z.union([z.looseObject({ url: imageUrl }), imageUrl], 'must be {"url": "…"}'),
+    image_url: z.union(
+      [
+        z.strictObject({
+          url: imageUrl,
+          detail: optional(z.enum(['auto', 'low', 'high'])).meta({
+            description: 'How closely the model shall look, where it can do so in more than one way.',
+          }),
+          format: ignored('Taken; the format is read from the image.'),
+        }),
+        imageUrl,
+      ],
+      'must be {"url": "…"}',
+    ),
+    cache_control,
+    prompt_cache_breakpoint,
+    index,
     // Engines keep images by it for everybody: whoever guesses another tenant's would be shown that tenant's image.
     uuid: optional(z.never('is not supported')).meta({ description: 'Not supported.', support: 'no', note: '400.' }),
   })
@@ -48,31 +86,66 @@ export const content = z.union(
       issue.input === undefined ? 'is required' : 'must be a text or a list of text, image_url and refusal parts',
   },
 );
-const toolCall = z.looseObject({
+const provider_specific_fields = ignored('Taken from clients that send back an answer.');
+const extra_content = ignored('Taken from clients that send back an answer.');
+const toolCall = z.strictObject({
   id: z.string(),
   type: z.literal('function'),
-  function: z.looseObject({ name: z.string(), arguments: z.string() }),
+  function: z.strictObject({
+    name: z.string(),
+    arguments: z.string(),
+    parsed_arguments: ignored('Taken from clients that send back an answer.'),
+    provider_specific_fields,
+  }),
+  index,
+  cache_control,
+  extra_content,
+  provider_specific_fields,
 });
+const name = optional(z.string()).meta({ description: 'Who speaks, for models whose template shows it.' });
+const sentBack = ignored('Taken from clients that send back an answer, and left out.');
 export const message = z.discriminatedUnion(
   'role',
   [
-    z.looseObject({ role: z.literal('system'), content }),
-    z.looseObject({ role: z.literal('developer'), content }),
-    z.looseObject({ role: z.literal('user'), content }),
-    z.looseObject({
+    z.strictObject({ role: z.literal('system'), content, name, cache_control }),
+    z.strictObject({ role: z.literal('developer'), content, name, cache_control }),
+    z.strictObject({ role: z.literal('user'), content, name, cache_control }),
+    z.strictObject({
       role: z.literal('assistant'),
       content: optional(content),
       tool_calls: optional(z.array(toolCall)),
+      reasoning: optional(z.string()).meta({ description: 'What the model thought, as an answer had it.' }),
+      reasoning_content: optional(z.string()).meta({ description: 'The same, by its older name.' }),
+      name,
+      refusal: sentBack,
+      function_call: sentBack,
+      audio: sentBack,
+      annotations: sentBack,
+      parsed: sentBack,
+      images: sentBack,
+      reasoning_details: sentBack,
+      reasoning_items: sentBack,
+      thinking_blocks: sentBack,
+      cache_control,
+      extra_content,
+      provider_specific_fields,
     }),
-    z.looseObject({ role: z.literal('tool'), content, tool_call_id: z.string() }),
-    z.looseObject({ role: z.literal('function'), content: optional(content), name: z.string() }),
+    z.strictObject({ role: z.literal('tool'), content, tool_call_id: z.string(), name, cache_control }),
+    z.strictObject({
+      role: z.literal('function'),
+      content: optional(content),
+      name: z.string(),
+      tool_call_id: ignored('Taken, and left out.'),
+      cache_control,
+    }),
   ],
   'must be system, developer, user, assistant, tool or function',
 );
-const functionChoice = z.looseObject({
+const functionChoice = z.strictObject({
   type: z.literal('function'),
-  function: z.looseObject({ name: z.string().min(1) }),
+  function: z.strictObject({ name: z.string().min(1) }),
 });
+const jsonSchema = z.record(z.string(), z.unknown()).meta({ description: 'A JSON schema.' });
 
 export const chatRequestSchema = z
   .looseObject({
@@ -80,11 +153,21 @@ export const chatRequestSchema = z
     messages: z
       .array(message)
       .min(1, 'must hold at least one message')
+      .max(MAX_MESSAGES)
       .meta({ description: 'The conversation so far.' }),
     tools: optional(
       z
         .array(
-          z.looseObject({ type: z.literal('function'), function: z.looseObject({ name: z.string().min(1).max(256) }) }),
+          z.strictObject({
+            type: z.literal('function'),
+            function: z.strictObject({
+              name: z.string().min(1).max(256),
+              description: optional(z.string()),
+              parameters: optional(jsonSchema),
+              strict: optional(z.boolean()),
+            }),
+            cache_control,
+          }),
         )
         .max(MAX_TOOLS),
     ).meta({
@@ -104,14 +187,19 @@ export const chatRequestSchema = z
       z.discriminatedUnion(
         'type',
         [
-          z.looseObject({ type: z.literal('text') }),
+          z.strictObject({ type: z.literal('text') }),
           z
-            .looseObject({ type: z.literal('json_object') })
+            .strictObject({ type: z.literal('json_object') })
             .meta({ description: 'Any JSON object.', note: 'On most text models.' }),
           z
-            .looseObject({
+            .strictObject({
               type: z.literal('json_schema'),
-              json_schema: z.looseObject({ name: z.string(), schema: optional(z.looseObject({})) }),
+              json_schema: z.strictObject({
+                name: z.string(),
+                description: optional(z.string()),
+                schema: optional(jsonSchema),
+                strict: optional(z.boolean()),
+              }),
             })
             .meta({
               description: 'JSON by a schema, where the model supports it; elsewhere taken for `json_object`.',
@@ -126,10 +214,13 @@ export const chatRequestSchema = z
   .meta({
     title: 'Chat request',
     description:
-      'A conversation to be gone on with. Fields that are not listed go to the serving engine, which takes, ignores or refuses them.',
+      'A conversation to be gone on with. Other fields beside these go to the serving engine, which takes, ignores or refuses them; an unknown field within `messages`, `tools` or `response_format` is refused.',
   });
 
 type ParsedChat = z.output<typeof chatRequestSchema>;
+type Message = ParsedChat['messages'][number];
+
+const readFields = createFieldReader(chatRequestSchema);
 
 /**
  * Checks a chat body against the focused subset (specification, Chat completion request fields). Throws `invalid_request`,
@@ -137,7 +228,8 @@ type ParsedChat = z.output<typeof chatRequestSchema>;
  */
 export function parseChatRequest(body: JsonBody): InferenceRequest {
   refuseEngineControlKeys(body.value);
-  const parsed = parseFields(chatRequestSchema, body.value);
+  refuseTooManyItems(body.value.messages);
+  const parsed = readFields(body.value);
   refuseSeedBeyond64Bits(body);
   const isStream = parsed.stream ?? false;
   if (parsed.stream_options && !isStream)
@@ -145,10 +237,14 @@ export function parseChatRequest(body: JsonBody): InferenceRequest {
   const toolChoice = parsed.tool_choice ?? 'auto';
   const isToolForced = toolChoice === 'required' || typeof toolChoice === 'object';
   if (isToolForced && !hasTools(parsed)) throw invalidRequest('tool_choice', 'tool_choice needs tools to choose from');
-  const urls = findImageUrls(parsed.messages);
-  const imageBytes = urls.reduce((sum, url) => sum + url.length, 0);
+  const images = findImages(parsed.messages);
+  const imageBytes = images.urls.reduce((sum, url) => sum + url.length, 0);
   if (body.bytes.length - imageBytes > body.maxTextBytes)
     throw new ApiError<BodyFault>({ kind: 'body_text_too_large', maxBytes: body.maxTextBytes });
+  const templateSwitch = readTemplateSwitch(body.value);
+  const messages = parsed.messages.map(toEngineMessage);
+  // An empty list means no tools, and without any there is nothing to choose; newer engines refuse both.
+  const tools = hasTools(parsed) ? parsed.tools : undefined;
   return {
     operation: 'chat',
     model: parsed.model,
@@ -160,16 +256,52 @@ export function parseChatRequest(body: JsonBody): InferenceRequest {
       textMembers: ['messages'],
       templateMembers: ['tools', 'response_format'],
       parts: parsed.messages.length,
-      images: urls.length,
+      images: images.urls.length,
       imageBytes,
     },
-    images: { urls, fetched: new Map() },
+    images,
     body,
-    checkModel: (model) => checkModel(parsed, urls.length, model),
-    replacedMembers: (model) => replaceMembers(parsed, model),
+    written: {
+      messages,
+      tools,
+      tool_choice: tools && parsed.tool_choice,
+      response_format: parsed.response_format,
+      chat_template_kwargs: templateSwitch,
+    },
+    checkModel: (model) => checkModel(parsed, images.urls.length, model),
+    replacedMembers: (model) =>
+      fallsBackToJsonObject(parsed, model) ? new Map([['response_format', { type: 'json_object' }]]) : NOTHING_REPLACED,
     fallbackOn: (model) => (fallsBackToJsonObject(parsed, model) ? 'json_object_fallback' : undefined),
-    tokenizeQuestions: () => [toTokenizeQuestion(parsed)],
+    // All that the chat template sees, or the count would be another prompt's.
+    tokenizeQuestions: () => [
+      {
+        messages: parsed.messages.map(withoutRemoteImages),
+        ...(tools && { tools }),
+        ...(templateSwitch && { chat_template_kwargs: templateSwitch }),
+      },
+    ],
   };
+}
+
+const NOTHING_REPLACED: ReadonlyMap<string, unknown> = new Map();
+
+/** Counts what lists there are before anything in them is looked at. */
+function refuseTooManyItems(messages: unknown): void {
+  if (!Array.isArray(messages) || messages.length > MAX_MESSAGES) return;
+  let parts = 0;
+  let calls = 0;
+  for (const [index, each] of messages.entries()) {
+    const { content, tool_calls: toolCalls } = (each ?? {}) as { content?: unknown; tool_calls?: unknown };
+    if (Array.isArray(content)) parts += content.length;
+    if (Array.isArray(toolCalls)) calls += toolCalls.length;
+    if (parts > MAX_PARTS)
+      throw invalidRequest(`messages[${index}].content`, `messages may hold at most ${MAX_PARTS} content parts in all`);
+    if (calls > MAX_TOOL_CALLS)
+      throw invalidRequest(
+        `messages[${index}].tool_calls`,
+        `messages may hold at most ${MAX_TOOL_CALLS} tool calls in all`,
+      );
+  }
 }
 
 const hasTools = ({ tools }: ParsedChat): boolean => tools !== undefined && tools.length > 0;
@@ -182,53 +314,60 @@ function checkModel(parsed: ParsedChat, imageCount: number, model: PricedModel):
     throw invalidRequest('messages', `${model.id} does not take images`);
 }
 
-function replaceMembers(parsed: ParsedChat, model: PricedModel): Map<string, unknown> {
-  const replaced = new Map<string, unknown>();
-  if (parsed.messages.some(({ role }) => role === 'developer')) replaced.set('messages', toEngineMessages(parsed));
-  // An empty list means no tools, and without any there is nothing to choose; newer engines refuse both.
-  if (!hasTools(parsed)) for (const name of ['tools', 'tool_choice']) replaced.set(name, undefined);
-  if (fallsBackToJsonObject(parsed, model)) replaced.set('response_format', { type: 'json_object' });
-  return replaced;
-}
-
 /** Whether a schema was asked for that the model cannot keep to: then any JSON object will do (specification, response_format). */
 const fallsBackToJsonObject = ({ response_format: format }: ParsedChat, model: PricedModel): boolean =>
   format?.type === 'json_schema' && !model.supportedFeatures.includes('json_schema');
 
-/** The conversation as engines know it: `developer` is the convention's newer name for `system`. */
-const toEngineMessages = ({ messages }: ParsedChat): ParsedChat['messages'] =>
-  messages.map((message) => (message.role === 'developer' ? { ...message, role: 'system' as const } : message));
+type Part = Exclude<NonNullable<Message['content']>, string>[number];
+type EngineMessage = Omit<Message, 'content'> & { content?: string | object[] | null | undefined };
 
-/** All that the chat template sees, or the count would be another prompt's. */
-const toTokenizeQuestion = (parsed: ParsedChat): object => ({
-  messages: toEngineMessages(parsed).map(withoutRemoteImages),
-  ...(hasTools(parsed) && { tools: parsed.tools }),
-  ...(parsed.chat_template_kwargs !== null && { chat_template_kwargs: parsed.chat_template_kwargs }),
+/**
+ * A message as engines know it: `developer` is the convention's newer name for `system`, no tool call is none, and an answer
+ * that was tool calls alone has a content of null.
+ */
+const toEngineMessage = (message: Message): EngineMessage => ({
+  ...(message.role === 'assistant' && { content: null }),
+  ...message,
+  ...(message.role === 'developer' && { role: 'system' }),
+  ...(Array.isArray(message.content) && { content: message.content.map(toEnginePart) }),
+  ...(message.role === 'assistant' && message.tool_calls?.length === 0 && { tool_calls: undefined }),
 });
 
+const toEnginePart = (part: Part): object =>
+  part.type === 'image_url' ? { type: part.type, image_url: toImage(part) } : part;
+
 /** A text takes an image's place, as a template may not expect a message without parts. */
-function withoutRemoteImages(message: ParsedChat['messages'][number]): object {
-  const { content: parts } = message;
-  if (!Array.isArray(parts)) return message;
-  const isRemote = (part: (typeof parts)[number]) => part.type === 'image_url' && !isInline(urlOf(part));
-  return { ...message, content: parts.map((part) => (isRemote(part) ? { type: 'text', text: '' } : part)) };
+function withoutRemoteImages({ content: parts, ...others }: Message): object {
+  const toPart = (part: Part) =>
+    part.type !== 'image_url' || isInline(toImage(part).url) ? toEnginePart(part) : { type: 'text', text: '' };
+  return { ...toEngineMessage(others as Message), content: Array.isArray(parts) ? parts.map(toPart) : parts };
 }
 
+const INLINE_IMAGE = /^data:image\/(?:png|jpe?g|webp|gif);base64,[A-Za-z0-9+/]/;
 const HTTP_PATTERN = /^https?:/i;
 
-const urlOf = ({ image_url: image }: z.output<typeof imagePart>): string =>
-  typeof image === 'string' ? image : image.url;
+/** An address alone is an image, too. */
+const toImage = ({ image_url: image }: z.output<typeof imagePart>) =>
+  typeof image === 'string' ? { url: image } : image;
 
 /**
  * The address of every image, in order. Throws `image_unusable` for one that is neither inline nor http(s): nothing else
  * is looked at before the call is admitted.
  */
-function findImageUrls(messages: ParsedChat['messages']): string[] {
-  const parts = messages.flatMap(({ content: list }) => (Array.isArray(list) ? list : []));
-  const urls = parts.flatMap((part) => (part.type === 'image_url' ? [urlOf(part)] : []));
+function findImages(messages: ParsedChat['messages']): RequestImages {
+  const urls: string[] = [];
+  const places: { message: number; part: number }[] = [];
+  for (const [message, { content: parts }] of messages.entries()) {
+    if (!Array.isArray(parts)) continue;
+    for (const [part, each] of parts.entries()) {
+      if (each.type !== 'image_url') continue;
+      urls.push(toImage(each).url);
+      places.push({ message, part });
+    }
+  }
   if (urls.length > MAX_IMAGES)
     throw invalidRequest('messages', `at most ${MAX_IMAGES} images are taken in one request`);
-  if (!urls.every((url) => INLINE_IMAGE_PATTERN.test(url) || HTTP_PATTERN.test(url)))
+  if (!urls.every((url) => INLINE_IMAGE.test(url) || HTTP_PATTERN.test(url)))
     throw new ApiError<ImageFault>({ kind: 'image_unusable' });
-  return urls;
+  return { urls, places, fetched: new Map() };
 }

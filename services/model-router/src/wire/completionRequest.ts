@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { generatesText } from '../catalog/catalog.ts';
+import { createFieldReader, optional } from './fieldReader.ts';
 import { type InferenceRequest, NO_IMAGES } from './inferenceRequest.ts';
-import { parseFields } from './parseFields.ts';
 import type { JsonBody } from './readBody.ts';
+import { invalidRequest } from './requestFault.ts';
 import {
   generationFields,
-  invalidRequest,
-  optional,
+  readTemplateSwitch,
   refuseEngineControlKeys,
   refuseSeedBeyond64Bits,
 } from './requestFields.ts';
@@ -38,10 +38,12 @@ export const completionRequestSchema = z
       'Legacy: chat is preferred. Fields that are not listed go to the serving engine, which takes, ignores or refuses them.',
   });
 
+const readFields = createFieldReader(completionRequestSchema);
+
 /** Checks a legacy completion (specification, Legacy completion request). Throws `invalid_request`. */
 export function parseCompletionRequest(body: JsonBody): InferenceRequest {
   refuseEngineControlKeys(body.value);
-  const parsed = parseFields(completionRequestSchema, body.value);
+  const parsed = readFields(body.value);
   refuseSeedBeyond64Bits(body);
   const isStream = parsed.stream ?? false;
   if (parsed.stream_options && !isStream)
@@ -57,6 +59,7 @@ export function parseCompletionRequest(body: JsonBody): InferenceRequest {
     prompt: { textMembers: ['prompt', 'suffix'], templateMembers: [], parts: texts.length, images: 0, imageBytes: 0 },
     images: NO_IMAGES,
     body,
+    written: { prompt: parsed.prompt, suffix: parsed.suffix, chat_template_kwargs: readTemplateSwitch(body.value) },
     checkModel(model) {
       if (!generatesText(model)) throw invalidRequest('model', `${model.id} does not serve completions`);
     },

@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { createFieldReader, optional } from './fieldReader.ts';
 import { type InferenceRequest, NO_IMAGES } from './inferenceRequest.ts';
-import { parseFields } from './parseFields.ts';
 import type { JsonBody } from './readBody.ts';
-import { invalidRequest, optional, refuseEngineControlKeys } from './requestFields.ts';
+import { invalidRequest } from './requestFault.ts';
+import { readTemplateSwitch, refuseEngineControlKeys } from './requestFields.ts';
 
 const MAX_INPUTS = 2_048;
 
@@ -51,10 +52,12 @@ export const embeddingRequestSchema = z
       'Texts to embed. Fields that are not listed go to the serving engine, which takes, ignores or refuses them.',
   });
 
+const readFields = createFieldReader(embeddingRequestSchema);
+
 /** Checks an embedding request (specification, Embedding request and response). Throws `invalid_request`. */
 export function parseEmbeddingRequest(body: JsonBody): InferenceRequest {
   refuseEngineControlKeys(body.value);
-  const parsed = parseFields(embeddingRequestSchema, body.value);
+  const parsed = readFields(body.value);
   const inputs = typeof parsed.input === 'string' ? [parsed.input] : parsed.input;
   return {
     operation: 'embeddings',
@@ -66,6 +69,7 @@ export function parseEmbeddingRequest(body: JsonBody): InferenceRequest {
     prompt: { textMembers: ['input'], templateMembers: [], parts: inputs.length, images: 0, imageBytes: 0 },
     images: NO_IMAGES,
     body,
+    written: { input: parsed.input, chat_template_kwargs: readTemplateSwitch(body.value) },
     checkModel(model) {
       if (model.category !== 'embeddings') throw invalidRequest('model', `${model.id} does not serve embeddings`);
     },

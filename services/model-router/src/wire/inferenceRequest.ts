@@ -27,14 +27,16 @@ export interface PromptShape {
 export interface RequestImages {
   /** As the client wrote them, one for each image part: `data:` or http(s). */
   urls: readonly string[];
+  /** Where each of them stands. */
+  places: readonly { message: number; part: number }[];
   /** `data:` URLs for those that had to be fetched; none before the call is admitted. */
   fetched: ReadonlyMap<string, Buffer>;
 }
 
 /** Of a request without images. */
-export const NO_IMAGES: RequestImages = { urls: [], fetched: new Map() };
+export const NO_IMAGES: RequestImages = { urls: [], places: [], fetched: new Map() };
 
-/** A checked request, whichever operation it is of: what the router decides by. The rest travels on in the body's bytes. */
+/** A checked request, whichever operation it is of: what the router decides by, and what it writes for the engine. */
 export interface InferenceRequest {
   operation: Operation;
   model: string;
@@ -47,9 +49,14 @@ export interface InferenceRequest {
   prompt: PromptShape;
   images: RequestImages;
   body: JsonBody;
+  /**
+   * The members that are written anew for the engine, from what was checked; an undefined one is left out. The bytes of all
+   * others are passed on.
+   */
+  written: Readonly<Record<string, unknown>>;
   /** Throws `invalid_request` for what this model cannot serve. */
   checkModel(model: PricedModel): void;
-  /** Members that the engine gets in another form than the client's. */
+  /** Of the written members those that this model gets in another form. */
   replacedMembers(model: PricedModel): ReadonlyMap<string, unknown>;
   /** What this model is asked for instead of what the client asked for, as trace and log name it; undefined: nothing. */
   fallbackOn(model: PricedModel): 'json_object_fallback' | undefined;

@@ -3,7 +3,7 @@ import { ApiError } from '@turnpike/api-errors/apiError';
 import type { TakenBytes } from './byteBudget.ts';
 import { findUnsendableText, type UnsendableText } from './findUnsendableText.ts';
 import { parseAsScanned } from './parseAsScanned.ts';
-import { type JsonMember, scanJson } from './scanJson.ts';
+import { findRepeatedKey, type JsonLiteral, type JsonMember, type KeptPath, scanJson } from './scanJson.ts';
 import { toParam } from './toParam.ts';
 
 export type BodyFault =
@@ -16,7 +16,10 @@ export type BodyFault =
   | { kind: 'body_too_deep'; maxDepth: number }
   | { kind: 'body_too_many_values'; maxValues: number }
   | { kind: 'body_too_many_fields'; maxFields: number }
+  | { kind: 'body_object_too_large'; maxFields: number }
   | { kind: 'body_text_too_large'; maxBytes: number }
+  /** A key stands twice in one object: parsers differ in which one they take. */
+  | { kind: 'body_key_repeated'; param: string | null }
   /** The parser did not find the keys that stand in the bytes. */
   | { kind: 'body_keys_unreadable' }
   /** A text, at this place, that is no Unicode text or holds a NUL character. */
@@ -28,11 +31,13 @@ export type BodyFault =
   /** The client left before its body was whole: nobody is there to be told. */
   | { kind: 'body_aborted' };
 
-/** A JSON object as it came, as it parses, and where its members lie in the bytes. */
+/** A JSON object as it came, as it parses, and where its members lie in the bytes. No key stands twice in any object of it. */
 export interface JsonBody {
   bytes: Buffer;
   value: Record<string, unknown>;
   members: JsonMember[];
+  /** Values that are dear to write as JSON again, or not to be changed in a digit. */
+  literals: JsonLiteral[];
   /** The limit on bytes outside inline images: to be checked again where it is known which strings are images. */
   maxTextBytes: number;
 }
@@ -43,6 +48,8 @@ export interface BodyLimits {
   maxTextBytes: number;
   /** Longest wait for more of a body that is not whole. */
   silenceMs?: number;
+  /** Objects that are passed on as they are, once they are known to be objects. */
+  kept?: readonly KeptPath[];
 }
 
 const SILENCE_MS = 30_000;
@@ -50,6 +57,8 @@ const MAX_DEPTH = 64;
 const MAX_VALUES = 100_000;
 /** Members of the outermost object: there are some fifty fields in the convention, and engines know as many more. */
 const MAX_FIELDS = 512;
+/** Members of any one object: parsers take ten times as long for each where one has very many. */
+const MAX_FIELDS_OF_ONE = 4_096;
 /** Read of a body over its limit, so that its sender gets the answer; one without end is cut then. */
 const MAX_DROPPED_BYTES = 32 * 1_048_576;
 /** Only so can JSON write what UTF-8 cannot, or a NUL character. */
@@ -65,31 +74,40 @@ const refuse = (fault: BodyFault): ApiError<BodyFault> => new ApiError(fault);
  */
 export async function readBody(
   req: IncomingMessage,
-  { maxBytes, maxTextBytes, silenceMs = SILENCE_MS }: BodyLimits,
+  limits: BodyLimits,
   room: Pick<TakenBytes, 'take'>,
 ): Promise<JsonBody> {
+  const { maxBytes, silenceMs = SILENCE_MS } = limits;
   const encoding = req.headers['content-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw refuse({ kind: 'body_compressed' });
   if (!JSON_TYPE.test(req.headers['content-type'] ?? '')) throw refuse({ kind: 'body_not_json_type' });
   if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw refuse({ kind: 'body_too_large', maxBytes });
 
   const bytes = await collect(req, { maxBytes, silenceMs, room });
-  const { depth, values, textBytes, members } = scanJson(bytes, {
+  return toJsonBody(bytes, limits);
+}
+
+/** What a whole body holds. Throws the `BodyFault`s that are found in its bytes. */
+export function toJsonBody(bytes: Buffer, { maxTextBytes, kept }: Pick<BodyLimits, 'maxTextBytes' | 'kept'>): JsonBody {
+  const limits = {
     depth: MAX_DEPTH,
     values: MAX_VALUES,
     members: MAX_FIELDS,
+    membersOfOne: MAX_FIELDS_OF_ONE,
     textBytes: maxTextBytes,
-  });
+  };
+  const { depth, values, textBytes, members, memberCount, mostMembers, literals } = scanJson(bytes, limits, kept);
   if (depth > MAX_DEPTH) throw refuse({ kind: 'body_too_deep', maxDepth: MAX_DEPTH });
   if (values > MAX_VALUES) throw refuse({ kind: 'body_too_many_values', maxValues: MAX_VALUES });
   if (members.length > MAX_FIELDS) throw refuse({ kind: 'body_too_many_fields', maxFields: MAX_FIELDS });
+  if (mostMembers > MAX_FIELDS_OF_ONE) throw refuse({ kind: 'body_object_too_large', maxFields: MAX_FIELDS_OF_ONE });
   if (textBytes > maxTextBytes) throw refuse({ kind: 'body_text_too_large', maxBytes: maxTextBytes });
 
-  const value = parse(decode(bytes), members);
+  const value = parse(bytes, memberCount);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw refuse({ kind: 'body_not_an_object' });
   const unsendable = bytes.includes(UNICODE_ESCAPE) ? findUnsendableText(value) : undefined;
   if (unsendable) throw refuse({ kind: 'body_text_unsendable', has: unsendable.has, param: toParam(unsendable.path) });
-  return { bytes, value: value as Record<string, unknown>, members, maxTextBytes };
+  return { bytes, value: value as Record<string, unknown>, members, literals, maxTextBytes };
 }
 
 function collect(
@@ -135,14 +153,17 @@ function decode(bytes: Buffer): string {
   }
 }
 
-function parse(text: string, members: JsonMember[]): unknown {
-  const keys = members.map(({ key }) => key);
-  let parsed: { value: unknown } | undefined;
+function parse(bytes: Buffer, memberCount: number): unknown {
+  const text = decode(bytes);
+  const refuseRepeatedKey = (): void => {
+    const path = findRepeatedKey(bytes);
+    if (path) throw refuse({ kind: 'body_key_repeated', param: toParam(path) });
+  };
   try {
-    parsed = parseAsScanned(text, keys);
-  } catch {
-    throw refuse({ kind: 'body_not_json' });
+    const parsed = parseAsScanned(text, { memberCount, refuseRepeatedKey });
+    if (parsed) return parsed.value;
+  } catch (error) {
+    throw error instanceof SyntaxError ? refuse({ kind: 'body_not_json' }) : error;
   }
-  if (!parsed) throw refuse({ kind: 'body_keys_unreadable' });
-  return parsed.value;
+  throw refuse({ kind: 'body_keys_unreadable' });
 }

@@ -1,23 +1,11 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
 import { z } from 'zod';
+import { optional } from './fieldReader.ts';
 import type { JsonBody } from './readBody.ts';
-
-/** A request field that cannot be served. `param` names it as the client wrote it. */
-export interface RequestFault {
-  kind: 'invalid_request';
-  message: string;
-  param: string | null;
-}
-
-export const invalidRequest = (param: string | null, message: string): ApiError<RequestFault> =>
-  new ApiError({ kind: 'invalid_request', message, param });
+import { invalidRequest } from './requestFault.ts';
 
 const MAX_STOPS = 4;
 const MAX_OUTPUT_TOKENS = 2 ** 31 - 1;
 const SEED_TOO_LARGE = 'must fit 64 bits';
-
-/** Explicit null is absence for every optional field. */
-export const optional = <T extends z.ZodType>(schema: T) => schema.nullish().transform((value) => value ?? undefined);
 
 /** What chat and completions have in common (specification, Chat completion request fields). */
 export const generationFields = {
@@ -125,13 +113,22 @@ export function refuseEngineControlKeys(value: Record<string, unknown>): void {
   for (const key of Object.keys(value)) {
     if (ENGINE_CONTROL_KEYS.has(key) && value[key] !== null) throw invalidRequest(key, `${key} is not supported`);
   }
-  const template = value.chat_template_kwargs;
-  if (template === undefined || template === null) return;
-  if (!templateSchema.safeParse(template).success)
-    throw invalidRequest('chat_template_kwargs', 'chat_template_kwargs may hold only enable_thinking, true or false');
 }
 
-const templateSchema = z.strictObject({ enable_thinking: optional(z.boolean()) });
+/**
+ * The one switch that a client may set for the chat template. Throws `invalid_request` for any other: a template's variables
+ * are the operator's.
+ */
+export function readTemplateSwitch({ chat_template_kwargs: value }: Record<string, unknown>): object | undefined {
+  if (value === undefined || value === null) return undefined;
+  const isObject = typeof value === 'object' && !Array.isArray(value);
+  if (isObject && Object.keys(value).every((key) => key === 'enable_thinking')) {
+    const { enable_thinking: isOn } = value as { enable_thinking?: unknown };
+    if (isOn === undefined || isOn === null) return undefined;
+    if (typeof isOn === 'boolean') return { enable_thinking: isOn };
+  }
+  throw invalidRequest('chat_template_kwargs', 'chat_template_kwargs may hold only enable_thinking, true or false');
+}
 
 const WHOLE_NUMBER = /^-?\d+$/;
 

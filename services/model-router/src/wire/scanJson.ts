@@ -6,6 +6,9 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
+/** By byte, whether it begins or ends something. */
+const STRUCTURAL = new Uint8Array(256);
+for (const byte of [QUOTE, COMMA, COLON, OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET]) STRUCTURAL[byte] = 1;
 /** Some writers of JSON escape the slash. */
 const INLINE_IMAGE_PREFIXES = [Buffer.from('data:image/'), Buffer.from('data:image\\/')];
 
@@ -18,10 +21,25 @@ export interface JsonMember {
   valueStart: number;
 }
 
+/** A value where it stands and as it stands in the bytes. */
+export interface JsonLiteral {
+  path: JsonPath;
+  bytes: Buffer;
+}
+
+/** Keys and places in lists, from the outermost object on. */
+export type JsonPath = readonly (string | number)[];
+
 export interface JsonShape {
   /** Nesting depth of the deepest value; 1 for a flat object. */
   depth: number;
   values: number;
+  /** Members of all objects. A parser that finds fewer has met a key twice in one of them. */
+  memberCount: number;
+  /** Members of the object that has most. */
+  mostMembers: number;
+  /** Values that are copied and not written again, in the order in which they end: long strings, and what stands at `kept`. */
+  literals: JsonLiteral[];
   /** Bytes outside strings that look like inline images. Whether they are some is known only once the body is parsed. */
   textBytes: number;
   members: JsonMember[];
@@ -31,8 +49,34 @@ export interface JsonShape {
 export interface ScanLimits {
   depth: number;
   values: number;
+  /** Of the outermost object. */
   members: number;
+  /** Of any one object. */
+  membersOfOne: number;
   textBytes: number;
+}
+
+/** Any place in a list, in a path of `kept`. */
+export const ANY_PLACE = Symbol('any place in a list');
+export type KeptPath = readonly (string | typeof ANY_PLACE)[];
+
+/** From here on it pays to copy a string's bytes. */
+const LONG_TEXT_BYTES = 1_024;
+
+/** Looked at one by one behind an escaped quote. */
+const ESCAPED_NEARBY_BYTES = 64;
+
+/** An object or list that is open at some place of the text. */
+interface Level {
+  start: number;
+  isObject: boolean;
+  /** Of a list: the place of the element under way. Of an object: its members so far. */
+  index: number;
+  /** Of an object: whether a key comes next, where the last one lies, and how it reads once somebody wanted to know. */
+  isKeyNext: boolean;
+  keyStart: number;
+  keyEnd: number;
+  key: string | undefined;
 }
 
 /**
@@ -41,64 +85,107 @@ export interface ScanLimits {
  * gives some shape. Strings are skipped by searching for their end, so the time is mostly that of a memory scan.
  * Stops early when a limit is passed, as the time of the rest is that of its bytes.
  */
-export function scanJson(bytes: Buffer, limits: ScanLimits): JsonShape {
+export function scanJson(bytes: Buffer, limits: ScanLimits, kept: readonly KeptPath[] = []): JsonShape {
   const members: JsonMember[] = [];
-  let depth = 0;
+  const literals: JsonLiteral[] = [];
+  const levels: Level[] = [];
+  let level: Level | undefined;
   let deepest = 0;
   let values = 0;
+  let memberCount = 0;
+  let mostMembers = 0;
   let imageBytes = 0;
   let member: Omit<JsonMember, 'end'> | undefined;
-  let lastString: [number, number] = [0, 0];
   let position = 0;
 
+  const keyOf = (object: Level): string => {
+    object.key ??= parseKey(bytes.subarray(object.keyStart, object.keyEnd));
+    return object.key;
+  };
+  const pathHere = (): JsonPath => levels.map((each) => (each.isObject ? keyOf(each) : each.index));
+  const isKept = (path: KeptPath): boolean =>
+    path.length === levels.length &&
+    levels.every((each, depth) => (each.isObject ? keyOf(each) === path[depth] : path[depth] === ANY_PLACE));
   const closeMember = (end: number): void => {
     if (!member) return;
     members.push({ ...member, end });
     member = undefined;
   };
 
-  while (position < bytes.length && position - imageBytes <= limits.textBytes) {
+  for (;;) {
+    const limit = Math.min(bytes.length, imageBytes + limits.textBytes + 1);
+    // Nearly all bytes outside strings are of numbers or spaces.
+    while (position < limit && STRUCTURAL[bytes[position] ?? 0] === 0) position += 1;
+    if (position >= limit) break;
     const byte = bytes[position];
     if (byte === QUOTE) {
       const endOfImage = findEndOfInlineImage(bytes, position);
       const end = endOfImage ?? endOfString(bytes, position, imageBytes + limits.textBytes);
       if (endOfImage !== undefined) imageBytes += endOfImage - position;
-      lastString = [position, end];
+      if (level?.isKeyNext) {
+        level.keyStart = position;
+        level.keyEnd = end;
+        level.key = undefined;
+      } else if (end - position >= LONG_TEXT_BYTES) {
+        literals.push({ path: pathHere(), bytes: bytes.subarray(position, end) });
+      }
       position = end;
       continue;
     }
     if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
-      depth += 1;
+      const isObject = byte === OPEN_BRACE;
+      level = { start: position, isObject, index: 0, isKeyNext: isObject, keyStart: 0, keyEnd: 0, key: undefined };
+      levels.push(level);
       values += 1;
-      if (depth > deepest) deepest = depth;
-      if (depth > limits.depth) break;
+      if (levels.length > deepest) deepest = levels.length;
+      if (levels.length > limits.depth) break;
     } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
-      if (depth === 1) closeMember(position);
-      depth -= 1;
+      if (levels.length === 1) closeMember(position);
+      const closed = levels.pop();
+      level = levels.at(-1);
+      if (closed && kept.some(isKept))
+        literals.push({ path: pathHere(), bytes: bytes.subarray(closed.start, position + 1) });
     } else if (byte === COMMA) {
       values += 1;
-      if (depth === 1) closeMember(position);
+      if (level) {
+        if (level.isObject) level.isKeyNext = true;
+        else level.index += 1;
+      }
+      if (levels.length === 1) closeMember(position);
       if (values > limits.values || members.length > limits.members) break;
-    } else if (byte === COLON && depth === 1 && !member) {
-      const [start, end] = lastString;
-      member = { key: parseKey(bytes.subarray(start, end)), start, valueStart: position + 1 };
+    } else if (byte === COLON && level?.isKeyNext) {
+      level.isKeyNext = false;
+      memberCount += 1;
+      level.index += 1;
+      if (level.index > mostMembers) mostMembers = level.index;
+      if (mostMembers > limits.membersOfOne) break;
+      if (levels.length === 1 && !member)
+        member = { key: keyOf(level), start: level.keyStart, valueStart: position + 1 };
     }
     position += 1;
   }
-  return { depth: deepest, values, textBytes: bytes.length - imageBytes, members };
+  return { depth: deepest, values, memberCount, mostMembers, literals, textBytes: bytes.length - imageBytes, members };
 }
 
 /** One past the closing quote of the string that opens at `start`; or some place past `limit`, where looking on is in vain. */
-export function endOfString(bytes: Buffer, start: number, limit: number): number {
-  let quote = start;
-  for (;;) {
-    if (quote > limit) return quote;
-    quote = bytes.indexOf(QUOTE, quote + 1);
+function endOfString(bytes: Buffer, start: number, limit: number): number {
+  let position = start + 1;
+  while (position <= limit) {
+    const quote = bytes.indexOf(QUOTE, position);
     if (quote === -1) return bytes.length;
     let backslashes = 0;
     while (bytes[quote - 1 - backslashes] === BACKSLASH) backslashes += 1;
     if (backslashes % 2 === 0) return quote + 1;
+    // Where one quote is escaped others are near, and a search for each takes ten times as long as looking at every byte.
+    position = quote + 1;
+    const near = Math.min(position + ESCAPED_NEARBY_BYTES, bytes.length);
+    while (position < near) {
+      const byte = bytes[position];
+      if (byte === QUOTE) return position + 1;
+      position += byte === BACKSLASH ? 2 : 1;
+    }
   }
+  return Math.min(position, bytes.length);
 }
 
 /** One past the closing quote of a string that looks like an inline image: nothing is escaped in base64. */
@@ -118,4 +205,34 @@ function parseKey(bytes: Buffer): string {
   } catch {
     return '';
   }
+}
+
+/** The way to the first key that stands a second time in one object of a text that has been parsed; undefined if none does. */
+export function findRepeatedKey(bytes: Buffer): JsonPath | undefined {
+  const levels: { keys: Set<string> | undefined; step: string | number; isKeyNext: boolean }[] = [];
+  let position = 0;
+  while (position < bytes.length) {
+    const byte = bytes[position];
+    const level = levels.at(-1);
+    if (byte === QUOTE) {
+      const end = endOfString(bytes, position, bytes.length);
+      if (level?.keys && level.isKeyNext) {
+        level.step = parseKey(bytes.subarray(position, end));
+        level.isKeyNext = false;
+        if (level.keys.has(level.step)) return levels.map(({ step }) => step);
+        level.keys.add(level.step);
+      }
+      position = end;
+      continue;
+    }
+    if (byte === OPEN_BRACE) levels.push({ keys: new Set(), step: '', isKeyNext: true });
+    else if (byte === OPEN_BRACKET) levels.push({ keys: undefined, step: 0, isKeyNext: false });
+    else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) levels.pop();
+    else if (byte === COMMA && level) {
+      if (level.keys) level.isKeyNext = true;
+      else level.step = Number(level.step) + 1;
+    }
+    position += 1;
+  }
+  return undefined;
 }

@@ -1,7 +1,7 @@
 import type { PricedModel } from '../catalog/catalog.ts';
 import { isInline } from '../images/decodeInlineImage.ts';
-import { replaceImageUrls } from '../images/replaceImageUrls.ts';
 import type { InferenceRequest } from './inferenceRequest.ts';
+import { type PlacedLiteral, toLiteralTree, writeJson } from './writeJson.ts';
 
 /** Set by the router alone, or understood by it alone: the client's own never reach the engine. */
 const OWNED_KEYS = new Set([
@@ -18,9 +18,10 @@ const OWNED_KEYS = new Set([
 ]);
 
 /**
- * The body the engine gets: the client's bytes, with the members the router owns put in their place. Copying ranges
- * instead of writing JSON anew keeps 64-bit seeds digit for digit and costs nothing for large inline images. Throws if an
- * image that is not inline was not fetched.
+ * The body the engine gets: what the router owns; the members that hold more than one value, written anew from what was
+ * checked, so that an engine cannot read in them what the check did not; and the client's bytes of every other member. Long
+ * strings are copied within what is written, digits of other members stay as they are. Throws if an image that is not inline
+ * was not fetched.
  */
 export function toEngineBody(
   request: InferenceRequest,
@@ -41,25 +42,43 @@ export function toEngineBody(
       stream_options: { include_usage: true, continuous_usage_stats: true },
     }),
   };
-  const replaced = request.replacedMembers(model);
-  const { urls, fetched } = request.images;
-  const expected = urls.filter((url) => !isInline(url)).length;
-  const pieces: Buffer[] = [Buffer.from(JSON.stringify(owned).slice(0, -1))];
   const { bytes, members, value } = request.body;
-  // Of a key that stands twice only the last is sent, the one that was checked: not every parser takes the last.
-  const lastOfKey = new Map(members.map((member) => [member.key, member]));
-  for (const { key, start, end } of lastOfKey.values()) {
+  const replaced = request.replacedMembers(model);
+  const literals = toLiteralTree(literalsOf(request));
+  const pieces: Buffer[] = [Buffer.from(JSON.stringify(owned).slice(0, -1))];
+  for (const { key, start, end } of members) {
     if (OWNED_KEYS.has(key) || value[key] === null) continue;
-    const replacement = replaced.get(key);
-    if (replaced.has(key) && replacement === undefined) continue;
-    const member = replaced.has(key)
-      ? Buffer.from(`${JSON.stringify(key)}:${JSON.stringify(replacement)}`)
-      : bytes.subarray(start, end);
-    pieces.push(COMMA, ...(key === 'messages' ? replaceImageUrls(member, { fetched, expected }) : [member]));
+    if (!Object.hasOwn(request.written, key)) {
+      pieces.push(COMMA, bytes.subarray(start, end));
+      continue;
+    }
+    const written = replaced.has(key)
+      ? { value: replaced.get(key), literals: undefined }
+      : { value: request.written[key], literals: literals.get(key) };
+    if (written.value === undefined) continue;
+    pieces.push(Buffer.from(`,${JSON.stringify(key)}:`), ...writeJson(written.value, written.literals));
   }
   pieces.push(CLOSE);
   return Buffer.concat(pieces);
 }
 
 const COMMA = Buffer.from(',');
+const QUOTE = Buffer.from('"');
 const CLOSE = Buffer.from('}');
+
+/** What need not be written again: the client's own, and the images that were fetched at the places of their addresses. */
+function* literalsOf({ body, images }: InferenceRequest): Generator<PlacedLiteral> {
+  for (const { path, bytes } of body.literals) {
+    // An address that stands in the part itself is written as engines know it.
+    const isBareAddress = path.length === 5 && path[0] === 'messages' && path[4] === 'image_url';
+    yield { path: isBareAddress ? [...path, 'url'] : path, pieces: [bytes] };
+  }
+  for (const [index, { message, part }] of images.places.entries()) {
+    const url = images.urls[index] ?? '';
+    if (isInline(url)) continue;
+    const fetched = images.fetched.get(url);
+    if (!fetched) throw new Error('an image was not fetched');
+    const path = ['messages', message, 'content', part, 'image_url', 'url'];
+    yield { path, pieces: [QUOTE, fetched, QUOTE] };
+  }
+}
