@@ -52,7 +52,7 @@ import { publishEvents } from './settlement/publishEvents.ts';
 import { publishKeptEvents } from './settlement/publishKeptEvents.ts';
 import { Spool } from './settlement/spool.ts';
 import { sweepCalls } from './settlement/sweepCalls.ts';
-import { createByteBudget } from './wire/byteBudget.ts';
+import { createBodyMemory } from './wire/bodyMemory.ts';
 import { createToWireError } from './wire/chatError.ts';
 
 const KEY_CACHE_TTL_MS = 30_000;
@@ -199,7 +199,7 @@ async function main(): Promise<void> {
       slowReaderMs: config.SLOW_READER_TIMEOUT_MS,
     },
     metrics,
-    bodies: createByteBudget(config.BODIES_MAX_BYTES),
+    bodies: createBodyMemory(config.BODIES_MAX_BYTES),
     images: createImageLoader({
       privateHosts: config.IMAGE_PRIVATE_HOSTS,
       resolve: resolveHost,

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { aGif, aJpeg, aPng } from '@turnpike/test-support/anImage';
 import { until } from '@turnpike/test-support/until';
 import { anImageHost, type ImageHost } from '../../test/anImageHost.ts';
-import { createByteBudget } from '../wire/byteBudget.ts';
+import { createBodyMemory } from '../wire/bodyMemory.ts';
 import { createImageLoader, type ImageLoader } from './createImageLoader.ts';
 
 const hosts: ImageHost[] = [];
@@ -21,6 +21,9 @@ async function open(answer: (res: ServerResponse, path: string) => void): Promis
   return host;
 }
 
+/** Room for so many bytes of one key, which gets half of what there is. */
+const aRoom = (bytes: number) => createBodyMemory(2 * bytes).open('key_1');
+
 function aLoader({ timeoutMs = LONG_MS, limits = { inAll: 100, perWorkspace: 100 } } = {}): ImageLoader {
   const privateHosts = new Set(hosts.map(({ hostAndPort }) => hostAndPort));
   return createImageLoader({ privateHosts, resolve: async () => [], timeoutMs, limits });
@@ -29,7 +32,7 @@ function aLoader({ timeoutMs = LONG_MS, limits = { inAll: 100, perWorkspace: 100
 const load = (loader: ImageLoader, urls: string[], options: Partial<Parameters<ImageLoader['load']>[1]> = {}) =>
   loader.load(urls, {
     workspaceId: 'ws_1',
-    room: createByteBudget(1_000_000).open(),
+    room: aRoom(1_000_000),
     signal: new AbortController().signal,
     ...options,
   });
@@ -122,30 +125,30 @@ it('lets go of the other images as soon as one is refused', async () => {
 describe('memory', () => {
   it('is taken for every byte that is fetched', async () => {
     const host = await open((res) => res.end(PNG));
-    const budget = createByteBudget(2 * PNG.length);
-    const room = budget.open();
+    const budget = createBodyMemory(4 * PNG.length);
+    const room = budget.open('key_1');
     await load(aLoader(), [`${host.url}/a`, `${host.url}/b`], { room });
-    expect(budget.open().take(1)).toBe(false);
+    expect(budget.open('key_1').take(1)).toBe(false);
     room.close();
-    expect(budget.open().take(2 * PNG.length)).toBe(true);
+    expect(budget.open('key_1').take(2 * PNG.length)).toBe(true);
   });
 
   it('that is not there is said as such, and no more is taken afterwards', async () => {
     const host = await open((res) => res.end(PNG));
-    const budget = createByteBudget(PNG.length);
-    const [others, room] = [budget.open(), budget.open()];
+    const budget = createBodyMemory(2 * PNG.length);
+    const [others, room] = [budget.open('key_2'), budget.open('key_1')];
     others.take(1);
     const fault = { fault: { kind: 'no_room_for_body' } };
     await expect(load(aLoader(), [host.url], { room })).rejects.toMatchObject(fault);
     room.close();
     await until('the connection to be closed', () => host.openConnections === 0);
-    expect(budget.open().take(PNG.length - 1)).toBe(true);
+    expect(budget.open('key_1').take(PNG.length - 1)).toBe(true);
   });
 
   it('would not be there for so many images if nobody else had any: the client is not told to come again', async () => {
     const host = await open((res) => res.end(PNG));
     const urls = ['a', 'b', 'c'].map((name) => `${host.url}/${name}`);
-    const room = createByteBudget(3 * PNG.length - 1).open();
+    const room = aRoom(3 * PNG.length - 1);
     await expect(load(aLoader(), urls, { room })).rejects.toThrow('too_large');
   });
 });

@@ -1,6 +1,6 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
-import type { TakenBytes } from '../wire/byteBudget.ts';
-import type { BodyFault } from '../wire/readBody.ts';
+import type { BodyFault } from '../wire/bodyFault.ts';
+import type { TakenBytes } from '../wire/bodyMemory.ts';
 import { checkImage } from './checkImage.ts';
 import { decodeInlineImage, isInline } from './decodeInlineImage.ts';
 import { type FetchImageOptions, fetchImage } from './fetchImage.ts';
@@ -26,7 +26,7 @@ export interface ImageLoader {
    */
   load(
     urls: readonly string[],
-    options: { workspaceId: string; room: Pick<TakenBytes, 'take' | 'couldTake'>; signal: AbortSignal },
+    options: { workspaceId: string; room: Pick<TakenBytes, 'take' | 'couldTake' | 'refusal'>; signal: AbortSignal },
   ): Promise<ReadonlyMap<string, Buffer>>;
 }
 
@@ -42,7 +42,7 @@ export function createImageLoader({ privateHosts, resolve, timeoutMs, limits }: 
       const giveBack = slots.take(workspaceId, remote.length);
       if (!giveBack) throw noRoom();
       const takeRoom = (bytes: number): void => {
-        if (!room.take(bytes)) throw room.couldTake(bytes) ? noRoom() : new ImageError('too_large');
+        if (!room.take(bytes)) throw room.couldTake(bytes) ? room.refusal() : new ImageError('too_large');
       };
       // The first failure ends the others: the call is refused whatever they would come to.
       const ending = new AbortController();

@@ -5,6 +5,7 @@ import { ApiError } from '@turnpike/api-errors/apiError';
 import { aChatRequest } from '../../test/aChatRequest.ts';
 import { anOpenCall } from '../../test/anOpenCall.ts';
 import { aSilentLogger } from '../../test/aSilentLogger.ts';
+import { createBodyMemory } from '../wire/bodyMemory.ts';
 import type { ImageLoader } from './createImageLoader.ts';
 import { ImageError, type ImageErrorReason } from './imageError.ts';
 import { withImages } from './withImages.ts';
@@ -18,7 +19,7 @@ const withUrl = aChatRequest({
 function aCall(load: ImageLoader['load'], request = withUrl) {
   const call = anOpenCall();
   const res = new ServerResponse(new IncomingMessage(new Socket()));
-  const room = { take: () => true, couldTake: () => true };
+  const room = createBodyMemory(1_000).open('key_1');
   const run = () => withImages({ load }, { request, workspaceId: 'ws_1', call, res, room, log: aSilentLogger() });
   return { call, res, run };
 }

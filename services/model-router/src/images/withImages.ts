@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { ApiError } from '@turnpike/api-errors/apiError';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { OpenCall } from '../settlement/callBook.ts';
-import type { TakenBytes } from '../wire/byteBudget.ts';
+import type { TakenBytes } from '../wire/bodyMemory.ts';
 import type { ImageFault } from '../wire/chatFault.ts';
 import type { InferenceRequest } from '../wire/inferenceRequest.ts';
 import type { ImageLoader } from './createImageLoader.ts';
@@ -14,7 +14,7 @@ export interface CallWithImages {
   workspaceId: string;
   call: Pick<OpenCall, 'end'>;
   res: Pick<ServerResponse, 'destroyed' | 'once' | 'off'>;
-  room: Pick<TakenBytes, 'take' | 'couldTake'>;
+  room: Pick<TakenBytes, 'take' | 'couldTake' | 'refusal'>;
   log: Logger;
 }
 

@@ -23,7 +23,7 @@ import type { EngineRegistry } from '../engines/engineRegistry.ts';
 import { type CallBook, createCallBook } from '../settlement/callBook.ts';
 import { HeldCalls } from '../settlement/heldCalls.ts';
 import { Spool } from '../settlement/spool.ts';
-import { createByteBudget } from '../wire/byteBudget.ts';
+import { createBodyMemory } from '../wire/bodyMemory.ts';
 import { createToWireError } from '../wire/chatError.ts';
 import { createChatCompletion } from './createChatCompletion.ts';
 import type { InferenceDependencies } from './createInference.ts';
@@ -70,7 +70,7 @@ afterEach(async () => {
 /** Serves chat with these engines; resolves with the base address. */
 function serveChat(
   engines: Pick<EngineRegistry, 'findEngines'>,
-  bodies = createByteBudget(1_000_000),
+  bodies = createBodyMemory(1_000_000),
 ): Promise<string> {
   const dependencies: InferenceDependencies = {
     authenticator: { authenticate: async () => key, forget: () => {} },
@@ -174,9 +174,10 @@ it.each([false, true])(
 
 it('counts the memory of a body until the engine has finished, though the client of a whole answer is gone', async () => {
   const body = JSON.stringify({ model: 'small-chat', messages: [{ role: 'user', content: 'Hello' }] });
-  const bodies = createByteBudget(body.length);
+  // Of which one key gets half.
+  const bodies = createBodyMemory(body.length * 2);
   const isFree = (): boolean => {
-    const room = bodies.open();
+    const room = bodies.open(key.keyId);
     const hasRoom = room.take(1);
     room.close();
     return hasRoom;

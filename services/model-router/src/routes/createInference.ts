@@ -22,7 +22,7 @@ import { type AdmittedCall, toUnknownEventJson } from '../settlement/toEvent.ts'
 import { answerWhole } from '../stream/answerWhole.ts';
 import type { StreamTimeouts } from '../stream/callContext.ts';
 import { streamAnswer } from '../stream/streamAnswer.ts';
-import type { createByteBudget, TakenBytes } from '../wire/byteBudget.ts';
+import type { BodyMemory, TakenBytes } from '../wire/bodyMemory.ts';
 import type { AdmissionFault, ChatFault, EngineFault } from '../wire/chatFault.ts';
 import type { InferenceRequest } from '../wire/inferenceRequest.ts';
 import { toRateLimitHeaders } from '../wire/rateLimitHeaders.ts';
@@ -41,7 +41,7 @@ export interface InferenceDependencies {
   timeouts: StreamTimeouts;
   metrics: InferenceMetrics;
   /** Memory for the bodies of all calls under way. */
-  bodies: ReturnType<typeof createByteBudget>;
+  bodies: BodyMemory;
   images: ImageLoader;
   log: Logger;
 }
@@ -152,7 +152,7 @@ export function createInference(
   }
 
   return async (req, res) => {
-    const room = bodies.open();
+    const room = bodies.open(callerOf(res).keyId);
     try {
       await answer(req, res, room);
     } catch (error) {

@@ -21,7 +21,8 @@ const unavailable = (message: string, retryAfterSeconds = 1): WireError =>
   );
 
 const KEY_BOUND_MESSAGES: Record<KeyBoundFault['bound'], string> = {
-  body_memory: 'This key has as many bytes of requests under way as one key may have.',
+  body_memory:
+    'Requests of this key take as many bytes as one key may have, or this upload stood still while others needed room.',
   refused_bodies: 'Too many requests of this key were refused as malformed.',
   prompt_counts: 'Too many prompts of this key are being counted right now.',
   image_fetches: 'This key has as many images on their way as one key may have.',

@@ -3,7 +3,7 @@ import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { KeyBound } from '@turnpike/telemetry/keyBoundMetrics';
 import type { BalanceLimiter, RateLimitState } from '../admission/admit.ts';
 import type { ModelFault } from '../catalog/getModel.ts';
-import type { BodyFault } from './readBody.ts';
+import type { BodyFault } from './bodyFault.ts';
 import type { RequestFault } from './requestFault.ts';
 
 /** Why gate 4 refuses a call. */

@@ -2,10 +2,11 @@ import { ApiError } from '@turnpike/api-errors/apiError';
 import { z } from 'zod';
 import { generatesText, type PricedModel } from '../catalog/catalog.ts';
 import { isInline } from '../images/decodeInlineImage.ts';
+import type { BodyFault } from './bodyFault.ts';
 import type { ImageFault } from './chatFault.ts';
 import { createFieldReader, ignored, optional } from './fieldReader.ts';
 import type { InferenceRequest, RequestImages } from './inferenceRequest.ts';
-import type { BodyFault, JsonBody } from './readBody.ts';
+import type { JsonBody } from './readBody.ts';
 import { invalidRequest } from './requestFault.ts';
 import {
   generationFields,

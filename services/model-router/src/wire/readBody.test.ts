@@ -4,10 +4,12 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ApiError } from '@turnpike/api-errors/apiError';
 import { sendWireError } from '@turnpike/http-service/sendWireError';
+import { until } from '@turnpike/test-support/until';
 import { listenAnywhere } from '../../test/listenAnywhere.ts';
-import { createByteBudget } from './byteBudget.ts';
+import type { BodyFault } from './bodyFault.ts';
+import { createBodyMemory } from './bodyMemory.ts';
 import { toChatError } from './chatError.ts';
-import { type BodyFault, readBody } from './readBody.ts';
+import { readBody } from './readBody.ts';
 
 const LIMITS = { maxBytes: 1_000_000, maxTextBytes: 240_000 };
 /** For a body that never ends. */
@@ -17,7 +19,7 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 /** The last thing `readBody` did: the value it gave or the fault it threw. */
 let outcome: PromiseWithResolvers<unknown>;
 /** Room for the bodies of all calls. */
-const budget = createByteBudget(10 * LIMITS.maxBytes);
+const memory = createBodyMemory(20 * LIMITS.maxBytes);
 /** The request that was read last. */
 let received: IncomingMessage;
 let server: Server;
@@ -25,7 +27,7 @@ let url: string;
 beforeAll(async () => {
   server = createServer(async (req, res) => {
     received = req;
-    const room = budget.open();
+    const room = memory.open('key_1');
     res.once('close', () => room.close());
     try {
       const { value } = await readBody(req, req.url === '/impatient' ? IMPATIENT : LIMITS, room);
@@ -184,8 +186,31 @@ it('answers 400 when nothing more of a body comes for too long, and drops what c
   const ended = once(received, 'end');
   socket.write(`${' '.repeat(98)}}`);
   await ended;
-  const others = budget.open();
+  const others = memory.open('key_1');
   expect(others.take(10 * LIMITS.maxBytes)).toBe(true);
+  others.close();
+  socket.destroy();
+});
+
+it('gives the bytes of an upload that stands still to a body that needs them, and says so', async () => {
+  outcome = Promise.withResolvers();
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  socket.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 900000\r\n\r\n');
+  socket.write('x'.repeat(500_000));
+  const others = memory.open('key_2');
+  const isAlone = (): boolean => {
+    const room = memory.open('key_1');
+    const couldHaveAll = room.take(10 * LIMITS.maxBytes);
+    room.close();
+    return couldHaveAll;
+  };
+  await until('the bytes to be there', () => !isAlone());
+  const stillFor = performance.now() + 2_000;
+  await until('the upload to stand still', () => performance.now() > stillFor);
+  expect(others.take(10 * LIMITS.maxBytes)).toBe(true);
+  expect(await outcome.promise).toMatchObject({ kind: 'key_bound_reached', bound: 'body_memory' });
+  const [answer] = (await once(socket.setEncoding('utf8'), 'data')) as [string];
+  expect(answer).toMatch(/^HTTP\/1\.1 503 .*\r\nretry-after: 1\r\n/s);
   others.close();
   socket.destroy();
 });

@@ -1,35 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import { ApiError } from '@turnpike/api-errors/apiError';
-import type { TakenBytes } from './byteBudget.ts';
-import { findUnsendableText, type UnsendableText } from './findUnsendableText.ts';
+import type { BodyFault } from './bodyFault.ts';
+import type { TakenBytes } from './bodyMemory.ts';
+import { findUnsendableText } from './findUnsendableText.ts';
 import { parseAsScanned } from './parseAsScanned.ts';
 import { findRepeatedKey, type JsonLiteral, type JsonMember, type KeptPath, scanJson } from './scanJson.ts';
 import { toParam } from './toParam.ts';
-
-export type BodyFault =
-  | { kind: 'body_too_large'; maxBytes: number }
-  | { kind: 'body_compressed' }
-  | { kind: 'body_not_json_type' }
-  | { kind: 'body_not_utf8' }
-  | { kind: 'body_not_json' }
-  | { kind: 'body_not_an_object' }
-  | { kind: 'body_too_deep'; maxDepth: number }
-  | { kind: 'body_too_many_values'; maxValues: number }
-  | { kind: 'body_too_many_fields'; maxFields: number }
-  | { kind: 'body_object_too_large'; maxFields: number }
-  | { kind: 'body_text_too_large'; maxBytes: number }
-  /** A key stands twice in one object: parsers differ in which one they take. */
-  | { kind: 'body_key_repeated'; param: string | null }
-  /** The parser did not find the keys that stand in the bytes. */
-  | { kind: 'body_keys_unreadable' }
-  /** A text, at this place, that is no Unicode text or holds a NUL character. */
-  | { kind: 'body_text_unsendable'; has: UnsendableText; param: string | null }
-  /** Other calls' bodies take all the room there is for bodies. */
-  | { kind: 'no_room_for_body' }
-  /** Nothing more of the body has come for so long. */
-  | { kind: 'body_too_slow'; silenceMs: number }
-  /** The client left before its body was whole: nobody is there to be told. */
-  | { kind: 'body_aborted' };
 
 /** A JSON object as it came, as it parses, and where its members lie in the bytes. No key stands twice in any object of it. */
 export interface JsonBody {
@@ -65,6 +41,9 @@ const MAX_DROPPED_BYTES = 32 * 1_048_576;
 const UNICODE_ESCAPE = Buffer.from('\\u');
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 
+/** Where a body's bytes are kept until its call ends. */
+type Room = Pick<TakenBytes, 'take' | 'refusal' | 'beginUpload'>;
+
 const refuse = (fault: BodyFault): ApiError<BodyFault> => new ApiError(fault);
 
 /**
@@ -72,11 +51,7 @@ const refuse = (fault: BodyFault): ApiError<BodyFault> => new ApiError(fault);
  * values, so that no body blocks the process; `room` is what all bodies together may take of memory. Throws a `BodyFault`
  * (specification, Errors: always 400 on chat).
  */
-export async function readBody(
-  req: IncomingMessage,
-  limits: BodyLimits,
-  room: Pick<TakenBytes, 'take'>,
-): Promise<JsonBody> {
+export async function readBody(req: IncomingMessage, limits: BodyLimits, room: Room): Promise<JsonBody> {
   const { maxBytes, silenceMs = SILENCE_MS } = limits;
   const encoding = req.headers['content-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw refuse({ kind: 'body_compressed' });
@@ -112,34 +87,36 @@ export function toJsonBody(bytes: Buffer, { maxTextBytes, kept }: Pick<BodyLimit
 
 function collect(
   req: IncomingMessage,
-  { maxBytes, silenceMs, room }: { maxBytes: number; silenceMs: number; room: Pick<TakenBytes, 'take'> },
+  { maxBytes, silenceMs, room }: { maxBytes: number; silenceMs: number; room: Room },
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
     let isRefused = false;
-    const giveUp = (fault: BodyFault): void => {
+    const giveUp = (error: ApiError): void => {
       isRefused = true;
       chunks.length = 0;
       clearTimeout(silence);
-      reject(refuse(fault));
+      reject(error);
     };
-    const silence = setTimeout(() => giveUp({ kind: 'body_too_slow', silenceMs }), silenceMs);
+    const silence = setTimeout(() => giveUp(refuse({ kind: 'body_too_slow', silenceMs })), silenceMs);
+    const uploaded = room.beginUpload(giveUp);
     req.on('data', (chunk: Buffer) => {
       size += chunk.length;
       // Some of the rest is read and dropped: closing now would cut the answer off before the client has it.
       if (size > maxBytes + MAX_DROPPED_BYTES) req.destroy();
       if (isRefused) return;
       silence.refresh();
-      if (size > maxBytes) giveUp({ kind: 'body_too_large', maxBytes });
-      else if (!room.take(chunk.length)) giveUp({ kind: 'no_room_for_body' });
+      if (size > maxBytes) giveUp(refuse({ kind: 'body_too_large', maxBytes }));
+      else if (!room.take(chunk.length)) giveUp(room.refusal());
       else chunks.push(chunk);
     });
     req.on('end', () => {
       clearTimeout(silence);
+      uploaded();
       resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
     });
-    for (const end of ['error', 'close']) req.on(end, () => giveUp({ kind: 'body_aborted' }));
+    for (const end of ['error', 'close']) req.on(end, () => giveUp(refuse({ kind: 'body_aborted' })));
   });
 }
 
