@@ -11,6 +11,14 @@ afterAll(() => simulator.close());
 
 const path = '/v1/chat/completions';
 const admin = async (route: string, body: object = {}) => (await post(simulator.adminUrl + route, body)).json();
+/** What `/admin/stats` says of the requests of the first engine. */
+async function requestsOfFirst(): Promise<Record<'seen' | 'running' | 'finished' | 'aborted' | 'failed', number>> {
+  const { engines } = (await (await fetch(`${simulator.adminUrl}/admin/stats`)).json()) as {
+    engines: { requests: Awaited<ReturnType<typeof requestsOfFirst>> }[];
+  };
+  if (!engines[0]) throw new Error('no engine is listed');
+  return engines[0].requests;
+}
 
 describe('a client that leaves', () => {
   it('in the middle of a stream stops it there, and is counted as an abort', async () => {
@@ -45,6 +53,24 @@ describe('a client that leaves', () => {
     abort.abort();
     await expect(answer).rejects.toThrow();
     expect(await servedRequest(simulator, 'early-leaver')).toMatchObject({ state: 'aborted', completionTokens: 0 });
+  });
+
+  it.each([true, false])('is counted once, as aborted, where stream is %s', async (stream) => {
+    const before = await requestsOfFirst();
+    const abort = new AbortController();
+    const requestId = `counted-${stream}`;
+    const answer = fetch(simulator.url + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-request-id': requestId },
+      body: JSON.stringify(chat('[[sim: ttft_ms=600000]]', { stream })),
+      signal: abort.signal,
+    });
+    await servedRequest(simulator, requestId, ({ state }) => state === 'running');
+    abort.abort();
+    // The head of a stream may have come before.
+    await answer.then((response) => response.text()).catch(() => undefined);
+    await servedRequest(simulator, requestId);
+    expect(await requestsOfFirst()).toEqual({ ...before, seen: before.seen + 1, aborted: before.aborted + 1 });
   });
 });
 

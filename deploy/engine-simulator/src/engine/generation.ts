@@ -51,7 +51,7 @@ export class Generation {
   abort(): void {
     if (this.hasEnded) return;
     for (const sequence of this.sequences) this.#engine.abort(sequence);
-    this.#record();
+    this.#count();
     this.#end('aborted');
   }
 
@@ -60,26 +60,27 @@ export class Generation {
     this.#end('failed');
   }
 
+  /** Notes what has been generated, and how it ended where all of it has, or a part failed. */
   #record(): void {
+    this.#count();
+    if (this.hasEnded) return;
+    if (this.sequences.some(({ failure }) => failure)) {
+      for (const sequence of this.sequences) this.#engine.abort(sequence);
+      this.#end('failed');
+    } else if (this.sequences.every(({ hasEnded }) => hasEnded)) {
+      this.#end(this.sequences.some(({ finishReason }) => finishReason === 'abort') ? 'failed' : 'finished');
+    }
+  }
+
+  #count(): void {
     let completionTokens = 0;
-    let ended = 0;
-    let failed = false;
     let cachedTokens = 0;
     for (const [index, sequence] of this.sequences.entries()) {
       if (index % this.#choicesPerPrompt === 0) cachedTokens += sequence.cachedTokens;
       completionTokens += sequence.generated.length;
-      if (sequence.hasEnded) ended += 1;
-      if (sequence.failure) failed = true;
     }
     this.entry.completionTokens = completionTokens;
     this.entry.cachedTokens = cachedTokens;
-    if (this.hasEnded) return;
-    if (failed) {
-      for (const sequence of this.sequences) this.#engine.abort(sequence);
-      this.#end('failed');
-    } else if (ended === this.sequences.length) {
-      this.#end(this.sequences.some(({ finishReason }) => finishReason === 'abort') ? 'failed' : 'finished');
-    }
   }
 
   #end(state: Outcome): void {
