@@ -56,8 +56,13 @@ import { createBodyMemory } from './wire/bodyMemory.ts';
 import { createToWireError } from './wire/chatError.ts';
 
 const KEY_CACHE_TTL_MS = 30_000;
-/** A call has at most 16 images, so one workspace can have four such calls on their way. */
-const IMAGE_FETCHES = { inAll: 256, perWorkspace: 64 };
+/**
+ * A call has at most 16 images: one workspace has four such calls on their way, and a key as many again three times in line.
+ * Each fetch is a socket, and `inAll` is far below what a process may open.
+ */
+const IMAGE_FETCHES = { inAll: 256, perWorkspace: 64, waitingPerKey: 192 };
+/** Longer than hosts that answer at all take for the images before; a client's own timeout is not reached by it. */
+const IMAGE_WAIT_MS = 2_000;
 const PUBLISH_GRACE_MS = 5_000;
 
 async function main(): Promise<void> {
@@ -203,7 +208,7 @@ async function main(): Promise<void> {
     images: createImageLoader({
       privateHosts: config.IMAGE_PRIVATE_HOSTS,
       resolve: resolveHost,
-      timeoutMs: config.IMAGES_TIMEOUT_MS,
+      times: { timeoutMs: config.IMAGES_TIMEOUT_MS, waitMs: IMAGE_WAIT_MS },
       limits: IMAGE_FETCHES,
     }),
     log,

@@ -24,14 +24,17 @@ async function open(answer: (res: ServerResponse, path: string) => void): Promis
 /** Room for so many bytes of one key, which gets half of what there is. */
 const aRoom = (bytes: number) => createBodyMemory(2 * bytes).open('key_1');
 
-function aLoader({ timeoutMs = LONG_MS, limits = { inAll: 100, perWorkspace: 100 } } = {}): ImageLoader {
+const ROOMY = { inAll: 100, perWorkspace: 100, waitingPerKey: 100 };
+
+function aLoader({ timeoutMs = LONG_MS, waitMs = LONG_MS, limits = ROOMY } = {}): ImageLoader {
   const privateHosts = new Set(hosts.map(({ hostAndPort }) => hostAndPort));
-  return createImageLoader({ privateHosts, resolve: async () => [], timeoutMs, limits });
+  return createImageLoader({ privateHosts, resolve: async () => [], times: { timeoutMs, waitMs }, limits });
 }
 
 const load = (loader: ImageLoader, urls: string[], options: Partial<Parameters<ImageLoader['load']>[1]> = {}) =>
   loader.load(urls, {
     workspaceId: 'ws_1',
+    keyId: 'key_1',
     room: aRoom(1_000_000),
     signal: new AbortController().signal,
     ...options,
@@ -105,8 +108,8 @@ describe('a time limit for all images of a call', () => {
       privateHosts: new Set(),
       resolve: (_name, signal) =>
         new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
-      timeoutMs: 50,
-      limits: { inAll: 1, perWorkspace: 1 },
+      times: { timeoutMs: 50, waitMs: LONG_MS },
+      limits: { inAll: 1, perWorkspace: 1, waitingPerKey: 0 },
     });
     await expect(load(loader, ['http://silent.example/'])).rejects.toThrow('too_slow');
   });
@@ -155,28 +158,97 @@ describe('memory', () => {
 
 describe('fetches under way', () => {
   const noRoom = { fault: { kind: 'no_room_for_body' } };
-
-  it('are bounded for a workspace and in all, and what ended makes room again', async () => {
+  const tooMany = { fault: { kind: 'key_bound_reached', bound: 'image_fetches' } };
+  const urlsOf = (host: ImageHost, count: number) =>
+    Array.from({ length: count }, (_, index) => `${host.url}/${index}`);
+  /** A host that answers nothing by itself. */
+  async function aSilentHost() {
     const waiting: ServerResponse[] = [];
-    const host = await open((res) => void waiting.push(res));
-    const urls = (count: number) => Array.from({ length: count }, (_, index) => `${host.url}/${index}`);
-    const loader = aLoader({ limits: { inAll: 5, perWorkspace: 3 } });
-    const first = load(loader, urls(3));
-    await expect(load(loader, urls(1))).rejects.toMatchObject(noRoom);
-    await expect(load(loader, urls(3), { workspaceId: 'ws_2' })).rejects.toMatchObject(noRoom);
-    const second = load(loader, urls(2), { workspaceId: 'ws_2' });
-    await expect(load(loader, urls(1), { workspaceId: 'ws_3' })).rejects.toMatchObject(noRoom);
-    await until('all requests to come', () => waiting.length === 5);
-    for (const res of waiting.splice(0)) res.end(PNG);
-    await Promise.all([first, second]);
-    const third = load(loader, urls(3));
-    await until('all requests to come', () => waiting.length === 3);
-    for (const res of waiting) res.end(PNG);
-    expect((await third).size).toBe(3);
+    const host = await open((res) => {
+      waiting.push(res);
+      res.on('close', () => waiting.splice(waiting.indexOf(res), 1));
+    });
+    const untilAsked = (count: number) => until(`${count} requests`, () => waiting.length === count);
+    const answer = () => {
+      for (const res of waiting) res.end(PNG);
+    };
+    return { host, untilAsked, answer };
+  }
+
+  it('are bounded for a workspace and in all, and what is above waits until others ended', async () => {
+    const { host, untilAsked, answer } = await aSilentHost();
+    const loader = aLoader({ limits: { inAll: 5, perWorkspace: 3, waitingPerKey: 9 } });
+    const first = load(loader, urlsOf(host, 4));
+    await untilAsked(3);
+    const second = load(loader, urlsOf(host, 4), { workspaceId: 'ws_2', keyId: 'key_2' });
+    await untilAsked(5);
+    const timer = setInterval(answer, 1);
+    const loaded = await Promise.all([first, second]).finally(() => clearInterval(timer));
+    expect(loaded.map(({ size }) => size)).toEqual([4, 4]);
+  });
+
+  it('give way to a workspace that has fewer, and begin anew in their turn', async () => {
+    const { host, untilAsked, answer } = await aSilentHost();
+    const loader = aLoader({ limits: { inAll: 4, perWorkspace: 4, waitingPerKey: 9 } });
+    const greedy = load(loader, urlsOf(host, 4));
+    await untilAsked(4);
+    const modest = load(loader, urlsOf(host, 2), { workspaceId: 'ws_2', keyId: 'key_2' });
+    await until('the modest to have been asked for', () => host.requests.length === 6);
+    await untilAsked(4);
+    const timer = setInterval(answer, 1);
+    const loaded = await Promise.all([greedy, modest]).finally(() => clearInterval(timer));
+    expect(loaded.map(({ size }) => size)).toEqual([4, 2]);
+    expect(host.requests).toHaveLength(8);
+  });
+
+  it('that never get their turn are refused as the workspace’s own, or as nobody’s', async () => {
+    const { host, untilAsked } = await aSilentHost();
+    const loader = aLoader({ waitMs: 50, limits: { inAll: 1, perWorkspace: 1, waitingPerKey: 9 } });
+    const leaving = new AbortController();
+    const holding = load(loader, urlsOf(host, 1), { signal: leaving.signal });
+    await untilAsked(1);
+    await expect(load(loader, urlsOf(host, 1))).rejects.toMatchObject(tooMany);
+    await expect(load(loader, urlsOf(host, 1), { workspaceId: 'ws_2', keyId: 'key_2' })).rejects.toMatchObject(noRoom);
+    leaving.abort(new Error('left'));
+    await expect(holding).rejects.toThrow('left');
+  });
+
+  it('that wait are bounded for a key, and the call is refused at once', async () => {
+    const { host } = await aSilentHost();
+    const loader = aLoader({ limits: { inAll: 9, perWorkspace: 1, waitingPerKey: 1 } });
+    await expect(load(loader, urlsOf(host, 3))).rejects.toMatchObject(tooMany);
+    await until('the connection to be closed', () => host.openConnections === 0);
+  });
+
+  it('that had no turn by the call’s time limit are not said to be too slow', async () => {
+    const { host } = await aSilentHost();
+    const limits = { inAll: 1, perWorkspace: 1, waitingPerKey: 9 };
+    await expect(load(aLoader({ timeoutMs: 50, limits }), urlsOf(host, 2))).rejects.toMatchObject(tooMany);
+    await expect(load(aLoader({ timeoutMs: 50, limits }), urlsOf(host, 1))).rejects.toThrow('too_slow');
+  });
+
+  it('take no room twice for an image that is fetched anew', async () => {
+    const { host, untilAsked, answer } = await aSilentHost();
+    const half = await open((res) => void res.write(PNG.subarray(0, 20)));
+    const loader = aLoader({ limits: { inAll: 2, perWorkspace: 2, waitingPerKey: 9 } });
+    const taken: number[] = [];
+    const room = { ...aRoom(0), take: (bytes: number) => taken.push(bytes) > 0, couldTake: () => true };
+    const leaving = new AbortController();
+    const greedy = load(loader, [`${half.url}/0`, `${half.url}/1`], { room, signal: leaving.signal });
+    await until('the first bytes of both', () => taken.length === 2);
+    const modest = load(loader, urlsOf(host, 1), { workspaceId: 'ws_2', keyId: 'key_2' });
+    await untilAsked(1);
+    answer();
+    await modest;
+    await until('an image to be fetched anew', () => half.requests.length === 3);
+    await until('its bytes', () => taken.length === 3);
+    expect(taken).toEqual([20, 20, 0]);
+    leaving.abort(new Error('left'));
+    await expect(greedy).rejects.toThrow('left');
   });
 
   it('do not count inline images', async () => {
-    const loader = aLoader({ limits: { inAll: 0, perWorkspace: 0 } });
+    const loader = aLoader({ limits: { inAll: 0, perWorkspace: 0, waitingPerKey: 0 } });
     expect(await load(loader, [inline(PNG)])).toEqual(new Map());
   });
 });

@@ -1,10 +1,9 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
-import type { BodyFault } from '../wire/bodyFault.ts';
 import type { TakenBytes } from '../wire/bodyMemory.ts';
 import { checkImage } from './checkImage.ts';
 import { decodeInlineImage, isInline } from './decodeInlineImage.ts';
 import { type FetchImageOptions, fetchImage } from './fetchImage.ts';
-import { createFetchSlots, type FetchLimits } from './fetchSlots.ts';
+import { createFetchSlots, type FetchLimits, type FetchOwner } from './fetchSlots.ts';
+import { type FetchTimes, openTurns } from './fetchTurns.ts';
 import { ImageError } from './imageError.ts';
 import type { ResolveHost } from './resolveHost.ts';
 
@@ -12,56 +11,69 @@ export interface ImageLoaderOptions {
   /** Hosts and ports, `host:port`, that need be neither public nor the scheme's own. */
   privateHosts: ReadonlySet<string>;
   resolve: ResolveHost;
-  /** For all images of a call together: names, connections, redirects and bytes. */
-  timeoutMs: number;
+  times: FetchTimes;
   limits: FetchLimits;
 }
 
 export interface ImageLoader {
   /**
-   * Checks the inline images of a call and fetches the others, all at once and each address once. Gives `data:` URLs by the
-   * addresses as the client wrote them. Throws an `ImageError`, also where the call's images together are more than there
-   * is room for at all; `no_room_for_body` when too many are on their way or in memory just now; or what `signal` is aborted
-   * with.
+   * Checks the inline images of a call and fetches the others, each address once, and all at once where there are slots for
+   * them. Gives `data:` URLs by the addresses as the client wrote them. Throws an `ImageError`, also where the call's images
+   * together are more than there is room for at all; `key_bound_reached` when their turn did not come because the workspace
+   * has too many on their way, `no_room_for_body` when it did not come because all others have; either when memory is short;
+   * or what `signal` is aborted with.
    */
   load(
     urls: readonly string[],
-    options: { workspaceId: string; room: Pick<TakenBytes, 'take' | 'couldTake' | 'refusal'>; signal: AbortSignal },
+    options: FetchOwner & { room: Pick<TakenBytes, 'take' | 'couldTake' | 'refusal'>; signal: AbortSignal },
   ): Promise<ReadonlyMap<string, Buffer>>;
 }
 
-export function createImageLoader({ privateHosts, resolve, timeoutMs, limits }: ImageLoaderOptions): ImageLoader {
+export function createImageLoader({ privateHosts, resolve, times, limits }: ImageLoaderOptions): ImageLoader {
   const slots = createFetchSlots(limits);
   return {
-    async load(urls, { workspaceId, room, signal }) {
+    async load(urls, { workspaceId, keyId, room, signal: leaving }) {
       const distinct = [...new Set(urls)];
       for (const url of distinct) if (isInline(url)) checkImage(decodeInlineImage(url));
       const remote = distinct.filter((url) => !isInline(url));
       if (remote.length === 0) return new Map();
 
-      const giveBack = slots.take(workspaceId, remote.length);
-      if (!giveBack) throw noRoom();
-      const takeRoom = (bytes: number): void => {
-        if (!room.take(bytes)) throw room.couldTake(bytes) ? room.refusal() : new ImageError('too_large');
+      const turns = openTurns(slots, { owner: { workspaceId, keyId }, times, leaving });
+      const fetchInTurn = async (url: string): Promise<[url: string, dataUrl: Buffer]> => {
+        const openAttempt = createRoomTaker(room);
+        const dataUrl = await turns.run(({ signal, heard }) => {
+          const take = openAttempt();
+          const takeRoom = (bytes: number): void => {
+            heard();
+            take(bytes);
+          };
+          return fetchDataUrl(url, { privateHosts, resolve, takeRoom, signal });
+        });
+        return [url, dataUrl];
       };
-      // The first failure ends the others: the call is refused whatever they would come to.
-      const ending = new AbortController();
-      const timer = setTimeout(() => ending.abort(new ImageError('too_slow')), timeoutMs);
-      const options = { privateHosts, resolve, takeRoom, signal: AbortSignal.any([signal, ending.signal]) };
       try {
-        options.signal.throwIfAborted();
-        const fetched = remote.map(async (url) => [url, await fetchDataUrl(url, options)] as const);
-        return new Map(await Promise.all(fetched));
+        // The first failure ends the others: the call is refused whatever they would come to.
+        return new Map(await Promise.all(remote.map(fetchInTurn)));
       } finally {
-        clearTimeout(timer);
-        ending.abort(new ImageError('connection_failed'));
-        giveBack();
+        turns.close();
       }
     },
   };
 }
 
-const noRoom = (): ApiError<BodyFault> => new ApiError({ kind: 'no_room_for_body' });
+/** Takes room for one image: what an attempt took is there for the next one, as its bytes are gone. */
+function createRoomTaker(room: Pick<TakenBytes, 'take' | 'couldTake' | 'refusal'>): () => (bytes: number) => void {
+  let taken = 0;
+  return () => {
+    let size = 0;
+    return (bytes) => {
+      size += bytes;
+      const more = Math.max(0, size - taken);
+      if (!room.take(more)) throw room.couldTake(more) ? room.refusal() : new ImageError('too_large');
+      taken += more;
+    };
+  };
+}
 
 async function fetchDataUrl(url: string, options: FetchImageOptions): Promise<Buffer> {
   const bytes = await fetchImage(url, options);

@@ -20,7 +20,8 @@ function aCall(load: ImageLoader['load'], request = withUrl) {
   const call = anOpenCall();
   const res = new ServerResponse(new IncomingMessage(new Socket()));
   const room = createBodyMemory(1_000).open('key_1');
-  const run = () => withImages({ load }, { request, workspaceId: 'ws_1', call, res, room, log: aSilentLogger() });
+  const run = () =>
+    withImages({ load }, { request, workspaceId: 'ws_1', keyId: 'key_1', call, res, room, log: aSilentLogger() });
   return { call, res, run };
 }
 

@@ -12,6 +12,7 @@ import { ImageError } from './imageError.ts';
 export interface CallWithImages {
   request: InferenceRequest;
   workspaceId: string;
+  keyId: string;
   call: Pick<OpenCall, 'end'>;
   res: Pick<ServerResponse, 'destroyed' | 'once' | 'off'>;
   room: Pick<TakenBytes, 'take' | 'couldTake' | 'refusal'>;
@@ -20,12 +21,12 @@ export interface CallWithImages {
 
 /**
  * The request with its images at hand, ready for an engine (decisions, Images in chat). Undefined when the client left
- * meanwhile. Throws `image_unusable`, one fault whatever the reason, or `no_room_for_body`; the call has ended then, as a
- * failure that costs nothing.
+ * meanwhile. Throws `image_unusable`, one fault whatever the reason, `key_bound_reached` or `no_room_for_body`; the call has ended
+ * then, as a failure that costs nothing.
  */
 export async function withImages(
   images: ImageLoader,
-  { request, workspaceId, call, res, room, log }: CallWithImages,
+  { request, workspaceId, keyId, call, res, room, log }: CallWithImages,
 ): Promise<InferenceRequest | undefined> {
   const { urls } = request.images;
   if (urls.length === 0) return request;
@@ -34,7 +35,7 @@ export async function withImages(
   if (res.destroyed) leave();
   res.once('close', leave);
   try {
-    const fetched = await images.load(urls, { workspaceId, room, signal: leaving.signal });
+    const fetched = await images.load(urls, { workspaceId, keyId, room, signal: leaving.signal });
     return { ...request, images: { ...request.images, fetched } };
   } catch (error) {
     if (leaving.signal.aborted) {

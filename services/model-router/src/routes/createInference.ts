@@ -141,7 +141,7 @@ export function createInference(
         receivedAt,
         log: toRequestLog(log, res),
       };
-      const ready = await withImages(images, { request, workspaceId, call, res, room, log: context.log });
+      const ready = await withImages(images, { ...context, room });
       if (ready) await run({ ...context, request: ready });
     } catch (error) {
       // A fault has ended the call; for what nobody foresaw this does, or its hold would be renewed for ever.

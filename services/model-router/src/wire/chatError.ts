@@ -25,7 +25,7 @@ const KEY_BOUND_MESSAGES: Record<KeyBoundFault['bound'], string> = {
     'Requests of this key take as many bytes as one key may have, or this upload stood still while others needed room.',
   refused_bodies: 'Too many requests of this key were refused as malformed.',
   prompt_counts: 'Too many prompts of this key are being counted right now.',
-  image_fetches: 'This key has as many images on their way as one key may have.',
+  image_fetches: 'The workspace of this key has as many images on their way as one workspace may have.',
   streams: 'This key has as many calls under way on this model as one key may have.',
 };
 
