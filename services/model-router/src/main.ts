@@ -20,15 +20,16 @@ import { createCallEndings } from './admission/endCall.ts';
 import { createEpochMark } from './admission/epochMark.ts';
 import { createBalanceLoader } from './admission/loadBalances.ts';
 import { RedisEpoch } from './admission/redisEpoch.ts';
+import { createRefusedCounts } from './admission/refusedCounts.ts';
 import { createLedgerReports } from './admission/reportToLedger.ts';
 import { retryReleases } from './admission/retryReleases.ts';
 import { createInternalApp, createPublicApp } from './app.ts';
 import { followCatalog } from './catalog/followCatalog.ts';
 import { configSchema, toKubernetesApi } from './config.ts';
 import { createCacheSalt } from './engines/cacheSalt.ts';
-import { countPromptTokens } from './engines/countPromptTokens.ts';
 import { createEngineRegistry } from './engines/engineRegistry.ts';
 import { followOperatorDrains } from './engines/operatorDrains.ts';
+import { createPromptCounter } from './engines/promptCounter.ts';
 import { createImageLoader } from './images/createImageLoader.ts';
 import { resolveHost } from './images/resolveHost.ts';
 import { createEngineQueue } from './overload/engineQueue.ts';
@@ -63,6 +64,8 @@ const KEY_CACHE_TTL_MS = 30_000;
 const IMAGE_FETCHES = { inAll: 256, perWorkspace: 64, waitingPerKey: 192 };
 /** Longer than hosts that answer at all take for the images before; a client's own timeout is not reached by it. */
 const IMAGE_WAIT_MS = 2_000;
+/** Above these engines are spared: an embedding asks 16 questions at a time, so one workspace has two of those under way. */
+const PROMPT_COUNTS = { inAll: 128, perWorkspace: 32, waitingPerKey: 128 };
 const PUBLISH_GRACE_MS = 5_000;
 
 async function main(): Promise<void> {
@@ -185,7 +188,8 @@ async function main(): Promise<void> {
       endings,
       balances,
       authenticator,
-      countPromptTokens: (request, model) => countPromptTokens(engines, request, model),
+      countPromptTokens: createPromptCounter({ engines, limits: PROMPT_COUNTS }),
+      refusedCounts: createRefusedCounts(),
       leaseMs,
       metrics,
       log,

@@ -113,6 +113,7 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
     balances,
     authenticator,
     countPromptTokens: async () => undefined,
+    refusedCounts: { take: () => () => {} },
     leaseMs,
     metrics: noMetrics,
     log,
@@ -168,5 +169,5 @@ const aRequest = (outputTokens: number): InferenceRequest =>
     isStream: true,
     requestedOutputTokens: outputTokens,
     prompt: { textMembers: ['messages'], templateMembers: [], parts: 1, images: 0, imageBytes: 0 },
-    body: { members: [{ key: 'messages', valueStart: 0, end: 40 }] },
+    body: { bytes: Buffer.alloc(40), members: [{ key: 'messages', valueStart: 0, end: 40 }] },
   }) as unknown as InferenceRequest;

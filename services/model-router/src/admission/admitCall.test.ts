@@ -46,12 +46,16 @@ interface Circumstances {
   hasNewerCredits?: boolean;
   loadFails?: boolean;
   isOpen?: boolean;
+  /** Whether engines have counted as much in vain for this key as they may. */
+  isCountUsedUp?: boolean;
+  /** Fields of the request's body. */
+  fields?: object;
 }
 
 /** Runs the gate against these answers of the admit script, one after the other. */
 async function run(answers: (Admission | Error)[], circumstances: Circumstances = {}): Promise<Run> {
   const { key = aKeyRecord(), count, hasNewerCredits = false, loadFails = false, isOpen = true } = circumstances;
-  const { newKey = key } = circumstances;
+  const { newKey = key, isCountUsedUp = false, fields = { max_tokens: 100 } } = circumstances;
   const asked: string[] = [];
   const requests: AdmitRequest[] = [];
   const dependencies: AdmitCallDependencies = {
@@ -86,6 +90,14 @@ async function run(answers: (Admission | Error)[], circumstances: Circumstances 
       asked.push('count');
       return count;
     },
+    refusedCounts: {
+      take() {
+        asked.push('take count');
+        if (isCountUsedUp)
+          throw new ApiError({ kind: 'key_bound_reached', bound: 'prompt_counts', retryAfterSeconds: 9 });
+        return () => void asked.push('give count back');
+      },
+    },
     epoch: { isOpen, suspect: () => void asked.push('suspect') },
     metrics: noMetrics,
     leaseMs: 60_000,
@@ -98,7 +110,7 @@ async function run(answers: (Admission | Error)[], circumstances: Circumstances 
       asked.push('authenticate');
       return newKey;
     },
-    request: aChatRequest({ max_tokens: 100 }),
+    request: aChatRequest(fields),
     model: aPricedModel(),
     unknownEventJson: () => '{}',
   };
@@ -151,7 +163,7 @@ it('admits nothing while balances are rebuilt, and has them looked at when this 
 
 it('refuses nobody on a guess: the engine counts before the balance is called too small', async () => {
   const { asked, requests, result } = await run([tight, admitted], { count: 12 });
-  expect(asked).toEqual(['admit', 'count', 'admit']);
+  expect(asked).toEqual(['admit', 'take count', 'count', 'admit', 'give count back']);
   expect(requests[1]?.holdNanoUsd).toBeLessThan(requests[0]?.holdNanoUsd ?? 0n);
   expect(result).toMatchObject({ bound: { promptTokens: 12 } });
 });
@@ -162,7 +174,29 @@ it('does not trouble an engine for a count that could let nothing in', async () 
 
 it('asks for newer credits before it refuses, and admits once they are there', async () => {
   const { asked } = await run([tight, tight, admitted], { count: 12, hasNewerCredits: true });
-  expect(asked).toEqual(['admit', 'count', 'admit', 'refresh', 'admit']);
+  expect(asked).toEqual(['admit', 'take count', 'count', 'admit', 'refresh', 'admit', 'give count back']);
+});
+
+it('counts a prompt once, and keeps it as counted in vain when its call is refused after all', async () => {
+  const { asked, result } = await run([tight, tight], { count: 12 });
+  expect(asked).toEqual(['admit', 'take count', 'count', 'admit', 'refresh']);
+  expect(result).toMatchObject({ kind: 'insufficient_balance' });
+});
+
+it('refuses no call as too dear that engines might have let in, once they have counted too much in vain', async () => {
+  const { asked, result } = await run([tight], { count: 12, isCountUsedUp: true });
+  expect(asked).toEqual(['admit', 'take count']);
+  expect(result).toMatchObject({ kind: 'key_bound_reached', bound: 'prompt_counts' });
+});
+
+// Without a length, such a prompt has to be counted for the engine's sake.
+const LONG = { messages: [{ role: 'user', content: 'x'.repeat(2 * aPricedModel().contextLength) }] };
+it.each<[string, Admission]>([
+  ['above its rate', { outcome: 'rate_limited', limiter: 'requests', retryAfterMs: 700, rateLimit }],
+  ['without credit', insufficient],
+  ['that is let in: what its bytes may cost is held until it is', admitted],
+])('asks no engine about a long prompt without a length of a call %s', async (_which, answer) => {
+  expect((await run([answer], { fields: LONG, count: 12 })).asked).not.toContain('count');
 });
 
 it('says what the call could cost, what remains of the key, and what limits it', async () => {

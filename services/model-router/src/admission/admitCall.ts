@@ -4,21 +4,25 @@ import type { KeyRecord } from '@turnpike/authentication/keyRecord';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { PricedModel } from '../catalog/catalog.ts';
+import type { CountPromptTokens } from '../engines/promptCounter.ts';
+import type { SlotOwner } from '../overload/fairSlots.ts';
 import type { HoldTerms } from '../settlement/heldCalls.ts';
 import type { AdmissionFault } from '../wire/chatFault.ts';
 import type { InferenceRequest } from '../wire/inferenceRequest.ts';
 import type { Admission, AdmitRequest, RateLimitState } from './admit.ts';
-import { affordableOutputTokens, boundUsage, needsExactPrompt, smallestCost, type UsageBound } from './boundUsage.ts';
+import { affordableOutputTokens, boundUsage, smallestCost, type UsageBound } from './boundUsage.ts';
 import type { CallEndings } from './endCall.ts';
 import type { BalanceLoader } from './loadBalances.ts';
 import type { RedisEpoch } from './redisEpoch.ts';
+import type { RefusedCounts } from './refusedCounts.ts';
 
 export interface AdmitCallDependencies {
   admit: (request: AdmitRequest) => Promise<Admission>;
   endings: CallEndings;
   balances: Pick<BalanceLoader, 'load' | 'refresh'>;
   authenticator: Authenticator;
-  countPromptTokens: (request: InferenceRequest, model: PricedModel) => Promise<number | undefined>;
+  countPromptTokens: CountPromptTokens;
+  refusedCounts: RefusedCounts;
   leaseMs: number;
   epoch: Pick<RedisEpoch, 'isOpen' | 'suspect'>;
   metrics: Pick<InferenceMetrics, 'admitted'>;
@@ -48,22 +52,23 @@ const MAX_ROUNDS = 4;
 
 /**
  * Gate 4: requests and tokens per minute, then billing status and the worst case against every balance, all or nothing. The byte bound of
- * the prompt decides when it fits; only when it does not does the engine count, so that nobody is refused on a guess.
- * Throws an `AdmissionFault`; what is refused has consumed nothing.
+ * the prompt decides when it fits; only when it does not, and a count could let the call in, does the engine count, so that
+ * nobody is refused on a guess. Throws an `AdmissionFault`, and what keeps engines from counting for nothing; what is refused has
+ * consumed nothing.
  */
 export async function admitCall(dependencies: AdmitCallDependencies, call: CallToAdmit): Promise<AdmittedByGate> {
-  const { balances, authenticator, countPromptTokens, epoch, log } = dependencies;
+  const { balances, authenticator, countPromptTokens, refusedCounts, epoch, log } = dependencies;
   const { request, model } = call;
   let { key } = call;
   if (!epoch.isOpen) throw refuse({ kind: 'admission_unavailable' });
-  let exact = needsExactPrompt(request, model) ? await countPromptTokens(request, model) : undefined;
-  let hasAskedForCount = exact !== undefined;
-  let bound = boundUsage(request, model, exact);
+  let bound = boundUsage(request, model);
+  let giveBackCount: (() => void) | undefined;
 
   for (let round = 0; round < MAX_ROUNDS; round += 1) {
     const admission = await decide(dependencies, { ...call, key }, bound);
     switch (admission.outcome) {
       case 'admitted':
+        giveBackCount?.();
         return { terms: toTerms(admission, bound), bound, rateLimit: admission.rateLimit };
       case 'rate_limited':
         throw refuse({
@@ -87,11 +92,13 @@ export async function admitCall(dependencies: AdmitCallDependencies, call: CallT
         epoch.suspect();
         throw refuse({ kind: 'admission_unavailable' });
       case 'insufficient': {
-        if (!hasAskedForCount && admission.availableNanoUsd >= smallestCost(request, model)) {
-          hasAskedForCount = true;
-          exact = await countPromptTokens(request, model);
-          bound = boundUsage(request, model, exact);
-          if (exact !== undefined) break;
+        if (!giveBackCount && admission.availableNanoUsd >= smallestCost(request, model)) {
+          giveBackCount = refusedCounts.take(key.keyId, request.body.bytes.length);
+          const exact = await countPromptTokens(request, model, toOwner(key));
+          if (exact !== undefined) {
+            bound = boundUsage(request, model, exact);
+            break;
+          }
         }
         const hasChanged = await balances.refresh(key.workspace.workspaceId).catch((error: unknown) => {
           log.warn({ err: error }, 'newer credits cannot be asked for; the balances at hand decide');
@@ -142,6 +149,8 @@ const toTerms = (
   rpm: rateLimit.limitRequests,
   tpm: rateLimit.limitTokens,
 });
+
+const toOwner = ({ keyId, workspace }: KeyRecord): SlotOwner => ({ keyId, workspaceId: workspace.workspaceId });
 
 const toBillingFault = ({ workspace }: KeyRecord): AdmissionFault =>
   workspace.billingStatus === 'on_hold' ? { kind: 'account_on_hold' } : { kind: 'billing_not_provisioned' };

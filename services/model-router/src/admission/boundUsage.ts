@@ -11,6 +11,8 @@ const TEMPLATE_BYTES_FACTOR = 4;
 const BYTES_PER_ESTIMATED_TOKEN = 4;
 
 export interface UsageBound {
+  /** Whether an engine counted the prompt. */
+  isCounted: boolean;
   /** At most this many prompt tokens, or exactly this many if the engine counted them. */
   promptTokens: number;
   /** Sent to the engine as `max_tokens`. */
@@ -40,8 +42,9 @@ export function boundPromptTokens(request: InferenceRequest, model: PricedModel)
 }
 
 /**
- * Whether the engine has to count the prompt first: the client named no output length, and beside the byte bound of the
- * prompt the model's longest output may not fit the window. A guess would refuse a call that fits, or cut its answer.
+ * Whether the engine has to count the prompt of a call that is let in: the client named no output length, and beside the byte
+ * bound of the prompt the model's longest output may not fit the window. A guess would have the engine refuse a call that fits,
+ * or cut its answer.
  */
 export function needsExactPrompt(request: InferenceRequest, model: PricedModel): boolean {
   return (
@@ -65,6 +68,7 @@ export function boundUsage(request: InferenceRequest, model: PricedModel, exactP
   const outputTokens = isOpenEnded ? Math.max(1, Math.min(longest, model.contextLength - promptTokens)) : longest;
   const { text, template } = promptBytesOf(request);
   return {
+    isCounted: exactPromptTokens !== undefined,
     promptTokens,
     outputTokens,
     estimatedPromptTokens: exactPromptTokens ?? Math.ceil((text + template) / BYTES_PER_ESTIMATED_TOKEN),

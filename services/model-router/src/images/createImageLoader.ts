@@ -1,8 +1,8 @@
+import { createFairSlots, type SlotLimits, type SlotOwner } from '../overload/fairSlots.ts';
 import type { TakenBytes } from '../wire/bodyMemory.ts';
 import { checkImage } from './checkImage.ts';
 import { decodeInlineImage, isInline } from './decodeInlineImage.ts';
 import { type FetchImageOptions, fetchImage } from './fetchImage.ts';
-import { createFetchSlots, type FetchLimits, type FetchOwner } from './fetchSlots.ts';
 import { type FetchTimes, openTurns } from './fetchTurns.ts';
 import { ImageError } from './imageError.ts';
 import type { ResolveHost } from './resolveHost.ts';
@@ -12,7 +12,7 @@ export interface ImageLoaderOptions {
   privateHosts: ReadonlySet<string>;
   resolve: ResolveHost;
   times: FetchTimes;
-  limits: FetchLimits;
+  limits: SlotLimits;
 }
 
 export interface ImageLoader {
@@ -25,12 +25,12 @@ export interface ImageLoader {
    */
   load(
     urls: readonly string[],
-    options: FetchOwner & { room: Pick<TakenBytes, 'take' | 'couldTake' | 'refusal'>; signal: AbortSignal },
+    options: SlotOwner & { room: Pick<TakenBytes, 'take' | 'couldTake' | 'refusal'>; signal: AbortSignal },
   ): Promise<ReadonlyMap<string, Buffer>>;
 }
 
 export function createImageLoader({ privateHosts, resolve, times, limits }: ImageLoaderOptions): ImageLoader {
-  const slots = createFetchSlots(limits);
+  const slots = createFairSlots({ bound: 'image_fetches', limits, givesWay: true });
   return {
     async load(urls, { workspaceId, keyId, room, signal: leaving }) {
       const distinct = [...new Set(urls)];

@@ -1,6 +1,6 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
+import type { FairSlot, FairSlots, SlotOwner } from '../overload/fairSlots.ts';
 import type { BodyFault } from '../wire/bodyFault.ts';
-import { type FetchOwner, type FetchSlot, type FetchSlots, tooManyFetches } from './fetchSlots.ts';
 import { ImageError } from './imageError.ts';
 
 export interface FetchTimes {
@@ -13,15 +13,15 @@ export interface FetchTimes {
 /** The fetches of one call. */
 export interface FetchTurns {
   /** Runs a fetch when there is a slot for it, and anew in its next turn when it lost the slot: its image is not to blame. */
-  run<Result>(fetch: (slot: Pick<FetchSlot, 'signal' | 'heard'>) => Promise<Result>): Promise<Result>;
+  run<Result>(fetch: (slot: Pick<FairSlot, 'signal' | 'heard'>) => Promise<Result>): Promise<Result>;
   /** Ends what still runs or waits. */
   close(): void;
 }
 
 /** Opens the turns of a call; `leaving` ends them with its reason. */
 export function openTurns(
-  slots: FetchSlots,
-  { owner, times, leaving }: { owner: FetchOwner; times: FetchTimes; leaving: AbortSignal },
+  slots: FairSlots,
+  { owner, times, leaving }: { owner: SlotOwner; times: FetchTimes; leaving: AbortSignal },
 ): FetchTurns {
   const ending = new AbortController();
   const signal = AbortSignal.any([leaving, ending.signal]);
@@ -31,11 +31,11 @@ export function openTurns(
 
   /** Images that got no turn say nothing about the client's hosts; only where all had theirs these were too slow. */
   function giveUp(): void {
-    const turnMissing = slots.has(owner.workspaceId) ? tooManyFetches() : noRoom();
+    const turnMissing = slots.has(owner.workspaceId) ? slots.tooMany() : noRoom();
     ending.abort(waiting > 0 ? turnMissing : new ImageError('too_slow'));
   }
 
-  async function takeSlot(): Promise<FetchSlot> {
+  async function takeSlot(): Promise<FairSlot> {
     waiting += 1;
     try {
       return await slots.take(owner, signal);

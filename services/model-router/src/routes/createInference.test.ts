@@ -82,6 +82,7 @@ function serveChat(
       balances: { load: notAsked, refresh: notAsked },
       authenticator: { authenticate: notAsked, forget: () => {} },
       countPromptTokens: async () => undefined,
+      refusedCounts: { take: () => () => {} },
       leaseMs: LONG_MS,
       epoch: opened.epoch,
       metrics: noMetrics,

@@ -8,6 +8,7 @@ import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { Request, RequestHandler, Response } from 'express';
 import { v7 as uuidv7 } from 'uuid';
 import { type AdmitCallDependencies, admitCall } from '../admission/admitCall.ts';
+import { fitOutput } from '../admission/fitOutput.ts';
 import type { CatalogFollower } from '../catalog/followCatalog.ts';
 import { getModel, type ModelFault } from '../catalog/getModel.ts';
 import type { CacheSaltOf } from '../engines/cacheSalt.ts';
@@ -106,9 +107,12 @@ export function createInference(
       model,
       unknownEventJson: ({ worstCaseNanoUsd }) => toUnknownEventJson(toCall(worstCaseNanoUsd)),
     });
-    const { bound, rateLimit, terms } = admitted;
-    const call = callBook.open(toCall(bound.worstCaseNanoUsd), terms);
+    const { rateLimit, terms } = admitted;
+    const call = callBook.open(toCall(admitted.bound.worstCaseNanoUsd), terms);
     try {
+      const owner = { workspaceId, keyId: key.keyId };
+      const { countPromptTokens } = dependencies.admission;
+      const bound = await fitOutput(countPromptTokens, { request, model, owner, bound: admitted.bound });
       const fallback = request.fallbackOn(model);
       if (fallback) {
         span.setAttributes({ 'turnpike.response_format': fallback });

@@ -1,16 +1,24 @@
 import { expect, it } from '@jest/globals';
-import { createFetchSlots, type FetchSlot } from './fetchSlots.ts';
+import { createFairSlots, type FairSlot } from './fairSlots.ts';
 
 const LIMITS = { inAll: 256, perWorkspace: 64, waitingPerKey: 192 };
-const never = new AbortController().signal;
 
 /** Slots at a time that stands still until it is set. */
-function open(limits: Partial<typeof LIMITS> = {}) {
+function open(limits: Partial<typeof LIMITS> = {}, { givesWay = true } = {}) {
   const clock = { nowMs: 0 };
-  const slots = createFetchSlots({ ...LIMITS, ...limits }, () => clock.nowMs);
+  const slots = createFairSlots({
+    bound: 'image_fetches',
+    limits: { ...LIMITS, ...limits },
+    givesWay,
+    nowMs: () => clock.nowMs,
+  });
   /** Asks for slots of a key, for as long as `signal` is not aborted; `got` has those that it was given and has not lost. */
-  function ask(workspaceId: string, count: number, { keyId = workspaceId, signal = never } = {}) {
-    const given: FetchSlot[] = [];
+  function ask(
+    workspaceId: string,
+    count: number,
+    { keyId = workspaceId, signal = new AbortController().signal } = {},
+  ) {
+    const given: FairSlot[] = [];
     const failed: unknown[] = [];
     for (let nth = 0; nth < count; nth += 1)
       slots.take({ workspaceId, keyId }, signal).then(
@@ -70,6 +78,18 @@ it('takes the slot that has been silent for longest', async () => {
   await settled();
   expect(newcomer.got).toHaveLength(1);
   expect(hoard.given.map(({ signal }) => signal.aborted)).toEqual([false, true, false]);
+});
+
+it('takes nothing from work that does not give way, and gives what it leaves to whoever has least', async () => {
+  const { ask } = open({ inAll: 3 }, { givesWay: false });
+  const hoard = ask('ws_1', 9);
+  await settled();
+  const newcomer = ask('ws_2', 1);
+  await settled();
+  expect([hoard.got.length, newcomer.got.length]).toEqual([3, 0]);
+  hoard.given[0]?.giveBack();
+  await settled();
+  expect([hoard.given.length, newcomer.got.length]).toEqual([3, 1]);
 });
 
 it('takes nothing from whoever has no more than one slot above the asker', async () => {

@@ -1,0 +1,60 @@
+import { expect, it } from '@jest/globals';
+import { createRefusedCounts } from './refusedCounts.ts';
+
+const MIB = 1_048_576;
+
+function open() {
+  const clock = { nowMs: 0 };
+  const { take } = createRefusedCounts(() => clock.nowMs);
+  /** Takes for as long as it may. */
+  const takeAll = (keyId: string, bytes: number): number => {
+    for (let taken = 0; ; taken += 1) {
+      try {
+        take(keyId, bytes);
+      } catch (error) {
+        expect(error).toMatchObject({ fault: { kind: 'key_bound_reached', bound: 'prompt_counts' } });
+        return taken;
+      }
+    }
+  };
+  return { clock, take, takeAll };
+}
+
+it('lets engines count a few long prompts of a key in vain, or many short ones, and other keys’ beside it', () => {
+  const { takeAll } = open();
+  expect(takeAll('key_1', 3 * MIB)).toBe(3);
+  expect(takeAll('key_2', 100)).toBeGreaterThan(1_000);
+});
+
+it('says when the next one may be counted', () => {
+  const { clock, take } = open();
+  take('key_1', 20 * MIB);
+  let retryAfterSeconds = 0;
+  try {
+    take('key_1', 100);
+  } catch (error) {
+    retryAfterSeconds = (error as { fault: { retryAfterSeconds: number } }).fault.retryAfterSeconds;
+  }
+  expect(retryAfterSeconds).toBeGreaterThan(60);
+  clock.nowMs = (retryAfterSeconds - 2) * 1_000;
+  expect(() => take('key_1', 100)).toThrow();
+  clock.nowMs = retryAfterSeconds * 1_000;
+  expect(() => take('key_1', 100)).not.toThrow();
+});
+
+it('takes nothing for a call that was admitted after all', () => {
+  const { take, takeAll } = open();
+  for (let call = 0; call < 50; call += 1) take('key_1', 3 * MIB)();
+  expect(takeAll('key_1', 3 * MIB)).toBe(3);
+});
+
+it('forgets a key only when it has nothing to make up for', () => {
+  const { clock, take, takeAll } = open();
+  take('key_1', 40 * MIB);
+  take('key_2', 1);
+  clock.nowMs = 60_000;
+  take('key_3', 1);
+  expect([takeAll('key_1', 1), takeAll('key_2', 3 * MIB)]).toEqual([0, 3]);
+  clock.nowMs = 10 * 60_000;
+  expect(takeAll('key_1', 3 * MIB)).toBe(3);
+});

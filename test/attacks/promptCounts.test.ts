@@ -1,0 +1,140 @@
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { scrapeMetrics } from '@turnpike/test-support/readMetrics';
+import { isProbe } from '../support/isProbe.ts';
+import { type Caller, makeCaller } from '../support/makeCaller.ts';
+import { startTestStack, type TestStack } from '../support/startTestStack.ts';
+
+// Long prompts without a length: engines were asked to count each before the gate, also for keys that it then refused, so that
+// whoever had neither credit nor rate kept engines at work for nothing.
+
+const MODEL = 'llama-3.3-70b-instruct';
+const WINDOW = 131_072;
+/** Of a key at once, as the attack had them. */
+const CALLS = 20;
+/** By its bytes such a prompt is longer than the window; by its tokens it leaves room for an answer. */
+const PROMPT_BYTES = 520_000;
+const BYTES_PER_TOKEN = 4;
+/** What engines count in vain for one key, at once and again every minute. */
+const IN_VAIN_BYTES = 8 * 1_048_576;
+
+interface CountingEngine {
+  url: string;
+  counted: number;
+  bodies: { max_tokens: number }[];
+  stop(): void;
+}
+
+/** An engine that counts a token for every four bytes of a question, and answers every chat with a word. */
+async function startCountingEngine(): Promise<CountingEngine> {
+  const server = createServer(async (req, res) => {
+    const send = (body: object) => res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    if (req.method === 'GET') return send({ object: 'list', data: [{ id: MODEL, max_model_len: WINDOW }] });
+    const text = await readText(req);
+    if (req.url === '/tokenize') {
+      engine.counted += 1;
+      return send({ count: Math.ceil(text.length / BYTES_PER_TOKEN) });
+    }
+    if (!isProbe(req)) engine.bodies.push(JSON.parse(text));
+    const choices = [
+      { index: 0, text: 'Hello.', message: { role: 'assistant', content: 'Hello.' }, finish_reason: 'stop' },
+    ];
+    const usage = { prompt_tokens: 5, completion_tokens: 1, total_tokens: 6 };
+    return send({ id: 'chatcmpl-1', object: 'chat.completion', created: 1, model: MODEL, choices, usage });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const engine: CountingEngine = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    counted: 0,
+    bodies: [],
+    stop() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+  return engine;
+}
+
+const readText = async (req: IncomingMessage): Promise<string> =>
+  Buffer.concat(await Array.fromAsync<Buffer>(req)).toString('utf8');
+
+let engines: CountingEngine[];
+let stack: TestStack;
+beforeAll(async () => {
+  engines = await Promise.all([startCountingEngine(), startCountingEngine()]);
+  stack = await startTestStack({ kafka: false, engines: engines.map(({ url }) => ({ kind: 'running', url })) });
+}, 120_000);
+afterAll(async () => {
+  await stack?.stop();
+  for (const engine of engines ?? []) engine.stop();
+}, 60_000);
+beforeEach(() => {
+  for (const engine of engines) {
+    engine.counted = 0;
+    engine.bodies.length = 0;
+  }
+});
+
+const counted = () => engines.reduce((sum, engine) => sum + engine.counted, 0);
+const ask = async (caller: Caller, promptBytes = PROMPT_BYTES): Promise<{ status: number; text: string }> => {
+  const messages = [{ role: 'user', content: 'x'.repeat(promptBytes) }];
+  const response = await caller.post('/chat/completions', { model: MODEL, messages });
+  return { status: response.status, text: await response.text() };
+};
+const askAtOnce = (caller: Caller) => Promise.all(Array.from({ length: CALLS }, () => ask(caller)));
+const statusesOf = (answers: { status: number }[]) => answers.map(({ status }) => status).toSorted();
+
+it('no prompt is counted for a key without credit', async () => {
+  const workspaceId = await stack.operator.makeWorkspace();
+  const answers = await askAtOnce(await makeCaller(stack, { workspaceId }));
+  expect(statusesOf(answers)).toEqual(Array.from({ length: CALLS }, () => 402));
+  expect(counted()).toBe(0);
+});
+
+it('no prompt is counted for a call above its key’s rate', async () => {
+  const answers = await askAtOnce(await makeCaller(stack, { rpm: 1 }));
+  expect(statusesOf(answers)).toEqual([200, ...Array.from({ length: CALLS - 1 }, () => 429)]);
+  expect(counted()).toBe(1);
+});
+
+it('prompts that a little credit never carries are counted so often and no more, and nobody is told that they are too dear', async () => {
+  const caller = await makeCaller(stack, { maxBudgetUsd: '0.0001' });
+  const askedAt = performance.now();
+  const answers = [...(await askAtOnce(caller)), ...(await askAtOnce(caller))];
+  const minutes = (performance.now() - askedAt) / 60_000;
+  expect(counted()).toBeLessThanOrEqual(Math.ceil(((1 + minutes) * IN_VAIN_BYTES) / PROMPT_BYTES) + 1);
+  const refused = answers.filter(({ status }) => status === 503);
+  expect(answers.filter(({ status }) => status === 402)).toHaveLength(counted());
+  expect(refused).toHaveLength(answers.length - counted());
+  for (const { text } of refused) expect(text).toContain('prompts of this key are being counted');
+  const metrics = await scrapeMetrics(
+    `${stack.running.stack.regions.us.services['model-router'].internal_url}/metrics`,
+  );
+  const hits = [...metrics].filter(([name]) => name.startsWith('turnpike_key_bounds_total{bound="prompt_counts"'));
+  expect(hits).toEqual([[expect.stringMatching(/key="key_/), refused.length]]);
+});
+
+it('a call that is let in gets as much output as fits beside its prompt, which the engines count in turn', async () => {
+  const caller = await makeCaller(stack);
+  for (let call = 0; call < 4; call += 1) expect((await ask(caller)).status).toBe(200);
+  expect(engines.map((engine) => engine.counted)).toEqual([2, 2]);
+  const lengths = engines.flatMap(({ bodies }) => bodies.map(({ max_tokens: tokens }) => tokens));
+  expect(lengths).toHaveLength(4);
+  for (const length of lengths) {
+    expect(length).toBeLessThan(WINDOW - PROMPT_BYTES / BYTES_PER_TOKEN);
+    expect(length).toBeGreaterThan(900);
+  }
+});
+
+it('nobody is refused on a guess: a balance that carries the counted prompt, and not its bytes, is enough', async () => {
+  const promptBytes = 200_000;
+  const headers = { authorization: `Bearer ${stack.apiKey}` };
+  const response = await fetch(`${stack.baseUrl}/models/${MODEL}`, { headers });
+  const { pricing } = (await response.json()) as { pricing: { prompt: string; completion: string } };
+  const promptUsd = (promptBytes / BYTES_PER_TOKEN + 100) * Number(pricing.prompt);
+  const answerUsd = 2_048 * Number(pricing.completion);
+  const caller = await makeCaller(stack, { maxBudgetUsd: (promptUsd + answerUsd).toFixed(9) });
+  expect((await ask(caller, promptBytes)).status).toBe(200);
+  expect(counted()).toBe(1);
+});
