@@ -77,6 +77,11 @@ it('asks auth once for many calls at once, and not again for a while', async () 
   expect(lookUps).toBe(1);
 });
 
+it.each(['bearer', 'BEARER', 'beaReR'])('reads the scheme in any case: %s', async (scheme) => {
+  const key = aKey();
+  expect((await anAuthenticator().authenticate(key.replace('Bearer', scheme))).keyId).toBe('key_0');
+});
+
 it('asks again once it was told to forget a key', async () => {
   const authenticator = anAuthenticator();
   const key = aKey();
@@ -90,7 +95,7 @@ it.each([
   ['missing', undefined, 'missing_authorization'],
   ['empty', '', 'missing_authorization'],
   ['of another scheme', 'Basic abc', 'malformed_authorization'],
-  ['in another case', 'bearer sk-abc', 'malformed_authorization'],
+  ['of a scheme that begins alike', 'Bearers sk-abc', 'malformed_authorization'],
   ['two keys', 'Bearer sk-a, Bearer sk-b', 'malformed_authorization'],
   ['mistyped', 'Bearer sk-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa', 'invalid_api_key'],
 ])('refuses a header that is %s without asking anybody', async (_case, header, fault) => {

@@ -2,10 +2,10 @@ import { ApiError } from '@turnpike/api-errors/apiError';
 import type { AuthFault } from '@turnpike/api-errors/authFault';
 import { isWellFormedApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
 
-const AUTHORIZATION_PATTERN = /^Bearer ([\x21-\x7e]{1,200})$/;
+const AUTHORIZATION_PATTERN = /^Bearer ([\x21-\x7e]{1,200})$/i;
 
 /**
- * The SHA-256 of the API key in an `Authorization` header, the only scheme being `Bearer`. Throws an `AuthFault` when there
+ * The SHA-256 of the API key in an `Authorization` header, the only scheme being `Bearer`, in any case. Throws an `AuthFault` when there
  * is none, or a mistyped one: its checksum tells without a look-up.
  */
 export function parseAuthorization(authorization: string | undefined): string {

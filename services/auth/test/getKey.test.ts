@@ -63,6 +63,12 @@ it('has no parameters', async () => {
   expect({ status, name: body.key_name }).toEqual({ status: 200, name: `sk-...${apiKey.slice(-4)}` });
 });
 
+it('reads the scheme in any case', async () => {
+  const { apiKey } = await registerAKey(auth);
+  auth.answerSpend(spends('0'));
+  expect((await auth.getPublic('/v1/svc/key', `bearer ${apiKey}`)).status).toBe(200);
+});
+
 it('a key without a ceiling has none and nothing that remains of it', async () => {
   const { apiKey } = await registerAKey(auth);
   auth.answerSpend(spends('0'));
@@ -74,7 +80,7 @@ it.each([
   ['missing_authorization', undefined],
   ['malformed_authorization', 'Basic abc'],
   ['malformed_authorization', 'Bearer'],
-  ['malformed_authorization', 'bearer sk-abc'],
+  ['malformed_authorization', 'Basic sk-abc'],
   ['malformed_authorization', `Bearer ${'x'.repeat(10_000)}`],
 ])('without a readable credential: a flat 401 %s', async (error, authorization) => {
   expect(await auth.getPublic('/v1/svc/key', authorization)).toEqual({

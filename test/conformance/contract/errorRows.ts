@@ -7,6 +7,7 @@ export const errorRows = {
   'errors.401.revoked': 'a revoked key is the same 401 from its next call on',
   'errors.401.expired': 'an expired key is the same 401',
   'errors.401.one-scheme': 'a key in another header or in the query is no key',
+  'errors.401.scheme-case': 'the scheme Bearer is read in any case, on every family',
   'errors.401.models': '401 of the model list is an envelope of type auth without a code',
   'errors.401.service.missing': '401 of look-ups without a key is flat: missing_authorization',
   'errors.401.service.malformed': '401 of look-ups with another scheme is flat: malformed_authorization',

@@ -95,6 +95,14 @@ row('errors.401.one-scheme', async () => {
   expect(status).toBe(401);
 });
 
+row('errors.401.scheme-case', async () => {
+  for (const scheme of ['bearer', 'BEARER']) {
+    const as = withHeaders({ authorization: `${scheme} ${stack.apiKey}` });
+    const answers = [await chatAs(as), await as.get('/models'), await as.get('/svc/key'), await as.get('/svc/usage')];
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  }
+});
+
 row('errors.401.models', async () => {
   for (const who of [createClient(stack.baseUrl), createClient(stack.baseUrl, generateApiKey())]) {
     const { status, body } = await who.get('/models');
