@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { ApiError } from '@turnpike/api-errors/apiError';
 import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
@@ -8,8 +9,11 @@ import type { KeyRecordBody } from './keyRecord.ts';
 
 /** What the auth service answers in these tests: by the key's SHA-256, or a way to fail. */
 let verdicts: Map<string, KeyRecordBody>;
-let failure: 'none' | 'status' | 'nonsense' | 'silence';
+let failure: 'none' | 'status' | 'nonsense' | 'silence' | 'slowness';
 let lookUps: number;
+/** Answers that wait to be given. */
+let held: (() => void)[];
+let mostHeld: number;
 let authUrl: string;
 const server = createServer((req, res) => {
   let body = '';
@@ -21,7 +25,11 @@ const server = createServer((req, res) => {
     if (failure === 'silence') return;
     if (failure === 'status') res.statusCode = 503;
     const { key_sha256: keySha256 } = JSON.parse(body);
-    res.end(failure === 'nonsense' ? '{"key":{}}' : JSON.stringify({ key: verdicts.get(keySha256) ?? null }));
+    const answer = () =>
+      void res.end(failure === 'nonsense' ? '{"key":{}}' : JSON.stringify({ key: verdicts.get(keySha256) ?? null }));
+    if (failure !== 'slowness') return answer();
+    held.push(answer);
+    mostHeld = Math.max(mostHeld, held.length);
   });
 });
 
@@ -37,11 +45,20 @@ beforeEach(() => {
   verdicts = new Map();
   failure = 'none';
   lookUps = 0;
+  held = [];
+  mostHeld = 0;
 });
 
 /** One that waits long for an auth that answers: a busy machine may take its time. */
-const anAuthenticator = (timeoutMs = 60_000) =>
-  createAuthenticator({ authUrl, region: 'us', internalHeaders: () => ({}), cacheTtlMs: 300_000, timeoutMs });
+const anAuthenticator = (timeoutMs = 60_000, questionsAtOnce?: number) =>
+  createAuthenticator({
+    authUrl,
+    region: 'us',
+    internalHeaders: () => ({}),
+    cacheTtlMs: 300_000,
+    timeoutMs,
+    ...(questionsAtOnce !== undefined && { questionsAtOnce }),
+  });
 
 function aKey(fields: Partial<KeyRecordBody> = {}, workspace: Partial<KeyRecordBody['workspace']> = {}): string {
   const apiKey = generateApiKey();
@@ -80,6 +97,19 @@ it('asks auth once for many calls at once, and not again for a while', async () 
 it.each(['bearer', 'BEARER', 'beaReR'])('reads the scheme in any case: %s', async (scheme) => {
   const key = aKey();
   expect((await anAuthenticator().authenticate(key.replace('Bearer', scheme))).keyId).toBe('key_0');
+});
+
+it('asks auth no more at once than it was told to, and answers all in the end', async () => {
+  failure = 'slowness';
+  const { authenticate } = anAuthenticator(60_000, 3);
+  const asked = Array.from({ length: 12 }, () => authenticate(aKey()));
+  for (let given = 0; given < asked.length; given += 1) {
+    while (held.length === 0) await delay(5);
+    held.shift()?.();
+  }
+  await Promise.all(asked);
+  expect(mostHeld).toBeLessThanOrEqual(3);
+  expect(lookUps).toBe(12);
 });
 
 it('asks again once it was told to forget a key', async () => {

@@ -1,0 +1,82 @@
+import { expect, it } from '@jest/globals';
+import { generateApiKey } from '@turnpike/api-keys/apiKey';
+import { createCachingAuthenticator } from './createCachingAuthenticator.ts';
+import { type KeyRecord, keyRecordSchema } from './keyRecord.ts';
+
+const record: KeyRecord = keyRecordSchema.parse({
+  keyId: 'key_1',
+  lastFour: 'abcd',
+  generation: 1,
+  isBlocked: false,
+  expiresAt: null,
+  rpm: 600,
+  tpm: 1_000_000,
+  maxBudgetNanoUsd: null,
+  workspace: { workspaceId: 'ws_1', region: 'us', billingStatus: 'active', monthlyCapNanoUsd: null },
+});
+
+/** One whose questions a test answers by hand. */
+function anAuthenticator() {
+  const questions: PromiseWithResolvers<KeyRecord | undefined>[] = [];
+  const authenticator = createCachingAuthenticator({
+    region: 'us',
+    cacheTtlMs: 300_000,
+    findKey() {
+      const question = Promise.withResolvers<KeyRecord | undefined>();
+      questions.push(question);
+      return question.promise;
+    },
+  });
+  return { questions, ...authenticator };
+}
+const aHeader = () => `Bearer ${generateApiKey()}`;
+
+it('keeps no verdict that was on its way when all were forgotten, and nobody who comes later gets it', async () => {
+  const { authenticate, forgetAll, questions } = anAuthenticator();
+  const key = aHeader();
+  const before = authenticate(key);
+  forgetAll();
+  const after = authenticate(key);
+  questions[0]?.resolve(record);
+  expect((await before).generation).toBe(1);
+  questions[1]?.resolve({ ...record, generation: 2 });
+  expect((await after).generation).toBe(2);
+  expect((await authenticate(key)).generation).toBe(2);
+  expect(questions).toHaveLength(2);
+});
+
+it('forgets known and unknown keys alike', async () => {
+  const { authenticate, forgetAll, questions } = anAuthenticator();
+  const [known, unknown] = [aHeader(), aHeader()];
+  const asked = [authenticate(known), authenticate(unknown)];
+  questions[0]?.resolve(record);
+  questions[1]?.resolve(undefined);
+  const [first, second] = await Promise.allSettled(asked);
+  expect([first?.status, second?.status]).toEqual(['fulfilled', 'rejected']);
+
+  forgetAll();
+  const again = [authenticate(known), authenticate(unknown)];
+  for (const question of questions.slice(2)) question.resolve(record);
+  expect(await Promise.all(again)).toEqual([record, record]);
+  expect(questions).toHaveLength(4);
+});
+
+it('asks nobody where it is told not to, once for all who wait, and not about what it remembers', async () => {
+  const { authenticate, questions } = anAuthenticator();
+  const key = aHeader();
+  let told = 0;
+  const count = () => {
+    told += 1;
+  };
+  const refuse = () => {
+    throw new Error('not now');
+  };
+  await expect(authenticate(key, refuse)).rejects.toThrow('not now');
+  expect(questions).toHaveLength(0);
+
+  const waiting = [authenticate(key, count), authenticate(key, refuse)];
+  questions[0]?.resolve(record);
+  expect(await Promise.all(waiting)).toEqual([record, record]);
+  expect(await authenticate(key, refuse)).toEqual(record);
+  expect(told).toBe(1);
+});

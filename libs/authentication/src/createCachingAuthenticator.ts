@@ -1,0 +1,91 @@
+import { ApiError } from '@turnpike/api-errors/apiError';
+import type { AuthFault } from '@turnpike/api-errors/authFault';
+import { LRUCache } from 'lru-cache';
+import { assertUsable } from './assertUsable.ts';
+import type { KeyRecord } from './keyRecord.ts';
+import { parseAuthorization } from './parseAuthorization.ts';
+
+/** A verdict that lets nobody in is kept this long at most, so that a key is not kept out long after it may come in again. */
+const REFUSAL_TTL_MS = 5_000;
+
+export interface Authenticator {
+  /**
+   * The record of the key in an `Authorization` header. Throws an `AuthFault` when there is none; `auth_unavailable` when
+   * there was no verdict within the deadline, since an unverified key never passes. `beforeAsking` is called where nothing is
+   * remembered of the key and nobody asks already; what it throws is thrown, and nobody is asked.
+   */
+  authenticate(authorization: string | undefined, beforeAsking?: () => void): Promise<KeyRecord>;
+  /** Forgets what is cached about a key, so that the next call asks again. */
+  forget(keyId: string): void;
+}
+
+export interface CachingAuthenticator extends Authenticator {
+  /** Forgets all verdicts, also those that are on their way: the next call of any key asks again. */
+  forgetAll(): void;
+}
+
+export interface CachingAuthenticatorOptions {
+  /** The record of the key with this SHA-256, undefined for none. What it throws means that there is no verdict. */
+  findKey: (keySha256: string) => Promise<KeyRecord | undefined>;
+  region: 'us' | 'eu';
+  /** How long a verdict may be reused; one by which calls are refused 5 s at most. */
+  cacheTtlMs: number;
+}
+
+/** Answers 'who is calling' from a small cache by the key's full hash, else by asking once for all that wait. */
+export function createCachingAuthenticator(options: CachingAuthenticatorOptions): CachingAuthenticator {
+  const { findKey, region, cacheTtlMs } = options;
+  const refusalTtlMs = Math.min(cacheTtlMs, REFUSAL_TTL_MS);
+  // Unknown keys are kept apart, so that a flood of them cannot push the known ones out.
+  const known = new LRUCache<string, KeyRecord>({ max: 50_000, ttl: cacheTtlMs });
+  const unknown = new LRUCache<string, true>({ max: 50_000, ttl: refusalTtlMs });
+  const hashOfKeyId = new LRUCache<string, string>({ max: 50_000 });
+  let questions = new Map<string, Promise<KeyRecord | undefined>>();
+
+  async function ask(keySha256: string, asked: typeof questions): Promise<KeyRecord | undefined> {
+    const key = await findKey(keySha256).catch((error: unknown) => {
+      throw new ApiError<AuthFault>({ kind: 'auth_unavailable' }, { cause: error });
+    });
+    // Asked before all was forgotten: whoever asked then gets this verdict, and it is not kept.
+    if (asked !== questions) return key;
+    if (!key) {
+      unknown.set(keySha256, true);
+      return undefined;
+    }
+    const isLetIn = !key.isBlocked && key.workspace.billingStatus === 'active';
+    known.set(keySha256, key, { ttl: isLetIn ? cacheTtlMs : refusalTtlMs });
+    hashOfKeyId.set(key.keyId, keySha256);
+    return key;
+  }
+
+  /** One question at a time for a key, however many calls wait for it. */
+  function askOnce(keySha256: string, beforeAsking: (() => void) | undefined): Promise<KeyRecord | undefined> {
+    const running = questions.get(keySha256);
+    if (running) return running;
+    beforeAsking?.();
+    const asked = questions;
+    const asking = ask(keySha256, asked).finally(() => asked.delete(keySha256));
+    asked.set(keySha256, asking);
+    return asking;
+  }
+
+  return {
+    async authenticate(authorization, beforeAsking) {
+      const keySha256 = parseAuthorization(authorization);
+      const remembered = known.get(keySha256);
+      const key = remembered ?? (unknown.has(keySha256) ? undefined : await askOnce(keySha256, beforeAsking));
+      assertUsable(key, region);
+      return key;
+    },
+    forget(keyId) {
+      const keySha256 = hashOfKeyId.get(keyId);
+      if (keySha256 !== undefined) known.delete(keySha256);
+    },
+    forgetAll() {
+      known.clear();
+      unknown.clear();
+      hashOfKeyId.clear();
+      questions = new Map();
+    },
+  };
+}
