@@ -27,7 +27,7 @@ export interface TestStack {
  * such a limit set it themselves.
  */
 const PATIENT = {
-  auth: { ROUTER_TIMEOUT_MS: '5000' },
+  auth: { ROUTER_TIMEOUT_MS: '5000', VERDICT_TIMEOUT_MS: '5000' },
   catalog: { AUTH_TIMEOUT_MS: '5000', MODEL_LIST_PER_IP_PER_MINUTE: '6000' },
   'model-router': { AUTH_TIMEOUT_MS: '5000', LEDGER_TIMEOUT_MS: '5000', REDIS_TIMEOUT_MS: '5000' },
   'usage-ledger': { AUTH_TIMEOUT_MS: '5000' },

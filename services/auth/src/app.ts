@@ -1,6 +1,8 @@
-import { assertUsable } from '@turnpike/authentication/assertUsable';
+import {
+  type CachingAuthenticator,
+  createCachingAuthenticator,
+} from '@turnpike/authentication/createCachingAuthenticator';
 import { createKeyGuard } from '@turnpike/authentication/keyGuard';
-import { parseAuthorization } from '@turnpike/authentication/parseAuthorization';
 import type { NamedSecret } from '@turnpike/config/secrets';
 import { createHttpApp } from '@turnpike/http-service/createHttpApp';
 import { createMetricsRoute } from '@turnpike/http-service/createMetricsRoute';
@@ -8,9 +10,10 @@ import type { Guard } from '@turnpike/http-service/guard';
 import { createHealthRoutes } from '@turnpike/http-service/healthRoutes';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
-import type { Express } from 'express';
-import type { Db } from './database/createDb.ts';
+import type { Express, RequestHandler } from 'express';
+import type { Db } from './database/openDatabases.ts';
 import { findKey } from './keys/findKey.ts';
+import { createSpendReader } from './router/createSpendReader.ts';
 import type { RouterClient } from './router/routerClient.ts';
 import { getKey } from './routes/getKey.ts';
 import { getKeyDetails } from './routes/getKeyDetails.ts';
@@ -29,11 +32,16 @@ import { toInternalError, toPublicError } from './wire/authServiceError.ts';
 export interface AppDependencies {
   log: Logger;
   telemetry: Telemetry;
+  /** For verdicts alone. */
+  verdictDb: Db;
+  /** For everything else that the operator asks for, and readiness: no call and no look-up takes its connections. */
   db: Db;
   region: 'us' | 'eu';
   /** The first stores new keys, all are looked up. */
   peppers: NamedSecret[];
   router: RouterClient;
+  /** Says to look-ups who is calling. Both apps have the same one. */
+  authenticator: CachingAuthenticator;
   internalGuard: Guard;
   /** The path segment of the look-ups, `svc` unless it was renamed. */
   serviceSegment: string;
@@ -41,35 +49,51 @@ export interface AppDependencies {
   keysPageUrl: string;
 }
 
-/** What clients reach through the edge. */
-export function createPublicApp({
-  log,
-  telemetry,
-  db,
-  region,
+/** Answers 'who is calling' for look-ups, from memory mostly. Wants a pool of connections that verdicts do not wait for. */
+export function createLookUpAuthenticator({
+  lookUpDb,
   peppers,
-  router,
-  serviceSegment,
-  keysPageUrl,
-}: AppDependencies): Express {
-  const keyGuard = createKeyGuard({
-    async authenticate(authorization) {
-      const key = await findKey(db, { keySha256: parseAuthorization(authorization), peppers });
-      assertUsable(key, region);
-      return key;
-    },
+  region,
+  cacheTtlMs,
+}: {
+  lookUpDb: Db;
+  peppers: NamedSecret[];
+  region: 'us' | 'eu';
+  cacheTtlMs: number;
+}): CachingAuthenticator {
+  return createCachingAuthenticator({
+    findKey: (keySha256) => findKey(lookUpDb, { keySha256, peppers }),
+    region,
+    cacheTtlMs,
   });
+}
+
+/** What clients reach through the edge. */
+export function createPublicApp(dependencies: AppDependencies): Express {
+  const { log, telemetry, authenticator, router, serviceSegment, keysPageUrl } = dependencies;
+  const guard = createKeyGuard(authenticator);
+  const getKeySpend = createSpendReader(router);
   return createHttpApp({
     log,
     telemetry,
     toWireError: (error) => toPublicError(error, { keysPageUrl }),
-    routes: [{ method: 'get', path: `/v1/${serviceSegment}/key`, guard: keyGuard, handler: getKey({ router }) }],
+    routes: [{ method: 'get', path: `/v1/${serviceSegment}/key`, guard, handler: getKey({ getKeySpend }) }],
   });
 }
 
 /** What the fleet, the operator and the orchestrator reach. */
 export function createInternalApp(dependencies: AppDependencies): Express {
-  const { log, telemetry, db, internalGuard: guard } = dependencies;
+  const { log, telemetry, db, authenticator, internalGuard: guard } = dependencies;
+  /** Once a change is answered, no look-up answers here from before it. Changes are rare, so all verdicts go. */
+  const changing =
+    (change: RequestHandler): RequestHandler =>
+    async (...request) => {
+      try {
+        await change(...request);
+      } finally {
+        authenticator.forgetAll();
+      }
+    };
   const isReady = (): Promise<boolean> => db.$queryRaw`SELECT 1`.then(() => true);
   return createHttpApp({
     log,
@@ -81,19 +105,29 @@ export function createInternalApp(dependencies: AppDependencies): Express {
       { method: 'post', path: '/internal/keys/verify', guard, handler: verifyKey(dependencies) },
       { method: 'get', path: '/internal/workspaces', guard, handler: getWorkspaces(dependencies) },
       { method: 'get', path: '/internal/workspaces/:workspace_id', guard, handler: getWorkspace(dependencies) },
-      { method: 'put', path: '/internal/workspaces/:workspace_id', guard, handler: putWorkspace(dependencies) },
-      { method: 'put', path: '/internal/workspaces/:workspace_id/cap', guard, handler: putWorkspaceCap(dependencies) },
+      {
+        method: 'put',
+        path: '/internal/workspaces/:workspace_id',
+        guard,
+        handler: changing(putWorkspace(dependencies)),
+      },
+      {
+        method: 'put',
+        path: '/internal/workspaces/:workspace_id/cap',
+        guard,
+        handler: changing(putWorkspaceCap(dependencies)),
+      },
       {
         method: 'post',
         path: '/internal/workspaces/:workspace_id/hold',
         guard,
-        handler: postWorkspaceHold('hold', dependencies),
+        handler: changing(postWorkspaceHold('hold', dependencies)),
       },
       {
         method: 'post',
         path: '/internal/workspaces/:workspace_id/release',
         guard,
-        handler: postWorkspaceHold('release', dependencies),
+        handler: changing(postWorkspaceHold('release', dependencies)),
       },
       {
         method: 'get',
@@ -101,16 +135,31 @@ export function createInternalApp(dependencies: AppDependencies): Express {
         guard,
         handler: getWorkspaceKeys(dependencies),
       },
-      { method: 'post', path: '/internal/keys', guard, handler: postKey(dependencies) },
+      { method: 'post', path: '/internal/keys', guard, handler: changing(postKey(dependencies)) },
       { method: 'get', path: '/internal/keys/:key_id', guard, handler: getKeyDetails(dependencies) },
-      { method: 'post', path: '/internal/keys/:key_id/rotate', guard, handler: postKeyRotation(dependencies) },
-      { method: 'post', path: '/internal/keys/:key_id/revoke', guard, handler: postKeyStatus('revoke', dependencies) },
-      { method: 'post', path: '/internal/keys/:key_id/block', guard, handler: postKeyStatus('block', dependencies) },
+      {
+        method: 'post',
+        path: '/internal/keys/:key_id/rotate',
+        guard,
+        handler: changing(postKeyRotation(dependencies)),
+      },
+      {
+        method: 'post',
+        path: '/internal/keys/:key_id/revoke',
+        guard,
+        handler: changing(postKeyStatus('revoke', dependencies)),
+      },
+      {
+        method: 'post',
+        path: '/internal/keys/:key_id/block',
+        guard,
+        handler: changing(postKeyStatus('block', dependencies)),
+      },
       {
         method: 'post',
         path: '/internal/keys/:key_id/unblock',
         guard,
-        handler: postKeyStatus('unblock', dependencies),
+        handler: changing(postKeyStatus('unblock', dependencies)),
       },
     ],
   });

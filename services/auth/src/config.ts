@@ -14,6 +14,8 @@ export const configSchema = z.object({
   DATABASE_URL: databaseUrlSchema,
   /** Peppers of the stored key hashes: `id:secret`, comma separated. New keys are stored under the first, all are looked up. */
   KEY_PEPPERS: z.string().transform(parseSecrets),
+  /** Longest wait for the database over a verdict on a key. Who asks for one has given up after its own `AUTH_TIMEOUT_MS`. */
+  VERDICT_TIMEOUT_MS: z.coerce.number().int().positive().default(500),
   /** The router's internal listener. */
   ROUTER_INTERNAL_URL: serviceUrlSchema,
   /** Longest wait for the router to say what a key has spent; past it the caller gets 502. */

@@ -7,16 +7,22 @@ import { createShutdown } from '@turnpike/lifecycle/createShutdown';
 import { runMain } from '@turnpike/lifecycle/runMain';
 import { createLogger } from '@turnpike/logging/createLogger';
 import { startTelemetry } from '@turnpike/telemetry/startTelemetry';
-import { createInternalApp, createPublicApp } from './app.ts';
+import { createInternalApp, createLookUpAuthenticator, createPublicApp } from './app.ts';
 import { configSchema } from './config.ts';
-import { createDb } from './database/createDb.ts';
+import { openDatabases } from './database/openDatabases.ts';
 import { createRouterClient } from './router/routerClient.ts';
+
+/**
+ * How long a look-up reuses a verdict on a key. Changes by this process it knows at once: after one by another replica a
+ * revoked key sees itself for at most so long.
+ */
+const KEY_CACHE_TTL_MS = 5_000;
 
 async function main(): Promise<void> {
   const config = loadConfig('auth', configSchema, process.env);
   const log = createLogger({ service: 'auth', region: config.REGION, level: config.LOG_LEVEL });
   const shutdown = createShutdown({ log });
-  const keys = config.INTERNAL_TOKEN_KEYS;
+  const { INTERNAL_TOKEN_KEYS: keys, KEY_PEPPERS: peppers, REGION: region } = config;
 
   const telemetry = startTelemetry({
     service: 'auth',
@@ -26,8 +32,8 @@ async function main(): Promise<void> {
     log,
   });
   shutdown.defer('telemetry', () => telemetry.shutdown());
-  const db = createDb(config.DATABASE_URL);
-  shutdown.defer('postgres', () => db.$disconnect());
+  const databases = openDatabases(config.DATABASE_URL, { verdictTimeoutMs: config.VERDICT_TIMEOUT_MS });
+  shutdown.defer('postgres', () => databases.close());
   const internalHeaders = createTokenIssuer({ service: 'auth', keys });
   const router = createRouterClient({
     url: config.ROUTER_INTERNAL_URL,
@@ -39,10 +45,11 @@ async function main(): Promise<void> {
   const dependencies = {
     log,
     telemetry,
-    db,
-    region: config.REGION,
-    peppers: config.KEY_PEPPERS,
+    ...databases,
+    region,
+    peppers,
     router,
+    authenticator: createLookUpAuthenticator({ ...databases, peppers, region, cacheTtlMs: KEY_CACHE_TTL_MS }),
     internalGuard: createInternalGuard({ service: 'auth', keys }),
     serviceSegment: config.SERVICE_SEGMENT,
     keysPageUrl: config.KEYS_PAGE_URL,

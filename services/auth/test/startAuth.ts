@@ -9,13 +9,16 @@ import { applyMigrations } from '@turnpike/migrations/applyMigrations';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import { startPostgres, type TestPostgres } from '@turnpike/test-support/startPostgres';
-import { createInternalApp, createPublicApp } from '../src/app.ts';
-import { createDb, type Db } from '../src/database/createDb.ts';
+import { createInternalApp, createLookUpAuthenticator, createPublicApp } from '../src/app.ts';
+import { type Db, openDatabases } from '../src/database/openDatabases.ts';
 import { createRouterClient } from '../src/router/routerClient.ts';
 
 export const tokenKeys = [{ id: 'k1', secret: 'a secret of the tests, 32 characters' }];
 export const currentPepper = { id: 'p2', secret: 'a pepper of the tests, newer than the other' };
 export const formerPepper = { id: 'p1', secret: 'a pepper of the tests, older than the other' };
+
+/** So long that no test sees a verdict end by itself. */
+const KEY_CACHE_TTL_MS = 600_000;
 
 export interface Answer {
   status: number;
@@ -41,10 +44,12 @@ export interface TestAuth {
 export async function startAuth({
   telemetry = noTelemetry,
   routerTimeoutMs = 20_000,
+  statementTimeoutMs = 20_000,
 }: {
   telemetry?: Telemetry;
   /** Long where the router is to answer: a busy machine may take its time. */
   routerTimeoutMs?: number;
+  statementTimeoutMs?: number;
 } = {}): Promise<TestAuth> {
   const postgres = await startPostgres();
   const databaseUrl = await postgres.createDatabase();
@@ -52,7 +57,7 @@ export async function startAuth({
     databaseUrl,
     migrationsDir: fileURLToPath(new URL('../prisma/migrations', import.meta.url)),
   });
-  const db = createDb(databaseUrl);
+  const databases = openDatabases(databaseUrl, { verdictTimeoutMs: statementTimeoutMs, statementTimeoutMs });
   const log = createLogger({ service: 'auth', level: 'silent' });
 
   const announced: string[] = [];
@@ -69,13 +74,16 @@ export async function startAuth({
     timeoutMs: routerTimeoutMs,
   });
 
+  const region = 'us' as const;
+  const peppers = [currentPepper, formerPepper];
   const dependencies = {
     log,
     telemetry,
-    db,
-    region: 'us' as const,
-    peppers: [currentPepper, formerPepper],
+    ...databases,
+    region,
+    peppers,
     router,
+    authenticator: createLookUpAuthenticator({ ...databases, peppers, region, cacheTtlMs: KEY_CACHE_TTL_MS }),
     internalGuard: createInternalGuard({ service: 'auth', keys: tokenKeys }),
     serviceSegment: 'svc',
     keysPageUrl: 'https://dashboard.example/keys',
@@ -85,7 +93,7 @@ export async function startAuth({
   const internalHeaders = createTokenIssuer({ service: 'test', keys: tokenKeys });
 
   return {
-    db,
+    db: databases.db,
     postgres,
     announced,
     getPublic: (path, authorization, headers) =>
@@ -104,7 +112,7 @@ export async function startAuth({
     async stop() {
       await Promise.all([publicServer, internalServer, routerServer].map(close));
       await router.close();
-      await db.$disconnect();
+      await databases.close();
       await postgres.stop();
     },
   };

@@ -20,6 +20,7 @@ export const LEASE_MS = 5_000;
 /** Deadlines a cell can wait for, and limits no cell is about. */
 const SERVICE_SETTINGS = {
   edge: { FLOOD_REQUESTS_PER_MINUTE: '100000000', FLOOD_BURST: '100000000' },
+  auth: { VERDICT_TIMEOUT_MS: '2000' },
   'model-router': {
     LEASE_MS: String(LEASE_MS),
     SPOOL_MAX_BYTES: '16777216',

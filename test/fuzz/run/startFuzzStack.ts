@@ -20,6 +20,7 @@ export interface FuzzStack extends FuzzTarget {
 const SERVICE_SETTINGS = {
   edge: { FLOOD_REQUESTS_PER_MINUTE: '100000000', FLOOD_BURST: '100000000' },
   catalog: { MODEL_LIST_PER_IP_PER_MINUTE: '1000000', MODEL_LIST_PER_MINUTE: '1000000' },
+  auth: { VERDICT_TIMEOUT_MS: '5000' },
   'model-router': { AUTH_TIMEOUT_MS: '5000', LEDGER_TIMEOUT_MS: '5000', REDIS_TIMEOUT_MS: '5000' },
 } satisfies StackOptions['serviceSettings'];
 const QUICK_ENGINE = { timeToFirstTokenMs: 0, interTokenMs: 0 };

@@ -1,6 +1,6 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import type { AuthServiceFault } from '../authServiceFault.ts';
-import type { Db } from '../database/createDb.ts';
+import type { Db } from '../database/openDatabases.ts';
 import type { KeyGeneration } from './keyGeneration.ts';
 
 export type KeyStatus = 'active' | 'blocked' | 'revoked';

@@ -3,7 +3,7 @@ import type { AuthFault } from '@turnpike/api-errors/authFault';
 import { toStoredKeyHash } from '@turnpike/api-keys/apiKey';
 import { type KeyRecord, keyRecordSchema } from '@turnpike/authentication/keyRecord';
 import type { NamedSecret } from '@turnpike/config/secrets';
-import type { Db } from '../database/createDb.ts';
+import type { Db } from '../database/openDatabases.ts';
 
 /**
  * The record of the key with this SHA-256, looked up under every pepper; none for an unknown, revoked or expired key.

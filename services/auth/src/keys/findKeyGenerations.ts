@@ -1,4 +1,4 @@
-import type { Db } from '../database/createDb.ts';
+import type { Db } from '../database/openDatabases.ts';
 import type { KeyGeneration } from './keyGeneration.ts';
 
 /** The generations of a workspace's keys that may still be used. */

@@ -5,7 +5,7 @@ import type { NamedSecret } from '@turnpike/config/secrets';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { sqlStateOf } from '@turnpike/postgres/databaseFailure';
 import type { AuthServiceFault } from '../authServiceFault.ts';
-import type { Db } from '../database/createDb.ts';
+import type { Db } from '../database/openDatabases.ts';
 
 /** A key as whoever made it registers it: its hash and last four characters, never the key. */
 export interface NewKey {

@@ -1,7 +1,7 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import type { NamedSecret } from '@turnpike/config/secrets';
 import type { AuthServiceFault } from '../authServiceFault.ts';
-import type { Db } from '../database/createDb.ts';
+import type { Db } from '../database/openDatabases.ts';
 import { getKeyDetails, type KeyDetails } from './keyDetails.ts';
 import type { KeyGeneration } from './keyGeneration.ts';
 import { registerKey } from './registerKey.ts';

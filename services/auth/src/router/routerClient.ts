@@ -8,7 +8,8 @@ import type { AuthServiceFault } from '../authServiceFault.ts';
 import type { KeyGeneration } from '../keys/keyGeneration.ts';
 
 const MAX_ANSWER_BYTES = 16 * 1024;
-const MAX_CONNECTIONS = 32;
+/** Questions for spend on their way at once. */
+const ASKED_AT_ONCE = 32;
 /** Announcements on their way at once. */
 const ANNOUNCED_AT_ONCE = 32;
 
@@ -37,11 +38,11 @@ export interface RouterClientOptions {
 }
 
 export function createRouterClient({ url, internalHeaders, timeoutMs = 1_000 }: RouterClientOptions): RouterClient {
-  const dispatcher = new Agent({
-    connections: MAX_CONNECTIONS,
-    maxResponseSize: MAX_ANSWER_BYTES,
-    connect: { timeout: timeoutMs },
-  });
+  const connectUpTo = (connections: number): Agent =>
+    new Agent({ connections, maxResponseSize: MAX_ANSWER_BYTES, connect: { timeout: timeoutMs } });
+  const questions = connectUpTo(ASKED_AT_ONCE);
+  // Connections of their own: what a key may no longer do is not told behind other keys' look-ups.
+  const announcements = connectUpTo(ANNOUNCED_AT_ONCE);
 
   async function call(
     method: 'GET' | 'PUT',
@@ -52,7 +53,7 @@ export function createRouterClient({ url, internalHeaders, timeoutMs = 1_000 }: 
       method,
       headers: { ...internalHeaders('model-router'), ...(traceparent !== undefined && { traceparent }) },
       signal: AbortSignal.timeout(timeoutMs),
-      dispatcher,
+      dispatcher: method === 'GET' ? questions : announcements,
     }).catch((error: unknown) => {
       throw fault('router_unavailable', error);
     });
@@ -90,7 +91,9 @@ export function createRouterClient({ url, internalHeaders, timeoutMs = 1_000 }: 
         log.warn({ err: error, keys: keys.length }, 'the router could not be told of changed keys');
       }
     },
-    close: () => dispatcher.close(),
+    async close() {
+      await Promise.all([questions.close(), announcements.close()]);
+    },
   };
 }
 

@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express';
-import type { Db } from '../database/createDb.ts';
+import type { Db } from '../database/openDatabases.ts';
 import { getKeyDetails as get } from '../keys/keyDetails.ts';
 import { toKeyDetailsBody } from '../wire/keyDetailsBody.ts';
 

@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express';
-import type { Db } from '../database/createDb.ts';
+import type { Db } from '../database/openDatabases.ts';
 import { toWorkspaceBody } from '../wire/workspaceBody.ts';
 import { getWorkspace as get } from '../workspaces/readWorkspaces.ts';
 

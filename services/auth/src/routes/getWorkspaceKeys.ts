@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express';
-import type { Db } from '../database/createDb.ts';
+import type { Db } from '../database/openDatabases.ts';
 import { listKeyDetails } from '../keys/keyDetails.ts';
 import { toKeyDetailsBody } from '../wire/keyDetailsBody.ts';
 import { PAGE_SIZE, parseAfter, toNextAfter } from '../wire/page.ts';

@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express';
-import type { Db } from '../database/createDb.ts';
+import type { Db } from '../database/openDatabases.ts';
 import { PAGE_SIZE, parseAfter, toNextAfter } from '../wire/page.ts';
 import { toWorkspaceBody } from '../wire/workspaceBody.ts';
 import { listWorkspaces } from '../workspaces/readWorkspaces.ts';

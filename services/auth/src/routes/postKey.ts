@@ -2,7 +2,7 @@ import type { NamedSecret } from '@turnpike/config/secrets';
 import { createBodyReader } from '@turnpike/http-service/createBodyReader';
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
-import type { Db } from '../database/createDb.ts';
+import type { Db } from '../database/openDatabases.ts';
 import { registerKey } from '../keys/registerKey.ts';
 import { displayName, keySha256, lastFour, limitNanoUsd, workspaceId } from '../wire/internalFields.ts';
 

@@ -4,7 +4,7 @@ import { toRequestLog } from '@turnpike/http-service/toRequestLog';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
-import type { Db } from '../database/createDb.ts';
+import type { Db } from '../database/openDatabases.ts';
 import { rotateKey } from '../keys/rotateKey.ts';
 import type { RouterClient } from '../router/routerClient.ts';
 import { keySha256, lastFour } from '../wire/internalFields.ts';

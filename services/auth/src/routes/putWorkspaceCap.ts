@@ -3,7 +3,7 @@ import { toRequestLog } from '@turnpike/http-service/toRequestLog';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
-import type { Db } from '../database/createDb.ts';
+import type { Db } from '../database/openDatabases.ts';
 import { findKeyGenerations } from '../keys/findKeyGenerations.ts';
 import type { RouterClient } from '../router/routerClient.ts';
 import { capNanoUsd } from '../wire/internalFields.ts';

@@ -48,6 +48,13 @@ function toAuthServiceError(fault: AuthServiceFault): WireError {
       return flat(409, fault.kind, {
         message: 'An organization has one workspace per region, and a workspace stays with its organization.',
       });
+    case 'too_many_look_ups':
+      return flat(
+        503,
+        'service_unavailable',
+        { message: 'Too many keys are looked up at once. Retry with backoff.' },
+        { 'retry-after': '1' },
+      );
     case 'router_unavailable':
       return bare(502, 'upstream router unavailable');
     case 'router_refused_credentials':

@@ -2,7 +2,7 @@ import { ApiError } from '@turnpike/api-errors/apiError';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { sqlStateOf } from '@turnpike/postgres/databaseFailure';
 import type { AuthServiceFault } from '../authServiceFault.ts';
-import type { Db } from '../database/createDb.ts';
+import type { Db } from '../database/openDatabases.ts';
 
 export interface Workspace {
   workspaceId: string;

@@ -1,6 +1,6 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import type { AuthServiceFault } from '../authServiceFault.ts';
-import type { Db } from '../database/createDb.ts';
+import type { Db } from '../database/openDatabases.ts';
 import type { VersionedWorkspace } from './putWorkspace.ts';
 
 /** A workspace by its id. Throws `workspace_not_found`. */

@@ -192,7 +192,7 @@ export const PATHS: Record<string, Partial<Record<'get' | 'post', Operation>>> =
           405: 'MethodNotAllowed',
           429: 'LookUpFlooded',
           502: 'AuthUnreachable',
-          503: 'KeysUnchecked',
+          503: 'KeyUnavailable',
         }),
       },
     },

@@ -199,6 +199,15 @@ export const SHARED_RESPONSES = {
     },
     always: ['x-router-call-id', 'x-should-retry'],
   }),
+  KeyUnavailable: toErrorResponse({
+    description: 'Keys cannot be looked up right now. Retry with backoff.',
+    bodies: ['FlatError', 'ErrorEnvelope'],
+    examples: {
+      busy: flat('service_unavailable', 'Too many keys are looked up at once. Retry with backoff.'),
+      unchecked: KEYS_UNCHECKED,
+    },
+    sometimes: ['retry-after'],
+  }),
   KeysUnchecked: toErrorResponse({
     description: 'Keys cannot be checked right now. Retry with backoff.',
     bodies: ['ErrorEnvelope'],
