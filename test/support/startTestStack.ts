@@ -23,14 +23,14 @@ export interface TestStack {
 
 /**
  * Deadlines of a second or less, by which calls are refused that would be served a moment later: a machine that runs several
- * stacks at once stands still for longer. And a limit for one address, as all clients of a test have the same. Tests of
- * such a limit set it themselves.
+ * stacks at once stands still for longer. And limits for one address, as all clients of a test have the same, and for one
+ * key, whose rows a test may wait for many at a time. Tests of such a limit set it themselves.
  */
 const PATIENT = {
-  auth: { ROUTER_TIMEOUT_MS: '5000', VERDICT_TIMEOUT_MS: '5000' },
-  catalog: { AUTH_TIMEOUT_MS: '5000', MODEL_LIST_PER_IP_PER_MINUTE: '6000' },
+  auth: { ROUTER_TIMEOUT_MS: '5000', VERDICT_TIMEOUT_MS: '5000', LOOK_UPS_PER_SECOND: '1000' },
+  catalog: { AUTH_TIMEOUT_MS: '5000', MODEL_LIST_PER_IP_PER_MINUTE: '6000', LOOK_UPS_PER_SECOND: '1000' },
   'model-router': { AUTH_TIMEOUT_MS: '5000', LEDGER_TIMEOUT_MS: '5000', REDIS_TIMEOUT_MS: '5000' },
-  'usage-ledger': { AUTH_TIMEOUT_MS: '5000' },
+  'usage-ledger': { AUTH_TIMEOUT_MS: '5000', LOOK_UPS_PER_SECOND: '1000' },
 } satisfies ServiceSettings;
 
 /** What is given for a service goes over its patience. */

@@ -20,6 +20,12 @@ export const keysPageUrlSchema = z
   .url({ protocol: /^https?$/, error: 'must be an http(s) address' })
   .default('http://localhost:3000/keys');
 
+/**
+ * Look-ups that one key may make a second in one process, twice as many at once: one setting, on every service that answers
+ * some. As many as media look-ups have.
+ */
+export const lookUpsPerSecondSchema = z.coerce.number().int().positive().default(50);
+
 /** Kafka's brokers, comma separated; not set where the event log is the embedded one. */
 export const kafkaBrokersSchema = z
   .string()

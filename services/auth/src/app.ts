@@ -2,13 +2,14 @@ import {
   type CachingAuthenticator,
   createCachingAuthenticator,
 } from '@turnpike/authentication/createCachingAuthenticator';
-import { createKeyGuard } from '@turnpike/authentication/keyGuard';
+import { createLookUpGuard } from '@turnpike/authentication/createLookUpGuard';
 import type { NamedSecret } from '@turnpike/config/secrets';
 import { createHttpApp } from '@turnpike/http-service/createHttpApp';
 import { createMetricsRoute } from '@turnpike/http-service/createMetricsRoute';
 import type { Guard } from '@turnpike/http-service/guard';
 import { createHealthRoutes } from '@turnpike/http-service/healthRoutes';
 import type { Logger } from '@turnpike/logging/createLogger';
+import { createKeyBoundMetrics } from '@turnpike/telemetry/keyBoundMetrics';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import type { Express, RequestHandler } from 'express';
 import type { Db } from './database/openDatabases.ts';
@@ -42,6 +43,11 @@ export interface AppDependencies {
   router: RouterClient;
   /** Says to look-ups who is calling. Both apps have the same one. */
   authenticator: CachingAuthenticator;
+  lookUpsPerSecond: number;
+  /** The clock of that limit, which only goes forward, in milliseconds; the machine's unless given. */
+  now?: () => number;
+  /** Keys that the edge signs the client's address with. */
+  tokenKeys: NamedSecret[];
   internalGuard: Guard;
   /** The path segment of the look-ups, `svc` unless it was renamed. */
   serviceSegment: string;
@@ -70,8 +76,8 @@ export function createLookUpAuthenticator({
 
 /** What clients reach through the edge. */
 export function createPublicApp(dependencies: AppDependencies): Express {
-  const { log, telemetry, authenticator, router, serviceSegment, keysPageUrl } = dependencies;
-  const guard = createKeyGuard(authenticator);
+  const { log, telemetry, router, serviceSegment, keysPageUrl } = dependencies;
+  const guard = createLookUpGuard({ ...dependencies, metrics: createKeyBoundMetrics(telemetry.meter) });
   const getKeySpend = createSpendReader(router);
   return createHttpApp({
     log,

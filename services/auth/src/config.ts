@@ -3,6 +3,7 @@ import { parseSecrets } from '@turnpike/config/secrets';
 import {
   databaseUrlSchema,
   keysPageUrlSchema,
+  lookUpsPerSecondSchema,
   serviceSegmentSchema,
   serviceUrlSchema,
 } from '@turnpike/config/sharedSettings';
@@ -20,6 +21,11 @@ export const configSchema = z.object({
   ROUTER_INTERNAL_URL: serviceUrlSchema,
   /** Longest wait for the router to say what a key has spent; past it the caller gets 502. */
   ROUTER_TIMEOUT_MS: z.coerce.number().int().positive().default(1_000),
+  /**
+   * Look-ups that one key may make a second in one process, twice as many at once; and keys not seen for 5 s that one client
+   * address may come with.
+   */
+  LOOK_UPS_PER_SECOND: lookUpsPerSecondSchema,
   /** The service's own name segment: `/v1/svc/key`. */
   SERVICE_SEGMENT: serviceSegmentSchema,
   /** Page where people manage their API keys, the `doc_url` of a 401. The default fits a laptop only. */

@@ -50,6 +50,8 @@ async function main(): Promise<void> {
     peppers,
     router,
     authenticator: createLookUpAuthenticator({ ...databases, peppers, region, cacheTtlMs: KEY_CACHE_TTL_MS }),
+    lookUpsPerSecond: config.LOOK_UPS_PER_SECOND,
+    tokenKeys: keys,
     internalGuard: createInternalGuard({ service: 'auth', keys }),
     serviceSegment: config.SERVICE_SEGMENT,
     keysPageUrl: config.KEYS_PAGE_URL,

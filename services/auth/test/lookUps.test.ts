@@ -1,12 +1,18 @@
 import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
+import { CLIENT_ADDRESS_HEADER, signClientAddress } from '@turnpike/internal-auth/clientAddress';
+import { createLogger } from '@turnpike/logging/createLogger';
+import { startTelemetry } from '@turnpike/telemetry/startTelemetry';
+import { readMetrics } from '@turnpike/test-support/readMetrics';
 import { until } from '@turnpike/test-support/until';
 import { registerAKey, verify } from './builders.ts';
-import { startAuth, type TestAuth } from './startAuth.ts';
+import { startAuth, type TestAuth, tokenKeys } from './startAuth.ts';
 
 /** More than there are connections to anything. */
 const MANY = 40;
+const PER_SECOND = 2;
+const BURST = 2 * PER_SECOND;
 
 let auth: TestAuth;
 beforeAll(async () => {
@@ -105,5 +111,70 @@ describe('while look-ups take forever', () => {
     auth.answerSpend((_req, res) => res.end(SPEND));
     for (const res of waiting) res.end(SPEND);
     for (const { status } of await Promise.all(lookUps)) expect(status).toBe(200);
+  });
+});
+
+describe('with few look-ups a second', () => {
+  const telemetry = startTelemetry({
+    service: 'auth',
+    region: 'us',
+    otlpEndpoint: undefined,
+    traceSampleRatio: 0,
+    log: createLogger({ service: 'auth', level: 'silent' }),
+  });
+  let strict: TestAuth;
+  beforeAll(async () => {
+    strict = await startAuth({ telemetry, lookUpsPerSecond: PER_SECOND, now: () => 0 });
+    strict.answerSpend((_req, res) => res.end(SPEND));
+  });
+  afterAll(async () => {
+    await strict.stop();
+    await telemetry.shutdown();
+  });
+
+  async function ask(apiKey: string, headers: Record<string, string> = {}) {
+    const answer = await fetch(`${strict.publicUrl}/v1/svc/key`, {
+      headers: { authorization: `Bearer ${apiKey}`, ...headers },
+    });
+    const body: unknown = await answer.json();
+    return { status: answer.status, retryAfter: answer.headers.get('retry-after'), body };
+  }
+
+  it('refuses a key’s look-ups above its burst, counts them by its id, and serves another key', async () => {
+    const [flooding, other] = await Promise.all([registerAKey(strict), registerAKey(strict)]);
+    let asked = 0;
+    strict.answerSpend((_req, res) => {
+      asked += 1;
+      res.end(SPEND);
+    });
+    const answers = await Promise.all(Array.from({ length: BURST + 3 }, () => ask(flooding.apiKey)));
+    const refused = answers.filter(({ status }) => status !== 200);
+    expect(refused).toEqual(
+      Array(3).fill({
+        status: 429,
+        retryAfter: '1',
+        body: { error: 'rate_limit_exceeded', message: expect.any(String) },
+      }),
+    );
+    expect(asked).toBeLessThanOrEqual(BURST);
+    expect((await ask(other.apiKey)).status).toBe(200);
+    const samples = await readMetrics(telemetry);
+    expect(samples.get(`turnpike_key_bounds_total{bound="look_ups",key="${flooding.keyId}"}`)).toBe(3);
+  });
+
+  it('asks nobody about the keys of an address that tries too many, and goes on serving those it remembers', async () => {
+    const known = await registerAKey(strict);
+    const statuses: number[] = [(await ask(known.apiKey)).status];
+    for (let tried = 0; tried < BURST; tried += 1) statuses.push((await ask(generateApiKey())).status);
+    expect(statuses).toContain(401);
+    expect(statuses.at(-1)).toBe(429);
+    expect(await ask(generateApiKey())).toMatchObject({ status: 429, body: { error: 'rate_limit_exceeded' } });
+    expect((await ask(known.apiKey)).status).toBe(200);
+
+    // The edge says which address; what a client could write itself counts for nothing.
+    const elsewhere = { [CLIENT_ADDRESS_HEADER]: signClientAddress('203.0.113.7', { keys: tokenKeys }) };
+    expect((await ask(generateApiKey(), elsewhere)).status).toBe(401);
+    const forged = { [CLIENT_ADDRESS_HEADER]: '203.0.113.8', 'x-forwarded-for': '203.0.113.8' };
+    expect((await ask(generateApiKey(), forged)).status).toBe(429);
   });
 });

@@ -29,6 +29,7 @@ export interface Answer {
 export interface TestAuth {
   db: Db;
   postgres: TestPostgres;
+  publicUrl: string;
   /** GET on the public listener. */
   getPublic(path: string, authorization?: string, headers?: Record<string, string>): Promise<Answer>;
   /** A call on the internal listener with a valid token for auth, or the headers given instead. */
@@ -45,11 +46,16 @@ export async function startAuth({
   telemetry = noTelemetry,
   routerTimeoutMs = 20_000,
   statementTimeoutMs = 20_000,
+  lookUpsPerSecond = 1_000,
+  now,
 }: {
   telemetry?: Telemetry;
   /** Long where the router is to answer: a busy machine may take its time. */
   routerTimeoutMs?: number;
   statementTimeoutMs?: number;
+  /** Many where a test is about something else. */
+  lookUpsPerSecond?: number;
+  now?: () => number;
 } = {}): Promise<TestAuth> {
   const postgres = await startPostgres();
   const databaseUrl = await postgres.createDatabase();
@@ -84,6 +90,9 @@ export async function startAuth({
     peppers,
     router,
     authenticator: createLookUpAuthenticator({ ...databases, peppers, region, cacheTtlMs: KEY_CACHE_TTL_MS }),
+    lookUpsPerSecond,
+    ...(now && { now }),
+    tokenKeys,
     internalGuard: createInternalGuard({ service: 'auth', keys: tokenKeys }),
     serviceSegment: 'svc',
     keysPageUrl: 'https://dashboard.example/keys',
@@ -95,6 +104,7 @@ export async function startAuth({
   return {
     db: databases.db,
     postgres,
+    publicUrl: urlOf(publicServer),
     announced,
     getPublic: (path, authorization, headers) =>
       fetchJson(urlOf(publicServer) + path, {

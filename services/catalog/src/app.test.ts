@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateApiKey } from '@turnpike/api-keys/apiKey';
 import { catalogSnapshotSchema } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import { CLIENT_ADDRESS_HEADER, signClientAddress } from '@turnpike/internal-auth/clientAddress';
 import { until } from '@turnpike/test-support/until';
 import { aCatalogModel } from '../test/aCatalogModel.ts';
 import {
   internalHeadersFor,
+  keys,
   startTestAuth,
   startTestRouter,
   type TestAuth,
@@ -124,6 +126,31 @@ describe('GET /v1/models', () => {
     expect(await isListed('absent')).toBe(true);
     router.breakDown(false);
     await until('the model to be gone from the list', async () => !(await isListed('absent')));
+  });
+
+  it('answers 429 of type rate_limit to a key that asks more often than one may, from whatever address', async () => {
+    const strict = await startTestService({
+      models,
+      authUrl: auth.url,
+      routerUrl: router.url,
+      lookUpsPerSecond: 2,
+      cacheTtlMs: 600_000,
+    });
+    try {
+      const [flooding, other] = [auth.issueKey(), auth.issueKey()];
+      const ask = (apiKey: string, nth: number) =>
+        getAs(strict, apiKey, '/v1/models', {
+          [CLIENT_ADDRESS_HEADER]: signClientAddress(`203.0.113.${nth}`, { keys }),
+        });
+      const answers = [];
+      for (let nth = 0; nth < 5; nth += 1) answers.push(await ask(flooding, nth));
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 429]);
+      expect(answers.at(-1)?.headers.get('retry-after')).toBe('1');
+      expect(answers.at(-1)?.body).toEqual({ error: { message: expect.any(String), type: 'rate_limit' } });
+      expect((await ask(other, 9)).status).toBe(200);
+    } finally {
+      strict.close();
+    }
   });
 
   it.each([

@@ -1,5 +1,5 @@
 import { commonConfig } from '@turnpike/config/commonConfig';
-import { databaseUrlSchema, serviceUrlSchema } from '@turnpike/config/sharedSettings';
+import { databaseUrlSchema, lookUpsPerSecondSchema, serviceUrlSchema } from '@turnpike/config/sharedSettings';
 import { z } from 'zod';
 
 const requestsPerMinute = z.coerce.number().int().positive();
@@ -20,5 +20,10 @@ export const configSchema = z.object({
   MODEL_LIST_PER_IP_PER_MINUTE: requestsPerMinute.default(120),
   /** Model lists this process gives out in all. */
   MODEL_LIST_PER_MINUTE: requestsPerMinute.default(6_000),
+  /**
+   * Model lists that one key may ask this process for a second, from however many addresses, twice as many at once; and keys
+   * not seen for 5 s that one client address may come with.
+   */
+  LOOK_UPS_PER_SECOND: lookUpsPerSecondSchema,
 });
 export type Config = z.infer<typeof configSchema>;

@@ -1,5 +1,5 @@
 import { createAuthenticator } from '@turnpike/authentication/createAuthenticator';
-import { createKeyGuard } from '@turnpike/authentication/keyGuard';
+import { createLookUpGuard } from '@turnpike/authentication/createLookUpGuard';
 import { loadConfig } from '@turnpike/config/loadConfig';
 import { drain, toDrainTimeoutMs } from '@turnpike/http-service/drain';
 import { createInternalGuard } from '@turnpike/http-service/guard';
@@ -8,6 +8,7 @@ import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { createShutdown } from '@turnpike/lifecycle/createShutdown';
 import { runMain } from '@turnpike/lifecycle/runMain';
 import { createLogger } from '@turnpike/logging/createLogger';
+import { createKeyBoundMetrics } from '@turnpike/telemetry/keyBoundMetrics';
 import { startTelemetry } from '@turnpike/telemetry/startTelemetry';
 import { createInternalApp, createPublicApp } from './app.ts';
 import { findCatalogVersion } from './catalog/applyCatalog.ts';
@@ -21,6 +22,8 @@ import { createModelListThrottle } from './routes/throttleModelList.ts';
 const SERVICE = 'catalog';
 /** How long a verdict on a key is reused: a revoked key sees the list for at most so long. */
 const KEY_CACHE_TTL_MS = 5_000;
+/** Look-ups take no more of auth than this; what the model calls ask comes first. */
+const QUESTIONS_AT_ONCE = 8;
 
 async function main(): Promise<void> {
   const config = loadConfig(SERVICE, configSchema, process.env);
@@ -49,6 +52,7 @@ async function main(): Promise<void> {
     internalHeaders,
     cacheTtlMs: KEY_CACHE_TTL_MS,
     timeoutMs: config.AUTH_TIMEOUT_MS,
+    questionsAtOnce: QUESTIONS_AT_ONCE,
   });
 
   const internalGuard = createInternalGuard({ service: SERVICE, keys });
@@ -63,10 +67,16 @@ async function main(): Promise<void> {
   );
   const limits = { perAddressPerMinute: config.MODEL_LIST_PER_IP_PER_MINUTE, perMinute: config.MODEL_LIST_PER_MINUTE };
   const takeModelList = createModelListThrottle({ limits, keys });
+  const keyGuard = createLookUpGuard({
+    authenticator,
+    lookUpsPerSecond: config.LOOK_UPS_PER_SECOND,
+    tokenKeys: keys,
+    metrics: createKeyBoundMetrics(telemetry.meter),
+  });
   const publicApp = createPublicApp({
     log,
     telemetry,
-    keyGuard: createKeyGuard(authenticator),
+    keyGuard,
     catalog,
     live,
     takeModelList,

@@ -1,11 +1,12 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createAuthenticator } from '@turnpike/authentication/createAuthenticator';
-import { createKeyGuard } from '@turnpike/authentication/keyGuard';
+import { createLookUpGuard } from '@turnpike/authentication/createLookUpGuard';
 import type { CatalogModel } from '@turnpike/catalog-snapshot/catalogSnapshot';
 import { createInternalGuard } from '@turnpike/http-service/guard';
 import { listen } from '@turnpike/http-service/listen';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
+import { createKeyBoundMetrics } from '@turnpike/telemetry/keyBoundMetrics';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { until } from '@turnpike/test-support/until';
 import { createInternalApp, createPublicApp } from '../src/app.ts';
@@ -29,6 +30,9 @@ export interface TestServiceOptions {
   /** Without one, the router is never reached. */
   routerUrl?: string;
   limits?: ModelListLimits;
+  lookUpsPerSecond?: number;
+  /** Unless given nothing about keys is remembered, so that tests can change what auth says. */
+  cacheTtlMs?: number;
 }
 
 const NOBODY_LISTENS = 'http://127.0.0.1:1';
@@ -36,7 +40,13 @@ const UNLIMITED: ModelListLimits = { perAddressPerMinute: 1_000_000, perMinute: 
 
 /** Both listeners on free ports, as `main` puts them together, with a catalog set by hand and limits that never refill. */
 export async function startTestService(options: TestServiceOptions): Promise<TestService> {
-  const { authUrl, routerUrl = NOBODY_LISTENS, limits = UNLIMITED } = options;
+  const {
+    authUrl,
+    routerUrl = NOBODY_LISTENS,
+    limits = UNLIMITED,
+    lookUpsPerSecond = 1_000_000,
+    cacheTtlMs = 1,
+  } = options;
   let snapshot = { version: 1, region: 'us' as const, models: options.models };
   const catalog = { current: () => snapshot, refresh: async () => snapshot, close: async () => {} };
   const findVersion = async (version: number) => (version === snapshot.version ? snapshot : undefined);
@@ -49,12 +59,17 @@ export async function startTestService(options: TestServiceOptions): Promise<Tes
     authUrl,
     region: 'us',
     internalHeaders,
-    // Nothing about keys is remembered, so that tests can change what auth says.
-    cacheTtlMs: 1,
+    cacheTtlMs,
     // A test's own auth answers, though a busy machine may take its time.
     timeoutMs: 20_000,
   });
-  const keyGuard = createKeyGuard(authenticator);
+  const keyGuard = createLookUpGuard({
+    authenticator,
+    lookUpsPerSecond,
+    tokenKeys: keys,
+    metrics: createKeyBoundMetrics(telemetry.meter),
+    now: () => 0,
+  });
   const takeModelList = createModelListThrottle({ limits, keys, now: () => 0 });
   const internalGuard = createInternalGuard({ service: 'catalog', keys });
   const apps = [

@@ -1,5 +1,6 @@
 import type { Authenticator } from '@turnpike/authentication/createAuthenticator';
-import { createKeyGuard } from '@turnpike/authentication/keyGuard';
+import { createLookUpGuard } from '@turnpike/authentication/createLookUpGuard';
+import type { NamedSecret } from '@turnpike/config/secrets';
 import type { EventLogConsumer } from '@turnpike/event-log/eventLog';
 import type { EventLogStore } from '@turnpike/event-log/eventLogStore';
 import { createHttpApp } from '@turnpike/http-service/createHttpApp';
@@ -7,6 +8,7 @@ import { createMetricsRoute } from '@turnpike/http-service/createMetricsRoute';
 import type { Guard } from '@turnpike/http-service/guard';
 import { createHealthRoutes } from '@turnpike/http-service/healthRoutes';
 import type { Logger } from '@turnpike/logging/createLogger';
+import { createKeyBoundMetrics } from '@turnpike/telemetry/keyBoundMetrics';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import type { Express } from 'express';
 import type { Db } from './database/createDb.ts';
@@ -38,6 +40,9 @@ export interface PublicAppDependencies {
   log: Logger;
   telemetry: Telemetry;
   authenticator: Authenticator;
+  lookUpsPerSecond: number;
+  /** Keys that the edge signs the client's address with. */
+  tokenKeys: NamedSecret[];
   /** A pool of `LOOK_UP_CONNECTIONS`. */
   lookUpDb: Db;
   usageQueryTimeoutMs: number;
@@ -49,8 +54,8 @@ export interface PublicAppDependencies {
 
 /** What clients reach through the edge. */
 export function createPublicApp(dependencies: PublicAppDependencies): Express {
-  const { log, telemetry, authenticator, lookUpDb, usageQueryTimeoutMs: timeoutMs, serviceSegment } = dependencies;
-  const guard = createKeyGuard(authenticator);
+  const { log, telemetry, lookUpDb, usageQueryTimeoutMs: timeoutMs, serviceSegment } = dependencies;
+  const guard = createLookUpGuard({ ...dependencies, metrics: createKeyBoundMetrics(telemetry.meter) });
   return createHttpApp({
     log,
     telemetry,

@@ -3,6 +3,7 @@ import {
   databaseUrlSchema,
   kafkaBrokersSchema,
   keysPageUrlSchema,
+  lookUpsPerSecondSchema,
   serviceSegmentSchema,
   serviceUrlSchema,
 } from '@turnpike/config/sharedSettings';
@@ -26,6 +27,11 @@ export const configSchema = z.object({
   KAFKA_BROKERS: kafkaBrokersSchema,
   /** Longest wait on Postgres for one usage look-up; past it the caller gets 504. */
   USAGE_QUERY_TIMEOUT_MS: z.coerce.number().int().positive().default(5_000),
+  /**
+   * Look-ups that one key may make a second in one process, twice as many at once; and keys not seen for 5 s that one client
+   * address may come with.
+   */
+  LOOK_UPS_PER_SECOND: lookUpsPerSecondSchema,
   /** The path segment of the look-ups: `/v1/svc/usage/…`. */
   SERVICE_SEGMENT: serviceSegmentSchema,
   /** Page where people manage their API keys, the `doc_url` of a 401. The default fits a laptop only. */

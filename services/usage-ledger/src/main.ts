@@ -26,6 +26,8 @@ const SERVICE = 'usage-ledger';
 const STATEMENT_TIMEOUT_MS = 30_000;
 /** How long a verdict on a key is reused: a revoked key sees its usage for at most so long. */
 const KEY_CACHE_TTL_MS = 5_000;
+/** Look-ups take no more of auth than this; what the model calls ask comes first. */
+const QUESTIONS_AT_ONCE = 8;
 const CLEANING_INTERVAL_MS = 60 * 60 * 1000;
 /** Adding up the books reads every row. */
 const AUDIT_STATEMENT_TIMEOUT_MS = 5 * 60 * 1000;
@@ -93,6 +95,7 @@ async function main(): Promise<void> {
     internalHeaders,
     cacheTtlMs: KEY_CACHE_TTL_MS,
     timeoutMs: config.AUTH_TIMEOUT_MS,
+    questionsAtOnce: QUESTIONS_AT_ONCE,
   });
   const internalGuard = createInternalGuard({ service: SERVICE, keys });
   const store = 'store' in source ? source.store : undefined;
@@ -114,6 +117,8 @@ async function main(): Promise<void> {
     log,
     telemetry,
     authenticator,
+    lookUpsPerSecond: config.LOOK_UPS_PER_SECOND,
+    tokenKeys: keys,
     lookUpDb,
     usageQueryTimeoutMs,
     serviceSegment,

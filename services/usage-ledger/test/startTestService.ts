@@ -36,7 +36,17 @@ export async function startTestService(
     usageQueryTimeoutMs,
     routerUrl = 'http://127.0.0.1:1',
     telemetry = noTelemetry,
-  }: { authUrl: string; usageQueryTimeoutMs: number; routerUrl?: string; telemetry?: Telemetry },
+    lookUpsPerSecond = 1_000_000,
+    cacheTtlMs = 1,
+  }: {
+    authUrl: string;
+    usageQueryTimeoutMs: number;
+    routerUrl?: string;
+    telemetry?: Telemetry;
+    lookUpsPerSecond?: number;
+    /** Unless given nothing about keys is remembered, so that tests can change what auth says. */
+    cacheTtlMs?: number;
+  },
 ): Promise<TestService> {
   const lookUpDb = createDb({ databaseUrl, poolSize: LOOK_UP_CONNECTIONS, statementTimeoutMs: usageQueryTimeoutMs });
   await lookUpDb.$connect();
@@ -47,8 +57,7 @@ export async function startTestService(
     authUrl,
     region: 'us',
     internalHeaders,
-    // Nothing about keys is remembered, so that tests can change what auth says.
-    cacheTtlMs: 1,
+    cacheTtlMs,
     // A test's own auth answers, though a busy machine may take its time.
     timeoutMs: 20_000,
   });
@@ -56,6 +65,8 @@ export async function startTestService(
     log,
     telemetry,
     authenticator,
+    lookUpsPerSecond,
+    tokenKeys: keys,
     lookUpDb,
     usageQueryTimeoutMs,
     serviceSegment: 'svc',

@@ -19,8 +19,13 @@ export interface FuzzStack extends FuzzTarget {
 /** Limits out of the way, so that they hide nothing; and deadlines that a busy machine keeps. */
 const SERVICE_SETTINGS = {
   edge: { FLOOD_REQUESTS_PER_MINUTE: '100000000', FLOOD_BURST: '100000000' },
-  catalog: { MODEL_LIST_PER_IP_PER_MINUTE: '1000000', MODEL_LIST_PER_MINUTE: '1000000' },
-  auth: { VERDICT_TIMEOUT_MS: '5000' },
+  auth: { VERDICT_TIMEOUT_MS: '5000', LOOK_UPS_PER_SECOND: '1000000' },
+  catalog: {
+    MODEL_LIST_PER_IP_PER_MINUTE: '1000000',
+    MODEL_LIST_PER_MINUTE: '1000000',
+    LOOK_UPS_PER_SECOND: '1000000',
+  },
+  'usage-ledger': { LOOK_UPS_PER_SECOND: '1000000' },
   'model-router': { AUTH_TIMEOUT_MS: '5000', LEDGER_TIMEOUT_MS: '5000', REDIS_TIMEOUT_MS: '5000' },
 } satisfies StackOptions['serviceSettings'];
 const QUICK_ENGINE = { timeToFirstTokenMs: 0, interTokenMs: 0 };

@@ -1,5 +1,6 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import { type AuthErrorOptions, isAuthFault, toServiceAuthError } from '@turnpike/api-errors/authFault';
+import { isLookUpFault, toServiceLookUpError } from '@turnpike/api-errors/lookUpFault';
 import { bare, flat, type WireError } from '@turnpike/api-errors/wireError';
 import type { InvalidRequestFault } from '@turnpike/http-service/createBodyReader';
 import { type AuthServiceFault, isAuthServiceFault } from '../authServiceFault.ts';
@@ -11,6 +12,7 @@ export function toPublicError(error: unknown, options: AuthErrorOptions): WireEr
   // Here our own database is the dependency that is down, and the status for that is 502.
   if (fault.kind === 'auth_unavailable') return bare(502, 'upstream router auth unavailable');
   if (isAuthFault(fault)) return toServiceAuthError(fault, options);
+  if (isLookUpFault(fault)) return toServiceLookUpError(fault);
   return isAuthServiceFault(fault) ? toAuthServiceError(fault) : undefined;
 }
 

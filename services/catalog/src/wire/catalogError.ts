@@ -1,5 +1,6 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import { isAuthFault, toModelsAuthError } from '@turnpike/api-errors/authFault';
+import { isLookUpFault, toModelsLookUpError } from '@turnpike/api-errors/lookUpFault';
 import { bare, envelope, flat, NEVER_RETRY, type WireError } from '@turnpike/api-errors/wireError';
 import type { CatalogFault } from '../catalogFault.ts';
 
@@ -8,7 +9,9 @@ export function toWireError(error: unknown): WireError | undefined {
   // A path that is not even well encoded: no model id could be in it.
   if (error instanceof URIError) return toCatalogError({ kind: 'model_not_found' });
   if (!(error instanceof ApiError)) return undefined;
-  return isAuthFault(error.fault) ? toModelsAuthError(error.fault) : toCatalogError(error.fault as CatalogFault);
+  if (isAuthFault(error.fault)) return toModelsAuthError(error.fault);
+  if (isLookUpFault(error.fault)) return toModelsLookUpError(error.fault);
+  return toCatalogError(error.fault as CatalogFault);
 }
 
 function toCatalogError(fault: CatalogFault): WireError {

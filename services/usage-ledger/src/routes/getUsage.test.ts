@@ -238,6 +238,37 @@ describe('GET /v1/svc/usage', () => {
     expect(await get('?start=today', headers())).toMatchObject({ status: 401, body });
   });
 
+  it('answers 429 to a key that asks more often than one may, and serves another', async () => {
+    const strict = await startTestService(ledger, {
+      authUrl: auth.url,
+      usageQueryTimeoutMs: PATIENT_MS,
+      lookUpsPerSecond: 1,
+      cacheTtlMs: 600_000,
+    });
+    try {
+      const ask = async (apiKey: string) => {
+        const { statusCode, headers, body } = await request(`${strict.publicUrl}/v1/svc/usage`, {
+          headers: as(apiKey),
+        });
+        return { status: statusCode, retryAfter: headers['retry-after'], body: await body.json() };
+      };
+      const [flooding, other] = [auth.issueKey(aKey().keyId), auth.issueKey(aKey().keyId)];
+      const answers = await Promise.all([...Array.from({ length: 40 }, () => ask(flooding)), ask(other)]);
+      const refused = answers.slice(0, -1).filter(({ status }) => status !== 200);
+      expect(refused.length).toBeGreaterThan(0);
+      for (const answer of refused) {
+        expect(answer).toEqual({
+          status: 429,
+          retryAfter: expect.stringMatching(/^[1-9]\d*$/),
+          body: { error: 'rate_limit_exceeded', message: expect.any(String) },
+        });
+      }
+      expect(answers.at(-1)?.status).toBe(200);
+    } finally {
+      await strict.close();
+    }
+  });
+
   it('answers 503 while keys cannot be checked', async () => {
     auth.breakDown(true);
     const answer = await get('', as(auth.issueKey('key_a'))).finally(() => auth.breakDown(false));

@@ -1,5 +1,6 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import { type AuthErrorOptions, isAuthFault, toServiceAuthError } from '@turnpike/api-errors/authFault';
+import { isLookUpFault, toServiceLookUpError } from '@turnpike/api-errors/lookUpFault';
 import { envelope, flat, type WireError } from '@turnpike/api-errors/wireError';
 import { isUnreachable } from '@turnpike/postgres/databaseFailure';
 import { isLedgerFault, type LedgerFault } from '../ledgerFault.ts';
@@ -9,10 +10,11 @@ const LATER = { 'retry-after': '60' };
 
 /** Makes the words for what a handler of `/v1/svc/…` or its guard threw. Undefined for what nobody foresaw. */
 export function createToPublicError(options: AuthErrorOptions): (error: unknown) => WireError | undefined {
-  return (error) =>
-    error instanceof ApiError && isAuthFault(error.fault)
-      ? toServiceAuthError(error.fault, options)
-      : toWireError(error);
+  return (error) => {
+    if (!(error instanceof ApiError)) return toWireError(error);
+    if (isAuthFault(error.fault)) return toServiceAuthError(error.fault, options);
+    return isLookUpFault(error.fault) ? toServiceLookUpError(error.fault) : toWireError(error);
+  };
 }
 
 /** Words what a handler threw. Undefined for what nobody foresaw. */

@@ -47,7 +47,7 @@ const MODELS_ERRORS: Errors = {
 const USAGE_ERRORS: Errors = {
   401: 'LookUpUnauthorized',
   405: 'MethodNotAllowed',
-  429: 'LookUpFlooded',
+  429: 'LookUpThrottled',
   503: 'UsageUnavailable',
   504: 'UsageTimeout',
 };
@@ -190,7 +190,7 @@ export const PATHS: Record<string, Partial<Record<'get' | 'post', Operation>>> =
         ...refsTo({
           401: 'LookUpUnauthorized',
           405: 'MethodNotAllowed',
-          429: 'LookUpFlooded',
+          429: 'LookUpThrottled',
           502: 'AuthUnreachable',
           503: 'KeyUnavailable',
         }),

@@ -214,11 +214,22 @@ export const SHARED_RESPONSES = {
     examples: { unchecked: KEYS_UNCHECKED },
     sometimes: ['retry-after'],
   }),
-  LookUpFlooded: toErrorResponse({
-    description: FLOOD.description,
-    bodies: ['ErrorEnvelope'],
-    examples: { flood: FLOODED },
-    always: ['x-ratelimit-reset'],
+  LookUpThrottled: toErrorResponse({
+    description: 'The key looks up more a second than one key may (a flat body); or the flood limit (an envelope).',
+    bodies: ['FlatError', 'ErrorEnvelope'],
+    examples: {
+      key: flat('rate_limit_exceeded', 'This key looks up more a second than one key may.'),
+      flood: FLOODED,
+    },
+    sometimes: ['retry-after', 'x-ratelimit-reset'],
+    sets: [
+      {
+        description: 'The limit of look-ups.',
+        required: ['retry-after'],
+        absent: ['x-ratelimit-reset', ...KEY_LIMITS],
+      },
+      FLOOD,
+    ],
   }),
   LookUpUnauthorized: toErrorResponse({
     description: 'There is no key in the request (a flat body), or it is not valid here (an envelope).',
@@ -243,7 +254,7 @@ export const SHARED_RESPONSES = {
     always: ['x-should-retry'],
   }),
   ModelsThrottled: toErrorResponse({
-    description: 'The list is asked for too often, by this address or by all; or the flood limit.',
+    description: 'The list is asked for too often, by this key, this address or by all; or the flood limit.',
     bodies: ['ErrorEnvelope'],
     examples: {
       list: { error: { message: 'The model list is asked for too often.', type: 'rate_limit' } },

@@ -1,0 +1,68 @@
+import { ApiError } from '@turnpike/api-errors/apiError';
+import type { LookUpFault } from '@turnpike/api-errors/lookUpFault';
+import type { NamedSecret } from '@turnpike/config/secrets';
+import type { Guard } from '@turnpike/http-service/guard';
+import { CLIENT_ADDRESS_HEADER, verifyClientAddress } from '@turnpike/internal-auth/clientAddress';
+import { createThrottle, type Throttle } from '@turnpike/request-throttle/createThrottle';
+import { toAddressBlock } from '@turnpike/request-throttle/toAddressBlock';
+import type { KeyBoundMetrics } from '@turnpike/telemetry/keyBoundMetrics';
+import type { Request } from 'express';
+import type { Authenticator } from './createCachingAuthenticator.ts';
+
+export interface LookUpGuardOptions {
+  authenticator: Pick<Authenticator, 'authenticate'>;
+  /** What one key may ask for; twice as many at once after a quiet time. */
+  lookUpsPerSecond: number;
+  /** Keys that the edge signs the client's address with. */
+  tokenKeys: NamedSecret[];
+  metrics: KeyBoundMetrics;
+  /** A clock that only goes forward, in milliseconds. */
+  now?: () => number;
+}
+
+/** Seconds' worth of look-ups that may come at once: a page that shows a hundred calls looks them all up. */
+const BURST_SECONDS = 2;
+/** Remembered keys, and addresses. */
+const MAX_NAMES = 50_000;
+
+/**
+ * Lets in whoever brings a valid API key, as often as one key may look something up in this process; throws an `AuthFault`
+ * or a `look_ups_exceeded` otherwise. A key that is not remembered costs a question to whoever knows keys, and a wrong one
+ * is never remembered for long: of those, one client address has as many as a key has look-ups.
+ */
+export function createLookUpGuard(options: LookUpGuardOptions): Guard {
+  const { authenticator, lookUpsPerSecond, tokenKeys, metrics, now } = options;
+  const pace = {
+    requestsPerMinute: 60 * lookUpsPerSecond,
+    burst: BURST_SECONDS * lookUpsPerSecond,
+    maxNames: MAX_NAMES,
+    ...(now && { now }),
+  };
+  const byKey = createThrottle(pace);
+  const byAddress = createThrottle(pace);
+
+  function addressOf({ headers, socket }: Request): string {
+    const address = verifyClientAddress(headers[CLIENT_ADDRESS_HEADER], { keys: tokenKeys }) ?? socket.remoteAddress;
+    return toAddressBlock(address ?? '') ?? 'unknown';
+  }
+
+  return {
+    name: 'api-key-look-ups',
+    check: async (req, res, next) => {
+      const key = await authenticator.authenticate(req.headers.authorization, () =>
+        take(byAddress, addressOf(req), 'address'),
+      );
+      take(byKey, key.keyId, 'key', () => metrics.keyBoundHit('look_ups', key.keyId));
+      res.locals.caller = key;
+      next();
+    },
+  };
+}
+
+function take(throttle: Throttle, name: string, of: LookUpFault['of'], onRefusal?: () => void): void {
+  const { isAllowed, waitMs } = throttle.takeRequest(name);
+  if (isAllowed) return;
+  onRefusal?.();
+  const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1_000));
+  throw new ApiError<LookUpFault>({ kind: 'look_ups_exceeded', of, retryAfterSeconds });
+}

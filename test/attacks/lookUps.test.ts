@@ -1,0 +1,127 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { generateApiKey } from '@turnpike/api-keys/apiKey';
+import { startTestStack, type TestStack } from '../support/startTestStack.ts';
+
+const MODEL = 'llama-3.1-8b-instruct';
+/** So few that 900 are too many on any machine; twice as many at once are enough for the other keys. */
+const LOOK_UPS_PER_SECOND = 10;
+/** As many as one address may send at once before the edge's own flood limit would hide what is behind it. */
+const PIPELINED = 900;
+const ROUNDS = 12;
+const NO_CALL = '01890000-0000-7000-8000-000000000000';
+
+let stack: TestStack;
+beforeAll(async () => {
+  const limit = { LOOK_UPS_PER_SECOND: String(LOOK_UPS_PER_SECOND) };
+  stack = await startTestStack({
+    kafka: false,
+    serviceSettings: { auth: limit, catalog: limit, 'usage-ledger': limit },
+  });
+}, 120_000);
+afterAll(() => stack?.stop(), 60_000);
+
+/**
+ * Sends requests in one write from an address of its own, and gives the statuses of all answers in order. An edge may answer
+ * fewer, and close.
+ */
+function pipeline(localAddress: string, requests: { path: string; apiKey: string }[]): Promise<number[]> {
+  const { hostname, port } = new URL(stack.baseUrl);
+  const heads = requests.map(
+    ({ path, apiKey }) => `GET ${path} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${apiKey}\r\n\r\n`,
+  );
+  return new Promise((resolve) => {
+    let text = '';
+    const statuses = () => Array.from(text.matchAll(/HTTP\/1\.1 (\d{3}) /g), ([, status]) => Number(status));
+    const socket = connect({ host: hostname, port: Number(port), localAddress });
+    socket.setEncoding('latin1');
+    socket.on('data', (data: string) => {
+      text += data;
+      if (data.includes('HTTP/1.1 ') && statuses().length === requests.length) socket.end();
+    });
+    socket.on('error', () => {});
+    socket.on('close', () => resolve(statuses()));
+    socket.write(heads.join(''));
+  });
+}
+
+async function statusOf(path: string, apiKey: string, body?: object): Promise<number> {
+  const response = await fetch(`${stack.baseUrl}${path}`, {
+    method: body ? 'POST' : 'GET',
+    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  await response.text();
+  return response.status;
+}
+
+/** Keys that no service has seen yet: each of their requests needs a verdict. */
+async function freshKeys(): Promise<string[]> {
+  const workspaceId = await stack.operator.makeWorkspace({ creditUsd: '10' });
+  return Promise.all(Array.from({ length: ROUNDS }, () => stack.operator.makeKey(workspaceId)));
+}
+
+/** What other keys are answered meanwhile: each chats, and looks at itself and at what it used. */
+async function callOn(keys: string[]): Promise<number[][]> {
+  const statuses: number[][] = [];
+  for (const apiKey of keys) {
+    const chat = { model: MODEL, messages: [{ role: 'user', content: 'hello [[sim: tokens=3]]' }] };
+    statuses.push([
+      await statusOf('/chat/completions', apiKey, chat),
+      await statusOf('/svc/key', apiKey),
+      await statusOf('/svc/usage', apiKey),
+    ]);
+  }
+  return statuses;
+}
+const ALL_SERVED = Array(ROUNDS).fill([200, 200, 200]);
+
+/**
+ * What a flood is answered: as much as its limit allows, and that it is too much. The edge may say besides that it found no
+ * connection for some of it, since it opens one for each.
+ */
+function expectBounded(flood: number[], answered: number): void {
+  expect(flood).toEqual(expect.arrayContaining([answered, 429]));
+  expect(flood.filter((status) => ![answered, 429, 502, 503].includes(status))).toEqual([]);
+}
+
+const repeat = (path: string, apiKey: string) => Array.from({ length: PIPELINED }, () => ({ path, apiKey }));
+
+it.each([
+  ['/v1/svc/key', 200, '127.0.0.21'],
+  ['/v1/svc/usage', 200, '127.0.0.22'],
+  [`/v1/svc/usage/request/${NO_CALL}`, 404, '127.0.0.23'],
+])(
+  '900 pipelined GET %s of a key without credit are answered up to its limit, and cost no other key a call',
+  async (path, answered, address) => {
+    const keys = await freshKeys();
+    const poor = await stack.operator.makeKey(await stack.operator.makeWorkspace());
+    const [flood, others] = await Promise.all([pipeline(address, repeat(path, poor)), callOn(keys)]);
+    expect(others).toEqual(ALL_SERVED);
+    expectBounded(flood, answered);
+  },
+);
+
+it('three connections of three keys, 900 look-ups on each, cost no other key a call', async () => {
+  const keys = await freshKeys();
+  const flooding = await Promise.all([1, 2, 3].map(() => stack.operator.makeCaller()));
+  const floods = flooding.map((apiKey, index) => pipeline(`127.0.0.${31 + index}`, repeat('/v1/svc/key', apiKey)));
+  const [others, ...floodStatuses] = await Promise.all([callOn(keys), ...floods]);
+  expect(others).toEqual(ALL_SERVED);
+  for (const statuses of floodStatuses) expectBounded(statuses, 200);
+});
+
+it.each([
+  ['/v1/svc/key', '127.0.0.41'],
+  ['/v1/svc/usage', '127.0.0.42'],
+  ['/v1/models', '127.0.0.43'],
+])(
+  '900 pipelined GET %s with keys that nobody has are no way around: few of them are asked about',
+  async (path, address) => {
+    const keys = await freshKeys();
+    const wrong = Array.from({ length: PIPELINED }, () => ({ path, apiKey: generateApiKey() }));
+    const [flood, others] = await Promise.all([pipeline(address, wrong), callOn(keys)]);
+    expect(others).toEqual(ALL_SERVED);
+    expectBounded(flood, 401);
+  },
+);
