@@ -9,7 +9,13 @@ const KEYS = 1_000;
 /** Real milliseconds, the 99th percentile, to turn away a call where the queue is full. */
 export function measureRefusal(): number {
   const queue = new CallQueue(LIMITS, () => 0);
-  const aCall = (flow: string) => ({ flow, cost: 500, bytes: 2_000, tryStart: () => false, turnedAway() {} });
+  const aCall = (flow: string) => ({
+    flow,
+    cost: 500,
+    bytes: 2_000,
+    tryStart: () => 'no_room' as const,
+    turnedAway() {},
+  });
   for (let key = 0; key < KEYS; key += 1) queue.join(aCall(`key ${key}`));
   const times = Array.from({ length: REFUSALS }, (_, index) => {
     const beganAt = performance.now();

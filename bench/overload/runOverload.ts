@@ -22,7 +22,7 @@ const MODEL = 'model';
 const MAX_OUTPUT_TOKENS = 2_048;
 /** As the router's settings are unless somebody changes them. */
 const QUEUE = { maxCalls: 1_000, maxBytes: 134_217_728, keyShare: 0.25, timeoutMs: 20_000, expectedWaitMs: 3_000 };
-const ROOM = { calls: 256, tokens: 262_144 };
+const ROOM = { calls: 256, tokens: 262_144, keyShare: 0.75 };
 
 /** What became of a call: times from its arrival, ms, of what did happen. */
 export interface Outcome extends Arrival {

@@ -53,6 +53,8 @@ export const configSchema = z.object({
   ENGINE_CALLS: z.coerce.number().int().positive().default(256),
   /** Tokens, of prompts and answers, that an engine is given at a time which does not say how many its cache holds. */
   ENGINE_TOKENS: z.coerce.number().int().positive().default(262_144),
+  /** Part of the room on a model's engines that one key may have when it is alone, 0 to 1; several have less each, so that a newcomer always finds some. 1 is no bound. */
+  ENGINE_KEY_SHARE: z.coerce.number().positive().max(1).default(0.75),
   /** Longest fetch of all images of a call together: names, connections, redirects and bytes. */
   IMAGES_TIMEOUT_MS: milliseconds.default(10_000),
   /** Hosts that clients' images may be fetched from although their address is private or their port unusual: `host:port`, comma separated. Whoever has a key can make the router ask there. */

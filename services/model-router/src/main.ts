@@ -163,7 +163,7 @@ async function main(): Promise<void> {
       timeoutMs: config.QUEUE_TIMEOUT_MS,
       expectedWaitMs: config.QUEUE_EXPECTED_WAIT_MS,
     },
-    room: { calls: config.ENGINE_CALLS, tokens: config.ENGINE_TOKENS },
+    room: { calls: config.ENGINE_CALLS, tokens: config.ENGINE_TOKENS, keyShare: config.ENGINE_KEY_SHARE },
     metrics,
   });
   metrics.observeQueue(engineQueue.lengths);

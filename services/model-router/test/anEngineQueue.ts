@@ -7,7 +7,7 @@ export const anEngineQueue = (options: Partial<EngineQueueOptions> = {}): Engine
   createEngineQueue({
     placer: aFirstPlacer(),
     queue: { maxCalls: 100, maxBytes: 1_048_576, keyShare: 0.5, timeoutMs: 20_000, expectedWaitMs: 5_000 },
-    room: { calls: 1_000, tokens: 1_000_000 },
+    room: { calls: 1_000, tokens: 1_000_000, keyShare: 0.75 },
     metrics: noMetrics,
     ...options,
   });

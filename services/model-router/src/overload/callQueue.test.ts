@@ -16,12 +16,15 @@ interface Call extends WaitingCall {
 let nowMs: number;
 /** How many more calls an engine takes. */
 let room: number;
+/** Keys with as much under way as they may. */
+let bound: Set<string>;
 let served: Call[];
 let queue: CallQueue;
 let calls: number;
 beforeEach(() => {
   nowMs = 1_000;
   room = 0;
+  bound = new Set();
   served = [];
   calls = 0;
   queue = new CallQueue(LIMITS, () => nowMs);
@@ -35,10 +38,11 @@ function aCall(flow: string, { cost = 10, bytes = 10 } = {}): Call {
     cost,
     bytes,
     tryStart() {
-      if (room === 0) return false;
+      if (bound.has(flow)) return 'held_back';
+      if (room === 0) return 'no_room';
       room -= 1;
       served.push(call);
-      return true;
+      return 'started';
     },
     turnedAway(reason, retryAfterSeconds) {
       call.refusedBy = reason;
@@ -107,6 +111,31 @@ it('turns a call away at once whose turn would come too late, and lets in the ke
   expect(refused.retryAfterSeconds).toBeGreaterThanOrEqual(5);
   expect(refused.retryAfterSeconds).toBeLessThanOrEqual(7);
   expect(join('other').refusedBy).toBeUndefined();
+});
+
+it('lets others pass a key that holds its own calls back, and takes them for no wait of theirs', () => {
+  queue = new CallQueue({ ...LIMITS, maxCalls: 1_000, maxBytes: 1_000_000 }, () => nowMs);
+  bound.add('flood');
+  for (let count = 0; count < 100; count += 1) join('flood');
+  queue.startNext();
+  expect([queue.isHeldBack('flood'), queue.isBehindOthers('other'), queue.isBehindOthers('flood')]).toEqual([
+    true,
+    false,
+    true,
+  ]);
+  nowMs += 5_000;
+  // Of its own calls none has had a turn for seconds.
+  expect(queue.findRefusal({ flow: 'flood', bytes: 10 })).toBe('wait_too_long');
+  const others = ['other', 'third', 'other'].map((flow) => {
+    const call = join(flow);
+    queue.startNext();
+    return call;
+  });
+  expect(others.map(({ refusedBy }) => refusedBy)).toEqual([undefined, undefined, undefined]);
+  expect(queue.isBehindOthers('fourth')).toBe(true);
+  room = 3;
+  queue.startNext();
+  expect(served.toSorted((a, b) => a.number - b.number)).toEqual(others);
 });
 
 it('loses no call, passes no bound, and leaves no room unused while somebody waits', () => {

@@ -24,29 +24,36 @@ export interface QueueLimits {
   expectedWaitMs: number;
 }
 
+/** What comes of a turn; `held_back`: its key has as much under way as it may, so it lets others pass. */
+export type Start = 'started' | 'no_room' | 'held_back';
+
 /** A call that waits for its turn; its flow is its key. */
 export interface WaitingCall extends Waiting {
-  /** Puts it on an engine. False when none has room. */
-  tryStart(): boolean;
+  /** Puts it on an engine, if it can. */
+  tryStart(): Start;
   turnedAway(reason: ShedReason, retryAfterSeconds: number): void;
 }
 
 const MAX_RETRY_AFTER_SECONDS = 10;
 
 /**
- * The calls of one model that no engine has room for, in fair order between keys. Nothing happens here by itself: whoever
+ * The calls of one model that no engine has room for, in fair order between keys; those whose own key holds them back let the
+ * others pass. Nothing happens here by itself: whoever
  * frees room calls `startNext`, and somebody `expire` now and then.
  */
 export class CallQueue {
   readonly #limits: QueueLimits;
   readonly #nowMs: () => number;
   readonly #fair = new FairQueue<WaitingCall>();
-  /** Made anew when calls begin to wait. */
+  /** Made anew when calls begin to wait for room. */
   #rate = new TurnRate(0);
   /** The same for each key that has calls waiting: others may send more than is waiting now. */
   readonly #rates = new Map<string, TurnRate>();
   /** When each began to wait, longest first. */
   readonly #since = new Map<WaitingCall, number>();
+  /** As of the last turn: keys that hold their calls back, and whether others wait for room. */
+  #heldBack: ReadonlySet<string> = new Set();
+  #isRoomAwaited = false;
 
   constructor(limits: QueueLimits, nowMs: () => number) {
     this.#limits = limits;
@@ -55,6 +62,16 @@ export class CallQueue {
 
   get length(): number {
     return this.#since.size;
+  }
+
+  /** Whether a call of this key has anybody before it: its own calls, or others that no engine has room for. */
+  isBehindOthers(flow: string): boolean {
+    return this.length > 0 && (this.#isRoomAwaited || this.#fair.backlogOf(flow).calls > 0);
+  }
+
+  /** Whether what waits of this key waits for its own calls to end. */
+  isHeldBack(flow: string): boolean {
+    return this.#heldBack.has(flow);
   }
 
   /** Why a call of this key and size would be turned away now; undefined if it would not. */
@@ -97,10 +114,20 @@ export class CallQueue {
 
   /** Gives turns as long as an engine has room for the next in line. */
   startNext(): void {
+    const heldBack = new Set<string>();
+    this.#heldBack = heldBack;
     for (;;) {
-      const next = this.#fair.peek();
-      if (!next?.tryStart()) return;
-      this.#fair.take();
+      const next = this.#fair.peek(heldBack);
+      const start = next?.tryStart();
+      // While nobody waited for room, that none had a turn said nothing of it.
+      if (start === 'no_room' && !this.#isRoomAwaited) this.#rate = new TurnRate(this.#nowMs());
+      this.#isRoomAwaited = start === 'no_room';
+      if (!next || this.#isRoomAwaited) return;
+      if (start === 'held_back') {
+        heldBack.add(next.flow);
+        continue;
+      }
+      this.#fair.take(heldBack);
       const nowMs = this.#nowMs();
       this.#rate.count(next.cost, nowMs);
       this.#rates.get(next.flow)?.count(next.cost, nowMs);
@@ -160,7 +187,10 @@ export class CallQueue {
     const nowMs = this.#nowMs();
     const all = this.#fair.backlog;
     const own = this.#fair.backlogOf(flow);
-    const allMs = this.#rate.msFor(this.#fair.costAhead(flow), { meanCost: all.cost / all.calls, nowMs });
+    const allMs = this.#rate.msFor(this.#fair.costAhead(flow, this.#heldBack), {
+      meanCost: all.cost / all.calls,
+      nowMs,
+    });
     const ownMs = this.#rates.get(flow)?.msFor(own.cost, { meanCost: own.cost / own.calls, nowMs }) ?? 0;
     return Math.max(allMs, ownMs);
   }

@@ -10,7 +10,9 @@ import type { EngineQueue, Turn } from './engineQueue.ts';
 
 const MODEL = 'small-chat';
 /** For so many calls at a time. */
-const ROOM = { calls: 2, tokens: 1_000_000 };
+const ROOM = { calls: 2, tokens: 1_000_000, keyShare: 0.75 };
+
+const QUEUE = { maxCalls: 200, maxBytes: 1_048_576, keyShare: 1, timeoutMs: 20_000, expectedWaitMs: 5_000 };
 
 let engines: Engine[];
 let queue: EngineQueue;
@@ -32,9 +34,9 @@ interface Asked {
   leave(): void;
 }
 
-function ask(keyId: string, name = keyId): Asked {
+function ask(keyId: string, name = keyId, fields: Parameters<typeof aPlacement>[0] = {}): Asked {
   const res = Object.assign(new EventEmitter(), { destroyed: false });
-  const call = { placement: aPlacement(), keyId, bytes: 100, res };
+  const call = { placement: aPlacement(fields), keyId, bytes: 100, res };
   const turn = queue.place(call, () => engines);
   void turn.then(({ kind }) => void (kind === 'placed' && turns.push(name)));
   return {
@@ -130,7 +132,7 @@ it('knows before a call is admitted that its key has its share of the queue', as
 
 it('does not let a call wait again that an engine failed, and finds it room where there is some', async () => {
   for (const name of ['1', '2', '3']) ask('key', name);
-  const again = { placement: aPlacement() };
+  const again = { placement: aPlacement(), keyId: 'key' };
   expect(queue.placeAgain(again, engines)).toMatchObject({ kind: 'placed', placed: { engine: engines[0] } });
   const idle = anEngine('engine-2');
   expect(queue.placeAgain(again, [...engines, idle])).toMatchObject({ kind: 'placed', placed: { engine: idle } });
@@ -152,4 +154,68 @@ it('leaves a call alone whose end gave a turn to one that goes wrong', async () 
   expect(() => placed.end(undefined)).not.toThrow();
   await expect(wrong).rejects.toThrow('unforeseen');
   await next.placed();
+});
+
+/** Room for eight calls, of which one key may have six. */
+const EIGHT = { calls: 8, tokens: 1_000_000, keyShare: 0.75 };
+const askFor = (keyId: string, count: number, fields?: Parameters<typeof aPlacement>[0]): Asked[] =>
+  Array.from({ length: count }, (_, index) => ask(keyId, `${keyId} ${index + 1}`, fields));
+
+it.each([
+  ['streams', true],
+  ['whole answers', false],
+])(
+  'lets a key that fills an engine with %s have three quarters of it, and others find the rest',
+  async (_case, isStream) => {
+    queue = anEngineQueue({ room: EIGHT });
+    const flood = askFor('flood', 20, { isStream });
+    await settle();
+    expect([turns.length, waiting()]).toEqual([6, 14]);
+    await Promise.all([ask('other').placed(), ask('third').placed()]);
+    (await flood[0]?.placed())?.end(undefined);
+    await settle();
+    // As much as it may have beside two others: it has five, three times what is free are three.
+    expect([turns.length, waiting()]).toEqual([8, 14]);
+  },
+);
+
+it('says of a call that it is its own key’s bound that keeps it, before it is admitted and after it has waited', async () => {
+  queue = anEngineQueue({ room: EIGHT });
+  const flood = askFor('flood', 56);
+  await jest.advanceTimersByTimeAsync(20_200);
+  expect(await flood.at(-1)?.turn).toMatchObject({
+    kind: 'refused',
+    fault: { kind: 'key_bound_reached', bound: 'streams' },
+  });
+  for (let count = 0; count < 50; count += 1) ask('flood');
+  const call = { modelId: MODEL, keyId: 'flood', bytes: 100 };
+  expect(() => queue.checkRoom(call)).toThrow(
+    expect.objectContaining({ fault: { kind: 'key_bound_reached', bound: 'streams', retryAfterSeconds: 1 } }),
+  );
+  expect(() => queue.checkRoom({ ...call, keyId: 'other' })).not.toThrow();
+});
+
+it('refuses no retry for its key’s bound', () => {
+  queue = anEngineQueue({ room: EIGHT });
+  askFor('flood', 7);
+  expect(queue.placeAgain({ placement: aPlacement(), keyId: 'flood' }, engines).kind).toBe('placed');
+});
+
+it('tries what more an engine carries for a key whose calls are short, and not for one that fills it with streams', async () => {
+  let atMs = 0;
+  const report = async (): Promise<void> => {
+    atMs = performance.now();
+    engines[0] = Object.assign(engines[0] ?? anEngine('engine-1'), { report: { atMs, running: 6, waiting: 0 } });
+    await jest.advanceTimersByTimeAsync(2_000);
+  };
+  queue = anEngineQueue({ room: EIGHT, queue: { ...QUEUE, timeoutMs: 1_000_000, expectedWaitMs: 1_000_000 } });
+  const calls = askFor('key', 100);
+  for (let rounds = 0; rounds < 20; rounds += 1) await report();
+  expect(turns).toHaveLength(6);
+  // A call every second from now on.
+  for (let ended = 0; ended < 40; ended += 1) {
+    (await calls[ended]?.placed())?.end(undefined);
+    if (ended % 2 === 1) await report();
+  }
+  expect(turns.length - 40).toBeGreaterThan(6);
 });

@@ -1,9 +1,10 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { PlaceableEngine, PlacedCall, Placement, Placer } from '../placement/placer.ts';
-import type { EngineFault } from '../wire/chatFault.ts';
+import type { EngineFault, KeyBoundFault } from '../wire/chatFault.ts';
 import { CallQueue, type QueueLimits, type ShedReason, type WaitingCall } from './callQueue.ts';
 import { EngineRoom, type RoomLimits } from './engineRoom.ts';
+import { findKeyBound } from './findKeyBound.ts';
 
 /** How often those that wait are looked at when nothing ends: engines come in, say how full they are, or time runs out. */
 const LOOK_MS = 100;
@@ -27,18 +28,21 @@ export interface QueueableCall {
 /** What came of a call's wish for an engine. */
 export type Turn<Engine> =
   | { kind: 'placed'; placed: PlacedCall<Engine> }
-  | { kind: 'refused'; fault: EngineFault }
+  | { kind: 'refused'; fault: EngineFault | KeyBoundFault }
   | { kind: 'client_left' };
 
 const NO_ENGINE = { kind: 'refused', fault: { kind: 'no_healthy_engine' } } as const;
 
 /** Puts calls on engines that have room for them, in turn. */
 export interface EngineQueue {
-  /** Throws `overloaded` where a call of this key would be turned away now: known before anything is held for it. */
+  /**
+   * Throws `overloaded`, or `key_bound_reached` where only its key's own calls are in its way, where a call of this key would
+   * be turned away now: known before anything is held for it.
+   */
   checkRoom(call: { modelId: string; keyId: string; bytes: number }): void;
   /**
-   * Places a call as soon as one of the engines has room and it is its turn. `findEngines` says, whenever it is asked, which
-   * engines may have it; a call that finds none does not wait.
+   * Places a call as soon as its key may have more room, one of the engines has some, and it is its turn. `findEngines` says,
+   * whenever it is asked, which engines may have it; a call that finds none does not wait.
    */
   place<Engine extends PlaceableEngine>(
     call: QueueableCall,
@@ -46,7 +50,7 @@ export interface EngineQueue {
   ): Promise<Turn<Engine>>;
   /** Places a call that had its turn already and was failed: it does not wait again, but goes where room is if it can. */
   placeAgain<Engine extends PlaceableEngine>(
-    call: Pick<QueueableCall, 'placement'>,
+    call: Pick<QueueableCall, 'placement' | 'keyId'>,
     engines: readonly Engine[],
   ): Extract<Turn<Engine>, { kind: 'placed' | 'refused' }>;
   /** The engine refused a call because it is full. */
@@ -111,13 +115,18 @@ export function createEngineQueue({
 
   function placeOn<Engine extends PlaceableEngine>(
     engines: readonly Engine[],
-    { placement }: Pick<QueueableCall, 'placement'>,
+    { placement, keyId }: Pick<QueueableCall, 'placement' | 'keyId'>,
   ): PlacedCall<Engine> | undefined {
     const placed = placer.place(engines, placement);
     if (!placed) return undefined;
     const { engine, uncachedTokens } = placed;
     const { outputTokens } = placer.expectTokens(placement);
-    const taken = getRoom(engine).take({ promptTokens: uncachedTokens, outputTokens, isStream: placement.isStream });
+    const taken = getRoom(engine).take({
+      keyId,
+      promptTokens: uncachedTokens,
+      outputTokens,
+      isStream: placement.isStream,
+    });
     let isOver = false;
     return {
       ...placed,
@@ -140,23 +149,38 @@ export function createEngineQueue({
   const withRoom = <Engine extends PlaceableEngine>(engines: readonly Engine[], tokens: number): Engine[] =>
     engines.filter((engine) => getRoom(engine).hasRoomFor(tokens));
 
+  /** Whether a key may have no more on these engines. */
+  function isBound(engines: readonly PlaceableEngine[], keyId: string): boolean {
+    const roomsOf = engines.map(getRoom);
+    const bound = findKeyBound(roomsOf, keyId, roomLimits.keyShare);
+    if (bound) for (const room of roomsOf) room.wantMore(keyId, bound);
+    return bound !== undefined;
+  }
+
   /** Tokens of prompt and answer, cached or not: what the call takes of its key's share. */
   function costOf(placement: Placement): number {
     const { promptTokens, outputTokens } = placer.expectTokens(placement);
     return Math.max(1, promptTokens + outputTokens);
   }
 
-  const refused = (modelId: string, reason: ShedReason, retryAfterSeconds: number): EngineFault => {
+  function refused(
+    queue: CallQueue,
+    { modelId, keyId }: { modelId: string; keyId: string },
+    reason: ShedReason,
+    retryAfterSeconds: number,
+  ): EngineFault | KeyBoundFault {
+    if (queue.isHeldBack(keyId)) return { kind: 'key_bound_reached', bound: 'streams', retryAfterSeconds };
     metrics.shed({ id: modelId }, reason);
     return { kind: 'overloaded', retryAfterSeconds };
-  };
+  }
 
   return {
-    checkRoom({ modelId, keyId, bytes }) {
+    checkRoom(call) {
+      const { modelId, keyId, bytes } = call;
       const queue = queues.get(modelId);
       const reason = queue?.findRefusal({ flow: keyId, bytes });
       if (!queue || !reason) return;
-      throw new ApiError<EngineFault>(refused(modelId, reason, queue.retryAfterSeconds(keyId)));
+      throw new ApiError<EngineFault | KeyBoundFault>(refused(queue, call, reason, queue.retryAfterSeconds(keyId)));
     },
     place(call, findEngines) {
       const { placement, keyId: flow, bytes, res } = call;
@@ -167,7 +191,8 @@ export function createEngineQueue({
       const engines = findEngines();
       if (engines.length === 0) return Promise.resolve(NO_ENGINE);
       const queue = getQueue(modelId);
-      const placed = queue.length === 0 ? tryPlace(engines) : undefined;
+      const mayGoAhead = !queue.isBehindOthers(flow);
+      const placed = mayGoAhead && !isBound(engines, flow) ? tryPlace(engines) : undefined;
       if (placed) return Promise.resolve({ kind: 'placed', placed });
       return new Promise((resolve, reject) => {
         const sinceMs = nowMs();
@@ -177,8 +202,10 @@ export function createEngineQueue({
           bytes,
           tryStart() {
             try {
-              const found = tryPlace(findEngines());
-              if (!found) return false;
+              const able = findEngines();
+              if (isBound(able, flow)) return 'held_back';
+              const found = tryPlace(able);
+              if (!found) return 'no_room';
               metrics.queued({ id: modelId }, (nowMs() - sinceMs) / 1_000);
               resolve({ kind: 'placed', placed: found });
             } catch (error) {
@@ -186,11 +213,14 @@ export function createEngineQueue({
               reject(error);
             }
             res.off('close', onClose);
-            return true;
+            return 'started';
           },
           turnedAway(reason, retryAfterSeconds) {
             res.off('close', onClose);
-            resolve({ kind: 'refused', fault: refused(modelId, reason, retryAfterSeconds) });
+            resolve({
+              kind: 'refused',
+              fault: refused(queue, { modelId, keyId: flow }, reason, retryAfterSeconds),
+            });
           },
         };
         const onClose = (): void => {
@@ -201,6 +231,8 @@ export function createEngineQueue({
         };
         res.once('close', onClose);
         queue.join(waiting);
+        // What keeps it, room or its own key, decides over those who come next.
+        if (mayGoAhead) queue.startNext();
         lookAgain();
       });
     },

@@ -1,7 +1,7 @@
 import { beforeEach, expect, it } from '@jest/globals';
 import { EngineRoom } from './engineRoom.ts';
 
-const LIMITS = { calls: 100, tokens: 10_000 };
+const LIMITS = { calls: 100, tokens: 10_000, keyShare: 0.75 };
 
 let nowMs: number;
 let room: EngineRoom;
@@ -13,7 +13,8 @@ beforeEach(() => {
 /** Puts calls there as long as there is room; gives what ends each. */
 function fill(tokens: number): (() => void)[] {
   const calls: (() => void)[] = [];
-  while (room.hasRoomFor(tokens)) calls.push(room.take({ promptTokens: 0, outputTokens: tokens, isStream: true }).end);
+  while (room.hasRoomFor(tokens))
+    calls.push(room.take({ keyId: 'key', promptTokens: 0, outputTokens: tokens, isStream: true }).end);
   return calls;
 }
 
@@ -91,8 +92,8 @@ it('gives an engine less that says it is full, though never next to nothing', ()
 });
 
 it('is not given much more of prompts to compute than a step takes, and more when they are computed', () => {
-  room = new EngineRoom({ calls: 100, tokens: 1_000_000 }, () => nowMs);
-  const prompt = { promptTokens: 3_000, outputTokens: 10 };
+  room = new EngineRoom({ ...LIMITS, tokens: 1_000_000 }, () => nowMs);
+  const prompt = { keyId: 'key', promptTokens: 3_000, outputTokens: 10 };
   const streams = [0, 1, 2].map(() => {
     expect(room.hasRoomFor(3_010)).toBe(true);
     return room.take({ ...prompt, isStream: true });

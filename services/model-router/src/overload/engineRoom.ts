@@ -1,4 +1,5 @@
 import type { EngineReport } from '../placement/engineBook.ts';
+import { KeyRoom } from './keyRoom.ts';
 
 /** What an engine is given before it has shown what it can carry. */
 export interface RoomLimits {
@@ -6,7 +7,12 @@ export interface RoomLimits {
   calls: number;
   /** Tokens under way at a time, prompts and answers, on an engine that does not say how many its cache holds. */
   tokens: number;
+  /** Part of the room on a model's engines that one key alone may have, 0 to 1. */
+  keyShare: number;
 }
+
+/** What room is measured in. */
+export type RoomMeasure = 'calls' | 'tokens';
 
 /** Tokens of prompts that an engine has to compute first: a step of its usual budget, and the next one is full as well. */
 const PROMPT_TOKENS_AHEAD = 8_192;
@@ -30,6 +36,7 @@ const LEAST_CALLS = 4;
 
 /** A call as it counts on its engine. */
 export interface RoomTaken {
+  keyId: string;
   /** Tokens of its prompt that are not cached there. */
   promptTokens: number;
   outputTokens: number;
@@ -56,6 +63,8 @@ export class EngineRoom {
   readonly #nowMs: () => number;
   #calls = 0;
   #tokens = 0;
+  /** The same by key. */
+  readonly #keys = new Map<string, KeyRoom>();
   /** Prompts of streams that had no event yet. */
   #unreadTokens = 0;
   /** The same of whole answers, oldest first. */
@@ -63,8 +72,7 @@ export class EngineRoom {
   /** What may be under way, as a part of where it began. */
   #callsFactor = 1;
   #tokensFactor = 1;
-  #isCallsLimitFelt = false;
-  #isTokensLimitFelt = false;
+  readonly #isLimitFelt: Record<RoomMeasure, boolean> = { calls: false, tokens: false };
   #readAtMs = Number.NEGATIVE_INFINITY;
   #readSince = 0;
   #reportsWithQueue = 0;
@@ -92,19 +100,40 @@ export class EngineRoom {
   hasRoomFor(tokens: number): boolean {
     if (this.#calls === 0) return true;
     if (this.#promptTokensAhead >= PROMPT_TOKENS_AHEAD) return false;
-    const isCallsLimitFelt = this.#calls + 1 > this.#limits.calls * this.#callsFactor;
-    const isTokensLimitFelt = this.#tokens + tokens > this.#tokensBase * this.#tokensFactor;
-    this.#isCallsLimitFelt ||= isCallsLimitFelt;
-    this.#isTokensLimitFelt ||= isTokensLimitFelt;
+    const isCallsLimitFelt = this.#calls + 1 > this.#limitOf('calls');
+    const isTokensLimitFelt = this.#tokens + tokens > this.#limitOf('tokens');
+    this.#isLimitFelt.calls ||= isCallsLimitFelt;
+    this.#isLimitFelt.tokens ||= isTokensLimitFelt;
     return !isCallsLimitFelt && !isTokensLimitFelt;
   }
 
+  /** What more may be under way. */
+  free(measure: RoomMeasure): number {
+    return Math.max(0, this.#limitOf(measure) - (measure === 'calls' ? this.#calls : this.#tokens));
+  }
+
+  /** What a key has under way there; undefined if it has nothing. */
+  heldBy(keyId: string): Pick<KeyRoom, RoomMeasure> | undefined {
+    return this.#keys.get(keyId);
+  }
+
+  /**
+   * A key would have more there if it might: a reason to try more as well, but only where it holds nothing for long. What an
+   * engine cannot carry after all is not to be found out with what nobody gets back.
+   */
+  wantMore(keyId: string, measure: RoomMeasure): void {
+    if (this.#keys.get(keyId)?.comesBackSoon(this.#nowMs())) this.#isLimitFelt[measure] = true;
+  }
+
   /** Counts a call from now on. */
-  take({ promptTokens, outputTokens, isStream }: RoomTaken): TakenRoom {
+  take({ keyId, promptTokens, outputTokens, isStream }: RoomTaken): TakenRoom {
     const tokens = promptTokens + outputTokens;
     let isRead = false;
     this.#calls += 1;
     this.#tokens += tokens;
+    const own = this.#keys.get(keyId) ?? new KeyRoom();
+    this.#keys.set(keyId, own);
+    const giveBack = own.take(tokens);
     if (isStream) this.#unreadTokens += promptTokens;
     else this.#wholePrompts.push({ atMs: this.#nowMs(), tokens: promptTokens });
     const read = (): void => {
@@ -119,6 +148,8 @@ export class EngineRoom {
         read();
         this.#calls -= 1;
         this.#tokens -= tokens;
+        giveBack(this.#nowMs());
+        if (own.calls === 0) this.#keys.delete(keyId);
         // No prompt is still to be computed; nobody may look at the list for as long as calls come one by one.
         if (this.#calls === 0) this.#wholePrompts = [];
       },
@@ -136,6 +167,10 @@ export class EngineRoom {
     return this.#wholePrompts.reduce((sum, { tokens }) => sum + tokens, this.#unreadTokens);
   }
 
+  #limitOf(measure: RoomMeasure): number {
+    return measure === 'calls' ? this.#limits.calls * this.#callsFactor : this.#tokensBase * this.#tokensFactor;
+  }
+
   get #tokensBase(): number {
     return this.#cacheTokens ?? this.#limits.tokens;
   }
@@ -149,10 +184,10 @@ export class EngineRoom {
   }
 
   #grow(most: number): void {
-    if (this.#isCallsLimitFelt) this.#callsFactor = raise(this.#callsFactor, most);
-    if (this.#isTokensLimitFelt) this.#tokensFactor = raise(this.#tokensFactor, most);
-    this.#isCallsLimitFelt = false;
-    this.#isTokensLimitFelt = false;
+    if (this.#isLimitFelt.calls) this.#callsFactor = raise(this.#callsFactor, most);
+    if (this.#isLimitFelt.tokens) this.#tokensFactor = raise(this.#tokensFactor, most);
+    this.#isLimitFelt.calls = false;
+    this.#isLimitFelt.tokens = false;
   }
 
   /** Lets no more be under way than this part of what is. */

@@ -109,3 +109,20 @@ it('says what would be served before a key that comes now', () => {
   // Its second call has its turn when both were given 30.
   expect(queue.costAhead('other')).toBe(60);
 });
+
+it('gives the turns of a flow that lets them pass to the others, and it saves up nothing by that', () => {
+  const queue = new FairQueue<Item>();
+  for (let count = 0; count < 20; count += 1) {
+    queue.add(anItem('held', 10));
+    queue.add(anItem('busy', 10));
+  }
+  const passing = new Set(['held']);
+  for (let count = 0; count < 10; count += 1) {
+    expect(queue.peek(passing)?.flow).toBe('busy');
+    expect(queue.take(passing)?.flow).toBe('busy');
+  }
+  expect(queue.costAhead('new')).toBeLessThanOrEqual(10);
+  expect(queue.costAhead('busy', passing)).toBe(100);
+  const flows = Array.from({ length: 6 }, () => queue.take()?.flow);
+  expect(flows.filter((flow) => flow === 'busy').length).toBeGreaterThanOrEqual(2);
+});

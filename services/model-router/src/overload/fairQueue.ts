@@ -24,6 +24,7 @@ export interface Backlog {
 }
 
 const NOTHING: Backlog = { calls: 0, bytes: 0, cost: 0 };
+const NONE: ReadonlySet<string> = new Set();
 
 /**
  * Start-time fair queueing: the next turn is that of the flow which was given least, and within a flow it goes by arrival.
@@ -60,19 +61,20 @@ export class FairQueue<Item extends Waiting> {
     this.#count(line, item, 1);
   }
 
-  /** Whose turn it is. */
-  peek(): Item | undefined {
-    const [first] = this.#firstLine()?.items ?? [];
+  /** Whose turn it is, where these flows let it pass. */
+  peek(passing: ReadonlySet<string> = NONE): Item | undefined {
+    const [first] = this.#firstLine(passing)?.items ?? [];
     return first;
   }
 
-  /** The one whose turn it is, which is given it. */
-  take(): Item | undefined {
-    const line = this.#firstLine();
+  /** The one whose turn it is, which is given it. Flows that let it pass save up nothing by it. */
+  take(passing: ReadonlySet<string> = NONE): Item | undefined {
+    const line = this.#firstLine(passing);
     const [first] = line?.items ?? [];
     if (!line || !first) return undefined;
-    this.#virtual = line.start;
+    this.#virtual = Math.max(this.#virtual, line.start);
     line.start += first.cost;
+    for (const flow of passing) this.#catchUp(flow);
     this.#drop(line, first);
     return first;
   }
@@ -90,21 +92,27 @@ export class FairQueue<Item extends Waiting> {
     return [...(this.#lines.get(flow)?.items ?? [])].at(-1);
   }
 
-  /** The cost of all that would have its turn before something that this flow adds now. */
-  costAhead(flow: string): number {
+  /** The cost of all that would have its turn before something that this flow adds now, where these flows let theirs pass. */
+  costAhead(flow: string, passing: ReadonlySet<string> = NONE): number {
     const own = this.#lines.get(flow);
     const start = (own?.start ?? this.#virtual) + (own?.cost ?? 0);
     let ahead = 0;
-    for (const line of this.#lines.values())
-      ahead += line === own ? line.cost : Math.min(line.cost, Math.max(0, start - line.start));
+    for (const [other, line] of this.#lines)
+      if (line === own) ahead += line.cost;
+      else if (!passing.has(other)) ahead += Math.min(line.cost, Math.max(0, start - line.start));
     return ahead;
   }
 
-  #firstLine(): Line<Item> | undefined {
+  #firstLine(passing: ReadonlySet<string>): Line<Item> | undefined {
     let first: Line<Item> | undefined;
-    for (const line of this.#lines.values())
-      if (line.items.size > 0 && (first === undefined || line.start < first.start)) first = line;
+    for (const [flow, line] of this.#lines)
+      if (line.items.size > 0 && !passing.has(flow) && (first === undefined || line.start < first.start)) first = line;
     return first;
+  }
+
+  #catchUp(flow: string): void {
+    const line = this.#lines.get(flow);
+    if (line) line.start = Math.max(line.start, this.#virtual);
   }
 
   #drop(line: Line<Item>, item: Item): void {

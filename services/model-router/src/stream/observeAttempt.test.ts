@@ -14,7 +14,7 @@ it('says in the trace of a call how long it waited for an engine, and when the f
     begin(res, engineChunks.text('first'));
     answers.push(() => res.end(engineChunks.ending(3)));
   });
-  const engineQueue = anEngineQueue({ room: { calls: 1, tokens: 1_000_000 } });
+  const engineQueue = anEngineQueue({ room: { calls: 1, tokens: 1_000_000, keyShare: 0.75 } });
   const first = await connect((await streamed([engine], { engineQueue })).url);
   await until('the engine has its first call', () => first.text().includes('first'));
 

@@ -1,7 +1,7 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import { servedNameOf, type UnheardCall } from '../engines/engine.ts';
 import { isWorthRetrying } from '../engines/toEngineFault.ts';
-import type { EngineFault } from '../wire/chatFault.ts';
+import type { EngineFault, KeyBoundFault } from '../wire/chatFault.ts';
 import type { InferenceRequest } from '../wire/inferenceRequest.ts';
 import type { Attempt, AttemptOn, CallContext } from './callContext.ts';
 import { NextAttempt } from './nextAttempt.ts';
@@ -22,7 +22,7 @@ const bytesOf = ({ body, images }: InferenceRequest): number =>
 export async function runOnEngines(context: CallContext, attemptOn: AttemptOn): Promise<void> {
   const { request, call, model, engines, engineQueue, placement, keyId, res, span, metrics } = context;
   const next = new NextAttempt(engines.retries);
-  let fault: EngineFault = { kind: 'no_healthy_engine' };
+  let fault: EngineFault | KeyBoundFault = { kind: 'no_healthy_engine' };
   const findAble = () =>
     engines.findEngines(model).filter((engine) => engine.isHealthy && servedNameOf(engine, model) !== undefined);
   const queuedAt = performance.now();
@@ -31,7 +31,7 @@ export async function runOnEngines(context: CallContext, attemptOn: AttemptOn): 
     const turn =
       attempt === 1
         ? await engineQueue.place({ placement, keyId, bytes: bytesOf(request), res }, findEngines)
-        : engineQueue.placeAgain({ placement }, findEngines());
+        : engineQueue.placeAgain({ placement, keyId }, findEngines());
     if (attempt === 1) span.setAttributes({ 'turnpike.queue_wait_ms': Math.round(performance.now() - queuedAt) });
     if (turn.kind === 'client_left') {
       await call.end({ status: 'failure', reason: 'client_left_in_queue' });

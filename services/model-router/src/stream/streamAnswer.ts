@@ -1,10 +1,12 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import { toChatError } from '../wire/chatError.ts';
-import type { EngineFault } from '../wire/chatFault.ts';
+import type { EngineFault, KeyBoundFault } from '../wire/chatFault.ts';
 import type { CallContext } from './callContext.ts';
 import { ClientStream } from './clientStream.ts';
 import { runOnEngines } from './runOnEngines.ts';
 import { StreamAttempt } from './streamAttempt.ts';
+
+const FAILED: EngineFault = { kind: 'engine_failed' };
 
 /**
  * Streams an answer from an engine to the client, event by event, and settles the call before the last one leaves.
@@ -34,7 +36,9 @@ export async function streamAnswer(context: CallContext): Promise<void> {
       client.detach();
       throw error;
     }
-    client.fail(toChatError(error instanceof ApiError ? (error.fault as EngineFault) : { kind: 'engine_failed' }));
+    const fault = error instanceof ApiError ? (error.fault as EngineFault | KeyBoundFault) : FAILED;
+    if (fault.kind === 'key_bound_reached') context.metrics.keyBoundHit(fault.bound, context.keyId);
+    client.fail(toChatError(fault));
     if (error instanceof ApiError) return;
     // A fault has ended the call; for what nobody foresaw this does.
     context.log.error({ err: error, callId: context.call.callId }, 'stream failed');

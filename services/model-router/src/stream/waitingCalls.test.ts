@@ -17,7 +17,7 @@ async function aBusyEngine({ timeoutMs = 20_000, headersAfterMs = 30_000 } = {})
     answers.push(() => res.end(engineChunks.ending(3)));
   });
   const engineQueue = anEngineQueue({
-    room: { calls: 1, tokens: 1_000_000 },
+    room: { calls: 1, tokens: 1_000_000, keyShare: 0.75 },
     queue: { maxCalls: 10, maxBytes: 1_000_000, keyShare: 1, timeoutMs, expectedWaitMs: 5_000 },
   });
   const first = await connect((await streamed([engine], { engineQueue })).url);
