@@ -54,6 +54,7 @@ export async function serveCall(
     engineQueue = anEngineQueue({ placer }),
     nextCall = () => call,
     span = noSpan,
+    keyId = 'key_1',
   }: {
     engines: Engine[];
     /** Of the request's body. */
@@ -67,6 +68,7 @@ export async function serveCall(
     /** For every request one of its own. */
     nextCall?: () => RecordedCall;
     span?: CallSpan;
+    keyId?: string;
   },
 ): Promise<ServedCall> {
   let response: ServerResponse | undefined;
@@ -77,7 +79,7 @@ export async function serveCall(
       request: aChatRequest(fields),
       model: aPricedModel(),
       call: nextCall(),
-      keyId: 'key_1',
+      keyId,
       workspaceId: 'ws_1',
       res,
       headers: { 'x-ratelimit-limit-requests': '600' },

@@ -124,6 +124,7 @@ it('lets others pass a key that holds its own calls back, and takes them for no 
     true,
   ]);
   nowMs += 5_000;
+  expect(queue.othersWaitMs('flood')).toBe(0);
   // Of its own calls none has had a turn for seconds.
   expect(queue.findRefusal({ flow: 'flood', bytes: 10 })).toBe('wait_too_long');
   const others = ['other', 'third', 'other'].map((flow) => {
@@ -133,9 +134,12 @@ it('lets others pass a key that holds its own calls back, and takes them for no 
   });
   expect(others.map(({ refusedBy }) => refusedBy)).toEqual([undefined, undefined, undefined]);
   expect(queue.isBehindOthers('fourth')).toBe(true);
+  nowMs += 700;
+  expect([queue.othersWaitMs('flood'), queue.othersWaitMs('other')]).toEqual([700, 700]);
   room = 3;
   queue.startNext();
   expect(served.toSorted((a, b) => a.number - b.number)).toEqual(others);
+  expect(queue.othersWaitMs('flood')).toBe(0);
 });
 
 it('loses no call, passes no bound, and leaves no room unused while somebody waits', () => {

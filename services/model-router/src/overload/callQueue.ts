@@ -74,6 +74,14 @@ export class CallQueue {
     return this.#heldBack.has(flow);
   }
 
+  /** How long a call of another key has waited for room, of those that wait longest; 0 if none does. */
+  othersWaitMs(flow: string): number {
+    if (!this.#isRoomAwaited) return 0;
+    for (const [call, sinceMs] of this.#since)
+      if (call.flow !== flow && !this.#heldBack.has(call.flow)) return this.#nowMs() - sinceMs;
+    return 0;
+  }
+
   /** Why a call of this key and size would be turned away now; undefined if it would not. */
   findRefusal({ flow, bytes }: Pick<WaitingCall, 'flow' | 'bytes'>): ShedReason | undefined {
     const { expectedWaitMs, keyShare } = this.#limits;

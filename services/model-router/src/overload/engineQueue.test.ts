@@ -4,9 +4,9 @@ import { ApiError } from '@turnpike/api-errors/apiError';
 import { anEngine } from '../../test/anEngine.ts';
 import { anEngineQueue } from '../../test/anEngineQueue.ts';
 import { aPlacement } from '../../test/aPlacement.ts';
+import { noMetrics } from '../../test/noMetrics.ts';
 import type { Engine } from '../engines/engine.ts';
-import type { PlacedCall } from '../placement/placer.ts';
-import type { EngineQueue, Turn } from './engineQueue.ts';
+import type { EngineQueue, RoomedCall, Turn } from './engineQueue.ts';
 
 const MODEL = 'small-chat';
 /** For so many calls at a time. */
@@ -30,7 +30,7 @@ afterEach(() => {
 
 interface Asked {
   turn: Promise<Turn<Engine>>;
-  placed(): Promise<PlacedCall<Engine>>;
+  placed(): Promise<RoomedCall<Engine>>;
   leave(): void;
 }
 
@@ -180,7 +180,9 @@ it.each([
 );
 
 it('says of a call that it is its own key’s bound that keeps it, before it is admitted and after it has waited', async () => {
-  queue = anEngineQueue({ room: EIGHT });
+  const hits: string[] = [];
+  const keyBoundHit = (bound: string, keyId: string) => void hits.push(`${bound} ${keyId}`);
+  queue = anEngineQueue({ room: EIGHT, metrics: { ...noMetrics, keyBoundHit } });
   const flood = askFor('flood', 56);
   await jest.advanceTimersByTimeAsync(20_200);
   expect(await flood.at(-1)?.turn).toMatchObject({
@@ -193,6 +195,8 @@ it('says of a call that it is its own key’s bound that keeps it, before it is 
     expect.objectContaining({ fault: { kind: 'key_bound_reached', bound: 'streams', retryAfterSeconds: 1 } }),
   );
   expect(() => queue.checkRoom({ ...call, keyId: 'other' })).not.toThrow();
+  // It is counted where the fault is answered.
+  expect(hits).toEqual([]);
 });
 
 it('refuses no retry for its key’s bound', () => {
@@ -218,4 +222,55 @@ it('tries what more an engine carries for a key whose calls are short, and not f
     if (ended % 2 === 1) await report();
   }
   expect(turns.length - 40).toBeGreaterThan(6);
+});
+
+/** Streams of one key that nobody reads any more; those that were cut end. */
+async function leaveUnread(asked: Asked[], cut: string[], name: string): Promise<void> {
+  for (const [index, one] of asked.entries()) {
+    const placed = await one.placed();
+    placed.onUnread(() => {
+      cut.push(`${name} ${index + 1}`);
+      placed.end(undefined);
+    });
+  }
+}
+
+it('cuts the stream that was unread longest, of the key with most of them, for a call of another key that waits', async () => {
+  const hits: string[] = [];
+  const keyBoundHit = (bound: string, keyId: string) => void hits.push(`${bound} ${keyId}`);
+  queue = anEngineQueue({ room: EIGHT, metrics: { ...noMetrics, keyBoundHit } });
+  const cut: string[] = [];
+  await leaveUnread([ask('slow'), ask('slow')], cut, 'slow');
+  await leaveUnread(askFor('flood', 5), cut, 'flood');
+  await ask('reading').placed();
+  await jest.advanceTimersByTimeAsync(10_000);
+  // Nobody waits.
+  expect(cut).toEqual([]);
+  const others = [ask('other'), ask('other')];
+  await jest.advanceTimersByTimeAsync(1_200);
+  expect(cut).toEqual(['flood 1', 'flood 2']);
+  await Promise.all(others.map((other) => other.placed()));
+  expect(hits).toEqual(['streams flood', 'streams flood']);
+  await jest.advanceTimersByTimeAsync(10_000);
+  expect(cut).toHaveLength(2);
+});
+
+it('cuts no stream that is read, that was read again within 5 s, or whose own key alone waits', async () => {
+  queue = anEngineQueue({ room: EIGHT });
+  const cut: string[] = [];
+  const flood = askFor('flood', 6);
+  await leaveUnread(flood, cut, 'flood');
+  const others = [ask('other'), ask('third')];
+  await Promise.all(others.map((other) => other.placed()));
+  ask('flood');
+  await jest.advanceTimersByTimeAsync(15_000);
+  expect(cut).toEqual([]);
+  for (const one of flood) (await one.placed()).onRead();
+  ask('fourth');
+  await jest.advanceTimersByTimeAsync(4_000);
+  await leaveUnread(flood.slice(0, 1), cut, 'flood');
+  await jest.advanceTimersByTimeAsync(4_800);
+  expect(cut).toEqual([]);
+  await jest.advanceTimersByTimeAsync(400);
+  expect(cut).toEqual(['flood 1']);
 });

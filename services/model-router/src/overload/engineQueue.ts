@@ -5,9 +5,12 @@ import type { EngineFault, KeyBoundFault } from '../wire/chatFault.ts';
 import { CallQueue, type QueueLimits, type ShedReason, type WaitingCall } from './callQueue.ts';
 import { EngineRoom, type RoomLimits } from './engineRoom.ts';
 import { findKeyBound } from './findKeyBound.ts';
+import { type UnreadStream, UnreadStreams } from './unreadStreams.ts';
 
 /** How often those that wait are looked at when nothing ends: engines come in, say how full they are, or time runs out. */
 const LOOK_MS = 100;
+/** Prompts that have to be computed first keep calls waiting for less: room that is full of streams does so for longer. */
+const FULL_MS = 1_000;
 
 /** An answer whose client may leave before it has it. */
 export interface Leavable {
@@ -25,9 +28,17 @@ export interface QueueableCall {
   res: Leavable;
 }
 
+/** A call on its engine, in whose room it counts until it ends. */
+export interface RoomedCall<Engine> extends PlacedCall<Engine> {
+  /** Its client does not read it; `cut` ends it as if the client had left, and may be called once others wait for the room. */
+  onUnread(cut: () => void): void;
+  /** Its client reads on. */
+  onRead(): void;
+}
+
 /** What came of a call's wish for an engine. */
 export type Turn<Engine> =
-  | { kind: 'placed'; placed: PlacedCall<Engine> }
+  | { kind: 'placed'; placed: RoomedCall<Engine> }
   | { kind: 'refused'; fault: EngineFault | KeyBoundFault }
   | { kind: 'client_left' };
 
@@ -63,7 +74,7 @@ export interface EngineQueueOptions {
   placer: Placer;
   queue: QueueLimits;
   room: RoomLimits;
-  metrics: Pick<InferenceMetrics, 'queued' | 'shed'>;
+  metrics: Pick<InferenceMetrics, 'queued' | 'shed' | 'keyBoundHit'>;
   nowMs?: () => number;
 }
 
@@ -76,6 +87,7 @@ export function createEngineQueue({
   nowMs = () => performance.now(),
 }: EngineQueueOptions): EngineQueue {
   const queues = new Map<string, CallQueue>();
+  const unreadOf = new Map<string, UnreadStreams>();
   const rooms = new WeakMap<PlaceableEngine, EngineRoom>();
   let looking: NodeJS.Timeout | undefined;
 
@@ -93,6 +105,12 @@ export function createEngineQueue({
     return queue;
   }
 
+  function getUnread(modelId: string): UnreadStreams {
+    const unread = unreadOf.get(modelId) ?? new UnreadStreams();
+    unreadOf.set(modelId, unread);
+    return unread;
+  }
+
   function startNext(): void {
     for (const queue of queues.values()) queue.startNext();
   }
@@ -102,7 +120,8 @@ export function createEngineQueue({
     looking ??= setInterval(() => {
       startNext();
       let waiting = 0;
-      for (const queue of queues.values()) {
+      for (const [modelId, queue] of queues) {
+        cutUnread(modelId, queue);
         queue.expire();
         waiting += queue.length;
       }
@@ -113,10 +132,20 @@ export function createEngineQueue({
     looking.unref();
   }
 
+  /** One at a time: its room comes free, and only then is it known who still waits. */
+  function cutUnread(modelId: string, queue: CallQueue): void {
+    const unread = unreadOf.get(modelId);
+    const found = unread?.find((keyId) => queue.othersWaitMs(keyId) >= FULL_MS, nowMs());
+    if (!unread || !found) return;
+    unread.remove(found);
+    metrics.keyBoundHit('streams', found.keyId);
+    found.cut();
+  }
+
   function placeOn<Engine extends PlaceableEngine>(
     engines: readonly Engine[],
     { placement, keyId }: Pick<QueueableCall, 'placement' | 'keyId'>,
-  ): PlacedCall<Engine> | undefined {
+  ): RoomedCall<Engine> | undefined {
     const placed = placer.place(engines, placement);
     if (!placed) return undefined;
     const { engine, uncachedTokens } = placed;
@@ -127,6 +156,12 @@ export function createEngineQueue({
       outputTokens,
       isStream: placement.isStream,
     });
+    const unread = getUnread(placement.modelId);
+    let standing: UnreadStream | undefined;
+    const onRead = (): void => {
+      if (standing) unread.remove(standing);
+      standing = undefined;
+    };
     let isOver = false;
     return {
       ...placed,
@@ -140,9 +175,16 @@ export function createEngineQueue({
         placed.end(counted);
         if (isOver) return;
         isOver = true;
+        onRead();
         taken.end();
         startNext();
       },
+      onUnread(cut) {
+        if (isOver || standing) return;
+        standing = { keyId, cut };
+        unread.add(standing, nowMs());
+      },
+      onRead,
     };
   }
 

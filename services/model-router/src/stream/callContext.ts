@@ -68,6 +68,10 @@ export interface AttemptOptions {
   traceparent: string | undefined;
   /** To be called when a stream's first event comes from the engine. */
   onFirstEvent: () => void;
+  /** To be called when the client does not read its stream: it may be cut then, as others wait. */
+  onUnread: (cut: () => void) => void;
+  /** To be called when it reads on. */
+  onRead: () => void;
   /** Ends the attempt before its first event: the engine does not answer, and another will have the call. */
   signal: AbortSignal;
 }

@@ -69,6 +69,11 @@ export class ClientStream {
     this.#end(Buffer.from(`data: ${JSON.stringify(body)}\n\n`));
   }
 
+  /** Drops a client that does not read: no word would reach it. */
+  cut(): void {
+    this.#leave();
+  }
+
   /** Lets go of the response without a word: nothing was sent, and the caller answers by itself. */
   detach(): void {
     this.#finish();

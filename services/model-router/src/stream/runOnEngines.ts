@@ -67,6 +67,8 @@ export async function runOnEngines(context: CallContext, attemptOn: AttemptOn): 
           observed.firstEvent();
           engines.report(engine, { kind: 'first_event' });
         },
+        onUnread: placed.onUnread,
+        onRead: placed.onRead,
       });
       if (result.outcome === 'ended') return;
       if (fault.kind !== 'engine_failed' || !isWorthRetrying(result.fault)) fault = result.fault;

@@ -27,6 +27,8 @@ export class StreamAttempt {
   readonly #silence: Deadline;
   readonly #total = new Deadline(() => this.#tooLong());
   #onFirstEvent: (() => void) | undefined;
+  #onUnread: AttemptOptions['onUnread'] | undefined;
+  #onRead: AttemptOptions['onRead'] | undefined;
   #exchange: EngineExchange | undefined;
   #refusal: EngineRefusal | undefined;
   #hasSent = false;
@@ -50,8 +52,17 @@ export class StreamAttempt {
   }
 
   /** Resolves when the client has its answer or another engine may be tried. `timeoutMs` is what is left of the stream's time. */
-  run({ timeoutMs, onFirstEvent, signal, ...attempt }: AttemptOptions & { timeoutMs: number }): Promise<Attempt> {
+  run({
+    timeoutMs,
+    onFirstEvent,
+    onUnread,
+    onRead,
+    signal,
+    ...attempt
+  }: AttemptOptions & { timeoutMs: number }): Promise<Attempt> {
     this.#onFirstEvent = onFirstEvent;
+    this.#onUnread = onUnread;
+    this.#onRead = onRead;
     const { firstEventMs } = this.#context.timeouts;
     if (this.#client.hasLeft) {
       this.clientLeft();
@@ -95,6 +106,7 @@ export class StreamAttempt {
   clientDrained(): void {
     if (this.#isOver) return;
     this.#isPaused = false;
+    this.#onRead?.();
     this.#silence.set(this.#context.timeouts.betweenEventsMs);
     this.#exchange?.resume();
   }
@@ -128,6 +140,17 @@ export class StreamAttempt {
     this.#isPaused = true;
     this.#silence.clear();
     this.#exchange?.pause();
+    this.#onUnread?.(() => this.#cut());
+  }
+
+  /** Others wait for the room of a stream that nobody reads: the engine stops, and what it had counted is charged. */
+  #cut(): void {
+    const { call, log } = this.#context;
+    log.info(
+      { callId: call.callId, engine: this.#engine.id },
+      'cut a stream that is not read: others wait for its room',
+    );
+    this.#client.cut();
   }
 
   #firstToken(): void {

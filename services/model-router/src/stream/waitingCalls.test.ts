@@ -74,3 +74,31 @@ it('forgets a call at once whose client leaves while it waits: a failure, and no
   endFirst();
   expect(asked()).toBe(1);
 });
+
+it('cuts a stream that nobody reads when a call of another key has waited for its room, and charges what was counted', async () => {
+  let answered = 0;
+  const engine = await engineThat((res) => {
+    answered += 1;
+    if (answered > 1) {
+      begin(res, engineChunks.text('whole')).end(engineChunks.ending(3));
+      return;
+    }
+    const flood = (): void => {
+      while (res.write(engineChunks.text('x'.repeat(65_536), 7)));
+    };
+    begin(res).on('drain', flood);
+    flood();
+  });
+  const engineQueue = anEngineQueue({ room: { calls: 1, tokens: 1_000_000, keyShare: 0.75 } });
+  const unread = await streamed([engine], { engineQueue });
+  await ask(unread.url); // and never reads
+  const other = await streamed([engine], { engineQueue, keyId: 'key_2' });
+  const client = await connect(other.url);
+  await until('the answer of the other is whole', client.ended);
+  expect([client.status, client.text().includes('whole')]).toEqual([200, true]);
+  expect(unread.response()?.destroyed).toBe(true);
+  expect(engine.abortedRequests).toBe(1);
+  expect(unread.call.endings).toMatchObject([
+    { status: 'success', reason: 'client_left', usage: { promptTokens: 9, completionTokens: 7 } },
+  ]);
+});
