@@ -142,6 +142,30 @@ it('lets others pass a key that holds its own calls back, and takes them for no 
   expect(queue.othersWaitMs('flood')).toBe(0);
 });
 
+it('asks a key that holds its calls back no more until one of them has ended, or all are asked', () => {
+  let asked = 0;
+  const held = Array.from({ length: 3 }, (_, index) => aCall(`key ${index}`));
+  for (const call of held) {
+    const { tryStart } = call;
+    call.tryStart = () => {
+      asked += 1;
+      return tryStart();
+    };
+    bound.add(call.flow);
+    queue.join(call);
+  }
+  for (let turn = 0; turn < 10; turn += 1) queue.startNext();
+  expect(asked).toBe(3);
+  bound.clear();
+  room = 3;
+  queue.askAgain('key 1');
+  queue.startNext();
+  expect([asked, served]).toEqual([4, [held[1]]]);
+  queue.askAgain();
+  queue.startNext();
+  expect([asked, served]).toEqual([6, [held[1], held[0], held[2]]]);
+});
+
 it('loses no call, passes no bound, and leaves no room unused while somebody waits', () => {
   const step = fc.oneof(
     fc.record({

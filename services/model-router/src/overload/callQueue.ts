@@ -37,9 +37,9 @@ export interface WaitingCall extends Waiting {
 const MAX_RETRY_AFTER_SECONDS = 10;
 
 /**
- * The calls of one model that no engine has room for, in fair order between keys; those whose own key holds them back let the
- * others pass. Nothing happens here by itself: whoever
- * frees room calls `startNext`, and somebody `expire` now and then.
+ * The calls of one model that no engine has room for, in fair order between keys; those whose own key holds them back let
+ * the others pass. Nothing happens here by itself: whoever frees room calls `startNext`, and somebody `askAgain` and `expire`
+ * now and then.
  */
 export class CallQueue {
   readonly #limits: QueueLimits;
@@ -51,8 +51,9 @@ export class CallQueue {
   readonly #rates = new Map<string, TurnRate>();
   /** When each began to wait, longest first. */
   readonly #since = new Map<WaitingCall, number>();
-  /** As of the last turn: keys that hold their calls back, and whether others wait for room. */
-  #heldBack: ReadonlySet<string> = new Set();
+  /** Keys that held their calls back when they had a turn, and were not asked again since. */
+  readonly #heldBack = new Set<string>();
+  /** As of the last turn. */
   #isRoomAwaited = false;
 
   constructor(limits: QueueLimits, nowMs: () => number) {
@@ -122,25 +123,32 @@ export class CallQueue {
 
   /** Gives turns as long as an engine has room for the next in line. */
   startNext(): void {
-    const heldBack = new Set<string>();
-    this.#heldBack = heldBack;
     for (;;) {
-      const next = this.#fair.peek(heldBack);
+      const next = this.#fair.peek(this.#heldBack);
       const start = next?.tryStart();
       // While nobody waited for room, that none had a turn said nothing of it.
       if (start === 'no_room' && !this.#isRoomAwaited) this.#rate = new TurnRate(this.#nowMs());
       this.#isRoomAwaited = start === 'no_room';
       if (!next || this.#isRoomAwaited) return;
       if (start === 'held_back') {
-        heldBack.add(next.flow);
+        this.#heldBack.add(next.flow);
         continue;
       }
-      this.#fair.take(heldBack);
+      this.#fair.take(this.#heldBack);
       const nowMs = this.#nowMs();
       this.#rate.count(next.cost, nowMs);
       this.#rates.get(next.flow)?.count(next.cost, nowMs);
       this.#forget(next);
     }
+  }
+
+  /**
+   * Has keys asked again that held their calls back: one of which a call has ended, or all. Where many do, to ask each of them
+   * at every turn would take longer than the turns.
+   */
+  askAgain(flow?: string): void {
+    if (flow === undefined) this.#heldBack.clear();
+    else this.#heldBack.delete(flow);
   }
 
   /** Turns away all that waited too long. */

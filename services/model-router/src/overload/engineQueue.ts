@@ -118,6 +118,7 @@ export function createEngineQueue({
   /** As long as anybody waits. */
   function lookAgain(): void {
     looking ??= setInterval(() => {
+      for (const queue of queues.values()) queue.askAgain();
       startNext();
       let waiting = 0;
       for (const [modelId, queue] of queues) {
@@ -177,6 +178,7 @@ export function createEngineQueue({
         isOver = true;
         onRead();
         taken.end();
+        queues.get(placement.modelId)?.askAgain(keyId);
         startNext();
       },
       onUnread(cut) {
