@@ -20,7 +20,6 @@ import { createCallEndings } from './admission/endCall.ts';
 import { createEpochMark } from './admission/epochMark.ts';
 import { createBalanceLoader } from './admission/loadBalances.ts';
 import { RedisEpoch } from './admission/redisEpoch.ts';
-import { createRefusedCounts } from './admission/refusedCounts.ts';
 import { createLedgerReports } from './admission/reportToLedger.ts';
 import { retryReleases } from './admission/retryReleases.ts';
 import { createInternalApp, createPublicApp } from './app.ts';
@@ -33,6 +32,7 @@ import { createPromptCounter } from './engines/promptCounter.ts';
 import { createImageLoader } from './images/createImageLoader.ts';
 import { resolveHost } from './images/resolveHost.ts';
 import { createEngineQueue } from './overload/engineQueue.ts';
+import { createKeyAllowance } from './overload/keyAllowance.ts';
 import { createPlacer } from './placement/placer.ts';
 import { createChatCompletion } from './routes/createChatCompletion.ts';
 import { createCompletion } from './routes/createCompletion.ts';
@@ -66,6 +66,14 @@ const IMAGE_FETCHES = { inAll: 256, perWorkspace: 64, waitingPerKey: 192 };
 const IMAGE_WAIT_MS = 2_000;
 /** Above these engines are spared: an embedding asks 16 questions at a time, so one workspace has two of those under way. */
 const PROMPT_COUNTS = { inAll: 128, perWorkspace: 32, waitingPerKey: 128 };
+/** Two of the longest prompts there are at once, and as much again every minute; any question costs an engine something. */
+const REFUSED_COUNTS = {
+  bound: 'prompt_counts',
+  capacityBytes: 8 * 1_048_576,
+  refillMs: 60_000,
+  leastBytes: 4_096,
+} as const;
+const REFUSED_BODIES = { bound: 'refused_bodies', refillMs: 16_000, leastBytes: 1_024 } as const;
 const PUBLISH_GRACE_MS = 5_000;
 
 async function main(): Promise<void> {
@@ -189,7 +197,7 @@ async function main(): Promise<void> {
       balances,
       authenticator,
       countPromptTokens: createPromptCounter({ engines, limits: PROMPT_COUNTS }),
-      refusedCounts: createRefusedCounts(),
+      refusedCounts: createKeyAllowance(REFUSED_COUNTS),
       leaseMs,
       metrics,
       log,
@@ -209,6 +217,10 @@ async function main(): Promise<void> {
     },
     metrics,
     bodies: createBodyMemory(config.BODIES_MAX_BYTES),
+    refusedBodies: createKeyAllowance({
+      ...REFUSED_BODIES,
+      capacityBytes: (config.REFUSED_BODIES_BYTES_PER_SECOND * REFUSED_BODIES.refillMs) / 1_000,
+    }),
     images: createImageLoader({
       privateHosts: config.IMAGE_PRIVATE_HOSTS,
       resolve: resolveHost,

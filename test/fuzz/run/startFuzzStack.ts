@@ -26,7 +26,12 @@ const SERVICE_SETTINGS = {
     LOOK_UPS_PER_SECOND: '1000000',
   },
   'usage-ledger': { LOOK_UPS_PER_SECOND: '1000000' },
-  'model-router': { AUTH_TIMEOUT_MS: '5000', LEDGER_TIMEOUT_MS: '5000', REDIS_TIMEOUT_MS: '5000' },
+  'model-router': {
+    AUTH_TIMEOUT_MS: '5000',
+    LEDGER_TIMEOUT_MS: '5000',
+    REDIS_TIMEOUT_MS: '5000',
+    REFUSED_BODIES_BYTES_PER_SECOND: '1000000000',
+  },
 } satisfies StackOptions['serviceSettings'];
 const QUICK_ENGINE = { timeToFirstTokenMs: 0, interTokenMs: 0 };
 const NO_LIMIT = 1_000_000_000;

@@ -113,7 +113,7 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
     balances,
     authenticator,
     countPromptTokens: async () => undefined,
-    refusedCounts: { take: () => () => {} },
+    refusedCounts: { check: () => undefined, take: () => () => undefined },
     leaseMs,
     metrics: noMetrics,
     log,

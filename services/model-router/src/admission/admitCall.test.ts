@@ -91,10 +91,12 @@ async function run(answers: (Admission | Error)[], circumstances: Circumstances 
       return count;
     },
     refusedCounts: {
-      take() {
-        asked.push('take count');
+      check() {
         if (isCountUsedUp)
           throw new ApiError({ kind: 'key_bound_reached', bound: 'prompt_counts', retryAfterSeconds: 9 });
+      },
+      take() {
+        asked.push('take count');
         return () => void asked.push('give count back');
       },
     },
@@ -185,7 +187,7 @@ it('counts a prompt once, and keeps it as counted in vain when its call is refus
 
 it('refuses no call as too dear that engines might have let in, once they have counted too much in vain', async () => {
   const { asked, result } = await run([tight], { count: 12, isCountUsedUp: true });
-  expect(asked).toEqual(['admit', 'take count']);
+  expect(asked).toEqual(['admit']);
   expect(result).toMatchObject({ kind: 'key_bound_reached', bound: 'prompt_counts' });
 });
 

@@ -6,6 +6,7 @@ import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { PricedModel } from '../catalog/catalog.ts';
 import type { CountPromptTokens } from '../engines/promptCounter.ts';
 import type { SlotOwner } from '../overload/fairSlots.ts';
+import type { KeyAllowance } from '../overload/keyAllowance.ts';
 import type { HoldTerms } from '../settlement/heldCalls.ts';
 import type { AdmissionFault } from '../wire/chatFault.ts';
 import type { InferenceRequest } from '../wire/inferenceRequest.ts';
@@ -14,7 +15,6 @@ import { affordableOutputTokens, boundUsage, smallestCost, type UsageBound } fro
 import type { CallEndings } from './endCall.ts';
 import type { BalanceLoader } from './loadBalances.ts';
 import type { RedisEpoch } from './redisEpoch.ts';
-import type { RefusedCounts } from './refusedCounts.ts';
 
 export interface AdmitCallDependencies {
   admit: (request: AdmitRequest) => Promise<Admission>;
@@ -22,7 +22,8 @@ export interface AdmitCallDependencies {
   balances: Pick<BalanceLoader, 'load' | 'refresh'>;
   authenticator: Authenticator;
   countPromptTokens: CountPromptTokens;
-  refusedCounts: RefusedCounts;
+  /** Prompts that engines count for calls that are then refused for want of credit. */
+  refusedCounts: KeyAllowance;
   leaseMs: number;
   epoch: Pick<RedisEpoch, 'isOpen' | 'suspect'>;
   metrics: Pick<InferenceMetrics, 'admitted'>;
@@ -93,6 +94,7 @@ export async function admitCall(dependencies: AdmitCallDependencies, call: CallT
         throw refuse({ kind: 'admission_unavailable' });
       case 'insufficient': {
         if (!giveBackCount && admission.availableNanoUsd >= smallestCost(request, model)) {
+          refusedCounts.check(key.keyId);
           giveBackCount = refusedCounts.take(key.keyId, request.body.bytes.length);
           const exact = await countPromptTokens(request, model, toOwner(key));
           if (exact !== undefined) {

@@ -20,6 +20,7 @@ import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { createAdmit } from '../admission/admit.ts';
 import { createCallEndings } from '../admission/endCall.ts';
 import type { EngineRegistry } from '../engines/engineRegistry.ts';
+import { createKeyAllowance, type KeyAllowance } from '../overload/keyAllowance.ts';
 import { type CallBook, createCallBook } from '../settlement/callBook.ts';
 import { HeldCalls } from '../settlement/heldCalls.ts';
 import { Spool } from '../settlement/spool.ts';
@@ -33,6 +34,8 @@ const log = aSilentLogger();
 const notAsked = async (): Promise<never> => {
   throw new Error('nobody should have asked');
 };
+
+const noAllowance = { check: () => undefined, take: () => () => undefined };
 
 let opened: OpenedRedis;
 let dir: string;
@@ -70,7 +73,7 @@ afterEach(async () => {
 /** Serves chat with these engines; resolves with the base address. */
 function serveChat(
   engines: Pick<EngineRegistry, 'findEngines'>,
-  bodies = createBodyMemory(1_000_000),
+  { bodies = createBodyMemory(1_000_000), refusedBodies = noAllowance as KeyAllowance } = {},
 ): Promise<string> {
   const dependencies: InferenceDependencies = {
     authenticator: { authenticate: async () => key, forget: () => {} },
@@ -82,7 +85,7 @@ function serveChat(
       balances: { load: notAsked, refresh: notAsked },
       authenticator: { authenticate: notAsked, forget: () => {} },
       countPromptTokens: async () => undefined,
-      refusedCounts: { take: () => () => {} },
+      refusedCounts: noAllowance,
       leaseMs: LONG_MS,
       epoch: opened.epoch,
       metrics: noMetrics,
@@ -104,6 +107,7 @@ function serveChat(
     },
     metrics: noMetrics,
     bodies,
+    refusedBodies,
     images: { load: notAsked },
     log,
   };
@@ -187,7 +191,7 @@ it('counts the memory of a body until the engine has finished, though the client
   const engine = await anHttpEngine('engine-1', (res) => {
     answer = res;
   });
-  const url = await serveChat({ findEngines: () => [engine.engine] }, bodies);
+  const url = await serveChat({ findEngines: () => [engine.engine] }, { bodies });
   const leaving = new AbortController();
   const { signal } = leaving;
   const headers = { 'content-type': 'application/json' };
@@ -202,6 +206,37 @@ it('counts the memory of a body until the engine has finished, though the client
 
     answer?.end('{}');
     await until('the call is over', isFree);
+  } finally {
+    await engine.close();
+  }
+});
+
+it('refuses a key of whose bodies too much was malformed, and no other body of it is read until there is more', async () => {
+  const clock = { ms: 0 };
+  const refusedBodies = createKeyAllowance({
+    bound: 'refused_bodies',
+    capacityBytes: 1_000,
+    refillMs: 10_000,
+    leastBytes: 0,
+    nowMs: () => clock.ms,
+  });
+  const engine = await anHttpEngine('engine-1', (res) => void res.end('{}'));
+  const url = await serveChat({ findEngines: () => [engine.engine] }, { refusedBodies });
+  const post = async (body: object) => {
+    const headers = { 'content-type': 'application/json' };
+    const answer = await fetch(`${url}/chat`, { method: 'POST', headers, body: JSON.stringify(body) });
+    const { error } = (await answer.json()) as { error?: { code: string } };
+    return [answer.status, error?.code, answer.headers.get('retry-after')];
+  };
+  const good = { model: 'small-chat', messages: [{ role: 'user', content: 'Hello' }] };
+  const malformed = { ...good, temperature: 'x'.repeat(500) };
+  try {
+    expect(await post(malformed)).toEqual([400, null, null]);
+    expect((await post(good))[0]).toBe(500);
+    expect(await post(malformed)).toEqual([400, null, null]);
+    expect(await post(good)).toEqual([429, 'rate_limit_exceeded', expect.stringMatching(/^[1-9]\d*$/)]);
+    clock.ms = 10_000;
+    expect((await post(good))[0]).toBe(500);
   } finally {
     await engine.close();
   }

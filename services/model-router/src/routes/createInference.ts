@@ -16,6 +16,7 @@ import type { EngineRegistry } from '../engines/engineRegistry.ts';
 import type { ImageLoader } from '../images/createImageLoader.ts';
 import { withImages } from '../images/withImages.ts';
 import type { EngineQueue } from '../overload/engineQueue.ts';
+import type { KeyAllowance } from '../overload/keyAllowance.ts';
 import { toPlacement } from '../placement/toPlacement.ts';
 import type { CallBook } from '../settlement/callBook.ts';
 import type { Spool } from '../settlement/spool.ts';
@@ -43,6 +44,8 @@ export interface InferenceDependencies {
   metrics: InferenceMetrics;
   /** Memory for the bodies of all calls under way. */
   bodies: BodyMemory;
+  /** What of them was read in vain, by key. */
+  refusedBodies: KeyAllowance;
   images: ImageLoader;
   log: Logger;
 }
@@ -69,9 +72,25 @@ export function createInference(
     timeouts,
     metrics,
     bodies,
+    refusedBodies,
     images,
     log,
   } = dependencies;
+  /** Gate 2. What is refused here was read in vain, and the key has only so much of that. */
+  async function readRequest(
+    req: Request,
+    { keyId, room }: { keyId: string; room: TakenBytes },
+  ): Promise<InferenceRequest> {
+    refusedBodies.check(keyId);
+    try {
+      return parse(await readBody(req, limits, room));
+    } catch (error) {
+      const fault = error instanceof ApiError ? (error.fault as ChatFault) : undefined;
+      if (!fault || !NOT_MALFORMED.has(fault.kind)) refusedBodies.take(keyId, room.bytes);
+      throw error;
+    }
+  }
+
   async function answer(req: Request, res: Response, room: TakenBytes): Promise<void> {
     const receivedAt = performance.now();
     const span = spanOf(res);
@@ -79,7 +98,7 @@ export function createInference(
     const key = callerOf(res);
     const callId = uuidv7();
     res.setHeader('x-router-call-id', callId);
-    const request = parse(await readBody(req, limits, room));
+    const request = await readRequest(req, { keyId: key.keyId, room });
     const { model, version } = resolveModel(dependencies, request);
     if (spool.isFull) throw new ApiError<AdmissionFault>({ kind: 'admission_unavailable' });
 
@@ -169,6 +188,14 @@ export function createInference(
     }
   };
 }
+
+/** Bodies that never were whole. */
+const NOT_MALFORMED: ReadonlySet<ChatFault['kind']> = new Set([
+  'body_aborted',
+  'body_too_slow',
+  'no_room_for_body',
+  'key_bound_reached',
+]);
 
 /** Gate 3: the model, its price version, and whether anything could serve it now. */
 function resolveModel({ catalog, engines }: InferenceDependencies, request: InferenceRequest) {

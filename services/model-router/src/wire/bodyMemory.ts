@@ -11,6 +11,7 @@ export type MemoryFault = KeyBoundFault | Extract<BodyFault, { kind: 'no_room_fo
 
 /** Bytes that one call has taken. */
 export interface TakenBytes {
+  readonly bytes: number;
   /** Takes more, or nothing and says false when there are not so many left for the key. */
   take(bytes: number): boolean;
   /** Whether so many more would be there if nobody else had any: if not, it is no use to come again. */
@@ -82,6 +83,9 @@ export function createBodyMemory(limit: number, nowMs = () => performance.now())
         own = 0;
       };
       return {
+        get bytes() {
+          return own;
+        },
         take(bytes) {
           while (!isClosed && !fitsNow(bytes)) {
             const still = findStill();

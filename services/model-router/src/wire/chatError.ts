@@ -20,10 +20,9 @@ const unavailable = (message: string, retryAfterSeconds = 1): WireError =>
     { 'retry-after': String(retryAfterSeconds) },
   );
 
-const KEY_BOUND_MESSAGES: Record<KeyBoundFault['bound'], string> = {
+const KEY_BOUND_MESSAGES: Record<Exclude<KeyBoundFault['bound'], 'refused_bodies'>, string> = {
   body_memory:
     'Requests of this key take as many bytes as one key may have, or this upload stood still while others needed room.',
-  refused_bodies: 'Too many requests of this key were refused as malformed.',
   prompt_counts: 'Too many prompts of this key are being counted right now.',
   image_fetches: 'The workspace of this key has as many images on their way as one workspace may have.',
   streams: 'This key has as many calls under way on this model as one key may have.',
@@ -143,6 +142,17 @@ export function toChatError(fault: Exclude<ChatFault, AuthFault>): WireError {
         'Too many large requests are being served right now. Nothing was run or charged. Retry with backoff.',
       );
     case 'key_bound_reached':
+      if (fault.bound === 'refused_bodies')
+        return envelope(
+          429,
+          {
+            message: 'Too much of what this key sends is malformed. Wait as long as Retry-After says.',
+            type: 'rate_limit_error',
+            param: null,
+            code: 'rate_limit_exceeded',
+          },
+          { 'retry-after': String(fault.retryAfterSeconds) },
+        );
       return unavailable(
         `${KEY_BOUND_MESSAGES[fault.bound]} Nothing was run or charged. Retry after as long as Retry-After says.`,
         fault.retryAfterSeconds,

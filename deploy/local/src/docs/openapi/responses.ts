@@ -148,7 +148,7 @@ export const SHARED_RESPONSES = {
   }),
   InferenceThrottled: toErrorResponse({
     description:
-      'The key’s requests or tokens of this minute are used up; or the flood limit, which has other headers.',
+      'The key’s requests or tokens of this minute are used up, or too much of what it sends is malformed; or the flood limit, which has other headers.',
     bodies: ['ErrorEnvelope'],
     examples: {
       key: envelope(
@@ -164,6 +164,11 @@ export const SHARED_RESPONSES = {
         description: 'A limit of the key.',
         required: ['retry-after', ...CALL_HEADERS],
         absent: ['x-ratelimit-reset'],
+      },
+      {
+        description: 'Too much of what the key sends is malformed.',
+        required: ['retry-after', 'x-router-call-id'],
+        absent: ['x-ratelimit-reset', ...KEY_LIMITS],
       },
       FLOOD,
     ],

@@ -1,15 +1,22 @@
 import { expect, it } from '@jest/globals';
-import { createRefusedCounts } from './refusedCounts.ts';
+import { createKeyAllowance } from './keyAllowance.ts';
 
 const MIB = 1_048_576;
 
 function open() {
   const clock = { nowMs: 0 };
-  const { take } = createRefusedCounts(() => clock.nowMs);
+  const { check, take } = createKeyAllowance({
+    bound: 'prompt_counts',
+    capacityBytes: 8 * MIB,
+    refillMs: 60_000,
+    leastBytes: 4_096,
+    nowMs: () => clock.nowMs,
+  });
   /** Takes for as long as it may. */
   const takeAll = (keyId: string, bytes: number): number => {
     for (let taken = 0; ; taken += 1) {
       try {
+        check(keyId);
         take(keyId, bytes);
       } catch (error) {
         expect(error).toMatchObject({ fault: { kind: 'key_bound_reached', bound: 'prompt_counts' } });
@@ -17,32 +24,32 @@ function open() {
       }
     }
   };
-  return { clock, take, takeAll };
+  return { clock, check, take, takeAll };
 }
 
-it('lets engines count a few long prompts of a key in vain, or many short ones, and other keys’ beside it', () => {
+it('allows a key a few large pieces of work, or many small ones, and other keys theirs beside it', () => {
   const { takeAll } = open();
   expect(takeAll('key_1', 3 * MIB)).toBe(3);
   expect(takeAll('key_2', 100)).toBeGreaterThan(1_000);
 });
 
-it('says when the next one may be counted', () => {
-  const { clock, take } = open();
+it('says when there will be more', () => {
+  const { clock, check, take } = open();
   take('key_1', 20 * MIB);
   let retryAfterSeconds = 0;
   try {
-    take('key_1', 100);
+    check('key_1');
   } catch (error) {
     retryAfterSeconds = (error as { fault: { retryAfterSeconds: number } }).fault.retryAfterSeconds;
   }
   expect(retryAfterSeconds).toBeGreaterThan(60);
   clock.nowMs = (retryAfterSeconds - 2) * 1_000;
-  expect(() => take('key_1', 100)).toThrow();
+  expect(() => check('key_1')).toThrow();
   clock.nowMs = retryAfterSeconds * 1_000;
-  expect(() => take('key_1', 100)).not.toThrow();
+  expect(() => check('key_1')).not.toThrow();
 });
 
-it('takes nothing for a call that was admitted after all', () => {
+it('takes nothing for what was given back', () => {
   const { take, takeAll } = open();
   for (let call = 0; call < 50; call += 1) take('key_1', 3 * MIB)();
   expect(takeAll('key_1', 3 * MIB)).toBe(3);
