@@ -1,0 +1,91 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** The operations that clients call. */
+export type RequestOperation = 'chat' | 'completions' | 'embeddings';
+
+export const OPERATIONS: RequestOperation[] = ['chat', 'completions', 'embeddings'];
+
+interface Field {
+  /** As the source has it. */
+  type: string;
+  default?: string;
+  required?: boolean;
+  /** What the client writes instead of the field's name. */
+  aliases?: string[];
+  /** The words it may be, where they are listed. */
+  literals?: string[];
+  /** The classes of objects that it may hold. */
+  models?: string[];
+  /** The versions of the openai package that know it, where not all do. */
+  of?: string[];
+}
+
+/** What `extract.py` read out of one release of an engine. */
+export interface EngineModels {
+  engine: string;
+  operations: Record<RequestOperation | 'tokenize', string[]>;
+  models: Record<string, { fields: Record<string, Field> }>;
+  typesFromElsewhere: string[];
+  /** Types of content parts that its code tells apart. */
+  rawPartTypes: string[];
+  /** Keys that are read from plain dicts, past the models, by what the dict holds; each with the modules that read it. */
+  rawKeys: Record<string, Record<string, string[]>>;
+}
+
+const FOLDER = join(import.meta.dirname, 'generated');
+
+/** Every release that is kept here. */
+export const engines: EngineModels[] = readdirSync(FOLDER)
+  .sort()
+  .map((name) => JSON.parse(readFileSync(join(FOLDER, name), 'utf8')));
+
+/** The keys that a class takes, as clients write them. */
+const keysOfModel = ({ models }: EngineModels, name: string): string[] =>
+  Object.entries(models[name]?.fields ?? {}).flatMap(([key, { aliases }]) => aliases ?? [key]);
+
+/** The keys of a request's body that an engine knows, whether its model has them or its code reads them. */
+export function findTopLevelKeys(engine: EngineModels, operation: RequestOperation | 'tokenize'): string[] {
+  const ofModels = (of: RequestOperation | 'tokenize') =>
+    engine.operations[of].flatMap((name) => keysOfModel(engine, name));
+  const known = new Set(Object.keys(engine.operations).flatMap((name) => ofModels(name as RequestOperation)));
+  // What no model has is read of chats first of all.
+  const readRaw = Object.keys(engine.rawKeys.request ?? {}).filter((key) => !known.has(key));
+  return [...new Set([...ofModels(operation), ...(operation === 'chat' ? readRaw : [])])];
+}
+
+/** The classes that an object below a request's body may be, by the keys on the way there: `messages`, `content`, … */
+function findModelsAt(engine: EngineModels, operation: RequestOperation, path: readonly string[]): string[] {
+  let names = engine.operations[operation];
+  for (const key of path) {
+    const fields = names.flatMap((name) =>
+      Object.entries(engine.models[name]?.fields ?? {}).filter(([field, { aliases }]) =>
+        (aliases ?? [field]).includes(key),
+      ),
+    );
+    names = [...new Set(fields.flatMap(([, { models }]) => models ?? []))].filter((name) => engine.models[name]);
+  }
+  return names;
+}
+
+/** What engines' code calls the objects at a place, where it reads them without a model. */
+const READERS: Record<string, string> = {
+  messages: 'message',
+  'messages.content': 'part',
+  'messages.content.image_url': 'media',
+  'messages.tool_calls': 'tool_call',
+  'messages.tool_calls.function': 'function',
+  tools: 'tool',
+  'tools.function': 'function',
+  'tool_choice.function': 'function',
+  response_format: 'response_format',
+  chat_template_kwargs: 'chat_template_kwargs',
+};
+
+/** The keys that an engine's code reads, without a model, from objects that are called as those at a place are. */
+export const findRawKeysAt = (engine: EngineModels, path: readonly string[]): string[] =>
+  Object.keys(engine.rawKeys[READERS[path.join('.')] ?? ''] ?? {});
+
+/** The keys that an engine knows at a place of a chat's body, by the keys on the way there. */
+export const findModelKeysAt = (engine: EngineModels, path: readonly string[]): string[] =>
+  findModelsAt(engine, 'chat', path).flatMap((name) => keysOfModel(engine, name));
