@@ -41,7 +41,7 @@ export const engines: EngineModels[] = readdirSync(FOLDER)
   .map((name) => JSON.parse(readFileSync(join(FOLDER, name), 'utf8')));
 
 /** The keys that a class takes, as clients write them. */
-const keysOfModel = ({ models }: EngineModels, name: string): string[] =>
+export const keysOfModel = ({ models }: EngineModels, name: string): string[] =>
   Object.entries(models[name]?.fields ?? {}).flatMap(([key, { aliases }]) => aliases ?? [key]);
 
 /** The keys of a request's body that an engine knows, whether its model has them or its code reads them. */
@@ -89,3 +89,18 @@ export const findRawKeysAt = (engine: EngineModels, path: readonly string[]): st
 /** The keys that an engine knows at a place of a chat's body, by the keys on the way there. */
 export const findModelKeysAt = (engine: EngineModels, path: readonly string[]): string[] =>
   findModelsAt(engine, 'chat', path).flatMap((name) => keysOfModel(engine, name));
+
+/** A kind of content part: what `type` says, if it has to say anything, and its other keys. */
+export interface PartKind {
+  engine: string;
+  types: string[];
+  keys: string[];
+}
+
+/** Every kind of content part that an engine knows. */
+export const findPartKinds = (engine: EngineModels): PartKind[] =>
+  findModelsAt(engine, 'chat', ['messages', 'content']).map((name) => ({
+    engine: engine.engine,
+    types: engine.models[name]?.fields.type?.literals ?? [],
+    keys: keysOfModel(engine, name).filter((key) => key !== 'type'),
+  }));

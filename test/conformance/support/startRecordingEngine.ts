@@ -14,6 +14,8 @@ export interface RecordingEngine {
   /** The latest body, as it came. */
   lastText(): string;
   lastBody(): Record<string, unknown>;
+  /** Every body that came since this was asked last, calls for counting tokens among them. */
+  takeAll(): { path: string; text: string }[];
   /** How many calls of clients came so far. */
   count(): number;
   /** Gives every client's call this answer, until it is called with nothing. */
@@ -32,12 +34,14 @@ const RECORDED_USAGE = {
 /** A server of the public chat API with whole answers alone, but for streams of one chunk, under each of the names. */
 export async function startRecordingEngine(servedNames: string[]): Promise<RecordingEngine> {
   const texts: string[] = [];
+  let untaken: { path: string; text: string }[] = [];
   let reply: Reply | undefined;
   const server = createServer(async (req, res) => {
     const send = (status: number, body: object) =>
       res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     if (req.method === 'GET') return send(200, { object: 'list', data: servedNames.map((id) => ({ id })) });
     const text = await readText(req);
+    if (!isProbe(req)) untaken.push({ path: req.url ?? '', text });
     if (req.url === '/tokenize') return send(404, {});
     if (!isProbe(req)) texts.push(text);
     if (reply && !isProbe(req)) return send(reply.status, reply.body);
@@ -57,6 +61,11 @@ export async function startRecordingEngine(servedNames: string[]): Promise<Recor
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     lastText,
     lastBody: () => JSON.parse(lastText()),
+    takeAll() {
+      const taken = untaken;
+      untaken = [];
+      return taken;
+    },
     count: () => texts.length,
     reply(next) {
       reply = next;
