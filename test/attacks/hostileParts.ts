@@ -354,14 +354,16 @@ function* bodyKeys(): Generator<HostileBody> {
       if (findJudgement(operation, key)?.verdict === 'forwarded') continue;
       for (const value of [...VALUES, 'x', 1, false, [ADDRESS], { a: { b: ADDRESS } }]) {
         yield made('body key', { ...GOOD[operation], [key]: value }, key, operation);
+        // Beside the good one, or beside null, which is absence.
+        const twice: JsonTree = toTree({ [key]: null, ...GOOD[operation] });
         for (const spelling of [JSON.stringify(key), escaped(key)])
-          yield changed(
-            { place: 'part.text', body: { ...GOOD[operation], [key]: value }, path: [] },
-            'body key',
-            `${key} twice`,
-            (tree) => withMember(tree, { key: spelling, value: toTree(value) }, false),
-            operation,
-          );
+          for (const atEnd of [true, false])
+            yield {
+              family: 'body key',
+              operation,
+              about: `${key} twice`,
+              write: () => writeTree(withMember(twice, { key: spelling, value: toTree(value) }, atEnd)),
+            };
       }
     }
   }
@@ -379,11 +381,10 @@ function changed(
   family: Family,
   about: string,
   change: (tree: JsonTree) => JsonTree,
-  operation: RequestOperation = 'chat',
 ): HostileBody {
   return {
     family,
-    operation,
+    operation: 'chat',
     about: `${place}: ${about}`,
     write: () => writeTree(changeAt(toTree(body), path, change)),
   };

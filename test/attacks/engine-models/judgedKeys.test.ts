@@ -1,3 +1,5 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { clientKeys, places } from './clientKeys.ts';
 import {
@@ -12,6 +14,13 @@ import { findJudgement, judgedKeysOf, TOKENIZE_KEYS } from './judgedKeys.ts';
 import { readElsewhere, refusedKeys } from './refusedKeys.ts';
 
 const eachEngine = engines.map((engine): [string, EngineModels] => [engine.engine, engine]);
+
+it('the vLLM whose answers the simulator is held against is among the engines', () => {
+  const folder = join(import.meta.dirname, '../../../deploy/engine-simulator/test');
+  const held = readdirSync(folder).filter((name) => name.startsWith('vllm-'));
+  expect(held).not.toEqual([]);
+  expect(held.filter((name) => !existsSync(join(import.meta.dirname, `generated/${name}.json`)))).toEqual([]);
+});
 
 describe.each(OPERATIONS)('the request body of %s', (operation) => {
   it.each(eachEngine)('has no key of %s that nobody has judged', (_, engine) => {
