@@ -142,6 +142,12 @@ export const message = z.discriminatedUnion(
   ],
   'must be system, developer, user, assistant, tool or function',
 );
+/** Without it an engine streams nothing while the model thinks, not even what it counts: a client could leave before it is charged. */
+const shownReasoning = optional(z.literal(true, 'must be true: what a model thinks is part of its answer')).meta({
+  description: 'Only true is taken: what a model thinks is part of its answer.',
+  support: 'no',
+  note: 'Only true is taken; false is 400.',
+});
 const functionChoice = z.strictObject({
   type: z.literal('function'),
   function: z.strictObject({ name: z.string().min(1) }),
@@ -156,6 +162,8 @@ export const chatRequestSchema = z
       .min(1, 'must hold at least one message')
       .max(MAX_MESSAGES)
       .meta({ description: 'The conversation so far.' }),
+    include_reasoning: shownReasoning,
+    stream_reasoning: shownReasoning,
     tools: optional(
       z
         .array(
@@ -334,8 +342,11 @@ const toEngineMessage = (message: Message): EngineMessage => ({
   ...(message.role === 'assistant' && message.tool_calls?.length === 0 && { tool_calls: undefined }),
 });
 
-const toEnginePart = (part: Part): object =>
-  part.type === 'image_url' ? { type: part.type, image_url: toImage(part) } : part;
+/** Not every engine knows a refusal; those that do print its text. */
+function toEnginePart(part: Part): object {
+  if (part.type === 'refusal') return { type: 'text', text: part.refusal };
+  return part.type === 'image_url' ? { type: part.type, image_url: toImage(part) } : part;
+}
 
 /** A text takes an image's place, as a template may not expect a message without parts. */
 function withoutRemoteImages({ content: parts, ...others }: Message): object {

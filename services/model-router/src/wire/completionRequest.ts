@@ -31,6 +31,12 @@ export const completionRequestSchema = z
       support: 'partial',
       note: 'On engines that take it.',
     }),
+    // Engines read it here as well; its forms are checked on chat alone.
+    response_format: optional(z.never('is not supported here: use chat completions')).meta({
+      description: 'Not supported here.',
+      support: 'no',
+      note: '400; chat completions have it.',
+    }),
   })
   .meta({
     title: 'Text completion request',

@@ -1,4 +1,5 @@
 const QUOTE = 0x22;
+const LETTER_D = 0x64;
 const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
 const COLON = 0x3a;
@@ -63,8 +64,8 @@ export type KeptPath = readonly (string | typeof ANY_PLACE)[];
 /** From here on it pays to copy a string's bytes. */
 const LONG_TEXT_BYTES = 1_024;
 
-/** Looked at one by one behind an escaped quote. */
-const ESCAPED_NEARBY_BYTES = 64;
+/** Looked at one by one before a quote is searched for. */
+const NEAR_BYTES = 64;
 
 /** An object or list that is open at some place of the text. */
 interface Level {
@@ -92,6 +93,7 @@ export function scanJson(bytes: Buffer, limits: ScanLimits, kept: readonly KeptP
   let level: Level | undefined;
   let deepest = 0;
   let values = 0;
+  let strings = 0;
   let memberCount = 0;
   let mostMembers = 0;
   let imageBytes = 0;
@@ -119,9 +121,15 @@ export function scanJson(bytes: Buffer, limits: ScanLimits, kept: readonly KeptP
     if (position >= limit) break;
     const byte = bytes[position];
     if (byte === QUOTE) {
-      const endOfImage = findEndOfInlineImage(bytes, position);
+      const endOfImage = bytes[position + 1] === LETTER_D ? findEndOfInlineImage(bytes, position) : undefined;
       const end = endOfImage ?? endOfString(bytes, position, imageBytes + limits.textBytes);
       if (endOfImage !== undefined) imageBytes += endOfImage - position;
+      strings += 1;
+      // Each is a value or a key of one; a text of more is no JSON.
+      if (strings > 2 * limits.values) {
+        values = strings;
+        break;
+      }
       if (level?.isKeyNext) {
         level.keyStart = position;
         level.keyEnd = end;
@@ -171,19 +179,19 @@ export function scanJson(bytes: Buffer, limits: ScanLimits, kept: readonly KeptP
 function endOfString(bytes: Buffer, start: number, limit: number): number {
   let position = start + 1;
   while (position <= limit) {
-    const quote = bytes.indexOf(QUOTE, position);
-    if (quote === -1) return bytes.length;
-    let backslashes = 0;
-    while (bytes[quote - 1 - backslashes] === BACKSLASH) backslashes += 1;
-    if (backslashes % 2 === 0) return quote + 1;
-    // Where one quote is escaped others are near, and a search for each takes ten times as long as looking at every byte.
-    position = quote + 1;
-    const near = Math.min(position + ESCAPED_NEARBY_BYTES, bytes.length);
+    // Most strings are short, and where one quote is escaped others are near: a search for each takes as long as many bytes do.
+    const near = Math.min(position + NEAR_BYTES, bytes.length);
     while (position < near) {
       const byte = bytes[position];
       if (byte === QUOTE) return position + 1;
       position += byte === BACKSLASH ? 2 : 1;
     }
+    const quote = bytes.indexOf(QUOTE, position);
+    if (quote === -1) return bytes.length;
+    let backslashes = 0;
+    while (quote - 1 - backslashes >= position && bytes[quote - 1 - backslashes] === BACKSLASH) backslashes += 1;
+    if (backslashes % 2 === 0) return quote + 1;
+    position = quote + 1;
   }
   return Math.min(position, bytes.length);
 }
