@@ -1,0 +1,166 @@
+import { connect, type Socket } from 'node:net';
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { scrapeMetrics } from '@turnpike/test-support/readMetrics';
+import { until } from '@turnpike/test-support/until';
+import { type Caller, makeCaller } from '../support/makeCaller.ts';
+import { startTestStack, type TestStack } from '../support/startTestStack.ts';
+
+// Bodies that cost the router more than their sender: small ones that took long to refuse, and large ones that never end.
+
+const MODEL = 'llama-3.1-8b-instruct';
+const MIB = 1_048_576;
+/** Memory for the bodies of all calls: the least that may be set. */
+const MEMORY_BYTES = 64 * MIB;
+const ROUNDS = 40;
+
+let stack: TestStack;
+const sockets: Socket[] = [];
+beforeAll(async () => {
+  stack = await startTestStack({
+    kafka: false,
+    serviceSettings: { 'model-router': { BODIES_MAX_BYTES: String(MEMORY_BYTES) } },
+  });
+}, 120_000);
+afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+});
+afterAll(() => stack?.stop(), 60_000);
+
+interface Answer {
+  status: number;
+  error: { code?: string | null; param?: string | null; message?: string } | undefined;
+}
+
+async function post(apiKey: string, body: string): Promise<Answer> {
+  const response = await fetch(`${stack.baseUrl}/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+    body,
+  });
+  const { error } = (await response.json()) as { error?: Answer['error'] };
+  return { status: response.status, error };
+}
+
+const aBody = (messages: string, more = '') => `{"model":"${MODEL}","messages":[${messages}]${more}}`;
+const repeat = (text: string, count: number) => new Array(count).fill(text).join(',');
+
+/** What another key is answered, one call after the other. */
+async function chatOn({ apiKey }: Caller): Promise<number[]> {
+  const statuses: number[] = [];
+  for (let round = 0; round < ROUNDS; round += 1)
+    statuses.push((await post(apiKey, aBody('{"role":"user","content":"hello [[sim: tokens=3]]"}'))).status);
+  return statuses;
+}
+const ALL_SERVED = new Array(ROUNDS).fill(200);
+
+/** The keys that ran into a bound. */
+async function findBound(bound: string): Promise<string[]> {
+  const { internal_url: url } = stack.running.stack.regions.us.services['model-router'];
+  const names = [...(await scrapeMetrics(`${url}/metrics`)).keys()];
+  const sample = new RegExp(`^turnpike_key_bounds_total\\{bound="${bound}",key="(key_\\w+)"\\}$`);
+  return names.flatMap((name) => sample.exec(name)?.[1] ?? []);
+}
+
+const HOSTILE: [string, string, string | null][] = [
+  [
+    '20,000 empty tool calls',
+    aBody(`{"role":"assistant","tool_calls":[${repeat('{}', 20_000)}]}`),
+    'messages[0].tool_calls',
+  ],
+  [
+    '45,001 of them, which were a 500',
+    aBody(`{"role":"assistant","tool_calls":[${repeat('{}', 45_001)}]}`),
+    'messages[0].tool_calls',
+  ],
+  [
+    '100 messages of 450 each',
+    aBody(repeat(`{"role":"assistant","tool_calls":[${repeat('{}', 450)}]}`, 100)),
+    'messages[9].tool_calls',
+  ],
+  ['30,000 parts that are none', aBody(`{"role":"user","content":[${repeat('1', 30_000)}]}`), 'messages[0].content'],
+  [
+    '4,000 messages with the last one wrong',
+    aBody(`${repeat('{"role":"user","content":"x"}', 4_000)},{}`),
+    'messages[4000].role',
+  ],
+  ['30,000 messages', aBody(repeat('{"role":"user","content":"x"}', 30_000)), 'messages'],
+  [
+    'a key of 90,000 that stands twice',
+    aBody('{"role":"user","content":"x"}', `,"metadata":[${repeat('{"a":1}', 45_000)},{"b":1,"b":2}]`),
+    'metadata[45000].b',
+  ],
+  [
+    'an object of 90,000 members',
+    aBody(
+      '{"role":"user","content":"x"}',
+      `,"metadata":{${Array.from({ length: 90_000 }, (_, index) => `"k${index}":1`)}}`,
+    ),
+    null,
+  ],
+  ['a million strings and nothing else', `[${'""'.repeat(1_000_000)}]`, null],
+  ['two million escaped quotes, not closed', `{"model":"${'\\"'.repeat(2_000_000)}`, null],
+];
+
+it('says of each hostile body what is wrong with it, and which field', async () => {
+  const { apiKey } = await makeCaller(stack);
+  for (const [name, body, param] of HOSTILE) {
+    const { status, error } = await post(apiKey, body);
+    expect({ name, status, param: error?.param }).toEqual({ name, status: 400, param });
+  }
+});
+
+it('six hostile bodies at a time keep no other key from being served', async () => {
+  const hostile = await makeCaller(stack);
+  const other = await makeCaller(stack);
+  let isOver = false;
+  const refused: number[] = [];
+  const attack = Array.from({ length: 6 }, async (_, index) => {
+    for (let round = index; !isOver; round += 1) {
+      const [, body = ''] = HOSTILE[round % HOSTILE.length] ?? [];
+      refused.push((await post(hostile.apiKey, body)).status);
+    }
+  });
+  const served = await chatOn(other);
+  isOver = true;
+  await Promise.all(attack);
+  expect(served).toEqual(ALL_SERVED);
+  expect(refused.filter((status) => status !== 400 && status !== 429)).toEqual([]);
+});
+
+/** Begins an upload of so many bytes and sends all but the last one, or until nobody takes more. */
+function beginUpload(apiKey: string, bytes: number): Socket {
+  const { hostname, port } = new URL(stack.baseUrl);
+  const socket = connect({ host: hostname, port: Number(port) });
+  sockets.push(socket);
+  socket.on('error', () => {});
+  const head = [
+    'POST /v1/chat/completions HTTP/1.1',
+    `Host: ${hostname}`,
+    `Authorization: Bearer ${apiKey}`,
+    'Content-Type: application/json',
+    `Content-Length: ${bytes}`,
+  ];
+  socket.write(`${head.join('\r\n')}\r\n\r\n`);
+  socket.write(Buffer.alloc(bytes - 1, ' '));
+  return socket;
+}
+
+it('a key that fills its part of the memory with uploads that never end is told so, and no other key goes short', async () => {
+  const apiKey = await stack.operator.makeKey(await stack.operator.makeWorkspace());
+  const other = await makeCaller(stack);
+  const answers: string[] = [];
+  for (let upload = 0; upload < 8; upload += 1)
+    beginUpload(apiKey, 20 * MIB).on('data', (data) => answers.push(data.toString('latin1')));
+  for (let upload = 0; upload < 40; upload += 1)
+    beginUpload(apiKey, MIB).on('data', (data) => answers.push(data.toString('latin1')));
+  await until('the key to have its part', async () => (await findBound('body_memory')).length === 1);
+
+  expect(await chatOn(other)).toEqual(ALL_SERVED);
+  const large = aBody('{"role":"user","content":"hello [[sim: tokens=3]]"}', `,"x":"${'x'.repeat(3 * MIB)}"`);
+  expect((await post(other.apiKey, large)).status).toBe(200);
+  expect(answers.length).toBeGreaterThan(0);
+  for (const answer of answers) {
+    expect(answer).toMatch(/^HTTP\/1\.1 503 /);
+    expect(answer).toMatch(/\r\nretry-after: 1\r\n/);
+  }
+}, 120_000);
