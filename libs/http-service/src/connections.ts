@@ -1,36 +1,39 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { Connection, type WaitingRoom } from './connection.ts';
 
-/** What a connection of a listener is used for. */
-export interface ConnectionUse {
-  /** Answers that have not ended. */
-  answers: Set<ServerResponse>;
-  /** When the last one ended, or the connection was opened; on the clock of `performance`. */
-  idleSince: number;
-}
+const connectionsByServer = new WeakMap<Server, Map<Socket, Connection>>();
 
-const connectionsByServer = new WeakMap<Server, Map<Socket, ConnectionUse>>();
-
-/** Keeps book of a server's connections, for the day it is drained. Called before it listens. */
-export function followConnections(server: Server): void {
-  const connections = new Map<Socket, ConnectionUse>();
+/** Has a server answer the requests of each connection in turn. Called before it listens. */
+export function serveInTurn(server: Server, serve: RequestListener): void {
+  const connections = new Map<Socket, Connection>();
+  const room: WaitingRoom = { taken: 0 };
   connectionsByServer.set(server, connections);
   server.on('connection', (socket: Socket) => {
-    connections.set(socket, { answers: new Set(), idleSince: performance.now() });
+    connections.set(socket, new Connection(socket, { serve, room }));
     socket.once('close', () => connections.delete(socket));
   });
   server.on('request', (req: IncomingMessage, res: ServerResponse) => {
-    const use = connections.get(req.socket);
-    if (!use) return;
-    use.answers.add(res);
-    res.once('close', () => {
-      use.answers.delete(res);
-      use.idleSince = performance.now();
-    });
+    const isRefused = !isServed(req);
+    // An offer to upgrade is not taken up; but the parser has let go of what came behind it.
+    const isLast = isRefused || req.headers.upgrade !== undefined;
+    connections.get(req.socket)?.add({ req, res, isRefused, isLast });
   });
+  // Something other than `100-continue`.
+  server.on('checkExpectation', (req: IncomingMessage, res: ServerResponse) =>
+    connections.get(req.socket)?.add({ req, res, isRefused: true, isLast: true }),
+  );
+  // Without these listeners Node writes what it has to say at once, or drops the connection and says nothing.
+  server.on('clientError', (_error, socket) => connections.get(socket as Socket)?.refuseRest());
+  server.on('connect', (_req, socket) => connections.get(socket as Socket)?.refuseTunnel());
+}
+
+/** The parser takes other versions for one of these two. HTTP/1.0 has no chunks: who stands before us may see another body. */
+function isServed({ httpVersion, headers }: IncomingMessage): boolean {
+  return httpVersion === '1.1' || (httpVersion === '1.0' && headers['transfer-encoding'] === undefined);
 }
 
 /** The open connections of a server that `listen` has started. */
-export function connectionsOf(server: Server): ReadonlyMap<Socket, ConnectionUse> {
+export function connectionsOf(server: Server): ReadonlyMap<Socket, Connection> {
   return connectionsByServer.get(server) ?? new Map();
 }

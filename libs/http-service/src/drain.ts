@@ -55,7 +55,7 @@ function close(server: Server, idleMs: number): Promise<void> {
   function closeIdle(): void {
     const before = performance.now() - idleMs;
     for (const [socket, { answers, idleSince }] of connectionsOf(server))
-      if (answers.size === 0 && idleSince <= before) socket.destroy();
+      if (answers.length === 0 && idleSince <= before) socket.destroy();
   }
   const sweep = setInterval(closeIdle, SWEEP_MS);
   return new Promise<void>((resolve, reject) => {

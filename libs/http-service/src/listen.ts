@@ -1,5 +1,5 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
-import { followConnections } from './connections.ts';
+import { serveInTurn } from './connections.ts';
 
 /**
  * How long callers are told that they may keep an idle connection. Shorter than a draining listener waits, so that nobody's
@@ -18,21 +18,18 @@ export interface ListenOptions {
 
 /** Serves on `host:port` and resolves when connections are accepted. Rejects with one line that says what to do when the port is taken. */
 export function listen(handler: RequestListener, { host, port }: ListenOptions): Promise<Server> {
-  const server = createServer(
-    {
-      keepAliveTimeout: KEEP_ALIVE_TOLD_MS,
-      keepAliveTimeoutBuffer: KEEP_ALIVE_BEYOND_MS,
-      // The apps answer for it in their own words; Node's own refusal has no body.
-      requireHostHeader: false,
-      headersTimeout: 10_000,
-      requestTimeout: REQUEST_TIMEOUT_MS,
-      connectionsCheckingInterval: 5_000,
-    },
-    handler,
-  );
+  const server = createServer({
+    keepAliveTimeout: KEEP_ALIVE_TOLD_MS,
+    keepAliveTimeoutBuffer: KEEP_ALIVE_BEYOND_MS,
+    // The apps answer for it in their own words; Node's own refusal has no body.
+    requireHostHeader: false,
+    headersTimeout: 10_000,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    connectionsCheckingInterval: 5_000,
+  });
   // Their size bounds them. Node would drop the headers above a number, perhaps those that say how the body comes.
   server.maxHeadersCount = 0;
-  followConnections(server);
+  serveInTurn(server, handler);
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
       reject(

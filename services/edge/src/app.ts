@@ -1,6 +1,7 @@
 import type { RequestListener } from 'node:http';
 import type { NamedSecret } from '@turnpike/config/secrets';
 import { toInternalError, toMethodNotAllowed, toNotFound } from '@turnpike/http-service/createHttpApp';
+import { toMalformedRequest } from '@turnpike/http-service/malformedRequest';
 import { enterRoute, observeRequests } from '@turnpike/http-service/observeRequests';
 import { createRequestMetrics } from '@turnpike/http-service/requestMetrics';
 import { sendWireError } from '@turnpike/http-service/sendWireError';
@@ -66,7 +67,7 @@ const refuseAmbiguousHeaders: RequestHandler = (req, res, next) => {
   const hasClearHost = hosts === 1 || (hosts === 0 && req.httpVersion === '1.0');
   const { 'transfer-encoding': coding = 'chunked' } = req.headers;
   if (req.rawHeaders.length / 2 <= MAX_HEADERS && hasClearHost && coding.toLowerCase() === 'chunked') return next();
-  sendWireError(res, toEdgeError({ kind: 'malformed_request' }));
+  sendWireError(res, toMalformedRequest());
 };
 
 function createForwarder({

@@ -11,7 +11,6 @@ import { startTelemetry } from '@turnpike/telemetry/startTelemetry';
 import { createApp } from './app.ts';
 import { configSchema } from './config.ts';
 import { createUpstreamProxies } from './proxy/createUpstreamProxies.ts';
-import { refuseMalformedRequests } from './refuseMalformedRequests.ts';
 
 /** The router's longest stream, and a little. */
 const LONGEST_ANSWER_MS = 610_000;
@@ -51,7 +50,6 @@ async function main(): Promise<void> {
     serviceSegment: config.SERVICE_SEGMENT,
   });
   const server = await listen(app, { host: config.LISTEN_HOST, port: config.PORT });
-  refuseMalformedRequests(server);
 
   const internalApp = createHttpApp({
     log,

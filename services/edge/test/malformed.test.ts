@@ -22,6 +22,10 @@ const POST = 'POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\n';
 it.each([
   ['no HTTP', 'hello\r\n\r\n'],
   ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+  ['HTTP/2.0 in words', 'GET /v1/models HTTP/2.0\r\nHost: a\r\n\r\n'],
+  ['HTTP/0.9', 'GET /v1/models HTTP/0.9\r\nHost: a\r\n\r\n'],
+  ['HTTP/1.2', 'GET /v1/models HTTP/1.2\r\nHost: a\r\n\r\n'],
+  ['chunks of HTTP/1.0', 'POST /v1/chat/completions HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
   ['a method of no standard', 'BREW /v1/models HTTP/1.1\r\nHost: a\r\n\r\n'],
   ['a tunnel', 'CONNECT /v1/models HTTP/1.1\r\nHost: a\r\n\r\n'],
   ['bare line feeds', 'GET /v1/models HTTP/1.1\nHost: a\n\n'],

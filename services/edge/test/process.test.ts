@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from '@jest/globals';
 import { findFreePort } from '@turnpike/test-support/findFreePort';
@@ -9,7 +10,8 @@ const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 /** Not addresses that any parser takes, and written as only these requests write them. */
 const BROKEN_TARGETS = ['http://[::/v1/models?canary-of-a-target', '//a@b:99x/#canary-of-another'];
 
-it('a target that is no address is 404, and nothing the process writes repeats it', async () => {
+/** Runs the edge as a process of its own, and returns all that it wrote. */
+async function withProcess(run: (port: number) => Promise<void>): Promise<string> {
   const port = await findFreePort();
   const env = {
     REGION: 'us',
@@ -30,15 +32,39 @@ it('a target that is no address is 404, and nothing the process writes repeats i
   const closed = once(child, 'close');
   await Promise.race([once(child, 'message'), closed]);
   try {
-    for (const target of BROKEN_TARGETS) {
-      const { status, body } = await sendTarget(port, { target });
-      expect({ status, body: JSON.parse(body) }).toMatchObject({ status: 404, body: { error: { code: 'not_found' } } });
-    }
+    await run(port);
   } finally {
     child.kill('SIGTERM');
     await closed;
   }
+  return output;
+}
+
+it('a target that is no address is 404, and nothing the process writes repeats it', async () => {
+  const output = await withProcess(async (port) => {
+    for (const target of BROKEN_TARGETS) {
+      const { status, body } = await sendTarget(port, { target });
+      expect({ status, body: JSON.parse(body) }).toMatchObject({ status: 404, body: { error: { code: 'not_found' } } });
+    }
+  });
 
   expect(output).toContain('edge listens');
   expect(output).not.toContain('canary');
+});
+
+it('clients that ask for a tunnel and are gone before they are answered do not end the process', async () => {
+  const output = await withProcess(async (port) => {
+    for (let client = 0; client < 200; client += 1) {
+      const socket = connect(port, '127.0.0.1');
+      socket.on('error', () => {});
+      await once(socket, 'connect');
+      socket.write('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n');
+      await new Promise(setImmediate);
+      socket.resetAndDestroy();
+      await once(socket, 'close');
+    }
+    expect(await sendTarget(port, { target: '/' })).toMatchObject({ status: 404 });
+  });
+
+  expect(output).not.toContain('Unhandled');
 });

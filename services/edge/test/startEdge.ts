@@ -9,7 +9,6 @@ import { createApp } from '../src/app.ts';
 import type { FloodLimit } from '../src/flood/createFloodGate.ts';
 import { createUpstreamProxy } from '../src/proxy/createUpstreamProxy.ts';
 import type { Upstream } from '../src/proxy/upstream.ts';
-import { refuseMalformedRequests } from '../src/refuseMalformedRequests.ts';
 
 export const tokenKeys = [{ id: 'k1', secret: 'a secret of the tests, 32 characters' }];
 
@@ -66,7 +65,6 @@ export async function startEdge(options: TestEdgeOptions = {}): Promise<TestEdge
     serviceSegment: 'svc',
   });
   const server = await listen(app, { host: '127.0.0.1', port: 0 });
-  refuseMalformedRequests(server);
   const { port } = server.address() as AddressInfo;
   return {
     port,

@@ -5,7 +5,6 @@ import type { Upstream } from '../proxy/upstream.ts';
 export type EdgeFault =
   | { kind: 'flood_limit_exceeded'; resetMs: number }
   | { kind: 'unsupported_endpoint'; operation: string }
-  | { kind: 'malformed_request' }
   /** `wasSent`: a connection stood, so the upstream may have begun to act on the request. */
   | { kind: 'upstream_unreachable'; upstream: Upstream; wasSent: boolean };
 
@@ -36,13 +35,6 @@ export function toEdgeError(fault: EdgeFault): WireError {
         },
         NEVER_RETRY,
       );
-    case 'malformed_request':
-      return envelope(400, {
-        message: 'The request is not well-formed HTTP, has too many or too large headers, or arrived too slowly.',
-        type: 'invalid_request_error',
-        param: null,
-        code: null,
-      });
     case 'upstream_unreachable':
       return toUnreachable(fault);
   }

@@ -1,0 +1,193 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { WireError } from '@turnpike/api-errors/wireError';
+import { v7 as uuidv7 } from 'uuid';
+import { lingeringClose } from './lingeringClose.ts';
+import { toMalformedRequest } from './malformedRequest.ts';
+import { sendWireError } from './sendWireError.ts';
+
+/**
+ * Requests of all connections of a listener that wait for their turn: some 30 MB. Only connections that pipeline have any,
+ * and no client of this API does.
+ */
+const MAX_WAITING = 10_000;
+
+/** How many requests of a listener wait for their turn. */
+export interface WaitingRoom {
+  taken: number;
+}
+
+interface Call {
+  req: IncomingMessage;
+  res: ServerResponse;
+  /** It is not served as what it is. */
+  isRefused: boolean;
+  /** The connection closes with its answer. */
+  isLast: boolean;
+}
+
+/**
+ * One connection, whose requests are answered in turn: the next one is begun when the answer before it has ended, and what is
+ * no request is refused when all answers before it have. So nothing is ever written where another answer is due, and
+ * requests sent in one write are no more load than one at a time. While something waits, nothing more is read.
+ */
+export class Connection {
+  /** When the last answer ended, or the connection was opened; on the clock of `performance`. */
+  idleSince = performance.now();
+  readonly #socket: Socket;
+  readonly #serve: RequestListener;
+  readonly #room: WaitingRoom;
+  /** Those whose answers have not ended, as they came: the first is being answered, the others wait. */
+  #calls: Call[] = [];
+  /** Its body may still be coming, even where its answer has ended. */
+  #latest: Call | undefined;
+  #isBroken = false;
+  #isHeld = false;
+
+  constructor(socket: Socket, { serve, room }: { serve: RequestListener; room: WaitingRoom }) {
+    this.#socket = socket;
+    this.#serve = serve;
+    this.#room = room;
+    // The HTTP server closes by this one, after an answer that is the last.
+    socket.destroySoon = () => this.#close();
+    // A request that has been read whole makes the HTTP server go on reading.
+    socket.on('resume', () => {
+      if (this.#isHeld) socket.pause();
+    });
+    socket.once('close', () => this.#clear());
+  }
+
+  /** Answers that have not ended. */
+  get answers(): ServerResponse[] {
+    return this.#calls.map(({ res }) => res);
+  }
+
+  /** Takes a request, to be answered in its turn. After the last, or what is none, there is nothing that is due an answer. */
+  add(call: Call): void {
+    const socket = this.#socket;
+    if (!socket.writable) return;
+    if (this.#isBroken || this.#latest?.isLast) {
+      this.#hold();
+      return;
+    }
+    this.#latest = call;
+    this.#calls.push(call);
+    if (call.isLast) call.res.shouldKeepAlive = false;
+    call.res.once('close', () => this.#goOn());
+    if (this.#calls.length === 1) {
+      this.#answerFirst();
+      return;
+    }
+    this.#room.taken += 1;
+    if (this.#room.taken > MAX_WAITING) socket.destroy();
+    else this.#hold();
+  }
+
+  /** What came is no request, or its body is broken or too slow. The connection closes once that has been said in its turn. */
+  refuseRest(): void {
+    const socket = this.#socket;
+    if (this.#isBroken || socket.destroyed || socket.writableEnded) return;
+    this.#isBroken = true;
+    const [first] = this.#calls;
+    const isLatestCut = this.#latest?.req.complete === false;
+    if (first === undefined) {
+      // Broken bytes of a request that has its answer are that request's; and who has sent nothing is told nothing.
+      if (isLatestCut || socket.bytesRead === 0) this.#close();
+      else this.#refuse();
+    } else if (first === this.#latest && isLatestCut) {
+      if (first.res.headersSent) socket.destroy();
+      else this.#refuseInsteadOf(first);
+    } else if (socket.readableEnded) {
+      // The client has left.
+      socket.destroy();
+    } else {
+      this.#hold();
+    }
+  }
+
+  /** A tunnel was asked for: with that the HTTP server has let go of the connection. */
+  refuseTunnel(): void {
+    const socket = this.#socket;
+    socket.on('error', () => {}); // it closes by itself
+    socket.on('drain', () => this.#calls[0]?.res.emit('drain'));
+    if (socket.writableEnded) socket.resume();
+    else this.refuseRest();
+  }
+
+  #answerFirst(): void {
+    const [first] = this.#calls;
+    if (first === undefined) return;
+    const { req, res } = first;
+    const isCut = this.#isBroken && first === this.#latest && !req.complete;
+    if (first.isRefused || isCut) {
+      res.shouldKeepAlive = false;
+      res.setHeader('x-request-id', uuidv7());
+      sendWireError(res, toMalformedRequest());
+    } else {
+      this.#serve(req, res);
+    }
+  }
+
+  #goOn(): void {
+    this.idleSince = performance.now();
+    if (!this.#socket.writable) {
+      this.#clear();
+      return;
+    }
+    this.#calls.shift();
+    if (this.#calls.length === 0 && this.#latest?.req.complete) this.#latest = undefined;
+    if (this.#calls.length > 0) {
+      this.#room.taken -= 1;
+      if (this.#calls.length === 1 && !this.#isBroken) this.#release();
+      this.#answerFirst();
+    } else if (this.#isBroken) {
+      this.#refuse();
+    }
+  }
+
+  /** Refuses a request whose answer has not begun, and has whoever works on it stop. */
+  #refuseInsteadOf({ res }: Call): void {
+    res.detachSocket(this.#socket);
+    this.#refuse();
+    res.destroy();
+    res.emit('close');
+  }
+
+  #refuse(): void {
+    this.#socket.write(toRawAnswer(toMalformedRequest()));
+    this.#close();
+  }
+
+  #close(): void {
+    this.#isHeld = false;
+    if (!this.#socket.writableEnded) lingeringClose(this.#socket);
+  }
+
+  #hold(): void {
+    this.#isHeld = true;
+    this.#socket.pause();
+  }
+
+  #release(): void {
+    this.#isHeld = false;
+    this.#socket.resume();
+  }
+
+  #clear(): void {
+    this.#room.taken -= Math.max(this.#calls.length - 1, 0);
+    this.#calls = [];
+  }
+}
+
+/** An answer without a request that it could belong to. */
+function toRawAnswer({ status, body }: WireError): string {
+  const payload = JSON.stringify(body);
+  const head = [
+    `HTTP/1.1 ${status} Bad Request`,
+    'content-type: application/json; charset=utf-8',
+    `content-length: ${Buffer.byteLength(payload)}`,
+    `x-request-id: ${uuidv7()}`,
+    'connection: close',
+  ];
+  return `${head.join('\r\n')}\r\n\r\n${payload}`;
+}
