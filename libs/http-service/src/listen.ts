@@ -8,8 +8,11 @@ import { serveInTurn } from './connections.ts';
 const KEEP_ALIVE_TOLD_MS = 5_000;
 /** How much longer it is kept: longer than any proxy in front does, for those that do not listen to what they are told. */
 const KEEP_ALIVE_BEYOND_MS = 60_000;
-/** Longest time for a whole request to arrive. */
-const REQUEST_TIMEOUT_MS = 120_000;
+/**
+ * Longest time for a whole request to arrive. Longer than the apps wait for a body, so that they can refuse it in their own
+ * words.
+ */
+const REQUEST_TIMEOUT_MS = 150_000;
 
 export interface ListenOptions {
   host: string;

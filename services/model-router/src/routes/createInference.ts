@@ -193,6 +193,7 @@ export function createInference(
 const NOT_MALFORMED: ReadonlySet<ChatFault['kind']> = new Set([
   'body_aborted',
   'body_too_slow',
+  'body_unfinished',
   'no_room_for_body',
   'key_bound_reached',
 ]);

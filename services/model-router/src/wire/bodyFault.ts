@@ -23,5 +23,7 @@ export type BodyFault =
   | { kind: 'no_room_for_body' }
   /** Nothing more of the body has come for so long. */
   | { kind: 'body_too_slow'; silenceMs: number }
+  /** It has been coming for so long and is not whole. */
+  | { kind: 'body_unfinished'; wholeMs: number }
   /** The client left before its body was whole: nobody is there to be told. */
   | { kind: 'body_aborted' };

@@ -61,6 +61,8 @@ export function toChatError(fault: Exclude<ChatFault, AuthFault>): WireError {
       return invalid(`${fault.param ?? 'The body'} holds ${fault.has}, which no text may.`, fault.param);
     case 'body_too_slow':
       return invalid(`Nothing more of the body came for ${fault.silenceMs / 1_000} s.`);
+    case 'body_unfinished':
+      return invalid(`The body was not whole after ${fault.wholeMs / 1_000} s.`);
     case 'body_aborted':
       return invalid('The body ended before it was whole.');
     case 'invalid_request':

@@ -9,11 +9,14 @@ import { listenAnywhere } from '../../test/listenAnywhere.ts';
 import type { BodyFault } from './bodyFault.ts';
 import { createBodyMemory } from './bodyMemory.ts';
 import { toChatError } from './chatError.ts';
-import { readBody } from './readBody.ts';
+import { type BodyLimits, readBody } from './readBody.ts';
 
 const LIMITS = { maxBytes: 1_000_000, maxTextBytes: 240_000 };
 /** For a body that never ends. */
-const IMPATIENT = { ...LIMITS, silenceMs: 50 };
+const LIMITS_BY_PATH: Record<string, BodyLimits> = {
+  '/impatient': { ...LIMITS, silenceMs: 50 },
+  '/for-a-moment': { ...LIMITS, wholeMs: 200 },
+};
 const JSON_TYPE = { 'content-type': 'application/json' };
 
 /** The last thing `readBody` did: the value it gave or the fault it threw. */
@@ -30,7 +33,7 @@ beforeAll(async () => {
     const room = memory.open('key_1');
     res.once('close', () => room.close());
     try {
-      const { value } = await readBody(req, req.url === '/impatient' ? IMPATIENT : LIMITS, room);
+      const { value } = await readBody(req, LIMITS_BY_PATH[req.url ?? ''] ?? LIMITS, room);
       outcome.resolve(value);
       res.end('read');
     } catch (error) {
@@ -212,6 +215,22 @@ it('gives the bytes of an upload that stands still to a body that needs them, an
   const [answer] = (await once(socket.setEncoding('utf8'), 'data')) as [string];
   expect(answer).toMatch(/^HTTP\/1\.1 503 .*\r\nretry-after: 1\r\n/s);
   others.close();
+  socket.destroy();
+});
+
+it('answers 400 when a body that comes byte by byte is not whole in time', async () => {
+  outcome = Promise.withResolvers();
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  socket.write(
+    'POST /for-a-moment HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 1000000\r\n\r\n{',
+  );
+  const dripping = setInterval(() => socket.write(' '), 10);
+  const [answer] = (await once(socket.setEncoding('utf8'), 'data')) as [string];
+  clearInterval(dripping);
+  expect({ answer, outcome: await outcome.promise }).toEqual({
+    answer: expect.stringMatching(/^HTTP\/1\.1 400 /),
+    outcome: { kind: 'body_unfinished', wholeMs: 200 },
+  });
   socket.destroy();
 });
 

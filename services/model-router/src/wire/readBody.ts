@@ -26,9 +26,13 @@ export interface BodyLimits {
   silenceMs?: number;
   /** Objects that are passed on as they are, once they are known to be objects. */
   kept?: readonly KeptPath[];
+  /** Longest wait for the whole of it. */
+  wholeMs?: number;
 }
 
 const SILENCE_MS = 30_000;
+/** Less than a listener waits for a request, so that the refusal is ours and names the call. */
+const WHOLE_MS = 120_000;
 const MAX_DEPTH = 64;
 const MAX_VALUES = 100_000;
 /** Members of the outermost object: there are some fifty fields in the convention, and engines know as many more. */
@@ -52,13 +56,13 @@ const refuse = (fault: BodyFault): ApiError<BodyFault> => new ApiError(fault);
  * (specification, Errors: always 400 on chat).
  */
 export async function readBody(req: IncomingMessage, limits: BodyLimits, room: Room): Promise<JsonBody> {
-  const { maxBytes, silenceMs = SILENCE_MS } = limits;
+  const { maxBytes, silenceMs = SILENCE_MS, wholeMs = WHOLE_MS } = limits;
   const encoding = req.headers['content-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw refuse({ kind: 'body_compressed' });
   if (!JSON_TYPE.test(req.headers['content-type'] ?? '')) throw refuse({ kind: 'body_not_json_type' });
   if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw refuse({ kind: 'body_too_large', maxBytes });
 
-  const bytes = await collect(req, { maxBytes, silenceMs, room });
+  const bytes = await collect(req, { maxBytes, silenceMs, wholeMs, room });
   return toJsonBody(bytes, limits);
 }
 
@@ -87,7 +91,7 @@ export function toJsonBody(bytes: Buffer, { maxTextBytes, kept }: Pick<BodyLimit
 
 function collect(
   req: IncomingMessage,
-  { maxBytes, silenceMs, room }: { maxBytes: number; silenceMs: number; room: Room },
+  { maxBytes, silenceMs, wholeMs, room }: { maxBytes: number; silenceMs: number; wholeMs: number; room: Room },
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -97,9 +101,11 @@ function collect(
       isRefused = true;
       chunks.length = 0;
       clearTimeout(silence);
+      clearTimeout(deadline);
       reject(error);
     };
     const silence = setTimeout(() => giveUp(refuse({ kind: 'body_too_slow', silenceMs })), silenceMs);
+    const deadline = setTimeout(() => giveUp(refuse({ kind: 'body_unfinished', wholeMs })), wholeMs);
     const uploaded = room.beginUpload(giveUp);
     req.on('data', (chunk: Buffer) => {
       size += chunk.length;
@@ -113,6 +119,7 @@ function collect(
     });
     req.on('end', () => {
       clearTimeout(silence);
+      clearTimeout(deadline);
       uploaded();
       resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
     });
