@@ -13,6 +13,8 @@ const KEEP_ALIVE_BEYOND_MS = 60_000;
  * words.
  */
 const REQUEST_TIMEOUT_MS = 150_000;
+/** Connections that stand and wait to be seen; the kernel drops those above, and their clients try again after a second. */
+const BACKLOG = 4_096;
 
 export interface ListenOptions {
   host: string;
@@ -41,6 +43,6 @@ export function listen(handler: RequestListener, { host, port }: ListenOptions):
           : error,
       ),
     );
-    server.listen(port, host, () => resolve(server));
+    server.listen({ port, host, backlog: BACKLOG }, () => resolve(server));
   });
 }

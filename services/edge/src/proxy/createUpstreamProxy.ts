@@ -17,6 +17,13 @@ const IDLE_CONNECTION_MS = 3_000;
 /** Most requests, streams included, in progress with one upstream. What comes above them is refused, never queued. */
 const MAX_IN_PROGRESS = 10_000;
 const MAX_IDLE_CONNECTIONS = 512;
+/**
+ * Longest wait for a connection, where the upstream may be silent for as long: as a call may wait for its turn in the router.
+ * An address that nobody answers at holds no call for longer, and no more than so many at once: what may wait in the
+ * upstream's own listener.
+ */
+const CONNECT_TIMEOUT_MS = 20_000;
+const MAX_CONNECTING = 4_096;
 
 export interface UpstreamProxyOptions {
   upstream: Upstream;
@@ -40,6 +47,8 @@ export function createUpstreamProxy({ upstream, url, silenceTimeoutMs, log }: Up
     timeout: IDLE_CONNECTION_MS,
     maxSockets: MAX_IN_PROGRESS,
     maxFreeSockets: MAX_IDLE_CONNECTIONS,
+    connectTimeoutMs: Math.min(silenceTimeoutMs, CONNECT_TIMEOUT_MS),
+    maxConnecting: MAX_CONNECTING,
   });
   let inProgress = 0;
 

@@ -1,11 +1,17 @@
 import { once } from 'node:events';
+import { request } from 'node:http';
 import { type AddressInfo, createServer, type LookupFunction, type Server } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { reachUpstream } from './reachUpstream.ts';
+import { UpstreamAgent } from './upstreamAgent.ts';
 
 /** Nobody listens there: the tests' server has one address of the loopback only. */
 const REFUSING = '127.0.0.2';
 const LISTENING = '127.0.0.1';
+
+const LONG = { timeoutMs: 60_000 };
 
 let server: Server;
 beforeAll(async () => {
@@ -23,20 +29,75 @@ function behind(...replicas: string[]) {
 }
 
 it('goes on to the next replica where one refuses the connection', async () => {
-  const socket = await reachUpstream(behind(REFUSING, REFUSING, LISTENING));
+  const socket = await reachUpstream(behind(REFUSING, REFUSING, LISTENING), LONG);
   expect(socket.remoteAddress).toBe(LISTENING);
   socket.destroy();
 });
 
 it('rejects as a connection does where all of them refuse it', async () => {
-  await expect(reachUpstream(behind(REFUSING))).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  await expect(reachUpstream(behind(REFUSING), LONG)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
 });
 
 it('takes a connection that stands, though this process was held up for longer than it waits for one', async () => {
-  const reaching = reachUpstream(behind(LISTENING));
+  const reaching = reachUpstream(behind(LISTENING), { timeoutMs: 1_000 });
   await new Promise<void>((resolve) => process.nextTick(resolve));
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_200);
   const socket = await reaching;
   expect(socket.remoteAddress).toBe(LISTENING);
   socket.destroy();
+});
+
+/** A listener whose process is so busy that it accepts nothing until it is told to; its kernel keeps two connections for it. */
+async function startBusyListener(): Promise<{ port: number; accept(): void; stop(): Promise<number> }> {
+  const isFree = new Int32Array(new SharedArrayBuffer(4));
+  const worker = new Worker(
+    `const { parentPort, workerData } = require('node:worker_threads');
+     const server = require('node:net').createServer((socket) => socket.on('error', () => {}));
+     server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
+       parentPort.postMessage(server.address().port);
+       Atomics.wait(workerData, 0, 0);
+     });`,
+    { eval: true, workerData: isFree },
+  );
+  const [port] = (await once(worker, 'message')) as [number];
+  const accept = (): void => {
+    Atomics.store(isFree, 0, 1);
+    Atomics.notify(isFree, 0);
+  };
+  return { port, accept, stop: () => worker.terminate() };
+}
+
+it('waits for a busy upstream whose kernel takes no more connections for it', async () => {
+  const busy = await startBusyListener();
+  const reaching = Array.from({ length: 5 }, () => reachUpstream({ host: LISTENING, port: busy.port }, LONG));
+  const isOver = Promise.all(reaching).then(() => true);
+  expect(await Promise.race([isOver, pause(1_200, false)])).toBe(false);
+  busy.accept();
+  for (const socket of await Promise.all(reaching)) socket.destroy();
+  await busy.stop();
+});
+
+it('gives up on an address that does not answer after its time, and has sent nothing', async () => {
+  const busy = await startBusyListener();
+  const reaching = Array.from({ length: 5 }, () =>
+    reachUpstream({ host: LISTENING, port: busy.port }, { timeoutMs: 200 }),
+  );
+  const outcomes = await Promise.allSettled(reaching);
+  // The kernel took some of them.
+  for (const outcome of outcomes) if (outcome.status === 'fulfilled') outcome.value.on('error', () => {}).destroy();
+  expect(outcomes.find(({ status }) => status === 'rejected')).toMatchObject({
+    reason: { name: 'NotSentError', message: 'not connected within 200 ms' },
+  });
+  await busy.stop();
+});
+
+it('lets only so many requests wait for a connection', async () => {
+  const busy = await startBusyListener();
+  const agent = new UpstreamAgent({ connectTimeoutMs: 500, maxConnecting: 5 });
+  const calls = Array.from({ length: 6 }, () => request({ host: LISTENING, port: busy.port, agent }));
+  const [error] = await Promise.race(calls.map((call) => once(call, 'error')));
+  expect(error).toMatchObject({ name: 'NotSentError', message: '5 requests wait for a connection' });
+  for (const call of calls) call.on('error', () => {}).destroy();
+  agent.destroy();
+  await busy.stop();
 });

@@ -1,8 +1,6 @@
 import { connect, type NetConnectOpts, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** For all attempts together. */
-const TIMEOUT_MS = 1_000;
 /** Waits before each attempt; behind a load balancer the next one may well go to another replica. */
 const ATTEMPTS_AFTER_MS = [0, 0, 50, 150];
 
@@ -13,15 +11,16 @@ export class NotSentError extends Error {
 
 /**
  * Connects to an upstream, and tries again where nobody listens, as while one replica ends: nothing of a request has left
- * before there is a connection, so no call can run twice. Rejects with the last refusal, or with a `NotSentError` after 1 s.
+ * before there is a connection, so no call can run twice. Rejects with the last refusal, or with a `NotSentError` after
+ * `timeoutMs`: an upstream that is busy lets connections wait, and its kernel drops some, which come again after 1, 3 and 7 s.
  */
-export async function reachUpstream(options: NetConnectOpts): Promise<Socket> {
-  const deadline = performance.now() + TIMEOUT_MS;
+export async function reachUpstream(options: NetConnectOpts, { timeoutMs }: { timeoutMs: number }): Promise<Socket> {
+  const deadline = performance.now() + timeoutMs;
   let refusal: unknown;
   for (const afterMs of ATTEMPTS_AFTER_MS) {
     if (afterMs > 0) await pause(afterMs);
     try {
-      return await connectBefore(deadline, options);
+      return await connectBefore(deadline, options, timeoutMs);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ECONNREFUSED') throw error;
       refusal = error;
@@ -30,11 +29,11 @@ export async function reachUpstream(options: NetConnectOpts): Promise<Socket> {
   throw refusal;
 }
 
-function connectBefore(deadline: number, options: NetConnectOpts): Promise<Socket> {
+function connectBefore(deadline: number, options: NetConnectOpts, timeoutMs: number): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect(options);
     const giveUp = (): void => {
-      if (socket.connecting) socket.destroy(new NotSentError(`not connected within ${TIMEOUT_MS} ms`));
+      if (socket.connecting) socket.destroy(new NotSentError(`not connected within ${timeoutMs} ms`));
     };
     // Where this process itself was held up, the connection may stand and only not have been seen yet: that comes first.
     const timer = setTimeout(() => setImmediate(giveUp), deadline - performance.now());
