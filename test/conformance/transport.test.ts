@@ -51,6 +51,12 @@ row('paths.unsupported', async () => {
     ['POST', '/batches'],
     ['GET', '/files'],
     ['GET', '/files/file-1/content'],
+    ['POST', '/responses'],
+    ['POST', '/messages'],
+    ['POST', '/messages/count_tokens'],
+    ['POST', '/moderations'],
+    ['POST', '/rerank'],
+    ['GET', '/realtime'],
   ] as const) {
     const { status, body } = await raw(method, `/v1${path}`);
     const error = { type: 'invalid_request_error', code: 'unsupported_endpoint' };
@@ -59,7 +65,7 @@ row('paths.unsupported', async () => {
 });
 
 row('paths.unknown', async () => {
-  for (const path of ['/no-such-path', '/chat', '/chat/completions/x', '/svc/nothing', '/responses']) {
+  for (const path of ['/no-such-path', '/chat', '/chat/completions/x', '/svc/nothing', '/responses-of-mine']) {
     expect(await client.get(path)).toMatchObject({ status: 404, body: { error: { message: expect.any(String) } } });
   }
 });

@@ -117,21 +117,29 @@ it('HEAD is a wrong method too, answered without a body', async () => {
 });
 
 it.each([
-  ['POST', '/v1/fine-tuning', 'fine-tuning'],
-  ['POST', '/v1/fine_tuning/jobs', 'fine-tuning'],
-  ['POST', '/v1/assistants', 'assistants'],
-  ['GET', '/v1/threads/thread_1/messages', 'threads'],
-  ['GET', '/v1/runs', 'runs'],
-  ['POST', '/v1/batches', 'batches'],
-  ['GET', '/v1/files', 'files'],
-  ['DELETE', '/v1/files/file-1', 'files'],
-])('%s %s is explicitly unsupported', async (method, target, operation) => {
+  ['POST', '/v1/fine-tuning', 'fine-tuning. Use a model of GET /v1/models'],
+  ['POST', '/v1/fine_tuning/jobs', 'fine-tuning. Use a model of GET /v1/models'],
+  ['POST', '/v1/assistants', 'assistants. Use POST /v1/chat/completions'],
+  ['GET', '/v1/threads/thread_1/messages', 'threads. Use POST /v1/chat/completions'],
+  ['GET', '/v1/runs', 'runs. Use POST /v1/chat/completions'],
+  ['POST', '/v1/batches', 'batches. Send each request by itself'],
+  ['GET', '/v1/files', 'files. Send what they hold within the request'],
+  ['DELETE', '/v1/files/file-1', 'files. Send what they hold within the request'],
+  ['POST', '/v1/responses', 'responses. Use POST /v1/chat/completions'],
+  ['GET', '/v1/responses/resp_1/input_items', 'responses. Use POST /v1/chat/completions'],
+  ['POST', '/v1/messages', 'messages. Use POST /v1/chat/completions'],
+  ['POST', '/v1/messages/count_tokens', 'messages. Use POST /v1/chat/completions'],
+  ['POST', '/v1/moderations', 'moderations. Ask a chat model with POST /v1/chat/completions'],
+  ['POST', '/v1/rerank', 'rerank. Compare the vectors of POST /v1/embeddings'],
+  ['GET', '/v1/realtime', 'realtime. Use POST /v1/chat/completions with "stream": true'],
+  ['POST', '/v1/realtime/sessions', 'realtime. Use POST /v1/chat/completions with "stream": true'],
+])('%s %s is explicitly unsupported, and told what to use instead', async (method, target, message) => {
   const response = await fetch(edge.url + target, { method });
   expect(response.status).toBe(404);
   expect(response.headers.get('x-should-retry')).toBe('false');
   expect(await response.json()).toEqual({
     error: {
-      message: `This service does not support ${operation}.`,
+      message: expect.stringContaining(`This service does not support ${message}`),
       type: 'invalid_request_error',
       param: null,
       code: 'unsupported_endpoint',

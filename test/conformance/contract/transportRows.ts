@@ -1,7 +1,7 @@
 /** Paths, methods and bodies. */
 export const transportRows = {
   'paths.unsupported':
-    'fine-tuning, assistants, threads, runs, batches and files are 404 unsupported_endpoint, and below',
+    'fine-tuning, assistants, threads, runs, batches, files, responses, messages, moderations, rerank and realtime are 404 unsupported_endpoint, and below',
   'paths.unknown': 'any other path is 404 with an envelope',
   'paths.only-v1': 'the host serves /v1 alone: its root and other versions are 404',
   'paths.wrong-method': 'a known path with a wrong method is 405 with Allow',

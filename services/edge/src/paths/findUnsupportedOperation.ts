@@ -1,16 +1,31 @@
-/** Operations of the public convention that this service does not have. */
-const UNSUPPORTED: Record<string, string> = {
-  '/v1/fine-tuning': 'fine-tuning',
-  '/v1/fine_tuning': 'fine-tuning',
-  '/v1/assistants': 'assistants',
-  '/v1/threads': 'threads',
-  '/v1/runs': 'runs',
-  '/v1/batches': 'batches',
-  '/v1/files': 'files',
+/** An operation of the public conventions that this service does not have. */
+export interface UnsupportedOperation {
+  name: string;
+  /** A sentence: what to use in its place. */
+  instead: string;
+}
+
+const CHAT = 'Use POST /v1/chat/completions instead.';
+const CHAT_WITH_HISTORY = 'Use POST /v1/chat/completions instead, with all messages so far in each call.';
+const FINE_TUNING = { name: 'fine-tuning', instead: 'Use a model of GET /v1/models as it is.' };
+
+const UNSUPPORTED: Record<string, UnsupportedOperation> = {
+  '/v1/fine-tuning': FINE_TUNING,
+  '/v1/fine_tuning': FINE_TUNING,
+  '/v1/assistants': { name: 'assistants', instead: CHAT_WITH_HISTORY },
+  '/v1/threads': { name: 'threads', instead: CHAT_WITH_HISTORY },
+  '/v1/runs': { name: 'runs', instead: CHAT_WITH_HISTORY },
+  '/v1/batches': { name: 'batches', instead: 'Send each request by itself.' },
+  '/v1/files': { name: 'files', instead: 'Send what they hold within the request.' },
+  '/v1/responses': { name: 'responses', instead: CHAT_WITH_HISTORY },
+  '/v1/messages': { name: 'messages', instead: CHAT },
+  '/v1/moderations': { name: 'moderations', instead: 'Ask a chat model with POST /v1/chat/completions instead.' },
+  '/v1/rerank': { name: 'rerank', instead: 'Compare the vectors of POST /v1/embeddings instead.' },
+  '/v1/realtime': { name: 'realtime', instead: 'Use POST /v1/chat/completions with "stream": true instead.' },
 };
 
-/** The name of the unsupported operation at a raw path or above it (specification, Endpoints, 5), if it is one. */
-export function findUnsupportedOperation(rawPath: string): string | undefined {
+/** The unsupported operation at a raw path or above it (specification, Endpoints, 5), if there is one. */
+export function findUnsupportedOperation(rawPath: string): UnsupportedOperation | undefined {
   const [, version, resource] = rawPath.split('/', 3);
   const operation = `/${version}/${resource}`;
   return Object.hasOwn(UNSUPPORTED, operation) ? UNSUPPORTED[operation] : undefined;

@@ -1,10 +1,11 @@
 import { bare, envelope, flat, NEVER_RETRY, type WireError } from '@turnpike/api-errors/wireError';
+import type { UnsupportedOperation } from '../paths/findUnsupportedOperation.ts';
 import type { Upstream } from '../proxy/upstream.ts';
 
 /** What the edge itself refuses or cannot do. */
 export type EdgeFault =
   | { kind: 'flood_limit_exceeded'; resetMs: number }
-  | { kind: 'unsupported_endpoint'; operation: string }
+  | { kind: 'unsupported_endpoint'; operation: UnsupportedOperation }
   /** `wasSent`: a connection stood, so the upstream may have begun to act on the request. */
   | { kind: 'upstream_unreachable'; upstream: Upstream; wasSent: boolean };
 
@@ -28,7 +29,7 @@ export function toEdgeError(fault: EdgeFault): WireError {
       return envelope(
         404,
         {
-          message: `This service does not support ${fault.operation}.`,
+          message: `This service does not support ${fault.operation.name}. ${fault.operation.instead}`,
           type: 'invalid_request_error',
           param: null,
           code: 'unsupported_endpoint',

@@ -285,7 +285,11 @@ export const SHARED_RESPONSES = {
     bodies: ['ErrorEnvelope'],
     examples: {
       unlisted: envelope('There is nothing at this path.', 'invalid_request_error', 'not_found'),
-      unsupported: envelope('This service does not support files.', 'invalid_request_error', 'unsupported_endpoint'),
+      unsupported: envelope(
+        'This service does not support files. Send what they hold within the request.',
+        'invalid_request_error',
+        'unsupported_endpoint',
+      ),
     },
     always: ['x-should-retry'],
   }),
