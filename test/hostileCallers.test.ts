@@ -1,3 +1,5 @@
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
 import { listRunning } from './support/listRunning.ts';
@@ -55,6 +57,27 @@ it('a body over 20 MiB is a 400 that its sender gets to read', async () => {
     expect(await response.json()).toMatchObject({ error: { type: 'invalid_request_error' } });
   }
 });
+
+it('so is one whose sender closes its connection behind it, and sends all before it reads', async () => {
+  const apiKey = await stack.operator.makeCaller();
+  const { hostname, port } = new URL(stack.baseUrl);
+  for (const framing of [`Content-Length: ${21 * 1_048_576}`, 'Transfer-Encoding: chunked']) {
+    for (let attempt = 0; attempt < 5; attempt += 1) {
+      const socket = connect(Number(port), hostname).pause();
+      socket.on('error', () => {});
+      const head = `POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer ${apiKey}\r\n`;
+      socket.write(`${head}Content-Type: application/json\r\n${framing}\r\n\r\n`);
+      if (framing.endsWith('chunked')) socket.write(`${(21 * 1_048_576).toString(16)}\r\n`);
+      const error = await new Promise((resolve) => socket.write(Buffer.alloc(21 * 1_048_576, 'x'), resolve));
+      const answer = await text(socket).catch(String);
+      expect({ framing, error, answer }).toEqual({
+        framing,
+        error: null,
+        answer: expect.stringMatching(/^HTTP\/1\.1 400 .*x-router-call-id: .*"invalid_request_error"/s),
+      });
+    }
+  }
+}, 60_000);
 
 it('exactly as many calls are admitted at once as a budget carries at worst, and held money comes back', async () => {
   // 100 output tokens and a short prompt cost at most 2.8e-6 USD on this model: the budget is for some ten of them.

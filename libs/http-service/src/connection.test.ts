@@ -160,6 +160,19 @@ it('refuses a request that comes too slowly when it is its turn, and never with 
   expect(answer()).toMatch(/^HTTP\/1\.1 200 OK.*wholeHTTP\/1\.1 400 Bad Request.*"invalid_request_error"/s);
 });
 
+it('reads the rest of a body that nobody read on, where its answer closes the connection', async () => {
+  const { port, calls } = await start();
+  const { socket, answer, closed } = await open(port);
+  const body = Buffer.alloc(16 * 1_048_576);
+  socket.write(`POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n`);
+  const sent = new Promise((resolve) => socket.write(body, resolve));
+  await until('reading to stop', () => calls[0] && calls[0].req.readableLength >= calls[0].req.readableHighWaterMark);
+  calls[0]?.res.end('early');
+  expect(await sent).toBeFalsy();
+  await closed;
+  expect(answer()).toMatch(/^HTTP\/1\.1 200 OK.*early$/s);
+});
+
 it('refuses a body that comes too slowly instead of its answer, and has whoever waits for it stop', async () => {
   const { server, port, calls } = await start();
   server.requestTimeout = 1;

@@ -19,6 +19,8 @@ export function lingeringClose(socket: Socket): void {
     droppedBytes += chunk.length;
     if (droppedBytes > MAX_DROPPED_BYTES) socket.destroy();
   });
+  // While the parser had it, the stream waited for bytes it never got, and would not ask for more of them.
+  socket.push('');
   socket.resume();
   // The socket destroys itself once both sides have ended. A client that reads slowly has all the time it wants.
   socket.end(() => {

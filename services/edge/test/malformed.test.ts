@@ -8,7 +8,8 @@ let edge: TestEdge;
 beforeAll(async () => {
   edge = await startEdge({
     upstreams: {
-      'model-router': (_req, res) => {
+      'model-router': (req, res) => {
+        if (req.url === '/v1/completions') return void res.end('{}');
         res.writeHead(200, { 'content-type': 'text/event-stream' });
         res.write('data: one\n\n');
       },
@@ -81,6 +82,32 @@ it.each([
   expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
   expect(edge.received.splice(0).map((received) => received.upstream)).toEqual([upstream]);
 });
+
+it.each([
+  ['a wrong method', 'PUT /v1/models', 405],
+  ['a path that does not exist', 'POST /v1/nothing', 404],
+  ['a service that refuses before the body is whole', 'POST /v1/completions', 200],
+])(
+  '%s with 10 MiB of body is answered, also where the client reads only after it has sent them',
+  async (_case, line, status) => {
+    const body = Buffer.alloc(10 * 1_048_576);
+    const head = `${line} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n`;
+    const statuses: unknown[] = [];
+    for (let attempt = 0; attempt < 20; attempt += 1) {
+      const socket = connect(edge.port, '127.0.0.1').pause();
+      socket.write(head);
+      const error = await new Promise((resolve) => socket.write(body, resolve));
+      let answer = '';
+      socket.on('error', () => {}).on('data', (chunk) => (answer += chunk));
+      socket.resume();
+      await new Promise((resolve) => socket.once('close', resolve));
+      statuses.push(error ?? Number(answer.split(' ', 2)[1]));
+    }
+    edge.received.splice(0);
+
+    expect(statuses).toEqual(Array.from({ length: 20 }, () => status));
+  },
+);
 
 it('two keys are none: the service behind sees something that is no key', async () => {
   const keys = 'Authorization: Bearer sk-one\r\nAuthorization: Bearer sk-two\r\n';
