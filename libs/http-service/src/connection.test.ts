@@ -173,6 +173,21 @@ it('reads the rest of a body that nobody read on, where its answer closes the co
   expect(answer()).toMatch(/^HTTP\/1\.1 200 OK.*early$/s);
 });
 
+it('lets an early answer end whole where the body behind it breaks, and says nothing more', async () => {
+  const { port, calls } = await start((_req, res) => void res.end('x'.repeat(16 * 1_048_576)));
+  const { socket, answer, closed } = await open(port);
+  socket.pause();
+  const head = 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n';
+  socket.write(head);
+  await until('the answer', () => calls[0]?.res.writableEnded);
+  socket.write('no size\r\n');
+  await until('the broken body', () => calls[0] && calls[0].req.socket.bytesRead > head.length);
+  socket.resume();
+  await closed;
+  expect(statuses(answer())).toEqual(['HTTP/1.1 200']);
+  expect(answer().length).toBeGreaterThan(16 * 1_048_576);
+});
+
 it('refuses a body that comes too slowly instead of its answer, and has whoever waits for it stop', async () => {
   const { server, port, calls } = await start();
   server.requestTimeout = 1;

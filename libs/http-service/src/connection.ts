@@ -89,12 +89,9 @@ export class Connection {
     if (this.#isBroken || socket.destroyed || socket.writableEnded) return;
     this.#isBroken = true;
     const [first] = this.#calls;
-    const isLatestCut = this.#latest?.req.complete === false;
     if (first === undefined) {
-      // Broken bytes of a request that has its answer are that request's; and who has sent nothing is told nothing.
-      if (isLatestCut || socket.bytesRead === 0) this.#close();
-      else this.#refuse();
-    } else if (first === this.#latest && isLatestCut) {
+      this.#endBroken();
+    } else if (first === this.#latest && !first.req.complete && !first.res.writableEnded) {
       if (first.res.headersSent) socket.destroy();
       else this.#refuseInsteadOf(first);
     } else if (socket.readableEnded) {
@@ -141,8 +138,14 @@ export class Connection {
       if (this.#calls.length === 1 && !this.#isBroken) this.#release();
       this.#answerFirst();
     } else if (this.#isBroken) {
-      this.#refuse();
+      this.#endBroken();
     }
+  }
+
+  /** Broken bytes of a request that has its answer are that request's; and who has sent nothing is told nothing. */
+  #endBroken(): void {
+    if (this.#latest?.req.complete === false || this.#socket.bytesRead === 0) this.#close();
+    else this.#refuse();
   }
 
   /** Refuses a request whose answer has not begun, and has whoever works on it stop. */
