@@ -4,7 +4,7 @@ export type Json =
   | { kind: 'list'; items: Json[] }
   | { kind: 'object'; members: { key: string; value: Json }[] };
 
-const TOKEN = /[\t\n\r ]*("(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|true|false|null|[[\]{},:])/y;
+const TOKEN = /[\t\n\r ]*("[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*|true|false|null|[[\]{},:])/y;
 
 /** Reads a JSON text. Throws what `JSON.parse` throws. */
 export function readJson(text: string): Json {
@@ -46,4 +46,14 @@ export function readJson(text: string): Json {
     return { kind: 'scalar', value: JSON.parse(token) as string | number | boolean | null };
   };
   return read();
+}
+
+/** Whether a key stands twice in any object. */
+export function hasRepeatedKey(json: Json): boolean {
+  if (json.kind === 'scalar') return false;
+  if (json.kind === 'list') return json.items.some(hasRepeatedKey);
+  const { members } = json;
+  return (
+    new Set(members.map(({ key }) => key)).size < members.length || members.some(({ value }) => hasRepeatedKey(value))
+  );
 }

@@ -1,14 +1,22 @@
+import { hasRepeatedKey, readJson } from '../../attacks/readJson.ts';
+
 const MAX_DEPTH = 64;
 
-/** Whether bytes are no JSON object of Unicode text, nested at most 64 deep: nothing else is served (specification, Errors). */
+/**
+ * Whether bytes are no JSON object of Unicode text, nested at most 64 deep and with every key once in its object: nothing else
+ * is served (specification, Errors).
+ */
 export function isUnsendable(bytes: Buffer): boolean {
+  let text: string;
   let value: unknown;
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    value = JSON.parse(text);
   } catch {
     return true;
   }
-  return typeof value !== 'object' || value === null || Array.isArray(value) || hasUnsendable(value);
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return !isObject || hasUnsendable(value) || hasRepeatedKey(readJson(text));
 }
 
 /** Level by level, as a hostile value may be deeper than the stack. */
