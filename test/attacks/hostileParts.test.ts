@@ -20,8 +20,8 @@ import {
 import { aClientsChat, toEngineMeaning } from './hostilePartsClients.ts';
 import { findIntrusions } from './hostilePartsOracle.ts';
 
-/** `HOSTILE_PARTS=20000` sends as many, `all` every one there is; `HOSTILE_PARTS_SEED` draws others. */
-const { HOSTILE_PARTS: given = '1400', HOSTILE_PARTS_SEED: seed = '1' } = process.env;
+/** `ATTACK_PARTS=20000` sends as many, `all` every one there is; `ATTACK_SEED` draws others. */
+const { ATTACK_PARTS: given = '1400', ATTACK_SEED: seed = '1' } = process.env;
 const WANTED = given === 'all' ? Number.POSITIVE_INFINITY : Number(given);
 const IN_FLIGHT = 16;
 /** Enough for all there are, on a busy machine. */
@@ -46,6 +46,7 @@ beforeAll(async () => {
       // The repository's own: a stack before a running engine would sell what the engine says.
       catalog: { CATALOG_FILE: fileURLToPath(new URL('../../deploy/catalog/us.yaml', import.meta.url)) },
       edge: { FLOOD_REQUESTS_PER_MINUTE: '100000000', FLOOD_BURST: '100000000' },
+      'model-router': { REFUSED_BODIES_BYTES_PER_SECOND: '1000000000' },
     },
   });
   const workspaceId = await stack.operator.makeWorkspace({ creditUsd: '1000000' });
