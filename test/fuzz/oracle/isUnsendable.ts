@@ -16,7 +16,17 @@ export function isUnsendable(bytes: Buffer): boolean {
     return true;
   }
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return !isObject || hasUnsendable(value) || hasRepeatedKey(readJson(text));
+  return !isObject || hasUnsendable(value) || repeatsKey(text);
+}
+
+/** Of two values at one key the first, which no parser shows, may be nested deeper than the stack. */
+function repeatsKey(text: string): boolean {
+  try {
+    return hasRepeatedKey(readJson(text));
+  } catch (error) {
+    if (error instanceof RangeError) return true;
+    throw error;
+  }
 }
 
 /** Level by level, as a hostile value may be deeper than the stack. */
