@@ -16,7 +16,6 @@ type Statement = (context: StatementContext, values: unknown[]) => unknown;
 const STATEMENTS: [RegExp, Statement][] = [
   [/SELECT record_usage\(/, recordUsage],
   [/UPDATE redis_epoch SET heard_at/, openBooks],
-  [/DELETE FROM router WHERE heard_at/, () => 0],
   [/SELECT ensure_usage_partition/, () => 0],
   [/pg_advisory_xact_lock/, () => 0],
   [/INSERT INTO event_offset/, () => 0],
@@ -196,6 +195,11 @@ function readBalances({ tables }: StatementContext, values: unknown[]): unknown 
   ];
 }
 
+interface RouterIds {
+  routerId: string | { in: string[] };
+}
+const idsOf = ({ routerId }: RouterIds): string[] => (typeof routerId === 'string' ? [routerId] : routerId.in);
+
 /** What the ledger asks of its database through Prisma's models, by table and operation. */
 export const MODEL_QUERIES: Record<string, Record<string, (context: StatementContext, query: never) => unknown>> = {
   router: {
@@ -203,10 +207,18 @@ export const MODEL_QUERIES: Record<string, Record<string, (context: StatementCon
     upsert({ tables, undo }, { create }: { create: Router }) {
       change(undo, tables.routers, create.routerId, { ...create });
     },
-    deleteMany({ tables, undo }, { where }: { where: { routerId: string } }) {
-      const router = tables.routers.get(where.routerId);
-      if (router) undo.push(() => tables.routers.set(where.routerId, router));
-      tables.routers.delete(where.routerId);
+    updateMany({ tables, undo }, { where, data }: { where: RouterIds; data: Partial<Router> }) {
+      for (const routerId of idsOf(where)) {
+        const router = tables.routers.get(routerId);
+        if (router) change(undo, tables.routers, routerId, { ...router, ...data });
+      }
+    },
+    deleteMany({ tables, undo }, { where }: { where: RouterIds }) {
+      for (const routerId of idsOf(where)) {
+        const router = tables.routers.get(routerId);
+        if (router) undo.push(() => tables.routers.set(routerId, router));
+        tables.routers.delete(routerId);
+      }
     },
   },
   redisEpoch: {

@@ -42,13 +42,22 @@ export interface RouterReport {
 }
 
 const EXPIRY_MS = 15_000;
+/** Who was cut off for longer comes back as a stranger, and raises the epoch if it has something to bring. */
+const FORGOTTEN_AFTER_MS = 3_600_000;
 
-/** Marks who has not been heard of for 15 s, counted from when anybody could be heard. The expired are waited for no more. */
+/** For how long a router has been silent, counted from when anybody could be heard. */
+const silenceMsOf = ({ heardAt }: Router, { listeningSince }: RedisEpoch, now: Date): number =>
+  now.getTime() - Math.max(heardAt.getTime(), listeningSince.getTime());
+
+/** Marks who has been silent for 15 s; all others stay the objects they are. The expired are waited for no more. */
 export const expireRouters = (epoch: RedisEpoch, routers: Router[], now: Date): Router[] =>
-  routers.map((router) => {
-    const audibleSince = Math.max(router.heardAt.getTime(), epoch.listeningSince.getTime());
-    return now.getTime() - audibleSince > EXPIRY_MS ? { ...router, isExpired: true } : router;
-  });
+  routers.map((router) =>
+    !router.isExpired && silenceMsOf(router, epoch, now) > EXPIRY_MS ? { ...router, isExpired: true } : router,
+  );
+
+/** The expired that have been silent for an hour: who crashes again and again leaves no more rows than an hour's. */
+export const findForgotten = (epoch: RedisEpoch, routers: Router[], now: Date): Router[] =>
+  routers.filter((router) => router.isExpired && silenceMsOf(router, epoch, now) > FORGOTTEN_AFTER_MS);
 
 /** The router after its report. A new process has done nothing yet for an epoch that is still being built. */
 export function takeReport(known: Router | undefined, report: RouterReport, epoch: RedisEpoch, now: Date): Router {

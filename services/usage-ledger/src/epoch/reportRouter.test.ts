@@ -88,6 +88,46 @@ it('gives up nobody for the time in which it could itself not be reached', async
   expect(await report('r1', { ...seeB, knownEpoch: 8, drainedEpoch: 8 })).toMatchObject({ phase: 'draining' });
 });
 
+/** Routers that died without leaving, so many minutes ago. */
+const dead = (count: number, minutesAgo: number) =>
+  ledger.db.$executeRaw`
+    INSERT INTO router (router_id, process_id, heard_at, is_expired)
+    SELECT 'dead-' || ${minutesAgo}::text || '-' || n, 'p', now() - make_interval(mins => ${minutesAgo}), true
+    FROM generate_series(1, ${count}) n`;
+const writerOf = (routerId: string) =>
+  ledger.db.$queryRaw<unknown[]>`SELECT xmin::text FROM router WHERE router_id = ${routerId}`;
+/** The transaction that wrote each row last. */
+const writersOfDead = () =>
+  ledger.db.$queryRaw<unknown[]>`
+    SELECT router_id, xmin::text FROM router WHERE router_id LIKE 'dead-%' ORDER BY router_id`;
+
+it('writes no row of the dead again when a router reports, and one that dies once', async () => {
+  await dead(100, 30);
+  await report('r1');
+  await report('r2');
+  await silence(16);
+  const [before, known] = [await writersOfDead(), await ledger.db.router.count()];
+  expect([before.length, known]).toEqual([100, 102]);
+
+  await report('r2');
+  expect(await ledger.db.router.findMany({ where: { routerId: 'r1' } })).toMatchObject([{ isExpired: true }]);
+  const [expired] = await writerOf('r1');
+  await report('r2');
+  expect(await writersOfDead()).toEqual(before);
+  expect(await writerOf('r1')).toEqual([expired]);
+});
+
+it('forgets the dead after an hour, in which it could be heard', async () => {
+  await dead(100, 61);
+  await dead(1, 59);
+  await ledger.db.$executeRaw`UPDATE redis_epoch SET listening_since = now() - interval '59 minutes', heard_at = now()`;
+  await report('r1');
+  expect(await ledger.db.router.count()).toBe(102);
+  await ledger.db.$executeRaw`UPDATE redis_epoch SET listening_since = now() - interval '2 hours', heard_at = now()`;
+  await report('r1');
+  expect((await ledger.db.router.findMany()).map(({ routerId }) => routerId).sort()).toEqual(['dead-59-1', 'r1']);
+});
+
 it.each<[string, Partial<RouterReport>]>([
   ['that comes late and has something to bring', { isBlank: false }],
   ['that knows a later epoch, as after a restored backup', { knownEpoch: 9 }],

@@ -3,6 +3,7 @@ import type { Db } from '../database/createDb.ts';
 import { inTransaction, type Transaction } from '../database/inTransaction.ts';
 import {
   expireRouters,
+  findForgotten,
   haveAllAsserted,
   haveAllDrained,
   isRaisedBy,
@@ -72,14 +73,18 @@ async function apply(
   );
   if (isRaisedBy(epoch, router, report)) {
     const number = Math.max(epoch.number, report.knownEpoch ?? 0) + 1;
-    await forgetLongGone(tx);
     epoch = { ...epoch, number, redisId: report.redisId ?? '', phase: 'draining' };
   } else if (joinsAsItIs(epoch, report)) {
     router = { ...router, drainedEpoch: epoch.number, drainedAt: now, assertedEpoch: epoch.number };
   }
   const routers = [...others, router];
   if (epoch.phase === 'asserting' && haveAllAsserted(epoch, routers)) epoch = { ...epoch, phase: 'open' };
-  await saveRouters(tx, [...others.filter(({ isExpired }) => isExpired), router]);
+  await saveRouter(tx, router);
+  await markExpired(
+    tx,
+    others.filter((other) => !books.routers.includes(other)),
+  );
+  await forgetRouters(tx, findForgotten(epoch, others, now));
   if (epoch !== books.epoch) await saveEpoch(tx, epoch);
   return { ...toAnswer(epoch, router), onceLogIsRead: findNextMove(epoch, routers, now), now };
 }
@@ -145,19 +150,20 @@ function toPhase(phase: string): RedisEpoch['phase'] {
   throw new Error('redis_epoch is in no known phase');
 }
 
-async function saveRouters(tx: Transaction, routers: Router[]): Promise<void> {
-  for (const router of routers) {
-    const { routerId, ...fields } = router;
-    await tx.router.upsert({ where: { routerId }, create: router, update: fields });
-  }
+async function saveRouter(tx: Transaction, router: Router): Promise<void> {
+  const { routerId, ...fields } = router;
+  await tx.router.upsert({ where: { routerId }, create: router, update: fields });
 }
 
-const LONG_GONE_DAYS = 90;
-
-/** A router that comes back after months with something in its spool raises the epoch, as any stranger would. */
-async function forgetLongGone(tx: Transaction): Promise<void> {
-  await tx.$executeRaw`DELETE FROM router WHERE heard_at < now() - make_interval(days => ${LONG_GONE_DAYS})`;
+async function markExpired(tx: Transaction, routers: Router[]): Promise<void> {
+  if (routers.length > 0) await tx.router.updateMany({ where: among(routers), data: { isExpired: true } });
 }
+
+async function forgetRouters(tx: Transaction, routers: Router[]): Promise<void> {
+  if (routers.length > 0) await tx.router.deleteMany({ where: among(routers) });
+}
+
+const among = (routers: Router[]) => ({ routerId: { in: routers.map(({ routerId }) => routerId) } });
 
 /** With `asserting`, the table also begins its balances: they lack no replayed letter any more. */
 async function saveEpoch(tx: Transaction, { number, redisId, phase }: RedisEpoch): Promise<void> {
