@@ -136,6 +136,12 @@ function find(where: LuaValue, what: LuaValue, from: LuaValue, isPlain: LuaValue
   return at === -1 ? [undefined] : [at + 1, at + text(what).length];
 }
 
+function sub(whole: LuaValue, first: LuaValue, last: LuaValue): LuaValue[] {
+  const { length } = text(whole);
+  const [from, to] = [first, last].map(arithmetic).map((at) => (at < 0 ? length + at + 1 : at));
+  return [text(whole).slice(Math.max((from ?? 1) - 1, 0), Math.max(to ?? length, 0))];
+}
+
 /** As Lua compares: of two that are equal the first stays, which tells -0 from 0. */
 const best =
   (isBetter: (one: number, other: number) => boolean): LuaFunction =>
@@ -156,5 +162,5 @@ export const LIBRARIES: Record<string, LuaValue> = {
     max: best((one, other) => one > other),
     min: best((one, other) => one < other),
   }),
-  string: library({ format, find }),
+  string: library({ format, find, sub }),
 };

@@ -1,6 +1,7 @@
 --[[ Admits one call or refuses it, all or nothing: requests and tokens per minute, then whether the workspace may spend at
   all, key budget, credit, monthly cap, hold. What is refused consumes nothing. Time is Redis' own, so replicas agree. Amounts
-  are nano-dollars; Lua counts in doubles, exact below 2^53 (9 million USD), so what a limit allows beyond that is not used.
+  are nano-dollars; Lua counts in doubles, exact below 2^53 (9 million USD), so what a limit allows beyond that is not used. What
+  is left of the credits is counted exactly whatever was credited and spent in a lifetime.
   KEYS[1] {workspace}:wallet   hash: epoch, credited, credit_seq, spent, held, admitted (calls)
   KEYS[2] {workspace}:key:<id> hash: epoch, spent, held, generation
   KEYS[3] {workspace}:months   hash: <YYYY-MM>:spent, <YYYY-MM>:held
@@ -42,6 +43,19 @@ local function amounts(key, first, second)
   return tonumber(pair[1] or 0), tonumber(pair[2] or 0)
 end
 
+-- Billions and the rest taken apart, each of which a double holds exactly.
+local function split(amount)
+  local sign, digits = 1, amount
+  if string.sub(amount, 1, 1) == '-' then sign, digits = -1, string.sub(amount, 2, -1) end
+  return sign * tonumber('0' .. string.sub(digits, 1, -10)), sign * tonumber(string.sub(digits, -9, -1))
+end
+-- What is left, exact below 2^53 however large both are.
+local function minus(credited, spent)
+  local creditedBillions, creditedRest = split(credited)
+  local spentBillions, spentRest = split(spent)
+  return (creditedBillions - spentBillions) * 1000000000 + (creditedRest - spentRest)
+end
+
 if redis.call('EXISTS', KEYS[6]) == 1 then return { 'repeated', text(nowMs), '' } end
 local generation = redis.call('HGET', KEYS[2], 'generation')
 if generation and tonumber(generation) > tonumber(ARGV[2]) then return { 'stale_key', text(nowMs), '' } end
@@ -79,13 +93,12 @@ local isKeyCounted = redis.call('HGET', KEYS[2], 'epoch') == ARGV[11]
 local month = monthOf(tonumber(time[1]))
 local keySpent, keyHeld = 0, 0
 if isKeyCounted then keySpent, keyHeld = amounts(KEYS[2], 'spent', 'held') end
-local walletSpent, walletHeld = amounts(KEYS[1], 'spent', 'held')
+local wallet = redis.call('HMGET', KEYS[1], 'credited', 'spent', 'held')
 local monthSpent, monthHeld = amounts(KEYS[3], month .. ':spent', month .. ':held')
 if amount > 0 then
-  local credited = tonumber(redis.call('HGET', KEYS[1], 'credited') or 0)
   local limits = {
     { 'key_budget', limitOf(tonumber(ARGV[7])), keySpent + keyHeld },
-    { 'credit', limitOf(credited), walletSpent + walletHeld },
+    { 'credit', limitOf(minus(wallet[1] or '0', wallet[2] or '0')), tonumber(wallet[3] or 0) },
     { 'monthly_cap', limitOf(tonumber(ARGV[8])), monthSpent + monthHeld },
   }
   -- The scarcest limit is the one named: paying off another would not help the caller.

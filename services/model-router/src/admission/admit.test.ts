@@ -122,6 +122,38 @@ describe('a balance', () => {
     expect(Object.values(await opened.monthsOf(workspaceId))).toEqual([largest]);
     expect((await opened.walletOf(workspaceId)).held).toBe(largest);
   });
+
+  it.each<[string, bigint, bigint]>([
+    ['10 million USD credited and 9.1 spent', 10n ** 16n, 91n * 10n ** 14n],
+    ['a last nano-dollar of what was paid in over years', 2n ** 61n + 1n, 2n ** 61n],
+    ['more nano-dollars than the rest of its billions', 3_000_000_000_000_000_005n, 2_999_999_999_999_999_991n],
+    ['the largest balance', 2n ** 62n, 2n ** 62n - 2n ** 53n + 1n],
+    ['7 that were spent and credited since', 1_000_000_007n, 1_000_000_000n],
+    ['credits that were taken', -5n, -12n],
+  ])('of %s carries all that is left, and no nano-dollar more', async (_what, credited, spent) => {
+    const left = credited - spent;
+    const key = await aFundedKey(credited);
+    await opened.redis.hset(redisKeys.wallet(key.workspace.workspaceId), 'spent', spent.toString());
+    expect(await admit(aRequest(key, { holdNanoUsd: left + 1n }))).toMatchObject({
+      outcome: 'insufficient',
+      limiter: 'credit',
+      availableNanoUsd: left,
+    });
+    expect(await admit(aRequest(key, { holdNanoUsd: left }))).toMatchObject({ outcome: 'admitted' });
+    expect(await admit(aRequest(key, { holdNanoUsd: 1n }))).toMatchObject({ outcome: 'insufficient' });
+  });
+
+  it.each<[string, bigint, bigint]>([
+    ['overspent', 2n ** 60n, 2n ** 60n + 1n],
+    ['taken back below zero', -(2n ** 60n) - 1n, 0n],
+  ])('that is %s carries nothing', async (_what, credited, spent) => {
+    const key = await aFundedKey(credited);
+    await opened.redis.hset(redisKeys.wallet(key.workspace.workspaceId), 'spent', spent.toString());
+    expect(await admit(aRequest(key, { holdNanoUsd: 1n }))).toMatchObject({
+      outcome: 'insufficient',
+      limiter: 'credit',
+    });
+  });
 });
 
 it.each<[string, Parameters<typeof aKeyRecord>[0], Partial<AdmitRequest>]>([
