@@ -25,6 +25,7 @@ const STEPS = 25;
 const SCRIPTS = [
   'admit',
   'assertCall',
+  'findEndedLeases',
   'forgetSwept',
   'loadBalances',
   'markEpoch',
@@ -74,12 +75,13 @@ function aStep(share: () => number, sequence: number, redisId: string): Step {
     `rpm:${keyId}`,
     'keys',
   ].map((name) => `${ws}:${name}`) as [string, string, string, string, string, string, string, string];
-  const ending = [wallet, key, months, tpm, call, calls, rpm];
+  const workspaceId = `ws_${sequence}`;
+  const ending = [wallet, key, months, tpm, call, calls, rpm, 'workspaces'];
   const [epoch, id, hold] = [pick(['1', '1', '1', '2']), share() < 0.95 ? redisId : 'f'.repeat(40), whole(400_000)];
   const [rpmLimit, tpmLimit] = [pick(['1', '7']), pick(['3', '600'])];
   const steps: Record<string, Pick<Step, 'keys' | 'args'>> = {
     admit: {
-      keys: [wallet, key, months, rpm, tpm, call, calls, keys],
+      keys: [wallet, key, months, rpm, tpm, call, calls, keys, 'workspaces'],
       args: [
         callId,
         whole(3),
@@ -96,10 +98,11 @@ function aStep(share: () => number, sequence: number, redisId: string): Step {
         keyId,
         'r1',
         pick(['', '', '', 'account_on_hold']),
+        workspaceId,
       ],
     },
     assertCall: {
-      keys: [wallet, key, months, call, calls, keys],
+      keys: [wallet, key, months, call, calls, keys, 'workspaces'],
       args: [
         callId,
         epoch,
@@ -116,8 +119,10 @@ function aStep(share: () => number, sequence: number, redisId: string): Step {
         pick(['0', '60000']),
         pick(['0', '1']),
         whole(9),
+        workspaceId,
       ],
     },
+    findEndedLeases: { keys: [calls, 'workspaces'], args: [workspaceId, pick(['0', '0', '1']), pick(['1', '9'])] },
     forgetSwept: { keys: [call, calls], args: [callId, '604800000', pick(['swept', 'settled']), '60000'] },
     loadBalances: {
       keys: [wallet, months, keys, 'epoch', `${ws}:key:a`, call],
@@ -155,6 +160,7 @@ function aStep(share: () => number, sequence: number, redisId: string): Step {
         pick(['0', '60000']),
         epoch,
         '60000',
+        workspaceId,
       ],
     },
     sweepCall: { keys: ending, args: [callId, pick(['0', '60000']), epoch] },
@@ -223,6 +229,8 @@ it('answers thousands of random scripts and leaves the data as the real Redis do
     'settle released',
     'settle done',
     'settle other_epoch',
+    'findEndedLeases c1',
+    'findEndedLeases undefined',
     'sweepCall held',
     'sweepCall settled',
     'sweepCall swept',

@@ -5,8 +5,6 @@ import type { RouterParts } from './router/simulatedRouter.ts';
 export interface Mutation {
   /** Makes a mutant of a script's source. */
   script?: (name: string, source: string) => string;
-  /** Changes what a command other than a script is asked. */
-  command?: (name: string, args: string[]) => string[];
   router?: (parts: RouterParts) => RouterParts;
   /** Words of a statement of the ledger that changes nothing. */
   ignoredStatement?: string;
@@ -32,11 +30,18 @@ export const MUTATIONS: Record<string, Mutation> = {
     script: inScript('settle', "if state == 'held' then", 'if false then'),
   },
   'sweeping does not look at the lease': {
-    command: (name, args) => (name === 'ZRANGEBYSCORE' ? args.with(2, String(Number.MAX_SAFE_INTEGER)) : args),
-    script: inScript('sweepCall', 'tonumber(leaseEnd) > nowMs', 'false'),
+    script: (name, source) =>
+      inScript(
+        'findEndedLeases',
+        "'-inf', nowMs",
+        "'-inf', '+inf'",
+      )(name, inScript('sweepCall', 'tonumber(leaseEnd) > nowMs', 'false')(name, source)),
   },
   'sweeping keeps the hold': {
     script: inScript('sweepCall', "elseif record[1] == 'held' then", 'elseif false then'),
+  },
+  'an admitted call is not put where the sweeper looks': {
+    script: inScript('admit', "redis.call('SADD', KEYS[9], ARGV[16])", ''),
   },
   'a late ending of a swept call is not charged': {
     script: inScript('settle', "if state == 'held' or state == 'swept' then", "if state == 'held' then"),

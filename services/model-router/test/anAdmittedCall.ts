@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { noSpan } from '@turnpike/telemetry/callSpan';
 import type { Redis } from 'ioredis';
 import { v7 as uuidv7 } from 'uuid';
@@ -8,19 +9,19 @@ import { aKeyRecord } from './aKeyRecord.ts';
 import { aPricedModel } from './aPricedModel.ts';
 import type { OpenedRedis } from './openTestRedis.ts';
 
-/** A call of a new workspace with ample credit, admitted and held in Redis. */
+/** A call of a new workspace with ample credit, or of one that a test has put on the books, admitted and held in Redis. */
 export async function anAdmittedCall(
   opened: OpenedRedis,
   {
     redis = opened.redis,
     leaseMs = 60_000,
     holdNanoUsd = 1_000_000n,
-  }: { redis?: Redis; leaseMs?: number; holdNanoUsd?: bigint } = {},
+    workspaceId: known,
+  }: { redis?: Redis; leaseMs?: number; holdNanoUsd?: bigint; workspaceId?: string } = {},
 ): Promise<{ call: AdmittedCall; terms: HoldTerms }> {
-  const key = aKeyRecord();
-  const { workspaceId } = key.workspace;
-  await opened.credit(workspaceId, 10n ** 12n);
-  await opened.redis.sadd('workspaces', workspaceId);
+  const workspaceId = known ?? `ws_${randomUUID()}`;
+  const key = aKeyRecord({ workspace: { workspaceId } });
+  if (known === undefined) await opened.credit(workspaceId, 10n ** 12n);
   const call: AdmittedCall = {
     callId: uuidv7(),
     keyId: key.keyId,

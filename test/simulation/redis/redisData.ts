@@ -209,6 +209,17 @@ export class RedisData {
       for (const member of members) set.add(member);
       return set.size - before;
     },
+    SREM: (key, ...members) => {
+      const set = this.#find(key, 'set');
+      if (!set) return 0;
+      this.#remember(key);
+      const gone = members.filter((member) => set.members.delete(member)).length;
+      this.#dropIfEmpty(key);
+      return gone;
+    },
+    // All on one page, as Redis does with few members.
+    SSCAN: (key) => ['0', [...(this.#find(key, 'set')?.members ?? [])]],
+    SISMEMBER: (key, member = '') => Number(this.#find(key, 'set')?.members.has(member) ?? false),
     SMEMBERS: (key) => [...(this.#find(key, 'set')?.members ?? [])],
     ZADD: (key, ...args) => {
       const isUpdate = args[0] === 'XX';

@@ -33,8 +33,6 @@ export class SimulatedRedis {
   readonly #scripts: Map<string, CompiledScript>;
   process: SimulatedProcess;
   onScript: (run: ScriptRun) => void = () => {};
-  /** Makes a mutant of a command. */
-  changeCommand: (name: string, args: string[]) => string[] = (_name, args) => args;
   onDown: () => void = () => {};
 
   /** `change` makes a mutant of a script. */
@@ -52,6 +50,7 @@ export class SimulatedRedis {
     const names = [
       'admit',
       'assertCall',
+      'findEndedLeases',
       'forgetSwept',
       'loadBalances',
       'markEpoch',
@@ -72,7 +71,7 @@ export class SimulatedRedis {
 
   run(command: string, args: string[]): Reply {
     this.data.beginStep(this.#world.now);
-    return this.data.run(command, this.changeCommand(command, args));
+    return this.data.run(command, args);
   }
 
   runScript(name: string, keys: string[], args: string[]): Reply {

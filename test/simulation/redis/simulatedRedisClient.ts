@@ -141,12 +141,11 @@ export class SimulatedRedisClient extends EventEmitter {
   set = (...args: (string | number)[]) => this.command('SET', ...args);
   pexpire = (key: string, lifeMs: number) => this.command('PEXPIRE', key, lifeMs);
   sadd = (key: string, member: string) => this.command('SADD', key, member);
-  smembers = (key: string) => this.command('SMEMBERS', key);
+  sscan = (key: string, cursor: string, ...args: (string | number)[]) => this.command('SSCAN', key, cursor, ...args);
   time = () => this.command('TIME');
   hget = (key: string, field: string) => this.command('HGET', key, field);
   hmget = (key: string, ...fields: string[]) => this.command('HMGET', key, ...fields);
   zrange = (key: string, first: number, last: number) => this.command('ZRANGE', key, first, last);
-  zrangebyscore = (...args: (string | number)[]) => this.command('ZRANGEBYSCORE', ...args);
   zscan = (key: string, cursor: string, ...args: (string | number)[]) => this.command('ZSCAN', key, cursor, ...args);
   zrem = (key: string, member: string) => this.command('ZREM', key, member);
   info = () => this.command('INFO');

@@ -12,6 +12,7 @@ export function checkScript(stack: Stack, run: ScriptRun): void {
   const workspaceId = tagOf(run.keys[0]);
   if (run.name === 'sweepCall' && Array.isArray(run.reply) && run.reply[0] === 'held') excuse(stack, run.args[0]);
   if (run.name === 'admit' && Array.isArray(run.reply) && run.reply[0] === 'admitted') checkAdmission(stack, run);
+  checkSight(redis, workspaceId);
   const wallet = readHash(redis, `{${workspaceId}}:wallet`);
   const epoch = wallet.get('epoch');
   // Those of an earlier epoch are worth nothing, and nobody keeps them right.
@@ -21,6 +22,12 @@ export function checkScript(stack: Stack, run: ScriptRun): void {
   if (big(wallet, 'admitted') < 0n) throw new Violation(`${workspaceId} has a negative number of calls`);
   if (big(wallet, 'uncertain') !== 0n)
     throw new Violation(`${workspaceId} counts calls that the ledger was not asked for`);
+}
+
+/** The sweeper finds whoever has a call. */
+function checkSight({ data }: SimulatedRedis, workspaceId: string): void {
+  if (data.run('ZCARD', [`{${workspaceId}}:calls`]) !== 0 && data.run('SISMEMBER', ['workspaces', workspaceId]) === 0)
+    throw new Violation(`${workspaceId} has calls, and no sweeper would find them`);
 }
 
 function checkRecords({ redis }: Stack, workspaceId: string, wallet: Map<string, string>): void {

@@ -59,7 +59,6 @@ export class Stack {
     this.#mutation = mutation;
     this.#logger = createTraceLogger(world);
     this.redis = new SimulatedRedis(world, mutation.script ? { change: mutation.script } : {});
-    if (mutation.command) this.redis.changeCommand = mutation.command;
     this.redis.onDown = () => {
       for (const { client, process } of this.machines) if (!process.isDead) client.break();
     };

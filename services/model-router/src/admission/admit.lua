@@ -10,10 +10,12 @@
   KEYS[6] {workspace}:call:<call id>  the call's record
   KEYS[7] {workspace}:calls    sorted set of call ids by the end of their lease, ms
   KEYS[8] {workspace}:keys     set of the ids of keys counted in KEYS[2]
+  KEYS[9] workspaces           set of the ids of workspaces with calls
   ARGV[1] call id    ARGV[2] key generation   ARGV[3] rpm   ARGV[4] tpm   ARGV[5] estimated prompt tokens
   ARGV[6] hold       ARGV[7] key budget or '' ARGV[8] monthly cap or ''   ARGV[9] lease, ms   ARGV[10] unknown-event JSON
   ARGV[11] epoch     ARGV[12] replication id of the epoch's Redis         ARGV[13] key id     ARGV[14] owner, a router's id
   ARGV[15] '' or why the workspace may not spend: account_on_hold | billing_not_provisioned
+  ARGV[16] workspace id
   Returns {outcome, nowMs, limiter, remainingRequests, resetRequestsMs, remainingTokens, resetTokensMs, retryAfterMs,
            keySpent, keyHeld, available}; all but the outcome and limiter are numbers, as text above 2^31.
   outcome: admitted | not_loaded | other_redis | stale_key | repeated | rate_limited | not_billable | insufficient
@@ -130,4 +132,5 @@ redis.call('HINCRBY', KEYS[3], month .. ':held', amount)
 redis.call('HSET', KEYS[6], 'state', 'held', 'epoch', ARGV[11], 'owner', ARGV[14], 'key', ARGV[13], 'amount', ARGV[6],
   'month', month, 'estimate', ARGV[5], 'rpm', ARGV[3], 'tpm', ARGV[4], 'admitted_at', text(nowMs), 'event', ARGV[10])
 redis.call('ZADD', KEYS[7], nowMs + leaseMs, ARGV[1])
+redis.call('SADD', KEYS[9], ARGV[16])
 return answer('admitted', '', 0, keySpent, keyHeld + amount, 0)

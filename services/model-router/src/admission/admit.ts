@@ -95,6 +95,7 @@ export function createAdmit(
         redisKeys.call(workspaceId, callId),
         redisKeys.calls(workspaceId),
         redisKeys.keys(workspaceId),
+        redisKeys.workspaces,
       ],
       [
         callId,
@@ -112,6 +113,7 @@ export function createAdmit(
         keyId,
         routerId,
         OBSTACLES[billingStatus],
+        workspaceId,
       ],
     );
     const undecided = undecidedSchema.safeParse(answer);

@@ -70,6 +70,7 @@ async function run(answers: (Admission | Error)[], circumstances: Circumstances 
     endings: {
       release: async () => void asked.push('release'),
       settle: async () => 'held',
+      findEndedLeases: async () => [],
       renewLease: async () => 'held',
       sweep: async () => undefined,
       forgetSwept: async () => {},

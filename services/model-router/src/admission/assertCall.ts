@@ -29,6 +29,7 @@ export function createAssertCall(
         redisKeys.call(workspaceId, callId),
         redisKeys.calls(workspaceId),
         redisKeys.keys(workspaceId),
+        redisKeys.workspaces,
       ],
       [
         callId,
@@ -46,6 +47,7 @@ export function createAssertCall(
         leaseMs,
         rows.callIds.has(callId) ? 1 : 0,
         rows.count,
+        workspaceId,
       ],
     );
     const outcome = answerSchema.parse(answer);

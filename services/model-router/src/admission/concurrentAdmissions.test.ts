@@ -51,9 +51,9 @@ ${admitScript}
 end
 local counts = {}
 redis.call('DEL', KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[7])
-redis.call('HSET', KEYS[1], 'epoch', ARGV[11], 'credited', ARGV[16])
+redis.call('HSET', KEYS[1], 'epoch', ARGV[11], 'credited', ARGV[17])
 for nth = 1, 200 do
-  KEYS[6], ARGV[1] = ARGV[17] .. nth, tostring(nth)
+  KEYS[6], ARGV[1] = ARGV[18] .. nth, tostring(nth)
   local outcome = admit(KEYS, ARGV)[1]
   counts[outcome] = (counts[outcome] or 0) + 1
   redis.call('DEL', KEYS[6])
@@ -74,6 +74,7 @@ it('of 200 calls on the last cents of 10, exactly 10 are admitted, in each of 1,
     redisKeys.call(workspaceId, ''),
     redisKeys.calls(workspaceId),
     redisKeys.keys(workspaceId),
+    redisKeys.workspaces,
   ];
   const digest = (await opened.redis.script('LOAD', roundScript)) as string;
   for (let seed = 1; seed <= 1_000; seed += 1) {
@@ -81,8 +82,16 @@ it('of 200 calls on the last cents of 10, exactly 10 are admitted, in each of 1,
     const budget = hold * 10 + ((seed * 104_729) % hold);
     const [credit, keyBudget, cap] = [0, 1, 2].map((limit) => (limit === seed % 3 ? budget : 10 ** 12));
     const call = ['', 1, 1_000_000, 1_000_000_000, 1, hold, keyBudget ?? '', cap ?? '', 60_000, '{}'];
-    const place = [number, redisId, key.keyId, 'router-1', '', credit ?? '', redisKeys.call(workspaceId, '')];
-    const round = await opened.redis.evalsha(digest, keys.length, ...keys, ...call, ...place);
+    const place = [number, redisId, key.keyId, 'router-1', '', workspaceId];
+    const round = await opened.redis.evalsha(
+      digest,
+      keys.length,
+      ...keys,
+      ...call,
+      ...place,
+      credit ?? '',
+      redisKeys.call(workspaceId, ''),
+    );
     expect(round).toEqual([10, 190, String(hold * 10), '10', 10]);
   }
 }, 300_000);

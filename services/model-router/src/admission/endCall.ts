@@ -23,6 +23,8 @@ export type Settlement = z.output<typeof settledSchema>;
 const leaseSchema = z.enum(['held', 'lost', 'other_epoch', 'none']);
 export type Lease = z.output<typeof leaseSchema>;
 
+const callIdsSchema = z.array(z.string());
+
 /** The ways a call leaves Redis. Each may run any number of times; only the first that applies changes a balance. */
 export interface CallEndings {
   /** Turns the hold into the charge. With `isSafe` the event log has the event, and nothing of the call stays behind. */
@@ -30,6 +32,11 @@ export interface CallEndings {
   /** Takes back an admission whose answer came too late: hold, request and tokens. */
   release(address: CallAddress): Promise<void>;
   renewLease(address: CallAddress, leaseMs: number): Promise<Lease>;
+  /**
+   * Calls of a workspace whose lease has ended, `most` of them after passing over some. A workspace that has no call at all is
+   * found no more by `scanWorkspaces`, until it has one.
+   */
+  findEndedLeases(workspaceId: string, range: { passOver: number; most: number }): Promise<string[]>;
   /** Takes a call whose lease has ended; undefined if there is nothing to take. */
   sweep(address: CallAddress, leaseMs: number): Promise<SweptCall | undefined>;
   /** Ends what `sweep` began, once the event log has the event of that state. */
@@ -52,6 +59,7 @@ export function createCallEndings(redis: Redis, { epoch }: { epoch: Pick<RedisEp
   const settle = defineScript(redis, 'settle');
   const release = defineScript(redis, 'release');
   const renewLease = defineScript(redis, 'renewLease');
+  const findEndedLeases = defineScript(redis, 'findEndedLeases');
   const sweepCall = defineScript(redis, 'sweepCall');
   const forgetSwept = defineScript(redis, 'forgetSwept');
   return {
@@ -66,6 +74,7 @@ export function createCallEndings(redis: Redis, { epoch }: { epoch: Pick<RedisEp
         keepMs,
         epoch.stamp.number,
         DONE_MS,
+        event.workspaceId,
       ]);
       return settledSchema.parse(answer);
     },
@@ -75,6 +84,10 @@ export function createCallEndings(redis: Redis, { epoch }: { epoch: Pick<RedisEp
     async renewLease({ callId, workspaceId }, leaseMs) {
       const keys = [redisKeys.call(workspaceId, callId), redisKeys.calls(workspaceId)];
       return leaseSchema.parse(await renewLease(keys, [callId, leaseMs, epoch.stamp.number]));
+    },
+    async findEndedLeases(workspaceId, { passOver, most }) {
+      const keys = [redisKeys.calls(workspaceId), redisKeys.workspaces];
+      return callIdsSchema.parse(await findEndedLeases(keys, [workspaceId, passOver, most]));
     },
     async sweep(address, leaseMs) {
       const [stateBefore, eventJson, admittedAtMs] = (await sweepCall(endingKeysOf(address), [

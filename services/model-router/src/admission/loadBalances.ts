@@ -119,7 +119,7 @@ export function createBalanceLoader({
   ): Promise<{ hasChanged: boolean; rows: RecordedRows }> {
     // Whoever empties Redis takes the mark along: what would be loaded now would lack the holds.
     if ((await redis.get(redisKeys.epoch)) !== String(number)) throw refuseEmptied(number);
-    // Where the sweeper looks: known before the first call can be admitted.
+    // For routers of the version before, whose admissions do not put it there.
     await redis.sadd(redisKeys.workspaces, workspaceId);
     const month = await findFirstMonth();
     const found = await findEarlierCalls(workspaceId, number);

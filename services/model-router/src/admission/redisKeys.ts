@@ -1,6 +1,6 @@
 /**
- * Every key of a workspace carries its hash tag, so that one script may touch all of them on one node of a cluster.
- * `{ws}` keys are written by the scripts beside this file and by nothing else.
+ * Every key of a workspace carries its hash tag. Beside them scripts touch `workspaces` and `epoch`, so that all of it is on one
+ * Redis. `{ws}` keys are written by the scripts beside this file and by nothing else.
  */
 export const redisKeys = {
   wallet: (workspaceId: string) => `{${workspaceId}}:wallet`,
@@ -12,7 +12,7 @@ export const redisKeys = {
   keys: (workspaceId: string) => `{${workspaceId}}:keys`,
   call: (workspaceId: string, callId: string) => `{${workspaceId}}:call:${callId}`,
   calls: (workspaceId: string) => `{${workspaceId}}:calls`,
-  /** Workspaces that have had a call: where the sweeper looks. */
+  /** Workspaces that have a call: where the sweeper looks. Whatever gives one a call puts it in, in the same script. */
   workspaces: 'workspaces',
   sweeper: 'sweeper',
   /** The number of the epoch whose balances are kept here. */
@@ -36,5 +36,6 @@ export function endingKeysOf({ callId, workspaceId, keyId }: CallAddress): strin
     redisKeys.call(workspaceId, callId),
     redisKeys.calls(workspaceId),
     redisKeys.requestsPerMinute(workspaceId, keyId),
+    redisKeys.workspaces,
   ];
 }

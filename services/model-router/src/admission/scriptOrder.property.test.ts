@@ -51,6 +51,7 @@ const steps = {
   renew: ({ event }: Call) => endings.renewLease(event, LEASE_MS),
   endLease: ({ event }: Call) => opened.redis.zadd(redisKeys.calls(event.workspaceId), 'XX', 1, event.callId),
   sweep: ({ event }: Call) => endings.sweep(event, LEASE_MS),
+  look: ({ event }: Call) => endings.findEndedLeases(event.workspaceId, { passOver: 0, most: 10 }),
   forgetSwept: ({ event }: Call) => endings.forgetSwept(event, 'swept'),
   forgetSettled: ({ event }: Call) => endings.forgetSwept(event, 'settled'),
 } satisfies Record<string, (call: Call) => Promise<unknown>>;
@@ -77,6 +78,12 @@ function after({ state, isLeaseOver, charged }: Model, step: Step, { chargeNanoU
   return to(state);
 }
 
+/** Whether the sweeper would come to it, where it has any call. */
+async function isInSight({ event: { workspaceId } }: Call): Promise<boolean> {
+  const script = "return redis.call('ZCARD', KEYS[1]) == 0 or redis.call('SISMEMBER', KEYS[2], ARGV[1]) == 1";
+  return (await opened.redis.eval(script, 2, redisKeys.calls(workspaceId), redisKeys.workspaces, workspaceId)) === 1;
+}
+
 const anOrder = fc.array(fc.constantFrom(...(Object.keys(steps) as Step[])), { minLength: 3, maxLength: 14 });
 const admittedSomewhere = fc
   .tuple(anOrder, fc.nat(6))
@@ -95,6 +102,7 @@ it('1,000 orders of all scripts, each run once or twice in a row, leave the book
         for (const step of order) {
           for (let turn = 0; turn < times; turn += 1) {
             await steps[step](call);
+            expect({ order, step, isInSight: await isInSight(call) }).toMatchObject({ order, step, isInSight: true });
             model = after(model, step, call.event);
           }
         }
@@ -165,6 +173,7 @@ describe('a call across the turn of a month', () => {
       redisKeys.call(workspaceId, call.event.callId),
       redisKeys.calls(workspaceId),
       redisKeys.keys(workspaceId),
+      redisKeys.workspaces,
     ];
     const args = [
       call.event.callId,
@@ -182,6 +191,7 @@ describe('a call across the turn of a month', () => {
       keyId,
       'r',
       '',
+      workspaceId,
     ];
     expect(await opened.redis.eval(script, keys.length, ...keys, ...args)).toEqual(
       expect.arrayContaining(['admitted', String(atMs)]),

@@ -4,10 +4,10 @@
   A call that was swept and then proves to have ended (its router came back with its spool) is charged late, once.
   A call of another epoch than the balances is not charged here: the ledger counts it, or its router asserts it first.
   KEYS[1] {workspace}:wallet   KEYS[2] {workspace}:key:<id>   KEYS[3] {workspace}:months   KEYS[4] {workspace}:tpm:<id>
-  KEYS[5] {workspace}:call:<call id>                          KEYS[6] {workspace}:calls
+  KEYS[5] {workspace}:call:<call id>                          KEYS[6] {workspace}:calls       KEYS[8] workspaces
   ARGV[1] call id   ARGV[2] charge, nano-dollars   ARGV[3] tokens used in all   ARGV[4] event JSON
   ARGV[5] '1' when the event log has acknowledged the event   ARGV[6] time the event is kept before a sweeper emits it again, ms
-  ARGV[7] epoch     ARGV[8] how long it is remembered that the call is over, ms
+  ARGV[7] epoch     ARGV[8] how long it is remembered that the call is over, ms    ARGV[9] workspace id
   Returns the state the record was in: held | settled | swept | released | done | none, or other_epoch.
   Only `held` and `swept` were charged. ]]
 local charge, isSafe = ARGV[2], ARGV[5] == '1'
@@ -58,5 +58,6 @@ elseif state ~= 'settled' then
   redis.call('HSET', KEYS[5], 'state', 'settled', 'charge', charge, 'event', ARGV[4])
   redis.call('PERSIST', KEYS[5])
   redis.call('ZADD', KEYS[6], math.floor(time[1] * 1000 + time[2] / 1000) + tonumber(ARGV[6]), ARGV[1])
+  redis.call('SADD', KEYS[8], ARGV[9])
 end
 return state

@@ -2,6 +2,7 @@ import type { EventLogProducer, EventRecord } from '@turnpike/event-log/eventLog
 import { usageRecorded } from '@turnpike/events/usageRecorded';
 import type { Redis } from 'ioredis';
 import { redisKeys } from '../admission/redisKeys.ts';
+import { scanWorkspaces } from '../admission/scanWorkspaces.ts';
 import type { EndedCall } from './heldCalls.ts';
 
 const MAX_BATCH = 500;
@@ -35,17 +36,15 @@ export async function publishKeptEvents({ redis, eventLog, unspooled }: PublishK
 
 /** The keys of calls' records, page by page; of a call that is there all the while at least once. */
 async function* findOpenCalls(redis: Redis): AsyncGenerator<string[]> {
-  const workspaceIds = await redis.smembers(redisKeys.workspaces);
-  for (let start = 0; start < workspaceIds.length; start += WORKSPACES_AT_ONCE) {
-    let scans = workspaceIds
-      .slice(start, start + WORKSPACES_AT_ONCE)
-      .map((workspaceId) => ({ workspaceId, cursor: '0' }));
-    while (scans.length > 0) {
-      const pages = await Promise.all(scans.map((scan) => readPage(redis, scan)));
-      yield pages.flatMap(({ found }) => found);
-      scans = pages.filter(({ cursor }) => cursor !== '0');
+  for await (const workspaceIds of scanWorkspaces(redis))
+    for (const some of batchesOf(workspaceIds, WORKSPACES_AT_ONCE)) {
+      let scans = some.map((workspaceId) => ({ workspaceId, cursor: '0' }));
+      while (scans.length > 0) {
+        const pages = await Promise.all(scans.map((scan) => readPage(redis, scan)));
+        yield pages.flatMap(({ found }) => found);
+        scans = pages.filter(({ cursor }) => cursor !== '0');
+      }
     }
-  }
 }
 
 async function readPage(redis: Redis, { workspaceId, cursor }: { workspaceId: string; cursor: string }) {
@@ -59,6 +58,6 @@ async function readKept(redis: Redis, redisKeysOfCalls: string[]): Promise<Event
   return records.flatMap(([state, key, event]) => (state === 'settled' && key && event ? [{ key, value: event }] : []));
 }
 
-function* batchesOf<Item>(items: Item[]): Generator<Item[]> {
-  for (let start = 0; start < items.length; start += MAX_BATCH) yield items.slice(start, start + MAX_BATCH);
+function* batchesOf<Item>(items: Item[], size = MAX_BATCH): Generator<Item[]> {
+  for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size);
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { parseUsageRecorded, toUsageRecordedJson } from '@turnpike/events/usageRecorded';
@@ -161,6 +162,44 @@ it('forgets a lease of which no call is left', async () => {
   const lease = () => opened.redis.zscore(redisKeys.calls(workspaceId), callId);
   await until('the lease is gone', async () => (await lease()) === null);
   expect(eventLog.taken).toEqual([]);
+});
+
+it('looks no more at a workspace whose calls are over, and again at the next one it has', async () => {
+  const first = await anAdmittedCall(opened);
+  const running = await anAdmittedCall(opened);
+  const { workspaceId, keyId } = first.call;
+  const endings = createCallEndings(opened.redis, opened);
+  const isLookedAt = async (id: string) => (await opened.redis.sismember(redisKeys.workspaces, id)) === 1;
+  sweep();
+  const event = aUsageRecorded({ callId: first.call.callId, keyId, workspaceId, chargeNanoUsd: 700n });
+  await endings.settle(event, toUsageRecordedJson(event), { isSafe: true, keepMs: 0 });
+  await until('it is looked at no more', async () => !(await isLookedAt(workspaceId)));
+  expect(await isLookedAt(running.call.workspaceId)).toBe(true);
+
+  const lost = await anAdmittedCall(opened, { leaseMs: NO_LEASE_MS, workspaceId });
+  await until('the next one is swept', () => eventLog.taken.some(({ key }) => key === lost.call.keyId));
+  await until('it is over as well', async () => !(await isLookedAt(workspaceId)));
+});
+
+it('finds every call that loses its router, while workspaces come into sight and leave it all the time', async () => {
+  const endings = createCallEndings(opened.redis, opened);
+  const workspaceIds = Array.from({ length: 3 }, () => `ws_${randomUUID()}`);
+  await Promise.all(workspaceIds.map((workspaceId) => opened.credit(workspaceId, 10n ** 12n)));
+  const lost: string[] = [];
+  const work = async (workspaceId: string): Promise<void> => {
+    for (let turn = 0; turn < 20; turn += 1) {
+      const isLost = turn % 5 === 0;
+      const { call } = await anAdmittedCall(opened, { workspaceId, ...(isLost && { leaseMs: NO_LEASE_MS }) });
+      if (isLost) lost.push(call.callId);
+      else await endings.release(call);
+    }
+  };
+  sweep();
+  await Promise.all(workspaceIds.flatMap((workspaceId) => [work(workspaceId), work(workspaceId)]));
+  const found = () => new Set(eventLog.taken.map(({ value }) => parseUsageRecorded(value).callId));
+  await until('all of them are in the log', () => lost.every((callId) => found().has(callId)));
+  expect(found().size).toBe(lost.length);
+  expect(await Promise.all(workspaceIds.map(heldBy))).toEqual(workspaceIds.map(() => 0n));
 });
 
 it('leaves a running call alone', async () => {

@@ -6,9 +6,9 @@ import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { Redis } from 'ioredis';
 import type { CallEndings, SweptCall } from '../admission/endCall.ts';
 import type { BalanceLoader } from '../admission/loadBalances.ts';
-import { readRedisTime } from '../admission/readRedisTime.ts';
 import type { RedisEpoch } from '../admission/redisEpoch.ts';
 import { type CallAddress, redisKeys } from '../admission/redisKeys.ts';
+import { scanWorkspaces } from '../admission/scanWorkspaces.ts';
 
 /** Calls looked at in one round; the rest waits for the next. */
 const MAX_CALLS_PER_ROUND = 2_000;
@@ -98,11 +98,6 @@ export function sweepCalls({
     if (number !== String(epoch.stamp.number)) await balances.load(workspaceId);
   }
 
-  async function findEndedLeases(workspaceId: string, first: number, limit: number): Promise<string[]> {
-    const nowMs = await readRedisTime(redis);
-    return redis.zrangebyscore(redisKeys.calls(workspaceId), '-inf', nowMs, 'LIMIT', first, limit);
-  }
-
   /** False when they cannot be had now: this workspace waits for the next round, and keeps no other from its turn. */
   async function hasBalances(workspaceId: string): Promise<boolean> {
     try {
@@ -121,21 +116,32 @@ export function sweepCalls({
     for (const { address, state } of emissions) await endings.forgetSwept(address, state);
   }
 
+  /** Says how many calls were looked at. */
+  async function sweepWorkspace(
+    workspaceId: string,
+    { most, emissions }: { most: number; emissions: Emission[] },
+  ): Promise<number> {
+    const passOver = unreadable.get(workspaceId) ?? 0;
+    const callIds = await endings.findEndedLeases(workspaceId, { passOver, most });
+    if (callIds.length === 0 || !(await hasBalances(workspaceId))) return 0;
+    for (const callId of callIds) {
+      const emission = await sweepOne(workspaceId, callId);
+      if (emission === UNREADABLE) unreadable.set(workspaceId, (unreadable.get(workspaceId) ?? 0) + 1);
+      else if (emission) emissions.push(emission);
+    }
+    return callIds.length;
+  }
+
   async function sweep(): Promise<void> {
     if (!(await isMyTurn())) return;
     const emissions: Emission[] = [];
     let looked = 0;
-    for (const workspaceId of await redis.smembers(redisKeys.workspaces)) {
-      if (looked >= MAX_CALLS_PER_ROUND) break;
-      const first = unreadable.get(workspaceId) ?? 0;
-      const callIds = await findEndedLeases(workspaceId, first, MAX_CALLS_PER_ROUND - looked);
-      if (callIds.length > 0 && !(await hasBalances(workspaceId))) continue;
-      for (const callId of callIds) {
-        looked += 1;
-        const emission = await sweepOne(workspaceId, callId);
-        if (emission === UNREADABLE) unreadable.set(workspaceId, (unreadable.get(workspaceId) ?? 0) + 1);
-        else if (emission) emissions.push(emission);
+    for await (const workspaceIds of scanWorkspaces(redis)) {
+      for (const workspaceId of workspaceIds) {
+        if (looked >= MAX_CALLS_PER_ROUND) break;
+        looked += await sweepWorkspace(workspaceId, { most: MAX_CALLS_PER_ROUND - looked, emissions });
       }
+      if (looked >= MAX_CALLS_PER_ROUND) break;
     }
     if (looked < MAX_CALLS_PER_ROUND) unreadable.clear();
     // Only now, so that an event log that is down keeps no hold from being released.
