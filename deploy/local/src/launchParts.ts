@@ -130,7 +130,8 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
     serve('model-router', () => Promise.all([catalog, ledger])),
   );
   const edge = serve('edge');
-  const seed = Promise.all([auth, ledger]).then(() =>
+  // A workspace that was there before has keys, of which the router is told.
+  const seed = Promise.all([auth, ledger, router]).then(() =>
     seedWorkspace({
       auth: urls.auth,
       ledger: urls['usage-ledger'],

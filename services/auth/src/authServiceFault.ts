@@ -12,6 +12,8 @@ export type AuthServiceFault =
   | { kind: 'workspace_not_provisioned' }
   /** An organization holds at most one workspace per region, and a workspace stays with its organization. */
   | { kind: 'workspace_conflict' }
+  /** A change is made, and the router may go by a key's older record for as long as it remembers one. */
+  | { kind: 'gate_not_told' }
   /** More keys are looked up at once than the router is asked about. */
   | { kind: 'too_many_look_ups' }
   | { kind: 'router_unavailable' }
@@ -26,6 +28,7 @@ const AUTH_SERVICE_FAULT_KINDS: Record<AuthServiceFault['kind'], true> = {
   workspace_not_found: true,
   workspace_not_provisioned: true,
   workspace_conflict: true,
+  gate_not_told: true,
   too_many_look_ups: true,
   router_unavailable: true,
   router_refused_credentials: true,

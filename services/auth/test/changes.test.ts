@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { aKeyHash, aWorkspace, putAWorkspace, registerAKey, verify } from './builders.ts';
 import { startAuth, type TestAuth } from './startAuth.ts';
 
@@ -139,6 +139,82 @@ it('blocks and unblocks a key, each change raising its generation and told to th
   expect(auth.announced.slice(before)).toEqual(
     [3, 4].map((n) => `PUT /internal/workspaces/${workspaceId}/keys/${keyId}/generation?generation=${n}`),
   );
+});
+
+describe('a change that the router is not told of', () => {
+  afterEach(() => auth.answerAnnouncements((_req, res) => res.end('{}')));
+  const refuse = (status: number) =>
+    auth.answerAnnouncements((_req, res) => {
+      res.writeHead(status).end('{}');
+    });
+  const notTold = {
+    status: 503,
+    body: { error: 'gate_not_told', message: expect.stringMatching(/is made, .* Repeat/) },
+  };
+
+  it.each<[string, (key: { keyId: string; workspaceId: string; body: object }) => [string, string, unknown?]]>([
+    ['a revocation', ({ keyId }) => ['POST', `/internal/keys/${keyId}/revoke`]],
+    ['a block', ({ keyId }) => ['POST', `/internal/keys/${keyId}/block`]],
+    ['a hold', ({ workspaceId }) => ['POST', `/internal/workspaces/${workspaceId}/hold`]],
+    ['a cap', ({ workspaceId }) => ['PUT', `/internal/workspaces/${workspaceId}/cap`, { monthly_cap_nano_usd: '7' }]],
+    [
+      'a changed workspace',
+      ({ workspaceId, body }) => ['PUT', `/internal/workspaces/${workspaceId}`, { ...body, name: 'Renamed' }],
+    ],
+  ])('is made and says so, and is told when it is repeated: %s', async (_what, toRequest) => {
+    const { workspaceId, body } = await putAWorkspace(auth);
+    const { apiKey, keyId } = await registerAKey(auth, { workspace_id: workspaceId });
+    const request = toRequest({ keyId, workspaceId, body });
+    const wasBefore = (await verify(auth, apiKey)).key;
+    // What is announced stands in the database already, for whoever asks because of it.
+    let whenTold: unknown;
+    auth.answerAnnouncements(async (_req, res) => {
+      whenTold = (await verify(auth, apiKey)).key;
+      res.writeHead(503).end('{}');
+    });
+    expect(await auth.callInternal(...request)).toMatchObject(notTold);
+    expect(whenTold).not.toEqual(wasBefore);
+    expect((await verify(auth, apiKey)).key).toEqual(whenTold);
+
+    refuse(200);
+    const before = auth.announced.length;
+    expect(await auth.callInternal(...request)).toMatchObject({ status: 200 });
+    expect(auth.announced.slice(before)).toEqual([expect.stringMatching(`/keys/${keyId}/generation\\?generation=3$`)]);
+    expect((await verify(auth, apiKey)).key).toEqual(whenTold);
+  });
+
+  it.each([404, 500])('takes status %i of the router for not being told', async (status) => {
+    const { keyId } = await registerAKey(auth);
+    refuse(status);
+    expect(await statusOf(keyId, 'revoke')).toMatchObject(notTold);
+  });
+
+  it('has been tried for every key, whichever of them failed', async () => {
+    const { workspaceId } = await putAWorkspace(auth);
+    const keys = await Promise.all(Array.from({ length: 70 }, () => registerAKey(auth, { workspace_id: workspaceId })));
+    const before = auth.announced.length;
+    auth.answerAnnouncements((_req, res) => {
+      res.writeHead(auth.announced.length === before + 1 ? 503 : 200).end('{}');
+    });
+    expect(await auth.callInternal('POST', `/internal/workspaces/${workspaceId}/hold`)).toMatchObject(notTold);
+    const told = auth.announced.slice(before).map((line) => line.split('/')[5]);
+    expect(told.sort()).toEqual(keys.map(({ keyId }) => keyId).sort());
+  });
+
+  it('is no reason to lose a key that was made by a rotation', async () => {
+    const { keyId } = await registerAKey(auth);
+    refuse(503);
+    const rotation = { key_sha256: aKeyHash(), last_four: 'abcd', grace_seconds: 0 };
+    const answer = await auth.callInternal('POST', `/internal/keys/${keyId}/rotate`, rotation);
+    expect(answer).toMatchObject({ status: 200, body: { gate_told: false, old_key: { key_id: keyId } } });
+    refuse(200);
+    const next = { ...rotation, key_sha256: aKeyHash() };
+    const { key_id: newId } = answer.body.new_key;
+    expect(await auth.callInternal('POST', `/internal/keys/${newId}/rotate`, next)).toMatchObject({
+      status: 200,
+      body: { gate_told: true },
+    });
+  });
 });
 
 it('repeating a change is no change', async () => {

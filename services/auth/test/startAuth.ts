@@ -36,6 +36,8 @@ export interface TestAuth {
   callInternal(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
   /** What the router was told, in order. */
   announced: string[];
+  /** How the router answers to what it is told. */
+  answerAnnouncements(listener: RequestListener): void;
   /** How the router answers the question for a key's spend. */
   answerSpend(listener: RequestListener): void;
   stop(): Promise<void>;
@@ -68,10 +70,11 @@ export async function startAuth({
 
   const announced: string[] = [];
   let answerSpend: RequestListener = (_req, res) => res.end('{}');
+  let answerAnnouncement: RequestListener = (_req, res) => res.end('{}');
   const routerServer = createServer((req, res) => {
     if (req.method === 'GET') return answerSpend(req, res);
     announced.push(`${req.method} ${req.url}`);
-    res.end('{}');
+    answerAnnouncement(req, res);
   });
   await new Promise<void>((resolve) => routerServer.listen(0, '127.0.0.1', resolve));
   const router = createRouterClient({
@@ -116,6 +119,9 @@ export async function startAuth({
         headers,
         ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       }),
+    answerAnnouncements(listener) {
+      answerAnnouncement = listener;
+    },
     answerSpend(listener) {
       answerSpend = listener;
     },

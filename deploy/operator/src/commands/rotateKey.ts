@@ -4,8 +4,14 @@ import { defineCommand } from '../cli/command.ts';
 import { durationSeconds, keyId } from '../cli/fields.ts';
 import { KEY_COLUMNS, keyDetailsSchema, toKeyDocument, toKeyRow } from '../stack/keyDetails.ts';
 
-const answerSchema = z.object({ new_key: keyDetailsSchema, old_key: keyDetailsSchema });
+const answerSchema = z.object({
+  new_key: keyDetailsSchema,
+  old_key: keyDetailsSchema,
+  gate_told: z.boolean().default(true),
+});
 const LONGEST_GRACE_SECONDS = 90 * 86_400;
+const NOT_TOLD =
+  'The gate was not told: it may take the old key for up to 30 s after its end. Do not rotate again; the keys are as shown.';
 
 /** As with a new key, the key is made here and printed once. */
 export const rotateKey = defineCommand({
@@ -24,15 +30,21 @@ export const rotateKey = defineCommand({
     const body = { key_sha256: toKeySha256(apiKey), last_four: apiKey.slice(-4), grace_seconds: grace };
     const path = `/internal/keys/${oldKeyId}/rotate`;
     const answer = await services.call({ service: 'auth', method: 'POST', path, body }, answerSchema);
-    const { new_key: newKey, old_key: oldKey } = answer;
+    const { new_key: newKey, old_key: oldKey, gate_told: isGateTold } = answer;
     return {
-      document: { api_key: apiKey, new_key: toKeyDocument(newKey), old_key: toKeyDocument(oldKey) },
+      document: {
+        api_key: apiKey,
+        new_key: toKeyDocument(newKey),
+        old_key: toKeyDocument(oldKey),
+        gate_told: isGateTold,
+      },
       text: [
         table(KEY_COLUMNS, [newKey, oldKey].map(toKeyRow)),
         '',
         'The new key has the limits of the old one; a budget starts anew with it. This is the key; it is not shown again:',
         '',
         `  ${apiKey}`,
+        ...(isGateTold ? [] : ['', NOT_TOLD]),
       ].join('\n'),
     };
   },

@@ -12,6 +12,8 @@ const MAX_ANSWER_BYTES = 16 * 1024;
 const ASKED_AT_ONCE = 32;
 /** Announcements on their way at once. */
 const ANNOUNCED_AT_ONCE = 32;
+/** Longest time in which announcements are begun: the operator waits for 10 s. */
+const ANNOUNCING_MS = 8_000;
 
 const spendSchema = z.object({ spend_nano_usd: nanoUsdSchema });
 
@@ -22,8 +24,9 @@ export interface RouterClient {
    */
   getKeySpend(key: { workspaceId: string; keyId: string }, span: CallSpan): Promise<NanoUsd>;
   /**
-   * Tells the router that keys have changed, so that it lets go of older records at once. When the router cannot be told,
-   * it goes by what it has cached for at most 30 s longer; that is said in the request's `log` and changes nothing here.
+   * Tells the router that keys have changed, so that it lets go of older records at once. To be called once the change is
+   * committed. Throws `gate_not_told` where it could not be told of every key, having tried each: of those it goes by what it
+   * has cached for at most 30 s longer.
    */
   announceGenerations(keys: KeyGeneration[], log: Logger): Promise<void>;
   close(): Promise<void>;
@@ -65,6 +68,12 @@ export function createRouterClient({ url, internalHeaders, timeoutMs = 1_000 }: 
     return { status: statusCode, text };
   }
 
+  async function announce({ workspaceId, keyId, generation }: KeyGeneration): Promise<void> {
+    const path = `/workspaces/${workspaceId}/keys/${keyId}/generation?generation=${generation}`;
+    const { status } = await call('PUT', path, undefined);
+    if (status !== 200) throw fault('router_malformed_response', `status ${status}`);
+  }
+
   return {
     async getKeySpend({ workspaceId, keyId }, { traceparent }) {
       const { status, text } = await call('GET', `/workspaces/${workspaceId}/keys/${keyId}/spend`, traceparent);
@@ -76,20 +85,20 @@ export function createRouterClient({ url, internalHeaders, timeoutMs = 1_000 }: 
       }
     },
     async announceGenerations(keys, log) {
-      try {
-        for (let start = 0; start < keys.length; start += ANNOUNCED_AT_ONCE) {
-          const announced = keys.slice(start, start + ANNOUNCED_AT_ONCE).map(({ workspaceId, keyId, generation }) => {
-            return call(
-              'PUT',
-              `/workspaces/${workspaceId}/keys/${keyId}/generation?generation=${generation}`,
-              undefined,
-            );
-          });
-          await Promise.all(announced);
-        }
-      } catch (error) {
-        log.warn({ err: error, keys: keys.length }, 'the router could not be told of changed keys');
+      const deadline = performance.now() + ANNOUNCING_MS;
+      let failures: unknown[] = [];
+      let told = 0;
+      for (let start = 0; start < keys.length && performance.now() < deadline; start += ANNOUNCED_AT_ONCE) {
+        const outcomes = await Promise.allSettled(keys.slice(start, start + ANNOUNCED_AT_ONCE).map(announce));
+        told += outcomes.filter(({ status }) => status === 'fulfilled').length;
+        failures = failures.concat(
+          outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : [])),
+        );
       }
+      if (told === keys.length) return;
+      const [cause] = failures;
+      log.warn({ err: cause, keys: keys.length, told }, 'the router could not be told of all changed keys');
+      throw fault('gate_not_told', cause);
     },
     async close() {
       await Promise.all([questions.close(), announcements.close()]);

@@ -26,7 +26,10 @@ export interface PostKeyRotationDependencies {
   router: Pick<RouterClient, 'announceGenerations'>;
 }
 
-/** POST /internal/keys/{key_id}/rotate: registers a key in place of another, which ends after a grace. */
+/**
+ * POST /internal/keys/{key_id}/rotate: registers a key in place of another, which ends after a grace. Not to be repeated, which
+ * would make one key more, so where the router was not told of the old key's end, the answer says that beside the keys.
+ */
 export function postKeyRotation({ log, db, peppers, router }: PostKeyRotationDependencies): RequestHandler {
   const readBody = createBodyReader(bodySchema, { limitBytes: 1_024 });
   return async (req, res) => {
@@ -39,7 +42,10 @@ export function postKeyRotation({ log, db, peppers, router }: PostKeyRotationDep
       oldEndsAt: new Date(now.getTime() + body.grace_seconds * 1_000),
     };
     const { newKey, oldKey, generation } = await rotateKey(db, rotation, { peppers, now });
-    await router.announceGenerations([generation], toRequestLog(log, res));
-    res.json({ new_key: toKeyDetailsBody(newKey), old_key: toKeyDetailsBody(oldKey) });
+    const isGateTold = await router.announceGenerations([generation], toRequestLog(log, res)).then(
+      () => true,
+      () => false,
+    );
+    res.json({ new_key: toKeyDetailsBody(newKey), old_key: toKeyDetailsBody(oldKey), gate_told: isGateTold });
   };
 }

@@ -50,6 +50,16 @@ function toAuthServiceError(fault: AuthServiceFault): WireError {
       return flat(409, fault.kind, {
         message: 'An organization has one workspace per region, and a workspace stays with its organization.',
       });
+    case 'gate_not_told':
+      return flat(
+        503,
+        fault.kind,
+        {
+          message:
+            'The change is made, but the gate was not told: it may go by what was before for 30 s. Repeat the change to tell it.',
+        },
+        { 'retry-after': '1' },
+      );
     case 'too_many_look_ups':
       return flat(
         503,

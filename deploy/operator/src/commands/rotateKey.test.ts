@@ -1,0 +1,36 @@
+import { expect, it } from '@jest/globals';
+import { formatTable } from '../report/formatTable.ts';
+import type { ServiceClient } from '../stack/createServiceClient.ts';
+import { rotateKey } from './rotateKey.ts';
+
+const aKey = (id: string) => ({
+  key_id: id,
+  workspace_id: 'ws_1',
+  last_four: 'abcd',
+  name: 'Key',
+  status: 'active',
+  rpm: 60,
+  tpm: 1_000,
+  max_budget_nano_usd: null,
+  expires_at: null,
+  created_at: '2026-11-22T00:00:00Z',
+});
+
+it.each([
+  ['was told', true],
+  ['was not told, and says so', false],
+])('shows the new key where the gate %s', async (_case, isTold) => {
+  const services: ServiceClient = {
+    call: async (_request, answer) =>
+      answer.parse({ new_key: aKey('key_2'), old_key: aKey('key_1'), gate_told: isTold }),
+  };
+  const confirm = async (): Promise<void> => {};
+  const { text, document } = await rotateKey.run(
+    { keyId: 'key_1' },
+    { services, table: (columns, rows) => formatTable(rows, { columns }), confirm },
+  );
+  const { api_key: apiKey } = document as { api_key: string };
+  expect(document).toMatchObject({ gate_told: isTold });
+  expect(text).toContain(apiKey);
+  expect(/The gate was not told/.test(text)).toBe(!isTold);
+});
