@@ -26,6 +26,13 @@ export const keysPageUrlSchema = z
  */
 export const lookUpsPerSecondSchema = z.coerce.number().int().positive().default(50);
 
+const milliseconds = z.coerce.number().int().positive();
+
+/** How long a call may take, ms: one setting each, on the router, which keeps to it, and on the edge, which waits for that. */
+export const imagesTimeoutMsSchema = milliseconds.default(10_000);
+export const wholeTimeoutMsSchema = milliseconds.default(300_000);
+export const streamTimeoutMsSchema = milliseconds.default(600_000);
+
 /** Kafka's brokers, comma separated; not set where the event log is the embedded one. */
 export const kafkaBrokersSchema = z
   .string()

@@ -1,5 +1,11 @@
 import { commonConfig } from '@turnpike/config/commonConfig';
-import { serviceSegmentSchema, serviceUrlSchema } from '@turnpike/config/sharedSettings';
+import {
+  imagesTimeoutMsSchema,
+  serviceSegmentSchema,
+  serviceUrlSchema,
+  streamTimeoutMsSchema,
+  wholeTimeoutMsSchema,
+} from '@turnpike/config/sharedSettings';
 import { z } from 'zod';
 
 export const configSchema = z.object({
@@ -18,6 +24,12 @@ export const configSchema = z.object({
   FLOOD_REQUESTS_PER_MINUTE: z.coerce.number().int().positive().default(6_000),
   /** Requests that a source IP may send at once before the flood limit's pace holds. */
   FLOOD_BURST: z.coerce.number().int().positive().default(1_000),
+  /** As on the router: longest fetch of a call's images. */
+  IMAGES_TIMEOUT_MS: imagesTimeoutMsSchema,
+  /** As on the router: longest whole answer. The edge waits for the router as long as these allow it, and a little more. */
+  WHOLE_TIMEOUT_MS: wholeTimeoutMsSchema,
+  /** As on the router: longest stream, which the edge lets end before it ends itself. */
+  STREAM_TIMEOUT_MS: streamTimeoutMsSchema,
   /** The service's own name segment in `/v1/svc/…`. */
   SERVICE_SEGMENT: serviceSegmentSchema,
 });

@@ -1,4 +1,5 @@
 import { loadConfig } from '@turnpike/config/loadConfig';
+import { toLongestCallMs, toLongestSilenceMs } from '@turnpike/config/longestAnswers';
 import { createHttpApp } from '@turnpike/http-service/createHttpApp';
 import { createMetricsRoute } from '@turnpike/http-service/createMetricsRoute';
 import { drain, toDrainTimeoutMs } from '@turnpike/http-service/drain';
@@ -11,9 +12,6 @@ import { startTelemetry } from '@turnpike/telemetry/startTelemetry';
 import { createApp } from './app.ts';
 import { configSchema } from './config.ts';
 import { createUpstreamProxies } from './proxy/createUpstreamProxies.ts';
-
-/** The router's longest stream, and a little. */
-const LONGEST_ANSWER_MS = 610_000;
 
 async function main(): Promise<void> {
   const config = loadConfig('edge', configSchema, process.env);
@@ -35,6 +33,7 @@ async function main(): Promise<void> {
       'model-router': config.ROUTER_URL,
       'usage-ledger': config.LEDGER_URL,
     },
+    routerSilenceMs: toLongestSilenceMs(config),
     log,
   });
   shutdown.defer('connections to services', () => {
@@ -58,7 +57,7 @@ async function main(): Promise<void> {
     toWireError: () => undefined,
   });
   const internalServer = await listen(internalApp, { host: config.LISTEN_HOST, port: config.INTERNAL_PORT });
-  const ending = { settleMs: config.DRAIN_SETTLE_MS, longestAnswerMs: LONGEST_ANSWER_MS };
+  const ending = { settleMs: config.DRAIN_SETTLE_MS, longestAnswerMs: toLongestCallMs(config) };
   shutdown.defer('listeners', () => drain([server, internalServer], ending), { timeoutMs: toDrainTimeoutMs(ending) });
 
   shutdown.onSignals();

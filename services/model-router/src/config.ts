@@ -1,6 +1,13 @@
 import { commonConfig } from '@turnpike/config/commonConfig';
 import { parseSecrets } from '@turnpike/config/secrets';
-import { kafkaBrokersSchema, keysPageUrlSchema, serviceUrlSchema } from '@turnpike/config/sharedSettings';
+import {
+  imagesTimeoutMsSchema,
+  kafkaBrokersSchema,
+  keysPageUrlSchema,
+  serviceUrlSchema,
+  streamTimeoutMsSchema,
+  wholeTimeoutMsSchema,
+} from '@turnpike/config/sharedSettings';
 import { z } from 'zod';
 import type { KubernetesApi } from './engines/discovery/listEndpoints.ts';
 import { parseHosts } from './images/parseHosts.ts';
@@ -57,8 +64,8 @@ export const configSchema = z.object({
   ENGINE_TOKENS: z.coerce.number().int().positive().default(262_144),
   /** Part of the room on a model's engines that one key may have when it is alone, 0 to 1; several have less each, so that a newcomer always finds some. 1 is no bound. */
   ENGINE_KEY_SHARE: z.coerce.number().positive().max(1).default(0.75),
-  /** Longest fetch of all images of a call together: names, connections, redirects and bytes. */
-  IMAGES_TIMEOUT_MS: milliseconds.default(10_000),
+  /** Longest fetch of all images of a call together: names, connections, redirects and bytes. The edge has to have the same. */
+  IMAGES_TIMEOUT_MS: imagesTimeoutMsSchema,
   /** Hosts that clients' images may be fetched from although their address is private or their port unusual: `host:port`, comma separated. Whoever has a key can make the router ask there. */
   IMAGE_PRIVATE_HOSTS: z.string().default('').transform(parseHosts),
   /** Keys of the per-workspace prefix-cache salt: `id:secret`, comma separated. The first is in use. */
@@ -75,10 +82,10 @@ export const configSchema = z.object({
   FIRST_EVENT_TIMEOUT_MS: milliseconds.default(60_000),
   /** Longest silence of an engine between two events. */
   BETWEEN_EVENTS_TIMEOUT_MS: milliseconds.default(30_000),
-  /** Longest whole (unstreamed) answer. */
-  WHOLE_TIMEOUT_MS: milliseconds.default(300_000),
-  /** Longest stream. */
-  STREAM_TIMEOUT_MS: milliseconds.default(600_000),
+  /** Longest whole (unstreamed) answer, with its wait for an engine. The edge has to have the same. */
+  WHOLE_TIMEOUT_MS: wholeTimeoutMsSchema,
+  /** Longest stream. The edge has to have the same. */
+  STREAM_TIMEOUT_MS: streamTimeoutMsSchema,
   /** After this long without a first event a stream's headers go out, and comment lines follow. */
   HEADERS_AFTER_MS: milliseconds.default(10_000),
   /** Silence after which a comment line keeps a stream's connection alive. */

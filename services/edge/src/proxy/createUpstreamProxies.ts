@@ -2,27 +2,27 @@ import type { Logger } from '@turnpike/logging/createLogger';
 import { createUpstreamProxy, type UpstreamProxy } from './createUpstreamProxy.ts';
 import type { Upstream } from './upstream.ts';
 
-/**
- * Longest silence of each service, ms: a little more than the service allows itself. Beyond it the service hangs. The
- * router says nothing for as long as a whole answer may take; its streams say something every 15 s.
- */
-const SILENCE_TIMEOUT_MS: Record<Upstream, number> = {
+/** Longest silence of a look-up's service, ms: a little more than the service allows itself. Beyond it the service hangs. */
+const SILENCE_TIMEOUT_MS: Record<Exclude<Upstream, 'model-router'>, number> = {
   auth: 3_000,
   catalog: 3_000,
-  'model-router': 310_000,
   'usage-ledger': 7_000,
 };
 
 /** One proxy for each service behind the edge. */
 export function createUpstreamProxies({
   urls,
+  routerSilenceMs,
   log,
 }: {
   urls: Record<Upstream, string>;
+  /** The same of the router, which works on answers for as long as its settings let it. */
+  routerSilenceMs: number;
   log: Logger;
 }): Record<Upstream, UpstreamProxy> {
+  const silenceTimeoutsMs: Record<Upstream, number> = { ...SILENCE_TIMEOUT_MS, 'model-router': routerSilenceMs };
   const create = (upstream: Upstream): UpstreamProxy =>
-    createUpstreamProxy({ upstream, url: urls[upstream], silenceTimeoutMs: SILENCE_TIMEOUT_MS[upstream], log });
+    createUpstreamProxy({ upstream, url: urls[upstream], silenceTimeoutMs: silenceTimeoutsMs[upstream], log });
   return {
     auth: create('auth'),
     catalog: create('catalog'),

@@ -1,0 +1,23 @@
+/** The settings that bound how long a call of a client may take. */
+export interface CallTimeouts {
+  IMAGES_TIMEOUT_MS: number;
+  WHOLE_TIMEOUT_MS: number;
+  STREAM_TIMEOUT_MS: number;
+}
+
+/**
+ * What a call may wait for beside its images and its engine: a place among those that fetch images, prompt counts, verdicts of
+ * auth, balances and Redis, each a few times and for a second or two, and the record of its end.
+ */
+const GATES_MS = 30_000;
+
+/**
+ * Longest that the router says nothing about a call it works on: as long as a whole answer may take. A stream says something
+ * every few seconds once it has its headers. Longer than that, the router hangs.
+ */
+export const toLongestSilenceMs = ({ IMAGES_TIMEOUT_MS, WHOLE_TIMEOUT_MS }: CallTimeouts): number =>
+  IMAGES_TIMEOUT_MS + GATES_MS + WHOLE_TIMEOUT_MS;
+
+/** Longest that a call may take from its first byte to its last, whole or streamed. */
+export const toLongestCallMs = ({ IMAGES_TIMEOUT_MS, WHOLE_TIMEOUT_MS, STREAM_TIMEOUT_MS }: CallTimeouts): number =>
+  IMAGES_TIMEOUT_MS + GATES_MS + Math.max(WHOLE_TIMEOUT_MS, STREAM_TIMEOUT_MS);

@@ -1,0 +1,22 @@
+import { expect, it } from '@jest/globals';
+import { toLongestCallMs, toLongestSilenceMs } from '@turnpike/config/longestAnswers';
+import { configSchema } from './config.ts';
+
+const REQUIRED = {
+  REGION: 'us',
+  PORT: '1',
+  INTERNAL_PORT: '2',
+  INTERNAL_TOKEN_KEYS: `k1:${'a secret of the tests'.padEnd(32)}`,
+  AUTH_URL: 'http://auth',
+  CATALOG_URL: 'http://catalog',
+  ROUTER_URL: 'http://router',
+  LEDGER_URL: 'http://ledger',
+  TRUSTED_HOPS: '0',
+};
+
+it('waits for the router for as long as the variables let it that the router itself reads', () => {
+  const raised = { WHOLE_TIMEOUT_MS: '1200000', STREAM_TIMEOUT_MS: '900000', IMAGES_TIMEOUT_MS: '60000' };
+  const config = configSchema.parse({ ...REQUIRED, ...raised });
+  expect(toLongestSilenceMs(config)).toBeGreaterThan(1_260_000);
+  expect(toLongestCallMs(config)).toBeGreaterThan(1_260_000);
+});
