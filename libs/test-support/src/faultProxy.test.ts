@@ -156,3 +156,34 @@ it('tells of an end late', async () => {
   expect(await client.ending).toBe('ended');
   expect(performance.now() - startedAt).toBeGreaterThanOrEqual(95);
 });
+
+it('loses what is open for good, without a word to either side, and passes on what is new', async () => {
+  const lost = open();
+  lost.socket.write('a');
+  await until('the echo', () => lost.text() === 'a');
+  proxy.lose();
+  lost.socket.write('b');
+  const next = open();
+  next.socket.write('c');
+  await until('the echo of the next', () => next.text() === 'c');
+  await proxy.become({});
+  next.socket.end('d');
+  expect(await next.ending).toBe('ended');
+  expect([lost.text(), arrived()]).toEqual(['a', 'acd']);
+});
+
+it('leads new connections to where it is told, and leaves open ones where they are', async () => {
+  const former = open();
+  former.socket.write('a');
+  await until('the echo', () => former.text() === 'a');
+  const elsewhere = createServer((socket) => socket.end('elsewhere'));
+  await new Promise<void>((resolve) => elsewhere.listen(0, '127.0.0.1', resolve));
+  proxy.redirect((elsewhere.address() as { port: number }).port);
+  const next = open();
+  expect(await next.ending).toBe('ended');
+  expect(next.text()).toBe('elsewhere');
+  former.socket.end('b');
+  expect(await former.ending).toBe('ended');
+  expect(former.text()).toBe('ab');
+  await new Promise((resolve) => elsewhere.close(resolve));
+});

@@ -12,6 +12,10 @@ export interface FaultProxy {
   readonly connections: number;
   /** What the link does from now on, to connections already open too; `{}` passes everything on. Resolves when it is so. */
   become(behaviour: LinkBehaviour): Promise<void>;
+  /** New connections lead to this port from now on, open ones stay where they are: a name that was given to another host. */
+  redirect(targetPort: number): void;
+  /** Loses the open connections for good: nothing passes on them, not even an end. New ones are as the behaviour says. */
+  lose(): void;
   /** Resets every open connection. New ones are as the behaviour says. */
   reset(): void;
   /** Stops listening and cuts what is open. */
@@ -19,10 +23,12 @@ export interface FaultProxy {
 }
 
 /** Opens a link to a port of the loopback address. It need not be listened on yet. */
-export async function openFaultProxy(targetPort: number): Promise<FaultProxy> {
+export async function openFaultProxy(firstTargetPort: number): Promise<FaultProxy> {
   const pairs = new Set<() => void>();
+  const lost = new Set<() => void>();
   const changes = new EventEmitter().setMaxListeners(0);
   let behaviour: LinkBehaviour = {};
+  let targetPort = firstTargetPort;
 
   function accept(client: Socket): void {
     client.on('error', ignore);
@@ -33,24 +39,29 @@ export async function openFaultProxy(targetPort: number): Promise<FaultProxy> {
     const gone = new AbortController();
     const target = connect({ host: '127.0.0.1', port: targetPort, allowHalfOpen: true });
     target.on('error', ignore);
-    const reset = (): void => {
+    const forget = (): void => {
       pairs.delete(reset);
+      lost.delete(reset);
+    };
+    const reset = (): void => {
+      forget();
       gone.abort();
       client.resetAndDestroy();
       target.resetAndDestroy();
     };
     pairs.add(reset);
+    const behaviourNow = (): LinkBehaviour => (lost.has(reset) ? { blackHole: true } : behaviour);
     // Packets that are lost take the news of a connection's end with them.
     const closeUnlessLost = (): void => {
-      if (!behaviour.blackHole) reset();
+      if (!behaviourNow().blackHole) reset();
     };
     for (const socket of [client, target])
       socket.setNoDelay(true).once('close', (hadError) => hadError && closeUnlessLost());
-    const link = { behaviour: () => behaviour, changes, reset, signal: gone.signal };
+    const link = { behaviour: behaviourNow, changes, reset, signal: gone.signal };
     void Promise.all([
       pump({ ...link, from: client, to: target, direction: 'request' }),
       pump({ ...link, from: target, to: client, direction: 'reply' }),
-    ]).then(() => pairs.delete(reset), ignore);
+    ]).then(forget, ignore);
   }
 
   // Not one that the system may give to somebody else while new connections are refused.
@@ -67,6 +78,13 @@ export async function openFaultProxy(targetPort: number): Promise<FaultProxy> {
       changes.emit('change');
       if (next.refuse && server.listening) await close(server);
       else if (!next.refuse && !server.listening) server = await listen(port, accept);
+    },
+    redirect(port) {
+      targetPort = port;
+    },
+    lose() {
+      for (const reset of pairs) lost.add(reset);
+      changes.emit('change');
     },
     reset: () => pairs.forEach((reset) => void reset()),
     async close() {

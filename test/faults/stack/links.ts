@@ -36,6 +36,11 @@ export class Links {
     for (const proxy of this.#chosen(choice)) proxy.reset();
   }
 
+  /** Loses every open connection of the chosen links for good, without a word to either side. New ones are as before. */
+  lose(choice: LinkChoice): void {
+    for (const proxy of this.#chosen(choice)) proxy.lose();
+  }
+
   /** All links pass everything on. */
   async mend(): Promise<void> {
     await Promise.all(this.#links.map(({ proxy }) => proxy.become({})));

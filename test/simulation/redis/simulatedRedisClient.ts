@@ -77,6 +77,11 @@ export class SimulatedRedisClient extends EventEmitter {
     );
   }
 
+  /** As ioredis does when told to connect anew. */
+  disconnect(): void {
+    this.break();
+  }
+
   #delayMs(): number {
     return 0.05 + this.#world.random.share() * this.#link.slownessMs;
   }

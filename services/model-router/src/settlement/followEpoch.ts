@@ -13,6 +13,11 @@ const OPEN_MS = 1_000;
 const CLOSED_MS = 100;
 const POLL_MS = 10;
 const RETRY_MS = 100;
+/**
+ * A connection on which no primary has answered for this long is replaced. TCP alone keeps one to a host that vanished for a
+ * quarter of an hour, and one to a primary that was demoted for ever.
+ */
+const REPLACE_MS = 500;
 
 export interface FollowEpochOptions extends PutBackDependencies {
   redis: Redis;
@@ -44,6 +49,8 @@ export function followEpoch(options: FollowEpochOptions) {
   /** The epoch whose mark had gone from Redis while holds were put back. */
   let emptiedEpoch: number | undefined;
   let hasCounted = false;
+  /** Since when no primary answers on this connection. */
+  let unansweredSince: number | undefined;
   /** What is being done for an epoch that is built. */
   let working: { number: number; phase: EpochNews['phase'] } | undefined;
 
@@ -140,9 +147,23 @@ export function followEpoch(options: FollowEpochOptions) {
     epoch.open({ number, redisId });
   }
 
-  async function step(): Promise<void> {
+  /** Null where no primary answers; a connection on which that lasts is replaced. */
+  async function askRedisId(): Promise<string | null> {
+    const isConnected = redis.status === 'ready' || redis.status === 'connect';
     const redisId = await readRedisId(redis).catch(() => null);
-    const askedAtMs = await readRedisTime(redis).catch(() => 0);
+    if (redisId !== null || !isConnected) unansweredSince = undefined;
+    else unansweredSince ??= performance.now();
+    if (unansweredSince !== undefined && performance.now() - unansweredSince >= REPLACE_MS) {
+      log.warn('no primary answers on the connection to Redis: it is replaced');
+      unansweredSince = undefined;
+      redis.disconnect(true);
+    }
+    return redisId;
+  }
+
+  async function step(): Promise<void> {
+    const redisId = await askRedisId();
+    const askedAtMs = redisId === null ? 0 : await readRedisTime(redis).catch(() => 0);
     if (epoch.isOpen && redisId !== epoch.stamp.redisId) epoch.close();
     const knownEpoch = news?.number;
     const answer = await report(redisId);
@@ -181,7 +202,10 @@ export function followEpoch(options: FollowEpochOptions) {
     }
   }
 
-  const onClose = (): void => epoch.close();
+  const onClose = (): void => {
+    unansweredSince = undefined;
+    epoch.close();
+  };
   redis.on('close', onClose);
   redis.on('ready', () => wake());
   epoch.onDoubt = () => wake();
