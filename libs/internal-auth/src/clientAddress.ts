@@ -1,10 +1,9 @@
 import type { NamedSecret } from '@turnpike/config/secrets';
+import { expiryAfter, isInForce } from './expiry.ts';
 import { isSignedBy, sign } from './signature.ts';
 
 /** Header in which the edge vouches for the address a call came from. */
 export const CLIENT_ADDRESS_HEADER = 'x-turnpike-client';
-
-const LIFETIME_MS = 30_000;
 
 /** The header's value for one call: `keyId|address|expiry|signature`, valid for 30 s. */
 export function signClientAddress(
@@ -13,7 +12,7 @@ export function signClientAddress(
 ): string {
   const [key] = keys;
   if (!key) throw new Error('no key to sign client addresses with');
-  const claims = `${key.id}|${address}|${now() + LIFETIME_MS}`;
+  const claims = `${key.id}|${address}|${expiryAfter(now())}`;
   return `${claims}|${sign(`client ${claims}`, key.secret)}`;
 }
 
@@ -28,5 +27,5 @@ export function verifyClientAddress(
   if (parts.length !== 4 || !address || !signature) return undefined;
   const key = keys.find(({ id }) => id === keyId);
   if (!key || !isSignedBy(key.secret, `client ${parts.slice(0, 3).join('|')}`, signature)) return undefined;
-  return Number(expiresAt) > now() ? address : undefined;
+  return isInForce(expiresAt, now()) ? address : undefined;
 }

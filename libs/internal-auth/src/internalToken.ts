@@ -1,15 +1,15 @@
 import type { NamedSecret } from '@turnpike/config/secrets';
+import { expiryAfter, isInForce } from './expiry.ts';
 import { isSignedBy, sign } from './signature.ts';
 
 /** Header that carries the token on every call between services. */
 export const INTERNAL_TOKEN_HEADER = 'x-turnpike-internal';
 
-const LIFETIME_MS = 30_000;
 const REUSE_MS = 15_000;
 
 /**
- * Makes `internalHeaders(audience)`: the headers that prove, for 30 s, that a call to `audience` comes from `service`.
- * A token is reused for half its life, so signing costs nothing on the path of a call.
+ * Makes `internalHeaders(audience)`: the headers that prove, for 30 s by both hosts' clocks, that a call to `audience` comes from
+ * `service`. A token is reused for half its life, so signing costs nothing on the path of a call.
  */
 export function createTokenIssuer({
   service,
@@ -25,8 +25,10 @@ export function createTokenIssuer({
   const issued = new Map<string, { token: string; reuseUntil: number }>();
   return function internalHeaders(audience: string): Record<string, string> {
     const current = issued.get(audience);
-    if (current && current.reuseUntil > now()) return { [INTERNAL_TOKEN_HEADER]: current.token };
-    const claims = `v1.${key.id}.${service}.${audience}.${now() + LIFETIME_MS}`;
+    const reuseMs = (current?.reuseUntil ?? 0) - now();
+    // More is left than ever was where the clock was set back: others would find that token's end too far ahead.
+    if (current && reuseMs > 0 && reuseMs <= REUSE_MS) return { [INTERNAL_TOKEN_HEADER]: current.token };
+    const claims = `v1.${key.id}.${service}.${audience}.${expiryAfter(now())}`;
     const token = `${claims}.${sign(claims, key.secret)}`;
     issued.set(audience, { token, reuseUntil: now() + REUSE_MS });
     return { [INTERNAL_TOKEN_HEADER]: token };
@@ -44,5 +46,5 @@ export function verifyInternalToken(
   if (parts.length !== 6 || version !== 'v1' || !service || !signature || tokenAudience !== audience) return undefined;
   const key = keys.find(({ id }) => id === keyId);
   if (!key || !isSignedBy(key.secret, parts.slice(0, 5).join('.'), signature)) return undefined;
-  return Number(expiresAt) > now() ? service : undefined;
+  return isInForce(expiresAt, now()) ? service : undefined;
 }
