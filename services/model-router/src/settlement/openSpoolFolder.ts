@@ -1,7 +1,7 @@
+import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:net';
+import { closeSync, openSync } from 'node:fs';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** A spool folder that is this process' alone. */
@@ -12,6 +12,9 @@ export interface SpoolFolder {
   release(): Promise<void>;
 }
 
+const LOCK_FILE = 'lock';
+/** What `flock -n` ends with where another process has the lock. */
+const HELD_STATUS = 1;
 const ID_FILE = 'router-id';
 const ID_PATTERN = /^[0-9a-f-]{36}$/;
 
@@ -21,39 +24,49 @@ const ID_PATTERN = /^[0-9a-f-]{36}$/;
  */
 export async function openSpoolFolder(dir: string): Promise<SpoolFolder> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
-  const lock = await lockFolder(dir);
+  const lock = lockFolder(dir);
   try {
     return {
       routerId: await readRouterId(dir),
-      async release() {
-        lock.close();
-        await once(lock, 'close');
-      },
+      release: async () => closeSync(lock),
     };
   } catch (error) {
-    lock.close();
+    closeSync(lock);
     throw error;
   }
 }
 
 /**
- * The lock is a listener on an abstract socket named after the folder itself, whatever path leads to it. The kernel lets one
- * process have it and takes it back when that process ends, however it ends: no lock is ever stale.
+ * The lock is `flock` on a file of the folder, whatever path, mount or container leads to it. It belongs to this process' opening
+ * of that file: the command that takes it ends at once, and the kernel lets go when this process ends, however it ends. No lock
+ * is ever stale. The file stays, as two processes could each lock one of the same name.
  */
-async function lockFolder(dir: string): Promise<Server> {
-  const { dev, ino } = await stat(dir);
-  const lock = createServer((socket) => socket.destroy());
-  lock.unref();
-  lock.listen(`\0turnpike-spool-${dev}-${ino}`);
+function lockFolder(dir: string): number {
+  // For writing: a network file system locks no other. A bare number, since a file handle that nobody keeps is closed by itself.
+  const lock = openSync(join(dir, LOCK_FILE), 'a', 0o600);
   try {
-    await once(lock, 'listening');
+    takeLock(lock, dir);
+    return lock;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
-    throw new Error(`another router uses the spool in ${dir}: stop it, or give this one a SPOOL_DIR of its own`, {
+    closeSync(lock);
+    throw error;
+  }
+}
+
+/** Node has no `flock` of its own. */
+function takeLock(fd: number, dir: string): void {
+  const { error, status, stderr } = spawnSync('flock', ['-x', '-n', '3'], {
+    stdio: ['ignore', 'ignore', 'pipe', fd],
+    encoding: 'utf8',
+  });
+  if (error)
+    throw new Error('the spool cannot be locked: the command flock (of util-linux or BusyBox) does not run', {
       cause: error,
     });
-  }
-  return lock;
+  if (status === 0) return;
+  if (status === HELD_STATUS && stderr === '')
+    throw new Error(`another router uses the spool in ${dir}: stop it, or give this one a SPOOL_DIR of its own`);
+  throw new Error(`the spool in ${dir} cannot be locked (flock, status ${status}): ${stderr.trim()}`);
 }
 
 async function readRouterId(dir: string): Promise<string> {
