@@ -3,6 +3,7 @@ import { appendFile, open, readdir, readFile, rm, truncate, writeFile } from 'no
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { until } from '@turnpike/test-support/until';
 import { aSilentLogger } from '../../test/aSilentLogger.ts';
 import { aTemporaryFolder } from '../../test/aTemporaryFolder.ts';
 import { Spool } from './spool.ts';
@@ -208,6 +209,78 @@ describe('when the disk refuses a write', () => {
     expect(spool.isFull).toBe(false);
     expect(await readAll(spool)).toEqual(['"before"', '"after"', '"last"']);
     expect(spool.hasUnread).toBe(false);
+  });
+});
+
+describe('when the disk fails to flush', () => {
+  let flushes: { failed: number; isFailing: boolean; restore(): void };
+  beforeEach(async () => {
+    const handle = await open(dir, 'r');
+    const prototype = Object.getPrototypeOf(handle) as { datasync: () => Promise<void> };
+    await handle.close();
+    const { datasync: whole } = prototype;
+    flushes = { failed: 0, isFailing: true, restore: () => Object.assign(prototype, { datasync: whole }) };
+    prototype.datasync = function failing(this: unknown): Promise<void> {
+      if (!flushes.isFailing) return whole.call(this);
+      flushes.failed += 1;
+      return Promise.reject(new Error('EIO'));
+    };
+  });
+  afterEach(() => flushes.restore());
+
+  const hasFailed = (times: number) => until('flushes have failed', () => flushes.failed >= times);
+  const isTaken = (spool: Spool) => until('calls are admitted', () => !spool.isFull);
+
+  it('writes anew what may be lost, and admits no call before that is on the disk', async () => {
+    const spool = await openSpool();
+    await appendAll(spool, ['"one"', '"two"']);
+    await hasFailed(1);
+    expect(spool.isFull).toBe(true);
+    // The system has dropped what it could not write, and every flush from now on succeeds without it.
+    await truncate(await segmentAt(0), 0);
+    flushes.isFailing = false;
+    await isTaken(spool);
+    await spool.append('"three"');
+    expect(await readAll(await reopened())).toEqual(['"one"', '"two"', '"three"']);
+  });
+
+  it('takes no event and admits no call for as long as it goes on', async () => {
+    const spool = await openSpool();
+    await spool.append('"before"');
+    await hasFailed(1);
+    await expect(spool.append('"refused"')).rejects.toThrow('EIO');
+    await hasFailed(4);
+    await truncate(await segmentAt(0), 0);
+    expect(spool.isFull).toBe(true);
+    expect(spool.hasUnread).toBe(true);
+    flushes.isFailing = false;
+    await isTaken(spool);
+    await spool.append('"after"');
+    expect(await readAll(spool)).toEqual(['"before"', '"after"']);
+    expect(spool.hasUnread).toBe(false);
+    expect(await segments()).toHaveLength(1);
+  });
+
+  it('waits for nothing that the event log has meanwhile', async () => {
+    const spool = await openSpool();
+    await spool.append('"sent"');
+    await hasFailed(1);
+    expect(await readAll(spool)).toEqual(['"sent"']);
+    await until('no write is under way', () => !spool.hasUnread);
+    expect(spool.isFull).toBe(true);
+    flushes.isFailing = false;
+    await isTaken(spool);
+    expect(await readAll(spool)).toEqual([]);
+  });
+
+  it('writes anew at its end what may be lost', async () => {
+    const spool = await openSpool();
+    await spool.append('"last"');
+    await hasFailed(1);
+    await truncate(await segmentAt(0), 0);
+    flushes.isFailing = false;
+    await spool.close();
+    expect(await readAll(await reopened())).toEqual(['"last"']);
   });
 });
 

@@ -1,5 +1,6 @@
-import { type FileHandle, mkdir, readdir, stat, unlink } from 'node:fs/promises';
+import { type FileHandle, mkdir, readdir, rm, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { createSegment, LINE_END, numberOfSegment, readLine, readRange, type Segment, toLine } from './spoolSegment.ts';
 
@@ -8,7 +9,10 @@ const FLUSH_MS = 50;
 const READ_BYTES = 1_048_576;
 /** Share of the size at which no new call is admitted, so that those under way still find room. */
 const FULL_SHARE = 0.9;
-/** After a failed write no call is admitted for this long; then the next one tries the disk again. */
+/**
+ * After a failed write no call is admitted for this long; then the next one tries the disk again. After a failed flush the
+ * spool tries by itself, so often.
+ */
 const RECOVERY_MS = 1_000;
 
 /** Where reading has come to: everything before it is safe in the event log. */
@@ -26,8 +30,9 @@ export interface SpoolBatch {
 
 /**
  * The router's own disk: completion events wait here until the event log has acknowledged them. An appended event
- * survives the process at once and the machine within 50 ms. Lines carry a checksum, so that a line torn by a crash is
- * told from an event. Bounded: `isFull` says when no new call may be admitted.
+ * survives the process at once and the machine within 50 ms; where the disk fails to flush it, it is written anew to another
+ * file, and nothing is taken before that is done. Lines carry a checksum, so that a line torn by a crash is told from an event.
+ * Bounded: `isFull` says when no new call may be admitted.
  */
 export class Spool {
   readonly #dir: string;
@@ -39,9 +44,15 @@ export class Spool {
   #numbered: number;
   #file: FileHandle;
   #read: ReadPosition;
-  #waiting: { line: Buffer; resolve: () => void; reject: (error: unknown) => void }[] = [];
+  #waiting: { events: string[]; resolve: () => void; reject: (error: unknown) => void }[] = [];
   #isWriting = false;
   #flushTimer: NodeJS.Timeout | undefined;
+  #flushing: Promise<void> = Promise.resolve();
+  /** Events that are written but may not be on the disk itself yet, and that the event log has not acknowledged. */
+  readonly #unflushed = new Set<string>();
+  /** Nobody knows what of the segment is on the disk. The system tells so once: the next flush may succeed without what was lost. */
+  #hasFlushFailed = false;
+  #isClosed = false;
   #onAppend: (() => void) | undefined;
   #failedAt = Number.NEGATIVE_INFINITY;
 
@@ -91,16 +102,20 @@ export class Spool {
     return this.bytes - this.#read.offset; // segments before the one that is read are gone
   }
 
-  /** Whether new calls must be refused: too little room left, or the disk refused a write a moment ago. */
+  /** Whether new calls must be refused: too little room left, or the disk refused a write a moment ago or a flush since then. */
   get isFull(): boolean {
+    if (this.#hasFlushFailed) return true;
     return this.bytes > this.#maxBytes * FULL_SHARE || performance.now() - this.#failedAt < RECOVERY_MS;
   }
 
   /** Resolves when the event is with the operating system. Appends under way are written together. */
   append(eventJson: string): Promise<void> {
-    const line = toLine(eventJson);
+    return this.#enqueue([eventJson]);
+  }
+
+  #enqueue(events: string[]): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ line, resolve, reject });
+      this.#waiting.push({ events, resolve, reject });
       if (!this.#isWriting) void this.#write();
     });
   }
@@ -111,7 +126,8 @@ export class Spool {
       const batch = this.#waiting;
       this.#waiting = [];
       try {
-        await this.#writeLines(batch.map(({ line }) => line));
+        if (this.#hasFlushFailed) await this.#writeAnew();
+        await this.#writeEvents(batch.flatMap(({ events }) => events));
         for (const { resolve } of batch) resolve();
       } catch (error) {
         this.#failedAt = performance.now();
@@ -123,39 +139,89 @@ export class Spool {
     this.#isWriting = false;
   }
 
-  async #writeLines(lines: Buffer[]): Promise<void> {
+  async #writeEvents(events: string[]): Promise<void> {
+    if (events.length === 0) return;
     const segment = this.#segments.get(this.#writing);
     if (!segment) throw new Error('the spool has no segment to write to');
     // A failed write may have left part of a line: a line end keeps the next event whole, and the size is asked for anew.
     const hasFailed = Number.isFinite(this.#failedAt);
+    const lines = events.map(toLine);
     const bytes = Buffer.concat(hasFailed ? [LINE_END, ...lines] : lines);
     await this.#file.appendFile(bytes);
     segment.bytes = hasFailed ? (await this.#file.stat()).size : segment.bytes + bytes.length;
     this.#failedAt = Number.NEGATIVE_INFINITY;
-    this.#scheduleFlush();
-  }
-
-  #scheduleFlush(): void {
-    const file = this.#file;
+    for (const event of events) this.#unflushed.add(event);
     this.#flushTimer ??= setTimeout(() => {
       this.#flushTimer = undefined;
-      file.datasync().catch((error: unknown) => this.#log.error({ err: error }, 'spool cannot be flushed to disk'));
+      void this.#flush();
     }, FLUSH_MS);
+  }
+
+  /** One flush at a time: of two at once, only one would be told of a failure. */
+  #flush(): Promise<void> {
+    this.#flushing = this.#flushing.then(async () => {
+      const events = [...this.#unflushed];
+      if (events.length === 0 || this.#hasFlushFailed) return;
+      try {
+        await this.#file.datasync();
+        for (const event of events) this.#unflushed.delete(event);
+      } catch (error) {
+        this.#hasFlushFailed = true;
+        this.#log.error(
+          { err: error, events: events.length },
+          'spool cannot be flushed to disk; events are written anew',
+        );
+        void this.#recover();
+      }
+    });
+    return this.#flushing;
+  }
+
+  /** Writes anew what may be lost, again and again until the disk takes it, whether or not calls end meanwhile. */
+  async #recover(): Promise<void> {
+    while (this.#hasFlushFailed && !this.#isClosed)
+      await this.#enqueue([]).catch(() => delay(RECOVERY_MS, undefined, { ref: false }));
+  }
+
+  /** Seals the segment of which nobody knows what is on the disk, and goes on in a new one, flushed, with what may be lost. */
+  async #writeAnew(): Promise<void> {
+    const events = [...this.#unflushed];
+    const bytes = Buffer.concat(events.map(toLine));
+    this.#numbered += 1;
+    const { path, file } = await createSegment(this.#dir, this.#numbered);
+    try {
+      await file.appendFile(bytes);
+      await file.datasync();
+    } catch (error) {
+      await file.close();
+      await rm(path, { force: true });
+      throw error;
+    }
+    for (const event of events) this.#unflushed.delete(event);
+    this.#hasFlushFailed = false;
+    this.#failedAt = Number.NEGATIVE_INFINITY;
+    this.#log.warn({ events: events.length }, 'spool is flushed to disk again, in a new segment');
+    await this.#goOnIn({ path, bytes: bytes.length }, file);
+  }
+
+  /** From here on events go to this segment, which has the highest number. */
+  async #goOnIn(segment: Segment, file: FileHandle): Promise<void> {
+    const former = this.#file;
+    this.#segments.set(this.#numbered, segment);
+    this.#writing = this.#numbered;
+    this.#file = file;
+    await former.close().catch((error: unknown) => this.#log.error({ err: error }, 'spool segment is not closed'));
   }
 
   /** Goes on in a new segment, or for now in the old one where no new one can be made. */
   async #rotateIfLarge(): Promise<void> {
     if ((this.#segments.get(this.#writing)?.bytes ?? 0) < SEGMENT_BYTES) return;
-    const full = this.#file;
+    await this.#flush();
+    if (this.#hasFlushFailed) return;
     try {
       this.#numbered += 1;
       const { path, file } = await createSegment(this.#dir, this.#numbered);
-      this.#segments.set(this.#numbered, { path, bytes: 0 });
-      this.#writing = this.#numbered;
-      this.#file = file;
-      clearTimeout(this.#flushTimer);
-      this.#flushTimer = undefined;
-      await full.datasync().finally(() => full.close());
+      await this.#goOnIn({ path, bytes: 0 }, file);
     } catch (error) {
       this.#log.error({ err: error }, 'spool cannot go on in a new segment');
     }
@@ -163,7 +229,7 @@ export class Spool {
 
   /** Whether events wait that the event log has not acknowledged, or are being written. */
   get hasUnread(): boolean {
-    if (this.#isWriting) return true;
+    if (this.#isWriting || (this.#hasFlushFailed && this.#unflushed.size > 0)) return true;
     const bytes = this.#segments.get(this.#read.segment)?.bytes ?? 0;
     return this.#read.segment !== this.#writing || this.#read.offset < bytes;
   }
@@ -198,6 +264,7 @@ export class Spool {
     return {
       events,
       acknowledge: async () => {
+        for (const event of events) this.#unflushed.delete(event);
         this.#read.offset = nextOffset;
         if (number !== this.#writing && nextOffset >= segment.bytes) await this.#dropSegment(number);
       },
@@ -242,9 +309,14 @@ export class Spool {
 
   /** Flushes and closes; a spool whose events are all acknowledged leaves no file behind. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     clearTimeout(this.#flushTimer);
-    await this.#file.datasync();
-    await this.#file.close();
+    await this.#flush();
+    try {
+      if (this.#hasFlushFailed && this.#unflushed.size > 0) await this.#enqueue([]);
+    } finally {
+      await this.#file.close();
+    }
     const last = this.#segments.get(this.#writing);
     if (last && this.#read.segment === this.#writing && this.#read.offset >= last.bytes) await unlink(last.path);
   }
