@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { createServer, type Server, type ServerResponse } from 'node:http';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { KeyRecord } from '@turnpike/authentication/keyRecord';
 import { parseUsageRecorded } from '@turnpike/events/usageRecorded';
 import { createHttpApp } from '@turnpike/http-service/createHttpApp';
@@ -35,6 +35,7 @@ const notAsked = async (): Promise<never> => {
   throw new Error('nobody should have asked');
 };
 
+const WITH_IMAGE = { role: 'user', content: [{ type: 'image_url', image_url: 'https://images.example/1' }] };
 const noAllowance = { check: () => undefined, take: () => () => undefined };
 
 let opened: OpenedRedis;
@@ -211,35 +212,52 @@ it('counts the memory of a body until the engine has finished, though the client
   }
 });
 
-it('refuses a key of whose bodies too much was malformed, and no other body of it is read until there is more', async () => {
-  const clock = { ms: 0 };
-  const refusedBodies = createKeyAllowance({
-    bound: 'refused_bodies',
-    capacityBytes: 1_000,
-    refillMs: 10_000,
-    leastBytes: 0,
-    nowMs: () => clock.ms,
-  });
-  const engine = await anHttpEngine('engine-1', (res) => void res.end('{}'));
-  const url = await serveChat({ findEngines: () => [engine.engine] }, { refusedBodies });
-  const post = async (body: object) => {
-    const headers = { 'content-type': 'application/json' };
-    const answer = await fetch(`${url}/chat`, { method: 'POST', headers, body: JSON.stringify(body) });
-    const { error } = (await answer.json()) as { error?: { code: string } };
-    return [answer.status, error?.code, answer.headers.get('retry-after')];
-  };
+describe('a key of whose bodies too much was refused', () => {
   const good = { model: 'small-chat', messages: [{ role: 'user', content: 'Hello' }] };
-  const malformed = { ...good, temperature: 'x'.repeat(500) };
-  try {
-    expect(await post(malformed)).toEqual([400, null, null]);
-    expect((await post(good))[0]).toBe(500);
-    expect(await post(malformed)).toEqual([400, null, null]);
-    expect(await post(good)).toEqual([429, 'rate_limit_exceeded', expect.stringMatching(/^[1-9]\d*$/)]);
-    clock.ms = 10_000;
-    expect((await post(good))[0]).toBe(500);
-  } finally {
-    await engine.close();
-  }
+  const note = 'x'.repeat(500);
+  it.each<[string, number, object, Partial<KeyRecord>]>([
+    ['as malformed', 400, { ...good, temperature: note }, {}],
+    ['for a model that there is not', 404, { ...good, model: 'nobody-has-this', note }, {}],
+    ['for something that its model cannot do', 400, { ...good, note, messages: [WITH_IMAGE] }, {}],
+    ['for want of credit', 402, { ...good, note, max_tokens: 5 }, { maxBudgetNanoUsd: 0n }],
+  ])('%s has no other read until there is more', async (_case, status, refused, limits) => {
+    const clock = { ms: 0 };
+    const refusedBodies = createKeyAllowance({
+      bound: 'refused_bodies',
+      capacityBytes: 1_000,
+      refillMs: 10_000,
+      leastBytes: 0,
+      nowMs: () => clock.ms,
+    });
+    const engine = await anHttpEngine('engine-1', (res) => void res.end('{}'));
+    const url = await serveChat({ findEngines: () => [engine.engine] }, { refusedBodies });
+    const post = async (body: object) => {
+      const headers = { 'content-type': 'application/json' };
+      const answer = await fetch(`${url}/chat`, { method: 'POST', headers, body: JSON.stringify(body) });
+      const { error } = (await answer.json()) as { error?: { message: string } };
+      const isBucket = error?.message.startsWith('Too much of what this key sends is refused') ?? false;
+      return { status: answer.status, isBucket, retryAfter: answer.headers.get('retry-after') };
+    };
+    const able = key;
+    try {
+      for (let time = 0; time < 2; time += 1) {
+        key = able;
+        expect(await post(good)).toMatchObject({ status: 500 });
+        key = { ...able, ...limits };
+        expect(await post(refused)).toMatchObject({ status, isBucket: false });
+      }
+      key = able;
+      expect(await post(good)).toEqual({
+        status: 429,
+        isBucket: true,
+        retryAfter: expect.stringMatching(/^[1-9]\d*$/),
+      });
+      clock.ms = 10_000;
+      expect(await post(good)).toMatchObject({ status: 500 });
+    } finally {
+      await engine.close();
+    }
+  });
 });
 
 const countConnections = (): Promise<number> =>

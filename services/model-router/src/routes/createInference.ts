@@ -8,6 +8,7 @@ import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { Request, RequestHandler, Response } from 'express';
 import { v7 as uuidv7 } from 'uuid';
 import { type AdmitCallDependencies, admitCall } from '../admission/admitCall.ts';
+import type { UsageBound } from '../admission/boundUsage.ts';
 import { fitOutput } from '../admission/fitOutput.ts';
 import type { CatalogFollower } from '../catalog/followCatalog.ts';
 import { getModel, type ModelFault } from '../catalog/getModel.ts';
@@ -44,7 +45,7 @@ export interface InferenceDependencies {
   metrics: InferenceMetrics;
   /** Memory for the bodies of all calls under way. */
   bodies: BodyMemory;
-  /** What of them was read in vain, by key. */
+  /** What of them was read in vain, as the call was refused, by key. */
   refusedBodies: KeyAllowance;
   images: ImageLoader;
   log: Logger;
@@ -76,17 +77,16 @@ export function createInference(
     images,
     log,
   } = dependencies;
-  /** Gate 2. What is refused here was read in vain, and the key has only so much of that. */
-  async function readRequest(
-    req: Request,
+  /** Passes a gate. A body that is refused there was read in vain, and the key has only so much of that. */
+  async function pass<Result>(
+    gate: () => Promise<Result>,
     { keyId, room }: { keyId: string; room: TakenBytes },
-  ): Promise<InferenceRequest> {
-    refusedBodies.check(keyId);
+  ): Promise<Result> {
     try {
-      return parse(await readBody(req, limits, room));
+      return await gate();
     } catch (error) {
       const fault = error instanceof ApiError ? (error.fault as ChatFault) : undefined;
-      if (!fault || !NOT_MALFORMED.has(fault.kind)) refusedBodies.take(keyId, room.bytes);
+      if (!fault || !NOT_OF_THE_KEY.has(fault.kind)) refusedBodies.take(keyId, room.bytes);
       throw error;
     }
   }
@@ -98,8 +98,10 @@ export function createInference(
     const key = callerOf(res);
     const callId = uuidv7();
     res.setHeader('x-router-call-id', callId);
-    const request = await readRequest(req, { keyId: key.keyId, room });
-    const { model, version } = resolveModel(dependencies, request);
+    refusedBodies.check(key.keyId);
+    const reader = { keyId: key.keyId, room };
+    const request = await pass(async () => parse(await readBody(req, limits, room)), reader);
+    const { model, version } = await pass(async () => resolveModel(dependencies, request), reader);
     if (spool.isFull) throw new ApiError<AdmissionFault>({ kind: 'admission_unavailable' });
 
     engineQueue.checkRoom({ modelId: model.id, keyId: key.keyId, bytes: request.body.bytes.length });
@@ -118,14 +120,15 @@ export function createInference(
       isStream: request.isStream,
       span,
     });
-    const admitted = await admitCall(dependencies.admission, {
+    const callToAdmit = {
       callId,
       key,
       authenticateAgain: () => authenticator.authenticate(authorization),
       request,
       model,
-      unknownEventJson: ({ worstCaseNanoUsd }) => toUnknownEventJson(toCall(worstCaseNanoUsd)),
-    });
+      unknownEventJson: ({ worstCaseNanoUsd }: UsageBound) => toUnknownEventJson(toCall(worstCaseNanoUsd)),
+    };
+    const admitted = await pass(() => admitCall(dependencies.admission, callToAdmit), reader);
     const { rateLimit, terms } = admitted;
     const call = callBook.open(toCall(admitted.bound.worstCaseNanoUsd), terms);
     try {
@@ -189,13 +192,19 @@ export function createInference(
   };
 }
 
-/** Bodies that never were whole. */
-const NOT_MALFORMED: ReadonlySet<ChatFault['kind']> = new Set([
+/** Refusals that are no doing of the key's, or of bodies that never were whole, or counted elsewhere. */
+const NOT_OF_THE_KEY: ReadonlySet<ChatFault['kind']> = new Set([
   'body_aborted',
   'body_too_slow',
   'body_unfinished',
   'no_room_for_body',
   'key_bound_reached',
+  'catalog_unavailable',
+  'model_without_capacity',
+  'no_healthy_engine',
+  'overloaded',
+  'admission_unavailable',
+  'auth_unavailable',
 ]);
 
 /** Gate 3: the model, its price version, and whether anything could serve it now. */

@@ -148,7 +148,7 @@ export function toChatError(fault: Exclude<ChatFault, AuthFault>): WireError {
         return envelope(
           429,
           {
-            message: 'Too much of what this key sends is malformed. Wait as long as Retry-After says.',
+            message: 'Too much of what this key sends is refused. Wait as long as Retry-After says.',
             type: 'rate_limit_error',
             param: null,
             code: 'rate_limit_exceeded',
