@@ -84,6 +84,23 @@ describe('an upload', () => {
     expect(memory.open('c').take(75 * KIB)).toBe(true);
   });
 
+  it('that stands still keeps its bytes from a key that has most of what is taken, as that has not gone short through others', () => {
+    const { clock, ended, upload, memory } = open(300 * KIB);
+    upload('slow').call.take(20 * KIB);
+    memory.open('greedy').take(130 * KIB);
+    clock.ms = 2_000;
+    expect(memory.open('greedy').take(20 * KIB)).toBe(false);
+    expect(ended).toEqual([]);
+  });
+
+  it('that stands still gives its bytes to other calls of its own key', () => {
+    const { clock, ended, upload, memory } = open(300 * KIB);
+    upload('a').call.take(140 * KIB);
+    clock.ms = 2_000;
+    expect(memory.open('a').take(100 * KIB)).toBe(true);
+    expect(ended).toEqual(['a: key_bound_reached']);
+  });
+
   it('that goes on keeps them, and so does one that is whole', () => {
     const { clock, ended, upload, memory } = open(300 * KIB);
     const going = upload('a');

@@ -34,6 +34,7 @@ export interface BodyMemory {
 }
 
 interface Upload {
+  keyId: string;
   bytes: number;
   /** When it last got further by enough, and what it had then. */
   markedAtMs: number;
@@ -60,12 +61,19 @@ export function createBodyMemory(limit: number, nowMs = () => performance.now())
    */
   const fits = (ofKey: number, inAll: number): boolean => ofKey <= limit - inAll;
 
-  /** The upload that has stood still for longest, of those that hold enough to be worth it. */
-  function findStill(): Upload | undefined {
+  /** Whether so much of a key's is the cause where memory is short: it is more than half of what is taken. */
+  const isCause = (ofKey: number, inAll: number): boolean => ofKey * 2 > inAll;
+
+  /**
+   * The upload that has stood still for longest, of those that hold enough to be worth it. A key that is the cause itself
+   * gets back its own alone: else one could have those of all slow lines ended by taking as much as it may.
+   */
+  function findStill(keyId: string, bytes: number): Upload | undefined {
+    const isOwnDoing = isCause((takenByKey.get(keyId) ?? 0) + bytes, taken + bytes);
     const before = nowMs() - STILL_MS;
     let still: Upload | undefined;
     for (const upload of uploads)
-      if (upload.bytes >= PROGRESS_BYTES && upload.markedAtMs <= before)
+      if (upload.bytes >= PROGRESS_BYTES && upload.markedAtMs <= before && (upload.keyId === keyId || !isOwnDoing))
         if (!still || upload.markedAtMs < still.markedAtMs) still = upload;
     return still;
   }
@@ -88,7 +96,7 @@ export function createBodyMemory(limit: number, nowMs = () => performance.now())
         },
         take(bytes) {
           while (!isClosed && !fitsNow(bytes)) {
-            const still = findStill();
+            const still = findStill(keyId, bytes);
             if (!still) return false;
             still.takeBack();
           }
@@ -106,11 +114,11 @@ export function createBodyMemory(limit: number, nowMs = () => performance.now())
         couldTake: (bytes) => fits(own + bytes, own + bytes),
         refusal() {
           const ofKey = takenByKey.get(keyId) ?? 0;
-          // Of more than half of what is taken the key itself is the cause.
-          return new ApiError<MemoryFault>(ofKey * 2 > taken ? KEY_HAS_TOO_MUCH : { kind: 'no_room_for_body' });
+          return new ApiError<MemoryFault>(isCause(ofKey, taken) ? KEY_HAS_TOO_MUCH : { kind: 'no_room_for_body' });
         },
         beginUpload(end) {
           const begun: Upload = {
+            keyId,
             bytes: own,
             markedAtMs: nowMs(),
             markedBytes: own,
