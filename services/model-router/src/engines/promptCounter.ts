@@ -5,6 +5,7 @@ import { isInline } from '../images/decodeInlineImage.ts';
 import { createFairSlots, type SlotLimits, type SlotOwner } from '../overload/fairSlots.ts';
 import type { EngineFault } from '../wire/chatFault.ts';
 import type { InferenceRequest } from '../wire/inferenceRequest.ts';
+import { toQuestionBody } from '../wire/toEngineBody.ts';
 import { type Engine, servedNameOf } from './engine.ts';
 import type { EngineRegistry } from './engineRegistry.ts';
 
@@ -50,7 +51,7 @@ export function createPromptCounter({ engines, limits }: PromptCounterOptions): 
     return [...serving.slice(turn), ...serving.slice(0, turn)].slice(0, MAX_ENGINES);
   }
 
-  async function ask(question: object, { model, owner, signal }: Asking): Promise<number> {
+  async function ask(question: object, { request, model, owner, signal }: Asking): Promise<number> {
     const turnSignal = AbortSignal.any([signal, AbortSignal.timeout(TURN_MS)]);
     const slot = await slots.take(owner, turnSignal).catch((error: unknown) => {
       throw error instanceof ApiError ? error : slots.has(owner.workspaceId) ? slots.tooMany() : overloaded();
@@ -59,7 +60,7 @@ export function createPromptCounter({ engines, limits }: PromptCounterOptions): 
       let failure: unknown = new Error('no engine serves the model');
       for (const engine of findNext(model)) {
         try {
-          return await askEngine(engine, { model: servedNameOf(engine, model), ...question }, signal);
+          return await askEngine(engine, toQuestionBody(request, question, servedNameOf(engine, model)), signal);
         } catch (error) {
           failure = error;
           if (signal.aborted || error instanceof RefusedQuestion) break;
@@ -80,7 +81,7 @@ export function createPromptCounter({ engines, limits }: PromptCounterOptions): 
       let sum = remoteImages * model.maxTokensPerImage;
       for (let start = 0; start < questions.length; start += MAX_AT_ONCE) {
         const batch = questions.slice(start, start + MAX_AT_ONCE);
-        const counts = await Promise.all(batch.map((question) => ask(question, { model, owner, signal })));
+        const counts = await Promise.all(batch.map((question) => ask(question, { request, model, owner, signal })));
         for (const count of counts) sum += count;
       }
       return sum;
@@ -94,6 +95,7 @@ export function createPromptCounter({ engines, limits }: PromptCounterOptions): 
 }
 
 interface Asking {
+  request: InferenceRequest;
   model: PricedModel;
   owner: SlotOwner;
   signal: AbortSignal;
@@ -106,12 +108,12 @@ class RefusedQuestion extends Error {
   override name = 'RefusedQuestion';
 }
 
-async function askEngine(engine: Engine, question: object, signal: AbortSignal): Promise<number> {
+async function askEngine(engine: Engine, question: Buffer, signal: AbortSignal): Promise<number> {
   const { statusCode, body } = await engine.pool.request({
     method: 'POST',
     path: '/tokenize',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(question),
+    body: question,
     signal,
   });
   const text = await body.text();

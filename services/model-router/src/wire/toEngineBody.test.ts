@@ -4,7 +4,7 @@ import { aChatRequest, aJsonBody } from '../../test/aChatRequest.ts';
 import { aPricedModel } from '../../test/aPricedModel.ts';
 import { parseChatRequest } from './chatRequest.ts';
 import type { InferenceRequest } from './inferenceRequest.ts';
-import { toEngineBody } from './toEngineBody.ts';
+import { toEngineBody, toQuestionBody } from './toEngineBody.ts';
 
 // The same cases every time: no run fails by chance.
 fc.configureGlobal({ seed: 20_261_121 });
@@ -126,6 +126,71 @@ it('calls the developer role system, as engines do, and keeps the messages other
 
 const LONG = 'Grüße "an" alle\n🎈\\'.repeat(200);
 const INLINE = `data:image/png;base64,${'A'.repeat(4_000)}`;
+
+describe('whatever texts a conversation has', () => {
+  const aText = fc.oneof(
+    fc.string({ unit: 'grapheme', maxLength: 20 }),
+    fc.string({ unit: 'binary', maxLength: 5 }).map((text) => text.toWellFormed().replaceAll('\0', '').repeat(600)),
+    fc.constantFrom('data:image/', '"'.repeat(1_023), `data:image/${'\\'.repeat(600)}`),
+  );
+  const anImage = fc.constantFrom(INLINE, 'data:image/png;base64,AAAA');
+  const aPart = fc.oneof(
+    aText.map((text) => ({ type: 'text', text, annotations: [{ text }] })),
+    aText.map((refusal) => ({ type: 'refusal', refusal, cache_control: refusal })),
+    anImage.map((url) => ({ type: 'image_url', image_url: url, index: url })),
+    anImage.map((url) => ({ type: 'image_url', image_url: { url, detail: 'low', format: url } })),
+  );
+  const content = fc.oneof(aText, fc.array(aPart, { maxLength: 4 }));
+  const aCall = fc
+    .tuple(aText, aText)
+    .map(([id, text]) => ({ id, type: 'function', function: { name: id, arguments: text } }));
+  const aMessage = fc.oneof(
+    fc.record({ role: fc.constantFrom('system', 'developer', 'user'), content, name: aText, cache_control: aText }),
+    fc.record({
+      role: fc.constant('assistant'),
+      content: fc.option(content),
+      tool_calls: fc.array(aCall, { maxLength: 2 }),
+      refusal: aText,
+    }),
+    fc.record({ role: fc.constant('tool'), content, tool_call_id: aText }),
+  );
+  const aTool = fc.record({
+    name: fc.constant('f'),
+    description: aText,
+    // No control characters in keys, as above.
+    parameters: fc.dictionary(fc.string({ unit: 'grapheme', maxLength: 6 }), aText, { maxKeys: 2 }),
+  });
+
+  it('an engine is given what was checked, and asked to count the same', () => {
+    fc.assert(
+      fc.property(
+        fc.array(aMessage, { minLength: 1, maxLength: 4 }),
+        fc.array(aTool, { maxLength: 2 }),
+        fc.boolean(),
+        (conversation, functions, isEscaped) => {
+          const tools = functions.map((each) => ({ type: 'function', function: each }));
+          const text = JSON.stringify({ model: 'a'.repeat(1_024), messages: conversation, tools });
+          const request = aRequestOf(isEscaped ? text.replaceAll('/', '\\/') : text);
+          const { messages: checked } = request.written;
+          const [question = {}] = request.tokenizeQuestions();
+          const body = toBody(request);
+          const asked = JSON.parse(toQuestionBody(request, question, 'engine-name').toString());
+          expect(body.messages).toEqual(checked);
+          expect(body.tools ?? []).toEqual(tools);
+          expect(asked).toEqual(JSON.parse(JSON.stringify({ model: 'engine-name', ...question })));
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+});
+
+it('copies the images and long texts of what an engine is asked to count, as writing 20 MiB again takes long', () => {
+  const text = JSON.stringify({ model: 'a', messages: [{ role: 'user', content: [{ type: 'text', text: LONG }] }] });
+  const request = aRequestOf(text.replaceAll('Gr', '\\u0047r'));
+  const [question = {}] = request.tokenizeQuestions();
+  expect(toQuestionBody(request, question, 'b').toString()).toContain('\\u0047r');
+});
 
 it('writes long texts wherever they stand as the client wrote them, and knows a bare address of an image for one', () => {
   const conversation = [

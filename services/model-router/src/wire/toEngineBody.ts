@@ -44,7 +44,7 @@ export function toEngineBody(
   };
   const { bytes, members, value } = request.body;
   const replaced = request.replacedMembers(model);
-  const literals = toLiteralTree(literalsOf(request));
+  const literals = toLiteralTree([...clientLiterals(request), ...fetchedImages(request)]);
   const pieces: Buffer[] = [Buffer.from(JSON.stringify(owned).slice(0, -1))];
   for (const { key, start, end } of members) {
     if (OWNED_KEYS.has(key) || value[key] === null) continue;
@@ -66,13 +66,29 @@ const COMMA = Buffer.from(',');
 const QUOTE = Buffer.from('"');
 const CLOSE = Buffer.from('}');
 
-/** What need not be written again: the client's own, and the images that were fetched at the places of their addresses. */
-function* literalsOf({ body, images }: InferenceRequest): Generator<PlacedLiteral> {
+/**
+ * A question for the engine's tokenizer, which it answers with the count of a prompt. A conversation's long strings and inline
+ * images are copied: to write them again could hold up the process.
+ */
+export function toQuestionBody(request: InferenceRequest, question: object, servedName: string | undefined): Buffer {
+  // Of the other operations a question has texts at places of its own.
+  const literals = request.operation === 'chat' ? toLiteralTree(clientLiterals(request)) : undefined;
+  // The client's own name of the model is not the engine's.
+  literals?.delete('model');
+  return Buffer.concat(writeJson({ model: servedName, ...question }, literals));
+}
+
+/** The client's own, which need not be written again. */
+function* clientLiterals({ body }: InferenceRequest): Generator<PlacedLiteral> {
   for (const { path, bytes } of body.literals) {
     // An address that stands in the part itself is written as engines know it.
     const isBareAddress = path.length === 5 && path[0] === 'messages' && path[4] === 'image_url';
     yield { path: isBareAddress ? [...path, 'url'] : path, pieces: [bytes] };
   }
+}
+
+/** The images that were fetched, at the places of their addresses. */
+function* fetchedImages({ images }: InferenceRequest): Generator<PlacedLiteral> {
   for (const [index, { message, part }] of images.places.entries()) {
     const url = images.urls[index] ?? '';
     if (isInline(url)) continue;
