@@ -201,6 +201,45 @@ it('refuses a body that comes too slowly instead of its answer, and has whoever 
   calls[0]?.res.end('too late');
 });
 
+it('waits for an answer as long as that takes, and for a client that does not read it no longer than for an idle one', async () => {
+  const { server, port, calls } = await start();
+  const accepted = once(server, 'connection') as Promise<[Socket]>;
+  const { socket, closed } = await open(port);
+  const [accepting] = await accepted;
+  socket.pause();
+  socket.write(GET + GET);
+  for (let nth = 1; nth <= 2; nth += 1) {
+    await until('the call', () => calls.length === nth);
+    expect(accepting.timeout || 0).toBe(0);
+    calls[nth - 1]?.res.end(nth === 1 ? 'read by the kernel' : Buffer.alloc(32 * 1_048_576));
+  }
+  expect(accepting.timeout).toBe(60_000);
+  expect(accepting.writableLength).toBeGreaterThan(0);
+  accepting.emit('timeout');
+  await until('the call to be let go of', () => calls[1]?.res.destroyed);
+  socket.resume();
+  await closed;
+});
+
+it('waits no longer than that for a client that asked for a tunnel behind it, or sent what is no request', async () => {
+  for (const text of ['CONNECT / HTTP/1.1\r\nHost: a\r\n\r\n', 'hello\r\n\r\n']) {
+    const { server, port, calls } = await start();
+    const accepted = once(server, 'connection') as Promise<[Socket]>;
+    const { socket, closed } = await open(port);
+    const [accepting] = await accepted;
+    socket.pause();
+    socket.write(GET + text);
+    await until('the call', () => calls.length === 1);
+    calls[0]?.res.end(Buffer.alloc(32 * 1_048_576));
+    expect(accepting.timeout).toBe(60_000);
+    accepting.emit('timeout');
+    await until('the connection to be closed', () => accepting.destroyed);
+    socket.resume();
+    await closed;
+    server.close();
+  }
+});
+
 it('says nothing to a client that has sent nothing', async () => {
   const { server, port } = await start();
   server.headersTimeout = 1;

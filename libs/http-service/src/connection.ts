@@ -11,6 +11,8 @@ import { sendWireError } from './sendWireError.ts';
  * and no client of this API does.
  */
 const MAX_WAITING = 10_000;
+/** Longest time that a client takes nothing of what it has been answered: as long as it may keep a connection idle. */
+const UNREAD_MS = 60_000;
 
 /** How many requests of a listener wait for their turn. */
 export interface WaitingRoom {
@@ -50,6 +52,8 @@ export class Connection {
     this.#room = room;
     // The HTTP server closes by this one, after an answer that is the last.
     socket.destroySoon = () => this.#close();
+    // The HTTP server has one too, but not for a connection that it has let go of.
+    socket.on('timeout', () => socket.destroy());
     // A request that has been read whole makes the HTTP server go on reading.
     socket.on('resume', () => {
       if (this.#isHeld) socket.pause();
@@ -115,6 +119,9 @@ export class Connection {
     const [first] = this.#calls;
     if (first === undefined) return;
     const { req, res } = first;
+    // The answer may take as long as it does. Once it has been given, it is for the client to take it.
+    this.#socket.setTimeout(0);
+    res.once('prefinish', () => this.#socket.setTimeout(UNREAD_MS));
     const isCut = this.#isBroken && first === this.#latest && !req.complete;
     if (first.isRefused || isCut) {
       res.shouldKeepAlive = false;
@@ -163,7 +170,9 @@ export class Connection {
 
   #close(): void {
     this.#isHeld = false;
-    if (!this.#socket.writableEnded) lingeringClose(this.#socket);
+    if (this.#socket.writableEnded) return;
+    this.#socket.setTimeout(UNREAD_MS);
+    lingeringClose(this.#socket);
   }
 
   #hold(): void {
