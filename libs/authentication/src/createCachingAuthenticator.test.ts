@@ -61,6 +61,20 @@ it('forgets known and unknown keys alike', async () => {
   expect(questions).toHaveLength(4);
 });
 
+it('forgets a key that is being rotated under both of its secrets', async () => {
+  const { authenticate, forget, questions } = anAuthenticator();
+  const secrets = [aHeader(), aHeader()];
+  const asked = secrets.map((secret) => authenticate(secret));
+  for (const question of questions) question.resolve(record);
+  await Promise.all(asked);
+
+  forget(record.keyId);
+  const again = secrets.map((secret) => authenticate(secret));
+  expect(questions).toHaveLength(4);
+  for (const question of questions.slice(2)) question.resolve({ ...record, generation: 2 });
+  expect((await Promise.all(again)).map(({ generation }) => generation)).toEqual([2, 2]);
+});
+
 it('asks nobody where it is told not to, once for all who wait, and not about what it remembers', async () => {
   const { authenticate, questions } = anAuthenticator();
   const key = aHeader();

@@ -7,6 +7,8 @@ import { parseAuthorization } from './parseAuthorization.ts';
 
 /** A verdict that lets nobody in is kept this long at most, so that a key is not kept out long after it may come in again. */
 const REFUSAL_TTL_MS = 5_000;
+/** Secrets of one key at a time: two while it is being rotated. */
+const SECRETS_OF_A_KEY = 2;
 
 export interface Authenticator {
   /**
@@ -39,7 +41,7 @@ export function createCachingAuthenticator(options: CachingAuthenticatorOptions)
   // Unknown keys are kept apart, so that a flood of them cannot push the known ones out.
   const known = new LRUCache<string, KeyRecord>({ max: 50_000, ttl: cacheTtlMs });
   const unknown = new LRUCache<string, true>({ max: 50_000, ttl: refusalTtlMs });
-  const hashOfKeyId = new LRUCache<string, string>({ max: 50_000 });
+  const hashesOfKeyId = new LRUCache<string, string[]>({ max: 50_000 });
   let questions = new Map<string, Promise<KeyRecord | undefined>>();
 
   async function ask(keySha256: string, asked: typeof questions): Promise<KeyRecord | undefined> {
@@ -54,7 +56,8 @@ export function createCachingAuthenticator(options: CachingAuthenticatorOptions)
     }
     const isLetIn = !key.isBlocked && key.workspace.billingStatus === 'active';
     known.set(keySha256, key, { ttl: isLetIn ? cacheTtlMs : refusalTtlMs });
-    hashOfKeyId.set(key.keyId, keySha256);
+    const others = (hashesOfKeyId.get(key.keyId) ?? []).filter((hash) => hash !== keySha256);
+    hashesOfKeyId.set(key.keyId, [keySha256, ...others].slice(0, SECRETS_OF_A_KEY));
     return key;
   }
 
@@ -78,13 +81,12 @@ export function createCachingAuthenticator(options: CachingAuthenticatorOptions)
       return key;
     },
     forget(keyId) {
-      const keySha256 = hashOfKeyId.get(keyId);
-      if (keySha256 !== undefined) known.delete(keySha256);
+      for (const keySha256 of hashesOfKeyId.get(keyId) ?? []) known.delete(keySha256);
     },
     forgetAll() {
       known.clear();
       unknown.clear();
-      hashOfKeyId.clear();
+      hashesOfKeyId.clear();
       questions = new Map();
     },
   };
