@@ -16,6 +16,14 @@ const MESSAGES: Record<LookUpFault['of'], string> = {
 };
 const toHeaders = ({ retryAfterSeconds }: LookUpFault) => ({ 'retry-after': String(retryAfterSeconds) });
 
+/** Chat, completions, embeddings. */
+export const toInferenceLookUpError = (fault: LookUpFault): WireError =>
+  envelope(
+    429,
+    { message: MESSAGES[fault.of], type: 'rate_limit_error', param: null, code: 'rate_limit_exceeded' },
+    toHeaders(fault),
+  );
+
 /** `/v1/svc/*`. */
 export const toServiceLookUpError = (fault: LookUpFault): WireError =>
   flat(429, 'rate_limit_exceeded', { message: MESSAGES[fault.of] }, toHeaders(fault));

@@ -13,8 +13,8 @@ const SECRETS_OF_A_KEY = 2;
 export interface Authenticator {
   /**
    * The record of the key in an `Authorization` header. Throws an `AuthFault` when there is none; `auth_unavailable` when
-   * there was no verdict within the deadline, since an unverified key never passes. `beforeAsking` is called where nothing is
-   * remembered of the key and nobody asks already; what it throws is thrown, and nobody is asked.
+   * there was no verdict within the deadline, since an unverified key never passes. `beforeAsking` is called where the key was
+   * none when it was last asked about, or never was, and nobody asks already; what it throws is thrown, and nobody is asked.
    */
   authenticate(authorization: string | undefined, beforeAsking?: () => void): Promise<KeyRecord>;
   /** Forgets what is cached about a key, so that the next call asks again. */
@@ -39,7 +39,8 @@ export function createCachingAuthenticator(options: CachingAuthenticatorOptions)
   const { findKey, region, cacheTtlMs } = options;
   const refusalTtlMs = Math.min(cacheTtlMs, REFUSAL_TTL_MS);
   // Unknown keys are kept apart, so that a flood of them cannot push the known ones out.
-  const known = new LRUCache<string, KeyRecord>({ max: 50_000, ttl: cacheTtlMs });
+  // Old ones stay, for a key is asked about again by whoever calls with it.
+  const known = new LRUCache<string, KeyRecord>({ max: 50_000, ttl: cacheTtlMs, noDeleteOnStaleGet: true });
   const unknown = new LRUCache<string, true>({ max: 50_000, ttl: refusalTtlMs });
   const hashesOfKeyId = new LRUCache<string, string[]>({ max: 50_000 });
   let questions = new Map<string, Promise<KeyRecord | undefined>>();
@@ -51,6 +52,7 @@ export function createCachingAuthenticator(options: CachingAuthenticatorOptions)
     // Asked before all was forgotten: whoever asked then gets this verdict, and it is not kept.
     if (asked !== questions) return key;
     if (!key) {
+      known.delete(keySha256);
       unknown.set(keySha256, true);
       return undefined;
     }
@@ -65,7 +67,7 @@ export function createCachingAuthenticator(options: CachingAuthenticatorOptions)
   function askOnce(keySha256: string, beforeAsking: (() => void) | undefined): Promise<KeyRecord | undefined> {
     const running = questions.get(keySha256);
     if (running) return running;
-    beforeAsking?.();
+    if (known.peek(keySha256, { allowStale: true }) === undefined) beforeAsking?.();
     const asked = questions;
     const asking = ask(keySha256, asked).finally(() => asked.delete(keySha256));
     asked.set(keySha256, asking);

@@ -2,11 +2,9 @@ import { ApiError } from '@turnpike/api-errors/apiError';
 import type { LookUpFault } from '@turnpike/api-errors/lookUpFault';
 import type { NamedSecret } from '@turnpike/config/secrets';
 import type { Guard } from '@turnpike/http-service/guard';
-import { CLIENT_ADDRESS_HEADER, verifyClientAddress } from '@turnpike/internal-auth/clientAddress';
 import { createThrottle, type Throttle } from '@turnpike/request-throttle/createThrottle';
-import { toAddressBlock } from '@turnpike/request-throttle/toAddressBlock';
 import type { KeyBoundMetrics } from '@turnpike/telemetry/keyBoundMetrics';
-import type { Request } from 'express';
+import { addressOf } from './addressOf.ts';
 import type { Authenticator } from './createCachingAuthenticator.ts';
 
 export interface LookUpGuardOptions {
@@ -41,16 +39,11 @@ export function createLookUpGuard(options: LookUpGuardOptions): Guard {
   const byKey = createThrottle(pace);
   const byAddress = createThrottle(pace);
 
-  function addressOf({ headers, socket }: Request): string {
-    const address = verifyClientAddress(headers[CLIENT_ADDRESS_HEADER], { keys: tokenKeys }) ?? socket.remoteAddress;
-    return toAddressBlock(address ?? '') ?? 'unknown';
-  }
-
   return {
     name: 'api-key-look-ups',
     check: async (req, res, next) => {
       const key = await authenticator.authenticate(req.headers.authorization, () =>
-        take(byAddress, addressOf(req), 'address'),
+        take(byAddress, addressOf(req, tokenKeys), 'address'),
       );
       take(byKey, key.keyId, 'key', () => metrics.keyBoundHit('look_ups', key.keyId));
       res.locals.caller = key;

@@ -1,14 +1,47 @@
+import { ApiError } from '@turnpike/api-errors/apiError';
+import type { LookUpFault } from '@turnpike/api-errors/lookUpFault';
+import type { NamedSecret } from '@turnpike/config/secrets';
 import type { Guard } from '@turnpike/http-service/guard';
+import { createThrottle } from '@turnpike/request-throttle/createThrottle';
 import type { Response } from 'express';
+import { addressOf } from './addressOf.ts';
 import type { Authenticator } from './createAuthenticator.ts';
 import type { KeyRecord } from './keyRecord.ts';
 
-/** Lets in whoever brings a valid API key; throws an `AuthFault` otherwise. The handler asks `callerOf` who it is. */
-export function createKeyGuard(authenticator: Pick<Authenticator, 'authenticate'>): Guard {
+/**
+ * Keys of one client address that are being asked about, or turned out to be none: a verdict takes auth some milliseconds, so
+ * that this is a small part of what it gives. Whoever shares the address is kept out by it for a second, if their key was not
+ * seen before.
+ */
+const WRONG_KEYS = { requestsPerMinute: 3_000, burst: 100, maxNames: 50_000 };
+
+export interface KeyGuardOptions {
+  authenticator: Pick<Authenticator, 'authenticate'>;
+  /** Keys that the edge signs the client's address with. */
+  tokenKeys: NamedSecret[];
+  /** A clock that only goes forward, in milliseconds. */
+  now?: () => number;
+}
+
+/**
+ * Lets in whoever brings a valid API key; throws an `AuthFault` otherwise, or a `look_ups_exceeded` where a client address
+ * tries more wrong keys than one may: of those nobody is asked. The handler asks `callerOf` who it is.
+ */
+export function createKeyGuard({ authenticator, tokenKeys, now }: KeyGuardOptions): Guard {
+  const wrongKeys = createThrottle({ ...WRONG_KEYS, ...(now && { now }) });
   return {
     name: 'api-key',
     check: async (req, res, next) => {
-      res.locals.caller = await authenticator.authenticate(req.headers.authorization);
+      let takenBy: string | undefined;
+      res.locals.caller = await authenticator.authenticate(req.headers.authorization, () => {
+        const address = addressOf(req, tokenKeys);
+        const { isAllowed, waitMs } = wrongKeys.takeRequest(address);
+        const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1_000));
+        if (!isAllowed)
+          throw new ApiError<LookUpFault>({ kind: 'look_ups_exceeded', of: 'address', retryAfterSeconds });
+        takenBy = address;
+      });
+      if (takenBy !== undefined) wrongKeys.giveBack(takenBy);
       next();
     },
   };

@@ -31,6 +31,19 @@ it.each([
   expect(takeUntilRefused(throttle, 'a')).toBe(burst);
 });
 
+it('allows as many again as were given back, and no more than the burst', () => {
+  const clock = { ms: 0 };
+  const throttle = throttleAt(clock, { requestsPerMinute: 60, burst: 3 });
+  expect(takeUntilRefused(throttle, 'a')).toBe(3);
+  throttle.giveBack('a');
+  expect(takeUntilRefused(throttle, 'a')).toBe(1);
+  clock.ms += 600_000;
+  throttle.giveBack('a');
+  throttle.giveBack('b');
+  expect(takeUntilRefused(throttle, 'a')).toBe(3);
+  expect(takeUntilRefused(throttle, 'b')).toBe(3);
+});
+
 it('counts each name for itself', () => {
   const throttle = throttleAt({ ms: 5 }, { requestsPerMinute: 60, burst: 2 });
   expect(takeUntilRefused(throttle, 'a')).toBe(2);

@@ -13,6 +13,8 @@ export interface ThrottleOptions {
 export interface Throttle {
   /** Takes one request from a name's allowance. A refused one is not counted; `waitMs` says when the next would pass. */
   takeRequest(name: string): { isAllowed: boolean; waitMs: number };
+  /** Gives back a request that was taken, for one that turned out not to be meant. */
+  giveBack(name: string): void;
 }
 
 /** Requests per minute by name, refilled continuously (GCRA), in the memory of this process. */
@@ -35,6 +37,10 @@ export function createThrottle({
       if (waitMs > 1e-4) return { isAllowed: false, waitMs };
       wholeAtByName.set(name, nowMs + usedMs + intervalMs);
       return { isAllowed: true, waitMs: 0 };
+    },
+    giveBack(name) {
+      const wholeAt = wholeAtByName.peek(name);
+      if (wholeAt !== undefined) wholeAtByName.set(name, wholeAt - intervalMs);
     },
   };
 }

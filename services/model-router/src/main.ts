@@ -57,6 +57,8 @@ import { createBodyMemory } from './wire/bodyMemory.ts';
 import { createToWireError } from './wire/chatError.ts';
 
 const KEY_CACHE_TTL_MS = 30_000;
+/** Some times as many as auth works on at once: verdicts wait for each other, not for connections to be made. */
+const QUESTIONS_AT_ONCE = 32;
 /**
  * A call has at most 16 images: one workspace has four such calls on their way, and a key as many again three times in line.
  * Each fetch is a socket, and `inAll` is far below what a process may open.
@@ -183,6 +185,7 @@ async function main(): Promise<void> {
     internalHeaders,
     cacheTtlMs: KEY_CACHE_TTL_MS,
     timeoutMs: config.AUTH_TIMEOUT_MS,
+    questionsAtOnce: QUESTIONS_AT_ONCE,
   });
 
   const inference: InferenceDependencies = {
@@ -247,7 +250,7 @@ async function main(): Promise<void> {
   const toWireError = createToWireError({ keysPageUrl: config.KEYS_PAGE_URL });
   const internalApp = createInternalApp({ handlers, internalGuard, isReady, toWireError, telemetry, log });
   const internal = await listen(internalApp, { host, port: config.INTERNAL_PORT });
-  const keyGuard = createKeyGuard(authenticator);
+  const keyGuard = createKeyGuard({ authenticator, tokenKeys: keys });
   const server = await listen(createPublicApp({ handlers, keyGuard, toWireError, telemetry, log }), {
     host,
     port: config.PORT,

@@ -5,6 +5,7 @@ import {
   isAuthFault,
   toInferenceAuthError,
 } from '@turnpike/api-errors/authFault';
+import { isLookUpFault, toInferenceLookUpError } from '@turnpike/api-errors/lookUpFault';
 import { envelope, gateRejection, NEVER_RETRY, type WireError } from '@turnpike/api-errors/wireError';
 import { toUsdNumber } from '@turnpike/money/nanoUsd';
 import type { ChatFault, KeyBoundFault } from './chatFault.ts';
@@ -198,6 +199,7 @@ export function createToWireError(options: AuthErrorOptions): (error: unknown) =
   return (error) => {
     if (!(error instanceof ApiError)) return undefined;
     const fault = error.fault as ChatFault;
+    if (isLookUpFault(error.fault)) return toInferenceLookUpError(error.fault);
     return isAuthFault(fault) ? toInferenceAuthError(fault, options) : toChatError(fault);
   };
 }
