@@ -30,6 +30,8 @@ export interface UpstreamProxyOptions {
   url: string;
   /** Longest silence of the upstream, before its answer or within it. */
   silenceTimeoutMs: number;
+  /** Most requests, streams included, in progress with the upstream. */
+  maxInProgress?: number;
   log: Logger;
 }
 
@@ -41,18 +43,21 @@ export interface UpstreamProxy {
 }
 
 /** A proxy to one service. What cannot be passed on is answered in the words of the service's own family of errors. */
-export function createUpstreamProxy({ upstream, url, silenceTimeoutMs, log }: UpstreamProxyOptions): UpstreamProxy {
+export function createUpstreamProxy(options: UpstreamProxyOptions): UpstreamProxy {
+  const { upstream, url, silenceTimeoutMs, maxInProgress = MAX_IN_PROGRESS, log } = options;
   const agent = new UpstreamAgent({
     keepAlive: true,
     timeout: IDLE_CONNECTION_MS,
-    maxSockets: MAX_IN_PROGRESS,
+    maxSockets: maxInProgress,
     maxFreeSockets: MAX_IDLE_CONNECTIONS,
     connectTimeoutMs: Math.min(silenceTimeoutMs, CONNECT_TIMEOUT_MS),
     maxConnecting: MAX_CONNECTING,
   });
-  let inProgress = 0;
+  /** Not those whose answers are only on their way to the client: who does not read takes nobody's place. */
+  const inProgress = new Set<ServerResponse>();
 
   function refuse(res: ServerResponse, error: Error): void {
+    inProgress.delete(res);
     // Once the answer has begun, the proxy ends the client's connection itself, unless the answer was already whole.
     if (res.headersSent || res.destroyed) return;
     log.warn({ err: error, upstream, requestId: res.getHeader('x-request-id') }, 'upstream unreachable');
@@ -64,6 +69,7 @@ export function createUpstreamProxy({ upstream, url, silenceTimeoutMs, log }: Up
     // would be lost then: the rest of the body runs into a closed connection.
     proxyServer.on('proxyReq', (proxyReq) => proxyReq.setHeader('connection', 'keep-alive'));
     proxyServer.on('proxyRes', (proxyRes, _req, res) => {
+      proxyRes.once('close', () => inProgress.delete(res));
       keepShownHeaders(proxyRes.headers);
       // The proxy would copy the upstream's; but whether this connection stays is between the client and us.
       proxyRes.headers.connection = res.shouldKeepAlive ? 'keep-alive' : 'close';
@@ -86,13 +92,11 @@ export function createUpstreamProxy({ upstream, url, silenceTimeoutMs, log }: Up
 
   return {
     forward(req, res) {
-      if (inProgress >= MAX_IN_PROGRESS) {
-        return refuse(res, new NotSentError(`${MAX_IN_PROGRESS} requests are in progress`));
+      if (inProgress.size >= maxInProgress) {
+        return refuse(res, new NotSentError(`${maxInProgress} requests are in progress`));
       }
-      inProgress += 1;
-      res.once('close', () => {
-        inProgress -= 1;
-      });
+      inProgress.add(res);
+      res.once('close', () => inProgress.delete(res));
       void proxy(req, res);
     },
     close: () => agent.destroy(),

@@ -148,7 +148,7 @@ export const SHARED_RESPONSES = {
   }),
   InferenceThrottled: toErrorResponse({
     description:
-      'The key’s requests or tokens of this minute are used up, or too much of what it sends is malformed; or the flood limit, which has other headers.',
+      'The key’s requests or tokens of this minute are used up, too much of what it sends is malformed, or too many wrong keys are tried from the address; or the flood limit, which has other headers.',
     bodies: ['ErrorEnvelope'],
     examples: {
       key: envelope(

@@ -1,0 +1,71 @@
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { afterEach, expect, it } from '@jest/globals';
+import { listen } from '@turnpike/http-service/listen';
+import { createLogger } from '@turnpike/logging/createLogger';
+import { until } from '@turnpike/test-support/until';
+import { createUpstreamProxy, type UpstreamProxy } from './createUpstreamProxy.ts';
+
+const closings: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closings.splice(0)) close();
+});
+
+const portOf = (server: Server): number => (server.address() as AddressInfo).port;
+
+/** A proxy to an upstream, behind a listener, and the answers that it was given to fill. */
+async function start(upstream: RequestListener, maxInProgress: number) {
+  const behind = createServer(upstream);
+  await new Promise<void>((resolve) => behind.listen(0, '127.0.0.1', resolve));
+  const proxy: UpstreamProxy = createUpstreamProxy({
+    upstream: 'model-router',
+    url: `http://127.0.0.1:${portOf(behind)}`,
+    silenceTimeoutMs: 60_000,
+    maxInProgress,
+    log: createLogger({ service: 'edge', level: 'silent' }),
+  });
+  const answers: ServerResponse[] = [];
+  const before = await listen(
+    (req, res) => {
+      answers.push(res);
+      proxy.forward(req, res);
+    },
+    { host: '127.0.0.1', port: 0 },
+  );
+  closings.push(() => {
+    for (const server of [before, behind]) {
+      server.close();
+      server.closeAllConnections();
+    }
+    proxy.close();
+  });
+  return { port: portOf(before), answers };
+}
+
+it('gives a client’s place to others once the upstream has answered, though the client reads nothing', async () => {
+  const { port, answers } = await start((_req, res) => void res.end('x'.repeat(16_384)), 1);
+  const silent = connect(port, '127.0.0.1').pause();
+  silent.on('error', () => {});
+  silent.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(2_000));
+  // The kernel holds so much for it, and no more.
+  const isUnread = () => {
+    const last = answers.at(-1);
+    return last?.writableEnded && !last.writableFinished && (last.socket?.writableLength ?? 0) > 0;
+  };
+  await until('an answer that nobody takes', isUnread);
+
+  expect((await fetch(`http://127.0.0.1:${port}`)).status).toBe(200);
+  expect(answers[answers.length - 2]?.writableFinished).toBe(false);
+  silent.destroy();
+});
+
+it('refuses what is more than may be in progress', async () => {
+  const waiting: ServerResponse[] = [];
+  const { port } = await start((_req, res) => void waiting.push(res), 1);
+  const first = fetch(`http://127.0.0.1:${port}`);
+  await until('the first to be in progress', () => waiting.length === 1);
+  expect((await fetch(`http://127.0.0.1:${port}`)).status).toBe(503);
+  waiting[0]?.end();
+  expect((await first).status).toBe(200);
+  expect(waiting).toHaveLength(1);
+});
