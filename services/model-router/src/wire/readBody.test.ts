@@ -30,6 +30,7 @@ let url: string;
 beforeAll(async () => {
   server = createServer(async (req, res) => {
     received = req;
+    if (req.url === '/looked-up-for-long') await once(req, 'close').catch(() => undefined);
     const room = memory.open('key_1');
     res.once('close', () => room.close());
     try {
@@ -219,6 +220,15 @@ it('gives the bytes of an upload that stands still to a body that needs them, an
   others.close();
   third.close();
   socket.destroy();
+});
+
+it('waits for nothing of a client that left before its body was asked for', async () => {
+  outcome = Promise.withResolvers();
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  const head =
+    'POST /looked-up-for-long HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n';
+  socket.end(`${head}{`);
+  expect(await outcome.promise).toEqual({ kind: 'body_aborted' });
 });
 
 it('answers 400 when a body that comes byte by byte is not whole in time', async () => {

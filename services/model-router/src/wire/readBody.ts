@@ -124,6 +124,8 @@ function collect(
       resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
     });
     for (const end of ['error', 'close']) req.on(end, () => giveUp(refuse({ kind: 'body_aborted' })));
+    // Who left before, while the key was looked up, is not heard of again.
+    if (req.destroyed) giveUp(refuse({ kind: 'body_aborted' }));
   });
 }
 
