@@ -16,6 +16,8 @@ const STREAMS = 300;
 const ROOM = 64;
 /** What one key alone may have of it: three quarters. */
 const PART = 48;
+/** The same of what the router thinks they carry after it has tried twice. */
+const MOST = PART * 1.25 ** 2;
 /** Calls of one key that may wait. */
 const WAITING = 100;
 const CHATS = 48;
@@ -101,11 +103,15 @@ it.each([
     await Promise.all(Array.from({ length: CHATS_AT_ONCE }, chats));
 
     expect(statuses).toEqual(Array.from({ length: CHATS }, () => 200));
-    expect((await listRunning(stack)).flat()).toHaveLength(PART);
+    const running = (await listRunning(stack)).flat().length;
     const metrics = await routerMetrics();
-    // Nobody who was placed had to wait for it.
-    expect(metrics.get(`turnpike_queue_seconds_count{model="${MODEL}"}`) ?? 0).toBe(waitsBefore);
-    expect(refusals.length).toBeGreaterThanOrEqual(STREAMS - PART - WAITING);
+    // The router may have tried meanwhile whether its engines carry more, by a quarter each time.
+    expect(running).toBeGreaterThanOrEqual(PART);
+    expect(running).toBeLessThanOrEqual(MOST);
+    // Nobody who was placed had to wait for it, but for those of the key itself that came in by that.
+    const waited = (metrics.get(`turnpike_queue_seconds_count{model="${MODEL}"}`) ?? 0) - waitsBefore;
+    expect(waited).toBeLessThanOrEqual(running - PART);
+    expect(refusals.length).toBeGreaterThanOrEqual(STREAMS - running - WAITING);
     for (const body of refusals)
       expect(JSON.parse(body).error).toMatchObject({
         code: 'service_unavailable',

@@ -19,8 +19,12 @@ export function isUnsendable(bytes: Buffer): boolean {
   return !isObject || hasUnsendable(value) || repeatsKey(text);
 }
 
+/** Of a longer text nobody knows: it would take longer to find out than to send it. */
+const MAX_LENGTH = 65_536;
+
 /** Of two values at one key the first, which no parser shows, may be nested deeper than the stack. */
 function repeatsKey(text: string): boolean {
+  if (text.length > MAX_LENGTH) return false;
   try {
     return hasRepeatedKey(readJson(text));
   } catch (error) {
