@@ -75,7 +75,7 @@ const REFUSED_COUNTS = {
   refillMs: 60_000,
   leastBytes: 4_096,
 } as const;
-const REFUSED_BODIES = { bound: 'refused_bodies', refillMs: 8_000, leastBytes: 1_024 } as const;
+const REFUSED_BODIES = { bound: 'refused_bodies', refillMs: 2_000, leastBytes: 1_024 } as const;
 const PUBLISH_GRACE_MS = 5_000;
 
 async function main(): Promise<void> {
