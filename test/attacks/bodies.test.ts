@@ -11,6 +11,8 @@ const MODEL = 'llama-3.1-8b-instruct';
 const MIB = 1_048_576;
 /** Memory for the bodies of all calls: the least that may be set. */
 const MEMORY_BYTES = 64 * MIB;
+/** What a key may send in vain, as the product has it. */
+const REFUSED_BYTES_PER_SECOND = 4 * MIB;
 const ROUNDS = 40;
 
 let stack: TestStack;
@@ -18,7 +20,12 @@ const sockets: Socket[] = [];
 beforeAll(async () => {
   stack = await startTestStack({
     kafka: false,
-    serviceSettings: { 'model-router': { BODIES_MAX_BYTES: String(MEMORY_BYTES) } },
+    serviceSettings: {
+      'model-router': {
+        BODIES_MAX_BYTES: String(MEMORY_BYTES),
+        REFUSED_BODIES_BYTES_PER_SECOND: String(REFUSED_BYTES_PER_SECOND),
+      },
+    },
   });
 }, 120_000);
 afterEach(() => {

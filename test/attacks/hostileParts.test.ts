@@ -46,7 +46,6 @@ beforeAll(async () => {
       // The repository's own: a stack before a running engine would sell what the engine says.
       catalog: { CATALOG_FILE: fileURLToPath(new URL('../../deploy/catalog/us.yaml', import.meta.url)) },
       edge: { FLOOD_REQUESTS_PER_MINUTE: '100000000', FLOOD_BURST: '100000000' },
-      'model-router': { REFUSED_BODIES_BYTES_PER_SECOND: '1000000000' },
     },
   });
   const workspaceId = await stack.operator.makeWorkspace({ creditUsd: '1000000' });

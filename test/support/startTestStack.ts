@@ -24,12 +24,18 @@ export interface TestStack {
 /**
  * Deadlines of a second or less, by which calls are refused that would be served a moment later: a machine that runs several
  * stacks at once stands still for longer. And limits for one address, as all clients of a test have the same, and for one
- * key, whose rows a test may wait for many at a time. Tests of such a limit set it themselves.
+ * key, whose rows a test may wait for many at a time, and which sends in a moment what clients send in hours. Tests of such
+ * a limit set it themselves.
  */
 const PATIENT = {
   auth: { ROUTER_TIMEOUT_MS: '5000', VERDICT_TIMEOUT_MS: '5000', LOOK_UPS_PER_SECOND: '1000' },
   catalog: { AUTH_TIMEOUT_MS: '5000', MODEL_LIST_PER_IP_PER_MINUTE: '6000', LOOK_UPS_PER_SECOND: '1000' },
-  'model-router': { AUTH_TIMEOUT_MS: '5000', LEDGER_TIMEOUT_MS: '5000', REDIS_TIMEOUT_MS: '5000' },
+  'model-router': {
+    AUTH_TIMEOUT_MS: '5000',
+    LEDGER_TIMEOUT_MS: '5000',
+    REDIS_TIMEOUT_MS: '5000',
+    REFUSED_BODIES_BYTES_PER_SECOND: '1000000000',
+  },
   'usage-ledger': { AUTH_TIMEOUT_MS: '5000', LOOK_UPS_PER_SECOND: '1000' },
 } satisfies ServiceSettings;
 
