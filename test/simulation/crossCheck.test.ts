@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
@@ -14,6 +13,7 @@ import { recordUsage } from '../../services/usage-ledger/src/ledger/recordUsage.
 import { openTestLedger, type TestLedger } from '../../services/usage-ledger/test/openTestLedger.ts';
 import { SimulatedDatabase } from './ledger/simulatedDatabase.ts';
 import { compileLua } from './lua/compileLua.ts';
+import { productScripts } from './redis/productScripts.ts';
 import { RedisData, type Reply } from './redis/redisData.ts';
 import { runScript } from './redis/runScript.ts';
 import { World } from './world/world.ts';
@@ -22,21 +22,6 @@ import { World } from './world/world.ts';
 
 const SEQUENCES = 300;
 const STEPS = 25;
-const SCRIPTS = [
-  'admit',
-  'assertCall',
-  'findEndedLeases',
-  'forgetSwept',
-  'loadBalances',
-  'markEpoch',
-  'raiseGeneration',
-  'release',
-  'renewLease',
-  'settle',
-  'sweepCall',
-];
-const folder = new URL('../../services/model-router/src/admission/', import.meta.url);
-const sources = new Map(SCRIPTS.map((name) => [name, readFileSync(new URL(`${name}.lua`, folder), 'utf8')]));
 
 let server: TestRedis;
 let redis: Redis;
@@ -165,7 +150,7 @@ function aStep(share: () => number, sequence: number, redisId: string): Step {
     },
     sweepCall: { keys: ending, args: [callId, pick(['0', '60000']), epoch] },
   };
-  const script = pick(['admit', 'admit', 'loadBalances', ...SCRIPTS]);
+  const script = pick(['admit', 'admit', 'loadBalances', ...productScripts.keys()]);
   return { script, ...(steps[script] ?? { keys: [], args: [] }) };
 }
 
@@ -199,9 +184,12 @@ it('answers thousands of random scripts and leaves the data as the real Redis do
       // The clock of the real one, read just before, is written into both scripts.
       const [seconds = '0', micros = '0'] = (await redis.time()).map(String);
       clockUs = Number(seconds) * 1e6 + Number(micros);
-      const source = (sources.get(script) ?? '').replaceAll("redis.call('TIME')", `{ '${seconds}', '${micros}' }`);
+      const source = (productScripts.get(script) ?? '').replaceAll(
+        "redis.call('TIME')",
+        `{ '${seconds}', '${micros}' }`,
+      );
       const real = (await redis.eval(source, keys.length, ...keys, ...args)) as Reply;
-      const simulated = runScript(data, compileLua(sources.get(script) ?? ''), keys, args);
+      const simulated = runScript(data, compileLua(productScripts.get(script) ?? ''), keys, args);
       expect({ sequence, nth, script, args, reply: simulated }).toEqual({ sequence, nth, script, args, reply: real });
       const outcome = `${script} ${Array.isArray(real) ? real[0] : real}`;
       outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);

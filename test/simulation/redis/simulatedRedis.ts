@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { type CompiledScript, compileLua } from '../lua/compileLua.ts';
 import type { SimulatedProcess, World } from '../world/world.ts';
+import { productScripts } from './productScripts.ts';
 import { RedisData, type Reply } from './redisData.ts';
 import { runScript } from './runScript.ts';
 
@@ -46,23 +46,7 @@ export class SimulatedRedis {
       clockUs: () => Math.floor(world.wallClockMs(this.process) * 1_000),
       replicationId: idOf(world),
     });
-    const folder = new URL('../../../services/model-router/src/admission/', import.meta.url);
-    const names = [
-      'admit',
-      'assertCall',
-      'findEndedLeases',
-      'forgetSwept',
-      'loadBalances',
-      'markEpoch',
-      'raiseGeneration',
-      'release',
-      'renewLease',
-      'settle',
-      'sweepCall',
-    ];
-    this.#scripts = new Map(
-      names.map((name) => [name, compile(change(name, readFileSync(new URL(`${name}.lua`, folder), 'utf8')))]),
-    );
+    this.#scripts = new Map([...productScripts].map(([name, source]) => [name, compile(change(name, source))]));
   }
 
   get isUp(): boolean {

@@ -80,7 +80,7 @@ export function createAdmit(
   redis: Redis,
   { epoch, routerId }: { epoch: Pick<RedisEpoch, 'stamp'>; routerId: string },
 ): (request: AdmitRequest) => Promise<Admission> {
-  const admit = defineScript(redis, 'admit');
+  const admit = defineScript(redis, new URL('./admit.lua', import.meta.url));
   return async ({ callId, key, holdNanoUsd, estimatedPromptTokens, leaseMs, unknownEventJson }) => {
     const { keyId, rpm, tpm, generation, maxBudgetNanoUsd } = key;
     const { workspaceId, monthlyCapNanoUsd, billingStatus } = key.workspace;

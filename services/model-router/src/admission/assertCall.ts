@@ -18,7 +18,7 @@ export function createAssertCall(
   redis: Redis,
   { routerId, leaseMs }: { routerId: string; leaseMs: number },
 ): (held: HeldCall, stamp: EpochStamp, rows: RecordedRows) => Promise<void> {
-  const assertCall = defineScript(redis, 'assertCall');
+  const assertCall = defineScript(redis, new URL('./assertCall.lua', import.meta.url));
   return async ({ call, terms }, { number, redisId }, rows) => {
     const { callId, keyId, workspaceId, holdNanoUsd } = call;
     const answer = await assertCall(

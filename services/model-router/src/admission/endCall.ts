@@ -56,12 +56,12 @@ export interface SweptCall {
 
 /** `epoch` is that of the balances this router counts in. */
 export function createCallEndings(redis: Redis, { epoch }: { epoch: Pick<RedisEpoch, 'stamp'> }): CallEndings {
-  const settle = defineScript(redis, 'settle');
-  const release = defineScript(redis, 'release');
-  const renewLease = defineScript(redis, 'renewLease');
-  const findEndedLeases = defineScript(redis, 'findEndedLeases');
-  const sweepCall = defineScript(redis, 'sweepCall');
-  const forgetSwept = defineScript(redis, 'forgetSwept');
+  const settle = defineScript(redis, new URL('./settle.lua', import.meta.url));
+  const release = defineScript(redis, new URL('./release.lua', import.meta.url));
+  const renewLease = defineScript(redis, new URL('./renewLease.lua', import.meta.url));
+  const findEndedLeases = defineScript(redis, new URL('./findEndedLeases.lua', import.meta.url));
+  const sweepCall = defineScript(redis, new URL('./sweepCall.lua', import.meta.url));
+  const forgetSwept = defineScript(redis, new URL('./forgetSwept.lua', import.meta.url));
   return {
     async settle(event, eventJson, { isSafe, keepMs }) {
       const tokens = event.promptTokens + event.completionTokens;

@@ -19,7 +19,7 @@ export interface EpochMark {
 const VALID_MS = 2_000;
 
 export function createEpochMark(redis: Redis): EpochMark {
-  const markEpoch = defineScript(redis, 'markEpoch');
+  const markEpoch = defineScript(redis, new URL('./markEpoch.lua', import.meta.url));
   return {
     async put({ number, redisId }, heardAtMs) {
       const outcome = await markEpoch([redisKeys.epoch], [number, redisId, heardAtMs + VALID_MS]);

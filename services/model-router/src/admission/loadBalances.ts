@@ -76,7 +76,7 @@ export function createBalanceLoader({
   epoch,
   timeoutMs = 1_000,
 }: BalanceLoaderOptions): BalanceLoader {
-  const loadBalances = defineScript(redis, 'loadBalances');
+  const loadBalances = defineScript(redis, new URL('./loadBalances.lua', import.meta.url));
   const loading = new Map<string, Promise<boolean>>();
   const loadedAt = new Map<string, number>();
 

@@ -9,7 +9,7 @@ const answerSchema = z.number().int();
 export function createRaiseGeneration(
   redis: Redis,
 ): (key: { workspaceId: string; keyId: string; generation: number }) => Promise<number> {
-  const raiseGeneration = defineScript(redis, 'raiseGeneration');
+  const raiseGeneration = defineScript(redis, new URL('./raiseGeneration.lua', import.meta.url));
   return async ({ workspaceId, keyId, generation }) =>
     answerSchema.parse(await raiseGeneration([redisKeys.key(workspaceId, keyId)], [generation]));
 }
