@@ -3,13 +3,13 @@ import { mock } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { createInferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
-import { createEngineQueue, type EngineQueue } from '../../services/model-router/src/overload/engineQueue.ts';
 import {
   createPlacer,
   type PlaceableEngine,
   type PlacedCall,
   type Placer,
-} from '../../services/model-router/src/placement/placer.ts';
+} from '../../services/model-router/src/fleet/placement/placer.ts';
+import { createEngineQueue, type EngineQueue } from '../../services/model-router/src/fleet/queue/engineQueue.ts';
 import { SimulatedEngine } from '../routing/simulatedEngine.ts';
 import { seededRandom } from '../seededRandom.ts';
 import type { Arrival } from './workload.ts';

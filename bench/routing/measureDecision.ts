@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { hashPrefix } from '../../services/model-router/src/placement/hashPrefix.ts';
-import { createPlacer } from '../../services/model-router/src/placement/placer.ts';
-import { renderPrefix } from '../../services/model-router/src/placement/renderPrefix.ts';
+import { hashPrefix } from '../../services/model-router/src/fleet/placement/hashPrefix.ts';
+import { createPlacer } from '../../services/model-router/src/fleet/placement/placer.ts';
+import { renderPrefix } from '../../services/model-router/src/fleet/placement/renderPrefix.ts';
 
 const ENGINES = 16;
 const PROMPT_BYTES = 102_400;

@@ -1,6 +1,10 @@
-import { chooseEngine } from '../../services/model-router/src/placement/chooseEngine.ts';
-import { createPlacer, type PlacedCall, type Placement } from '../../services/model-router/src/placement/placer.ts';
-import type { Tryable } from '../../services/model-router/src/placement/tryOut.ts';
+import { chooseEngine } from '../../services/model-router/src/fleet/placement/chooseEngine.ts';
+import {
+  createPlacer,
+  type PlacedCall,
+  type Placement,
+} from '../../services/model-router/src/fleet/placement/placer.ts';
+import type { Tryable } from '../../services/model-router/src/fleet/placement/tryOut.ts';
 import { seededRandom } from '../seededRandom.ts';
 import type { SimulatedEngine } from './simulatedEngine.ts';
 import type { Call } from './workload.ts';

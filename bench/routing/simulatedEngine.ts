@@ -5,7 +5,7 @@ import { Sequence } from '../../deploy/engine-simulator/src/engine/sequence.ts';
 import { fixedTokens } from '../../deploy/engine-simulator/src/generation/outputPlan.ts';
 import { wordToken } from '../../deploy/engine-simulator/src/tokenizer/tokenizer.ts';
 import { words } from '../../deploy/engine-simulator/src/tokenizer/vocabulary.ts';
-import type { Trial, Tryable } from '../../services/model-router/src/placement/tryOut.ts';
+import type { Trial, Tryable } from '../../services/model-router/src/fleet/placement/tryOut.ts';
 import { seededRandom } from '../seededRandom.ts';
 import type { Call } from './workload.ts';
 

@@ -2,8 +2,8 @@ import { hashBlocks } from '../../deploy/engine-simulator/src/engine/prefixCache
 import { type ChatMessage, renderChat } from '../../deploy/engine-simulator/src/tokenizer/renderChat.ts';
 import { decode, type TokenId, wordToken } from '../../deploy/engine-simulator/src/tokenizer/tokenizer.ts';
 import { words } from '../../deploy/engine-simulator/src/tokenizer/vocabulary.ts';
-import { hashPrefix } from '../../services/model-router/src/placement/hashPrefix.ts';
-import { renderPrefix } from '../../services/model-router/src/placement/renderPrefix.ts';
+import { hashPrefix } from '../../services/model-router/src/fleet/placement/hashPrefix.ts';
+import { renderPrefix } from '../../services/model-router/src/fleet/placement/renderPrefix.ts';
 import { seededRandom } from '../seededRandom.ts';
 
 /** What the workload is made of. Tokens and numbers are ranges, evenly spread. */

@@ -5,7 +5,7 @@ import { createHealthRoutes } from '@turnpike/http-service/healthRoutes';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import type { Express, RequestHandler } from 'express';
-import { OPERATION_PATHS } from './wire/inferenceRequest.ts';
+import { OPERATION_PATHS } from './request/inferenceRequest.ts';
 
 type ToWireError = HttpAppOptions['toWireError'];
 

@@ -9,8 +9,8 @@ import {
   wholeTimeoutMsSchema,
 } from '@turnpike/config/sharedSettings';
 import { z } from 'zod';
-import type { KubernetesApi } from './engines/discovery/listEndpoints.ts';
-import { parseHosts } from './images/parseHosts.ts';
+import type { KubernetesApi } from './fleet/discovery/listEndpoints.ts';
+import { parseHosts } from './request/images/parseHosts.ts';
 
 const milliseconds = z.coerce.number().int().positive();
 

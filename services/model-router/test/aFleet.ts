@@ -1,8 +1,8 @@
 import { renameSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
-import { createEngineRegistry, type EngineRegistry } from '../src/engines/engineRegistry.ts';
-import type { FleetEngine } from '../src/engines/fleetEngine.ts';
+import { createEngineRegistry, type EngineRegistry } from '../src/fleet/engineRegistry.ts';
+import type { FleetEngine } from '../src/fleet/fleetEngine.ts';
 import { aPricedModel } from './aPricedModel.ts';
 import { aSilentLogger } from './aSilentLogger.ts';
 import { aTemporaryFolder } from './aTemporaryFolder.ts';

@@ -1,4 +1,4 @@
-import type { Decision, PlaceableEngine, Placement, Placer } from '../src/placement/placer.ts';
+import type { Decision, PlaceableEngine, Placement, Placer } from '../src/fleet/placement/placer.ts';
 
 /** A call of a few words, which no engine has cached. */
 export const aPlacement = (fields: Partial<Placement> = {}): Placement => ({

@@ -1,5 +1,5 @@
 import { Pool } from 'undici';
-import type { Engine } from '../src/engines/engine.ts';
+import type { Engine } from '../src/fleet/engine.ts';
 
 /** A healthy engine of the small model, at an address where nobody need listen. */
 export function anEngine(id: string, fields: Partial<Engine> = {}): Engine {

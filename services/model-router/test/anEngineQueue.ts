@@ -1,4 +1,4 @@
-import { createEngineQueue, type EngineQueue, type EngineQueueOptions } from '../src/overload/engineQueue.ts';
+import { createEngineQueue, type EngineQueue, type EngineQueueOptions } from '../src/fleet/queue/engineQueue.ts';
 import { aFirstPlacer } from './aPlacement.ts';
 import { noMetrics } from './noMetrics.ts';
 

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { Pool } from 'undici';
-import type { Engine } from '../src/engines/engine.ts';
+import type { Engine } from '../src/fleet/engine.ts';
 import { anEngine } from './anEngine.ts';
 import { listenAnywhere } from './listenAnywhere.ts';
 

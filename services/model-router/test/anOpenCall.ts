@@ -1,5 +1,5 @@
-import type { OpenCall } from '../src/settlement/callBook.ts';
-import type { Ending } from '../src/settlement/toEvent.ts';
+import type { OpenCall } from '../src/money/call/callBook.ts';
+import type { Ending } from '../src/money/call/toEvent.ts';
 
 /** A call whose endings a test can look at. */
 export interface RecordedCall extends OpenCall {

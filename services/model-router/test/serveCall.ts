@@ -1,12 +1,12 @@
 import { createServer, type ServerResponse } from 'node:http';
 import { type CallSpan, noSpan } from '@turnpike/telemetry/callSpan';
 import express, { type ErrorRequestHandler } from 'express';
-import type { Engine } from '../src/engines/engine.ts';
-import type { EngineRegistry } from '../src/engines/engineRegistry.ts';
-import type { EngineQueue } from '../src/overload/engineQueue.ts';
-import type { Placer } from '../src/placement/placer.ts';
-import type { CallContext, StreamTimeouts } from '../src/stream/callContext.ts';
-import { createToWireError } from '../src/wire/chatError.ts';
+import type { CallContext, StreamTimeouts } from '../src/answer/callContext.ts';
+import { createToWireError } from '../src/api/chatError.ts';
+import type { Engine } from '../src/fleet/engine.ts';
+import type { EngineRegistry } from '../src/fleet/engineRegistry.ts';
+import type { Placer } from '../src/fleet/placement/placer.ts';
+import type { EngineQueue } from '../src/fleet/queue/engineQueue.ts';
 import { aChatRequest } from './aChatRequest.ts';
 import { anEngineQueue } from './anEngineQueue.ts';
 import { anEngineRegistry } from './anEngineRegistry.ts';

@@ -1,5 +1,5 @@
 import { type ClientRequest, get, type IncomingMessage, type ServerResponse } from 'node:http';
-import { streamAnswer } from '../src/stream/streamAnswer.ts';
+import { streamAnswer } from '../src/answer/streamAnswer.ts';
 import { anHttpEngine, type HttpEngine } from './anHttpEngine.ts';
 import { engineChunks } from './engineChunks.ts';
 import { type ServedCall, serveCall } from './serveCall.ts';

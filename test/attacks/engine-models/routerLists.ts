@@ -1,7 +1,7 @@
-import { chatRequestSchema } from '../../../services/model-router/src/wire/chatRequest.ts';
-import { completionRequestSchema } from '../../../services/model-router/src/wire/completionRequest.ts';
-import { embeddingRequestSchema } from '../../../services/model-router/src/wire/embeddingRequest.ts';
-import { ENGINE_CONTROL_KEYS } from '../../../services/model-router/src/wire/requestFields.ts';
+import { chatRequestSchema } from '../../../services/model-router/src/request/chatRequest.ts';
+import { completionRequestSchema } from '../../../services/model-router/src/request/completionRequest.ts';
+import { embeddingRequestSchema } from '../../../services/model-router/src/request/embeddingRequest.ts';
+import { ENGINE_CONTROL_KEYS } from '../../../services/model-router/src/request/requestFields.ts';
 import type { RequestOperation } from './engineModels.ts';
 
 /** Everything of the router that the judgements are held against. */

@@ -1,4 +1,4 @@
-import type { Ending } from '../../../services/model-router/src/settlement/toEvent.ts';
+import type { Ending } from '../../../services/model-router/src/money/call/toEvent.ts';
 
 /** What truly happened to a call, counted outside of everything that is tested. */
 export interface TrueCall {

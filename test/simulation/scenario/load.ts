@@ -1,5 +1,5 @@
 import { computeCharge } from '@turnpike/money/price';
-import type { Ending } from '../../../services/model-router/src/settlement/toEvent.ts';
+import type { Ending } from '../../../services/model-router/src/money/call/toEvent.ts';
 import { aKeyRecord } from '../../../services/model-router/test/aKeyRecord.ts';
 import { MODEL } from '../router/simulatedRouter.ts';
 import type { Random } from '../world/random.ts';

@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express';
-import { KEPT_IN_CHATS, parseChatRequest } from '../wire/chatRequest.ts';
+import { KEPT_IN_CHATS, parseChatRequest } from '../request/chatRequest.ts';
 import { createInference, type InferenceDependencies } from './createInference.ts';
 
 const MIB = 1_048_576;

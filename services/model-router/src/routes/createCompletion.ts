@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express';
-import { parseCompletionRequest } from '../wire/completionRequest.ts';
+import { parseCompletionRequest } from '../request/completionRequest.ts';
 import { createInference, type InferenceDependencies } from './createInference.ts';
 
 const LIMIT_BYTES = 8 * 1_048_576;

@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express';
-import { parseEmbeddingRequest } from '../wire/embeddingRequest.ts';
+import { parseEmbeddingRequest } from '../request/embeddingRequest.ts';
 import { createInference, type InferenceDependencies } from './createInference.ts';
 
 const LIMIT_BYTES = 8 * 1_048_576;

@@ -2,8 +2,8 @@ import { flat } from '@turnpike/api-errors/wireError';
 import { sendWireError } from '@turnpike/http-service/sendWireError';
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
-import type { EngineRegistry } from '../engines/engineRegistry.ts';
-import type { OperatorDrains } from '../engines/operatorDrains.ts';
+import type { EngineRegistry } from '../fleet/engineRegistry.ts';
+import type { OperatorDrains } from '../fleet/operatorDrains.ts';
 
 const paramsSchema = z.object({ engine_id: z.string().min(1).max(256) });
 

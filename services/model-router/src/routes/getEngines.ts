@@ -1,9 +1,9 @@
 import type { RequestHandler } from 'express';
 import type { CatalogFollower } from '../catalog/followCatalog.ts';
-import { servedNameOf } from '../engines/engine.ts';
-import type { EngineRegistry } from '../engines/engineRegistry.ts';
-import type { FleetEngine } from '../engines/fleetEngine.ts';
-import type { Placer } from '../placement/placer.ts';
+import { servedNameOf } from '../fleet/engine.ts';
+import type { EngineRegistry } from '../fleet/engineRegistry.ts';
+import type { FleetEngine } from '../fleet/fleetEngine.ts';
+import type { Placer } from '../fleet/placement/placer.ts';
 
 /** GET /internal/engines: this router's live view of every engine, for the operator. Never shown to clients. */
 export function getEngines({

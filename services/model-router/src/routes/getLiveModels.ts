@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express';
 import type { CatalogFollower } from '../catalog/followCatalog.ts';
-import type { EngineRegistry } from '../engines/engineRegistry.ts';
+import type { EngineRegistry } from '../fleet/engineRegistry.ts';
 
 /** GET /internal/models/live: for each model of the catalog, how many engines the region has and how many answer. */
 export function getLiveModels({

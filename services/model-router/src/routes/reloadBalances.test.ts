@@ -5,7 +5,7 @@ import { openGuard } from '@turnpike/http-service/guard';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { aSilentLogger } from '../../test/aSilentLogger.ts';
 import { listenAnywhere } from '../../test/listenAnywhere.ts';
-import { createToWireError } from '../wire/chatError.ts';
+import { createToWireError } from '../api/chatError.ts';
 import { reloadBalances } from './reloadBalances.ts';
 
 // The ledger goes by this answer when it says that a credit which takes holds from the next call on.

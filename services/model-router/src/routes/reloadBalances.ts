@@ -1,9 +1,9 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
-import type { BalanceLoader } from '../admission/loadBalances.ts';
-import type { RedisEpoch } from '../admission/redisEpoch.ts';
-import type { AdmissionFault } from '../wire/chatFault.ts';
+import type { AdmissionFault } from '../api/chatFault.ts';
+import type { BalanceLoader } from '../money/epoch/loadBalances.ts';
+import type { RedisEpoch } from '../money/epoch/redisEpoch.ts';
 
 const paramsSchema = z.object({ workspace_id: z.string().min(1).max(128) });
 

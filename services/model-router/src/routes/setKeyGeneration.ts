@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { createRaiseGeneration } from '../admission/raiseGeneration.ts';
+import { createRaiseGeneration } from '../money/gate/raiseGeneration.ts';
 
 const paramsSchema = z.object({ workspace_id: z.string().min(1).max(128), key_id: z.string().min(1).max(128) });
 const querySchema = z.object({ generation: z.coerce.number().int().min(0) });

@@ -1,0 +1,181 @@
+import { type AnswerIdentity, readIdentity } from '../answerIdentity.ts';
+import { isObject, parseJson } from '../engineJson.ts';
+import { type EngineUsage, readEngineUsage, type ShownUsage, toUsageBody } from '../engineUsage.ts';
+import { isBrokenOff, toShownFinishReason } from '../toShownFinishReason.ts';
+import { statusOf } from '../whole/wholeAnswer.ts';
+import { ChatDeltaEditor } from './chatDeltaEditor.ts';
+import { ChunkFrame } from './chunkFrame.ts';
+
+/** What one event of the engine means for the client. */
+export type EditedEvent =
+  /** `bytes` is a whole event, ready to be sent. */
+  | { kind: 'chunk'; bytes: Buffer }
+  | { kind: 'nothing' }
+  | { kind: 'done' }
+  | { kind: 'error'; status: number; message: string; param: string | null }
+  /** The engine sent something that is no chunk. */
+  | { kind: 'broken' };
+
+const DONE = Buffer.from('[DONE]');
+const NOTHING: EditedEvent = { kind: 'nothing' };
+const BROKEN: EditedEvent = { kind: 'broken' };
+const ABORTED: EditedEvent = { kind: 'error', status: 500, message: '', param: null };
+
+/** What the chunks of an operation are called, and under which key stands what is new in each. */
+const CHUNK_SHAPES = {
+  chat: { object: 'chat.completion.chunk', valueKey: 'delta' },
+  completions: { object: 'text_completion', valueKey: 'text' },
+} as const;
+
+export interface ChunkEditorOptions {
+  operation: 'chat' | 'completions';
+  canonicalModel: string;
+  /** Whether the client asked to see the usage. */
+  includeUsage: boolean;
+  isCacheCapable: boolean;
+}
+
+/**
+ * Turns an engine's chunks into the client's. A chunk is written anew from a list of keys, and so is its delta: `id`,
+ * `object`, `created`, `model`, `choices` with `index`, the new value, `logprobs` (always null) and `finish_reason`; `usage`
+ * where it was asked for. Nothing else an engine writes can leak. The first chunk gives `id` and `created` to all; the model
+ * is the canonical id. After the finish reason, which comes once, only usage counts.
+ *
+ * Plain text is edited by copying (`ChunkFrame`), anything else is parsed.
+ */
+export class ChunkEditor {
+  readonly #options: ChunkEditorOptions;
+  readonly #chatDeltas = new ChatDeltaEditor();
+  #identity: AnswerIdentity | undefined;
+  #frame: ChunkFrame | undefined;
+  #latestUsage: Buffer | ShownUsage | undefined;
+  #finishReason: string | undefined;
+  #hasFinalUsage = false;
+
+  constructor(options: ChunkEditorOptions) {
+    this.#options = options;
+  }
+
+  /** The engine's latest running count; undefined until it gave one. */
+  get usage(): EngineUsage | undefined {
+    return this.#readUsage();
+  }
+
+  /** The engine's count for the whole answer; undefined if it never gave one after the answer was complete. */
+  get finalUsage(): EngineUsage | undefined {
+    return this.#hasFinalUsage ? this.usage : undefined;
+  }
+
+  /** The reason shown; undefined until the engine gave one. */
+  get finishReason(): string | undefined {
+    return this.#finishReason;
+  }
+
+  /** Whether the client has been shown a tool call. */
+  get hasToolCall(): boolean {
+    return this.#chatDeltas.hasToolCall;
+  }
+
+  /** The last chunk of a stream whose client asked for its usage: that of the whole, and no choices. */
+  get usageEvent(): Buffer | undefined {
+    const usage = this.#hasFinalUsage ? this.#readUsage() : undefined;
+    if (!usage || !this.#options.includeUsage) return undefined;
+    return Buffer.from(this.#render([], toUsageBody(usage, this.#options)));
+  }
+
+  edit(data: Buffer): EditedEvent {
+    if (data.subarray(0, DONE.length).equals(DONE)) return { kind: 'done' };
+    const edited = this.#finishReason === undefined ? this.#frame?.edit(data) : undefined;
+    if (!edited) return this.#editByParsing(data);
+    if (edited.usage) this.#latestUsage = edited.usage;
+    return { kind: 'chunk', bytes: edited.event };
+  }
+
+  #editByParsing(data: Buffer): EditedEvent {
+    const chunk = parseJson(data);
+    if (!isObject(chunk)) return BROKEN;
+    if (isObject(chunk.error)) {
+      const { message, param } = chunk.error;
+      return {
+        kind: 'error',
+        status: statusOf(chunk.error),
+        message: typeof message === 'string' ? message : '',
+        param: typeof param === 'string' ? param : null,
+      };
+    }
+    const usage = readEngineUsage(chunk.usage);
+    if (usage) this.#latestUsage = usage;
+    else if (isObject(chunk.usage)) return BROKEN;
+    if (!Array.isArray(chunk.choices)) return BROKEN;
+    const [choice] = chunk.choices as unknown[];
+    if (this.#finishReason !== undefined || choice === undefined) {
+      if (this.#finishReason !== undefined && usage) this.#hasFinalUsage = true;
+      return NOTHING;
+    }
+    if (!isObject(choice)) return BROKEN;
+    this.#identity ??= readIdentity(chunk, this.#options.operation);
+    return this.#editChoice(data, choice, usage);
+  }
+
+  #editChoice(data: Buffer, choice: Record<string, unknown>, usage: ShownUsage | undefined): EditedEvent {
+    const { operation } = this.#options;
+    const { valueKey } = CHUNK_SHAPES[operation];
+    const given = choice[valueKey];
+    const value = operation === 'chat' ? this.#editDelta(given) : given;
+    if (value === undefined || (operation === 'completions' && typeof value !== 'string')) return BROKEN;
+    const { finish_reason: reason = null } = choice;
+    if (isBrokenOff(reason)) return ABORTED;
+    if (reason === null) {
+      if (isPlain(given)) this.#learnFrame(data);
+      return isEmpty(value) ? NOTHING : this.#toChunk(value, null);
+    }
+    if (typeof reason !== 'string' || this.#chatDeltas.hasNamelessCall) return BROKEN;
+    this.#finishReason = toShownFinishReason(reason, this.#chatDeltas);
+    this.#hasFinalUsage = usage !== undefined;
+    return this.#toChunk(value, this.#finishReason);
+  }
+
+  #editDelta(delta: unknown): object | undefined {
+    return isObject(delta) ? this.#chatDeltas.edit(delta) : undefined;
+  }
+
+  #toChunk(value: unknown, finishReason: string | null): EditedEvent {
+    return { kind: 'chunk', bytes: Buffer.from(this.#render([this.#toChoice(value, finishReason)])) };
+  }
+
+  #toChoice(value: unknown, finishReason: string | null): object {
+    const { valueKey } = CHUNK_SHAPES[this.#options.operation];
+    return { index: 0, [valueKey]: value, logprobs: null, finish_reason: finishReason };
+  }
+
+  #render(choices: object[], usage: object | null = null): string {
+    const { operation, canonicalModel, includeUsage } = this.#options;
+    const body = {
+      id: this.#identity?.id,
+      object: CHUNK_SHAPES[operation].object,
+      created: this.#identity?.created,
+      model: canonicalModel,
+      choices,
+      // Whoever asked for usage sees the key on every chunk, as the convention has it.
+      ...(includeUsage && { usage }),
+    };
+    return `data: ${JSON.stringify(body)}\n\n`;
+  }
+
+  #learnFrame(data: Buffer): void {
+    const { valueKey } = CHUNK_SHAPES[this.#options.operation];
+    this.#frame = ChunkFrame.learn(data, { valueKey, clientEvent: this.#render([this.#toChoice(null, null)]) });
+  }
+
+  #readUsage(): ShownUsage | undefined {
+    if (Buffer.isBuffer(this.#latestUsage)) this.#latestUsage = readEngineUsage(parseJson(this.#latestUsage));
+    return this.#latestUsage;
+  }
+}
+
+/** Whether a new value is one text and nothing else, as most are: what frames are learned from. */
+const isPlain = (value: unknown): boolean =>
+  typeof value === 'string' || (isObject(value) && Object.keys(value).length === 1 && !('tool_calls' in value));
+
+/** A delta without anything for the client: an engine's sign of life, or a part of a call that tells nothing new. */
+const isEmpty = (value: unknown): boolean => isObject(value) && Object.keys(value).length === 0;

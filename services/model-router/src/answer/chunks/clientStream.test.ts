@@ -1,0 +1,59 @@
+import { createServer, get, type Server } from 'node:http';
+import { afterEach, expect, it } from '@jest/globals';
+import { until } from '@turnpike/test-support/until';
+import express, { type Response } from 'express';
+import { listenAnywhere } from '../../../test/listenAnywhere.ts';
+import { ClientStream } from './clientStream.ts';
+
+const LONG_MS = 30_000;
+const MORE_THAN_A_SOCKET_TAKES = 30_000_000;
+
+const servers: Server[] = [];
+afterEach(() => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+/** The response of a request whose client has connected and reads nothing. */
+async function anUnreadResponse(): Promise<Response> {
+  let response: Response | undefined;
+  const app = express();
+  app.get('/', (_req, res) => {
+    response = res;
+  });
+  const server = createServer(app);
+  servers.push(server);
+  get(await listenAnywhere(server), { agent: false }, (answer) => answer.on('error', () => {})).on('error', () => {});
+  await until('the request is there', () => response !== undefined);
+  if (!response) throw new Error('no request came');
+  return response;
+}
+
+it.each([
+  ['is whole', (client: ClientStream) => client.done()],
+  ['has failed', (client: ClientStream) => client.fail({ status: 500, body: { error: {} } })],
+])(
+  'cuts a client that does not read the end of a stream that %s, and the call hears nothing of it',
+  async (_case, end) => {
+    const res = await anUnreadResponse();
+    let hasLeft = false;
+    const client = new ClientStream(res, {
+      headers: {},
+      headersAfterMs: LONG_MS,
+      keepAliveMs: LONG_MS,
+      slowReaderTimeoutMs: 100,
+      onLeave: () => {
+        hasLeft = true;
+      },
+      onDrain: () => {},
+    });
+    expect(client.write(Buffer.alloc(MORE_THAN_A_SOCKET_TAKES, 'x'))).toBe(false);
+    end(client);
+    expect(res.destroyed).toBe(false);
+    await until('the response is destroyed', () => res.destroyed);
+    expect(res.writableFinished).toBe(false);
+    expect(hasLeft).toBe(false);
+  },
+);

@@ -1,0 +1,152 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { aMutatedStream } from '../../../test/aMutatedStream.ts';
+import { checkClientStream } from '../../../test/checkClientStream.ts';
+import { engineChunks } from '../../../test/engineChunks.ts';
+import { toChatError } from '../../api/chatError.ts';
+import { EngineStream, type StreamEnd } from './engineStream.ts';
+
+// The same cases every time: no run fails by chance.
+fc.configureGlobal({ seed: 20_261_121 });
+
+interface ReadStream {
+  /** What a client would have got, `[DONE]` or the error event included. */
+  text: string;
+  /** Undefined where the engine's bytes ended and the stream had not. */
+  end: StreamEnd | undefined;
+}
+
+const aStream = ({ isToolForced = false, includeUsage = false } = {}): EngineStream =>
+  new EngineStream({
+    operation: 'chat',
+    canonicalModel: 'small-chat',
+    includeUsage,
+    isCacheCapable: true,
+    isToolForced,
+  });
+
+/** Reads an engine's bytes in these pieces as an attempt does: up to its end, or to theirs. */
+function read(pieces: Buffer[], options?: Parameters<typeof aStream>[0]): ReadStream {
+  const stream = aStream(options);
+  let text = '';
+  for (const piece of pieces) {
+    const step = stream.push(piece);
+    text += Buffer.concat(step?.events ?? []).toString('utf8');
+    if (step?.end) return { text: text + lastEventsOf(step.end), end: step.end };
+  }
+  return { text: text + errorEvent, end: undefined };
+}
+
+const errorEvent = `data: ${JSON.stringify(toChatError({ kind: 'engine_failed' }).body)}\n\n`;
+function lastEventsOf(end: StreamEnd): string {
+  if (end.kind === 'failed') return `data: ${JSON.stringify(toChatError(end.fault).body)}\n\n`;
+  return end.usage ? `${end.usageEvent ?? ''}data: [DONE]\n\n` : errorEvent;
+}
+
+describe('whatever an engine sends, and however its bytes are cut', () => {
+  it('the client gets a well-formed stream that ends in [DONE] or in one error event, and only a counted one is whole', () => {
+    fc.assert(
+      fc.property(aMutatedStream, fc.boolean(), fc.boolean(), ({ pieces }, isToolForced, includeUsage) => {
+        const { text, end } = read(pieces, { isToolForced, includeUsage });
+        const checked = checkClientStream(Buffer.from(text));
+        const isCounted = end?.kind === 'whole' && end.usage !== undefined;
+        expect(checked.end).toBe(isCounted ? 'done' : 'error');
+        if (!isCounted) return;
+        expect(end.usage?.promptTokens).toBeGreaterThanOrEqual(0);
+        expect(end.usage?.completionTokens).toBeGreaterThanOrEqual(0);
+        expect(checked.chunks.filter(({ usage }) => usage).length).toBe(includeUsage ? 1 : 0);
+        if (isToolForced) expect(text).toContain('"tool_calls":[');
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+
+  it('the client gets the same as from the same bytes in one piece', () => {
+    fc.assert(
+      fc.property(aMutatedStream, fc.boolean(), ({ pieces }, isToolForced) => {
+        // What is made up for an engine that leaves it out differs from one reading to the other.
+        const withoutIds = ({ text }: ReadStream) =>
+          text.replaceAll(/call_[0-9a-f]{24}|chatcmpl-[0-9a-f-]{36}|"created":\d+/g, 'invented');
+        const options = { isToolForced };
+        const [cut, whole] = [read(pieces, options), read([Buffer.concat(pieces)], options)];
+        expect(withoutIds(cut)).toBe(withoutIds(whole));
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+});
+
+it.each<[string, string, Partial<StreamEnd>]>([
+  ['says it is done without a finish reason', 'data: [DONE]\n\n', { reason: 'engine_did_not_finish' }],
+  ['sends no JSON', 'data: <html>\n\n', { reason: 'engine_sent_nonsense' }],
+  ['counts below zero', engineChunks.ending(-5), { reason: 'engine_sent_nonsense' }],
+  ['gives an error', 'data: {"error":{"message":"m"}}\n\n', { reason: 'engine_error_event' }],
+  [
+    'sends an event without end',
+    `data: ${'x'.repeat(5_000_000)}`,
+    { reason: 'engine_event_too_large', broken: 'reset' },
+  ],
+])('shows what came before, and fails, when an engine %s', (_case, bytes, end) => {
+  const first = read([Buffer.from(engineChunks.text('Hi')), Buffer.from(bytes)]);
+  expect(first.end).toMatchObject({ kind: 'failed', fault: { kind: 'engine_failed' }, ...end });
+  expect(first.text).toContain('"content":"Hi"');
+});
+
+it('knows the field that an engine refuses only once its stream has begun', () => {
+  const error = {
+    message: 'logit_bias has ids out of the vocabulary',
+    type: 'BadRequestError',
+    param: 'logit_bias',
+    code: 400,
+  };
+  const { end } = read([Buffer.from(`data: ${JSON.stringify({ error })}\n\ndata: [DONE]\n\n`)]);
+  const fault = { kind: 'engine_refused', message: error.message, param: 'logit_bias' };
+  expect(end).toEqual({ kind: 'failed', fault, reason: 'engine_error_event' });
+});
+
+it('has no count of a stream that was not counted, and may not be handed out as whole', () => {
+  const finish = JSON.stringify({ choices: [{ index: 0, delta: { content: 'x' }, finish_reason: 'stop' }] });
+  const { end } = read([Buffer.from(`data: ${finish}\n\ndata: [DONE]\n\n`)], { includeUsage: true });
+  expect(end).toEqual({ kind: 'whole', usage: undefined, usageEvent: undefined });
+});
+
+it('takes no running count from an engine that miscounts', () => {
+  const stream = aStream();
+  for (const count of [1, 2, -5]) stream.push(Buffer.from(engineChunks.text('x', count)));
+  expect(stream.usage).toBeUndefined();
+});
+
+it('reads nothing after [DONE]', () => {
+  const bytes = Buffer.from(`${engineChunks.ending(3)}data: <html>\n\ndata: [DONE]\n\n`);
+  expect(read([bytes]).end).toMatchObject({ kind: 'whole', usage: { completionTokens: 3 } });
+});
+
+describe('where a tool has to be called', () => {
+  it('all is held back until it is called, and comes in its order then', () => {
+    const pieces = [engineChunks.text('Let me see.'), engineChunks.toolCall('look_up'), engineChunks.ending(5)];
+    const stream = aStream({ isToolForced: true });
+    const [held, called, ended] = pieces.map((piece) => stream.push(Buffer.from(piece)));
+    expect(held).toEqual({ events: [], end: undefined });
+    expect(String(Buffer.concat(called?.events ?? []))).toMatch(/Let me see\..*look_up/s);
+    expect(String(ended?.events)).toContain('"finish_reason":"tool_calls"');
+    expect(ended?.end).toMatchObject({ kind: 'whole' });
+  });
+
+  it('a model may think for twenty thousand tokens before it calls it', () => {
+    const thought = 'data: {"choices":[{"index":0,"delta":{"reasoning":" hmm"},"finish_reason":null}]}\n\n';
+    const bytes = thought.repeat(20_000) + engineChunks.toolCall('look_up') + engineChunks.ending(5);
+    const { text, end } = read([Buffer.from(bytes)], { isToolForced: true });
+    expect(end).toMatchObject({ kind: 'whole' });
+    const { chunks } = checkClientStream(Buffer.from(text));
+    expect(chunks[0]?.choices[0]?.delta.reasoning).toBe(' hmm'.repeat(20_000));
+  });
+
+  it.each([
+    ['its engine ends', engineChunks.ending(5)],
+    ['1 MiB else has come', engineChunks.text('x'.repeat(65_536)).repeat(17)],
+  ])('it is refused, and nothing shown, when %s without a call', (_case, bytes) => {
+    const { text, end } = read([Buffer.from(bytes)], { isToolForced: true });
+    expect(end).toMatchObject({ kind: 'failed', fault: { kind: 'forced_tool_not_called' } });
+    expect(checkClientStream(Buffer.from(text)).chunks).toEqual([]);
+  });
+});

@@ -1,0 +1,106 @@
+import type { EngineFault } from '../../api/chatFault.ts';
+import type { EngineErrorKind } from '../../fleet/dispatchToEngine.ts';
+import { toEngineFault } from '../../fleet/vllm/toEngineFault.ts';
+import type { EngineUsage } from '../engineUsage.ts';
+import { ChunkEditor, type ChunkEditorOptions } from './chunkEditor.ts';
+import { HeldAnswer } from './heldAnswer.ts';
+import { SseParser } from './sseParser.ts';
+
+/** What a stream comes to once its engine has said its last word. */
+export type StreamEnd =
+  /** `usage` is the engine's count for all of it, if it gave one; `usageEvent` shows it to a client that asked. */
+  | { kind: 'whole'; usage: EngineUsage | undefined; usageEvent: Buffer | undefined }
+  /** `broken` where it is a sign that the engine may be unwell. */
+  | { kind: 'failed'; fault: EngineFault; reason: string; broken?: EngineErrorKind };
+
+/** What some of an engine's bytes come to: events for the client and, after them, perhaps the end. */
+export interface StreamStep {
+  events: Buffer[];
+  end: StreamEnd | undefined;
+}
+
+type Failure = Extract<StreamEnd, { kind: 'failed' }>;
+const failed = (fault: EngineFault, reason: string): Failure => ({ kind: 'failed', fault, reason });
+const failedItself = (reason: string): Failure => failed({ kind: 'engine_failed' }, reason);
+const NO_TOOL_CALLED = failed({ kind: 'forced_tool_not_called' }, 'forced_tool_not_called');
+
+/**
+ * Reads an engine's stream, in whatever sizes its bytes arrive, into events for the client. It ends once, and is whole only
+ * if the engine finished, said so, and kept to a forced tool choice. Nothing of it need be read after that.
+ */
+export class EngineStream {
+  readonly #parser = new SseParser();
+  readonly #editor: ChunkEditor;
+  #held: HeldAnswer | undefined;
+  #hasBegun = false;
+
+  constructor({ isToolForced, ...options }: ChunkEditorOptions & { isToolForced: boolean }) {
+    this.#editor = new ChunkEditor(options);
+    this.#held = isToolForced ? new HeldAnswer() : undefined;
+  }
+
+  /** Whether any event has come from the engine, even one without meaning. */
+  get hasBegun(): boolean {
+    return this.#hasBegun;
+  }
+
+  /** The engine's latest running count; undefined until it gave one. */
+  get usage(): EngineUsage | undefined {
+    return this.#editor.usage;
+  }
+
+  /** Undefined where the bytes complete no event, not even one without meaning. */
+  push(bytes: Buffer): StreamStep | undefined {
+    const parsed = this.#parser.push(bytes);
+    if (parsed === 'too_large')
+      return { events: [], end: { ...failedItself('engine_event_too_large'), broken: 'reset' } };
+    if (parsed.length === 0) return undefined;
+    this.#hasBegun = true;
+    const events: Buffer[] = [];
+    for (const data of parsed) {
+      const end = this.#take(data, events);
+      if (end) return { events, end };
+    }
+    return { events, end: undefined };
+  }
+
+  /** Handles one event; what the client gets of it is put to `events`. */
+  #take(data: Buffer, events: Buffer[]): StreamEnd | undefined {
+    const edited = this.#editor.edit(data);
+    switch (edited.kind) {
+      case 'nothing':
+        return undefined;
+      case 'chunk':
+        return this.#show(edited.bytes, events);
+      case 'done':
+        return this.#toEnd();
+      case 'error': {
+        const { status, message, param } = edited;
+        return failed(toEngineFault(status, JSON.stringify({ message, param })), 'engine_error_event');
+      }
+      case 'broken':
+        return failedItself('engine_sent_nonsense');
+    }
+  }
+
+  #show(event: Buffer, events: Buffer[]): StreamEnd | undefined {
+    if (!this.#held) {
+      events.push(event);
+      return undefined;
+    }
+    if (!this.#editor.hasToolCall) {
+      this.#held.hold(event);
+      return this.#held.isFull ? NO_TOOL_CALLED : undefined;
+    }
+    events.push(...this.#held.release(), event);
+    this.#held = undefined;
+    return undefined;
+  }
+
+  #toEnd(): StreamEnd {
+    if (this.#held) return NO_TOOL_CALLED;
+    if (this.#editor.finishReason === undefined) return failedItself('engine_did_not_finish');
+    const { finalUsage: usage, usageEvent } = this.#editor;
+    return { kind: 'whole', usage, usageEvent };
+  }
+}

@@ -1,0 +1,101 @@
+import { randomBytes } from 'node:crypto';
+import { isObject } from '../engineJson.ts';
+
+/** More calls in one answer, or arguments before a name this long, come from an engine that has gone wrong. */
+const MAX_CALLS = 1_024;
+const MAX_WAITING_LENGTH = 65_536;
+
+interface ToolCall {
+  /** As the client counts. */
+  index: number;
+  id: string;
+  /** Whether its first delta, the one with its name, has been shown. */
+  hasBegun: boolean;
+  /** Arguments that came before the name. */
+  waitingArguments: string;
+}
+
+/** A part of a call as the client gets it. The first has all of `id`, `type` and `name`. */
+export interface ToolCallDelta {
+  index: number;
+  id?: string;
+  type?: 'function';
+  function: { name?: string; arguments: string };
+}
+
+/**
+ * Turns an engine's tool call deltas into the convention's: `index` counts the calls from 0 in the order in which they
+ * first appear, the first delta of each has its `id`, `type` and name, the later ones have arguments alone, and arguments
+ * are always text. An id that the engine does not give is invented. Engines leave ids out, repeat names and number as
+ * they like, each release in its own way.
+ */
+export class ToolCallEditor {
+  /** By the engine's own index, or by its id where it has none. */
+  readonly #calls = new Map<number | string, ToolCall>();
+  readonly #ids = new Set<string>();
+  #latestKey: number | string = 0;
+
+  /** Whether any call has been shown. */
+  get hasCall(): boolean {
+    return this.#calls.values().some(({ hasBegun }) => hasBegun);
+  }
+
+  /** Whether a call has yet to get its name, so that it could not be shown. */
+  get hasNameless(): boolean {
+    return this.#calls.values().some(({ hasBegun }) => !hasBegun);
+  }
+
+  /** The client's deltas, which may be none. Undefined where the engine's are none at all. */
+  edit(entries: readonly unknown[]): ToolCallDelta[] | undefined {
+    const deltas: ToolCallDelta[] = [];
+    for (const entry of entries) {
+      if (!isObject(entry)) return undefined;
+      const named = isObject(entry.function) ? entry.function : {};
+      const call = this.#findOrOpen(entry);
+      if (!call) return undefined;
+      const delta = toDelta(call, named);
+      if (call.waitingArguments.length > MAX_WAITING_LENGTH) return undefined;
+      if (delta) deltas.push(delta);
+    }
+    return deltas;
+  }
+
+  #findOrOpen({ index, id }: Record<string, unknown>): ToolCall | undefined {
+    const givenId = typeof id === 'string' && id !== '' ? id : undefined;
+    const key = typeof index === 'number' ? index : (givenId ?? this.#latestKey);
+    this.#latestKey = key;
+    const known = this.#calls.get(key);
+    if (known) return known;
+    if (this.#calls.size === MAX_CALLS) return undefined;
+    // A tool's answer names the id of its call, so no two calls may have the same one.
+    const isUsable = givenId !== undefined && !this.#ids.has(givenId);
+    const call: ToolCall = {
+      index: this.#calls.size,
+      id: isUsable ? givenId : `call_${randomBytes(12).toString('hex')}`,
+      hasBegun: false,
+      waitingArguments: '',
+    };
+    this.#calls.set(key, call);
+    this.#ids.add(call.id);
+    return call;
+  }
+}
+
+/** The call's next delta. Undefined where there is nothing new to tell, or no name to begin with. */
+function toDelta(call: ToolCall, { name, arguments: given }: Record<string, unknown>): ToolCallDelta | undefined {
+  const text = toArgumentsText(given);
+  const { index, id } = call;
+  if (call.hasBegun) return text === '' ? undefined : { index, function: { arguments: text } };
+  if (typeof name !== 'string' || name === '') {
+    call.waitingArguments += text;
+    return undefined;
+  }
+  call.hasBegun = true;
+  return { index, id, type: 'function', function: { name, arguments: call.waitingArguments + text } };
+}
+
+/** Some engines write the arguments as the object that the text stands for. */
+function toArgumentsText(given: unknown): string {
+  if (typeof given === 'string') return given;
+  return given === undefined || given === null ? '' : JSON.stringify(given);
+}

@@ -1,0 +1,34 @@
+import type { EngineFault } from '../api/chatFault.ts';
+import { toEngineFault } from '../fleet/vllm/toEngineFault.ts';
+import { isObject, parseJson } from './engineJson.ts';
+import { statusOf } from './whole/wholeAnswer.ts';
+
+/** A refusal is a short text; what is longer is not read. */
+const MAX_BYTES = 65_536;
+
+/** An engine's answer that is no stream: a status of its own, or one JSON body where a stream was asked for. */
+export class EngineRefusal {
+  readonly #status: number;
+  readonly #chunks: Buffer[] = [];
+  #bytes = 0;
+
+  constructor(status: number) {
+    this.#status = status;
+  }
+
+  /** Keeps a part of the body. False when that is enough: no more need be read. */
+  push(chunk: Buffer): boolean {
+    this.#chunks.push(chunk);
+    this.#bytes += chunk.length;
+    return this.#bytes <= MAX_BYTES;
+  }
+
+  /** What it means for the client. An answer that came with 200 is a refusal only if its body is an error that says so. */
+  toFault(): EngineFault {
+    const bytes = Buffer.concat(this.#chunks);
+    return toEngineFault(this.#status === 200 ? statusIn(parseJson(bytes)) : this.#status, bytes.toString('utf8'));
+  }
+}
+
+/** The status an engine put into a body that came with 200. */
+const statusIn = (body: unknown): number => (isObject(body) && isObject(body.error) ? statusOf(body.error) : 500);

@@ -1,0 +1,24 @@
+import { readIdentity } from '../answerIdentity.ts';
+import { readEngineUsage, toUsageBody } from '../engineUsage.ts';
+import { toShownFinishReason } from '../toShownFinishReason.ts';
+import { type AnswerOptions, readAnswer, type WholeAnswer } from './wholeAnswer.ts';
+
+/** An engine's whole legacy completion as the client gets it. */
+export function editCompletionAnswer(bytes: Buffer, { canonicalModel, isCacheCapable }: AnswerOptions): WholeAnswer {
+  const read = readAnswer(bytes);
+  if (read.kind !== 'read') return read;
+  const { answer, choice, finishReason } = read;
+  if (typeof choice.text !== 'string') return { kind: 'broken' };
+  const usage = readEngineUsage(answer.usage);
+  const { id, created } = readIdentity(answer, 'completions');
+  const finish_reason = toShownFinishReason(finishReason, { hasToolCall: false });
+  const body = {
+    id,
+    object: 'text_completion',
+    created,
+    model: canonicalModel,
+    choices: [{ index: 0, text: choice.text, logprobs: null, finish_reason }],
+    ...(usage && { usage: toUsageBody(usage, { isCacheCapable }) }),
+  };
+  return { kind: 'answer', payload: Buffer.from(JSON.stringify(body)), usage, hasToolCall: false };
+}

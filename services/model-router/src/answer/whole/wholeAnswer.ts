@@ -1,0 +1,34 @@
+import { isObject, parseJson } from '../engineJson.ts';
+import type { ShownUsage } from '../engineUsage.ts';
+import { isBrokenOff } from '../toShownFinishReason.ts';
+
+/** What an engine's whole answer means for the client. */
+export type WholeAnswer =
+  | { kind: 'answer'; payload: Buffer; usage: ShownUsage | undefined; hasToolCall: boolean }
+  /** The engine put an error into a body that came with 200. */
+  | { kind: 'error'; status: number }
+  | { kind: 'broken' };
+
+export interface AnswerOptions {
+  canonicalModel: string;
+  isCacheCapable: boolean;
+}
+
+/** An engine's JSON answer with its first choice and the reason it gives for its end; or what it is instead. */
+export function readAnswer(
+  bytes: Buffer,
+):
+  | { kind: 'read'; answer: Record<string, unknown>; choice: Record<string, unknown>; finishReason: string }
+  | Exclude<WholeAnswer, { kind: 'answer' }> {
+  const answer = parseJson(bytes);
+  if (!isObject(answer)) return { kind: 'broken' };
+  if (isObject(answer.error)) return { kind: 'error', status: statusOf(answer.error) };
+  const [choice] = Array.isArray(answer.choices) ? (answer.choices as unknown[]) : [];
+  if (!isObject(choice)) return { kind: 'broken' };
+  const finishReason = choice.finish_reason;
+  if (isBrokenOff(finishReason) || typeof finishReason !== 'string') return { kind: 'error', status: 500 };
+  return { kind: 'read', answer, choice, finishReason };
+}
+
+/** The status an engine put into an error that came with 200. */
+export const statusOf = (error: Record<string, unknown>): number => (typeof error.code === 'number' ? error.code : 500);

@@ -1,0 +1,62 @@
+import type { AuthFault } from '@turnpike/api-errors/authFault';
+import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import type { KeyBound } from '@turnpike/telemetry/keyBoundMetrics';
+import type { ModelFault } from '../catalog/getModel.ts';
+import type { BalanceLimiter, RateLimitState } from '../money/gate/admit.ts';
+import type { BodyFault } from './bodyFault.ts';
+import type { RequestFault } from './requestFault.ts';
+
+/** Why gate 4 refuses a call. */
+export type AdmissionFault =
+  | { kind: 'account_on_hold' }
+  | { kind: 'billing_not_provisioned' }
+  | { kind: 'spend_cap_reached' }
+  | {
+      kind: 'insufficient_balance';
+      maxUsageCostNanoUsd: NanoUsd;
+      keyRemainingNanoUsd: NanoUsd | null;
+      heldNanoUsd: NanoUsd;
+      limitedBy: Exclude<BalanceLimiter, 'monthly_cap_reached'>;
+      affordableOutputTokens: number;
+    }
+  | { kind: 'rate_limited'; limiter: 'requests' | 'tokens'; retryAfterMs: number; rateLimit: RateLimitState }
+  /** Redis gave no decision, or the spool is full: nothing is admitted that could not be recorded. */
+  | { kind: 'admission_unavailable' }
+  | { kind: 'catalog_unavailable' };
+
+/** What went wrong at the engine. */
+export type EngineFault =
+  | { kind: 'no_healthy_engine' }
+  | { kind: 'engine_busy' }
+  /** More calls want an engine than there is room for, and this one's turn would not come, or did not, in time. */
+  | { kind: 'overloaded'; retryAfterSeconds: number }
+  /** An engine took the call and failed it: a client must not repeat it blindly. */
+  | { kind: 'engine_failed' }
+  /** The prompt does not fit the window: the engine's sentence says by how much. */
+  | { kind: 'context_too_long'; message: string }
+  /** The engine refused the request as the client's mistake. */
+  | { kind: 'engine_refused'; message: string; param: string | null }
+  | { kind: 'forced_tool_not_called' }
+  /** The bytes of an image passed our check and could not be decoded by the engine. */
+  | ImageFault;
+
+/** An image that cannot be fetched or decoded. It says no more: from outside, all reasons are the same. */
+export interface ImageFault {
+  kind: 'image_unusable';
+}
+
+/** The key would take more than its part of what belongs to all keys. Nothing was run, and nothing is charged. */
+export interface KeyBoundFault {
+  kind: 'key_bound_reached';
+  bound: Exclude<KeyBound, 'look_ups'>;
+  retryAfterSeconds: number;
+}
+
+export type ChatFault =
+  | AuthFault
+  | BodyFault
+  | RequestFault
+  | ModelFault
+  | AdmissionFault
+  | KeyBoundFault
+  | EngineFault;

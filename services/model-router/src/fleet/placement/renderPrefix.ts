@@ -1,0 +1,70 @@
+import { crc32 } from 'node:zlib';
+import type { InferenceRequest } from '../../request/inferenceRequest.ts';
+import { MAX_HASHED_BYTES } from './hashPrefix.ts';
+
+/** An image stands for some 256 tokens of text. */
+const IMAGE_BYTES = 1_024;
+/** Read of an image's address at its beginning, middle and end: enough to tell it from others, however large it is. */
+const IMAGE_SAMPLE_LENGTH = 2_048;
+const NOTHING = Buffer.alloc(0);
+
+/** The beginning of what an engine computes for a call, and how long all of it is. */
+export interface RenderedPrompt {
+  /** Cut where nothing is hashed any more. */
+  beginning: Buffer;
+  bytes: number;
+}
+
+/**
+ * A prompt in the order that engines render it: tools, then each message with its parts, an image by its digest. Equal
+ * prompts are equal bytes whatever their JSON looks like. Texts to embed have no prefix worth finding again.
+ */
+export function renderPrefix({ operation, written }: Pick<InferenceRequest, 'operation' | 'written'>): RenderedPrompt {
+  if (operation === 'embeddings') return { beginning: NOTHING, bytes: 0 };
+  const { tools, messages, prompt } = written;
+  if (operation === 'completions') return cut([String(prompt)]);
+  const pieces: string[] = [];
+  if (Array.isArray(tools) && tools.length > 0) pieces.push(JSON.stringify(tools));
+  if (Array.isArray(messages)) for (const message of messages) renderMessage(message, pieces);
+  return cut(pieces);
+}
+
+function renderMessage(message: Record<string, unknown>, pieces: string[]): void {
+  const { role, content, ...others } = message;
+  pieces.push(`\n${String(role)}\n`);
+  if (typeof content === 'string') pieces.push(content);
+  for (const part of Array.isArray(content) ? content : []) pieces.push(renderPart(part));
+  for (const name in others) if (others[name] !== undefined) pieces.push(name, JSON.stringify(others[name]));
+}
+
+function renderPart(part: Record<string, unknown>): string {
+  if (part.type !== 'image_url') return String(part.text ?? part.refusal ?? '');
+  const image: unknown = part.image_url;
+  const url = typeof image === 'object' && image !== null && 'url' in image ? image.url : image;
+  return digestOf(String(url)).repeat(IMAGE_BYTES / DIGEST_LENGTH);
+}
+
+const DIGEST_LENGTH = 8;
+
+function digestOf(url: string): string {
+  const middle = url.length >>> 1;
+  const sample =
+    url.length <= 3 * IMAGE_SAMPLE_LENGTH
+      ? url
+      : url.slice(0, IMAGE_SAMPLE_LENGTH) +
+        url.slice(middle, middle + IMAGE_SAMPLE_LENGTH) +
+        url.slice(-IMAGE_SAMPLE_LENGTH);
+  return crc32(sample, url.length).toString(16).padStart(DIGEST_LENGTH, '0');
+}
+
+/** Joins pieces to bytes as far as they are hashed. What is beyond counts by its characters, which is near enough. */
+function cut(pieces: readonly string[]): RenderedPrompt {
+  let beginning = '';
+  let beyond = 0;
+  for (const piece of pieces) {
+    if (beginning.length >= MAX_HASHED_BYTES) beyond += piece.length;
+    else beginning += piece;
+  }
+  const bytes = Buffer.from(beginning);
+  return { beginning: bytes.subarray(0, MAX_HASHED_BYTES), bytes: bytes.length + beyond };
+}

@@ -1,0 +1,123 @@
+import { ApiError } from '@turnpike/api-errors/apiError';
+import { z } from 'zod';
+import type { EngineFault } from '../../api/chatFault.ts';
+import type { PricedModel } from '../../catalog/catalog.ts';
+import { isInline } from '../../request/images/decodeInlineImage.ts';
+import type { InferenceRequest } from '../../request/inferenceRequest.ts';
+import { createFairSlots, type SlotLimits, type SlotOwner } from '../../request/shares/fairSlots.ts';
+import { type Engine, servedNameOf } from '../engine.ts';
+import type { EngineRegistry } from '../engineRegistry.ts';
+import { toQuestionBody } from './toEngineBody.ts';
+
+/** For all questions together: a call whose prompt cannot be counted by then is judged by its bytes. */
+const TIMEOUT_MS = 2_000;
+/** Of that for the turn of any question: what is left has to do for an engine. */
+const TURN_MS = 1_000;
+const MAX_AT_ONCE = 16;
+/** Engines that one question goes to at most: a prompt that breaks them must not go round the fleet. */
+const MAX_ENGINES = 2;
+const countSchema = z.object({ count: z.number().int().min(0) });
+
+/**
+ * The engine's count of the prompt, or undefined when no engine gives one in time. It is exact but for images that have not been
+ * fetched, which are counted at the model's most. Throws `key_bound_reached` when the workspace has too many prompts being
+ * counted for this one to have its turn, `overloaded` when all others have.
+ */
+export type CountPromptTokens = (
+  request: InferenceRequest,
+  model: PricedModel,
+  owner: SlotOwner,
+) => Promise<number | undefined>;
+
+export interface PromptCounterOptions {
+  engines: Pick<EngineRegistry, 'findEngines'>;
+  /** Of questions under way, of which a prompt has one, and a list of texts one each. */
+  limits: SlotLimits;
+}
+
+/** Has engines count prompts: those of a model in turn, and the next one where one fails. */
+export function createPromptCounter({ engines, limits }: PromptCounterOptions): CountPromptTokens {
+  // What an engine has begun to count it finishes, even when nobody waits for it.
+  const slots = createFairSlots({ bound: 'prompt_counts', limits, givesWay: false });
+  /** By model: which of its engines comes first. */
+  const turns = new Map<string, number>();
+
+  function findNext(model: PricedModel): Engine[] {
+    const serving = engines
+      .findEngines(model)
+      .filter((engine) => engine.isHealthy && servedNameOf(engine, model) !== undefined);
+    const turn = ((turns.get(model.id) ?? 0) + 1) % Math.max(1, serving.length);
+    turns.set(model.id, turn);
+    return [...serving.slice(turn), ...serving.slice(0, turn)].slice(0, MAX_ENGINES);
+  }
+
+  async function ask(question: object, { request, model, owner, signal }: Asking): Promise<number> {
+    const turnSignal = AbortSignal.any([signal, AbortSignal.timeout(TURN_MS)]);
+    const slot = await slots.take(owner, turnSignal).catch((error: unknown) => {
+      throw error instanceof ApiError ? error : slots.has(owner.workspaceId) ? slots.tooMany() : overloaded();
+    });
+    try {
+      let failure: unknown = new Error('no engine serves the model');
+      for (const engine of findNext(model)) {
+        try {
+          return await askEngine(engine, toQuestionBody(request, question, servedNameOf(engine, model)), signal);
+        } catch (error) {
+          failure = error;
+          if (signal.aborted || error instanceof RefusedQuestion) break;
+        }
+      }
+      throw failure;
+    } finally {
+      slot.giveBack();
+    }
+  }
+
+  return async (request, model, owner) => {
+    const ending = new AbortController();
+    const signal = AbortSignal.any([ending.signal, AbortSignal.timeout(TIMEOUT_MS)]);
+    const questions = request.tokenizeQuestions();
+    try {
+      const remoteImages = request.images.urls.filter((url) => !isInline(url)).length;
+      let sum = remoteImages * model.maxTokensPerImage;
+      for (let start = 0; start < questions.length; start += MAX_AT_ONCE) {
+        const batch = questions.slice(start, start + MAX_AT_ONCE);
+        const counts = await Promise.all(batch.map((question) => ask(question, { request, model, owner, signal })));
+        for (const count of counts) sum += count;
+      }
+      return sum;
+    } catch (error) {
+      if (error instanceof ApiError) throw error;
+      return undefined;
+    } finally {
+      ending.abort();
+    }
+  };
+}
+
+interface Asking {
+  request: InferenceRequest;
+  model: PricedModel;
+  owner: SlotOwner;
+  signal: AbortSignal;
+}
+
+const overloaded = (): ApiError<EngineFault> => new ApiError({ kind: 'overloaded', retryAfterSeconds: 1 });
+
+/** The engine says that the question is wrong: another one would say the same. */
+class RefusedQuestion extends Error {
+  override name = 'RefusedQuestion';
+}
+
+async function askEngine(engine: Engine, question: Buffer, signal: AbortSignal): Promise<number> {
+  const { statusCode, body } = await engine.pool.request({
+    method: 'POST',
+    path: '/tokenize',
+    headers: { 'content-type': 'application/json' },
+    body: question,
+    signal,
+  });
+  const text = await body.text();
+  if (statusCode >= 400 && statusCode < 500) throw new RefusedQuestion(`engine answered ${statusCode}`);
+  if (statusCode !== 200) throw new Error(`engine answered ${statusCode} to a question for a count`);
+  return countSchema.parse(JSON.parse(text)).count;
+}

@@ -1,0 +1,100 @@
+import type { PricedModel } from '../../catalog/catalog.ts';
+import { isInline } from '../../request/images/decodeInlineImage.ts';
+import type { InferenceRequest } from '../../request/inferenceRequest.ts';
+import { type PlacedLiteral, toLiteralTree, writeJson } from '../../request/writeJson.ts';
+
+/** Set by the router alone, or understood by it alone: the client's own never reach the engine. */
+const OWNED_KEYS = new Set([
+  'model',
+  'stream',
+  'stream_options',
+  'max_tokens',
+  'max_completion_tokens',
+  'cache_salt',
+  'n',
+  'logprobs',
+  'top_logprobs',
+  'user',
+]);
+
+/**
+ * The body the engine gets: what the router owns; the members that hold more than one value, written anew from what was
+ * checked, so that an engine cannot read in them what the check did not; and the client's bytes of every other member. Long
+ * strings are copied within what is written, digits of other members stay as they are. Throws if an image that is not inline
+ * was not fetched.
+ */
+export function toEngineBody(
+  request: InferenceRequest,
+  {
+    model,
+    servedName,
+    maxOutputTokens,
+    cacheSalt,
+  }: { model: PricedModel; servedName: string; maxOutputTokens: number; cacheSalt: string },
+): Buffer {
+  const owned: Record<string, unknown> = {
+    model: servedName,
+    cache_salt: cacheSalt,
+    ...(request.operation !== 'embeddings' && { max_tokens: maxOutputTokens }),
+    ...(request.isStream && {
+      stream: true,
+      // A cut stream still has the engine's own count: every chunk carries the running usage, which is edited out again.
+      stream_options: { include_usage: true, continuous_usage_stats: true },
+    }),
+  };
+  const { bytes, members, value } = request.body;
+  const replaced = request.replacedMembers(model);
+  const literals = toLiteralTree([...clientLiterals(request), ...fetchedImages(request)]);
+  const pieces: Buffer[] = [Buffer.from(JSON.stringify(owned).slice(0, -1))];
+  for (const { key, start, end } of members) {
+    if (OWNED_KEYS.has(key) || value[key] === null) continue;
+    if (!Object.hasOwn(request.written, key)) {
+      pieces.push(COMMA, bytes.subarray(start, end));
+      continue;
+    }
+    const written = replaced.has(key)
+      ? { value: replaced.get(key), literals: undefined }
+      : { value: request.written[key], literals: literals.get(key) };
+    if (written.value === undefined) continue;
+    pieces.push(Buffer.from(`,${JSON.stringify(key)}:`), ...writeJson(written.value, written.literals));
+  }
+  pieces.push(CLOSE);
+  return Buffer.concat(pieces);
+}
+
+const COMMA = Buffer.from(',');
+const QUOTE = Buffer.from('"');
+const CLOSE = Buffer.from('}');
+
+/**
+ * A question for the engine's tokenizer, which it answers with the count of a prompt. A conversation's long strings and inline
+ * images are copied: to write them again could hold up the process.
+ */
+export function toQuestionBody(request: InferenceRequest, question: object, servedName: string | undefined): Buffer {
+  // Of the other operations a question has texts at places of its own.
+  const literals = request.operation === 'chat' ? toLiteralTree(clientLiterals(request)) : undefined;
+  // The client's own name of the model is not the engine's.
+  literals?.delete('model');
+  return Buffer.concat(writeJson({ model: servedName, ...question }, literals));
+}
+
+/** The client's own, which need not be written again. */
+function* clientLiterals({ body }: InferenceRequest): Generator<PlacedLiteral> {
+  for (const { path, bytes } of body.literals) {
+    // An address that stands in the part itself is written as engines know it.
+    const isBareAddress = path.length === 5 && path[0] === 'messages' && path[4] === 'image_url';
+    yield { path: isBareAddress ? [...path, 'url'] : path, pieces: [bytes] };
+  }
+}
+
+/** The images that were fetched, at the places of their addresses. */
+function* fetchedImages({ images }: InferenceRequest): Generator<PlacedLiteral> {
+  for (const [index, { message, part }] of images.places.entries()) {
+    const url = images.urls[index] ?? '';
+    if (isInline(url)) continue;
+    const fetched = images.fetched.get(url);
+    if (!fetched) throw new Error('an image was not fetched');
+    const path = ['messages', message, 'content', part, 'image_url', 'url'];
+    yield { path, pieces: [QUOTE, fetched, QUOTE] };
+  }
+}

@@ -1,0 +1,63 @@
+import type { EngineFault } from '../../api/chatFault.ts';
+
+const CONTEXT_SENTENCES = [
+  'maximum context length',
+  'context length is only',
+  'maximum model length',
+  'cannot be greater than max_model_len',
+  // No call asks for 0 tokens: a recent engine cut it to what a prompt that fills the window exactly leaves.
+  'max_tokens must be at least 1, got 0',
+];
+/** Parts of what engines say of an image that they cannot decode; newer ones name it as the parameter as well. */
+const IMAGE_SENTENCES = ['cannot identify image file', 'image file is truncated', 'base64 data URLs'];
+const MAX_MESSAGE_LENGTH = 1_000;
+
+interface EngineErrorBody {
+  message: string;
+  param: string | null;
+}
+
+/** The sentence and parameter of an engine's error body, nested or flat, old or new. */
+function readErrorBody(text: string): EngineErrorBody {
+  try {
+    const body: unknown = JSON.parse(text);
+    const error =
+      typeof body === 'object' && body !== null && 'error' in body && typeof body.error === 'object'
+        ? body.error
+        : body;
+    if (typeof error !== 'object' || error === null) return { message: '', param: null };
+    const { message, param } = error as Record<string, unknown>;
+    return {
+      message: typeof message === 'string' ? message.slice(0, MAX_MESSAGE_LENGTH) : '',
+      param: typeof param === 'string' && param !== '' ? param.replace(/^body\./, '') : null,
+    };
+  } catch {
+    return { message: '', param: null };
+  }
+}
+
+/**
+ * What an engine's refusal means for the client. Only its 400, 422 and 501 are the client's doing; a 401, 403 or 404 is a
+ * fault of the fleet, and what an engine says about a failure of its own is never shown. An image that it cannot use is
+ * the one fault that it is everywhere, without the engine's words.
+ */
+export function toEngineFault(status: number, text: string): EngineFault {
+  const { message, param } = readErrorBody(text);
+  if (status === 400 && CONTEXT_SENTENCES.some((sentence) => message.includes(sentence)))
+    return { kind: 'context_too_long', message };
+  if (status === 400 || status === 422 || status === 501) {
+    if (param === 'image_url' || IMAGE_SENTENCES.some((sentence) => message.includes(sentence)))
+      return { kind: 'image_unusable' };
+    return {
+      kind: 'engine_refused',
+      message: message === '' ? 'The model cannot serve this request.' : message,
+      param,
+    };
+  }
+  if (status === 429 || status === 503) return { kind: 'engine_busy' };
+  return { kind: 'engine_failed' };
+}
+
+/** Whether another engine might do better: a client's mistake stays one everywhere. */
+export const isWorthRetrying = ({ kind }: EngineFault): boolean =>
+  kind === 'engine_failed' || kind === 'engine_busy' || kind === 'no_healthy_engine';

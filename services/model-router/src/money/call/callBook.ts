@@ -1,0 +1,143 @@
+import { ApiError } from '@turnpike/api-errors/apiError';
+import { toUsageRecordedJson, type UsageRecorded } from '@turnpike/events/usageRecorded';
+import type { Logger } from '@turnpike/logging/createLogger';
+import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
+import { toCallAttributes } from '@turnpike/telemetry/toCallAttributes';
+import type { AdmissionFault } from '../../api/chatFault.ts';
+import type { RedisEpoch } from '../epoch/redisEpoch.ts';
+import type { Spool } from '../spool/spool.ts';
+import type { CallEndings } from './endCall.ts';
+import type { HeldCalls, HoldTerms } from './heldCalls.ts';
+import { createSettler } from './settleCalls.ts';
+import { type AdmittedCall, type Ending, LEFT_BEFORE_FIRST_EVENT, toEvent } from './toEvent.ts';
+
+export interface OpenCall {
+  readonly callId: string;
+  /** The routing target that serves the call: set when an engine has been chosen. */
+  target: string;
+  /** Set by whoever streams: called when the hold is lost, as the call must then end in an error. */
+  onLeaseLost: () => void;
+  /**
+   * Ends the call once: the event is in the spool when this resolves, and its settlement under way. Later calls
+   * change nothing and resolve as the first. False when the hold was swept meanwhile, or when neither disk nor Redis could
+   * keep the event: then the answer must not end as if it were whole.
+   */
+  end(ending: Ending): Promise<boolean>;
+}
+
+interface Entry {
+  call: AdmittedCall;
+  terms: HoldTerms;
+  leaseEndsAt: number;
+  handle: OpenCall;
+}
+
+export interface CallBookOptions {
+  endings: CallEndings;
+  spool: Pick<Spool, 'append'>;
+  heldCalls: HeldCalls;
+  epoch: RedisEpoch;
+  metrics: Pick<InferenceMetrics, 'callEnded' | 'alerted'>;
+  log: Logger;
+  leaseMs: number;
+}
+
+/** The calls under way in this router: their leases are renewed, and each is settled once when it ends. */
+export function createCallBook(options: CallBookOptions) {
+  const { endings, heldCalls, epoch, metrics, log, leaseMs } = options;
+  const open = new Map<string, Entry>();
+  const settler = createSettler(options);
+
+  async function renew({ call, handle }: Entry): Promise<boolean> {
+    // No sweeper takes a call of an epoch that is not open; the call is asserted before one may.
+    if (!epoch.isOpen) return true;
+    try {
+      const askedAt = performance.now();
+      const lease = await endings.renewLease(call, leaseMs);
+      const entry = open.get(call.callId);
+      if (lease === 'held' && entry) entry.leaseEndsAt = askedAt + leaseMs;
+      if (lease !== 'held' && lease !== 'lost' && entry && epoch.isOpen) epoch.reportMissingCall();
+      if (lease !== 'lost') return true;
+      if (entry) {
+        log.error({ callId: call.callId }, 'lease lost: the call was swept while it ran');
+        open.delete(call.callId);
+        heldCalls.remove(call.callId);
+        handle.onLeaseLost();
+      }
+      return false;
+    } catch {
+      // Redis does not answer, so nothing sweeps either: the call goes on and is settled when Redis is back.
+      return true;
+    }
+  }
+  const renewal = setInterval(() => {
+    for (const entry of open.values()) void renew(entry);
+  }, leaseMs / 4);
+  renewal.unref();
+
+  function alertIfWrong({ callId, formulaNanoUsd, holdNanoUsd, status, reason }: UsageRecorded): void {
+    if (formulaNanoUsd > holdNanoUsd) {
+      const amounts = { formula: String(formulaNanoUsd), hold: String(holdNanoUsd) };
+      log.error({ callId, ...amounts }, 'ALERT charge above hold: the excess is not charged');
+      metrics.alerted('charge_above_hold');
+    }
+    if (reason === LEFT_BEFORE_FIRST_EVENT.reason) {
+      // Any client can do this at will, so it must not call a person.
+      log.info({ callId }, 'client left before the first event: nothing is charged');
+    } else if (status === 'unknown') {
+      log.error({ callId, reason }, 'ALERT call ended without a count: nothing is charged');
+      metrics.alerted('unknown_ending');
+    }
+  }
+
+  async function end({ call, terms }: Entry, ending: Ending, times: { target: string; startedAt: number }) {
+    const entry = open.get(call.callId);
+    if (!entry) return false;
+    if (entry.leaseEndsAt < performance.now() && !(await renew(entry))) return false;
+    open.delete(call.callId);
+    const { admittedAtMs } = terms;
+    const endedAtMs = admittedAtMs + Math.round(performance.now() - times.startedAt);
+    const event = toEvent(call, { ending, target: times.target, admittedAtMs, endedAtMs });
+    alertIfWrong(event);
+    metrics.callEnded(event);
+    call.span.setAttributes(toCallAttributes(event));
+    return settler.record({ call, terms }, { event, json: toUsageRecordedJson(event) });
+  }
+
+  return {
+    /**
+     * Opens the book on an admitted call; durations are measured by a monotonic clock. Throws `admission_unavailable` where
+     * the balances that carry its hold are not in force any more: nothing has been run, and the hold is given back.
+     */
+    open(call: AdmittedCall, terms: HoldTerms): OpenCall {
+      if (!epoch.isOpen || terms.epoch !== epoch.stamp.number) {
+        endings.release(call).catch(() => log.warn({ callId: call.callId }, 'hold not released; its lease ends it'));
+        throw new ApiError<AdmissionFault>({ kind: 'admission_unavailable' });
+      }
+      const startedAt = performance.now();
+      let ended: Promise<boolean> | undefined;
+      const handle: OpenCall = {
+        callId: call.callId,
+        target: call.model.id,
+        onLeaseLost: () => {},
+        end(ending) {
+          ended ??= end(entry, ending, { target: handle.target, startedAt });
+          return ended;
+        },
+      };
+      const entry: Entry = { call, terms, leaseEndsAt: startedAt + leaseMs, handle };
+      open.set(call.callId, entry);
+      heldCalls.add(entry, { hasEnded: false });
+      return handle;
+    },
+    get openCalls(): number {
+      return open.size;
+    },
+    /** Stops renewing; settlements under way get one more try, the rest is settled from the spool at the next start. */
+    async close(): Promise<void> {
+      clearInterval(renewal);
+      await settler.close();
+    },
+  };
+}
+export type CallBook = ReturnType<typeof createCallBook>;

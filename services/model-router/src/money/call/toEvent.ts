@@ -1,0 +1,95 @@
+import { toUsageRecordedJson, type UsageRecorded } from '@turnpike/events/usageRecorded';
+import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import { computeCharge } from '@turnpike/money/price';
+import type { CallSpan } from '@turnpike/telemetry/callSpan';
+import type { EngineUsage } from '../../answer/engineUsage.ts';
+import type { PricedModel } from '../../catalog/catalog.ts';
+import type { Operation } from '../../request/inferenceRequest.ts';
+
+/** How a call ended. A `success` always has the engine's own counts; whatever else ends it costs nothing. */
+export type Ending =
+  | { status: 'success'; reason: 'completed' | 'client_left'; usage: EngineUsage }
+  | { status: 'failure'; reason: string }
+  /** The engine ended without saying how much it used, or the client left before it said. */
+  | { status: 'unknown'; reason: string };
+
+/** The client left a stream of which no event had come from the engine yet: no count is missing, as none was due. */
+export const LEFT_BEFORE_FIRST_EVENT = {
+  status: 'unknown',
+  reason: 'client_left_before_first_event',
+} as const satisfies Ending;
+
+/** What is fixed about a call when it is admitted. */
+export interface AdmittedCall {
+  callId: string;
+  keyId: string;
+  workspaceId: string;
+  region: 'us' | 'eu';
+  operation: Operation;
+  model: PricedModel;
+  priceVersion: number;
+  images: number;
+  holdNanoUsd: NanoUsd;
+  isStream: boolean;
+  /** Follows the call, if it is traced; the ledger's work on its event is linked to it. */
+  span: CallSpan;
+}
+
+const NO_USAGE: EngineUsage = { promptTokens: 0, completionTokens: 0, cachedPromptTokens: 0 };
+
+/** The completion event of a call; a formula above the hold is charged as the hold. */
+export function toEvent(
+  call: AdmittedCall,
+  {
+    ending,
+    target,
+    admittedAtMs,
+    endedAtMs,
+  }: { ending: Ending; target: string; admittedAtMs: number; endedAtMs: number },
+): UsageRecorded {
+  const usage = ending.status === 'success' ? billedUsage(ending.usage, call.model) : NO_USAGE;
+  const images = ending.status === 'success' ? call.images : 0;
+  const formulaNanoUsd = ending.status === 'success' ? computeCharge({ ...usage, images }, call.model.prices) : 0n;
+  return {
+    version: 1,
+    callId: call.callId,
+    keyId: call.keyId,
+    workspaceId: call.workspaceId,
+    region: call.region,
+    operation: call.operation,
+    model: target,
+    canonicalModel: call.model.id,
+    priceVersion: call.priceVersion,
+    status: ending.status,
+    reason: ending.reason,
+    promptTokens: usage.promptTokens,
+    cachedPromptTokens: usage.cachedPromptTokens,
+    completionTokens: usage.completionTokens,
+    images,
+    chargeNanoUsd: formulaNanoUsd < call.holdNanoUsd ? formulaNanoUsd : call.holdNanoUsd,
+    formulaNanoUsd,
+    holdNanoUsd: call.holdNanoUsd,
+    modality: 'text',
+    billingUnit: 'token',
+    isStream: call.isStream,
+    startedAtMs: admittedAtMs,
+    endedAtMs: Math.max(endedAtMs, admittedAtMs),
+    traceparent: call.span.traceparent,
+  };
+}
+
+/** What is shown is what is charged: where a model is not cache-capable, no prompt token counts as read from a cache. */
+const billedUsage = (usage: EngineUsage, { isCacheCapable }: PricedModel): EngineUsage =>
+  isCacheCapable ? usage : { ...usage, cachedPromptTokens: 0 };
+
+/** The event a sweeper emits for a call whose router is gone; it puts in the instants. */
+export function toUnknownEventJson(call: AdmittedCall): string {
+  return toUsageRecordedJson(
+    toEvent(call, {
+      ending: { status: 'unknown', reason: 'router_gone' },
+      target: call.model.id,
+      admittedAtMs: 0,
+      endedAtMs: 0,
+    }),
+  );
+}

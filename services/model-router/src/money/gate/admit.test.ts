@@ -1,0 +1,280 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { KeyRecord } from '@turnpike/authentication/keyRecord';
+import { v7 as uuidv7 } from 'uuid';
+import { aKeyRecord } from '../../../test/aKeyRecord.ts';
+import { type OpenedRedis, openTestRedis } from '../../../test/openTestRedis.ts';
+import { createCallEndings } from '../call/endCall.ts';
+import { redisKeys } from '../redis/redisKeys.ts';
+import { type Admission, type AdmitRequest, createAdmit } from './admit.ts';
+
+let opened: OpenedRedis;
+let admit: (request: AdmitRequest) => Promise<Admission>;
+beforeAll(async () => {
+  opened = await openTestRedis();
+  admit = createAdmit(opened.redis, { epoch: opened.epoch, routerId: 'router-1' });
+});
+afterAll(() => opened.close());
+
+const aRequest = (key: KeyRecord, fields: Partial<AdmitRequest> = {}): AdmitRequest => ({
+  callId: uuidv7(),
+  key,
+  holdNanoUsd: 100n,
+  estimatedPromptTokens: 10,
+  leaseMs: 60_000,
+  unknownEventJson: '{}',
+  ...fields,
+});
+
+/** A key whose workspace has this much credit. */
+async function aFundedKey(creditedNanoUsd: bigint, fields: Parameters<typeof aKeyRecord>[0] = {}): Promise<KeyRecord> {
+  const key = aKeyRecord(fields);
+  await opened.credit(key.workspace.workspaceId, creditedNanoUsd);
+  return key;
+}
+
+/** Everything Redis knows of a workspace but what time alone changes. */
+async function snapshotOf({ keyId, workspace: { workspaceId } }: KeyRecord) {
+  const { redis } = opened;
+  return {
+    wallet: await opened.walletOf(workspaceId),
+    key: await redis.hgetall(redisKeys.key(workspaceId, keyId)),
+    months: await opened.monthsOf(workspaceId),
+    rpm: await redis.get(redisKeys.requestsPerMinute(workspaceId, keyId)),
+    tpm: await redis.hgetall(redisKeys.tokensPerMinute(workspaceId, keyId)),
+    calls: await redis.zrange(redisKeys.calls(workspaceId), 0, -1),
+  };
+}
+
+function outcomesOf(admissions: Admission[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const admission of admissions) {
+    const name = 'limiter' in admission ? `${admission.outcome}:${admission.limiter}` : admission.outcome;
+    counts[name] = (counts[name] ?? 0) + 1;
+  }
+  return counts;
+}
+
+describe('concurrent calls never together pass a balance', () => {
+  const limits: [string, (amount: bigint) => Promise<KeyRecord>][] = [
+    ['key_budget', (amount) => aFundedKey(10n ** 12n, { maxBudgetNanoUsd: amount })],
+    ['credit', (amount) => aFundedKey(amount)],
+    ['monthly_cap', (amount) => aFundedKey(10n ** 12n, { workspace: { monthlyCapNanoUsd: amount } })],
+  ];
+  it.each(limits)('of 200 at once on a %s for 10, exactly 10 are admitted', async (limiter, keyWith) => {
+    for (const [amount, slack] of [
+      [1_000n, 0n],
+      [7_777_777n, 9n],
+      [1n, 0n],
+    ] as const) {
+      const key = await keyWith(amount * 10n + (slack < amount ? slack : 0n));
+      const admissions = await Promise.all(
+        Array.from({ length: 200 }, () => admit(aRequest(key, { holdNanoUsd: amount }))),
+      );
+      expect(outcomesOf(admissions)).toEqual({ admitted: 10, [`insufficient:${limiter}`]: 190 });
+      expect((await opened.walletOf(key.workspace.workspaceId)).held).toBe(amount * 10n);
+    }
+  });
+});
+
+describe('a balance', () => {
+  it('carries a call that costs exactly what is left', async () => {
+    const key = await aFundedKey(100n);
+    expect(await admit(aRequest(key))).toMatchObject({ outcome: 'admitted' });
+  });
+
+  it('names the scarcest limit and what it still carries', async () => {
+    const key = await aFundedKey(90n, { maxBudgetNanoUsd: 50n, workspace: { monthlyCapNanoUsd: 70n } });
+    expect(await admit(aRequest(key))).toMatchObject({
+      outcome: 'insufficient',
+      limiter: 'key_budget',
+      availableNanoUsd: 50n,
+    });
+  });
+
+  it('is told apart as reached when the month has already been spent to its cap', async () => {
+    const key = await aFundedKey(10_000n, { workspace: { monthlyCapNanoUsd: 500n } });
+    // Of the month that may begin meanwhile, too.
+    for (const at of [Date.now(), Date.now() + 3_600_000]) {
+      const month = new Date(at).toISOString().slice(0, 7);
+      await opened.redis.hset(redisKeys.months(key.workspace.workspaceId), `${month}:spent`, 500);
+    }
+    expect(await admit(aRequest(key))).toMatchObject({ outcome: 'insufficient', limiter: 'monthly_cap_reached' });
+  });
+
+  it('lets a free call pass with no credit at all', async () => {
+    const key = await aFundedKey(0n, { maxBudgetNanoUsd: 0n, workspace: { monthlyCapNanoUsd: 0n } });
+    expect(await admit(aRequest(key, { holdNanoUsd: 0n }))).toMatchObject({ outcome: 'admitted' });
+  });
+
+  it('is exact up to 2^53 nano-dollars, and what a limit allows beyond is not used', async () => {
+    const largest = 2n ** 53n - 1n;
+    const exact = await aFundedKey(largest);
+    expect(await admit(aRequest(exact, { holdNanoUsd: largest }))).toMatchObject({ outcome: 'admitted' });
+    expect(await admit(aRequest(exact, { holdNanoUsd: 1n }))).toMatchObject({
+      outcome: 'insufficient',
+      availableNanoUsd: 0n,
+    });
+    const beyond = await aFundedKey(2n ** 53n + 1n);
+    expect(await admit(aRequest(beyond, { holdNanoUsd: 2n ** 53n }))).toMatchObject({ outcome: 'insufficient' });
+    expect(await admit(aRequest(beyond, { holdNanoUsd: largest }))).toMatchObject({ outcome: 'admitted' });
+    const { workspaceId } = beyond.workspace;
+    expect(Object.values(await opened.monthsOf(workspaceId))).toEqual([largest]);
+    expect((await opened.walletOf(workspaceId)).held).toBe(largest);
+  });
+
+  it.each<[string, bigint, bigint]>([
+    ['10 million USD credited and 9.1 spent', 10n ** 16n, 91n * 10n ** 14n],
+    ['a last nano-dollar of what was paid in over years', 2n ** 61n + 1n, 2n ** 61n],
+    ['more nano-dollars than the rest of its billions', 3_000_000_000_000_000_005n, 2_999_999_999_999_999_991n],
+    ['the largest balance', 2n ** 62n, 2n ** 62n - 2n ** 53n + 1n],
+    ['7 that were spent and credited since', 1_000_000_007n, 1_000_000_000n],
+    ['credits that were taken', -5n, -12n],
+  ])('of %s carries all that is left, and no nano-dollar more', async (_what, credited, spent) => {
+    const left = credited - spent;
+    const key = await aFundedKey(credited);
+    await opened.redis.hset(redisKeys.wallet(key.workspace.workspaceId), 'spent', spent.toString());
+    expect(await admit(aRequest(key, { holdNanoUsd: left + 1n }))).toMatchObject({
+      outcome: 'insufficient',
+      limiter: 'credit',
+      availableNanoUsd: left,
+    });
+    expect(await admit(aRequest(key, { holdNanoUsd: left }))).toMatchObject({ outcome: 'admitted' });
+    expect(await admit(aRequest(key, { holdNanoUsd: 1n }))).toMatchObject({ outcome: 'insufficient' });
+  });
+
+  it.each<[string, bigint, bigint]>([
+    ['overspent', 2n ** 60n, 2n ** 60n + 1n],
+    ['taken back below zero', -(2n ** 60n) - 1n, 0n],
+  ])('that is %s carries nothing', async (_what, credited, spent) => {
+    const key = await aFundedKey(credited);
+    await opened.redis.hset(redisKeys.wallet(key.workspace.workspaceId), 'spent', spent.toString());
+    expect(await admit(aRequest(key, { holdNanoUsd: 1n }))).toMatchObject({
+      outcome: 'insufficient',
+      limiter: 'credit',
+    });
+  });
+});
+
+it.each<[string, Parameters<typeof aKeyRecord>[0], Partial<AdmitRequest>]>([
+  ['the balance does not carry', { maxBudgetNanoUsd: 99n }, {}],
+  ['comes too often', { rpm: 1 }, {}],
+  ['finds the token bucket empty', { tpm: 10 }, { estimatedPromptTokens: 20 }],
+  ['brings a record older than the key', { generation: 0 }, {}],
+])('a call that %s consumes nothing', async (_case, fields, request) => {
+  // Requests refill so slowly that Redis does not forget them while the test looks.
+  const key = await aFundedKey(10_000n, { rpm: 2, ...fields });
+  const { workspaceId } = key.workspace;
+  await opened.redis.hset(redisKeys.key(workspaceId, key.keyId), 'generation', 1);
+  if (fields?.generation !== 0 && fields?.maxBudgetNanoUsd === undefined)
+    expect(await admit(aRequest(key, request))).toMatchObject({ outcome: 'admitted' });
+  const before = await snapshotOf(key);
+  expect(await admit(aRequest(key, request))).not.toMatchObject({ outcome: 'admitted' });
+  expect(await snapshotOf(key)).toEqual(before);
+});
+
+describe('requests per minute', () => {
+  it('admits a burst of one minute’s worth, then refuses and says when to come back', async () => {
+    const key = await aFundedKey(10_000n, { rpm: 7 });
+    const admissions = await Promise.all(Array.from({ length: 20 }, () => admit(aRequest(key))));
+    expect(outcomesOf(admissions)).toEqual({ admitted: 7, 'rate_limited:requests': 13 });
+    const refused = await admit(aRequest(key));
+    if (refused.outcome !== 'rate_limited') throw new Error('was admitted');
+    expect(refused.retryAfterMs).toBeGreaterThan(0);
+    expect(refused.retryAfterMs).toBeLessThanOrEqual(60_000 / 7 + 1);
+    expect(refused.rateLimit).toMatchObject({ limitRequests: 7, remainingRequests: 0 });
+    expect(refused.rateLimit.resetRequestsMs).toBeGreaterThan(30_000);
+  });
+
+  it.each([
+    [30_000, 'admitted'],
+    [10_000, 'rate_limited'],
+  ])('refills continuously: %i ms after the last of 2 a minute the next one is %s', async (elapsedMs, outcome) => {
+    const key = await aFundedKey(10_000n, { rpm: 2 });
+    const [seconds, micros] = await opened.redis.time();
+    const arrivalUs = Number(seconds) * 1_000_000 + Number(micros) + 60_000_000 - elapsedMs * 1_000;
+    await opened.redis.set(redisKeys.requestsPerMinute(key.workspace.workspaceId, key.keyId), String(arrivalUs));
+    expect(await admit(aRequest(key))).toMatchObject({ outcome });
+  });
+
+  it('counts down in the headers’ figures', async () => {
+    const key = await aFundedKey(10_000n, { rpm: 3, tpm: 1_000 });
+    const first = await admit(aRequest(key, { estimatedPromptTokens: 400 }));
+    expect(first).toMatchObject({
+      rateLimit: { limitRequests: 3, remainingRequests: 2, limitTokens: 1_000, remainingTokens: 600 },
+    });
+    const second = await admit(aRequest(key, { estimatedPromptTokens: 400 }));
+    if (second.outcome !== 'admitted') throw new Error('was refused');
+    expect(second.rateLimit.remainingRequests).toBe(1);
+    // Some 17 tokens a second come back meanwhile.
+    expect(second.rateLimit.remainingTokens).toBeGreaterThanOrEqual(200);
+    expect(second.rateLimit.remainingTokens).toBeLessThan(600);
+  });
+});
+
+describe('tokens per minute', () => {
+  it('admits while the bucket is above zero, lets it go below, and refuses until it is refilled', async () => {
+    const key = await aFundedKey(10_000n, { tpm: 100 });
+    expect(await admit(aRequest(key, { estimatedPromptTokens: 99 }))).toMatchObject({ outcome: 'admitted' });
+    expect(await admit(aRequest(key, { estimatedPromptTokens: 500 }))).toMatchObject({
+      outcome: 'admitted',
+      rateLimit: { remainingTokens: 0 },
+    });
+    const refused = await admit(aRequest(key));
+    if (refused.outcome !== 'rate_limited') throw new Error('was admitted');
+    expect(refused.limiter).toBe('tokens');
+    // 499 tokens below zero at 100 a minute.
+    expect(refused.retryAfterMs).toBeGreaterThan(270_000);
+    expect(refused.retryAfterMs).toBeLessThan(301_000);
+  });
+
+  it('is not forgotten before the bucket is full again', async () => {
+    const key = await aFundedKey(10_000n, { tpm: 100 });
+    await admit(aRequest(key, { estimatedPromptTokens: 100_000 }));
+    const bucket = redisKeys.tokensPerMinute(key.workspace.workspaceId, key.keyId);
+    expect(await opened.redis.pttl(bucket)).toBeGreaterThan(59_000_000);
+  });
+});
+
+it('asks for balances that Redis does not have', async () => {
+  expect(await admit(aRequest(aKeyRecord()))).toEqual({ outcome: 'not_loaded' });
+});
+
+it.each([
+  [6, 'admitted'],
+  [5, 'admitted'],
+  [4, 'stale_key'],
+])('a record of generation %i meets a key at generation 5: %s', async (generation, outcome) => {
+  const key = await aFundedKey(10_000n, { generation });
+  await opened.redis.hset(redisKeys.key(key.workspace.workspaceId, key.keyId), 'generation', 5);
+  expect(await admit(aRequest(key))).toMatchObject({ outcome });
+});
+
+describe('a call id', () => {
+  it('is admitted once', async () => {
+    const key = await aFundedKey(10_000n);
+    const request = aRequest(key);
+    await admit(request);
+    await expect(admit(request)).rejects.toThrow('used before');
+    expect((await opened.walletOf(key.workspace.workspaceId)).held).toBe(100n);
+  });
+
+  it('is refused when its release came first', async () => {
+    const key = await aFundedKey(10_000n);
+    const request = aRequest(key);
+    const { workspaceId } = key.workspace;
+    await createCallEndings(opened.redis, opened).release({ callId: request.callId, keyId: key.keyId, workspaceId });
+    await expect(admit(request)).rejects.toThrow('used before');
+    expect(await opened.walletOf(workspaceId)).toMatchObject({ held: 0n, spent: 0n });
+  });
+});
+
+it('counts a call in the UTC month of Redis’ clock', async () => {
+  const script = readFileSync(new URL('./admit.lua', import.meta.url), 'utf8');
+  const monthOf = /local function monthOf[\s\S]*?\nend\n/.exec(script)?.[0];
+  const source = `${monthOf} local months = {} for i, s in ipairs(ARGV) do months[i] = monthOf(tonumber(s)) end return months`;
+  const boundaries = Array.from({ length: 12 * 130 }, (_, month) => Date.UTC(1970, month, 1) / 1_000);
+  const instants = boundaries.flatMap((start) => [start, start + 86_399, Math.max(start - 1, 0)]);
+  const months = await opened.redis.eval(source, 0, ...instants);
+  expect(months).toEqual(instants.map((seconds) => new Date(seconds * 1_000).toISOString().slice(0, 7)));
+});

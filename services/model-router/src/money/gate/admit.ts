@@ -1,0 +1,157 @@
+import type { KeyRecord } from '@turnpike/authentication/keyRecord';
+import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import type { RedisEpoch } from '../epoch/redisEpoch.ts';
+import { redisKeys } from '../redis/redisKeys.ts';
+import { defineScript } from '../redis/redisScript.ts';
+
+export interface AdmitRequest {
+  callId: string;
+  key: KeyRecord;
+  holdNanoUsd: NanoUsd;
+  /** Prompt tokens taken from the tokens-per-minute bucket now; the rest is taken at settlement. */
+  estimatedPromptTokens: number;
+  leaseMs: number;
+  /** The event a sweeper emits if this router dies: the call's `unknown` ending. */
+  unknownEventJson: string;
+}
+
+/** Where the key's limits stand after the decision: what the `x-ratelimit-*` headers show. */
+export interface RateLimitState {
+  limitRequests: number;
+  remainingRequests: number;
+  resetRequestsMs: number;
+  limitTokens: number;
+  remainingTokens: number;
+  resetTokensMs: number;
+}
+
+export type BalanceLimiter = 'key_budget' | 'credit' | 'monthly_cap' | 'monthly_cap_reached';
+
+export type Admission =
+  | { outcome: 'admitted'; admittedAtMs: number; epoch: number; rateLimit: RateLimitState }
+  | { outcome: 'rate_limited'; limiter: 'requests' | 'tokens'; retryAfterMs: number; rateLimit: RateLimitState }
+  | {
+      outcome: 'insufficient';
+      limiter: BalanceLimiter;
+      keySpentNanoUsd: NanoUsd;
+      keyHeldNanoUsd: NanoUsd;
+      /** What the scarcest limit still carries; negative where a limit was lowered below what is committed. */
+      availableNanoUsd: NanoUsd;
+      rateLimit: RateLimitState;
+    }
+  /**
+   * `not_loaded`: Redis has no balances of this workspace and epoch, they have to come from the ledger first. `other_redis`:
+   * this is not the Redis of the epoch. `stale_key`: the key or its workspace changed since its record was read, auth has to
+   * be asked again. `not_billable`: the workspace's billing status lets nothing in.
+   */
+  | { outcome: 'not_loaded' | 'other_redis' | 'stale_key' | 'not_billable' };
+
+const decidedSchema = z.tuple([
+  z.enum(['admitted', 'rate_limited', 'insufficient']),
+  z.coerce.number(),
+  z.enum(['', 'requests', 'tokens', 'key_budget', 'credit', 'monthly_cap', 'monthly_cap_reached']),
+  z.coerce.number(),
+  z.coerce.number(),
+  z.coerce.number(),
+  z.coerce.number(),
+  z.coerce.number(),
+  z.coerce.bigint(),
+  z.coerce.bigint(),
+  z.coerce.bigint(),
+]);
+const undecidedSchema = z
+  .tuple([z.enum(['not_loaded', 'other_redis', 'stale_key', 'not_billable', 'repeated'])])
+  .rest(z.unknown());
+
+/** Why the script may have to refuse a workspace whatever its balances are. */
+const OBSTACLES: Record<KeyRecord['workspace']['billingStatus'], string> = {
+  active: '',
+  on_hold: 'account_on_hold',
+  not_provisioned: 'billing_not_provisioned',
+};
+
+/**
+ * Makes `admit(request)`: gate 4 in one round trip (specification, Order of the gates). Rejects when Redis does not
+ * decide in time; whether the call was admitted is unknown then, and the caller releases it.
+ */
+export function createAdmit(
+  redis: Redis,
+  { epoch, routerId }: { epoch: Pick<RedisEpoch, 'stamp'>; routerId: string },
+): (request: AdmitRequest) => Promise<Admission> {
+  const admit = defineScript(redis, new URL('./admit.lua', import.meta.url));
+  return async ({ callId, key, holdNanoUsd, estimatedPromptTokens, leaseMs, unknownEventJson }) => {
+    const { keyId, rpm, tpm, generation, maxBudgetNanoUsd } = key;
+    const { workspaceId, monthlyCapNanoUsd, billingStatus } = key.workspace;
+    const { number, redisId } = epoch.stamp;
+    const answer = await admit(
+      [
+        redisKeys.wallet(workspaceId),
+        redisKeys.key(workspaceId, keyId),
+        redisKeys.months(workspaceId),
+        redisKeys.requestsPerMinute(workspaceId, keyId),
+        redisKeys.tokensPerMinute(workspaceId, keyId),
+        redisKeys.call(workspaceId, callId),
+        redisKeys.calls(workspaceId),
+        redisKeys.keys(workspaceId),
+        redisKeys.workspaces,
+      ],
+      [
+        callId,
+        generation,
+        rpm,
+        tpm,
+        estimatedPromptTokens,
+        holdNanoUsd.toString(),
+        maxBudgetNanoUsd?.toString() ?? '',
+        monthlyCapNanoUsd?.toString() ?? '',
+        leaseMs,
+        unknownEventJson,
+        number,
+        redisId,
+        keyId,
+        routerId,
+        OBSTACLES[billingStatus],
+        workspaceId,
+      ],
+    );
+    const undecided = undecidedSchema.safeParse(answer);
+    if (undecided.success) {
+      const [outcome] = undecided.data;
+      if (outcome === 'repeated') throw new Error('call id was used before');
+      return { outcome };
+    }
+    const [
+      outcome,
+      nowMs,
+      limiter,
+      remainingRequests,
+      resetRequestsMs,
+      remainingTokens,
+      resetTokensMs,
+      retryAfterMs,
+      ...amounts
+    ] = decidedSchema.parse(answer);
+    const [keySpentNanoUsd, keyHeldNanoUsd, availableNanoUsd] = amounts;
+    const rateLimit = {
+      limitRequests: rpm,
+      remainingRequests,
+      resetRequestsMs,
+      limitTokens: tpm,
+      remainingTokens,
+      resetTokensMs,
+    };
+    if (outcome === 'admitted') return { outcome, admittedAtMs: nowMs, epoch: number, rateLimit };
+    if (outcome === 'rate_limited')
+      return { outcome, limiter: limiter === 'tokens' ? 'tokens' : 'requests', retryAfterMs, rateLimit };
+    return {
+      outcome,
+      limiter: limiter as BalanceLimiter,
+      keySpentNanoUsd,
+      keyHeldNanoUsd,
+      availableNanoUsd,
+      rateLimit,
+    };
+  };
+}

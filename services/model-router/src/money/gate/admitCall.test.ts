@@ -1,0 +1,247 @@
+import { expect, it } from '@jest/globals';
+import { ApiError } from '@turnpike/api-errors/apiError';
+import type { KeyRecord } from '@turnpike/authentication/keyRecord';
+import { aChatRequest } from '../../../test/aChatRequest.ts';
+import { aKeyRecord } from '../../../test/aKeyRecord.ts';
+import { aPricedModel } from '../../../test/aPricedModel.ts';
+import { aSilentLogger } from '../../../test/aSilentLogger.ts';
+import { noMetrics } from '../../../test/noMetrics.ts';
+import type { Admission, AdmitRequest } from './admit.ts';
+import { type AdmitCallDependencies, admitCall } from './admitCall.ts';
+
+const rateLimit = {
+  limitRequests: 600,
+  remainingRequests: 599,
+  resetRequestsMs: 0,
+  limitTokens: 1_000,
+  remainingTokens: 999,
+  resetTokensMs: 0,
+};
+const admitted: Admission = { outcome: 'admitted', admittedAtMs: 5, epoch: 1, rateLimit };
+const insufficient: Admission = {
+  outcome: 'insufficient',
+  limiter: 'credit',
+  keySpentNanoUsd: 40n,
+  keyHeldNanoUsd: 7n,
+  availableNanoUsd: 0n,
+  rateLimit,
+};
+
+/** A balance that might carry the call, if its prompt is shorter than its bytes. */
+const tight: Admission = { ...insufficient, availableNanoUsd: 10_000n };
+
+/** What happened on the way: every question the gate asked, in order. */
+interface Run {
+  asked: string[];
+  requests: AdmitRequest[];
+  result: unknown;
+}
+
+interface Circumstances {
+  key?: KeyRecord;
+  /** The key's record as auth has it now. */
+  newKey?: KeyRecord;
+  /** The engine's own count; without it no engine counts. */
+  count?: number;
+  hasNewerCredits?: boolean;
+  loadFails?: boolean;
+  isOpen?: boolean;
+  /** Whether engines have counted as much in vain for this key as they may. */
+  isCountUsedUp?: boolean;
+  /** Fields of the request's body. */
+  fields?: object;
+}
+
+/** Runs the gate against these answers of the admit script, one after the other. */
+async function run(answers: (Admission | Error)[], circumstances: Circumstances = {}): Promise<Run> {
+  const { key = aKeyRecord(), count, hasNewerCredits = false, loadFails = false, isOpen = true } = circumstances;
+  const { newKey = key, isCountUsedUp = false, fields = { max_tokens: 100 } } = circumstances;
+  const asked: string[] = [];
+  const requests: AdmitRequest[] = [];
+  const dependencies: AdmitCallDependencies = {
+    async admit(request) {
+      requests.push(request);
+      asked.push('admit');
+      const answer = answers[requests.length - 1];
+      if (!answer) throw new Error('asked more often than the test foresaw');
+      if (answer instanceof Error) throw answer;
+      return answer;
+    },
+    endings: {
+      release: async () => void asked.push('release'),
+      settle: async () => 'held',
+      findEndedLeases: async () => [],
+      renewLease: async () => 'held',
+      sweep: async () => undefined,
+      forgetSwept: async () => {},
+    },
+    balances: {
+      async load() {
+        asked.push('load');
+        if (loadFails) throw new Error('ledger is down');
+        return true;
+      },
+      async refresh() {
+        asked.push('refresh');
+        return hasNewerCredits;
+      },
+    },
+    authenticator: { authenticate: async () => newKey, forget: () => void asked.push('forget') },
+    async countPromptTokens() {
+      asked.push('count');
+      return count;
+    },
+    refusedCounts: {
+      check() {
+        if (isCountUsedUp)
+          throw new ApiError({ kind: 'key_bound_reached', bound: 'prompt_counts', retryAfterSeconds: 9 });
+      },
+      take() {
+        asked.push('take count');
+        return () => void asked.push('give count back');
+      },
+    },
+    epoch: { isOpen, suspect: () => void asked.push('suspect') },
+    metrics: noMetrics,
+    leaseMs: 60_000,
+    log: aSilentLogger(),
+  };
+  const call = {
+    callId: 'call',
+    key,
+    async authenticateAgain(): Promise<KeyRecord> {
+      asked.push('authenticate');
+      return newKey;
+    },
+    request: aChatRequest(fields),
+    model: aPricedModel(),
+    unknownEventJson: () => '{}',
+  };
+  const result = await admitCall(dependencies, call).catch((error: unknown) =>
+    error instanceof ApiError ? error.fault : error,
+  );
+  return { asked, requests, result };
+}
+
+it('asks Redis once when it admits', async () => {
+  const { asked, result } = await run([admitted]);
+  expect(asked).toEqual(['admit']);
+  expect(result).toMatchObject({ terms: { admittedAtMs: 5, epoch: 1 }, rateLimit });
+});
+
+it('brings balances that Redis does not have, and asks again', async () => {
+  const { asked, result } = await run([{ outcome: 'not_loaded' }, admitted]);
+  expect(asked).toEqual(['admit', 'load', 'admit']);
+  expect(result).toMatchObject({ terms: { admittedAtMs: 5 } });
+});
+
+it('admits nothing while balances cannot be had', async () => {
+  const { asked, result } = await run([{ outcome: 'not_loaded' }], { loadFails: true });
+  expect(asked).toEqual(['admit', 'load']);
+  expect(result).toEqual({ kind: 'admission_unavailable' });
+});
+
+it('asks auth again about a key that has changed, and goes by the new record', async () => {
+  const newKey = aKeyRecord({ generation: 2 });
+  const { asked, requests } = await run([{ outcome: 'stale_key' }, admitted], { newKey });
+  expect(asked).toEqual(['admit', 'forget', 'authenticate', 'admit']);
+  expect(requests[1]?.key).toBe(newKey);
+});
+
+it.each([
+  ['on_hold', 'account_on_hold'],
+  ['not_provisioned', 'billing_not_provisioned'],
+] as const)('refuses an account %s when the script says so, and asks nobody else', async (billingStatus, kind) => {
+  const key = aKeyRecord({ workspace: { billingStatus } });
+  expect(await run([{ outcome: 'not_billable' }], { key })).toMatchObject({ asked: ['admit'], result: { kind } });
+  const stale: Admission[] = [{ outcome: 'stale_key' }, { outcome: 'not_billable' }];
+  expect(await run(stale, { newKey: key })).toMatchObject({ result: { kind } });
+});
+
+it('admits nothing while balances are rebuilt, and has them looked at when this is another Redis', async () => {
+  const result = { kind: 'admission_unavailable' };
+  expect(await run([], { isOpen: false })).toMatchObject({ asked: [], result });
+  expect(await run([{ outcome: 'other_redis' }])).toMatchObject({ asked: ['admit', 'suspect'], result });
+});
+
+it('refuses nobody on a guess: the engine counts before the balance is called too small', async () => {
+  const { asked, requests, result } = await run([tight, admitted], { count: 12 });
+  expect(asked).toEqual(['admit', 'take count', 'count', 'admit', 'give count back']);
+  expect(requests[1]?.holdNanoUsd).toBeLessThan(requests[0]?.holdNanoUsd ?? 0n);
+  expect(result).toMatchObject({ bound: { promptTokens: 12 } });
+});
+
+it('does not trouble an engine for a count that could let nothing in', async () => {
+  expect((await run([insufficient], { count: 12 })).asked).not.toContain('count');
+});
+
+it('asks for newer credits before it refuses, and admits once they are there', async () => {
+  const { asked } = await run([tight, tight, admitted], { count: 12, hasNewerCredits: true });
+  expect(asked).toEqual(['admit', 'take count', 'count', 'admit', 'refresh', 'admit', 'give count back']);
+});
+
+it('counts a prompt once, and keeps it as counted in vain when its call is refused after all', async () => {
+  const { asked, result } = await run([tight, tight], { count: 12 });
+  expect(asked).toEqual(['admit', 'take count', 'count', 'admit', 'refresh']);
+  expect(result).toMatchObject({ kind: 'insufficient_balance' });
+});
+
+it('refuses no call as too dear that engines might have let in, once they have counted too much in vain', async () => {
+  const { asked, result } = await run([tight], { count: 12, isCountUsedUp: true });
+  expect(asked).toEqual(['admit']);
+  expect(result).toMatchObject({ kind: 'key_bound_reached', bound: 'prompt_counts' });
+});
+
+// Without a length, such a prompt has to be counted for the engine's sake.
+const LONG = { messages: [{ role: 'user', content: 'x'.repeat(2 * aPricedModel().contextLength) }] };
+it.each<[string, Admission]>([
+  ['above its rate', { outcome: 'rate_limited', limiter: 'requests', retryAfterMs: 700, rateLimit }],
+  ['without credit', insufficient],
+  ['that is let in: what its bytes may cost is held until it is', admitted],
+])('asks no engine about a long prompt without a length of a call %s', async (_which, answer) => {
+  expect((await run([answer], { fields: LONG, count: 12 })).asked).not.toContain('count');
+});
+
+it('says what the call could cost, what remains of the key, and what limits it', async () => {
+  const { result, requests } = await run([insufficient], { key: aKeyRecord({ maxBudgetNanoUsd: 100n }) });
+  expect(result).toEqual({
+    kind: 'insufficient_balance',
+    maxUsageCostNanoUsd: requests[0]?.holdNanoUsd,
+    keyRemainingNanoUsd: 60n,
+    heldNanoUsd: 7n,
+    limitedBy: 'credit',
+    affordableOutputTokens: 0,
+  });
+});
+
+it.each([
+  [null, null],
+  [39n, 0n],
+])('shows what remains of a budget of %s as %s', async (maxBudgetNanoUsd, keyRemainingNanoUsd) => {
+  expect((await run([insufficient], { key: aKeyRecord({ maxBudgetNanoUsd }) })).result).toMatchObject({
+    keyRemainingNanoUsd,
+  });
+});
+
+it('tells a month that is spent from a call that is too dear', async () => {
+  const reached: Admission = { ...insufficient, limiter: 'monthly_cap_reached' };
+  expect((await run([reached])).result).toEqual({ kind: 'spend_cap_reached' });
+});
+
+it('passes on which limit a key has run into', async () => {
+  const { asked, result } = await run([{ outcome: 'rate_limited', limiter: 'tokens', retryAfterMs: 700, rateLimit }]);
+  expect(asked).toEqual(['admit']);
+  expect(result).toEqual({ kind: 'rate_limited', limiter: 'tokens', retryAfterMs: 700, rateLimit });
+});
+
+it('releases what Redis may yet admit when it gives no decision in time', async () => {
+  const { asked, result } = await run([new Error('Command timed out')]);
+  expect(asked).toEqual(['admit', 'release']);
+  expect(result).toEqual({ kind: 'admission_unavailable' });
+});
+
+it('does not ask for ever', async () => {
+  const { asked, result } = await run(Array.from({ length: 9 }, (): Admission => ({ outcome: 'not_loaded' })));
+  expect(asked.filter((question) => question === 'admit')).toHaveLength(4);
+  expect(result).toEqual({ kind: 'admission_unavailable' });
+});

@@ -1,0 +1,176 @@
+import { ApiError } from '@turnpike/api-errors/apiError';
+import type { Authenticator } from '@turnpike/authentication/createAuthenticator';
+import type { KeyRecord } from '@turnpike/authentication/keyRecord';
+import type { Logger } from '@turnpike/logging/createLogger';
+import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
+import type { AdmissionFault } from '../../api/chatFault.ts';
+import type { PricedModel } from '../../catalog/catalog.ts';
+import type { CountPromptTokens } from '../../fleet/vllm/promptCounter.ts';
+import type { InferenceRequest } from '../../request/inferenceRequest.ts';
+import type { SlotOwner } from '../../request/shares/fairSlots.ts';
+import type { KeyAllowance } from '../../request/shares/keyAllowance.ts';
+import type { CallEndings } from '../call/endCall.ts';
+import type { HoldTerms } from '../call/heldCalls.ts';
+import type { BalanceLoader } from '../epoch/loadBalances.ts';
+import type { RedisEpoch } from '../epoch/redisEpoch.ts';
+import type { Admission, AdmitRequest, RateLimitState } from './admit.ts';
+import { affordableOutputTokens, boundUsage, smallestCost, type UsageBound } from './boundUsage.ts';
+
+export interface AdmitCallDependencies {
+  admit: (request: AdmitRequest) => Promise<Admission>;
+  endings: CallEndings;
+  balances: Pick<BalanceLoader, 'load' | 'refresh'>;
+  authenticator: Authenticator;
+  countPromptTokens: CountPromptTokens;
+  /** Prompts that engines count for calls that are then refused for want of credit. */
+  refusedCounts: KeyAllowance;
+  leaseMs: number;
+  epoch: Pick<RedisEpoch, 'isOpen' | 'suspect'>;
+  metrics: Pick<InferenceMetrics, 'admitted'>;
+  log: Logger;
+}
+
+export interface CallToAdmit {
+  callId: string;
+  key: KeyRecord;
+  /** Asks again who is calling, after the key was found to have changed. */
+  authenticateAgain: () => Promise<KeyRecord>;
+  request: InferenceRequest;
+  model: PricedModel;
+  unknownEventJson: (bound: UsageBound) => string;
+}
+
+export interface AdmittedByGate {
+  terms: HoldTerms;
+  bound: UsageBound;
+  rateLimit: RateLimitState;
+}
+
+const refuse = (fault: AdmissionFault, cause?: unknown): ApiError<AdmissionFault> => new ApiError(fault, { cause });
+
+/** Each of: load balances, ask auth again, fetch newer credits. More rounds would mean that they do not help. */
+const MAX_ROUNDS = 4;
+
+/**
+ * Gate 4: requests and tokens per minute, then billing status and the worst case against every balance, all or nothing. The byte bound of
+ * the prompt decides when it fits; only when it does not, and a count could let the call in, does the engine count, so that
+ * nobody is refused on a guess. Throws an `AdmissionFault`, and what keeps engines from counting for nothing; what is refused has
+ * consumed nothing.
+ */
+export async function admitCall(dependencies: AdmitCallDependencies, call: CallToAdmit): Promise<AdmittedByGate> {
+  const { balances, authenticator, countPromptTokens, refusedCounts, epoch, log } = dependencies;
+  const { request, model } = call;
+  let { key } = call;
+  if (!epoch.isOpen) throw refuse({ kind: 'admission_unavailable' });
+  let bound = boundUsage(request, model);
+  let giveBackCount: (() => void) | undefined;
+
+  for (let round = 0; round < MAX_ROUNDS; round += 1) {
+    const admission = await decide(dependencies, { ...call, key }, bound);
+    switch (admission.outcome) {
+      case 'admitted':
+        giveBackCount?.();
+        return { terms: toTerms(admission, bound), bound, rateLimit: admission.rateLimit };
+      case 'rate_limited':
+        throw refuse({
+          kind: 'rate_limited',
+          limiter: admission.limiter,
+          retryAfterMs: admission.retryAfterMs,
+          rateLimit: admission.rateLimit,
+        });
+      case 'not_loaded':
+        await balances.load(key.workspace.workspaceId).catch((error: unknown) => {
+          throw refuse({ kind: 'admission_unavailable' }, error);
+        });
+        break;
+      case 'stale_key':
+        authenticator.forget(key.keyId);
+        key = await call.authenticateAgain();
+        break;
+      case 'not_billable':
+        throw refuse(toBillingFault(key));
+      case 'other_redis':
+        epoch.suspect();
+        throw refuse({ kind: 'admission_unavailable' });
+      case 'insufficient': {
+        if (!giveBackCount && admission.availableNanoUsd >= smallestCost(request, model)) {
+          refusedCounts.check(key.keyId);
+          giveBackCount = refusedCounts.take(key.keyId, request.body.bytes.length);
+          const exact = await countPromptTokens(request, model, toOwner(key));
+          if (exact !== undefined) {
+            bound = boundUsage(request, model, exact);
+            break;
+          }
+        }
+        const hasChanged = await balances.refresh(key.workspace.workspaceId).catch((error: unknown) => {
+          log.warn({ err: error }, 'newer credits cannot be asked for; the balances at hand decide');
+          return false;
+        });
+        if (hasChanged && round < MAX_ROUNDS - 1) break;
+        throw toBalanceFault(admission, { key, request, model, bound });
+      }
+    }
+  }
+  throw refuse({ kind: 'admission_unavailable' });
+}
+
+async function decide(
+  { admit, endings, leaseMs, metrics, log }: AdmitCallDependencies,
+  call: CallToAdmit,
+  bound: UsageBound,
+): Promise<Admission> {
+  const { callId, key } = call;
+  const askedAt = performance.now();
+  try {
+    const admission = await admit({
+      callId,
+      key,
+      holdNanoUsd: bound.worstCaseNanoUsd,
+      estimatedPromptTokens: bound.estimatedPromptTokens,
+      leaseMs,
+      unknownEventJson: call.unknownEventJson(bound),
+    });
+    metrics.admitted((performance.now() - askedAt) / 1_000);
+    return admission;
+  } catch (error) {
+    // Redis may yet admit what nobody waits for any more; what is released or swept holds nothing.
+    void endings
+      .release({ callId, keyId: key.keyId, workspaceId: key.workspace.workspaceId })
+      .catch(() => log.warn({ callId }, 'late admission could not be released; its lease ends it'));
+    throw refuse({ kind: 'admission_unavailable' }, error);
+  }
+}
+
+const toTerms = (
+  { admittedAtMs, epoch, rateLimit }: Extract<Admission, { outcome: 'admitted' }>,
+  { estimatedPromptTokens }: UsageBound,
+): HoldTerms => ({
+  admittedAtMs,
+  epoch,
+  estimatedPromptTokens,
+  rpm: rateLimit.limitRequests,
+  tpm: rateLimit.limitTokens,
+});
+
+const toOwner = ({ keyId, workspace }: KeyRecord): SlotOwner => ({ keyId, workspaceId: workspace.workspaceId });
+
+const toBillingFault = ({ workspace }: KeyRecord): AdmissionFault =>
+  workspace.billingStatus === 'on_hold' ? { kind: 'account_on_hold' } : { kind: 'billing_not_provisioned' };
+
+function toBalanceFault(
+  admission: Extract<Admission, { outcome: 'insufficient' }>,
+  { key, request, model, bound }: { key: KeyRecord; request: InferenceRequest; model: PricedModel; bound: UsageBound },
+): ApiError<AdmissionFault> {
+  const { limiter, keySpentNanoUsd, keyHeldNanoUsd, availableNanoUsd } = admission;
+  if (limiter === 'monthly_cap_reached') return refuse({ kind: 'spend_cap_reached' });
+  const { maxBudgetNanoUsd } = key;
+  const remaining = maxBudgetNanoUsd === null ? null : maxBudgetNanoUsd - keySpentNanoUsd;
+  return refuse({
+    kind: 'insufficient_balance',
+    maxUsageCostNanoUsd: bound.worstCaseNanoUsd,
+    keyRemainingNanoUsd: remaining !== null && remaining < 0n ? 0n : remaining,
+    heldNanoUsd: keyHeldNanoUsd,
+    limitedBy: limiter,
+    affordableOutputTokens: affordableOutputTokens(availableNanoUsd, bound, request, model),
+  });
+}

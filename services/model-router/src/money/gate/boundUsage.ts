@@ -1,0 +1,109 @@
+import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import { computeWorstCase } from '@turnpike/money/price';
+import type { PricedModel } from '../../catalog/catalog.ts';
+import type { InferenceRequest } from '../../request/inferenceRequest.ts';
+
+/** Non-streaming chat is cut here whatever `max_tokens` says (specification, Limits). */
+const MAX_WHOLE_OUTPUT_TOKENS = 2_048;
+/** A chat template may print tool definitions indented, which takes more bytes than the client sent. */
+const TEMPLATE_BYTES_FACTOR = 4;
+/** What a call is assumed to hold of prompt, for the tokens-per-minute bucket, before the engine counts. */
+const BYTES_PER_ESTIMATED_TOKEN = 4;
+
+export interface UsageBound {
+  /** Whether an engine counted the prompt. */
+  isCounted: boolean;
+  /** At most this many prompt tokens, or exactly this many if the engine counted them. */
+  promptTokens: number;
+  /** Sent to the engine as `max_tokens`. */
+  outputTokens: number;
+  estimatedPromptTokens: number;
+  /** What the call costs at most; held until it ends. */
+  worstCaseNanoUsd: NanoUsd;
+}
+
+/** Bytes of the members that become prompt. JSON never takes fewer bytes than the UTF-8 text it stands for. */
+function promptBytesOf({ body, prompt }: InferenceRequest): { text: number; template: number } {
+  const sizes = new Map(body.members.map(({ key, valueStart, end }) => [key, end - valueStart]));
+  const sumOf = (keys: string[]) => keys.reduce((sum, key) => sum + (sizes.get(key) ?? 0), 0);
+  return { text: sumOf(prompt.textMembers) - prompt.imageBytes, template: sumOf(prompt.templateMembers) };
+}
+
+/** Prompt tokens without a tokenizer: a byte-level one never makes more tokens than bytes, plus template and images. */
+export function boundPromptTokens(request: InferenceRequest, model: PricedModel): number {
+  const { text, template } = promptBytesOf(request);
+  return (
+    text +
+    template * TEMPLATE_BYTES_FACTOR +
+    request.prompt.parts * model.templateTokensPerMessage +
+    model.templateTokensPerRequest +
+    request.prompt.images * model.maxTokensPerImage
+  );
+}
+
+/**
+ * Whether the engine has to count the prompt of a call that is let in: the client named no output length, and beside the byte
+ * bound of the prompt the model's longest output may not fit the window. A guess would have the engine refuse a call that fits,
+ * or cut its answer.
+ */
+export function needsExactPrompt(request: InferenceRequest, model: PricedModel): boolean {
+  return (
+    request.requestedOutputTokens === undefined &&
+    boundPromptTokens(request, model) + longestOutput(request, model) > model.contextLength
+  );
+}
+
+function longestOutput(request: InferenceRequest, model: PricedModel): number {
+  const isCapped = request.operation === 'chat' && !request.isStream;
+  const cap = isCapped ? Math.min(model.maxOutputLength, MAX_WHOLE_OUTPUT_TOKENS) : model.maxOutputLength;
+  return Math.min(request.requestedOutputTokens ?? cap, cap, model.contextLength);
+}
+
+/** The bounds of a call and what it costs at most; `exactPromptTokens` is the engine's own count where there is one. */
+export function boundUsage(request: InferenceRequest, model: PricedModel, exactPromptTokens?: number): UsageBound {
+  const promptTokens = exactPromptTokens ?? boundPromptTokens(request, model);
+  const longest = longestOutput(request, model);
+  // With an exact count the default output is what is left of the window; a prompt that fills it is the engine's to refuse.
+  const isOpenEnded = exactPromptTokens !== undefined && request.requestedOutputTokens === undefined;
+  const outputTokens = isOpenEnded ? Math.max(1, Math.min(longest, model.contextLength - promptTokens)) : longest;
+  const { text, template } = promptBytesOf(request);
+  return {
+    isCounted: exactPromptTokens !== undefined,
+    promptTokens,
+    outputTokens,
+    estimatedPromptTokens: exactPromptTokens ?? Math.ceil((text + template) / BYTES_PER_ESTIMATED_TOKEN),
+    worstCaseNanoUsd: costOf(promptTokens, outputTokens, { request, model }),
+  };
+}
+
+/** Texts to embed have a window each; a conversation has one, that prompt and output share. */
+function costOf(
+  promptTokens: number,
+  outputTokens: number,
+  { request, model }: { request: InferenceRequest; model: PricedModel },
+): NanoUsd {
+  const windowTokens = request.operation === 'embeddings' ? promptTokens : model.contextLength;
+  return computeWorstCase({ promptTokens, outputTokens, windowTokens, images: request.prompt.images }, model.prices);
+}
+
+/** What a call costs at least: below it no count of the prompt could let it in. */
+export const smallestCost = (request: InferenceRequest, model: PricedModel): NanoUsd =>
+  costOf(request.prompt.parts, 0, { request, model });
+
+/** How many output tokens `availableNanoUsd` would pay for beside this prompt; 0 if not even the prompt. */
+export function affordableOutputTokens(
+  availableNanoUsd: NanoUsd,
+  bound: UsageBound,
+  request: InferenceRequest,
+  model: PricedModel,
+): number {
+  let affordable = 0;
+  let tooMany = bound.outputTokens + 1;
+  if (costOf(bound.promptTokens, 0, { request, model }) > availableNanoUsd) return 0;
+  while (tooMany - affordable > 1) {
+    const middle = Math.floor((affordable + tooMany) / 2);
+    if (costOf(bound.promptTokens, middle, { request, model }) <= availableNanoUsd) affordable = middle;
+    else tooMany = middle;
+  }
+  return affordable;
+}

@@ -1,0 +1,194 @@
+import { toProblem } from '@turnpike/schema-problems/toProblem';
+import { z } from 'zod';
+import { invalidRequest } from '../api/requestFault.ts';
+import { toParam } from './toParam.ts';
+
+/** Where a value stands: its key below the value that holds it; undefined for the body itself. */
+type Place = { below: Place; key: string | number } | undefined;
+type Read = (value: unknown, place: Place) => unknown;
+type Json = Record<string, unknown>;
+
+/** Explicit null is absence for every optional field. */
+export const optional = <T extends z.ZodType>(schema: T) => schema.nullish().transform((value) => value ?? undefined);
+
+/** The schema within an `optional` one. */
+function withinOptional(schema: z.ZodType): z.ZodType | undefined {
+  if (!(schema instanceof z.ZodPipe && schema.in instanceof z.ZodOptional)) return undefined;
+  const nullable = schema.in.unwrap();
+  return nullable instanceof z.ZodNullable ? (nullable.unwrap() as z.ZodType) : undefined;
+}
+
+/** The schemas of fields that are never passed on. */
+const dropped = new WeakSet<z.ZodType>();
+
+/** A field that clients may send, whatever it holds, and that is never passed on: nothing reads it. */
+export function ignored(description: string) {
+  const schema = z.unknown().optional().meta({ description, support: 'no', note: 'Taken, and not passed to engines.' });
+  dropped.add(schema);
+  return schema;
+}
+
+/** Says no more than that a value is not as it should be, and where. */
+class Mismatch extends Error {
+  override name = 'Mismatch';
+  readonly place: Place;
+  /** False where the value is of the right kind and breaks another rule: then its own words say more than "must be this or that". */
+  readonly isOfWrongKind: boolean;
+
+  constructor(problem: string, { place, isOfWrongKind }: { place: Place; isOfWrongKind: boolean }) {
+    super(problem);
+    this.place = place;
+    this.isOfWrongKind = isOfWrongKind;
+  }
+}
+
+/**
+ * Makes a function that reads a parsed body through a schema: what it returns is made anew, of the fields that the schema
+ * names and no other. It throws `invalid_request` with the first thing wrong and its place (`messages[0].content`), and
+ * stops there: zod itself would go on and collect every problem, which is how a small body could hold up the process.
+ * A value is looked at once, so the time is that of the values there are up to the first problem.
+ */
+export function createFieldReader<Schema extends z.ZodType>(schema: Schema): (value: unknown) => z.output<Schema> {
+  const read = compile(schema);
+  return (value) => {
+    try {
+      return read(value, undefined) as z.output<Schema>;
+    } catch (error) {
+      if (!(error instanceof Mismatch)) throw error;
+      const param = toParam(pathOf(error.place));
+      throw invalidRequest(param, `${param ?? 'The body'} ${error.message}`);
+    }
+  };
+}
+
+function compile(schema: z.ZodType): Read {
+  const inner = withinOptional(schema);
+  if (inner) {
+    const read = compile(inner);
+    return (value, place) => (value === undefined || value === null ? undefined : read(value, place));
+  }
+  if (dropped.has(schema)) return () => undefined;
+  if (schema instanceof z.ZodObject) return compileObject(schema);
+  if (schema instanceof z.ZodArray) return compileArray(schema);
+  if (schema instanceof z.ZodDiscriminatedUnion) return compileForms(schema);
+  if (schema instanceof z.ZodUnion) return compileUnion(schema);
+  if (schema instanceof z.ZodRecord) return (value, place) => (isObject(value) ? value : refuse(schema, value, place));
+  if (schema instanceof z.ZodLiteral) {
+    const { values } = schema;
+    return (value, place) => (values.has(value as z.core.util.Literal) ? value : refuse(schema, value, place));
+  }
+  const isPlainText = schema instanceof z.ZodString && (schema.def.checks ?? []).length === 0;
+  if (isPlainText) return (value, place) => (typeof value === 'string' ? value : refuse(schema, value, place));
+  return (value, place) => {
+    const result = schema.safeParse(value, { error: toProblem });
+    return result.success ? result.data : refuse(schema, value, place);
+  };
+}
+
+function compileObject(schema: z.ZodObject): Read {
+  const fields = Object.entries(schema.shape).map(([key, field]) => ({ key, read: compile(field as z.ZodType) }));
+  const known = new Set(Object.keys(schema.shape));
+  const isStrict = schema.def.catchall instanceof z.ZodNever;
+  return (value, place) => {
+    if (!isObject(value)) return refuse(schema, value, place);
+    const result: Json = {};
+    for (const { key, read } of fields) {
+      const field = read(value[key], { below: place, key });
+      if (field !== undefined) result[key] = field;
+    }
+    if (isStrict)
+      for (const key in value)
+        if (!known.has(key)) throw mismatch('is not supported', { below: place, key }, { isOfWrongKind: false });
+    return result;
+  };
+}
+
+function compileArray(schema: z.ZodArray): Read {
+  const read = compile(schema.element as z.ZodType);
+  const { minimum, maximum } = lengthsOf(schema);
+  return (value, place) => {
+    if (!Array.isArray(value)) return refuse(schema, value, place);
+    // Before anything of it is looked at.
+    if (value.length > maximum) throw mismatch(`must have at most ${maximum} items`, place, { isOfWrongKind: false });
+    if (value.length < minimum) return refuse(schema, value, place);
+    return value.map((element, index) => read(element, { below: place, key: index }));
+  };
+}
+
+function lengthsOf({ def }: z.ZodArray): { minimum: number; maximum: number } {
+  const lengths = { minimum: 0, maximum: Number.POSITIVE_INFINITY };
+  for (const { _zod } of def.checks ?? []) {
+    const check = _zod.def as { check: string; minimum?: number; maximum?: number };
+    if (check.check === 'min_length') lengths.minimum = check.minimum ?? 0;
+    if (check.check === 'max_length') lengths.maximum = check.maximum ?? lengths.maximum;
+  }
+  return lengths;
+}
+
+/** Forms told apart by one of their fields. */
+function compileForms(schema: z.ZodDiscriminatedUnion): Read {
+  const { discriminator, options } = schema.def;
+  const forms = new Map<unknown, Read>();
+  for (const option of options as z.ZodObject[]) {
+    const read = compile(option);
+    for (const name of (option.shape[discriminator] as z.ZodLiteral).values) forms.set(name, read);
+  }
+  return (value, place) => {
+    if (!isObject(value)) throw mismatch(wordingOf(schema, value), place);
+    const read = forms.get(value[discriminator]);
+    if (!read) throw mismatch(wordingOf(schema, value), { below: place, key: discriminator });
+    return read(value, place);
+  };
+}
+
+/** Forms told apart by the kind of value. */
+function compileUnion(schema: z.ZodUnion): Read {
+  const forms = (schema.def.options as z.ZodType[]).map((option) => ({ isOf: kindOf(option), read: compile(option) }));
+  return (value, place) => {
+    const form = forms.find(({ isOf }) => isOf(value));
+    if (!form) throw mismatch(wordingOf(schema, value), place);
+    try {
+      return form.read(value, place);
+    } catch (error) {
+      // A part of a list of content parts is named itself; a list of what is no text is no form of `stop`.
+      const isOwnWording = error instanceof Mismatch && error.isOfWrongKind && !isFarBelow(error.place, place);
+      throw isOwnWording ? mismatch(wordingOf(schema, value), place) : error;
+    }
+  };
+}
+
+function kindOf(schema: z.ZodType): (value: unknown) => boolean {
+  if (schema instanceof z.ZodArray) return Array.isArray;
+  if (schema instanceof z.ZodObject) return isObject;
+  if (schema instanceof z.ZodString || schema instanceof z.ZodEnum) return (value) => typeof value === 'string';
+  throw new Error(`no form of a value is told by ${schema.type}`);
+}
+
+const isFarBelow = (inner: Place, outer: Place): boolean => inner?.below !== outer && inner !== outer;
+
+const isObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Words what is wrong with a value of another kind, or with a single one: neither takes zod long. */
+function refuse(schema: z.ZodType, value: unknown, place: Place): never {
+  const issue = schema.safeParse(value, { error: toProblem }).error?.issues[0];
+  // A literal tells the forms of a value apart; one of several words does not.
+  const isOfWrongKind = issue?.code === 'invalid_type' || schema instanceof z.ZodLiteral;
+  throw mismatch(issue?.message ?? 'is not valid', place, { isOfWrongKind });
+}
+
+/** What the schema itself says of a value that has none of its forms. */
+function wordingOf(schema: z.ZodUnion | z.ZodDiscriminatedUnion, value: unknown): string {
+  const issue: z.core.$ZodRawIssue<z.core.$ZodIssueInvalidUnion> = { code: 'invalid_union', input: value, errors: [] };
+  const words = (schema.def.error as z.core.$ZodErrorMap<z.core.$ZodIssueInvalidUnion> | undefined)?.(issue);
+  return (typeof words === 'string' ? words : words?.message) ?? 'has none of the forms it may have';
+}
+
+const mismatch = (problem: string, place: Place, { isOfWrongKind = true } = {}): Mismatch =>
+  new Mismatch(problem, { place, isOfWrongKind });
+
+function pathOf(place: Place): PropertyKey[] {
+  const path: PropertyKey[] = [];
+  for (let step = place; step; step = step.below) path.unshift(step.key);
+  return path;
+}

@@ -1,0 +1,155 @@
+import type { IncomingMessage } from 'node:http';
+import { ApiError } from '@turnpike/api-errors/apiError';
+import type { BodyFault } from '../api/bodyFault.ts';
+import { findUnsendableText } from './findUnsendableText.ts';
+import { parseAsScanned } from './parseAsScanned.ts';
+import { findRepeatedKey, type JsonLiteral, type JsonMember, type KeptPath, scanJson } from './scanJson.ts';
+import type { TakenBytes } from './shares/bodyMemory.ts';
+import { toParam } from './toParam.ts';
+
+/** A JSON object as it came, as it parses, and where its members lie in the bytes. No key stands twice in any object of it. */
+export interface JsonBody {
+  bytes: Buffer;
+  value: Record<string, unknown>;
+  members: JsonMember[];
+  /** Values that are dear to write as JSON again, or not to be changed in a digit. */
+  literals: JsonLiteral[];
+  /** The limit on bytes outside inline images: to be checked again where it is known which strings are images. */
+  maxTextBytes: number;
+}
+
+export interface BodyLimits {
+  maxBytes: number;
+  /** Bytes outside inline images. */
+  maxTextBytes: number;
+  /** Longest wait for more of a body that is not whole. */
+  silenceMs?: number;
+  /** Objects that are passed on as they are, once they are known to be objects. */
+  kept?: readonly KeptPath[];
+  /** Longest wait for the whole of it. */
+  wholeMs?: number;
+}
+
+const SILENCE_MS = 30_000;
+/** Less than a listener waits for a request, so that the refusal is ours and names the call. */
+const WHOLE_MS = 120_000;
+const MAX_DEPTH = 64;
+const MAX_VALUES = 100_000;
+/** Members of the outermost object: there are some fifty fields in the convention, and engines know as many more. */
+const MAX_FIELDS = 512;
+/** Members of any one object: parsers take ten times as long for each where one has very many. */
+const MAX_FIELDS_OF_ONE = 4_096;
+/** Read of a body over its limit, so that its sender gets the answer; one without end is cut then. */
+const MAX_DROPPED_BYTES = 32 * 1_048_576;
+/** Only so can JSON write what UTF-8 cannot, or a NUL character. */
+const UNICODE_ESCAPE = Buffer.from('\\u');
+const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
+
+/** Where a body's bytes are kept until its call ends. */
+type Room = Pick<TakenBytes, 'take' | 'refusal' | 'beginUpload'>;
+
+const refuse = (fault: BodyFault): ApiError<BodyFault> => new ApiError(fault);
+
+/**
+ * Reads a request's JSON body whole. Refuses it before parsing when it is too large, compressed, too deep or of too many
+ * values, so that no body blocks the process; `room` is what all bodies together may take of memory. Throws a `BodyFault`
+ * (specification, Errors: always 400 on chat).
+ */
+export async function readBody(req: IncomingMessage, limits: BodyLimits, room: Room): Promise<JsonBody> {
+  const { maxBytes, silenceMs = SILENCE_MS, wholeMs = WHOLE_MS } = limits;
+  const encoding = req.headers['content-encoding'];
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw refuse({ kind: 'body_compressed' });
+  if (!JSON_TYPE.test(req.headers['content-type'] ?? '')) throw refuse({ kind: 'body_not_json_type' });
+  if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw refuse({ kind: 'body_too_large', maxBytes });
+
+  const bytes = await collect(req, { maxBytes, silenceMs, wholeMs, room });
+  return toJsonBody(bytes, limits);
+}
+
+/** What a whole body holds. Throws the `BodyFault`s that are found in its bytes. */
+export function toJsonBody(bytes: Buffer, { maxTextBytes, kept }: Pick<BodyLimits, 'maxTextBytes' | 'kept'>): JsonBody {
+  const limits = {
+    depth: MAX_DEPTH,
+    values: MAX_VALUES,
+    members: MAX_FIELDS,
+    membersOfOne: MAX_FIELDS_OF_ONE,
+    textBytes: maxTextBytes,
+  };
+  const { depth, values, textBytes, members, memberCount, mostMembers, literals } = scanJson(bytes, limits, kept);
+  if (depth > MAX_DEPTH) throw refuse({ kind: 'body_too_deep', maxDepth: MAX_DEPTH });
+  if (values > MAX_VALUES) throw refuse({ kind: 'body_too_many_values', maxValues: MAX_VALUES });
+  if (members.length > MAX_FIELDS) throw refuse({ kind: 'body_too_many_fields', maxFields: MAX_FIELDS });
+  if (mostMembers > MAX_FIELDS_OF_ONE) throw refuse({ kind: 'body_object_too_large', maxFields: MAX_FIELDS_OF_ONE });
+  if (textBytes > maxTextBytes) throw refuse({ kind: 'body_text_too_large', maxBytes: maxTextBytes });
+
+  const value = parse(bytes, memberCount);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw refuse({ kind: 'body_not_an_object' });
+  const unsendable = bytes.includes(UNICODE_ESCAPE) ? findUnsendableText(value) : undefined;
+  if (unsendable) throw refuse({ kind: 'body_text_unsendable', has: unsendable.has, param: toParam(unsendable.path) });
+  return { bytes, value: value as Record<string, unknown>, members, literals, maxTextBytes };
+}
+
+function collect(
+  req: IncomingMessage,
+  { maxBytes, silenceMs, wholeMs, room }: { maxBytes: number; silenceMs: number; wholeMs: number; room: Room },
+): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    let isRefused = false;
+    const giveUp = (error: ApiError): void => {
+      isRefused = true;
+      chunks.length = 0;
+      clearTimeout(silence);
+      clearTimeout(deadline);
+      reject(error);
+    };
+    const silence = setTimeout(() => giveUp(refuse({ kind: 'body_too_slow', silenceMs })), silenceMs);
+    const deadline = setTimeout(() => giveUp(refuse({ kind: 'body_unfinished', wholeMs })), wholeMs);
+    const uploaded = room.beginUpload(giveUp);
+    req.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      // Some of the rest is read and dropped: closing now would cut the answer off before the client has it.
+      if (size > maxBytes + MAX_DROPPED_BYTES) req.destroy();
+      if (isRefused) return;
+      silence.refresh();
+      if (size > maxBytes) giveUp(refuse({ kind: 'body_too_large', maxBytes }));
+      else if (!room.take(chunk.length)) giveUp(room.refusal());
+      else chunks.push(chunk);
+    });
+    req.on('end', () => {
+      clearTimeout(silence);
+      clearTimeout(deadline);
+      uploaded();
+      resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
+    });
+    for (const end of ['error', 'close']) req.on(end, () => giveUp(refuse({ kind: 'body_aborted' })));
+    // Who left before, while the key was looked up, is not heard of again.
+    if (req.destroyed) giveUp(refuse({ kind: 'body_aborted' }));
+  });
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+function decode(bytes: Buffer): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw refuse({ kind: 'body_not_utf8' });
+  }
+}
+
+function parse(bytes: Buffer, memberCount: number): unknown {
+  const text = decode(bytes);
+  const refuseRepeatedKey = (): void => {
+    const path = findRepeatedKey(bytes);
+    if (path) throw refuse({ kind: 'body_key_repeated', param: toParam(path) });
+  };
+  try {
+    const parsed = parseAsScanned(text, { memberCount, refuseRepeatedKey });
+    if (parsed) return parsed.value;
+  } catch (error) {
+    throw error instanceof SyntaxError ? refuse({ kind: 'body_not_json' }) : error;
+  }
+  throw refuse({ kind: 'body_keys_unreadable' });
+}
