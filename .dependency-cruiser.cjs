@@ -13,7 +13,7 @@ module.exports = {
       comment: 'A lib knows nothing of who uses it.',
       severity: 'error',
       from: { path: '^libs/' },
-      to: { path: '^(services|deploy|test|bench)/' },
+      to: { path: '^(services|deploy|docs|test|bench)/' },
     },
     {
       name: 'only-tests-import-deploy',
@@ -21,6 +21,13 @@ module.exports = {
       severity: 'error',
       from: { pathNot: ['^deploy/', '^test/', '^bench/', '^services/[^/]+/test/', '[.]test[.]ts$'] },
       to: { path: '^deploy/' },
+    },
+    {
+      name: 'nobody-imports-the-docs',
+      comment: 'The docs are written from the code, not the code from the docs.',
+      severity: 'error',
+      from: { pathNot: '^docs/' },
+      to: { path: '^docs/' },
     },
     {
       name: 'only-tests-import-test-support',

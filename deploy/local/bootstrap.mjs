@@ -65,7 +65,9 @@ function run(command, args, { cwd = root, extraEnv = {}, explain }) {
 
 /** The package folders of the workspace: those that `pnpm-workspace.yaml` lists, one level deep. */
 function listPackageFiles() {
-  const groups = ['services', 'libs', 'deploy'].map((group) => join(root, group)).filter((group) => existsSync(group));
+  const groups = ['services', 'libs', 'deploy', 'docs']
+    .map((group) => join(root, group))
+    .filter((group) => existsSync(group));
   const folders = groups.flatMap((group) => readdirSync(group).map((name) => join(group, name)));
   return [root, join(root, 'test'), join(root, 'bench'), ...folders]
     .map((folder) => join(folder, 'package.json'))

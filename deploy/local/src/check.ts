@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { repositoryRoot } from './repositoryRoot.ts';
 
 /** Folders of source code; git keeps none that is empty. */
-const FOLDERS = ['services', 'libs', 'deploy', 'test', 'bench'].filter((name) =>
+const FOLDERS = ['services', 'libs', 'deploy', 'docs', 'test', 'bench'].filter((name) =>
   existsSync(join(repositoryRoot, name)),
 );
 

@@ -27,7 +27,7 @@ interface ErrorAnswer {
 }
 
 /** An error answer: a JSON body of one of the given shapes. */
-export function toErrorResponse({ description, bodies, examples, sets, ...headers }: ErrorAnswer): ResponseObject {
+function toErrorResponse({ description, bodies, examples, sets, ...headers }: ErrorAnswer): ResponseObject {
   const [body, ...others] = bodies.map(refTo);
   const schema = others.length === 0 && body ? body : { anyOf: bodies.map(refTo) };
   const named = Object.entries(examples).map(([name, value]) => [name, { value }] as const);

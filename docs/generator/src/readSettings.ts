@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { commonConfig } from '@turnpike/config/commonConfig';
 import { z } from 'zod';
-import { repositoryRoot } from '../repositoryRoot.ts';
+import { repositoryRoot } from './repositoryRoot.ts';
 
 /** One environment variable of a service. */
 export interface Setting {

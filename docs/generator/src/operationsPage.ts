@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import { repositoryRoot } from '../repositoryRoot.ts';
 import { formatMetrics, formatSettings } from './formatReference.ts';
 import { readMetrics } from './readMetrics.ts';
 import { readSettings } from './readSettings.ts';
+import { repositoryRoot } from './repositoryRoot.ts';
 
 export const OPERATIONS_FILE = join(repositoryRoot, 'docs/operations.md');
 

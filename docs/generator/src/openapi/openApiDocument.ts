@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { repositoryRoot } from '../../repositoryRoot.ts';
+import { repositoryRoot } from '../repositoryRoot.ts';
 import type { JsonSchema } from './jsonSchema.ts';
 import { toJsonSchemas } from './jsonSchemas.ts';
 import { type Operation, PATHS } from './operations.ts';

@@ -1,8 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { relative } from 'node:path';
-import { COMPATIBILITY_FILE, renderCompatibility } from './docs/compatibility/compatibilityPage.ts';
-import { OPENAPI_FILE, renderOpenApi } from './docs/openapi/openApiDocument.ts';
-import { OPERATIONS_FILE, renderOperationsPage } from './docs/operationsPage.ts';
+import { COMPATIBILITY_FILE, renderCompatibility } from './compatibility/compatibilityPage.ts';
+import { OPENAPI_FILE, renderOpenApi } from './openapi/openApiDocument.ts';
+import { OPERATIONS_FILE, renderOperationsPage } from './operationsPage.ts';
 import { repositoryRoot } from './repositoryRoot.ts';
 
 /** `npm run docs`: writes anew what the documentation takes from the code. */

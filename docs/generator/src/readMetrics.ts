@@ -1,6 +1,6 @@
 import { glob, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { repositoryRoot } from '../repositoryRoot.ts';
+import { repositoryRoot } from './repositoryRoot.ts';
 
 /** One metric of `GET /metrics`. */
 export interface Metric {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { repositoryRoot } from '../../repositoryRoot.ts';
+import { repositoryRoot } from '../repositoryRoot.ts';
 
 const PACKAGE = 'openai';
 const TESTS = join(repositoryRoot, 'test');

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
 import { z } from 'zod';
-import { repositoryRoot } from '../repositoryRoot.ts';
 import { OPERATIONS_FILE } from './operationsPage.ts';
+import { repositoryRoot } from './repositoryRoot.ts';
 
 const dashboardSchema = z.object({
   templating: z.object({ list: z.array(z.object({ name: z.string(), query: z.string() })) }),

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { ENGINE_CONTROL_KEYS } from '@turnpike/model-router/requestFields';
-import { repositoryRoot } from '../../repositoryRoot.ts';
 import { formatRows } from '../formatReference.ts';
 import type { JsonSchema } from '../openapi/jsonSchema.ts';
 import { type OpenApiDocument, toOpenApiDocument } from '../openapi/openApiDocument.ts';
 import type { Operation } from '../openapi/operations.ts';
+import { repositoryRoot } from '../repositoryRoot.ts';
 import { auditSdk } from './auditSdk.ts';
 import { type FieldSupport, listFields } from './listFields.ts';
 import { readSdk, type Sdk } from './readSdkTypes.ts';
