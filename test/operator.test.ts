@@ -12,6 +12,8 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => stack?.stop(), 60_000);
 
+const place = () => `stack ${stack.running.stack.port_base}, region us`;
+
 /** Runs a command that is expected to be done, and gives its JSON document. */
 async function done(...args: string[]) {
   const { code, stdout, stderr } = await runTurnpike([...args, '--json'], stack);
@@ -19,12 +21,19 @@ async function done(...args: string[]) {
   return JSON.parse(stdout);
 }
 
+/** As `done`, for a command that changes something: it says on which stack and in which region. */
+async function changed(...args: string[]) {
+  const { written_to: writtenTo, ...document } = await done(...args);
+  expect(writtenTo).toEqual({ stack: String(stack.running.stack.port_base), region: 'us' });
+  return document;
+}
+
 /** Runs a command that is expected to fail: nothing on standard output, one line on standard error. */
 async function refused(...args: string[]) {
   const { code, stdout, stderr } = await runTurnpike(args, stack);
   expect(stdout).toBe('');
   expect(stderr).toMatch(/^[^\n]+\n$/);
-  return { code, problem: stderr.trim() };
+  return { code, problem: stderr.trim().replace(` [${place()}]`, '') };
 }
 
 async function chat(apiKey: string, { model = MODEL, maxTokens = 4 } = {}) {
@@ -50,7 +59,7 @@ async function listedModels(apiKey: string): Promise<string[]> {
 
 const aWorkspace = () => stack.operator.makeWorkspace({ creditUsd: '10' });
 const aKeyOf = async (workspaceId: string, ...options: string[]): Promise<{ key_id: string; api_key: string }> =>
-  done('keys', 'create', '--workspace', workspaceId, ...options);
+  changed('keys', 'create', '--workspace', workspaceId, ...options);
 
 it('creates a key that works, shown once, with the limits it was given', async () => {
   const workspaceId = await aWorkspace();
@@ -84,7 +93,7 @@ it('creates a key that works, shown once, with the limits it was given', async (
 it('revokes a key from its next call on, and for good', async () => {
   const { key_id: keyId, api_key: apiKey } = await aKeyOf(await aWorkspace());
   expect(await statusOf(apiKey)).toBe(200);
-  expect(await done('keys', 'revoke', keyId, '--yes')).toEqual({ key_id: keyId, status: 'revoked' });
+  expect(await changed('keys', 'revoke', keyId, '--yes')).toEqual({ key_id: keyId, status: 'revoked' });
   expect(await statusOf(apiKey)).toBe(401);
   expect(await refused('keys', 'unblock', keyId)).toEqual({ code: 1, problem: 'This key is revoked, which is final.' });
 });
@@ -99,22 +108,23 @@ it('does not revoke a key unasked: without a terminal it wants --yes, at one the
 
   const confirmed = await runTurnpike(['keys', 'revoke', keyId], { ...stack, typed: keyId });
   expect(confirmed).toMatchObject({ code: 0, stdout: expect.stringContaining(`${keyId} is revoked.`) });
+  expect(confirmed.stdout).toContain(`On ${place()}: This ends`);
   expect(await statusOf(apiKey)).toBe(401);
 });
 
 it('blocks a key from its next call on, and lets it in again', async () => {
   const { key_id: keyId, api_key: apiKey } = await aKeyOf(await aWorkspace());
   expect(await statusOf(apiKey)).toBe(200);
-  await done('keys', 'block', keyId);
+  await changed('keys', 'block', keyId);
   expect(await statusOf(apiKey)).toBe(403);
-  await done('keys', 'unblock', keyId);
+  await changed('keys', 'unblock', keyId);
   await until('the key to be let in', async () => ((await statusOf(apiKey)) === 200 ? true : undefined), 20_000);
 });
 
 it('rotates a key: both work for the grace, and without one the old key ends at once', async () => {
   const { key_id: keyId, api_key: apiKey } = await aKeyOf(await aWorkspace(), '--rpm', '77');
   expect(await statusOf(apiKey)).toBe(200);
-  const rotated = await done('keys', 'rotate', keyId, '--grace', '2h');
+  const rotated = await changed('keys', 'rotate', keyId, '--grace', '2h');
   expect(rotated).toMatchObject({
     new_key: { rpm: 77, expires_at: null },
     old_key: { key_id: keyId, expires_at: expect.any(String) },
@@ -124,19 +134,19 @@ it('rotates a key: both work for the grace, and without one the old key ends at 
   expect(graceMs).toBeLessThanOrEqual(7_200_000);
   expect([await statusOf(apiKey), await statusOf(rotated.api_key)]).toEqual([200, 200]);
 
-  const again = await done('keys', 'rotate', rotated.new_key.key_id, '--grace', '0m');
+  const again = await changed('keys', 'rotate', rotated.new_key.key_id, '--grace', '0m');
   expect([await statusOf(rotated.api_key), await statusOf(again.api_key)]).toEqual([401, 200]);
 });
 
 it('raises a monthly cap for the next call, and lifts it', async () => {
   const workspaceId = await aWorkspace();
   const { api_key: apiKey } = await aKeyOf(workspaceId);
-  await done('workspaces', 'cap', workspaceId, '0.000000001');
+  await changed('workspaces', 'cap', workspaceId, '0.000000001');
   expect(await chat(apiKey)).toMatchObject({ status: 402, message: 'insufficient_balance' });
-  const raised = await done('workspaces', 'cap', workspaceId, '2.5');
+  const raised = await changed('workspaces', 'cap', workspaceId, '2.5');
   expect(raised).toMatchObject({ monthly_cap_usd: '2.5', monthly_cap_nano_usd: '2500000000' });
   expect(await statusOf(apiKey)).toBe(200);
-  const lifted = await done('workspaces', 'cap', workspaceId, 'none');
+  const lifted = await changed('workspaces', 'cap', workspaceId, 'none');
   expect(lifted).toMatchObject({ monthly_cap_usd: null, monthly_cap_nano_usd: null });
 });
 
@@ -144,10 +154,19 @@ it('puts a workspace on hold from its next call on, and releases it', async () =
   const workspaceId = await aWorkspace();
   const { api_key: apiKey } = await aKeyOf(workspaceId);
   expect(await statusOf(apiKey)).toBe(200);
-  await done('workspaces', 'hold', workspaceId);
+  await changed('workspaces', 'hold', workspaceId);
   expect(await chat(apiKey)).toMatchObject({ status: 402, message: 'account_on_hold' });
-  expect(await done('workspaces', 'release', workspaceId)).toMatchObject({ billing_status: 'active' });
+  expect(await changed('workspaces', 'release', workspaceId)).toMatchObject({ billing_status: 'active' });
   await until('the workspace to be served', async () => ((await statusOf(apiKey)) === 200 ? true : undefined), 20_000);
+});
+
+it('says of every change, done or refused, which stack and region it was asked of, and of a look at it nothing', async () => {
+  const workspaceId = await aWorkspace();
+  const capped = await runTurnpike(['workspaces', 'cap', workspaceId, '2.5'], stack);
+  expect(capped.stdout).toBe(`On ${place()}:\n${workspaceId} may spend 2.5 USD a month.\n`);
+  const missing = await runTurnpike(['workspaces', 'cap', 'ws_nobody', '2.5'], stack);
+  expect(missing.stderr).toMatch(new RegExp(` \\[${place()}\\]\n$`));
+  expect(await done('workspaces', 'show', workspaceId)).not.toHaveProperty('written_to');
 });
 
 it('adds a credit once for each id, and only to a workspace that exists', async () => {
@@ -155,7 +174,7 @@ it('adds a credit once for each id, and only to a workspace that exists', async 
   const { api_key: apiKey } = await aKeyOf(workspaceId);
   expect(await statusOf(apiKey)).toBe(402);
   const id = `credit_${randomUUID()}`;
-  const add = () => done('credit', 'add', workspaceId, '3.25', '--id', id, '--note', 'Invoice 7');
+  const add = () => changed('credit', 'add', workspaceId, '3.25', '--id', id, '--note', 'Invoice 7');
   const credit = { credit_id: id, workspace_id: workspaceId, amount_usd: '3.25', amount_nano_usd: '3250000000' };
   expect(await add()).toEqual({ ...credit, applied: true });
   expect(await add()).toEqual({ ...credit, applied: false });
@@ -174,7 +193,7 @@ it('takes credit from the next call on, once for each id', async () => {
   const { api_key: apiKey } = await aKeyOf(workspaceId);
   expect(await statusOf(apiKey)).toBe(200);
   const id = `credit_${randomUUID()}`;
-  const take = () => done('credit', 'take', workspaceId, '10', '--id', id, '--note', 'Paid back');
+  const take = () => changed('credit', 'take', workspaceId, '10', '--id', id, '--note', 'Paid back');
   const credit = { credit_id: id, workspace_id: workspaceId, amount_usd: '-10', amount_nano_usd: '-10000000000' };
 
   expect(await take()).toEqual({ ...credit, applied: true });
@@ -182,7 +201,7 @@ it('takes credit from the next call on, once for each id', async () => {
   expect(await take()).toEqual({ ...credit, applied: false });
   expect(await done('workspaces', 'show', workspaceId)).toMatchObject({ credited_usd: '0' });
 
-  await done('credit', 'add', workspaceId, '10', '--id', `credit_${randomUUID()}`);
+  await changed('credit', 'add', workspaceId, '10', '--id', `credit_${randomUUID()}`);
   await until('the credit to be spent from', async () => ((await statusOf(apiKey)) === 200 ? true : undefined));
 });
 
@@ -220,7 +239,7 @@ it('disables a model for clients: 503 model_deactivated and not listed, until it
   const model = 'qwen3-coder-30b-a3b-instruct';
   expect((await chat(apiKey, { model })).status).toBe(200);
 
-  const { version } = await done('models', 'disable', model);
+  const { version } = await changed('models', 'disable', model);
   const refusedChat = await until('the router to have the switch', async () => {
     const answer = await chat(apiKey, { model });
     return answer.status === 200 ? undefined : answer;
@@ -231,7 +250,7 @@ it('disables a model for clients: 503 model_deactivated and not listed, until it
   const { models } = await done('models', 'list');
   expect(models).toContainEqual(expect.objectContaining({ id: model, state: 'disabled', engines: 2 }));
 
-  expect(await done('models', 'enable', model)).toEqual({ model, state: 'enabled', version: version + 1 });
+  expect(await changed('models', 'enable', model)).toEqual({ model, state: 'enabled', version: version + 1 });
   expect(await listedModels(apiKey)).toContain(model);
   await until('the router to have the switch', async () =>
     (await chat(apiKey, { model })).status === 200 ? true : undefined,
@@ -267,12 +286,12 @@ it('drains an engine, whose place another takes, until it is undrained', async (
   const { engines } = await done('engines');
   const { id } = engines.find(({ model }: { model: string }) => model === MODEL);
 
-  expect(await done('engines', 'drain', id)).toEqual({ id, open_calls: 0 });
+  expect(await changed('engines', 'drain', id)).toEqual({ id, open_calls: 0 });
   expect(await stateOf(id)).toBe('draining');
   const { api_key: apiKey } = await aKeyOf(await aWorkspace());
   expect((await chat(apiKey, { model: MODEL })).status).toBe(200);
 
-  expect(await done('engines', 'undrain', id)).toMatchObject({ id });
+  expect(await changed('engines', 'undrain', id)).toMatchObject({ id });
   expect(await stateOf(id)).toBe('ready');
 });
 

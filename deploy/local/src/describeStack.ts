@@ -29,5 +29,5 @@ export function describeStack(settings: StackSettings, { services, engines }: La
     redis_url: toRedisUrl(settings),
     kafka_brokers: kafkaBrokers ?? null,
   };
-  return { regions: { us } };
+  return { port_base: ports.services.edge.port, regions: { us } };
 }

@@ -24,6 +24,8 @@ export interface StackRegion {
 }
 
 export interface StackDescription {
+  /** The first of the stack's ports, by which people name it. */
+  port_base: number;
   regions: { us: StackRegion };
 }
 

@@ -3,7 +3,8 @@ import type { Command, Option } from './command.ts';
 
 const COMMON_OPTIONS: Record<string, Option> = {
   json: { help: 'print one JSON document instead of a table' },
-  stack: { value: 'FILE', help: 'the stack.json of a local stack; the latest one that runs here if not given' },
+  stack: { value: 'PORT', help: 'the first port of a stack that runs here, or the stack.json of any' },
+  region: { value: 'NAME', help: 'the region, where the stack has several' },
   help: { help: 'show this' },
 };
 
@@ -15,13 +16,14 @@ export function formatHelp(commands: Command[], heading: (text: string) => strin
 
 function formatAll(commands: Command[], heading: (text: string) => string): string {
   return [
-    heading('turnpike: runs a stack of the gateway'),
+    heading('turnpike: what operators do to a stack that runs'),
     formatTable(commands.map((command) => [toSynopsis(command, { isShort: true }), command.summary])),
     '',
-    'Every command takes --json, --stack FILE and --help.',
-    'The stack is the one that --stack names, else the one that these variables name, else the latest that runs here:',
+    'Every command takes --json, --stack PORT, --region NAME and --help.',
+    'The stack is the one that --stack names, else PORT_BASE, else the one that these variables name, else the only one',
+    'that runs here; every change says which one it was made on:',
     '  TURNPIKE_AUTH_INTERNAL_URL, TURNPIKE_CATALOG_INTERNAL_URL, TURNPIKE_ROUTER_INTERNAL_URL,',
-    '  TURNPIKE_LEDGER_INTERNAL_URL and INTERNAL_TOKEN_KEYS.',
+    '  TURNPIKE_LEDGER_INTERNAL_URL, TURNPIKE_REGION and INTERNAL_TOKEN_KEYS.',
     'Exit codes: 0 done, 1 refused or failed, 2 wrong usage.',
   ].join('\n');
 }

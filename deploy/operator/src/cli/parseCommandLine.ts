@@ -5,7 +5,14 @@ import { UsageError } from './operatorError.ts';
 export type CommandLine =
   /** Show how commands are used: one, a group such as `keys`, or all. */
   | { kind: 'help'; commands: Command[] }
-  | { kind: 'run'; command: Command; input: unknown; isJson: boolean; stackFile: string | undefined };
+  | {
+      kind: 'run';
+      command: Command;
+      input: unknown;
+      isJson: boolean;
+      stack: string | undefined;
+      region: string | undefined;
+    };
 
 /** Reads a command line. Throws a `UsageError` for whatever is not one. */
 export function parseCommandLine(args: string[], commands: Command[]): CommandLine {
@@ -35,11 +42,11 @@ function parseOptions(args: string[], command: Command): CommandLine {
   const operands = Object.entries(command.operands);
   const extra = positionals[operands.length];
   if (extra !== undefined) throw wrongUse(command, `"${extra}" is one word too many`);
-  const { json, stack, ...options } = values;
+  const { json, stack, region, ...options } = values;
   const input = { ...options, ...Object.fromEntries(operands.map(([field], index) => [field, positionals[index]])) };
   checkInput(input, command);
-  const stackFile = typeof stack === 'string' ? stack : undefined;
-  return { kind: 'run', command, input, isJson: json === true, stackFile };
+  const isText = (value: unknown) => (typeof value === 'string' ? value : undefined);
+  return { kind: 'run', command, input, isJson: json === true, stack: isText(stack), region: isText(region) };
 }
 
 function parseStrictly(args: string[], command: Command) {
@@ -49,7 +56,12 @@ function parseStrictly(args: string[], command: Command) {
   try {
     return parseArgs({
       args,
-      options: { json: { type: 'boolean' }, stack: { type: 'string' }, ...Object.fromEntries(options) },
+      options: {
+        json: { type: 'boolean' },
+        stack: { type: 'string' },
+        region: { type: 'string' },
+        ...Object.fromEntries(options),
+      },
       allowPositionals: true,
     });
   } catch (error) {

@@ -2,7 +2,7 @@ import type { ReadStream, WriteStream } from 'node:tty';
 import { styleText } from 'node:util';
 import { formatTable } from '../report/formatTable.ts';
 import { createServiceClient } from '../stack/createServiceClient.ts';
-import { findStack } from '../stack/findStack.ts';
+import { findStack, toPlaceText } from '../stack/findStack.ts';
 import type { Context } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { confirm } from './confirm.ts';
@@ -26,7 +26,8 @@ export interface OperatorProcess {
 
 /**
  * Runs one command line and returns the exit code: 0 done, 1 refused or failed, 2 wrong usage. Standard output gets the
- * report alone; what went wrong goes to standard error, in one line.
+ * report alone, which says of a change which stack and region it was made on; what went wrong goes to standard error, in one
+ * line.
  */
 export async function runOperator(operatorProcess: OperatorProcess): Promise<number> {
   const { args, stdout, stderr } = operatorProcess;
@@ -51,16 +52,35 @@ export async function runOperator(operatorProcess: OperatorProcess): Promise<num
 }
 
 async function run(
-  { command, input, isJson, stackFile }: Extract<CommandLine, { kind: 'run' }>,
+  { command, input, isJson, stack, region }: Extract<CommandLine, { kind: 'run' }>,
   { env, stdin, stdout, stderr }: OperatorProcess,
   heading: (text: string) => string,
 ): Promise<{ output: string; isFailure: boolean }> {
+  const access = await findStack({ stack, region, env });
+  const client = createServiceClient(access);
+  const place = toPlaceText(access);
+  let isChange = false;
   const context: Context = {
-    services: createServiceClient(await findStack({ stackFile, env })),
+    services: {
+      call(request, answer) {
+        isChange ||= request.method !== 'GET';
+        return client.call(request, answer);
+      },
+    },
     table: (columns, rows) => formatTable(rows, { columns, heading }),
     ...(stdout.isTTY && !isJson && { redraw: (text) => void stdout.write(`${CLEAR_SCREEN}${text}\n`) }),
-    confirm: (question, expected) => confirm({ stdin, stderr }, question, expected),
+    confirm: (question, expected) => confirm({ stdin, stderr }, `On ${place}: ${question}`, expected),
   };
-  const { document, text, isFailure = false } = await command.run(input, context);
-  return { output: isJson ? JSON.stringify(document, null, 2) : text, isFailure };
+  const {
+    document,
+    text,
+    isFailure = false,
+  } = await command.run(input, context).catch((error: unknown) => {
+    if (error instanceof RefusedError) throw new RefusedError(`${error.message} [${place}]`, { cause: error });
+    throw error;
+  });
+  const writtenTo = { stack: access.stack, region: access.region };
+  const whole = isChange ? { ...document, written_to: writtenTo } : document;
+  const shown = isChange ? `On ${place}:\n${text}` : text;
+  return { output: isJson ? JSON.stringify(whole, null, 2) : shown, isFailure };
 }

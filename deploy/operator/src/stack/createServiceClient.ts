@@ -23,7 +23,7 @@ export interface ServiceClient {
 }
 
 /** Calls a stack's services in the name of the operator. */
-export function createServiceClient({ urls, tokenKeys }: StackAccess): ServiceClient {
+export function createServiceClient({ urls, tokenKeys }: Pick<StackAccess, 'urls' | 'tokenKeys'>): ServiceClient {
   const internalHeaders = createTokenIssuer({ service: 'operator', keys: tokenKeys });
 
   async function send({ service, method, path, body, timeoutMs = USUAL_TIMEOUT_MS }: ServiceRequest) {

@@ -1,70 +1,165 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type NamedSecret, parseSecrets } from '@turnpike/config/secrets';
+import { serviceUrlSchema } from '@turnpike/config/sharedSettings';
 import { z } from 'zod';
-import { RefusedError } from '../cli/operatorError.ts';
+import { RefusedError, UsageError } from '../cli/operatorError.ts';
 import { SERVICE_VARIABLES, type ServiceName } from './services.ts';
 
-/** How a stack's internal listeners are reached. */
+/** How one region's internal listeners are reached, and what people call it. */
 export interface StackAccess {
+  /** The first port of a local stack; host and port of `auth` for one that the environment names. */
+  stack: string;
+  region: string;
   urls: Record<ServiceName, string>;
   /** What signs the operator's calls. */
   tokenKeys: NamedSecret[];
 }
 
-/** Where a local stack that runs is described; leads to the latest of several. */
-const LATEST_STACK_FILE = fileURLToPath(new URL('../../../../.turnpike/stack.json', import.meta.url));
+/** `stack 9800, region us`: where a command reads and writes. */
+export const toPlaceText = ({ stack, region }: Pick<StackAccess, 'stack' | 'region'>): string =>
+  `stack ${stack}, region ${region}`;
 
-const internalUrl = z.object({ internal_url: z.url() }).transform(({ internal_url: url }) => url);
+/** Each stack that runs here is described in `<first port>/stack.json` below. */
+const STACKS_FOLDER = fileURLToPath(new URL('../../../../.turnpike', import.meta.url));
+
+const service = z.object({ internal_url: z.url(), pid: z.number() });
 const stackSchema = z.object({
-  regions: z.object({
-    us: z.object({
-      services: z.object({
-        auth: internalUrl,
-        catalog: internalUrl,
-        'model-router': internalUrl,
-        'usage-ledger': internalUrl,
-      }),
+  port_base: z.number(),
+  regions: z.record(
+    z.string(),
+    z.object({
+      services: z.object({ auth: service, catalog: service, 'model-router': service, 'usage-ledger': service }),
       secrets_file: z.string(),
     }),
-  }),
+  ),
 });
 const tokenKeys = z.string().transform(parseSecrets);
 const secretsSchema = z.object({ internalTokenKeys: tokenKeys });
+const REGION_VARIABLE = 'TURNPIKE_REGION';
 const environmentSchema = z.object({
-  [SERVICE_VARIABLES.auth]: z.url(),
-  [SERVICE_VARIABLES.catalog]: z.url(),
-  [SERVICE_VARIABLES['model-router']]: z.url(),
-  [SERVICE_VARIABLES['usage-ledger']]: z.url(),
+  [SERVICE_VARIABLES.auth]: serviceUrlSchema,
+  [SERVICE_VARIABLES.catalog]: serviceUrlSchema,
+  [SERVICE_VARIABLES['model-router']]: serviceUrlSchema,
+  [SERVICE_VARIABLES['usage-ledger']]: serviceUrlSchema,
+  [REGION_VARIABLE]: z.string().regex(/^[a-z0-9-]{1,16}$/),
   INTERNAL_TOKEN_KEYS: tokenKeys,
 });
 
+export interface StackChoice {
+  /** What `--stack` names: a first port, or a file. */
+  stack?: string | undefined;
+  /** What `--region` names. */
+  region?: string | undefined;
+  env: NodeJS.ProcessEnv;
+  stacksFolder?: string;
+}
+
 /**
- * The stack to work on: that of a given `stack.json`, else the one that the environment names, else the latest local one
- * that runs. Throws a `RefusedError` that says what is missing.
+ * The one region to work on: of the stack that `--stack` names, else `PORT_BASE`, else the service variables, else of the only
+ * one that runs here. Nothing is guessed: throws a `UsageError` where several could be meant, and a `RefusedError` that says
+ * what is missing.
  */
 export async function findStack({
-  stackFile,
+  stack,
+  region,
   env,
-}: {
-  stackFile: string | undefined;
-  env: NodeJS.ProcessEnv;
-}): Promise<StackAccess> {
-  if (stackFile !== undefined) return readStackFile(stackFile, `${stackFile} cannot be read: does that stack run?`);
-  if (Object.values(SERVICE_VARIABLES).some((name) => env[name] !== undefined)) return readEnvironment(env);
-  const variables = Object.values(SERVICE_VARIABLES).join(', ');
+  stacksFolder = STACKS_FOLDER,
+}: StackChoice): Promise<StackAccess> {
+  if (stack !== undefined && !/^\d+$/.test(stack))
+    return readStackFile(stack, region, `${stack} cannot be read: does that stack run?`);
+  const isInEnvironment = Object.values(SERVICE_VARIABLES).some((name) => env[name] !== undefined);
+  const wanted = stack ?? (env.PORT_BASE || undefined);
+  if (wanted !== undefined && !/^\d+$/.test(wanted))
+    throw new UsageError(`PORT_BASE has to be the first port of a stack, as in PORT_BASE=8080.`);
+  if (stack === undefined && wanted !== undefined && isInEnvironment)
+    throw new UsageError(
+      `PORT_BASE names one stack and ${Object.values(SERVICE_VARIABLES).join(', ')} another: unset either, or give --stack.`,
+    );
+  if (wanted === undefined && isInEnvironment) return readEnvironment(env, region);
+
+  const running = await listRunning(stacksFolder);
+  const name = wanted ?? pickOnly(running);
+  const others = running.length === 0 ? 'none does' : `these do: ${running.join(', ')}`;
   return readStackFile(
-    LATEST_STACK_FILE,
-    `No stack runs here: start one with "npm start", name one with --stack FILE, or set ${variables} and INTERNAL_TOKEN_KEYS.`,
+    join(stacksFolder, name, 'stack.json'),
+    region,
+    `No stack runs on port ${name} here; ${others}.`,
   );
 }
 
-async function readStackFile(file: string, ifAbsent: string): Promise<StackAccess> {
-  const { regions } = await readJson(file, stackSchema, ifAbsent);
-  const { services, secrets_file: secretsFile } = regions.us;
+function pickOnly(running: string[]): string {
+  const [first, ...others] = running;
+  if (first === undefined) {
+    const variables = [...Object.values(SERVICE_VARIABLES), REGION_VARIABLE].join(', ');
+    throw new RefusedError(
+      `No stack runs here: start one with "npm start", name one with --stack FILE, or set ${variables} and INTERNAL_TOKEN_KEYS.`,
+    );
+  }
+  if (others.length === 0) return first;
+  throw new UsageError(
+    `Several stacks run here: ${running.join(', ')}. Say which one is meant: --stack ${first}, or PORT_BASE=${first}.`,
+  );
+}
+
+/** The first ports of the stacks that run here. A description is left behind where the machine went down. */
+async function listRunning(folder: string): Promise<string[]> {
+  const names = await readdir(folder).catch((): string[] => []);
+  const ports = names.filter((name) => /^\d+$/.test(name)).sort((a, b) => Number(a) - Number(b));
+  const descriptions = await Promise.all(
+    ports.map((port) => readFile(join(folder, port, 'stack.json'), 'utf8').catch(() => undefined)),
+  );
+  return ports.filter((_port, index) => {
+    const text = descriptions[index];
+    return text !== undefined && mayRun(text);
+  });
+}
+
+function mayRun(description: string): boolean {
+  const stack = stackSchema.safeParse(parseJson(description));
+  // What cannot be read may run all the same: better one too many than the wrong one.
+  if (!stack.success) return true;
+  const processes = Object.values(stack.data.regions).flatMap(({ services }) => Object.values(services));
+  return processes.some(({ pid }) => isAlive(pid));
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'; // somebody else's, but there
+  }
+}
+
+async function readStackFile(file: string, wantedRegion: string | undefined, ifAbsent: string): Promise<StackAccess> {
+  const { port_base: portBase, regions } = await readJson(file, stackSchema, ifAbsent);
+  const region = wantedRegion ?? pickOnlyRegion(Object.keys(regions));
+  const described = regions[region];
+  if (!described)
+    throw new RefusedError(`Stack ${portBase} has no region ${region}: ${Object.keys(regions).join(', ')}.`);
+  const { services, secrets_file: secretsFile } = described;
   const ifForbidden = `${secretsFile}, which holds the stack's secrets, cannot be read: only its owner may.`;
   const { internalTokenKeys } = await readJson(secretsFile, secretsSchema, ifForbidden);
-  return { urls: services, tokenKeys: internalTokenKeys };
+  return {
+    stack: String(portBase),
+    region,
+    urls: {
+      auth: services.auth.internal_url,
+      catalog: services.catalog.internal_url,
+      'model-router': services['model-router'].internal_url,
+      'usage-ledger': services['usage-ledger'].internal_url,
+    },
+    tokenKeys: internalTokenKeys,
+  };
+}
+
+function pickOnlyRegion(regions: string[]): string {
+  const [first = '', ...others] = regions;
+  if (others.length === 0) return first;
+  throw new UsageError(
+    `This stack has several regions: ${regions.join(', ')}. Say which one is meant: --region ${first}.`,
+  );
 }
 
 async function readJson<Schema extends z.ZodType>(
@@ -75,21 +170,31 @@ async function readJson<Schema extends z.ZodType>(
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     throw new RefusedError(ifAbsent, { cause: error });
   });
+  const result = schema.safeParse(parseJson(text));
+  if (result.success) return result.data;
+  throw new RefusedError(`${file} does not describe a stack of this version.`, { cause: result.error });
+}
+
+function parseJson(text: string): unknown {
   try {
-    return schema.parse(JSON.parse(text));
-  } catch (error) {
-    throw new RefusedError(`${file} does not describe a stack of this version.`, { cause: error });
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }
 
-function readEnvironment(env: NodeJS.ProcessEnv): StackAccess {
+function readEnvironment(env: NodeJS.ProcessEnv, wantedRegion: string | undefined): StackAccess {
   const result = environmentSchema.safeParse(env);
   if (!result.success) {
     const names = new Set(result.error.issues.map(({ path }) => path.join('.')));
     throw new RefusedError(`These variables are not set, or not to what they must be: ${[...names].join(', ')}.`);
   }
-  const { INTERNAL_TOKEN_KEYS, ...urls } = result.data;
+  const { INTERNAL_TOKEN_KEYS, [REGION_VARIABLE]: region, ...urls } = result.data;
+  if (wantedRegion !== undefined && wantedRegion !== region)
+    throw new RefusedError(`The stack that the environment names is of region ${region}, not ${wantedRegion}.`);
   return {
+    stack: new URL(urls.TURNPIKE_AUTH_INTERNAL_URL).host,
+    region,
     urls: {
       auth: urls.TURNPIKE_AUTH_INTERNAL_URL,
       catalog: urls.TURNPIKE_CATALOG_INTERNAL_URL,
