@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { ApiError } from '@turnpike/api-errors/apiError';
-import type { KeyRecord } from '@turnpike/authentication/keyRecord';
 import { createEmbeddedProducer } from '@turnpike/event-log/createEmbeddedProducer';
+import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { noSpan } from '@turnpike/telemetry/callSpan';
 import { v7 as uuidv7 } from 'uuid';
 import { createCallBook, type OpenCall } from '../../services/model-router/src/money/call/callBook.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { CatalogModel } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
 import type { LaunchedEngine, LaunchingEngines } from './engines/launchedEngine.ts';
 import { launchRealEngines } from './engines/launchRealEngines.ts';
 import { launchSimulators } from './engines/launchSimulators.ts';

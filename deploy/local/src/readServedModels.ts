@@ -1,5 +1,5 @@
 import { CatalogFileError, readCatalogFile } from '@turnpike/catalog/readCatalogFile';
-import type { CatalogModel, Category } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import type { CatalogModel, Category } from '@turnpike/internal-api/catalogSnapshot';
 import { StackError } from './stackError.ts';
 
 /** Media models have no engine here, and so are not listed. */

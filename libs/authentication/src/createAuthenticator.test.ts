@@ -4,8 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { ApiError } from '@turnpike/api-errors/apiError';
 import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
+import type { KeyRecordBody } from '@turnpike/internal-api/keyRecord';
 import { createAuthenticator } from './createAuthenticator.ts';
-import type { KeyRecordBody } from './keyRecord.ts';
 
 /** What the auth service answers in these tests: by the key's SHA-256, or a way to fail. */
 let verdicts: Map<string, KeyRecordBody>;

@@ -1,7 +1,7 @@
+import { keyRecordSchema } from '@turnpike/internal-api/keyRecord';
 import { Agent, request } from 'undici';
 import { z } from 'zod';
 import { type Authenticator, createCachingAuthenticator } from './createCachingAuthenticator.ts';
-import { keyRecordSchema } from './keyRecord.ts';
 
 export type { Authenticator };
 

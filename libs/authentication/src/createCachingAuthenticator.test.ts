@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { generateApiKey } from '@turnpike/api-keys/apiKey';
+import { type KeyRecord, keyRecordSchema } from '@turnpike/internal-api/keyRecord';
 import { createCachingAuthenticator } from './createCachingAuthenticator.ts';
-import { type KeyRecord, keyRecordSchema } from './keyRecord.ts';
 
 const record: KeyRecord = keyRecordSchema.parse({
   keyId: 'key_1',

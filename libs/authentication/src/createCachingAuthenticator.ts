@@ -1,8 +1,8 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import type { AuthFault } from '@turnpike/api-errors/authFault';
+import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { LRUCache } from 'lru-cache';
 import { assertUsable } from './assertUsable.ts';
-import type { KeyRecord } from './keyRecord.ts';
 import { parseAuthorization } from './parseAuthorization.ts';
 
 /** A verdict that lets nobody in is kept this long at most, so that a key is not kept out long after it may come in again. */

@@ -1,11 +1,11 @@
 import { expect, it } from '@jest/globals';
 import { ApiError } from '@turnpike/api-errors/apiError';
 import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
+import { type KeyRecord, keyRecordSchema } from '@turnpike/internal-api/keyRecord';
 import { CLIENT_ADDRESS_HEADER, signClientAddress } from '@turnpike/internal-auth/clientAddress';
 import type { Request, Response } from 'express';
 import { createCachingAuthenticator } from './createCachingAuthenticator.ts';
 import { createKeyGuard } from './keyGuard.ts';
-import { type KeyRecord, keyRecordSchema } from './keyRecord.ts';
 
 const BURST = 100;
 const tokenKeys = [{ id: 'k1', secret: 'a secret of the tests, 32 characters' }];

@@ -2,11 +2,11 @@ import { ApiError } from '@turnpike/api-errors/apiError';
 import type { LookUpFault } from '@turnpike/api-errors/lookUpFault';
 import type { NamedSecret } from '@turnpike/config/secrets';
 import type { Guard } from '@turnpike/http-service/guard';
+import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { createThrottle } from '@turnpike/request-throttle/createThrottle';
 import type { Response } from 'express';
 import { addressOf } from './addressOf.ts';
 import type { Authenticator } from './createAuthenticator.ts';
-import type { KeyRecord } from './keyRecord.ts';
 
 /**
  * Keys of one client address that are being asked about, or turned out to be none: a verdict takes auth some milliseconds, so

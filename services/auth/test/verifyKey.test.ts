@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { generateApiKey, toKeySha256, toStoredKeyHash } from '@turnpike/api-keys/apiKey';
-import { keyRecordSchema } from '@turnpike/authentication/keyRecord';
+import { keyRecordSchema } from '@turnpike/internal-api/keyRecord';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { putAWorkspace, registerAKey, verify } from './builders.ts';
 import { currentPepper, formerPepper, startAuth, type TestAuth, tokenKeys } from './startAuth.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateApiKey } from '@turnpike/api-keys/apiKey';
-import { catalogSnapshotSchema } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import { catalogSnapshotSchema } from '@turnpike/internal-api/catalogSnapshot';
 import { CLIENT_ADDRESS_HEADER, signClientAddress } from '@turnpike/internal-auth/clientAddress';
 import { until } from '@turnpike/test-support/until';
 import { aCatalogModel } from '../test/aCatalogModel.ts';

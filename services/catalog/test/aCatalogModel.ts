@@ -1,4 +1,4 @@
-import type { CatalogModel } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
 
 /** The model of `catalogText.ts`, but for its aliases; what a test is about it passes. */
 export function aCatalogModel(fields: Partial<CatalogModel> = {}): CatalogModel {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { catalogSnapshotSchema } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import { catalogSnapshotSchema } from '@turnpike/internal-api/catalogSnapshot';
 import { findFreePort } from '@turnpike/test-support/findFreePort';
 import { startPostgres, type TestPostgres } from '@turnpike/test-support/startPostgres';
 import { until } from '@turnpike/test-support/until';

@@ -1,7 +1,7 @@
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
-import type { KeyRecordBody } from '@turnpike/authentication/keyRecord';
+import type { KeyRecordBody } from '@turnpike/internal-api/keyRecord';
 import { createTokenIssuer, INTERNAL_TOKEN_HEADER, verifyInternalToken } from '@turnpike/internal-auth/internalToken';
 import type { LiveModels } from '../src/catalog/followLiveModels.ts';
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { KeyRecord } from '@turnpike/authentication/keyRecord';
+import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 
 type KeyFields = Partial<Omit<KeyRecord, 'workspace'>> & { workspace?: Partial<KeyRecord['workspace']> };
 

@@ -1,4 +1,4 @@
-import type { CatalogModel } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
 import { type Catalog, type PricedModel, toCatalog } from '../src/catalog/catalog.ts';
 
 /** A live text model; what a test is about it passes. */

@@ -1,7 +1,7 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import type { Authenticator } from '@turnpike/authentication/createAuthenticator';
-import type { KeyRecord } from '@turnpike/authentication/keyRecord';
 import { createEmbeddedProducer } from '@turnpike/event-log/createEmbeddedProducer';
+import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { noSpan } from '@turnpike/telemetry/callSpan';
 import type { Redis } from 'ioredis';

@@ -1,4 +1,4 @@
-import type { KeyRecord } from '@turnpike/authentication/keyRecord';
+import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { SimulatedDatabase } from '../ledger/simulatedDatabase.ts';
 import { type LogState, SimulatedLedger } from '../ledger/simulatedLedger.ts';
 import type { Mutation } from '../mutations.ts';

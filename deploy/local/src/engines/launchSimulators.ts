@@ -1,4 +1,4 @@
-import type { CatalogModel } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
 import { startSimulator } from '../parts/startSimulator.ts';
 import type { Parts } from '../process/startParts.ts';
 import type { StackPorts } from '../stackPorts.ts';

@@ -1,4 +1,4 @@
-import type { CatalogModel } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
 
 /** One process that serves models, or several as one does. */
 export interface LaunchedEngine {

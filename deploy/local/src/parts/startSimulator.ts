@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { CatalogModel } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
 import type { Part, Parts } from '../process/startParts.ts';
 import { repositoryRoot } from '../repositoryRoot.ts';
 import { isHealthy } from './isHealthy.ts';

@@ -1,4 +1,4 @@
-import { catalogSnapshotSchema } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import { catalogSnapshotSchema } from '@turnpike/internal-api/catalogSnapshot';
 import { toUsdText } from '@turnpike/money/nanoUsd';
 import { parsePrice } from '@turnpike/money/price';
 import { z } from 'zod';

@@ -1,8 +1,8 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import type { AuthFault } from '@turnpike/api-errors/authFault';
 import { toStoredKeyHash } from '@turnpike/api-keys/apiKey';
-import { type KeyRecord, keyRecordSchema } from '@turnpike/authentication/keyRecord';
 import type { NamedSecret } from '@turnpike/config/secrets';
+import { type KeyRecord, keyRecordSchema } from '@turnpike/internal-api/keyRecord';
 import type { Db } from '../database/openDatabases.ts';
 
 /**

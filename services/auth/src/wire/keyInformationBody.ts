@@ -1,6 +1,6 @@
 import { toMaskedKey } from '@turnpike/api-keys/apiKey';
 import type { KeyInformation } from '@turnpike/api-schema/keyInformation';
-import type { KeyRecord } from '@turnpike/authentication/keyRecord';
+import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { type NanoUsd, toUsdNumber } from '@turnpike/money/nanoUsd';
 
 /** The key information (specification, Key information). */

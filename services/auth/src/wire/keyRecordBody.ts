@@ -1,4 +1,4 @@
-import type { KeyRecord, KeyRecordBody } from '@turnpike/authentication/keyRecord';
+import type { KeyRecord, KeyRecordBody } from '@turnpike/internal-api/keyRecord';
 
 /** A key's record as other services read it: amounts as decimal strings. */
 export function toKeyRecordBody(key: KeyRecord): KeyRecordBody {

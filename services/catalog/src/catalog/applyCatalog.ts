@@ -1,9 +1,5 @@
 import { createHash } from 'node:crypto';
-import {
-  type CatalogModel,
-  type CatalogSnapshot,
-  catalogModelSchema,
-} from '@turnpike/catalog-snapshot/catalogSnapshot';
+import { type CatalogModel, type CatalogSnapshot, catalogModelSchema } from '@turnpike/internal-api/catalogSnapshot';
 import { z } from 'zod';
 import type { Db } from '../database/createDb.ts';
 import { disableModels, findDisabledModels } from './disabledModels.ts';

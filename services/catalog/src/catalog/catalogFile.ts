@@ -1,4 +1,4 @@
-import { type CatalogModel, categorySchema, pricingSchema } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import { type CatalogModel, categorySchema, pricingSchema } from '@turnpike/internal-api/catalogSnapshot';
 import { z } from 'zod';
 
 const region = z.enum(['us', 'eu']);

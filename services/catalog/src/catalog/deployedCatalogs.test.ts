@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
-import { catalogSnapshotSchema } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import { catalogSnapshotSchema } from '@turnpike/internal-api/catalogSnapshot';
 import { parsePrice } from '@turnpike/money/price';
 import { readCatalogFile } from './readCatalogFile.ts';
 

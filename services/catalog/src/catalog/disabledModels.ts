@@ -1,4 +1,4 @@
-import type { CatalogModel } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
 import type { Db } from '../database/createDb.ts';
 
 /** Ids of the models that an administrator switched off, in order. */

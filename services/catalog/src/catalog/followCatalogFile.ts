@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import type { CatalogModel, CatalogSnapshot } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import type { CatalogModel, CatalogSnapshot } from '@turnpike/internal-api/catalogSnapshot';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { Db } from '../database/createDb.ts';
 import { applyCatalog, findLastCatalog } from './applyCatalog.ts';

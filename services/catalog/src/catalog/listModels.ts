@@ -1,5 +1,5 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
-import type { CatalogModel } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
 import type { CatalogFault } from '../catalogFault.ts';
 import type { CatalogInForce } from './followCatalogFile.ts';
 import type { LiveModelFollower } from './followLiveModels.ts';

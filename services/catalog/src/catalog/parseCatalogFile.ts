@@ -1,4 +1,4 @@
-import type { CatalogModel } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
 import { toProblem } from '@turnpike/schema-problems/toProblem';
 import type { z } from 'zod';
 import { catalogFileSchema, toCatalogModels } from './catalogFile.ts';

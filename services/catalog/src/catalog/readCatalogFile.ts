@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { CatalogModel } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument, visit } from 'yaml';
 import { parseCatalogFile } from './parseCatalogFile.ts';
 

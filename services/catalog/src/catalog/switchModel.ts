@@ -1,5 +1,5 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
-import type { CatalogSnapshot } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import type { CatalogSnapshot } from '@turnpike/internal-api/catalogSnapshot';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { CatalogFault } from '../catalogFault.ts';
 import type { Db } from '../database/createDb.ts';

@@ -1,5 +1,5 @@
 import type { ModelEntry } from '@turnpike/api-schema/modelEntry';
-import type { CatalogModel } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
 import { parsePrice } from '@turnpike/money/price';
 
 const OWNER = 'turnpike';

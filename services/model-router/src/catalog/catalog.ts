@@ -1,4 +1,4 @@
-import type { CatalogModel, CatalogSnapshot } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import type { CatalogModel, CatalogSnapshot } from '@turnpike/internal-api/catalogSnapshot';
 import { parsePrice, type TextPrices } from '@turnpike/money/price';
 
 /** A model as the router serves it: its catalog entry with the prices read. */

@@ -1,4 +1,4 @@
-import { catalogSnapshotSchema } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import { catalogSnapshotSchema } from '@turnpike/internal-api/catalogSnapshot';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { request } from 'undici';
 import { type Catalog, toCatalog } from './catalog.ts';

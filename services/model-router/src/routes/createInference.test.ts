@@ -1,9 +1,9 @@
 import { rm } from 'node:fs/promises';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import type { KeyRecord } from '@turnpike/authentication/keyRecord';
 import { parseUsageRecorded } from '@turnpike/events/usageRecorded';
 import { createHttpApp } from '@turnpike/http-service/createHttpApp';
+import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { until } from '@turnpike/test-support/until';
 import { aKeyRecord } from '../../test/aKeyRecord.ts';

@@ -1,4 +1,4 @@
-import { catalogSnapshotSchema } from '@turnpike/catalog-snapshot/catalogSnapshot';
+import { catalogSnapshotSchema } from '@turnpike/internal-api/catalogSnapshot';
 import { parsePrice, type TextPrices } from '@turnpike/money/price';
 import { request } from 'undici';
 import type { Db } from '../database/createDb.ts';

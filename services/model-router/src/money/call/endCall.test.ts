@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { KeyRecord } from '@turnpike/authentication/keyRecord';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { toUsageRecordedJson, type UsageRecorded } from '@turnpike/events/usageRecorded';
+import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import fc from 'fast-check';
 import { aKeyRecord } from '../../../test/aKeyRecord.ts';
 import { type OpenedRedis, openTestRedis } from '../../../test/openTestRedis.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { KeyRecord } from '@turnpike/authentication/keyRecord';
+import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { v7 as uuidv7 } from 'uuid';
 import { aKeyRecord } from '../../../test/aKeyRecord.ts';
 import { type OpenedRedis, openTestRedis } from '../../../test/openTestRedis.ts';

@@ -1,4 +1,4 @@
-import type { KeyRecord } from '@turnpike/authentication/keyRecord';
+import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';

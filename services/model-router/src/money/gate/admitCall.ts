@@ -1,6 +1,6 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import type { Authenticator } from '@turnpike/authentication/createAuthenticator';
-import type { KeyRecord } from '@turnpike/authentication/keyRecord';
+import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { AdmissionFault } from '../../api/chatFault.ts';

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { KeyRecord } from '@turnpike/authentication/keyRecord';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
+import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { v7 as uuidv7 } from 'uuid';
 import { aKeyRecord } from '../../../test/aKeyRecord.ts';
 import { type OpenedRedis, openTestRedis } from '../../../test/openTestRedis.ts';
