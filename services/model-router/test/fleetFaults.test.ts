@@ -137,6 +137,56 @@ it('sends an engine that drains nothing but a try now and then, and fails no cal
   expect([...wasInAfterRefusing]).toEqual([false]);
 });
 
+it('answers a call, or has it repeated, where every engine refuses with 503 what is more than it runs', async () => {
+  await simulators.order('config', { maxNumSeqs: 1, queueCap: 1 });
+  const answers = await Promise.all(Array.from({ length: 40 }, () => fetch(served.url)));
+  const texts = await Promise.all(answers.map((answer) => answer.text()));
+  const answered = texts.filter((text) => text.endsWith('data: [DONE]\n\n'));
+  const refused = answers.filter(({ status, headers }) => status === 503 && headers.get('retry-after') !== null);
+  expect(answered.length).toBeGreaterThan(0);
+  expect(answered.length + refused.length).toBe(answers.length);
+  await untilHealthy(ENGINES);
+});
+
+it('gives a prompt that kills engines two of them at most, and serves the others from what is left', async () => {
+  await simulators.order('config', { watchdogMs: 600_000 });
+  const poison = [{ role: 'user', content: '[[sim: fault=engine_dies after=0]]' }];
+  const killing = await serveCall(streamAnswer, { engines: [], registry, fields: { stream: true, messages: poison } });
+  try {
+    expect((await fetch(killing.url)).status).toBe(500);
+  } finally {
+    killing.close();
+  }
+  const statuses = await Promise.all(
+    simulators.ports.map(async (port) => (await fetch(`http://127.0.0.1:${port}/health`)).status),
+  );
+  expect(statuses.toSorted()).toEqual([200, 503, 503]);
+  await untilHealthy(1);
+  expect(await call(20)).toBe(20);
+  await simulators.order('state', { state: 'serving' });
+  await untilHealthy(ENGINES);
+});
+
+it.each([
+  ['nothing but its end', '[[sim: tokens=1]]', 1],
+  ['thoughts alone', '[[sim: reasoning="Let me think" text=""]]', 4],
+])(
+  'takes an answer of %s for an answer, whole and streamed, and bills what was counted',
+  async (_what, content, tokens) => {
+    const asked = { engines: [], registry };
+    for (const [run, fields] of [
+      [streamAnswer, { stream: true }],
+      [answerWhole, {}],
+    ] as const) {
+      const served = await serveCall(run, { ...asked, fields: { ...fields, messages: [{ role: 'user', content }] } });
+      const text = await (await fetch(served.url)).text();
+      served.close();
+      expect(text).toContain('"finish_reason":"stop"');
+      expect(served.call.endings).toMatchObject([{ status: 'success', usage: { completionTokens: tokens } }]);
+    }
+  },
+);
+
 it('starves or leaves out an engine that is ten times slower than the others', async () => {
   const [slow = 0] = simulators.ports;
   await simulators.order('config', { timeToFirstTokenMs: 20, interTokenMs: 2 });

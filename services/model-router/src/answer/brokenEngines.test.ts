@@ -79,6 +79,28 @@ it.each(FAILURES)('is another engine’s answer when one %s before its first eve
   expect(call.endings).toMatchObject([{ status: 'success' }]);
 });
 
+/** A proxy before an engine that keeps the connection open, whatever has become of the engine. */
+function comment(res: ServerResponse): void {
+  const timer = setInterval(() => res.write(': keep-alive\n\n'), 5);
+  res.once('close', () => clearInterval(timer));
+}
+
+it.each([
+  ['before its first event', [], 500],
+  ['after it', [HI], 200],
+])(
+  'takes an engine for silent that sends nothing but comments %s, and charges nothing',
+  async (_when, events, status) => {
+    const engine = await engineThat((res) => comment(begin(res, ...events)));
+    const { url, call } = await streamed([engine], { timeouts: { firstEventMs: 200, betweenEventsMs: 200 } });
+    const client = await connect(url);
+    await until('the answer ends', client.ended);
+    expect(client.status).toBe(status);
+    expect(client.text()).toContain('"code":"internal_error"');
+    expect(call.endings).toMatchObject([{ status: 'failure' }]);
+  },
+);
+
 it.each<[string, (res: ServerResponse) => unknown]>([
   ['is a page', (res) => res.writeHead(200, { 'content-type': 'text/html' }).end('<html>"code": 400</html>')],
   [
