@@ -11,7 +11,7 @@ import type { Placement } from '../fleet/placement/placer.ts';
 import type { EngineQueue } from '../fleet/queue/engineQueue.ts';
 import type { OpenCall } from '../money/call/callBook.ts';
 import type { InferenceRequest } from '../request/inferenceRequest.ts';
-import type { EngineUsage } from './engineUsage.ts';
+import type { EngineUsage } from '../money/call/toEvent.ts';
 
 export interface StreamTimeouts {
   firstEventMs: number;

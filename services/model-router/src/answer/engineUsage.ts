@@ -1,12 +1,5 @@
 import { z } from 'zod';
-
-/** What the engine counted for one call so far, and what is billed. */
-export interface EngineUsage {
-  promptTokens: number;
-  completionTokens: number;
-  /** Part of the prompt read from the prefix cache; an engine that does not say counts as none. */
-  cachedPromptTokens: number;
-}
+import type { EngineUsage } from '../money/call/toEvent.ts';
 
 /** An engine's count with what clients are told beyond what they are billed for. */
 export interface ShownUsage extends EngineUsage {

@@ -1,4 +1,5 @@
-import type { UnsendableText } from '../request/findUnsendableText.ts';
+/** What no text may hold: as UTF-8 it cannot be sent on, or not be kept. */
+export type UnsendableText = 'a NUL character' | 'half a surrogate pair';
 
 /** Why a body is not read. */
 export type BodyFault =

@@ -1,10 +1,19 @@
 import type { AuthFault } from '@turnpike/api-errors/authFault';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { KeyBound } from '@turnpike/telemetry/keyBoundMetrics';
-import type { ModelFault } from '../catalog/getModel.ts';
-import type { BalanceLimiter, RateLimitState } from '../money/gate/admit.ts';
 import type { BodyFault } from './bodyFault.ts';
+import type { RateLimitState } from './rateLimitHeaders.ts';
 import type { RequestFault } from './requestFault.ts';
+
+/** Why a model of this name is not served. */
+export type ModelFault =
+  | { kind: 'unknown_model'; didYouMean: string[]; suggestedModel?: string }
+  /** Known here, but no engine of the region is configured for it. */
+  | { kind: 'model_without_capacity'; model: string }
+  | { kind: 'model_disabled'; model: string };
+
+/** What a call's hold did not fit into. */
+export type BalanceLimiter = 'key_budget' | 'credit' | 'monthly_cap' | 'monthly_cap_reached';
 
 /** Why gate 4 refuses a call. */
 export type AdmissionFault =

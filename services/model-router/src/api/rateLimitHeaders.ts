@@ -1,4 +1,12 @@
-import type { RateLimitState } from '../money/gate/admit.ts';
+/** Where the key's limits stand after the decision: what the `x-ratelimit-*` headers show. */
+export interface RateLimitState {
+  limitRequests: number;
+  remainingRequests: number;
+  resetRequestsMs: number;
+  limitTokens: number;
+  remainingTokens: number;
+  resetTokensMs: number;
+}
 
 /** A duration as the limit headers write it: seconds with at most three decimals and a trailing `s`. */
 const toDuration = (ms: number): string => `${Number((ms / 1_000).toFixed(3))}s`;

@@ -1,11 +1,6 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
+import type { ModelFault } from '../api/chatFault.ts';
 import type { Catalog, PricedModel } from './catalog.ts';
-
-export type ModelFault =
-  | { kind: 'unknown_model'; didYouMean: string[]; suggestedModel?: string }
-  /** Known here, but no engine of the region is configured for it. */
-  | { kind: 'model_without_capacity'; model: string }
-  | { kind: 'model_disabled'; model: string };
 
 /**
  * The model that a client's `model` value names in this region, by id and then by alias.

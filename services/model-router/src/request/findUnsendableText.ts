@@ -1,5 +1,4 @@
-/** What no text may hold: as UTF-8 it cannot be sent on, or not be kept. */
-export type UnsendableText = 'a NUL character' | 'half a surrogate pair';
+import type { UnsendableText } from '../api/bodyFault.ts';
 
 /** A text within a value, and the way there. */
 export interface FoundText {

@@ -1,6 +1,7 @@
 import { type AnswerIdentity, readIdentity } from '../answerIdentity.ts';
 import { isObject, parseJson } from '../engineJson.ts';
-import { type EngineUsage, readEngineUsage, type ShownUsage, toUsageBody } from '../engineUsage.ts';
+import type { EngineUsage } from '../../money/call/toEvent.ts';
+import { readEngineUsage, type ShownUsage, toUsageBody } from '../engineUsage.ts';
 import { isBrokenOff, toShownFinishReason } from '../toShownFinishReason.ts';
 import { statusOf } from '../whole/wholeAnswer.ts';
 import { ChatDeltaEditor } from './chatDeltaEditor.ts';

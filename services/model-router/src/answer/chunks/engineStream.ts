@@ -1,7 +1,7 @@
 import type { EngineFault } from '../../api/chatFault.ts';
 import type { EngineErrorKind } from '../../fleet/dispatchToEngine.ts';
 import { toEngineFault } from '../../fleet/vllm/toEngineFault.ts';
-import type { EngineUsage } from '../engineUsage.ts';
+import type { EngineUsage } from '../../money/call/toEvent.ts';
 import { ChunkEditor, type ChunkEditorOptions } from './chunkEditor.ts';
 import { HeldAnswer } from './heldAnswer.ts';
 import { SseParser } from './sseParser.ts';

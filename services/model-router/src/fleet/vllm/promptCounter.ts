@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { EngineFault } from '../../api/chatFault.ts';
 import type { PricedModel } from '../../catalog/catalog.ts';
 import { isInline } from '../../request/images/decodeInlineImage.ts';
+import type { CountPromptTokens } from '../../request/countPromptTokens.ts';
 import type { InferenceRequest } from '../../request/inferenceRequest.ts';
 import { createFairSlots, type SlotLimits, type SlotOwner } from '../../request/shares/fairSlots.ts';
 import { type Engine, servedNameOf } from '../engine.ts';
@@ -17,17 +18,6 @@ const MAX_AT_ONCE = 16;
 /** Engines that one question goes to at most: a prompt that breaks them must not go round the fleet. */
 const MAX_ENGINES = 2;
 const countSchema = z.object({ count: z.number().int().min(0) });
-
-/**
- * The engine's count of the prompt, or undefined when no engine gives one in time. It is exact but for images that have not been
- * fetched, which are counted at the model's most. Throws `key_bound_reached` when the workspace has too many prompts being
- * counted for this one to have its turn, `overloaded` when all others have.
- */
-export type CountPromptTokens = (
-  request: InferenceRequest,
-  model: PricedModel,
-  owner: SlotOwner,
-) => Promise<number | undefined>;
 
 export interface PromptCounterOptions {
   engines: Pick<EngineRegistry, 'findEngines'>;

@@ -2,9 +2,16 @@ import { toUsageRecordedJson, type UsageRecorded } from '@turnpike/events/usageR
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { computeCharge } from '@turnpike/money/price';
 import type { CallSpan } from '@turnpike/telemetry/callSpan';
-import type { EngineUsage } from '../../answer/engineUsage.ts';
 import type { PricedModel } from '../../catalog/catalog.ts';
 import type { Operation } from '../../request/inferenceRequest.ts';
+
+/** What the engine counted for one call so far, and what is billed. */
+export interface EngineUsage {
+  promptTokens: number;
+  completionTokens: number;
+  /** Part of the prompt read from the prefix cache; an engine that does not say counts as none. */
+  cachedPromptTokens: number;
+}
 
 /** How a call ended. A `success` always has the engine's own counts; whatever else ends it costs nothing. */
 export type Ending =

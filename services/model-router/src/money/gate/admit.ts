@@ -2,6 +2,8 @@ import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
+import type { BalanceLimiter } from '../../api/chatFault.ts';
+import type { RateLimitState } from '../../api/rateLimitHeaders.ts';
 import type { RedisEpoch } from '../epoch/redisEpoch.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
 import { defineScript } from '../redis/redisScript.ts';
@@ -16,18 +18,6 @@ export interface AdmitRequest {
   /** The event a sweeper emits if this router dies: the call's `unknown` ending. */
   unknownEventJson: string;
 }
-
-/** Where the key's limits stand after the decision: what the `x-ratelimit-*` headers show. */
-export interface RateLimitState {
-  limitRequests: number;
-  remainingRequests: number;
-  resetRequestsMs: number;
-  limitTokens: number;
-  remainingTokens: number;
-  resetTokensMs: number;
-}
-
-export type BalanceLimiter = 'key_budget' | 'credit' | 'monthly_cap' | 'monthly_cap_reached';
 
 export type Admission =
   | { outcome: 'admitted'; admittedAtMs: number; epoch: number; rateLimit: RateLimitState }

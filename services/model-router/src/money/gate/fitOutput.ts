@@ -1,6 +1,6 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import type { PricedModel } from '../../catalog/catalog.ts';
-import type { CountPromptTokens } from '../../fleet/vllm/promptCounter.ts';
+import type { CountPromptTokens } from '../../request/countPromptTokens.ts';
 import type { InferenceRequest } from '../../request/inferenceRequest.ts';
 import type { SlotOwner } from '../../request/shares/fairSlots.ts';
 import { boundUsage, needsExactPrompt, type UsageBound } from './boundUsage.ts';
