@@ -1,3 +1,14 @@
+/** The rooms of a service, each with those that it may import; what lies beside them, `main.ts` and routes, may import all. */
+function roomRules(service, rooms) {
+  return Object.entries(rooms).map(([room, below]) => ({
+    name: `rooms-one-way-${room}`,
+    comment: `Within ${service}/src, ${room} imports ${below.length === 0 ? 'no other room' : below.join(', ')} alone.`,
+    severity: 'error',
+    from: { path: `^${service}/src/${room}/`, pathNot: '[.]test[.]ts$' },
+    to: { path: `^${service}/src/`, pathNot: `^${service}/src/(${[room, ...below].join('|')})/` },
+  }));
+}
+
 /** Who may import whom. TypeScript 7 has no compiler API, so swc reads the files. */
 module.exports = {
   forbidden: [
@@ -43,6 +54,22 @@ module.exports = {
       from: { pathNot: '/generated/' },
       to: { circular: true, pathNot: '/generated/' },
     },
+    {
+      name: 'no-folder-cycles',
+      comment: 'Folders that import each other are one folder: nobody can read, or take over, one of them alone.',
+      severity: 'error',
+      scope: 'folder',
+      from: { path: '^(services|libs)/[^/]+/src', pathNot: '/generated/' },
+      to: { circular: true },
+    },
+    ...roomRules('services/model-router', {
+      api: [],
+      catalog: ['api'],
+      request: ['catalog', 'api'],
+      money: ['request', 'catalog', 'api'],
+      fleet: ['request', 'catalog', 'api'],
+      answer: ['money', 'fleet', 'request', 'catalog', 'api'],
+    }),
     {
       name: 'everything-resolves',
       comment: 'An import that leads nowhere fails only when it runs.',

@@ -1,4 +1,4 @@
-import type { EpochStamp } from '../../services/model-router/src/money/epoch/redisEpoch.ts';
+import type { EpochStamp } from '../../services/model-router/src/money/redis/redisEpoch.ts';
 import type { RouterParts } from './router/simulatedRouter.ts';
 
 /** A change of the protocol that must not go unnoticed. */

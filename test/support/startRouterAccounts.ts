@@ -4,22 +4,25 @@ import { createEmbeddedProducer } from '@turnpike/event-log/createEmbeddedProduc
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { noSpan } from '@turnpike/telemetry/callSpan';
 import { v7 as uuidv7 } from 'uuid';
+import {
+  type BalanceLoader,
+  createBalanceLoader,
+} from '../../services/model-router/src/money/balances/loadBalances.ts';
 import { createCallBook, type OpenCall } from '../../services/model-router/src/money/call/callBook.ts';
 import { createCallEndings } from '../../services/model-router/src/money/call/endCall.ts';
 import { HeldCalls } from '../../services/model-router/src/money/call/heldCalls.ts';
+import { publishEvents } from '../../services/model-router/src/money/call/publishEvents.ts';
 import { sweepCalls } from '../../services/model-router/src/money/call/sweepCalls.ts';
 import { type AdmittedCall, toUnknownEventJson } from '../../services/model-router/src/money/call/toEvent.ts';
 import { createAssertCall } from '../../services/model-router/src/money/epoch/assertCall.ts';
 import { createEpochMark } from '../../services/model-router/src/money/epoch/epochMark.ts';
 import { followEpoch } from '../../services/model-router/src/money/epoch/followEpoch.ts';
-import { type BalanceLoader, createBalanceLoader } from '../../services/model-router/src/money/epoch/loadBalances.ts';
 import { publishKeptEvents } from '../../services/model-router/src/money/epoch/publishKeptEvents.ts';
-import { RedisEpoch } from '../../services/model-router/src/money/epoch/redisEpoch.ts';
 import { createLedgerReports } from '../../services/model-router/src/money/epoch/reportToLedger.ts';
 import { createAdmit } from '../../services/model-router/src/money/gate/admit.ts';
 import { connectRedis } from '../../services/model-router/src/money/redis/connectRedis.ts';
+import { RedisEpoch } from '../../services/model-router/src/money/redis/redisEpoch.ts';
 import { openSpoolFolder } from '../../services/model-router/src/money/spool/openSpoolFolder.ts';
-import { publishEvents } from '../../services/model-router/src/money/spool/publishEvents.ts';
 import { Spool } from '../../services/model-router/src/money/spool/spool.ts';
 import { aPricedModel } from '../../services/model-router/test/aPricedModel.ts';
 import { aSilentLogger } from '../../services/model-router/test/aSilentLogger.ts';

@@ -4,7 +4,7 @@ import type { Engine } from '../fleet/engine.ts';
 import { toEngineFault } from '../fleet/vllm/toEngineFault.ts';
 import type { Operation } from '../request/inferenceRequest.ts';
 import type { Attempt, AttemptOptions, CallContext } from './callContext.ts';
-import { cutSlowReader } from './cutSlowReader.ts';
+import { cutSlowReader } from './chunks/cutSlowReader.ts';
 import { Deadline } from './deadline.ts';
 import { dispatchCall } from './dispatchCall.ts';
 import { runOnEngines } from './runOnEngines.ts';

@@ -10,8 +10,8 @@ import type { EngineRegistry } from '../fleet/engineRegistry.ts';
 import type { Placement } from '../fleet/placement/placer.ts';
 import type { EngineQueue } from '../fleet/queue/engineQueue.ts';
 import type { OpenCall } from '../money/call/callBook.ts';
-import type { InferenceRequest } from '../request/inferenceRequest.ts';
 import type { EngineUsage } from '../money/call/toEvent.ts';
+import type { InferenceRequest } from '../request/inferenceRequest.ts';
 
 export interface StreamTimeouts {
   firstEventMs: number;

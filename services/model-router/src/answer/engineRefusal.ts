@@ -1,7 +1,6 @@
 import type { EngineFault } from '../api/chatFault.ts';
 import { toEngineFault } from '../fleet/vllm/toEngineFault.ts';
-import { isObject, parseJson } from './engineJson.ts';
-import { statusOf } from './whole/wholeAnswer.ts';
+import { isObject, parseJson, statusOf } from './fields/engineJson.ts';
 
 /** A refusal is a short text; what is longer is not read. */
 const MAX_BYTES = 65_536;

@@ -1,5 +1,4 @@
-import type { Ending } from '../money/call/toEvent.ts';
-import type { EngineUsage } from '../money/call/toEvent.ts';
+import type { Ending, EngineUsage } from '../money/call/toEvent.ts';
 
 const WITHOUT_COUNT = { completed: 'engine_gave_no_count', client_left: 'client_left_before_first_count' };
 

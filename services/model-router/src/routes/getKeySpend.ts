@@ -1,9 +1,9 @@
 import type { RequestHandler } from 'express';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import type { BalanceLoader } from '../money/epoch/loadBalances.ts';
-import type { RedisEpoch } from '../money/epoch/redisEpoch.ts';
-import { findKeySpend } from '../money/redis/findKeySpend.ts';
+import { findKeySpend } from '../money/balances/findKeySpend.ts';
+import type { BalanceLoader } from '../money/balances/loadBalances.ts';
+import type { RedisEpoch } from '../money/redis/redisEpoch.ts';
 
 const paramsSchema = z.object({ workspace_id: z.string().min(1).max(128), key_id: z.string().min(1).max(128) });
 

@@ -1,9 +1,9 @@
 import type { RequestHandler } from 'express';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import type { BalanceLoader } from '../money/epoch/loadBalances.ts';
-import type { RedisEpoch } from '../money/epoch/redisEpoch.ts';
-import { type CountedBalance, type CountedCall, readBooks } from '../money/redis/readBooks.ts';
+import type { BalanceLoader } from '../money/balances/loadBalances.ts';
+import { type CountedBalance, type CountedCall, readBooks } from '../money/balances/readBooks.ts';
+import type { RedisEpoch } from '../money/redis/redisEpoch.ts';
 
 const paramsSchema = z.object({ workspace_id: z.string().min(1).max(128) });
 const querySchema = z.object({ after: z.coerce.number().int().min(0).default(0) });

@@ -2,8 +2,8 @@ import { ApiError } from '@turnpike/api-errors/apiError';
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
 import type { AdmissionFault } from '../api/chatFault.ts';
-import type { BalanceLoader } from '../money/epoch/loadBalances.ts';
-import type { RedisEpoch } from '../money/epoch/redisEpoch.ts';
+import type { BalanceLoader } from '../money/balances/loadBalances.ts';
+import type { RedisEpoch } from '../money/redis/redisEpoch.ts';
 
 const paramsSchema = z.object({ workspace_id: z.string().min(1).max(128) });
 

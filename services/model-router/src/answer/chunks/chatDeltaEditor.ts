@@ -1,5 +1,5 @@
-import { type MessageFields, pickMessageFields, toolCallsOf } from '../messageFields.ts';
-import { type ToolCallDelta, ToolCallEditor } from './toolCallEditor.ts';
+import { type MessageFields, pickMessageFields, toolCallsOf } from '../fields/messageFields.ts';
+import { type ToolCallDelta, ToolCallEditor } from '../fields/toolCallEditor.ts';
 
 /** A delta as the client gets it. */
 export interface ChatDelta extends MessageFields {

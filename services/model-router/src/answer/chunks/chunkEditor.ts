@@ -1,9 +1,8 @@
-import { type AnswerIdentity, readIdentity } from '../answerIdentity.ts';
-import { isObject, parseJson } from '../engineJson.ts';
 import type { EngineUsage } from '../../money/call/toEvent.ts';
-import { readEngineUsage, type ShownUsage, toUsageBody } from '../engineUsage.ts';
-import { isBrokenOff, toShownFinishReason } from '../toShownFinishReason.ts';
-import { statusOf } from '../whole/wholeAnswer.ts';
+import { type AnswerIdentity, readIdentity } from '../fields/answerIdentity.ts';
+import { isObject, parseJson, statusOf } from '../fields/engineJson.ts';
+import { readEngineUsage, type ShownUsage, toUsageBody } from '../fields/engineUsage.ts';
+import { isBrokenOff, toShownFinishReason } from '../fields/toShownFinishReason.ts';
 import { ChatDeltaEditor } from './chatDeltaEditor.ts';
 import { ChunkFrame } from './chunkFrame.ts';
 

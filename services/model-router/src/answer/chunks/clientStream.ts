@@ -1,6 +1,6 @@
 import type { WireError } from '@turnpike/api-errors/wireError';
 import type { Response } from 'express';
-import { cutSlowReader } from '../cutSlowReader.ts';
+import { cutSlowReader } from './cutSlowReader.ts';
 
 const KEEP_ALIVE = ': keep-alive\n\n';
 const DONE = Buffer.from('data: [DONE]\n\n');

@@ -1,9 +1,9 @@
-import { readIdentity } from '../answerIdentity.ts';
-import { ToolCallEditor } from '../chunks/toolCallEditor.ts';
-import { isObject } from '../engineJson.ts';
-import { readEngineUsage, toUsageBody } from '../engineUsage.ts';
-import { pickMessageFields, toolCallsOf } from '../messageFields.ts';
-import { toShownFinishReason } from '../toShownFinishReason.ts';
+import { readIdentity } from '../fields/answerIdentity.ts';
+import { isObject } from '../fields/engineJson.ts';
+import { readEngineUsage, toUsageBody } from '../fields/engineUsage.ts';
+import { pickMessageFields, toolCallsOf } from '../fields/messageFields.ts';
+import { ToolCallEditor } from '../fields/toolCallEditor.ts';
+import { toShownFinishReason } from '../fields/toShownFinishReason.ts';
 import { type AnswerOptions, readAnswer, type WholeAnswer } from './wholeAnswer.ts';
 
 /**

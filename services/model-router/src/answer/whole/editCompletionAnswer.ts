@@ -1,6 +1,6 @@
-import { readIdentity } from '../answerIdentity.ts';
-import { readEngineUsage, toUsageBody } from '../engineUsage.ts';
-import { toShownFinishReason } from '../toShownFinishReason.ts';
+import { readIdentity } from '../fields/answerIdentity.ts';
+import { readEngineUsage, toUsageBody } from '../fields/engineUsage.ts';
+import { toShownFinishReason } from '../fields/toShownFinishReason.ts';
 import { type AnswerOptions, readAnswer, type WholeAnswer } from './wholeAnswer.ts';
 
 /** An engine's whole legacy completion as the client gets it. */

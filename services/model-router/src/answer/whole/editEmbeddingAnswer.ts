@@ -1,7 +1,7 @@
 import { scanJson } from '../../request/scanJson.ts';
-import { isObject, parseJson } from '../engineJson.ts';
-import { readEngineUsage } from '../engineUsage.ts';
-import { type AnswerOptions, statusOf, type WholeAnswer } from './wholeAnswer.ts';
+import { isObject, parseJson, statusOf } from '../fields/engineJson.ts';
+import { readEngineUsage } from '../fields/engineUsage.ts';
+import type { AnswerOptions, WholeAnswer } from './wholeAnswer.ts';
 
 const NO_LIMITS = {
   depth: Number.POSITIVE_INFINITY,

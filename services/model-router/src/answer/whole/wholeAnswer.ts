@@ -1,6 +1,6 @@
-import { isObject, parseJson } from '../engineJson.ts';
-import type { ShownUsage } from '../engineUsage.ts';
-import { isBrokenOff } from '../toShownFinishReason.ts';
+import { isObject, parseJson, statusOf } from '../fields/engineJson.ts';
+import type { ShownUsage } from '../fields/engineUsage.ts';
+import { isBrokenOff } from '../fields/toShownFinishReason.ts';
 
 /** What an engine's whole answer means for the client. */
 export type WholeAnswer =
@@ -29,6 +29,3 @@ export function readAnswer(
   if (isBrokenOff(finishReason) || typeof finishReason !== 'string') return { kind: 'error', status: 500 };
   return { kind: 'read', answer, choice, finishReason };
 }
-
-/** The status an engine put into an error that came with 200. */
-export const statusOf = (error: Record<string, unknown>): number => (typeof error.code === 'number' ? error.code : 500);

@@ -1,7 +1,7 @@
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import type { RedisEpoch } from '../epoch/redisEpoch.ts';
+import type { RedisEpoch } from '../redis/redisEpoch.ts';
 import { type CallAddress, endingKeysOf, redisKeys } from '../redis/redisKeys.ts';
 import { defineScript } from '../redis/redisScript.ts';
 

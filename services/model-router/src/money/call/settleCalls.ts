@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '@turnpike/logging/createLogger';
-import type { RedisEpoch } from '../epoch/redisEpoch.ts';
+import type { RedisEpoch } from '../redis/redisEpoch.ts';
 import type { Spool } from '../spool/spool.ts';
 import type { CallEndings } from './endCall.ts';
 import type { EndedCall, HeldCall, HeldCalls } from './heldCalls.ts';

@@ -4,8 +4,8 @@ import { parseUsageRecorded, toUsageRecordedJson, usageRecorded } from '@turnpik
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { Redis } from 'ioredis';
-import type { BalanceLoader } from '../epoch/loadBalances.ts';
-import type { RedisEpoch } from '../epoch/redisEpoch.ts';
+import type { BalanceLoader } from '../balances/loadBalances.ts';
+import type { RedisEpoch } from '../redis/redisEpoch.ts';
 import { type CallAddress, redisKeys } from '../redis/redisKeys.ts';
 import { scanWorkspaces } from '../redis/scanWorkspaces.ts';
 import type { CallEndings, SweptCall } from './endCall.ts';

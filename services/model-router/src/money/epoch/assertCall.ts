@@ -1,11 +1,11 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
+import type { RecordedRows } from '../balances/loadBalances.ts';
 import type { HeldCall } from '../call/heldCalls.ts';
 import { toUnknownEventJson } from '../call/toEvent.ts';
+import type { EpochStamp } from '../redis/redisEpoch.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
 import { defineScript } from '../redis/redisScript.ts';
-import type { RecordedRows } from './loadBalances.ts';
-import type { EpochStamp } from './redisEpoch.ts';
 
 const answerSchema = z.enum(['asserted', 'known', 'not_loaded', 'other_redis']);
 

@@ -6,12 +6,12 @@ import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
 import { anAdmittedCall } from '../../../test/anAdmittedCall.ts';
 import { listenAnywhere } from '../../../test/listenAnywhere.ts';
 import { type OpenedRedis, openTestRedis } from '../../../test/openTestRedis.ts';
+import { createBalanceLoader } from '../balances/loadBalances.ts';
+import { readBooks } from '../balances/readBooks.ts';
 import { createCallEndings } from '../call/endCall.ts';
 import { type AdmittedCall, toEvent } from '../call/toEvent.ts';
-import { readBooks } from '../redis/readBooks.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
 import { createAssertCall } from './assertCall.ts';
-import { createBalanceLoader } from './loadBalances.ts';
 
 // What a recovery makes of the records of calls from before it: each is counted as admitted once, as its row is, or will be.
 

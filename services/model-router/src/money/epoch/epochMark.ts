@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
+import type { EpochStamp } from '../redis/redisEpoch.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
 import { defineScript } from '../redis/redisScript.ts';
-import type { EpochStamp } from './redisEpoch.ts';
 
 /** The mark of the epoch whose balances a Redis keeps: who empties Redis takes it along. */
 export interface EpochMark {

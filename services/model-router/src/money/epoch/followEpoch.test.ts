@@ -5,12 +5,11 @@ import { anAdmittedCall } from '../../../test/anAdmittedCall.ts';
 import { aSilentLogger } from '../../../test/aSilentLogger.ts';
 import { type OpenedRedis, openTestRedis } from '../../../test/openTestRedis.ts';
 import { HeldCalls } from '../call/heldCalls.ts';
+import { RedisEpoch } from '../redis/redisEpoch.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
+import { readRedisId, readRedisTime } from '../redis/redisServer.ts';
 import { createEpochMark } from './epochMark.ts';
 import { followEpoch } from './followEpoch.ts';
-import { readRedisId } from './readRedisId.ts';
-import { readRedisTime } from './readRedisTime.ts';
-import { RedisEpoch } from './redisEpoch.ts';
 import type { EpochNews, RouterReport } from './reportToLedger.ts';
 
 // One router and what the ledger tells it, on a real Redis (decision page: when Redis is lost).

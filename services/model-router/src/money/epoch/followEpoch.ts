@@ -1,11 +1,10 @@
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { Redis } from 'ioredis';
 import type { EndedCall } from '../call/heldCalls.ts';
+import type { EpochStamp, RedisEpoch } from '../redis/redisEpoch.ts';
+import { readRedisId, readRedisTime } from '../redis/redisServer.ts';
 import type { EpochMark } from './epochMark.ts';
 import { type PutBackDependencies, putBackHolds } from './putBackHolds.ts';
-import { readRedisId } from './readRedisId.ts';
-import { readRedisTime } from './readRedisTime.ts';
-import type { EpochStamp, RedisEpoch } from './redisEpoch.ts';
 import type { EpochNews, LedgerReports } from './reportToLedger.ts';
 
 /** How often a router reports while all is well, and while it waits for others. */

@@ -1,7 +1,7 @@
+import type { BalanceLoader } from '../balances/loadBalances.ts';
 import type { HeldCall, HeldCalls } from '../call/heldCalls.ts';
+import type { EpochStamp } from '../redis/redisEpoch.ts';
 import type { createAssertCall } from './assertCall.ts';
-import type { BalanceLoader } from './loadBalances.ts';
-import type { EpochStamp } from './redisEpoch.ts';
 
 export interface PutBackDependencies {
   heldCalls: HeldCalls;

@@ -6,10 +6,10 @@ import { aSilentLogger } from '../../../test/aSilentLogger.ts';
 import { type OpenedRedis, openTestRedis } from '../../../test/openTestRedis.ts';
 import { HeldCalls } from '../call/heldCalls.ts';
 import { connectRedis } from '../redis/connectRedis.ts';
+import { RedisEpoch } from '../redis/redisEpoch.ts';
+import { readRedisId } from '../redis/redisServer.ts';
 import { createEpochMark } from './epochMark.ts';
 import { followEpoch } from './followEpoch.ts';
-import { readRedisId } from './readRedisId.ts';
-import { RedisEpoch } from './redisEpoch.ts';
 
 // Two real Redis behind one address, which leads to one of them: a failover that breaks no connection.
 

@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { BalanceLimiter } from '../../api/chatFault.ts';
 import type { RateLimitState } from '../../api/rateLimitHeaders.ts';
-import type { RedisEpoch } from '../epoch/redisEpoch.ts';
+import type { RedisEpoch } from '../redis/redisEpoch.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
 import { defineScript } from '../redis/redisScript.ts';
 

@@ -4,17 +4,17 @@ import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { AdmissionFault } from '../../api/chatFault.ts';
+import type { RateLimitState } from '../../api/rateLimitHeaders.ts';
 import type { PricedModel } from '../../catalog/catalog.ts';
 import type { CountPromptTokens } from '../../request/countPromptTokens.ts';
 import type { InferenceRequest } from '../../request/inferenceRequest.ts';
 import type { SlotOwner } from '../../request/shares/fairSlots.ts';
 import type { KeyAllowance } from '../../request/shares/keyAllowance.ts';
+import type { BalanceLoader } from '../balances/loadBalances.ts';
 import type { CallEndings } from '../call/endCall.ts';
 import type { HoldTerms } from '../call/heldCalls.ts';
-import type { BalanceLoader } from '../epoch/loadBalances.ts';
-import type { RedisEpoch } from '../epoch/redisEpoch.ts';
+import type { RedisEpoch } from '../redis/redisEpoch.ts';
 import type { Admission, AdmitRequest } from './admit.ts';
-import type { RateLimitState } from '../../api/rateLimitHeaders.ts';
 import { affordableOutputTokens, boundUsage, smallestCost, type UsageBound } from './boundUsage.ts';
 
 export interface AdmitCallDependencies {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { EngineUsage } from '../money/call/toEvent.ts';
+import type { EngineUsage } from '../../money/call/toEvent.ts';
 
 /** An engine's count with what clients are told beyond what they are billed for. */
 export interface ShownUsage extends EngineUsage {

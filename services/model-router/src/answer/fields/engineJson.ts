@@ -9,3 +9,6 @@ export function parseJson(bytes: Buffer): unknown {
     return undefined;
   }
 }
+
+/** The status an engine put into an error that came with 200. */
+export const statusOf = (error: Record<string, unknown>): number => (typeof error.code === 'number' ? error.code : 500);

@@ -3,10 +3,10 @@ import type { EventLogProducer } from '@turnpike/event-log/eventLog';
 import { parseUsageRecorded, type UsageRecorded, usageRecorded } from '@turnpike/events/usageRecorded';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
-import type { CallEndings } from '../call/endCall.ts';
-import type { HeldCalls } from '../call/heldCalls.ts';
-import type { RedisEpoch } from '../epoch/redisEpoch.ts';
-import type { Spool } from './spool.ts';
+import type { RedisEpoch } from '../redis/redisEpoch.ts';
+import type { Spool } from '../spool/spool.ts';
+import type { CallEndings } from './endCall.ts';
+import type { HeldCalls } from './heldCalls.ts';
 
 const MAX_BATCH = 500;
 /** Events are collected for this long: the log takes a batch for little more than the price of one event. */

@@ -3,9 +3,9 @@ import { parseUsageRecorded } from '@turnpike/events/usageRecorded';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import type { BalanceLoader } from '../epoch/loadBalances.ts';
-import type { RedisEpoch } from '../epoch/redisEpoch.ts';
-import { redisKeys } from './redisKeys.ts';
+import type { RedisEpoch } from '../redis/redisEpoch.ts';
+import { redisKeys } from '../redis/redisKeys.ts';
+import type { BalanceLoader } from './loadBalances.ts';
 
 /** What is spent and what calls under way hold. */
 export interface CountedBalance {

@@ -1,8 +1,8 @@
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { Redis } from 'ioredis';
-import type { BalanceLoader } from '../epoch/loadBalances.ts';
-import type { RedisEpoch } from '../epoch/redisEpoch.ts';
-import { redisKeys } from './redisKeys.ts';
+import type { RedisEpoch } from '../redis/redisEpoch.ts';
+import { redisKeys } from '../redis/redisKeys.ts';
+import type { BalanceLoader } from './loadBalances.ts';
 
 /** A key's spend and what its running calls hold, from the same counters the gate uses. */
 export async function findKeySpend(

@@ -1,14 +1,14 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import { z } from 'zod';
-import type { EngineFault } from '../../api/chatFault.ts';
-import type { PricedModel } from '../../catalog/catalog.ts';
-import { isInline } from '../../request/images/decodeInlineImage.ts';
-import type { CountPromptTokens } from '../../request/countPromptTokens.ts';
-import type { InferenceRequest } from '../../request/inferenceRequest.ts';
-import { createFairSlots, type SlotLimits, type SlotOwner } from '../../request/shares/fairSlots.ts';
-import { type Engine, servedNameOf } from '../engine.ts';
-import type { EngineRegistry } from '../engineRegistry.ts';
-import { toQuestionBody } from './toEngineBody.ts';
+import type { EngineFault } from '../api/chatFault.ts';
+import type { PricedModel } from '../catalog/catalog.ts';
+import type { CountPromptTokens } from '../request/countPromptTokens.ts';
+import { isInline } from '../request/images/decodeInlineImage.ts';
+import type { InferenceRequest } from '../request/inferenceRequest.ts';
+import { createFairSlots, type SlotLimits, type SlotOwner } from '../request/shares/fairSlots.ts';
+import { type Engine, servedNameOf } from './engine.ts';
+import type { EngineRegistry } from './engineRegistry.ts';
+import { toQuestionBody } from './vllm/toEngineBody.ts';
 
 /** For all questions together: a call whose prompt cannot be counted by then is judged by its bytes. */
 const TIMEOUT_MS = 2_000;

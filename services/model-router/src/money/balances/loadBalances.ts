@@ -3,10 +3,10 @@ import type { Redis } from 'ioredis';
 import { request } from 'undici';
 import { validate as isUuid } from 'uuid';
 import { z } from 'zod';
+import type { EpochStamp, RedisEpoch } from '../redis/redisEpoch.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
 import { defineScript } from '../redis/redisScript.ts';
-import { readRedisTime } from './readRedisTime.ts';
-import type { EpochStamp, RedisEpoch } from './redisEpoch.ts';
+import { readRedisTime } from '../redis/redisServer.ts';
 
 const balancesSchema = z.object({
   credit_seq: z.number().int().min(0),

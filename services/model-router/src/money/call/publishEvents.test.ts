@@ -9,11 +9,11 @@ import { aSilentLogger } from '../../../test/aSilentLogger.ts';
 import { aTemporaryFolder } from '../../../test/aTemporaryFolder.ts';
 import { noMetrics } from '../../../test/noMetrics.ts';
 import { type OpenedRedis, openTestRedis } from '../../../test/openTestRedis.ts';
-import { createCallEndings } from '../call/endCall.ts';
-import { HeldCalls } from '../call/heldCalls.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
+import { Spool } from '../spool/spool.ts';
+import { createCallEndings } from './endCall.ts';
+import { HeldCalls } from './heldCalls.ts';
 import { publishEvents } from './publishEvents.ts';
-import { Spool } from './spool.ts';
 
 const log = aSilentLogger();
 let opened: OpenedRedis;
