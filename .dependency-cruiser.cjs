@@ -1,12 +1,21 @@
-/** The rooms of a service, each with those that it may import; what lies beside them, `main.ts` and routes, may import all. */
-function roomRules(service, rooms) {
-  return Object.entries(rooms).map(([room, below]) => ({
-    name: `rooms-one-way-${room}`,
-    comment: `Within ${service}/src, ${room} imports ${below.length === 0 ? 'no other room' : below.join(', ')} alone.`,
-    severity: 'error',
-    from: { path: `^${service}/src/${room}/`, pathNot: '[.]test[.]ts$' },
-    to: { path: `^${service}/src/`, pathNot: `^${service}/src/(${[room, ...below].join('|')})/` },
-  }));
+/**
+ * The folders of one place in layers: each folder imports those below it and none above or beside it. `.` are the files that
+ * lie in the place itself.
+ */
+function layers(place, levels) {
+  return levels.flatMap((level, depth) =>
+    level.map((folder) => {
+      const isIn = (name) => (name === '.' ? '[^/]+$' : `${name}/`);
+      const below = levels.slice(depth + 1).flat();
+      return {
+        name: `one-way-${place.replace('services/', '').replace('/src', '')}-${folder}`,
+        comment: `${folder} of ${place} may import ${below.join(', ') || 'none of the others'}.`,
+        severity: 'error',
+        from: { path: `^${place}/${isIn(folder)}`, pathNot: '[.]test[.]ts$' },
+        to: { path: `^${place}/`, pathNot: `^${place}/(${[folder, ...below].map(isIn).join('|')})` },
+      };
+    }),
+  );
 }
 
 /** Who may import whom. TypeScript 7 has no compiler API, so swc reads the files. */
@@ -54,22 +63,37 @@ module.exports = {
       from: { pathNot: '/generated/' },
       to: { circular: true, pathNot: '/generated/' },
     },
-    {
-      name: 'no-folder-cycles',
-      comment: 'Folders that import each other are one folder: nobody can read, or take over, one of them alone.',
-      severity: 'error',
-      scope: 'folder',
-      from: { path: '^(services|libs)/[^/]+/src', pathNot: '/generated/' },
-      to: { circular: true },
-    },
-    ...roomRules('services/model-router', {
-      api: [],
-      catalog: ['api'],
-      request: ['catalog', 'api'],
-      money: ['request', 'catalog', 'api'],
-      fleet: ['request', 'catalog', 'api'],
-      answer: ['money', 'fleet', 'request', 'catalog', 'api'],
-    }),
+    ...layers('services/model-router/src', [
+      ['.'],
+      ['routes'],
+      ['answer'],
+      ['fleet', 'money'],
+      ['request'],
+      ['catalog'],
+      ['api'],
+    ]),
+    ...layers('services/model-router/src/answer', [['.'], ['chunks', 'whole'], ['fields']]),
+    ...layers('services/model-router/src/fleet', [['.'], ['queue', 'health', 'vllm', 'discovery'], ['placement']]),
+    ...layers('services/model-router/src/money', [['gate', 'epoch'], ['call'], ['balances', 'spool'], ['redis']]),
+    ...layers('services/model-router/src/request', [['.'], ['images'], ['shares']]),
+    ...layers('services/auth/src', [
+      ['.'],
+      ['routes'],
+      ['wire', 'router'],
+      ['workspaces', 'keys'],
+      ['database', 'api'],
+    ]),
+    ...layers('services/catalog/src', [['.'], ['routes'], ['wire', 'catalog'], ['database', 'api']]),
+    ...layers('services/edge/src', [['.'], ['proxy', 'flood'], ['api', 'headers'], ['paths']]),
+    ...layers('services/usage-ledger/src', [
+      ['.'],
+      ['routes'],
+      ['wire', 'consumers'],
+      ['dead-letters', 'credits'],
+      ['ledger', 'reconcile'],
+      ['epoch', 'event-log'],
+      ['database', 'api'],
+    ]),
     {
       name: 'everything-resolves',
       comment: 'An import that leads nowhere fails only when it runs.',

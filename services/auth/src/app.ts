@@ -12,6 +12,7 @@ import type { Logger } from '@turnpike/logging/createLogger';
 import { createKeyBoundMetrics } from '@turnpike/telemetry/keyBoundMetrics';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import type { Express, RequestHandler } from 'express';
+import { toInternalError, toPublicError } from './api/authServiceError.ts';
 import type { Db } from './database/openDatabases.ts';
 import { findKey } from './keys/findKey.ts';
 import { createSpendReader } from './router/createSpendReader.ts';
@@ -28,7 +29,6 @@ import { postWorkspaceHold } from './routes/postWorkspaceHold.ts';
 import { putWorkspace } from './routes/putWorkspace.ts';
 import { putWorkspaceCap } from './routes/putWorkspaceCap.ts';
 import { verifyKey } from './routes/verifyKey.ts';
-import { toInternalError, toPublicError } from './wire/authServiceError.ts';
 
 export interface AppDependencies {
   log: Logger;

@@ -5,6 +5,7 @@ import { createHealthRoutes } from '@turnpike/http-service/healthRoutes';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import type { Express } from 'express';
+import { toWireError } from './api/catalogError.ts';
 import type { CatalogInForce } from './catalog/followCatalogFile.ts';
 import type { SwitchModel } from './catalog/switchModel.ts';
 import { getCatalog } from './routes/getCatalog.ts';
@@ -12,7 +13,6 @@ import { type FindVersion, getCatalogVersion } from './routes/getCatalogVersion.
 import { getModel } from './routes/getModel.ts';
 import { getModels, type ModelsDependencies } from './routes/getModels.ts';
 import { postModelSwitch } from './routes/postModelSwitch.ts';
-import { toWireError } from './wire/catalogError.ts';
 
 /** What clients reach through the edge. */
 export function createPublicApp({

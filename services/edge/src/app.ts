@@ -9,14 +9,14 @@ import { CLIENT_ADDRESS_HEADER, signClientAddress } from '@turnpike/internal-aut
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import express, { type Request, type RequestHandler, type Response } from 'express';
 import { v7 as uuidv7 } from 'uuid';
+import { toEdgeError } from './api/edgeError.ts';
 import { createFloodGate, type FloodLimit } from './flood/createFloodGate.ts';
 import { findClientAddress } from './flood/findClientAddress.ts';
 import { countHeaders, MAX_HEADERS, toUpstreamHeaders } from './headers/requestHeaders.ts';
 import { findUnsupportedOperation } from './paths/findUnsupportedOperation.ts';
 import { findListedPaths, listPaths } from './paths/listedPaths.ts';
+import type { Upstream } from './paths/upstream.ts';
 import type { UpstreamProxy } from './proxy/createUpstreamProxy.ts';
-import type { Upstream } from './proxy/upstream.ts';
-import { toEdgeError } from './wire/edgeError.ts';
 
 export interface AppDependencies {
   telemetry: Pick<Telemetry, 'meter' | 'tracer'>;

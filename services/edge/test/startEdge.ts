@@ -7,8 +7,8 @@ import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import { findFreePort } from '@turnpike/test-support/findFreePort';
 import { createApp } from '../src/app.ts';
 import type { FloodLimit } from '../src/flood/createFloodGate.ts';
+import type { Upstream } from '../src/paths/upstream.ts';
 import { createUpstreamProxy } from '../src/proxy/createUpstreamProxy.ts';
-import type { Upstream } from '../src/proxy/upstream.ts';
 
 export const tokenKeys = [{ id: 'k1', secret: 'a secret of the tests, 32 characters' }];
 

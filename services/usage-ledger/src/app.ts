@@ -11,6 +11,7 @@ import type { Logger } from '@turnpike/logging/createLogger';
 import { createKeyBoundMetrics } from '@turnpike/telemetry/keyBoundMetrics';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import type { Express } from 'express';
+import { createToPublicError, toWireError } from './api/ledgerError.ts';
 import type { Db } from './database/createDb.ts';
 import { createLookUpGate } from './ledger/createLookUpGate.ts';
 import type { ReadContext } from './ledger/readUsageEvent.ts';
@@ -28,7 +29,6 @@ import { postDeadLetterReplay } from './routes/postDeadLetterReplay.ts';
 import { postEventLog } from './routes/postEventLog.ts';
 import { postWorkspaceBalances } from './routes/postWorkspaceBalances.ts';
 import { putRouterReport } from './routes/putRouterReport.ts';
-import { createToPublicError, toWireError } from './wire/ledgerError.ts';
 
 /** Connections of the pool for look-ups: more than the slots below, so that readiness and the operator get theirs. */
 export const LOOK_UP_CONNECTIONS = 10;

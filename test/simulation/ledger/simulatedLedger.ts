@@ -4,13 +4,13 @@ import type { EventLogStore } from '@turnpike/event-log/eventLogStore';
 import { usageRecorded } from '@turnpike/events/usageRecorded';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
+import { createRecordingTelemetry } from '../../../services/usage-ledger/src/consumers/recordingTelemetry.ts';
+import { recordUsageBatch } from '../../../services/usage-ledger/src/consumers/recordUsageBatch.ts';
 import { getBalances } from '../../../services/usage-ledger/src/credits/getBalances.ts';
 import { areBalancesReady } from '../../../services/usage-ledger/src/epoch/areBalancesReady.ts';
 import { reportRouter } from '../../../services/usage-ledger/src/epoch/reportRouter.ts';
 import { createEventLogStore } from '../../../services/usage-ledger/src/event-log/createEventLogStore.ts';
-import { getNextOffset } from '../../../services/usage-ledger/src/ledger/eventOffset.ts';
-import { createRecordingTelemetry } from '../../../services/usage-ledger/src/ledger/recordingTelemetry.ts';
-import { recordUsageBatch } from '../../../services/usage-ledger/src/ledger/recordUsageBatch.ts';
+import { getNextOffset } from '../../../services/usage-ledger/src/event-log/eventOffset.ts';
 import { toGateBalancesBody } from '../../../services/usage-ledger/src/wire/balancesBody.ts';
 import type { SimulatedDatabase } from './simulatedDatabase.ts';
 

@@ -1,5 +1,5 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
-import type { AuthServiceFault } from '../authServiceFault.ts';
+import type { AuthServiceFault } from '../api/authServiceFault.ts';
 import type { Db } from '../database/openDatabases.ts';
 import type { KeyGeneration } from './keyGeneration.ts';
 

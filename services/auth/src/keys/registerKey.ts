@@ -4,7 +4,7 @@ import { toStoredKeyHash } from '@turnpike/api-keys/apiKey';
 import type { NamedSecret } from '@turnpike/config/secrets';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { sqlStateOf } from '@turnpike/postgres/databaseFailure';
-import type { AuthServiceFault } from '../authServiceFault.ts';
+import type { AuthServiceFault } from '../api/authServiceFault.ts';
 import type { Db } from '../database/openDatabases.ts';
 
 /** A key as whoever made it registers it: its hash and last four characters, never the key. */

@@ -1,6 +1,6 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import type { NamedSecret } from '@turnpike/config/secrets';
-import type { AuthServiceFault } from '../authServiceFault.ts';
+import type { AuthServiceFault } from '../api/authServiceFault.ts';
 import type { Db } from '../database/openDatabases.ts';
 import { getKeyDetails, type KeyDetails } from './keyDetails.ts';
 import type { KeyGeneration } from './keyGeneration.ts';

@@ -1,7 +1,7 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { CallSpan } from '@turnpike/telemetry/callSpan';
-import type { AuthServiceFault } from '../authServiceFault.ts';
+import type { AuthServiceFault } from '../api/authServiceFault.ts';
 import type { RouterClient } from './routerClient.ts';
 
 export type GetKeySpend = RouterClient['getKeySpend'];

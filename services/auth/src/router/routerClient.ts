@@ -4,7 +4,7 @@ import { type NanoUsd, nanoUsdSchema } from '@turnpike/money/nanoUsd';
 import type { CallSpan } from '@turnpike/telemetry/callSpan';
 import { Agent, request } from 'undici';
 import { z } from 'zod';
-import type { AuthServiceFault } from '../authServiceFault.ts';
+import type { AuthServiceFault } from '../api/authServiceFault.ts';
 import type { KeyGeneration } from '../keys/keyGeneration.ts';
 
 const MAX_ANSWER_BYTES = 16 * 1024;

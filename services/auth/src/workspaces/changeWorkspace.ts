@@ -1,6 +1,6 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
-import type { AuthServiceFault } from '../authServiceFault.ts';
+import type { AuthServiceFault } from '../api/authServiceFault.ts';
 import type { Db } from '../database/openDatabases.ts';
 import type { VersionedWorkspace } from './putWorkspace.ts';
 import { getWorkspace } from './readWorkspaces.ts';

@@ -1,6 +1,6 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
-import type { CatalogFault } from '../catalogFault.ts';
+import type { CatalogFault } from '../api/catalogFault.ts';
 import type { CatalogInForce } from './followCatalogFile.ts';
 import type { LiveModelFollower } from './followLiveModels.ts';
 

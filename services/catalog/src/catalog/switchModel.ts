@@ -1,7 +1,7 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import type { CatalogSnapshot } from '@turnpike/internal-api/catalogSnapshot';
 import type { Logger } from '@turnpike/logging/createLogger';
-import type { CatalogFault } from '../catalogFault.ts';
+import type { CatalogFault } from '../api/catalogFault.ts';
 import type { Db } from '../database/createDb.ts';
 import type { CatalogInForce } from './followCatalogFile.ts';
 

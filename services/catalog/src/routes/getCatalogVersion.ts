@@ -2,7 +2,7 @@ import { ApiError } from '@turnpike/api-errors/apiError';
 import type { CatalogSnapshot } from '@turnpike/internal-api/catalogSnapshot';
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
-import type { CatalogFault } from '../catalogFault.ts';
+import type { CatalogFault } from '../api/catalogFault.ts';
 
 /** A catalog that was ever in force, as it was then. */
 export type FindVersion = (version: number) => Promise<CatalogSnapshot | undefined>;

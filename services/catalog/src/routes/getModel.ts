@@ -1,7 +1,7 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import type { RequestHandler } from 'express';
+import type { CatalogFault } from '../api/catalogFault.ts';
 import { listModels } from '../catalog/listModels.ts';
-import type { CatalogFault } from '../catalogFault.ts';
 import { toModelBody } from '../wire/modelBody.ts';
 import type { ModelsDependencies } from './getModels.ts';
 

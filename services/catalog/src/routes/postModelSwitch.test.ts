@@ -7,9 +7,9 @@ import { listen } from '@turnpike/http-service/listen';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { silentLog } from '../../test/openTestCatalog.ts';
 import { internalHeadersFor, keys } from '../../test/startNeighbours.ts';
+import type { CatalogFault } from '../api/catalogFault.ts';
 import { createInternalApp } from '../app.ts';
 import type { SwitchModel } from '../catalog/switchModel.ts';
-import type { CatalogFault } from '../catalogFault.ts';
 
 const snapshot = { version: 7, region: 'us' as const, models: [] };
 const catalog = { current: () => snapshot, refresh: async () => snapshot, close: async () => {} };

@@ -4,7 +4,7 @@ import { CLIENT_ADDRESS_HEADER, verifyClientAddress } from '@turnpike/internal-a
 import { createThrottle } from '@turnpike/request-throttle/createThrottle';
 import { toAddressBlock } from '@turnpike/request-throttle/toAddressBlock';
 import type { Request } from 'express';
-import type { CatalogFault } from '../catalogFault.ts';
+import type { CatalogFault } from '../api/catalogFault.ts';
 
 const MAX_ADDRESSES = 50_000;
 const EVERYONE = 'everyone';

@@ -3,7 +3,7 @@ import type { RequestMetrics } from '@turnpike/http-service/requestMetrics';
 import { sendWireError } from '@turnpike/http-service/sendWireError';
 import { createThrottle } from '@turnpike/request-throttle/createThrottle';
 import type { RequestHandler } from 'express';
-import { type EdgeFault, toEdgeError } from '../wire/edgeError.ts';
+import { type EdgeFault, toEdgeError } from '../api/edgeError.ts';
 import { findClientAddress } from './findClientAddress.ts';
 
 /** Addresses remembered: some 10 MB at most, whatever a flood invents. */

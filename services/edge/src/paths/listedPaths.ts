@@ -1,4 +1,4 @@
-import type { Upstream } from '../proxy/upstream.ts';
+import type { Upstream } from './upstream.ts';
 
 /** One operation that clients may call. */
 export interface ListedPath {

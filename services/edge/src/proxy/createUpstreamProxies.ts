@@ -1,6 +1,6 @@
 import type { Logger } from '@turnpike/logging/createLogger';
+import type { Upstream } from '../paths/upstream.ts';
 import { createUpstreamProxy, type UpstreamProxy } from './createUpstreamProxy.ts';
-import type { Upstream } from './upstream.ts';
 
 /** Longest silence of a look-up's service, ms: a little more than the service allows itself. Beyond it the service hangs. */
 const SILENCE_TIMEOUT_MS: Record<Exclude<Upstream, 'model-router'>, number> = {

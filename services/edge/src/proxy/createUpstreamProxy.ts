@@ -2,10 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { sendWireError } from '@turnpike/http-service/sendWireError';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { createProxyMiddleware, type Plugin } from 'http-proxy-middleware';
+import { toEdgeError } from '../api/edgeError.ts';
 import { keepShownHeaders } from '../headers/responseHeaders.ts';
-import { toEdgeError } from '../wire/edgeError.ts';
+import type { Upstream } from '../paths/upstream.ts';
 import { NotSentError } from './reachUpstream.ts';
-import type { Upstream } from './upstream.ts';
 import { UpstreamAgent } from './upstreamAgent.ts';
 
 /**

@@ -7,9 +7,9 @@ import type { Logger } from '@turnpike/logging/createLogger';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import type { Db } from '../database/createDb.ts';
 import { countDeadLetters } from '../dead-letters/findDeadLetters.ts';
-import { getNextOffset } from '../ledger/eventOffset.ts';
-import { createRecordingTelemetry } from '../ledger/recordingTelemetry.ts';
-import { recordUsageBatch } from '../ledger/recordUsageBatch.ts';
+import { getNextOffset } from '../event-log/eventOffset.ts';
+import { createRecordingTelemetry } from './recordingTelemetry.ts';
+import { recordUsageBatch } from './recordUsageBatch.ts';
 
 export interface UsageConsumerDependencies {
   db: Db;

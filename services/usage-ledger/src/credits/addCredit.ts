@@ -1,8 +1,8 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import type { LedgerFault } from '../api/ledgerFault.ts';
 import type { Db } from '../database/createDb.ts';
 import { inTransaction } from '../database/inTransaction.ts';
-import type { LedgerFault } from '../ledgerFault.ts';
 
 export interface NewCredit {
   creditId: string;

@@ -1,6 +1,6 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import { request } from 'undici';
-import type { LedgerFault } from '../ledgerFault.ts';
+import type { LedgerFault } from '../api/ledgerFault.ts';
 import type { RouterOptions } from '../reconcile/fetchRedisBooks.ts';
 
 /** The router asks this service and Redis, each with a deadline of its own; the operator waits for 10 s. */

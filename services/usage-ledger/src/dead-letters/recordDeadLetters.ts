@@ -1,5 +1,5 @@
 import type { Transaction } from '../database/inTransaction.ts';
-import type { Partition } from '../ledger/eventOffset.ts';
+import type { Partition } from '../event-log/eventOffset.ts';
 
 /** A record that cannot be recorded, and why. */
 export interface DeadLetter {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApiError } from '@turnpike/api-errors/apiError';
 import { isCanceled, isUnreachable } from '@turnpike/postgres/databaseFailure';
-import type { LedgerFault } from '../ledgerFault.ts';
+import type { LedgerFault } from '../api/ledgerFault.ts';
 
 export interface LookUpGateOptions {
   /** Queries at Postgres at once. */

@@ -1,5 +1,5 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
-import type { LedgerFault } from '../ledgerFault.ts';
+import type { LedgerFault } from '../api/ledgerFault.ts';
 import type { WorkspaceReport } from './check.ts';
 
 export type Reconcile = (workspaceId: string | undefined) => Promise<WorkspaceReport[]>;

@@ -2,9 +2,9 @@ import { ApiError } from '@turnpike/api-errors/apiError';
 import { isCanceled } from '@turnpike/postgres/databaseFailure';
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
+import type { LedgerFault } from '../api/ledgerFault.ts';
 import type { Db } from '../database/createDb.ts';
 import { listDailyUsage } from '../ledger/listDailyUsage.ts';
-import type { LedgerFault } from '../ledgerFault.ts';
 import { toDailyUsageBody } from '../wire/dailyUsageBody.ts';
 
 /** Most entries of one answer. */

@@ -1,8 +1,8 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import type { RequestHandler } from 'express';
+import type { LedgerFault } from '../api/ledgerFault.ts';
 import type { Db } from '../database/createDb.ts';
 import { findDeadLetter } from '../dead-letters/findDeadLetters.ts';
-import type { LedgerFault } from '../ledgerFault.ts';
 import { toDeadLetterBody } from '../wire/deadLetterBody.ts';
 import { parseDeadLetterId } from '../wire/deadLetterId.ts';
 

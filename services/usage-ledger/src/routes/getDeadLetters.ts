@@ -1,9 +1,9 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
+import type { LedgerFault } from '../api/ledgerFault.ts';
 import type { Db } from '../database/createDb.ts';
 import { listDeadLetters } from '../dead-letters/findDeadLetters.ts';
-import type { LedgerFault } from '../ledgerFault.ts';
 import { toDeadLetterBody } from '../wire/deadLetterBody.ts';
 
 const PAGE = 500;

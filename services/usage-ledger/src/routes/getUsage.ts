@@ -1,10 +1,10 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import { callerOf } from '@turnpike/authentication/keyGuard';
 import type { RequestHandler } from 'express';
+import type { LedgerFault } from '../api/ledgerFault.ts';
 import type { Db } from '../database/createDb.ts';
 import type { LookUpGate } from '../ledger/createLookUpGate.ts';
 import { sumUsage } from '../ledger/sumUsage.ts';
-import type { LedgerFault } from '../ledgerFault.ts';
 import { toUsageBody } from '../wire/usageBody.ts';
 import { parseUsageQuery } from '../wire/usageQuery.ts';
 

@@ -2,10 +2,10 @@ import { ApiError } from '@turnpike/api-errors/apiError';
 import { callerOf } from '@turnpike/authentication/keyGuard';
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
+import type { LedgerFault } from '../api/ledgerFault.ts';
 import type { Db } from '../database/createDb.ts';
 import type { LookUpGate } from '../ledger/createLookUpGate.ts';
 import { findUsageRequest } from '../ledger/findUsageRequest.ts';
-import type { LedgerFault } from '../ledgerFault.ts';
 import { toUsageRequestBody } from '../wire/usageRequestBody.ts';
 
 const paramsSchema = z.object({ request_id: z.string() });

@@ -1,9 +1,9 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
+import type { LedgerFault } from '../api/ledgerFault.ts';
 import { getBalances } from '../credits/getBalances.ts';
 import type { Db } from '../database/createDb.ts';
-import type { LedgerFault } from '../ledgerFault.ts';
 import { toBalancesBody } from '../wire/balancesBody.ts';
 import { monthSchema } from '../wire/month.ts';
 

@@ -2,10 +2,10 @@ import { ApiError } from '@turnpike/api-errors/apiError';
 import { createBodyReader } from '@turnpike/http-service/createBodyReader';
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
+import type { LedgerFault } from '../api/ledgerFault.ts';
 import type { Db } from '../database/createDb.ts';
 import { replayDeadLetter } from '../dead-letters/replayDeadLetter.ts';
 import { LARGEST_EVENT_BYTES, type ReadContext } from '../ledger/readUsageEvent.ts';
-import type { LedgerFault } from '../ledgerFault.ts';
 import { parseDeadLetterId } from '../wire/deadLetterId.ts';
 
 /** Base64 takes four characters for three bytes. */

@@ -3,7 +3,7 @@ import type { EventLogStore } from '@turnpike/event-log/eventLogStore';
 import { createBodyReader } from '@turnpike/http-service/createBodyReader';
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
-import type { LedgerFault } from '../ledgerFault.ts';
+import type { LedgerFault } from '../api/ledgerFault.ts';
 
 const BODY_LIMIT_BYTES = 8 * 1024 * 1024;
 /** Topics are `noun.past-verb.vN`. */

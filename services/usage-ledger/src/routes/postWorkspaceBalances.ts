@@ -2,10 +2,10 @@ import { ApiError } from '@turnpike/api-errors/apiError';
 import { createBodyReader } from '@turnpike/http-service/createBodyReader';
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
+import type { LedgerFault } from '../api/ledgerFault.ts';
 import { getBalances } from '../credits/getBalances.ts';
 import type { Db } from '../database/createDb.ts';
 import { areBalancesReady } from '../epoch/areBalancesReady.ts';
-import type { LedgerFault } from '../ledgerFault.ts';
 import { toGateBalancesBody } from '../wire/balancesBody.ts';
 import { monthSchema } from '../wire/month.ts';
 

@@ -1,6 +1,6 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import { z } from 'zod';
-import type { LedgerFault } from '../ledgerFault.ts';
+import type { LedgerFault } from '../api/ledgerFault.ts';
 
 const idSchema = z
   .string()

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { ApiError } from '@turnpike/api-errors/apiError';
-import type { LedgerFault } from '../ledgerFault.ts';
+import type { LedgerFault } from '../api/ledgerFault.ts';
 import { parseUsageQuery } from './usageQuery.ts';
 
 const NOW = new Date('2026-12-31T23:59:59.999Z');

@@ -1,7 +1,7 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import { z } from 'zod';
+import type { LedgerFault } from '../api/ledgerFault.ts';
 import type { UsageDimension, UsageRange } from '../ledger/sumUsage.ts';
-import type { LedgerFault } from '../ledgerFault.ts';
 import { parseHour } from './parseHour.ts';
 
 export interface UsageQuery extends UsageRange {

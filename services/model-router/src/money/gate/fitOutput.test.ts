@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { ApiError } from '@turnpike/api-errors/apiError';
 import { aChatRequest } from '../../../test/aChatRequest.ts';
 import { aPricedModel } from '../../../test/aPricedModel.ts';
-import type { CountPromptTokens } from '../../fleet/promptCounter.ts';
+import type { CountPromptTokens } from '../../request/countPromptTokens.ts';
 import { boundUsage } from './boundUsage.ts';
 import { fitOutput } from './fitOutput.ts';
 

@@ -3,7 +3,7 @@ import { type AuthErrorOptions, isAuthFault, toServiceAuthError } from '@turnpik
 import { isLookUpFault, toServiceLookUpError } from '@turnpike/api-errors/lookUpFault';
 import { envelope, flat, type WireError } from '@turnpike/api-errors/wireError';
 import { isUnreachable } from '@turnpike/postgres/databaseFailure';
-import { isLedgerFault, type LedgerFault } from '../ledgerFault.ts';
+import { isLedgerFault, type LedgerFault } from './ledgerFault.ts';
 
 const SOON = { 'retry-after': '1' };
 const LATER = { 'retry-after': '60' };

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { anUnchargedUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { type UsageRecorded, usageRecorded } from '@turnpike/events/usageRecorded';
 import { aPartition, openTestLedger, type TestLedger, toValue } from '../../test/openTestLedger.ts';
-import { getNextOffset, OffsetMoved } from './eventOffset.ts';
+import { getNextOffset, OffsetMoved } from '../event-log/eventOffset.ts';
 
 let ledger: TestLedger;
 beforeAll(async () => {

@@ -2,7 +2,7 @@ import { ApiError } from '@turnpike/api-errors/apiError';
 import { isAuthFault, toModelsAuthError } from '@turnpike/api-errors/authFault';
 import { isLookUpFault, toModelsLookUpError } from '@turnpike/api-errors/lookUpFault';
 import { bare, envelope, flat, NEVER_RETRY, type WireError } from '@turnpike/api-errors/wireError';
-import type { CatalogFault } from '../catalogFault.ts';
+import type { CatalogFault } from './catalogFault.ts';
 
 /** How `/v1/models` words what a handler threw; undefined for what nobody foresaw. */
 export function toWireError(error: unknown): WireError | undefined {

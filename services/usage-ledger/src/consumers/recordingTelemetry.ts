@@ -1,7 +1,7 @@
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import { createAskedGauge } from '@turnpike/telemetry/askedGauge';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
-import type { Partition } from './eventOffset.ts';
+import type { Partition } from '../event-log/eventOffset.ts';
 
 /** What one committed transaction recorded. */
 export interface RecordedBatch extends Partition {

@@ -1,6 +1,6 @@
 import { bare, envelope, flat, NEVER_RETRY, type WireError } from '@turnpike/api-errors/wireError';
 import type { UnsupportedOperation } from '../paths/findUnsupportedOperation.ts';
-import type { Upstream } from '../proxy/upstream.ts';
+import type { Upstream } from '../paths/upstream.ts';
 
 /** What the edge itself refuses or cannot do. */
 export type EdgeFault =

@@ -3,7 +3,7 @@ import { type AuthErrorOptions, isAuthFault, toServiceAuthError } from '@turnpik
 import { isLookUpFault, toServiceLookUpError } from '@turnpike/api-errors/lookUpFault';
 import { bare, flat, type WireError } from '@turnpike/api-errors/wireError';
 import type { InvalidRequestFault } from '@turnpike/http-service/createBodyReader';
-import { type AuthServiceFault, isAuthServiceFault } from '../authServiceFault.ts';
+import { type AuthServiceFault, isAuthServiceFault } from './authServiceFault.ts';
 
 /** Words what a handler of `/v1/svc/key` threw. Undefined for what nobody foresaw. */
 export function toPublicError(error: unknown, options: AuthErrorOptions): WireError | undefined {

@@ -5,13 +5,13 @@ import { isDataRefused, sqlStateOf } from '@turnpike/postgres/databaseFailure';
 import type { Db } from '../database/createDb.ts';
 import { inTransaction } from '../database/inTransaction.ts';
 import { type DeadLetter, recordDeadLetters } from '../dead-letters/recordDeadLetters.ts';
-import { callInstantMs } from './callInstant.ts';
-import { ensureUsagePartitions } from './ensureUsagePartitions.ts';
-import { moveOffset, type Partition } from './eventOffset.ts';
-import { mergeEvents } from './mergeEvents.ts';
-import { type ReadContext, readUsageEvent, UnreadableRecord } from './readUsageEvent.ts';
+import { moveOffset, type Partition } from '../event-log/eventOffset.ts';
+import { callInstantMs } from '../ledger/callInstant.ts';
+import { ensureUsagePartitions } from '../ledger/ensureUsagePartitions.ts';
+import { mergeEvents } from '../ledger/mergeEvents.ts';
+import { type ReadContext, readUsageEvent, UnreadableRecord } from '../ledger/readUsageEvent.ts';
+import { recordUsage } from '../ledger/recordUsage.ts';
 import type { RecordingTelemetry } from './recordingTelemetry.ts';
-import { recordUsage } from './recordUsage.ts';
 
 export interface BatchContext extends ReadContext {
   topic: string;
