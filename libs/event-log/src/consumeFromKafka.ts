@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
+import { backoffMs } from '@turnpike/lifecycle/backoff';
+import { pause } from '@turnpike/lifecycle/pause';
 import type { Consumer, Kafka } from 'kafkajs';
-import { backoffMs } from './backoff.ts';
 import { createKafkaClient, type KafkaClientOptions } from './createKafkaClient.ts';
 import { createLagMeter } from './createLagMeter.ts';
 import { ensureTopic } from './ensureTopic.ts';
-import type { ConsumeOptions, EventLogConsumer } from './eventLog.ts';
+import { BACKOFF, type ConsumeOptions, type EventLogConsumer } from './eventLog.ts';
 import { createBatchReader } from './kafkaBatchReader.ts';
-import { pause } from './pause.ts';
 
 export interface ConsumeFromKafkaOptions extends ConsumeOptions, KafkaClientOptions {}
 
@@ -40,6 +40,7 @@ export function consumeFromKafka(options: ConsumeFromKafkaOptions): EventLogCons
   };
 }
 
+/** Not a repetition: a run lasts for as long as the broker does, so its end says nothing of whether it worked. */
 async function readUntilStopped(kafka: Kafka, options: ConsumeFromKafkaOptions, signal: AbortSignal): Promise<void> {
   const { topic, log } = options;
   let failures = 0;
@@ -48,7 +49,7 @@ async function readUntilStopped(kafka: Kafka, options: ConsumeFromKafkaOptions, 
       await readUntilCrash(kafka, options, { signal, onRunning: () => (failures = 0) });
     } catch (error) {
       log.warn({ err: error, topic }, 'event log not read, trying again');
-      await pause(backoffMs(failures), signal);
+      await pause(backoffMs(failures, BACKOFF), signal);
       failures += 1;
     }
   }

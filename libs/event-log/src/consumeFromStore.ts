@@ -1,10 +1,9 @@
 import { once } from 'node:events';
+import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
-import { backoffMs } from './backoff.ts';
-import type { ConsumeOptions, EventLogConsumer } from './eventLog.ts';
+import { BACKOFF, type ConsumeOptions, type EventLogConsumer } from './eventLog.ts';
 import type { EventLogStore } from './eventLogStore.ts';
 import { handleUntilDone } from './handleUntilDone.ts';
-import { pause } from './pause.ts';
 
 /** The embedded log's one partition. No broker has it, so that offsets are not mixed up where a stack changes over to one. */
 export const EMBEDDED_PARTITION = -1;
@@ -20,8 +19,13 @@ export interface ConsumeFromStoreOptions extends ConsumeOptions {
 /** Reads the embedded event log: woken by an append in this process, else by polling. */
 export function consumeFromStore(options: ConsumeFromStoreOptions): EventLogConsumer {
   const { store, topic, nextOffset, log } = options;
-  const stop = new AbortController();
-  const reading = readUntilStopped(options, stop.signal);
+  // The reading itself waits for what is appended.
+  const reading = repeat((signal) => readOn(options, signal), {
+    pauseMs: 0,
+    backoff: BACKOFF,
+    log,
+    failing: `topic ${topic} of the event log is not read, trying again`,
+  });
   return {
     async lag() {
       const [endOffset, position] = await Promise.all([store.endOffset(topic), nextOffset(EMBEDDED_PARTITION)]);
@@ -29,25 +33,9 @@ export function consumeFromStore(options: ConsumeFromStoreOptions): EventLogCons
     },
     async close() {
       log.debug({ topic }, 'stopping to read');
-      stop.abort();
-      await reading;
+      await reading.close();
     },
   };
-}
-
-async function readUntilStopped(options: ConsumeFromStoreOptions, signal: AbortSignal): Promise<void> {
-  const { topic, log } = options;
-  let failures = 0;
-  while (!signal.aborted) {
-    try {
-      await readOn(options, signal);
-      failures = 0;
-    } catch (error) {
-      log.warn({ err: error, topic }, 'event log not read, trying again');
-      await pause(backoffMs(failures), signal);
-      failures += 1;
-    }
-  }
 }
 
 /** Reads to the end of the log, then waits until there may be more. */

@@ -4,6 +4,9 @@ export interface EventRecord {
   value: string;
 }
 
+/** Pauses before what failed at the event log, or in its handler, is tried again. */
+export const BACKOFF = { firstMs: 100, longestMs: 5_000 };
+
 /** Writes to the event log. */
 export interface EventLogProducer {
   /**

@@ -1,7 +1,7 @@
+import { backoffMs } from '@turnpike/lifecycle/backoff';
+import { pause } from '@turnpike/lifecycle/pause';
 import type { Logger } from '@turnpike/logging/createLogger';
-import { backoffMs } from './backoff.ts';
-import type { ConsumeOptions, RecordBatch } from './eventLog.ts';
-import { pause } from './pause.ts';
+import { BACKOFF, type ConsumeOptions, type RecordBatch } from './eventLog.ts';
 
 export interface HandleUntilDoneOptions extends ConsumeOptions {
   log: Logger;
@@ -33,7 +33,7 @@ export async function handleUntilDone(
         'batch not handled, trying again',
       );
     }
-    await pause(backoffMs(attempt), signal);
+    await pause(backoffMs(attempt, BACKOFF), signal);
   }
   return undefined;
 }

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { backoffMs } from '@turnpike/lifecycle/backoff';
 import { isConflict } from '@turnpike/postgres/databaseFailure';
 import type { Prisma } from '../generated/client.ts';
 import type { Db } from './createDb.ts';
@@ -6,6 +7,7 @@ import type { Db } from './createDb.ts';
 export type Transaction = Prisma.TransactionClient;
 
 const MAX_RETRIES = 5;
+const BACKOFF = { firstMs: 20, longestMs: 320 };
 const MAX_WAIT_MS = 5_000;
 const TIMEOUT_MS = 60_000;
 
@@ -19,7 +21,7 @@ export async function inTransaction<T>(db: Db, work: (tx: Transaction) => Promis
       return await db.$transaction(work, { maxWait: MAX_WAIT_MS, timeout: TIMEOUT_MS });
     } catch (error) {
       if (!isConflict(error) || retries === MAX_RETRIES) throw error;
-      await delay(Math.random() * 20 * 2 ** retries);
+      await delay(backoffMs(retries, BACKOFF));
     }
   }
 }
