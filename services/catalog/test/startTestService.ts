@@ -21,7 +21,7 @@ export interface TestService {
   internalUrl: string;
   /** Puts other models in force, under the next version. */
   apply(models: CatalogModel[]): void;
-  close(): void;
+  close(): Promise<void>;
 }
 
 export interface TestServiceOptions {
@@ -85,8 +85,8 @@ export async function startTestService(options: TestServiceOptions): Promise<Tes
     apply(models) {
       snapshot = { ...snapshot, version: snapshot.version + 1, models };
     },
-    close() {
-      live.close();
+    async close() {
+      await live.close();
       for (const server of servers) {
         server.closeAllConnections();
         server.close();

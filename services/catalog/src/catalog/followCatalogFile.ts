@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import type { CatalogModel, CatalogSnapshot } from '@turnpike/internal-api/catalogSnapshot';
+import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { Db } from '../database/createDb.ts';
 import { applyCatalog, findLastCatalog } from './applyCatalog.ts';
@@ -75,43 +76,21 @@ export async function followCatalogFile({
     [seenFile, seenDisabled] = [file, disabled];
   }
 
-  let looking = Promise.resolve();
-  let isFailing = false;
-  /** One look at a time, or an older one could put back what a newer one has seen. */
-  function lookNext(): Promise<void> {
-    const next = looking.then(look);
-    looking = next.then(
-      () => {
-        isFailing = false;
-      },
-      (error: unknown) => {
-        if (!isFailing)
-          log.error({ err: error, version: catalog.version }, 'catalog cannot be looked after, trying on');
-        isFailing = true;
-      },
-    );
-    return next;
-  }
-
-  let timer: NodeJS.Timeout;
-  let isClosed = false;
-  const waitAndLook = (): void => {
-    if (isClosed) return;
-    timer = setTimeout(() => void lookNext().then(waitAndLook, waitAndLook), LOOK_MS);
-    timer.unref();
-  };
-  waitAndLook();
+  // One look at a time, or an older one could put back what a newer one has seen.
+  const looking = repeat(look, {
+    pauseMs: LOOK_MS,
+    pausesFirst: true,
+    log,
+    failing: 'catalog cannot be looked after, trying on: the last good version stays in force',
+    level: 'error',
+  });
   return {
     current: () => catalog,
     async refresh() {
-      await lookNext();
+      await looking.now();
       return catalog;
     },
-    close() {
-      isClosed = true;
-      clearTimeout(timer);
-      return looking;
-    },
+    close: looking.close,
   };
 }
 
