@@ -31,3 +31,23 @@ it('removes old records that were read, keeps the rest, and numbering goes on', 
   await append(1);
   expect(await offsets()).toEqual([11, 12]);
 });
+
+it('removes many in several statements, none of which takes long', async () => {
+  const topic = 'many.v1';
+  await ledger.ownerDb.$executeRaw`
+    INSERT INTO event_log_record (topic, "offset", key, value, appended_at)
+    SELECT ${topic}, number, 'k', 'v', now() - INTERVAL '15 days' FROM generate_series(0, 25000) AS number`;
+  await ledger.db.eventOffset.create({ data: { topic, partition: EMBEDDED_PARTITION, nextOffset: 25_001n } });
+  const removed: number[] = [];
+  const db = Object.create(ledger.db, {
+    $executeRaw: {
+      value: async (...statement: Parameters<typeof ledger.db.$executeRaw>) => {
+        const count = await ledger.db.$executeRaw(...statement);
+        removed.push(count);
+        return count;
+      },
+    },
+  });
+  expect(await dropReadRecords(db)).toBe(25_000);
+  expect(Math.max(...removed)).toBe(10_000);
+});

@@ -17,11 +17,12 @@ const CONCURRENT_WORKSPACES = 4;
 /**
  * Adds up the books of a workspace, or of all that the ledger knows, and holds them against what Redis counts. Changes
  * nothing. What cannot be decided, or not in time, is said in `doubts`: the rows have the statement timeout of `auditDb`, then
- * Redis has `redisTimeMs`.
+ * Redis has `redisTimeMs`. Rejects once the workspaces in hand are checked where `signal` fires.
  */
 export async function reconcile(
   dependencies: ReconcileDependencies,
   workspaceId: string | undefined,
+  signal?: AbortSignal,
 ): Promise<WorkspaceReport[]> {
   const { auditDb, listPrices, redisTimeMs } = dependencies;
   const prices = await listPrices(auditDb).catch(() => undefined);
@@ -31,10 +32,13 @@ export async function reconcile(
   const waiting = books.values();
   const giveUpAt = performance.now() + redisTimeMs;
   const workers = Array.from({ length: CONCURRENT_WORKSPACES }, async () => {
-    for (const entry of waiting)
+    for (const entry of waiting) {
+      if (signal?.aborted) return;
       reports.push(await toReport(dependencies, entry, { isCatalogThere: prices !== undefined, giveUpAt }));
+    }
   });
   await Promise.all(workers);
+  signal?.throwIfAborted();
   return reports.sort((a, b) => (a.workspaceId < b.workspaceId ? -1 : 1));
 }
 

@@ -44,8 +44,8 @@ it('raises an alert and counts every difference, in one replica at a time', asyn
     });
   const replicas = [start(), start(), start()];
   while (runs < 5) await delay(5);
-  for (const replica of replicas) replica.close();
-  while (running > 0 || counted < runs) await delay(5);
+  await Promise.all(replicas.map((replica) => replica.close()));
+  expect(running).toBe(0);
 
   expect(most).toBe(1);
   expect(counted).toBe(runs);

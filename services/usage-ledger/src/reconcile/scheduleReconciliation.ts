@@ -1,3 +1,4 @@
+import { type Repetition, repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import type { Db } from '../database/createDb.ts';
@@ -8,8 +9,8 @@ export interface ScheduleOptions {
   log: Logger;
   telemetry: Pick<Telemetry, 'meter'>;
   intervalMs: number;
-  /** Checks all workspaces. */
-  run: () => Promise<WorkspaceReport[]>;
+  /** Checks all workspaces; may end early, in an error, where the signal fires. */
+  run: (signal: AbortSignal) => Promise<WorkspaceReport[]>;
 }
 
 /** Longest run: an hour's worth of rows is read in seconds, a year's in minutes. */
@@ -19,7 +20,7 @@ const LONGEST_RUN_MS = 15 * 60 * 1_000;
  * Reconciles all workspaces again and again, in one replica at a time, and raises an alert for every difference: a line in
  * the log and a count in `turnpike_ledger_mismatch_total`.
  */
-export function scheduleReconciliation({ db, log, telemetry, intervalMs, run }: ScheduleOptions) {
+export function scheduleReconciliation({ db, log, telemetry, intervalMs, run }: ScheduleOptions): Repetition {
   const mismatches = telemetry.meter.createCounter('turnpike_ledger_mismatch_total', {
     description: 'Checks of the books whose two sides differed.',
   });
@@ -35,23 +36,21 @@ export function scheduleReconciliation({ db, log, telemetry, intervalMs, run }: 
     if (doubts.length > 0) log.warn({ workspaceId, doubts }, 'some of the books could not be checked');
   }
 
-  async function runAlone(): Promise<void> {
+  async function runAlone(signal: AbortSignal): Promise<void> {
     await db.$transaction(
       async (tx) => {
         const [row] = await tx.$queryRaw<{ is_mine: boolean }[]>`
           SELECT pg_try_advisory_xact_lock(hashtext('reconcile')) AS is_mine`;
-        if (row?.is_mine) for (const found of await run()) report(found);
+        if (row?.is_mine) for (const found of await run(signal)) report(found);
       },
       { timeout: LONGEST_RUN_MS },
     );
   }
 
-  let isRunning = false;
-  const timer = setInterval(async () => {
-    if (isRunning) return;
-    isRunning = true;
-    await runAlone().catch((error: unknown) => log.warn({ err: error }, 'books not checked, trying again later'));
-    isRunning = false;
-  }, intervalMs);
-  return { close: () => clearInterval(timer) };
+  return repeat(runAlone, {
+    pauseMs: intervalMs,
+    pausesFirst: true,
+    log,
+    failing: 'books not checked, trying again later',
+  });
 }
