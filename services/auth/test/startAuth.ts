@@ -1,11 +1,10 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { fileURLToPath } from 'node:url';
 import { createInternalGuard } from '@turnpike/http-service/guard';
 import { listen } from '@turnpike/http-service/listen';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { createLogger } from '@turnpike/logging/createLogger';
-import { applyMigrations } from '@turnpike/migrations/applyMigrations';
+import { migrate } from '@turnpike/migrations/migrate';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import { startPostgres, type TestPostgres } from '@turnpike/test-support/startPostgres';
@@ -61,10 +60,7 @@ export async function startAuth({
 } = {}): Promise<TestAuth> {
   const postgres = await startPostgres();
   const databaseUrl = await postgres.createDatabase();
-  await applyMigrations({
-    databaseUrl,
-    migrationsDir: fileURLToPath(new URL('../prisma/migrations', import.meta.url)),
-  });
+  await migrate({ databaseUrl, folder: new URL('../sql/', import.meta.url) });
   const databases = openDatabases(databaseUrl, { verdictTimeoutMs: statementTimeoutMs, statementTimeoutMs });
   const log = createLogger({ service: 'auth', level: 'silent' });
 

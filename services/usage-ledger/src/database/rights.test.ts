@@ -46,7 +46,7 @@ it.each(
     `ALTER TABLE ${table} DISABLE TRIGGER ALL`,
     `ALTER TABLE ${table} ADD COLUMN spare INT`,
     `ALTER TABLE ${table} OWNER TO CURRENT_USER`,
-    `CREATE TRIGGER undo BEFORE INSERT ON ${table} EXECUTE FUNCTION keep_credit()`,
+    `CREATE TRIGGER undo BEFORE INSERT ON ${table} EXECUTE FUNCTION refuse_change()`,
   ]).filter((sql) => !/(key_hour_total|posting|credit) SET (workspace_id|charge)/.test(sql)),
 )('the role may not: %s', async (sql) => {
   const before = await contentsOf();
@@ -69,13 +69,13 @@ it.each([
   'CREATE TEMPORARY TABLE usage_request (n INT)',
   'CREATE SCHEMA spare',
   'CREATE ROLE spare',
-  'CREATE OR REPLACE FUNCTION keep_credit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$',
-  'ALTER FUNCTION keep_credit() OWNER TO CURRENT_USER',
+  'CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$',
+  'ALTER FUNCTION refuse_change() OWNER TO CURRENT_USER',
   'DROP FUNCTION keep_usage_request() CASCADE',
   'SET session_replication_role = replica',
   "COPY usage_request TO PROGRAM 'cat'",
   'SELECT post_credit()',
-  'DELETE FROM _prisma_migrations',
+  'DELETE FROM schema_migration',
 ])('the role may not: %s', async (sql) => {
   await expect(ledger.db.$executeRawUnsafe(sql)).rejects.toThrow(
     /Code: `(42501|0A000)`|permission denied|must be owner/,

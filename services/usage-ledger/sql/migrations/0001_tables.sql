@@ -1,4 +1,5 @@
--- Database of the usage ledger. Written by hand: partitions, checks, triggers and functions are beyond the schema language.
+-- The usage ledger's tables. The service reads them and changes them through the functions of ../functions alone, which belong
+-- to the database's owner and run with the owner's rights. Who may call what: ../rights.sql.
 -- Amounts are nano-dollars (1e-9 USD): BIGINT in a row, NUMERIC in a sum.
 
 -- One row per admitted call. The call id is a UUIDv7, so its leading 48 bits are the call's millisecond and a range of
@@ -31,51 +32,18 @@ CREATE TABLE usage_request (
   CONSTRAINT only_a_success_is_charged CHECK (status = 'success' OR charge_nano_usd = 0)
 ) PARTITION BY RANGE (call_id);
 
--- What has been recorded stays: the one change allowed is that an unknown outcome becomes known.
-CREATE FUNCTION keep_usage_request() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  IF TG_OP = 'UPDATE' THEN
-    IF OLD.status = 'unknown' AND NEW.status IN ('success', 'failure')
-       AND (NEW.call_id, NEW.key_id, NEW.workspace_id) = (OLD.call_id, OLD.key_id, OLD.workspace_id) THEN
-      RETURN NEW;
-    END IF;
-  END IF;
-  RAISE EXCEPTION 'usage_request is append-only: % of a recorded call refused', TG_OP;
-END $$;
 CREATE TRIGGER keep_usage_request BEFORE UPDATE OR DELETE ON usage_request
   FOR EACH ROW EXECUTE FUNCTION keep_usage_request();
 CREATE TRIGGER keep_usage_requests BEFORE TRUNCATE ON usage_request
   FOR EACH STATEMENT EXECUTE FUNCTION keep_usage_request();
-
--- The smallest UUIDv7 of a millisecond or of any later one.
-CREATE FUNCTION first_call_id_at(instant TIMESTAMPTZ) RETURNS UUID LANGUAGE sql IMMUTABLE AS $$
-  SELECT (lpad(to_hex(round(extract(epoch FROM instant) * 1000)::BIGINT), 12, '0') || repeat('0', 20))::UUID;
-$$;
-
--- Makes the partition of a UTC month unless it exists. Attached rather than created in place, which would lock out readers.
-CREATE FUNCTION ensure_usage_partition(month DATE) RETURNS VOID LANGUAGE plpgsql AS $$
-DECLARE
-  first_day DATE := date_trunc('month', month);
-  partition_name TEXT := 'usage_request_' || to_char(first_day, 'YYYY_MM');
-BEGIN
-  IF to_regclass(partition_name) IS NOT NULL THEN RETURN; END IF;
-  PERFORM pg_advisory_xact_lock(hashtext('ensure_usage_partition'));
-  -- Looked up anew: the answer of to_regclass may be remembered from before the wait.
-  IF EXISTS (SELECT FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
-             WHERE inhparent = 'usage_request'::REGCLASS AND relname = partition_name) THEN RETURN; END IF;
-  EXECUTE format('CREATE TABLE %I (LIKE usage_request INCLUDING ALL)', partition_name);
-  EXECUTE format(
-    'ALTER TABLE usage_request ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
-    partition_name,
-    first_call_id_at(first_day::TIMESTAMP AT TIME ZONE 'UTC'),
-    first_call_id_at((first_day + INTERVAL '1 month') AT TIME ZONE 'UTC'));
-END $$;
 
 -- Projections: sums over usage_request, changed in the transaction that changes its rows. Without checks on their size,
 -- as a row on its way to be added to another may be negative: an unknown outcome that became known is taken out again.
 CREATE TABLE key_total (
   key_id          TEXT    NOT NULL PRIMARY KEY,
   workspace_id    TEXT    NOT NULL,
+  -- Here too, though the hours have it: the gate asks for it whenever it loads balances, and hours become more every day.
+  requests        BIGINT  NOT NULL,
   charge_nano_usd NUMERIC NOT NULL
 );
 CREATE INDEX key_total_of_workspace ON key_total (workspace_id);
@@ -119,12 +87,27 @@ CREATE TABLE credit (
 );
 CREATE INDEX credit_of_workspace ON credit (workspace_id, seq);
 
-CREATE FUNCTION keep_credit() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  RAISE EXCEPTION 'credit is append-only: % refused', TG_OP;
-END $$;
 CREATE TRIGGER keep_credit BEFORE UPDATE OR DELETE OR TRUNCATE ON credit
-  FOR EACH STATEMENT EXECUTE FUNCTION keep_credit();
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER post_credit AFTER INSERT ON credit FOR EACH ROW EXECUTE FUNCTION post_credit();
+
+-- Every change of a wallet. Both legs stand in one row, so that a check holds them against each other: what leaves the
+-- wallet is revenue, what comes in was given. Never changed; a correction is another row.
+CREATE TABLE posting (
+  posting_id       BIGINT         NOT NULL PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+  kind             TEXT           NOT NULL CHECK (kind IN ('credit', 'usage')),
+  workspace_id     TEXT           NOT NULL,
+  -- Whose usage; a credit belongs to the workspace as a whole.
+  key_id           TEXT           CHECK ((key_id IS NULL) = (kind = 'credit')),
+  -- What caused it: the credit's id, or where the batch of events stood.
+  source           TEXT           NOT NULL,
+  wallet_nano_usd  NUMERIC        NOT NULL CHECK (wallet_nano_usd <> 0 AND scale(wallet_nano_usd) = 0),
+  counter_nano_usd NUMERIC        NOT NULL,
+  posted_at        TIMESTAMPTZ(3) NOT NULL DEFAULT now(),
+  CONSTRAINT legs_sum_to_zero CHECK (wallet_nano_usd + counter_nano_usd = 0)
+);
+CREATE TRIGGER keep_posting BEFORE UPDATE OR DELETE OR TRUNCATE ON posting
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 -- Where the consumer stands: moved in the transaction that records what was read.
 CREATE TABLE event_offset (
@@ -134,16 +117,23 @@ CREATE TABLE event_offset (
   PRIMARY KEY (topic, partition)
 );
 
--- Records that could not be read as events, as they were.
+-- Records that could not be read as events, as they were. One that could be read after all says when, and the bytes it was
+-- repaired with if its own would never do.
 CREATE TABLE dead_letter (
-  topic       TEXT           NOT NULL,
-  partition   INT            NOT NULL,
-  "offset"    BIGINT         NOT NULL,
-  reason      TEXT           NOT NULL,
-  payload     BYTEA          NOT NULL,
-  recorded_at TIMESTAMPTZ(3) NOT NULL DEFAULT now(),
-  PRIMARY KEY (topic, partition, "offset")
+  topic            TEXT           NOT NULL,
+  partition        INT            NOT NULL,
+  "offset"         BIGINT         NOT NULL,
+  reason           TEXT           NOT NULL,
+  payload          BYTEA          NOT NULL,
+  recorded_at      TIMESTAMPTZ(3) NOT NULL DEFAULT now(),
+  dead_letter_id   BIGINT         NOT NULL GENERATED ALWAYS AS IDENTITY,
+  replayed_at      TIMESTAMPTZ(3),
+  repaired_payload BYTEA,
+  PRIMARY KEY (topic, partition, "offset"),
+  CONSTRAINT repaired_is_replayed CHECK (repaired_payload IS NULL OR replayed_at IS NOT NULL)
 );
+CREATE UNIQUE INDEX dead_letter_by_id ON dead_letter (dead_letter_id);
+CREATE INDEX waiting_dead_letter ON dead_letter (dead_letter_id) WHERE replayed_at IS NULL;
 
 -- The embedded event log: used where the stack has no broker.
 CREATE TABLE event_log_record (
@@ -153,4 +143,37 @@ CREATE TABLE event_log_record (
   value       BYTEA          NOT NULL,
   appended_at TIMESTAMPTZ(3) NOT NULL DEFAULT now(),
   PRIMARY KEY (topic, "offset")
+);
+
+-- Which Redis the gate counts in, and who counts with it. A Redis that restarted or was promoted is another one: the epoch is
+-- raised, and its balances are built anew (see src/epoch).
+CREATE TABLE redis_epoch (
+  is_only              BOOLEAN     NOT NULL PRIMARY KEY DEFAULT true CHECK (is_only),
+  number               INT         NOT NULL CHECK (number >= 0),
+  redis_id             TEXT        NOT NULL,
+  phase                TEXT        NOT NULL CHECK (phase IN ('draining', 'asserting', 'open')),
+  -- The last report of any router, and since when reports have come without a gap.
+  heard_at             TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
+  listening_since      TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
+  -- Since when balances have been given out in this epoch. A dead letter from before is in none of them.
+  balances_since       TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
+  -- The first and the last replay of a letter that they lack; both null while they lack none.
+  rebuild_wanted_since TIMESTAMPTZ,
+  rebuild_wanted_at    TIMESTAMPTZ,
+  CONSTRAINT rebuild_wanted_whole CHECK ((rebuild_wanted_since IS NULL) = (rebuild_wanted_at IS NULL))
+);
+CREATE TRIGGER begin_balances BEFORE UPDATE ON redis_epoch FOR EACH ROW
+  WHEN (NEW.phase = 'asserting' AND OLD.phase <> 'asserting') EXECUTE FUNCTION begin_balances();
+-- No Redis yet: the first router that reports raises it.
+INSERT INTO redis_epoch (number, redis_id, phase) VALUES (0, '', 'open');
+
+CREATE TABLE router (
+  -- Lies in the router's spool folder, so that one which comes back is the same one.
+  router_id      TEXT        NOT NULL PRIMARY KEY,
+  process_id     TEXT        NOT NULL,
+  heard_at       TIMESTAMPTZ NOT NULL,
+  is_expired     BOOLEAN     NOT NULL,
+  drained_epoch  INT,
+  drained_at     TIMESTAMPTZ,
+  asserted_epoch INT
 );

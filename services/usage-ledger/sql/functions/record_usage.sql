@@ -1,12 +1,7 @@
--- How many calls a key has made, in one row: the gate asks for a workspace's count whenever it loads balances, and an hourly
--- sum of every hour since the beginning takes longer every day.
-ALTER TABLE key_total ADD COLUMN requests BIGINT NOT NULL DEFAULT 0;
-UPDATE key_total SET requests = hours.requests
-FROM (SELECT key_id, sum(requests) AS requests FROM key_hour_total GROUP BY 1) AS hours
-WHERE hours.key_id = key_total.key_id;
-ALTER TABLE key_total ALTER COLUMN requests DROP DEFAULT;
-
--- As before, and counts the calls of a key.
+-- Writes calls, adds what they cost to every total and posts it, and returns how many rows are new or became known. A call
+-- recorded before changes nothing, except that `unknown` gives way to `success` or `failure`. At most one event per call.
+-- Rows are taken in one order by every transaction, so that two of them seldom wait for each other crosswise.
+-- A total changes by what a row is now, less what it was before.
 CREATE OR REPLACE FUNCTION record_usage(
   posting_source        TEXT,
   call_ids              UUID[],
