@@ -1,19 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { CellContext } from './cellContext.ts';
+import type { Fault } from './fault.ts';
 import type { CallRecord } from './load/callRecord.ts';
 import type { LoadOptions } from './load/startLoad.ts';
 
 export interface Breakage {
-  /** The load, where it is not the usual one. */
-  load?: Partial<LoadOptions>;
-  /** Breaks something while calls run. */
-  strike: () => Promise<void>;
+  fault: Fault;
   /** How long it stays broken. */
   forMs: number;
-  /** Mends it. */
-  repair: () => Promise<void>;
-  /** How often all of that is done in one run. */
+  /** How often it is broken and mended in one run; once where it is not given. */
   times?: number;
+  /** The load, where it is not the usual one. */
+  load?: Partial<LoadOptions>;
 }
 
 /**
@@ -22,14 +20,14 @@ export interface Breakage {
  */
 export async function breakUnderLoad(
   context: CellContext,
-  { load: options, strike, forMs, repair, times = 1 }: Breakage,
+  { fault, forMs, times = 1, load: options }: Breakage,
 ): Promise<readonly CallRecord[]> {
   const load = context.startLoad({ calls: context.calls, ...options });
   for (let round = 0; round < times; round += 1) {
     await load.untilSent(Math.floor(context.calls * ((round + 0.2 + context.random.share() * 0.3) / times)));
-    await strike();
+    await fault.strike(context);
     await pause(forMs);
-    await repair();
+    await fault.repair(context);
     await context.repaired();
   }
   return load.done;

@@ -1,12 +1,9 @@
-import type { CellContext } from './cellContext.ts';
+import type { Breakage } from './breakUnderLoad.ts';
+import type { AllowedOutcomes, CellContext } from './cellContext.ts';
+import type { CallRecord } from './load/callRecord.ts';
 import type { FaultStackOptions } from './stack/startFaultStack.ts';
 
-/** One fault and what must hold while and after it: a file in `cells/`, which exports it as `cell`. */
-export interface Cell {
-  /** What it is called on the command line and in the table. */
-  name: string;
-  /** What it belongs to: the part that is broken, or the race that is run. */
-  group: string;
+interface CellFacts {
   /** What is done to the stack, in a line. */
   breaks: string;
   /** What must hold beside the books, in a line. */
@@ -17,6 +14,27 @@ export interface Cell {
   serviceSettings?: FaultStackOptions['serviceSettings'];
   /** How many processes each service has, where it is not one: beside `serviceSettings`, as that stack is its own too. */
   replicas?: number;
-  /** Breaks the stack under load and mends it. The books are checked afterwards, whatever it asserts itself. */
+}
+
+/** A cell that breaks the stack under load, mends it, and looks at how its calls ended. */
+interface BrokenUnderLoad extends Breakage {
+  /** How calls may end. */
+  ends: AllowedOutcomes;
+  /** What else is asked of the calls. */
+  also?(context: CellContext, calls: readonly CallRecord[]): void;
+}
+
+/** A cell that does anything else. */
+interface Script {
   run(context: CellContext): Promise<void>;
+}
+
+/** The cells of a group, by the name they have on the command line. The books are checked after each, whatever it does. */
+export type CellTable = Record<string, CellFacts & (BrokenUnderLoad | Script)>;
+
+/** One fault and what must hold while and after it. */
+export interface Cell extends CellFacts, Script {
+  name: string;
+  /** What it belongs to: the part that is broken, or the race that is run. */
+  group: string;
 }

@@ -25,6 +25,9 @@ const BOOKS_INTERVAL_MS = 300;
 /** After that it is certain that nothing more will come. */
 const BOOKS_PATIENCE_MS = 6 * LEASE_MS;
 
+/** How calls may end; a number is how many may at most. */
+export type AllowedOutcomes = Partial<Record<Outcome, true | number>>;
+
 /** What a cell works with, and what it leaves behind to be judged. */
 export class CellContext {
   readonly stack: FaultStack;
@@ -107,8 +110,8 @@ export class CellContext {
     if (!isRight) this.#problems.add(what);
   }
 
-  /** Notes every call that ended otherwise than it may. A number is how many may at most. */
-  checkOutcomes(calls: readonly CallRecord[], allowed: Partial<Record<Outcome, true | number>>): void {
+  /** Notes every call that ended otherwise than it may. */
+  checkOutcomes(calls: readonly CallRecord[], allowed: AllowedOutcomes): void {
     for (const [outcome, count] of countOutcomes(calls)) {
       const most = allowed[outcome];
       if (most === true || (most !== undefined && count <= most)) continue;
@@ -119,10 +122,11 @@ export class CellContext {
     }
   }
 
-  /** How calls ended that were under way when what alone knew it died, at these moments, may stay unknown. */
-  allowUnknownAt(moments: readonly number[], calls: readonly CallRecord[]): void {
+  /** Calls under way when a part was killed or frozen, which alone may have known how they ended, may end as unknown. */
+  allowUnknownAtStrikes(calls: readonly CallRecord[]): void {
     const wasLost = ({ outcome, startedAt, endedAt }: CallRecord): boolean =>
-      outcome !== 'ok' && moments.some((moment) => startedAt <= moment && moment <= endedAt + NOTICED_WITHIN_MS);
+      outcome !== 'ok' &&
+      this.stack.parts.struckAt.some((moment) => startedAt <= moment && moment <= endedAt + NOTICED_WITHIN_MS);
     this.rules.unknownAtMost += calls.filter(wasLost).length;
   }
 
@@ -153,6 +157,21 @@ export class CellContext {
       }
       await pause(PROBE_INTERVAL_MS);
     }
+  }
+
+  /** Waits until no engine works on a call that came after `since`. */
+  untilEnginesStop(since: number, timeoutMs?: number): Promise<void> {
+    const areStopped = async (): Promise<boolean> => {
+      const lists = await Promise.all(this.stack.simulators.map((simulator) => simulator.listServed(since)));
+      return lists.flat().every(({ state }) => state !== 'running');
+    };
+    return this.until('the engines to have stopped', areStopped, timeoutMs);
+  }
+
+  /** Notes a problem where the first good answer came later after the repair. */
+  checkRecovery(withinMs: number): void {
+    const isInTime = (this.recoveryMs ?? 0) <= withinMs;
+    this.check(isInTime, `all is mended, and calls succeed only after ${withinMs / 1_000} s`);
   }
 
   /** Says that the fault is mended, and waits until a call succeeds. */

@@ -1,15 +1,53 @@
-import { readdir } from 'node:fs/promises';
 import { StackError } from '@turnpike/local-stack/stackError';
-import type { Cell } from './cell.ts';
+import { breakUnderLoad } from './breakUnderLoad.ts';
+import type { Cell, CellTable } from './cell.ts';
+import { auth } from './cells/auth.ts';
+import { broker } from './cells/broker.ts';
+import { catalog } from './cells/catalog.ts';
+import { clients } from './cells/clients.ts';
+import { edge } from './cells/edge.ts';
+import { engines } from './cells/engines.ts';
+import { healthy } from './cells/healthy.ts';
+import { ledger } from './cells/ledger.ts';
+import { money } from './cells/money.ts';
+import { postgres } from './cells/postgres.ts';
+import { races } from './cells/races.ts';
+import { redis } from './cells/redis.ts';
+import { router } from './cells/router.ts';
 
-const FOLDER = new URL('./cells/', import.meta.url);
+const GROUPS: Record<string, CellTable> = {
+  auth,
+  broker,
+  catalog,
+  clients,
+  edge,
+  engines,
+  healthy,
+  ledger,
+  money,
+  postgres,
+  races,
+  redis,
+  router,
+};
 
 /** Every cell there is, by group and name. */
-export async function loadCells(): Promise<Cell[]> {
-  const files = (await readdir(FOLDER)).filter((file) => file.endsWith('.ts'));
-  const modules = await Promise.all(files.map((file) => import(new URL(file, FOLDER).href)));
-  const cells = modules.map(({ cell }: { cell: Cell }) => cell);
-  return cells.sort((a, b) => a.group.localeCompare(b.group) || a.name.localeCompare(b.name));
+export const CELLS: readonly Cell[] = Object.entries(GROUPS)
+  .flatMap(([group, table]) => Object.entries(table).map(([name, row]) => toCell(group, name, row)))
+  .sort((a, b) => a.group.localeCompare(b.group) || a.name.localeCompare(b.name));
+
+function toCell(group: string, name: string, row: CellTable[string]): Cell {
+  if ('run' in row) return { group, name, ...row };
+  return {
+    group,
+    name,
+    ...row,
+    async run(context) {
+      const calls = await breakUnderLoad(context, row);
+      context.checkOutcomes(calls, row.ends);
+      row.also?.(context, calls);
+    },
+  };
 }
 
 /** The cells that patterns name: a group, a cell, or either with `*`. Throws a `StackError` that lists what there is. */

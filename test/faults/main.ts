@@ -1,6 +1,6 @@
 import { StackError } from '@turnpike/local-stack/stackError';
 import type { Cell } from './cell.ts';
-import { chooseCells, loadCells } from './findCells.ts';
+import { CELLS, chooseCells } from './findCells.ts';
 import { FAULTS_USAGE, parseFaultArguments } from './parseFaultArguments.ts';
 import type { CellResult } from './report/cellResult.ts';
 import { formatHeader, formatReconciliation, formatResult, formatTotals } from './report/formatResult.ts';
@@ -15,7 +15,7 @@ const FULL_CALLS = 10_000;
 async function main(): Promise<number> {
   const { patterns, full, seed, list, help } = parseFaultArguments(process.argv.slice(2));
   if (help) return print(FAULTS_USAGE);
-  const cells = chooseCells(await loadCells(), patterns);
+  const cells = chooseCells(CELLS, patterns);
   if (list) return print(formatList(cells));
   return runCells(cells, { seed, calls: full ? FULL_CALLS : CALLS, signal: untilToldToStop() });
 }

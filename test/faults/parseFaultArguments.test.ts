@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Cell } from './cell.ts';
-import { chooseCells, loadCells } from './findCells.ts';
+import { CELLS, chooseCells } from './findCells.ts';
 import { parseFaultArguments } from './parseFaultArguments.ts';
 
 describe('npm run faults', () => {
@@ -40,9 +40,8 @@ describe('npm run faults', () => {
     expect(() => namesOf(['postgress'])).toThrow(/called "postgress". Groups: redis, edge/);
   });
 
-  it('has cells that are told apart by their names and say what they are about', async () => {
-    const all = await loadCells();
-    expect(new Set(all.map(({ name }) => name)).size).toBe(all.length);
-    for (const { breaks, holds } of all) expect(breaks.length > 0 && holds.length > 0).toBe(true);
+  it('has cells that are told apart by their names and say what they are about', () => {
+    expect(new Set(CELLS.map(({ name }) => name)).size).toBe(CELLS.length);
+    for (const { breaks, holds } of CELLS) expect(breaks.length > 0 && holds.length > 0).toBe(true);
   });
 });

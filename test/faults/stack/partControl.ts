@@ -6,6 +6,8 @@ const POLL_MS = 10;
 
 /** Kills, freezes and starts again the processes of a stack, by the names of its parts. */
 export class PartControl {
+  /** When a part was killed or frozen, in milliseconds of the Unix time. */
+  readonly struckAt: number[] = [];
   readonly #running: RunningStack;
   readonly #pids = new Map<string, number>();
   readonly #dead = new Set<string>();
@@ -25,6 +27,7 @@ export class PartControl {
     this.#frozen.delete(part);
     const killed = killProcesses(pid);
     while (isAnyAlive(killed)) await pause(POLL_MS);
+    this.struckAt.push(Date.now());
   }
 
   /** SIGTERM, as a deployment does. Resolves when the part has ended by itself. */
@@ -38,6 +41,7 @@ export class PartControl {
   /** SIGSTOP to all of the part's processes: connections stay open and nothing is answered. */
   freeze(part: string): void {
     this.#frozen.add(part);
+    this.struckAt.push(Date.now());
     signalProcesses(this.#pidOf(part), 'SIGSTOP');
   }
 

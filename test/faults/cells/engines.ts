@@ -1,0 +1,290 @@
+import { breakUnderLoad } from '../breakUnderLoad.ts';
+import type { CellTable } from '../cell.ts';
+import type { CellContext } from '../cellContext.ts';
+import { disturb, type Fault, freeze, kill } from '../fault.ts';
+import type { Random } from '../load/random.ts';
+
+/** Longer than anybody here keeps an idle connection, 4 s, and than a balancer takes to notice, 0.1 s. */
+const SETTLING = { DRAIN_SETTLE_MS: '6000' };
+
+export const engines: CellTable = {
+  'engine-kill': {
+    breaks: 'kill -9 of one of two engine processes while streams run, back after 3 s',
+    holds:
+      'streams that had begun there end in an error event and cost nothing; everything else is served by the other',
+    eventLog: 'embedded',
+    run: killOne,
+  },
+  'engine-lost': {
+    breaks: 'the packets of one of two engine processes are lost for 8 s, with no word of it',
+    holds: 'streams there end in an error event at the deadline, and soon all calls go to the other',
+    eventLog: 'kafka',
+    fault: disturb({ to: 'engines-1' }, { blackHole: true }),
+    forMs: 8_000,
+    load: { tokens: [1, 200] },
+    ends: { ok: true, error_event: true, '500': true, '503': true },
+    also(context, calls) {
+      const failed = calls.filter(({ outcome }) => outcome !== 'ok').length;
+      context.check(failed <= context.calls / 3, `${failed} calls failed though one engine was there`);
+    },
+  },
+  'engine-freeze': {
+    breaks: 'SIGSTOP of one of two engine processes under load; then its packets are lost, with no word of it',
+    holds:
+      'it is out within 12 s and back within 10; calls that heard nothing go elsewhere then, others end in an error event',
+    eventLog: 'embedded',
+    async run(context) {
+      await loseOne(context, freeze('engines-1'));
+      await loseOne(context, disturb({ to: 'engines-1' }, { blackHole: true }));
+    },
+  },
+  'engines-all-gone': {
+    breaks: 'every engine refuses connections for 4 s',
+    holds: '503 service_unavailable without a charge, within 5 s of their return all is well',
+    eventLog: 'embedded',
+    fault: {
+      async strike({ stack: { simulators } }) {
+        await Promise.all(simulators.map((simulator) => simulator.become('refusing')));
+      },
+      async repair({ stack: { simulators } }) {
+        await Promise.all(simulators.map((simulator) => simulator.become('serving')));
+      },
+    },
+    forMs: 4_000,
+    ends: { ok: true, error_event: true, '500': true, '503': true },
+    also: (context) => context.checkRecovery(5_000),
+  },
+  'engine-full': {
+    breaks: 'one of two engine processes refuses every request with 503',
+    holds: 'every call is tried once on the other and ends well',
+    eventLog: 'embedded',
+    async run(context) {
+      await context.stack.simulators[0]?.become('draining');
+      const calls = await context.startLoad({ calls: context.calls }).done;
+      context.checkOutcomes(calls, { ok: true });
+    },
+  },
+  'engine-resets': {
+    breaks: 'one engine process resets one in eight requests before it says anything',
+    holds: '999 of 1,000 calls end well on the other engine, and each is charged once',
+    eventLog: 'kafka',
+    async run(context) {
+      await context.stack.simulators[0]?.addFaults([{ match: { everyNth: 8 }, fault: 'reset_before_headers' }]);
+      const calls = await context.startLoad({ calls: context.calls }).done;
+      context.checkOutcomes(calls, { ok: true, '500': context.calls / 1_000, '503': context.calls / 1_000 });
+    },
+  },
+  'engine-slices': {
+    breaks: 'all that engines say arrives in pieces of seven bytes',
+    holds: 'every call ends well, whatever is cut in two',
+    eventLog: 'kafka',
+    fault: disturb({ to: 'engines' }, { sliceBytes: 7 }),
+    forMs: 3_000,
+    load: { tokens: [1, 10] },
+    ends: { ok: true },
+  },
+  'engine-breaks-off': {
+    breaks: 'a third of the answers break off after a drawn number of tokens, in five ways',
+    holds: 'each of those ends in an error event, or 500 where it is no stream, and costs nothing',
+    eventLog: 'kafka',
+    run: breakAnswersOff,
+  },
+  'engine-stalls': {
+    breaks: 'a tenth of the answers stop for ever after some tokens',
+    holds: 'streams end in an error event at the deadline, a second more at most; the engine is told to stop',
+    eventLog: 'embedded',
+    run: stallAnswers,
+  },
+  'engine-lies': {
+    breaks: 'half of the answers are not what they should be, in 22 ways',
+    holds:
+      'clients get what is well-formed or an error; a success has the counts that its client saw, or the row says unknown',
+    eventLog: 'embedded',
+    run: bendAnswers,
+  },
+  'rolling-release': {
+    breaks:
+      'two replicas of every service behind load balancers, each process in turn ended by SIGTERM and started again',
+    holds: 'no stream is cut and no call is refused',
+    eventLog: 'embedded',
+    replicas: 2,
+    serviceSettings: {
+      edge: SETTLING,
+      auth: SETTLING,
+      catalog: SETTLING,
+      // Ten processes and their load on two cores are no auth that is away.
+      'model-router': { ...SETTLING, AUTH_TIMEOUT_MS: '2000' },
+      'usage-ledger': SETTLING,
+    },
+    run: release,
+  },
+};
+
+async function killOne(context: CellContext): Promise<void> {
+  const fault = kill('engines-1');
+  let openAtKill = 0;
+  const calls = await breakUnderLoad(context, {
+    fault: {
+      ...fault,
+      async strike() {
+        await context.stack.simulators[0]?.prepareKill();
+        openAtKill = context.open;
+        await fault.strike(context);
+      },
+    },
+    forMs: 3_000,
+    load: { tokens: [1, 300] },
+  });
+  context.checkOutcomes(calls, { ok: true, error_event: openAtKill, '500': openAtKill });
+}
+
+/** As the fault stack's router is told. */
+const FIRST_EVENT_MS = 6_000;
+const BETWEEN_EVENTS_MS = 3_000;
+const WHOLE_MS = 10_000;
+/** Beyond a deadline, on a machine that has much to do. */
+const SLACK_MS = 2_000;
+/** Two checks of 2 s that are missed, one after the other, and one that may just have been answered. */
+const OUT_WITHIN_MS = 12_000;
+/** The breaker's pause, a check and a token. */
+const BACK_WITHIN_MS = 10_000;
+/** Engines of the process are named after it. */
+const TARGET = /^engine-1\//;
+
+/** Loses an engine process under load until the router has noticed, and brings it back. */
+async function loseOne(context: CellContext, { strike, repair }: Fault): Promise<void> {
+  const load = context.startLoad({ calls: context.calls / 2, tokens: [1, 200] });
+  await load.untilSent(Math.floor(context.calls * (0.1 + context.random.share() * 0.1)));
+  const openAtStrike = load.open;
+  await strike(context);
+  await context.until('the engine to be out, its breaker open', () => areOut(context, true), OUT_WITHIN_MS);
+  await repair(context);
+  await context.until('the engine to be back', () => areOut(context, false), BACK_WITHIN_MS);
+  await context.repaired();
+  const calls = await load.done;
+
+  // What had begun there cannot go elsewhere; nor can all that waits, where no retry is left.
+  context.checkOutcomes(calls, { ok: true, error_event: openAtStrike, '500': true });
+  context.check(
+    calls.every(({ isStream, outcome }) => !isStream || outcome !== '500'),
+    'a stream that had no event yet was failed, though another engine was there',
+  );
+  const boundMs = (isStream: boolean): number => (isStream ? FIRST_EVENT_MS + BETWEEN_EVENTS_MS : WHOLE_MS) + SLACK_MS;
+  const late = calls.filter(({ isStream, startedAt, endedAt }) => endedAt - startedAt > boundMs(isStream));
+  context.check(late.length === 0, `${late.length} calls ended more than ${SLACK_MS} ms after their deadline`);
+}
+
+/** Whether every engine of the process is left out, or every one of them takes calls. */
+async function areOut({ stack }: CellContext, isOut: boolean): Promise<boolean> {
+  const found = (await stack.operator.listEngines()).filter(({ target }) => TARGET.test(target));
+  return (
+    found.length > 0 &&
+    found.every(({ state, breaker, is_healthy: isHealthy }) =>
+      isOut ? state === 'out' && breaker !== 'closed' && !isHealthy : state === 'ready' && isHealthy,
+    )
+  );
+}
+
+const BREAKS_OFF = [
+  'reset_mid_stream',
+  'close_without_done',
+  'close_inside_event',
+  'close_before_usage',
+  'error_event',
+];
+
+async function breakAnswersOff(context: CellContext): Promise<void> {
+  context.rules.enginesLie = true;
+  const calls = await context.startLoad({
+    calls: context.calls,
+    tokens: [20, 60],
+    directives: (random) => {
+      const kind = draw(random, BREAKS_OFF);
+      return random.share() < 1 / 3 ? `fault=${kind} after=${random.between(1, 15)}` : '';
+    },
+  }).done;
+  // A whole answer can be tried on the other engine, and breaks off there as well.
+  context.checkOutcomes(calls, { ok: true, error_event: true, '500': true, '503': true });
+  context.allowUnknownEndings(calls);
+  const failed = calls.filter(({ outcome }) => outcome !== 'ok').length;
+  context.check(failed > context.calls / 5, `only ${failed} calls broke off`);
+}
+
+const draw = <T>(random: Random, from: readonly T[]): T | undefined => from[random.between(0, from.length - 1)];
+
+async function stallAnswers(context: CellContext): Promise<void> {
+  const startedAt = Date.now();
+  const calls = await context.startLoad({
+    calls: context.calls,
+    tokens: [20, 60],
+    directives: (random) => (random.share() < 0.1 ? `fault=stall after=${random.between(1, 15)}` : ''),
+  }).done;
+  context.checkOutcomes(calls, { ok: true, error_event: true, '500': true, '503': true });
+  // A stream that began ends by its silence: it may have waited in the router before.
+  const late = calls.filter(({ outcome, isStream, longestSilenceMs, startedAt: from, endedAt }) => {
+    if (outcome === 'ok') return false;
+    if (outcome === 'error_event') return longestSilenceMs > BETWEEN_EVENTS_MS + 1_000;
+    return endedAt - from > (isStream ? BETWEEN_EVENTS_MS : WHOLE_MS) + 1_000;
+  });
+  context.check(late.length === 0, `${late.length} calls ended more than a second after their deadline`);
+  context.check(
+    calls.some(({ outcome }) => outcome === 'error_event'),
+    'no stream stalled',
+  );
+  await context.untilEnginesStop(startedAt);
+}
+
+const LIES = [
+  'no_usage',
+  'usage_lower',
+  'usage_negative',
+  'usage_overflow',
+  'invalid_json',
+  'missing_choices',
+  'early_empty_choices',
+  'duplicate_finish',
+  'huge_event',
+  'abort',
+  'unknown_finish',
+  'http_500_html',
+  'http_200_error',
+  'http_429',
+  'http_401',
+  'wrong_content_type',
+  'wrong_content_length',
+  'truncated_gzip',
+  'trailing_bytes',
+  'split_utf8',
+  'comments',
+  'crlf',
+];
+
+async function bendAnswers(context: CellContext): Promise<void> {
+  context.rules.enginesLie = true;
+  const calls = await context.startLoad({
+    calls: context.calls,
+    tokens: [5, 60],
+    directives: (random) => (random.share() < 0.5 ? `fault=${draw(random, LIES)}` : ''),
+  }).done;
+  context.checkOutcomes(calls, { ok: true, error_event: true, '500': true, '503': true });
+  context.allowUnknownEndings(calls);
+  context.check((await context.ask('/svc/key')).status === 200, 'the stack does not answer any more');
+}
+
+const RELEASED = ['usage-ledger', 'catalog', 'auth', 'model-router', 'edge'] as const;
+/** Ten processes are replaced in about this time. */
+const RELEASE_SECONDS = 100;
+
+async function release(context: CellContext): Promise<void> {
+  const { parts } = context.stack;
+  const perSecond = context.calls / RELEASE_SECONDS;
+  // Without an end of its own: the release says when it is over.
+  const load = context.startLoad({ calls: Number.MAX_SAFE_INTEGER, perSecond, tokens: [1, 300], interTokenMs: 10 });
+  for (const part of RELEASED.flatMap((service) => [service, `${service}-2`])) {
+    await parts.end(part);
+    await parts.restart(part);
+    await load.untilSent(load.sent + Math.ceil(perSecond));
+  }
+  load.stop();
+  context.checkOutcomes(await load.done, { ok: true });
+}
