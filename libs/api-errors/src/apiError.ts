@@ -1,4 +1,4 @@
-/** What every fault has: a name for what happened, in domain terms. */
+/** A fault: what happened, named in domain terms. */
 export interface Fault {
   kind: string;
 }

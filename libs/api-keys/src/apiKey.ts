@@ -26,7 +26,10 @@ export function toKeySha256(apiKey: string): string {
   return createHash('sha256').update(apiKey).digest('hex');
 }
 
-/** What is stored: HMAC-SHA-256, under the pepper, of the key's SHA-256. So a key can be registered by its SHA-256 alone. */
+/**
+ * The stored form of a key: HMAC-SHA-256, under the pepper, of the key's SHA-256. So a key can be registered by its
+ * SHA-256 alone.
+ */
 export function toStoredKeyHash(keySha256: string, pepper: string): string {
   return createHmac('sha256', pepper).update(keySha256, 'hex').digest('hex');
 }

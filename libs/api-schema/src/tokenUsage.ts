@@ -3,7 +3,7 @@ import { z } from 'zod';
 /** A number of tokens. */
 export const tokenCount = z.int().min(0);
 
-/** What a chat or a legacy completion used, as the engine counted it. */
+/** The usage of a chat or a legacy completion, as the engine counted it. */
 export const tokenUsageSchema = z
   .strictObject({
     prompt_tokens: tokenCount.meta({ description: 'Tokens of the prompt, cached ones included.' }),

@@ -3,7 +3,10 @@ import { CLIENT_ADDRESS_HEADER, verifyClientAddress } from '@turnpike/internal-a
 import { toAddressBlock } from '@turnpike/request-throttle/toAddressBlock';
 import type { Request } from 'express';
 
-/** What a client's address is counted under: the edge says it, signed with one of `keys`; else it is the connection's. */
+/**
+ * The address that a request is counted under: the client's, as the edge signed it with one of `keys`, else the
+ * connection's.
+ */
 export function addressOf({ headers, socket }: Request, keys: NamedSecret[]): string {
   const address = verifyClientAddress(headers[CLIENT_ADDRESS_HEADER], { keys }) ?? socket.remoteAddress;
   return toAddressBlock(address ?? '') ?? 'unknown';

@@ -9,7 +9,7 @@ import type { Authenticator } from './createCachingAuthenticator.ts';
 
 export interface LookUpGuardOptions {
   authenticator: Pick<Authenticator, 'authenticate'>;
-  /** What one key may ask for; twice as many at once after a quiet time. */
+  /** Look-ups a second of one key; twice as many at once after a quiet time. */
   lookUpsPerSecond: number;
   /** Keys that the edge signs the client's address with. */
   tokenKeys: NamedSecret[];

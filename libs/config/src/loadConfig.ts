@@ -1,7 +1,7 @@
 import { toProblem } from '@turnpike/schema-problems/toProblem';
 import type { z } from 'zod';
 
-/** What is wrong with a process' configuration, one line a variable, worth printing as it stands. */
+/** The mistakes in a process' configuration, one line a variable, to be printed as they stand. */
 export class ConfigError extends Error {
   override name = 'ConfigError';
 }

@@ -6,8 +6,8 @@ export interface CallTimeouts {
 }
 
 /**
- * What a call may wait for beside its images and its engine: a place among those that fetch images, prompt counts, verdicts of
- * auth, balances and Redis, each a few times and for a second or two, and the record of its end.
+ * The time that a call may wait beside its images and its engine: for a turn to fetch images, prompt counts, verdicts of
+ * auth, balances and Redis, each a few times and for a second or two, and for the record of its end.
  */
 const GATES_MS = 30_000;
 

@@ -4,7 +4,7 @@ import type { EventLogProducer } from './eventLog.ts';
 export interface EmbeddedProducerOptions {
   /** Base address of the internal listener of the service that keeps the log. */
   url: string;
-  /** That service's name, for the token it wants to see. */
+  /** The name of the service that keeps the log, for the internal token. */
   service: string;
   internalHeaders: (audience: string) => Record<string, string>;
   /** Longest wait for a batch to be committed. */

@@ -24,7 +24,7 @@ export function createKafkaClient({ brokers, log }: KafkaClientOptions): kafkajs
   });
 }
 
-/** What kafkajs says about single connections: many lines a second while a broker is away. */
+/** The loggers of kafkajs that report on single connections: many lines a second while a broker is away. */
 const CHATTY = new Set(['Connection', 'BrokerPool', 'RequestQueue']);
 
 /**

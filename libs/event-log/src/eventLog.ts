@@ -27,10 +27,13 @@ export interface StoredRecord {
 /** Consecutive records of one partition. */
 export interface RecordBatch {
   partition: number;
-  /** Where the reader stood: what `nextOffset` last said. Below the first record's offset where the log lost records. */
+  /**
+   * The reader's position before this batch: what `nextOffset` last said. Below the first record's offset where the log
+   * lost records.
+   */
   fromOffset: bigint;
   records: StoredRecord[];
-  /** Where the reader stands once this batch is handled. */
+  /** The reader's position once this batch is handled. */
   nextOffset: bigint;
   /** Whether nothing followed this batch when it was read. */
   isAtEnd: boolean;

@@ -2,8 +2,8 @@ import type { EventEmitter } from 'node:events';
 import type { EventRecord, StoredRecord } from './eventLog.ts';
 
 /**
- * Where the embedded event log keeps its records: a table of the consuming service's own database. Offsets count from 0
- * without gaps and become visible in their order, so a reader that follows them misses nothing.
+ * The store of the embedded event log: a table of the consuming service's own database. Offsets count from 0 without gaps
+ * and become visible in their order, so a reader that follows them misses nothing.
  */
 export interface EventLogStore {
   /** Appends a batch, all or nothing, and resolves when it is committed. */

@@ -9,7 +9,7 @@ export interface HandleUntilDoneOptions extends ConsumeOptions {
   signal: AbortSignal;
 }
 
-/** Where a reader stands after a batch: behind it, or where another reader has moved to meanwhile. */
+/** The reader's position after a batch: behind it, or where another reader has moved to meanwhile. */
 export interface HandledBatch {
   position: bigint;
   isByOther: boolean;

@@ -97,7 +97,7 @@ export function createBatchReader(options: BatchReaderOptions) {
       for (const partition of partitions) {
         const offset = await nextOffset(partition).catch(() => undefined);
         if (isClosed || assignment !== positions) return;
-        // Where the database is away, the first batch asks it again.
+        // The database may be away: the first batch then asks for its position again.
         if (offset !== undefined && !positions.has(partition)) unlessCrashed(() => seek(partition, offset));
       }
     },

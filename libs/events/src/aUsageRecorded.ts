@@ -33,7 +33,7 @@ export function aUsageRecorded(fields: Partial<UsageRecorded> = {}): UsageRecord
   };
 }
 
-/** As `aUsageRecorded`, of a call that is not charged. */
+/** Makes what `aUsageRecorded` makes, for a call that is not charged. */
 export function anUnchargedUsageRecorded(
   status: 'failure' | 'unknown',
   fields: Partial<UsageRecorded> = {},

@@ -41,7 +41,7 @@ export const usageRecorded = {
     cachedPromptTokens: tokenCount,
     completionTokens: tokenCount,
     images: tokenCount,
-    /** What is charged: the smaller of the formula and the hold. */
+    /** The charge: the smaller of the formula and the hold. */
     chargeNanoUsd: nonNegativeNanoUsdSchema,
     formulaNanoUsd: nonNegativeNanoUsdSchema,
     holdNanoUsd: nonNegativeNanoUsdSchema,

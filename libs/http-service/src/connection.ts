@@ -22,7 +22,7 @@ export interface WaitingRoom {
 interface Call {
   req: IncomingMessage;
   res: ServerResponse;
-  /** It is not served as what it is. */
+  /** The request is refused whatever it asks for. */
   isRefused: boolean;
   /** The connection closes with its answer. */
   isLast: boolean;
@@ -39,7 +39,7 @@ export class Connection {
   readonly #socket: Socket;
   readonly #serve: RequestListener;
   readonly #room: WaitingRoom;
-  /** Those whose answers have not ended, as they came: the first is being answered, the others wait. */
+  /** Requests whose answers have not ended, in the order they came: the first is being answered, the others wait. */
   #calls: Call[] = [];
   /** Its body may still be coming, even where its answer has ended. */
   #latest: Call | undefined;
@@ -87,7 +87,10 @@ export class Connection {
     else this.#hold();
   }
 
-  /** What came is no request, or its body is broken or too slow. The connection closes once that has been said in its turn. */
+  /**
+   * Refuses all that follows: it is no request, or its body is broken or too slow. The connection closes once that has
+   * been said in its turn.
+   */
   refuseRest(): void {
     const socket = this.#socket;
     if (this.#isBroken || socket.destroyed || socket.writableEnded) return;

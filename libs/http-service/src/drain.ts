@@ -5,7 +5,7 @@ import { connectionsOf } from './connections.ts';
 
 /** How often a draining listener looks for connections that nobody uses any more. */
 const SWEEP_MS = 100;
-/** Of a service without streams. */
+/** The longest answer of a service without streams. */
 const LONGEST_PLAIN_ANSWER_MS = 10_000;
 
 export interface DrainOptions {

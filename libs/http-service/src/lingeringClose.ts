@@ -2,9 +2,9 @@ import type { Socket } from 'node:net';
 
 /** Read and dropped of what a client still sends: more than the longest body of this API. One without end is cut then. */
 const MAX_DROPPED_BYTES = 32 * 1_048_576;
-/** As long as a whole request may take. */
+/** A whole request may take as long. */
 const LONGEST_MS = 120_000;
-/** Nothing more comes, and the client does not close either. */
+/** The connection ends after this silence of a client that does not close it. */
 const SILENCE_MS = 5_000;
 
 /**
@@ -13,7 +13,7 @@ const SILENCE_MS = 5_000;
  */
 export function lingeringClose(socket: Socket): void {
   let droppedBytes = 0;
-  // Nothing is parsed any more, so that what comes costs nothing but its reading.
+  // The parser no longer listens, so that further bytes cost nothing but their reading.
   socket.removeAllListeners('data');
   socket.on('data', (chunk: Buffer) => {
     droppedBytes += chunk.length;

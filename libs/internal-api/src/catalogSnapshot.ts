@@ -68,7 +68,7 @@ export const catalogModelSchema = z.strictObject({
 });
 export type CatalogModel = z.output<typeof catalogModelSchema>;
 
-/** What the catalog serves the router: one region's models under one version. Calls name the version they were charged by. */
+/** The catalog snapshot: one region's models under one version. Calls name the version they were charged by. */
 export const catalogSnapshotSchema = z.strictObject({
   version: z.number().int().min(1),
   region: z.enum(['us', 'eu']),

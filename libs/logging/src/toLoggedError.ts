@@ -7,14 +7,14 @@ const ADDRESS_CHARACTERS = /[0-9a-f.:[\]]+/gi;
 const HOST_NAME = /\b(ENOTFOUND|EAI_AGAIN|server at) [^\s,]+/g;
 
 /**
- * What is logged of an error: name, message and code, and those of its cause. Never a stack, which could quote a body, and no
- * address of anything inside: which dependency it was, the line says.
+ * The loggable part of an error: name, message and code, and those of its cause. Never a stack, which could quote a body,
+ * and no internal address: the line itself says which dependency it was.
  */
 export function toLoggedError(error: unknown): object {
   if (!(error instanceof Error)) return { message: hideAddresses(String(error)) };
   const cause = error.cause === undefined ? undefined : toLoggedError(error.cause);
   const code = 'code' in error ? String(error.code) : undefined;
-  // Where it was thrown is safe to log (our own file names); the message line of a stack is not repeated.
+  // The frames of a stack are safe to log (our own file names); its message line is left out.
   const at = error.stack
     ?.split('\n')
     .find((line) => line.includes('/src/'))

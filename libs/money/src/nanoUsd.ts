@@ -11,7 +11,7 @@ export const nanoUsdSchema = z
   .regex(/^-?\d{1,18}$/, 'must be an integer number of nano-dollars as a decimal string')
   .transform((text) => BigInt(text));
 
-/** As `nanoUsdSchema`, refusing negative amounts: charges, holds and limits. */
+/** A `nanoUsdSchema` that refuses negative amounts: charges, holds and limits. */
 export const nonNegativeNanoUsdSchema = nanoUsdSchema.refine((amount) => amount >= 0n, 'must not be negative');
 
 /** The JSON number a client reads: built from the integer's decimal text, so no binary rounding happens on the way. */

@@ -23,7 +23,7 @@ export function parsePrice(text: string): AttoUsd {
   return BigInt(match[1] ?? '0') * 10n ** BigInt(ATTO_DIGITS) + BigInt((match[2] ?? '').padEnd(ATTO_DIGITS, '0'));
 }
 
-/** What one text call is charged by. Cached prompt tokens cost `inputCacheRead`, the rest of the prompt `prompt`. */
+/** The prices of a text call. Cached prompt tokens cost `inputCacheRead`, the rest of the prompt `prompt`. */
 export interface TextPrices {
   prompt: AttoUsd;
   completion: AttoUsd;
@@ -32,7 +32,7 @@ export interface TextPrices {
   image: AttoUsd;
 }
 
-/** What an engine counted for one call. `cachedPromptTokens` is part of `promptTokens`. */
+/** An engine's count for one call. `cachedPromptTokens` is part of `promptTokens`. */
 export interface TextUsage {
   promptTokens: number;
   cachedPromptTokens: number;

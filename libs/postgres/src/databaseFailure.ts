@@ -17,7 +17,7 @@ const UNREACHABLE_KINDS = new Set([
   'TooManyConnections',
 ]);
 
-/** What the driver and Prisma say of a server that is silent: neither gives these a code of their own. */
+/** The messages of the driver and Prisma about a server that is silent: neither gives them a code. */
 const SILENCE =
   /Connection terminated|timeout exceeded when trying to connect|Query read timeout|Unable to start a transaction in the given time/;
 /** Connection exceptions, too few resources, the server being stopped or started. */

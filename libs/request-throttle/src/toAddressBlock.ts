@@ -1,8 +1,8 @@
 import { isIP, isIPv6 } from 'node:net';
 
 /**
- * What an address is counted under: an IPv4 address as it is, an IPv6 address by its /64, since one customer commonly holds
- * all of it. An IPv4 address written as IPv6 counts as the former. Undefined when the text is no address.
+ * The block that an address is counted under: an IPv4 address itself, the /64 of an IPv6 address, since one customer
+ * commonly holds all of it. An IPv4 address written as IPv6 counts as IPv4. Undefined when the text is no address.
  */
 export function toAddressBlock(text: string): string | undefined {
   const [address = ''] = text.split('%', 1); // without an interface's name

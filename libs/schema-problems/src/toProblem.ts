@@ -12,13 +12,13 @@ const EXPECTED: Record<string, string> = {
 /** `a, b or c`. */
 const CHOICES = new Intl.ListFormat('en-GB', { type: 'disjunction' });
 
-/** What values that have a length, and not a size, are counted in. */
+/** The units of values that have a length. */
 const UNITS: Record<string, string> = { string: 'characters', array: 'items' };
 
 /**
- * What is wrong with a value, in words that make a sentence after its name: `must be at most 2`. To be given to zod as the
- * `error` of a parse; a message that a schema brings itself goes before it, and should be of that form too. Undefined where
- * zod's own words have to do. Never repeats the value.
+ * The problem of a value, in words that make a sentence after its name: `must be at most 2`. For zod's `error` option; a
+ * schema's own message takes precedence and should have the same form. Undefined where zod's own words have to do. Never
+ * repeats the value.
  */
 export function toProblem(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {

@@ -19,7 +19,7 @@ export interface EndedCall {
   endedAtMs: number;
 }
 
-/** What a router is busy with, asked for at every scrape. */
+/** A router's state, asked for at every scrape. */
 export interface RouterState {
   /** Calls under way; each of them has one hold. */
   openCalls: () => number;
@@ -28,7 +28,7 @@ export interface RouterState {
   spoolLimitBytes: number;
 }
 
-/** What a router knows of its engines, asked for at every scrape. */
+/** A router's view of its engines, asked for at every scrape. */
 export interface FleetState {
   engines: () => readonly {
     readonly id: string;

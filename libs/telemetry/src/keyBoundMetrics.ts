@@ -6,8 +6,8 @@ const MAX_NAMED = 500;
 const OTHER_KEYS = 'other';
 
 /**
- * What a key is refused by because others would go short, and not because of its own limits or balance:
- * `body_memory`, `refused_bodies`, `prompt_counts`, `look_ups`, `image_fetches`, `streams`.
+ * The bounds that keep one key from taking what belongs to all, apart from its own limits and balance: `body_memory`,
+ * `refused_bodies`, `prompt_counts`, `look_ups`, `image_fetches`, `streams`.
  */
 export type KeyBound = 'body_memory' | 'refused_bodies' | 'prompt_counts' | 'look_ups' | 'image_fetches' | 'streams';
 

@@ -5,8 +5,8 @@ const MICROSECONDS = 1e6;
 const MILLISECONDS = 1e3;
 
 /**
- * What a process costs: memory, processor time, how much of the time its one thread was busy, and how long at a time. Gives
- * back what ends the watching.
+ * Measures the process: memory, processor time, the utilization of its event loop, and the loop's longest blocks. Returns
+ * the function that stops it.
  */
 export function observeProcess(meter: Meter): () => void {
   meter

@@ -2,7 +2,7 @@ import type { SpanExporter } from '@opentelemetry/sdk-trace';
 import type { Logger } from '@turnpike/logging/createLogger';
 
 const REPORT_EVERY_MS = 60_000;
-/** As the SDK numbers how an export ended. */
+/** The SDK's number for a failed export. */
 const FAILED = 1;
 
 export interface ReportingOptions {

@@ -36,7 +36,7 @@ const ALLOWED = {
   'turnpike.candidates': CANDIDATES,
   /** How many there were, named or not. */
   'turnpike.candidate_count': 'number',
-  /** What placement went by; the engine's own counts of the answer stand beside it. */
+  /** Placement's expectation; the engine's own counts of the answer stand beside it. */
   'turnpike.expected_prompt_tokens': 'number',
   'turnpike.expected_cached_tokens': 'number',
   /** From an engine's request to its first event. */
@@ -61,7 +61,7 @@ const ALLOWED = {
 type AttributeName = keyof typeof ALLOWED;
 type ValueOf<Rule> = Rule extends 'number' ? number : Rule extends 'boolean' ? boolean : string;
 
-/** What a span says about a call. An attribute that is undefined is left out. */
+/** The attributes of a call's span. One that is undefined is left out. */
 export type SpanAttributes = { [Name in AttributeName]?: ValueOf<(typeof ALLOWED)[Name]> | undefined };
 
 /** The attributes that may leave the process. Others, and values of the wrong look, are left out, whatever the types said. */

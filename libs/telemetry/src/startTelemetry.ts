@@ -10,7 +10,7 @@ import { ScrapeReader } from './scrapeReader.ts';
 
 export type { Meter };
 
-/** What a service measures itself with. */
+/** The metrics and traces of a service. */
 export interface Telemetry {
   /** Makes the service's instruments, once, at start. Labels are of bounded number: route patterns, canonical model ids. */
   meter: Meter;

@@ -1,7 +1,7 @@
 import type { EndedCall } from './inferenceMetrics.ts';
 import type { SpanAttributes } from './spanAttributes.ts';
 
-/** What a call's completion event says about it, as attributes of the span that follows it. */
+/** The span attributes of a call, taken from its completion event. */
 export function toCallAttributes(
   call: EndedCall & { callId: string; model: string; reason: string | null },
 ): SpanAttributes {

@@ -1,6 +1,6 @@
 import { crc32, deflateSync } from 'node:zlib';
 
-/** What an image of a test is like; one pixel unless it says otherwise. */
+/** The fields of a test's image; one pixel unless they say otherwise. */
 export interface ImageFields {
   width?: number;
   height?: number;

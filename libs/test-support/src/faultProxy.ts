@@ -6,11 +6,14 @@ import { findFreePort } from './findFreePort.ts';
 
 /** A TCP link between two processes that a test can spoil while it is in use. */
 export interface FaultProxy {
-  /** Where whoever uses the link connects, on the loopback address. */
+  /** The port that users of the link connect to, on the loopback address. */
   readonly port: number;
   /** Connections open at this moment. */
   readonly connections: number;
-  /** What the link does from now on, to connections already open too; `{}` passes everything on. Resolves when it is so. */
+  /**
+   * Sets the link's behaviour from now on, for open connections too; `{}` passes everything on. Resolves once it is in
+   * force.
+   */
   become(behaviour: LinkBehaviour): Promise<void>;
   /** New connections lead to this port from now on, open ones stay where they are: a name that was given to another host. */
   redirect(targetPort: number): void;

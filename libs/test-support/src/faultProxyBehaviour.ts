@@ -1,4 +1,4 @@
-/** What a link does to all that passes. Nothing named: it passes everything on as it comes. */
+/** The behaviour of a link towards all that passes. With no field set it passes everything on as it comes. */
 export interface LinkBehaviour {
   /** Every byte arrives this much later, both ways. */
   delayMs?: number;

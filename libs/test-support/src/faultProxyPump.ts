@@ -10,7 +10,7 @@ export interface PumpOptions {
   from: Socket;
   to: Socket;
   direction: Direction;
-  /** What the link does now. */
+  /** The link's present behaviour. */
   behaviour: () => LinkBehaviour;
   /** Emits `change` whenever that changes. */
   changes: EventEmitter;
