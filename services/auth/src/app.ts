@@ -74,7 +74,7 @@ export function createLookUpAuthenticator({
   });
 }
 
-/** What clients reach through the edge. */
+/** The routes that clients reach through the edge. */
 export function createPublicApp(dependencies: AppDependencies): Express {
   const { log, telemetry, router, serviceSegment, keysPageUrl } = dependencies;
   const guard = createLookUpGuard({ ...dependencies, metrics: createKeyBoundMetrics(telemetry.meter) });
@@ -87,7 +87,7 @@ export function createPublicApp(dependencies: AppDependencies): Express {
   });
 }
 
-/** What the fleet, the operator and the orchestrator reach. */
+/** The routes for the other services, the operator and the orchestrator. */
 export function createInternalApp(dependencies: AppDependencies): Express {
   const { log, telemetry, db, authenticator, internalGuard: guard } = dependencies;
   /** Once a change is answered, no look-up answers here from before it. Changes are rare, so all verdicts go. */

@@ -14,7 +14,7 @@ import { getModel } from './routes/getModel.ts';
 import { getModels, type ModelsDependencies } from './routes/getModels.ts';
 import { postModelSwitch } from './routes/postModelSwitch.ts';
 
-/** What clients reach through the edge. */
+/** The routes that clients reach through the edge. */
 export function createPublicApp({
   log,
   telemetry,
@@ -32,7 +32,7 @@ export function createPublicApp({
   });
 }
 
-/** What the fleet, the operator and the orchestrator reach. */
+/** The routes for the other services, the operator and the orchestrator. */
 export function createInternalApp({
   log,
   telemetry,

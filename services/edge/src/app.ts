@@ -47,7 +47,7 @@ export function createApp(dependencies: AppDependencies): RequestListener {
   return (req, res) => {
     // Express would hand a target that is no path to Node's oldest parser, which may print it with a warning.
     if (!PATH.test(req.url ?? '')) req.url = NO_PATH;
-    // What express itself would answer is HTML.
+    // The answer that express itself would give is HTML.
     app(req as Request, res as Response, (error) => sendWireError(res, error ? toInternalError() : toNotFound()));
   };
 }
@@ -59,8 +59,8 @@ const nameRequest: RequestHandler = (_req, res, next) => {
 };
 
 /**
- * What two readers could read differently is refused: too many headers to keep, no host or two, codings beside chunks. Only
- * HTTP/1.0 has requests without a host.
+ * Refuses headers that two readers could read differently (request smuggling): too many to keep, no host or two, codings
+ * beside chunks. Only HTTP/1.0 has requests without a host.
  */
 const refuseAmbiguousHeaders: RequestHandler = (req, res, next) => {
   const hosts = countHeaders(req, 'host');

@@ -24,11 +24,14 @@ export const configSchema = z.object({
   FLOOD_REQUESTS_PER_MINUTE: z.coerce.number().int().positive().default(6_000),
   /** Requests that a source IP may send at once before the flood limit's pace holds. */
   FLOOD_BURST: z.coerce.number().int().positive().default(1_000),
-  /** As on the router: longest fetch of a call's images. */
+  /** The longest fetch of a call's images; the router's variable of the same name. */
   IMAGES_TIMEOUT_MS: imagesTimeoutMsSchema,
-  /** As on the router: longest whole answer. The edge waits for the router as long as these allow it, and a little more. */
+  /**
+   * The longest whole answer; the router's variable of the same name. The edge waits for the router as long as these allow
+   * it, and a little more.
+   */
   WHOLE_TIMEOUT_MS: wholeTimeoutMsSchema,
-  /** As on the router: longest stream, which the edge lets end before it ends itself. */
+  /** The longest stream, which the edge lets end before it ends itself; the router's variable of the same name. */
   STREAM_TIMEOUT_MS: streamTimeoutMsSchema,
   /** The service's own name segment in `/v1/svc/…`. */
   SERVICE_SEGMENT: serviceSegmentSchema,

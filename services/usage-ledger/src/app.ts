@@ -52,7 +52,7 @@ export interface PublicAppDependencies {
   keysPageUrl: string;
 }
 
-/** What clients reach through the edge. */
+/** The routes that clients reach through the edge. */
 export function createPublicApp(dependencies: PublicAppDependencies): Express {
   const { log, telemetry, lookUpDb, usageQueryTimeoutMs: timeoutMs, serviceSegment } = dependencies;
   const guard = createLookUpGuard({ ...dependencies, metrics: createKeyBoundMetrics(telemetry.meter) });
@@ -94,7 +94,7 @@ export interface InternalAppDependencies {
   store: EventLogStore | undefined;
 }
 
-/** What the fleet, the operator and the orchestrator reach. */
+/** The routes for the other services, the operator and the orchestrator. */
 export function createInternalApp(dependencies: InternalAppDependencies): Express {
   const { log, telemetry, internalGuard, region, db, lookUpDb, consumer, announceCredit, reconcile, store } =
     dependencies;

@@ -1,4 +1,4 @@
-/** What auth refuses or cannot do, beside the faults of authentication itself. */
+/** Why auth refuses a request or cannot serve it, beside the faults of authentication itself. */
 export type AuthServiceFault =
   | { kind: 'unknown_key' }
   /** The hash is registered already, under any pepper. */

@@ -23,9 +23,12 @@ const CONNECTIONS = { verdicts: 10, lookUps: 4, administration: 6 };
 const STATEMENT_TIMEOUT_MS = 2_000;
 
 export interface DatabaseTimeouts {
-  /** Whoever asks for a verdict is gone after this long: no statement outlives it, and no place in the queue by much. */
+  /**
+   * The caller of a verdict gives up after this long, so no statement of the pool lasts longer, and no wait for a
+   * connection much longer.
+   */
   verdictTimeoutMs: number;
-  /** Of everything else. */
+  /** The limit of all other statements. */
   statementTimeoutMs?: number;
 }
 

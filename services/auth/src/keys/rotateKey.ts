@@ -18,7 +18,7 @@ export interface Rotation {
 export interface RotatedKeys {
   newKey: KeyDetails;
   oldKey: KeyDetails;
-  /** Of the old key, whose end has changed. */
+  /** The generation of the old key, whose expiry has changed. */
   generation: KeyGeneration;
 }
 

@@ -19,8 +19,8 @@ const spendSchema = z.object({ spend_nano_usd: nanoUsdSchema });
 
 export interface RouterClient {
   /**
-   * What a key has spent, live; the router goes on with the trace of `span`. Throws a `router_…` fault when it gives no
-   * usable answer in time.
+   * A key's live spend. The router goes on with the trace of `span`. Throws a `router_…` fault when it gives no usable
+   * answer in time.
    */
   getKeySpend(key: { workspaceId: string; keyId: string }, span: CallSpan): Promise<NanoUsd>;
   /**

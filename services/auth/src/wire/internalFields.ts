@@ -9,7 +9,7 @@ export const capNanoUsd = nonNegativeNanoUsdSchema
   .refine((amount) => amount <= LARGEST_NANO_USD, 'is too large')
   .nullable();
 
-/** As `capNanoUsd`, where absent means the same as null. */
+/** Takes what `capNanoUsd` takes; absent means null. */
 export const limitNanoUsd = capNanoUsd.default(null);
 
 const idOf = (prefix: string) =>
@@ -18,7 +18,7 @@ const idOf = (prefix: string) =>
 export const organizationId = idOf('org');
 export const workspaceId = idOf('ws');
 
-/** What people call a thing. Postgres cannot hold a NUL. */
+/** A name that people give. Postgres cannot hold a NUL. */
 export const displayName = z
   .string()
   .min(1)

@@ -19,5 +19,5 @@ export function parseAfter({ query }: Request): string {
   throw new ApiError<InvalidRequestFault>({ kind: 'invalid_request', param: 'after', problem: 'must be an id' });
 }
 
-/** What to ask for next: the last id of a full page, null at the end of the list. */
+/** The cursor of the next page: the last id of a full page, null at the end of the list. */
 export const toNextAfter = (ids: string[]): string | null => (ids.length < PAGE_SIZE ? null : (ids.at(-1) ?? null));

@@ -18,13 +18,13 @@ const outlineModelSchema = z.object({
   max_tokens_per_image: z.number().catch(0),
 });
 
-/** As much of a file as can be made out: whatever is malformed counts as absent, since the file's schema reports it. */
+/** As much of a file as can be read: malformed parts count as absent, since the file's schema reports them. */
 const outlineSchema = z
   .object({ region: text, models: z.array(outlineModelSchema.catch(outlineModelSchema.parse({}))).catch([]) })
   .catch({ region: undefined, models: [] });
 type Outline = z.output<typeof outlineSchema>;
 
-/** Where entries of a catalog file contradict each other. Takes any content, so that no mistake hides another. */
+/** The entries of a catalog file that contradict each other. Takes any content, so that no mistake hides another. */
 export function findContradictions(content: unknown): CatalogMistake[] {
   const outline = outlineSchema.parse(content);
   return [...findTakenNames(outline), ...findLostReplacements(outline), ...findUnboundedImages(outline)];
@@ -59,13 +59,15 @@ function findLostReplacements({ region, models }: Outline): CatalogMistake[] {
     if (replacement === undefined) return [];
     const steps = ['models', index, 'replacement'];
     if (state !== 'retired') return [{ steps, reason: 'only a retired model has a replacement' }];
-    // What is not cleared here is left out with its replacement, wherever that is cleared.
+    // A model that is not cleared here is left out with its replacement, wherever that is cleared.
     if (!isCleared(model) || served.has(replacement)) return [];
     return [{ steps, reason: `"${replacement}" is not a live model cleared for this region` }];
   });
 }
 
-/** What an image may cost is held before its call: a model that takes images says how many tokens one is at most. */
+/**
+ * Models that take images and do not say how many tokens one is at most: the cost of an image is held before its call.
+ */
 function findUnboundedImages({ models }: Outline): CatalogMistake[] {
   return models.flatMap((model, index) => {
     if (!model.input_modalities.includes('image') || model.max_tokens_per_image > 0) return [];

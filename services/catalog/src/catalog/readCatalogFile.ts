@@ -3,7 +3,7 @@ import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument, visit } from 'yaml';
 import { parseCatalogFile } from './parseCatalogFile.ts';
 
-/** What is wrong with a catalog file: one line a mistake, each with file, line and reason, worth printing as it stands. */
+/** The mistakes in a catalog file, one a line, each with file, line and reason, to be printed as they stand. */
 export class CatalogFileError extends Error {
   override name = 'CatalogFileError';
   readonly mistakes: string[];
@@ -64,7 +64,7 @@ const toPlace = (steps: (string | number)[]): string =>
     '',
   ) || 'file';
 
-/** Where a key or an item starts, or the nearest thing around it that is there: what is missing has no place of its own. */
+/** The offset of a key or an item in the file, or of the nearest value around it when it is missing. */
 function offsetOf(document: Document, steps: (string | number)[]): number {
   for (let length = steps.length; length > 0; length -= 1) {
     const around = document.getIn(steps.slice(0, length - 1), true);

@@ -2,7 +2,7 @@ import { bare, envelope, flat, NEVER_RETRY, type WireError } from '@turnpike/api
 import type { UnsupportedOperation } from '../paths/findUnsupportedOperation.ts';
 import type { Upstream } from '../paths/upstream.ts';
 
-/** What the edge itself refuses or cannot do. */
+/** Why the edge itself refuses a request, or cannot pass it on. */
 export type EdgeFault =
   | { kind: 'flood_limit_exceeded'; resetMs: number }
   | { kind: 'unsupported_endpoint'; operation: UnsupportedOperation }
@@ -14,7 +14,7 @@ const RETRY = 'The service cannot be reached right now. Retry with backoff.';
 export function toEdgeError(fault: EdgeFault): WireError {
   switch (fault.kind) {
     case 'flood_limit_exceeded':
-      // Of all rate-limit headers only this one, and no `Retry-After` (specification, Errors, 429).
+      // The contract has only this one of the rate-limit headers here, and no `Retry-After` (specification, Errors, 429).
       return envelope(
         429,
         {

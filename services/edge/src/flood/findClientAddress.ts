@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { toAddressBlock } from '@turnpike/request-throttle/toAddressBlock';
 
-/** Where a call came from: the address itself, and the block it is counted under. */
+/** A client's address, and the block of addresses that it is counted under. */
 export interface ClientAddress {
   address: string;
   block: string;

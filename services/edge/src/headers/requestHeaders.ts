@@ -23,7 +23,8 @@ export function toUpstreamHeaders(req: IncomingMessage, ours: Record<string, str
   for (const name of PASSED_ON) {
     if (headers[name] !== undefined) passed[name] = headers[name];
   }
-  // Of two keys Node keeps the first; which one was meant, nobody knows. Not a key of either kind: 401.
+  // Node keeps the first of two `Authorization` headers, which may not be the one that was meant. A value that no guard accepts
+  // is sent instead: 401.
   if (countHeaders(req, 'authorization') > 1) passed.authorization = 'two keys';
   if (headers['transfer-encoding'] !== undefined) passed['transfer-encoding'] = 'chunked';
   return { ...passed, ...ours };

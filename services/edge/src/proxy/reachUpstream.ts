@@ -35,7 +35,8 @@ function connectBefore(deadline: number, options: NetConnectOpts, timeoutMs: num
     const giveUp = (): void => {
       if (socket.connecting) socket.destroy(new NotSentError(`not connected within ${timeoutMs} ms`));
     };
-    // Where this process itself was held up, the connection may stand and only not have been seen yet: that comes first.
+    // This process may have been held up itself, with a connection that stands and was not seen yet: its event comes before
+    // this one.
     const timer = setTimeout(() => setImmediate(giveUp), deadline - performance.now());
     socket.once('connect', () => {
       clearTimeout(timer);

@@ -1,4 +1,4 @@
-/** What no text may hold: as UTF-8 it cannot be sent on, or not be kept. */
+/** Text that is refused: it cannot be sent on as UTF-8, or cannot be kept in Postgres. */
 export type UnsendableText = 'a NUL character' | 'half a surrogate pair';
 
 /** Why a body is not read. */
@@ -22,9 +22,9 @@ export type BodyFault =
   | { kind: 'body_text_unsendable'; has: UnsendableText; param: string | null }
   /** Other calls' bodies take all the room there is for bodies. */
   | { kind: 'no_room_for_body' }
-  /** Nothing more of the body has come for so long. */
+  /** No byte of the body has come for so long. */
   | { kind: 'body_too_slow'; silenceMs: number }
-  /** It has been coming for so long and is not whole. */
+  /** The body has been coming for so long and is not whole. */
   | { kind: 'body_unfinished'; wholeMs: number }
   /** The client left before its body was whole: nobody is there to be told. */
   | { kind: 'body_aborted' };

@@ -12,7 +12,7 @@ export type ModelFault =
   | { kind: 'model_without_capacity'; model: string }
   | { kind: 'model_disabled'; model: string };
 
-/** What a call's hold did not fit into. */
+/** The limit that a call's hold did not fit into. */
 export type BalanceLimiter = 'key_budget' | 'credit' | 'monthly_cap' | 'monthly_cap_reached';
 
 /** Why gate 4 refuses a call. */
@@ -33,7 +33,7 @@ export type AdmissionFault =
   | { kind: 'admission_unavailable' }
   | { kind: 'catalog_unavailable' };
 
-/** What went wrong at the engine. */
+/** Why an engine gave no answer, or a bad one. */
 export type EngineFault =
   | { kind: 'no_healthy_engine' }
   | { kind: 'engine_busy' }

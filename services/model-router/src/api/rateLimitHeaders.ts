@@ -1,4 +1,4 @@
-/** Where the key's limits stand after the decision: what the `x-ratelimit-*` headers show. */
+/** A key's limits after the gate's decision, as the `x-ratelimit-*` headers show them. */
 export interface RateLimitState {
   limitRequests: number;
   remainingRequests: number;

@@ -18,7 +18,10 @@ import { ANY_PLACE, type KeptPath } from './scanJson.ts';
 
 const MAX_IMAGES = 16;
 const MAX_TOOLS = 128;
-/** Of messages, and of the parts and tool calls in all of them: so many are checked and written in a few milliseconds. */
+/**
+ * The most messages, and the most parts and tool calls in all of them together: so many are checked and written in a few
+ * milliseconds.
+ */
 const MAX_MESSAGES = 4_096;
 const MAX_PARTS = 4_096;
 const MAX_TOOL_CALLS = 4_096;
@@ -29,7 +32,7 @@ export const KEPT_IN_CHATS: readonly KeptPath[] = [
   ['response_format', 'json_schema', 'schema'],
 ];
 
-/** What clients add to a message or a part for other services, and send to every one. */
+/** Fields that clients add to a message or a part for other services, and send to every service. */
 const cache_control = ignored('Taken for the clients that send it; engines cache by themselves.');
 const prompt_cache_breakpoint = ignored('Taken; engines cache by themselves.');
 const index = ignored('Taken from clients that send back what they streamed.');

@@ -11,7 +11,10 @@ import {
   refuseSeedBeyond64Bits,
 } from './requestFields.ts';
 
-/** What engines assume where nothing is asked for; it is sent all the same, so that the hold and the engine agree. */
+/**
+ * The length that engines assume when the client names none. It is sent all the same, so that the hold and the engine
+ * agree.
+ */
 const DEFAULT_OUTPUT_TOKENS = 16;
 
 export const completionRequestSchema = z

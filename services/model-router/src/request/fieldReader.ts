@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { invalidRequest } from '../api/requestFault.ts';
 import { toParam } from './toParam.ts';
 
-/** Where a value stands: its key below the value that holds it; undefined for the body itself. */
+/** The path to a value: its key, below the path of the value that holds it; undefined for the body itself. */
 type Place = { below: Place; key: string | number } | undefined;
 type Read = (value: unknown, place: Place) => unknown;
 type Json = Record<string, unknown>;
@@ -177,7 +177,7 @@ function refuse(schema: z.ZodType, value: unknown, place: Place): never {
   throw mismatch(issue?.message ?? 'is not valid', place, { isOfWrongKind });
 }
 
-/** What the schema itself says of a value that has none of its forms. */
+/** The schema's own wording for a value that has none of its forms. */
 function wordingOf(schema: z.ZodUnion | z.ZodDiscriminatedUnion, value: unknown): string {
   const issue: z.core.$ZodRawIssue<z.core.$ZodIssueInvalidUnion> = { code: 'invalid_union', input: value, errors: [] };
   const words = (schema.def.error as z.core.$ZodErrorMap<z.core.$ZodIssueInvalidUnion> | undefined)?.(issue);

@@ -3,14 +3,14 @@ import type { JsonBody } from './readBody.ts';
 
 export type Operation = 'chat' | 'completions' | 'embeddings';
 
-/** Where each operation lives, for clients as for engines. */
+/** The path of each operation, for clients as for engines. */
 export const OPERATION_PATHS: Record<Operation, string> = {
   chat: '/v1/chat/completions',
   completions: '/v1/completions',
   embeddings: '/v1/embeddings',
 };
 
-/** What of a body becomes prompt: from it the prompt is bounded before any engine has counted. */
+/** The parts of a body that become prompt: they bound the prompt's tokens before any engine has counted. */
 export interface PromptShape {
   /** Members whose text is the prompt, as it is. */
   textMembers: string[];
@@ -25,15 +25,15 @@ export interface PromptShape {
 
 /** The images of a request. */
 export interface RequestImages {
-  /** As the client wrote them, one for each image part: `data:` or http(s). */
+  /** The addresses as the client wrote them, one for each image part: `data:` or http(s). */
   urls: readonly string[];
-  /** Where each of them stands. */
+  /** The place of each image in the messages. */
   places: readonly { message: number; part: number }[];
   /** `data:` URLs for those that had to be fetched; none before the call is admitted. */
   fetched: ReadonlyMap<string, Buffer>;
 }
 
-/** Of a request without images. */
+/** The images of a request that has none. */
 export const NO_IMAGES: RequestImages = { urls: [], places: [], fetched: new Map() };
 
 /** A checked request, whichever operation it is of: what the router decides by, and what it writes for the engine. */
@@ -56,13 +56,16 @@ export interface InferenceRequest {
   written: Readonly<Record<string, unknown>>;
   /** Throws `invalid_request` for what this model cannot serve. */
   checkModel(model: PricedModel): void;
-  /** Of the written members those that this model gets in another form. */
+  /** The written members that this model gets in another form. */
   replacedMembers(model: PricedModel): ReadonlyMap<string, unknown>;
-  /** What this model is asked for instead of what the client asked for, as trace and log name it; undefined: nothing. */
+  /**
+   * The fallback that this model gets instead of what the client asked for, as trace and log name it; undefined where
+   * there is none.
+   */
   fallbackOn(model: PricedModel): 'json_object_fallback' | undefined;
   /**
-   * What the engine's tokenizer has to count, in one question or several. Images that have not been fetched are left out, or
-   * an engine would fetch them: each is to be counted at the model's most.
+   * The bodies of `/tokenize` that count the prompt, one or several. Images that have not been fetched are left out, or an
+   * engine would fetch them: each is to be counted at the model's most.
    */
   tokenizeQuestions(): object[];
 }

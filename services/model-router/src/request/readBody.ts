@@ -45,7 +45,7 @@ const MAX_DROPPED_BYTES = 32 * 1_048_576;
 const UNICODE_ESCAPE = Buffer.from('\\u');
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 
-/** Where a body's bytes are kept until its call ends. */
+/** The part of the body memory that keeps the body's bytes until its call ends. */
 type Room = Pick<TakenBytes, 'take' | 'refusal' | 'beginUpload'>;
 
 const refuse = (fault: BodyFault): ApiError<BodyFault> => new ApiError(fault);
@@ -66,7 +66,7 @@ export async function readBody(req: IncomingMessage, limits: BodyLimits, room: R
   return toJsonBody(bytes, limits);
 }
 
-/** What a whole body holds. Throws the `BodyFault`s that are found in its bytes. */
+/** Parses a whole body. Throws the `BodyFault`s that are found in its bytes. */
 export function toJsonBody(bytes: Buffer, { maxTextBytes, kept }: Pick<BodyLimits, 'maxTextBytes' | 'kept'>): JsonBody {
   const limits = {
     depth: MAX_DEPTH,
@@ -124,7 +124,7 @@ function collect(
       resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
     });
     for (const end of ['error', 'close']) req.on(end, () => giveUp(refuse({ kind: 'body_aborted' })));
-    // Who left before, while the key was looked up, is not heard of again.
+    // A client that left while its key was looked up sends no further event.
     if (req.destroyed) giveUp(refuse({ kind: 'body_aborted' }));
   });
 }

@@ -7,7 +7,7 @@ const MAX_STOPS = 4;
 const MAX_OUTPUT_TOKENS = 2 ** 31 - 1;
 const SEED_TOO_LARGE = 'must fit 64 bits';
 
-/** What chat and completions have in common (specification, Chat completion request fields). */
+/** The fields that chat and completions have in common (specification, Chat completion request fields). */
 export const generationFields = {
   model: z
     .string()

@@ -13,7 +13,7 @@ for (const byte of [QUOTE, COMMA, COLON, OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, 
 /** Some writers of JSON escape the slash. */
 const INLINE_IMAGE_PREFIXES = [Buffer.from('data:image/'), Buffer.from('data:image\\/')];
 
-/** Where one member of the outermost object lies in the bytes. */
+/** The place of one member of the outermost object in the bytes. */
 export interface JsonMember {
   key: string;
   /** First byte of the key, and one past the last byte of the value. */
@@ -50,9 +50,9 @@ export interface JsonShape {
 export interface ScanLimits {
   depth: number;
   values: number;
-  /** Of the outermost object. */
+  /** Members of the outermost object. */
   members: number;
-  /** Of any one object. */
+  /** Members of the object that has most. */
   membersOfOne: number;
   textBytes: number;
 }
@@ -71,9 +71,11 @@ const NEAR_BYTES = 64;
 interface Level {
   start: number;
   isObject: boolean;
-  /** Of a list: the place of the element under way. Of an object: its members so far. */
+  /** In a list, the place of the element under way; in an object, its members so far. */
   index: number;
-  /** Of an object: whether a key comes next, where the last one lies, and how it reads once somebody wanted to know. */
+  /**
+   * For an object: whether a key comes next, where the last key lies, and the key itself once somebody has asked for it.
+   */
   isKeyNext: boolean;
   keyStart: number;
   keyEnd: number;

@@ -37,7 +37,7 @@ export interface RouterReport {
   assertedEpoch: number | null;
   /** It has no call, an empty spool, and has not worked in an earlier epoch: nothing of it could be missing. */
   isBlank: boolean;
-  /** It holds a call that Redis does not know. */
+  /** The router holds a call that Redis does not know. */
   missesCalls: boolean;
 }
 

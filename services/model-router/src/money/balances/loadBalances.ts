@@ -32,11 +32,11 @@ const MAX_CALLS = 10_000;
 /** A clock that is set back by so much still finds the month of then whole. */
 const CLOCK_SET_BACK_MS = 24 * 3_600_000;
 
-/** What the ledger has recorded of a workspace, all of one instant. */
+/** The ledger's sums of one workspace, all of one instant. */
 export interface RecordedRows {
   /** All of its calls that have a row. */
   count: number;
-  /** Those of the calls asked for that have one. */
+  /** The calls asked for that have a row. */
   callIds: ReadonlySet<string>;
 }
 
@@ -46,9 +46,12 @@ export interface BalanceLoader {
    * workspace. Says whether anything changed. Rejects while the ledger cannot give that epoch's balances.
    */
   load(workspaceId: string): Promise<boolean>;
-  /** As `load`, but at most every 500 ms. */
+  /** Does what `load` does, at most every 500 ms. */
   refresh(workspaceId: string): Promise<boolean>;
-  /** As `load`, but the ledger is asked after this was called: what it had then is counted, whoever else brings balances. */
+  /**
+   * Does what `load` does, but asks the ledger after this call began: what the ledger had then is counted, even when
+   * another load is under way.
+   */
   reload(workspaceId: string): Promise<boolean>;
   /**
    * Brings the balances of an epoch that is being built, for calls that are to be put back into them. Resolves with what the
@@ -117,7 +120,7 @@ export function createBalanceLoader({
     { number, redisId }: EpochStamp,
     callIds: string[] = [],
   ): Promise<{ hasChanged: boolean; rows: RecordedRows }> {
-    // Whoever empties Redis takes the mark along: what would be loaded now would lack the holds.
+    // An emptied Redis has lost the mark as well: balances loaded now would lack the holds.
     if ((await redis.get(redisKeys.epoch)) !== String(number)) throw refuseEmptied(number);
     // For routers of the version before, whose admissions do not put it there.
     await redis.sadd(redisKeys.workspaces, workspaceId);

@@ -7,7 +7,7 @@ import type { RedisEpoch } from '../redis/redisEpoch.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
 import type { BalanceLoader } from './loadBalances.ts';
 
-/** What is spent and what calls under way hold. */
+/** Spent, and held by calls under way. */
 export interface CountedBalance {
   spentNanoUsd: NanoUsd;
   heldNanoUsd: NanoUsd;
@@ -20,7 +20,7 @@ export interface CountedCall {
   /** `swept`: its router was lost, and its hold given back. */
   state: 'held' | 'settled' | 'swept';
   holdNanoUsd: NanoUsd;
-  /** What it was settled for; 0 in the other states. */
+  /** The charge of a settled call; 0 in the other states. */
   chargeNanoUsd: NanoUsd;
   /** The router that has it. */
   owner: string;
@@ -29,9 +29,9 @@ export interface CountedCall {
   leaseEndsInMs: number;
 }
 
-/** What Redis counts of one workspace, all of one instant. */
+/** All that Redis counts for one workspace, at one instant. */
 export interface CountedBooks extends CountedBalance {
-  /** That instant by Redis' clock, which also dates admissions. */
+  /** The instant by Redis' clock, which also dates admissions. */
   nowMs: number;
   epoch: number;
   /** The ledger's number of the last credit that is counted here. */
@@ -53,7 +53,7 @@ export interface CountedBooks extends CountedBalance {
 }
 
 const SCRIPT = readFileSync(new URL('./readBooks.lua', import.meta.url), 'utf8');
-/** So many are read at one instant. */
+/** Calls read at one instant. */
 const CALLS_PER_PAGE = 5_000;
 
 const hash = z

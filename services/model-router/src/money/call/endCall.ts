@@ -9,12 +9,14 @@ import { defineScript } from '../redis/redisScript.ts';
 const TOMBSTONE_MS = 7 * 24 * 3_600_000;
 /** A released admission can only still arrive while its command is under way. */
 const RELEASED_MS = 600_000;
-/** Nothing about a call that is over and acknowledged can be under way for longer. */
+/**
+ * How long the record of a call that is over and acknowledged is kept: no message about it can be under way for longer.
+ */
 const DONE_MS = 60_000;
 
 /**
- * What `settle` found. `held` and `swept` are charged now, the next three were over before. `other_epoch`: the call has no
- * hold in the balances in force. `none`: Redis does not know the call.
+ * The state in which `settle` found the call. `held` and `swept` are charged now, the next three were over before.
+ * `other_epoch`: the call has no hold in the balances in force. `none`: Redis does not know the call.
  */
 const settledSchema = z.enum(['held', 'swept', 'settled', 'done', 'released', 'other_epoch', 'none']);
 export type Settlement = z.output<typeof settledSchema>;

@@ -1,7 +1,7 @@
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import type { AdmittedCall } from './toEvent.ts';
 
-/** What a hold stands for in Redis, beside the call: enough to put it back. */
+/** The terms of a hold in Redis: with the call, enough to put the hold back. */
 export interface HoldTerms {
   /** Admission, by Redis' clock. */
   admittedAtMs: number;

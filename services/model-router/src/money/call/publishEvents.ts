@@ -86,7 +86,7 @@ export function publishEvents({
     throw new Error('closed before the event log took the events');
   }
 
-  /** What cannot be told to Redis now is told by the sweeper later: the record and its event are still there. */
+  /** Redis may not answer. The sweeper forgets the calls later then: their records and events are still there. */
   async function forget(events: SpooledEvent[]): Promise<void> {
     const results = await Promise.allSettled(
       events.map(({ event, json }) => event && endings.settle(event, json, { isSafe: true, keepMs: 0 })),

@@ -14,7 +14,7 @@ import type { CallEndings, SweptCall } from './endCall.ts';
 const MAX_CALLS_PER_ROUND = 2_000;
 const MAX_BATCH = 500;
 
-/** What a call is whose record is damaged: it stays as it is, under an alert. */
+/** The state of a call whose record is damaged. It stays as it is, and an alert says so. */
 const UNREADABLE = 'unreadable';
 
 /** An event that the event log lacks. */
@@ -79,9 +79,9 @@ export function sweepCalls({
 
   async function sweepReadable(workspaceId: string, callId: string): Promise<Emission | undefined> {
     const [keyId, json] = await redis.hmget(redisKeys.call(workspaceId, callId), 'key', 'event');
-    // Nothing is swept whose event could not be sent.
+    // A call is swept only if its event can be sent: this throws where it cannot be read.
     if (json) parseUsageRecorded(json);
-    // Of a call without an event nothing but its lease is left, and only Redis itself can say that this is still so.
+    // A call without an event has nothing left but its lease. Only Redis itself can say that this is still so.
     const address = { callId, workspaceId, keyId: keyId ?? '' };
     const swept = await endings.sweep(address, leaseMs);
     if (!swept) return undefined;
@@ -92,7 +92,7 @@ export function sweepCalls({
     return { address, state: swept.state, value: toEmittedEvent(swept) };
   }
 
-  /** What is swept is counted in the balances of the epoch, so they have to be there. */
+  /** A swept call is counted in the balances of the epoch, so they have to be loaded first. */
   async function bringBalances(workspaceId: string): Promise<void> {
     const number = await redis.hget(redisKeys.wallet(workspaceId), 'epoch');
     if (number !== String(epoch.stamp.number)) await balances.load(workspaceId);
@@ -160,7 +160,7 @@ export function sweepCalls({
   return { close: () => clearInterval(timer) };
 }
 
-/** As ioredis says it, which has no name or code for it. */
+/** ioredis has neither name nor code for a timeout, only this message. */
 const isTimeout = (error: unknown): boolean => error instanceof Error && error.message === 'Command timed out';
 
 /** The kept event of a settled call as it is; that of an unknown one with the instants it could not have before. */

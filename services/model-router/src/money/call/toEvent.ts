@@ -5,7 +5,7 @@ import type { CallSpan } from '@turnpike/telemetry/callSpan';
 import type { PricedModel } from '../../catalog/catalog.ts';
 import type { Operation } from '../../request/inferenceRequest.ts';
 
-/** What the engine counted for one call so far, and what is billed. */
+/** The engine's count for one call so far: the tokens that are billed. */
 export interface EngineUsage {
   promptTokens: number;
   completionTokens: number;
@@ -26,7 +26,7 @@ export const LEFT_BEFORE_FIRST_EVENT = {
   reason: 'client_left_before_first_event',
 } as const satisfies Ending;
 
-/** What is fixed about a call when it is admitted. */
+/** The facts of a call that are fixed when it is admitted. */
 export interface AdmittedCall {
   callId: string;
   keyId: string;
@@ -85,7 +85,9 @@ export function toEvent(
   };
 }
 
-/** What is shown is what is charged: where a model is not cache-capable, no prompt token counts as read from a cache. */
+/**
+ * The usage that is charged and shown. On a model that is not cache-capable no prompt token counts as read from a cache.
+ */
 const billedUsage = (usage: EngineUsage, { isCacheCapable }: PricedModel): EngineUsage =>
   isCacheCapable ? usage : { ...usage, cachedPromptTokens: 0 };
 

@@ -39,7 +39,7 @@ export interface FollowEpochOptions extends PutBackDependencies {
 export function followEpoch(options: FollowEpochOptions) {
   const { redis, epoch, reports, heldCalls, mark, publishKept, isCaughtUp, hasUnread, log } = options;
   let isClosed = false;
-  /** What the ledger said last. */
+  /** The ledger's last answer. */
   let news: EpochNews | undefined;
   /** When it was asked, by Redis' clock. */
   let heardAtMs = 0;
@@ -50,7 +50,7 @@ export function followEpoch(options: FollowEpochOptions) {
   let hasCounted = false;
   /** Since when no primary answers on this connection. */
   let unansweredSince: number | undefined;
-  /** What is being done for an epoch that is built. */
+  /** The epoch that is being rebuilt, and the phase this router works in. */
   let working: { number: number; phase: EpochNews['phase'] } | undefined;
 
   const isStill = (number: number, phase: EpochNews['phase']): boolean =>

@@ -10,7 +10,7 @@ const answerSchema = z.object({
   is_member: z.boolean(),
 });
 
-/** What this router says of itself. */
+/** A router's sign of life to the ledger. */
 export interface RouterReport {
   /** Replication id of the Redis it sees; null while it sees none. */
   redisId: string | null;
@@ -18,13 +18,13 @@ export interface RouterReport {
   knownEpoch: number | null;
   drainedEpoch: number | null;
   assertedEpoch: number | null;
-  /** It has no call, an empty spool, and has not worked in an earlier epoch. */
+  /** The router has no call, an empty spool, and has not worked in an earlier epoch. */
   isBlank: boolean;
-  /** It holds a call that Redis does not know. */
+  /** The router holds a call that Redis does not know. */
   missesCalls: boolean;
 }
 
-/** What the ledger says of the epoch. */
+/** The ledger's answer: the epoch in force, and its phase. */
 export interface EpochNews {
   number: number;
   redisId: string;
@@ -43,7 +43,7 @@ export interface LedgerReportsOptions {
   ledgerUrl: string;
   internalHeaders: (audience: string) => Record<string, string>;
   routerId: string;
-  /** Of this process: the next one with the same spool has forgotten the calls of this one. */
+  /** Identifies this process: the next one with the same spool has forgotten the calls of this one. */
   processId: string;
 }
 

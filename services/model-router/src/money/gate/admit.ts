@@ -27,7 +27,9 @@ export type Admission =
       limiter: BalanceLimiter;
       keySpentNanoUsd: NanoUsd;
       keyHeldNanoUsd: NanoUsd;
-      /** What the scarcest limit still carries; negative where a limit was lowered below what is committed. */
+      /**
+       * The amount that the scarcest limit still carries; negative where a limit was lowered below what is committed.
+       */
       availableNanoUsd: NanoUsd;
       rateLimit: RateLimitState;
     }

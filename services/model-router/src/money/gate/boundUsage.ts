@@ -7,7 +7,7 @@ import type { InferenceRequest } from '../../request/inferenceRequest.ts';
 const MAX_WHOLE_OUTPUT_TOKENS = 2_048;
 /** A chat template may print tool definitions indented, which takes more bytes than the client sent. */
 const TEMPLATE_BYTES_FACTOR = 4;
-/** What a call is assumed to hold of prompt, for the tokens-per-minute bucket, before the engine counts. */
+/** Estimates a call's prompt tokens for the tokens-per-minute bucket, before the engine counts. */
 const BYTES_PER_ESTIMATED_TOKEN = 4;
 
 export interface UsageBound {
@@ -18,7 +18,7 @@ export interface UsageBound {
   /** Sent to the engine as `max_tokens`. */
   outputTokens: number;
   estimatedPromptTokens: number;
-  /** What the call costs at most; held until it ends. */
+  /** The most that the call can cost; held until it ends. */
   worstCaseNanoUsd: NanoUsd;
 }
 
@@ -86,7 +86,7 @@ function costOf(
   return computeWorstCase({ promptTokens, outputTokens, windowTokens, images: request.prompt.images }, model.prices);
 }
 
-/** What a call costs at least: below it no count of the prompt could let it in. */
+/** The least that a call can cost. With less credit, no count of the prompt could let it in. */
 export const smallestCost = (request: InferenceRequest, model: PricedModel): NanoUsd =>
   costOf(request.prompt.parts, 0, { request, model });
 

@@ -19,7 +19,7 @@ export const redisKeys = {
   epoch: 'epoch',
 };
 
-/** What identifies an admitted call in Redis. */
+/** The identity of an admitted call in Redis. */
 export interface CallAddress {
   callId: string;
   workspaceId: string;

@@ -13,7 +13,7 @@ export interface SpoolFolder {
 }
 
 const LOCK_FILE = 'lock';
-/** What `flock -n` ends with where another process has the lock. */
+/** The exit status of `flock -n` when another process has the lock. */
 const HELD_STATUS = 1;
 const ID_FILE = 'router-id';
 const ID_PATTERN = /^[0-9a-f-]{36}$/;

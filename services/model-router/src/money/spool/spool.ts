@@ -15,7 +15,7 @@ const FULL_SHARE = 0.9;
  */
 const RECOVERY_MS = 1_000;
 
-/** Where reading has come to: everything before it is safe in the event log. */
+/** The read position: everything before it is safe in the event log. */
 interface ReadPosition {
   segment: number;
   offset: number;
@@ -97,7 +97,7 @@ export class Spool {
     return bytes;
   }
 
-  /** What waits for the event log's acknowledgement. */
+  /** Bytes that wait for the event log's acknowledgement. */
   get unacknowledgedBytes(): number {
     return this.bytes - this.#read.offset; // segments before the one that is read are gone
   }

@@ -28,7 +28,7 @@ export async function createSegment(dir: string, number: number): Promise<{ path
     return { path, file };
   } catch (error) {
     await file.close();
-    // Nothing is in it yet, and each try would leave one more.
+    // The file is still empty, and each further try would leave one more.
     await rm(path, { force: true });
     throw error;
   }

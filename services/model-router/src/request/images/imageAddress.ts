@@ -21,7 +21,10 @@ export function parseImageUrl(text: string, base?: URL): URL {
   return url;
 }
 
-/** Where a redirect leads. Throws `url_not_allowed` for what is no image address, and where it would leave https behind. */
+/**
+ * The address that a redirect leads to. Throws `url_not_allowed` when that is no image address, or would leave https for
+ * http.
+ */
 export function followRedirect(from: URL, location: string): URL {
   const to = parseImageUrl(location, from);
   if (from.protocol === 'https:' && to.protocol === 'http:') throw new ImageError('url_not_allowed');

@@ -16,7 +16,7 @@ export interface TakenBytes {
   take(bytes: number): boolean;
   /** Whether so many more would be there if nobody else had any: if not, it is no use to come again. */
   couldTake(bytes: number): boolean;
-  /** What a call is told whose `take` gave nothing: that its key has too much, or all keys together. */
+  /** The fault for a call whose `take` gave nothing: its key has too much, or all keys together have. */
   refusal(): ApiError<MemoryFault>;
   /**
    * Says that an upload begins, whose bytes may be taken back while it stands still and somebody else needs room; `end` then

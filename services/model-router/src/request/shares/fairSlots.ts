@@ -1,20 +1,20 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import type { KeyBoundFault } from '../../api/chatFault.ts';
 
-/** Whoever is told so has waited already; work that ends at all has mostly ended by then. */
+/** The client has waited already. Work that ends at all has mostly ended by then. */
 const RETRY_AFTER_SECONDS = 2;
 
 export interface SlotLimits {
   /** Pieces of work under way in this process. */
   inAll: number;
-  /** Of those, the ones of one workspace. */
+  /** Slots of one workspace. */
   perWorkspace: number;
   /** Pieces of one key that wait for a slot. */
   waitingPerKey: number;
 }
 
 export interface FairSlotsOptions {
-  /** As the metric and the fault name it. */
+  /** The bound's name in the metric and the fault. */
   bound: KeyBoundFault['bound'];
   limits: SlotLimits;
   /** Whether work under way gives way to whoever has fewer, and is done anew in its turn. Else others wait until it ends. */
@@ -42,7 +42,7 @@ export interface FairSlots {
   take(owner: SlotOwner, signal: AbortSignal): Promise<FairSlot>;
   /** Whether a workspace has any slot. */
   has(workspaceId: string): boolean;
-  /** What a call is told that its own workspace keeps from its turn. */
+  /** The fault for a call whose own workspace has all the slots it may have. */
   tooMany(): ApiError<KeyBoundFault>;
 }
 

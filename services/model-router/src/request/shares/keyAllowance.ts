@@ -2,12 +2,12 @@ import { ApiError } from '@turnpike/api-errors/apiError';
 import type { KeyBoundFault } from '../../api/chatFault.ts';
 
 export interface KeyAllowanceOptions {
-  /** As the metric and the fault name it. */
+  /** The bound's name in the metric and the fault. */
   bound: KeyBoundFault['bound'];
   capacityBytes: number;
   /** After so long what was taken is there again. */
   refillMs: number;
-  /** What anything takes at least, however short it is. */
+  /** The least that anything takes, however short it is. */
   leastBytes: number;
   nowMs?: () => number;
 }
