@@ -9,7 +9,8 @@ const REUSE_MS = 15_000;
 
 /**
  * Makes `internalHeaders(audience)`: the headers that prove, for 30 s by both hosts' clocks, that a call to `audience` comes from
- * `service`. A token is reused for half its life, so signing costs nothing on the path of a call.
+ * `service`: its name, and behind a colon who uses it where people do (`operator:alice`); without a dot. A token is reused for half
+ * its life, so signing costs nothing on the path of a call.
  */
 export function createTokenIssuer({
   service,

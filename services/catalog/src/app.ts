@@ -66,13 +66,13 @@ export function createInternalApp({
         method: 'post',
         path: '/internal/models/:model_id/disable',
         guard,
-        handler: postModelSwitch('disable', { switchModel }),
+        handler: postModelSwitch('disable', { log, switchModel }),
       },
       {
         method: 'post',
         path: '/internal/models/:model_id/enable',
         guard,
-        handler: postModelSwitch('enable', { switchModel }),
+        handler: postModelSwitch('enable', { log, switchModel }),
       },
     ],
   });

@@ -57,7 +57,7 @@ async function main(): Promise<void> {
 
   const internalGuard = createInternalGuard({ service: SERVICE, keys });
   const findVersion = (version: number) => findCatalogVersion(db, version, region);
-  const switchModel = createModelSwitch({ db, catalog, log });
+  const switchModel = createModelSwitch({ db, catalog });
   const internal = await listen(
     createInternalApp({ log, telemetry, internalGuard, catalog, findVersion, switchModel }),
     {

@@ -241,8 +241,8 @@ async function main(): Promise<void> {
     getLiveModels: getLiveModels({ catalog, engines }),
     getWorkspaceBooks: getWorkspaceBooks({ redis, balances, epoch }),
     reloadBalances: reloadBalances({ balances, epoch }),
-    drainEngine: drainEngine({ engines, drains, isDraining: true }),
-    undrainEngine: drainEngine({ engines, drains, isDraining: false }),
+    drainEngine: drainEngine({ log, engines, drains, isDraining: true }),
+    undrainEngine: drainEngine({ log, engines, drains, isDraining: false }),
     setKeyGeneration: setKeyGeneration({ redis }),
   };
   const isReady = () => catalog.current() !== undefined && epoch.isOpen;

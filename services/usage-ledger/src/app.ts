@@ -105,7 +105,12 @@ export function createInternalApp(dependencies: InternalAppDependencies): Expres
     routes: [
       ...createHealthRoutes(() => lookUpDb.$queryRaw`SELECT 1`.then(() => true)),
       createMetricsRoute(telemetry),
-      { method: 'post', path: '/internal/credits', guard: internalGuard, handler: postCredit({ db, announceCredit }) },
+      {
+        method: 'post',
+        path: '/internal/credits',
+        guard: internalGuard,
+        handler: postCredit({ log, db, announceCredit }),
+      },
       { method: 'get', path: '/internal/usage', guard: internalGuard, handler: getDailyUsage({ lookUpDb }) },
       {
         method: 'get',

@@ -1,3 +1,4 @@
+import { userInfo } from 'node:os';
 import type { ReadStream, WriteStream } from 'node:tty';
 import { styleText } from 'node:util';
 import { formatTable } from '../report/formatTable.ts';
@@ -57,7 +58,7 @@ async function run(
   heading: (text: string) => string,
 ): Promise<{ output: string; isFailure: boolean }> {
   const access = await findStack({ stack, region, env });
-  const client = createServiceClient(access);
+  const client = createServiceClient(access, { user: findUser() });
   const place = toPlaceText(access);
   let isChange = false;
   const context: Context = {
@@ -83,4 +84,15 @@ async function run(
   const whole = isChange ? { ...document, written_to: writtenTo } : document;
   const shown = isChange ? `On ${place}:\n${text}` : text;
   return { output: isJson ? JSON.stringify(whole, null, 2) : shown, isFailure };
+}
+
+/** Who runs this, by the operating system, as a token can carry it. */
+function findUser(): string {
+  try {
+    return userInfo()
+      .username.replaceAll(/[^A-Za-z0-9_@+-]/g, '_')
+      .slice(0, 64);
+  } catch {
+    return `uid-${process.getuid?.()}`; // a container may run as one that has no name
+  }
 }

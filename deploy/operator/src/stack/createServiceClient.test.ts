@@ -20,7 +20,7 @@ async function callOne(listener: RequestListener) {
   await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const urls = { auth: url, catalog: url, 'model-router': url, 'usage-ledger': url };
-  const services = createServiceClient({ urls, tokenKeys });
+  const services = createServiceClient({ urls, tokenKeys }, { user: 'alice' });
   return services.call({ service: 'auth', method: 'GET', path: '/internal/x' }, z.object({ found: z.boolean() }));
 }
 
@@ -31,13 +31,13 @@ const answering =
     res.end(typeof body === 'string' ? body : JSON.stringify(body));
   };
 
-it('calls as the operator, with a token for the service alone', async () => {
+it('calls as the operator, in the name of whoever it is, with a token for the service alone', async () => {
   let caller: string | undefined;
   await callOne((req, res) => {
     caller = verifyInternalToken(req.headers[INTERNAL_TOKEN_HEADER], { audience: 'auth', keys: tokenKeys });
     res.end('{"found": true}');
   });
-  expect(caller).toBe('operator');
+  expect(caller).toBe('operator:alice');
 });
 
 it.each<[string, RequestListener, RegExp]>([

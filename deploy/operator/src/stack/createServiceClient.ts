@@ -22,9 +22,12 @@ export interface ServiceClient {
   call<Answer extends z.ZodType>(request: ServiceRequest, answer: Answer): Promise<z.output<Answer>>;
 }
 
-/** Calls a stack's services in the name of the operator. */
-export function createServiceClient({ urls, tokenKeys }: Pick<StackAccess, 'urls' | 'tokenKeys'>): ServiceClient {
-  const internalHeaders = createTokenIssuer({ service: 'operator', keys: tokenKeys });
+/** Calls a stack's services in the name of the operator; what they log of a change names `user`. */
+export function createServiceClient(
+  { urls, tokenKeys }: Pick<StackAccess, 'urls' | 'tokenKeys'>,
+  { user }: { user: string },
+): ServiceClient {
+  const internalHeaders = createTokenIssuer({ service: `operator:${user}`, keys: tokenKeys });
 
   async function send({ service, method, path, body, timeoutMs = USUAL_TIMEOUT_MS }: ServiceRequest) {
     try {

@@ -1,5 +1,7 @@
 import type { NamedSecret } from '@turnpike/config/secrets';
 import { createBodyReader } from '@turnpike/http-service/createBodyReader';
+import { toChangeLog } from '@turnpike/http-service/toRequestLog';
+import type { Logger } from '@turnpike/logging/createLogger';
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
 import type { Db } from '../database/openDatabases.ts';
@@ -20,7 +22,7 @@ const bodySchema = z.strictObject({
 });
 
 /** POST /internal/keys: registers a key made elsewhere, by its hash. */
-export function postKey({ db, peppers }: { db: Db; peppers: NamedSecret[] }): RequestHandler {
+export function postKey({ log, db, peppers }: { log: Logger; db: Db; peppers: NamedSecret[] }): RequestHandler {
   const readBody = createBodyReader(bodySchema, { limitBytes: 16 * 1_024 });
   return async (req, res) => {
     const body = await readBody(req, res);
@@ -35,6 +37,7 @@ export function postKey({ db, peppers }: { db: Db; peppers: NamedSecret[] }): Re
       expiresAt: body.expires_at === null ? null : new Date(body.expires_at),
     };
     const { keyId } = await registerKey(db, newKey, { peppers });
+    toChangeLog(log, res).info({ keyId, workspaceId: body.workspace_id }, 'key created');
     res.json({ key_id: keyId });
   };
 }

@@ -1,6 +1,6 @@
 import type { NamedSecret } from '@turnpike/config/secrets';
 import { createBodyReader } from '@turnpike/http-service/createBodyReader';
-import { toRequestLog } from '@turnpike/http-service/toRequestLog';
+import { toChangeLog, toRequestLog } from '@turnpike/http-service/toRequestLog';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
@@ -42,6 +42,10 @@ export function postKeyRotation({ log, db, peppers, router }: PostKeyRotationDep
       oldEndsAt: new Date(now.getTime() + body.grace_seconds * 1_000),
     };
     const { newKey, oldKey, generation } = await rotateKey(db, rotation, { peppers, now });
+    toChangeLog(log, res).info(
+      { keyId: oldKey.keyId, newKeyId: newKey.keyId, workspaceId: newKey.workspaceId, endsAt: oldKey.expiresAt },
+      'key rotated',
+    );
     const isGateTold = await router.announceGenerations([generation], toRequestLog(log, res)).then(
       () => true,
       () => false,

@@ -1,4 +1,4 @@
-import { toRequestLog } from '@turnpike/http-service/toRequestLog';
+import { toChangeLog, toRequestLog } from '@turnpike/http-service/toRequestLog';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
@@ -19,6 +19,7 @@ export function postKeyStatus(change: StatusChange, { log, db, router }: PostKey
   return async (req, res) => {
     const { key_id: keyId } = paramsSchema.parse(req.params);
     const { status, ...generation } = await changeKeyStatus(db, { keyId, change });
+    toChangeLog(log, res).info({ keyId, workspaceId: generation.workspaceId, status }, 'key status set');
     await router.announceGenerations([generation], toRequestLog(log, res));
     res.json({ key_id: keyId, status });
   };

@@ -1,10 +1,10 @@
-import { toRequestLog } from '@turnpike/http-service/toRequestLog';
+import { toChangeLog, toRequestLog } from '@turnpike/http-service/toRequestLog';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { RequestHandler } from 'express';
 import type { Db } from '../database/openDatabases.ts';
 import { findKeyGenerations } from '../keys/findKeyGenerations.ts';
 import type { RouterClient } from '../router/routerClient.ts';
-import { toWorkspaceBody } from '../wire/workspaceBody.ts';
+import { toLoggedWorkspace, toWorkspaceBody } from '../wire/workspaceBody.ts';
 import { changeHold, type HoldChange } from '../workspaces/changeWorkspace.ts';
 
 export interface PostWorkspaceHoldDependencies {
@@ -20,6 +20,7 @@ export function postWorkspaceHold(
 ): RequestHandler {
   return async (req, res) => {
     const workspace = await changeHold(db, { workspaceId: String(req.params.workspace_id), change });
+    toChangeLog(log, res).info(toLoggedWorkspace(workspace), 'workspace status set');
     await router.announceGenerations(await findKeyGenerations(db, workspace), toRequestLog(log, res));
     res.json(toWorkspaceBody(workspace));
   };

@@ -1,6 +1,6 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import { createBodyReader, type InvalidRequestFault } from '@turnpike/http-service/createBodyReader';
-import { toRequestLog } from '@turnpike/http-service/toRequestLog';
+import { toChangeLog, toRequestLog } from '@turnpike/http-service/toRequestLog';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
@@ -8,16 +8,18 @@ import type { Db } from '../database/openDatabases.ts';
 import { findKeyGenerations } from '../keys/findKeyGenerations.ts';
 import type { RouterClient } from '../router/routerClient.ts';
 import { displayName, limitNanoUsd, organizationId, workspaceId } from '../wire/internalFields.ts';
-import { toWorkspaceBody } from '../wire/workspaceBody.ts';
+import { toLoggedWorkspace, toWorkspaceBody } from '../wire/workspaceBody.ts';
 import { putWorkspace as put } from '../workspaces/putWorkspace.ts';
 
 const paramsSchema = z.object({ workspace_id: workspaceId });
-const bodySchema = z.strictObject({
+/** What a workspace is made of, beside its id and the region of the stack. */
+export const workspaceFields = {
   organization_id: organizationId,
   name: displayName,
   billing_status: z.enum(['active', 'on_hold', 'not_provisioned']),
   monthly_cap_nano_usd: limitNanoUsd,
-});
+};
+const bodySchema = z.strictObject(workspaceFields);
 
 export interface PutWorkspaceDependencies {
   log: Logger;
@@ -45,6 +47,7 @@ export function putWorkspace({ log, db, region, router }: PutWorkspaceDependenci
       billingStatus: body.billing_status,
       monthlyCapNanoUsd: body.monthly_cap_nano_usd,
     });
+    toChangeLog(log, res).info(toLoggedWorkspace(workspace), 'workspace set');
     await router.announceGenerations(await findKeyGenerations(db, workspace), toRequestLog(log, res));
     res.json(toWorkspaceBody(workspace));
   };

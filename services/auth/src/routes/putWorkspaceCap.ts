@@ -1,5 +1,5 @@
 import { createBodyReader } from '@turnpike/http-service/createBodyReader';
-import { toRequestLog } from '@turnpike/http-service/toRequestLog';
+import { toChangeLog, toRequestLog } from '@turnpike/http-service/toRequestLog';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
@@ -7,7 +7,7 @@ import type { Db } from '../database/openDatabases.ts';
 import { findKeyGenerations } from '../keys/findKeyGenerations.ts';
 import type { RouterClient } from '../router/routerClient.ts';
 import { capNanoUsd } from '../wire/internalFields.ts';
-import { toWorkspaceBody } from '../wire/workspaceBody.ts';
+import { toLoggedWorkspace, toWorkspaceBody } from '../wire/workspaceBody.ts';
 import { setMonthlyCap } from '../workspaces/changeWorkspace.ts';
 
 const bodySchema = z.strictObject({ monthly_cap_nano_usd: capNanoUsd });
@@ -24,6 +24,7 @@ export function putWorkspaceCap({ log, db, router }: PutWorkspaceCapDependencies
   return async (req, res) => {
     const { monthly_cap_nano_usd: monthlyCapNanoUsd } = await readBody(req, res);
     const workspace = await setMonthlyCap(db, { workspaceId: String(req.params.workspace_id), monthlyCapNanoUsd });
+    toChangeLog(log, res).info(toLoggedWorkspace(workspace), 'workspace cap set');
     await router.announceGenerations(await findKeyGenerations(db, workspace), toRequestLog(log, res));
     res.json(toWorkspaceBody(workspace));
   };

@@ -12,3 +12,16 @@ export function toWorkspaceBody(workspace: VersionedWorkspace) {
     version: workspace.version,
   };
 }
+
+/** What the log says of a workspace that was changed: all but its name, which is the customer's. */
+export const toLoggedWorkspace = ({
+  workspaceId,
+  organizationId,
+  billingStatus,
+  monthlyCapNanoUsd,
+}: VersionedWorkspace) => ({
+  workspaceId,
+  organizationId,
+  billingStatus,
+  monthlyCapNanoUsd: monthlyCapNanoUsd?.toString() ?? null,
+});

@@ -6,7 +6,7 @@ import { catalogTextOf, catalogTextWith } from '../../test/catalogText.ts';
 import { listenToLog, type TestLog } from '../../test/listenToLog.ts';
 import { openTestCatalog, type TestCatalog } from '../../test/openTestCatalog.ts';
 import { type CatalogInForce, followCatalogFile } from './followCatalogFile.ts';
-import { createModelSwitch } from './switchModel.ts';
+import { createModelSwitch, type ModelChange } from './switchModel.ts';
 
 let postgres: TestPostgres;
 let opened: TestCatalog;
@@ -33,7 +33,9 @@ async function aReplica() {
   const { log } = testLog;
   const catalog = await followCatalogFile({ db, path, region: 'us', log });
   followed.push(catalog);
-  return { catalog, switchModel: createModelSwitch({ db, catalog, log }) };
+  const switchOf = createModelSwitch({ db, catalog });
+  const switchModel = (modelId: string, change: ModelChange) => switchOf(modelId, change, log);
+  return { catalog, switchModel };
 }
 
 const statesOf = ({ current }: CatalogInForce) =>

@@ -6,22 +6,23 @@ import type { Db } from '../database/createDb.ts';
 import type { CatalogInForce } from './followCatalogFile.ts';
 
 export type ModelChange = 'disable' | 'enable';
-export type SwitchModel = (modelId: string, change: ModelChange) => Promise<CatalogSnapshot>;
+/** `log` says who asks for it. */
+export type SwitchModel = (modelId: string, change: ModelChange, log: Logger) => Promise<CatalogSnapshot>;
 
 /**
  * Makes an administrator's switch: takes a model, by its id, out of service or puts it back, and returns the catalog in
  * force from then on. Where that is done already, nothing changes. Throws `model_not_found`, `model_retired`, and
  * `model_disabled_in_file` for one that stays off because the catalog file says so as well.
  */
-export function createModelSwitch({ db, catalog, log }: { db: Db; catalog: CatalogInForce; log: Logger }): SwitchModel {
-  return async (modelId, change) => {
+export function createModelSwitch({ db, catalog }: { db: Db; catalog: CatalogInForce }): SwitchModel {
+  return async (modelId, change, log) => {
     const state = stateOf(catalog.current(), modelId);
     if (state === undefined) throw refuse('model_not_found');
     if (state === 'retired') throw refuse('model_retired');
     if (change === 'disable') await db.disabledModel.createMany({ data: { modelId }, skipDuplicates: true });
     else await db.disabledModel.deleteMany({ where: { modelId } });
     const inForce = await catalog.refresh();
-    log.info({ model: modelId, change, version: inForce.version }, 'model switched by an administrator');
+    log.info({ model: modelId, change, version: inForce.version }, 'model switched');
     if (change === 'enable' && stateOf(inForce, modelId) === 'disabled') throw refuse('model_disabled_in_file');
     return inForce;
   };

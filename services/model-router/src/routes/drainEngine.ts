@@ -1,5 +1,7 @@
 import { flat } from '@turnpike/api-errors/wireError';
 import { sendWireError } from '@turnpike/http-service/sendWireError';
+import { toChangeLog } from '@turnpike/http-service/toRequestLog';
+import type { Logger } from '@turnpike/logging/createLogger';
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
 import type { EngineRegistry } from '../fleet/engineRegistry.ts';
@@ -13,10 +15,12 @@ const paramsSchema = z.object({ engine_id: z.string().min(1).max(256) });
  * that left meanwhile can still be released.
  */
 export function drainEngine({
+  log,
   engines,
   drains,
   isDraining,
 }: {
+  log: Logger;
   engines: Pick<EngineRegistry, 'list'>;
   drains: Pick<OperatorDrains, 'has' | 'set'>;
   isDraining: boolean;
@@ -29,6 +33,7 @@ export function drainEngine({
       return;
     }
     await drains.set(id, isDraining);
+    toChangeLog(log, res).info({ engineId: id }, isDraining ? 'engine drained' : 'engine undrained');
     res.json({ id, open_calls: engine?.traffic.openCalls ?? 0 });
   };
 }

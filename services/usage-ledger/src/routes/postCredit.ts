@@ -1,4 +1,6 @@
 import { createBodyReader } from '@turnpike/http-service/createBodyReader';
+import { toChangeLog } from '@turnpike/http-service/toRequestLog';
+import type { Logger } from '@turnpike/logging/createLogger';
 import { nanoUsdSchema } from '@turnpike/money/nanoUsd';
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
@@ -26,23 +28,34 @@ const creditSchema = z.object({
  * holds from the next call on; repeating it announces it again. Throws `gate_not_told` where it is recorded alone.
  */
 export function postCredit({
+  log,
   db,
   announceCredit,
 }: {
+  log: Logger;
   db: Db;
   announceCredit: (workspaceId: string) => Promise<void>;
 }): RequestHandler {
   const readBody = createBodyReader(creditSchema, { limitBytes: 16 * 1024 });
   return async (req, res) => {
     const body = await readBody(req, res);
-    const applied = await addCredit(db, {
+    const isApplied = await addCredit(db, {
       creditId: body.credit_id,
       workspaceId: body.workspace_id,
       amountNanoUsd: body.amount_nano_usd,
       note: body.note,
     });
+    toChangeLog(log, res).info(
+      {
+        creditId: body.credit_id,
+        workspaceId: body.workspace_id,
+        amountNanoUsd: body.amount_nano_usd.toString(),
+        isApplied,
+      },
+      'credit applied',
+    );
     // Routers ask for what gives themselves, before they refuse a call for want of it.
     if (body.amount_nano_usd < 0n) await announceCredit(body.workspace_id);
-    res.json({ applied });
+    res.json({ applied: isApplied });
   };
 }
