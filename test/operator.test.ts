@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { userInfo } from 'node:os';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { toKeySha256 } from '@turnpike/api-keys/apiKey';
 import { until } from '@turnpike/test-support/until';
+import { readLogLines } from './support/readLogLines.ts';
 import { runTurnpike } from './support/runTurnpike.ts';
 import { startTestStack, type TestStack } from './support/startTestStack.ts';
 
@@ -136,6 +139,98 @@ it('rotates a key: both work for the grace, and without one the old key ends at 
 
   const again = await changed('keys', 'rotate', rotated.new_key.key_id, '--grace', '0m');
   expect([await statusOf(rotated.api_key), await statusOf(again.api_key)]).toEqual([401, 200]);
+});
+
+it('does not rotate a key twice: it names the one in its place, which has the whole of the old one’s time', async () => {
+  const { key_id: keyId } = await aKeyOf(await aWorkspace());
+  const rotated = await changed('keys', 'rotate', keyId, '--grace', '1m');
+  const again = await refused('keys', 'rotate', keyId);
+  expect(again).toEqual({
+    code: 1,
+    problem: `This key was rotated before: ${rotated.new_key.key_id} is in its place. Rotate that one. Where that one is lost, revoke it and make another with "turnpike keys create".`,
+  });
+  expect((await changed('keys', 'rotate', rotated.new_key.key_id)).new_key.expires_at).toBeNull();
+});
+
+it('makes a workspace that is served once it has credit and a key, and none anew', async () => {
+  const id = `ws_${randomUUID()}`;
+  const create = ['workspaces', 'create', id, '--name', 'Acme'];
+  expect(await changed(...create, '--cap', '9.5')).toEqual({
+    workspace_id: id,
+    organization_id: id.replace('ws_', 'org_'),
+    name: 'Acme',
+    region: 'us',
+    billing_status: 'active',
+    monthly_cap_usd: '9.5',
+    monthly_cap_nano_usd: '9500000000',
+  });
+  expect(await refused(...create)).toEqual({ code: 1, problem: 'There is a workspace of this id already.' });
+  expect(await done('workspaces', 'show', id)).toMatchObject({ monthly_cap_usd: '9.5' });
+  const { api_key: apiKey } = await aKeyOf(id);
+  expect(await statusOf(apiKey)).toBe(402);
+  await changed('credit', 'add', id, '1', '--id', `credit_${randomUUID()}`);
+  await until('the credit to be spent from', async () => ((await statusOf(apiKey)) === 200 ? true : undefined));
+});
+
+it('leaves a line for every change in the log of the service that made it: who and what, and nothing secret', async () => {
+  const startedAt = new Date().toISOString();
+  const id = `ws_${randomUUID()}`;
+  const credit = `credit_${randomUUID()}`;
+  await changed('workspaces', 'create', id, '--name', 'Tell nobody');
+  await changed('workspaces', 'cap', id, '2.5');
+  await changed('workspaces', 'hold', id);
+  await changed('credit', 'add', id, '3', '--id', credit, '--note', 'Tell nobody');
+  const { key_id: keyId, api_key: apiKey } = await aKeyOf(id, '--name', 'Tell nobody');
+  const { new_key: newKey, api_key: newApiKey } = await changed('keys', 'rotate', keyId);
+  await changed('keys', 'revoke', newKey.key_id, '--yes');
+  const { engines } = await done('engines');
+  await changed('engines', 'drain', engines[0].id);
+  await changed('engines', 'undrain', engines[0].id);
+  await changed('models', 'disable', MODEL);
+  await changed('models', 'enable', MODEL);
+
+  const workspace = { service: 'auth', workspaceId: id, organizationId: id.replace('ws_', 'org_') };
+  const [active, onHold] = [
+    { ...workspace, billingStatus: 'active' },
+    { ...workspace, billingStatus: 'on_hold' },
+  ];
+  const key = { service: 'auth', workspaceId: id, keyId };
+  const expected = [
+    { ...active, msg: 'workspace created', monthlyCapNanoUsd: null },
+    { ...active, msg: 'workspace cap set', monthlyCapNanoUsd: '2500000000' },
+    { ...onHold, msg: 'workspace status set', monthlyCapNanoUsd: '2500000000' },
+    {
+      service: 'usage-ledger',
+      msg: 'credit applied',
+      creditId: credit,
+      workspaceId: id,
+      amountNanoUsd: '3000000000',
+      isApplied: true,
+    },
+    { ...key, msg: 'key created' },
+    { ...key, msg: 'key rotated', newKeyId: newKey.key_id, endsAt: expect.any(String) },
+    { ...key, msg: 'key status set', keyId: newKey.key_id, status: 'revoked' },
+    { service: 'model-router', msg: 'engine drained', engineId: engines[0].id },
+    { service: 'model-router', msg: 'engine undrained', engineId: engines[0].id },
+    { service: 'catalog', msg: 'model switched', model: MODEL, change: 'disable', version: expect.any(Number) },
+    { service: 'catalog', msg: 'model switched', model: MODEL, change: 'enable', version: expect.any(Number) },
+  ];
+  const common = {
+    level: 'info',
+    region: 'us',
+    who: `operator:${userInfo().username}`,
+    time: expect.any(String),
+    requestId: expect.any(String),
+  };
+  const services = ['auth', 'catalog', 'model-router', 'usage-ledger'];
+  const lines = await until('every change to be in a log', async () => {
+    const all = (await Promise.all(services.map((service) => readLogLines(stack.stateDir, service)))).flat();
+    const changes = all.filter((line) => 'who' in line && line.time >= startedAt);
+    return changes.length >= expected.length ? changes.toSorted((a, b) => a.time.localeCompare(b.time)) : undefined;
+  });
+  expect(lines).toEqual(expected.map((line) => ({ ...common, ...line })));
+  const text = JSON.stringify(lines);
+  for (const secret of [apiKey, newApiKey, toKeySha256(apiKey), 'Tell nobody']) expect(text).not.toContain(secret);
 });
 
 it('raises a monthly cap for the next call, and lifts it', async () => {

@@ -25,6 +25,7 @@ import { getWorkspaces } from './routes/getWorkspaces.ts';
 import { postKey } from './routes/postKey.ts';
 import { postKeyRotation } from './routes/postKeyRotation.ts';
 import { postKeyStatus } from './routes/postKeyStatus.ts';
+import { postWorkspace } from './routes/postWorkspace.ts';
 import { postWorkspaceHold } from './routes/postWorkspaceHold.ts';
 import { putWorkspace } from './routes/putWorkspace.ts';
 import { putWorkspaceCap } from './routes/putWorkspaceCap.ts';
@@ -110,6 +111,7 @@ export function createInternalApp(dependencies: AppDependencies): Express {
       createMetricsRoute(telemetry),
       { method: 'post', path: '/internal/keys/verify', guard, handler: verifyKey(dependencies) },
       { method: 'get', path: '/internal/workspaces', guard, handler: getWorkspaces(dependencies) },
+      { method: 'post', path: '/internal/workspaces', guard, handler: changing(postWorkspace(dependencies)) },
       { method: 'get', path: '/internal/workspaces/:workspace_id', guard, handler: getWorkspace(dependencies) },
       {
         method: 'put',

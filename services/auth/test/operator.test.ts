@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
-import { putAWorkspace, registerAKey, verify } from './builders.ts';
+import { aWorkspace, putAWorkspace, registerAKey, verify } from './builders.ts';
 import { startAuth, type TestAuth } from './startAuth.ts';
 
 let auth: TestAuth;
@@ -87,6 +87,21 @@ it('lists workspaces and shows one', async () => {
   expect(list.workspaces).toContainEqual(expected);
 });
 
+it('creates a workspace once, and changes none that is there', async () => {
+  const body = { workspace_id: 'ws_created', ...aWorkspace({ monthly_cap_nano_usd: '9' }) };
+  const create = (changes: object = {}) => auth.callInternal('POST', '/internal/workspaces', { ...body, ...changes });
+  expect(await create()).toEqual({ status: 200, body: { region: 'us', version: 1, ...body } });
+  await changeWorkspace('ws_created', 'hold');
+  expect(await create()).toMatchObject({ status: 409, body: { error: 'workspace_exists' } });
+  expect(await create({ workspace_id: 'ws_second' })).toMatchObject({
+    status: 409,
+    body: { error: 'workspace_conflict' },
+  });
+  expect(await create({ workspace_id: 'acme' })).toMatchObject({ status: 400, body: { param: 'workspace_id' } });
+  const { body: kept } = await auth.callInternal('GET', '/internal/workspaces/ws_created');
+  expect(kept).toMatchObject({ billing_status: 'on_hold', version: 2 });
+});
+
 it('rotates a key: the new one has the old one’s name and limits, the old one ends after the grace', async () => {
   const { keyId, apiKey: oldApiKey } = await registerAKey(auth, { rpm: 9, tpm: 8, max_budget_nano_usd: '7' });
   const before = Date.now();
@@ -118,6 +133,26 @@ it('ends a rotated key without a grace at once, and never later than it would ha
   const soon = new Date(Date.now() + 60_000).toISOString();
   const ending = await registerAKey(auth, { expires_at: soon });
   expect((await rotate(ending.keyId)).body.old_key.expires_at).toBe(soon);
+});
+
+it('does not rotate a key twice, which would give a key that ends with the first: it names the one in its place', async () => {
+  const { keyId, workspaceId } = await registerAKey(auth);
+  const first = await rotate(keyId, { grace_seconds: 60 });
+  const newKeyId = first.body.new_key.key_id;
+  expect(await rotate(keyId)).toMatchObject({
+    status: 409,
+    body: { error: 'key_rotated', message: expect.stringContaining(newKeyId) },
+  });
+  expect(await auth.db.apiKey.count({ where: { workspaceId } })).toBe(2);
+  const next = await rotate(newKeyId);
+  expect(next).toMatchObject({ status: 200, body: { new_key: { expires_at: null } } });
+});
+
+it('rotates a key once when it is asked to several times at once', async () => {
+  const { keyId, workspaceId } = await registerAKey(auth);
+  const answers = await Promise.all([1, 2, 3, 4].map(() => rotate(keyId)));
+  expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409]);
+  expect(await auth.db.apiKey.count({ where: { workspaceId } })).toBe(2);
 });
 
 it.each(['block', 'revoke'])('does not rotate a key after %s, and registers nothing', async (change) => {

@@ -3,6 +3,7 @@ import { addCredit, takeCredit } from '../commands/changeCredit.ts';
 import { blockKey, revokeKey, unblockKey } from '../commands/changeKeyStatus.ts';
 import { holdWorkspace, releaseWorkspace } from '../commands/changeWorkspaceHold.ts';
 import { createKey } from '../commands/createKey.ts';
+import { createWorkspace } from '../commands/createWorkspace.ts';
 import { drainEngine, undrainEngine } from '../commands/drainEngine.ts';
 import { listDeadLetters } from '../commands/listDeadLetters.ts';
 import { listEngines } from '../commands/listEngines.ts';
@@ -26,6 +27,7 @@ export const COMMANDS: Command[] = [
   blockKey,
   unblockKey,
   revokeKey,
+  createWorkspace,
   listWorkspaces,
   showWorkspace,
   capWorkspace,

@@ -7,10 +7,13 @@ const idOf = (prefix: string) =>
   z.string().regex(new RegExp(`^${prefix}_[A-Za-z0-9_-]{1,64}$`), `must be an id, as in ${prefix}_1a2b3c`);
 
 export const workspaceId = idOf('ws');
+export const organizationId = idOf('org');
 export const keyId = idOf('key');
 export const modelId = z.string().regex(/^[a-z0-9][a-z0-9._-]{0,95}$/, 'must be a model id');
 export const deadLetterId = z.string().regex(/^[1-9]\d{0,17}$/, 'must be the number of a dead letter');
 export const engineId = z.string().regex(/^[A-Za-z0-9._:/@-]{1,256}$/, 'must be an engine id');
+/** What people call a thing. */
+export const displayName = z.string().min(1, 'must not be empty').max(200, 'must be at most 200 characters');
 export const creditId = z
   .string()
   .regex(/^[A-Za-z0-9_-]{1,128}$/, 'must be 1 to 128 letters, digits, dashes or underscores');

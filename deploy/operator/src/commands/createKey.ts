@@ -1,7 +1,7 @@
 import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
 import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
-import { instantToCome, perMinute, usd, workspaceId } from '../cli/fields.ts';
+import { displayName, instantToCome, perMinute, usd, workspaceId } from '../cli/fields.ts';
 
 const DEFAULT_NAME = 'unnamed';
 const answerSchema = z.object({ key_id: z.string() });
@@ -20,7 +20,7 @@ export const createKey = defineCommand({
   },
   input: z.object({
     workspace: workspaceId,
-    name: z.string().min(1, 'must not be empty').max(200, 'must be at most 200 characters').default(DEFAULT_NAME),
+    name: displayName.default(DEFAULT_NAME),
     rpm: perMinute.optional(),
     tpm: perMinute.optional(),
     budget: usd.optional(),

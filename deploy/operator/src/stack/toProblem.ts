@@ -13,6 +13,7 @@ const refusalSchema = z.union([
 /** What to do about a refusal, where the service itself cannot know how it was asked. */
 const ADVICE: Record<string, string> = {
   unknown_key: '"turnpike keys list --workspace WS" shows the ids.',
+  key_rotated: 'Where that one is lost, revoke it and make another with "turnpike keys create".',
   workspace_not_found: '"turnpike workspaces list" shows the ids.',
   model_not_found: '"turnpike models list" shows the ids; an alias will not do.',
   engine_not_found: '"turnpike engines" shows the ids.',

@@ -40,8 +40,14 @@ function toAuthServiceError(fault: AuthServiceFault): WireError {
       return flat(409, fault.kind, {
         message: 'Only a key in use can be rotated; this one is blocked, revoked or expired.',
       });
+    case 'key_rotated':
+      return flat(409, fault.kind, {
+        message: `This key was rotated before: ${fault.replacedBy} is in its place. Rotate that one.`,
+      });
     case 'workspace_not_found':
       return flat(404, fault.kind, { message: 'There is no such workspace.' });
+    case 'workspace_exists':
+      return flat(409, fault.kind, { message: 'There is a workspace of this id already.' });
     case 'workspace_not_provisioned':
       return flat(409, fault.kind, {
         message: 'This workspace is not set up for billing, so it is neither put on hold nor released.',

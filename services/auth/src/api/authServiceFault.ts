@@ -7,7 +7,11 @@ export type AuthServiceFault =
   | { kind: 'key_revoked' }
   /** Only a key in use can be rotated: not a blocked, revoked or expired one. */
   | { kind: 'key_not_in_use' }
+  /** Another key has taken its place already: a second one would end when this one does. */
+  | { kind: 'key_rotated'; replacedBy: string }
   | { kind: 'workspace_not_found' }
+  /** A workspace is created once; another route brings it up to date. */
+  | { kind: 'workspace_exists' }
   /** A workspace that was never set up for billing is neither put on hold nor released. */
   | { kind: 'workspace_not_provisioned' }
   /** An organization holds at most one workspace per region, and a workspace stays with its organization. */
@@ -25,7 +29,9 @@ const AUTH_SERVICE_FAULT_KINDS: Record<AuthServiceFault['kind'], true> = {
   key_already_registered: true,
   key_revoked: true,
   key_not_in_use: true,
+  key_rotated: true,
   workspace_not_found: true,
+  workspace_exists: true,
   workspace_not_provisioned: true,
   workspace_conflict: true,
   gate_not_told: true,

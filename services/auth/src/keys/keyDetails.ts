@@ -14,6 +14,8 @@ export interface KeyDetails {
   tpm: number;
   maxBudgetNanoUsd: NanoUsd | null;
   expiresAt: Date | null;
+  /** The key that took its place when it was rotated. */
+  replacedBy: string | null;
   createdAt: Date;
 }
 

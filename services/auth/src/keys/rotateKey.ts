@@ -24,8 +24,8 @@ export interface RotatedKeys {
 
 /**
  * Registers a new key with the name and limits of an old one, and sets the old one's end: both or neither. What the old key
- * has spent stays with it. Throws `unknown_key`, `key_not_in_use` for a key that is blocked, revoked or expired, and
- * `key_already_registered`.
+ * has spent stays with it. Throws `unknown_key`, `key_rotated` for a key that was rotated before, `key_not_in_use` for one that is
+ * blocked, revoked or expired, and `key_already_registered`.
  */
 export async function rotateKey(
   db: Db,
@@ -34,14 +34,22 @@ export async function rotateKey(
 ): Promise<RotatedKeys> {
   return db.$transaction(async (tx) => {
     await tx.$executeRaw`SELECT 1 FROM api_key WHERE key_id = ${keyId} FOR UPDATE`;
-    const { name, workspaceId, rpm, tpm, maxBudgetNanoUsd, expiresAt, status } = await getKeyDetails(tx, keyId);
+    const { name, workspaceId, rpm, tpm, maxBudgetNanoUsd, expiresAt, status, replacedBy } = await getKeyDetails(
+      tx,
+      keyId,
+    );
+    if (replacedBy !== null) throw new ApiError<AuthServiceFault>({ kind: 'key_rotated', replacedBy });
     if (status !== 'active' || (expiresAt && expiresAt <= now))
       throw new ApiError<AuthServiceFault>({ kind: 'key_not_in_use' });
     const limits = { name, workspaceId, rpm, tpm, maxBudgetNanoUsd, expiresAt };
     const registered = await registerKey(tx, { keySha256, lastFour, ...limits }, { peppers });
     const { workspace, ...oldKey } = await tx.apiKey.update({
       where: { keyId },
-      data: { expiresAt: expiresAt && expiresAt < oldEndsAt ? expiresAt : oldEndsAt, generation: { increment: 1 } },
+      data: {
+        expiresAt: expiresAt && expiresAt < oldEndsAt ? expiresAt : oldEndsAt,
+        replacedBy: registered.keyId,
+        generation: { increment: 1 },
+      },
       include: { workspace: true },
     });
     const generation = { keyId, workspaceId, generation: oldKey.generation + workspace.version };

@@ -106,5 +106,6 @@ export function createRouterClient({ url, internalHeaders, timeoutMs = 1_000 }: 
   };
 }
 
-const fault = (kind: AuthServiceFault['kind'], cause: unknown): ApiError<AuthServiceFault> =>
-  new ApiError({ kind }, { cause });
+type RouterFault = 'gate_not_told' | 'router_unavailable' | 'router_refused_credentials' | 'router_malformed_response';
+
+const fault = (kind: RouterFault, cause: unknown): ApiError<AuthServiceFault> => new ApiError({ kind }, { cause });

@@ -16,6 +16,15 @@ export interface Workspace {
 /** A workspace and how often it was changed: the version rises with every change. */
 export type VersionedWorkspace = Workspace & { version: number };
 
+/** Creates a workspace. Throws `workspace_exists`, and `workspace_conflict` for a second workspace of an organization. */
+export async function createWorkspace(db: Db, wanted: Workspace): Promise<VersionedWorkspace> {
+  const { count } = await db.workspace.createMany({ data: wanted, skipDuplicates: true });
+  const workspace = await db.workspace.findUnique({ where: { workspaceId: wanted.workspaceId } });
+  if (!workspace) throw new ApiError<AuthServiceFault>({ kind: 'workspace_conflict' });
+  if (count === 0) throw new ApiError<AuthServiceFault>({ kind: 'workspace_exists' });
+  return workspace;
+}
+
 /**
  * Creates a workspace or brings it up to date; its version rises only if something changed. Throws `workspace_conflict`
  * for a second workspace of an organization, and for one that would change its organization.
