@@ -9,7 +9,7 @@ import { CLIENT_ADDRESS_HEADER, signClientAddress } from '@turnpike/internal-aut
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import express, { type Request, type RequestHandler, type Response } from 'express';
 import { v7 as uuidv7 } from 'uuid';
-import { toEdgeError } from './api/edgeError.ts';
+import { createRefuse, type Refuse } from './api/refuse.ts';
 import { createFloodGate, type FloodLimit } from './flood/createFloodGate.ts';
 import { findClientAddress } from './flood/findClientAddress.ts';
 import { countHeaders, MAX_HEADERS, toUpstreamHeaders } from './headers/requestHeaders.ts';
@@ -41,9 +41,10 @@ export function createApp(dependencies: AppDependencies): RequestListener {
   app.disable('x-powered-by');
   app.use(nameRequest);
   app.use(observeRequests(metrics));
-  app.use(createFloodGate({ limit: dependencies.floodLimit, trustedHops: dependencies.trustedHops, metrics }));
+  const refuse = createRefuse(metrics);
+  app.use(createFloodGate({ limit: dependencies.floodLimit, trustedHops: dependencies.trustedHops, refuse }));
   app.use(refuseAmbiguousHeaders);
-  app.use(createForwarder(dependencies));
+  app.use(createForwarder({ ...dependencies, refuse }));
   return (req, res) => {
     // Express would hand a target that is no path to Node's oldest parser, which may print it with a warning.
     if (!PATH.test(req.url ?? '')) req.url = NO_PATH;
@@ -76,7 +77,8 @@ function createForwarder({
   tokenKeys,
   trustedHops,
   serviceSegment,
-}: AppDependencies): RequestHandler {
+  refuse,
+}: AppDependencies & { refuse: Refuse }): RequestHandler {
   const paths = listPaths(serviceSegment);
   return (req, res) => {
     const [rawPath = ''] = req.url.split('?', 1);
@@ -92,13 +94,14 @@ function createForwarder({
         [CLIENT_ADDRESS_HEADER]: signClientAddress(findClientAddress(req, trustedHops).address, { keys: tokenKeys }),
       };
       req.headers = toUpstreamHeaders(req, ours);
-      return proxies[called.upstream].forward(req, res);
+      return proxies[called.upstream].forward(req, res, (fault) => refuse(res, fault));
     }
     if (listed.length > 0) {
       const allow = listed.map(({ method }) => method).join(', ');
       return sendWireError(res, toMethodNotAllowed(req.method, allow));
     }
     const operation = findUnsupportedOperation(rawPath);
-    sendWireError(res, operation ? toEdgeError({ kind: 'unsupported_endpoint', operation }) : toNotFound());
+    if (operation) return refuse(res, { kind: 'unsupported_endpoint', operation });
+    sendWireError(res, toNotFound());
   };
 }

@@ -70,10 +70,18 @@ it('passes no trace on for a call that is not sampled, not even the client’s',
   expect(collector.requests).toEqual([]);
 });
 
-it('counts requests by the route they took, and the flood by its own name', async () => {
-  const floodLimit = { requestsPerMinute: 1, burst: 4 };
-  await withEdge({ traceSampleRatio: 0, floodLimit }, async (edge, telemetry) => {
-    const paths = ['/v1/models/a', '/v1/models/b', '/v1/svc/usage/request/1', '/v1/files', '/v1/models', '/v1/models'];
+it('counts requests by the route they took, and what the edge itself refuses by its own name', async () => {
+  const floodLimit = { requestsPerMinute: 1, burst: 5 };
+  await withEdge({ traceSampleRatio: 0, floodLimit, upstreams: { auth: 'down' } }, async (edge, telemetry) => {
+    const paths = [
+      '/v1/models/a',
+      '/v1/models/b',
+      '/v1/svc/usage/request/1',
+      '/v1/files',
+      '/v1/svc/key',
+      '/v1/models',
+      '/v1/models',
+    ];
     for (const path of paths) await fetch(edge.url + path).then((response) => response.text());
 
     const samples = await readMetrics(telemetry);
@@ -81,8 +89,11 @@ it('counts requests by the route they took, and the flood by its own name', asyn
     expect(Object.fromEntries(counts)).toEqual({
       'turnpike_requests_total{route="GET /v1/models/:id",status="200"}': 2,
       'turnpike_requests_total{route="GET /v1/svc/usage/request/:request_id",status="200"}': 1,
+      'turnpike_requests_total{route="GET /v1/svc/key",status="502"}': 1,
       'turnpike_requests_total{route="unlisted",status="404"}': 1,
       'turnpike_requests_total{route="unlisted",status="429"}': 2,
+      'turnpike_faults_total{route="GET /v1/svc/key",fault="upstream_unreachable"}': 1,
+      'turnpike_faults_total{route="unlisted",fault="unsupported_endpoint"}': 1,
       'turnpike_faults_total{route="unlisted",fault="flood_limit_exceeded"}': 2,
     });
   });

@@ -7,7 +7,9 @@ export type EdgeFault =
   | { kind: 'flood_limit_exceeded'; resetMs: number }
   | { kind: 'unsupported_endpoint'; operation: UnsupportedOperation }
   /** `wasSent`: a connection stood, so the upstream may have begun to act on the request. */
-  | { kind: 'upstream_unreachable'; upstream: Upstream; wasSent: boolean };
+  | { kind: 'upstream_unreachable'; upstream: Upstream; wasSent: boolean }
+  /** As many requests are in progress with the upstream as may be: this one was not sent. */
+  | { kind: 'upstream_full'; upstream: Upstream };
 
 const RETRY = 'The service cannot be reached right now. Retry with backoff.';
 
@@ -38,6 +40,8 @@ export function toEdgeError(fault: EdgeFault): WireError {
       );
     case 'upstream_unreachable':
       return toUnreachable(fault);
+    case 'upstream_full':
+      return toUnreachable({ ...fault, wasSent: false });
   }
 }
 

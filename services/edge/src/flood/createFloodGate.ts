@@ -1,9 +1,6 @@
-import { routeOf } from '@turnpike/http-service/observeRequests';
-import type { RequestMetrics } from '@turnpike/http-service/requestMetrics';
-import { sendWireError } from '@turnpike/http-service/sendWireError';
 import { createThrottle } from '@turnpike/request-throttle/createThrottle';
 import type { RequestHandler } from 'express';
-import { type EdgeFault, toEdgeError } from '../api/edgeError.ts';
+import type { Refuse } from '../api/refuse.ts';
 import { findClientAddress } from './findClientAddress.ts';
 
 /** Addresses remembered: some 10 MB at most, whatever a flood invents. */
@@ -18,18 +15,16 @@ export interface FloodLimit {
 export function createFloodGate({
   limit,
   trustedHops,
-  metrics,
+  refuse,
 }: {
   limit: FloodLimit;
   trustedHops: number;
-  metrics: Pick<RequestMetrics, 'faulted'>;
+  refuse: Refuse;
 }): RequestHandler {
   const throttle = createThrottle({ ...limit, maxNames: MAX_ADDRESSES });
   return (req, res, next) => {
     const { isAllowed, waitMs } = throttle.takeRequest(findClientAddress(req, trustedHops).block);
     if (isAllowed) return next();
-    const fault: EdgeFault = { kind: 'flood_limit_exceeded', resetMs: waitMs };
-    metrics.faulted({ route: routeOf(res), fault: fault.kind });
-    sendWireError(res, toEdgeError(fault));
+    refuse(res, { kind: 'flood_limit_exceeded', resetMs: waitMs });
   };
 }

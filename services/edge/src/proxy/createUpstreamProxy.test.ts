@@ -2,8 +2,10 @@ import { createServer, type RequestListener, type Server, type ServerResponse } 
 import { type AddressInfo, connect } from 'node:net';
 import { afterEach, expect, it } from '@jest/globals';
 import { listen } from '@turnpike/http-service/listen';
+import { sendWireError } from '@turnpike/http-service/sendWireError';
 import { createLogger } from '@turnpike/logging/createLogger';
 import { until } from '@turnpike/test-support/until';
+import { type EdgeFault, toEdgeError } from '../api/edgeError.ts';
 import { createUpstreamProxy, type UpstreamProxy } from './createUpstreamProxy.ts';
 
 const closings: (() => void)[] = [];
@@ -25,10 +27,14 @@ async function start(upstream: RequestListener, maxInProgress: number) {
     log: createLogger({ service: 'edge', level: 'silent' }),
   });
   const answers: ServerResponse[] = [];
+  const faults: EdgeFault[] = [];
   const before = await listen(
     (req, res) => {
       answers.push(res);
-      proxy.forward(req, res);
+      proxy.forward(req, res, (fault) => {
+        faults.push(fault);
+        sendWireError(res, toEdgeError(fault));
+      });
     },
     { host: '127.0.0.1', port: 0 },
   );
@@ -39,7 +45,7 @@ async function start(upstream: RequestListener, maxInProgress: number) {
     }
     proxy.close();
   });
-  return { port: portOf(before), answers };
+  return { port: portOf(before), answers, faults };
 }
 
 it('gives a client’s place to others once the upstream has answered, though the client reads nothing', async () => {
@@ -61,10 +67,11 @@ it('gives a client’s place to others once the upstream has answered, though th
 
 it('refuses what is more than may be in progress', async () => {
   const waiting: ServerResponse[] = [];
-  const { port } = await start((_req, res) => void waiting.push(res), 1);
+  const { port, faults } = await start((_req, res) => void waiting.push(res), 1);
   const first = fetch(`http://127.0.0.1:${port}`);
   await until('the first to be in progress', () => waiting.length === 1);
   expect((await fetch(`http://127.0.0.1:${port}`)).status).toBe(503);
+  expect(faults).toEqual([{ kind: 'upstream_full', upstream: 'model-router' }]);
   waiting[0]?.end();
   expect((await first).status).toBe(200);
   expect(waiting).toHaveLength(1);

@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { sendWireError } from '@turnpike/http-service/sendWireError';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { createProxyMiddleware, type Plugin } from 'http-proxy-middleware';
-import { toEdgeError } from '../api/edgeError.ts';
+import type { EdgeFault } from '../api/edgeError.ts';
 import { keepShownHeaders } from '../headers/responseHeaders.ts';
 import type { Upstream } from '../paths/upstream.ts';
 import { NotSentError } from './reachUpstream.ts';
@@ -36,8 +35,11 @@ export interface UpstreamProxyOptions {
 }
 
 export interface UpstreamProxy {
-  /** Passes a request on and its answer back, unbuffered both ways; ends the upstream's work when the client leaves. */
-  forward(req: IncomingMessage, res: ServerResponse): void;
+  /**
+   * Passes a request on and its answer back, unbuffered both ways; ends the upstream's work when the client leaves. Calls
+   * `refuse` when it cannot be passed on and nothing has been answered yet.
+   */
+  forward(req: IncomingMessage, res: ServerResponse, refuse: (fault: EdgeFault) => void): void;
   /** Closes the idle connections; those in use close with their answers. */
   close(): void;
 }
@@ -55,13 +57,14 @@ export function createUpstreamProxy(options: UpstreamProxyOptions): UpstreamProx
   });
   /** Not those whose answers are only on their way to the client: who does not read takes nobody's place. */
   const inProgress = new Set<ServerResponse>();
+  const refusals = new WeakMap<ServerResponse, (fault: EdgeFault) => void>();
 
-  function refuse(res: ServerResponse, error: Error): void {
+  function giveUp(res: ServerResponse, error: Error): void {
     inProgress.delete(res);
     // Once the answer has begun, the proxy ends the client's connection itself, unless the answer was already whole.
     if (res.headersSent || res.destroyed) return;
     log.warn({ err: error, upstream, requestId: res.getHeader('x-request-id') }, 'upstream unreachable');
-    sendWireError(res, toEdgeError({ kind: 'upstream_unreachable', upstream, wasSent: wasSent(error) }));
+    refusals.get(res)?.({ kind: 'upstream_unreachable', upstream, wasSent: wasSent(error) });
   }
 
   const followOurRules: Plugin = (proxyServer) => {
@@ -76,7 +79,7 @@ export function createUpstreamProxy(options: UpstreamProxyOptions): UpstreamProx
       if (proxyRes.headers['content-type']?.startsWith('text/event-stream')) sendHeadersAtOnce(res);
     });
     proxyServer.on('error', (error, _req, res) => {
-      if (res && 'headersSent' in res) refuse(res, error);
+      if (res && 'headersSent' in res) giveUp(res, error);
     });
   };
 
@@ -91,11 +94,13 @@ export function createUpstreamProxy(options: UpstreamProxyOptions): UpstreamProx
   });
 
   return {
-    forward(req, res) {
+    forward(req, res, refuse) {
       if (inProgress.size >= maxInProgress) {
-        return refuse(res, new NotSentError(`${maxInProgress} requests are in progress`));
+        log.warn({ maxInProgress, upstream, requestId: res.getHeader('x-request-id') }, 'upstream has all it may have');
+        return refuse({ kind: 'upstream_full', upstream });
       }
       inProgress.add(res);
+      refusals.set(res, refuse);
       res.once('close', () => inProgress.delete(res));
       void proxy(req, res);
     },
