@@ -1,6 +1,9 @@
 import type { Kafka } from 'kafkajs';
 
-/** Readers of a topic share its partitions; more of them than readers ever needed costs little, adding some later moves keys. */
+/**
+ * Every reader reads all partitions and they race for each, so more partitions let more ledgers record at once. More than are
+ * needed cost little; adding some later moves keys.
+ */
 const PARTITIONS = 12;
 /** Longer than any consumer is away, and than any backup of its database is old. */
 const RETENTION_MS = 14 * 24 * 60 * 60 * 1000;

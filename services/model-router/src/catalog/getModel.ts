@@ -1,4 +1,5 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
+import { distance } from 'fastest-levenshtein';
 import type { ModelFault } from '../api/chatFault.ts';
 import type { Catalog, PricedModel } from './catalog.ts';
 
@@ -29,24 +30,10 @@ function findSimilar(catalog: Catalog, name: string): string[] {
     .filter((model) => model.state === 'live')
     .map((model) => ({
       id: model.id,
-      distance: Math.min(...[model.id, ...model.aliases].map((known) => distanceBetween(bare, known.toLowerCase()))),
+      distance: Math.min(...[model.id, ...model.aliases].map((known) => distance(bare, known.toLowerCase()))),
     }))
     .filter(({ id, distance }) => distance <= Math.max(3, Math.floor(id.length / 3)))
     .sort((a, b) => a.distance - b.distance || a.id.localeCompare(b.id))
     .slice(0, MAX_SUGGESTIONS)
     .map(({ id }) => id);
-}
-
-/** Levenshtein distance. */
-function distanceBetween(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i += 1) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j += 1) {
-      const substituted = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(substituted, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] ?? 0;
 }
