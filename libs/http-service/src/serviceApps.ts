@@ -1,0 +1,33 @@
+import type { RequestListener } from 'node:http';
+import type { Logger } from '@turnpike/logging/createLogger';
+import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
+import { createHttpApp, type HttpAppOptions } from './createHttpApp.ts';
+import { createMetricsRoute } from './createMetricsRoute.ts';
+import { createHealthRoutes } from './healthRoutes.ts';
+
+/** Routes, and how what their handlers throw is worded. */
+export type RouteTable = Pick<HttpAppOptions, 'routes' | 'toWireError'>;
+
+/** What a service serves on its two listeners. */
+export interface ServiceRoutes {
+  /** What the edge proxies to; the edge itself, which only passes on, listens in its own way. */
+  public: RouteTable | RequestListener;
+  /** What the fleet and the operator reach. Health, readiness and metrics come with it. */
+  internal: RouteTable;
+  /** Whether calls can be served: what `GET /ready` says. One that throws means no. */
+  isReady: () => boolean | Promise<boolean>;
+}
+
+/** The apps of a service's two listeners. */
+export function createServiceApps(
+  routes: ServiceRoutes,
+  { log, telemetry }: { log: Logger; telemetry: Telemetry },
+): { publicApp: RequestListener; internalApp: RequestListener } {
+  const toApp = (table: RouteTable): RequestListener => createHttpApp({ ...table, log, telemetry });
+  const { routes: internalRoutes, toWireError } = routes.internal;
+  const common = [...createHealthRoutes(routes.isReady), createMetricsRoute(telemetry)];
+  return {
+    publicApp: typeof routes.public === 'function' ? routes.public : toApp(routes.public),
+    internalApp: toApp({ routes: [...common, ...internalRoutes], toWireError }),
+  };
+}

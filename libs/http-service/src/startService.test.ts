@@ -1,0 +1,109 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { expect, it } from '@jest/globals';
+import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
+import { findFreePort } from '@turnpike/test-support/findFreePort';
+
+const HERE = new URL('.', import.meta.url).href;
+const SECRET = 's'.repeat(32);
+
+/** A service with one public and one internal route, which says when what it has opened is closed. */
+const programOf = ({ guard = 'openGuard', open = '' } = {}) => `
+  import { commonConfig } from '@turnpike/config/commonConfig';
+  import { z } from 'zod';
+  import { openGuard } from '${HERE}guard.ts';
+  import { startService } from '${HERE}startService.ts';
+  const hello = (req, res) => res.json({ hello: 'world' });
+  startService({
+    name: 'greeter',
+    schema: z.object({ ...commonConfig, GREETING: z.string(), TIMES: z.coerce.number() }),
+    async open({ config, shutdown, internalGuard }) {
+      shutdown.defer('first opened', () => console.log('first opened is closed'));
+      shutdown.defer('last opened', () => console.log('last opened is closed'));
+      ${open}
+      return { internalGuard };
+    },
+    routes: ({ internalGuard }) => ({
+      public: { routes: [{ method: 'get', path: '/v1/hello', guard: ${guard}, handler: hello }], toWireError: () => undefined },
+      internal: {
+        routes: [{ method: 'get', path: '/internal/hello', guard: internalGuard, handler: hello }],
+        toWireError: () => undefined,
+      },
+      isReady: () => true,
+    }),
+  });
+`;
+
+interface Run {
+  child: ChildProcess;
+  publicUrl: string;
+  internalUrl: string;
+  /** Resolves when it serves, or has ended. */
+  settled: Promise<unknown>;
+  ended: Promise<{ code: number | null; output: string }>;
+}
+
+async function start(program: string, env: Record<string, string> = {}): Promise<Run> {
+  const [port, internalPort] = [await findFreePort(), await findFreePort()];
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', program], {
+    cwd: new URL('..', import.meta.url),
+    env: {
+      REGION: 'us',
+      PORT: String(port),
+      INTERNAL_PORT: String(internalPort),
+      INTERNAL_TOKEN_KEYS: `k1:${SECRET}`,
+      DRAIN_SETTLE_MS: '0',
+      GREETING: 'hello',
+      TIMES: '1',
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => (output += chunk));
+  const ended = once(child, 'close').then(([code]) => ({ code, output }));
+  return {
+    child,
+    publicUrl: `http://127.0.0.1:${port}`,
+    internalUrl: `http://127.0.0.1:${internalPort}`,
+    settled: Promise.race([once(child, 'message'), ended]),
+    ended,
+  };
+}
+
+it('serves its routes, each behind its guard, and health, readiness and metrics beside the internal ones alone', async () => {
+  const { child, publicUrl, internalUrl, settled, ended } = await start(programOf());
+  await settled;
+  const statusOf = async (url: string, headers: Record<string, string> = {}) => (await fetch(url, { headers })).status;
+  const asFleet = createTokenIssuer({ service: 'test', keys: [{ id: 'k1', secret: SECRET }] })('greeter');
+  try {
+    expect(await statusOf(`${publicUrl}/v1/hello`)).toBe(200);
+    expect(await statusOf(`${internalUrl}/internal/hello`)).toBe(401);
+    expect(await statusOf(`${internalUrl}/internal/hello`, asFleet)).toBe(200);
+    for (const path of ['/health', '/ready', '/metrics']) {
+      expect(await statusOf(internalUrl + path)).toBe(200);
+      expect(await statusOf(publicUrl + path)).toBe(404);
+    }
+  } finally {
+    child.kill('SIGTERM');
+  }
+  const { code, output } = await ended;
+  expect(code).toBe(0);
+  expect(output).toMatch(/last opened is closed\nfirst opened is closed\n$/);
+});
+
+it.each([
+  ['a variable is wrong', programOf(), { TIMES: 'many', PORT: '0' }, /greeter cannot start[\s\S]*PORT: [\s\S]*TIMES: /],
+  ['a route names no guard', programOf({ guard: 'undefined' }), {}, /^route GET \/v1\/hello names no guard\n$/],
+  [
+    'something cannot be opened',
+    programOf({ open: "throw new Error('the database is away');" }),
+    {},
+    /^the database is away\n$/,
+  ],
+])('ends with code 1 and what is wrong where %s', async (_case, program, env, words) => {
+  const { ended } = await start(program, env);
+  const { code, output } = await ended;
+  expect(output).toMatch(words);
+  expect(code).toBe(1);
+});

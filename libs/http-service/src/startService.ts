@@ -1,0 +1,86 @@
+import type { commonConfig } from '@turnpike/config/commonConfig';
+import { loadConfig } from '@turnpike/config/loadConfig';
+import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
+import { createShutdown, type Shutdown } from '@turnpike/lifecycle/createShutdown';
+import { runMain } from '@turnpike/lifecycle/runMain';
+import { createLogger, type Logger } from '@turnpike/logging/createLogger';
+import { startTelemetry, type Telemetry } from '@turnpike/telemetry/startTelemetry';
+import type { z } from 'zod';
+import { drain, toDrainTimeoutMs } from './drain.ts';
+import { createInternalGuard, type Guard } from './guard.ts';
+import { listen } from './listen.ts';
+import { createServiceApps, type ServiceRoutes } from './serviceApps.ts';
+
+/** What every service has before it opens anything of its own. */
+export interface ServiceBase<Config> {
+  config: Config;
+  log: Logger;
+  telemetry: Telemetry;
+  /** What opens a thing says here, on the next line, how it closes. */
+  shutdown: Pick<Shutdown, 'defer'>;
+  /** Signs a call of this service to another one. */
+  internalHeaders: (audience: string) => Record<string, string>;
+  /** Lets the fleet and the operator in: the guard of internal routes. */
+  internalGuard: Guard;
+}
+
+export interface ServiceOptions<Schema extends z.ZodObject<typeof commonConfig>, Opened> {
+  name: string;
+  /** Every variable that the service reads, `commonConfig` among them. */
+  schema: Schema;
+  /** Opens what the routes work with; each thing closes after the listeners, in reverse order. */
+  open: (base: ServiceBase<z.infer<Schema>>) => Promise<Opened>;
+  routes: (opened: Opened) => ServiceRoutes;
+  /** The longest answer there is, which a service that is told to stop lets end; 10 s where no answer is a stream. */
+  longestAnswerMs?: (config: z.infer<Schema>) => number;
+}
+
+/**
+ * Runs a service as this process: settings, log, telemetry, what it opens, then its two listeners; told to stop, it drains
+ * them and closes all in reverse order. Ends with code 1 and one message where a variable is wrong, a route names no guard,
+ * or something cannot be opened.
+ */
+export function startService<Schema extends z.ZodObject<typeof commonConfig>, Opened>({
+  name: service,
+  schema,
+  open,
+  routes,
+  longestAnswerMs,
+}: ServiceOptions<Schema, Opened>): void {
+  runMain(async () => {
+    const config = loadConfig(service, schema, process.env);
+    const { REGION: region, LISTEN_HOST: host, INTERNAL_TOKEN_KEYS: keys } = config;
+    const log = createLogger({ service, region, level: config.LOG_LEVEL });
+    const shutdown = createShutdown({ log });
+    const telemetry = startTelemetry({
+      service,
+      region,
+      otlpEndpoint: config.OTEL_EXPORTER_OTLP_ENDPOINT,
+      traceSampleRatio: config.TRACE_SAMPLE_RATIO,
+      log,
+    });
+    shutdown.defer('telemetry', () => telemetry.shutdown());
+
+    const opened = await open({
+      config,
+      log,
+      telemetry,
+      shutdown,
+      internalHeaders: createTokenIssuer({ service, keys }),
+      internalGuard: createInternalGuard({ service, keys }),
+    });
+
+    const { publicApp, internalApp } = createServiceApps(routes(opened), { log, telemetry });
+    const listeners = [
+      await listen(publicApp, { host, port: config.PORT }),
+      await listen(internalApp, { host, port: config.INTERNAL_PORT }),
+    ];
+    const ending = {
+      settleMs: config.DRAIN_SETTLE_MS,
+      ...(longestAnswerMs && { longestAnswerMs: longestAnswerMs(config) }),
+    };
+    shutdown.defer('listeners', () => drain(listeners, ending), { timeoutMs: toDrainTimeoutMs(ending) });
+    shutdown.onSignals();
+    log.info({ port: config.PORT, internalPort: config.INTERNAL_PORT }, `${service} listens`);
+  });
+}
