@@ -4,14 +4,12 @@ import {
 } from '@turnpike/authentication/createCachingAuthenticator';
 import { createLookUpGuard } from '@turnpike/authentication/createLookUpGuard';
 import type { NamedSecret } from '@turnpike/config/secrets';
-import { createHttpApp } from '@turnpike/http-service/createHttpApp';
-import { createMetricsRoute } from '@turnpike/http-service/createMetricsRoute';
 import type { Guard } from '@turnpike/http-service/guard';
-import { createHealthRoutes } from '@turnpike/http-service/healthRoutes';
+import type { RouteTable, ServiceRoutes } from '@turnpike/http-service/serviceApps';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { createKeyBoundMetrics } from '@turnpike/telemetry/keyBoundMetrics';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
-import type { Express, RequestHandler } from 'express';
+import type { RequestHandler } from 'express';
 import { toInternalError, toPublicError } from './api/authServiceError.ts';
 import type { Db } from './database/openDatabases.ts';
 import { findKey } from './keys/findKey.ts';
@@ -33,7 +31,7 @@ import { verifyKey } from './routes/verifyKey.ts';
 
 export interface AppDependencies {
   log: Logger;
-  telemetry: Telemetry;
+  telemetry: Pick<Telemetry, 'meter'>;
   /** For verdicts alone. */
   verdictDb: Db;
   /** For everything else that the operator asks for, and readiness: no call and no look-up takes its connections. */
@@ -75,22 +73,26 @@ export function createLookUpAuthenticator({
   });
 }
 
+export const listRoutes = (dependencies: AppDependencies): ServiceRoutes => ({
+  public: listPublicRoutes(dependencies),
+  internal: listInternalRoutes(dependencies),
+  isReady: () => dependencies.db.$queryRaw`SELECT 1`.then(() => true),
+});
+
 /** The routes that clients reach through the edge. */
-export function createPublicApp(dependencies: AppDependencies): Express {
-  const { log, telemetry, router, serviceSegment, keysPageUrl } = dependencies;
+function listPublicRoutes(dependencies: AppDependencies): RouteTable {
+  const { telemetry, router, serviceSegment, keysPageUrl } = dependencies;
   const guard = createLookUpGuard({ ...dependencies, metrics: createKeyBoundMetrics(telemetry.meter) });
   const getKeySpend = createSpendReader(router);
-  return createHttpApp({
-    log,
-    telemetry,
+  return {
     toWireError: (error) => toPublicError(error, { keysPageUrl }),
     routes: [{ method: 'get', path: `/v1/${serviceSegment}/key`, guard, handler: getKey({ getKeySpend }) }],
-  });
+  };
 }
 
-/** The routes for the other services, the operator and the orchestrator. */
-export function createInternalApp(dependencies: AppDependencies): Express {
-  const { log, telemetry, db, authenticator, internalGuard: guard } = dependencies;
+/** The routes for the other services and the operator. */
+function listInternalRoutes(dependencies: AppDependencies): RouteTable {
+  const { authenticator, internalGuard: guard } = dependencies;
   /** Once a change is answered, no look-up answers here from before it. Changes are rare, so all verdicts go. */
   const changing =
     (change: RequestHandler): RequestHandler =>
@@ -101,14 +103,9 @@ export function createInternalApp(dependencies: AppDependencies): Express {
         authenticator.forgetAll();
       }
     };
-  const isReady = (): Promise<boolean> => db.$queryRaw`SELECT 1`.then(() => true);
-  return createHttpApp({
-    log,
-    telemetry,
+  return {
     toWireError: (error) => toInternalError(error, dependencies),
     routes: [
-      ...createHealthRoutes(isReady),
-      createMetricsRoute(telemetry),
       { method: 'post', path: '/internal/keys/verify', guard, handler: verifyKey(dependencies) },
       { method: 'get', path: '/internal/workspaces', guard, handler: getWorkspaces(dependencies) },
       { method: 'post', path: '/internal/workspaces', guard, handler: changing(postWorkspace(dependencies)) },
@@ -170,5 +167,5 @@ export function createInternalApp(dependencies: AppDependencies): Express {
         handler: changing(postKeyStatus('unblock', dependencies)),
       },
     ],
-  });
+  };
 }

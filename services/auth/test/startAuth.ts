@@ -2,13 +2,14 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createInternalGuard } from '@turnpike/http-service/guard';
 import { listen } from '@turnpike/http-service/listen';
+import { createServiceApps } from '@turnpike/http-service/serviceApps';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { createLogger } from '@turnpike/logging/createLogger';
 import { migrate } from '@turnpike/migrations/migrate';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import { startPostgres, type TestPostgres } from '@turnpike/test-support/startPostgres';
-import { createInternalApp, createLookUpAuthenticator, createPublicApp } from '../src/app.ts';
+import { createLookUpAuthenticator, listRoutes } from '../src/app.ts';
 import { type Db, openDatabases } from '../src/database/openDatabases.ts';
 import { createRouterClient } from '../src/router/routerClient.ts';
 
@@ -96,8 +97,9 @@ export async function startAuth({
     serviceSegment: 'svc',
     keysPageUrl: 'https://dashboard.example/keys',
   };
-  const publicServer = await listen(createPublicApp(dependencies), { host: '127.0.0.1', port: 0 });
-  const internalServer = await listen(createInternalApp(dependencies), { host: '127.0.0.1', port: 0 });
+  const { publicApp, internalApp } = createServiceApps(listRoutes(dependencies), dependencies);
+  const publicServer = await listen(publicApp, { host: '127.0.0.1', port: 0 });
+  const internalServer = await listen(internalApp, { host: '127.0.0.1', port: 0 });
   const internalHeaders = createTokenIssuer({ service: 'test', keys: tokenKeys });
 
   return {

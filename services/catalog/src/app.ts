@@ -1,10 +1,6 @@
-import { createHttpApp } from '@turnpike/http-service/createHttpApp';
-import { createMetricsRoute } from '@turnpike/http-service/createMetricsRoute';
 import type { Guard } from '@turnpike/http-service/guard';
-import { createHealthRoutes } from '@turnpike/http-service/healthRoutes';
+import type { RouteTable, ServiceRoutes } from '@turnpike/http-service/serviceApps';
 import type { Logger } from '@turnpike/logging/createLogger';
-import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
-import type { Express } from 'express';
 import { toWireError } from './api/catalogError.ts';
 import type { CatalogInForce } from './catalog/followCatalogFile.ts';
 import type { SwitchModel } from './catalog/switchModel.ts';
@@ -14,47 +10,43 @@ import { getModel } from './routes/getModel.ts';
 import { getModels, type ModelsDependencies } from './routes/getModels.ts';
 import { postModelSwitch } from './routes/postModelSwitch.ts';
 
+export interface AppDependencies extends ModelsDependencies {
+  log: Logger;
+  keyGuard: Guard;
+  internalGuard: Guard;
+  catalog: CatalogInForce;
+  findVersion: FindVersion;
+  switchModel: SwitchModel;
+}
+
+export const listRoutes = (dependencies: AppDependencies): ServiceRoutes => ({
+  public: listPublicRoutes(dependencies),
+  internal: listInternalRoutes(dependencies),
+  isReady: () => true,
+});
+
 /** The routes that clients reach through the edge. */
-export function createPublicApp({
-  log,
-  telemetry,
-  keyGuard,
-  ...dependencies
-}: ModelsDependencies & { log: Logger; telemetry: Telemetry; keyGuard: Guard }): Express {
-  return createHttpApp({
-    log,
-    telemetry,
+function listPublicRoutes({ keyGuard, ...dependencies }: AppDependencies): RouteTable {
+  return {
     toWireError,
     routes: [
       { method: 'get', path: '/v1/models', guard: keyGuard, handler: getModels(dependencies) },
       { method: 'get', path: '/v1/models/:id', guard: keyGuard, handler: getModel(dependencies) },
     ],
-  });
+  };
 }
 
-/** The routes for the other services, the operator and the orchestrator. */
-export function createInternalApp({
+/** The routes for the other services and the operator. */
+export function listInternalRoutes({
   log,
-  telemetry,
   internalGuard: guard,
   catalog,
   findVersion,
   switchModel,
-}: {
-  log: Logger;
-  telemetry: Telemetry;
-  internalGuard: Guard;
-  catalog: CatalogInForce;
-  findVersion: FindVersion;
-  switchModel: SwitchModel;
-}): Express {
-  return createHttpApp({
-    log,
-    telemetry,
+}: Pick<AppDependencies, 'log' | 'internalGuard' | 'catalog' | 'findVersion' | 'switchModel'>): RouteTable {
+  return {
     toWireError,
     routes: [
-      ...createHealthRoutes(() => true),
-      createMetricsRoute(telemetry),
       { method: 'get', path: '/internal/catalog', guard, handler: getCatalog({ catalog }) },
       {
         method: 'get',
@@ -75,5 +67,5 @@ export function createInternalApp({
         handler: postModelSwitch('enable', { log, switchModel }),
       },
     ],
-  });
+  };
 }

@@ -4,12 +4,13 @@ import { createAuthenticator } from '@turnpike/authentication/createAuthenticato
 import { createLookUpGuard } from '@turnpike/authentication/createLookUpGuard';
 import { createInternalGuard } from '@turnpike/http-service/guard';
 import { listen } from '@turnpike/http-service/listen';
+import { createServiceApps } from '@turnpike/http-service/serviceApps';
 import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { createKeyBoundMetrics } from '@turnpike/telemetry/keyBoundMetrics';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { until } from '@turnpike/test-support/until';
-import { createInternalApp, createPublicApp } from '../src/app.ts';
+import { listRoutes } from '../src/app.ts';
 import { followLiveModels } from '../src/catalog/followLiveModels.ts';
 import type { SwitchModel } from '../src/catalog/switchModel.ts';
 import { createModelListThrottle, type ModelListLimits } from '../src/routes/throttleModelList.ts';
@@ -72,11 +73,9 @@ export async function startTestService(options: TestServiceOptions): Promise<Tes
   });
   const takeModelList = createModelListThrottle({ limits, keys, now: () => 0 });
   const internalGuard = createInternalGuard({ service: 'catalog', keys });
-  const apps = [
-    createPublicApp({ log, telemetry, keyGuard, catalog, live, takeModelList }),
-    createInternalApp({ log, telemetry, internalGuard, catalog, findVersion, switchModel }),
-  ];
-  const servers = await Promise.all(apps.map((app) => listen(app, { host: '127.0.0.1', port: 0 })));
+  const routes = listRoutes({ log, keyGuard, internalGuard, catalog, live, takeModelList, findVersion, switchModel });
+  const { publicApp, internalApp } = createServiceApps(routes, { log, telemetry });
+  const servers = await Promise.all([publicApp, internalApp].map((app) => listen(app, { host: '127.0.0.1', port: 0 })));
   if (options.routerUrl !== undefined) await until('the live view', () => live.current() !== undefined);
   const [publicUrl = '', internalUrl = ''] = servers.map(urlOf);
   return {

@@ -3,14 +3,11 @@ import { createLookUpGuard } from '@turnpike/authentication/createLookUpGuard';
 import type { NamedSecret } from '@turnpike/config/secrets';
 import type { EventLogConsumer } from '@turnpike/event-log/eventLog';
 import type { EventLogStore } from '@turnpike/event-log/eventLogStore';
-import { createHttpApp } from '@turnpike/http-service/createHttpApp';
-import { createMetricsRoute } from '@turnpike/http-service/createMetricsRoute';
 import type { Guard } from '@turnpike/http-service/guard';
-import { createHealthRoutes } from '@turnpike/http-service/healthRoutes';
+import type { RouteTable, ServiceRoutes } from '@turnpike/http-service/serviceApps';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { createKeyBoundMetrics } from '@turnpike/telemetry/keyBoundMetrics';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
-import type { Express } from 'express';
 import { createToPublicError, toWireError } from './api/ledgerError.ts';
 import type { Db } from './database/createDb.ts';
 import { createLookUpGate } from './ledger/createLookUpGate.ts';
@@ -36,9 +33,9 @@ export const LOOK_UP_CONNECTIONS = 10;
 const BY_ID = { slots: 5, slotsPerKey: 3 };
 const SUMS = { slots: 3, slotsPerKey: 2 };
 
-export interface PublicAppDependencies {
+export interface AppDependencies {
   log: Logger;
-  telemetry: Telemetry;
+  telemetry: Pick<Telemetry, 'meter'>;
   authenticator: Authenticator;
   lookUpsPerSecond: number;
   /** Keys that the edge signs the client's address with. */
@@ -50,15 +47,30 @@ export interface PublicAppDependencies {
   serviceSegment: string;
   /** The page where people manage their API keys. */
   keysPageUrl: string;
+  internalGuard: Guard;
+  /** Region of this stack, of which all calls here are. */
+  region: ReadContext['region'];
+  db: Db;
+  consumer: Pick<EventLogConsumer, 'lag'>;
+  /** Has the gate count a workspace's credits of now; throws `gate_not_told`. */
+  announceCredit: (workspaceId: string) => Promise<void>;
+  /** Checks the books of one workspace, or of all. */
+  reconcile: Reconcile;
+  /** Where the embedded event log is kept; undefined where the stack has a broker. */
+  store: EventLogStore | undefined;
 }
 
+export const listRoutes = (dependencies: AppDependencies): ServiceRoutes => ({
+  public: listPublicRoutes(dependencies),
+  internal: listInternalRoutes(dependencies),
+  isReady: () => dependencies.lookUpDb.$queryRaw`SELECT 1`.then(() => true),
+});
+
 /** The routes that clients reach through the edge. */
-export function createPublicApp(dependencies: PublicAppDependencies): Express {
-  const { log, telemetry, lookUpDb, usageQueryTimeoutMs: timeoutMs, serviceSegment } = dependencies;
+function listPublicRoutes(dependencies: AppDependencies): RouteTable {
+  const { telemetry, lookUpDb, usageQueryTimeoutMs: timeoutMs, serviceSegment } = dependencies;
   const guard = createLookUpGuard({ ...dependencies, metrics: createKeyBoundMetrics(telemetry.meter) });
-  return createHttpApp({
-    log,
-    telemetry,
+  return {
     toWireError: createToPublicError(dependencies),
     routes: [
       {
@@ -74,37 +86,15 @@ export function createPublicApp(dependencies: PublicAppDependencies): Express {
         handler: getUsageRequest({ lookUpDb, lookUp: createLookUpGate({ ...BY_ID, timeoutMs }) }),
       },
     ],
-  });
+  };
 }
 
-export interface InternalAppDependencies {
-  log: Logger;
-  telemetry: Telemetry;
-  internalGuard: Guard;
-  /** Region of this stack, of which all calls here are. */
-  region: ReadContext['region'];
-  db: Db;
-  lookUpDb: Db;
-  consumer: Pick<EventLogConsumer, 'lag'>;
-  /** Has the gate count a workspace's credits of now; throws `gate_not_told`. */
-  announceCredit: (workspaceId: string) => Promise<void>;
-  /** Checks the books of one workspace, or of all. */
-  reconcile: Reconcile;
-  /** Where the embedded event log is kept; undefined where the stack has a broker. */
-  store: EventLogStore | undefined;
-}
-
-/** The routes for the other services, the operator and the orchestrator. */
-export function createInternalApp(dependencies: InternalAppDependencies): Express {
-  const { log, telemetry, internalGuard, region, db, lookUpDb, consumer, announceCredit, reconcile, store } =
-    dependencies;
-  return createHttpApp({
-    log,
-    telemetry,
+/** The routes for the other services and the operator. */
+function listInternalRoutes(dependencies: AppDependencies): RouteTable {
+  const { log, internalGuard, region, db, lookUpDb, consumer, announceCredit, reconcile, store } = dependencies;
+  return {
     toWireError,
     routes: [
-      ...createHealthRoutes(() => lookUpDb.$queryRaw`SELECT 1`.then(() => true)),
-      createMetricsRoute(telemetry),
       {
         method: 'post',
         path: '/internal/credits',
@@ -162,5 +152,5 @@ export function createInternalApp(dependencies: InternalAppDependencies): Expres
         handler: postEventLog({ store }),
       },
     ],
-  });
+  };
 }

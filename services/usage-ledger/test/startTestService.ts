@@ -4,10 +4,11 @@ import { createAuthenticator } from '@turnpike/authentication/createAuthenticato
 import type { EventLogConsumer } from '@turnpike/event-log/eventLog';
 import { createInternalGuard } from '@turnpike/http-service/guard';
 import { listen } from '@turnpike/http-service/listen';
+import { createServiceApps } from '@turnpike/http-service/serviceApps';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
-import { createInternalApp, createPublicApp, LOOK_UP_CONNECTIONS } from '../src/app.ts';
+import { LOOK_UP_CONNECTIONS, listRoutes } from '../src/app.ts';
 import { consumeUsageRecorded } from '../src/consumers/usageRecorded.ts';
 import { createAnnounceCredit } from '../src/credits/announceCredit.ts';
 import { createDb } from '../src/database/createDb.ts';
@@ -61,7 +62,7 @@ export async function startTestService(
     // A test's own auth answers, though a busy machine may take its time.
     timeoutMs: 20_000,
   });
-  const publicApp = createPublicApp({
+  const routes = listRoutes({
     log,
     telemetry,
     authenticator,
@@ -71,20 +72,15 @@ export async function startTestService(
     usageQueryTimeoutMs,
     serviceSegment: 'svc',
     keysPageUrl: 'https://dashboard.example/keys',
-  });
-  const internalGuard = createInternalGuard({ service: 'usage-ledger', keys });
-  const internalApp = createInternalApp({
-    log,
-    telemetry,
-    internalGuard,
+    internalGuard: createInternalGuard({ service: 'usage-ledger', keys }),
     region: 'us',
     db,
-    lookUpDb,
     consumer,
     announceCredit: createAnnounceCredit({ routerUrl, internalHeaders }),
     reconcile: async () => [],
     store,
   });
+  const { publicApp, internalApp } = createServiceApps(routes, { log, telemetry });
   const servers = await Promise.all([publicApp, internalApp].map((app) => listen(app, { host: '127.0.0.1', port: 0 })));
   const [publicUrl = '', internalUrl = ''] = servers.map(urlOf);
   return {

@@ -2,13 +2,14 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { ApiError } from '@turnpike/api-errors/apiError';
+import { createHttpApp } from '@turnpike/http-service/createHttpApp';
 import { createInternalGuard } from '@turnpike/http-service/guard';
 import { listen } from '@turnpike/http-service/listen';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { silentLog } from '../../test/openTestCatalog.ts';
 import { internalHeadersFor, keys } from '../../test/startNeighbours.ts';
 import type { CatalogFault } from '../api/catalogFault.ts';
-import { createInternalApp } from '../app.ts';
+import { listInternalRoutes } from '../app.ts';
 import type { SwitchModel } from '../catalog/switchModel.ts';
 
 const snapshot = { version: 7, region: 'us' as const, models: [] };
@@ -26,14 +27,9 @@ beforeEach(async () => {
   };
   const internalGuard = createInternalGuard({ service: 'catalog', keys });
   const findVersion = async () => snapshot;
-  const app = createInternalApp({
-    log: silentLog,
-    telemetry: noTelemetry,
-    internalGuard,
-    catalog,
-    findVersion,
-    switchModel,
-  });
+  const log = silentLog;
+  const routes = listInternalRoutes({ log, internalGuard, catalog, findVersion, switchModel });
+  const app = createHttpApp({ ...routes, log, telemetry: noTelemetry });
   server = await listen(app, { host: '127.0.0.1', port: 0 });
 });
 afterEach(() => {

@@ -8,9 +8,10 @@ const RECORDS_PER_STATEMENT = 10_000;
 
 /**
  * Removes records of the embedded event log that were read and are older than 14 days, so that it does not grow for ever.
- * A topic's last record stays, since the next offset is counted from it. Resolves with how many are gone.
+ * A topic's last record stays, since the next offset is counted from it. Resolves with how many are gone; once `signal`
+ * fires, no further statement begins.
  */
-export async function dropReadRecords(db: Db): Promise<number> {
+export async function dropReadRecords(db: Db, signal?: AbortSignal): Promise<number> {
   let dropped = 0;
   for (;;) {
     const droppedNow = await db.$executeRaw`
@@ -23,6 +24,6 @@ export async function dropReadRecords(db: Db): Promise<number> {
           AND record.appended_at < now() - make_interval(days => ${RETENTION_DAYS})
         LIMIT ${RECORDS_PER_STATEMENT})`;
     dropped += droppedNow;
-    if (droppedNow < RECORDS_PER_STATEMENT) return dropped;
+    if (droppedNow < RECORDS_PER_STATEMENT || signal?.aborted) return dropped;
   }
 }
