@@ -405,7 +405,7 @@ it.each([
   [['engines', 'undrain', 'nobody'], 1, 'There is no such engine.'],
   [['models', 'disable', 'nothing'], 1, 'There is no such model. "turnpike models list" shows the ids'],
   [['models', 'disable', '*'], 2, 'MODEL must be a model id'],
-  [['workspaces', 'cap', 'ws_local', '99999999'], 1, 'monthly_cap_nano_usd is too large'],
+  [['workspaces', 'cap', 'ws_local', '99999999'], 2, 'USD|none must be at most 9007199.254740991'],
 ])('%j ends with %i and says why', async (args, code, problem) => {
   expect(await refused(...args)).toEqual({ code, problem: expect.stringContaining(problem) });
 });

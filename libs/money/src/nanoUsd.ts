@@ -3,6 +3,9 @@ import { z } from 'zod';
 /** Money: an integer count of nano-dollars (1e-9 USD). Floats never carry money. */
 export type NanoUsd = bigint;
 
+/** The most that a limit or a single credit may be: Redis' scripts count in doubles, which are exact up to here. */
+export const LARGEST_LIMIT_NANO_USD: NanoUsd = 2n ** 53n - 1n;
+
 const NANO_PER_USD = 1_000_000_000n;
 
 /** A nano-dollar amount as a decimal string in JSON, where a number would lose digits above 2^53. */

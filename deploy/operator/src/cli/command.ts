@@ -32,6 +32,14 @@ export interface Option {
   help: string;
 }
 
+/** What every command takes. */
+export const COMMON_OPTIONS: Record<string, Option> = {
+  json: { help: 'print one JSON document instead of a table' },
+  stack: { value: 'PORT', help: 'the first port of a stack that runs here, or the stack.json of any' },
+  region: { value: 'NAME', help: 'the region, where the stack has several' },
+  help: { help: 'show this' },
+};
+
 export interface Command {
   /** As it is typed: `keys create`. */
   words: string;

@@ -1,4 +1,4 @@
-import { parseUsd } from '@turnpike/money/nanoUsd';
+import { LARGEST_LIMIT_NANO_USD, type NanoUsd, parseUsd, toUsdText } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
 
 // What operands and options may be. Each is one thing by its exact id: there are no patterns that stand for several.
@@ -19,22 +19,26 @@ export const creditId = z
   .regex(/^[A-Za-z0-9_-]{1,128}$/, 'must be 1 to 128 letters, digits, dashes or underscores');
 
 /** Dollars as people write them, to nano-dollars. */
-export const usd = z.string().transform((text, context) => {
-  try {
-    return parseUsd(text);
-  } catch {
-    context.addIssue({
-      code: 'custom',
-      message: 'must be dollars in plain digits with at most 9 decimals, as in 12.5',
-    });
+export const usd = z.string().transform((text, context): NanoUsd => {
+  const refuse = (message: string) => {
+    context.addIssue({ code: 'custom', message });
     return z.NEVER;
-  }
+  };
+  if (/^-[\d.]/.test(text)) return refuse('must not be below zero');
+  if (!/^\d+(\.\d{1,9})?$/.test(text))
+    return refuse('must be dollars in plain digits with at most 9 decimals, as in 12.5');
+  // More digits than `parseUsd` reads are too many in any case.
+  if (/^\d{10}/.test(text) || parseUsd(text) > LARGEST_LIMIT_NANO_USD)
+    return refuse(`must be at most ${toUsdText(LARGEST_LIMIT_NANO_USD)}`);
+  return parseUsd(text);
 });
 
+const MOST_PER_MINUTE = 1_000_000_000;
 export const perMinute = z
   .string()
-  .regex(/^[1-9]\d{0,8}$/, 'must be a whole number of at least 1')
-  .transform(Number);
+  .regex(/^\d+$/, 'must be a whole number, as in 600')
+  .transform(Number)
+  .refine((count) => count >= 1 && count <= MOST_PER_MINUTE, `must be from 1 to ${MOST_PER_MINUTE}`);
 
 /** A UTC day as `YYYY-MM-DD`. */
 export const day = z.iso.date('must be a day, as in 2026-01-31');

@@ -1,12 +1,5 @@
 import { formatTable } from '../report/formatTable.ts';
-import type { Command, Option } from './command.ts';
-
-const COMMON_OPTIONS: Record<string, Option> = {
-  json: { help: 'print one JSON document instead of a table' },
-  stack: { value: 'PORT', help: 'the first port of a stack that runs here, or the stack.json of any' },
-  region: { value: 'NAME', help: 'the region, where the stack has several' },
-  help: { help: 'show this' },
-};
+import { COMMON_OPTIONS, type Command, type Option } from './command.ts';
 
 /** How one command is used, or what several do. */
 export function formatHelp(commands: Command[], heading: (text: string) => string): string {
@@ -19,6 +12,7 @@ function formatAll(commands: Command[], heading: (text: string) => string): stri
     heading('turnpike: what operators do to a stack that runs'),
     formatTable(commands.map((command) => [toSynopsis(command, { isShort: true }), command.summary])),
     '',
+    '"turnpike" stands for "npm run -s turnpike --", here and in what the commands say.',
     'Every command takes --json, --stack PORT, --region NAME and --help.',
     'The stack is the one that --stack names, else PORT_BASE, else the one that these variables name, else the only one',
     'that runs here; every change says which one it was made on:',

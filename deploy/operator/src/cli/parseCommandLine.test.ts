@@ -18,6 +18,22 @@ it('takes operands, options and flags in any order after the command', () => {
 });
 
 it.each([
+  ['--rpm 1', { rpm: 1 }],
+  ['--tpm=1000000000', { tpm: 1_000_000_000 }],
+  ['--budget 9007199.254740991', { budget: 2n ** 53n - 1n }],
+  ['--name=--odd', { name: '--odd' }],
+])('takes %s, as the API does', (option, values) => {
+  const line = parse(`keys create --workspace ws_a ${option}`);
+  if (line.kind !== 'run') throw new Error('not a command to run');
+  expect(line.command.input.parse(line.input)).toMatchObject(values);
+});
+
+it('takes a stack and a region for every command', () => {
+  for (const line of ['engines --stack 9800 --region eu', 'credit add ws_a 5 --id c1 --region=eu --stack=9800'])
+    expect(parse(line)).toMatchObject({ kind: 'run', stack: '9800', region: 'eu' });
+});
+
+it.each([
   ['2099-01-31', '2099-01-31T00:00:00.000Z'],
   ['2099-01-31T12:00Z', '2099-01-31T12:00:00.000Z'],
   ['2099-01-31T12:00:30+02:00', '2099-01-31T10:00:30.000Z'],
@@ -30,15 +46,26 @@ it.each([
 it.each([
   ['', 'Start with a command'],
   ['--json', 'Start with a command'],
-  ['key list', '"key" is not a command'],
+  ['key list', '"key" is not a command: did you mean "keys"? "turnpike --help" lists them.'],
+  ['credits add', '"credits" is not a command: did you mean "credit"?'],
+  ['status', '"status" is not a command: "turnpike --help" lists them.'],
   ['keys', '"keys" is followed by one of: create, list, rotate, block, unblock, revoke.'],
   ['keys drop key_a', '"keys" is followed by one of'],
   ['keys create', '--workspace is missing'],
   ['keys create --workspace acme', '--workspace must be an id'],
   ['keys create --workspace ws_a --budget 1e3', '--budget must be dollars'],
   ['keys create --workspace ws_a --budget 0.0000000001', '--budget must be dollars'],
-  ['keys create --workspace ws_a --rpm 0', '--rpm must be a whole number'],
-  ['keys create --workspace ws_a --rpm', "Option '--rpm <value>' argument missing"],
+  ['keys create --workspace ws_a --budget -5', '--budget must not be below zero'],
+  ['keys create --workspace ws_a --budget 9007199.254740992', '--budget must be at most 9007199.254740991'],
+  ['keys create --workspace ws_a --budget 8999999999', '--budget must be at most 9007199.254740991'],
+  ['keys create --workspace ws_a --rpm 0', '--rpm must be from 1 to 1000000000'],
+  ['keys create --workspace ws_a --tpm 1000000001', '--tpm must be from 1 to 1000000000'],
+  ['keys create --workspace ws_a --rpm 1.5', '--rpm must be a whole number'],
+  ['keys create --workspace ws_a --rpm', '--rpm lacks its value: --rpm N'],
+  ['keys create --workspace ws_a --name --rpm 5', '--name lacks its value: --name NAME'],
+  ['keys create --workspace ws_a --workspace ws_b', '--workspace is given twice'],
+  ['keys revoke key_a --yes=no', '--yes takes no value'],
+  ['keys list --workspace ws_a -a', "Unknown option '-a'"],
   ['keys create --workspace ws_a --expires 2020-01-01', '--expires lies in the past'],
   ['keys create --workspace ws_a --expires tomorrow', '--expires must be a day or an instant'],
   ['keys list --workspace ws_a --all', "Unknown option '--all'"],
@@ -50,10 +77,14 @@ it.each([
   ['keys rotate key_a --grace 91d', '--grace must be at most 90d'],
   ['workspaces cap ws_a', 'USD|none is missing'],
   ['workspaces cap ws_a all', 'USD|none must be dollars'],
+  ['workspaces cap ws_a 99999999', 'USD|none must be at most 9007199.254740991'],
   ['workspaces hold', 'WS is missing'],
   ['credit add ws_a 5', '--id is missing'],
   ['credit add ws_a 0 --id c1', 'USD must be more than nothing'],
-  ['credit add ws_a -5 --id c1', "Unknown option '-5'"],
+  ['credit add ws_a -5 --id c1', 'USD must be more than nothing: "credit add" gives it, "credit take" takes it'],
+  ['credit add ws_a 9007200 --id c1', 'USD must be at most 9007199.254740991'],
+  ['workspaces create acme --name Acme', 'WS must be an id, as in ws_1a2b3c'],
+  ['workspaces create ws_acme', '--name is missing'],
   ['credit take ws_a 0 --id c1', 'USD must be more than nothing'],
   ['models disable *', 'MODEL must be a model id'],
   ['usage', 'give --key or --workspace'],
@@ -74,5 +105,7 @@ it('shows the help of one command, of a group, or of all, whatever else stands t
   expect(helpOf('keys revoke --help')).toEqual(['keys revoke']);
   expect(helpOf('credit -h')).toEqual(['credit add', 'credit take']);
   expect(helpOf('--help')).toHaveLength(COMMANDS.length);
+  expect(helpOf('help')).toHaveLength(COMMANDS.length);
+  expect(helpOf('help keys revoke')).toEqual(['keys revoke']);
   expect(helpOf('nonsense --help')).toHaveLength(COMMANDS.length);
 });

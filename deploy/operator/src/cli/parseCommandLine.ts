@@ -1,5 +1,4 @@
-import { parseArgs } from 'node:util';
-import type { Command } from './command.ts';
+import { COMMON_OPTIONS, type Command, type Option } from './command.ts';
 import { UsageError } from './operatorError.ts';
 
 export type CommandLine =
@@ -16,9 +15,10 @@ export type CommandLine =
 
 /** Reads a command line. Throws a `UsageError` for whatever is not one. */
 export function parseCommandLine(args: string[], commands: Command[]): CommandLine {
-  const wantsHelp = args.includes('--help') || args.includes('-h');
-  const firstOption = args.findIndex((arg) => arg.startsWith('-'));
-  const words = firstOption === -1 ? args : args.slice(0, firstOption);
+  const wantsHelp = args.includes('--help') || args.includes('-h') || args[0] === 'help';
+  const said = args[0] === 'help' ? args.slice(1) : args;
+  const firstOption = said.findIndex((arg) => arg.startsWith('-'));
+  const words = firstOption === -1 ? said : said.slice(0, firstOption);
   // Of "engines" and "engines drain" the longer one is meant.
   const [command] = commands
     .filter((candidate) => startsWith(words, candidate.words.split(' ')))
@@ -29,46 +29,63 @@ export function parseCommandLine(args: string[], commands: Command[]): CommandLi
   const group = commands.filter((candidate) => candidate.words.split(' ')[0] === first);
   if (wantsHelp) return { kind: 'help', commands: group.length > 0 ? group : commands };
   if (first === undefined) throw new UsageError('Start with a command: "turnpike --help" lists them.');
-  if (group.length === 0) throw new UsageError(`"${first}" is not a command: "turnpike --help" lists them.`);
+  if (group.length === 0)
+    throw new UsageError(`"${first}" is not a command: ${suggest(first, commands)}"turnpike --help" lists them.`);
   const followers = group.map((candidate) => candidate.words.slice(first.length + 1));
   throw new UsageError(`"${first}" is followed by one of: ${followers.join(', ')}.`);
+}
+
+/** "workspace" is meant to be "workspaces". */
+function suggest(word: string, commands: Command[]): string {
+  const names = commands.map(({ words }) => words.split(' ')[0] ?? '');
+  const near = names.find((name) => name.startsWith(word) || word.startsWith(name));
+  return near === undefined ? '' : `did you mean "${near}"? `;
 }
 
 const startsWith = (words: string[], beginning: string[]): boolean =>
   beginning.every((word, index) => words[index] === word);
 
 function parseOptions(args: string[], command: Command): CommandLine {
-  const { values, positionals } = parseStrictly(args.slice(command.words.split(' ').length), command);
+  const { values, words } = readArguments(args.slice(command.words.split(' ').length), command);
   const operands = Object.entries(command.operands);
-  const extra = positionals[operands.length];
+  const extra = words[operands.length];
   if (extra !== undefined) throw wrongUse(command, `"${extra}" is one word too many`);
   const { json, stack, region, ...options } = values;
-  const input = { ...options, ...Object.fromEntries(operands.map(([field], index) => [field, positionals[index]])) };
+  const input = { ...options, ...Object.fromEntries(operands.map(([field], index) => [field, words[index]])) };
   checkInput(input, command);
-  const isText = (value: unknown) => (typeof value === 'string' ? value : undefined);
-  return { kind: 'run', command, input, isJson: json === true, stack: isText(stack), region: isText(region) };
+  const toText = (value: unknown) => (typeof value === 'string' ? value : undefined);
+  return { kind: 'run', command, input, isJson: json === true, stack: toText(stack), region: toText(region) };
 }
 
-function parseStrictly(args: string[], command: Command) {
-  const options = Object.entries(command.options).map(([name, { value }]) => {
-    return [name, { type: value === undefined ? ('boolean' as const) : ('string' as const) }] as const;
-  });
-  try {
-    return parseArgs({
-      args,
-      options: {
-        json: { type: 'boolean' },
-        stack: { type: 'string' },
-        region: { type: 'string' },
-        ...Object.fromEntries(options),
-      },
-      allowPositionals: true,
-    });
-  } catch (error) {
-    // "Unknown option '--x'. To specify …": the first sentence says it.
-    const [problem = ''] = (error as Error).message.split('. ');
-    throw wrongUse(command, problem);
+/** `parseArgs` of Node takes an amount below zero for an option, and is silent about an option given twice. */
+function readArguments(args: string[], command: Command) {
+  const options = { ...COMMON_OPTIONS, ...command.options };
+  const values: Record<string, string | true> = {};
+  const words: string[] = [];
+  const rest = args.values();
+  for (const arg of rest) {
+    if (!/^--?[^\d.]/.test(arg)) {
+      words.push(arg);
+      continue;
+    }
+    const [, name = '', given] = /^--([^=]*)(?:=(.*))?$/s.exec(arg) ?? [];
+    const option = Object.hasOwn(options, name) ? options[name] : undefined;
+    if (!option) throw wrongUse(command, `Unknown option '${arg.split('=')[0]}'`);
+    if (values[name] !== undefined) throw wrongUse(command, `--${name} is given twice`);
+    if (option.value === undefined && given !== undefined) throw wrongUse(command, `--${name} takes no value`);
+    values[name] = option.value === undefined || (given ?? takeValue(rest, { name, option, command }));
   }
+  return { values, words };
+}
+
+/** The argument behind an option. Another option there means that this one was left without. */
+function takeValue(
+  rest: Iterator<string>,
+  { name, option, command }: { name: string; option: Option; command: Command },
+): string {
+  const { value } = rest.next();
+  if (typeof value === 'string' && !value.startsWith('--')) return value;
+  throw wrongUse(command, `--${name} lacks its value: --${name} ${option.value}`);
 }
 
 function checkInput(input: Record<string, unknown>, command: Command): void {

@@ -4,13 +4,11 @@ import { usd, workspaceId } from '../cli/fields.ts';
 import { toUsdCell } from '../report/amounts.ts';
 import { toWorkspaceDocument, workspaceSchema } from '../stack/workspace.ts';
 
-const NO_CAP = z.literal('none').transform(() => null);
-
 export const capWorkspace = defineCommand({
   words: 'workspaces cap',
   summary: 'set what a workspace may spend a month; none lifts the cap',
   operands: { workspaceId: 'WS', cap: 'USD|none' },
-  input: z.object({ workspaceId, cap: z.union([NO_CAP, usd], 'must be dollars, as in 12.5, or none') }),
+  input: z.object({ workspaceId, cap: z.preprocess((text) => (text === 'none' ? null : text), usd.nullable()) }),
   async run({ workspaceId: id, cap }, { services }) {
     const path = `/internal/workspaces/${id}/cap`;
     const body = { monthly_cap_nano_usd: cap?.toString() ?? null };

@@ -12,9 +12,14 @@ const options = {
   id: { value: 'CREDIT_ID', help: 'names this credit: given again, it changes nothing' },
   note: { value: 'TEXT', help: 'where it comes from, for people' },
 };
+const NOT_POSITIVE = 'must be more than nothing: "credit add" gives it, "credit take" takes it';
 const input = z.object({
   workspaceId,
-  amount: usd.refine((amount) => amount > 0n, 'must be more than nothing'),
+  amount: z
+    .string()
+    .refine((text) => !text.startsWith('-'), NOT_POSITIVE)
+    .pipe(usd)
+    .refine((amount) => amount > 0n, NOT_POSITIVE),
   id: creditId,
   note: z.string().max(500, 'must be at most 500 characters').default(''),
 });

@@ -1,12 +1,9 @@
-import { nonNegativeNanoUsdSchema } from '@turnpike/money/nanoUsd';
+import { LARGEST_LIMIT_NANO_USD, nonNegativeNanoUsdSchema } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
-
-/** Limits are kept in Redis too, whose scripts count exactly up to 2^53. */
-const LARGEST_NANO_USD = 2n ** 53n - 1n;
 
 /** An upper limit of spend; null means there is none. */
 export const capNanoUsd = nonNegativeNanoUsdSchema
-  .refine((amount) => amount <= LARGEST_NANO_USD, 'is too large')
+  .refine((amount) => amount <= LARGEST_LIMIT_NANO_USD, `must be at most ${LARGEST_LIMIT_NANO_USD}`)
   .nullable();
 
 /** Takes what `capNanoUsd` takes; absent means null. */

@@ -1,14 +1,11 @@
 import { createBodyReader } from '@turnpike/http-service/createBodyReader';
 import { toChangeLog } from '@turnpike/http-service/toRequestLog';
 import type { Logger } from '@turnpike/logging/createLogger';
-import { nanoUsdSchema } from '@turnpike/money/nanoUsd';
+import { LARGEST_LIMIT_NANO_USD, nanoUsdSchema } from '@turnpike/money/nanoUsd';
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
 import { addCredit } from '../credits/addCredit.ts';
 import type { Db } from '../database/createDb.ts';
-
-/** Balances are kept in Redis too, whose scripts count exactly up to 2^53. */
-const LARGEST_NANO_USD = 2n ** 53n - 1n;
 
 const id = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, 'must be 1 to 128 letters, digits, dashes or underscores');
 const creditSchema = z.object({
@@ -16,7 +13,10 @@ const creditSchema = z.object({
   workspace_id: id,
   amount_nano_usd: nanoUsdSchema
     .refine((amount) => amount !== 0n, 'must not be zero')
-    .refine((amount) => amount <= LARGEST_NANO_USD && amount >= -LARGEST_NANO_USD, 'is too large'),
+    .refine(
+      (amount) => amount <= LARGEST_LIMIT_NANO_USD && amount >= -LARGEST_LIMIT_NANO_USD,
+      `must be at most ${LARGEST_LIMIT_NANO_USD} either way`,
+    ),
   note: z
     .string()
     .max(500)
