@@ -188,18 +188,17 @@ async function main(): Promise<void> {
     questionsAtOnce: QUESTIONS_AT_ONCE,
   });
 
+  const countPromptTokens = createPromptCounter({ engines, limits: PROMPT_COUNTS });
   const inference: InferenceDependencies = {
     authenticator,
     catalog,
-    engines,
-    engineQueue,
     admission: {
       admit: createAdmit(redis, { epoch, routerId }),
       epoch,
       endings,
       balances,
       authenticator,
-      countPromptTokens: createPromptCounter({ engines, limits: PROMPT_COUNTS }),
+      countPromptTokens,
       refusedCounts: createKeyAllowance(REFUSED_COUNTS),
       leaseMs,
       metrics,
@@ -209,27 +208,32 @@ async function main(): Promise<void> {
     spool,
     cacheSaltOf: createCacheSalt(config.CACHE_SALT_KEYS),
     region,
-    timeouts: {
-      firstEventMs: config.FIRST_EVENT_TIMEOUT_MS,
-      betweenEventsMs: config.BETWEEN_EVENTS_TIMEOUT_MS,
-      wholeMs: config.WHOLE_TIMEOUT_MS,
-      streamMs: config.STREAM_TIMEOUT_MS,
-      headersAfterMs: config.HEADERS_AFTER_MS,
-      keepAliveMs: config.KEEP_ALIVE_MS,
-      slowReaderMs: config.SLOW_READER_TIMEOUT_MS,
-    },
-    metrics,
     bodies: createBodyMemory(config.BODIES_MAX_BYTES),
     refusedBodies: createKeyAllowance({
       ...REFUSED_BODIES,
       capacityBytes: (config.REFUSED_BODIES_BYTES_PER_SECOND * REFUSED_BODIES.refillMs) / 1_000,
     }),
-    images: createImageLoader({
-      privateHosts: config.IMAGE_PRIVATE_HOSTS,
-      resolve: resolveHost,
-      times: { timeoutMs: config.IMAGES_TIMEOUT_MS, waitMs: IMAGE_WAIT_MS },
-      limits: IMAGE_FETCHES,
-    }),
+    house: {
+      engines,
+      engineQueue,
+      images: createImageLoader({
+        privateHosts: config.IMAGE_PRIVATE_HOSTS,
+        resolve: resolveHost,
+        times: { timeoutMs: config.IMAGES_TIMEOUT_MS, waitMs: IMAGE_WAIT_MS },
+        limits: IMAGE_FETCHES,
+      }),
+      countPromptTokens,
+      timeouts: {
+        firstEventMs: config.FIRST_EVENT_TIMEOUT_MS,
+        betweenEventsMs: config.BETWEEN_EVENTS_TIMEOUT_MS,
+        wholeMs: config.WHOLE_TIMEOUT_MS,
+        streamMs: config.STREAM_TIMEOUT_MS,
+        headersAfterMs: config.HEADERS_AFTER_MS,
+        keepAliveMs: config.KEEP_ALIVE_MS,
+        slowReaderMs: config.SLOW_READER_TIMEOUT_MS,
+      },
+      metrics,
+    },
     log,
   };
   const handlers = {

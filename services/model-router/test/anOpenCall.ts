@@ -5,6 +5,10 @@ import type { Ending } from '../src/money/call/toEvent.ts';
 export interface RecordedCall extends OpenCall {
   /** Every ending it was given, first one first; only the first one counts. */
   endings: Ending[];
+  /** The routing target that the last one named. */
+  target: string | undefined;
+  /** Takes its hold away, as a sweeper does. */
+  loseLease(): void;
 }
 
 /** An open call without a book: `isKept` is what the book would say of its hold. */
@@ -15,13 +19,16 @@ export function anOpenCall({
   isKept?: boolean;
   callId?: string;
 } = {}): RecordedCall {
+  const lease = new AbortController();
   return {
     callId,
-    target: '',
-    onLeaseLost: () => {},
+    leaseLost: lease.signal,
+    loseLease: () => lease.abort(),
+    target: undefined,
     endings: [],
-    async end(ending) {
+    async end(ending, target) {
       this.endings.push(ending);
+      this.target = target;
       return isKept;
     },
   };

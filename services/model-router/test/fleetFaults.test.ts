@@ -3,8 +3,6 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
-import { answerWhole } from '../src/answer/answerWhole.ts';
-import { streamAnswer } from '../src/answer/streamAnswer.ts';
 import { createEngineRegistry, type EngineRegistry } from '../src/fleet/engineRegistry.ts';
 import { createPlacer } from '../src/fleet/placement/placer.ts';
 import { anOpenCall, type RecordedCall } from './anOpenCall.ts';
@@ -34,7 +32,7 @@ beforeEach(async () => {
     metrics: noMetrics,
     log: aSilentLogger(),
   });
-  served = await serveCall(streamAnswer, {
+  served = await serveCall({
     engines: [],
     registry,
     placer: createPlacer(),
@@ -151,7 +149,7 @@ it('answers a call, or has it repeated, where every engine refuses with 503 what
 it('gives a prompt that kills engines two of them at most, and serves the others from what is left', async () => {
   await simulators.order('config', { watchdogMs: 600_000 });
   const poison = [{ role: 'user', content: '[[sim: fault=engine_dies after=0]]' }];
-  const killing = await serveCall(streamAnswer, { engines: [], registry, fields: { stream: true, messages: poison } });
+  const killing = await serveCall({ engines: [], registry, fields: { stream: true, messages: poison } });
   try {
     expect((await fetch(killing.url)).status).toBe(500);
   } finally {
@@ -174,11 +172,8 @@ it.each([
   'takes an answer of %s for an answer, whole and streamed, and bills what was counted',
   async (_what, content, tokens) => {
     const asked = { engines: [], registry };
-    for (const [run, fields] of [
-      [streamAnswer, { stream: true }],
-      [answerWhole, {}],
-    ] as const) {
-      const served = await serveCall(run, { ...asked, fields: { ...fields, messages: [{ role: 'user', content }] } });
+    for (const fields of [{ stream: true }, {}]) {
+      const served = await serveCall({ ...asked, fields: { ...fields, messages: [{ role: 'user', content }] } });
       const text = await (await fetch(served.url)).text();
       served.close();
       expect(text).toContain('"finish_reason":"stop"');
@@ -228,7 +223,7 @@ it('has calls that heard nothing of a frozen engine answered by another once it 
         return call;
       },
     };
-    opened.push(await serveCall(streamAnswer, options), await serveCall(answerWhole, { ...options, fields: {} }));
+    opened.push(await serveCall(options), await serveCall({ ...options, fields: {} }));
     frozen.freeze();
     let answered = 0;
     const all = opened.flatMap(({ url }) => Array.from({ length: 6 }, () => fetch(url)));

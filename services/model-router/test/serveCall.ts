@@ -1,33 +1,21 @@
 import { createServer, type ServerResponse } from 'node:http';
 import { type CallSpan, noSpan } from '@turnpike/telemetry/callSpan';
 import express, { type ErrorRequestHandler } from 'express';
-import type { CallContext, StreamTimeouts } from '../src/answer/callContext.ts';
+import { answerCall } from '../src/answer/answerCall.ts';
+import type { AnswerTimeouts } from '../src/answer/call.ts';
 import { createToWireError } from '../src/api/chatError.ts';
 import type { Engine } from '../src/fleet/engine.ts';
 import type { EngineRegistry } from '../src/fleet/engineRegistry.ts';
 import type { Placer } from '../src/fleet/placement/placer.ts';
 import type { EngineQueue } from '../src/fleet/queue/engineQueue.ts';
+import { createBodyMemory } from '../src/request/shares/bodyMemory.ts';
+import { aCall, aHouse, LONG_TIMEOUTS, RATE_LIMIT } from './aCall.ts';
 import { aChatRequest } from './aChatRequest.ts';
 import { anEngineQueue } from './anEngineQueue.ts';
 import { anEngineRegistry } from './anEngineRegistry.ts';
 import { anOpenCall, type RecordedCall } from './anOpenCall.ts';
-import { aFirstPlacer, aPlacement } from './aPlacement.ts';
-import { aPricedModel } from './aPricedModel.ts';
-import { aSilentLogger } from './aSilentLogger.ts';
+import { aFirstPlacer } from './aPlacement.ts';
 import { listenAnywhere } from './listenAnywhere.ts';
-import { noMetrics } from './noMetrics.ts';
-
-/** So long that nothing happens but what a test shortens. */
-const LONG_MS = 30_000;
-const LONG_TIMEOUTS: StreamTimeouts = {
-  firstEventMs: LONG_MS,
-  betweenEventsMs: LONG_MS,
-  wholeMs: LONG_MS,
-  streamMs: LONG_MS,
-  headersAfterMs: LONG_MS,
-  keepAliveMs: LONG_MS,
-  slowReaderMs: LONG_MS,
-};
 
 const toWireError = createToWireError({ keysPageUrl: 'https://dashboard.example/keys' });
 
@@ -40,60 +28,48 @@ export interface ServedCall {
   close(): void;
 }
 
-/** Serves one call with `run`, on engines that are tried in the order given. */
-export async function serveCall(
-  run: (context: CallContext) => Promise<void>,
-  {
-    engines,
-    fields = { stream: true },
-    timeouts = {},
-    call = anOpenCall(),
-    findEngines = () => engines.slice(),
-    registry = anEngineRegistry(findEngines),
-    placer = aFirstPlacer(),
-    engineQueue = anEngineQueue({ placer }),
-    nextCall = () => call,
-    span = noSpan,
-    keyId = 'key_1',
-  }: {
-    engines: Engine[];
-    /** Of the request's body. */
-    fields?: object;
-    timeouts?: Partial<StreamTimeouts>;
-    call?: RecordedCall;
-    findEngines?: () => Engine[];
-    registry?: EngineRegistry;
-    placer?: Placer;
-    engineQueue?: EngineQueue;
-    /** For every request one of its own. */
-    nextCall?: () => RecordedCall;
-    span?: CallSpan;
-    keyId?: string;
-  },
-): Promise<ServedCall> {
+/** Serves one call, streamed unless its fields say otherwise, on engines that are tried in the order given. */
+export async function serveCall({
+  engines,
+  fields = { stream: true },
+  timeouts = {},
+  call = anOpenCall(),
+  findEngines = () => engines.slice(),
+  registry = anEngineRegistry(findEngines),
+  placer = aFirstPlacer(),
+  engineQueue = anEngineQueue({ placer }),
+  nextCall = () => call,
+  span = noSpan,
+  keyId = 'key_1',
+}: {
+  engines: Engine[];
+  /** Of the request's body. */
+  fields?: object;
+  timeouts?: Partial<AnswerTimeouts>;
+  call?: RecordedCall;
+  findEngines?: () => Engine[];
+  registry?: EngineRegistry;
+  placer?: Placer;
+  engineQueue?: EngineQueue;
+  /** For every request one of its own. */
+  nextCall?: () => RecordedCall;
+  span?: CallSpan;
+  keyId?: string;
+}): Promise<ServedCall> {
   let response: ServerResponse | undefined;
   const app = express();
   app.get('/', async (_req, res) => {
     response = res;
-    await run({
-      request: aChatRequest(fields),
-      model: aPricedModel(),
-      call: nextCall(),
-      keyId,
-      workspaceId: 'ws_1',
-      res,
-      headers: { 'x-ratelimit-limit-requests': '600' },
-      engineQueue,
-      placement: aPlacement(),
-      maxOutputTokens: 100,
-      cacheSalt: 'salt',
+    const open = nextCall();
+    const house = aHouse({
       engines: registry,
-      span,
-      metrics: noMetrics,
-      receivedAt: performance.now(),
+      engineQueue,
       timeouts: { ...LONG_TIMEOUTS, ...timeouts },
-      log: aSilentLogger(),
     });
+    const { callId, leaseLost } = open;
+    const call = aCall({ callId, leaseLost, keyId, request: aChatRequest(fields), span });
+    const room = createBodyMemory(1_000).open(keyId);
+    await answerCall(house, call, { open, room, rateLimit: RATE_LIMIT, res });
   });
   // What is no fault gets a status that no fault has, so that no test takes it for one.
   const onError: ErrorRequestHandler = (error, _req, res, _next) => {

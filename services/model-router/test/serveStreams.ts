@@ -1,5 +1,4 @@
 import { type ClientRequest, get, type IncomingMessage, type ServerResponse } from 'node:http';
-import { streamAnswer } from '../src/answer/streamAnswer.ts';
 import { anHttpEngine, type HttpEngine } from './anHttpEngine.ts';
 import { engineChunks } from './engineChunks.ts';
 import { type ServedCall, serveCall } from './serveCall.ts';
@@ -60,9 +59,9 @@ export function createStreamHouse() {
     /** A call that is streamed from engines, tried in the order given. */
     async streamed(
       engines: HttpEngine[],
-      options: Omit<Parameters<typeof serveCall>[1], 'engines'> = {},
+      options: Omit<Parameters<typeof serveCall>[0], 'engines'> = {},
     ): Promise<ServedCall> {
-      const served = await serveCall(streamAnswer, { engines: engines.map(({ engine }) => engine), ...options });
+      const served = await serveCall({ engines: engines.map(({ engine }) => engine), ...options });
       closers.push(() => served.close());
       return served;
     },

@@ -85,11 +85,11 @@ async function serve(stack: Stack, call: TrueCall): Promise<void> {
     checkCommitments(stack);
     let isLost = false;
     const lost = new Promise<void>((resolve) => {
-      letIn.call.onLeaseLost = () => {
+      letIn.call.leaseLost.addEventListener('abort', () => {
         isLost = true;
         checkLostLease(stack);
         resolve();
-      };
+      });
     });
     await Promise.race([world.sleep(random.share() ** 2 * LONGEST_CALL_MS), lost]);
     const ending: Ending = isLost ? { status: 'failure', reason: 'lease_lost' } : anEnding(stack);

@@ -10,8 +10,6 @@ import { serveCall } from '../../test/serveCall.ts';
 import { begin, createStreamHouse } from '../../test/serveStreams.ts';
 import type { CallNews } from '../fleet/engineRegistry.ts';
 import { RetryBudget } from '../fleet/health/retryBudget.ts';
-import { answerWhole } from './answerWhole.ts';
-import { streamAnswer } from './streamAnswer.ts';
 
 const house = createStreamHouse();
 const { engineThat, engineThatCompletes, connect } = house;
@@ -29,12 +27,12 @@ const answersWhole = (res: ServerResponse) => res.writeHead(200, { 'content-type
 
 /** A call that waits on an engine of which nothing comes but what `answer` lets it hear; the others are tried after it. */
 async function aWaitingCall({
-  run = streamAnswer,
+  fields = { stream: true },
   answer = () => {},
   others = [],
   retries = new RetryBudget(() => 0),
 }: {
-  run?: typeof streamAnswer;
+  fields?: object;
   answer?: (res: ServerResponse) => void;
   others?: HttpEngine[];
   retries?: RetryBudget;
@@ -52,8 +50,7 @@ async function aWaitingCall({
   const registry = anEngineRegistry(findEngines, { retries, report: (_engine, told) => news.push(told) });
   const call = anOpenCall();
   const span = aRecordingSpan();
-  const fields = run === streamAnswer ? { stream: true } : {};
-  served = await serveCall(run, { engines: [], registry, call, span, fields });
+  served = await serveCall({ engines: [], registry, call, span, fields });
   const client = connect(served.url);
   await until('the engine has the call', () => upstream !== undefined);
   return {
@@ -73,13 +70,16 @@ async function aWaitingCall({
 }
 
 it.each([
-  ['stream', streamAnswer, () => engineThatCompletes('other')],
-  ['whole answer', answerWhole, () => engineThat(answersWhole, 'other')],
+  ['stream', { stream: true }, () => engineThatCompletes('other')],
+  ['whole answer', {}, () => engineThat(answersWhole, 'other')],
 ])(
   'a %s that has heard nothing leaves an engine that does not answer, at once and for one charge',
-  async (_case, run, another) => {
+  async (_case, fields, another) => {
     const other = await another();
-    const { frozen, call, span, news, client, unheardCalls, leaveOut } = await aWaitingCall({ run, others: [other] });
+    const { frozen, call, span, news, client, unheardCalls, leaveOut } = await aWaitingCall({
+      fields,
+      others: [other],
+    });
     leaveOut();
     const { status, text, ended } = await client;
     await until('the answer ends', ended);

@@ -1,7 +1,9 @@
 import type { Engine } from '../fleet/engine.ts';
 import type { PlacedCall } from '../fleet/placement/placer.ts';
 import { toDecisionAttributes } from '../fleet/placement/toDecisionAttributes.ts';
-import type { Attempt, CallContext } from './callContext.ts';
+import type { EngineUsage } from '../money/call/toEvent.ts';
+import type { AttemptEnd } from './attempt.ts';
+import type { Call, House } from './call.ts';
 
 /** Shorter answers say little of a pace: their tokens may come in one event. */
 const MIN_TOKENS = 8;
@@ -13,12 +15,13 @@ export interface ObservedAttempt {
   /** The engine's first event is here. */
   firstEvent(): void;
   /** The attempt is over; undefined when it ended in an error of ours. */
-  end(attempt: Attempt | undefined): void;
+  end(attempt: AttemptEnd | undefined): void;
 }
 
 /** Follows a call's attempt on the engine it was placed on: why it is this engine, what was expected there, and what came of it. */
 export function observeAttempt(
-  { span: callSpan, metrics, model, request }: Pick<CallContext, 'span' | 'metrics' | 'model' | 'request'>,
+  { metrics }: House,
+  { span: callSpan, model, request }: Call,
   { engine, decision }: Pick<PlacedCall<Engine>, 'engine' | 'decision'>,
 ): ObservedAttempt {
   const span = callSpan.startChild('engine', 'client');
@@ -26,9 +29,7 @@ export function observeAttempt(
   let firstEventAt: number | undefined;
   metrics.callPlaced(engine, decision.reason);
 
-  function measure(counted: Extract<Attempt, { outcome: 'ended' }>['counted']): void {
-    if (!counted) return;
-    const { promptTokens, cachedPromptTokens, completionTokens } = counted;
+  function measure({ promptTokens, cachedPromptTokens, completionTokens }: EngineUsage): void {
     // Nothing is cached of texts to embed, and nothing expected.
     if (request.operation !== 'embeddings' && promptTokens > 0 && decision.promptTokens > 0)
       metrics.cacheCounted(model, {
@@ -47,8 +48,9 @@ export function observeAttempt(
       metrics.engineFirstEvent(engine, (firstEventAt - beganAt) / 1_000);
     },
     end(attempt) {
-      const counted = attempt?.outcome === 'ended' ? attempt.counted : undefined;
-      measure(counted);
+      const counted = attempt?.kind === 'whole' ? attempt.usage : undefined;
+      const failed = attempt?.kind === 'failed' ? attempt : undefined;
+      if (counted) measure(counted);
       // Most calls are not traced, and to say why costs more than to know it.
       if (span.traceparent !== undefined)
         span.setAttributes({
@@ -58,10 +60,10 @@ export function observeAttempt(
           'turnpike.prompt_tokens': counted?.promptTokens,
           'turnpike.cached_prompt_tokens': counted?.cachedPromptTokens,
           'turnpike.completion_tokens': counted?.completionTokens,
-          'turnpike.fault': attempt?.outcome === 'failed' ? attempt.fault.kind : undefined,
-          'turnpike.reason': attempt?.outcome === 'failed' ? attempt.broken : undefined,
+          'turnpike.fault': failed?.fault.kind,
+          'turnpike.reason': failed?.broken,
         });
-      span.end({ isError: attempt?.outcome !== 'ended' });
+      span.end({ isError: !attempt || failed !== undefined });
     },
   };
 }

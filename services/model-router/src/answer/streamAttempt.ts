@@ -1,45 +1,59 @@
-import { toChatError } from '../api/chatError.ts';
 import type { EngineFault } from '../api/chatFault.ts';
 import type { EngineErrorKind, EngineExchange } from '../fleet/dispatchToEngine.ts';
 import type { Engine } from '../fleet/engine.ts';
-import { LEFT_BEFORE_FIRST_EVENT } from '../money/call/toEvent.ts';
-import type { Attempt, AttemptOptions, CallContext } from './callContext.ts';
+import type { AttemptEnd, AttemptOn, AttemptOptions } from './attempt.ts';
+import type { Call, House } from './call.ts';
 import type { ClientStream } from './chunks/clientStream.ts';
 import { EngineStream, type StreamEnd } from './chunks/engineStream.ts';
-import { Deadline } from './deadline.ts';
-import { dispatchCall } from './dispatchCall.ts';
 import { EngineRefusal } from './engineRefusal.ts';
-import { reportFailure } from './reportFailure.ts';
-import { toEnding } from './toEnding.ts';
+import { Deadline, dispatchCall } from './exchange.ts';
+import { ENGINE_FAILED } from './outcome.ts';
 
 /** How long an engine may take to end its response after it said it is done; its connection is dropped then. */
 const TRAILER_MS = 1_000;
 
-const FAILED: EngineFault = { kind: 'engine_failed' };
+/** What all attempts at one stream share. */
+interface Stream {
+  client: ClientStream;
+  /** When its time is up, by `performance.now()`. */
+  endsAt: number;
+}
 
-/** One attempt: the exchange with one engine, from its request to the client's last byte. */
+/** One attempt at a stream: the exchange with one engine, event by event, up to the last one before its end. */
 export class StreamAttempt {
-  readonly #context: CallContext;
+  readonly #house: House;
+  readonly #call: Call;
   readonly #client: ClientStream;
   readonly #engine: Engine;
+  readonly #options: AttemptOptions;
   readonly #stream: EngineStream;
-  readonly #result = Promise.withResolvers<Attempt>();
+  readonly #end = Promise.withResolvers<AttemptEnd>();
   readonly #silence: Deadline;
   readonly #total = new Deadline(() => this.#tooLong());
-  #onFirstEvent: (() => void) | undefined;
-  #onUnread: AttemptOptions['onUnread'] | undefined;
-  #onRead: AttemptOptions['onRead'] | undefined;
+  readonly #onRead = () => this.#readOn();
   #exchange: EngineExchange | undefined;
   #refusal: EngineRefusal | undefined;
+  #isHeard = false;
   #hasSent = false;
   #isPaused = false;
   #isOver = false;
 
-  constructor(context: CallContext, client: ClientStream, engine: Engine) {
-    this.#context = context;
+  /** Attempts at one stream, on one engine after the other. */
+  static on(house: House, call: Call, stream: Stream): AttemptOn {
+    return (engine, options) => new StreamAttempt(house, call, { ...stream, engine, options }).#run(stream.endsAt);
+  }
+
+  private constructor(
+    house: House,
+    call: Call,
+    { client, engine, options }: Stream & { engine: Engine; options: AttemptOptions },
+  ) {
+    this.#house = house;
+    this.#call = call;
     this.#client = client;
     this.#engine = engine;
-    const { request, model } = context;
+    this.#options = options;
+    const { request, model } = call;
     if (request.operation === 'embeddings') throw new Error('embeddings are not streamed');
     this.#stream = new EngineStream({
       operation: request.operation,
@@ -51,34 +65,24 @@ export class StreamAttempt {
     this.#silence = new Deadline(() => (this.#isOver ? this.#exchange?.abort() : this.#broken('timeout')));
   }
 
-  /** Resolves when the client has its answer or another engine may be tried. `timeoutMs` is what is left of the stream's time. */
-  run({
-    timeoutMs,
-    onFirstEvent,
-    onUnread,
-    onRead,
-    signal,
-    ...attempt
-  }: AttemptOptions & { timeoutMs: number }): Promise<Attempt> {
-    this.#onFirstEvent = onFirstEvent;
-    this.#onUnread = onUnread;
-    this.#onRead = onRead;
-    const { firstEventMs } = this.#context.timeouts;
-    if (this.#client.hasLeft) {
-      this.clientLeft();
-      return this.#result.promise;
-    }
-    if (timeoutMs <= 0) {
-      this.#tooLong();
-      return this.#result.promise;
-    }
+  /** Resolves when the stream is whole, the client is gone, or another engine may be tried. */
+  #run(endsAt: number): Promise<AttemptEnd> {
+    const { firstEventMs } = this.#house.timeouts;
+    const { number, traceparent, leaving } = this.#options;
+    const timeoutMs = endsAt - performance.now();
+    if (this.#client.hasLeft) this.#clientLeft();
+    else if (this.#call.leaseLost.aborted) this.#leaseLost();
+    else if (timeoutMs <= 0) this.#tooLong();
+    if (this.#isOver) return this.#end.promise;
     this.#total.set(timeoutMs);
     this.#silence.set(firstEventMs);
-    signal.addEventListener('abort', () => this.#broken('left_out'));
+    leaving.addEventListener('abort', () => this.#broken('left_out'));
+    this.#client.left.addEventListener('abort', () => this.#clientLeft());
+    this.#call.leaseLost.addEventListener('abort', () => this.#leaseLost());
     this.#exchange = dispatchCall(
-      this.#context,
+      this.#call,
       this.#engine,
-      { ...attempt, headersTimeoutMs: firstEventMs },
+      { number, traceparent, headersTimeoutMs: firstEventMs },
       {
         onHeaders: (status, contentType) => {
           if (status !== 200 || !contentType.startsWith('text/event-stream')) this.#refusal = new EngineRefusal(status);
@@ -92,41 +96,42 @@ export class StreamAttempt {
         onError: (kind) => this.#broken(kind),
       },
     );
-    return this.#result.promise;
+    return this.#end.promise;
   }
 
   /** The client hung up: the engine stops at once, and what it had counted is charged. */
-  clientLeft(): void {
+  #clientLeft(): void {
     if (!this.#over()) return;
     const { hasBegun, usage } = this.#stream;
-    const ending = hasBegun ? toEnding('client_left', usage) : LEFT_BEFORE_FIRST_EVENT;
-    this.#finish(this.#context.call.end(ending).then(() => ({ outcome: 'ended' })));
+    this.#end.resolve(hasBegun ? { kind: 'left_midway', usage } : { kind: 'left_before_event' });
   }
 
-  clientDrained(): void {
+  #readOn(): void {
     if (this.#isOver) return;
     this.#isPaused = false;
-    this.#onRead?.();
-    this.#silence.set(this.#context.timeouts.betweenEventsMs);
+    this.#options.onRead();
+    this.#silence.set(this.#house.timeouts.betweenEventsMs);
     this.#exchange?.resume();
   }
 
-  leaseLost(): void {
-    this.#fail(FAILED, 'lease_lost', { isFinal: true });
+  #leaseLost(): void {
+    if (!this.#over()) return;
+    this.#logFailure('lease_lost');
+    this.#end.resolve({ kind: 'lease_lost' });
   }
 
   #tooLong(): void {
-    this.#fail(FAILED, 'stream_too_long', { isFinal: true });
+    this.#fail(ENGINE_FAILED, 'stream_too_long', { isFinal: true });
   }
 
   #onEvents(chunk: Buffer): void {
     if (this.#isOver) return;
     const step = this.#stream.push(chunk);
     if (!step) return;
-    this.#onFirstEvent?.();
-    this.#onFirstEvent = undefined;
+    if (!this.#isHeard) this.#options.onFirstEvent();
+    this.#isHeard = true;
     // Bytes that were already on their way while the client is slow do not start the engine's clock again.
-    if (!this.#isPaused) this.#silence.set(this.#context.timeouts.betweenEventsMs);
+    if (!this.#isPaused) this.#silence.set(this.#house.timeouts.betweenEventsMs);
     this.#send(step.events);
     if (step.end) this.#onStreamEnd(step.end);
   }
@@ -135,28 +140,26 @@ export class StreamAttempt {
     if (events.length === 0) return;
     if (!this.#hasSent) this.#firstToken();
     this.#hasSent = true;
-    if (this.#client.write(events.length === 1 && events[0] ? events[0] : Buffer.concat(events))) return;
+    const bytes = events.length === 1 && events[0] ? events[0] : Buffer.concat(events);
+    if (this.#client.write(bytes, this.#onRead)) return;
     // The client is slow: stop reading from the engine, whose silence is now our doing.
     this.#isPaused = true;
     this.#silence.clear();
     this.#exchange?.pause();
-    this.#onUnread?.(() => this.#cut());
+    this.#options.onUnread(() => this.#cut());
   }
 
   /** Others wait for the room of a stream that nobody reads: the engine stops, and what it had counted is charged. */
   #cut(): void {
-    const { call, log } = this.#context;
-    log.info(
-      { callId: call.callId, engine: this.#engine.id },
-      'cut a stream that is not read: others wait for its room',
-    );
+    const { callId, log } = this.#call;
+    log.info({ callId, engine: this.#engine.id }, 'cut a stream that is not read: others wait for its room');
     this.#client.cut();
   }
 
   #firstToken(): void {
-    const { metrics, model, span, receivedAt } = this.#context;
+    const { model, span, receivedAt } = this.#call;
     const ms = performance.now() - receivedAt;
-    metrics.firstToken(model, ms / 1_000);
+    this.#house.metrics.firstToken(model, ms / 1_000);
     span.setAttributes({ 'turnpike.time_to_first_token_ms': Math.round(ms) });
   }
 
@@ -165,20 +168,12 @@ export class StreamAttempt {
     else this.#completed(end);
   }
 
-  /** The engine's answer is whole: it is handed out as such once it is settled, and only if the engine counted it. */
+  /** The engine's answer is whole. Its connection may be used again once its response has ended. */
   #completed({ usage, usageEvent }: Extract<StreamEnd, { kind: 'whole' }>): void {
     this.#isOver = true;
     this.#total.clear();
-    const { engines, workspaceId: caller } = this.#context;
-    engines.report(this.#engine, { kind: 'completed', caller });
     this.#silence.set(TRAILER_MS);
-    this.#finish(
-      this.#context.call.end(toEnding('completed', usage)).then((isKept) => {
-        if (isKept && usage) this.#client.done(usageEvent);
-        else this.#client.fail(toChatError(FAILED));
-        return { outcome: 'ended', counted: usage };
-      }),
-    );
+    this.#end.resolve({ kind: 'whole', usage, rest: usageEvent });
   }
 
   #collectRefusal(chunk: Buffer): void {
@@ -186,38 +181,29 @@ export class StreamAttempt {
   }
 
   #refused(): void {
-    this.#fail(this.#refusal?.toFault() ?? FAILED, 'engine_refused');
+    this.#fail(this.#refusal?.toFault() ?? ENGINE_FAILED, 'engine_refused');
   }
 
   #broken(kind: EngineErrorKind): void {
     // An engine nobody could connect to took nothing: the fleet lacks capacity, and a retry is safe.
-    const fault: EngineFault = kind === 'refused' ? { kind: 'no_healthy_engine' } : FAILED;
+    const fault: EngineFault = kind === 'refused' ? { kind: 'no_healthy_engine' } : ENGINE_FAILED;
     this.#fail(fault, `engine_${kind}`, { broken: kind });
   }
 
-  /** Ends the attempt without an answer: to be retried if the client has seen nothing, else as an error event. */
+  /** Ends the attempt without a whole answer. */
   #fail(
     fault: EngineFault,
     reason: string,
     { broken, isFinal = false }: { broken?: EngineErrorKind | undefined; isFinal?: boolean } = {},
   ): void {
     if (!this.#over()) return;
-    const { call, log } = this.#context;
-    log.warn(
-      { callId: call.callId, engine: this.#engine.id, reason, hasSent: this.#hasSent },
-      'engine did not answer as it should',
-    );
-    if (!this.#hasSent) {
-      this.#finish(Promise.resolve({ outcome: 'failed', fault, broken, isFinal }));
-      return;
-    }
-    reportFailure(this.#context, this.#engine, { fault, broken, isFinal });
-    this.#finish(
-      call.end({ status: 'failure', reason }).then(() => {
-        this.#client.fail(toChatError(fault));
-        return { outcome: 'ended' };
-      }),
-    );
+    this.#logFailure(reason);
+    this.#end.resolve({ kind: 'failed', fault, reason, broken, isFinal, hasSent: this.#hasSent });
+  }
+
+  #logFailure(reason: string): void {
+    const { callId, log } = this.#call;
+    log.warn({ callId, engine: this.#engine.id, reason, hasSent: this.#hasSent }, 'engine did not answer as it should');
   }
 
   /** Ends the exchange with the engine, once; false when it had ended before. */
@@ -228,9 +214,5 @@ export class StreamAttempt {
     this.#silence.clear();
     this.#exchange?.abort();
     return true;
-  }
-
-  #finish(attempt: Promise<Attempt>): void {
-    attempt.then(this.#result.resolve, this.#result.reject);
   }
 }

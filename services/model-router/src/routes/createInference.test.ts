@@ -6,9 +6,9 @@ import { createHttpApp } from '@turnpike/http-service/createHttpApp';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { until } from '@turnpike/test-support/until';
+import { aHouse } from '../../test/aCall.ts';
 import { aKeyRecord } from '../../test/aKeyRecord.ts';
 import { anEngine } from '../../test/anEngine.ts';
-import { anEngineQueue } from '../../test/anEngineQueue.ts';
 import { anEngineRegistry } from '../../test/anEngineRegistry.ts';
 import { anHttpEngine } from '../../test/anHttpEngine.ts';
 import { aCatalog } from '../../test/aPricedModel.ts';
@@ -79,7 +79,6 @@ function serveChat(
   const dependencies: InferenceDependencies = {
     authenticator: { authenticate: async () => key, forget: () => {} },
     catalog: { current: () => aCatalog({}), close: () => {} },
-    engines: anEngineRegistry(undefined, engines),
     admission: {
       admit: createAdmit(opened.redis, { epoch: opened.epoch, routerId: 'router-1' }),
       endings: createCallEndings(opened.redis, opened),
@@ -94,22 +93,11 @@ function serveChat(
     },
     callBook,
     spool,
-    engineQueue: anEngineQueue(),
     cacheSaltOf: () => 'salt',
     region: 'us',
-    timeouts: {
-      firstEventMs: LONG_MS,
-      betweenEventsMs: LONG_MS,
-      wholeMs: LONG_MS,
-      streamMs: LONG_MS,
-      headersAfterMs: LONG_MS,
-      keepAliveMs: LONG_MS,
-      slowReaderMs: LONG_MS,
-    },
-    metrics: noMetrics,
     bodies,
     refusedBodies,
-    images: { load: notAsked },
+    house: aHouse({ engines: anEngineRegistry(undefined, engines) }),
     log,
   };
   const app = createHttpApp({

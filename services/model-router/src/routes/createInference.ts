@@ -4,28 +4,19 @@ import { callerOf } from '@turnpike/authentication/keyGuard';
 import { spanOf } from '@turnpike/http-service/observeRequests';
 import { toRequestLog } from '@turnpike/http-service/toRequestLog';
 import type { Logger } from '@turnpike/logging/createLogger';
-import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { Request, RequestHandler, Response } from 'express';
 import { v7 as uuidv7 } from 'uuid';
-import { answerWhole } from '../answer/answerWhole.ts';
-import type { StreamTimeouts } from '../answer/callContext.ts';
-import { streamAnswer } from '../answer/streamAnswer.ts';
-import { toPlacement } from '../answer/toPlacement.ts';
-import { withImages } from '../answer/withImages.ts';
+import { answerCall } from '../answer/answerCall.ts';
+import type { House } from '../answer/call.ts';
 import type { AdmissionFault, ChatFault, EngineFault, ModelFault } from '../api/chatFault.ts';
-import { toRateLimitHeaders } from '../api/rateLimitHeaders.ts';
 import type { CatalogFollower } from '../catalog/followCatalog.ts';
 import { getModel } from '../catalog/getModel.ts';
-import type { EngineRegistry } from '../fleet/engineRegistry.ts';
-import type { EngineQueue } from '../fleet/queue/engineQueue.ts';
 import type { CacheSaltOf } from '../fleet/vllm/cacheSalt.ts';
 import type { CallBook } from '../money/call/callBook.ts';
 import { type AdmittedCall, toUnknownEventJson } from '../money/call/toEvent.ts';
 import { type AdmitCallDependencies, admitCall } from '../money/gate/admitCall.ts';
 import type { UsageBound } from '../money/gate/boundUsage.ts';
-import { fitOutput } from '../money/gate/fitOutput.ts';
 import type { Spool } from '../money/spool/spool.ts';
-import type { ImageLoader } from '../request/images/createImageLoader.ts';
 import type { InferenceRequest } from '../request/inferenceRequest.ts';
 import { type BodyLimits, type JsonBody, readBody } from '../request/readBody.ts';
 import type { BodyMemory, TakenBytes } from '../request/shares/bodyMemory.ts';
@@ -34,20 +25,16 @@ import type { KeyAllowance } from '../request/shares/keyAllowance.ts';
 export interface InferenceDependencies {
   authenticator: Authenticator;
   catalog: CatalogFollower;
-  engines: EngineRegistry;
-  engineQueue: EngineQueue;
   admission: AdmitCallDependencies;
   callBook: CallBook;
   spool: Spool;
   cacheSaltOf: CacheSaltOf;
   region: 'us' | 'eu';
-  timeouts: StreamTimeouts;
-  metrics: InferenceMetrics;
   /** Memory for the bodies of all calls under way. */
   bodies: BodyMemory;
   /** What of them was read in vain, as the call was refused, by key. */
   refusedBodies: KeyAllowance;
-  images: ImageLoader;
+  house: House;
   log: Logger;
 }
 
@@ -62,21 +49,7 @@ export function createInference(
   dependencies: InferenceDependencies,
   { parse, limits }: InferenceOperation,
 ): RequestHandler {
-  const {
-    authenticator,
-    engines,
-    engineQueue,
-    callBook,
-    spool,
-    cacheSaltOf,
-    region,
-    timeouts,
-    metrics,
-    bodies,
-    refusedBodies,
-    images,
-    log,
-  } = dependencies;
+  const { authenticator, callBook, spool, cacheSaltOf, region, bodies, refusedBodies, house, log } = dependencies;
   /** Passes a gate. A body that is refused there was read in vain, and the key has only so much of that. */
   async function pass<Result>(
     gate: () => Promise<Result>,
@@ -104,7 +77,7 @@ export function createInference(
     const { model, version } = await pass(async () => resolveModel(dependencies, request), reader);
     if (spool.isFull) throw new ApiError<AdmissionFault>({ kind: 'admission_unavailable' });
 
-    engineQueue.checkRoom({ modelId: model.id, keyId: key.keyId, bytes: request.body.bytes.length });
+    house.engineQueue.checkRoom({ modelId: model.id, keyId: key.keyId, bytes: request.body.bytes.length });
 
     const { workspaceId } = key.workspace;
     const toCall = (holdNanoUsd: bigint): AdmittedCall => ({
@@ -129,52 +102,31 @@ export function createInference(
       unknownEventJson: ({ worstCaseNanoUsd }: UsageBound) => toUnknownEventJson(toCall(worstCaseNanoUsd)),
     };
     const admitted = await pass(() => admitCall(dependencies.admission, callToAdmit), reader);
-    const { rateLimit, terms } = admitted;
-    const call = callBook.open(toCall(admitted.bound.worstCaseNanoUsd), terms);
-    try {
-      const owner = { workspaceId, keyId: key.keyId };
-      const { countPromptTokens } = dependencies.admission;
-      const bound = await fitOutput(countPromptTokens, { request, model, owner, bound: admitted.bound });
-      const fallback = request.fallbackOn(model);
-      if (fallback) {
-        span.setAttributes({ 'turnpike.response_format': fallback });
-        toRequestLog(log, res).info(
-          { model: model.id, responseFormat: fallback },
-          'asked for less than the client did',
-        );
-      }
-      const headers = toRateLimitHeaders(rateLimit);
-      for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
-
-      const cacheSalt = cacheSaltOf({ workspaceId, model });
-      const run = request.isStream ? streamAnswer : answerWhole;
-      const context = {
-        request,
-        model,
-        call,
-        keyId: key.keyId,
-        workspaceId,
-        res,
-        headers,
-        engineQueue,
-        placement: toPlacement(request, { modelId: model.id, cacheSalt, bound }),
-        maxOutputTokens: bound.outputTokens,
-        cacheSalt,
-        engines,
-        timeouts,
-        span,
-        metrics,
-        receivedAt,
-        log: toRequestLog(log, res),
-      };
-      const ready = await withImages(images, { ...context, room });
-      if (ready) await run({ ...context, request: ready });
-    } catch (error) {
-      // A fault has ended the call; for what nobody foresaw this does, or its hold would be renewed for ever.
-      await call.end({ status: 'failure', reason: 'unforeseen' });
-      if (!(error instanceof ApiError) && !res.headersSent) res.setHeader('x-should-retry', 'false');
-      throw error;
+    const callLog = toRequestLog(log, res);
+    const fallback = request.fallbackOn(model);
+    if (fallback) {
+      span.setAttributes({ 'turnpike.response_format': fallback });
+      callLog.info({ model: model.id, responseFormat: fallback }, 'asked for less than the client did');
     }
+    const { bound, rateLimit, terms } = admitted;
+    const cacheSalt = cacheSaltOf({ workspaceId, model });
+    const open = callBook.open(toCall(bound.worstCaseNanoUsd), terms);
+    const { leaseLost } = open;
+    const { keyId } = key;
+    const call = {
+      callId,
+      keyId,
+      workspaceId,
+      request,
+      model,
+      bound,
+      cacheSalt,
+      leaseLost,
+      receivedAt,
+      span,
+      log: callLog,
+    };
+    await answerCall(house, call, { open, room, rateLimit, res });
   }
 
   return async (req, res) => {
@@ -183,7 +135,7 @@ export function createInference(
       await answer(req, res, room);
     } catch (error) {
       const fault = error instanceof ApiError ? (error.fault as ChatFault) : undefined;
-      if (fault?.kind === 'key_bound_reached') metrics.keyBoundHit(fault.bound, callerOf(res).keyId);
+      if (fault?.kind === 'key_bound_reached') house.metrics.keyBoundHit(fault.bound, callerOf(res).keyId);
       throw error;
     } finally {
       // Not when the client leaves: an engine may still be at work on its whole answer, and the body in memory.
@@ -208,7 +160,7 @@ const NOT_OF_THE_KEY: ReadonlySet<ChatFault['kind']> = new Set([
 ]);
 
 /** Gate 3: the model, its price version, and whether anything could serve it now. */
-function resolveModel({ catalog, engines }: InferenceDependencies, request: InferenceRequest) {
+function resolveModel({ catalog, house: { engines } }: InferenceDependencies, request: InferenceRequest) {
   const current = catalog.current();
   if (!current) throw new ApiError<AdmissionFault>({ kind: 'catalog_unavailable' });
   const model = engines.fitWindow(getModel(current, request.model));

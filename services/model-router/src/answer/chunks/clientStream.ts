@@ -1,20 +1,15 @@
+import type { ServerResponse } from 'node:http';
 import type { WireError } from '@turnpike/api-errors/wireError';
-import type { Response } from 'express';
-import { cutSlowReader } from './cutSlowReader.ts';
 
 const KEEP_ALIVE = ': keep-alive\n\n';
 const DONE = Buffer.from('data: [DONE]\n\n');
 
 export interface ClientStreamOptions {
-  headers: Record<string, string>;
   /** After this long without a first event the headers go out, and the status can no longer change. */
   headersAfterMs: number;
   keepAliveMs: number;
-  slowReaderTimeoutMs: number;
-  /** The client is gone, or reads nothing: its stream is over. Called once at most. */
-  onLeave: () => void;
-  /** The client has read what it was sent: more may come. */
-  onDrain: () => void;
+  /** A client that reads nothing for so long is dropped. */
+  slowReaderMs: number;
 }
 
 /**
@@ -23,13 +18,15 @@ export interface ClientStreamOptions {
  * is buffered beyond what one write could not deliver: the caller stops writing when `write` says so.
  */
 export class ClientStream {
-  readonly #res: Response;
+  readonly #res: ServerResponse;
   readonly #options: ClientStreamOptions;
+  readonly #left = new AbortController();
   #isOver = false;
+  #onRead: (() => void) | undefined;
   #quietTimer: NodeJS.Timeout;
   #slowTimer: NodeJS.Timeout | undefined;
 
-  constructor(res: Response, options: ClientStreamOptions) {
+  constructor(res: ServerResponse, options: ClientStreamOptions) {
     this.#res = res;
     this.#options = options;
     this.#quietTimer = setTimeout(() => this.#fillSilence(), options.headersAfterMs);
@@ -47,13 +44,19 @@ export class ClientStream {
     return this.#isOver || this.#res.destroyed;
   }
 
-  /** Sends events. False when the client has not read them yet: wait for `onDrain`. */
-  write(events: Buffer): boolean {
+  /** Aborted when the client is gone, or reads nothing: its stream is over. */
+  get left(): AbortSignal {
+    return this.#left.signal;
+  }
+
+  /** Sends events. False when the client has not read them yet: `onRead` is called once it has, and more may come. */
+  write(events: Buffer, onRead: () => void): boolean {
     if (this.#isOver) return true;
     this.#begin();
     this.#rearmQuietTimer();
     if (this.#res.write(events)) return true;
-    this.#slowTimer ??= setTimeout(() => this.#leave(), this.#options.slowReaderTimeoutMs);
+    this.#onRead = onRead;
+    this.#slowTimer ??= setTimeout(() => this.#leave(), this.#options.slowReaderMs);
     return false;
   }
 
@@ -82,7 +85,6 @@ export class ClientStream {
   #begin(): void {
     if (this.#res.headersSent) return;
     this.#res.writeHead(200, {
-      ...this.#options.headers,
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-cache, no-transform',
       'x-accel-buffering': 'no',
@@ -95,7 +97,7 @@ export class ClientStream {
     this.#begin();
     this.#finish();
     this.#res.end(lastBytes);
-    cutSlowReader(this.#res, this.#options.slowReaderTimeoutMs);
+    cutSlowReader(this.#res, this.#options.slowReaderMs);
   }
 
   #fillSilence(): void {
@@ -113,7 +115,8 @@ export class ClientStream {
   readonly #onDrain = (): void => {
     clearTimeout(this.#slowTimer);
     this.#slowTimer = undefined;
-    if (!this.#isOver) this.#options.onDrain();
+    if (!this.#isOver) this.#onRead?.();
+    this.#onRead = undefined;
   };
 
   readonly #onClose = (): void => this.#leave();
@@ -122,7 +125,7 @@ export class ClientStream {
     if (this.#isOver) return;
     this.#finish();
     this.#res.destroy();
-    this.#options.onLeave();
+    this.#left.abort();
   }
 
   #finish(): void {
@@ -132,4 +135,14 @@ export class ClientStream {
     this.#res.off('drain', this.#onDrain);
     this.#res.off('close', this.#onClose);
   }
+}
+
+/**
+ * Destroys a response that has been ended but not read: what its client has not taken waits in our memory. Only standing
+ * still counts, so a long answer on a thin line arrives. It is cut when nothing has moved for `timeoutMs`, which is noticed
+ * after twice that at the latest.
+ */
+export function cutSlowReader(res: ServerResponse, timeoutMs: number): void {
+  // The socket's own timer: it starts again while its write queue shrinks, and goes back to its keep-alive afterwards.
+  res.setTimeout(timeoutMs, () => res.destroy());
 }

@@ -71,8 +71,7 @@ async function spooled(): Promise<UsageRecorded[]> {
 it('writes the event to the router’s disk before the call counts as ended, and settles it', async () => {
   const { call, terms } = await anAdmittedCall(opened);
   const open = book.open(call, terms);
-  open.target = 'small-chat@engine-1';
-  expect(await open.end(completed)).toBe(true);
+  expect(await open.end(completed, 'small-chat@engine-1')).toBe(true);
   const [event] = await spooled();
   expect(event).toMatchObject({
     callId: call.callId,
@@ -164,9 +163,7 @@ it('tells who streams when the hold was swept, and does not end the call as if i
   // Swept before the book could renew the lease, which is what the sweeper waits for.
   expect(await createCallEndings(opened.redis, opened).sweep(call, LEASE_MS)).toMatchObject({ state: 'swept' });
   const open = short.open(call, terms);
-  await new Promise<void>((resolve) => {
-    open.onLeaseLost = resolve;
-  });
+  await until('it is told', () => open.leaseLost.aborted);
   expect(await open.end(completed)).toBe(false);
   expect(await spooled()).toEqual([]);
   expect(short.openCalls).toBe(0);

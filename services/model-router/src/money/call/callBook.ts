@@ -13,23 +13,24 @@ import { type AdmittedCall, type Ending, LEFT_BEFORE_FIRST_EVENT, toEvent } from
 
 export interface OpenCall {
   readonly callId: string;
-  /** The routing target that serves the call: set when an engine has been chosen. */
-  target: string;
-  /** Set by whoever streams: called when the hold is lost, as the call must then end in an error. */
-  onLeaseLost: () => void;
+  /** Aborted when the hold is lost: the call must then end in an error. */
+  readonly leaseLost: AbortSignal;
   /**
    * Ends the call once: the event is in the spool when this resolves, and its settlement under way. Later calls
-   * change nothing and resolve as the first. False when the hold was swept meanwhile, or when neither disk nor Redis could
-   * keep the event: then the answer must not end as if it were whole.
+   * change nothing and resolve as the first. `target` is the routing target that served the call; without one its row names the
+   * canonical model. False when the hold was swept meanwhile, or when neither disk nor Redis could keep the event: then the
+   * answer must not end as if it were whole.
    */
-  end(ending: Ending): Promise<boolean>;
+  end(ending: Ending, target?: string): Promise<boolean>;
 }
 
 interface Entry {
   call: AdmittedCall;
   terms: HoldTerms;
+  /** By `performance.now()`. */
+  startedAt: number;
   leaseEndsAt: number;
-  handle: OpenCall;
+  leaseLost: AbortController;
 }
 
 export interface CallBookOptions {
@@ -48,7 +49,7 @@ export function createCallBook(options: CallBookOptions) {
   const open = new Map<string, Entry>();
   const settler = createSettler(options);
 
-  async function renew({ call, handle }: Entry): Promise<boolean> {
+  async function renew({ call, leaseLost }: Entry): Promise<boolean> {
     // No sweeper takes a call of an epoch that is not open; the call is asserted before one may.
     if (!epoch.isOpen) return true;
     try {
@@ -62,7 +63,7 @@ export function createCallBook(options: CallBookOptions) {
         log.error({ callId: call.callId }, 'lease lost: the call was swept while it ran');
         open.delete(call.callId);
         heldCalls.remove(call.callId);
-        handle.onLeaseLost();
+        leaseLost.abort();
       }
       return false;
     } catch {
@@ -90,14 +91,14 @@ export function createCallBook(options: CallBookOptions) {
     }
   }
 
-  async function end({ call, terms }: Entry, ending: Ending, times: { target: string; startedAt: number }) {
-    const entry = open.get(call.callId);
-    if (!entry) return false;
+  async function end(entry: Entry, ending: Ending, target: string): Promise<boolean> {
+    const { call, terms, startedAt } = entry;
+    if (!open.has(call.callId)) return false;
     if (entry.leaseEndsAt < performance.now() && !(await renew(entry))) return false;
     open.delete(call.callId);
     const { admittedAtMs } = terms;
-    const endedAtMs = admittedAtMs + Math.round(performance.now() - times.startedAt);
-    const event = toEvent(call, { ending, target: times.target, admittedAtMs, endedAtMs });
+    const endedAtMs = admittedAtMs + Math.round(performance.now() - startedAt);
+    const event = toEvent(call, { ending, target, admittedAtMs, endedAtMs });
     alertIfWrong(event);
     metrics.callEnded(event);
     call.span.setAttributes(toCallAttributes(event));
@@ -115,20 +116,19 @@ export function createCallBook(options: CallBookOptions) {
         throw new ApiError<AdmissionFault>({ kind: 'admission_unavailable' });
       }
       const startedAt = performance.now();
+      const leaseLost = new AbortController();
+      const entry: Entry = { call, terms, startedAt, leaseEndsAt: startedAt + leaseMs, leaseLost };
+      open.set(call.callId, entry);
+      heldCalls.add(entry, { hasEnded: false });
       let ended: Promise<boolean> | undefined;
-      const handle: OpenCall = {
+      return {
         callId: call.callId,
-        target: call.model.id,
-        onLeaseLost: () => {},
-        end(ending) {
-          ended ??= end(entry, ending, { target: handle.target, startedAt });
+        leaseLost: leaseLost.signal,
+        end(ending, target = call.model.id) {
+          ended ??= end(entry, ending, target);
           return ended;
         },
       };
-      const entry: Entry = { call, terms, leaseEndsAt: startedAt + leaseMs, handle };
-      open.set(call.callId, entry);
-      heldCalls.add(entry, { hasEnded: false });
-      return handle;
     },
     get openCalls(): number {
       return open.size;

@@ -207,7 +207,7 @@ export function followEpoch(options: FollowEpochOptions) {
   };
   redis.on('close', onClose);
   redis.on('ready', () => wake());
-  epoch.onDoubt = () => wake();
+  epoch.watch(() => wake());
   const running = run();
   return {
     async close(): Promise<void> {

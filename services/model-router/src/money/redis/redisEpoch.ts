@@ -16,8 +16,7 @@ export class RedisEpoch {
   #isDraining = false;
   #openedAt: number | undefined;
   #missesCalls = false;
-  /** Called when there is reason to look at once. */
-  onDoubt: () => void = () => {};
+  #onDoubt: (() => void) | undefined;
 
   get stamp(): EpochStamp {
     return this.#stamp;
@@ -42,6 +41,11 @@ export class RedisEpoch {
     return this.#missesCalls;
   }
 
+  /** From now on `onDoubt` is called whenever there is reason to look at once. */
+  watch(onDoubt: () => void): void {
+    this.#onDoubt = onDoubt;
+  }
+
   open(stamp: EpochStamp): void {
     if (stamp.number !== this.#stamp.number) this.#missesCalls = false;
     this.#stamp = stamp;
@@ -62,7 +66,7 @@ export class RedisEpoch {
   /** Something answered what the Redis of this epoch cannot answer: nothing is admitted until it has been looked at. */
   suspect(): void {
     this.close();
-    this.onDoubt();
+    this.#onDoubt?.();
   }
 
   /** A call that must be held is not: Redis was emptied, or others have gone on without this router. */

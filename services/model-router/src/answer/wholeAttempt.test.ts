@@ -4,7 +4,6 @@ import { until } from '@turnpike/test-support/until';
 import { anHttpEngine, type HttpEngine } from '../../test/anHttpEngine.ts';
 import { anOpenCall } from '../../test/anOpenCall.ts';
 import { type ServedCall, serveCall } from '../../test/serveCall.ts';
-import { answerWhole } from './answerWhole.ts';
 
 const USAGE = { prompt_tokens: 9, completion_tokens: 3, total_tokens: 12 };
 const COMPLETED = {
@@ -39,9 +38,9 @@ const engineThatAnswers = (text: string, id?: string): Promise<HttpEngine> =>
 
 async function answered(
   engines: HttpEngine[],
-  options: Omit<Parameters<typeof serveCall>[1], 'engines'> = {},
+  options: Omit<Parameters<typeof serveCall>[0], 'engines'> = {},
 ): Promise<ServedCall> {
-  const served = await serveCall(answerWhole, {
+  const served = await serveCall({
     engines: engines.map(({ engine }) => engine),
     fields: {},
     ...options,

@@ -2,11 +2,11 @@ import { dispatchToEngine, type EngineExchange, type EngineListener } from '../f
 import { type Engine, servedNameOf } from '../fleet/engine.ts';
 import { toEngineBody } from '../fleet/vllm/toEngineBody.ts';
 import { OPERATION_PATHS } from '../request/inferenceRequest.ts';
-import type { CallContext } from './callContext.ts';
+import type { Call } from './call.ts';
 
 /** Sends a call to an engine, under the engine's own name of the model and an id that is new for each attempt. */
 export function dispatchCall(
-  { request, model, call, maxOutputTokens, cacheSalt }: CallContext,
+  { request, model, callId, bound, cacheSalt }: Call,
   engine: Engine,
   {
     number,
@@ -20,11 +20,30 @@ export function dispatchCall(
     engine,
     {
       path: OPERATION_PATHS[request.operation],
-      body: toEngineBody(request, { model, servedName, maxOutputTokens, cacheSalt }),
-      requestId: number === 1 ? call.callId : `${call.callId}-${number}`,
+      body: toEngineBody(request, { model, servedName, maxOutputTokens: bound.outputTokens, cacheSalt }),
+      requestId: number === 1 ? callId : `${callId}-${number}`,
       traceparent,
       headersTimeoutMs,
     },
     listener,
   );
+}
+
+/** A timer that is set again and again: what it waits for must come within the time set last. */
+export class Deadline {
+  readonly #onMissed: () => void;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(onMissed: () => void) {
+    this.#onMissed = onMissed;
+  }
+
+  set(ms: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(this.#onMissed, ms);
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer);
+  }
 }

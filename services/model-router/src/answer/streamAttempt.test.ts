@@ -133,7 +133,7 @@ it('ends in an error event when the lease is lost on the way, and stops the engi
   const { url, call } = await streamed([engine], { call: anOpenCall({ isKept: false }) });
   const client = await connect(url);
   await until('the first event comes', () => client.text().includes('Hi'));
-  call.onLeaseLost();
+  call.loseLease();
   await until('the stream ends', client.ended);
   expectErrorEvent(client.text());
   expect(call.endings).toEqual([{ status: 'failure', reason: 'lease_lost' }]);

@@ -1,0 +1,89 @@
+import { ApiError } from '@turnpike/api-errors/apiError';
+import type { Response } from 'express';
+import { toChatError } from '../api/chatError.ts';
+import { type RateLimitState, toRateLimitHeaders } from '../api/rateLimitHeaders.ts';
+import type { OpenCall } from '../money/call/callBook.ts';
+import { fitOutput } from '../money/gate/fitOutput.ts';
+import type { TakenBytes } from '../request/shares/bodyMemory.ts';
+import type { Call, House } from './call.ts';
+import { ClientStream, cutSlowReader } from './chunks/clientStream.ts';
+import { loadImages } from './loadImages.ts';
+import { type CallFault, conclude, type Outcome } from './outcome.ts';
+import { runOnEngines } from './runOnEngines.ts';
+import { StreamAttempt } from './streamAttempt.ts';
+import { attemptWhole } from './wholeAttempt.ts';
+
+/** What a call is answered through. */
+export interface AnswerOptions {
+  /** The call in the book: ended here, and nowhere else. */
+  open: Pick<OpenCall, 'end'>;
+  /** Memory that the call's body and images take. */
+  room: TakenBytes;
+  rateLimit: RateLimitState;
+  res: Response;
+}
+
+/**
+ * Answers an admitted call, streamed or whole, and ends it whatever comes: it is settled before the last byte leaves. A stream
+ * never ends silently: what is not whole ends in an error event (decisions, Streams). Throws the fault of a call whose client
+ * has been sent nothing yet.
+ */
+export async function answerCall(
+  house: House,
+  call: Call,
+  { open, room, rateLimit, res }: AnswerOptions,
+): Promise<void> {
+  let stream: ClientStream | undefined;
+
+  async function run(): Promise<Outcome> {
+    res.setHeaders(new Map(Object.entries(toRateLimitHeaders(rateLimit))));
+    const bound = await fitOutput(house.countPromptTokens, { ...call, owner: call });
+    const loaded = await loadImages(house.images, call, { room, res });
+    if (loaded.kind !== 'loaded') return loaded;
+    const ready = { ...call, bound, request: loaded.request };
+    if (!ready.request.isStream) return runOnEngines(house, ready, { attemptOn: attemptWhole(house, ready), res });
+    const client = new ClientStream(res, house.timeouts);
+    stream = client;
+    const endsAt = performance.now() + house.timeouts.streamMs;
+    const attemptOn = StreamAttempt.on(house, ready, { client, endsAt });
+    return runOnEngines(house, ready, { attemptOn, res });
+  }
+
+  let outcome = await run().catch(toOutcome);
+  const { ending } = conclude(outcome);
+  const isKept = await open.end(ending, outcome.target).catch((error: unknown) => {
+    outcome = toOutcome(error);
+    return false;
+  });
+  if (outcome.kind === 'whole' && outcome.usage && isKept) {
+    if (stream) stream.done(outcome.rest);
+    else sendWhole(res, outcome.rest ?? NOTHING, house.timeouts.slowReaderMs);
+    return;
+  }
+  const { fault } = conclude(outcome);
+  if (!fault) return;
+  if (stream?.hasBegun) {
+    // The status has left: the fault becomes an event.
+    if (fault.kind === 'key_bound_reached') house.metrics.keyBoundHit(fault.bound, call.keyId);
+    if (outcome.kind === 'unforeseen') call.log.error({ err: outcome.error, callId: call.callId }, 'stream failed');
+    stream.fail(toChatError(fault));
+    return;
+  }
+  stream?.detach();
+  if (outcome.kind !== 'unforeseen') throw new ApiError(fault);
+  if (!res.headersSent) res.setHeader('x-should-retry', 'false');
+  throw outcome.error;
+}
+
+const toOutcome = (error: unknown): Outcome =>
+  error instanceof ApiError ? { kind: 'refused', fault: error.fault as CallFault } : { kind: 'unforeseen', error };
+
+const NOTHING = Buffer.alloc(0);
+
+/** Sends a whole answer, if there is anybody who would read it. */
+function sendWhole(res: Response, payload: Buffer, slowReaderMs: number): void {
+  if (res.destroyed) return;
+  res.writeHead(200, { 'content-type': 'application/json; charset=utf-8', 'content-length': payload.length });
+  res.end(payload);
+  cutSlowReader(res, slowReaderMs);
+}

@@ -1,0 +1,49 @@
+import type { Logger } from '@turnpike/logging/createLogger';
+import type { CallSpan } from '@turnpike/telemetry/callSpan';
+import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
+import type { PricedModel } from '../catalog/catalog.ts';
+import type { EngineRegistry } from '../fleet/engineRegistry.ts';
+import type { EngineQueue } from '../fleet/queue/engineQueue.ts';
+import type { UsageBound } from '../money/gate/boundUsage.ts';
+import type { CountPromptTokens } from '../request/countPromptTokens.ts';
+import type { ImageLoader } from '../request/images/createImageLoader.ts';
+import type { InferenceRequest } from '../request/inferenceRequest.ts';
+
+/** An admitted call. Nothing of it changes on its way. */
+export interface Call {
+  readonly callId: string;
+  readonly keyId: string;
+  readonly workspaceId: string;
+  readonly request: InferenceRequest;
+  readonly model: PricedModel;
+  /** What is held for it, and how many tokens it may have of an engine. */
+  readonly bound: UsageBound;
+  /** Keeps what engines cache of it apart from other workspaces' prompts. */
+  readonly cacheSalt: string;
+  /** Aborted when its hold is lost: it must end in an error. */
+  readonly leaseLost: AbortSignal;
+  /** When the request came, by `performance.now()`. */
+  readonly receivedAt: number;
+  readonly span: CallSpan;
+  readonly log: Logger;
+}
+
+/** What all calls are answered with: bound once, at the start of the process. */
+export interface House {
+  readonly engines: EngineRegistry;
+  readonly engineQueue: EngineQueue;
+  readonly images: ImageLoader;
+  readonly countPromptTokens: CountPromptTokens;
+  readonly timeouts: AnswerTimeouts;
+  readonly metrics: InferenceMetrics;
+}
+
+export interface AnswerTimeouts {
+  firstEventMs: number;
+  betweenEventsMs: number;
+  wholeMs: number;
+  streamMs: number;
+  headersAfterMs: number;
+  keepAliveMs: number;
+  slowReaderMs: number;
+}

@@ -1,0 +1,73 @@
+import type { AuthFault } from '@turnpike/api-errors/authFault';
+import type { ChatFault, EngineFault } from '../api/chatFault.ts';
+import { type Ending, type EngineUsage, LEFT_BEFORE_FIRST_EVENT } from '../money/call/toEvent.ts';
+
+/** What may be wrong with a call once it is admitted. */
+export type CallFault = Exclude<ChatFault, AuthFault>;
+
+/** How an admitted call came out: all the ways there are. */
+export type Outcome =
+  /** The engine's answer is whole. `usage` is its own count, if it gave one; `rest` is what the client has not been sent yet. */
+  (
+    | { kind: 'whole'; usage: EngineUsage | undefined; rest: Buffer | undefined }
+    /** The client left while its images were fetched. */
+    | { kind: 'left_before_engine' }
+    | { kind: 'left_in_queue' }
+    /** The client left a stream of which no event had come from the engine. */
+    | { kind: 'left_before_event' }
+    /** The client left a stream on its way; `usage` is the engine's running count. */
+    | { kind: 'left_midway'; usage: EngineUsage | undefined }
+    /** Nothing has reached the client: its images cannot be used, no engine could have the call, or the ones that had it failed. */
+    | { kind: 'refused'; fault: CallFault }
+    /** The client has some of its stream, and gets no more. */
+    | { kind: 'broken_off'; fault: EngineFault; reason: string }
+    /** The hold was swept while the call ran. */
+    | { kind: 'lease_lost' }
+    /** A mistake of ours. */
+    | { kind: 'unforeseen'; error: unknown }
+  ) & {
+    /** The routing target whose engine had the call last; undefined where none had it. */
+    target?: string | undefined;
+  };
+
+export const ENGINE_FAILED: EngineFault = { kind: 'engine_failed' };
+
+/**
+ * How an outcome is booked, and the fault that its client is told of; undefined where the client is gone. A call is charged by
+ * what its engine counted; where no count came it ends as unknown, which is never guessed (decisions, What is billed). An answer
+ * that is whole is handed out as such only if it was counted and its ending is kept; otherwise its client is told the fault.
+ */
+export function conclude(outcome: Outcome): { ending: Ending; fault: CallFault | undefined } {
+  switch (outcome.kind) {
+    case 'whole': {
+      const { usage } = outcome;
+      return { ending: toCounted('completed', usage, 'engine_gave_no_count'), fault: ENGINE_FAILED };
+    }
+    case 'left_midway': {
+      const { usage } = outcome;
+      return { ending: toCounted('client_left', usage, 'client_left_before_first_count'), fault: undefined };
+    }
+    case 'left_before_event':
+      return { ending: LEFT_BEFORE_FIRST_EVENT, fault: undefined };
+    case 'left_in_queue':
+      return { ending: toFailure('client_left_in_queue'), fault: undefined };
+    case 'left_before_engine':
+      return { ending: toFailure('client_left_before_engine'), fault: undefined };
+    case 'refused':
+      return { ending: toFailure(outcome.fault.kind), fault: outcome.fault };
+    case 'broken_off':
+      return { ending: toFailure(outcome.reason), fault: outcome.fault };
+    case 'lease_lost':
+      return { ending: toFailure('lease_lost'), fault: ENGINE_FAILED };
+    case 'unforeseen':
+      return { ending: toFailure('unforeseen'), fault: ENGINE_FAILED };
+  }
+}
+
+const toFailure = (reason: string): Ending => ({ status: 'failure', reason });
+
+const toCounted = (
+  reason: 'completed' | 'client_left',
+  usage: EngineUsage | undefined,
+  withoutCount: string,
+): Ending => (usage ? { status: 'success', reason, usage } : { status: 'unknown', reason: withoutCount });

@@ -1,0 +1,67 @@
+import { noSpan } from '@turnpike/telemetry/callSpan';
+import type { AnswerTimeouts, Call, House } from '../src/answer/call.ts';
+import { aChatRequest } from './aChatRequest.ts';
+import { anEngineQueue } from './anEngineQueue.ts';
+import { anEngineRegistry } from './anEngineRegistry.ts';
+import { aPricedModel } from './aPricedModel.ts';
+import { aSilentLogger } from './aSilentLogger.ts';
+import { noMetrics } from './noMetrics.ts';
+
+/** So long that nothing happens but what a test shortens. */
+const LONG_MS = 30_000;
+export const LONG_TIMEOUTS: AnswerTimeouts = {
+  firstEventMs: LONG_MS,
+  betweenEventsMs: LONG_MS,
+  wholeMs: LONG_MS,
+  streamMs: LONG_MS,
+  headersAfterMs: LONG_MS,
+  keepAliveMs: LONG_MS,
+  slowReaderMs: LONG_MS,
+};
+
+/** Where a key's limits stand after a first small call. */
+export const RATE_LIMIT = {
+  limitRequests: 600,
+  remainingRequests: 599,
+  resetRequestsMs: 100,
+  limitTokens: 1_000_000,
+  remainingTokens: 999_000,
+  resetTokensMs: 100,
+};
+
+/** An admitted chat of a few words. */
+export const aCall = (fields: Partial<Call> = {}): Call => ({
+  callId: 'call-1',
+  keyId: 'key_1',
+  workspaceId: 'ws_1',
+  request: aChatRequest(),
+  model: aPricedModel(),
+  bound: {
+    isCounted: true,
+    promptTokens: 9,
+    outputTokens: 100,
+    estimatedPromptTokens: 9,
+    worstCaseNanoUsd: 1_000_000n,
+  },
+  cacheSalt: 'salt',
+  leaseLost: new AbortController().signal,
+  receivedAt: performance.now(),
+  span: noSpan,
+  log: aSilentLogger(),
+  ...fields,
+});
+
+/** A house without engines and images, where nobody waits. */
+export const aHouse = (fields: Partial<House> = {}): House => ({
+  engines: anEngineRegistry(),
+  engineQueue: anEngineQueue(),
+  images: {
+    load: async () => {
+      throw new Error('asked for images');
+    },
+  },
+  countPromptTokens: async () => undefined,
+  timeouts: LONG_TIMEOUTS,
+  metrics: noMetrics,
+  ...fields,
+});
