@@ -114,6 +114,16 @@ it('notices an engine that sleeps, however well it says it is', async () => {
   await until('it to be out', () => one.outReason === 'asleep');
 });
 
+it.each<[string, EngineBehaviour]>([
+  ['fail', (_req, res) => Boolean(res.writeHead(500).end('Internal Server Error'))],
+  ['never come', mute],
+])('keeps an engine in whose metrics %s', async (_how, answer) => {
+  const { one, asked } = await start((req, res) => req.url === '/metrics' && answer(req, res));
+  await untilHealthy(one);
+  await until('them to be asked for again', () => asked[0]?.filter((path) => path === '/metrics').length === 2);
+  expect(one.isHealthy).toBe(true);
+});
+
 /** How often a call that waits there was told to leave. */
 function aCallThatWaitsOn(engine: FleetEngine): { told: number } {
   const call = { told: 0 };
