@@ -81,8 +81,7 @@ export class SimulatedEngine implements Tryable {
   submit(call: EngineCall, nowMs: number, listener: CallListener): void {
     const sequence = new Sequence({
       promptTokens: call.promptTokens,
-      cacheScope: call.cacheSalt,
-      adapter: undefined,
+      cacheSalt: call.cacheSalt,
       plan: { segments: [{ kind: 'content', tokens: fixedTokens(call.answer) }], finishReason: 'stop' },
       maxTokens: call.answer.length + 1,
       minTokens: 0,

@@ -76,7 +76,7 @@ function toCall(
   at: number,
   { cacheSalt, messages, answer }: { cacheSalt: string; messages: readonly ChatMessage[]; answer: readonly TokenId[] },
 ): Call {
-  const promptTokens = renderChat(messages, { tools: undefined, addGenerationPrompt: true, tokensPerImage: 0 });
+  const promptTokens = renderChat(messages, { tools: undefined, addGenerationPrompt: true });
   const written = { messages: messages.map(({ role, parts: [part] }) => ({ role, content: textOf(part) })) };
   const { beginning, bytes } = renderPrefix({ operation: 'chat', written });
   return {

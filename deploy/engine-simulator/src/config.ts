@@ -1,12 +1,10 @@
 import { loadConfig as loadFrom } from '@turnpike/config/loadConfig';
 import { z } from 'zod';
 import { BLOCK_TOKENS, blocksFor } from './engine/prefixCache.ts';
-import { knobsSchema, splitKnobs } from './knobs.ts';
+import { DEFAULT_KNOBS, knobsSchema } from './knobs.ts';
 
 const portSchema = z.int().min(1).max(65_535);
 const portTextSchema = z.coerce.number().pipe(portSchema);
-const loraSchema = z.strictObject({ name: z.string().min(1), path: z.string().min(1) });
-export type LoraModule = z.output<typeof loraSchema>;
 
 /** One engine: one served model on one port, as a vLLM process. */
 export const engineSchema = z
@@ -18,51 +16,29 @@ export const engineSchema = z
     root: z.string().min(1).optional(),
     /** The window: prompt and output tokens together. */
     maxModelLen: z.int().min(BLOCK_TOKENS).max(10_000_000).default(131_072),
-    /** Seed of requests that bring none. Replicas of one model have to share it. */
-    seed: z.int().default(0),
-    /** Bearer token wanted under `/v1`; absent means anyone may call. */
-    apiKey: z.string().min(1).optional(),
-    /** Whether a model may call tools by its own choice (vLLM's `--enable-auto-tool-choice`). */
-    enableAutoToolChoice: z.boolean().default(true),
     /** What the model is for; the routes of the other task do not exist. */
     task: z.enum(['generate', 'embed']).default('generate'),
     /** Length of a vector, on an engine that embeds. */
     embeddingDimensions: z.int().min(1).max(65_536).default(1_024),
-    /** Whether a request may ask for shorter vectors: only Matryoshka models can make them. */
-    isMatryoshka: z.boolean().default(false),
     /** Name of the parser that splits thinking from content; such a model thinks before it answers. */
     reasoningParser: z.string().min(1).optional(),
-    /** Adapters loaded at the start; each is a model name of its own. */
-    loraModules: z.array(loraSchema).default([]),
-    /** Adapters that run at the same time; requests for others wait. */
-    maxLoras: z.int().min(1).default(1),
-    /** Whether `/v1/load_lora_adapter` and `/v1/unload_lora_adapter` exist. */
-    allowRuntimeLoraUpdating: z.boolean().default(false),
-    /** Whether `/sleep`, `/wake_up` and `/is_sleeping` exist. */
-    enableSleepMode: z.boolean().default(false),
     /** Images allowed in one prompt; 0 is a text model. */
     maxImagesPerPrompt: z.int().min(0).default(16),
-    /** Prompt tokens of every image, whatever its size. */
-    tokensPerImage: z.int().min(1).max(65_536).default(256),
     /** Blocks of 16 tokens in the key-value cache. Default: two windows, at least 16,384 blocks. */
     numKvBlocks: z.int().min(1).optional(),
-    /** Whether the cache may be smaller than a window; what does not fit then waits for ever. */
-    hangOversized: z.boolean().default(false),
     ...knobsSchema.partial().shape,
   })
-  .transform((fields) => {
-    const { knobs, others } = splitKnobs(fields);
-    const { root, numKvBlocks, ...fixed } = others;
-    const servedModelName = fixed.servedModelNames[0] ?? '';
+  .transform(({ root, numKvBlocks, ...given }) => {
+    const servedModelName = given.servedModelNames[0] ?? '';
     return {
-      ...fixed,
+      ...given,
       servedModelName,
       root: root ?? servedModelName,
-      numKvBlocks: numKvBlocks ?? Math.max(16_384, 2 * blocksFor(fixed.maxModelLen)),
-      knobs,
+      numKvBlocks: numKvBlocks ?? Math.max(16_384, 2 * blocksFor(given.maxModelLen)),
+      knobs: z.object(knobsSchema.shape).parse({ ...DEFAULT_KNOBS, ...given }),
     };
   })
-  .refine(({ numKvBlocks, maxModelLen, hangOversized }) => hangOversized || numKvBlocks >= blocksFor(maxModelLen), {
+  .refine(({ numKvBlocks, maxModelLen }) => numKvBlocks >= blocksFor(maxModelLen), {
     path: ['numKvBlocks'],
     message: 'must hold one whole window: at least maxModelLen / 16',
   });

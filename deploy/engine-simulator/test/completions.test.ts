@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readEvents } from './support/readEvents.ts';
-import { MODEL, post, servedRequest, startTestSimulator, type TestSimulator } from './support/testSimulator.ts';
+import { MODEL, post, startTestSimulator, type TestSimulator } from './support/testSimulator.ts';
 
 interface Chunk {
   id: string;
@@ -63,55 +63,6 @@ describe('a legacy completion', () => {
     expect(chunks.map(({ usage }) => usage?.completion_tokens)).toEqual([1, 2, 3, 4, 4]);
   });
 
-  it('flattens prompts and choices, and counts them together', async () => {
-    const prompts = ['[[sim: text="first"]]', '[[sim: text="second"]]'];
-    const response = await complete({ prompt: prompts, n: 2 }, { 'x-request-id': 'several' });
-    const { id, choices, usage } = (await response.json()) as Required<Chunk>;
-    expect(id).toBe('cmpl-several');
-    expect(choices.map(({ index, text }) => [index, text])).toEqual([
-      [0, 'first'],
-      [1, 'first'],
-      [2, 'second'],
-      [3, 'second'],
-    ]);
-    const counts = await Promise.all([...prompts, 'first', 'second'].map(countTokens));
-    const [promptA = 0, promptB = 0, textA = 0, textB = 0] = counts;
-    expect(usage.prompt_tokens).toBe(promptA + promptB);
-    expect(usage.completion_tokens).toBe(2 * (textA + 1 + textB + 1));
-    expect(await servedRequest(simulator, 'several')).toMatchObject({
-      promptTokens: usage.prompt_tokens,
-      completionTokens: usage.completion_tokens,
-    });
-  });
-
-  it('counts the cached tokens of every prompt once, however many choices follow it', async () => {
-    const prompt = [`one ${'river '.repeat(60)}`, `two ${'lake '.repeat(60)}`];
-    const cachedTokens = async (n: number) => {
-      const { usage } = (await whole({ prompt, n })) as unknown as {
-        usage: { prompt_tokens_details: { cached_tokens: number } };
-      };
-      return usage.prompt_tokens_details.cached_tokens;
-    };
-    expect(await cachedTokens(1)).toBe(0);
-    const cached = await cachedTokens(1);
-    expect(cached).toBeGreaterThan(64);
-    expect(await cachedTokens(3)).toBe(cached);
-  });
-
-  it('takes token ids for text', async () => {
-    const answer = await post(`${simulator.url}/tokenize`, { prompt: 'the river' });
-    const { tokens } = (await answer.json()) as { tokens: number[] };
-    const [fromText] = (await whole({ prompt: 'the river' })).choices;
-    expect((await whole({ prompt: tokens })).choices[0]).toEqual(fromText);
-    expect((await whole({ prompt: [tokens, tokens] })).choices).toHaveLength(2);
-  });
-
-  it('echoes the prompt before the text', async () => {
-    const prompt = 'say [[sim: text="this"]]';
-    expect((await whole({ prompt, echo: true })).choices[0]?.text).toBe(`${prompt}this`);
-    expect(textOf(await streamed({ prompt, echo: true }))).toBe(`${prompt}this`);
-  });
-
   it('ends before a stop string', async () => {
     const { choices } = await whole({ prompt: '[[sim: text="one STOP two"]]', stop: 'STOP' });
     expect(choices[0]).toMatchObject({ text: 'one ', finish_reason: 'stop', stop_reason: 'STOP' });
@@ -127,6 +78,7 @@ describe('a legacy completion', () => {
 
   it.each([
     ['no prompt', {}, 'body.prompt', /Field required/],
+    ['several prompts', { prompt: ['x', 'y'] }, 'body.prompt', /validation error/],
     ['an empty prompt', { prompt: '' }, 'prompt', /empty/],
     ['a suffix', { prompt: 'x', suffix: 'y' }, 'suffix', /suffix/],
     ['a prompt longer than the window', { prompt: 'x'.repeat(3_000) }, 'input_tokens', /maximum context length is 512/],

@@ -13,12 +13,7 @@ interface Answer {
 let simulator: TestSimulator;
 const embedder = { task: 'embed' as const, embeddingDimensions: 64, maxModelLen: 128 };
 beforeAll(async () => {
-  simulator = await startTestSimulator([
-    { ...embedder, isMatryoshka: true },
-    embedder,
-    { ...embedder, servedModelNames: ['other'] },
-    {},
-  ]);
+  simulator = await startTestSimulator([embedder, embedder, { ...embedder, servedModelNames: ['other'] }, {}]);
 });
 afterAll(() => simulator.close());
 
@@ -68,23 +63,14 @@ describe('an embedding', () => {
       prompt_tokens_details: null,
       completion_tokens_details: null,
     });
-    expect(await vectorOf(tokens)).toEqual(data[0]?.embedding);
-  });
-
-  it('is cut and made length 1 again where the model can', async () => {
-    const [full, short] = [await vectorOf('river'), await vectorOf('river', { dimensions: 8 })];
-    expect(short).toHaveLength(8);
-    expect(lengthOf(short)).toBeCloseTo(1, 6);
-    const scale = lengthOf(full.slice(0, 8));
-    for (const [index, value] of short.entries()) expect(value).toBeCloseTo((full[index] ?? 0) / scale, 5);
   });
 
   it.each([
     ['too long a text', { input: 'x'.repeat(600) }, 0, 'input_tokens', /maximum context length is 128/],
     ['one long text of several', { input: ['x', 'x'.repeat(600)] }, 0, 'input_tokens', /context length/],
     ['a null encoding_format', { input: 'x', encoding_format: null }, 0, 'body.encoding_format', /validation error/],
-    ['dimensions on a model without', { input: 'x', dimensions: 8 }, 1, null, /Matryoshka/],
-    ['more dimensions than there are', { input: 'x', dimensions: 65 }, 0, 'dimensions', /1 to 64/],
+    ['dimensions', { input: 'x', dimensions: 8 }, 0, null, /Matryoshka/],
+    ['token ids', { input: [1, 2] }, 0, 'body.input', /validation error/],
     ['no input', {}, 0, 'body.input', /Field required/],
     ['an empty text', { input: '' }, 0, null, /empty/],
   ])('is refused with 400 for %s', async (_case, body, engine, param, message) => {

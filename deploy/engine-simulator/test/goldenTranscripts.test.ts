@@ -5,39 +5,19 @@ import { chat, MODEL, post, startTestSimulator, type TestSimulator } from './sup
 
 const clock = { ...systemClock, unixMs: () => 1_790_000_000_000 };
 
-/** Everything that older releases did otherwise, at once. */
-const OLD_RELEASE = {
-  errorShape: 'flat',
-  reasoningField: 'reasoning_content',
-  cachedZero: 'absent',
-  metricGeneration: 'old',
-  toolIds: 'missing',
-  toolDeltas: 'full',
-  fingerprint: 'off',
-  contextSentence: 'v07',
-  imageErrors: 400,
-} as const;
-
 let simulator: TestSimulator;
 beforeAll(async () => {
   simulator = await startTestSimulator(
-    [
-      {},
-      { ...OLD_RELEASE, maxModelLen: 512 },
-      { reasoningField: 'both', enablePromptTokensDetails: false, forceIncludeUsage: true },
-      { contextSentence: 'v2026a', maxModelLen: 512, queueCap: 1 },
-      { task: 'embed', embeddingDimensions: 4 },
-    ],
+    [{}, { reasoningField: 'both' }, { queueCap: 0 }, { task: 'embed', embeddingDimensions: 4 }],
     { clock },
   );
 });
 afterAll(() => simulator.close());
 
 const CURRENT = 0;
-const OLD = 1;
-const FORCED = 2;
-const EARLY_2026 = 3;
-const EMBEDDER = 4;
+const BOTH = 1;
+const FULL = 2;
+const EMBEDDER = 3;
 
 const content = 'Tell me about the sea. [[sim: tokens=24 reasoning="let me think"]]';
 const short = '[[sim: reasoning="let me think" text="Voilà, 世界 🚀"]]';
@@ -68,18 +48,8 @@ describe('golden transcripts', () => {
     ['unknownModel.json', CURRENT, chatPath, chat('x', { model: 'nope' })],
     ['contextExceeded.json', CURRENT, chatPath, chat('x', { max_tokens: 8_192 })],
     ['imageNotFetched.json', CURRENT, chatPath, chat(image)],
-    ['oldStream.txt', OLD, chatPath, chat(short, streamUsage)],
-    ['oldWhole.json', OLD, chatPath, chat(short)],
-    ['oldToolCallsStream.txt', OLD, chatPath, chat(twoCalls, { tools, ...streamUsage })],
-    ['oldToolCallsWhole.json', OLD, chatPath, chat(twoCalls, { tools })],
-    ['oldErrorEvent.txt', OLD, chatPath, chat('[[sim: tokens=9 fault=error_event after=2]]', streamUsage)],
-    ['oldUnknownModel.json', OLD, chatPath, chat('x', { model: 'nope' })],
-    ['oldContextExceeded.json', OLD, chatPath, chat('x', { max_tokens: 512 })],
-    ['oldImageNotFetched.json', OLD, chatPath, chat(image)],
-    ['forcedUsageStream.txt', FORCED, chatPath, chat(short, { stream: true })],
-    ['bothReasoningWhole.json', FORCED, chatPath, chat(short)],
-    ['early2026ContextExceeded.json', EARLY_2026, chatPath, chat('x', { max_tokens: 512 })],
-    ['queueFull.json', EARLY_2026, chatPath, chat('x', { n: 2 })],
+    ['bothReasoningWhole.json', BOTH, chatPath, chat(short)],
+    ['queueFull.json', FULL, chatPath, chat('x')],
     ['completionStream.txt', CURRENT, '/v1/completions', { model: MODEL, prompt: '[[sim: tokens=6]]', ...streamUsage }],
     ['completionWhole.json', CURRENT, '/v1/completions', { model: MODEL, prompt: '[[sim: tokens=6]]' }],
     ['embeddingFloat.json', EMBEDDER, '/v1/embeddings', { model: MODEL, input: ['river', 'lake'] }],
@@ -91,12 +61,9 @@ describe('golden transcripts', () => {
     await expectGolden(name, await post((simulator.urls[engine] ?? '') + path, salted, headers));
   });
 
-  it.each([
-    ['metrics.txt', { servedModelNames: ['idle'] }],
-    ['oldMetrics.txt', { servedModelNames: ['idle'], ...OLD_RELEASE }],
-  ])('%s, of an engine that has done nothing', async (name, engine) => {
-    const idle = await startTestSimulator([engine], { clock });
-    await expectGolden(name, await fetch(`${idle.url}/metrics`));
+  it('metrics.txt, of an engine that has done nothing', async () => {
+    const idle = await startTestSimulator([{ servedModelNames: ['idle'] }], { clock });
+    await expectGolden('metrics.txt', await fetch(`${idle.url}/metrics`));
     await idle.close();
   });
 });

@@ -13,15 +13,7 @@ import {
 
 let simulator: TestSimulator;
 beforeEach(async () => {
-  simulator = await startTestSimulator([
-    { watchdogMs: 600_000, oomPromptTokens: 1_000 },
-    {
-      watchdogMs: 0,
-      restartAfterMs: 30,
-      loraModules: [{ name: 'kept', path: '/kept' }],
-      allowRuntimeLoraUpdating: true,
-    },
-  ]);
+  simulator = await startTestSimulator([{ watchdogMs: 600_000 }, { watchdogMs: 0 }]);
 });
 afterEach(() => simulator.close());
 
@@ -115,24 +107,46 @@ describe('death', () => {
     expect((await fetch(`${simulator.url}/health`)).status).toBe(503);
   });
 
-  it('comes by a prompt too long for its memory', async () => {
-    expect((await ask('x'.repeat(2_900))).status).toBe(200);
-    expect((await ask('x'.repeat(3_000))).status).toBe(500);
-    expect((await fetch(`${simulator.url}/health`)).status).toBe(503);
-  });
-
-  it('ends in refused connections, then in a restart with empty caches, counters and adapters', async () => {
+  it('ends in refused connections, then in a restart with empty caches and counters', async () => {
     const [, url = ''] = simulator.urls;
     const content = 'river '.repeat(40);
     await cachedTokens(content, url);
     expect(await cachedTokens(content, url)).toBeGreaterThan(0);
-    await post(`${url}/v1/load_lora_adapter`, { lora_name: 'lost', lora_path: '/lost' });
     await become('dead', url);
+    while (await fetch(`${url}/health`).catch(() => undefined));
+    await become('serving', url);
     await untilHealthy(url);
     expect(await (await fetch(`${url}/metrics`)).text()).toMatch(/vllm:generation_tokens_total\{[^}]*\} 0\n/);
     expect(await cachedTokens(content, url)).toBe(0);
-    const { data } = (await (await fetch(`${url}/v1/models`)).json()) as { data: { id: string }[] };
-    expect(data.map(({ id }) => id)).toEqual(['test-model', 'kept']);
+  });
+});
+
+describe('sleep', () => {
+  it('aborts what runs, stays healthy and lets new requests wait until it is woken', async () => {
+    const answer = ask('[[sim: tokens=8000 itl_ms=5]]', {}, simulator.url, { 'x-request-id': 'asleep' });
+    await running('asleep');
+    await become('asleep');
+    expect(await (await answer).json()).toMatchObject({ choices: [{ finish_reason: 'abort' }] });
+    expect((await fetch(`${simulator.url}/health`)).status).toBe(200);
+    expect(await (await fetch(`${simulator.url}/metrics`)).text()).toMatch(
+      /vllm:engine_sleep_state\{[^}]*sleep_state="weights_offloaded"\} 1\n/,
+    );
+
+    const waiting = ask('x', {}, simulator.url, { 'x-request-id': 'waiting' });
+    expect(await servedRequest(simulator, 'waiting', () => true)).toMatchObject({
+      state: 'running',
+      completionTokens: 0,
+    });
+    await become('serving');
+    expect((await waiting).status).toBe(200);
+  });
+
+  it('forgets the prefixes', async () => {
+    const content = 'river '.repeat(40);
+    await ask(content);
+    await become('asleep');
+    await become('serving');
+    expect(await cachedTokens(content, simulator.url)).toBe(0);
   });
 });
 
@@ -146,12 +160,7 @@ it('a port that somebody else took meanwhile is taken back as soon as it is free
   expect((await ask('x')).status).toBe(200);
 });
 
-it('the state shows in the stats, and one that does not exist is refused', async () => {
-  await become('draining');
-  const { engines } = (await (await fetch(`${simulator.adminUrl}/admin/stats`)).json()) as { engines: object[] };
-  expect(engines).toEqual([
-    expect.objectContaining({ state: 'draining' }),
-    expect.objectContaining({ state: 'serving' }),
-  ]);
+it('a state shows in the answer to the order, and one that does not exist is refused', async () => {
+  expect(await become('draining')).toMatchObject({ engines: [{ state: 'draining' }, { state: 'serving' }] });
   await expect(become('tired')).rejects.toThrow(/400/);
 });

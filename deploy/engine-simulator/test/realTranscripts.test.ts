@@ -9,7 +9,7 @@ const read = (name: string): string => readFileSync(new URL(name, FOLDER), 'utf8
 
 let simulator: TestSimulator;
 beforeAll(async () => {
-  const release = { contextSentence: 'v032', maxModelLen: 2_048 } as const;
+  const release = { windowRule: 'prompt', maxModelLen: 2_048 } as const;
   simulator = await startTestSimulator([
     { ...release, servedModelNames: ['tiny-chat'], maxImagesPerPrompt: 0 },
     { ...release, servedModelNames: ['tiny-embed'], task: 'embed', embeddingDimensions: 4 },

@@ -11,15 +11,6 @@ afterAll(() => simulator.close());
 
 const path = '/v1/chat/completions';
 const admin = async (route: string, body: object = {}) => (await post(simulator.adminUrl + route, body)).json();
-/** What `/admin/stats` says of the requests of the first engine. */
-async function requestsOfFirst(): Promise<Record<'seen' | 'running' | 'finished' | 'aborted' | 'failed', number>> {
-  const { engines } = (await (await fetch(`${simulator.adminUrl}/admin/stats`)).json()) as {
-    engines: { requests: Awaited<ReturnType<typeof requestsOfFirst>> }[];
-  };
-  if (!engines[0]) throw new Error('no engine is listed');
-  return engines[0].requests;
-}
-
 describe('a client that leaves', () => {
   it('in the middle of a stream stops it there, and is counted as an abort', async () => {
     const abort = new AbortController();
@@ -36,7 +27,6 @@ describe('a client that leaves', () => {
     expect(entry).toMatchObject({ state: 'aborted', finishReason: 'abort' });
     expect(entry.completionTokens).toBeLessThan(100_000);
     expect(await servedRequest(simulator, 'leaver')).toEqual(entry);
-    expect(await (await fetch(`${simulator.url}/load`)).json()).toEqual({ server_load: 0 });
     const metrics = await (await fetch(`${simulator.url}/metrics`)).text();
     expect(metrics).toMatch(/vllm:request_success_total\{[^}]*finished_reason="abort"\} 1\n/);
   });
@@ -53,24 +43,6 @@ describe('a client that leaves', () => {
     abort.abort();
     await expect(answer).rejects.toThrow();
     expect(await servedRequest(simulator, 'early-leaver')).toMatchObject({ state: 'aborted', completionTokens: 0 });
-  });
-
-  it.each([true, false])('is counted once, as aborted, where stream is %s', async (stream) => {
-    const before = await requestsOfFirst();
-    const abort = new AbortController();
-    const requestId = `counted-${stream}`;
-    const answer = fetch(simulator.url + path, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-request-id': requestId },
-      body: JSON.stringify(chat('[[sim: ttft_ms=600000]]', { stream })),
-      signal: abort.signal,
-    });
-    await servedRequest(simulator, requestId, ({ state }) => state === 'running');
-    abort.abort();
-    // The head of a stream may have come before.
-    await answer.then((response) => response.text()).catch(() => undefined);
-    await servedRequest(simulator, requestId);
-    expect(await requestsOfFirst()).toEqual({ ...before, seen: before.seen + 1, aborted: before.aborted + 1 });
   });
 });
 
@@ -119,24 +91,14 @@ describe('the admin port', () => {
     expect(await admin('/admin/config', { port: 1 })).toMatchObject({ error: { code: 404 } });
   });
 
-  it('counts what every engine did, and the metrics agree', async () => {
+  it('counts in the metrics what an engine did', async () => {
     const [, url = ''] = simulator.urls;
     for (const tokens of [10, 20]) await post(url + path, { ...chat(`[[sim: tokens=${tokens}]]`), model: 'measured' });
-    const { engines } = (await (await fetch(`${simulator.adminUrl}/admin/stats`)).json()) as {
-      engines: { promptTokens: number; requests: object }[];
-    };
-    expect(engines[1]).toMatchObject({ model: 'measured', completionTokens: 30, running: 0, waiting: 0 });
-    expect(engines[1]?.requests).toEqual({ seen: 2, running: 0, finished: 2, aborted: 0, failed: 0 });
     const metrics = await (await fetch(`${url}/metrics`)).text();
     const labels = 'engine="0",model_name="measured"';
     for (const line of [
       `vllm:generation_tokens_total{${labels}} 30`,
-      `vllm:prompt_tokens_total{${labels}} ${engines[1]?.promptTokens}`,
       `vllm:request_success_total{${labels},finished_reason="stop"} 2`,
-      `vllm:time_to_first_token_seconds_count{${labels}} 2`,
-      `vllm:inter_token_latency_seconds_count{${labels}} 28`,
-      `vllm:e2e_request_latency_seconds_bucket{${labels},le="+Inf"} 2`,
-      `vllm:request_generation_tokens_bucket{${labels},le="10"} 1`,
       `vllm:num_requests_running{${labels}} 0`,
       `vllm:kv_cache_usage_perc{${labels}} 0`,
     ]) {

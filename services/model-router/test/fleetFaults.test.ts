@@ -196,10 +196,10 @@ it('starves or leaves out an engine that is ten times slower than the others', a
 
 it('notices an engine that sleeps while it says it is well', async () => {
   const [asleep] = simulators.ports;
-  await fetch(`http://127.0.0.1:${asleep}/sleep?level=1`, { method: 'POST' });
+  await simulators.order('state', { port: asleep, state: 'asleep' });
   await until('it to be out', () => engineOn(asleep)?.outReason === 'asleep');
   expect(await call(20)).toBe(20);
-  await fetch(`http://127.0.0.1:${asleep}/wake_up`, { method: 'POST' });
+  await simulators.order('state', { port: asleep, state: 'serving' });
   await untilHealthy(ENGINES);
 });
 

@@ -22,7 +22,7 @@ export interface Simulators {
 export async function startSimulators(model: string, count: number): Promise<Simulators> {
   const ports = await Promise.all(Array.from({ length: count }, findFreePort));
   const adminPort = await findFreePort();
-  const engines = ports.map((port) => ({ port, servedModelNames: [model], enableSleepMode: true, maxModelLen: 4_096 }));
+  const engines = ports.map((port) => ({ port, servedModelNames: [model], maxModelLen: 4_096 }));
   const settings = [`ADMIN_PORT=${adminPort}`, 'LISTEN_HOST=127.0.0.1', `SIMULATOR_ENGINES=${JSON.stringify(engines)}`];
   const child = spawnBound('env', [...settings, process.execPath, PROGRAM], { asNobody: false, cwd: process.cwd() });
   await child.untilOutput('serving', READY_TIMEOUT_MS);

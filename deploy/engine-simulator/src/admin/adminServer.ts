@@ -6,7 +6,7 @@ import { sendError, sendJson } from '../http/sendAnswer.ts';
 import { type Knobs, knobsSchema } from '../knobs.ts';
 import { type EngineProcess, processStateSchema } from '../process/engineProcess.ts';
 import { EngineError, internalError, notFound } from '../wire/engineError.ts';
-import type { RequestLog, ServedRequest } from './requestLog.ts';
+import type { RequestLog } from './requestLog.ts';
 
 export interface AdminContext {
   processes: readonly EngineProcess[];
@@ -22,13 +22,11 @@ const configSchema = knobsSchema.partial().extend(targetSchema.shape);
 type Handler = (req: IncomingMessage, context: AdminContext, url: URL) => object | Promise<object>;
 
 const handlers = new Map<string, Handler>([
-  ['GET /admin/requests', (_req, { log }, url) => ({ requests: listRequests(log, url.searchParams.get('requestId')) })],
-  ['GET /admin/stats', (_req, { processes, log }) => ({ engines: processes.map((process) => toStats(process, log)) })],
+  ['GET /admin/requests', listRequests],
   ['POST /admin/config', configure],
-  ['POST /admin/pause', (req, context) => order(req, context, ({ engine }) => engine.pause())],
-  ['POST /admin/resume', (req, context) => order(req, context, ({ engine }) => engine.resume())],
+  ['POST /admin/pause', (_req, { processes }) => orderAll(processes, ({ engine }) => engine.pause())],
+  ['POST /admin/resume', (_req, { processes }) => orderAll(processes, ({ engine }) => engine.resume())],
   ['POST /admin/state', setState],
-  ['GET /admin/faults', (_req, { faultRules }) => ({ faults: faultRules.list() })],
   ['POST /admin/faults', addFaults],
   ['DELETE /admin/faults', clearFaults],
 ]);
@@ -39,7 +37,7 @@ export function createAdminListener(context: AdminContext): RequestListener {
     const url = URL.parse(req.url ?? '/', 'http://admin');
     const handler = handlers.get(`${req.method} ${url?.pathname}`);
     if (url && handler) void answer(handler, { req, res, url }, context);
-    else sendError(res, notFound('Not Found'), 'nested');
+    else sendError(res, notFound('Not Found'));
   };
 }
 
@@ -51,12 +49,14 @@ async function answer(
   try {
     sendJson(res, await handler(req, context, url));
   } catch (error) {
-    if (!res.destroyed) sendError(res, error instanceof EngineError ? error : internalError(), 'nested');
+    if (!res.destroyed) sendError(res, error instanceof EngineError ? error : internalError());
   }
 }
 
-const listRequests = (log: RequestLog, requestId: string | null): ServedRequest[] =>
-  requestId === null ? log.list() : log.list().filter((entry) => entry.requestId === requestId);
+function listRequests(_req: IncomingMessage, { log }: AdminContext, url: URL): object {
+  const requestId = url.searchParams.get('requestId');
+  return { requests: log.list().filter((entry) => requestId === null || entry.requestId === requestId) };
+}
 
 async function configure(req: IncomingMessage, { processes }: AdminContext): Promise<object> {
   const { port, ...knobs } = await readJson(req, configSchema);
@@ -65,15 +65,9 @@ async function configure(req: IncomingMessage, { processes }: AdminContext): Pro
   return { engines: processes.map(({ engine }) => ({ port: engine.config.port, ...engine.knobs })) };
 }
 
-async function order(
-  req: IncomingMessage,
-  { processes }: AdminContext,
-  act: (process: EngineProcess) => void,
-): Promise<object> {
-  const hasBody = Number(req.headers['content-length'] ?? 0) > 0;
-  const { port } = hasBody ? await readJson(req, targetSchema) : {};
-  for (const process of targeted(processes, port)) act(process);
-  return { engines: processes.map(({ engine }) => ({ port: engine.config.port, isPaused: engine.isPaused })) };
+function orderAll(processes: readonly EngineProcess[], act: (process: EngineProcess) => void): object {
+  for (const process of processes) act(process);
+  return {};
 }
 
 async function setState(req: IncomingMessage, { processes }: AdminContext): Promise<object> {
@@ -84,37 +78,16 @@ async function setState(req: IncomingMessage, { processes }: AdminContext): Prom
 
 async function addFaults(req: IncomingMessage, { faultRules }: AdminContext): Promise<object> {
   faultRules.add(await readJson(req, faultRulesSchema));
-  return { faults: faultRules.list() };
+  return {};
 }
 
 function clearFaults(_req: IncomingMessage, { faultRules }: AdminContext): object {
   faultRules.clear();
-  return { faults: [] };
+  return {};
 }
 
 function targeted(processes: readonly EngineProcess[], port: number | undefined): readonly EngineProcess[] {
   const chosen = port === undefined ? processes : processes.filter(({ engine }) => engine.config.port === port);
-  if (chosen.length === 0) {
-    throw new EngineError({ status: 404, type: 'NotFoundError', message: `no engine on port ${port}`, param: 'port' });
-  }
+  if (chosen.length === 0) throw notFound(`no engine on port ${port}`);
   return chosen;
-}
-
-function toStats({ engine, state }: EngineProcess, log: RequestLog): object {
-  const { metrics, config, runningCount, waitingCount, isPaused, isSleeping, kvCacheUsage } = engine;
-  return {
-    port: config.port,
-    model: config.servedModelName,
-    state,
-    isPaused,
-    isSleeping,
-    running: runningCount,
-    waiting: waitingCount,
-    kvCacheUsage,
-    promptTokens: metrics.promptTokens,
-    completionTokens: metrics.generationTokens,
-    cachedTokens: metrics.prefixCacheHits,
-    preemptions: metrics.preemptions,
-    requests: log.totalsOf(config.port),
-  };
 }

@@ -1,6 +1,6 @@
 import type { FinishReason } from '../engine/sequence.ts';
 
-/** What an engine did for one request: the reference that bills are checked against. Choices are summed. */
+/** What an engine did for one request: the reference that bills are checked against. */
 export interface ServedRequest {
   /** The `x-request-id` it came with. */
   requestId: string | null;
@@ -24,39 +24,19 @@ export type Outcome = Exclude<ServedRequest['state'], 'running'>;
 
 const CAPACITY = 20_000;
 
-/** The last 20,000 requests of the process, and how many each engine has seen and ended since it started. */
+/** The last 20,000 requests of the process. */
 export class RequestLog {
   readonly #entries: ServedRequest[] = [];
-  readonly #totals = new Map<number, Record<Outcome | 'seen', number>>();
   #next = 0;
 
-  /** Takes in a request that begins; its counts change while it runs. */
+  /** Takes in a request that begins; its entry changes while it runs. */
   open(entry: ServedRequest): void {
     this.#entries[this.#next] = entry;
     this.#next = (this.#next + 1) % CAPACITY;
-    this.#totalsOf(entry.port).seen += 1;
-  }
-
-  /** Notes how a request ended; nothing in its entry changes any more. */
-  close(entry: ServedRequest, end: { state: Outcome; finishReason: FinishReason | null; endedAt: number }): void {
-    Object.assign(entry, end);
-    this.#totalsOf(entry.port)[end.state] += 1;
   }
 
   /** Oldest first. */
   list(): ServedRequest[] {
     return [...this.#entries.slice(this.#next), ...this.#entries.slice(0, this.#next)];
-  }
-
-  /** Requests of the engine on `port`; `running` includes those that wait. */
-  totalsOf(port: number): Record<ServedRequest['state'] | 'seen', number> {
-    const { seen, finished, aborted, failed } = this.#totalsOf(port);
-    return { seen, running: seen - finished - aborted - failed, finished, aborted, failed };
-  }
-
-  #totalsOf(port: number): Record<Outcome | 'seen', number> {
-    const totals = this.#totals.get(port) ?? { seen: 0, finished: 0, aborted: 0, failed: 0 };
-    this.#totals.set(port, totals);
-    return totals;
   }
 }

@@ -142,12 +142,3 @@ describe('the batch model', () => {
     expect(sequence.generated).toHaveLength(100);
   });
 });
-
-it('an engine that may be asked for more than its cache holds lets that request, and all behind it, wait for ever', () => {
-  const { clock, engine } = anEngine({ maxModelLen: 4_096, numKvBlocks: 10, hangOversized: true });
-  const [tooLong, behind] = [aSequence({ promptTokens: 400 }), aSequence({ word: 'b' })];
-  engine.submit(tooLong);
-  engine.submit(behind);
-  clock.advance(1_000_000);
-  expect([engine.waitingCount, tooLong.generated.length, behind.generated.length]).toEqual([2, 0, 0]);
-});

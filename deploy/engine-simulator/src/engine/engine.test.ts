@@ -28,21 +28,6 @@ describe('engine', () => {
     expect(sequence.generated).toHaveLength(5);
   });
 
-  it('adds the prompt tokens that are not cached to the time to first token', () => {
-    const { clock, engine } = anEngine({ prefillMsPerToken: 2 });
-    const first = aSequence({ promptTokens: 40 });
-    engine.submit(first);
-    clock.advance(179);
-    expect(first.generated).toHaveLength(0);
-    clock.advance(1);
-    expect(first.generated).toHaveLength(1);
-    const second = aSequence({ promptTokens: 40 });
-    engine.submit(second);
-    clock.advance(116); // 8 of 40 tokens are computed, 32 come from the cache
-    expect(second.cachedTokens).toBe(32);
-    expect(second.generated).toHaveLength(1);
-  });
-
   it('runs maxNumSeqs at once and the rest in order of arrival', () => {
     const { clock, engine } = anEngine({ maxNumSeqs: 2 });
     const sequences = [aSequence(), aSequence({ tokens: 50 }), aSequence(), aSequence()];
@@ -51,24 +36,6 @@ describe('engine', () => {
     expect([engine.runningCount, engine.waitingCount]).toEqual([2, 2]);
     clock.advance(140);
     expect(sequences.map((sequence) => sequence.generated.length)).toEqual([5, 15, 1, 0]);
-  });
-
-  it('runs maxLoras adapters at once, and lets others overtake those that wait for a place', () => {
-    const { clock, engine } = anEngine({ maxLoras: 1 });
-    const sequences = ['x', 'y', undefined, 'x'].map((adapter) => aSequence(adapter === undefined ? {} : { adapter }));
-    for (const sequence of sequences) engine.submit(sequence);
-    clock.advance(140);
-    expect(sequences.map((sequence) => sequence.generated.length)).toEqual([5, 0, 5, 5]);
-    clock.advance(140);
-    expect(sequences[1]?.generated).toHaveLength(5);
-  });
-
-  it('slows down with every choice that runs at the same time', () => {
-    const { clock, engine } = anEngine({ interTokenMsPerRunning: 5 });
-    const sequences = [aSequence(), aSequence()];
-    for (const sequence of sequences) engine.submit(sequence);
-    clock.advance(100 + 15);
-    expect(sequences.map((sequence) => sequence.generated.length)).toEqual([2, 2]);
   });
 
   it('frees the place and the cache blocks of an aborted choice at once', () => {
@@ -115,8 +82,8 @@ describe('engine', () => {
 
   it('shares cached blocks only between equal salts', () => {
     const { clock, engine } = anEngine();
-    const cachedOf = (cacheScope: string) => {
-      const sequence = aSequence({ promptTokens: 100, cacheScope });
+    const cachedOf = (cacheSalt: string) => {
+      const sequence = aSequence({ promptTokens: 100, cacheSalt });
       engine.submit(sequence);
       clock.advance(10_000);
       return sequence.cachedTokens;

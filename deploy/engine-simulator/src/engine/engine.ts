@@ -3,31 +3,26 @@ import type { Fault } from '../faults/fault.ts';
 import type { Knobs } from '../knobs.ts';
 import type { Clock } from './clock.ts';
 import type { EngineMetrics } from './engineMetrics.ts';
-import { LoraAdapters } from './loraAdapters.ts';
 import { Scheduler } from './scheduler.ts';
 import type { Sequence } from './sequence.ts';
 
-const DEATH: Fault = { kind: 'engine_dies', afterTokens: 0, forMs: undefined };
+const DEATH: Fault = { kind: 'engine_dies', afterTokens: 0 };
 
 /** One engine from outside: one timer that wakes its scheduler, and the orders that hold, wake and kill it. */
 export class Engine {
   readonly config: EngineConfig;
-  readonly adapters: LoraAdapters;
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;
   #knobs: Knobs;
-  #frozenGauges: Gauges | undefined;
   #pausedAtMs: number | undefined;
-  #isSleeping = false;
+  #isAsleep = false;
   #timer: { atMs: number; cancel: () => void } | undefined;
 
   constructor(config: EngineConfig, clock: Clock) {
     this.config = config;
-    this.adapters = new LoraAdapters(config.loraModules);
     this.#clock = clock;
     this.#knobs = config.knobs;
     this.#scheduler = new Scheduler(config);
-    this.#frozenGauges = config.knobs.frozenGauges ? this.#readGauges() : undefined;
   }
 
   /** Since the start of the process that is simulated. */
@@ -53,17 +48,8 @@ export class Engine {
     return this.#scheduler.kvCache.usage;
   }
 
-  /** What `/metrics` shows; with `frozenGauges` that of the moment it was set. */
-  get gauges(): Gauges {
-    return this.#frozenGauges ?? this.#readGauges();
-  }
-
-  get isPaused(): boolean {
-    return this.#pausedAtMs !== undefined;
-  }
-
-  get isSleeping(): boolean {
-    return this.#isSleeping;
+  get isAsleep(): boolean {
+    return this.#isAsleep;
   }
 
   get knobs(): Readonly<Knobs> {
@@ -74,7 +60,6 @@ export class Engine {
   configure(knobs: Partial<Knobs>): void {
     const nowMs = this.#clock.nowMs();
     this.#knobs = { ...this.#knobs, ...knobs };
-    this.#frozenGauges = this.#knobs.frozenGauges ? this.gauges : undefined;
     this.#scheduler.configure(this.#knobs, nowMs);
     this.#wakeAt(nowMs);
   }
@@ -109,7 +94,7 @@ export class Engine {
 
   /** Aborts everything and forgets the caches; until `wake` requests are accepted and wait. */
   sleep(): void {
-    this.#isSleeping = true;
+    this.#isAsleep = true;
     for (const sequence of this.#scheduler.queue.all()) {
       if (sequence.hasEnded) continue;
       this.abort(sequence);
@@ -119,7 +104,7 @@ export class Engine {
   }
 
   wake(): void {
-    this.#isSleeping = false;
+    this.#isAsleep = false;
     this.#wakeAt(this.#clock.nowMs());
   }
 
@@ -133,12 +118,10 @@ export class Engine {
     }
   }
 
-  /** As a process that was just started: no counters, no caches, only the adapters of the configuration, awake. */
+  /** As a process that was just started: no counters, no caches. */
   restart(): void {
     this.die();
     this.#scheduler.reset();
-    this.adapters.reset();
-    this.#isSleeping = false;
   }
 
   /** Stops the timer for good. */
@@ -147,32 +130,17 @@ export class Engine {
     this.#pausedAtMs = 0;
   }
 
-  #readGauges(): Gauges {
-    const { runningCount, waitingCount, kvCacheUsage } = this;
-    const adaptersOf = (sequences: Iterable<Sequence>) =>
-      [...new Set([...sequences].flatMap(({ options }) => options.adapter ?? []))].join(',');
-    return {
-      runningCount,
-      waitingCount,
-      kvCacheUsage,
-      runningAdapters: adaptersOf(this.#scheduler.queue.running),
-      waitingAdapters: adaptersOf(this.#scheduler.queue.waiting()),
-      unixSeconds: this.#clock.unixMs() / 1_000,
-    };
-  }
-
   #onWake(): void {
     this.#timer = undefined;
-    if (this.isPaused || this.#isSleeping) return;
+    if (this.#pausedAtMs !== undefined || this.#isAsleep) return;
     const nextMs = this.#scheduler.run(this.#clock.nowMs());
     if (nextMs < Number.POSITIVE_INFINITY) this.#wakeAt(nextMs);
   }
 
   /** Whoever waits may have a place now. */
   #end(sequence: Sequence): void {
-    const nowMs = this.#clock.nowMs();
-    this.#scheduler.end(sequence, nowMs);
-    if (this.waitingCount > 0) this.#wakeAt(nowMs);
+    this.#scheduler.end(sequence);
+    if (this.waitingCount > 0) this.#wakeAt(this.#clock.nowMs());
   }
 
   #wakeAt(atMs: number): void {
@@ -181,14 +149,4 @@ export class Engine {
     const cancel = this.#clock.wakeAfter(Math.max(0, atMs - this.#clock.nowMs()), () => this.#onWake());
     this.#timer = { atMs, cancel };
   }
-}
-
-/** What an engine is doing at one moment; the adapters as a list with commas. */
-export interface Gauges {
-  runningCount: number;
-  waitingCount: number;
-  kvCacheUsage: number;
-  runningAdapters: string;
-  waitingAdapters: string;
-  unixSeconds: number;
 }

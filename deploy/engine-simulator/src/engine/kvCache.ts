@@ -42,7 +42,7 @@ export class KvCache {
 
   /** How many leading prompt tokens are here. At least one is always computed, so never the whole prompt. */
   findPrefix({ options, schedule }: Sequence): number {
-    schedule.promptBlocks = hashBlocks(options.promptTokens, options.cacheScope);
+    schedule.promptBlocks = hashBlocks(options.promptTokens, options.cacheSalt);
     const reusable = Math.floor((options.promptTokens.length - 1) / BLOCK_TOKENS);
     return this.#prefixes.match(schedule.promptBlocks, reusable) * BLOCK_TOKENS;
   }
@@ -66,7 +66,7 @@ export class KvCache {
   keepOutput({ options, generated }: Sequence): void {
     if (generated.length < BLOCK_TOKENS) return;
     const computed = [...options.promptTokens, ...generated.slice(0, -1)];
-    this.#prefixes.add(hashBlocks(computed, options.cacheScope), this.#numBlocks - this.#heldBlocks);
+    this.#prefixes.add(hashBlocks(computed, options.cacheSalt), this.#numBlocks - this.#heldBlocks);
   }
 }
 

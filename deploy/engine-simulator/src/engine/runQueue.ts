@@ -3,19 +3,12 @@ import type { Sequence } from './sequence.ts';
 
 /**
  * Who runs and who waits. Sequences wait in order of arrival, preempted ones ahead of all others; one runs when there are
- * a place and cache blocks for it, and whoever is behind it waits until then. Only those whose adapter would be one too
- * many are overtaken.
+ * a place and cache blocks for it, and whoever is behind it waits until then.
  */
 export class RunQueue {
   readonly running = new Set<Sequence>();
   readonly #waiting = new Set<Sequence>();
   readonly #preempted: Sequence[] = [];
-  readonly #maxLoras: number;
-
-  /** `maxLoras`: adapters that run at the same time. */
-  constructor(maxLoras: number) {
-    this.#maxLoras = maxLoras;
-  }
 
   get waitingCount(): number {
     return this.#waiting.size + this.#preempted.length;
@@ -24,10 +17,6 @@ export class RunQueue {
   /** Everyone, running or not. */
   all(): Sequence[] {
     return [...this.running, ...this.#preempted, ...this.#waiting];
-  }
-
-  waiting(): Sequence[] {
-    return [...this.#preempted, ...this.#waiting];
   }
 
   add(sequence: Sequence): void {
@@ -44,7 +33,7 @@ export class RunQueue {
 
   /** The next in line, if it could run now. */
   findAdmissible(maxNumSeqs: number, kvCache: KvCache): Sequence | undefined {
-    const next = this.#nextInLine();
+    const next = this.#preempted[0] ?? this.#waiting.values().next().value;
     return next && this.running.size < maxNumSeqs && kvCache.hasRoomFor(next) ? next : undefined;
   }
 
@@ -61,17 +50,5 @@ export class RunQueue {
     this.running.delete(youngest);
     this.#preempted.unshift(youngest);
     return youngest;
-  }
-
-  #nextInLine(): Sequence | undefined {
-    for (const sequence of this.#preempted) if (this.#hasSlotFor(sequence.options.adapter)) return sequence;
-    for (const sequence of this.#waiting) if (this.#hasSlotFor(sequence.options.adapter)) return sequence;
-    return undefined;
-  }
-
-  #hasSlotFor(adapter: string | undefined): boolean {
-    if (adapter === undefined) return true;
-    const adapters = new Set([...this.running].flatMap(({ options }) => options.adapter ?? []));
-    return adapters.has(adapter) || adapters.size < this.#maxLoras;
   }
 }

@@ -15,21 +15,17 @@ const MAX_TOKENS_PER_WAKE = 512;
  * again later. Knows of time only what it is told.
  */
 export class Scheduler {
-  readonly queue: RunQueue;
+  readonly queue = new RunQueue();
   readonly kvCache: KvCache;
-  metrics: EngineMetrics;
+  metrics = new EngineMetrics();
   /** Called when a fault kills the engine. */
   onDeath: () => void = () => {};
-  readonly #maxModelLen: number;
   #knobs: Knobs;
   #batchStep: BatchStep | undefined;
 
-  constructor({ maxModelLen, maxLoras, numKvBlocks, knobs }: EngineConfig) {
-    this.#maxModelLen = maxModelLen;
+  constructor({ numKvBlocks, knobs }: Pick<EngineConfig, 'numKvBlocks' | 'knobs'>) {
     this.#knobs = knobs;
-    this.queue = new RunQueue(maxLoras);
     this.kvCache = new KvCache(numKvBlocks);
-    this.metrics = new EngineMetrics(maxModelLen);
   }
 
   /** Times and capacity from `nowMs` on. */
@@ -53,16 +49,16 @@ export class Scheduler {
   }
 
   /** Takes out a sequence that has ended. */
-  end(sequence: Sequence, nowMs: number): void {
+  end(sequence: Sequence): void {
     this.queue.remove(sequence);
     this.kvCache.release(sequence);
     this.kvCache.keepOutput(sequence);
-    this.metrics.countEnd(sequence, nowMs);
+    this.metrics.countEnd(sequence);
   }
 
   /** Forgets counters and caches; nobody may run or wait. */
   reset(): void {
-    this.metrics = new EngineMetrics(this.#maxModelLen);
+    this.metrics = new EngineMetrics();
     this.kvCache.clear();
     this.#batchStep = undefined;
   }
@@ -83,7 +79,7 @@ export class Scheduler {
     for (let steps = 0; steps < MAX_TOKENS_PER_WAKE; steps += 1) {
       const step = this.#batchStep;
       if (step && step.endsMs > nowMs) return step.endsMs;
-      if (step) this.#finishBatchStep(step, nowMs);
+      if (step) this.#finishBatchStep(step);
       const startsMs = step?.endsMs ?? nowMs;
       this.#admit(startsMs, nowMs);
       this.#batchStep = planBatchStep(this.queue.running, this.#knobs, startsMs);
@@ -94,7 +90,7 @@ export class Scheduler {
     return nowMs;
   }
 
-  #finishBatchStep({ endsMs, prefill }: BatchStep, nowMs: number): void {
+  #finishBatchStep({ endsMs, prefill }: BatchStep): void {
     for (const sequence of [...this.queue.running]) {
       const { schedule, options } = sequence;
       schedule.prefillLeft -= prefill.get(sequence) ?? 0;
@@ -102,8 +98,8 @@ export class Scheduler {
       if (!this.queue.running.has(sequence) || schedule.prefillLeft > 0 || schedule.dueMs > endsMs) continue;
       const before = sequence.generated.length;
       schedule.dueMs = endsMs + (options.interTokenMs ?? 0);
-      this.#generate(sequence, nowMs);
-      this.#settle(sequence, before, nowMs);
+      this.#generate(sequence);
+      this.#settle(sequence, before);
     }
   }
 
@@ -127,51 +123,40 @@ export class Scheduler {
       sequence.cachedTokens = cachedTokens;
       this.metrics.countScheduled(sequence);
     }
-    const computed = options.promptTokens.length + generated.length - cachedTokens;
-    const { timeModel, timeToFirstTokenMs, prefillMsPerToken, slowFactor } = this.#knobs;
+    const { timeModel, timeToFirstTokenMs, slowFactor } = this.#knobs;
     // In the batch model the steps alone decide, unless the request names a time.
-    const ownDueMs =
-      timeModel === 'batch' ? 0 : nowMs + (timeToFirstTokenMs + prefillMsPerToken * computed) * slowFactor;
-    schedule.startedMs = nowMs;
-    schedule.prefillLeft = computed;
+    const ownDueMs = timeModel === 'batch' ? 0 : nowMs + timeToFirstTokenMs * slowFactor;
+    schedule.prefillLeft = options.promptTokens.length + generated.length - cachedTokens;
     schedule.dueMs = options.timeToFirstTokenMs === undefined ? ownDueMs : nowMs + options.timeToFirstTokenMs;
     this.kvCache.hold(sequence);
   }
 
   #advance(sequence: Sequence, nowMs: number): void {
     const { schedule, options, generated } = sequence;
-    const { interTokenMs, interTokenMsPerRunning, slowFactor } = this.#knobs;
-    const ownMs = (interTokenMs + interTokenMsPerRunning * (this.queue.running.size - 1)) * slowFactor;
-    const stepMs = options.interTokenMs ?? ownMs;
+    const stepMs = options.interTokenMs ?? this.#knobs.interTokenMs * this.#knobs.slowFactor;
     const before = generated.length;
     for (let made = 0; made < MAX_TOKENS_PER_WAKE && schedule.dueMs <= nowMs && !sequence.hasEnded; made += 1) {
       schedule.dueMs += stepMs;
-      this.#generate(sequence, nowMs);
+      this.#generate(sequence);
     }
-    this.#settle(sequence, before, nowMs);
+    this.#settle(sequence, before);
   }
 
-  #generate(sequence: Sequence, nowMs: number): void {
+  #generate(sequence: Sequence): void {
     const { schedule, generated } = sequence;
     const before = generated.length;
     sequence.generate();
     if (generated.length === before) return;
-    this.metrics.generationTokens += 1;
-    if (generated.length === 1) {
-      schedule.firstTokenMs = nowMs;
-      schedule.prefillLeft = 0;
-      this.metrics.countFirstToken(sequence, nowMs);
-      this.kvCache.keepPrompt(sequence);
-    } else {
-      this.metrics.countNextToken(sequence, nowMs);
-    }
-    schedule.lastTokenMs = nowMs;
+    this.metrics.countToken(sequence);
+    if (generated.length > 1) return;
+    schedule.prefillLeft = 0;
+    this.kvCache.keepPrompt(sequence);
   }
 
   /** After a sequence that had `before` tokens got its turn. */
-  #settle(sequence: Sequence, before: number, nowMs: number): void {
+  #settle(sequence: Sequence, before: number): void {
     const hasGrown = sequence.generated.length > before;
-    if (sequence.hasEnded) this.end(sequence, nowMs);
+    if (sequence.hasEnded) this.end(sequence);
     else if (hasGrown) this.#grow(sequence);
     if (sequence.hasEnded || hasGrown) sequence.onProgress();
     if (sequence.failure?.kind === 'engine_dies') this.onDeath();

@@ -10,10 +10,8 @@ export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'abort' | 'error';
 
 export interface SequenceOptions {
   promptTokens: readonly TokenId[];
-  /** Only requests of the same scope share cached blocks: tenant's salt and adapter. */
-  cacheScope: string;
-  /** The adapter it runs on, if any. */
-  adapter: string | undefined;
+  /** Only requests of the same salt share cached blocks. */
+  cacheSalt: string;
   plan: OutputPlan;
   maxTokens: number;
   /** No stop string ends the output before this many tokens. */
@@ -41,9 +39,6 @@ export class Sequence {
   /** The scheduler's notes; `dueMs` is when the next token is. */
   readonly schedule = {
     arrivedMs: 0,
-    startedMs: 0,
-    firstTokenMs: 0,
-    lastTokenMs: 0,
     dueMs: 0,
     /** Prompt tokens not computed yet; only the batch model counts them down. */
     prefillLeft: 0,
@@ -56,7 +51,6 @@ export class Sequence {
   readonly #stops: StopStrings;
   #segment = 0;
   #at = 0;
-  #hasStalled = false;
 
   constructor(options: SequenceOptions) {
     this.options = options;
@@ -102,7 +96,7 @@ export class Sequence {
   }
 
   #isDue(fault: Fault, isLast: boolean): boolean {
-    if (!interruptsGeneration(fault) || this.#hasStalled) return false;
+    if (!interruptsGeneration(fault)) return false;
     const count = this.generated.length;
     return count >= fault.afterTokens || isLast || count === this.options.maxTokens - 1;
   }
@@ -110,8 +104,7 @@ export class Sequence {
   #strike(fault: Fault): void {
     switch (fault.kind) {
       case 'stall':
-        this.#hasStalled = true;
-        this.schedule.dueMs += fault.forMs ?? Number.POSITIVE_INFINITY;
+        this.schedule.dueMs = Number.POSITIVE_INFINITY;
         return;
       case 'abort':
         this.#finish('abort');

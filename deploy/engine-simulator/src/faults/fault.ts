@@ -14,23 +14,20 @@ const refusals = [
   'reset_before_headers',
 ] as const;
 
-/** Silences of `forMs`, for ever without it. `stall` comes after `afterTokens`. */
-const delays = ['slow_headers', 'slow_first_event', 'stall'] as const;
-
-/** Ends after `afterTokens`; the engine has failed. */
-const failures = [
+/** Happen after `afterTokens`: silence for ever, an end without an answer, or one that says `abort`. */
+const interruptions = [
+  'stall',
   'reset_mid_stream',
   'close_without_done',
   'close_inside_event',
   'error_event',
   'engine_dies',
+  'abort',
 ] as const;
-
-/** What the model says or how it stops. */
-const outputs = ['abort', 'unknown_finish', 'empty_completion', 'only_reasoning'] as const;
 
 /** JSON and events that are not what they should be. */
 const shapes = [
+  'unknown_finish',
   'invalid_json',
   'missing_choices',
   'early_empty_choices',
@@ -58,21 +55,19 @@ const framings = [
 ] as const;
 
 /** Ways an engine fails (README, Faults). */
-export const faultKindSchema = z.enum([...refusals, ...delays, ...failures, ...outputs, ...shapes, ...framings]);
+export const faultKindSchema = z.enum([...refusals, ...interruptions, ...shapes, ...framings]);
 export type FaultKind = z.output<typeof faultKindSchema>;
 
 export interface Fault {
   kind: FaultKind;
   /** Tokens generated before it happens, for the kinds that wait for some. */
   afterTokens: number;
-  /** How long a delay lasts; undefined is for ever. */
-  forMs: number | undefined;
 }
 
 /** One token is out before a fault strikes, unless told otherwise: the usual case is a stream already begun. */
 export const DEFAULT_FAULT_AFTER_TOKENS = 1;
 
-const strikingKinds = new Set<FaultKind>([...failures, 'abort', 'stall']);
+const interruptingKinds = new Set<FaultKind>(interruptions);
 
 /** Whether a fault interrupts the generation itself; the others bend what reaches the client. */
-export const interruptsGeneration = ({ kind }: Fault): boolean => strikingKinds.has(kind);
+export const interruptsGeneration = ({ kind }: Fault): boolean => interruptingKinds.has(kind);

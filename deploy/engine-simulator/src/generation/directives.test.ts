@@ -17,9 +17,8 @@ describe('directives', () => {
       { ...none, toolCalls: [{ name: 'a', argumentsText: '{"x":1}' }, { name: 'b' }] },
     ],
     ['[[sim: no_tool_call]]', { ...none, forbidsToolCall: true }],
-    ['[[sim: fault=stall]]', { ...none, fault: { kind: 'stall', afterTokens: 1, forMs: undefined } }],
-    ['[[sim: fault=stall for_ms=250]]', { ...none, fault: { kind: 'stall', afterTokens: 1, forMs: 250 } }],
-    ['[[sim: after=7 fault=abort]]', { ...none, fault: { kind: 'abort', afterTokens: 7, forMs: undefined } }],
+    ['[[sim: fault=stall]]', { ...none, fault: { kind: 'stall', afterTokens: 1 } }],
+    ['[[sim: after=7 fault=abort]]', { ...none, fault: { kind: 'abort', afterTokens: 7 } }],
   ])('reads %j', (message, directives) => expect(parseDirectives(message)).toEqual(directives));
 
   it.each([

@@ -1,6 +1,6 @@
 import { DEFAULT_FAULT_AFTER_TOKENS, type Fault, faultKindSchema } from '../faults/fault.ts';
 
-/** What `[[sim: …]]` in the last user message asks for (README, Directives). */
+/** What `[[sim: …]]` in a request's text asks for (README, Directives). */
 export interface Directives {
   /** Completion tokens in all, the stop token included. */
   tokens?: number;
@@ -25,8 +25,7 @@ const OPENING = '[[sim:';
 /** Reads every directive of `message`; later ones win, tool calls add up. Throws a `DirectiveError`. */
 export function parseDirectives(message: string): Directives {
   const directives: Directives = { toolCalls: [], forbidsToolCall: false };
-  let faultAfterTokens = DEFAULT_FAULT_AFTER_TOKENS;
-  let faultForMs: number | undefined;
+  let afterTokens = DEFAULT_FAULT_AFTER_TOKENS;
   for (let at = message.indexOf(OPENING); at >= 0; at = message.indexOf(OPENING, SETTING.lastIndex)) {
     SETTING.lastIndex = at + OPENING.length;
     for (;;) {
@@ -35,12 +34,11 @@ export function parseDirectives(message: string): Directives {
       const [, closing, key = '', quoted, word] = match;
       if (closing) break;
       const value = quoted === undefined ? word : unescapeQuoted(quoted);
-      if (key === 'after') faultAfterTokens = toCount(key, value);
-      else if (key === 'for_ms') faultForMs = toCount(key, value);
+      if (key === 'after') afterTokens = toCount(key, value);
       else apply(directives, key, value);
     }
   }
-  if (directives.fault) Object.assign(directives.fault, { afterTokens: faultAfterTokens, forMs: faultForMs });
+  if (directives.fault) directives.fault.afterTokens = afterTokens;
   return directives;
 }
 
@@ -50,10 +48,8 @@ function apply(directives: Directives, key: string, value: string | undefined): 
       directives.tokens = toCount(key, value);
       return;
     case 'text':
-      directives.text = value ?? '';
-      return;
     case 'reasoning':
-      directives.reasoning = value ?? '';
+      directives[key] = value ?? '';
       return;
     case 'ttft_ms':
       directives.timeToFirstTokenMs = toCount(key, value);
@@ -76,7 +72,7 @@ function apply(directives: Directives, key: string, value: string | undefined): 
     case 'fault': {
       const kind = faultKindSchema.safeParse(value);
       if (!kind.success) throw new DirectiveError(`simulator fault ${value} does not exist`);
-      directives.fault = { kind: kind.data, afterTokens: DEFAULT_FAULT_AFTER_TOKENS, forMs: undefined };
+      directives.fault = { kind: kind.data, afterTokens: DEFAULT_FAULT_AFTER_TOKENS };
       return;
     }
     default:

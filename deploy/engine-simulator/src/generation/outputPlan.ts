@@ -12,7 +12,7 @@ export type Segment =
   | { kind: 'tool_name'; toolIndex: number; toolCallId: string; name: string; tokens: TokenSource }
   | { kind: 'tool_arguments'; toolIndex: number; tokens: TokenSource };
 
-/** What an engine will generate for one choice, if nothing cuts it short. After the last segment comes the stop token. */
+/** What an engine will generate, if nothing cuts it short. After the last segment comes the stop token. */
 export interface OutputPlan {
   segments: Segment[];
   /** Finish reason when the stop token is reached. */

@@ -1,82 +1,75 @@
 import type { ServerResponse } from 'node:http';
-import type { Generation } from '../engine/generation.ts';
-import { BentChunks } from '../faults/bentChunks.ts';
+import { bendBody, bendChunks } from '../faults/bentJson.ts';
 import type { Fault } from '../faults/fault.ts';
 import type { FinishedChoice } from '../wire/chatCompletion.ts';
+import { engineDead, internalError } from '../wire/engineError.ts';
 import type { SamplingRequest } from '../wire/samplingFields.ts';
 import type { StreamChunks } from '../wire/streamChunks.ts';
 import type { Usage } from '../wire/usage.ts';
-import type { EngineContext } from './engineContext.ts';
+import type { Generation } from './generation.ts';
+import { openBody } from './openBody.ts';
 import { refuseByFault } from './refuseByFault.ts';
-import { sendWhole } from './sendWhole.ts';
+import { sendError } from './sendAnswer.ts';
 import { writeStream } from './writeStream.ts';
 
 /** How the answer to a generation looks in its wire format. */
-export interface AnswerFormat {
-  /** `runningUsageOf`: prompt tokens, where every chunk carries the running usage. */
-  toChunks: (options: { runningUsageOf: number | undefined }) => StreamChunks;
-  toBody: (choices: FinishedChoice[]) => object;
-  usage: () => Usage;
-}
-
 export interface Answer {
-  generation: Generation;
   sampling: SamplingRequest;
-  fault: Fault | undefined;
-  format: AnswerFormat;
+  /** `runningUsageOf`: prompt tokens, where every chunk carries the running usage. */
+  toChunks: (runningUsageOf: number | undefined) => StreamChunks;
+  toBody: (choice: FinishedChoice) => object;
+  usage: () => Usage;
 }
 
 /** Answers a request that passed every check, as a stream or whole, or as its fault has it. */
 export function answerGeneration(
   res: ServerResponse,
-  { generation, sampling, fault, format }: Answer,
-  context: EngineContext,
+  generation: Generation,
+  { sampling, toChunks, toBody, usage }: Answer,
 ): void {
   if (!sampling.stream) {
-    answerWhole(res, { generation, fault, toBody: format.toBody }, context);
+    answerWhole(res, generation, toBody);
     return;
   }
-  beginUnlessRefused(res, { generation, fault }, context, () => {
-    const { errorShape, forceIncludeUsage, keepaliveCommentsSeconds } = context.engine.knobs;
-    const options = sampling.stream_options;
-    const includeUsage = fault?.kind !== 'no_usage' && (forceIncludeUsage || options?.include_usage === true);
-    const isContinuous = includeUsage && (forceIncludeUsage || options?.continuous_usage_stats === true);
-    const chunks = format.toChunks({ runningUsageOf: isContinuous ? generation.entry.promptTokens : undefined });
-    writeStream(res, generation, {
-      chunks: fault ? new BentChunks(chunks, fault) : chunks,
-      includeUsage,
-      usage: format.usage,
-      fault,
-      errorShape,
-      keepaliveMs: keepaliveCommentsSeconds === null ? undefined : keepaliveCommentsSeconds * 1_000,
-      clock: context.clock,
-    });
+  if (!begin(res, generation)) return;
+  const { fault } = generation.sequence.options;
+  const includeUsage = fault?.kind !== 'no_usage' && sampling.stream_options?.include_usage === true;
+  const isContinuous = includeUsage && sampling.stream_options?.continuous_usage_stats === true;
+  const chunks = toChunks(isContinuous ? generation.entry.promptTokens : undefined);
+  writeStream(res, generation, { chunks: fault ? bendChunks(chunks, fault) : chunks, includeUsage, usage });
+}
+
+/** Starts a generation and answers in one piece when it has ended. */
+export function answerWhole(res: ServerResponse, generation: Generation, toBody: Answer['toBody']): void {
+  if (!begin(res, generation)) return;
+  const { sequence } = generation;
+  const { fault } = sequence.options;
+  sequence.output.isMerging = true;
+  generation.start(() => {
+    if (!generation.hasEnded || res.writableEnded || res.destroyed) return;
+    if (sequence.failure) {
+      sendFailure(res, sequence.failure);
+      return;
+    }
+    const { finishReason = 'stop', stopReason } = sequence;
+    const json = bendBody(JSON.stringify(toBody({ deltas: sequence.output.take(), finishReason, stopReason })), fault);
+    openBody(res, { contentType: 'application/json', fault, length: Buffer.byteLength(json) }).end(json);
   });
 }
 
-/** Answers in one piece. */
-export function answerWhole(
-  res: ServerResponse,
-  { generation, fault, toBody }: Pick<Answer, 'generation' | 'fault'> & Pick<AnswerFormat, 'toBody'>,
-  context: EngineContext,
-): void {
-  beginUnlessRefused(res, { generation, fault }, context, () =>
-    sendWhole(res, generation, { toBody, fault, errorShape: context.engine.knobs.errorShape }),
-  );
-}
-
-/** Begins at once, after the delay of a fault, or not at all. A client that leaves aborts the generation. */
-function beginUnlessRefused(
-  res: ServerResponse,
-  { generation, fault }: Pick<Answer, 'generation' | 'fault'>,
-  { engine, clock }: EngineContext,
-  begin: () => void,
-): void {
-  if (fault && refuseByFault(res, fault, engine.knobs.errorShape)) {
+/** False where a fault has answered already. A client that leaves aborts the generation. */
+function begin(res: ServerResponse, generation: Generation): boolean {
+  const { fault } = generation.sequence.options;
+  if (fault && refuseByFault(res, fault)) {
     generation.refuse();
-    return;
+    return false;
   }
   res.once('close', () => generation.abort());
-  if (fault?.kind !== 'slow_headers') begin();
-  else if (fault.forMs !== undefined) res.once('close', clock.wakeAfter(fault.forMs, begin));
+  return true;
+}
+
+function sendFailure(res: ServerResponse, { kind }: Fault): void {
+  if (kind === 'error_event') sendError(res, internalError());
+  else if (kind === 'engine_dies') sendError(res, engineDead());
+  else res.socket?.resetAndDestroy();
 }

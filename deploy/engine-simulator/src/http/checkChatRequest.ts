@@ -1,4 +1,3 @@
-import type { EngineConfig } from '../config.ts';
 import type { ChatRequest } from '../wire/chatRequest.ts';
 import { badRequest } from '../wire/engineError.ts';
 
@@ -45,14 +44,4 @@ export function checkLogprobs({ top_logprobs: wanted = 0 }: ChatRequest): void {
     `Requested sample logprobs of ${wanted}, which is greater than max allowed: ${MAX_LOGPROBS} (parameter=logprobs, value=${wanted})`,
     'logprobs',
   );
-}
-
-/** Throws where a model would have to choose tools by itself and was not started for it. */
-export function checkAutoTools(
-  { tools, tool_choice: choice }: ChatRequest,
-  { enableAutoToolChoice }: EngineConfig,
-): void {
-  if (tools && (choice ?? 'auto') === 'auto' && !enableAutoToolChoice) {
-    throw badRequest('"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set');
-  }
 }

@@ -1,9 +1,7 @@
-import type { Engine } from '../engine/engine.ts';
 import { contextExceeded } from '../wire/contextExceeded.ts';
-import { badRequest, type EngineError } from '../wire/engineError.ts';
-import type { SamplingRequest } from '../wire/samplingFields.ts';
-
-const MAX_SEQUENCES = 16_384;
+import { badRequest, type EngineError, unknownEmbeddingModel, unknownModel } from '../wire/engineError.ts';
+import { type SamplingRequest, stopStrings } from '../wire/samplingFields.ts';
+import type { ServingEngine } from './engineContext.ts';
 
 /** Rules of the fields that chat and completions share, held before the model is looked at. */
 export function checkSharedFields({ stream, stream_options: streamOptions, cache_salt: salt }: SamplingRequest): void {
@@ -21,15 +19,20 @@ export function checkSharedFields({ stream, stream_options: streamOptions, cache
   }
 }
 
+/** Throws the 404 for a name this engine does not serve. No name means the engine's model. */
+export function checkModel(name: string | undefined, { config }: ServingEngine): void {
+  if (name === undefined || config.servedModelNames.includes(name)) return;
+  throw config.task === 'embed' ? unknownEmbeddingModel(name) : unknownModel(name, config.servedModelNames);
+}
+
 /**
  * How many tokens may be generated after a prompt of `promptTokens`: what was asked for, else what is left of the window.
- * Throws when prompt and request together are longer than the window; as of v0.32, when the prompt alone is, and cuts what
- * was asked for to what the prompt leaves.
+ * Throws where that does not fit, by the engine's rule.
  */
 export function resolveMaxTokens(
   requested: number | undefined,
   promptTokens: number,
-  { config: { maxModelLen }, knobs }: Engine,
+  { config: { maxModelLen }, knobs: { windowRule } }: ServingEngine,
 ): number {
   if (requested !== undefined && requested > maxModelLen) {
     throw badRequest(
@@ -37,23 +40,16 @@ export function resolveMaxTokens(
       'max_tokens',
     );
   }
-  if (knobs.contextSentence === 'v032') {
-    if (promptTokens > maxModelLen)
-      throw contextExceeded({ maxModelLen, promptTokens, maxTokens: undefined }, knobs.contextSentence);
-    return Math.min(requested ?? maxModelLen, maxModelLen - promptTokens);
-  }
-  const maxTokens = Math.max(requested ?? 0, 0);
-  if (promptTokens + maxTokens > maxModelLen) {
-    throw contextExceeded({ maxModelLen, promptTokens, maxTokens }, knobs.contextSentence);
-  }
-  return requested ?? maxModelLen - promptTokens;
+  const maxTokens = windowRule === 'total' ? Math.max(requested ?? 0, 0) : 0;
+  if (promptTokens + maxTokens > maxModelLen)
+    throw contextExceeded({ maxModelLen, promptTokens, maxTokens }, windowRule);
+  return Math.min(requested ?? maxModelLen, maxModelLen - promptTokens);
 }
 
 /** Ranges of the sampling parameters; they are looked at last, when the prompt is known to fit. */
 export function checkSampling(request: SamplingRequest, maxTokens: number): void {
   const { temperature = 1, top_p: topP = 1, n = 1, min_tokens: minTokens = 0 } = request;
-  if (n < 1) throw badRequest(`n must be at least 1, got ${n}.`);
-  if (n > MAX_SEQUENCES) throw badRequest(`n must be at most ${MAX_SEQUENCES}, got ${n}.`);
+  if (n !== 1) throw badRequest(`n must be 1 on this engine, got ${n}.`);
   for (const name of ['presence_penalty', 'frequency_penalty'] as const) {
     const value = request[name] ?? 0;
     if (value < -2 || value > 2) throw badRequest(`${name} must be in [-2, 2], got ${toFloat(value)}.`);
@@ -67,7 +63,6 @@ export function checkSampling(request: SamplingRequest, maxTokens: number): void
     throw badRequest(`min_tokens must be less than or equal to max_tokens=${maxTokens}, got ${minTokens}.`);
   }
   if (stopStrings(request).includes('')) throw badRequest('stop cannot contain an empty string.');
-  if (temperature === 0 && n > 1) throw badRequest(`n must be 1 when using greedy sampling, got ${n}.`);
 }
 
 const outOfRange = (param: string, rule: string, value: string): EngineError =>
@@ -75,5 +70,3 @@ const outOfRange = (param: string, rule: string, value: string): EngineError =>
 
 /** As Python prints a float. */
 const toFloat = (value: number): string => (Number.isInteger(value) ? `${value}.0` : String(value));
-
-export const stopStrings = ({ stop = [] }: SamplingRequest): string[] => (typeof stop === 'string' ? [stop] : stop);

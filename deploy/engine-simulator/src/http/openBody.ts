@@ -1,9 +1,8 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import type { Fault } from '../faults/fault.ts';
-import type { ResponseBody } from './responseBody.ts';
 import { writeHead } from './sendAnswer.ts';
-import { SplitWriter } from './splitWriter.ts';
+import { type ResponseBody, SplitWriter } from './splitWriter.ts';
 
 /** Events that one write holds under `joined_events`. */
 const JOINED_EVENTS = 8;

@@ -1,49 +1,28 @@
 import type { ServerResponse } from 'node:http';
 import type { Fault } from '../faults/fault.ts';
-import type { Knobs } from '../knobs.ts';
-import { EngineError, internalError, notFound, serverBusy, toErrorBody } from '../wire/engineError.ts';
+import { internalError, notFound, serverBusy, toErrorBody, tooManyRequests } from '../wire/engineError.ts';
 import { sendEmpty, sendError, sendJson, sendText } from './sendAnswer.ts';
 
 const HTML_PAGE =
   '<html><head><title>500 Internal Server Error</title></head><body>Internal Server Error</body></html>';
+/** As releases before 0.10.1 say it. */
+const FLAT_ERROR = { object: 'error', message: 'Internal server error', type: 'InternalServerError', param: null };
+
+const refusals: Partial<Record<Fault['kind'], (res: ServerResponse) => void>> = {
+  http_500: (res) => sendError(res, internalError()),
+  http_500_flat: (res) => sendJson(res, { ...FLAT_ERROR, code: 500 }, 500),
+  http_500_empty: (res) => sendEmpty(res, 500),
+  http_500_html: (res) => sendText(res, HTML_PAGE, { status: 500, contentType: 'text/html; charset=utf-8' }),
+  http_503: (res) => sendError(res, serverBusy()),
+  http_429: (res) => sendError(res, tooManyRequests()),
+  http_404: (res) => sendError(res, notFound('The model does not exist.')),
+  http_401: (res) => sendJson(res, { error: 'Unauthorized' }, 401),
+  http_200_error: (res) => sendJson(res, toErrorBody(internalError())),
+  reset_before_headers: (res) => res.socket?.resetAndDestroy(),
+};
 
 /** Answers instead of the engine where the fault is a refusal. False for every other fault. */
-export function refuseByFault(res: ServerResponse, { kind }: Fault, shape: Knobs['errorShape']): boolean {
-  switch (kind) {
-    case 'http_500':
-      sendError(res, internalError(), shape);
-      return true;
-    case 'http_500_flat':
-      sendError(res, internalError(), 'flat');
-      return true;
-    case 'http_500_empty':
-      sendEmpty(res, 500);
-      return true;
-    case 'http_500_html':
-      sendText(res, HTML_PAGE, { status: 500, contentType: 'text/html; charset=utf-8' });
-      return true;
-    case 'http_503':
-      sendError(res, serverBusy(), shape);
-      return true;
-    case 'http_429':
-      sendError(res, tooManyRequests(), shape);
-      return true;
-    case 'http_404':
-      sendError(res, notFound('The model does not exist.'), shape);
-      return true;
-    case 'http_401':
-      sendJson(res, { error: 'Unauthorized' }, 401);
-      return true;
-    case 'http_200_error':
-      sendJson(res, toErrorBody(internalError(), shape), 200);
-      return true;
-    case 'reset_before_headers':
-      res.socket?.resetAndDestroy();
-      return true;
-    default:
-      return false;
-  }
+export function refuseByFault(res: ServerResponse, { kind }: Fault): boolean {
+  refusals[kind]?.(res);
+  return kind in refusals;
 }
-
-const tooManyRequests = (): EngineError =>
-  new EngineError({ status: 429, type: 'Too Many Requests', message: 'Too many requests, please try again later.' });

@@ -1,32 +1,24 @@
-import type { Engine } from '../engine/engine.ts';
-import type { Knobs } from '../knobs.ts';
-import { type ChatMessage, renderChat } from '../tokenizer/renderChat.ts';
+import type { ChatMessage } from '../tokenizer/renderChat.ts';
 import type { TokenId } from '../tokenizer/tokenizer.ts';
 import type { RequestMessage, ToolDefinition } from '../wire/chatRequest.ts';
 import { badRequest, EngineError, unfetchableImage } from '../wire/engineError.ts';
+import type { EngineContext } from './engineContext.ts';
 
 /** Renders a conversation through the chat template. Throws what vLLM answers to images it cannot take. */
 export function renderPrompt(
   { messages, tools }: { messages: readonly RequestMessage[]; tools: readonly ToolDefinition[] | undefined },
-  { config, knobs }: Engine,
+  { engine, tokenizer }: EngineContext,
   { addGenerationPrompt }: { addGenerationPrompt: boolean },
 ): TokenId[] {
-  const { maxImagesPerPrompt: maxImages, tokensPerImage, servedModelName } = config;
+  const { maxImagesPerPrompt: maxImages, servedModelName } = engine.config;
   if (messages.length === 0)
     throw badRequest('Cannot apply chat template to an empty conversation. Provide at least one message.');
   const rendered = messages.map(toTemplateMessage);
   const images = rendered.flatMap(({ parts }) => parts.flatMap((part) => ('imageUrl' in part ? [part.imageUrl] : [])));
   if (maxImages === 0 && images.length > 0) throw badRequest(`${servedModelName} is not a multimodal model`);
   if (images.length > maxImages) throw badRequest(`At most ${maxImages} image(s) may be provided in one prompt.`);
-  for (const url of images) checkImage(url, knobs.imageErrors);
-  return renderChat(rendered, { tools, addGenerationPrompt, tokensPerImage });
-}
-
-/** The text that directives are looked for in: that of the last user message. */
-export function lastUserText(messages: readonly RequestMessage[]): string {
-  const message = messages.findLast(({ role }) => role === 'user');
-  if (typeof message?.content === 'string') return message.content;
-  return (message?.content ?? []).map((part) => (part.type === 'text' ? part.text : '')).join('\n');
+  for (const url of images) checkImage(url);
+  return tokenizer.renderChat(rendered, { tools, addGenerationPrompt });
 }
 
 function toTemplateMessage({ role, content, tool_calls = [] }: RequestMessage): ChatMessage {
@@ -43,24 +35,18 @@ function toTemplateMessage({ role, content, tool_calls = [] }: RequestMessage): 
 /** First bytes of the formats an engine decodes, in base64 so that an image is never decoded just to be recognised. */
 const IMAGE_OPENINGS = ['iVBORw0KGgo', '/9j/', 'R0lGOD', 'UklGR'];
 
-function checkImage(url: string, imageErrors: Knobs['imageErrors']): void {
-  if (/^https?:\/\//i.test(url)) throw unfetchableImage(url, imageErrors);
+function checkImage(url: string): void {
+  if (/^https?:\/\//i.test(url)) throw unfetchableImage(url);
   const data = /^data:[^,]*?(;base64)?,/i.exec(url);
   if (!data) throw badRequest('Invalid URL: it must be an HTTP, data or file URL.');
   if (!data[1]) {
-    throw new EngineError({
-      status: 501,
-      type: 'NotImplementedError',
-      message: 'Only base64 data URLs are supported for now.',
-    });
+    const message = 'Only base64 data URLs are supported for now.';
+    throw new EngineError({ status: 501, type: 'NotImplementedError', message });
   }
   const isImage = IMAGE_OPENINGS.some((opening) => url.startsWith(opening, data[0].length));
   if (!isImage) throw badRequest('cannot identify image file');
 }
 
 export const countImages = (messages: readonly RequestMessage[]): number =>
-  messages.reduce(
-    (count, { content }) =>
-      count + (Array.isArray(content) ? content.filter((part) => part.type === 'image_url').length : 0),
-    0,
-  );
+  messages.flatMap(({ content }) => (Array.isArray(content) ? content : [])).filter(({ type }) => type === 'image_url')
+    .length;

@@ -1,5 +1,4 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
-import type { Knobs } from '../knobs.ts';
 import { type EngineError, toErrorBody } from '../wire/engineError.ts';
 
 export function sendJson(res: ServerResponse, body: object, status = 200): void {
@@ -36,5 +35,5 @@ export function sendWrongRoute(res: ServerResponse, methods: readonly string[] |
   sendJson(res, { detail: methods ? 'Method Not Allowed' : 'Not Found' }, methods ? 405 : 404);
 }
 
-export const sendError = (res: ServerResponse, error: EngineError, shape: Knobs['errorShape']): void =>
-  sendJson(res, toErrorBody(error, shape), error.status);
+export const sendError = (res: ServerResponse, error: EngineError): void =>
+  sendJson(res, toErrorBody(error), error.status);

@@ -1,31 +1,39 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { z } from 'zod';
+import type { RequestLog } from '../admin/requestLog.ts';
 import type { EngineConfig } from '../config.ts';
 import type { Clock } from '../engine/clock.ts';
 import { Engine } from '../engine/engine.ts';
-import type { EngineContext } from '../http/engineContext.ts';
+import type { FaultRules } from '../faults/faultRules.ts';
+import { planSequence } from '../generation/planSequence.ts';
 import { createEngineListener } from '../http/engineServer.ts';
+import { renderChat } from '../tokenizer/renderChat.ts';
+import { encode } from '../tokenizer/tokenizer.ts';
 import { closeServer, listen } from './listen.ts';
 
 /**
  * - `serving`: as it should be.
  * - `draining`: new inference gets 503, what runs goes on, health stays 200.
- * - `dead`: all that runs fails; 500 and an unhealthy 503 for `watchdogMs`, then connections are refused. After
- *   `restartAfterMs` it serves again, with empty caches.
+ * - `dead`: all that runs fails; 500 and an unhealthy 503 for `watchdogMs`, then connections are refused. What follows is
+ *   a restart, with empty caches.
+ * - `asleep`: all that runs is aborted, the caches are forgotten, requests wait; health stays 200.
  * - `refusing`: the port is closed, connections are cut.
  * - `cutting`: connections are accepted and closed at once.
  */
-export const processStateSchema = z.enum(['serving', 'draining', 'dead', 'refusing', 'cutting']);
+export const processStateSchema = z.enum(['serving', 'draining', 'dead', 'asleep', 'refusing', 'cutting']);
 export type ProcessState = z.output<typeof processStateSchema>;
 
 /** How soon a port that somebody else took meanwhile is tried again. */
 const RELISTEN_MS = 100;
 
-export interface EngineProcessOptions extends Pick<EngineContext, 'log' | 'faultRules'> {
+export interface EngineProcessOptions {
   config: EngineConfig;
   clock: Clock;
   listenHost: string;
+  /** The log and the rules belong to all engines. */
+  log: RequestLog;
+  faultRules: FaultRules;
 }
 
 /** One engine and its port, as the process of a vLLM: it can leave, refuse, die and come back. */
@@ -48,11 +56,11 @@ export class EngineProcess {
     this.#address = { host: listenHost, port: config.port };
     this.#listener = createEngineListener({
       engine: this.engine,
+      tokenizer: { renderText: encode, renderChat },
+      plan: (asked) => planSequence(asked, { config, faultRules }),
       clock,
       log,
-      faultRules,
       servingState: () => (this.#state === 'draining' || this.#state === 'dead' ? this.#state : 'serving'),
-      die: () => void this.become('dead'),
     });
   }
 
@@ -74,7 +82,9 @@ export class EngineProcess {
     this.#state = state;
     for (const cancel of this.#cancels.splice(0)) cancel();
     if (before === 'dead' && state !== 'dead') this.engine.restart();
+    if (before === 'asleep') this.engine.wake();
     if (state === 'dead') this.#die();
+    if (state === 'asleep') this.engine.sleep();
     if (state === 'cutting') this.#server?.closeAllConnections();
     return this.#setPort(state === 'refusing' ? 'closed' : 'open');
   }
@@ -87,11 +97,8 @@ export class EngineProcess {
   }
 
   #die(): void {
-    const { watchdogMs, restartAfterMs } = this.engine.knobs;
+    const { watchdogMs } = this.engine.knobs;
     this.#cancels.push(this.#clock.wakeAfter(watchdogMs, () => void this.#setPort('closed')));
-    if (restartAfterMs !== null) {
-      this.#cancels.push(this.#clock.wakeAfter(restartAfterMs, () => void this.become('serving')));
-    }
     this.engine.die();
   }
 

@@ -1,6 +1,9 @@
 import { hash } from 'node:crypto';
 import { encode, imageToken, specialTokens, type TokenId } from './tokenizer.ts';
 
+/** Prompt tokens of every image, whatever its size. */
+export const TOKENS_PER_IMAGE = 256;
+
 export interface ChatMessage {
   role: 'system' | 'developer' | 'user' | 'assistant' | 'tool' | 'function';
   /** Text and images in order; images by their URL. */
@@ -13,11 +16,7 @@ export interface ChatMessage {
  */
 export function renderChat(
   messages: readonly ChatMessage[],
-  {
-    tools,
-    addGenerationPrompt,
-    tokensPerImage,
-  }: { tools: readonly unknown[] | undefined; addGenerationPrompt: boolean; tokensPerImage: number },
+  { tools, addGenerationPrompt }: { tools: readonly unknown[] | undefined; addGenerationPrompt: boolean },
 ): TokenId[] {
   const tokens: TokenId[] = [specialTokens.begin];
   if (tools) append(tokens, encode(JSON.stringify(tools)));
@@ -25,7 +24,7 @@ export function renderChat(
     tokens.push(specialTokens.messageStart, specialTokens[role]);
     for (const part of parts) {
       if ('text' in part) append(tokens, encode(part.text));
-      else append(tokens, new Array<TokenId>(tokensPerImage).fill(imageToken(hashOf(part.imageUrl))));
+      else append(tokens, new Array<TokenId>(TOKENS_PER_IMAGE).fill(imageToken(hashOf(part.imageUrl))));
     }
     tokens.push(specialTokens.messageEnd, specialTokens.newline);
   }

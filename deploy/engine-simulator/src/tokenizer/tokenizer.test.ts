@@ -64,7 +64,7 @@ describe('chat template', () => {
       fc.property(fc.array(message), (messages) => {
         const texts = messages.flatMap(({ parts }) => parts.map(({ text }) => text));
         const textTokens = texts.reduce((sum, text) => sum + encode(text).length, 0);
-        const tokens = renderChat(messages, { tools: undefined, addGenerationPrompt: true, tokensPerImage: 256 });
+        const tokens = renderChat(messages, { tools: undefined, addGenerationPrompt: true });
         expect(tokens).toHaveLength(textTokens + 4 * messages.length + 3);
       }),
     );
@@ -75,7 +75,6 @@ describe('chat template', () => {
       renderChat([{ role: 'user', parts: [{ imageUrl }] }], {
         tools: undefined,
         addGenerationPrompt: true,
-        tokensPerImage: 256,
       });
     expect(render('data:image/png;base64,iVBORw0KGgoA')).toHaveLength(256 + 4 + 3);
     expect(render('data:image/png;base64,iVBORw0KGgoA')).not.toEqual(render('data:image/png;base64,iVBORw0KGgoB'));

@@ -6,7 +6,7 @@ import { toFinalUsage, toRunningUsage, type Usage } from './usage.ts';
 export interface ChunkOptions {
   /** Prompt tokens, where every chunk carries the running usage. */
   runningUsageOf: number | undefined;
-  knobs: Pick<Knobs, 'reasoningField' | 'toolIds' | 'toolDeltas'>;
+  knobs: Pick<Knobs, 'reasoningField' | 'toolIds'>;
 }
 
 /**
@@ -22,22 +22,22 @@ export class ChatChunks implements StreamChunks {
     this.#options = options;
     const head = JSON.stringify({ id, object: 'chat.completion.chunk', created: createdAtSeconds, model });
     this.#head = `data: ${head.slice(0, -1)},"choices":[`;
-    this.#fingerprint = systemFingerprint === null ? '' : `,"system_fingerprint":${JSON.stringify(systemFingerprint)}`;
+    this.#fingerprint = `,"system_fingerprint":${JSON.stringify(systemFingerprint)}`;
   }
 
-  opening(index: number): string {
+  opening(): string {
     const delta = '{"role":"assistant","content":""}';
-    return `${this.#head}{"index":${index},"delta":${delta},"logprobs":null,"finish_reason":null}]${this.#usage(0)},"prompt_token_ids":null,"prompt_text":null}\n\n`;
+    return `${this.#head}{"index":0,"delta":${delta},"logprobs":null,"finish_reason":null}]${this.#usage(0)},"prompt_token_ids":null,"prompt_text":null}\n\n`;
   }
 
-  delta(index: number, delta: Delta): string {
-    return `${this.#head}{"index":${index},"delta":${this.#toDeltaJson(delta)},"logprobs":null,"finish_reason":null,"token_ids":null}]${this.#usage(delta.completionTokens)}}\n\n`;
+  delta(delta: Delta): string {
+    return `${this.#head}{"index":0,"delta":${this.#toDeltaJson(delta)},"logprobs":null,"finish_reason":null,"token_ids":null}]${this.#usage(delta.completionTokens)}}\n\n`;
   }
 
-  finish(index: number, { last, finishReason, stopReason, completionTokens, isLastChunk }: ChoiceEnd): string {
+  finish({ last, finishReason, stopReason, completionTokens, isLastChunk }: ChoiceEnd): string {
     const delta = last ? this.#toDeltaJson(last) : '{}';
     const fingerprint = isLastChunk ? this.#fingerprint : '';
-    return `${this.#head}{"index":${index},"delta":${delta},"logprobs":null,"finish_reason":"${finishReason}","stop_reason":${JSON.stringify(stopReason)},"token_ids":null}]${this.#usage(completionTokens)}${fingerprint}}\n\n`;
+    return `${this.#head}{"index":0,"delta":${delta},"logprobs":null,"finish_reason":"${finishReason}","stop_reason":${JSON.stringify(stopReason)},"token_ids":null}]${this.#usage(completionTokens)}${fingerprint}}\n\n`;
   }
 
   usage(usage: Usage): string {
@@ -60,14 +60,10 @@ export class ChatChunks implements StreamChunks {
         return `{${reasoningNames[this.#options.knobs.reasoningField].map((name) => `"${name}":${json}`).join(',')}}`;
       case 'tool_name': {
         const id = this.#options.knobs.toolIds === 'present' ? `"id":"${toolCallId}",` : '';
-        return this.#options.knobs.toolDeltas === 'full'
-          ? `{"tool_calls":[{"index":${toolIndex},${id}"type":"function","function":{"name":${json},"arguments":""}}]}`
-          : `{"content":null,"tool_calls":[{${id}"type":"function","index":${toolIndex},"function":{"name":${json}}}]}`;
+        return `{"content":null,"tool_calls":[{${id}"type":"function","index":${toolIndex},"function":{"name":${json}}}]}`;
       }
-      case 'tool_arguments': {
-        const content = this.#options.knobs.toolDeltas === 'full' ? '' : '"content":null,';
-        return `{${content}"tool_calls":[{"index":${toolIndex},"function":{"arguments":${json}}}]}`;
-      }
+      case 'tool_arguments':
+        return `{"content":null,"tool_calls":[{"index":${toolIndex},"function":{"arguments":${json}}}]}`;
     }
   }
 }

@@ -13,7 +13,7 @@ export interface FinishedChoice {
 /** The body of a whole chat answer, with the null fields that recent engines send. */
 export function toChatCompletion(
   identity: AnswerIdentity,
-  choices: FinishedChoice[],
+  { deltas, finishReason, stopReason }: FinishedChoice,
   { usage, knobs }: { usage: Usage; knobs: Pick<Knobs, 'reasoningField' | 'toolIds'> },
 ): object {
   return {
@@ -21,15 +21,17 @@ export function toChatCompletion(
     object: 'chat.completion',
     created: identity.createdAtSeconds,
     model: identity.model,
-    choices: choices.map(({ deltas, finishReason, stopReason }, index) => ({
-      index,
-      message: toMessage(deltas, knobs),
-      logprobs: null,
-      finish_reason: finishReason,
-      stop_reason: stopReason,
-      token_ids: null,
-      routed_experts: null,
-    })),
+    choices: [
+      {
+        index: 0,
+        message: toMessage(deltas, knobs),
+        logprobs: null,
+        finish_reason: finishReason,
+        stop_reason: stopReason,
+        token_ids: null,
+        routed_experts: null,
+      },
+    ],
     service_tier: null,
     system_fingerprint: identity.systemFingerprint,
     usage: toFinalUsage(usage, { isStream: false }),

@@ -26,6 +26,13 @@ const toolSchema = z.object({
 });
 export type ToolDefinition = z.output<typeof toolSchema>;
 
+/** The text of the last user message, which is where directives are looked for. */
+export function lastUserText(messages: readonly RequestMessage[]): string {
+  const { content } = messages.findLast(({ role }) => role === 'user') ?? {};
+  if (typeof content === 'string') return content;
+  return (content ?? []).map((part) => (part.type === 'text' ? part.text : '')).join('\n');
+}
+
 /** What rendering a prompt needs, shared by chat and `/tokenize`. */
 export const promptFields = {
   model: nullish(z.string()),

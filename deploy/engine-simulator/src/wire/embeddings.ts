@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { textsSchema } from './completionRequest.ts';
 import { nullish } from './samplingFields.ts';
 
 /** The fields of an embedding request that the simulator acts on. A null `encoding_format` is a mistake, not absence. */
 export const embeddingRequestSchema = z.object({
   model: nullish(z.string()),
-  input: textsSchema,
+  /** One text or several. Token ids, which vLLM takes as well, are refused. */
+  input: z.union([z.string(), z.array(z.string()).min(1)]),
   encoding_format: z.enum(['float', 'base64']).default('float'),
   dimensions: nullish(z.int()),
 });

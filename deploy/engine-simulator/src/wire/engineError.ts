@@ -1,6 +1,4 @@
-import type { Knobs } from '../knobs.ts';
-
-/** A refusal in vLLM's words; `sendError` writes it in the shape of the engine's release. */
+/** A refusal in vLLM's words. */
 export class EngineError extends Error {
   override name = 'EngineError';
   readonly status: number;
@@ -20,21 +18,10 @@ export class EngineError extends Error {
   }
 }
 
-/** The body of an error answer; `code` repeats the HTTP status. Flat ones come from releases that named no parameter. */
-export function toErrorBody({ message, type, param, status }: EngineError, shape: Knobs['errorShape']): object {
-  if (shape === 'nested') return { error: { message, type, param, code: status } };
-  return {
-    object: 'error',
-    message: message.replace(/ Valid aliases: .*$/, ''),
-    type: type.replace(/^Bad Request$/, 'BadRequestError'),
-    param: null,
-    code: status,
-  };
-}
-
-/** The body of an error event in a stream, which has an `error` in either shape. */
-export const toErrorEventBody = (error: EngineError, shape: Knobs['errorShape']): object =>
-  shape === 'nested' ? toErrorBody(error, shape) : { error: toErrorBody(error, shape) };
+/** The body of an error answer or event; `code` repeats the HTTP status. */
+export const toErrorBody = ({ message, type, param, status }: EngineError): object => ({
+  error: { message, type, param, code: status },
+});
 
 /** A value the schema or a rule between fields refuses, before anything is rendered. */
 export const malformedRequest = (message: string, param: string | null): EngineError =>
@@ -79,21 +66,17 @@ export const engineDead = (): EngineError =>
     message: 'EngineCore encountered an issue. See stack trace (above) for the root cause.',
   });
 
-/** An order about adapters that makes no sense. */
-export const invalidUserInput = (message: string): EngineError =>
-  new EngineError({ status: 400, type: 'InvalidUserInput', message });
+export const tooManyRequests = (): EngineError =>
+  new EngineError({ status: 429, type: 'Too Many Requests', message: 'Too many requests, please try again later.' });
 
 export const notFound = (message: string): EngineError =>
   new EngineError({ status: 404, type: 'NotFoundError', message });
 
-/** An image that cannot be fetched: engines here have no way out, and older releases say it with another status. */
-export function unfetchableImage(url: string, status: Knobs['imageErrors']): EngineError {
-  const reason = 'Failed to fetch media from URL: cannot connect to host';
-  if (status === 400) return badRequest(reason);
-  return new EngineError({
-    status,
+/** An image that cannot be fetched: engines here have no way out. */
+export const unfetchableImage = (url: string): EngineError =>
+  new EngineError({
+    status: 422,
     type: 'UnprocessableEntityError',
-    message: `${reason} (parameter=image_url, value=${url})`,
+    message: `Failed to fetch media from URL: cannot connect to host (parameter=image_url, value=${url})`,
     param: 'image_url',
   });
-}

@@ -29,3 +29,5 @@ export const samplingFields = {
 const samplingSchema = z.object(samplingFields);
 /** All of them may be absent, as in an embedding. */
 export type SamplingRequest = Partial<z.output<typeof samplingSchema>>;
+
+export const stopStrings = ({ stop = [] }: SamplingRequest): string[] => (typeof stop === 'string' ? [stop] : stop);

@@ -6,11 +6,10 @@ export interface AnswerIdentity {
   id: string;
   createdAtSeconds: number;
   model: string;
-  /** Null where the engine does not tell. */
-  systemFingerprint: string | null;
+  systemFingerprint: string;
 }
 
-/** How a choice ends; `last` is text that travels in its finish chunk. */
+/** How an answer ends; `last` is text that travels in its finish chunk. */
 export interface ChoiceEnd {
   last: Delta | undefined;
   finishReason: string;
@@ -22,11 +21,11 @@ export interface ChoiceEnd {
 
 /** Writes the events of one stream, as text. */
 export interface StreamChunks {
-  /** What comes before the first delta of a choice; empty where nothing does. */
-  opening(index: number): string;
-  delta(index: number, delta: Delta): string;
-  /** The last chunk of a choice. */
-  finish(index: number, end: ChoiceEnd): string;
+  /** What comes before the first delta; empty where nothing does. */
+  opening(): string;
+  delta(delta: Delta): string;
+  /** The last chunk of the answer itself. */
+  finish(end: ChoiceEnd): string;
   /** The chunk with no choices that only a client who asked for usage gets. */
   usage(usage: Usage): string;
 }

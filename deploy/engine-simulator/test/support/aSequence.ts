@@ -7,8 +7,7 @@ export function aSequence({
   tokens = 5,
   promptTokens = 20,
   word = 'a',
-  cacheScope = '',
-  adapter,
+  cacheSalt = '',
   maxTokens = 1_000,
   timeToFirstTokenMs,
   interTokenMs,
@@ -16,16 +15,14 @@ export function aSequence({
   tokens?: number;
   promptTokens?: number;
   word?: string;
-  cacheScope?: string;
-  adapter?: string;
+  cacheSalt?: string;
   maxTokens?: number;
   timeToFirstTokenMs?: number;
   interTokenMs?: number;
 } = {}): Sequence {
   return new Sequence({
     promptTokens: encode(word.repeat(3)).concat(new Array(promptTokens - 1).fill(65)),
-    cacheScope,
-    adapter,
+    cacheSalt,
     plan: {
       segments: [{ kind: 'content', tokens: fixedTokens(new Array(tokens - 1).fill(65)) }],
       finishReason: 'stop',

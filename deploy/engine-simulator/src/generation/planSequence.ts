@@ -1,0 +1,76 @@
+import type { EngineConfig } from '../config.ts';
+import { Sequence } from '../engine/sequence.ts';
+import type { FaultRules } from '../faults/faultRules.ts';
+import type { AskedFor } from '../http/engineContext.ts';
+
+import type { TokenId } from '../tokenizer/tokenizer.ts';
+import { lastUserText } from '../wire/chatRequest.ts';
+import { badRequest } from '../wire/engineError.ts';
+import { type SamplingRequest, stopStrings } from '../wire/samplingFields.ts';
+import { deriveKey, deriveKeyFromText, type RandomKey } from './counterRandom.ts';
+import { DirectiveError, type Directives, parseDirectives } from './directives.ts';
+import { planOutput } from './planOutput.ts';
+
+const ROOT_KEY: RandomKey = { low: 0x243f6a88, high: 0x85a308d3 };
+
+/** What stands for a model wherever its name decides something. */
+export const keyOfModel = (model: string): RandomKey => deriveKeyFromText(ROOT_KEY, model);
+
+/** What the simulated engine will make of a request. Throws a 400 for a directive that is not understood. */
+export function planSequence(
+  asked: AskedFor,
+  { config, faultRules }: { config: EngineConfig; faultRules: FaultRules },
+): Sequence {
+  const { promptTokens, maxTokens } = asked;
+  const sampling: SamplingRequest = asked.task === 'embedding' ? {} : asked.request;
+  const directives = readDirectives(asked);
+  return new Sequence({
+    promptTokens,
+    cacheSalt: sampling.cache_salt ?? '',
+    plan: planOutput(asked, {
+      directives,
+      key: keyOf(sampling, promptTokens, config),
+      isReasoningModel: config.reasoningParser !== undefined,
+    }),
+    maxTokens,
+    minTokens: sampling.min_tokens ?? 0,
+    stop: stopStrings(sampling),
+    // What the request itself names comes before what the admin port was told.
+    fault: directives.fault ?? faultRules.take(config.port),
+    timeToFirstTokenMs: directives.timeToFirstTokenMs,
+    interTokenMs: directives.interTokenMs,
+  });
+}
+
+/** Where directives may stand, and what a mistake in them is a mistake of. */
+function textOf(asked: AskedFor): { text: string; param: string } {
+  switch (asked.task) {
+    case 'chat':
+      return { text: lastUserText(asked.request.messages), param: 'messages' };
+    case 'completion':
+      return { text: asked.request.prompt, param: 'prompt' };
+    case 'embedding':
+      return { text: [asked.request.input].flat().join('\n'), param: 'input' };
+  }
+}
+
+function readDirectives(asked: AskedFor): Directives {
+  const { text, param } = textOf(asked);
+  try {
+    return parseDirectives(text);
+  } catch (error) {
+    if (error instanceof DirectiveError) throw badRequest(error.message, param);
+    throw error;
+  }
+}
+
+/** Decides the text: the model, the rendered prompt, and the seed and temperature unless the temperature is zero. */
+function keyOf(
+  { seed = 0, temperature = 1 }: SamplingRequest,
+  promptTokens: readonly TokenId[],
+  { servedModelName }: EngineConfig,
+): RandomKey {
+  const promptKey = deriveKey(keyOfModel(servedModelName), promptTokens);
+  const key = temperature === 0 ? promptKey : deriveKeyFromText(promptKey, `${seed} ${temperature}`);
+  return deriveKey(key, [0]);
+}
