@@ -18,6 +18,8 @@ it.each([
   ['GET', '/v1/svc/key', 'auth'],
   ['GET', '/v1/svc/usage?group_by=model&start=2026-01-01', 'usage-ledger'],
   ['GET', '/v1/svc/usage/request/0199c2a4-7a3e-7000-8000-000000000001', 'usage-ledger'],
+  ['GET', '/v1/svc/usage/request/0199c2a4-7a3e-7000-8000-000000000001%0a', 'usage-ledger'],
+  ['GET', '/v1/svc/usage/request/%00%1F%7f', 'usage-ledger'],
 ])('%s %s goes to %s as it was sent', async (method, target, upstream) => {
   const before = edge.received.length;
   const response = await fetch(edge.url + target, { method, ...(method === 'POST' && { body: '{}' }) });
@@ -74,6 +76,9 @@ it.each([
   '/v1/svc/usage/request',
   '/v1/svc/usage/request/',
   '/v1/svc/usage/request/a/b',
+  '/v1/svc/usage/request/a%2fb',
+  '/v1/svc/usage/request/a%5C%00',
+  '/v1/svc/usage/request/%2e%2e',
   '/v1/other/key',
   'http://api.example/v1/models',
   'http://[::/v1/models',

@@ -106,6 +106,7 @@ describe('GET /v1/svc/usage/request/{request_id}', () => {
       foreign.callId.toUpperCase(),
       'nonsense',
       '%00',
+      `${foreign.callId}%0a`,
       '%zz',
       'a%2Fb',
       `${foreign.callId}x`,

@@ -15,24 +15,30 @@ export interface ListedPath {
  * (`%2f`, `%5c`) or a control character, which a service behind could read as another path.
  */
 const PARAMETER = '(?:[A-Za-z0-9._~:@+,=-]|%(?!2f|5c|0|1|7f)[0-9a-f]{2})+';
+/** The id of a look-up, of which a wrong one gets the look-up's own answer: control characters too, encoded. */
+const LOOK_UP_ID = '(?:[A-Za-z0-9._~:@+,=-]|%(?!2f|5c)[0-9a-f]{2})+';
 
 /** Every path that clients may call; nothing else is passed on. `serviceSegment` stands for `svc` in `/v1/svc/…`. */
 export function listPaths(serviceSegment: string): ListedPath[] {
   const exactly = (path: string) => ({ route: path, pattern: new RegExp(`^${path}$`) });
-  const withParameter = (path: string, name: string) => ({
+  const withParameter = (path: string, name: string, parameter: string) => ({
     route: `${path}/:${name}`,
     // Only a parameter's hexadecimal digits may be of either case.
-    pattern: new RegExp(`^${path}/(?i:${PARAMETER})$`),
+    pattern: new RegExp(`^${path}/(?i:${parameter})$`),
   });
   return [
     { method: 'POST', ...exactly('/v1/chat/completions'), upstream: 'model-router' },
     { method: 'POST', ...exactly('/v1/completions'), upstream: 'model-router' },
     { method: 'POST', ...exactly('/v1/embeddings'), upstream: 'model-router' },
     { method: 'GET', ...exactly('/v1/models'), upstream: 'catalog' },
-    { method: 'GET', ...withParameter('/v1/models', 'id'), upstream: 'catalog' },
+    { method: 'GET', ...withParameter('/v1/models', 'id', PARAMETER), upstream: 'catalog' },
     { method: 'GET', ...exactly(`/v1/${serviceSegment}/key`), upstream: 'auth' },
     { method: 'GET', ...exactly(`/v1/${serviceSegment}/usage`), upstream: 'usage-ledger' },
-    { method: 'GET', ...withParameter(`/v1/${serviceSegment}/usage/request`, 'request_id'), upstream: 'usage-ledger' },
+    {
+      method: 'GET',
+      ...withParameter(`/v1/${serviceSegment}/usage/request`, 'request_id', LOOK_UP_ID),
+      upstream: 'usage-ledger',
+    },
   ];
 }
 
