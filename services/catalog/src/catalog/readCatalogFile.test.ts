@@ -55,6 +55,11 @@ it.each([
   ['a missing context length', { 9: undefined }, ':3: models[0].context_length: is missing'],
   ['a window of no tokens', { 9: '    context_length: 0' }, ':9: models[0].context_length: must be at least 1 token'],
   [
+    'an unknown feature, which would be one switched off',
+    { 20: '    supported_features: [json_mode, tool]' },
+    ':20: models[0].supported_features[1]: must be tools, json_mode, json_schema or reasoning',
+  ],
+  [
     'an unknown key',
     { 7: '    category: text\n    categroy: code' },
     ':8: models[0].categroy: is not a key known here',
