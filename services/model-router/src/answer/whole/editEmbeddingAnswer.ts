@@ -11,9 +11,15 @@ const NO_LIMITS = {
   textBytes: Number.POSITIVE_INFINITY,
 };
 
+/** A member of a vector's object, and what follows it. */
+const MEMBER = /\s*"(\w+)"\s*:\s*("[^"\\]*"|\[[^\]"{]*\]|-?\d+|null)\s*([,}])/y;
+const NUMBER = String.raw`\s*-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?\s*`;
+/** A vector as JSON numbers or as base64. */
+const VECTOR = new RegExp(String.raw`^(?:\[(?:${NUMBER}(?:,${NUMBER})*)?\]|"[A-Za-z0-9+/]*={0,2}")$`);
+
 /**
- * An engine's embeddings as the client gets them. Two thousand vectors are tens of megabytes of digits: the list is
- * copied as it came, digit for digit, and only the few bytes around it are read.
+ * An engine's embeddings as the client gets them. Two thousand vectors are tens of megabytes of digits: each vector is copied
+ * digit for digit, never parsed, once it is known to hold nothing but numbers or base64. `broken` for anything else.
  */
 export function editEmbeddingAnswer(bytes: Buffer, { canonicalModel }: AnswerOptions): WholeAnswer {
   const members = new Map(
@@ -21,15 +27,50 @@ export function editEmbeddingAnswer(bytes: Buffer, { canonicalModel }: AnswerOpt
   );
   const error = parseJson(members.get('error') ?? NOTHING);
   if (isObject(error)) return { kind: 'error', status: statusOf(error) };
-  const data = members.get('data');
-  if (!data) return { kind: 'broken' };
+  const data = copyVectors(members.get('data')?.toString('latin1') ?? '');
+  if (data === undefined) return { kind: 'broken' };
   const usage = readEngineUsage(parseJson(members.get('usage') ?? NOTHING));
   const rest = JSON.stringify({
     model: canonicalModel,
     ...(usage && { usage: { prompt_tokens: usage.promptTokens, total_tokens: usage.promptTokens } }),
   });
-  const payload = Buffer.concat([Buffer.from('{"object":"list","data":'), data, Buffer.from(`,${rest.slice(1)}`)]);
+  const payload = Buffer.concat([
+    Buffer.from(`{"object":"list","data":[${data}],`, 'latin1'),
+    Buffer.from(rest.slice(1)),
+  ]);
   return { kind: 'answer', payload, usage, hasToolCall: false };
 }
 
 const NOTHING = Buffer.from('null');
+
+/** The elements of a JSON list of vectors, with the public fields alone. Undefined where the text is no such list. */
+function copyVectors(list: string): string | undefined {
+  if (!list.startsWith('[')) return undefined;
+  if (/^\[\s*\]$/.test(list)) return '';
+  const copied: string[] = [];
+  let at = 1;
+  for (;;) {
+    const open = /\s*\{/y;
+    open.lastIndex = at;
+    if (!open.test(list)) return undefined;
+    at = open.lastIndex;
+    const fields = new Map<string, string>();
+    for (let follows = ','; follows === ','; at = MEMBER.lastIndex) {
+      MEMBER.lastIndex = at;
+      const [, key = '', value = '', next = ''] = MEMBER.exec(list) ?? [];
+      if (key === '' || fields.has(key)) return undefined;
+      fields.set(key, value);
+      follows = next;
+    }
+    const index = fields.get('index') ?? '';
+    const vector = fields.get('embedding') ?? '';
+    if (!/^\d+$/.test(index) || !VECTOR.test(vector)) return undefined;
+    copied.push(`{"object":"embedding","index":${index},"embedding":${vector}}`);
+    const close = /\s*(,|\]$)/y;
+    close.lastIndex = at;
+    const [, separator] = close.exec(list) ?? [];
+    if (separator === undefined) return undefined;
+    if (separator === ']') return copied.join(',');
+    at = close.lastIndex;
+  }
+}
