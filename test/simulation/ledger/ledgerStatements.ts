@@ -37,45 +37,22 @@ export function runStatement(context: StatementContext, strings: readonly string
   return known[1](context, values);
 }
 
-function recordUsage({ tables, undo }: StatementContext, [, ...columns]: unknown[]): unknown {
-  const [
-    callIds,
-    keyIds,
-    workspaceIds,
-    ,
-    ,
-    ,
-    canonicalModels,
-    ,
-    statuses,
-    reasons,
-    prompts,
-    cached,
-    completions,
-    ,
-    charges,
-    ,
-    holds,
-    modalities,
-    ,
-    ,
-    starts,
-  ] = columns as string[][];
-  const rows = (callIds ?? []).map(
-    (callId, at): UsageRow => ({
-      callId,
-      keyId: keyIds?.[at] ?? '',
-      workspaceId: workspaceIds?.[at] ?? '',
-      canonicalModel: canonicalModels?.[at] ?? '',
-      modality: modalities?.[at] as UsageRow['modality'],
-      status: statuses?.[at] as UsageRow['status'],
-      reason: reasons?.[at] ?? null,
-      promptTokens: Number(prompts?.[at]),
-      cachedPromptTokens: Number(cached?.[at]),
-      completionTokens: Number(completions?.[at]),
-      chargeNanoUsd: BigInt(charges?.[at] ?? 0),
-      holdNanoUsd: BigInt(holds?.[at] ?? 0),
-      startedAtMs: Date.parse(starts?.[at] ?? ''),
+function recordUsage({ tables, undo }: StatementContext, [, calls]: unknown[]): unknown {
+  const rows = (JSON.parse(String(calls)) as Record<string, never>[]).map(
+    (call): UsageRow => ({
+      callId: call.call_id ?? '',
+      keyId: call.key_id ?? '',
+      workspaceId: call.workspace_id ?? '',
+      canonicalModel: call.canonical_model ?? '',
+      modality: call.modality ?? 'text',
+      status: call.status ?? 'unknown',
+      reason: call.reason ?? null,
+      promptTokens: Number(call.prompt_tokens),
+      cachedPromptTokens: Number(call.cached_prompt_tokens),
+      completionTokens: Number(call.completion_tokens),
+      chargeNanoUsd: BigInt(call.charge_nano_usd ?? 0),
+      holdNanoUsd: BigInt(call.hold_nano_usd ?? 0),
+      startedAtMs: Date.parse(call.started_at ?? ''),
     }),
   );
   return [{ recorded: BigInt(recordUsageRows(tables, rows, undo)) }];

@@ -1,52 +1,42 @@
 -- Writes calls, adds what they cost to every total and posts it, and returns how many rows are new or became known. A call
 -- recorded before changes nothing, except that `unknown` gives way to `success` or `failure`. At most one event per call.
+-- `calls` is an array of rows of usage_request, by the names of its columns.
 -- Rows are taken in one order by every transaction, so that two of them seldom wait for each other crosswise.
 -- A total changes by what a row is now, less what it was before.
-CREATE OR REPLACE FUNCTION record_usage(
-  posting_source        TEXT,
-  call_ids              UUID[],
-  key_ids               TEXT[],
-  workspace_ids         TEXT[],
-  regions               TEXT[],
-  operations            TEXT[],
-  models                TEXT[],
-  canonical_models      TEXT[],
-  price_versions        INT[],
-  statuses              TEXT[],
-  reasons               TEXT[],
-  prompt_tokens         INT[],
-  cached_prompt_tokens  INT[],
-  completion_tokens     INT[],
-  images                INT[],
-  charges_nano_usd      BIGINT[],
-  formulas_nano_usd     BIGINT[],
-  holds_nano_usd        BIGINT[],
-  modalities            TEXT[],
-  billing_units         TEXT[],
-  are_streams           BOOLEAN[],
-  starts                TIMESTAMPTZ[],
-  ends                  TIMESTAMPTZ[]
-) RETURNS BIGINT LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+CREATE OR REPLACE FUNCTION record_usage(posting_source TEXT, calls JSON) RETURNS BIGINT
+  LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
   WITH recorded AS (
     INSERT INTO usage_request AS row (
       call_id, key_id, workspace_id, region, operation, model, canonical_model, price_version, status, reason,
       prompt_tokens, cached_prompt_tokens, completion_tokens, images, charge_nano_usd, formula_nano_usd, hold_nano_usd,
       modality, billing_unit, is_stream, started_at, ended_at
     )
-    SELECT * FROM unnest($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)
-      AS event (call_id)
-    ORDER BY call_id
-    ON CONFLICT (call_id) DO UPDATE SET (
-      region, operation, model, canonical_model, price_version, status, reason,
+    SELECT
+      call_id, key_id, workspace_id, region, operation, model, canonical_model, price_version, status, reason,
       prompt_tokens, cached_prompt_tokens, completion_tokens, images, charge_nano_usd, formula_nano_usd, hold_nano_usd,
       modality, billing_unit, is_stream, started_at, ended_at
-    ) = ROW (
-      excluded.region, excluded.operation, excluded.model, excluded.canonical_model, excluded.price_version,
-      excluded.status, excluded.reason, excluded.prompt_tokens, excluded.cached_prompt_tokens,
-      excluded.completion_tokens, excluded.images, excluded.charge_nano_usd, excluded.formula_nano_usd,
-      excluded.hold_nano_usd, excluded.modality, excluded.billing_unit, excluded.is_stream, excluded.started_at,
-      excluded.ended_at
-    )
+    FROM json_populate_recordset(NULL::usage_request, calls)
+    ORDER BY call_id
+    ON CONFLICT (call_id) DO UPDATE SET
+      region = excluded.region,
+      operation = excluded.operation,
+      model = excluded.model,
+      canonical_model = excluded.canonical_model,
+      price_version = excluded.price_version,
+      status = excluded.status,
+      reason = excluded.reason,
+      prompt_tokens = excluded.prompt_tokens,
+      cached_prompt_tokens = excluded.cached_prompt_tokens,
+      completion_tokens = excluded.completion_tokens,
+      images = excluded.images,
+      charge_nano_usd = excluded.charge_nano_usd,
+      formula_nano_usd = excluded.formula_nano_usd,
+      hold_nano_usd = excluded.hold_nano_usd,
+      modality = excluded.modality,
+      billing_unit = excluded.billing_unit,
+      is_stream = excluded.is_stream,
+      started_at = excluded.started_at,
+      ended_at = excluded.ended_at
     WHERE row.status = 'unknown' AND excluded.status <> 'unknown'
       AND row.key_id = excluded.key_id AND row.workspace_id = excluded.workspace_id
     RETURNING old AS was, new AS now
@@ -94,7 +84,7 @@ CREATE OR REPLACE FUNCTION record_usage(
     ON CONFLICT (workspace_id, month) DO UPDATE SET charge_nano_usd = total.charge_nano_usd + excluded.charge_nano_usd
   ), postings AS (
     INSERT INTO posting (kind, workspace_id, key_id, source, wallet_nano_usd, counter_nano_usd)
-    SELECT 'usage', workspace_id, key_id, $1, -charge_nano_usd, charge_nano_usd FROM by_key
+    SELECT 'usage', workspace_id, key_id, posting_source, -charge_nano_usd, charge_nano_usd FROM by_key
     WHERE charge_nano_usd <> 0 ORDER BY key_id
   )
   SELECT count(*) FROM recorded

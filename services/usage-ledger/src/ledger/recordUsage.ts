@@ -9,35 +9,35 @@ import type { Transaction } from '../database/inTransaction.ts';
  * The database's owner does it, in the function `record_usage`: this service's role may not write to the books itself.
  */
 export async function recordUsage(tx: Transaction, source: string, events: UsageRecorded[]): Promise<number> {
-  const column = <T>(read: (event: UsageRecorded) => T): T[] => events.map(read);
-  const amounts = (read: (event: UsageRecorded) => bigint): string[] => events.map((event) => String(read(event)));
-  const instants = (read: (event: UsageRecorded) => number): string[] =>
-    events.map((event) => new Date(read(event)).toISOString());
-  const [result] = await tx.$queryRaw<{ recorded: bigint }[]>`
-    SELECT record_usage(
-      ${source},
-      ${column((event) => event.callId)}::UUID[],
-      ${column((event) => event.keyId)}::TEXT[],
-      ${column((event) => event.workspaceId)}::TEXT[],
-      ${column((event) => event.region)}::TEXT[],
-      ${column((event) => event.operation)}::TEXT[],
-      ${column((event) => event.model)}::TEXT[],
-      ${column((event) => event.canonicalModel)}::TEXT[],
-      ${column((event) => event.priceVersion)}::INT[],
-      ${column((event) => event.status)}::TEXT[],
-      ${column((event) => event.reason)}::TEXT[],
-      ${column((event) => event.promptTokens)}::INT[],
-      ${column((event) => event.cachedPromptTokens)}::INT[],
-      ${column((event) => event.completionTokens)}::INT[],
-      ${column((event) => event.images)}::INT[],
-      ${amounts((event) => event.chargeNanoUsd)}::BIGINT[],
-      ${amounts((event) => event.formulaNanoUsd)}::BIGINT[],
-      ${amounts((event) => event.holdNanoUsd)}::BIGINT[],
-      ${column((event) => event.modality)}::TEXT[],
-      ${column((event) => event.billingUnit)}::TEXT[],
-      ${column((event) => event.isStream)}::BOOLEAN[],
-      ${instants((event) => event.startedAtMs)}::TIMESTAMPTZ[],
-      ${instants((event) => Math.max(event.endedAtMs, event.startedAtMs))}::TIMESTAMPTZ[]
-    ) AS recorded`;
+  const calls = JSON.stringify(events.map(toRow));
+  const [result] = await tx.$queryRaw<
+    { recorded: bigint }[]
+  >`SELECT record_usage(${source}, ${calls}::JSON) AS recorded`;
   return Number(result?.recorded ?? 0);
 }
+
+/** A call by the columns of `usage_request`. Amounts as text: a number of JSON is no bigint here. */
+const toRow = (event: UsageRecorded) => ({
+  call_id: event.callId,
+  key_id: event.keyId,
+  workspace_id: event.workspaceId,
+  region: event.region,
+  operation: event.operation,
+  model: event.model,
+  canonical_model: event.canonicalModel,
+  price_version: event.priceVersion,
+  status: event.status,
+  reason: event.reason,
+  prompt_tokens: event.promptTokens,
+  cached_prompt_tokens: event.cachedPromptTokens,
+  completion_tokens: event.completionTokens,
+  images: event.images,
+  charge_nano_usd: String(event.chargeNanoUsd),
+  formula_nano_usd: String(event.formulaNanoUsd),
+  hold_nano_usd: String(event.holdNanoUsd),
+  modality: event.modality,
+  billing_unit: event.billingUnit,
+  is_stream: event.isStream,
+  started_at: new Date(event.startedAtMs),
+  ended_at: new Date(Math.max(event.endedAtMs, event.startedAtMs)),
+});
