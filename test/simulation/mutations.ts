@@ -1,4 +1,5 @@
 import type { EpochStamp } from '../../services/model-router/src/money/redis/redisEpoch.ts';
+import type { StatementName } from './ledger/ledgerStatements.ts';
 import type { RouterParts } from './router/simulatedRouter.ts';
 
 /** A change of the protocol that must not go unnoticed. */
@@ -6,8 +7,8 @@ export interface Mutation {
   /** Makes a mutant of a script's source. */
   script?: (name: string, source: string) => string;
   router?: (parts: RouterParts) => RouterParts;
-  /** Words of a statement of the ledger that changes nothing. */
-  ignoredStatement?: string;
+  /** A statement of the ledger that changes nothing. */
+  ignoredStatement?: StatementName;
   /** Names of faults that happen for certain, where chance alone would seldom bring about what the change breaks. */
   faults?: string[];
 }
@@ -90,7 +91,7 @@ export const MUTATIONS: Record<string, Mutation> = {
   },
   'a dead letter that is replayed does not want balances to be built anew': {
     faults: ['eventsAreSpoilt', 'redisComesBackEmpty', 'redisLosesItsTail', 'eventsAreSpoilt'],
-    ignoredStatement: 'SET rebuild_wanted_since = coalesce',
+    ignoredStatement: 'wantRebuild',
   },
   'admission looks at no budget of a key': {
     script: inScript('admit', 'limitOf(tonumber(ARGV[7]))', 'nil'),

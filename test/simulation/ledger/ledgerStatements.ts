@@ -1,5 +1,6 @@
+import type { statements } from '../../../services/usage-ledger/src/database/statements.ts';
 import type { Router } from '../../../services/usage-ledger/src/epoch/advanceEpoch.ts';
-import type { LedgerTables, UsageRow } from './ledgerTables.ts';
+import type { LedgerTables } from './ledgerTables.ts';
 import { change, recordUsageRows } from './recordUsageRows.ts';
 
 /** A statement on its way: what changes the tables says how to change them back. */
@@ -10,166 +11,130 @@ export interface StatementContext {
   nowMs: number;
 }
 
-type Statement = (context: StatementContext, values: unknown[]) => unknown;
+type Statements = typeof statements;
+export type StatementName = keyof Statements;
 
-/** The statements of the ledger that are written as SQL, by words that only they have. */
-const STATEMENTS: [RegExp, Statement][] = [
-  [/SELECT record_usage\(/, recordUsage],
-  [/UPDATE redis_epoch SET heard_at/, openBooks],
-  [/SELECT ensure_usage_partition/, () => 0],
-  [/pg_advisory_xact_lock/, () => 0],
-  [/INSERT INTO event_offset/, () => 0],
-  [/UPDATE event_offset SET next_offset/, moveOffset],
-  [/INSERT INTO dead_letter/, recordDeadLetters],
-  [/AS payload\s+FROM dead_letter/, readDeadLetter],
-  [/UPDATE dead_letter SET replayed_at/, settleDeadLetter],
-  [/FROM redis_epoch FOR UPDATE/, () => []],
-  [/SET rebuild_wanted_since = coalesce/, wantRebuild],
-  [/INSERT INTO event_log_record/, appendToLog],
-  [/INSERT INTO credit/, addCredit],
-  [/AS "creditSeq"/, readBalances],
-];
-
-export function runStatement(context: StatementContext, strings: readonly string[], values: unknown[]): unknown {
-  const sql = strings.join('?');
-  const known = STATEMENTS.find(([words]) => words.test(sql));
-  if (!known) throw new Error(`this statement is not known here: ${sql.trim().slice(0, 80)}`);
-  return known[1](context, values);
+/** A statement as the ledger's code hands it over. */
+export interface NamedStatement {
+  name: string;
+  args: unknown[];
 }
 
-function recordUsage({ tables, undo }: StatementContext, [, calls]: unknown[]): unknown {
-  const rows = (JSON.parse(String(calls)) as Record<string, never>[]).map(
-    (call): UsageRow => ({
-      callId: call.call_id ?? '',
-      keyId: call.key_id ?? '',
-      workspaceId: call.workspace_id ?? '',
-      canonicalModel: call.canonical_model ?? '',
-      modality: call.modality ?? 'text',
-      status: call.status ?? 'unknown',
-      reason: call.reason ?? null,
-      promptTokens: Number(call.prompt_tokens),
-      cachedPromptTokens: Number(call.cached_prompt_tokens),
-      completionTokens: Number(call.completion_tokens),
-      chargeNanoUsd: BigInt(call.charge_nano_usd ?? 0),
-      holdNanoUsd: BigInt(call.hold_nano_usd ?? 0),
-      startedAtMs: Date.parse(call.started_at ?? ''),
-    }),
-  );
-  return [{ recorded: BigInt(recordUsageRows(tables, rows, undo)) }];
-}
+type Models = {
+  [Name in StatementName]: (context: StatementContext, ...args: Parameters<Statements[Name]>) => unknown;
+};
 
-function openBooks({ tables, undo, nowMs }: StatementContext, [longestGapSeconds]: unknown[]): unknown {
-  const before = tables.epoch;
-  undo.push(() => {
-    tables.epoch = before;
-  });
-  const isGap = nowMs - before.heardAt > Number(longestGapSeconds) * 1_000;
-  tables.epoch = { ...before, heardAt: nowMs, listeningSince: isGap ? nowMs : before.listeningSince };
-  const { heardAt, listeningSince, balancesSince, ...epoch } = tables.epoch;
-  return [{ ...epoch, listeningSince: new Date(listeningSince), now: new Date(heardAt) }];
-}
-
-function moveOffset({ tables, undo }: StatementContext, [next, topic, partition, from]: unknown[]): unknown {
-  const name = `${topic} ${partition}`;
-  if ((tables.eventOffsets.get(name) ?? 0n) !== from) return 0;
-  change(undo, tables.eventOffsets, name, next as bigint);
-  return 1;
-}
-
-function recordDeadLetters({ tables, undo, nowMs }: StatementContext, [, , , reasons, payloads]: unknown[]): unknown {
-  const end = tables.deadLetters.length;
-  for (const [at, reason] of (reasons as string[]).entries())
-    tables.deadLetters.push({
-      id: BigInt(end + at + 1),
-      payload: Buffer.from((payloads as string[])[at] ?? '', 'base64'),
-      reason,
-      recordedAt: nowMs,
-      isReplayed: false,
+/** What each statement does to the tables and answers: its rows, or how many rows it changed. */
+const MODELS: Models = {
+  ensureUsagePartitions: () => 0,
+  beginOffset: () => 0,
+  moveOffset({ tables, undo }, { topic, partition }, { from, to }) {
+    const name = `${topic} ${partition}`;
+    if ((tables.eventOffsets.get(name) ?? 0n) !== from) return 0;
+    change(undo, tables.eventOffsets, name, to);
+    return 1;
+  },
+  recordUsage: ({ tables, undo }, _source, events) => [{ recorded: BigInt(recordUsageRows(tables, events, undo)) }],
+  recordDeadLetters({ tables, undo, nowMs }, _place, letters) {
+    const end = tables.deadLetters.length;
+    for (const [at, { reason, payload }] of letters.entries())
+      tables.deadLetters.push({ id: BigInt(end + at + 1), payload, reason, recordedAt: nowMs, isReplayed: false });
+    undo.push(() => tables.deadLetters.splice(end));
+    return letters.length;
+  },
+  readDeadLetter: ({ tables }, id) => tables.deadLetters.filter((letter) => letter.id === id && !letter.isReplayed),
+  markReplayed({ tables, undo }, id) {
+    const letter = tables.deadLetters.find((each) => each.id === id && !each.isReplayed);
+    if (!letter) return 0;
+    letter.isReplayed = true;
+    undo.push(() => {
+      letter.isReplayed = false;
     });
-  undo.push(() => tables.deadLetters.splice(end));
-  return tables.deadLetters.length - end;
-}
+    return 1;
+  },
+  keepReason({ tables, undo }, id, reason) {
+    const letter = tables.deadLetters.find((each) => each.id === id && !each.isReplayed);
+    if (!letter) return 0;
+    const before = letter.reason;
+    letter.reason = reason;
+    undo.push(() => {
+      letter.reason = before;
+    });
+    return 1;
+  },
+  lockCredits: () => 0,
+  addCredit({ tables, undo }, { creditId, workspaceId, amountNanoUsd }) {
+    if (tables.credits.some((credit) => credit.creditId === creditId)) return 0;
+    tables.credits.push({ seq: BigInt(tables.credits.length + 1), creditId, workspaceId, amountNanoUsd });
+    tables.postings.push({ workspaceId, keyId: undefined, wallet: amountNanoUsd });
+    undo.push(() => {
+      tables.credits.pop();
+      tables.postings.pop();
+    });
+    return 1;
+  },
+  readBalances({ tables }, { workspaceId, month, callIds }) {
+    const credits = tables.credits.filter((credit) => credit.workspaceId === workspaceId);
+    const keys = [...tables.keyTotals].filter(([, total]) => total.workspaceId === workspaceId);
+    const keyIds = new Set(keys.map(([keyId]) => keyId));
+    const hours = [...tables.hourTotals].filter(([name]) => keyIds.has(name.split(' ')[0] ?? ''));
+    const sum = (amounts: bigint[]): string => String(amounts.reduce((total, amount) => total + amount, 0n));
+    return [
+      {
+        creditSeq: String(credits.at(-1)?.seq ?? 0),
+        credited: sum(credits.map(({ amountNanoUsd }) => amountNanoUsd)),
+        spent: String(tables.workspaceTotals.get(workspaceId) ?? 0),
+        months: Object.fromEntries(
+          [...tables.monthTotals]
+            .map(([name, spent]) => [...name.split(' '), String(spent)])
+            .filter(([ofWorkspace, name = '']) => ofWorkspace === workspaceId && name >= month)
+            .map(([, name, spent]) => [name, spent]),
+        ),
+        keys: Object.fromEntries(keys.map(([keyId, { charge }]) => [keyId, String(charge)])),
+        requests: sum(hours.map(([, { requests }]) => requests)),
+        recorded: callIds.filter((callId) => tables.usageRequests.get(callId)?.workspaceId === workspaceId),
+      },
+    ];
+  },
+  hearRouter({ tables, undo, nowMs }, longestGapSeconds) {
+    const before = tables.epoch;
+    undo.push(() => {
+      tables.epoch = before;
+    });
+    const isGap = nowMs - before.heardAt > longestGapSeconds * 1_000;
+    tables.epoch = { ...before, heardAt: nowMs, listeningSince: isGap ? nowMs : before.listeningSince };
+    const { heardAt, listeningSince, balancesSince, ...epoch } = tables.epoch;
+    return [{ ...epoch, listeningSince: new Date(listeningSince), now: new Date(heardAt) }];
+  },
+  lockEpoch: () => [],
+  wantRebuild({ tables, undo, nowMs }, id) {
+    const before = tables.epoch;
+    const letter = tables.deadLetters.find((each) => each.id === id);
+    const isOlder = letter !== undefined && before.balancesSince > letter.recordedAt;
+    if (before.phase !== 'asserting' && !(before.phase === 'open' && isOlder)) return 0;
+    undo.push(() => {
+      tables.epoch = before;
+    });
+    const now = new Date(nowMs);
+    tables.epoch = { ...before, rebuildWantedSince: before.rebuildWantedSince ?? now, rebuildWantedAt: now };
+    return 1;
+  },
+  lockLog: () => 0,
+  appendToLog({ tables, undo }, topic, records) {
+    const log = tables.logs.get(topic) ?? [];
+    tables.logs.set(topic, log);
+    const end = log.length;
+    for (const [at, record] of records.entries()) log.push({ offset: BigInt(end + at), ...record });
+    undo.push(() => log.splice(end));
+    return records.length;
+  },
+};
 
-function readDeadLetter({ tables }: StatementContext, [, id]: unknown[]): unknown {
-  return tables.deadLetters.filter((letter) => letter.id === id && !letter.isReplayed);
-}
-
-function settleDeadLetter({ tables, undo }: StatementContext, [, id]: unknown[]): unknown {
-  const letter = tables.deadLetters.find((each) => each.id === id && !each.isReplayed);
-  if (!letter) return 0;
-  letter.isReplayed = true;
-  undo.push(() => {
-    letter.isReplayed = false;
-  });
-  return 1;
-}
-
-function wantRebuild({ tables, undo, nowMs }: StatementContext, [id]: unknown[]): unknown {
-  const before = tables.epoch;
-  const letter = tables.deadLetters.find((each) => each.id === id);
-  const isOlder = letter !== undefined && before.balancesSince > letter.recordedAt;
-  if (before.phase !== 'asserting' && !(before.phase === 'open' && isOlder)) return 0;
-  undo.push(() => {
-    tables.epoch = before;
-  });
-  const now = new Date(nowMs);
-  tables.epoch = { ...before, rebuildWantedSince: before.rebuildWantedSince ?? now, rebuildWantedAt: now };
-  return 1;
-}
-
-function appendToLog({ tables, undo }: StatementContext, values: unknown[]): unknown {
-  const topic = String(values[0]);
-  const [keys = [], texts = []] = values.filter(Array.isArray) as string[][];
-  const log = tables.logs.get(topic) ?? [];
-  tables.logs.set(topic, log);
-  const end = log.length;
-  for (const [at, key] of keys.entries())
-    log.push({ offset: BigInt(end + at), key, value: Buffer.from(texts[at] ?? '', 'base64').toString() });
-  undo.push(() => log.splice(end));
-  return keys.length;
-}
-
-function addCredit({ tables, undo }: StatementContext, [creditId, workspaceId, amountNanoUsd]: unknown[]): unknown {
-  if (tables.credits.some((credit) => credit.creditId === creditId)) return 0;
-  const credit = {
-    seq: BigInt(tables.credits.length + 1),
-    creditId: String(creditId),
-    workspaceId: String(workspaceId),
-  };
-  tables.credits.push({ ...credit, amountNanoUsd: amountNanoUsd as bigint });
-  tables.postings.push({ workspaceId: credit.workspaceId, keyId: undefined, wallet: amountNanoUsd as bigint });
-  undo.push(() => {
-    tables.credits.pop();
-    tables.postings.pop();
-  });
-  return 1;
-}
-
-function readBalances({ tables }: StatementContext, values: unknown[]): unknown {
-  const workspaceId = String(values[0]);
-  const month = String(values.find((value) => /^\d{4}-\d\d-01$/.test(String(value)))).slice(0, 7);
-  const [callIds = []] = values.filter(Array.isArray) as string[][];
-  const credits = tables.credits.filter((credit) => credit.workspaceId === workspaceId);
-  const keys = [...tables.keyTotals].filter(([, total]) => total.workspaceId === workspaceId);
-  const keyIds = new Set(keys.map(([keyId]) => keyId));
-  const hours = [...tables.hourTotals].filter(([name]) => keyIds.has(name.split(' ')[0] ?? ''));
-  const sum = (amounts: bigint[]): string => String(amounts.reduce((total, amount) => total + amount, 0n));
-  return [
-    {
-      creditSeq: String(credits.at(-1)?.seq ?? 0),
-      credited: sum(credits.map(({ amountNanoUsd }) => amountNanoUsd)),
-      spent: String(tables.workspaceTotals.get(workspaceId) ?? 0),
-      months: Object.fromEntries(
-        [...tables.monthTotals]
-          .map(([name, spent]) => [...name.split(' '), String(spent)])
-          .filter(([ofWorkspace, name = '']) => ofWorkspace === workspaceId && name >= month)
-          .map(([, name, spent]) => [name, spent]),
-      ),
-      keys: Object.fromEntries(keys.map(([keyId, { charge }]) => [keyId, String(charge)])),
-      requests: sum(hours.map(([, { requests }]) => requests)),
-      recorded: callIds.filter((callId) => tables.usageRequests.get(callId)?.workspaceId === workspaceId),
-    },
-  ];
+/** Throws for a statement that has no name in the ledger's `statements`, or a name without a model. */
+export function runStatement(context: StatementContext, { name, args }: NamedStatement): unknown {
+  if (!Object.hasOwn(MODELS, name)) throw new Error(`the simulation has no model of this statement: ${name}`);
+  const model = MODELS[name as StatementName] as (context: StatementContext, ...args: unknown[]) => unknown;
+  return model(context, ...args);
 }
 
 interface RouterIds {

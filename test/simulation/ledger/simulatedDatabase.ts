@@ -1,6 +1,12 @@
 import type { Db } from '../../../services/usage-ledger/src/database/createDb.ts';
 import type { SimulatedProcess, World } from '../world/world.ts';
-import { MODEL_QUERIES, runStatement, type StatementContext } from './ledgerStatements.ts';
+import {
+  MODEL_QUERIES,
+  type NamedStatement,
+  runStatement,
+  type StatementContext,
+  type StatementName,
+} from './ledgerStatements.ts';
 import { LedgerTables } from './ledgerTables.ts';
 
 interface Session {
@@ -26,8 +32,8 @@ export class SimulatedDatabase {
   slownessMs = 0.3;
   /** Probability that a commit is done and its answer lost. */
   lostCommits = 0;
-  /** Words of a statement that is taken to have found nothing. */
-  ignoredStatement: string | undefined;
+  /** A statement that is taken to have found nothing. */
+  ignoredStatement: StatementName | undefined;
 
   constructor(world: World) {
     this.#world = world;
@@ -92,13 +98,9 @@ export class SimulatedDatabase {
     }
   }
 
-  #isIgnored(strings: readonly string[]): boolean {
-    return this.ignoredStatement !== undefined && strings.some((part) => part.includes(this.ignoredStatement ?? ''));
-  }
-
   #face(run: (query: (context: StatementContext) => unknown) => Promise<unknown>): object {
-    const raw = (strings: readonly string[], ...values: unknown[]) =>
-      run((context) => (this.#isIgnored(strings) ? 0 : runStatement(context, strings, values)));
+    const raw = (statement: NamedStatement) =>
+      run((context) => (statement.name === this.ignoredStatement ? 0 : runStatement(context, statement)));
     const models = Object.entries(MODEL_QUERIES).map(([table, operations]) => [
       table,
       Object.fromEntries(

@@ -3,6 +3,7 @@ import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { LedgerFault } from '../api/ledgerFault.ts';
 import type { Db } from '../database/createDb.ts';
 import { inTransaction } from '../database/inTransaction.ts';
+import { statements } from '../database/statements.ts';
 
 export interface NewCredit {
   creditId: string;
@@ -16,14 +17,12 @@ export interface NewCredit {
  * Gives a workspace something to spend, or takes it where the amount is below zero, once for each credit id: true when it was
  * applied now, false when it had been before. Throws `credit_conflict` when the id is known with another workspace or amount.
  */
-export async function addCredit(db: Db, { creditId, workspaceId, amountNanoUsd, note }: NewCredit): Promise<boolean> {
+export async function addCredit(db: Db, credit: NewCredit): Promise<boolean> {
+  const { creditId, workspaceId, amountNanoUsd } = credit;
   return inTransaction(db, async (tx) => {
-    // One credit of a workspace at a time, so that whoever has seen a `seq` has seen every lower one of that workspace.
-    await tx.$executeRaw`SELECT pg_advisory_xact_lock(hashtext('credit'), hashtext(${workspaceId}))`;
-    const inserted = await tx.$executeRaw`
-      INSERT INTO credit (credit_id, workspace_id, amount_nano_usd, note)
-      VALUES (${creditId}, ${workspaceId}, ${amountNanoUsd}, ${note})
-      ON CONFLICT (credit_id) DO NOTHING`;
+    // So that whoever has seen a `seq` has seen every lower one of that workspace.
+    await tx.$executeRaw(statements.lockCredits(workspaceId));
+    const inserted = await tx.$executeRaw(statements.addCredit(credit));
     if (inserted === 1) return true;
     const known = await tx.credit.findUniqueOrThrow({ where: { creditId } });
     if (known.workspaceId === workspaceId && known.amountNanoUsd === amountNanoUsd) return false;

@@ -2,6 +2,7 @@ import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import { isDataRefused, sqlStateOf } from '@turnpike/postgres/databaseFailure';
 import type { Db } from '../database/createDb.ts';
 import { inTransaction, type Transaction } from '../database/inTransaction.ts';
+import { statements } from '../database/statements.ts';
 import { wantRebuild } from '../epoch/wantRebuild.ts';
 import { callInstantMs } from '../ledger/callInstant.ts';
 import { ensureUsagePartitions } from '../ledger/ensureUsagePartitions.ts';
@@ -52,9 +53,9 @@ function tryToRead(value: Buffer, context: ReadContext): Reading {
 
 /** The letter's bytes, one more than an event has at most of one that is larger; undefined unless it waits. */
 async function findWaiting(db: Db, id: bigint): Promise<Buffer | undefined> {
-  const [letter] = await db.$queryRaw<{ payload: Uint8Array }[]>`
-    SELECT substring(payload FROM 1 FOR ${LARGEST_EVENT_BYTES + 1}::INT) AS payload
-    FROM dead_letter WHERE dead_letter_id = ${id} AND replayed_at IS NULL`;
+  const [letter] = await db.$queryRaw<{ payload: Uint8Array }[]>(
+    statements.readDeadLetter(id, LARGEST_EVENT_BYTES + 1),
+  );
   return letter && Buffer.from(letter.payload);
 }
 
@@ -64,13 +65,9 @@ async function settle(
 ): Promise<ReplayOutcome | undefined> {
   const reason = 'reason' in read ? read.reason : null;
   // First, so that two who replay the same letter take turns, and the second finds that it does not wait any more.
-  const waited =
-    reason === null
-      ? await tx.$executeRaw`
-          UPDATE dead_letter SET replayed_at = now(), repaired_payload = decode(${repaired?.toString('base64') ?? null}, 'base64')
-          WHERE dead_letter_id = ${id} AND replayed_at IS NULL`
-      : await tx.$executeRaw`
-          UPDATE dead_letter SET reason = ${reason} WHERE dead_letter_id = ${id} AND replayed_at IS NULL`;
+  const waited = await tx.$executeRaw(
+    reason === null ? statements.markReplayed(id, repaired) : statements.keepReason(id, reason),
+  );
   if (waited === 0) return undefined;
   if ('event' in read && (await recordUsage(tx, `dead letter ${id}`, [read.event])) > 0) await wantRebuild(tx, id);
   return { id, reason };

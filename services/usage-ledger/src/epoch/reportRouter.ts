@@ -1,6 +1,7 @@
 import type { EventLogConsumer } from '@turnpike/event-log/eventLog';
 import type { Db } from '../database/createDb.ts';
 import { inTransaction, type Transaction } from '../database/inTransaction.ts';
+import { statements } from '../database/statements.ts';
 import {
   expireRouters,
   findForgotten,
@@ -134,12 +135,7 @@ const LONGEST_GAP_SECONDS = 5;
 
 /** Locks the books until the transaction ends. */
 async function openBooks(tx: Transaction): Promise<Books> {
-  const [row] = await tx.$queryRaw<EpochRow[]>`
-    UPDATE redis_epoch SET heard_at = clock_timestamp(), listening_since = CASE
-      WHEN clock_timestamp() - heard_at > make_interval(secs => ${LONGEST_GAP_SECONDS}) THEN clock_timestamp()
-      ELSE listening_since END
-    RETURNING number, redis_id AS "redisId", phase, listening_since AS "listeningSince",
-      rebuild_wanted_since AS "rebuildWantedSince", rebuild_wanted_at AS "rebuildWantedAt", heard_at AS now`;
+  const [row] = await tx.$queryRaw<EpochRow[]>(statements.hearRouter(LONGEST_GAP_SECONDS));
   if (!row) throw new Error('redis_epoch has lost its row');
   const { now, ...epoch } = row;
   return { epoch: { ...epoch, phase: toPhase(epoch.phase) }, routers: await tx.router.findMany(), now };

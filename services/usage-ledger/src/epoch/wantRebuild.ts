@@ -1,4 +1,5 @@
 import type { Transaction } from '../database/inTransaction.ts';
+import { statements } from '../database/statements.ts';
 
 /**
  * Notes that the balances which the gate counts with have to be built anew, where they were built without the call of a dead
@@ -8,12 +9,6 @@ import type { Transaction } from '../database/inTransaction.ts';
  */
 export async function wantRebuild(tx: Transaction, deadLetterId: bigint): Promise<void> {
   // Whatever the phase, or it could move on before the row can be seen. What drains will be built with the row.
-  await tx.$queryRaw`SELECT phase FROM redis_epoch FOR UPDATE`;
-  // A letter's instant is rounded to milliseconds; balances are rather built once too often.
-  await tx.$executeRaw`
-    UPDATE redis_epoch
-    SET rebuild_wanted_since = coalesce(rebuild_wanted_since, clock_timestamp()), rebuild_wanted_at = clock_timestamp()
-    WHERE phase = 'asserting'
-      OR phase = 'open' AND balances_since + interval '1 ms' > (
-        SELECT recorded_at FROM dead_letter WHERE dead_letter_id = ${deadLetterId})`;
+  await tx.$queryRaw(statements.lockEpoch());
+  await tx.$executeRaw(statements.wantRebuild(deadLetterId));
 }

@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { EventLogStore } from '@turnpike/event-log/eventLogStore';
 import type { Db } from '../database/createDb.ts';
 import { inTransaction } from '../database/inTransaction.ts';
+import { statements } from '../database/statements.ts';
 
 /** The embedded event log in this service's own database. */
 export function createEventLogStore(db: Db): EventLogStore {
@@ -9,17 +10,9 @@ export function createEventLogStore(db: Db): EventLogStore {
   return {
     appends,
     async append(topic, records) {
-      const keys = records.map(({ key }) => key);
-      // As base64, since a value may hold what a text in Postgres may not.
-      const values = records.map(({ value }) => Buffer.from(value).toString('base64'));
       await inTransaction(db, async (tx) => {
-        // One append at a time, so that a reader never sees an offset before a lower one.
-        await tx.$executeRaw`SELECT pg_advisory_xact_lock(hashtext('event_log_record'), hashtext(${topic}))`;
-        await tx.$executeRaw`
-          INSERT INTO event_log_record (topic, "offset", key, value)
-          SELECT ${topic}, log.end_offset + record.nth - 1, record.key, decode(record.value, 'base64')
-          FROM unnest(${keys}::TEXT[], ${values}::TEXT[]) WITH ORDINALITY AS record (key, value, nth),
-            (SELECT coalesce(max("offset") + 1, 0) AS end_offset FROM event_log_record WHERE topic = ${topic}) AS log`;
+        await tx.$executeRaw(statements.lockLog(topic));
+        await tx.$executeRaw(statements.appendToLog(topic, records));
       });
       appends.emit(topic);
     },

@@ -1,5 +1,6 @@
 import type { Db } from '../database/createDb.ts';
 import type { Transaction } from '../database/inTransaction.ts';
+import { statements } from '../database/statements.ts';
 
 export interface Partition {
   topic: string;
@@ -23,13 +24,11 @@ export async function getNextOffset(db: Db, { topic, partition }: Partition): Pr
  */
 export async function moveOffset(
   tx: Transaction,
-  { topic, partition }: Partition,
-  { from, to }: { from: bigint; to: bigint },
+  place: Partition,
+  range: { from: bigint; to: bigint },
 ): Promise<void> {
-  await tx.$executeRaw`
-    INSERT INTO event_offset (topic, partition, next_offset) VALUES (${topic}, ${partition}, 0) ON CONFLICT DO NOTHING`;
-  const moved = await tx.$executeRaw`
-    UPDATE event_offset SET next_offset = ${to}
-    WHERE topic = ${topic} AND partition = ${partition} AND next_offset = ${from}`;
-  if (moved === 0) throw new OffsetMoved(`partition ${partition} of ${topic} does not stand at ${from} any more`);
+  await tx.$executeRaw(statements.beginOffset(place));
+  const moved = await tx.$executeRaw(statements.moveOffset(place, range));
+  if (moved === 0)
+    throw new OffsetMoved(`partition ${place.partition} of ${place.topic} does not stand at ${range.from} any more`);
 }
