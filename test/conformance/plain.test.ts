@@ -1,5 +1,8 @@
 // One file, as its rows share one stack.
 import './plain/accounts.ts';
+import './plain/aggregates.ts';
 import './plain/answers.ts';
 import './plain/billing.ts';
+import './plain/completions.ts';
+import './plain/embeddings.ts';
 import './plain/errors.ts';

@@ -7,6 +7,16 @@ export const invalid = (param: unknown) => ({
   error: { message: aText(), type: 'invalid_request_error', param, code: null },
 });
 
+/** 400 of a text that a window of 8,192 tokens does not hold, in the engine's words. */
+export const tooLong = () => ({
+  error: {
+    message: expect.stringMatching(/^ContextWindowExceededError: .*8192/),
+    type: null,
+    param: null,
+    code: 'context_length_exceeded',
+  },
+});
+
 /** Wrapped gate rejection: the bare code as message, texts `None`, the status as text, what helps beside them. */
 export const wrapped = (status: number, message: string, fields: object = {}) => ({
   error: {
