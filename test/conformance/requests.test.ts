@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect } from '@jest/globals';
 import { startTestStack, type TestStack } from '../support/startTestStack.ts';
 import { type Answer, type Client, createClient } from './support/http.ts';
 import { row } from './support/row.ts';
-import { invalid, wrapped } from './support/shapes.ts';
+import { invalid, PNG, wrapped } from './support/shapes.ts';
 import { type RecordingEngine, startRecordingEngine } from './support/startRecordingEngine.ts';
 import { DISABLED_MODEL, MODEL_WITHOUT_CACHE, UNCLEARED_MODEL, writeCatalogFile } from './support/writeCatalogFile.ts';
 
@@ -12,8 +12,6 @@ const ALIAS = 'llama-3.3-70b';
 const PLAIN_MODEL = 'deepseek-r1-0528';
 const VISION_MODEL = 'qwen2.5-vl-7b-instruct';
 const EMBEDDING_MODEL = 'bge-m3';
-const PNG =
-  'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPj/HwADBgGAWjR9awAAAABJRU5ErkJggg==';
 const TOOLS = [{ type: 'function', function: { name: 'forecast', parameters: { type: 'object' } } }];
 const SCHEMA_FORMAT = { type: 'json_schema', json_schema: { name: 'lake', schema: { type: 'object' } } };
 

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
+import { expectBilled, expectUnbilled, type SeenUsage } from '../support/expectBilled.ts';
 import { findServed } from '../support/findServed.ts';
+import { makeCaller } from '../support/makeCaller.ts';
 import { whileHeld } from '../support/orderEngines.ts';
 import { readFirstEvent } from '../support/postJson.ts';
 import { splitEvents } from '../support/splitEvents.ts';
@@ -8,25 +10,35 @@ import { startTestStack, type TestStack } from '../support/startTestStack.ts';
 import { type Answer, type Client, createClient } from './support/http.ts';
 import { row } from './support/row.ts';
 import { setEngines } from './support/setEngines.ts';
-import { invalid, wrapped } from './support/shapes.ts';
+import { envelope, invalid, wrapped } from './support/shapes.ts';
+import { TOOL_CALLS, TOOLS, toolArgumentsSchema } from './support/tools.ts';
 
 const MODEL = 'llama-3.3-70b-instruct';
 const OTHER_MODEL = 'llama-3.1-8b-instruct';
-const TOOLS = [
-  {
-    type: 'function',
-    function: { name: 'forecast', parameters: { type: 'object', properties: { city: { type: 'string' } } } },
-  },
-];
 const KEEP_ALIVE = ': keep-alive\n\n';
 
+interface Delta {
+  role?: string;
+  content?: string;
+  reasoning?: string;
+  tool_calls?: { index: number; id?: string; function: Partial<ToolCall> }[];
+}
 interface Chunk {
   id: string;
   object: string;
   created: number;
   model: string;
-  choices: { delta: Record<string, unknown>; finish_reason: string | null }[];
-  usage?: Record<string, number>;
+  choices: { delta: Delta; finish_reason: string | null }[];
+  usage?: SeenUsage;
+}
+
+interface Whole {
+  choices: { message: { content: string; reasoning?: string; tool_calls?: { id: string; function: ToolCall }[] } }[];
+  usage: SeenUsage;
+}
+interface ToolCall {
+  name: string;
+  arguments: string;
 }
 
 let stack: TestStack;
@@ -46,6 +58,17 @@ const aChat = (directives: string, fields: object = {}) => ({
 });
 const stream = (directives: string, fields: object = {}): Promise<Answer> =>
   client.post('/chat/completions', aChat(`ttft_ms=0 itl_ms=0 ${directives}`, fields));
+
+/** A stream of a caller of its own. */
+async function ownStream(directives: string, fields: object = {}) {
+  const caller = await makeCaller(stack);
+  const response = await caller.post('/chat/completions', aChat(`ttft_ms=0 itl_ms=0 ${directives}`, fields));
+  return { caller, status: response.status, headers: response.headers, text: await response.text() };
+}
+/** A whole answer of a caller of its own. */
+async function ownAnswer(directives: string, fields: object = {}): Promise<Whole> {
+  return JSON.parse((await ownStream(directives, { ...fields, stream: false })).text);
+}
 
 type SeenStream = Pick<Answer, 'status' | 'text'>;
 
@@ -176,9 +199,42 @@ row('stream.late-refusal', async () => {
 });
 
 row('stream.error-event', async () => {
-  for (const fault of ['reset_mid_stream', 'close_without_done', 'close_inside_event', 'error_event', 'invalid_json']) {
-    expect(errorEventOf(await stream(`tokens=50 fault=${fault} after=5`))).toEqual(anErrorEvent());
-  }
+  const faults = [
+    ...['reset_mid_stream', 'close_without_done', 'close_inside_event', 'close_before_usage', 'error_event', 'abort'],
+    ...['invalid_json', 'missing_choices', 'usage_negative', 'usage_overflow'],
+  ];
+  await Promise.all(
+    faults.map(async (fault) => {
+      const asked = { stream_options: { include_usage: true } };
+      const { caller, headers, ...answer } = await ownStream(`tokens=50 fault=${fault} after=5`, asked);
+      // This one's first event is spoilt already: a 500, unless the headers had to go before it.
+      const isRefused = fault === 'usage_overflow' && answer.status === 500;
+      if (isRefused) expect(headers.get('x-should-retry')).toBe('false');
+      const failure = isRefused ? JSON.parse(answer.text) : errorEventOf(answer);
+      expect({ fault, failure }).toEqual({ fault, failure: envelope('server_error', 'internal_error') });
+      await expectUnbilled(caller, headers);
+    }),
+  );
+});
+
+row('stream.odd-engine', async () => {
+  const oddities = [
+    ...['split_writes', 'split_utf8', 'joined_events', 'crlf', 'comments', 'huge_event', 'never_ending'],
+    ...['trailing_bytes', 'early_empty_choices', 'duplicate_finish', 'unknown_finish'],
+  ];
+  await Promise.all(
+    oddities.map(async (fault) => {
+      const asked = { stream_options: { include_usage: true } };
+      const { caller, headers, ...answer } = await ownStream(`tokens=20 fault=${fault} after=5`, asked);
+      expect({ fault, status: answer.status }).toEqual({ fault, status: 200 });
+      const chunks = chunksOf(answer);
+      expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: 20 } });
+      expect(contentOf(chunks)).not.toBe('');
+      expect(chunks.flatMap(({ choices }) => choices[0]?.finish_reason ?? [])).toEqual(['stop']);
+      expect(new Set(chunks.map(({ id, created, model }) => `${id} ${created} ${model}`)).size).toBe(1);
+      expect(await caller.untilUsage(headers)).toMatchObject({ status: 'success', completion_tokens: 20 });
+    }),
+  );
 });
 
 row('stream.stall', async () => {
@@ -212,21 +268,49 @@ row('stream.no-retry-after-first-event', async () => {
   expect(await findServed(stack, second)).toBeUndefined();
 });
 
+row('stream.reasoning', async () => {
+  for (const model of ['deepseek-r1-0528', 'qwen3-32b']) {
+    const [directives, asked] = ['tokens=40 reasoning="Let me think: 天気 « où »."', { model }];
+    const { choices } = await ownAnswer(directives, asked);
+    const { caller, headers, ...answer } = await ownStream(directives, {
+      ...asked,
+      stream_options: { include_usage: true },
+    });
+    const chunks = chunksOf(answer);
+    const deltas = chunks.flatMap(({ choices: [choice] }) => choice?.delta ?? []);
+    expect(deltas.map((delta) => delta.reasoning ?? '').join('')).toBe(choices[0]?.message.reasoning);
+    expect(contentOf(chunks)).toBe(choices[0]?.message.content);
+    const firstSaid = deltas.findIndex((delta) => (delta.content ?? '') !== '');
+    expect(deltas.findLastIndex((delta) => (delta.reasoning ?? '') !== '')).toBeLessThan(firstSaid);
+    await expectBilled(caller, { headers, model, usage: chunks.at(-1)?.usage });
+  }
+});
+
 row('stream.tool-calls', async () => {
-  const chunks = chunksOf(await stream('tool_call=forecast', { tools: TOOLS }));
-  const pieces = chunks.flatMap(
-    ({ choices }) =>
-      (choices[0]?.delta.tool_calls ?? []) as {
-        index: number;
-        id?: string;
-        function: { name?: string; arguments?: string };
-      }[],
+  await Promise.all(
+    TOOL_CALLS.map(async ({ directives, fields, names }) => {
+      const whole = await ownAnswer(directives, fields);
+      const { caller, headers, ...answer } = await ownStream(directives, fields);
+      const chunks = chunksOf(answer);
+      expect(chunks.flatMap(({ choices }) => choices[0]?.finish_reason ?? [])).toEqual(['tool_calls']);
+      const pieces = chunks.flatMap(({ choices }) => choices[0]?.delta.tool_calls ?? []);
+      expect(pieces.length).toBeGreaterThan(2 * names.length);
+      const calls = names.map((_, index) => pieces.filter((piece) => piece.index === index));
+      expect(calls.flat()).toHaveLength(pieces.length);
+      for (const [index, call] of calls.entries()) {
+        expect(call[0]).toMatchObject({ type: 'function', function: { name: names[index] } });
+        expect(call.flatMap(({ id }) => id ?? [])).toEqual([expect.stringMatching(/./)]);
+        expect(call.flatMap((piece) => piece.function.name ?? [])).toEqual([names[index]]);
+      }
+      const joined = calls.map((call, index) => ({
+        name: names[index],
+        arguments: call.map((piece) => piece.function.arguments ?? '').join(''),
+      }));
+      expect(joined).toEqual(whole.choices[0]?.message.tool_calls?.map((call) => call.function));
+      for (const call of joined) toolArgumentsSchema.parse(JSON.parse(call.arguments));
+      await expectBilled(caller, { headers, model: MODEL, usage: whole.usage });
+    }),
   );
-  expect(pieces.flatMap(({ id }) => id ?? [])).toHaveLength(1);
-  expect(pieces.flatMap((piece) => piece.function.name ?? [])).toEqual(['forecast']);
-  expect(pieces.every(({ index }) => index === 0)).toBe(true);
-  expect(typeof JSON.parse(pieces.map((piece) => piece.function.arguments ?? '').join(''))).toBe('object');
-  expect(chunks.flatMap(({ choices }) => choices[0]?.finish_reason ?? [])).toEqual(['tool_calls']);
 });
 
 row('stream.forced-tool-missing', async () => {

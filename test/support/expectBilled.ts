@@ -64,13 +64,15 @@ export async function expectUnbilled(caller: Caller, headers: Headers | undefine
   expect(await caller.findSpend()).toBe(0n);
 }
 
-/** Asserts that a call was refused before it was admitted: there is no row of it, and its key has spent nothing. */
-export async function expectNotAdmitted(caller: Caller, headers: Headers | undefined): Promise<void> {
-  const callId = headers?.get('x-router-call-id');
-  expect(callId).toEqual(expect.any(String));
-  // Rows come in the order of the calls: once a later one has its own, the refused one will get none.
+/** Asserts that calls were refused before they were admitted: there is no row of them, and their key has spent nothing. */
+export async function expectNotAdmitted(caller: Caller, ...refused: (Headers | undefined)[]): Promise<void> {
+  // Rows come in the order of the calls: once a later one has its own, the refused ones will get none.
   const later = await caller.post('/completions', { model: FREE_MODEL, prompt: 'hi', max_tokens: 1 });
   await caller.untilUsage(later.headers);
-  expect((await caller.get(`/svc/usage/request/${callId}`)).status).toBe(404);
+  for (const headers of refused) {
+    const callId = headers?.get('x-router-call-id');
+    expect(callId).toEqual(expect.any(String));
+    expect((await caller.get(`/svc/usage/request/${callId}`)).status).toBe(404);
+  }
   expect(await caller.findSpend()).toBe(0n);
 }

@@ -11,7 +11,6 @@ const LONGEST = [
   'test/clients/clients.test.ts',
   'test/rollingRestart.test.ts',
   'test/mainJob.test.ts',
-  'test/textApi.test.ts',
   'test/conformance/plain.test.ts',
   'test/operator.test.ts',
   'test/canary.test.ts',

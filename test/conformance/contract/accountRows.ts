@@ -3,7 +3,7 @@ export const accountRows = {
   'models.list': 'GET /v1/models is a list with one entry for each live model of the region',
   'models.entry': 'an entry has every field of the catalog, each of its type',
   'models.convention': 'id, object model, created and owned_by keep the convention’s shape; owned_by is a constant',
-  'models.category': 'every entry has a category by which the endpoint is chosen',
+  'models.category': 'every entry has a category, of the catalog’s eight, by which the endpoint is chosen',
   'models.pricing': 'prices are texts of plain decimals for all seven keys, and is_free says that all are zero',
   'models.internal-prices': 'internal_reasoning and web_search cost nothing',
   'models.tools': 'a model with tool support is labeled tools and tool_use in supported_features, and others are not',
@@ -35,6 +35,7 @@ export const accountRows = {
     'a client that leaves mid-stream pays prompt and what the engine had produced, as a success',
   'billing.client-leaves-whole': 'a client that leaves a whole answer pays all of it, as a success',
   'billing.engine-fails': 'an answer that the engine breaks off costs nothing, as a failure, whole and streamed',
+  'billing.image-unfetchable': 'an image that may not be fetched costs nothing, as a failure',
   'billing.refused-by-engine': 'what an engine refuses costs nothing, as a failure',
   'billing.forced-tool-missing': 'a forced tool call that is missing costs nothing, as a failure',
   'billing.no-count': 'an answer whose engine did not say how much it used costs nothing, as unknown',
@@ -53,4 +54,5 @@ export const accountRows = {
   'aggregate.range': 'a range before the calls has totals of zero and no rows',
   'aggregate.invalid': 'a wrong start, end, range or group_by is 400 with its param',
   'aggregate.own-alone': 'another key’s calls are not counted',
+  'aggregate.timeout': 'sums that take longer than 5 s are 504, and neither chat nor look-ups by id wait for them',
 } as const;

@@ -1,5 +1,8 @@
+import { fileURLToPath } from 'node:url';
 import { expect } from '@jest/globals';
+import { readCatalogFile } from '@turnpike/catalog/readCatalogFile';
 import { until } from '@turnpike/test-support/until';
+import { expectBilled, type SeenUsage } from '../../support/expectBilled.ts';
 import { type Caller, makeCaller } from '../../support/makeCaller.ts';
 import { toNano } from '../../support/priceOf.ts';
 import { createClient } from '../support/http.ts';
@@ -79,8 +82,12 @@ row('models.convention', async () => {
 });
 
 row('models.category', async () => {
-  const unknown = (await listed()).filter(({ category }) => !CATEGORIES.includes(category));
-  expect(unknown).toEqual([]);
+  const categories = new Set((await listed()).map(({ category }) => category));
+  expect([...categories].filter((category) => !CATEGORIES.includes(category))).toEqual([]);
+  expect([...categories].sort()).toEqual(['code', 'embeddings', 'multimodal', 'reasoning', 'text']);
+  const file = fileURLToPath(new URL('../../../deploy/catalog/us.yaml', import.meta.url));
+  const inCatalog = new Set((await readCatalogFile(file, 'us')).map(({ category }) => category));
+  expect(inCatalog.size).toBeGreaterThanOrEqual(CATEGORIES.length);
 });
 
 row('models.pricing', async () => {
@@ -113,18 +120,19 @@ row('models.live-only', async () => {
 
 row('models.one', async () => {
   const entry = (await listed()).find(({ id }) => id === MODEL);
+  expect(entry).toMatchObject({ id: MODEL, object: 'model', owned_by: 'turnpike', aliases: [ALIAS], is_ready: true });
   for (const name of [MODEL, ALIAS]) {
-    expect(await seeded().get(`/models/${name}`)).toMatchObject({ status: 200, body: entry });
+    const { status, body } = await seeded().get(`/models/${name}`);
+    expect({ name, status, body }).toEqual({ name, status: 200, body: entry });
   }
 });
 
 row('models.one.unknown', async () => {
-  for (const name of ['no-such-model', 'llama-3.1-70b-instruct']) {
+  // Unknown, retired, and without an engine.
+  for (const name of ['no-such-model', 'llama-3.1-70b-instruct', 'flux.1-schnell']) {
     const { status, body } = await seeded().get(`/models/${name}`);
-    expect({ status, body }).toEqual({
-      status: 404,
-      body: { error: expect.objectContaining({ message: expect.any(String) }) },
-    });
+    const error = { message: expect.any(String), type: 'invalid_request_error', code: 'model_not_found' };
+    expect({ name, status, body }).toEqual({ name, status: 404, body: { error: expect.objectContaining(error) } });
   }
 });
 
@@ -247,7 +255,11 @@ row('usage.request_id', async () => {
 
 row('usage.models', async () => {
   const caller = await makeCaller(stack);
-  const record = await caller.untilUsage((await chat(caller, 'tokens=1', { model: ALIAS })).headers);
+  const response = await chat(caller, 'tokens=1', { model: ALIAS });
+  const { model, usage } = (await response.json()) as { model: string; usage: SeenUsage };
+  expect(model).toBe(MODEL);
+  await expectBilled(caller, { headers: response.headers, model: MODEL, usage });
+  const record = await caller.untilUsage(response.headers);
   expect(record.canonical_model).toBe(MODEL);
   expect(record.model).toMatch(new RegExp(`^engine-[12]/${MODEL}$`));
 });

@@ -1,11 +1,15 @@
 import { expect } from '@jest/globals';
-import { type Caller, makeCaller } from '../../support/makeCaller.ts';
+import pg from 'pg';
+import { type Caller, makeCaller, type UsageRecord } from '../../support/makeCaller.ts';
+import { readFirstEvent } from '../../support/postJson.ts';
 import { toNano } from '../../support/priceOf.ts';
 import { stack } from '../support/plainStack.ts';
 import { row } from '../support/row.ts';
+import { flat } from '../support/shapes.ts';
 
 const MODEL = 'llama-3.3-70b-instruct';
 const OTHER_MODEL = 'llama-3.1-8b-instruct';
+const EMBEDDING_MODEL = 'bge-m3';
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
 const chat = (caller: Caller, directives = 'tokens=3', fields: object = {}) =>
@@ -34,24 +38,58 @@ const COUNTS = [
   'cache_read_input_tokens',
 ];
 
-/**
- * A caller with two calls of one model, one of another and a failed one, all of them recorded, and the days of them: a month
- * may end between a call and its look-up.
- */
-async function aBusyCaller() {
+/** The days of calls, as a range of a query: a month may end between a call and its look-up. */
+function rangeOf(records: UsageRecord[]): string {
+  const startedAt = records.map(({ started_at: at }) => Date.parse(at));
+  const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
+  return `start=${dayOf(Math.min(...startedAt))}&end=${dayOf(Math.max(...startedAt) + DAY_MS)}`;
+}
+
+/** Calls of every kind, all of them recorded, and the days of them. */
+async function callAround() {
   const caller = await makeCaller(stack);
   const responses = [
-    await chat(caller, 'tokens=7'),
+    await chat(caller, 'tokens=33'),
     await chat(caller, 'tokens=13', { stream: true }),
-    await chat(caller, 'tokens=29', { model: OTHER_MODEL }),
+    await chat(caller, 'tokens=57', { model: OTHER_MODEL }),
+    await chat(caller, 'tokens=1', { model: OTHER_MODEL }),
+    await caller.post('/embeddings', { model: EMBEDDING_MODEL, input: 'À bientôt' }),
     await chat(caller, 'no-such-directive'),
+    await chat(caller, 'tokens=50 fault=reset_mid_stream after=5', { model: OTHER_MODEL, stream: true }),
   ];
   await Promise.all(responses.map((response) => response.text()));
-  const records = await Promise.all(responses.map(({ headers }) => caller.untilUsage(headers)));
-  const days = records.map(({ started_at: startedAt }) => Date.parse(startedAt)).sort((a, b) => a - b);
-  const dayOf = (at = 0) => new Date(at).toISOString().slice(0, 10);
-  return { caller, records, range: `start=${dayOf(days[0])}&end=${dayOf((days.at(-1) ?? 0) + DAY_MS)}` };
+  const left = await chat(caller, 'tokens=4000 itl_ms=10', { stream: true });
+  await readFirstEvent(left);
+  await left.body?.cancel();
+  const records = await Promise.all([...responses, left].map(({ headers }) => caller.untilUsage(headers)));
+  return { caller, records, range: rangeOf(records) };
 }
+let calledAround: ReturnType<typeof callAround> | undefined;
+/** The same caller for all rows, which only look at what it has used. */
+function aBusyCaller(): ReturnType<typeof callAround> {
+  calledAround ??= callAround();
+  return calledAround;
+}
+
+/** What the records of calls say together, made here anew. */
+function sumOf(records: UsageRecord[]) {
+  const count = (status: string) => records.filter((record) => record.status === status).length;
+  const sum = (name: 'prompt_tokens' | 'completion_tokens' | 'total_tokens') =>
+    records.reduce((total, record) => total + record[name], 0);
+  const spent = records.reduce((total, { total_spend: spend }) => total + toNano(spend), 0n);
+  return {
+    requests: records.length,
+    success: count('success'),
+    failure: count('failure'),
+    unknown: count('unknown'),
+    prompt_tokens: sum('prompt_tokens'),
+    completion_tokens: sum('completion_tokens'),
+    total_tokens: sum('total_tokens'),
+    units_consumed: null,
+    total_spend: Number(`${spent / 10n ** 9n}.${String(spent % 10n ** 9n).padStart(9, '0')}`),
+  };
+}
+
 async function aggregate(caller: Caller, query = ''): Promise<Aggregate> {
   const { status, body } = await caller.get<Aggregate>(`/svc/usage${query}`);
   expect({ query, status, body }).toEqual({ query, status: 200, body: expect.any(Object) });
@@ -73,20 +111,12 @@ row('aggregate.shape', async () => {
 
 row('aggregate.totals', async () => {
   const { caller, records, range } = await aBusyCaller();
-  const { totals } = await aggregate(caller, `?${range}`);
-  const sumOf = (name: 'prompt_tokens' | 'completion_tokens' | 'total_tokens') =>
-    records.reduce((sum, record) => sum + record[name], 0);
-  expect(totals).toMatchObject({
-    requests: 4,
-    success: 3,
-    failure: 1,
-    unknown: 0,
-    prompt_tokens: sumOf('prompt_tokens'),
-    completion_tokens: sumOf('completion_tokens'),
-    total_tokens: sumOf('total_tokens'),
-  });
-  const spent = records.reduce((sum, { total_spend: spend }) => sum + toNano(spend), 0n);
-  expect(toNano(totals.total_spend)).toBe(spent);
+  const { totals, data } = await aggregate(caller, `?${range}`);
+  expect(totals).toMatchObject({ requests: 8, success: 6, failure: 2, unknown: 0 });
+  expect(totals.total_spend).toBeGreaterThan(0);
+  expect(totals).toMatchObject(sumOf(records));
+  expect(data).toEqual([totals]);
+  expect(await caller.findSpend()).toBe(toNano(totals.total_spend));
 });
 
 row('aggregate.default-month', async () => {
@@ -102,23 +132,31 @@ row('aggregate.default-month', async () => {
 });
 
 row('aggregate.group_by', async () => {
-  const { caller, range } = await aBusyCaller();
+  const { caller, records, range } = await aBusyCaller();
   const groupsOf = async (by: string) => (await aggregate(caller, `?${range}&group_by=${by}`)).data;
-  expect((await groupsOf('model')).map(({ model }) => model).sort()).toEqual([OTHER_MODEL, MODEL]);
+  const models = [EMBEDDING_MODEL, OTHER_MODEL, MODEL];
+  expect(await groupsOf('model')).toMatchObject(
+    models.map((model) => ({ model, ...sumOf(records.filter((record) => record.canonical_model === model)) })),
+  );
+  const days = [...new Set(records.map(({ started_at: at }) => at.slice(0, 10)))].sort();
+  expect(await groupsOf('day')).toMatchObject(
+    days.map((day) => ({ day, ...sumOf(records.filter(({ started_at: at }) => at.startsWith(day))) })),
+  );
   for (const by of ['day', 'hour', 'modality'] as const) {
     expect((await groupsOf(by)).every((group) => typeof group[by] === 'string')).toBe(true);
   }
   const both = await groupsOf('model,modality');
-  expect(both.map(({ model, modality }) => `${model} ${modality}`).sort()).toEqual([
-    `${OTHER_MODEL} text`,
-    `${MODEL} text`,
-  ]);
+  expect(both.map(({ model, modality }) => `${model} ${modality}`).sort()).toEqual(
+    models.map((model) => `${model} text`),
+  );
 });
 
 row('aggregate.rows-sum', async () => {
   const { caller, range } = await aBusyCaller();
+  const inAll = await aggregate(caller, `?${range}`);
   for (const by of ['model', 'day', 'model,hour']) {
     const { data, totals } = await aggregate(caller, `?${range}&group_by=${by}`);
+    expect(totals).toEqual(inAll.totals);
     for (const name of COUNTS) expect(data.reduce((sum, group) => sum + (group[name] ?? 0), 0)).toBe(totals[name]);
     expect(data.reduce((sum, { total_spend: spend }) => sum + toNano(spend), 0n)).toBe(toNano(totals.total_spend));
   }
@@ -137,18 +175,66 @@ row('aggregate.invalid', async () => {
     ['start=yesterday', 'start'],
     ['end=2026-13-01', 'end'],
     ['start=2026-01-01T00:30:00Z', 'start'],
+    ['start=2024-01-01&end=2026-01-01', 'start'],
+    ['start=2025-01-01&end=2026-11-01', 'start'],
+    ['start=2026-02-01&end=2026-01-01', 'end'],
+    ['start=2026-10-02&end=2026-10-01', 'end'],
     ['group_by=colour', 'group_by'],
+    ['group_by=model,colour', 'group_by'],
+    ['limit=10', 'limit'],
   ]) {
     const { status, body } = await caller.get<object>(`/svc/usage?${query}`);
-    expect({ query, status, body }).toMatchObject({ query, status: 400, body: { param } });
-  }
-  for (const query of ['start=2026-02-01&end=2026-01-01', 'start=2024-01-01&end=2026-01-01']) {
-    expect((await caller.get(`/svc/usage?${query}`)).status).toBe(400);
+    expect({ query, status, body }).toEqual({ query, status: 400, body: flat('invalid_request', { param }) });
   }
 });
 
 row('aggregate.own-alone', async () => {
-  const { caller } = await aBusyCaller();
+  const { caller, range } = await aBusyCaller();
   const colleague = await makeCaller(stack, { workspaceId: caller.workspaceId });
   expect((await aggregate(colleague)).totals).toMatchObject({ requests: 0, total_spend: 0 });
+  const byModel = await aggregate(colleague, `?${range}&group_by=model`);
+  expect(byModel).toMatchObject({ totals: { requests: 0, total_spend: 0 }, data: [] });
+});
+
+/** The default of `USAGE_QUERY_TIMEOUT_MS`. */
+const ALLOWANCE_MS = 5_000;
+
+row('aggregate.timeout', async () => {
+  const caller = await makeCaller(stack);
+  const earlier = await chat(caller);
+  const { request_id: callId } = await caller.untilUsage(earlier.headers);
+
+  const ledgerUrl = new URL(stack.running.stack.regions.us.postgres_url);
+  ledgerUrl.pathname = '/ledger';
+  const rival = new pg.Client({ connectionString: ledgerUrl.href, query_timeout: 10_000 });
+  await rival.connect();
+  let later: Response;
+  try {
+    await rival.query('BEGIN');
+    await rival.query('LOCK TABLE key_hour_total IN ACCESS EXCLUSIVE MODE');
+    const startedAt = performance.now();
+    let isOver = false;
+    const slow = Promise.all(Array.from({ length: 20 }, () => caller.get('/svc/usage'))).finally(() => {
+      isOver = true;
+    });
+
+    later = await chat(caller);
+    expect(later.status).toBe(200);
+    expect((await caller.get(`/svc/usage/request/${callId}`)).status).toBe(200);
+    expect(isOver).toBe(false);
+    for (const { status, body } of await slow) {
+      expect(status).toBe(504);
+      expect(body).toMatchObject({ error: { type: 'gateway_timeout', code: 'usage_timeout' } });
+    }
+    // The table is still locked: they did not wait for it.
+    const tookMs = performance.now() - startedAt;
+    expect(tookMs).toBeGreaterThanOrEqual(ALLOWANCE_MS - 5);
+    // Nor long after it, as far as a busy machine lets that be told.
+    expect(tookMs).toBeLessThan(ALLOWANCE_MS + 10_000);
+  } finally {
+    await rival.end();
+  }
+  // What was called meanwhile is recorded and summed once the ledger can write again.
+  expect(await caller.untilUsage(later.headers)).toMatchObject({ status: 'success' });
+  expect((await caller.get('/svc/usage')).status).toBe(200);
 });

@@ -1,31 +1,44 @@
 import { expect } from '@jest/globals';
-import { expectUnbilled } from '../../support/expectBilled.ts';
+import { z } from 'zod';
+import { expectBilled, expectUnbilled, type SeenUsage } from '../../support/expectBilled.ts';
+import { findServed } from '../../support/findServed.ts';
 import { type Caller, makeCaller } from '../../support/makeCaller.ts';
+import { setKnobs } from '../../support/setKnobs.ts';
+import { splitEvents } from '../../support/splitEvents.ts';
 import type { Answer } from '../support/http.ts';
 import { client, stack } from '../support/plainStack.ts';
 import { row } from '../support/row.ts';
-import { invalid, tooLong } from '../support/shapes.ts';
+import { invalid, PNG, tooLong } from '../support/shapes.ts';
+import { naming, TOOL_CALLS, TOOLS, toolArgumentsSchema } from '../support/tools.ts';
 
 const MODEL = 'llama-3.3-70b-instruct';
 /** Costs nothing; a window of 8,192 tokens. */
 const FREE_MODEL = 'smollm2-1.7b-instruct';
 const WINDOW_TOKENS = 8_192;
 const VISION_MODEL = 'qwen2.5-vl-7b-instruct';
-const PNG =
-  'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPj/HwADBgGAWjR9awAAAABJRU5ErkJggg==';
-const TOOLS = [
-  {
-    type: 'function',
-    function: { name: 'forecast', parameters: { type: 'object', properties: { city: { type: 'string' } } } },
-  },
-];
+const IMAGE_TOKENS = 256;
+const REASONING_MODELS = ['deepseek-r1-0528', 'qwen3-32b'];
+/** Has JSON mode, but no answers by a schema. */
+const MODEL_WITHOUT_SCHEMAS = 'deepseek-r1-0528';
+const REASONING = 'Let me think: 天気 « où ».';
 
 interface ChatBody {
   choices: {
-    message: { content: string | null; tool_calls?: { function: { arguments: string } }[] };
+    message: {
+      content: string | null;
+      reasoning?: string;
+      reasoning_content?: string;
+      tool_calls?: { id: string; type: string; function: { name: string; arguments: string } }[];
+    };
     finish_reason: string;
   }[];
-  usage: Record<string, number>;
+  usage: SeenUsage & Record<string, number>;
+}
+
+interface Delta {
+  reasoning?: string;
+  reasoning_content?: string;
+  tool_calls?: { id?: string }[];
 }
 
 const aChat = (directives: string, fields: object = {}) => ({
@@ -37,6 +50,24 @@ const chat = (directives: string, fields: object = {}): Promise<Answer> =>
   client.post('/chat/completions', aChat(directives, fields));
 const chatBody = async (directives: string, fields: object = {}): Promise<ChatBody> =>
   (await chat(directives, fields)).body as ChatBody;
+
+/** Asks as a caller of its own, and asserts that the answer is billed. */
+async function billedChat(directives: string, fields: object = {}): Promise<ChatBody> {
+  const caller = await makeCaller(stack);
+  const asked = aChat(directives, fields);
+  const response = await caller.post('/chat/completions', asked);
+  const body = (await response.json()) as ChatBody;
+  expect({ status: response.status, body }).toEqual({ status: 200, body: expect.any(Object) });
+  await expectBilled(caller, { headers: response.headers, model: asked.model, usage: body.usage });
+  return body;
+}
+/** The deltas of a streamed chat, as the seeded key gets them. */
+async function streamed(directives: string, fields: object = {}): Promise<Delta[]> {
+  const { text } = await chat(directives, { stream: true, ...fields });
+  const events = splitEvents(text);
+  expect(events.pop()).toBe('[DONE]');
+  return events.map((event) => (JSON.parse(event) as { choices: { delta: Delta }[] }).choices[0]?.delta ?? {});
+}
 
 row('answer.identity', async () => {
   const { status, headers, body } = await chat('tokens=3');
@@ -72,26 +103,80 @@ row('answer.usage', async () => {
   expect(usage).toMatchObject({ completion_tokens: 9, total_tokens: (usage.prompt_tokens ?? 0) + 9 });
 });
 
-row('answer.usage.cache', async () => {
-  // A workspace of its own has seen no prompt yet.
+/** A prompt long enough to be kept by the engine that reads it. */
+const LONG_PROMPT = `${'The same beginning, « déjà vu », 天気. '.repeat(40)}[[sim: tokens=2]]`;
+
+/** Asks the long prompt twice, of a workspace of its own that has sent nothing yet. */
+async function askTwice() {
   const caller = await makeCaller(stack);
-  const ask = async () => {
-    const response = await caller.post(
-      '/chat/completions',
-      aChat(`tokens=2]] ${'a long prompt '.repeat(40)}[[sim: tokens=2`),
-    );
-    return ((await response.json()) as ChatBody).usage;
+  const ask = async (by: Caller) => {
+    const messages = [{ role: 'user', content: LONG_PROMPT }];
+    const response = await by.post('/chat/completions', { model: MODEL, messages });
+    return { headers: response.headers, usage: ((await response.json()) as ChatBody).usage };
   };
-  const first = await ask();
-  const again = await ask();
-  expect(first).toMatchObject({ cache_read_input_tokens: 0, cache_creation_input_tokens: first.prompt_tokens });
-  expect(again.cache_read_input_tokens).toBeGreaterThan(0);
-  expect((again.cache_read_input_tokens ?? 0) + (again.cache_creation_input_tokens ?? 0)).toBe(again.prompt_tokens);
+  return { caller, ask, first: await ask(caller), again: await ask(caller) };
+}
+
+row('answer.usage.cache', async () => {
+  const { first, again } = await askTwice();
+  const { prompt_tokens: promptTokens } = first.usage;
+  expect(first.usage).toMatchObject({ cache_read_input_tokens: 0, cache_creation_input_tokens: promptTokens });
+  const { cache_read_input_tokens: cachedTokens = 0 } = again.usage;
+  expect(cachedTokens).toBeGreaterThan(promptTokens / 2);
+  expect(cachedTokens).toBe((await findServed(stack, again.headers))?.cachedTokens);
+  expect(again.usage).toMatchObject({
+    prompt_tokens: promptTokens,
+    cache_creation_input_tokens: promptTokens - cachedTokens,
+  });
 });
 
+/** Neighbours that are tried: each is on one of two engines. */
+const MOST_NEIGHBOURS = 20;
+
+row('answer.usage.cache.apart', async () => {
+  const { caller, ask, first, again } = await askTwice();
+  // Only a neighbour on the same engine proves anything, and which engine that is follows from the workspace.
+  const { model: engine } = await caller.untilUsage(again.headers);
+  const engines: string[] = [];
+  while (!engines.includes(engine) && engines.length < MOST_NEIGHBOURS) {
+    const neighbour = await makeCaller(stack);
+    const { headers, usage } = await ask(neighbour);
+    expect(usage).toEqual(first.usage);
+    await expectBilled(neighbour, { headers, model: MODEL, usage });
+    engines.push((await neighbour.untilUsage(headers)).model);
+  }
+  expect(engines).toContain(engine);
+});
+
+const contentOf = ({ choices }: ChatBody) => choices[0]?.message.content ?? '';
+const JSON_OBJECT = { response_format: { type: 'json_object' } };
+const LAKE = {
+  type: 'object',
+  properties: { lake: { type: 'string' }, kind: { enum: ['salt', 'fresh'] }, depth: { type: 'number', minimum: 1 } },
+  required: ['lake', 'kind', 'depth'],
+  additionalProperties: false,
+};
+const BY_SCHEMA = {
+  response_format: { type: 'json_schema', json_schema: { name: 'lake', strict: true, schema: LAKE } },
+};
+
 row('answer.json', async () => {
-  const { choices } = await chatBody('', { response_format: { type: 'json_object' } });
-  expect(typeof JSON.parse(choices[0]?.message.content ?? '')).toBe('object');
+  const content = contentOf(await billedChat('', JSON_OBJECT));
+  expect(z.looseObject({}).safeParse(JSON.parse(content)).success).toBe(true);
+});
+
+row('answer.json_schema', async () => {
+  const content = contentOf(await billedChat('', BY_SCHEMA));
+  const lake = z.fromJSONSchema(LAKE as z.core.JSONSchema.JSONSchema).safeParse(JSON.parse(content));
+  expect(lake.error?.issues ?? []).toEqual([]);
+});
+
+row('answer.json_schema.fallback', async () => {
+  const fields = { model: MODEL_WITHOUT_SCHEMAS, seed: 5 };
+  const byObject = contentOf(await billedChat('', { ...fields, ...JSON_OBJECT }));
+  const bySchema = contentOf(await billedChat('', { ...fields, ...BY_SCHEMA }));
+  expect(Object.keys(JSON.parse(bySchema))).not.toContain('lake');
+  expect(bySchema).toBe(byObject);
 });
 
 row('answer.cap-2048', async () => {
@@ -107,27 +192,111 @@ row('answer.seed', async () => {
 });
 
 row('answer.tool-call', async () => {
-  const { choices } = await chatBody('tool_call=forecast', { tools: TOOLS, tool_choice: 'auto' });
-  const call = {
-    id: expect.stringMatching(/./),
-    type: 'function',
-    function: { name: 'forecast', arguments: expect.any(String) },
-  };
-  expect(choices[0]).toMatchObject({ finish_reason: 'tool_calls', message: { content: null, tool_calls: [call] } });
-  expect(typeof JSON.parse(choices[0]?.message.tool_calls?.[0]?.function.arguments ?? '')).toBe('object');
+  await Promise.all(
+    TOOL_CALLS.map(async ({ directives, fields, names }) => {
+      const { choices } = await billedChat(directives, fields);
+      const aCall = (name: string) => ({
+        id: expect.stringMatching(/./),
+        type: 'function',
+        function: { name, arguments: expect.any(String) },
+      });
+      expect(choices[0]).toMatchObject({
+        finish_reason: 'tool_calls',
+        message: { content: null, tool_calls: names.map(aCall) },
+      });
+      const calls = choices[0]?.message.tool_calls ?? [];
+      for (const call of calls) toolArgumentsSchema.parse(JSON.parse(call.function.arguments));
+      expect(new Set(calls.map(({ id }) => id)).size).toBe(names.length);
+    }),
+  );
+});
+
+row('answer.tool-call.id', async () => {
+  const [directives, fields] = ['tool_call=history tool_call=forecast', { tools: TOOLS }];
+  await setKnobs(stack, { toolIds: 'missing' });
+  try {
+    const { choices } = await chatBody(directives, fields);
+    const deltas = await streamed(directives, fields);
+    for (const calls of [choices[0]?.message.tool_calls, deltas.flatMap((delta) => delta.tool_calls ?? [])]) {
+      const ids = (calls ?? []).flatMap(({ id }) => id ?? []);
+      expect(ids).toEqual([expect.stringMatching(/^call_/), expect.stringMatching(/^call_/)]);
+      expect(new Set(ids).size).toBe(2);
+    }
+  } finally {
+    await setKnobs(stack, { toolIds: 'present' });
+  }
+});
+
+row('answer.tool-call.not-made', async () => {
+  const { choices } = await billedChat('no_tool_call', { tools: TOOLS });
+  expect(choices[0]).toMatchObject({ finish_reason: 'stop', message: { content: expect.stringMatching(/./) } });
+});
+
+row('answer.tool-call.answered', async () => {
+  const asked = aChat('tool_call=history', { tools: TOOLS });
+  const { message } = (await chatBody('tool_call=history', { tools: TOOLS })).choices[0] ?? {};
+  const answered = (message?.tool_calls ?? []).map(({ id }) => ({
+    role: 'tool',
+    tool_call_id: id,
+    content: '{"rain": true}',
+  }));
+  expect(answered).toHaveLength(1);
+  const question = { role: 'user', content: 'So? [[sim: text="Il pleut."]]' };
+  const { choices } = await chatBody('', {
+    tools: TOOLS,
+    messages: [...asked.messages, message, ...answered, question],
+  });
+  expect(choices[0]).toMatchObject({ finish_reason: 'stop', message: { content: 'Il pleut.' } });
 });
 
 row('answer.forced-tool-missing', async () => {
-  const named = { type: 'function', function: { name: 'forecast' } };
-  for (const choice of ['required', named]) {
-    const caller = await makeCaller(stack);
-    const response = await caller.post(
-      '/chat/completions',
-      aChat('no_tool_call', { tools: TOOLS, tool_choice: choice }),
-    );
-    expect(response.status).toBe(400);
-    expect(await response.json()).toEqual(invalid('tool_choice'));
-    await expectUnbilled(caller, response.headers);
+  const ways = ['required', naming('forecast')].flatMap((choice) =>
+    [false, true].map((stream) => ({ choice, stream })),
+  );
+  await Promise.all(
+    ways.map(async ({ choice, stream }) => {
+      const caller = await makeCaller(stack);
+      const fields = { tools: TOOLS, tool_choice: choice, stream };
+      const response = await caller.post('/chat/completions', aChat('no_tool_call tokens=30', fields));
+      expect(response.status).toBe(400);
+      expect(await response.json()).toEqual(invalid('tool_choice'));
+      await expectUnbilled(caller, response.headers);
+    }),
+  );
+});
+
+row('answer.reasoning', async () => {
+  for (const model of REASONING_MODELS) {
+    const { choices, usage } = await billedChat(`tokens=40 reasoning="${REASONING}"`, { model });
+    expect(choices[0]?.message).toMatchObject({ reasoning: REASONING, content: expect.stringMatching(/./) });
+    expect(usage.completion_tokens).toBe(40);
+  }
+});
+
+row('answer.reasoning.names', async () => {
+  const [directives, fields] = [`tokens=30 reasoning="${REASONING}"`, { model: 'deepseek-r1-0528' }];
+  try {
+    for (const reasoningField of ['reasoning_content', 'both', 'reasoning']) {
+      await setKnobs(stack, { reasoningField });
+      const { choices } = await chatBody(directives, fields);
+      const deltas = await streamed(directives, fields);
+      for (const name of ['reasoning', 'reasoning_content'] as const) {
+        expect(choices[0]?.message[name]).toBe(REASONING);
+        expect(deltas.map((delta) => delta[name] ?? '').join('')).toBe(REASONING);
+      }
+    }
+  } finally {
+    await setKnobs(stack, { reasoningField: 'reasoning' });
+  }
+});
+
+row('answer.reasoning.off', async () => {
+  for (const model of REASONING_MODELS) {
+    const { choices } = await chatBody('', { model });
+    expect(choices[0]?.message).toHaveProperty('reasoning', expect.stringMatching(/./));
+    const off = await chatBody('', { model, chat_template_kwargs: { enable_thinking: false } });
+    expect(off.choices[0]?.message).toHaveProperty('content', expect.stringMatching(/./));
+    expect(off.choices[0]?.message).not.toHaveProperty('reasoning');
   }
 });
 
@@ -141,15 +310,13 @@ row('answer.vision.undecodable', async () => {
 });
 
 row('answer.vision', async () => {
-  const content = [
-    { type: 'text', text: 'What is this?' },
-    { type: 'image_url', image_url: { url: PNG } },
-  ];
-  const { status, body } = await chat('', { model: VISION_MODEL, messages: [{ role: 'user', content }] });
-  expect({ status, body }).toMatchObject({
-    status: 200,
-    body: { choices: [{ message: { content: expect.any(String) } }] },
-  });
+  const question = { type: 'text', text: 'What is this? [[sim: ttft_ms=0 itl_ms=0]]' };
+  const image = { type: 'image_url', image_url: { url: PNG } };
+  const asked = (...parts: object[]) => ({ model: VISION_MODEL, messages: [{ role: 'user', content: parts }] });
+  const blind = await billedChat('', asked(question));
+  const { choices, usage } = await billedChat('', asked(question, image, image));
+  expect(choices[0]?.message.content).toEqual(expect.stringMatching(/./));
+  expect(usage.prompt_tokens).toBe(blind.usage.prompt_tokens + 2 * IMAGE_TOKENS);
 });
 
 const withPrompt = (caller: Caller, tokens: number, fields: object) =>

@@ -6,15 +6,20 @@ import { listRunning } from '../../support/listRunning.ts';
 import { type Caller, makeCaller } from '../../support/makeCaller.ts';
 import { whileHeld } from '../../support/orderEngines.ts';
 import { readFirstEvent } from '../../support/postJson.ts';
-import { priceOf, toNano } from '../../support/priceOf.ts';
+import { toNano } from '../../support/priceOf.ts';
+import { splitEvents } from '../../support/splitEvents.ts';
 import { createClient } from '../support/http.ts';
 import { stack } from '../support/plainStack.ts';
 import { row } from '../support/row.ts';
+import { invalid, PNG } from '../support/shapes.ts';
+import { TOOLS } from '../support/tools.ts';
 
 const MODEL = 'llama-3.3-70b-instruct';
 const OTHER_MODEL = 'llama-3.1-8b-instruct';
 const FREE_MODEL = 'smollm2-1.7b-instruct';
-const TOOLS = [{ type: 'function', function: { name: 'forecast', parameters: { type: 'object' } } }];
+const EMBEDDING_MODEL = 'bge-m3';
+const VISION_MODEL = 'qwen2.5-vl-7b-instruct';
+const MODEL_WITHOUT_TOOLS = 'deepseek-r1-0528';
 
 const aChat = (directives: string, fields: object = {}) => ({
   model: MODEL,
@@ -23,6 +28,10 @@ const aChat = (directives: string, fields: object = {}) => ({
 });
 const chat = (caller: Caller, directives = 'tokens=3', fields: object = {}) =>
   caller.post('/chat/completions', aChat(directives, fields));
+const withImage = (url: string) => ({
+  model: VISION_MODEL,
+  messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }],
+});
 const usageOf = async (response: Response) => ((await response.json()) as { usage: SeenUsage }).usage;
 
 row('billing.whole', async () => {
@@ -76,19 +85,29 @@ row('billing.client-leaves-stream', async () => {
 });
 
 row('billing.client-leaves-whole', async () => {
-  const caller = await makeCaller(stack);
-  const leaving = new AbortController();
-  await whileHeld(stack, async () => {
-    const client = createClient(stack.baseUrl, caller.apiKey);
-    const left = client.open('/chat/completions', aChat('tokens=50'), leaving.signal);
-    await until('the engine to be at it', async () => (await listRunning(stack)).flat()[0]);
-    leaving.abort();
-    await expect(left).rejects.toThrow();
-  });
-  const spent = await until('the charge', async () => (await caller.findSpend()) || undefined);
-  const { body: entry } = await caller.get<{ pricing: Parameters<typeof priceOf>[1] }>(`/models/${MODEL}`);
-  const completionOnly = { prompt_tokens: 0, cached_tokens: 0, completion_tokens: 50 };
-  expect(spent).toBeGreaterThan(priceOf(completionOnly, entry.pricing));
+  const directives = 'tokens=100 ttft_ms=0 itl_ms=0';
+  for (const [path, body] of [
+    ['/chat/completions', aChat(directives)],
+    ['/completions', { model: MODEL, prompt: `Go on. [[sim: ${directives}]]`, max_tokens: 200 }],
+  ] as const) {
+    const caller = await makeCaller(stack);
+    const leaving = new AbortController();
+    const callId = await whileHeld(stack, async () => {
+      const left = createClient(stack.baseUrl, caller.apiKey).open(path, body, leaving.signal);
+      const running = await until('the engine to be at it', async () => (await listRunning(stack)).flat()[0]);
+      leaving.abort();
+      await expect(left).rejects.toThrow();
+      return running;
+    });
+    const headers = new Headers({ 'x-router-call-id': callId });
+    const { state, promptTokens, completionTokens } = await until('the engine to have finished', async () => {
+      const call = await findServed(stack, headers);
+      return call?.state === 'running' ? undefined : call;
+    });
+    expect({ state, completionTokens }).toEqual({ state: 'finished', completionTokens: 100 });
+    const usage = { prompt_tokens: promptTokens, completion_tokens: 100, total_tokens: promptTokens + 100 };
+    await expectBilled(caller, { headers, model: MODEL, usage });
+  }
 });
 
 row('billing.engine-fails', async () => {
@@ -100,6 +119,13 @@ row('billing.engine-fails', async () => {
       await expectUnbilled(caller, response.headers);
     }
   }
+});
+
+row('billing.image-unfetchable', async () => {
+  const caller = await makeCaller(stack);
+  const response = await chat(caller, '', withImage('http://127.0.0.1/cat.png'));
+  expect({ status: response.status, body: await response.json() }).toEqual({ status: 400, body: invalid('messages') });
+  await expectUnbilled(caller, response.headers);
 });
 
 row('billing.refused-by-engine', async () => {
@@ -121,8 +147,12 @@ row('billing.forced-tool-missing', async () => {
 row('billing.no-count', async () => {
   for (const stream of [true, false]) {
     const caller = await makeCaller(stack);
-    const response = await chat(caller, 'tokens=5 fault=no_usage', { stream });
-    await response.text();
+    const response = await chat(caller, 'tokens=20 fault=no_usage', { stream });
+    const text = await response.text();
+    if (stream) {
+      expect(text).not.toContain('[DONE]');
+      expect(JSON.parse(splitEvents(text).at(-1) ?? '')).toMatchObject({ error: { type: 'server_error' } });
+    }
     const zero = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, total_spend: 0 };
     expect(await caller.untilUsage(response.headers)).toMatchObject({ status: 'unknown', ...zero });
     expect(await caller.findSpend()).toBe(0n);
@@ -131,24 +161,53 @@ row('billing.no-count', async () => {
 
 row('billing.refused-at-gate', async () => {
   const caller = await makeCaller(stack, { maxBudgetUsd: '0.0001' });
-  for (const fields of [{ model: 'no-such-model' }, { n: 2 }, { max_tokens: 2_000 }]) {
-    const response = await chat(caller, 'tokens=1', fields);
-    expect([400, 402, 404]).toContain(response.status);
-    await expectNotAdmitted(caller, response.headers);
+  const refused: [number, string, object][] = [
+    [404, '/chat/completions', aChat('', { model: 'no-such-model' })],
+    [402, '/chat/completions', aChat('', { max_tokens: 2_000 })],
+  ];
+  // Each with its param: what a model does not take, and what is no image.
+  const invalidCalls: [string, string, object][] = [
+    ['n', '/chat/completions', aChat('', { n: 2 })],
+    ['model', '/chat/completions', aChat('', { model: EMBEDDING_MODEL })],
+    ['model', '/completions', { model: EMBEDDING_MODEL, prompt: 'hi' }],
+    ['model', '/embeddings', { model: MODEL, input: 'hi' }],
+    ['tools', '/chat/completions', aChat('', { model: MODEL_WITHOUT_TOOLS, tools: TOOLS })],
+    ['messages', '/chat/completions', aChat('', withImage('file:///etc/hostname'))],
+    ['messages', '/chat/completions', aChat('', withImage('data:image/svg+xml;base64,PHN2Zy8+'))],
+    ['messages', '/chat/completions', aChat('', { ...withImage(PNG), model: MODEL })],
+  ];
+  const headers: Headers[] = [];
+  for (const [status, path, body] of refused) {
+    const response = await caller.post(path, body);
+    expect({ body, status: response.status }).toEqual({ body, status });
+    headers.push(response.headers);
   }
+  for (const [param, path, body] of invalidCalls) {
+    const response = await caller.post(path, body);
+    const answer = { body, status: response.status, error: await response.json() };
+    expect(answer).toEqual({ body, status: 400, error: invalid(param) });
+    headers.push(response.headers);
+  }
+  await expectNotAdmitted(caller, ...headers);
 });
 
 row('billing.cached', async () => {
   const caller = await makeCaller(stack);
+  const colleague = await makeCaller(stack, { workspaceId: caller.workspaceId });
   const messages = [{ role: 'user', content: `${'the same beginning '.repeat(60)}[[sim: tokens=2]]` }];
-  const ask = () => caller.post('/chat/completions', { model: MODEL, messages });
-  const first = await ask();
+  const ask = (by: Caller) => by.post('/chat/completions', { model: MODEL, messages });
+  const first = await ask(caller);
   const full = await expectBilled(caller, { headers: first.headers, model: MODEL, usage: await usageOf(first) });
-  const again = await ask();
-  const usage = await usageOf(again);
-  expect(usage.cache_read_input_tokens).toBeGreaterThan(0);
-  const less = await expectBilled(caller, { headers: again.headers, model: MODEL, usage, spentBefore: full });
-  expect(less).toBeLessThan(full);
+  for (const { by, spentBefore } of [
+    { by: caller, spentBefore: full },
+    { by: colleague, spentBefore: 0n },
+  ]) {
+    const again = await ask(by);
+    const usage = await usageOf(again);
+    expect(usage.cache_read_input_tokens).toBeGreaterThan(0);
+    const less = await expectBilled(by, { headers: again.headers, model: MODEL, usage, spentBefore });
+    expect(less).toBeLessThan(full);
+  }
 });
 
 row('billing.reasoning', async () => {
@@ -161,9 +220,11 @@ row('billing.reasoning', async () => {
 });
 
 row('billing.embeddings', async () => {
-  const caller = await makeCaller(stack);
-  const response = await caller.post('/embeddings', { model: 'bge-m3', input: ['one text', 'and another'] });
-  await expectBilled(caller, { headers: response.headers, model: 'bge-m3', usage: await usageOf(response) });
+  for (const input of ['À bientôt, mon ami', ['one text', 'and another', '天気はどうですか 😀']]) {
+    const caller = await makeCaller(stack);
+    const response = await caller.post('/embeddings', { model: EMBEDDING_MODEL, input });
+    await expectBilled(caller, { headers: response.headers, model: EMBEDDING_MODEL, usage: await usageOf(response) });
+  }
 });
 
 row('billing.completions', async () => {

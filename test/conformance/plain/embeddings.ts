@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals';
-import { expectUnbilled } from '../../support/expectBilled.ts';
+import { expectNotAdmitted, expectUnbilled } from '../../support/expectBilled.ts';
 import { makeCaller } from '../../support/makeCaller.ts';
 import type { Answer } from '../support/http.ts';
 import { client, stack } from '../support/plainStack.ts';
@@ -8,6 +8,7 @@ import { invalid, tooLong } from '../support/shapes.ts';
 
 const MODEL = 'bge-m3';
 const WINDOW_TOKENS = 8_192;
+const TEXTS = ['À bientôt, mon ami', '天気はどうですか 😀', 'A third text, in English'];
 
 const embed = (fields: object): Promise<Answer> => client.post('/embeddings', { model: MODEL, input: 'hi', ...fields });
 
@@ -22,7 +23,12 @@ row('embeddings.shape', async () => {
   const data = [{ object: 'embedding', index: 0, embedding: expect.any(Array) }];
   expect({ status, body }).toEqual({
     status: 200,
-    body: { object: 'list', data, model: MODEL, usage: expect.any(Object) },
+    body: {
+      object: 'list',
+      data,
+      model: MODEL,
+      usage: { prompt_tokens: expect.any(Number), total_tokens: expect.any(Number) },
+    },
   });
 });
 
@@ -33,16 +39,18 @@ row('embeddings.usage', async () => {
 });
 
 row('embeddings.dimensions', async () => {
-  expect(await vectorOf({})).toHaveLength(1_024);
+  const vector = await vectorOf({});
+  expect(vector).toHaveLength(1_024);
+  expect(Array.isArray(vector) && vector.every(Number.isFinite)).toBe(true);
 });
 
 row('embeddings.list', async () => {
-  const { data } = (await embed({ input: ['first', 'second'] })).body as EmbeddingBody;
-  expect(data.map(({ index }) => index)).toEqual([0, 1]);
-  expect(data.map(({ embedding }) => embedding)).toEqual([
-    await vectorOf({ input: 'first' }),
-    await vectorOf({ input: 'second' }),
-  ]);
+  const { data, usage } = (await embed({ input: TEXTS })).body as EmbeddingBody;
+  expect(data.map(({ index }) => index)).toEqual([0, 1, 2]);
+  const alone = await Promise.all(TEXTS.map(async (input) => (await embed({ input })).body as EmbeddingBody));
+  expect(data.map(({ embedding }) => embedding)).toEqual(alone.map((answer) => answer.data[0]?.embedding));
+  const tokensAlone = alone.reduce((sum, answer) => sum + answer.usage.prompt_tokens, 0);
+  expect(usage.prompt_tokens).toBe(tokensAlone);
 });
 
 row('embeddings.float', async () => {
@@ -52,23 +60,37 @@ row('embeddings.float', async () => {
 });
 
 row('embeddings.base64', async () => {
-  const bytes = Buffer.from(String(await vectorOf({ encoding_format: 'base64' })), 'base64');
+  const input = TEXTS[0] ?? '';
+  const text = String(await vectorOf({ input, encoding_format: 'base64' }));
+  expect(text).toMatch(/^[A-Za-z0-9+/]+=*$/);
+  const bytes = Buffer.from(text, 'base64');
   const numbers = Array.from({ length: bytes.length / 4 }, (_, index) => bytes.readFloatLE(4 * index));
-  expect(numbers).toEqual(await vectorOf({ encoding_format: 'float' }));
+  expect(numbers).toEqual(await vectorOf({ input, encoding_format: 'float' }));
+  // What the client library asks for where it is not told.
+  const { data } = await (await makeCaller(stack)).openai.embeddings.create({ model: MODEL, input });
+  expect([...(data[0]?.embedding ?? [])]).toEqual(numbers);
 });
 
-const expectEmbeddingRefused = async (fields: object, param: unknown) => {
-  const { status, body } = await embed(fields);
-  expect({ fields, status, body }).toEqual({ fields, status: 400, body: invalid(param) });
-};
+/** Asserts the 400 of fields that cannot be served, and that nothing is charged or recorded. */
+async function expectEmbeddingRefused(param: unknown, ...refused: object[]): Promise<void> {
+  const caller = await makeCaller(stack);
+  const answers = await Promise.all(
+    refused.map(async (fields) => {
+      const response = await caller.post('/embeddings', { model: MODEL, input: 'hi', ...fields });
+      const answer = { fields, status: response.status, body: await response.json() };
+      expect(answer).toEqual({ fields, status: 400, body: invalid(param) });
+      return response;
+    }),
+  );
+  await expectNotAdmitted(caller, ...answers.map(({ headers }) => headers));
+}
 
-row('embeddings.null-format', () => expectEmbeddingRefused({ encoding_format: null }, 'encoding_format'));
-row('embeddings.unknown-format', () => expectEmbeddingRefused({ encoding_format: 'hex' }, 'encoding_format'));
+row('embeddings.null-format', () => expectEmbeddingRefused('encoding_format', { encoding_format: null }));
+row('embeddings.unknown-format', () => expectEmbeddingRefused('encoding_format', { encoding_format: 'hex' }));
 
-row('embeddings.input', async () => {
-  for (const input of [undefined, null, '', [], [''], [1, 2], [[1, 2]], 7]) {
-    await expectEmbeddingRefused({ input }, expect.stringMatching(/^input/));
-  }
+row('embeddings.input', () => {
+  const inputs = [undefined, null, '', [], [''], [1, 2], [[1, 2]], 7];
+  return expectEmbeddingRefused(expect.stringMatching(/^input/), ...inputs.map((input) => ({ input })));
 });
 
 row('embeddings.input-2048', async () => {
@@ -76,16 +98,16 @@ row('embeddings.input-2048', async () => {
   const { status, body } = await embed({ input: texts, encoding_format: 'base64' });
   expect(status).toBe(200);
   expect((body as EmbeddingBody).data).toHaveLength(2_048);
-  await expectEmbeddingRefused({ input: [...texts, 'a'] }, 'input');
+  await expectEmbeddingRefused('input', { input: [...texts, 'a'] });
 });
 
 row('embeddings.context', async () => {
   const caller = await makeCaller(stack);
-  const response = await caller.post('/embeddings', {
-    model: MODEL,
-    input: ' the'.repeat(2 * WINDOW_TOKENS),
-  });
-  expect(response.status).toBe(400);
-  expect(await response.json()).toEqual(tooLong());
-  await expectUnbilled(caller, response.headers);
+  const long = ' the'.repeat(2 * WINDOW_TOKENS);
+  for (const input of [long, ['short', long]]) {
+    const response = await caller.post('/embeddings', { model: MODEL, input });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toEqual(tooLong());
+    await expectUnbilled(caller, response.headers);
+  }
 });

@@ -1,5 +1,9 @@
 import { expect } from '@jest/globals';
 
+/** An image of one pixel, inline. */
+export const PNG =
+  'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPj/HwADBgGAWjR9awAAAABJRU5ErkJggg==';
+
 const aText = () => expect.stringMatching(/./);
 
 /** Envelope of a request that cannot be served (400). */
