@@ -37,7 +37,11 @@ export async function startSimulator({
 
   try {
     for (const process of processes) await process.open();
-    admin = await listen(createAdminListener({ processes, log, faultRules }), { host: listenHost, port: adminPort });
+    admin = await listen(createAdminListener({ processes, log, faultRules }), {
+      host: listenHost,
+      port: adminPort,
+      program: 'engine-simulator',
+    });
   } catch (error) {
     await close();
     throw error;

@@ -159,27 +159,18 @@ describe('usage', () => {
 
 describe('a refusal', () => {
   it.each([
-    ['an unknown model', { model: 'nope' }, { status: 404, type: 'NotFoundError', param: 'model' }],
     ['an output longer than the window', { max_tokens: 8_192 }, { status: 400, param: 'input_tokens' }],
     [
       'a prompt longer than the window',
       { messages: [{ role: 'user', content: 'x '.repeat(9_000) }], max_tokens: undefined },
       { status: 400, message: expect.stringContaining("This model's maximum context length is 8192 tokens.") },
     ],
-    ['no messages', { messages: [] }, { status: 400, param: 'messages' }],
     [
       'an image',
       { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'x' } }] }] },
-      { status: 400, param: 'messages.0.content' },
+      { status: 400, message: expect.stringContaining('not a multimodal model') },
     ],
     ['tools', { tools: [{ type: 'function', function: { name: 'f' } }] }, { status: 400, param: 'tools' }],
-    ['several choices', { n: 2 }, { status: 400, param: 'n' }],
-    ['a negative temperature', { temperature: -1 }, { status: 400, param: 'temperature' }],
-    [
-      'a schema it cannot enforce',
-      { response_format: { type: 'json_schema', json_schema: { name: 's', schema: { anyOf: [] } } } },
-      { status: 400, param: 'response_format' },
-    ],
   ])('of %s is in the engine’s shape', async (_case, body, expected) => {
     await expect(chat(body as ChatBody)).rejects.toMatchObject(expected);
   });

@@ -84,6 +84,15 @@ export class Sequence {
     if (!this.hasEnded && this.generated.length >= maxTokens) this.#finish('length');
   }
 
+  /** Takes a token of content that was made elsewhere, with the text that it completes; `isLast` for the stop token. */
+  take(token: TokenId, text: string, { isLast }: { isLast: boolean }): void {
+    this.generated.push(token);
+    this.#show('content', text, undefined);
+    if (this.hasEnded) return;
+    if (isLast) this.#finish('stop');
+    else if (this.generated.length >= this.options.maxTokens) this.#finish('length');
+  }
+
   /** Ends it where it stands, as when its client has left. */
   abort(): void {
     this.finishReason = 'abort';

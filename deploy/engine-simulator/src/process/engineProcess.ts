@@ -10,7 +10,7 @@ import { planSequence } from '../generation/planSequence.ts';
 import { createEngineListener } from '../http/engineServer.ts';
 import { renderChat } from '../tokenizer/renderChat.ts';
 import { encode } from '../tokenizer/tokenizer.ts';
-import { closeServer, listen } from './listen.ts';
+import { type Address, closeServer, listen } from './listen.ts';
 
 /**
  * - `serving`: as it should be.
@@ -40,7 +40,7 @@ export interface EngineProcessOptions {
 export class EngineProcess {
   readonly engine: Engine;
   readonly #clock: Clock;
-  readonly #address: { host: string; port: number };
+  readonly #address: Address;
   readonly #listener: ReturnType<typeof createEngineListener>;
   #state: ProcessState = 'serving';
   #server: Server | undefined;
@@ -53,7 +53,7 @@ export class EngineProcess {
     this.engine = new Engine(config, clock);
     this.engine.onDeath = () => void this.become('dead');
     this.#clock = clock;
-    this.#address = { host: listenHost, port: config.port };
+    this.#address = { host: listenHost, port: config.port, program: 'engine-simulator' };
     this.#listener = createEngineListener({
       engine: this.engine,
       tokenizer: { renderText: encode, renderChat },

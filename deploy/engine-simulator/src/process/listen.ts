@@ -6,15 +6,17 @@ const KEEP_ALIVE_TIMEOUT_MS = 5_000;
 export interface Address {
   host: string;
   port: number;
+  /** Who it is that cannot listen, in the words of an error. */
+  program: string;
 }
 
 /** Listens, or rejects in one line when the port is taken. */
-export function listen(listener: RequestListener, { host, port }: Address): Promise<Server> {
+export function listen(listener: RequestListener, { host, port, program }: Address): Promise<Server> {
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS, requestTimeout: 0 }, listener);
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
       reject(
-        new Error(`engine-simulator cannot listen on ${host}:${port}: ${error.code ?? error.message}`, {
+        new Error(`${program} cannot listen on ${host}:${port}: ${error.code ?? error.message}`, {
           cause: error,
         }),
       ),

@@ -6,13 +6,13 @@ import {
   type LlamaModel,
   NoBinaryFoundError,
 } from 'node-llama-cpp';
-import { MAX_MODEL_LEN } from '../model/tinyModel.ts';
+import { MAX_MODEL_LEN } from './model/tinyModel.ts';
 
 /** Requests computed at once, each with a key-value cache of its own for a whole window. */
 const SEQUENCES = 4;
 
 /** llama.cpp with the model loaded. */
-export interface LoadedEngine {
+export interface LoadedLlama {
   llama: Llama;
   model: LlamaModel;
   sequences: LlamaContextSequence[];
@@ -23,7 +23,7 @@ export interface LoadedEngine {
  * Loads the model file into llama.cpp. Rejects with one line where this platform's prebuilt llama.cpp is missing: it is
  * neither built nor downloaded here.
  */
-export async function loadEngine(modelPath: string): Promise<LoadedEngine> {
+export async function loadLlama(modelPath: string): Promise<LoadedLlama> {
   const llama = await getLlama({
     gpu: false,
     build: 'never',
