@@ -51,6 +51,14 @@ async function post(apiKey: string, body: string): Promise<Answer> {
 const aBody = (messages: string, more = '') => `{"model":"${MODEL}","messages":[${messages}]${more}}`;
 const repeat = (text: string, count: number) => new Array(count).fill(text).join(',');
 
+/** 96,000 members in objects of 4,000, each key with another number. */
+function manyMembers(toKey: (index: number) => string): string {
+  const objects = Array.from({ length: 24 }, (_, object) =>
+    Array.from({ length: 4_000 }, (_member, index) => `"${toKey(object * 4_000 + index)}":1`),
+  );
+  return objects.map((members) => `{${members.join()}}`).join();
+}
+
 /** What another key is answered, one call after the other. */
 async function chatOn({ apiKey }: Caller): Promise<number[]> {
   const statuses: number[] = [];
@@ -102,6 +110,21 @@ const HOSTILE: [string, string, string | null][] = [
       '{"role":"user","content":"x"}',
       `,"metadata":{${Array.from({ length: 90_000 }, (_, index) => `"k${index}":1`)}}`,
     ),
+    null,
+  ],
+  [
+    '96,000 keys that are numbers far apart',
+    aBody('{"role":"user","content":"x"}', `,"metadata":[${manyMembers((index) => String(index * 40_000))}]`),
+    'metadata',
+  ],
+  [
+    '96,000 keys with an escape, of which one stands twice',
+    aBody('{"role":"user","content":"x"}', `,"metadata":[${manyMembers((index) => `k${index}\\u0061`)},{"b":1,"b":2}]`),
+    'metadata',
+  ],
+  [
+    'a key of 96,000 in large objects that stands twice: too many to look for which',
+    aBody('{"role":"user","content":"x"}', `,"metadata":[${manyMembers((index) => `k${index}`)},{"b":1,"b":2}]`),
     null,
   ],
   ['a million strings and nothing else', `[${'""'.repeat(1_000_000)}]`, null],

@@ -13,8 +13,10 @@ export type BodyFault =
   | { kind: 'body_too_many_values'; maxValues: number }
   | { kind: 'body_too_many_fields'; maxFields: number }
   | { kind: 'body_object_too_large'; maxFields: number }
+  /** Keys that begin with a digit or hold an escape, of which the last was in this field. */
+  | { kind: 'body_too_many_dear_keys'; maxKeys: number; param: string | null }
   | { kind: 'body_text_too_large'; maxBytes: number }
-  /** A key stands twice in one object: parsers differ in which one they take. */
+  /** A key stands twice in one object, where it was looked for which: parsers differ in which one they take. */
   | { kind: 'body_key_repeated'; param: string | null }
   /** The parser did not find the keys that stand in the bytes. */
   | { kind: 'body_keys_unreadable' }

@@ -17,6 +17,11 @@ it.each<[ChatFault, string, string | null]>([
     null,
   ],
   [
+    { kind: 'body_too_many_dear_keys', maxKeys: 8_192, param: 'metadata' },
+    'The body has more than 8192 keys that begin with a digit or hold an escape.',
+    'metadata',
+  ],
+  [
     { kind: 'body_text_unsendable', has: 'a NUL character', param: 'messages[0].content' },
     'messages[0].content holds a NUL character, which no text may.',
     'messages[0].content',

@@ -54,6 +54,11 @@ export function toChatError(fault: Exclude<ChatFault, AuthFault>): WireError {
       return invalid(`The body has more than ${fault.maxFields} fields.`);
     case 'body_object_too_large':
       return invalid(`An object within the body has more than ${fault.maxFields} fields.`);
+    case 'body_too_many_dear_keys':
+      return invalid(
+        `The body has more than ${fault.maxKeys} keys that begin with a digit or hold an escape.`,
+        fault.param,
+      );
     case 'body_key_repeated':
       return invalid(`A key stands twice in one object${fault.param === null ? '' : `: ${fault.param}`}.`, fault.param);
     case 'body_keys_unreadable':

@@ -143,6 +143,33 @@ it.each<[string, string, string | null]>([
   expect(await post([text])).toEqual({ status: 400, outcome: { kind: 'body_text_unsendable', has, param } });
 });
 
+/** So many members that begin with the same, in objects of 4,000, each with another number. */
+function manyMembers(count: number, toKey: (index: number) => string): string {
+  const members = Array.from({ length: count }, (_, index) => `"${toKey(index)}":1`);
+  const objects = Array.from({ length: Math.ceil(count / 4_000) }, (_, index) =>
+    members.slice(index * 4_000, (index + 1) * 4_000),
+  );
+  return `{"model":"m","metadata":[${objects.map((object) => `{${object.join()}}`).join()}]}`;
+}
+
+describe('8,193 keys that take long to list or to compare', () => {
+  it.each<[string, (index: number) => string]>([
+    ['numbers', (index) => String(index * 524_288)],
+    ['numbers whose first digit is an escape', (index) => `\\u0031${index}`],
+    ['escapes', (index) => `k${index}\\n`],
+  ])('are refused where they are %s, and one fewer is read', async (_case, toKey) => {
+    expect(await post([manyMembers(8_193, toKey)])).toEqual({
+      status: 400,
+      outcome: { kind: 'body_too_many_dear_keys', maxKeys: 8_192, param: 'metadata' },
+    });
+    expect(await post([manyMembers(8_192, toKey)])).toMatchObject({ status: 200, outcome: { model: 'm' } });
+  });
+
+  it('are read where they are neither', async () => {
+    expect(await post([manyMembers(8_193, (index) => `k${index}`)])).toMatchObject({ status: 200 });
+  });
+});
+
 it('reads escapes of what is text', async () => {
   const text = '{"a":"\\u00fc \\ud83d\\ude00 \\\\u0000 \\u0001","\\u0061b":1}';
   expect(await post([text])).toEqual({ status: 200, outcome: { a: 'ü 😀 \\u0000 \u0001', ab: 1 } });

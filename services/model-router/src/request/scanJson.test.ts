@@ -5,7 +5,14 @@ import { ANY_PLACE, findRepeatedKey, scanJson } from './scanJson.ts';
 // The same cases every time: no run fails by chance.
 fc.configureGlobal({ seed: 20_261_121 });
 
-const LIMITS = { depth: 64, values: 100_000, members: 512, membersOfOne: 4_096, textBytes: 4 * 1_048_576 };
+const LIMITS = {
+  depth: 64,
+  values: 100_000,
+  members: 512,
+  membersOfOne: 4_096,
+  dearKeys: 8_192,
+  textBytes: 4 * 1_048_576,
+};
 const scan = (text: string) => scanJson(Buffer.from(text), LIMITS);
 
 /** How deep a value is nested; a flat object is 1. */

@@ -1,4 +1,6 @@
 const QUOTE = 0x22;
+const DIGIT_0 = 0x30;
+const DIGIT_9 = 0x39;
 const LETTER_D = 0x64;
 const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
@@ -39,6 +41,10 @@ export interface JsonShape {
   memberCount: number;
   /** Members of the object that has most. */
   mostMembers: number;
+  /** Keys that begin with a digit or hold an escape: each costs several times as much as another to list or to compare. */
+  dearKeys: number;
+  /** The way to the member of the outermost object that was not over when looking ended; empty where there is none. */
+  stoppedIn: JsonPath;
   /** Values that are copied and not written again, in the order in which they end: long strings, and what stands at `kept`. */
   literals: JsonLiteral[];
   /** Bytes outside strings that look like inline images. Whether they are some is known only once the body is parsed. */
@@ -54,6 +60,7 @@ export interface ScanLimits {
   members: number;
   /** Members of the object that has most. */
   membersOfOne: number;
+  dearKeys: number;
   textBytes: number;
 }
 
@@ -98,6 +105,7 @@ export function scanJson(bytes: Buffer, limits: ScanLimits, kept: readonly KeptP
   let strings = 0;
   let memberCount = 0;
   let mostMembers = 0;
+  let dearKeys = 0;
   let imageBytes = 0;
   let member: Omit<JsonMember, 'end'> | undefined;
   let position = 0;
@@ -169,12 +177,24 @@ export function scanJson(bytes: Buffer, limits: ScanLimits, kept: readonly KeptP
       level.index += 1;
       if (level.index > mostMembers) mostMembers = level.index;
       if (mostMembers > limits.membersOfOne) break;
+      if (isDear(bytes, level.keyStart, level.keyEnd)) dearKeys += 1;
+      if (dearKeys > limits.dearKeys) break;
       if (levels.length === 1 && !member)
         member = { key: keyOf(level), start: level.keyStart, valueStart: position + 1 };
     }
     position += 1;
   }
-  return { depth: deepest, values, memberCount, mostMembers, literals, textBytes: bytes.length - imageBytes, members };
+  return {
+    depth: deepest,
+    values,
+    memberCount,
+    mostMembers,
+    dearKeys,
+    stoppedIn: member ? [member.key] : [],
+    literals,
+    textBytes: bytes.length - imageBytes,
+    members,
+  };
 }
 
 /** One past the closing quote of the string that opens at `start`; or some place past `limit`, where looking on is in vain. */
@@ -217,6 +237,12 @@ function parseKey(bytes: Buffer, start: number, end: number): string {
   } catch {
     return '';
   }
+}
+
+/** Parsers keep keys that are numbers in an order of their own, and a digit may be written as an escape. */
+function isDear(bytes: Buffer, start: number, end: number): boolean {
+  const first = bytes[start + 1] ?? 0;
+  return (first >= DIGIT_0 && first <= DIGIT_9) || hasBackslash(bytes, start, end);
 }
 
 function hasBackslash(bytes: Buffer, start: number, end: number): boolean {

@@ -8,6 +8,7 @@ const NO_LIMITS = {
   values: Number.POSITIVE_INFINITY,
   members: Number.POSITIVE_INFINITY,
   membersOfOne: Number.POSITIVE_INFINITY,
+  dearKeys: Number.POSITIVE_INFINITY,
   textBytes: Number.POSITIVE_INFINITY,
 };
 
