@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
-import { aPartition, openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
+import { aPartition, openTestLedger, TEST_CONNECTIONS, type TestLedger } from '../../test/openTestLedger.ts';
 
 let ledger: TestLedger;
 beforeAll(async () => {
@@ -28,10 +28,12 @@ it.each(['40001', '40P01'])('sums exactly though some transactions fail with %s'
   // Five in all: were they all of one delivery, it would still not give up.
   await failAt((number) => `${number} IN (2, 9, 16, 23, 30)`, sqlState);
   const [keyId, workspaceId] = [`key_${randomUUID()}`, `ws_${randomUUID()}`];
-  const deliveries = Array.from({ length: 40 }, () =>
-    aPartition(ledger.db).deliver([aUsageRecorded({ keyId, workspaceId })]),
-  );
-  await Promise.all(deliveries);
+  // As many at once as there are connections: none waits for one.
+  const writers = Array.from({ length: TEST_CONNECTIONS }, async () => {
+    for (let nth = 0; nth < 40 / TEST_CONNECTIONS; nth += 1)
+      await aPartition(ledger.db).deliver([aUsageRecorded({ keyId, workspaceId })]);
+  });
+  await Promise.all(writers);
 
   const total = await ledger.db.keyTotal.findUniqueOrThrow({ where: { keyId } });
   expect(total.chargeNanoUsd.toFixed()).toBe(String(40 * 125_000));
