@@ -69,9 +69,11 @@ export const catalogModelSchema = z.strictObject({
 export type CatalogModel = z.output<typeof catalogModelSchema>;
 
 /** The catalog snapshot: one region's models under one version. Calls name the version they were charged by. */
-export const catalogSnapshotSchema = z.strictObject({
-  version: z.number().int().min(1),
-  region: z.enum(['us', 'eu']),
-  models: z.array(catalogModelSchema),
-});
+export const catalogSnapshotSchema = z
+  .strictObject({
+    version: z.number().int().min(1),
+    region: z.enum(['us', 'eu']),
+    models: z.array(catalogModelSchema),
+  })
+  .meta({ id: 'CatalogSnapshot' });
 export type CatalogSnapshot = z.output<typeof catalogSnapshotSchema>;

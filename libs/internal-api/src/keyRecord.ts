@@ -1,29 +1,27 @@
 import { nonNegativeNanoUsdSchema } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
 
-/**
- * What `auth` answers about a key: the promise between it and every service that serves the public.
- * `POST /internal/keys/verify` takes `{key_sha256}` and answers `{key: <record> | null}`; null is one answer for unknown,
- * revoked and expired keys.
- */
-export const keyRecordSchema = z.object({
-  keyId: z.string(),
-  lastFour: z.string().length(4),
-  /** Rises with every change of the key or its workspace; the admit script compares it with the one in Redis. */
-  generation: z.number().int().min(0),
-  isBlocked: z.boolean(),
-  expiresAt: z.iso.datetime().nullable(),
-  /** Configured limits: requests and tokens per minute. */
-  rpm: z.number().int().min(1),
-  tpm: z.number().int().min(1),
-  maxBudgetNanoUsd: nonNegativeNanoUsdSchema.nullable(),
-  workspace: z.object({
-    workspaceId: z.string(),
-    region: z.enum(['us', 'eu']),
-    billingStatus: z.enum(['active', 'on_hold', 'not_provisioned']),
-    monthlyCapNanoUsd: nonNegativeNanoUsdSchema.nullable(),
-  }),
-});
+/** What `auth` says of a key to every service that serves the public. */
+export const keyRecordSchema = z
+  .object({
+    keyId: z.string(),
+    lastFour: z.string().length(4),
+    /** Rises with every change of the key or its workspace; the admit script compares it with the one in Redis. */
+    generation: z.number().int().min(0),
+    isBlocked: z.boolean(),
+    expiresAt: z.iso.datetime().nullable(),
+    /** Configured limits: requests and tokens per minute. */
+    rpm: z.number().int().min(1),
+    tpm: z.number().int().min(1),
+    maxBudgetNanoUsd: nonNegativeNanoUsdSchema.nullable(),
+    workspace: z.object({
+      workspaceId: z.string(),
+      region: z.enum(['us', 'eu']),
+      billingStatus: z.enum(['active', 'on_hold', 'not_provisioned']),
+      monthlyCapNanoUsd: nonNegativeNanoUsdSchema.nullable(),
+    }),
+  })
+  .meta({ id: 'KeyRecord' });
 
 export type KeyRecord = z.output<typeof keyRecordSchema>;
 export type KeyRecordBody = z.input<typeof keyRecordSchema>;

@@ -1,0 +1,258 @@
+import { nanoUsdSchema } from '@turnpike/money/nanoUsd';
+import { z } from 'zod';
+import { afterId, anyId, capNanoUsd, nextAfter, organizationId, text, workspaceId } from './fields.ts';
+import { defineApi } from './internalApi.ts';
+import { keyRecordSchema } from './keyRecord.ts';
+
+/** SHA-256 of a key, which travels in the key's stead. */
+const keySha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in lower-case hex');
+const lastFour = z.string().regex(/^[0-9A-Za-z]{4}$/, 'must be the last four characters of the key');
+/** What people call a thing. */
+const displayName = text.min(1).max(200);
+const perMinute = z.number().int().min(1).max(1_000_000_000);
+/** Where absent means the same as null. */
+const limitNanoUsd = capNanoUsd.default(null);
+const billingStatus = z.enum(['active', 'on_hold', 'not_provisioned']);
+/** What a workspace is made of, beside its id and the region of the stack. */
+const workspaceFields = {
+  organization_id: organizationId,
+  name: displayName,
+  billing_status: billingStatus,
+  monthly_cap_nano_usd: limitNanoUsd,
+};
+const LONGEST_GRACE_SECONDS = 90 * 24 * 60 * 60;
+
+/** A workspace as the operator reads it. */
+export const workspaceSchema = z
+  .object({
+    workspace_id: z.string(),
+    organization_id: z.string(),
+    name: z.string(),
+    region: z.enum(['us', 'eu']),
+    billing_status: billingStatus,
+    monthly_cap_nano_usd: nanoUsdSchema.nullable(),
+    /** Rises with every change. */
+    version: z.number().int(),
+  })
+  .meta({ id: 'Workspace' });
+export type WorkspaceBody = z.input<typeof workspaceSchema>;
+
+/** A key as the operator reads it. Nothing in it lets anyone use the key. */
+export const keyDetailsSchema = z
+  .object({
+    key_id: z.string(),
+    workspace_id: z.string(),
+    last_four: z.string(),
+    name: z.string(),
+    status: z.enum(['active', 'blocked', 'revoked']),
+    rpm: z.number(),
+    tpm: z.number(),
+    max_budget_nano_usd: nanoUsdSchema.nullable(),
+    expires_at: z.string().nullable(),
+    created_at: z.string(),
+  })
+  .meta({ id: 'Key' });
+export type KeyDetailsBody = z.input<typeof keyDetailsSchema>;
+
+const UNKNOWN_KEY = { unknown_key: { status: 404, message: 'There is no such key.' } };
+const KEY_REVOKED = { key_revoked: { status: 409, message: 'This key is revoked, which is final.' } };
+/** Under any pepper. */
+const KEY_KNOWN = { key_already_registered: { status: 409, message: 'This key is registered already.' } };
+const NO_WORKSPACE = { workspace_not_found: { status: 404, message: 'There is no such workspace.' } };
+const WORKSPACE_CONFLICT = {
+  workspace_conflict: {
+    status: 409,
+    message: 'An organization has one workspace per region, and a workspace stays with its organization.',
+  },
+};
+const NOT_PROVISIONED = {
+  workspace_not_provisioned: {
+    status: 409,
+    message: 'This workspace is not set up for billing, so it is neither put on hold nor released.',
+  },
+};
+const NOT_TOLD = {
+  gate_not_told: {
+    status: 503,
+    message:
+      'The change is made, but the gate was not told: it may go by what was before for 30 s. Repeat the change to tell it.',
+    retryAfterSeconds: 1,
+  },
+};
+
+const ofKey = z.object({ key_id: anyId });
+const ofWorkspace = z.object({ workspace_id: anyId });
+const keyStatus = z.object({ key_id: z.string(), status: keyDetailsSchema.shape.status });
+const toldOrRepeat = 'repeated, it is told to the router again';
+
+/** Who may call: keys and workspaces. */
+export const authApi = defineApi('auth', {
+  verifyKey: {
+    callers: ['catalog', 'model-router', 'usage-ledger'],
+    method: 'POST',
+    path: '/internal/keys/verify',
+    promise: 'who a key is; null alike for unknown, revoked and expired ones',
+    body: z.strictObject({ key_sha256: keySha256 }),
+    bodyLimitBytes: 1_024,
+    answer: z.object({ key: keyRecordSchema.nullable() }),
+    answerLimitBytes: 16 * 1024,
+  },
+  putWorkspace: {
+    callers: ['operator'],
+    method: 'PUT',
+    path: '/internal/workspaces/:workspace_id',
+    promise: `creates a workspace in the stack’s region, or brings it up to date; ${toldOrRepeat}`,
+    params: z.object({ workspace_id: workspaceId }),
+    body: z.strictObject(workspaceFields),
+    answer: workspaceSchema,
+    faults: { ...WORKSPACE_CONFLICT, ...NOT_TOLD },
+  },
+  createWorkspace: {
+    callers: ['operator'],
+    method: 'POST',
+    path: '/internal/workspaces',
+    promise: 'changes none that is there: it would be taken off its hold and its cap',
+    body: z.strictObject({ workspace_id: workspaceId, ...workspaceFields }),
+    answer: workspaceSchema,
+    faults: {
+      ...WORKSPACE_CONFLICT,
+      workspace_exists: { status: 409, message: 'There is a workspace of this id already.' },
+    },
+  },
+  listWorkspaces: {
+    callers: ['operator'],
+    method: 'GET',
+    path: '/internal/workspaces',
+    promise: '500 a page, by their ids',
+    params: z.object({ after: afterId }),
+    answer: z.object({ workspaces: z.array(workspaceSchema), next_after: nextAfter }),
+  },
+  getWorkspace: {
+    callers: ['operator'],
+    method: 'GET',
+    path: '/internal/workspaces/:workspace_id',
+    promise: '',
+    params: ofWorkspace,
+    answer: workspaceSchema,
+    faults: NO_WORKSPACE,
+  },
+  capWorkspace: {
+    callers: ['operator'],
+    method: 'PUT',
+    path: '/internal/workspaces/:workspace_id/cap',
+    promise: `what a workspace may spend a month, null for no cap; ${toldOrRepeat}`,
+    params: ofWorkspace,
+    body: z.strictObject({ monthly_cap_nano_usd: capNanoUsd }),
+    answer: workspaceSchema,
+    faults: { ...NO_WORKSPACE, ...NOT_TOLD },
+  },
+  holdWorkspace: {
+    callers: ['operator'],
+    method: 'POST',
+    path: '/internal/workspaces/:workspace_id/hold',
+    promise: `refuses every call of a workspace; ${toldOrRepeat}`,
+    params: ofWorkspace,
+    answer: workspaceSchema,
+    faults: { ...NO_WORKSPACE, ...NOT_PROVISIONED, ...NOT_TOLD },
+  },
+  releaseWorkspace: {
+    callers: ['operator'],
+    method: 'POST',
+    path: '/internal/workspaces/:workspace_id/release',
+    promise: `ends a hold; ${toldOrRepeat}`,
+    params: ofWorkspace,
+    answer: workspaceSchema,
+    faults: { ...NO_WORKSPACE, ...NOT_PROVISIONED, ...NOT_TOLD },
+  },
+  listKeys: {
+    callers: ['operator'],
+    method: 'GET',
+    path: '/internal/workspaces/:workspace_id/keys',
+    promise: '500 a page, by their ids; revoked and expired ones too',
+    params: ofWorkspace.extend({ after: afterId }),
+    answer: z.object({ keys: z.array(keyDetailsSchema), next_after: nextAfter }),
+    faults: NO_WORKSPACE,
+  },
+  createKey: {
+    callers: ['operator'],
+    method: 'POST',
+    path: '/internal/keys',
+    promise: 'registers a key made elsewhere, by its hash',
+    body: z.strictObject({
+      key_sha256: keySha256,
+      last_four: lastFour,
+      name: displayName,
+      workspace_id: workspaceId,
+      rpm: perMinute.default(600),
+      tpm: perMinute.default(1_000_000),
+      max_budget_nano_usd: limitNanoUsd,
+      expires_at: z.iso.datetime({ offset: true }).nullable().default(null),
+    }),
+    answer: z.object({ key_id: z.string() }),
+    faults: { ...KEY_KNOWN, ...NO_WORKSPACE },
+  },
+  getKey: {
+    callers: ['operator'],
+    method: 'GET',
+    path: '/internal/keys/:key_id',
+    promise: 'whatever has become of it; never the key itself',
+    params: ofKey,
+    answer: keyDetailsSchema,
+    faults: UNKNOWN_KEY,
+  },
+  rotateKey: {
+    callers: ['operator'],
+    method: 'POST',
+    path: '/internal/keys/:key_id/rotate',
+    promise:
+      'a new key with the limits of an old one, which ends after the grace; not to be repeated, so where the router was not told of that end, the answer says it: `gate_told` is false, and it may take the old key for 30 s longer',
+    params: ofKey,
+    body: z.strictObject({
+      key_sha256: keySha256,
+      last_four: lastFour,
+      /** How long the old key goes on working beside the new one. */
+      grace_seconds: z.number().int().min(0).max(LONGEST_GRACE_SECONDS),
+    }),
+    answer: z.object({ new_key: keyDetailsSchema, old_key: keyDetailsSchema, gate_told: z.boolean().default(true) }),
+    faults: {
+      ...UNKNOWN_KEY,
+      ...KEY_KNOWN,
+      key_not_in_use: {
+        status: 409,
+        message: 'Only a key in use can be rotated; this one is blocked, revoked or expired.',
+      },
+      /** A second key in its place would end when it does. */
+      key_rotated: {
+        status: 409,
+        message: 'This key was rotated before: {replacedBy} is in its place. Rotate that one.',
+      },
+    },
+  },
+  revokeKey: {
+    callers: ['operator'],
+    method: 'POST',
+    path: '/internal/keys/:key_id/revoke',
+    promise: `ends a key for good; ${toldOrRepeat}`,
+    params: ofKey,
+    answer: keyStatus,
+    faults: { ...UNKNOWN_KEY, ...NOT_TOLD },
+  },
+  blockKey: {
+    callers: ['operator'],
+    method: 'POST',
+    path: '/internal/keys/:key_id/block',
+    promise: `keeps a key out; ${toldOrRepeat}`,
+    params: ofKey,
+    answer: keyStatus,
+    faults: { ...UNKNOWN_KEY, ...KEY_REVOKED, ...NOT_TOLD },
+  },
+  unblockKey: {
+    callers: ['operator'],
+    method: 'POST',
+    path: '/internal/keys/:key_id/unblock',
+    promise: `lets a blocked key in again; ${toldOrRepeat}`,
+    params: ofKey,
+    answer: keyStatus,
+    faults: { ...UNKNOWN_KEY, ...KEY_REVOKED, ...NOT_TOLD },
+  },
+});

@@ -1,0 +1,57 @@
+import type { z } from 'zod';
+
+/** A service with internal routes, by the name that tokens for it bear. */
+export type Callee = 'auth' | 'catalog' | 'model-router' | 'usage-ledger';
+export type Caller = Callee | 'operator';
+
+/** How a refusal is said: `{error: <the fault's name>, message}` under this status. */
+export interface FaultWording {
+  status: number;
+  /** Names in braces are fields of the fault: `{replacedBy} is in its place`. */
+  message: string;
+  retryAfterSeconds?: number;
+}
+
+/** One route of an internal listener: all that its service and its callers have to agree on. */
+export interface InternalRoute {
+  callers: readonly Caller[];
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  path: `/internal/${string}`;
+  /** What the service promises beyond the shapes, for the table in the docs. */
+  promise: string;
+  /** Path parameters (`:key_id` in the path) and query parameters alike. None unless given. */
+  params?: z.ZodObject;
+  /** Of a JSON body; none is read unless given. */
+  body?: z.ZodType;
+  /** 16 KiB unless given. */
+  bodyLimitBytes?: number;
+  answer: z.ZodType;
+  /** The longest answer that a caller reads: 4 MiB unless given. */
+  answerLimitBytes?: number;
+  /** Refusals that a caller may have to tell apart, by the kind of the fault that the service throws. */
+  faults?: Record<string, FaultWording>;
+  /** Names the state that an answer shows: whoever has that answer already gets 304. */
+  etag?(answer: unknown): string;
+}
+
+/** The internal routes of one service, by what they do. */
+export interface InternalApi<Routes extends Record<string, InternalRoute> = Record<string, InternalRoute>> {
+  service: Callee;
+  routes: Routes;
+}
+
+export const defineApi = <const Routes extends Record<string, InternalRoute>>(
+  service: Callee,
+  routes: Routes,
+): InternalApi<Routes> => ({ service, routes });
+
+type FieldsOf<Message> = Message extends `${string}{${infer Field}}${infer Rest}` ? Field | FieldsOf<Rest> : never;
+
+type FaultsOf<Route> = Route extends { faults: infer Faults extends Record<string, FaultWording> }
+  ? { [Kind in keyof Faults]: { kind: Kind } & Record<FieldsOf<Faults[Kind]['message']>, string> }[keyof Faults]
+  : never;
+
+/** The faults that the routes of an API declare, with the fields that their messages name. */
+export type FaultOf<Api extends InternalApi> = {
+  [Name in keyof Api['routes']]: FaultsOf<Api['routes'][Name]>;
+}[keyof Api['routes']];

@@ -1,0 +1,140 @@
+import { nanoUsdSchema } from '@turnpike/money/nanoUsd';
+import { z } from 'zod';
+import { anyId, LARGE_ANSWER_BYTES, text } from './fields.ts';
+import { defineApi } from './internalApi.ts';
+
+/** An engine as one router sees it; what is not known is null, never 0. */
+export const engineSchema = z
+  .object({
+    id: z.string(),
+    target: z.string(),
+    url: z.string(),
+    model: z.string().nullable(),
+    is_healthy: z.boolean(),
+    state: z.enum(['starting', 'ready', 'out', 'draining']),
+    reason: z.string().nullable(),
+    since: z.string(),
+    breaker: z.string(),
+    weight: z.number(),
+    hardware: z.string().nullable(),
+    quantization: z.string().nullable(),
+    version: z.string().nullable(),
+    window_tokens: z.number().nullable(),
+    cache_tokens: z.number().nullable(),
+    open_calls: z.number(),
+    running: z.number().nullable(),
+    waiting: z.number().nullable(),
+    cache_usage: z.number().nullable(),
+    cache_hit_rate: z.number().nullable(),
+    tokens_in_flight: z.number(),
+    is_slow: z.boolean(),
+  })
+  .meta({ id: 'Engine' });
+
+const liveModelsSchema = z.record(z.string(), z.object({ engines: z.number(), healthy: z.number() }));
+/** For each model, how many engines the region has for it and how many answer. */
+export type LiveModels = z.output<typeof liveModelsSchema>;
+
+const countedSchema = z.object({ spent_nano_usd: nanoUsdSchema, held_nano_usd: nanoUsdSchema });
+const booksSchema = countedSchema
+  .extend({
+    now_ms: z.number().int(),
+    epoch: z.number().int(),
+    /** Number of the last credit that is counted. */
+    credit_seq: z.number().int(),
+    credited_nano_usd: nanoUsdSchema,
+    admitted_calls: z.number().int(),
+    /** Among those, calls from before Redis was lost that may be counted twice. */
+    uncertain_calls: z.number().int(),
+    keys: z.record(z.string(), countedSchema),
+    months: z.record(z.string(), countedSchema),
+    calls: z.array(
+      z.object({
+        call_id: z.string(),
+        key_id: z.string(),
+        state: z.enum(['held', 'settled', 'swept']),
+        hold_nano_usd: nanoUsdSchema,
+        charge_nano_usd: nanoUsdSchema,
+        owner: z.string(),
+        admitted_at_ms: z.number().int(),
+        lease_ends_in_ms: z.number(),
+      }),
+    ),
+    next_after: z.number().nullable(),
+  })
+  .meta({ id: 'Books' });
+/** What Redis counts of a workspace, of one instant. */
+export type RedisBooks = z.output<typeof booksSchema>;
+
+const drained = {
+  callers: ['operator'],
+  method: 'POST',
+  params: z.object({ engine_id: text.min(1).max(256) }),
+  answer: z.object({ id: z.string(), open_calls: z.number() }),
+  faults: { engine_not_found: { status: 404, message: 'There is no such engine.' } },
+} as const;
+const ofKey = z.object({ workspace_id: anyId, key_id: anyId });
+
+/** The gate's counters and the fleet of engines. */
+export const modelRouterApi = defineApi('model-router', {
+  listEngines: {
+    callers: ['operator'],
+    method: 'GET',
+    path: '/internal/engines',
+    promise: 'as this router sees them; what is not known is null',
+    answer: z.object({ engines: z.array(engineSchema), retries_left: z.number() }),
+  },
+  drainEngine: {
+    ...drained,
+    path: '/internal/engines/:engine_id/drain',
+    promise: 'holds an engine back, on all routers within 2 s; what it has under way goes on',
+  },
+  undrainEngine: {
+    ...drained,
+    path: '/internal/engines/:engine_id/undrain',
+    promise: 'lets it take calls again; one that left meanwhile can still be released',
+  },
+  getLiveModels: {
+    callers: ['catalog', 'operator'],
+    method: 'GET',
+    path: '/internal/models/live',
+    promise: 'for each model of the catalog, how many engines the region has and how many answer',
+    answer: z.object({ models: liveModelsSchema }),
+  },
+  getKeySpend: {
+    callers: ['auth'],
+    method: 'GET',
+    path: '/internal/workspaces/:workspace_id/keys/:key_id/spend',
+    promise: 'live, for `/v1/svc/key`',
+    params: ofKey,
+    answer: z.object({ spend_nano_usd: nanoUsdSchema, held_nano_usd: nanoUsdSchema }),
+    answerLimitBytes: 16 * 1024,
+  },
+  raiseKeyGeneration: {
+    callers: ['auth'],
+    method: 'PUT',
+    path: '/internal/workspaces/:workspace_id/keys/:key_id/generation',
+    promise: 'a key has changed: from the next call on, none of its records older than the answer’s is admitted',
+    params: ofKey.extend({ generation: z.coerce.number<number>().int().min(0) }),
+    answer: z.object({ generation: z.number() }),
+    answerLimitBytes: 16 * 1024,
+  },
+  reloadBalances: {
+    callers: ['usage-ledger'],
+    method: 'POST',
+    path: '/internal/workspaces/:workspace_id/balances/reload',
+    promise: 'answered once Redis has the workspace’s credits of now; 503 while that cannot be had',
+    params: z.object({ workspace_id: anyId }),
+    answer: z.object({}),
+  },
+  getBooks: {
+    callers: ['usage-ledger'],
+    method: 'GET',
+    path: '/internal/workspaces/:workspace_id/books',
+    promise:
+      'all that the gate counts of a workspace, of one instant; calls by pages, each with its lease: one whose lease has ended is a hold without an owner',
+    params: z.object({ workspace_id: anyId, after: z.coerce.number<number>().int().min(0).default(0) }),
+    answer: booksSchema,
+    answerLimitBytes: LARGE_ANSWER_BYTES,
+  },
+});

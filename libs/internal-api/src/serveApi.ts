@@ -1,0 +1,118 @@
+import { ApiError } from '@turnpike/api-errors/apiError';
+import { flat, type WireError } from '@turnpike/api-errors/wireError';
+import type { Route } from '@turnpike/http-service/createHttpApp';
+import type { Guard } from '@turnpike/http-service/guard';
+import { toProblem } from '@turnpike/schema-problems/toProblem';
+import express, { type Request, type RequestHandler, type Response } from 'express';
+import type { z } from 'zod';
+import type { InternalApi, InternalRoute } from './internalApi.ts';
+
+const BODY_LIMIT_BYTES = 16 * 1024;
+
+type Parsed<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
+
+/** What a caller asks of a route, checked. */
+export interface Asked<R extends InternalRoute> {
+  params: Parsed<R['params']>;
+  body: Parsed<R['body']>;
+}
+
+/** Answers a route; what it throws of the route's faults is worded by `wordFault`. */
+export type Handler<R extends InternalRoute> = (
+  asked: Asked<R>,
+  res: Response,
+) => z.input<R['answer']> | Promise<z.input<R['answer']>>;
+
+/** A handler for each route of an API, under the route's name. */
+export type Handlers<Api extends InternalApi> = {
+  [Name in keyof Api['routes']]: Handler<Api['routes'][Name]>;
+};
+
+/** Serves every route of an API behind the guard. One that has no handler does not compile. */
+export function serveApi<Api extends InternalApi>(
+  { routes }: Api,
+  { guard, handlers }: { guard: Guard; handlers: Handlers<Api> },
+): Route[] {
+  // Each handler is of its own route: their types say so above, name by name.
+  const handlerOf = handlers as Record<string, (asked: { params: unknown; body: unknown }, res: Response) => unknown>;
+  return Object.entries(routes).map(([name, route]) => {
+    const answer = handlerOf[name];
+    if (!answer) throw new Error(`nobody serves ${route.method} ${route.path}`);
+    return { method: METHODS[route.method], path: route.path, guard, handler: serve(route, answer) };
+  });
+}
+
+const METHODS = { GET: 'get', POST: 'post', PUT: 'put', DELETE: 'delete' } as const;
+
+function serve(
+  route: InternalRoute,
+  answer: (asked: { params: unknown; body: unknown }, res: Response) => unknown,
+): RequestHandler {
+  const readBody = createBodyReader(route.bodyLimitBytes ?? BODY_LIMIT_BYTES);
+  return async (req, res) => {
+    const params = route.params && parse(route.params, { ...req.query, ...req.params }, 'query');
+    const body = route.body && parse(route.body, await readBody(req, res), 'body');
+    const content = await answer({ params, body }, res);
+    if (route.etag) {
+      const tag = route.etag(content);
+      res.setHeader('etag', tag);
+      if (req.headers['if-none-match'] === tag) return void res.status(304).end();
+    }
+    res.json(content);
+  };
+}
+
+/** A caller sent what is not what the route takes. `param` is the first wrong field. */
+type InvalidRequest = { kind: 'invalid_request'; param: string; problem: string };
+
+/** `whole` names what is wrong where no single field is. */
+function parse<Schema extends z.ZodType>(schema: Schema, value: unknown, whole: string): z.output<Schema> {
+  const result = schema.safeParse(value, { error: toProblem });
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  throw invalid(issue?.path.join('.') || whole, issue?.message ?? 'is not what this route takes');
+}
+
+function createBodyReader(limitBytes: number) {
+  const parseJson = express.json({ limit: limitBytes, inflate: false, type: () => true });
+  return (req: Request, res: Response): Promise<unknown> =>
+    new Promise((resolve, reject) => {
+      parseJson(req, res, (error?: unknown) => (error === undefined ? resolve(req.body) : reject(unreadable(error))));
+    });
+}
+
+/** The parser's own messages quote the body; its error types do not. */
+function unreadable(error: unknown): ApiError<InvalidRequest> {
+  const reason = error instanceof Error && 'type' in error ? `: ${error.type}` : '';
+  return invalid('body', `cannot be read${reason}`);
+}
+
+const invalid = (param: string, problem: string): ApiError<InvalidRequest> =>
+  new ApiError({ kind: 'invalid_request', param, problem });
+
+/**
+ * Makes the words for what a handler of an API threw: 400 for a parameter or body that is none of the route's, and the faults
+ * that routes declare. Undefined for everything else.
+ */
+export function createFaultWording({ routes }: InternalApi): (error: unknown) => WireError | undefined {
+  const wordings = new Map(Object.values(routes).flatMap(({ faults = {} }) => Object.entries(faults)));
+  return (error) => {
+    if (!(error instanceof ApiError)) return undefined;
+    const { fault } = error;
+    if (isInvalidRequest(fault))
+      return flat(400, fault.kind, { message: `${fault.param} ${fault.problem}`, param: fault.param });
+    const wording = wordings.get(fault.kind);
+    if (!wording) return undefined;
+    const { status, retryAfterSeconds } = wording;
+    const fields = new Map<string, unknown>(Object.entries(fault));
+    const message = wording.message.replaceAll(/\{(\w+)\}/g, (_, field: string) => String(fields.get(field)));
+    return flat(
+      status,
+      fault.kind,
+      { message },
+      retryAfterSeconds === undefined ? undefined : { 'retry-after': String(retryAfterSeconds) },
+    );
+  };
+}
+
+const isInvalidRequest = (fault: { kind: string }): fault is InvalidRequest => fault.kind === 'invalid_request';
