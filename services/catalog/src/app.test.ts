@@ -271,8 +271,14 @@ describe('GET /internal/catalog/versions/{version}', () => {
     expect(catalogSnapshotSchema.parse(await response.json())).toEqual(snapshot);
   });
 
-  it.each(['999999', '0', '-1', '1.5', 'latest', '99999999999999'])('answers 404 to "%s"', async (version) => {
-    expect((await get(version)).status).toBe(404);
+  it('answers 404 to a version that never was', async () => {
+    expect((await get('999999')).status).toBe(404);
+  });
+
+  it.each(['0', '-1', '1.5', 'latest', '99999999999999'])('answers 400 to "%s", which is none', async (version) => {
+    const response = await get(version);
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ error: 'invalid_request', param: 'version' });
   });
 
   it('answers the fleet alone', async () => {

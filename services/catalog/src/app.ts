@@ -1,21 +1,26 @@
+import { ApiError } from '@turnpike/api-errors/apiError';
 import type { Guard } from '@turnpike/http-service/guard';
 import type { RouteTable, ServiceRoutes } from '@turnpike/http-service/serviceApps';
+import { toChangeLog } from '@turnpike/http-service/toRequestLog';
+import { catalogApi } from '@turnpike/internal-api/catalog';
+import type { CatalogSnapshot } from '@turnpike/internal-api/catalogSnapshot';
+import { createFaultWording, serveApi } from '@turnpike/internal-api/serveApi';
 import type { Logger } from '@turnpike/logging/createLogger';
+import type { Response } from 'express';
 import { toWireError } from './api/catalogError.ts';
+import type { CatalogFault } from './api/catalogFault.ts';
 import type { CatalogInForce } from './catalog/followCatalogFile.ts';
-import type { SwitchModel } from './catalog/switchModel.ts';
-import { getCatalog } from './routes/getCatalog.ts';
-import { type FindVersion, getCatalogVersion } from './routes/getCatalogVersion.ts';
+import type { ModelChange, SwitchModel } from './catalog/switchModel.ts';
 import { getModel } from './routes/getModel.ts';
 import { getModels, type ModelsDependencies } from './routes/getModels.ts';
-import { postModelSwitch } from './routes/postModelSwitch.ts';
 
 export interface AppDependencies extends ModelsDependencies {
   log: Logger;
   keyGuard: Guard;
   internalGuard: Guard;
   catalog: CatalogInForce;
-  findVersion: FindVersion;
+  /** A catalog that was ever in force, as it was then. */
+  findVersion: (version: number) => Promise<CatalogSnapshot | undefined>;
   switchModel: SwitchModel;
 }
 
@@ -44,28 +49,26 @@ export function listInternalRoutes({
   findVersion,
   switchModel,
 }: Pick<AppDependencies, 'log' | 'internalGuard' | 'catalog' | 'findVersion' | 'switchModel'>): RouteTable {
+  const turn =
+    (change: ModelChange) =>
+    async ({ params: { model_id: model } }: { params: { model_id: string } }, res: Response) => {
+      const { version } = await switchModel(model, change, toChangeLog(log, res));
+      return { model, version };
+    };
   return {
-    toWireError,
-    routes: [
-      { method: 'get', path: '/internal/catalog', guard, handler: getCatalog({ catalog }) },
-      {
-        method: 'get',
-        path: '/internal/catalog/versions/:version',
-        guard,
-        handler: getCatalogVersion({ findVersion }),
+    toWireError: createFaultWording(catalogApi),
+    routes: serveApi(catalogApi, {
+      guard,
+      handlers: {
+        getCatalog: () => catalog.current(),
+        async getCatalogVersion({ params: { version } }) {
+          const snapshot = await findVersion(version);
+          if (!snapshot) throw new ApiError<CatalogFault>({ kind: 'version_not_found' });
+          return snapshot;
+        },
+        disableModel: turn('disable'),
+        enableModel: turn('enable'),
       },
-      {
-        method: 'post',
-        path: '/internal/models/:model_id/disable',
-        guard,
-        handler: postModelSwitch('disable', { log, switchModel }),
-      },
-      {
-        method: 'post',
-        path: '/internal/models/:model_id/enable',
-        guard,
-        handler: postModelSwitch('enable', { log, switchModel }),
-      },
-    ],
+    }),
   };
 }

@@ -2,8 +2,8 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
 import type { KeyRecordBody } from '@turnpike/internal-api/keyRecord';
+import type { LiveModels } from '@turnpike/internal-api/modelRouter';
 import { createTokenIssuer, INTERNAL_TOKEN_HEADER, verifyInternalToken } from '@turnpike/internal-auth/internalToken';
-import type { LiveModels } from '../src/catalog/followLiveModels.ts';
 
 /** What signs tokens and client addresses in the tests' stack. */
 export const keys = [{ id: 'k1', secret: 'a secret of more than thirty-two characters' }];

@@ -1,16 +1,11 @@
+import { createClient } from '@turnpike/internal-api/createClient';
+import { type LiveModels, modelRouterApi } from '@turnpike/internal-api/modelRouter';
 import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
-import { request } from 'undici';
-import { z } from 'zod';
 
 const POLL_MS = 2_000;
 const FIRST_POLL_MS = 250;
 const TIMEOUT_MS = 1_000;
-
-const answerSchema = z.object({ models: z.record(z.string(), z.object({ engines: z.number(), healthy: z.number() })) });
-
-/** For each model, how many engines the region has for it and how many answer. */
-export type LiveModels = z.output<typeof answerSchema>['models'];
 
 export interface LiveModelFollower {
   /** The router's last view; undefined until it was reached once. */
@@ -28,16 +23,11 @@ export function followLiveModels({
   internalHeaders: (audience: string) => Record<string, string>;
   log: Logger;
 }): LiveModelFollower {
+  const router = createClient(modelRouterApi, { url: routerUrl, internalHeaders, timeoutMs: TIMEOUT_MS });
   let live: LiveModels | undefined;
 
   async function poll(): Promise<void> {
-    const { statusCode, body } = await request(`${routerUrl}/internal/models/live`, {
-      headers: internalHeaders('model-router'),
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-    });
-    const text = await body.text();
-    if (statusCode !== 200) throw new Error(`model-router answered ${statusCode}`);
-    live = answerSchema.parse(JSON.parse(text)).models;
+    live = (await router.getLiveModels()).models;
   }
 
   const isSettled = (): boolean =>

@@ -6,11 +6,11 @@ import { createHttpApp } from '@turnpike/http-service/createHttpApp';
 import { createInternalGuard } from '@turnpike/http-service/guard';
 import { listen } from '@turnpike/http-service/listen';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
-import { silentLog } from '../../test/openTestCatalog.ts';
-import { internalHeadersFor, keys } from '../../test/startNeighbours.ts';
-import type { CatalogFault } from '../api/catalogFault.ts';
-import { listInternalRoutes } from '../app.ts';
-import type { SwitchModel } from '../catalog/switchModel.ts';
+import type { CatalogFault } from '../src/api/catalogFault.ts';
+import { listInternalRoutes } from '../src/app.ts';
+import type { SwitchModel } from '../src/catalog/switchModel.ts';
+import { silentLog } from './openTestCatalog.ts';
+import { internalHeadersFor, keys } from './startNeighbours.ts';
 
 const snapshot = { version: 7, region: 'us' as const, models: [] };
 const catalog = { current: () => snapshot, refresh: async () => snapshot, close: async () => {} };
@@ -58,7 +58,7 @@ it('switches nothing for whoever has no token for the catalog', async () => {
 });
 
 it.each<[CatalogFault, number, object]>([
-  [{ kind: 'model_not_found' }, 404, { error: { code: 'model_not_found' } }],
+  [{ kind: 'model_not_found' }, 404, { error: 'model_not_found' }],
   [{ kind: 'model_retired' }, 409, { error: 'model_retired' }],
   [{ kind: 'model_disabled_in_file' }, 409, { error: 'model_disabled_in_file' }],
 ])('words %j as %i', async (fault, status, body) => {
