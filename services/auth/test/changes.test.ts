@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { aKeyHash, aWorkspace, putAWorkspace, registerAKey, verify } from './builders.ts';
-import { startAuth, type TestAuth } from './startAuth.ts';
+import { announcementHeard, startAuth, type TestAuth } from './startAuth.ts';
 
 let auth: TestAuth;
 beforeAll(async () => {
@@ -142,7 +142,7 @@ it('blocks and unblocks a key, each change raising its generation and told to th
 });
 
 describe('a change that the router is not told of', () => {
-  afterEach(() => auth.answerAnnouncements((_req, res) => res.end('{}')));
+  afterEach(() => auth.answerAnnouncements(announcementHeard));
   const refuse = (status: number) =>
     auth.answerAnnouncements((_req, res) => {
       res.writeHead(status).end('{}');
@@ -176,7 +176,7 @@ describe('a change that the router is not told of', () => {
     expect(whenTold).not.toEqual(wasBefore);
     expect((await verify(auth, apiKey)).key).toEqual(whenTold);
 
-    refuse(200);
+    auth.answerAnnouncements(announcementHeard);
     const before = auth.announced.length;
     expect(await auth.callInternal(...request)).toMatchObject({ status: 200 });
     expect(auth.announced.slice(before)).toEqual([expect.stringMatching(`/keys/${keyId}/generation\\?generation=3$`)]);
@@ -193,8 +193,9 @@ describe('a change that the router is not told of', () => {
     const { workspaceId } = await putAWorkspace(auth);
     const keys = await Promise.all(Array.from({ length: 70 }, () => registerAKey(auth, { workspace_id: workspaceId })));
     const before = auth.announced.length;
-    auth.answerAnnouncements((_req, res) => {
-      res.writeHead(auth.announced.length === before + 1 ? 503 : 200).end('{}');
+    auth.answerAnnouncements((req, res) => {
+      if (auth.announced.length === before + 1) res.writeHead(503).end('{}');
+      else announcementHeard(req, res);
     });
     expect(await auth.callInternal('POST', `/internal/workspaces/${workspaceId}/hold`)).toMatchObject(notTold);
     const told = auth.announced.slice(before).map((line) => line.split('/')[5]);
@@ -207,7 +208,7 @@ describe('a change that the router is not told of', () => {
     const rotation = { key_sha256: aKeyHash(), last_four: 'abcd', grace_seconds: 0 };
     const answer = await auth.callInternal('POST', `/internal/keys/${keyId}/rotate`, rotation);
     expect(answer).toMatchObject({ status: 200, body: { gate_told: false, old_key: { key_id: keyId } } });
-    refuse(200);
+    auth.answerAnnouncements(announcementHeard);
     const next = { ...rotation, key_sha256: aKeyHash() };
     const { key_id: newId } = answer.body.new_key;
     expect(await auth.callInternal('POST', `/internal/keys/${newId}/rotate`, next)).toMatchObject({

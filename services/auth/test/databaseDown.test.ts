@@ -11,7 +11,7 @@ afterAll(() => auth.stop());
 
 it('without its database auth gives no verdict, and gives verdicts again when it is back', async () => {
   const { apiKey, keyId } = await registerAKey(auth);
-  auth.answerSpend((_req, res) => res.end('{"spend_nano_usd": "0"}'));
+  auth.answerSpend((_req, res) => res.end('{"spend_nano_usd": "0", "held_nano_usd": "0"}'));
   await auth.postgres.crash();
 
   for (const key of [apiKey, generateApiKey()]) {

@@ -55,7 +55,7 @@ it('asks the database once for many look-ups of a key, and goes on showing its l
   await auth.postgres.crash();
   try {
     for (const spend of ['1', '2']) {
-      auth.answerSpend((_req, res) => res.end(`{"spend_nano_usd": "${spend}000000000"}`));
+      auth.answerSpend((_req, res) => res.end(`{"spend_nano_usd": "${spend}000000000", "held_nano_usd": "0"}`));
       expect(await lookUp(apiKey)).toMatchObject({ status: 200, body: { spend_usd: Number(spend) } });
     }
   } finally {

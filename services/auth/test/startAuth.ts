@@ -67,7 +67,7 @@ export async function startAuth({
 
   const announced: string[] = [];
   let answerSpend: RequestListener = (_req, res) => res.end('{}');
-  let answerAnnouncement: RequestListener = (_req, res) => res.end('{}');
+  let answerAnnouncement = announcementHeard;
   const routerServer = createServer((req, res) => {
     if (req.method === 'GET') return answerSpend(req, res);
     announced.push(`${req.method} ${req.url}`);
@@ -131,6 +131,9 @@ export async function startAuth({
     },
   };
 }
+
+/** How a router answers that goes by what it was told. */
+export const announcementHeard: RequestListener = (_req, res) => void res.end('{"generation": 1}');
 
 const urlOf = (server: Server): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 

@@ -1,21 +1,19 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
+import { type ClientOptions, createClient, InternalCallError } from '@turnpike/internal-api/createClient';
+import { modelRouterApi } from '@turnpike/internal-api/modelRouter';
 import type { Logger } from '@turnpike/logging/createLogger';
-import { type NanoUsd, nanoUsdSchema } from '@turnpike/money/nanoUsd';
+import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { CallSpan } from '@turnpike/telemetry/callSpan';
-import { Agent, request } from 'undici';
-import { z } from 'zod';
-import type { AuthServiceFault } from '../api/authServiceFault.ts';
+import { Agent } from 'undici';
+import type { AuthServiceFault, SpendFault } from '../api/authServiceFault.ts';
 import type { KeyGeneration } from '../keys/keyGeneration.ts';
 
-const MAX_ANSWER_BYTES = 16 * 1024;
 /** Questions for spend on their way at once. */
 const ASKED_AT_ONCE = 32;
 /** Announcements on their way at once. */
 const ANNOUNCED_AT_ONCE = 32;
 /** Longest time in which announcements are begun: the operator waits for 10 s. */
 const ANNOUNCING_MS = 8_000;
-
-const spendSchema = z.object({ spend_nano_usd: nanoUsdSchema });
 
 export interface RouterClient {
   /**
@@ -32,57 +30,26 @@ export interface RouterClient {
   close(): Promise<void>;
 }
 
-export interface RouterClientOptions {
-  /** Base address of the router's internal listener. */
-  url: string;
-  internalHeaders: (audience: string) => Record<string, string>;
-  /** Longest wait for an answer. */
-  timeoutMs?: number;
-}
+/** The wait is 1 s unless given. */
+export type RouterClientOptions = Pick<ClientOptions, 'url' | 'internalHeaders'> & { timeoutMs?: number };
 
-export function createRouterClient({ url, internalHeaders, timeoutMs = 1_000 }: RouterClientOptions): RouterClient {
-  const connectUpTo = (connections: number): Agent =>
-    new Agent({ connections, maxResponseSize: MAX_ANSWER_BYTES, connect: { timeout: timeoutMs } });
+export function createRouterClient({ timeoutMs = 1_000, ...options }: RouterClientOptions): RouterClient {
+  const connectUpTo = (connections: number): Agent => new Agent({ connections, connect: { timeout: timeoutMs } });
   const questions = connectUpTo(ASKED_AT_ONCE);
   // Connections of their own: what a key may no longer do is not told behind other keys' look-ups.
   const announcements = connectUpTo(ANNOUNCED_AT_ONCE);
-
-  async function call(
-    method: 'GET' | 'PUT',
-    path: string,
-    traceparent: string | undefined,
-  ): Promise<{ status: number; text: string }> {
-    const { statusCode, body } = await request(`${url}/internal${path}`, {
-      method,
-      headers: { ...internalHeaders('model-router'), ...(traceparent !== undefined && { traceparent }) },
-      signal: AbortSignal.timeout(timeoutMs),
-      dispatcher: method === 'GET' ? questions : announcements,
-    }).catch((error: unknown) => {
-      throw fault('router_unavailable', error);
-    });
-    const text = await body.text().catch((error: unknown) => {
-      throw fault('router_unavailable', error);
-    });
-    if (statusCode === 401 || statusCode === 403) throw fault('router_refused_credentials', `status ${statusCode}`);
-    if (statusCode >= 500) throw fault('router_unavailable', `status ${statusCode}`);
-    return { status: statusCode, text };
-  }
-
-  async function announce({ workspaceId, keyId, generation }: KeyGeneration): Promise<void> {
-    const path = `/workspaces/${workspaceId}/keys/${keyId}/generation?generation=${generation}`;
-    const { status } = await call('PUT', path, undefined);
-    if (status !== 200) throw fault('router_malformed_response', `status ${status}`);
-  }
+  const asking = createClient(modelRouterApi, { ...options, timeoutMs, dispatcher: questions });
+  const telling = createClient(modelRouterApi, { ...options, timeoutMs, dispatcher: announcements });
+  const announce = ({ workspaceId, keyId, generation }: KeyGeneration) =>
+    telling.raiseKeyGeneration({ params: { workspace_id: workspaceId, key_id: keyId, generation } });
 
   return {
     async getKeySpend({ workspaceId, keyId }, { traceparent }) {
-      const { status, text } = await call('GET', `/workspaces/${workspaceId}/keys/${keyId}/spend`, traceparent);
-      try {
-        if (status !== 200) throw new Error(`status ${status}`);
-        return spendSchema.parse(JSON.parse(text)).spend_nano_usd;
-      } catch (error) {
-        throw fault('router_malformed_response', error);
-      }
+      const params = { workspace_id: workspaceId, key_id: keyId };
+      const { spend_nano_usd: spend } = await asking.getKeySpend({ params, traceparent }).catch((error: unknown) => {
+        throw new ApiError<SpendFault>({ kind: toKind(error) }, { cause: error });
+      });
+      return spend;
     },
     async announceGenerations(keys, log) {
       const deadline = performance.now() + ANNOUNCING_MS;
@@ -98,7 +65,7 @@ export function createRouterClient({ url, internalHeaders, timeoutMs = 1_000 }: 
       if (told === keys.length) return;
       const [cause] = failures;
       log.warn({ err: cause, keys: keys.length, told }, 'the router could not be told of all changed keys');
-      throw fault('gate_not_told', cause);
+      throw new ApiError<AuthServiceFault>({ kind: 'gate_not_told' }, { cause });
     },
     async close() {
       await Promise.all([questions.close(), announcements.close()]);
@@ -106,6 +73,9 @@ export function createRouterClient({ url, internalHeaders, timeoutMs = 1_000 }: 
   };
 }
 
-type RouterFault = 'gate_not_told' | 'router_unavailable' | 'router_refused_credentials' | 'router_malformed_response';
-
-const fault = (kind: RouterFault, cause: unknown): ApiError<AuthServiceFault> => new ApiError({ kind }, { cause });
+function toKind(error: unknown): SpendFault['kind'] {
+  const failure = error instanceof InternalCallError ? error.failure : undefined;
+  if (failure?.kind === 'malformed') return 'router_malformed_response';
+  if (failure?.kind !== 'refused' || failure.status >= 500) return 'router_unavailable';
+  return failure.status === 401 || failure.status === 403 ? 'router_refused_credentials' : 'router_malformed_response';
+}

@@ -1,13 +1,15 @@
+import type { KeyDetailsBody } from '@turnpike/internal-api/auth';
 import type { KeyDetails } from '../keys/keyDetails.ts';
 
 /** A key as the operator reads it. Nothing in it lets anyone use the key. */
-export function toKeyDetailsBody(key: KeyDetails) {
+export function toKeyDetailsBody(key: KeyDetails): KeyDetailsBody {
   return {
     key_id: key.keyId,
     workspace_id: key.workspaceId,
     last_four: key.lastFour,
     name: key.name,
-    status: key.status,
+    // The table's checks let no other value in.
+    status: key.status as KeyDetailsBody['status'],
     rpm: key.rpm,
     tpm: key.tpm,
     max_budget_nano_usd: key.maxBudgetNanoUsd?.toString() ?? null,

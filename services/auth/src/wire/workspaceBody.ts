@@ -1,13 +1,15 @@
+import type { WorkspaceBody } from '@turnpike/internal-api/auth';
 import type { VersionedWorkspace } from '../workspaces/putWorkspace.ts';
 
 /** A workspace as the operator reads it. */
-export function toWorkspaceBody(workspace: VersionedWorkspace) {
+export function toWorkspaceBody(workspace: VersionedWorkspace): WorkspaceBody {
   return {
     workspace_id: workspace.workspaceId,
     organization_id: workspace.organizationId,
     name: workspace.name,
-    region: workspace.region,
-    billing_status: workspace.billingStatus,
+    // The table's checks let no other values in.
+    region: workspace.region as WorkspaceBody['region'],
+    billing_status: workspace.billingStatus as WorkspaceBody['billing_status'],
     monthly_cap_nano_usd: workspace.monthlyCapNanoUsd?.toString() ?? null,
     version: workspace.version,
   };

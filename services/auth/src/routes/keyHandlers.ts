@@ -1,0 +1,85 @@
+import { toChangeLog, toRequestLog } from '@turnpike/http-service/toRequestLog';
+import type { authApi } from '@turnpike/internal-api/auth';
+import type { Handlers } from '@turnpike/internal-api/serveApi';
+import type { Response } from 'express';
+import { changeKeyStatus, type StatusChange } from '../keys/changeKeyStatus.ts';
+import { findKey } from '../keys/findKey.ts';
+import { getKeyDetails, listKeyDetails } from '../keys/keyDetails.ts';
+import type { KeyGeneration } from '../keys/keyGeneration.ts';
+import { registerKey } from '../keys/registerKey.ts';
+import { rotateKey } from '../keys/rotateKey.ts';
+import { toKeyDetailsBody } from '../wire/keyDetailsBody.ts';
+import { toKeyRecordBody } from '../wire/keyRecordBody.ts';
+import { PAGE_SIZE, toNextAfter } from '../wire/page.ts';
+import { getWorkspace } from '../workspaces/readWorkspaces.ts';
+import type { HandlerDependencies } from './handlerDependencies.ts';
+
+type KeyHandlers = Pick<
+  Handlers<typeof authApi>,
+  'verifyKey' | 'listKeys' | 'getKey' | 'createKey' | 'rotateKey' | 'revokeKey' | 'blockKey' | 'unblockKey'
+>;
+
+/** Answers what the fleet asks about keys, and does what the operator wants of them. */
+export function createKeyHandlers(dependencies: HandlerDependencies): KeyHandlers {
+  const { log, db, verdictDb, peppers, router, changing } = dependencies;
+  const tell = (generation: KeyGeneration, res: Response) =>
+    router.announceGenerations([generation], toRequestLog(log, res));
+  /** Repeating a change announces the key to the router again. */
+  const changeStatus = (change: StatusChange) =>
+    changing(async ({ params: { key_id: keyId } }: { params: { key_id: string } }, res) => {
+      const { status, ...generation } = await changeKeyStatus(db, { keyId, change });
+      toChangeLog(log, res).info({ keyId, workspaceId: generation.workspaceId, status }, 'key status set');
+      await tell(generation, res);
+      return { key_id: keyId, status };
+    });
+  return {
+    async verifyKey({ body }) {
+      const key = await findKey(verdictDb, { keySha256: body.key_sha256, peppers });
+      return { key: key ? toKeyRecordBody(key) : null };
+    },
+    async listKeys({ params: { workspace_id: id, after } }) {
+      const { workspaceId } = await getWorkspace(db, id);
+      const keys = await listKeyDetails(db, { workspaceId, after, limit: PAGE_SIZE });
+      return { keys: keys.map(toKeyDetailsBody), next_after: toNextAfter(keys.map(({ keyId }) => keyId)) };
+    },
+    getKey: async ({ params: { key_id: keyId } }) => toKeyDetailsBody(await getKeyDetails(db, keyId)),
+    createKey: changing(async ({ body }, res) => {
+      const newKey = {
+        keySha256: body.key_sha256,
+        lastFour: body.last_four,
+        name: body.name,
+        workspaceId: body.workspace_id,
+        rpm: body.rpm,
+        tpm: body.tpm,
+        maxBudgetNanoUsd: body.max_budget_nano_usd,
+        expiresAt: body.expires_at === null ? null : new Date(body.expires_at),
+      };
+      const { keyId } = await registerKey(db, newKey, { peppers });
+      toChangeLog(log, res).info({ keyId, workspaceId: newKey.workspaceId }, 'key created');
+      return { key_id: keyId };
+    }),
+    // Not to be repeated, which would make one key more: where the router was not told, the answer says so beside the keys.
+    rotateKey: changing(async ({ params: { key_id: keyId }, body }, res) => {
+      const now = new Date();
+      const rotation = {
+        keyId,
+        keySha256: body.key_sha256,
+        lastFour: body.last_four,
+        oldEndsAt: new Date(now.getTime() + body.grace_seconds * 1_000),
+      };
+      const { newKey, oldKey, generation } = await rotateKey(db, rotation, { peppers, now });
+      toChangeLog(log, res).info(
+        { keyId: oldKey.keyId, newKeyId: newKey.keyId, workspaceId: newKey.workspaceId, endsAt: oldKey.expiresAt },
+        'key rotated',
+      );
+      const isGateTold = await tell(generation, res).then(
+        () => true,
+        () => false,
+      );
+      return { new_key: toKeyDetailsBody(newKey), old_key: toKeyDetailsBody(oldKey), gate_told: isGateTold };
+    }),
+    revokeKey: changeStatus('revoke'),
+    blockKey: changeStatus('block'),
+    unblockKey: changeStatus('unblock'),
+  };
+}
