@@ -5,7 +5,7 @@ import { defineApi } from './internalApi.ts';
 
 /** Most entries of a usage report. */
 export const MAX_USAGE_ENTRIES = 10_000;
-/** The longest record that the event log takes. */
+/** The longest record that the event log takes: many times what a router writes. */
 export const LARGEST_EVENT_BYTES = 64 * 1024;
 /** Base64 takes four characters for three bytes. */
 const LONGEST_BASE64 = Math.ceil(LARGEST_EVENT_BYTES / 3) * 4;

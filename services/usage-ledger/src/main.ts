@@ -1,5 +1,8 @@
 import { createAuthenticator } from '@turnpike/authentication/createAuthenticator';
 import { startService } from '@turnpike/http-service/startService';
+import { catalogApi } from '@turnpike/internal-api/catalog';
+import { createClient } from '@turnpike/internal-api/createClient';
+import { modelRouterApi } from '@turnpike/internal-api/modelRouter';
 import { repeat } from '@turnpike/lifecycle/repeat';
 import { LOOK_UP_CONNECTIONS, listRoutes } from './app.ts';
 import { configSchema } from './config.ts';
@@ -25,6 +28,8 @@ const CLEANING_INTERVAL_MS = 60 * 60 * 1000;
 const AUDIT_STATEMENT_TIMEOUT_MS = 5 * 60 * 1000;
 /** Holding them against Redis asks a router for each workspace. */
 const AUDIT_REDIS_TIME_MS = 4 * 60 * 1000;
+const ROUTER_TIMEOUT_MS = 2_000;
+const CATALOG_TIMEOUT_MS = 5_000;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 startService({
@@ -45,13 +50,22 @@ startService({
     shutdown.defer('usage consumer', () => consumer.close());
     const auditDb = createDb({ databaseUrl, poolSize: 2, statementTimeoutMs: AUDIT_STATEMENT_TIMEOUT_MS });
     shutdown.defer('postgres for audits', () => auditDb.$disconnect());
-    const router = { routerUrl: config.ROUTER_INTERNAL_URL, internalHeaders };
+    const router = createClient(modelRouterApi, {
+      url: config.ROUTER_INTERNAL_URL,
+      internalHeaders,
+      timeoutMs: ROUTER_TIMEOUT_MS,
+    });
+    const catalog = createClient(catalogApi, {
+      url: config.CATALOG_INTERNAL_URL,
+      internalHeaders,
+      timeoutMs: CATALOG_TIMEOUT_MS,
+    });
     const auditing = {
       db: auditDb,
       auditDb,
       consumer,
       router,
-      listPrices: createPriceBook({ catalogUrl: config.CATALOG_INTERNAL_URL, internalHeaders }),
+      listPrices: createPriceBook(catalog),
       redisTimeMs: AUDIT_REDIS_TIME_MS,
     };
     const reconciliation = scheduleReconciliation({

@@ -5,6 +5,8 @@ import type { EventLogConsumer } from '@turnpike/event-log/eventLog';
 import { createInternalGuard } from '@turnpike/http-service/guard';
 import { listen } from '@turnpike/http-service/listen';
 import { createServiceApps } from '@turnpike/http-service/serviceApps';
+import { createClient } from '@turnpike/internal-api/createClient';
+import { modelRouterApi } from '@turnpike/internal-api/modelRouter';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
@@ -76,7 +78,9 @@ export async function startTestService(
     region: 'us',
     db,
     consumer,
-    announceCredit: createAnnounceCredit({ routerUrl, internalHeaders }),
+    announceCredit: createAnnounceCredit(
+      createClient(modelRouterApi, { url: routerUrl, internalHeaders, timeoutMs: 20_000 }),
+    ),
     reconcile: async () => [],
     store,
   });

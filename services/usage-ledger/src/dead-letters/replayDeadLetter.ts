@@ -1,4 +1,5 @@
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
+import { LARGEST_EVENT_BYTES } from '@turnpike/internal-api/usageLedger';
 import { isDataRefused, sqlStateOf } from '@turnpike/postgres/databaseFailure';
 import type { Db } from '../database/createDb.ts';
 import { inTransaction, type Transaction } from '../database/inTransaction.ts';
@@ -6,7 +7,7 @@ import { statements } from '../database/statements.ts';
 import { wantRebuild } from '../epoch/wantRebuild.ts';
 import { callInstantMs } from '../ledger/callInstant.ts';
 import { ensureUsagePartitions } from '../ledger/ensureUsagePartitions.ts';
-import { LARGEST_EVENT_BYTES, type ReadContext, readUsageEvent, UnreadableRecord } from '../ledger/readUsageEvent.ts';
+import { type ReadContext, readUsageEvent, UnreadableRecord } from '../ledger/readUsageEvent.ts';
 import { recordUsage } from '../ledger/recordUsage.ts';
 
 /** What became of one dead letter. */

@@ -1,4 +1,5 @@
 import { parseUsageRecorded, type UsageRecorded } from '@turnpike/events/usageRecorded';
+import { LARGEST_EVENT_BYTES } from '@turnpike/internal-api/usageLedger';
 import { callInstantMs } from './callInstant.ts';
 
 /** Why a record is not an event that can be recorded, in words for operators. Quotes nothing of the record. */
@@ -16,8 +17,6 @@ const EARLIEST_MS = Date.UTC(2025, 0, 1);
 /** How far ahead of ours another machine's clock may be. */
 const CLOCK_TOLERANCE_MS = 60 * 60 * 1000;
 const LONGEST_REASON = 500;
-/** Many times what the router writes: no more of a value is parsed, or loaded to be read again. */
-export const LARGEST_EVENT_BYTES = 64 * 1024;
 
 /** Reads a record's bytes. Throws `UnreadableRecord` for whatever could not stand in the ledger as it is. */
 export function readUsageEvent(value: Buffer, { region, now }: ReadContext): UsageRecorded {

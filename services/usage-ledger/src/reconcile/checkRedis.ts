@@ -1,16 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EventLogConsumer } from '@turnpike/event-log/eventLog';
+import type { Client } from '@turnpike/internal-api/createClient';
+import type { modelRouterApi, RedisBooks } from '@turnpike/internal-api/modelRouter';
 import type { Db } from '../database/createDb.ts';
 import { findLag } from '../epoch/findLag.ts';
 import type { Check } from './check.ts';
 import { compareWithRedis } from './compareWithRedis.ts';
-import { fetchRedisBooks, type RedisBooks, type RouterOptions } from './fetchRedisBooks.ts';
 import { readCut } from './readCut.ts';
 
 export interface RedisCheckDependencies {
   db: Db;
   consumer: Pick<EventLogConsumer, 'lag'>;
-  router: RouterOptions;
+  router: Pick<Client<typeof modelRouterApi>, 'getBooks'>;
 }
 
 /** A difference is believed when it is found at so many instants. */
@@ -28,7 +29,7 @@ export async function checkRedis(
   workspaceId: string,
 ): Promise<{ checks: Check[]; doubt: string | undefined }> {
   for (let instant = 1; ; instant += 1) {
-    const books = await fetchRedisBooks(dependencies.router, workspaceId);
+    const books = await dependencies.router.getBooks({ params: { workspace_id: workspaceId } });
     if (books.next_after !== null)
       return { checks: [], doubt: 'more calls are open than can be read at one instant: try again when it is calmer' };
     const { checks, isLogRead } = await compareUntilRead(dependencies, workspaceId, books);

@@ -1,6 +1,6 @@
+import type { RedisBooks } from '@turnpike/internal-api/modelRouter';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { type Check, toCheck } from './check.ts';
-import type { RedisBooks } from './fetchRedisBooks.ts';
 import type { LedgerCut } from './readCut.ts';
 
 /** A sweeper has so long after the end of a lease. */

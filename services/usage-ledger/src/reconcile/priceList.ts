@@ -1,34 +1,24 @@
-import { catalogSnapshotSchema } from '@turnpike/internal-api/catalogSnapshot';
+import { catalogApi } from '@turnpike/internal-api/catalog';
+import { type Client, isRefusal } from '@turnpike/internal-api/createClient';
 import { parsePrice, type TextPrices } from '@turnpike/money/price';
-import { request } from 'undici';
 import type { Db } from '../database/createDb.ts';
 
 /** What a model cost under a version of the catalog. */
 export type PriceList = { version: number; model: string; of: TextPrices }[];
 
-export interface PriceBookOptions {
-  catalogUrl: string;
-  internalHeaders: (audience: string) => Record<string, string>;
-}
-
-const TIMEOUT_MS = 5_000;
-
 /**
  * The prices of every catalog version that rows name, each asked of the catalog once: a version never changes. One that the
  * catalog does not know has no prices here. Rejects when the catalog cannot be asked.
  */
-export function createPriceBook({ catalogUrl, internalHeaders }: PriceBookOptions) {
+export function createPriceBook(catalog: Pick<Client<typeof catalogApi>, 'getCatalogVersion'>) {
   const known = new Map<number, PriceList>();
 
   async function fetchPrices(version: number): Promise<PriceList> {
-    const { statusCode, body } = await request(`${catalogUrl}/internal/catalog/versions/${version}`, {
-      headers: internalHeaders('catalog'),
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+    const snapshot = await catalog.getCatalogVersion({ params: { version } }).catch((error: unknown) => {
+      if (isRefusal(error, catalogApi.routes.getCatalogVersion, 'version_not_found')) return undefined;
+      throw error;
     });
-    const text = await body.text();
-    if (statusCode === 404) return [];
-    if (statusCode !== 200) throw new Error(`catalog answered ${statusCode} to a question for an old version`);
-    return catalogSnapshotSchema.parse(JSON.parse(text)).models.map(({ id, pricing }) => ({
+    return (snapshot?.models ?? []).map(({ id, pricing }) => ({
       version,
       model: id,
       of: {

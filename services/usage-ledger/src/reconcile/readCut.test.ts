@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import type { RedisBooks } from '@turnpike/internal-api/modelRouter';
 import { openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
 import { compareWithRedis } from './compareWithRedis.ts';
-import type { RedisBooks } from './fetchRedisBooks.ts';
 import { readCut } from './readCut.ts';
 
 let ledger: TestLedger;
@@ -22,6 +22,7 @@ async function credited(workspaceId: string, amountNanoUsd: bigint, createdAt = 
 /** What Redis counts of a workspace that has made no call. */
 const redisBooks = (creditSeq: number, creditedNanoUsd: bigint): RedisBooks => ({
   now_ms: Date.now(),
+  epoch: 1,
   credit_seq: creditSeq,
   credited_nano_usd: creditedNanoUsd,
   spent_nano_usd: 0n,

@@ -1,6 +1,6 @@
+import type { RedisBooks } from '@turnpike/internal-api/modelRouter';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { Db } from '../database/createDb.ts';
-import type { RedisBooks } from './fetchRedisBooks.ts';
 
 /** What the ledger has of a workspace, cut off at an instant at which Redis was read. */
 export interface LedgerCut {

@@ -17,7 +17,7 @@ it('checks the rows, and says of what it had no time to hold against Redis that 
       db: ledger.db,
       auditDb: ledger.db,
       consumer: { lag: async () => 0n },
-      router: { routerUrl: 'http://127.0.0.1:9', internalHeaders: () => ({}) },
+      router: { getBooks: () => Promise.reject(new Error('nobody is there')) },
       listPrices: async () => [],
       redisTimeMs: 0,
     },

@@ -1,0 +1,74 @@
+import { ApiError } from '@turnpike/api-errors/apiError';
+import { toChangeLog } from '@turnpike/http-service/toRequestLog';
+import type { Handlers } from '@turnpike/internal-api/serveApi';
+import { MAX_USAGE_ENTRIES, type usageLedgerApi } from '@turnpike/internal-api/usageLedger';
+import type { Logger } from '@turnpike/logging/createLogger';
+import { isCanceled } from '@turnpike/postgres/databaseFailure';
+import type { LedgerFault } from '../api/ledgerFault.ts';
+import { addCredit } from '../credits/addCredit.ts';
+import { getBalances } from '../credits/getBalances.ts';
+import type { Db } from '../database/createDb.ts';
+import { areBalancesReady } from '../epoch/areBalancesReady.ts';
+import { listDailyUsage } from '../ledger/listDailyUsage.ts';
+import { createReconcileGate, type Reconcile } from '../reconcile/createReconcileGate.ts';
+import { toBalancesBody, toGateBalancesBody } from '../wire/balancesBody.ts';
+import { toDailyUsageBody } from '../wire/dailyUsageBody.ts';
+import { toReconciliationBody } from '../wire/reconciliationBody.ts';
+
+export interface BookHandlerDependencies {
+  log: Logger;
+  db: Db;
+  lookUpDb: Db;
+  /** Has the gate count a workspace's credits of now; throws `gate_not_told`. */
+  announceCredit: (workspaceId: string) => Promise<void>;
+  /** Checks the books of one workspace, or of all. */
+  reconcile: Reconcile;
+}
+
+type BookHandlers = Pick<
+  Handlers<typeof usageLedgerApi>,
+  'addCredit' | 'getUsage' | 'getBalances' | 'loadBalances' | 'reconcile'
+>;
+
+/** Credits, sums and checks, for the operator; and for routers what the gate goes on counting from. */
+export function createBookHandlers(dependencies: BookHandlerDependencies): BookHandlers {
+  const { log, db, lookUpDb, announceCredit } = dependencies;
+  const reconcile = createReconcileGate(dependencies.reconcile);
+  return {
+    async addCredit({ body }, res) {
+      const { credit_id: creditId, workspace_id: workspaceId, amount_nano_usd: amountNanoUsd, note } = body;
+      const isApplied = await addCredit(db, { creditId, workspaceId, amountNanoUsd, note });
+      const change = { creditId, workspaceId, amountNanoUsd: amountNanoUsd.toString(), isApplied };
+      toChangeLog(log, res).info(change, 'credit applied');
+      // Routers ask for what gives themselves, before they refuse a call for want of it.
+      if (amountNanoUsd < 0n) await announceCredit(workspaceId);
+      return { applied: isApplied };
+    },
+    async getUsage({ params: { key_id: keyId, workspace_id: workspaceId = '', start: startDay, end: endDay } }) {
+      const owner = keyId === undefined ? { workspaceId } : { keyId };
+      const range = { startDay, endDay, limit: MAX_USAGE_ENTRIES + 1 };
+      const usage = await listDailyUsage(lookUpDb, owner, range).catch((error: unknown) => {
+        throw isCanceled(error) ? new ApiError<LedgerFault>({ kind: 'usage_timeout' }, { cause: error }) : error;
+      });
+      if (usage.length > MAX_USAGE_ENTRIES) throw new ApiError<LedgerFault>(TOO_MANY_ENTRIES);
+      return { usage: usage.map(toDailyUsageBody) };
+    },
+    async getBalances({ params: { workspace_id: workspaceId, month } }) {
+      return toBalancesBody(await getBalances(db, { workspaceId, month }), { month });
+    },
+    // What it answers is recorded, so the event log need not be asked.
+    async loadBalances({ params: { workspace_id: workspaceId }, body: { month, epoch, calls: callIds } }) {
+      if (!(await areBalancesReady(db, epoch))) throw new ApiError<LedgerFault>({ kind: 'epoch_not_ready' });
+      return toGateBalancesBody(await getBalances(db, { workspaceId, month, callIds }));
+    },
+    async reconcile({ params: { workspace_id: workspaceId } }) {
+      return { workspaces: (await reconcile(workspaceId)).map(toReconciliationBody) };
+    },
+  };
+}
+
+const TOO_MANY_ENTRIES = {
+  kind: 'invalid_request',
+  param: 'end',
+  problem: `is too late: ${MAX_USAGE_ENTRIES} entries at most are given`,
+} as const;

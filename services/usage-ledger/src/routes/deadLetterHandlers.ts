@@ -1,0 +1,48 @@
+import { ApiError } from '@turnpike/api-errors/apiError';
+import type { Handlers } from '@turnpike/internal-api/serveApi';
+import type { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
+import type { LedgerFault } from '../api/ledgerFault.ts';
+import type { Db } from '../database/createDb.ts';
+import { findDeadLetter, listDeadLetters } from '../dead-letters/findDeadLetters.ts';
+import { replayDeadLetter } from '../dead-letters/replayDeadLetter.ts';
+import type { ReadContext } from '../ledger/readUsageEvent.ts';
+import { toDeadLetterBody } from '../wire/deadLetterBody.ts';
+
+const PAGE = 500;
+
+export interface DeadLetterHandlerDependencies {
+  db: Db;
+  lookUpDb: Db;
+  region: ReadContext['region'];
+}
+
+type DeadLetterHandlers = Pick<
+  Handlers<typeof usageLedgerApi>,
+  'listDeadLetters' | 'getDeadLetter' | 'replayDeadLetter'
+>;
+
+/** Records that could not be read, for the operator. */
+export function createDeadLetterHandlers({ db, lookUpDb, region }: DeadLetterHandlerDependencies): DeadLetterHandlers {
+  return {
+    async listDeadLetters({ params: { after, replayed } }) {
+      const withReplayed = replayed === 'include';
+      const letters = await listDeadLetters(lookUpDb, { after, limit: PAGE, withReplayed });
+      const last = letters.length === PAGE ? letters.at(-1) : undefined;
+      return { dead_letters: letters.map(toDeadLetterBody), next_after: last ? String(last.id) : null };
+    },
+    async getDeadLetter({ params: { dead_letter_id: id } }) {
+      const letter = await findDeadLetter(lookUpDb, id);
+      if (!letter) throw new ApiError<LedgerFault>({ kind: 'dead_letter_not_found' });
+      return { ...toDeadLetterBody(letter), payload_base64: Buffer.from(letter.payload).toString('base64') };
+    },
+    async replayDeadLetter({ params: { dead_letter_id: id }, body: { repaired_base64: repaired } }) {
+      const outcome = await replayDeadLetter(db, {
+        id,
+        repaired: repaired === undefined ? undefined : Buffer.from(repaired, 'base64'),
+        context: { region, now: new Date() },
+      });
+      if (!outcome) throw new ApiError<LedgerFault>({ kind: 'dead_letter_not_found' });
+      return { id: String(outcome.id), is_replayed: outcome.reason === null, reason: outcome.reason };
+    },
+  };
+}
