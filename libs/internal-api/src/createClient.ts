@@ -14,6 +14,8 @@ export interface ClientOptions {
   timeoutMs: number;
   /** Whose connections are used; those of the process unless given. */
   dispatcher?: Dispatcher | undefined;
+  /** Told of each call before it is sent. */
+  onCall?: (route: InternalRoute) => void;
 }
 
 interface CallOptions<Answer> {
@@ -91,9 +93,20 @@ export const isRefusal = <R extends InternalRoute>(error: unknown, _route: R, fa
 async function call(
   service: Callee,
   route: InternalRoute,
-  { url, internalHeaders, timeoutMs, dispatcher, params = {}, body, traceparent, known }: ClientOptions & AnyQuestion,
+  {
+    url,
+    internalHeaders,
+    timeoutMs,
+    dispatcher,
+    onCall,
+    params = {},
+    body,
+    traceparent,
+    known,
+  }: ClientOptions & AnyQuestion,
 ): Promise<unknown> {
   const fail = (failure: CallFailure, cause?: unknown) => new InternalCallError(service, route, failure, { cause });
+  onCall?.(route);
   const signal = AbortSignal.timeout(timeoutMs);
   let answer: { status: number; requestId: string | undefined; text: string };
   try {

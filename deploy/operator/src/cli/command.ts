@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { Column } from '../report/formatTable.ts';
-import type { ServiceClient } from '../stack/createServiceClient.ts';
+import type { Services } from '../stack/createServices.ts';
 
 /** What a command found or did, once for programs and once for people. */
 export interface Report {
@@ -15,7 +15,7 @@ export interface Report {
 /** What commands work with. */
 export interface Context {
   /** Calls the stack's services as the operator. */
-  services: ServiceClient;
+  services: Services;
   table(columns: Column[], rows: string[][]): string;
   /** Shows a text in place of all that stands in the terminal. Absent where the output is none, or JSON is wanted. */
   redraw?: (text: string) => void;

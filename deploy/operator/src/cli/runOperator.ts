@@ -1,9 +1,11 @@
 import { userInfo } from 'node:os';
 import type { ReadStream, WriteStream } from 'node:tty';
 import { styleText } from 'node:util';
+import { InternalCallError } from '@turnpike/internal-api/createClient';
 import { formatTable } from '../report/formatTable.ts';
-import { createServiceClient } from '../stack/createServiceClient.ts';
+import { createServices } from '../stack/createServices.ts';
 import { findStack, toPlaceText } from '../stack/findStack.ts';
+import { toProblem } from '../stack/toProblem.ts';
 import type { Context } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { confirm } from './confirm.ts';
@@ -58,16 +60,15 @@ async function run(
   heading: (text: string) => string,
 ): Promise<{ output: string; isFailure: boolean }> {
   const access = await findStack({ stack, region, env });
-  const client = createServiceClient(access, { user: findUser() });
   const place = toPlaceText(access);
   let isChange = false;
   const context: Context = {
-    services: {
-      call(request, answer) {
-        isChange ||= request.method !== 'GET';
-        return client.call(request, answer);
+    services: createServices(access, {
+      user: findUser(),
+      onChange() {
+        isChange = true;
       },
-    },
+    }),
     table: (columns, rows) => formatTable(rows, { columns, heading }),
     ...(stdout.isTTY && !isJson && { redraw: (text) => void stdout.write(`${CLEAR_SCREEN}${text}\n`) }),
     confirm: (question, expected) => confirm({ stdin, stderr }, `On ${place}: ${question}`, expected),
@@ -77,8 +78,9 @@ async function run(
     text,
     isFailure = false,
   } = await command.run(input, context).catch((error: unknown) => {
-    if (error instanceof RefusedError) throw new RefusedError(`${error.message} [${place}]`, { cause: error });
-    throw error;
+    const problem = error instanceof InternalCallError ? toProblem(error, access.urls) : undefined;
+    const words = error instanceof RefusedError ? error.message : problem;
+    throw words === undefined ? error : new RefusedError(`${words} [${place}]`, { cause: error });
   });
   const writtenTo = { stack: access.stack, region: access.region };
   const whole = isChange ? { ...document, written_to: writtenTo } : document;

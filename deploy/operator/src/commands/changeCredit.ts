@@ -3,9 +3,6 @@ import { z } from 'zod';
 import { type Context, defineCommand, type Report } from '../cli/command.ts';
 import { creditId, usd, workspaceId } from '../cli/fields.ts';
 import { toAmountFields, toUsdCell } from '../report/amounts.ts';
-import { getWorkspace } from '../stack/workspace.ts';
-
-const answerSchema = z.object({ applied: z.boolean() });
 
 const operands = { workspaceId: 'WS', amount: 'USD' };
 const options = {
@@ -32,10 +29,9 @@ async function change(
   { services }: Context,
 ): Promise<Report> {
   // The ledger takes credits of workspaces it has never heard of: a mistyped id must not get one.
-  await getWorkspace(services, workspace);
+  await services.auth.getWorkspace({ params: { workspace_id: workspace } });
   const body = { credit_id: id, workspace_id: workspace, amount_nano_usd: amountNanoUsd.toString(), note };
-  const request = { service: 'usage-ledger', method: 'POST', path: '/internal/credits', body } as const;
-  const { applied } = await services.call(request, answerSchema);
+  const { applied } = await services.ledger.addCredit({ body });
   return {
     document: { credit_id: id, workspace_id: workspace, ...toAmountFields('amount', amountNanoUsd), applied },
     text: applied ? `${done}.` : `${done} under this id before; nothing was changed.`,

@@ -2,13 +2,14 @@ import { z } from 'zod';
 import { type Context, defineCommand, type Report } from '../cli/command.ts';
 import { keyId } from '../cli/fields.ts';
 import { toPrintable } from '../report/toPrintable.ts';
-import { keyDetailsSchema } from '../stack/keyDetails.ts';
+import { toShownKey } from '../stack/keyDetails.ts';
 
-const answerSchema = z.object({ key_id: z.string(), status: z.string() });
-
-async function change(id: string, how: 'revoke' | 'block' | 'unblock', { services }: Context): Promise<Report> {
-  const path = `/internal/keys/${id}/${how}`;
-  const answer = await services.call({ service: 'auth', method: 'POST', path }, answerSchema);
+async function change(
+  id: string,
+  how: 'revokeKey' | 'blockKey' | 'unblockKey',
+  { services }: Context,
+): Promise<Report> {
+  const answer = await services.auth[how]({ params: { key_id: id } });
   return { document: answer, text: `${answer.key_id} is ${answer.status}.` };
 }
 
@@ -23,12 +24,12 @@ export const revokeKey = defineCommand({
   input: z.object({ keyId, yes: z.boolean().default(false) }),
   async run({ keyId: id, yes }, context) {
     if (!yes) {
-      const request = { service: 'auth', method: 'GET', path: `/internal/keys/${id}` } as const;
-      const { key, name, workspace_id: workspaceId } = await context.services.call(request, keyDetailsSchema);
+      const found = await context.services.auth.getKey({ params: { key_id: id } });
+      const { key, name, workspace_id: workspaceId } = toShownKey(found);
       const question = `This ends ${key} "${toPrintable(name)}" of ${workspaceId} for good. Type ${id} to do it: `;
       await context.confirm(question, id);
     }
-    return change(id, 'revoke', context);
+    return change(id, 'revokeKey', context);
   },
 });
 
@@ -37,7 +38,7 @@ export const blockKey = defineCommand({
   summary: 'keep a key out until it is unblocked, from its next call on',
   operands,
   input: z.object({ keyId }),
-  run: ({ keyId: id }, context) => change(id, 'block', context),
+  run: ({ keyId: id }, context) => change(id, 'blockKey', context),
 });
 
 export const unblockKey = defineCommand({
@@ -45,5 +46,5 @@ export const unblockKey = defineCommand({
   summary: 'let a blocked key in again, within 5 s',
   operands,
   input: z.object({ keyId }),
-  run: ({ keyId: id }, context) => change(id, 'unblock', context),
+  run: ({ keyId: id }, context) => change(id, 'unblockKey', context),
 });

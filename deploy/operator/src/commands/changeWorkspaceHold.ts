@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import { type Context, defineCommand, type Report } from '../cli/command.ts';
 import { workspaceId } from '../cli/fields.ts';
-import { toWorkspaceDocument, workspaceSchema } from '../stack/workspace.ts';
+import { toWorkspaceDocument } from '../stack/workspace.ts';
 
-async function change(id: string, how: 'hold' | 'release', { services }: Context): Promise<Report> {
-  const path = `/internal/workspaces/${id}/${how}`;
-  const workspace = await services.call({ service: 'auth', method: 'POST', path }, workspaceSchema);
+async function change(id: string, how: 'holdWorkspace' | 'releaseWorkspace', { services }: Context): Promise<Report> {
+  const workspace = await services.auth[how]({ params: { workspace_id: id } });
   return { document: toWorkspaceDocument(workspace), text: `${id} is ${workspace.billing_status}.` };
 }
 
@@ -17,7 +16,7 @@ export const holdWorkspace = defineCommand({
   summary: 'refuse every call of a workspace, from its next one on',
   operands,
   input,
-  run: ({ workspaceId: id }, context) => change(id, 'hold', context),
+  run: ({ workspaceId: id }, context) => change(id, 'holdWorkspace', context),
 });
 
 export const releaseWorkspace = defineCommand({
@@ -25,5 +24,5 @@ export const releaseWorkspace = defineCommand({
   summary: 'serve a workspace on hold again, within 5 s',
   operands,
   input,
-  run: ({ workspaceId: id }, context) => change(id, 'release', context),
+  run: ({ workspaceId: id }, context) => change(id, 'releaseWorkspace', context),
 });

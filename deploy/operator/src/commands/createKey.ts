@@ -4,7 +4,6 @@ import { defineCommand } from '../cli/command.ts';
 import { displayName, instantToCome, perMinute, usd, workspaceId } from '../cli/fields.ts';
 
 const DEFAULT_NAME = 'unnamed';
-const answerSchema = z.object({ key_id: z.string() });
 
 /** The key is made here: its hash and last four characters travel, the key itself is printed once. */
 export const createKey = defineCommand({
@@ -38,8 +37,7 @@ export const createKey = defineCommand({
       max_budget_nano_usd: budget?.toString(),
       expires_at: expires?.toISOString(),
     };
-    const answer = await services.call({ service: 'auth', method: 'POST', path: '/internal/keys', body }, answerSchema);
-    const { key_id: keyId } = answer;
+    const { key_id: keyId } = await services.auth.createKey({ body });
     return {
       document: { key_id: keyId, api_key: apiKey, workspace_id: workspace, name },
       text: `Made ${keyId} for ${workspace}. This is the key; it is not shown again:\n\n  ${apiKey}`,

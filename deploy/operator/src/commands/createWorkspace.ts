@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
 import { displayName, organizationId, usd, workspaceId } from '../cli/fields.ts';
 import { toPrintable } from '../report/toPrintable.ts';
-import { toWorkspaceDocument, workspaceSchema } from '../stack/workspace.ts';
+import { toWorkspaceDocument } from '../stack/workspace.ts';
 
 /** Never changes a workspace that is there. Without credit it can spend nothing, so the answer says how it gets some. */
 export const createWorkspace = defineCommand({
@@ -28,11 +28,10 @@ export const createWorkspace = defineCommand({
       workspace_id: id,
       organization_id: organization,
       name,
-      billing_status: 'active',
+      billing_status: 'active' as const,
       monthly_cap_nano_usd: cap?.toString() ?? null,
     };
-    const request = { service: 'auth', method: 'POST', path: '/internal/workspaces', body } as const;
-    const workspace = await services.call(request, workspaceSchema);
+    const workspace = await services.auth.createWorkspace({ body });
     return {
       document: toWorkspaceDocument(workspace),
       text: [

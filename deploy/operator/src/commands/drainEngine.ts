@@ -2,13 +2,10 @@ import { z } from 'zod';
 import { type Context, defineCommand, type Report } from '../cli/command.ts';
 import { engineId } from '../cli/fields.ts';
 
-const answerSchema = z.object({ id: z.string(), open_calls: z.number() });
-
-async function change(id: string, how: 'drain' | 'undrain', { services }: Context): Promise<Report> {
-  const path = `/internal/engines/${encodeURIComponent(id)}/${how}`;
-  const answer = await services.call({ service: 'model-router', method: 'POST', path }, answerSchema);
+async function change(id: string, how: 'drainEngine' | 'undrainEngine', { services }: Context): Promise<Report> {
+  const answer = await services.router[how]({ params: { engine_id: id } });
   const text =
-    how === 'drain'
+    how === 'drainEngine'
       ? `${id} takes nothing new, on every router within 2 s. Calls of this one under way there: ${answer.open_calls}.`
       : `${id} takes calls again, on every router within 2 s.`;
   return { document: answer, text };
@@ -22,7 +19,7 @@ export const drainEngine = defineCommand({
   summary: 'give an engine nothing new until it is undrained, and let it finish what it has',
   operands,
   input,
-  run: ({ engine }, context) => change(engine, 'drain', context),
+  run: ({ engine }, context) => change(engine, 'drainEngine', context),
 });
 
 export const undrainEngine = defineCommand({
@@ -30,5 +27,5 @@ export const undrainEngine = defineCommand({
   summary: 'let a drained engine take calls again',
   operands,
   input,
-  run: ({ engine }, context) => change(engine, 'undrain', context),
+  run: ({ engine }, context) => change(engine, 'undrainEngine', context),
 });

@@ -1,34 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { engineSchema } from '@turnpike/internal-api/modelRouter';
 import { z } from 'zod';
 import { type Context, defineCommand, type Report } from '../cli/command.ts';
 import { toInstantCell } from '../report/toInstantCell.ts';
 
 const REDRAW_MS = 1_000;
 
-const answerSchema = z.object({
-  engines: z.array(
-    z.looseObject({
-      id: z.string(),
-      url: z.string(),
-      model: z.string().nullable(),
-      state: z.enum(['starting', 'ready', 'out', 'draining']),
-      reason: z.string().nullable(),
-      is_slow: z.boolean(),
-      since: z.string(),
-      weight: z.number(),
-      open_calls: z.number(),
-      tokens_in_flight: z.number(),
-      running: z.number().nullable(),
-      waiting: z.number().nullable(),
-      cache_usage: z.number().nullable(),
-      cache_hit_rate: z.number().nullable(),
-      window_tokens: z.number().nullable(),
-      version: z.string().nullable(),
-    }),
-  ),
-  retries_left: z.number(),
-});
-type EngineRow = z.output<typeof answerSchema>['engines'][number];
+type EngineRow = z.output<typeof engineSchema>;
 
 const COLUMNS = [
   { title: 'id' },
@@ -73,8 +51,7 @@ const toRow = (engine: EngineRow): string[] => [
 ];
 
 async function report({ services, table }: Context): Promise<Report> {
-  const request = { service: 'model-router', method: 'GET', path: '/internal/engines' } as const;
-  const { engines, retries_left: retriesLeft } = await services.call(request, answerSchema);
+  const { engines, retries_left: retriesLeft } = await services.router.listEngines();
   const text = `${table(COLUMNS, engines.map(toRow))}\n  retries left: ${retriesLeft}`;
   return {
     document: { engines, retries_left: retriesLeft },

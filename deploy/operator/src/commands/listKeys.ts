@@ -1,12 +1,8 @@
 import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
 import { workspaceId } from '../cli/fields.ts';
-import { KEY_COLUMNS, keyDetailsSchema, toKeyDocument, toKeyRow } from '../stack/keyDetails.ts';
+import { KEY_COLUMNS, toKeyDocument, toKeyRow, toShownKey } from '../stack/keyDetails.ts';
 import { readPages } from '../stack/readPages.ts';
-
-const pageSchema = z
-  .object({ keys: z.array(keyDetailsSchema), next_after: z.string().nullable() })
-  .transform(({ keys, next_after: nextAfter }) => ({ entries: keys, nextAfter }));
 
 export const listKeys = defineCommand({
   words: 'keys list',
@@ -14,10 +10,10 @@ export const listKeys = defineCommand({
   options: { workspace: { value: 'WS', help: 'whose keys' } },
   input: z.object({ workspace: workspaceId }),
   async run({ workspace }, { services, table }) {
-    const path = `/internal/workspaces/${workspace}/keys?after=`;
-    const keys = await readPages((after) =>
-      services.call({ service: 'auth', method: 'GET', path: path + encodeURIComponent(after) }, pageSchema),
-    );
+    const keys = await readPages(async (after) => {
+      const page = await services.auth.listKeys({ params: { workspace_id: workspace, after } });
+      return { entries: page.keys.map(toShownKey), nextAfter: page.next_after };
+    });
     keys.sort((a, b) => a.created_at.localeCompare(b.created_at));
     return {
       document: { workspace_id: workspace, keys: keys.map(toKeyDocument) },

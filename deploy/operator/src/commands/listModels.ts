@@ -1,10 +1,7 @@
-import { catalogSnapshotSchema } from '@turnpike/internal-api/catalogSnapshot';
 import { toUsdText } from '@turnpike/money/nanoUsd';
 import { parsePrice } from '@turnpike/money/price';
 import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
-
-const liveSchema = z.object({ models: z.record(z.string(), z.object({ engines: z.number(), healthy: z.number() })) });
 
 const COLUMNS = [
   { title: 'id' },
@@ -20,10 +17,7 @@ export const listModels = defineCommand({
   summary: 'every model of the region’s catalog, also those that clients do not see',
   input: z.object({}),
   async run(_input, { services, table }) {
-    const [catalog, live] = await Promise.all([
-      services.call({ service: 'catalog', method: 'GET', path: '/internal/catalog' }, catalogSnapshotSchema),
-      services.call({ service: 'model-router', method: 'GET', path: '/internal/models/live' }, liveSchema),
-    ]);
+    const [catalog, live] = await Promise.all([services.catalog.getCatalog(), services.router.getLiveModels()]);
     const models = catalog.models.map(({ id, name, category, state, replacement, pricing }) => {
       const { engines = 0, healthy = 0 } = live.models[id] ?? {};
       return { id, name, category, state, replacement, engines, healthy_engines: healthy, pricing };

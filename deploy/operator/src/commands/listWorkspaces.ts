@@ -2,11 +2,7 @@ import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
 import { toUsdCell } from '../report/amounts.ts';
 import { readPages } from '../stack/readPages.ts';
-import { toWorkspaceDocument, workspaceSchema } from '../stack/workspace.ts';
-
-const pageSchema = z
-  .object({ workspaces: z.array(workspaceSchema), next_after: z.string().nullable() })
-  .transform(({ workspaces, next_after: nextAfter }) => ({ entries: workspaces, nextAfter }));
+import { toWorkspaceDocument } from '../stack/workspace.ts';
 
 const COLUMNS = [
   { title: 'id' },
@@ -21,10 +17,10 @@ export const listWorkspaces = defineCommand({
   summary: 'every workspace of the region',
   input: z.object({}),
   async run(_input, { services, table }) {
-    const path = '/internal/workspaces?after=';
-    const workspaces = await readPages((after) =>
-      services.call({ service: 'auth', method: 'GET', path: path + encodeURIComponent(after) }, pageSchema),
-    );
+    const workspaces = await readPages(async (after) => {
+      const page = await services.auth.listWorkspaces({ params: { after } });
+      return { entries: page.workspaces, nextAfter: page.next_after };
+    });
     const rows = workspaces.map((workspace) => [
       workspace.workspace_id,
       workspace.organization_id,

@@ -1,27 +1,8 @@
+import type { CheckedSums } from '@turnpike/internal-api/usageLedger';
 import { toUsdText } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
 import { workspaceId } from '../cli/fields.ts';
-import { getWorkspace } from '../stack/workspace.ts';
-
-const bigintText = z
-  .string()
-  .regex(/^-?\d+$/)
-  .transform(BigInt);
-const verdictSchema = z.enum(['equal', 'different', 'undecided']);
-const checkSchema = z.object({
-  check: z.string(),
-  unit: z.enum(['nano_usd', 'count']),
-  left: bigintText,
-  right: bigintText,
-  verdict: verdictSchema,
-});
-type Check = z.output<typeof checkSchema>;
-const answerSchema = z.object({
-  workspaces: z.array(
-    z.object({ workspace_id: z.string(), checks: z.array(checkSchema), doubts: z.array(z.string()) }),
-  ),
-});
 
 const COLUMNS = [
   { title: 'workspace' },
@@ -43,13 +24,12 @@ export const reconcileBooks = defineCommand({
   },
   input: z.object({ workspace: workspaceId.optional() }),
   async run({ workspace }, { services, table }) {
-    const path = `/internal/reconciliation${workspace === undefined ? '' : `?workspace_id=${workspace}`}`;
-    const request = { service: 'usage-ledger', method: 'GET', path, timeoutMs: TIMEOUT_MS } as const;
-    const { workspaces } = await services.call(request, answerSchema);
+    const params = { workspace_id: workspace };
+    const { workspaces } = await services.ledger.reconcile({ params, timeoutMs: TIMEOUT_MS });
     const totals = sumChecks(workspaces.flatMap(({ checks }) => checks));
     // Empty books agree, also those of a workspace that only a slip of the pen made.
     const isEmpty = totals.every(({ left, right }) => left === 0n && right === 0n);
-    if (workspace !== undefined && isEmpty) await getWorkspace(services, workspace);
+    if (workspace !== undefined && isEmpty) await services.auth.getWorkspace({ params: { workspace_id: workspace } });
     const shown = workspaces.flatMap(({ workspace_id: id, checks }) =>
       checks.filter(({ verdict }) => workspace !== undefined || verdict !== 'equal').map((check) => toRow(id, check)),
     );
@@ -74,8 +54,8 @@ export const reconcileBooks = defineCommand({
 });
 
 /** Each check over all workspaces. Its worst verdict counts: differences of two workspaces could cancel each other. */
-function sumChecks(checks: Check[]): Check[] {
-  const sums = new Map<string, Check>();
+function sumChecks(checks: CheckedSums[]): CheckedSums[] {
+  const sums = new Map<string, CheckedSums>();
   for (const check of checks) {
     const sum = sums.get(check.check);
     if (!sum) sums.set(check.check, { ...check });
@@ -88,12 +68,12 @@ function sumChecks(checks: Check[]): Check[] {
   return [...sums.values()];
 }
 
-function toRow(workspace: string, { check, unit, left, right, verdict }: Check): string[] {
+function toRow(workspace: string, { check, unit, left, right, verdict }: CheckedSums): string[] {
   const cell = (value: bigint): string => (unit === 'nano_usd' ? toUsdText(value) : String(value));
   return [workspace, check, cell(left), cell(right), cell(left - right), SIGNS[verdict]];
 }
 
-const toDocument = ({ left, right, ...check }: Check): object => ({
+const toDocument = ({ left, right, ...check }: CheckedSums): object => ({
   ...check,
   left: String(left),
   right: String(right),

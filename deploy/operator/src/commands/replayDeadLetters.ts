@@ -3,11 +3,10 @@ import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
 import { deadLetterId } from '../cli/fields.ts';
 import { RefusedError } from '../cli/operatorError.ts';
-import type { ServiceClient } from '../stack/createServiceClient.ts';
+import type { Services } from '../stack/createServices.ts';
 import { readDeadLetters } from '../stack/deadLetter.ts';
 
-const outcomeSchema = z.object({ id: z.string(), is_replayed: z.boolean(), reason: z.string().nullable() });
-type Outcome = z.output<typeof outcomeSchema>;
+type Outcome = Awaited<ReturnType<Services['ledger']['replayDeadLetter']>>;
 
 const COLUMNS = [{ title: 'id', isNumber: true }, { title: 'replayed' }, { title: 'reason' }];
 
@@ -44,10 +43,9 @@ export const replayDeadLetters = defineCommand({
   },
 });
 
-function replay(services: ServiceClient, id: string, value: Buffer | undefined): Promise<Outcome> {
-  const path = `/internal/dead-letters/${id}/replay`;
+function replay({ ledger }: Services, id: string, value: Buffer | undefined): Promise<Outcome> {
   const body = value === undefined ? {} : { repaired_base64: value.toString('base64') };
-  return services.call({ service: 'usage-ledger', method: 'POST', path, body }, outcomeSchema);
+  return ledger.replayDeadLetter({ params: { dead_letter_id: id }, body });
 }
 
 async function readValue(file: string): Promise<Buffer> {

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { formatTable } from '../report/formatTable.ts';
-import type { ServiceClient } from '../stack/createServiceClient.ts';
+import type { Services } from '../stack/createServices.ts';
 import { rotateKey } from './rotateKey.ts';
 
 const aKey = (id: string) => ({
@@ -20,10 +20,8 @@ it.each([
   ['was told', true],
   ['was not told, and says so', false],
 ])('shows the new key where the gate %s', async (_case, isTold) => {
-  const services: ServiceClient = {
-    call: async (_request, answer) =>
-      answer.parse({ new_key: aKey('key_2'), old_key: aKey('key_1'), gate_told: isTold }),
-  };
+  const rotation = { new_key: aKey('key_2'), old_key: aKey('key_1'), gate_told: isTold };
+  const services = { auth: { rotateKey: async () => rotation } } as unknown as Services;
   const confirm = async (): Promise<void> => {};
   const { text, document } = await rotateKey.run(
     { keyId: 'key_1' },

@@ -2,13 +2,8 @@ import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
 import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
 import { durationSeconds, keyId } from '../cli/fields.ts';
-import { KEY_COLUMNS, keyDetailsSchema, toKeyDocument, toKeyRow } from '../stack/keyDetails.ts';
+import { KEY_COLUMNS, toKeyDocument, toKeyRow, toShownKey } from '../stack/keyDetails.ts';
 
-const answerSchema = z.object({
-  new_key: keyDetailsSchema,
-  old_key: keyDetailsSchema,
-  gate_told: z.boolean().default(true),
-});
 const LONGEST_GRACE_SECONDS = 90 * 86_400;
 const NOT_TOLD =
   'The gate was not told: it may take the old key for up to 30 s after its end. Do not rotate again; the keys are as shown.';
@@ -28,9 +23,9 @@ export const rotateKey = defineCommand({
   async run({ keyId: oldKeyId, grace }, { services, table }) {
     const apiKey = generateApiKey();
     const body = { key_sha256: toKeySha256(apiKey), last_four: apiKey.slice(-4), grace_seconds: grace };
-    const path = `/internal/keys/${oldKeyId}/rotate`;
-    const answer = await services.call({ service: 'auth', method: 'POST', path, body }, answerSchema);
-    const { new_key: newKey, old_key: oldKey, gate_told: isGateTold } = answer;
+    const answer = await services.auth.rotateKey({ params: { key_id: oldKeyId }, body });
+    const [newKey, oldKey] = [toShownKey(answer.new_key), toShownKey(answer.old_key)];
+    const isGateTold = answer.gate_told;
     return {
       document: {
         api_key: apiKey,

@@ -3,9 +3,6 @@ import { defineCommand } from '../cli/command.ts';
 import { deadLetterId } from '../cli/fields.ts';
 import { formatTable } from '../report/formatTable.ts';
 import { toInstantCell } from '../report/toInstantCell.ts';
-import { deadLetterSchema } from '../stack/deadLetter.ts';
-
-const shownSchema = deadLetterSchema.extend({ payload_base64: z.base64() });
 
 export const showDeadLetter = defineCommand({
   words: 'dead-letters show',
@@ -13,8 +10,7 @@ export const showDeadLetter = defineCommand({
   operands: { id: 'ID' },
   input: z.object({ id: deadLetterId }),
   async run({ id }, { services }) {
-    const path = `/internal/dead-letters/${id}`;
-    const letter = await services.call({ service: 'usage-ledger', method: 'GET', path }, shownSchema);
+    const letter = await services.ledger.getDeadLetter({ params: { dead_letter_id: id } });
     const rows = [
       ['id', letter.id],
       ['reason', letter.reason],

@@ -1,28 +1,13 @@
-import { nanoUsdSchema } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
 import { day, keyId, workspaceId } from '../cli/fields.ts';
 import { toAmountFields, toUsdCell } from '../report/amounts.ts';
-import type { ServiceClient } from '../stack/createServiceClient.ts';
-import { keyDetailsSchema } from '../stack/keyDetails.ts';
-import { getWorkspace } from '../stack/workspace.ts';
+import type { Services } from '../stack/createServices.ts';
 
 const DAY_MS = 86_400_000;
 
-const entrySchema = z.object({
-  key_id: z.string(),
-  day: z.string(),
-  requests: z.number(),
-  success: z.number(),
-  failure: z.number(),
-  unknown: z.number(),
-  prompt_tokens: z.number(),
-  cached_prompt_tokens: z.number(),
-  completion_tokens: z.number(),
-  charge_nano_usd: nanoUsdSchema,
-});
-const answerSchema = z.object({ usage: z.array(entrySchema) });
-type Usage = Omit<z.output<typeof entrySchema>, 'key_id' | 'day'>;
+type Entry = Awaited<ReturnType<Services['ledger']['getUsage']>>['usage'][number];
+type Usage = Omit<Entry, 'key_id' | 'day'>;
 
 const COLUMNS = [
   { title: 'day' },
@@ -59,9 +44,8 @@ export const showUsage = defineCommand({
     }),
   async run({ key, workspace, from, to }, { services, table }) {
     const owner = key === undefined ? { workspace_id: workspace ?? '' } : { key_id: key };
-    const query = new URLSearchParams({ ...owner, start: from, end: toDay(Date.parse(to) + DAY_MS) });
-    const request = { service: 'usage-ledger', method: 'GET', path: `/internal/usage?${query}` } as const;
-    const [{ usage }] = await Promise.all([services.call(request, answerSchema), expectOwner(services, owner)]);
+    const params = { ...owner, start: from, end: toDay(Date.parse(to) + DAY_MS) };
+    const [{ usage }] = await Promise.all([services.ledger.getUsage({ params }), expectOwner(services, owner)]);
     const totals = usage.reduce<Usage>(add, NOTHING);
     const rows = usage.map((entry) => [entry.day, entry.key_id, ...toCells(entry)]);
     return {
@@ -80,14 +64,10 @@ export const showUsage = defineCommand({
   },
 });
 
-/** Throws a `RefusedError` where there is none: the ledger would know of no calls, as it does of one that made none. */
-async function expectOwner(
-  services: ServiceClient,
-  owner: { key_id: string } | { workspace_id: string },
-): Promise<void> {
-  if ('workspace_id' in owner) await getWorkspace(services, owner.workspace_id);
-  else
-    await services.call({ service: 'auth', method: 'GET', path: `/internal/keys/${owner.key_id}` }, keyDetailsSchema);
+/** Throws where there is none: the ledger would know of no calls, as it does of one that made none. */
+async function expectOwner({ auth }: Services, owner: { key_id: string } | { workspace_id: string }): Promise<void> {
+  if ('workspace_id' in owner) await auth.getWorkspace({ params: owner });
+  else await auth.getKey({ params: owner });
 }
 
 const NOTHING: Usage = {

@@ -1,16 +1,9 @@
-import { nanoUsdSchema } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
 import { workspaceId } from '../cli/fields.ts';
 import { toAmountFields, toUsdCell } from '../report/amounts.ts';
 import { formatTable } from '../report/formatTable.ts';
-import { getWorkspace, toWorkspaceDocument } from '../stack/workspace.ts';
-
-const balancesSchema = z.object({
-  credited_nano_usd: nanoUsdSchema,
-  spent_nano_usd: nanoUsdSchema,
-  month_spent_nano_usd: nanoUsdSchema,
-});
+import { toWorkspaceDocument } from '../stack/workspace.ts';
 
 export const showWorkspace = defineCommand({
   words: 'workspaces show',
@@ -19,10 +12,9 @@ export const showWorkspace = defineCommand({
   input: z.object({ workspaceId }),
   async run({ workspaceId: id }, { services }) {
     const month = new Date().toISOString().slice(0, 7);
-    const path = `/internal/workspaces/${id}/balances?month=${month}`;
     const [workspace, balances] = await Promise.all([
-      getWorkspace(services, id),
-      services.call({ service: 'usage-ledger', method: 'GET', path }, balancesSchema),
+      services.auth.getWorkspace({ params: { workspace_id: id } }),
+      services.ledger.getBalances({ params: { workspace_id: id, month } }),
     ]);
     const { credited_nano_usd: credited, spent_nano_usd: spent, month_spent_nano_usd: monthSpent } = balances;
     const rows = [

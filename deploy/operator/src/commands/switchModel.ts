@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { type Context, defineCommand, type Report } from '../cli/command.ts';
 import { modelId } from '../cli/fields.ts';
 
-const answerSchema = z.object({ model: z.string(), version: z.number() });
-
 async function change(id: string, how: 'disable' | 'enable', { services }: Context): Promise<Report> {
-  const path = `/internal/models/${id}/${how}`;
-  const { model, version } = await services.call({ service: 'catalog', method: 'POST', path }, answerSchema);
+  const call = { params: { model_id: id } };
+  const { model, version } = await (how === 'disable'
+    ? services.catalog.disableModel(call)
+    : services.catalog.enableModel(call));
   const state = `${how}d`;
   return {
     document: { model, state, version },

@@ -1,14 +1,6 @@
-import { z } from 'zod';
+import type { InternalCallError } from '@turnpike/internal-api/createClient';
 import { toPrintable } from '../report/toPrintable.ts';
-import type { ServiceName } from './services.ts';
-
-/** Either of the shapes in which services word a refusal. */
-const refusalSchema = z.union([
-  z.object({ error: z.string(), message: z.string() }),
-  z
-    .object({ error: z.object({ code: z.string(), message: z.string() }) })
-    .transform(({ error }) => ({ error: error.code, message: error.message })),
-]);
+import type { StackAccess } from './findStack.ts';
 
 /** What to do about a refusal, where the service itself cannot know how it was asked. */
 const ADVICE: Record<string, string> = {
@@ -24,31 +16,24 @@ const ADVICE: Record<string, string> = {
 /** A failure whose words say what to do. */
 const FORESEEN_FAILURE = 'gate_not_told';
 
-export interface FailedAnswer {
-  service: ServiceName;
-  status: number;
-  requestId: string | null;
-  text: string;
-}
-
-/** One line about an answer that is not a success: what is wrong and what to do. */
-export function toProblem({ service, status, requestId, text }: FailedAnswer): string {
-  if (status === 401)
-    return `${service} does not accept the operator's token: see whether INTERNAL_TOKEN_KEYS is that of this stack, and the clocks agree.`;
-  const refusal = refusalSchema.safeParse(parseJson(text));
-  if (!refusal.success || (status >= 500 && refusal.data.error !== FORESEEN_FAILURE)) {
-    const log = `its log says why, under request id ${requestId ?? 'unknown'}`;
-    return toPrintable(`${service} failed with status ${status}: ${log}.`);
-  }
-  const { error, message } = refusal.data;
-  if (error === 'model_not_found') return `There is no such model. ${ADVICE[error]}`;
-  return toPrintable([message, ADVICE[error]].filter((part) => part !== undefined).join(' '));
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
+/** One line about a call that brought no answer of use: what is wrong and what to do. */
+export function toProblem({ service, failure }: InternalCallError, urls: StackAccess['urls']): string {
+  switch (failure.kind) {
+    case 'late':
+      return `${service} gave no answer within ${failure.timeoutMs / 1_000} s. What was asked for may have been done: look before you repeat it.`;
+    case 'unanswered':
+      return `${service} cannot be reached at ${urls[service]}: see whether it runs, and whether this is the right stack.`;
+    case 'malformed':
+      return `${service} answered in a way that this version of turnpike does not understand; if a change was asked for, it was made.`;
+    case 'refused': {
+      const { status, fault, message, requestId } = failure;
+      if (status === 401)
+        return `${service} does not accept the operator's token: see whether INTERNAL_TOKEN_KEYS is that of this stack, and the clocks agree.`;
+      if (fault === undefined || (status >= 500 && fault !== FORESEEN_FAILURE)) {
+        const log = `its log says why, under request id ${requestId ?? 'unknown'}`;
+        return toPrintable(`${service} failed with status ${status}: ${log}.`);
+      }
+      return toPrintable([message, ADVICE[fault]].filter((part) => part !== undefined).join(' '));
+    }
   }
 }

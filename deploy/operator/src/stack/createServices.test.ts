@@ -1,10 +1,10 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, it } from '@jest/globals';
+import { InternalCallError } from '@turnpike/internal-api/createClient';
 import { INTERNAL_TOKEN_HEADER, verifyInternalToken } from '@turnpike/internal-auth/internalToken';
-import { z } from 'zod';
-import { RefusedError } from '../cli/operatorError.ts';
-import { createServiceClient } from './createServiceClient.ts';
+import { createServices } from './createServices.ts';
+import { toProblem } from './toProblem.ts';
 
 const tokenKeys = [{ id: 'k1', secret: 'a secret of more than thirty-two characters' }];
 
@@ -14,14 +14,15 @@ afterEach(() => {
   server?.close();
 });
 
-/** Calls a service that answers as the test says. */
-async function callOne(listener: RequestListener) {
+/** Stands a service up that answers as the test says, in the place of each. */
+async function serve(listener: RequestListener) {
   server = createServer(listener);
   await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const urls = { auth: url, catalog: url, 'model-router': url, 'usage-ledger': url };
-  const services = createServiceClient({ urls, tokenKeys }, { user: 'alice' });
-  return services.call({ service: 'auth', method: 'GET', path: '/internal/x' }, z.object({ found: z.boolean() }));
+  const changes: string[] = [];
+  const services = createServices({ urls, tokenKeys }, { user: 'alice', onChange: () => void changes.push('change') });
+  return { services, urls, changes };
 }
 
 const answering =
@@ -33,11 +34,20 @@ const answering =
 
 it('calls as the operator, in the name of whoever it is, with a token for the service alone', async () => {
   let caller: string | undefined;
-  await callOne((req, res) => {
+  const { services } = await serve((req, res) => {
     caller = verifyInternalToken(req.headers[INTERNAL_TOKEN_HEADER], { audience: 'auth', keys: tokenKeys });
-    res.end('{"found": true}');
+    res.end('{"key_id": "key_1", "status": "blocked"}');
   });
+  await services.auth.blockKey({ params: { key_id: 'key_1' } });
   expect(caller).toBe('operator:alice');
+});
+
+it('says that a change is asked for, also where its answer is lost, and of a question nothing', async () => {
+  const { services, changes } = await serve((req) => void req.socket.destroy());
+  await services.auth.listWorkspaces({ params: {} }).catch(() => undefined);
+  expect(changes).toEqual([]);
+  await services.auth.revokeKey({ params: { key_id: 'key_1' } }).catch(() => undefined);
+  expect(changes).toEqual(['change']);
 });
 
 it.each<[string, RequestListener, RegExp]>([
@@ -60,8 +70,10 @@ it.each<[string, RequestListener, RegExp]>([
     /^a\ufffd\[2Jb\ufffdc$/,
   ],
 ])('says in one line what is to be done about %s', async (_what, listener, words) => {
-  const failing = callOne(listener);
-  await expect(failing).rejects.toThrow(RefusedError);
-  await expect(failing).rejects.toThrow(words);
-  await expect(failing).rejects.not.toThrow(/\n/);
+  const { services, urls } = await serve(listener);
+  const error = await services.auth.getKey({ params: { key_id: 'key_1' } }).catch((thrown: unknown) => thrown);
+  if (!(error instanceof InternalCallError)) throw error;
+  const problem = toProblem(error, urls);
+  expect(problem).toMatch(words);
+  expect(problem).not.toMatch(/\n/);
 });

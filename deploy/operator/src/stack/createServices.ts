@@ -1,0 +1,41 @@
+import { authApi } from '@turnpike/internal-api/auth';
+import { catalogApi } from '@turnpike/internal-api/catalog';
+import { type Client, createClient } from '@turnpike/internal-api/createClient';
+import type { InternalApi } from '@turnpike/internal-api/internalApi';
+import { modelRouterApi } from '@turnpike/internal-api/modelRouter';
+import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
+import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
+import type { StackAccess } from './findStack.ts';
+
+const USUAL_TIMEOUT_MS = 10_000;
+
+/** A stack's services. What they refuse is thrown as an `InternalCallError`, which `toProblem` words. */
+export interface Services {
+  auth: Client<typeof authApi>;
+  catalog: Client<typeof catalogApi>;
+  router: Client<typeof modelRouterApi>;
+  ledger: Client<typeof usageLedgerApi>;
+}
+
+/** Calls a stack's services in the name of the operator; what they log of a change names `user`. */
+export function createServices(
+  { urls, tokenKeys }: Pick<StackAccess, 'urls' | 'tokenKeys'>,
+  { user, onChange }: { user: string; onChange: () => void },
+): Services {
+  const internalHeaders = createTokenIssuer({ service: `operator:${user}`, keys: tokenKeys });
+  const toClient = <Api extends InternalApi>(api: Api) =>
+    createClient(api, {
+      url: urls[api.service],
+      internalHeaders,
+      timeoutMs: USUAL_TIMEOUT_MS,
+      onCall({ method }) {
+        if (method !== 'GET') onChange();
+      },
+    });
+  return {
+    auth: toClient(authApi),
+    catalog: toClient(catalogApi),
+    router: toClient(modelRouterApi),
+    ledger: toClient(usageLedgerApi),
+  };
+}
