@@ -65,6 +65,11 @@ describe('an embedding', () => {
     });
   });
 
+  it('comes for texts that fill the cache more than once together', async () => {
+    const { data } = await answerOf({ input: new Array(2_400).fill('x'.repeat(384)) });
+    expect(data).toHaveLength(2_400);
+  });
+
   it.each([
     ['too long a text', { input: 'x'.repeat(600) }, 0, 'input_tokens', /maximum context length is 128/],
     ['one long text of several', { input: ['x', 'x'.repeat(600)] }, 0, 'input_tokens', /context length/],

@@ -103,7 +103,7 @@ describe('JSON mode', () => {
       depths: { type: 'array', items: { type: 'number', minimum: 0.1, maximum: 0.3 }, minItems: 2, maxItems: 4 },
       place: {
         type: 'object',
-        properties: { country: { type: 'string' }, population: { type: 'integer', exclusiveMinimum: 10, maximum: 12 } },
+        properties: { country: { type: 'string' }, population: { type: 'integer', minimum: 11, maximum: 12 } },
         required: ['country', 'population'],
       },
     },

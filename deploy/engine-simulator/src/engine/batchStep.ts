@@ -4,13 +4,13 @@ import type { Sequence } from './sequence.ts';
 /** One step of an engine in the batch model: what it computes and when it ends. */
 export interface BatchStep {
   endsMs: number;
-  /** Prompt tokens computed in this step, by choice. */
+  /** Prompt tokens computed in this step, by sequence. */
   prefill: ReadonlyMap<Sequence, number>;
 }
 
 /**
- * The step that begins at `startsMs`: one token for every choice whose prompt is computed, and from what is left of the
- * token budget prompts in order of arrival, cut where the budget ends. Undefined when no choice has anything to do then.
+ * The step that begins at `startsMs`: one token for every sequence whose prompt is computed, and from what is left of the
+ * token budget prompts in order of arrival, cut where the budget ends. Undefined when none has anything to do then.
  */
 export function planBatchStep(running: Iterable<Sequence>, knobs: Knobs, startsMs: number): BatchStep | undefined {
   const prefill = new Map<Sequence, number>();

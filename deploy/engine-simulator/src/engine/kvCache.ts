@@ -25,12 +25,12 @@ export class KvCache {
 
   /** Whether a sequence that holds nothing could go on with one more token. */
   hasRoomFor(sequence: Sequence): boolean {
-    return this.#heldBlocks + blocksOf(sequence) <= this.#numBlocks;
+    return this.#heldBlocks + this.#blocksOf(sequence) <= this.#numBlocks;
   }
 
   /** Makes a sequence hold what its prompt, its output and the next token need. */
   hold(sequence: Sequence): void {
-    const blocks = blocksOf(sequence);
+    const blocks = this.#blocksOf(sequence);
     this.#heldBlocks += blocks - sequence.schedule.heldBlocks;
     sequence.schedule.heldBlocks = blocks;
   }
@@ -68,7 +68,9 @@ export class KvCache {
     const computed = [...options.promptTokens, ...generated.slice(0, -1)];
     this.#prefixes.add(hashBlocks(computed, options.cacheSalt), this.#numBlocks - this.#heldBlocks);
   }
-}
 
-const blocksOf = ({ options, generated }: Sequence): number =>
-  blocksFor(options.promptTokens.length + generated.length + 1);
+  /** At most all there are: the many texts of an embedding are computed one after the other. */
+  #blocksOf({ options, generated }: Sequence): number {
+    return Math.min(this.#numBlocks, blocksFor(options.promptTokens.length + generated.length + 1));
+  }
+}

@@ -1,4 +1,4 @@
-/** Output on its way to the client. `completionTokens` is the choice's running count when it was made. */
+/** Output on its way to the client. `completionTokens` is the answer's running count when it was made. */
 export interface Delta {
   kind: 'reasoning' | 'content' | 'tool_name' | 'tool_arguments';
   text: string;

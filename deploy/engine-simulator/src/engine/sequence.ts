@@ -23,7 +23,7 @@ export interface SequenceOptions {
   interTokenMs: number | undefined;
 }
 
-/** One choice being generated: its output so far, how it ended, and what the engine's scheduler notes about it. */
+/** One answer being generated: its output so far, how it ended, and what the engine's scheduler notes about it. */
 export class Sequence {
   readonly options: SequenceOptions;
   readonly output = new OutputQueue();

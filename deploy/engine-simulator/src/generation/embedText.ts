@@ -2,8 +2,8 @@ import type { TokenId } from '../tokenizer/tokenizer.ts';
 import { deriveKey, draw, type RandomKey } from './counterRandom.ts';
 
 /**
- * The vector of a text: Gaussian values drawn from the key of the model and the text's tokens, cut to `dimensions` and
- * normalised to length 1, in float32. Shorter vectors are the beginning of longer ones, as Matryoshka models make them.
+ * The vector of a text: Gaussian values `dimensions` of them drawn from the key of the model and the text's tokens,
+ * normalised to length 1, in float32.
  */
 export function embedText(modelKey: RandomKey, tokens: readonly TokenId[], dimensions: number): Float32Array {
   const key = deriveKey(modelKey, tokens);

@@ -16,9 +16,6 @@ const schemaSchema = z.looseObject({
   maxLength: z.int().min(0).optional(),
   minimum: z.number().optional(),
   maximum: z.number().optional(),
-  exclusiveMinimum: z.number().optional(),
-  exclusiveMaximum: z.number().optional(),
-  multipleOf: z.number().positive().optional(),
   anyOf: z.array(z.unknown()).min(1).optional(),
   oneOf: z.array(z.unknown()).min(1).optional(),
   allOf: z.array(z.unknown()).min(1).optional(),
@@ -62,9 +59,9 @@ function makeValue(schemaValue: unknown, key: RandomKey, place: Place): unknown 
     case 'string':
       return stringOf(schema, key);
     case 'integer':
-      return numberOf(schema, key, schema.multipleOf ?? 1);
+      return wholeNumberOf(schema, key);
     case 'number':
-      return numberOf(schema, key, schema.multipleOf ?? stepWithin(schema));
+      return numberOf(schema, key);
     case 'boolean':
       return draw(key, 0) % 2 === 0;
     default:
@@ -117,33 +114,17 @@ function stringOf({ minLength = 0, maxLength = Number.POSITIVE_INFINITY }: Schem
   return characters.slice(0, Math.max(minLength, Math.min(characters.length, maxLength))).join('');
 }
 
-/** A power of two small enough that some multiple of it lies inside the bounds. */
-function stepWithin({ minimum, exclusiveMinimum, maximum, exclusiveMaximum }: Schema): number {
-  const lower = Math.max(minimum ?? Number.NEGATIVE_INFINITY, exclusiveMinimum ?? Number.NEGATIVE_INFINITY);
-  const upper = Math.min(maximum ?? Number.POSITIVE_INFINITY, exclusiveMaximum ?? Number.POSITIVE_INFINITY);
-  return Math.min(0.5, 2 ** Math.floor(Math.log2((upper - lower) / 4 || 1)));
+/** One of the first hundred that fit. */
+function wholeNumberOf({ minimum, maximum }: Schema, key: RandomKey): number {
+  const most = Math.floor(maximum ?? Number.POSITIVE_INFINITY);
+  const least = minimum === undefined ? Math.min(0, most) : Math.ceil(minimum);
+  return least + (draw(key, 0) % Math.max(1, Math.min(100, most - least + 1)));
 }
 
-/** The first multiple of `step` above the lower bound, moved up a little where the upper bound leaves room. */
-function numberOf(
-  { minimum, exclusiveMinimum, maximum, exclusiveMaximum }: Schema,
-  key: RandomKey,
-  step: number,
-): number {
-  if (minimum !== undefined && minimum === maximum) return minimum;
-  const floor = (value: number) => Math.floor(value / step) * step;
-  const ceil = (value: number) => Math.ceil(value / step) * step;
-  const upper = Math.min(
-    maximum === undefined ? Number.POSITIVE_INFINITY : floor(maximum),
-    exclusiveMaximum === undefined ? Number.POSITIVE_INFINITY : ceil(exclusiveMaximum) - step,
-  );
-  const lower = Math.max(
-    minimum === undefined ? Number.NEGATIVE_INFINITY : ceil(minimum),
-    exclusiveMinimum === undefined ? Number.NEGATIVE_INFINITY : floor(exclusiveMinimum) + step,
-  );
-  const first = lower === Number.NEGATIVE_INFINITY ? Math.min(0, upper) : lower;
-  const room = Math.min(99, Math.max(0, Math.floor((upper - first) / step)));
-  return first + (draw(key, 0) % (room + 1)) * step;
+function numberOf({ minimum, maximum }: Schema, key: RandomKey): number {
+  const least = minimum ?? Math.min(0, maximum ?? 0);
+  const most = maximum ?? least + 100;
+  return Math.min(most, least + (draw(key, 0) / 2 ** 32) * (most - least));
 }
 
 function resolve(reference: string, root: unknown): unknown {
