@@ -138,15 +138,16 @@ it('applies every function anew at each run, also one that a table names and one
 
 it('gives the service’s role its rights anew at each run', async () => {
   const databaseUrl = await postgres.createDatabase();
-  const serviceRole = 'Service "1"';
-  await query(databaseUrl, 'CREATE ROLE "Service ""1"""');
+  const serviceRole = 'Service "$&"';
+  await query(databaseUrl, 'CREATE ROLE "Service ""$&"""');
   const folder = await aFolder({ ...twoSteps, 'rights.sql': `GRANT SELECT ON thing TO :service_role` });
-  const mayRead = () => query(databaseUrl, `SELECT has_table_privilege('Service "1"', 'thing', 'SELECT') AS "mayRead"`);
+  const mayRead = () =>
+    query(databaseUrl, `SELECT has_table_privilege('Service "$&"', 'thing', 'SELECT') AS "mayRead"`);
 
   await migrate({ databaseUrl, folder, serviceRole });
   expect(await mayRead()).toEqual([{ mayRead: true }]);
 
-  await query(databaseUrl, `REVOKE ALL ON thing FROM "Service ""1"""`);
+  await query(databaseUrl, `REVOKE ALL ON thing FROM "Service ""$&"""`);
   await migrate({ databaseUrl, folder, serviceRole });
   expect(await mayRead()).toEqual([{ mayRead: true }]);
 

@@ -48,7 +48,7 @@ export async function migrate({ databaseUrl, folder, serviceRole }: MigrateOptio
     const applied = await applyMigrations(client, migrations);
     if (serviceRole !== undefined) {
       const rights = await readFile(new URL('rights.sql', folder), 'utf8');
-      const sql = rights.replaceAll(':service_role', client.escapeIdentifier(serviceRole));
+      const sql = rights.replaceAll(':service_role', () => client.escapeIdentifier(serviceRole));
       await run(client, { name: `rights.sql for the role "${serviceRole}"`, sql });
     }
     await client.query('COMMIT');
