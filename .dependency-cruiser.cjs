@@ -72,9 +72,15 @@ module.exports = {
       ['catalog'],
       ['api'],
     ]),
-    ...layers('services/model-router/src/answer', [['.'], ['chunks', 'whole'], ['fields']]),
+    ...layers('services/model-router/src/answer', [['.'], ['operations'], ['chunks'], ['fields']]),
     ...layers('services/model-router/src/fleet', [['.'], ['queue', 'health', 'vllm', 'discovery'], ['placement']]),
-    ...layers('services/model-router/src/money', [['gate', 'epoch'], ['call'], ['balances', 'spool'], ['redis']]),
+    ...layers('services/model-router/src/money', [
+      ['.'],
+      ['gate', 'epoch'],
+      ['call'],
+      ['balances', 'spool'],
+      ['redis'],
+    ]),
     ...layers('services/model-router/src/request', [['.'], ['images'], ['shares']]),
     ...layers('services/auth/src', [
       ['.'],

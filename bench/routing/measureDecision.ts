@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { hashPrefix } from '../../services/model-router/src/fleet/placement/hashPrefix.ts';
 import { createPlacer } from '../../services/model-router/src/fleet/placement/placer.ts';
 import { renderPrefix } from '../../services/model-router/src/fleet/placement/renderPrefix.ts';
+import { CHAT } from '../../services/model-router/src/request/chatRequest.ts';
 
 const ENGINES = 16;
 const PROMPT_BYTES = 102_400;
@@ -37,7 +38,7 @@ export function measureDecision(): { prepareUs: number; placeUs: number; sha256U
   const bytes = Buffer.from(content);
   return {
     sha256Us: medianUs(() => createHash('sha256').update(bytes).digest()),
-    prepareUs: medianUs(() => hashPrefix('salt', renderPrefix({ operation: 'chat', written }).beginning)),
+    prepareUs: medianUs(() => hashPrefix('salt', renderPrefix({ operation: CHAT, written }).beginning)),
     placeUs: medianUs((round) => place(prompts[round % OTHER_PROMPTS] ?? [])),
   };
 }

@@ -4,6 +4,7 @@ import { decode, type TokenId, wordToken } from '../../deploy/engine-simulator/s
 import { words } from '../../deploy/engine-simulator/src/tokenizer/vocabulary.ts';
 import { hashPrefix } from '../../services/model-router/src/fleet/placement/hashPrefix.ts';
 import { renderPrefix } from '../../services/model-router/src/fleet/placement/renderPrefix.ts';
+import { CHAT } from '../../services/model-router/src/request/chatRequest.ts';
 import { seededRandom } from '../seededRandom.ts';
 
 /** What the workload is made of. Tokens and numbers are ranges, evenly spread. */
@@ -78,7 +79,7 @@ function toCall(
 ): Call {
   const promptTokens = renderChat(messages, { tools: undefined, addGenerationPrompt: true });
   const written = { messages: messages.map(({ role, parts: [part] }) => ({ role, content: textOf(part) })) };
-  const { beginning, bytes } = renderPrefix({ operation: 'chat', written });
+  const { beginning, bytes } = renderPrefix({ operation: CHAT, written });
   return {
     at,
     cacheSalt,

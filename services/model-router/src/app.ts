@@ -1,115 +1,65 @@
-import { createHttpApp, type HttpAppOptions } from '@turnpike/http-service/createHttpApp';
-import { createMetricsRoute } from '@turnpike/http-service/createMetricsRoute';
+import { createKeyGuard } from '@turnpike/authentication/keyGuard';
+import type { NamedSecret } from '@turnpike/config/secrets';
 import type { Guard } from '@turnpike/http-service/guard';
-import { createHealthRoutes } from '@turnpike/http-service/healthRoutes';
-import type { Logger } from '@turnpike/logging/createLogger';
-import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
-import type { Express, RequestHandler } from 'express';
-import { OPERATION_PATHS } from './request/inferenceRequest.ts';
+import type { ServiceRoutes } from '@turnpike/http-service/serviceApps';
+import type { RequestHandler } from 'express';
+import { OPERATIONS } from './answer/operations/operations.ts';
+import { createToWireError } from './api/chatError.ts';
+import type { Fleet } from './fleet/openFleet.ts';
+import type { Money } from './money/openMoney.ts';
+import { createInference, type InferenceDependencies } from './routes/createInference.ts';
+import { drainEngine } from './routes/drainEngine.ts';
+import { getEngines } from './routes/getEngines.ts';
+import { getKeySpend } from './routes/getKeySpend.ts';
+import { getLiveModels } from './routes/getLiveModels.ts';
+import { getWorkspaceBooks } from './routes/getWorkspaceBooks.ts';
+import { reloadBalances } from './routes/reloadBalances.ts';
+import { setKeyGeneration } from './routes/setKeyGeneration.ts';
 
-type ToWireError = HttpAppOptions['toWireError'];
-
-export interface Handlers {
-  createChatCompletion: RequestHandler;
-  createCompletion: RequestHandler;
-  createEmbedding: RequestHandler;
-  drainEngine: RequestHandler;
-  getEngines: RequestHandler;
-  getKeySpend: RequestHandler;
-  getLiveModels: RequestHandler;
-  getWorkspaceBooks: RequestHandler;
-  reloadBalances: RequestHandler;
-  setKeyGeneration: RequestHandler;
-  undrainEngine: RequestHandler;
-}
-
-/** What the edge proxies to. */
-export function createPublicApp({
-  handlers,
-  keyGuard,
-  toWireError,
-  telemetry,
-  log,
-}: {
-  handlers: Handlers;
-  keyGuard: Guard;
-  toWireError: ToWireError;
-  telemetry: Telemetry;
-  log: Logger;
-}): Express {
-  return createHttpApp({
-    log,
-    telemetry,
-    toWireError,
-    routes: [
-      { method: 'post', path: OPERATION_PATHS.chat, guard: keyGuard, handler: handlers.createChatCompletion },
-      { method: 'post', path: OPERATION_PATHS.completions, guard: keyGuard, handler: handlers.createCompletion },
-      { method: 'post', path: OPERATION_PATHS.embeddings, guard: keyGuard, handler: handlers.createEmbedding },
-    ],
-  });
-}
-
-/** What the fleet alone reaches. */
-export function createInternalApp({
-  handlers,
-  internalGuard,
-  isReady,
-  toWireError,
-  telemetry,
-  log,
-}: {
-  handlers: Handlers;
+export interface AppDependencies extends InferenceDependencies {
+  money: Money;
+  fleet: Fleet;
+  /** Keys that the edge signs the client's address with. */
+  tokenKeys: NamedSecret[];
   internalGuard: Guard;
-  isReady: () => boolean;
-  toWireError: ToWireError;
-  telemetry: Telemetry;
-  log: Logger;
-}): Express {
-  return createHttpApp({
-    log,
-    telemetry,
-    toWireError,
-    routes: [
-      ...createHealthRoutes(isReady),
-      createMetricsRoute(telemetry),
-      { method: 'get', path: '/internal/engines', guard: internalGuard, handler: handlers.getEngines },
-      {
-        method: 'post',
-        path: '/internal/engines/:engine_id/drain',
-        guard: internalGuard,
-        handler: handlers.drainEngine,
-      },
-      {
-        method: 'post',
-        path: '/internal/engines/:engine_id/undrain',
-        guard: internalGuard,
-        handler: handlers.undrainEngine,
-      },
-      { method: 'get', path: '/internal/models/live', guard: internalGuard, handler: handlers.getLiveModels },
-      {
-        method: 'get',
-        path: '/internal/workspaces/:workspace_id/books',
-        guard: internalGuard,
-        handler: handlers.getWorkspaceBooks,
-      },
-      {
-        method: 'post',
-        path: '/internal/workspaces/:workspace_id/balances/reload',
-        guard: internalGuard,
-        handler: handlers.reloadBalances,
-      },
-      {
-        method: 'get',
-        path: '/internal/workspaces/:workspace_id/keys/:key_id/spend',
-        guard: internalGuard,
-        handler: handlers.getKeySpend,
-      },
-      {
-        method: 'put',
-        path: '/internal/workspaces/:workspace_id/keys/:key_id/generation',
-        guard: internalGuard,
-        handler: handlers.setKeyGeneration,
-      },
-    ],
+  /** The page where people manage their API keys. */
+  keysPageUrl: string;
+}
+
+/** What the edge proxies to, and what the fleet alone reaches. */
+export function listRoutes(dependencies: AppDependencies): ServiceRoutes {
+  const { money, fleet, catalog, log, internalGuard } = dependencies;
+  const keyGuard = createKeyGuard(dependencies);
+  const toWireError = createToWireError(dependencies);
+  const internal = (method: 'get' | 'post' | 'put', path: string, handler: RequestHandler) => ({
+    method,
+    path: `/internal/${path}`,
+    guard: internalGuard,
+    handler,
   });
+  return {
+    public: {
+      toWireError,
+      routes: OPERATIONS.map((operation) => ({
+        method: 'post',
+        path: operation.path,
+        guard: keyGuard,
+        handler: createInference(operation, dependencies),
+      })),
+    },
+    internal: {
+      toWireError,
+      routes: [
+        internal('get', 'engines', getEngines({ ...fleet, catalog })),
+        internal('post', 'engines/:engine_id/drain', drainEngine({ ...fleet, log, isDraining: true })),
+        internal('post', 'engines/:engine_id/undrain', drainEngine({ ...fleet, log, isDraining: false })),
+        internal('get', 'models/live', getLiveModels({ ...fleet, catalog })),
+        internal('get', 'workspaces/:workspace_id/books', getWorkspaceBooks(money)),
+        internal('post', 'workspaces/:workspace_id/balances/reload', reloadBalances(money)),
+        internal('get', 'workspaces/:workspace_id/keys/:key_id/spend', getKeySpend(money)),
+        internal('put', 'workspaces/:workspace_id/keys/:key_id/generation', setKeyGeneration(money)),
+      ],
+    },
+    isReady: () => catalog.current() !== undefined && money.epoch.isOpen,
+  };
 }

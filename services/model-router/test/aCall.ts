@@ -1,5 +1,8 @@
 import { noSpan } from '@turnpike/telemetry/callSpan';
 import type { AnswerTimeouts, Call, House } from '../src/answer/call.ts';
+import { CHAT_CHUNKS, editChatAnswer } from '../src/answer/operations/chat.ts';
+import type { AnsweredOperation } from '../src/answer/operations/operations.ts';
+import { CHAT } from '../src/request/chatRequest.ts';
 import { aChatRequest } from './aChatRequest.ts';
 import { anEngineQueue } from './anEngineQueue.ts';
 import { anEngineRegistry } from './anEngineRegistry.ts';
@@ -29,11 +32,15 @@ export const RATE_LIMIT = {
   resetTokensMs: 100,
 };
 
+/** Chat, by its row in the table. */
+export const CHAT_OPERATION: AnsweredOperation = { ...CHAT, editWhole: editChatAnswer, chunks: CHAT_CHUNKS };
+
 /** An admitted chat of a few words. */
 export const aCall = (fields: Partial<Call> = {}): Call => ({
   callId: 'call-1',
   keyId: 'key_1',
   workspaceId: 'ws_1',
+  operation: CHAT_OPERATION,
   request: aChatRequest(),
   model: aPricedModel(),
   bound: {

@@ -23,6 +23,7 @@ import { admitCall } from '../../../services/model-router/src/money/gate/admitCa
 import { createRaiseGeneration } from '../../../services/model-router/src/money/gate/raiseGeneration.ts';
 import { RedisEpoch } from '../../../services/model-router/src/money/redis/redisEpoch.ts';
 import { Spool } from '../../../services/model-router/src/money/spool/spool.ts';
+import { CHAT } from '../../../services/model-router/src/request/chatRequest.ts';
 import type { InferenceRequest } from '../../../services/model-router/src/request/inferenceRequest.ts';
 import { aPricedModel } from '../../../services/model-router/test/aPricedModel.ts';
 import { noMetrics } from '../../../services/model-router/test/noMetrics.ts';
@@ -164,7 +165,7 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
 /** A streamed chat of one short message. */
 const aRequest = (outputTokens: number): InferenceRequest =>
   ({
-    operation: 'chat',
+    operation: CHAT,
     model: MODEL.id,
     isStream: true,
     requestedOutputTokens: outputTokens,

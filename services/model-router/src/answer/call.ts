@@ -8,12 +8,14 @@ import type { UsageBound } from '../money/gate/boundUsage.ts';
 import type { CountPromptTokens } from '../request/countPromptTokens.ts';
 import type { ImageLoader } from '../request/images/createImageLoader.ts';
 import type { InferenceRequest } from '../request/inferenceRequest.ts';
+import type { AnsweredOperation } from './operations/operations.ts';
 
 /** An admitted call. Nothing of it changes on its way. */
 export interface Call {
   readonly callId: string;
   readonly keyId: string;
   readonly workspaceId: string;
+  readonly operation: AnsweredOperation;
   readonly request: InferenceRequest;
   readonly model: PricedModel;
   /** What is held for it, and how many tokens it may have of an engine. */

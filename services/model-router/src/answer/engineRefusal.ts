@@ -1,6 +1,6 @@
 import type { EngineFault } from '../api/chatFault.ts';
 import { toEngineFault } from '../fleet/vllm/toEngineFault.ts';
-import { isObject, parseJson, statusOf } from './fields/engineJson.ts';
+import { isObject, parseJson, statusOf } from './fields/answerFields.ts';
 
 /** A refusal is a short text; what is longer is not read. */
 const MAX_BYTES = 65_536;

@@ -1,12 +1,11 @@
 import { dispatchToEngine, type EngineExchange, type EngineListener } from '../fleet/dispatchToEngine.ts';
 import { type Engine, servedNameOf } from '../fleet/engine.ts';
 import { toEngineBody } from '../fleet/vllm/toEngineBody.ts';
-import { OPERATION_PATHS } from '../request/inferenceRequest.ts';
 import type { Call } from './call.ts';
 
 /** Sends a call to an engine, under the engine's own name of the model and an id that is new for each attempt. */
 export function dispatchCall(
-  { request, model, callId, bound, cacheSalt }: Call,
+  { operation, request, model, callId, bound, cacheSalt }: Call,
   engine: Engine,
   {
     number,
@@ -19,7 +18,7 @@ export function dispatchCall(
   return dispatchToEngine(
     engine,
     {
-      path: OPERATION_PATHS[request.operation],
+      path: operation.path,
       body: toEngineBody(request, { model, servedName, maxOutputTokens: bound.outputTokens, cacheSalt }),
       requestId: number === 1 ? callId : `${callId}-${number}`,
       traceparent,

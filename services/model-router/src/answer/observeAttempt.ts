@@ -21,7 +21,7 @@ export interface ObservedAttempt {
 /** Follows a call's attempt on the engine it was placed on: why it is this engine, what was expected there, and what came of it. */
 export function observeAttempt(
   { metrics }: House,
-  { span: callSpan, model, request }: Call,
+  { span: callSpan, model, operation }: Call,
   { engine, decision }: Pick<PlacedCall<Engine>, 'engine' | 'decision'>,
 ): ObservedAttempt {
   const span = callSpan.startChild('engine', 'client');
@@ -31,7 +31,7 @@ export function observeAttempt(
 
   function measure({ promptTokens, cachedPromptTokens, completionTokens }: EngineUsage): void {
     // Nothing is cached of texts to embed, and nothing expected.
-    if (request.operation !== 'embeddings' && promptTokens > 0 && decision.promptTokens > 0)
+    if (operation.isGenerating && promptTokens > 0 && decision.promptTokens > 0)
       metrics.cacheCounted(model, {
         expectedPart: decision.chosen.cachedTokens / decision.promptTokens,
         countedPart: cachedPromptTokens / promptTokens,

@@ -53,10 +53,10 @@ export class StreamAttempt {
     this.#client = client;
     this.#engine = engine;
     this.#options = options;
-    const { request, model } = call;
-    if (request.operation === 'embeddings') throw new Error('embeddings are not streamed');
+    const { operation, request, model } = call;
+    if (!operation.chunks) throw new Error(`${operation.name} are not streamed`);
     this.#stream = new EngineStream({
-      operation: request.operation,
+      shape: operation.chunks,
       canonicalModel: model.id,
       includeUsage: request.includeUsage,
       isCacheCapable: model.isCacheCapable,

@@ -2,24 +2,13 @@ import type { EngineFault } from '../api/chatFault.ts';
 import type { EngineErrorKind, EngineExchange } from '../fleet/dispatchToEngine.ts';
 import type { Engine } from '../fleet/engine.ts';
 import { toEngineFault } from '../fleet/vllm/toEngineFault.ts';
-import type { Operation } from '../request/inferenceRequest.ts';
 import type { AttemptEnd, AttemptOn, AttemptOptions } from './attempt.ts';
 import type { Call, House } from './call.ts';
 import { Deadline, dispatchCall } from './exchange.ts';
 import { ENGINE_FAILED } from './outcome.ts';
-import { editChatAnswer } from './whole/editChatAnswer.ts';
-import { editCompletionAnswer } from './whole/editCompletionAnswer.ts';
-import { editEmbeddingAnswer } from './whole/editEmbeddingAnswer.ts';
-import type { AnswerOptions, WholeAnswer } from './whole/wholeAnswer.ts';
 
 /** The most a whole answer can rightly take: 2,048 vectors, or a completion of the longest kind. An engine that sends more has gone wrong. */
 const MAX_ANSWER_BYTES = 64 * 1_048_576;
-
-const EDITORS: Record<Operation, (bytes: Buffer, options: AnswerOptions) => WholeAnswer> = {
-  chat: editChatAnswer,
-  completions: editCompletionAnswer,
-  embeddings: editEmbeddingAnswer,
-};
 
 /**
  * Attempts at a whole answer, all within the time of one. A client that leaves changes nothing: the engine finishes what it
@@ -85,9 +74,12 @@ function fetchReply(
   });
 }
 
-function readReply({ request, model }: Call, { status, bytes }: { status: number; bytes: Buffer }): AttemptEnd {
+function readReply(
+  { operation, request, model }: Call,
+  { status, bytes }: { status: number; bytes: Buffer },
+): AttemptEnd {
   if (status !== 200) return failed(toEngineFault(status, bytes.toString('utf8')));
-  const answer = EDITORS[request.operation](bytes, { canonicalModel: model.id, isCacheCapable: model.isCacheCapable });
+  const answer = operation.editWhole(bytes, { canonicalModel: model.id, isCacheCapable: model.isCacheCapable });
   if (answer.kind === 'error') return failed(toEngineFault(answer.status, bytes.toString('utf8')));
   if (answer.kind === 'broken') return failed(ENGINE_FAILED);
   if (request.isToolForced && !answer.hasToolCall) return failed({ kind: 'forced_tool_not_called' });

@@ -6,7 +6,7 @@ import { invalidRequest } from '../api/requestFault.ts';
 import { generatesText, type PricedModel } from '../catalog/catalog.ts';
 import { createFieldReader, ignored, optional } from './fieldReader.ts';
 import { isInline } from './images/decodeInlineImage.ts';
-import type { InferenceRequest, RequestImages } from './inferenceRequest.ts';
+import type { InferenceRequest, Operation, RequestImages } from './inferenceRequest.ts';
 import type { JsonBody } from './readBody.ts';
 import {
   generationFields,
@@ -16,6 +16,7 @@ import {
 } from './requestFields.ts';
 import { ANY_PLACE, type KeptPath } from './scanJson.ts';
 
+const MIB = 1_048_576;
 const MAX_IMAGES = 16;
 const MAX_TOOLS = 128;
 /**
@@ -229,6 +230,18 @@ export const chatRequestSchema = z
       'A conversation to be gone on with. Other fields beside these go to the serving engine, which takes, ignores or refuses them; an unknown field within `messages`, `tools` or `response_format` is refused.',
   });
 
+/** POST /v1/chat/completions. */
+export const CHAT: Operation = {
+  name: 'chat',
+  path: '/v1/chat/completions',
+  limits: { maxBytes: 20 * MIB, maxTextBytes: 4 * MIB, kept: KEPT_IN_CHATS },
+  parse: parseChatRequest,
+  isGenerating: true,
+  maxWholeOutputTokens: 2_048, // specification, Limits
+  prefixMembers: ['tools', 'messages'],
+  isAskedByBody: true,
+};
+
 type ParsedChat = z.output<typeof chatRequestSchema>;
 type Message = ParsedChat['messages'][number];
 
@@ -258,7 +271,7 @@ export function parseChatRequest(body: JsonBody): InferenceRequest {
   // An empty list means no tools, and without any there is nothing to choose; newer engines refuse both.
   const tools = hasTools(parsed) ? parsed.tools : undefined;
   return {
-    operation: 'chat',
+    operation: CHAT,
     model: parsed.model,
     isStream,
     includeUsage: parsed.stream_options?.include_usage ?? false,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { invalidRequest } from '../api/requestFault.ts';
 import { generatesText } from '../catalog/catalog.ts';
 import { createFieldReader, optional } from './fieldReader.ts';
-import { type InferenceRequest, NO_IMAGES } from './inferenceRequest.ts';
+import { type InferenceRequest, NO_IMAGES, type Operation } from './inferenceRequest.ts';
 import type { JsonBody } from './readBody.ts';
 import {
   generationFields,
@@ -47,6 +47,19 @@ export const completionRequestSchema = z
       'Legacy: chat is preferred. Fields that are not listed go to the serving engine, which takes, ignores or refuses them.',
   });
 
+const LIMIT_BYTES = 8 * 1_048_576;
+
+/** POST /v1/completions. */
+export const COMPLETIONS: Operation = {
+  name: 'completions',
+  path: '/v1/completions',
+  limits: { maxBytes: LIMIT_BYTES, maxTextBytes: LIMIT_BYTES },
+  parse: parseCompletionRequest,
+  isGenerating: true,
+  prefixMembers: ['prompt'],
+  isAskedByBody: false,
+};
+
 const readFields = createFieldReader(completionRequestSchema);
 
 /** Checks a legacy completion (specification, Legacy completion request). Throws `invalid_request`. */
@@ -59,7 +72,7 @@ export function parseCompletionRequest(body: JsonBody): InferenceRequest {
     throw invalidRequest('stream_options', 'stream_options is allowed only when stream is true');
   const texts = [parsed.prompt, parsed.suffix].filter((text) => text !== undefined);
   return {
-    operation: 'completions',
+    operation: COMPLETIONS,
     model: parsed.model,
     isStream,
     includeUsage: parsed.stream_options?.include_usage ?? false,

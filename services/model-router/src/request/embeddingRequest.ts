@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { invalidRequest } from '../api/requestFault.ts';
 import { createFieldReader, optional } from './fieldReader.ts';
-import { type InferenceRequest, NO_IMAGES } from './inferenceRequest.ts';
+import { type InferenceRequest, NO_IMAGES, type Operation } from './inferenceRequest.ts';
 import type { JsonBody } from './readBody.ts';
 import { readTemplateSwitch, refuseEngineControlKeys } from './requestFields.ts';
 
@@ -52,6 +52,19 @@ export const embeddingRequestSchema = z
       'Texts to embed. Fields that are not listed go to the serving engine, which takes, ignores or refuses them.',
   });
 
+const LIMIT_BYTES = 8 * 1_048_576;
+
+/** POST /v1/embeddings. Each text has the model's window for itself, and no prefix worth finding again. */
+export const EMBEDDINGS: Operation = {
+  name: 'embeddings',
+  path: '/v1/embeddings',
+  limits: { maxBytes: LIMIT_BYTES, maxTextBytes: LIMIT_BYTES },
+  parse: parseEmbeddingRequest,
+  isGenerating: false,
+  prefixMembers: [],
+  isAskedByBody: false,
+};
+
 const readFields = createFieldReader(embeddingRequestSchema);
 
 /** Checks an embedding request (specification, Embedding request and response). Throws `invalid_request`. */
@@ -60,7 +73,7 @@ export function parseEmbeddingRequest(body: JsonBody): InferenceRequest {
   const parsed = readFields(body.value);
   const inputs = typeof parsed.input === 'string' ? [parsed.input] : parsed.input;
   return {
-    operation: 'embeddings',
+    operation: EMBEDDINGS,
     model: parsed.model,
     isStream: false,
     includeUsage: false,

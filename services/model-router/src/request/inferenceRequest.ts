@@ -1,14 +1,25 @@
+import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import type { PricedModel } from '../catalog/catalog.ts';
-import type { JsonBody } from './readBody.ts';
+import type { BodyLimits, JsonBody } from './readBody.ts';
 
-export type Operation = 'chat' | 'completions' | 'embeddings';
-
-/** The path of each operation, for clients as for engines. */
-export const OPERATION_PATHS: Record<Operation, string> = {
-  chat: '/v1/chat/completions',
-  completions: '/v1/completions',
-  embeddings: '/v1/embeddings',
-};
+/** What tells one inference operation from another: how its requests are read, and what the gates and engines go by. */
+export interface Operation {
+  /** Its name in usage rows. */
+  name: UsageRecorded['operation'];
+  /** Its path, for clients as for engines. */
+  path: string;
+  limits: BodyLimits;
+  /** Checks a body. Throws `invalid_request`. */
+  parse(body: JsonBody): InferenceRequest;
+  /** Whether engines generate an answer: it shares the model's window with the prompt, and the prompt's beginning is cached. */
+  isGenerating: boolean;
+  /** The most tokens of an answer that is not streamed, whatever was asked for; undefined: what the model can. */
+  maxWholeOutputTokens?: number;
+  /** The members that engines render into a prompt, in their order. */
+  prefixMembers: readonly string[];
+  /** Whether a tokenizer is asked with the body's own members, so that their long strings can be copied. */
+  isAskedByBody: boolean;
+}
 
 /** The parts of a body that become prompt: they bound the prompt's tokens before any engine has counted. */
 export interface PromptShape {
@@ -38,7 +49,7 @@ export const NO_IMAGES: RequestImages = { urls: [], places: [], fetched: new Map
 
 /** A checked request, whichever operation it is of: what the router decides by, and what it writes for the engine. */
 export interface InferenceRequest {
-  operation: Operation;
+  readonly operation: Operation;
   model: string;
   isStream: boolean;
   /** Whether the client asked to see the usage chunk; billing never depends on it. */

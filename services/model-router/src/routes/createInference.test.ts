@@ -6,7 +6,7 @@ import { createHttpApp } from '@turnpike/http-service/createHttpApp';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { until } from '@turnpike/test-support/until';
-import { aHouse } from '../../test/aCall.ts';
+import { aHouse, CHAT_OPERATION } from '../../test/aCall.ts';
 import { aKeyRecord } from '../../test/aKeyRecord.ts';
 import { anEngine } from '../../test/anEngine.ts';
 import { anEngineRegistry } from '../../test/anEngineRegistry.ts';
@@ -26,8 +26,7 @@ import { createAdmit } from '../money/gate/admit.ts';
 import { Spool } from '../money/spool/spool.ts';
 import { createBodyMemory } from '../request/shares/bodyMemory.ts';
 import { createKeyAllowance, type KeyAllowance } from '../request/shares/keyAllowance.ts';
-import { createChatCompletion } from './createChatCompletion.ts';
-import type { InferenceDependencies } from './createInference.ts';
+import { createInference, type InferenceDependencies } from './createInference.ts';
 
 const LONG_MS = 30_000;
 const log = aSilentLogger();
@@ -79,25 +78,26 @@ function serveChat(
   const dependencies: InferenceDependencies = {
     authenticator: { authenticate: async () => key, forget: () => {} },
     catalog: { current: () => aCatalog({}), close: () => {} },
-    admission: {
-      admit: createAdmit(opened.redis, { epoch: opened.epoch, routerId: 'router-1' }),
-      endings: createCallEndings(opened.redis, opened),
-      balances: { load: notAsked, refresh: notAsked },
-      authenticator: { authenticate: notAsked, forget: () => {} },
-      countPromptTokens: async () => undefined,
-      refusedCounts: noAllowance,
-      leaseMs: LONG_MS,
-      epoch: opened.epoch,
-      metrics: noMetrics,
-      log,
-    },
-    callBook,
-    spool,
-    cacheSaltOf: () => 'salt',
+    money: { callBook, spool },
+    fleet: { cacheSaltOf: () => 'salt' },
     region: 'us',
-    bodies,
-    refusedBodies,
-    house: aHouse({ engines: anEngineRegistry(undefined, engines) }),
+    answers: {
+      bodies,
+      refusedBodies,
+      admission: {
+        admit: createAdmit(opened.redis, { epoch: opened.epoch, routerId: 'router-1' }),
+        endings: createCallEndings(opened.redis, opened),
+        balances: { load: notAsked, refresh: notAsked },
+        authenticator: { authenticate: notAsked, forget: () => {} },
+        countPromptTokens: async () => undefined,
+        refusedCounts: noAllowance,
+        leaseMs: LONG_MS,
+        epoch: opened.epoch,
+        metrics: noMetrics,
+        log,
+      },
+      house: aHouse({ engines: anEngineRegistry(undefined, engines) }),
+    },
     log,
   };
   const app = createHttpApp({
@@ -115,7 +115,7 @@ function serveChat(
             next();
           },
         },
-        handler: createChatCompletion(dependencies),
+        handler: createInference(CHAT_OPERATION, dependencies),
       },
     ],
   });

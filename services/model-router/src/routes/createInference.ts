@@ -7,49 +7,38 @@ import type { Logger } from '@turnpike/logging/createLogger';
 import type { Request, RequestHandler, Response } from 'express';
 import { v7 as uuidv7 } from 'uuid';
 import { answerCall } from '../answer/answerCall.ts';
-import type { House } from '../answer/call.ts';
+import type { Call } from '../answer/call.ts';
+import type { Answers } from '../answer/openAnswers.ts';
+import type { AnsweredOperation } from '../answer/operations/operations.ts';
 import type { AdmissionFault, ChatFault, EngineFault, ModelFault } from '../api/chatFault.ts';
 import type { CatalogFollower } from '../catalog/followCatalog.ts';
 import { getModel } from '../catalog/getModel.ts';
-import type { CacheSaltOf } from '../fleet/vllm/cacheSalt.ts';
-import type { CallBook } from '../money/call/callBook.ts';
+import type { EngineRegistry } from '../fleet/engineRegistry.ts';
+import type { Fleet } from '../fleet/openFleet.ts';
 import { type AdmittedCall, toUnknownEventJson } from '../money/call/toEvent.ts';
-import { type AdmitCallDependencies, admitCall } from '../money/gate/admitCall.ts';
+import { admitCall } from '../money/gate/admitCall.ts';
 import type { UsageBound } from '../money/gate/boundUsage.ts';
-import type { Spool } from '../money/spool/spool.ts';
+import type { Money } from '../money/openMoney.ts';
 import type { InferenceRequest } from '../request/inferenceRequest.ts';
-import { type BodyLimits, type JsonBody, readBody } from '../request/readBody.ts';
-import type { BodyMemory, TakenBytes } from '../request/shares/bodyMemory.ts';
-import type { KeyAllowance } from '../request/shares/keyAllowance.ts';
+import { readBody } from '../request/readBody.ts';
+import type { TakenBytes } from '../request/shares/bodyMemory.ts';
 
 export interface InferenceDependencies {
-  authenticator: Authenticator;
-  catalog: CatalogFollower;
-  admission: AdmitCallDependencies;
-  callBook: CallBook;
-  spool: Spool;
-  cacheSaltOf: CacheSaltOf;
   region: 'us' | 'eu';
-  /** Memory for the bodies of all calls under way. */
-  bodies: BodyMemory;
-  /** What of them was read in vain, as the call was refused, by key. */
-  refusedBodies: KeyAllowance;
-  house: House;
+  catalog: CatalogFollower;
+  authenticator: Authenticator;
+  money: Pick<Money, 'spool' | 'callBook'>;
+  fleet: Pick<Fleet, 'cacheSaltOf'>;
+  answers: Answers;
   log: Logger;
 }
 
-/** What tells one inference operation from another, from the client's side. */
-export interface InferenceOperation {
-  parse(body: JsonBody): InferenceRequest;
-  limits: BodyLimits;
-}
-
-/** An inference call: the gates in their order (decisions, Order of the gates), then the engine, streamed or whole. */
-export function createInference(
-  dependencies: InferenceDependencies,
-  { parse, limits }: InferenceOperation,
-): RequestHandler {
-  const { authenticator, callBook, spool, cacheSaltOf, region, bodies, refusedBodies, house, log } = dependencies;
+/**
+ * POST of an operation: the gates in their order (decisions, Order of the gates), then an engine's answer, streamed or whole.
+ */
+export function createInference(operation: AnsweredOperation, dependencies: InferenceDependencies): RequestHandler {
+  const { region, catalog, authenticator, money, fleet, answers, log } = dependencies;
+  const { bodies, refusedBodies, admission, house } = answers;
   /** Passes a gate. A body that is refused there was read in vain, and the key has only so much of that. */
   async function pass<Result>(
     gate: () => Promise<Result>,
@@ -73,19 +62,21 @@ export function createInference(
     res.setHeader('x-router-call-id', callId);
     refusedBodies.check(key.keyId);
     const reader = { keyId: key.keyId, room };
-    const request = await pass(async () => parse(await readBody(req, limits, room)), reader);
-    const { model, version } = await pass(async () => resolveModel(dependencies, request), reader);
-    if (spool.isFull) throw new ApiError<AdmissionFault>({ kind: 'admission_unavailable' });
+    const request = await pass(async () => operation.parse(await readBody(req, operation.limits, room)), reader);
+    const { model, version } = await pass(
+      async () => resolveModel(request, { catalog, engines: house.engines }),
+      reader,
+    );
+    if (money.spool.isFull) throw new ApiError<AdmissionFault>({ kind: 'admission_unavailable' });
 
     house.engineQueue.checkRoom({ modelId: model.id, keyId: key.keyId, bytes: request.body.bytes.length });
 
     const { workspaceId } = key.workspace;
+    const ids = { callId, keyId: key.keyId, workspaceId };
     const toCall = (holdNanoUsd: bigint): AdmittedCall => ({
-      callId,
-      keyId: key.keyId,
-      workspaceId,
+      ...ids,
       region,
-      operation: request.operation,
+      operation: operation.name,
       model,
       priceVersion: version,
       images: request.prompt.images,
@@ -101,7 +92,7 @@ export function createInference(
       model,
       unknownEventJson: ({ worstCaseNanoUsd }: UsageBound) => toUnknownEventJson(toCall(worstCaseNanoUsd)),
     };
-    const admitted = await pass(() => admitCall(dependencies.admission, callToAdmit), reader);
+    const admitted = await pass(() => admitCall(admission, callToAdmit), reader);
     const callLog = toRequestLog(log, res);
     const fallback = request.fallbackOn(model);
     if (fallback) {
@@ -109,14 +100,12 @@ export function createInference(
       callLog.info({ model: model.id, responseFormat: fallback }, 'asked for less than the client did');
     }
     const { bound, rateLimit, terms } = admitted;
-    const cacheSalt = cacheSaltOf({ workspaceId, model });
-    const open = callBook.open(toCall(bound.worstCaseNanoUsd), terms);
+    const cacheSalt = fleet.cacheSaltOf({ workspaceId, model });
+    const open = money.callBook.open(toCall(bound.worstCaseNanoUsd), terms);
     const { leaseLost } = open;
-    const { keyId } = key;
-    const call = {
-      callId,
-      keyId,
-      workspaceId,
+    const call: Call = {
+      ...ids,
+      operation,
       request,
       model,
       bound,
@@ -160,7 +149,10 @@ const NOT_OF_THE_KEY: ReadonlySet<ChatFault['kind']> = new Set([
 ]);
 
 /** Gate 3: the model, its price version, and whether anything could serve it now. */
-function resolveModel({ catalog, house: { engines } }: InferenceDependencies, request: InferenceRequest) {
+function resolveModel(
+  request: InferenceRequest,
+  { catalog, engines }: { catalog: CatalogFollower; engines: EngineRegistry },
+) {
   const current = catalog.current();
   if (!current) throw new ApiError<AdmissionFault>({ kind: 'catalog_unavailable' });
   const model = engines.fitWindow(getModel(current, request.model));

@@ -1,13 +1,14 @@
 import { isUtf8 } from 'node:buffer';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { CHAT_CHUNKS } from '../operations/chat.ts';
 import { ChunkEditor, type EditedEvent } from './chunkEditor.ts';
 
 // The same cases every time: no run fails by chance.
 fc.configureGlobal({ seed: 20_261_121 });
 
 const anEditor = ({ includeUsage = false, isCacheCapable = true } = {}): ChunkEditor =>
-  new ChunkEditor({ operation: 'chat', canonicalModel: 'small-chat', includeUsage, isCacheCapable });
+  new ChunkEditor({ shape: CHAT_CHUNKS, canonicalModel: 'small-chat', includeUsage, isCacheCapable });
 
 interface Delta {
   [field: string]: unknown;

@@ -1,9 +1,14 @@
 import type { EngineUsage } from '../../money/call/toEvent.ts';
-import { type AnswerIdentity, readIdentity } from '../fields/answerIdentity.ts';
-import { isObject, parseJson, statusOf } from '../fields/engineJson.ts';
+import {
+  type AnswerIdentity,
+  isBrokenOff,
+  isObject,
+  parseJson,
+  readIdentity,
+  statusOf,
+  toShownFinishReason,
+} from '../fields/answerFields.ts';
 import { readEngineUsage, type ShownUsage, toUsageBody } from '../fields/engineUsage.ts';
-import { isBrokenOff, toShownFinishReason } from '../fields/toShownFinishReason.ts';
-import { ChatDeltaEditor } from './chatDeltaEditor.ts';
 import { ChunkFrame } from './chunkFrame.ts';
 
 /** What one event of the engine means for the client. */
@@ -21,14 +26,28 @@ const NOTHING: EditedEvent = { kind: 'nothing' };
 const BROKEN: EditedEvent = { kind: 'broken' };
 const ABORTED: EditedEvent = { kind: 'error', status: 500, message: '', param: null };
 
-/** What the chunks of an operation are called, and under which key stands what is new in each. */
-const CHUNK_SHAPES = {
-  chat: { object: 'chat.completion.chunk', valueKey: 'delta' },
-  completions: { object: 'text_completion', valueKey: 'text' },
-} as const;
+/** Edits the values of one stream, which are what is new in each chunk. */
+export interface ValueEditor {
+  /** The client's value; undefined where the engine's is none. */
+  edit(value: unknown): unknown;
+  /** Whether any tool call has been shown. */
+  readonly hasToolCall: boolean;
+  /** Whether the engine began a tool call and never said of which function. */
+  readonly hasNamelessCall: boolean;
+}
+
+/** How the chunks of an operation look. */
+export interface ChunkShape {
+  object: string;
+  /** Begins an id that the engine left out. */
+  idPrefix: string;
+  /** The key under which stands what is new in each chunk. */
+  valueKey: 'delta' | 'text';
+  createValueEditor(): ValueEditor;
+}
 
 export interface ChunkEditorOptions {
-  operation: 'chat' | 'completions';
+  shape: ChunkShape;
   canonicalModel: string;
   /** Whether the client asked to see the usage. */
   includeUsage: boolean;
@@ -45,7 +64,7 @@ export interface ChunkEditorOptions {
  */
 export class ChunkEditor {
   readonly #options: ChunkEditorOptions;
-  readonly #chatDeltas = new ChatDeltaEditor();
+  readonly #values: ValueEditor;
   #identity: AnswerIdentity | undefined;
   #frame: ChunkFrame | undefined;
   #latestUsage: Buffer | ShownUsage | undefined;
@@ -54,6 +73,7 @@ export class ChunkEditor {
 
   constructor(options: ChunkEditorOptions) {
     this.#options = options;
+    this.#values = options.shape.createValueEditor();
   }
 
   /** The engine's latest running count; undefined until it gave one. */
@@ -73,7 +93,7 @@ export class ChunkEditor {
 
   /** Whether the client has been shown a tool call. */
   get hasToolCall(): boolean {
-    return this.#chatDeltas.hasToolCall;
+    return this.#values.hasToolCall;
   }
 
   /** The last chunk of a stream whose client asked for its usage: that of the whole, and no choices. */
@@ -113,30 +133,24 @@ export class ChunkEditor {
       return NOTHING;
     }
     if (!isObject(choice)) return BROKEN;
-    this.#identity ??= readIdentity(chunk, this.#options.operation);
+    this.#identity ??= readIdentity(chunk, this.#options.shape.idPrefix);
     return this.#editChoice(data, choice, usage);
   }
 
   #editChoice(data: Buffer, choice: Record<string, unknown>, usage: ShownUsage | undefined): EditedEvent {
-    const { operation } = this.#options;
-    const { valueKey } = CHUNK_SHAPES[operation];
-    const given = choice[valueKey];
-    const value = operation === 'chat' ? this.#editDelta(given) : given;
-    if (value === undefined || (operation === 'completions' && typeof value !== 'string')) return BROKEN;
+    const given = choice[this.#options.shape.valueKey];
+    const value = this.#values.edit(given);
+    if (value === undefined) return BROKEN;
     const { finish_reason: reason = null } = choice;
     if (isBrokenOff(reason)) return ABORTED;
     if (reason === null) {
       if (isPlain(given)) this.#learnFrame(data);
       return isEmpty(value) ? NOTHING : this.#toChunk(value, null);
     }
-    if (typeof reason !== 'string' || this.#chatDeltas.hasNamelessCall) return BROKEN;
-    this.#finishReason = toShownFinishReason(reason, this.#chatDeltas);
+    if (typeof reason !== 'string' || this.#values.hasNamelessCall) return BROKEN;
+    this.#finishReason = toShownFinishReason(reason, this.#values);
     this.#hasFinalUsage = usage !== undefined;
     return this.#toChunk(value, this.#finishReason);
-  }
-
-  #editDelta(delta: unknown): object | undefined {
-    return isObject(delta) ? this.#chatDeltas.edit(delta) : undefined;
   }
 
   #toChunk(value: unknown, finishReason: string | null): EditedEvent {
@@ -144,15 +158,15 @@ export class ChunkEditor {
   }
 
   #toChoice(value: unknown, finishReason: string | null): object {
-    const { valueKey } = CHUNK_SHAPES[this.#options.operation];
+    const { valueKey } = this.#options.shape;
     return { index: 0, [valueKey]: value, logprobs: null, finish_reason: finishReason };
   }
 
   #render(choices: object[], usage: object | null = null): string {
-    const { operation, canonicalModel, includeUsage } = this.#options;
+    const { shape, canonicalModel, includeUsage } = this.#options;
     const body = {
       id: this.#identity?.id,
-      object: CHUNK_SHAPES[operation].object,
+      object: shape.object,
       created: this.#identity?.created,
       model: canonicalModel,
       choices,
@@ -163,7 +177,7 @@ export class ChunkEditor {
   }
 
   #learnFrame(data: Buffer): void {
-    const { valueKey } = CHUNK_SHAPES[this.#options.operation];
+    const { valueKey } = this.#options.shape;
     this.#frame = ChunkFrame.learn(data, { valueKey, clientEvent: this.#render([this.#toChoice(null, null)]) });
   }
 

@@ -24,7 +24,7 @@ const toForm = (start: string, end: string, ...clientParts: string[]): PlainForm
 });
 const REASONING_PARTS = ['{"reasoning":"', '","reasoning_content":"', '"}'] as const;
 
-/** The plain values of each operation, by the key they stand under. */
+/** The plain values that chunks may have, by the key they stand under. */
 const PLAIN_FORMS: Record<'delta' | 'text', readonly PlainForm[]> = {
   delta: [
     toForm('{"content":"', '"}', '{"content":"', '"}'),

@@ -4,6 +4,7 @@ import { aMutatedStream } from '../../../test/aMutatedStream.ts';
 import { checkClientStream } from '../../../test/checkClientStream.ts';
 import { engineChunks } from '../../../test/engineChunks.ts';
 import { toChatError } from '../../api/chatError.ts';
+import { CHAT_CHUNKS } from '../operations/chat.ts';
 import { EngineStream, type StreamEnd } from './engineStream.ts';
 
 // The same cases every time: no run fails by chance.
@@ -18,7 +19,7 @@ interface ReadStream {
 
 const aStream = ({ isToolForced = false, includeUsage = false } = {}): EngineStream =>
   new EngineStream({
-    operation: 'chat',
+    shape: CHAT_CHUNKS,
     canonicalModel: 'small-chat',
     includeUsage,
     isCacheCapable: true,

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { isObject } from './engineJson.ts';
+import { isObject } from './answerFields.ts';
 
 /** More calls in one answer, or arguments before a name this long, come from an engine that has gone wrong. */
 const MAX_CALLS = 1_024;

@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { aChatRequest } from '../../../test/aChatRequest.ts';
+import { COMPLETIONS } from '../../request/completionRequest.ts';
 import { renderPrefix } from './renderPrefix.ts';
 
 const text = (fields: object): string => renderPrefix(aChatRequest(fields)).beginning.toString();
@@ -59,5 +60,5 @@ it('is cut where nothing is hashed any more, and counts the rest', () => {
 
 it('renders of a completion its prompt alone, whatever else the body holds', () => {
   const written = { prompt: 'Once', messages: [null], tools: [null] };
-  expect(renderPrefix({ operation: 'completions', written }).beginning.toString()).toBe('Once');
+  expect(renderPrefix({ operation: COMPLETIONS, written }).beginning.toString()).toBe('Once');
 });

@@ -6,7 +6,6 @@ import { MAX_HASHED_BYTES } from './hashPrefix.ts';
 const IMAGE_BYTES = 1_024;
 /** Read of an image's address at its beginning, middle and end: enough to tell it from others, however large it is. */
 const IMAGE_SAMPLE_LENGTH = 2_048;
-const NOTHING = Buffer.alloc(0);
 
 /** The beginning of what an engine computes for a call, and how long all of it is. */
 export interface RenderedPrompt {
@@ -17,15 +16,16 @@ export interface RenderedPrompt {
 
 /**
  * A prompt in the order that engines render it: tools, then each message with its parts, an image by its digest. Equal
- * prompts are equal bytes whatever their JSON looks like. Texts to embed have no prefix worth finding again.
+ * prompts are equal bytes whatever their JSON looks like.
  */
 export function renderPrefix({ operation, written }: Pick<InferenceRequest, 'operation' | 'written'>): RenderedPrompt {
-  if (operation === 'embeddings') return { beginning: NOTHING, bytes: 0 };
-  const { tools, messages, prompt } = written;
-  if (operation === 'completions') return cut([String(prompt)]);
   const pieces: string[] = [];
-  if (Array.isArray(tools) && tools.length > 0) pieces.push(JSON.stringify(tools));
-  if (Array.isArray(messages)) for (const message of messages) renderMessage(message, pieces);
+  for (const name of operation.prefixMembers) {
+    const member = written[name];
+    if (typeof member === 'string') pieces.push(member);
+    else if (Array.isArray(member) && name === 'messages') for (const message of member) renderMessage(message, pieces);
+    else if (Array.isArray(member) && member.length > 0) pieces.push(JSON.stringify(member));
+  }
   return cut(pieces);
 }
 

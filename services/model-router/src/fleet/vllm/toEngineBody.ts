@@ -35,7 +35,7 @@ export function toEngineBody(
   const owned: Record<string, unknown> = {
     model: servedName,
     cache_salt: cacheSalt,
-    ...(request.operation !== 'embeddings' && { max_tokens: maxOutputTokens }),
+    ...(request.operation.isGenerating && { max_tokens: maxOutputTokens }),
     ...(request.isStream && {
       stream: true,
       // A cut stream still has the engine's own count: every chunk carries the running usage, which is edited out again.
@@ -72,7 +72,7 @@ const CLOSE = Buffer.from('}');
  */
 export function toQuestionBody(request: InferenceRequest, question: object, servedName: string | undefined): Buffer {
   // Of the other operations a question has texts at places of its own.
-  const literals = request.operation === 'chat' ? toLiteralTree(clientLiterals(request)) : undefined;
+  const literals = request.operation.isAskedByBody ? toLiteralTree(clientLiterals(request)) : undefined;
   // The client's own name of the model is not the engine's.
   literals?.delete('model');
   return Buffer.concat(writeJson({ model: servedName, ...question }, literals));

@@ -3,7 +3,6 @@ import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { computeCharge } from '@turnpike/money/price';
 import type { CallSpan } from '@turnpike/telemetry/callSpan';
 import type { PricedModel } from '../../catalog/catalog.ts';
-import type { Operation } from '../../request/inferenceRequest.ts';
 
 /** The engine's count for one call so far: the tokens that are billed. */
 export interface EngineUsage {
@@ -32,7 +31,7 @@ export interface AdmittedCall {
   keyId: string;
   workspaceId: string;
   region: 'us' | 'eu';
-  operation: Operation;
+  operation: UsageRecorded['operation'];
   model: PricedModel;
   priceVersion: number;
   images: number;

@@ -3,8 +3,6 @@ import { computeWorstCase } from '@turnpike/money/price';
 import type { PricedModel } from '../../catalog/catalog.ts';
 import type { InferenceRequest } from '../../request/inferenceRequest.ts';
 
-/** Non-streaming chat is cut here whatever `max_tokens` says (specification, Limits). */
-const MAX_WHOLE_OUTPUT_TOKENS = 2_048;
 /** A chat template may print tool definitions indented, which takes more bytes than the client sent. */
 const TEMPLATE_BYTES_FACTOR = 4;
 /** Estimates a call's prompt tokens for the tokens-per-minute bucket, before the engine counts. */
@@ -54,8 +52,8 @@ export function needsExactPrompt(request: InferenceRequest, model: PricedModel):
 }
 
 function longestOutput(request: InferenceRequest, model: PricedModel): number {
-  const isCapped = request.operation === 'chat' && !request.isStream;
-  const cap = isCapped ? Math.min(model.maxOutputLength, MAX_WHOLE_OUTPUT_TOKENS) : model.maxOutputLength;
+  const { maxWholeOutputTokens = model.maxOutputLength } = request.operation;
+  const cap = request.isStream ? model.maxOutputLength : Math.min(model.maxOutputLength, maxWholeOutputTokens);
   return Math.min(request.requestedOutputTokens ?? cap, cap, model.contextLength);
 }
 
@@ -82,7 +80,7 @@ function costOf(
   outputTokens: number,
   { request, model }: { request: InferenceRequest; model: PricedModel },
 ): NanoUsd {
-  const windowTokens = request.operation === 'embeddings' ? promptTokens : model.contextLength;
+  const windowTokens = request.operation.isGenerating ? model.contextLength : promptTokens;
   return computeWorstCase({ promptTokens, outputTokens, windowTokens, images: request.prompt.images }, model.prices);
 }
 

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { editChatAnswer } from './editChatAnswer.ts';
+import { editChatAnswer } from './chat.ts';
 
 const aMessage = { role: 'assistant', content: 'Hi', refusal: null, annotations: null, audio: null, reasoning: null };
 

@@ -1,9 +1,14 @@
-import { readIdentity } from '../fields/answerIdentity.ts';
-import { isObject } from '../fields/engineJson.ts';
+import type { ChunkShape, ValueEditor } from '../chunks/chunkEditor.ts';
+import {
+  isObject,
+  type MessageFields,
+  pickMessageFields,
+  readIdentity,
+  toolCallsOf,
+  toShownFinishReason,
+} from '../fields/answerFields.ts';
 import { readEngineUsage, toUsageBody } from '../fields/engineUsage.ts';
-import { pickMessageFields, toolCallsOf } from '../fields/messageFields.ts';
-import { ToolCallEditor } from '../fields/toolCallEditor.ts';
-import { toShownFinishReason } from '../fields/toShownFinishReason.ts';
+import { type ToolCallDelta, ToolCallEditor } from '../fields/toolCallEditor.ts';
 import { type AnswerOptions, readAnswer, type WholeAnswer } from './wholeAnswer.ts';
 
 /**
@@ -27,7 +32,7 @@ export function editChatAnswer(bytes: Buffer, { canonicalModel, isCacheCapable }
     ...(hasToolCall && { tool_calls: toolCalls }),
   };
   const usage = readEngineUsage(answer.usage);
-  const { id, created } = readIdentity(answer, 'chat');
+  const { id, created } = readIdentity(answer, CHAT_CHUNKS.idPrefix);
   const finish_reason = toShownFinishReason(finishReason, { hasToolCall });
   const body = {
     id,
@@ -47,3 +52,43 @@ function editToolCalls(entries: readonly unknown[]): object[] | undefined {
   if (!deltas || editor.hasNameless) return undefined;
   return deltas.map(({ index: _index, ...call }) => call);
 }
+
+/** A delta as the client gets it. */
+interface ChatDelta extends MessageFields {
+  role?: 'assistant';
+  tool_calls?: ToolCallDelta[];
+}
+
+/** Turns the deltas of one chat stream into the client's: the role once, in the first, and only fields that clients know. */
+class ChatDeltaEditor implements ValueEditor {
+  readonly #toolCalls = new ToolCallEditor();
+  #hasRole = false;
+
+  /** Whether any tool call has been shown. */
+  get hasToolCall(): boolean {
+    return this.#toolCalls.hasCall;
+  }
+
+  /** Whether the engine began a tool call and never said of which function. */
+  get hasNamelessCall(): boolean {
+    return this.#toolCalls.hasNameless;
+  }
+
+  /** Undefined where the engine's delta is none. Empty where it has nothing for the client. */
+  edit(delta: unknown): ChatDelta | undefined {
+    if (!isObject(delta)) return undefined;
+    const fields = pickMessageFields(delta);
+    const toolCalls = this.#toolCalls.edit(toolCallsOf(delta));
+    if (!fields || !toolCalls) return undefined;
+    const isFirst = !this.#hasRole;
+    this.#hasRole = true;
+    return { ...(isFirst && { role: 'assistant' }), ...fields, ...(toolCalls.length > 0 && { tool_calls: toolCalls }) };
+  }
+}
+
+export const CHAT_CHUNKS: ChunkShape = {
+  object: 'chat.completion.chunk',
+  idPrefix: 'chatcmpl',
+  valueKey: 'delta',
+  createValueEditor: () => new ChatDeltaEditor(),
+};

@@ -1,6 +1,5 @@
-import { isObject, parseJson, statusOf } from '../fields/engineJson.ts';
+import { isBrokenOff, isObject, parseJson, statusOf } from '../fields/answerFields.ts';
 import type { ShownUsage } from '../fields/engineUsage.ts';
-import { isBrokenOff } from '../fields/toShownFinishReason.ts';
 
 /** What an engine's whole answer means for the client. */
 export type WholeAnswer =

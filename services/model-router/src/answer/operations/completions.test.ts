@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { editCompletionAnswer } from './editCompletionAnswer.ts';
+import { editCompletionAnswer } from './completions.ts';
 
 const anAnswer = (choice: object = {}): Buffer =>
   Buffer.from(

@@ -1,6 +1,6 @@
-import { readIdentity } from '../fields/answerIdentity.ts';
+import type { ChunkShape } from '../chunks/chunkEditor.ts';
+import { readIdentity, toShownFinishReason } from '../fields/answerFields.ts';
 import { readEngineUsage, toUsageBody } from '../fields/engineUsage.ts';
-import { toShownFinishReason } from '../fields/toShownFinishReason.ts';
 import { type AnswerOptions, readAnswer, type WholeAnswer } from './wholeAnswer.ts';
 
 /** An engine's whole legacy completion as the client gets it. */
@@ -10,7 +10,7 @@ export function editCompletionAnswer(bytes: Buffer, { canonicalModel, isCacheCap
   const { answer, choice, finishReason } = read;
   if (typeof choice.text !== 'string') return { kind: 'broken' };
   const usage = readEngineUsage(answer.usage);
-  const { id, created } = readIdentity(answer, 'completions');
+  const { id, created } = readIdentity(answer, COMPLETION_CHUNKS.idPrefix);
   const finish_reason = toShownFinishReason(finishReason, { hasToolCall: false });
   const body = {
     id,
@@ -22,3 +22,14 @@ export function editCompletionAnswer(bytes: Buffer, { canonicalModel, isCacheCap
   };
   return { kind: 'answer', payload: Buffer.from(JSON.stringify(body)), usage, hasToolCall: false };
 }
+
+export const COMPLETION_CHUNKS: ChunkShape = {
+  object: 'text_completion',
+  idPrefix: 'cmpl',
+  valueKey: 'text',
+  createValueEditor: () => ({
+    edit: (text) => (typeof text === 'string' ? text : undefined),
+    hasToolCall: false,
+    hasNamelessCall: false,
+  }),
+};

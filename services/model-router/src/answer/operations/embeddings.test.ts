@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { editEmbeddingAnswer } from './editEmbeddingAnswer.ts';
+import { editEmbeddingAnswer } from './embeddings.ts';
 
 const options = { canonicalModel: 'embedder', isCacheCapable: false };
 const anAnswer = (data: string, usage = '{"prompt_tokens":5,"total_tokens":5,"completion_tokens":0}'): Buffer =>

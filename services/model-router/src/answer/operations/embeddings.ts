@@ -1,5 +1,5 @@
 import { scanJson } from '../../request/scanJson.ts';
-import { isObject, parseJson, statusOf } from '../fields/engineJson.ts';
+import { isObject, parseJson, statusOf } from '../fields/answerFields.ts';
 import { readEngineUsage } from '../fields/engineUsage.ts';
 import type { AnswerOptions, WholeAnswer } from './wholeAnswer.ts';
 

@@ -1,0 +1,79 @@
+import { randomUUID } from 'node:crypto';
+
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** The value an engine's JSON stands for; undefined where it is no JSON. */
+export function parseJson(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The status an engine put into an error that came with 200. */
+export const statusOf = (error: Record<string, unknown>): number => (typeof error.code === 'number' ? error.code : 500);
+
+/** What all parts of one answer share. */
+export interface AnswerIdentity {
+  id: string;
+  /** Unix time in seconds. */
+  created: number;
+}
+
+/** The identity an engine gave its answer; what it left out, or wrote in another form, is made up for. */
+export function readIdentity({ id, created }: Record<string, unknown>, idPrefix: string): AnswerIdentity {
+  return {
+    id: typeof id === 'string' && id !== '' ? id : `${idPrefix}-${randomUUID()}`,
+    created: Number.isSafeInteger(created) && Number(created) >= 0 ? Number(created) : Math.floor(Date.now() / 1_000),
+  };
+}
+
+/** What of a message or a delta is passed on beside tool calls, as the client gets it. */
+export interface MessageFields {
+  content?: string | null;
+  refusal?: string | null;
+  reasoning?: string;
+  reasoning_content?: string;
+}
+
+const isTextOrNull = (value: unknown): value is string | null => typeof value === 'string' || value === null;
+
+/**
+ * Picks the fields of an engine's message or delta that clients know: `content`, `refusal` and the reasoning. Whatever else
+ * an engine writes there stays inside. Undefined where the content is no text.
+ *
+ * Engines call the reasoning `reasoning` or, up to 2025, `reasoning_content`, and clients read the one or the other: it is
+ * shown under both names, so that no client depends on the release of the engine that happened to serve it.
+ */
+export function pickMessageFields(message: Record<string, unknown>): MessageFields | undefined {
+  const { content, refusal } = message;
+  if (content !== undefined && !isTextOrNull(content)) return undefined;
+  const reasonings = [message.reasoning, message.reasoning_content].filter((text) => typeof text === 'string');
+  const reasoning = reasonings.find((text) => text !== '') ?? reasonings[0];
+  return {
+    ...(content !== undefined && { content }),
+    ...(isTextOrNull(refusal) && { refusal }),
+    ...(reasoning !== undefined && { reasoning, reasoning_content: reasoning }),
+  };
+}
+
+/** The tool calls of a message or delta, as the engine wrote them; none where the field is absent, null or no list. */
+export const toolCallsOf = ({ tool_calls: calls }: Record<string, unknown>): readonly unknown[] =>
+  Array.isArray(calls) ? calls : [];
+
+const CUT_SHORT = new Set(['length', 'content_filter']);
+
+/**
+ * The finish reason a client reads, one of the convention's. An answer that was not cut short ends with `tool_calls` if it
+ * calls a tool and with `stop` if it does not, whatever its engine says: engines say `stop` where the tool was named by the
+ * request, and newer ones know reasons of their own.
+ */
+export function toShownFinishReason(reason: string, { hasToolCall }: { hasToolCall: boolean }): string {
+  if (CUT_SHORT.has(reason)) return reason;
+  return hasToolCall ? 'tool_calls' : 'stop';
+}
+
+/** Reasons with which an engine says that it broke an answer off. */
+export const isBrokenOff = (reason: unknown): boolean => reason === 'abort' || reason === 'error';

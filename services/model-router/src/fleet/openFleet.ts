@@ -1,0 +1,73 @@
+import type { NamedSecret } from '@turnpike/config/secrets';
+import type { ServiceBase } from '@turnpike/http-service/startService';
+import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
+import type { Redis } from 'ioredis';
+import type { CountPromptTokens } from '../request/countPromptTokens.ts';
+import type { KubernetesApi } from './discovery/listEndpoints.ts';
+import { createEngineRegistry, type EngineRegistry } from './engineRegistry.ts';
+import { followOperatorDrains, type OperatorDrains } from './operatorDrains.ts';
+import { createPlacer, type Placer } from './placement/placer.ts';
+import { createPromptCounter } from './promptCounter.ts';
+import { createEngineQueue, type EngineQueue } from './queue/engineQueue.ts';
+import { type CacheSaltOf, createCacheSalt } from './vllm/cacheSalt.ts';
+
+/** Above these engines are spared: an embedding asks 16 questions at a time, so one workspace has two of those under way. */
+const PROMPT_COUNTS = { inAll: 128, perWorkspace: 32, waitingPerKey: 128 };
+
+/** The settings that the fleet goes by. */
+export interface FleetSettings {
+  ENGINES_FILE: string;
+  CACHE_SALT_KEYS: NamedSecret[];
+  QUEUE_MAX_CALLS: number;
+  QUEUE_MAX_BYTES: number;
+  QUEUE_KEY_SHARE: number;
+  QUEUE_TIMEOUT_MS: number;
+  QUEUE_EXPECTED_WAIT_MS: number;
+  ENGINE_CALLS: number;
+  ENGINE_TOKENS: number;
+  ENGINE_KEY_SHARE: number;
+}
+
+/** The engines of the region, and who gets which. */
+export interface Fleet {
+  engines: EngineRegistry;
+  drains: OperatorDrains;
+  placer: Placer;
+  engineQueue: EngineQueue;
+  countPromptTokens: CountPromptTokens;
+  cacheSaltOf: CacheSaltOf;
+}
+
+/** Opens the list of engines and looks after them. `redis` says which ones an operator holds back. */
+export function openFleet(
+  { config, log, shutdown }: ServiceBase<FleetSettings>,
+  { redis, kubernetes, metrics }: { redis: Redis; kubernetes: KubernetesApi | undefined; metrics: InferenceMetrics },
+): Fleet {
+  const drains = followOperatorDrains({ redis, log });
+  shutdown.defer('engines held back', () => drains.close());
+  const { ENGINES_FILE: enginesFile } = config;
+  const engines = createEngineRegistry({ enginesFile, kubernetes, isHeldBack: drains.has, metrics, log });
+  shutdown.defer('engines', () => engines.close());
+  const placer = createPlacer();
+  metrics.observeFleet({
+    engines: engines.list,
+    retriesLeft: () => engines.retries.left,
+    tokensInFlightOn: placer.tokensInFlightOn,
+  });
+  const engineQueue = createEngineQueue({
+    placer,
+    queue: {
+      maxCalls: config.QUEUE_MAX_CALLS,
+      maxBytes: config.QUEUE_MAX_BYTES,
+      keyShare: config.QUEUE_KEY_SHARE,
+      timeoutMs: config.QUEUE_TIMEOUT_MS,
+      expectedWaitMs: config.QUEUE_EXPECTED_WAIT_MS,
+    },
+    room: { calls: config.ENGINE_CALLS, tokens: config.ENGINE_TOKENS, keyShare: config.ENGINE_KEY_SHARE },
+    metrics,
+  });
+  metrics.observeQueue(engineQueue.lengths);
+  const countPromptTokens = createPromptCounter({ engines, limits: PROMPT_COUNTS });
+  const cacheSaltOf = createCacheSalt(config.CACHE_SALT_KEYS);
+  return { engines, drains, placer, engineQueue, countPromptTokens, cacheSaltOf };
+}
