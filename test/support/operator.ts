@@ -18,17 +18,23 @@ export interface NewKey {
   expiresAt?: string;
 }
 
-/** What an operator does to a stack, through the services' internal interfaces. */
+/** What an operator does to keys, workspaces and models of a stack, through the services' internal interfaces. */
 export interface Operator {
   makeWorkspace(workspace?: NewWorkspace): Promise<string>;
   addCredit(workspaceId: string, usd: string): Promise<void>;
   makeKey(workspaceId: string, key?: NewKey): Promise<string>;
   /** A key of a workspace of its own with 10 USD. */
   makeCaller(key?: NewKey, workspace?: NewWorkspace): Promise<string>;
+  changeKey(apiKey: string, change: 'revoke' | 'block' | 'unblock'): Promise<void>;
+  capWorkspace(workspaceId: string, nanoUsd: bigint): Promise<void>;
+  switchModel(model: string, change: 'disable' | 'enable'): Promise<void>;
 }
+
+const verdictSchema = z.object({ key: z.object({ keyId: z.string() }) });
 
 interface Services {
   auth: { internal_url: string };
+  catalog: { internal_url: string };
   'usage-ledger': { internal_url: string };
 }
 
@@ -42,13 +48,14 @@ export function createOperator({
   const keys = z.string().transform(parseSecrets).parse(internalTokenKeys);
   const internalHeaders = createTokenIssuer({ service: 'operator', keys });
 
-  async function call(service: keyof Services, method: string, path: string, body: object): Promise<void> {
+  async function call(service: keyof Services, method: string, path: string, body: object): Promise<unknown> {
     const response = await fetch(`${services[service].internal_url}${path}`, {
       method,
       headers: { 'content-type': 'application/json', ...internalHeaders(service) },
       body: JSON.stringify(body),
     });
     if (!response.ok) throw new Error(`${service} answered ${response.status}: ${await response.text()}`);
+    return response.json();
   }
 
   const operator: Operator = {
@@ -63,13 +70,14 @@ export function createOperator({
       if (creditUsd !== undefined) await operator.addCredit(workspaceId, creditUsd);
       return workspaceId;
     },
-    addCredit: (workspaceId, usd) =>
-      call('usage-ledger', 'POST', '/internal/credits', {
+    async addCredit(workspaceId, usd) {
+      await call('usage-ledger', 'POST', '/internal/credits', {
         credit_id: randomUUID(),
         workspace_id: workspaceId,
         amount_nano_usd: parseUsd(usd).toString(),
         note: 'test',
-      }),
+      });
+    },
     async makeKey(workspaceId, { rpm, tpm, maxBudgetUsd, expiresAt } = {}) {
       const apiKey = generateApiKey();
       await call('auth', 'POST', '/internal/keys', {
@@ -86,6 +94,18 @@ export function createOperator({
     },
     async makeCaller(key, workspace = { creditUsd: '10' }) {
       return operator.makeKey(await operator.makeWorkspace(workspace), key);
+    },
+    async changeKey(apiKey, change) {
+      const verdict = await call('auth', 'POST', '/internal/keys/verify', { key_sha256: toKeySha256(apiKey) });
+      const { keyId } = verdictSchema.parse(verdict).key;
+      await call('auth', 'POST', `/internal/keys/${keyId}/${change}`, {});
+    },
+    async capWorkspace(workspaceId, nanoUsd) {
+      const body = { monthly_cap_nano_usd: nanoUsd.toString() };
+      await call('auth', 'PUT', `/internal/workspaces/${workspaceId}/cap`, body);
+    },
+    async switchModel(model, change) {
+      await call('catalog', 'POST', `/internal/models/${model}/${change}`, {});
     },
   };
   return operator;

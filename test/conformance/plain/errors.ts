@@ -1,4 +1,4 @@
-import { beforeAll, expect } from '@jest/globals';
+import { expect } from '@jest/globals';
 import { generateApiKey } from '@turnpike/api-keys/apiKey';
 import { until } from '@turnpike/test-support/until';
 import { expectNotAdmitted } from '../../support/expectBilled.ts';
@@ -6,7 +6,6 @@ import { inOneMonth } from '../../support/inOneMonth.ts';
 import { makeCaller } from '../../support/makeCaller.ts';
 import type { NewKey, NewWorkspace } from '../../support/operator.ts';
 import { readFirstEvent } from '../../support/postJson.ts';
-import { type Administrator, createAdministrator } from '../support/createAdministrator.ts';
 import { type Answer, type Client, createClient } from '../support/http.ts';
 import { client, stack } from '../support/plainStack.ts';
 import { row } from '../support/row.ts';
@@ -18,11 +17,6 @@ const FREE_MODEL = 'smollm2-1.7b-instruct';
 /** One that no other row calls. */
 const SPARE_MODEL = 'gemma-3-27b-it';
 const SWITCHED_MODEL = 'qwen3-coder-30b-a3b-instruct';
-
-let administrator: Administrator;
-beforeAll(async () => {
-  administrator = await createAdministrator(stack);
-});
 
 const aChat = (fields: object = {}, directives = 'tokens=2') => ({
   model: MODEL,
@@ -81,7 +75,7 @@ row('errors.401.revoked', async () => {
   const apiKey = await stack.operator.makeCaller();
   const revoked = createClient(stack.baseUrl, apiKey);
   expect((await chatAs(revoked)).status).toBe(200);
-  await administrator.changeKey(apiKey, 'revoke');
+  await stack.operator.changeKey(apiKey, 'revoke');
   await expectInference401(revoked);
 });
 
@@ -191,7 +185,7 @@ row('errors.402.spend-cap-reached', async () => {
     const caller = await makeCaller(stack);
     const spent = await caller.post('/chat/completions', aChat());
     await caller.untilUsage(spent.headers);
-    await administrator.capWorkspace(caller.workspaceId, 1n);
+    await stack.operator.capWorkspace(caller.workspaceId, 1n);
     return chatAs(createClient(stack.baseUrl, caller.apiKey));
   });
   expect({ status, body }).toEqual({ status: 402, body: wrapped(402, 'spend_cap_reached') });
@@ -228,9 +222,9 @@ row('errors.402.top-up', async () => {
 row('errors.402.cap-raise', async () => {
   const caller = await makeCaller(stack);
   const ask = () => caller.post('/chat/completions', aChat());
-  await administrator.capWorkspace(caller.workspaceId, 1n);
+  await stack.operator.capWorkspace(caller.workspaceId, 1n);
   expect((await ask()).status).toBe(402);
-  await administrator.capWorkspace(caller.workspaceId, 1_000_000_000n);
+  await stack.operator.capWorkspace(caller.workspaceId, 1_000_000_000n);
   await until('the new cap to count', async () => ((await ask()).status === 200 ? true : undefined));
 });
 
@@ -247,7 +241,7 @@ async function blocked(): Promise<Client> {
   const apiKey = await stack.operator.makeCaller();
   const it = createClient(stack.baseUrl, apiKey);
   expect((await chatAs(it)).status).toBe(200);
-  await administrator.changeKey(apiKey, 'block');
+  await stack.operator.changeKey(apiKey, 'block');
   return it;
 }
 
@@ -375,12 +369,12 @@ row('errors.503.busy', async () => {
 
 /** Disables a model while a check runs that needs to see it so. */
 async function whileDisabled(check: () => Promise<void>): Promise<void> {
-  await administrator.switchModel(SWITCHED_MODEL, 'disable');
+  await stack.operator.switchModel(SWITCHED_MODEL, 'disable');
   await until('the router to know', async () =>
     (await chatAs(client, { model: SWITCHED_MODEL })).status === 503 ? true : undefined,
   );
   await check();
-  await administrator.switchModel(SWITCHED_MODEL, 'enable');
+  await stack.operator.switchModel(SWITCHED_MODEL, 'enable');
 }
 
 row('errors.503.disabled', () =>
@@ -406,7 +400,7 @@ row('gates.401-before-400', async () => {
 
 row('gates.403-before-400', async () => {
   const apiKey = await stack.operator.makeCaller();
-  await administrator.changeKey(apiKey, 'block');
+  await stack.operator.changeKey(apiKey, 'block');
   const { status } = await createClient(stack.baseUrl, apiKey).post('/chat/completions', '{"model":');
   expect(status).toBe(403);
 });

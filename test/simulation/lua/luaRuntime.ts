@@ -45,7 +45,7 @@ export const toNumber = (value: LuaValue): number | undefined =>
   typeof value === 'number' ? value : typeof value === 'string' ? parseNumber(value) : undefined;
 
 /** C's `%.<decimals>f`: a tie goes to the even neighbour, and a negative zero keeps its sign. */
-export function formatFixed(value: number, decimals: number): string {
+function formatFixed(value: number, decimals: number): string {
   const scaled = Math.abs(value) * 10 ** decimals;
   const floor = Math.floor(scaled);
   const isTie =
