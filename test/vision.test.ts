@@ -1,7 +1,7 @@
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { aGif, aJpeg, aPng, aWebp } from '@turnpike/test-support/anImage';
+import { serveHttp } from '@turnpike/test-support/serveHttp';
 import { until } from '@turnpike/test-support/until';
 import { expectBilled, expectUnbilled } from './support/expectBilled.ts';
 import { findServed } from './support/findServed.ts';
@@ -29,7 +29,7 @@ interface Listener {
   paths: string[];
   connections: number;
   openConnections: number;
-  close(): void;
+  close(): Promise<void>;
 }
 
 let web: Listener;
@@ -44,8 +44,8 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(async () => {
   await stack?.stop();
-  web?.close();
-  canary?.close();
+  await web?.close();
+  await canary?.close();
 }, 60_000);
 beforeEach(async () => {
   caller = await makeCaller(stack);
@@ -76,7 +76,7 @@ function serve(path: string, res: ServerResponse): void {
 }
 
 async function listen(answer: (path: string, res: ServerResponse) => void): Promise<Listener> {
-  const server = createServer((req, res) => {
+  const { url, server, close } = await serveHttp((req, res) => {
     listener.paths.push(req.url ?? '');
     answer(req.url ?? '', res);
   });
@@ -87,16 +87,12 @@ async function listen(answer: (path: string, res: ServerResponse) => void): Prom
       listener.openConnections -= 1;
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const listener: Listener = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     paths: [],
     connections: 0,
     openConnections: 0,
-    close() {
-      server.closeAllConnections();
-      server.close();
-    },
+    close,
   };
   return listener;
 }

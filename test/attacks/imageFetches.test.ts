@@ -1,8 +1,8 @@
-import { createServer, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { aPng } from '@turnpike/test-support/anImage';
 import { scrapeMetrics } from '@turnpike/test-support/readMetrics';
+import { type HttpStandIn, serveHttp } from '@turnpike/test-support/serveHttp';
 import { until } from '@turnpike/test-support/until';
 import { type Caller, makeCaller } from '../support/makeCaller.ts';
 import { startTestStack, type TestStack } from '../support/startTestStack.ts';
@@ -15,15 +15,14 @@ const IMAGES_PER_CALL = 16;
 const SLOTS = 256;
 const PNG = aPng();
 
-let host: Server;
-let hostUrl: string;
+let host: HttpStandIn;
 /** Requests that the host leaves open. */
 const open = new Set<ServerResponse>();
 let stack: TestStack;
 let leaving = new AbortController();
 
 beforeAll(async () => {
-  host = createServer((req, res) => {
+  host = await serveHttp((req, res) => {
     if (req.url === '/cat.png') {
       res.end(PNG);
       return;
@@ -35,11 +34,8 @@ beforeAll(async () => {
       open.delete(res);
     });
   });
-  await new Promise<void>((resolve) => host.listen(0, '127.0.0.1', resolve));
-  const { port } = host.address() as AddressInfo;
-  hostUrl = `http://127.0.0.1:${port}`;
   // Long enough that nothing comes free by itself while the test looks.
-  const router = { IMAGE_PRIVATE_HOSTS: `127.0.0.1:${port}`, IMAGES_TIMEOUT_MS: '300000' };
+  const router = { IMAGE_PRIVATE_HOSTS: new URL(host.url).host, IMAGES_TIMEOUT_MS: '300000' };
   stack = await startTestStack({ kafka: false, serviceSettings: { 'model-router': router } });
 }, 120_000);
 afterEach(async () => {
@@ -49,8 +45,7 @@ afterEach(async () => {
 });
 afterAll(async () => {
   await stack?.stop();
-  host?.closeAllConnections();
-  host?.close();
+  await host?.close();
 }, 60_000);
 
 const bodyOf = (urls: string[]) =>
@@ -67,7 +62,7 @@ const bodyOf = (urls: string[]) =>
       },
     ],
   });
-const urlsOf = (path: string, count: number) => Array.from({ length: count }, (_, nth) => `${hostUrl}${path}?${nth}`);
+const urlsOf = (path: string, count: number) => Array.from({ length: count }, (_, nth) => `${host.url}${path}?${nth}`);
 const ask = async ({ apiKey }: Caller, urls: string[]): Promise<{ status: number; text: string }> => {
   const response = await fetch(`${stack.baseUrl}/chat/completions`, {
     method: 'POST',
@@ -98,8 +93,8 @@ it.each([
     const others = await Promise.all(Array.from({ length: 5 }, () => makeCaller(stack)));
     const statuses: number[] = [];
     for (const other of others) {
-      statuses.push((await ask(other, [`${hostUrl}/cat.png`])).status);
-      const many = Array.from({ length: IMAGES_PER_CALL }, (_, nth) => `${hostUrl}/cat.png#${nth}`);
+      statuses.push((await ask(other, [`${host.url}/cat.png`])).status);
+      const many = Array.from({ length: IMAGES_PER_CALL }, (_, nth) => `${host.url}/cat.png#${nth}`);
       statuses.push((await ask(other, many)).status);
     }
     expect(statuses).toEqual(Array.from({ length: 10 }, () => 200));
@@ -110,9 +105,9 @@ it('another key of the workspace that hoards is served too, and the hoarder’s 
   const [hoarder] = await hoard(4, { calls: 4, path: '/silent' });
   if (!hoarder) throw new Error('nobody hoards');
   const sibling = await makeCaller(stack, { workspaceId: hoarder.workspaceId });
-  expect((await ask(sibling, [`${hostUrl}/cat.png`])).status).toBe(200);
+  expect((await ask(sibling, [`${host.url}/cat.png`])).status).toBe(200);
 
-  const { status, text } = await ask(hoarder, [`${hostUrl}/cat.png`]);
+  const { status, text } = await ask(hoarder, [`${host.url}/cat.png`]);
   expect(status).toBe(503);
   expect(JSON.parse(text)).toMatchObject({ error: { code: 'service_unavailable' } });
   expect(text).toContain('images on their way');

@@ -1,7 +1,7 @@
-import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { text as readText } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { scrapeMetrics } from '@turnpike/test-support/readMetrics';
+import { serveHttp } from '@turnpike/test-support/serveHttp';
 import { isProbe } from '../support/isProbe.ts';
 import { type Caller, makeCaller } from '../support/makeCaller.ts';
 import { startTestStack, type TestStack } from '../support/startTestStack.ts';
@@ -23,12 +23,12 @@ interface CountingEngine {
   url: string;
   counted: number;
   bodies: { max_tokens: number }[];
-  stop(): void;
+  stop(): Promise<void>;
 }
 
 /** An engine that counts a token for every four bytes of a question, and answers every chat with a word. */
 async function startCountingEngine(): Promise<CountingEngine> {
-  const server = createServer(async (req, res) => {
+  const { url, close } = await serveHttp(async (req, res) => {
     const send = (body: object) => res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     if (req.method === 'GET') return send({ object: 'list', data: [{ id: MODEL, max_model_len: WINDOW }] });
     const text = await readText(req);
@@ -43,21 +43,9 @@ async function startCountingEngine(): Promise<CountingEngine> {
     const usage = { prompt_tokens: 5, completion_tokens: 1, total_tokens: 6 };
     return send({ id: 'chatcmpl-1', object: 'chat.completion', created: 1, model: MODEL, choices, usage });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const engine: CountingEngine = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    counted: 0,
-    bodies: [],
-    stop() {
-      server.close();
-      server.closeAllConnections();
-    },
-  };
+  const engine: CountingEngine = { url, counted: 0, bodies: [], stop: close };
   return engine;
 }
-
-const readText = async (req: IncomingMessage): Promise<string> =>
-  Buffer.concat(await Array.fromAsync<Buffer>(req)).toString('utf8');
 
 let engines: CountingEngine[];
 let stack: TestStack;

@@ -1,6 +1,6 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { RequestListener } from 'node:http';
 import { afterEach, expect, it } from '@jest/globals';
+import { type HttpStandIn, serveHttp } from '@turnpike/test-support/serveHttp';
 import { type CallCase, type FuzzCase, KEY } from './cases/fuzzCase.ts';
 import type { Problem } from './oracle/answer.ts';
 import { createJudge } from './oracle/createJudge.ts';
@@ -17,19 +17,17 @@ const PATIENCE_MS = 30_000;
 const IMPATIENCE_MS = 500;
 const judge = createJudge({ secrets: [API_KEY] });
 
-let server: Server;
+let server: HttpStandIn;
 let sender: Sender;
 afterEach(async () => {
   await sender.close();
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
+  await server.close();
 });
 
 /** Stands in for the gateway, and misbehaves. */
 async function standIn(listener: RequestListener, { timeoutMs = PATIENCE_MS } = {}): Promise<string> {
-  server = createServer(listener);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  server = await serveHttp(listener);
+  const origin = server.url;
   sender = createSender({ origin, apiKey: API_KEY, connections: 4, timeoutMs });
   return origin;
 }
@@ -175,7 +173,7 @@ it('tells of a connection that is cut, and of silence', async () => {
   await standIn((req) => req.socket.destroy());
   expect((await tryCase(aCase(), { sender, judge })).problems).toMatchObject([{ kind: 'silence' }]);
   await sender.close();
-  server.close();
+  await server.close();
   await standIn(() => undefined, { timeoutMs: IMPATIENCE_MS });
   expect((await tryCase(aCase(), { sender, judge })).problems).toMatchObject([{ kind: 'silence' }]);
 });
@@ -238,7 +236,7 @@ it('counts a 503 only if it comes again alone, and a 500 always', async () => {
       { seed: 3, from: 0, cases: 4, inFlight: 1 },
     );
     await sender.close();
-    server.close();
+    await server.close();
     return { findings, unsteady };
   };
   expect(await failing(503)).toEqual({ findings: 0, unsteady: 1 });

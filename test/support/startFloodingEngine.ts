@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
+import { serveHttp } from '@turnpike/test-support/serveHttp';
 import { isProbe } from './isProbe.ts';
 
 export interface FloodingEngine {
@@ -32,7 +32,7 @@ export async function startFloodingEngine(servedName: string): Promise<FloodingE
     }
     res.end(`${toEvent({ choices: [], usage: FLOOD_USAGE })}data: [DONE]\n\n`);
   }
-  const server = createServer((req, res) => {
+  const { url, close } = await serveHttp((req, res) => {
     if (req.method === 'POST' && !isProbe(req)) {
       req.resume().once('end', () => void flood(res));
       return;
@@ -42,13 +42,5 @@ export async function startFloodingEngine(servedName: string): Promise<FloodingE
     const models = { object: 'list', data: [{ id: servedName, object: 'model' }] };
     res.end(JSON.stringify(isProbe(req) ? aToken : models));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    sentChunks: () => sentChunks,
-    async stop() {
-      server.close();
-      server.closeAllConnections();
-    },
-  };
+  return { url, sentChunks: () => sentChunks, stop: close };
 }

@@ -1,5 +1,5 @@
-import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { text as readText } from 'node:stream/consumers';
+import { serveHttp } from '@turnpike/test-support/serveHttp';
 import { isProbe } from './isProbe.ts';
 
 export interface PlainEngine {
@@ -15,7 +15,7 @@ export const PLAIN_USAGE = { prompt_tokens: 5, completion_tokens: 3, total_token
 /** A server that knows the least there is of the public chat API: one model, no stated window, whole answers alone. */
 export async function startPlainEngine(servedName: string): Promise<PlainEngine> {
   const bodies: string[] = [];
-  const server = createServer(async (req, res) => {
+  const { url, close } = await serveHttp(async (req, res) => {
     const send = (status: number, body: object) =>
       res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     if (req.url === '/health') return send(200, {});
@@ -29,18 +29,5 @@ export async function startPlainEngine(servedName: string): Promise<PlainEngine>
     const choices = [{ index: 0, message, finish_reason: 'stop' }];
     return send(200, { id: 'chatcmpl-1', object: 'chat.completion', created: 1, model, choices, usage: PLAIN_USAGE });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    bodies,
-    async stop() {
-      server.close();
-      server.closeAllConnections();
-    },
-  };
-}
-
-async function readText(req: IncomingMessage): Promise<string> {
-  const chunks = await Array.fromAsync<Buffer>(req);
-  return Buffer.concat(chunks).toString('utf8');
+  return { url, bodies, stop: close };
 }

@@ -1,5 +1,5 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { serveHttp } from './serveHttp.ts';
 
 const NAME = '[a-zA-Z_:][a-zA-Z0-9_:]*';
 const LABEL = `${NAME}="(?:[^"\\\\\\n]|\\\\["\\\\n])*"`;
@@ -12,13 +12,11 @@ export async function readMetrics({
 }: {
   serveMetrics: (req: IncomingMessage, res: ServerResponse) => Promise<void>;
 }): Promise<Map<string, number>> {
-  const server = createServer((req, res) => void serveMetrics(req, res));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { url, close } = await serveHttp((req, res) => void serveMetrics(req, res));
   try {
-    return await scrapeMetrics(`http://127.0.0.1:${(server.address() as AddressInfo).port}/metrics`);
+    return await scrapeMetrics(`${url}/metrics`);
   } finally {
-    server.close();
-    server.closeAllConnections();
+    await close();
   }
 }
 

@@ -1,6 +1,5 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { z } from 'zod';
+import { serveHttp } from './serveHttp.ts';
 
 const valueSchema = z.union([
   z.object({ stringValue: z.string() }).transform(({ stringValue }) => stringValue),
@@ -45,7 +44,7 @@ export interface Collector {
 export async function startCollector({ status }: { status: number | undefined } = { status: 200 }): Promise<Collector> {
   const spans: CollectedSpan[] = [];
   const requests: Collector['requests'] = [];
-  const server = createServer((req, res) => {
+  const { url, close } = await serveHttp((req, res) => {
     req.setEncoding('utf8');
     let text = '';
     req.on('data', (chunk: string) => {
@@ -60,14 +59,5 @@ export async function startCollector({ status }: { status: number | undefined } 
       if (status !== undefined) res.writeHead(status, { 'content-type': 'application/json' }).end('{}');
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    spans,
-    requests,
-    async close() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
+  return { url, spans, requests, close };
 }

@@ -1,5 +1,5 @@
-import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { text as readText } from 'node:stream/consumers';
+import { serveHttp } from '@turnpike/test-support/serveHttp';
 import { isProbe } from '../../support/isProbe.ts';
 
 /** An answer of the engine in place of its usual one. */
@@ -36,7 +36,7 @@ export async function startRecordingEngine(servedNames: string[]): Promise<Recor
   const texts: string[] = [];
   let untaken: { path: string; text: string }[] = [];
   let reply: Reply | undefined;
-  const server = createServer(async (req, res) => {
+  const { url, close } = await serveHttp(async (req, res) => {
     const send = (status: number, body: object) =>
       res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     if (req.method === 'GET') return send(200, { object: 'list', data: servedNames.map((id) => ({ id })) });
@@ -55,10 +55,9 @@ export async function startRecordingEngine(servedNames: string[]): Promise<Recor
         .join('')}data: [DONE]\n\n`,
     );
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const lastText = () => texts.at(-1) ?? '';
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     lastText,
     lastBody: () => JSON.parse(lastText()),
     takeAll() {
@@ -70,10 +69,7 @@ export async function startRecordingEngine(servedNames: string[]): Promise<Recor
     reply(next) {
       reply = next;
     },
-    async stop() {
-      server.close();
-      server.closeAllConnections();
-    },
+    stop: close,
   };
 }
 
@@ -101,8 +97,4 @@ function toChunks(path: string, model: string): object[] {
     { ...shared, choices: [{ index: 0, ...said, finish_reason: 'stop' }] },
     { ...shared, choices: [], usage: RECORDED_USAGE },
   ];
-}
-
-async function readText(req: IncomingMessage): Promise<string> {
-  return Buffer.concat(await Array.fromAsync<Buffer>(req)).toString('utf8');
 }
