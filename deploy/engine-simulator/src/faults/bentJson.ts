@@ -1,5 +1,5 @@
 import type { Delta } from '../engine/outputQueue.ts';
-import type { ChoiceEnd, StreamChunks } from '../wire/streamChunks.ts';
+import type { StreamChunks, StreamEnd } from '../wire/answer.ts';
 import type { Usage } from '../wire/usage.ts';
 import type { Fault, FaultKind } from './fault.ts';
 
@@ -69,7 +69,7 @@ export function bendChunks(chunks: StreamChunks, { kind, afterTokens }: Fault): 
   return {
     opening: () => falsifyUsage(chunks.opening(), kind),
     delta: (delta: Delta) => bendOnce(chunks.delta(delta), delta.completionTokens),
-    finish(end: ChoiceEnd) {
+    finish(end: StreamEnd) {
       const finishReason = kind === 'unknown_finish' ? UNKNOWN_FINISH_REASON : end.finishReason;
       const event = chunks.finish({ ...end, finishReason });
       return kind === 'duplicate_finish' ? event + event : bendOnce(event, Number.POSITIVE_INFINITY);

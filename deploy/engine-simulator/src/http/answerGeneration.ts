@@ -1,10 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { bendBody, bendChunks } from '../faults/bentJson.ts';
 import type { Fault } from '../faults/fault.ts';
-import type { FinishedChoice } from '../wire/chatCompletion.ts';
+import type { StreamChunks, WholeAnswer } from '../wire/answer.ts';
 import { engineDead, internalError } from '../wire/engineError.ts';
 import type { SamplingRequest } from '../wire/samplingFields.ts';
-import type { StreamChunks } from '../wire/streamChunks.ts';
 import type { Usage } from '../wire/usage.ts';
 import type { Generation } from './generation.ts';
 import { openBody } from './openBody.ts';
@@ -17,7 +16,7 @@ export interface Answer {
   sampling: SamplingRequest;
   /** `runningUsageOf`: prompt tokens, where every chunk carries the running usage. */
   toChunks: (runningUsageOf: number | undefined) => StreamChunks;
-  toBody: (choice: FinishedChoice) => object;
+  toBody: (answer: WholeAnswer) => object;
   usage: () => Usage;
 }
 

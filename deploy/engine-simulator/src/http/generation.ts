@@ -2,7 +2,7 @@ import { hash, randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Outcome, ServedRequest } from '../admin/requestLog.ts';
 import type { Sequence } from '../engine/sequence.ts';
-import type { AnswerIdentity } from '../wire/streamChunks.ts';
+import type { AnswerIdentity } from '../wire/answer.ts';
 import type { Usage } from '../wire/usage.ts';
 import { VERSION } from '../wire/version.ts';
 import type { EngineContext } from './engineContext.ts';

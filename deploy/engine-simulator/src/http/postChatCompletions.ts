@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { wholeBlocksOf } from '../engine/prefixCache.ts';
 import { TOKENS_PER_IMAGE } from '../tokenizer/renderChat.ts';
-import { ChatChunks } from '../wire/chatChunks.ts';
-import { toChatCompletion } from '../wire/chatCompletion.ts';
+import { createChatChunks, toChatBody } from '../wire/chatAnswer.ts';
 import { chatRequestSchema } from '../wire/chatRequest.ts';
 import { answerGeneration } from './answerGeneration.ts';
 import { checkChatFields, checkLogprobs } from './checkChatRequest.ts';
@@ -40,8 +39,8 @@ export async function postChatCompletions(
   const { knobs } = engine;
   answerGeneration(res, generation, {
     sampling: request,
-    toChunks: (runningUsageOf) => new ChatChunks(identity, { runningUsageOf, knobs }),
-    toBody: (choice) => toChatCompletion(identity, choice, { usage: usage(), knobs }),
+    toChunks: (runningUsageOf) => createChatChunks(identity, { runningUsageOf, knobs }),
+    toBody: (answer) => toChatBody(identity, answer, { usage: usage(), knobs }),
     usage,
   });
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { CompletionChunks, toTextCompletion } from '../wire/completionChunks.ts';
+import { createCompletionChunks, toCompletionBody } from '../wire/completionAnswer.ts';
 import { completionRequestSchema } from '../wire/completionRequest.ts';
 import { badRequest, emptyPrompt } from '../wire/engineError.ts';
 import { answerGeneration } from './answerGeneration.ts';
@@ -35,8 +35,8 @@ export async function postCompletions(
   const usage = () => generation.usage({ imageTokens: 0, createdCacheTokens: null });
   answerGeneration(res, generation, {
     sampling: request,
-    toChunks: (runningUsageOf) => new CompletionChunks(identity, { runningUsageOf }),
-    toBody: (choice) => toTextCompletion(identity, choice, usage()),
+    toChunks: (runningUsageOf) => createCompletionChunks(identity, { runningUsageOf }),
+    toBody: (answer) => toCompletionBody(identity, answer, usage()),
     usage,
   });
 }

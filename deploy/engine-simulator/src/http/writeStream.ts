@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Delta } from '../engine/outputQueue.ts';
 import type { Sequence } from '../engine/sequence.ts';
+import { DONE_EVENT, type StreamChunks, toEvent } from '../wire/answer.ts';
 import { type EngineError, engineDead, internalError, toErrorBody } from '../wire/engineError.ts';
-import { DONE_EVENT, type StreamChunks, toEvent } from '../wire/streamChunks.ts';
 import type { Usage } from '../wire/usage.ts';
 import type { Generation } from './generation.ts';
 import { openBody } from './openBody.ts';
