@@ -288,8 +288,18 @@ it('takes credit from the next call on, once for each id', async () => {
   const { api_key: apiKey } = await aKeyOf(workspaceId);
   expect(await statusOf(apiKey)).toBe(200);
   const id = `credit_${randomUUID()}`;
-  const take = () => changed('credit', 'take', workspaceId, '10', '--id', id, '--note', 'Paid back');
+  const takeAll = ['credit', 'take', workspaceId, '10', '--id', id, '--note', 'Refund'];
+  const take = () => changed(...takeAll, '--yes');
   const credit = { credit_id: id, workspace_id: workspaceId, amount_usd: '-10', amount_nano_usd: '-10000000000' };
+
+  // Some of the ten is spent.
+  await until('the call to be recorded', async () =>
+    (await done('workspaces', 'show', workspaceId)).spent_nano_usd === '0' ? undefined : true,
+  );
+  expect(await refused(...takeAll)).toMatchObject({ code: 2, problem: expect.stringContaining('--yes') });
+  const mistyped = await runTurnpike(takeAll, { ...stack, typed: 'yes' });
+  expect(mistyped).toMatchObject({ code: 1, stdout: expect.stringContaining(`This leaves ${workspaceId} with -0.`) });
+  expect(await statusOf(apiKey)).toBe(200);
 
   expect(await take()).toEqual({ ...credit, applied: true });
   expect(await chat(apiKey)).toMatchObject({ status: 402, message: 'insufficient_balance' });

@@ -22,14 +22,24 @@ const input = z.object({
 });
 type NewCredit = z.output<typeof input>;
 
-/** Adds a credit of `amountNanoUsd`, which is below zero where it takes; `done` says for people what that did. */
+/**
+ * Adds a credit of `amountNanoUsd`, which is below zero where it takes; `done` says for people what that did. Unless `isSure`, it
+ * asks before it leaves less than nothing.
+ */
 async function change(
   { workspaceId: workspace, id, note }: NewCredit,
-  { amountNanoUsd, done }: { amountNanoUsd: NanoUsd; done: string },
-  { services }: Context,
+  { amountNanoUsd, done, isSure }: { amountNanoUsd: NanoUsd; done: string; isSure: boolean },
+  { services, confirm }: Context,
 ): Promise<Report> {
   // The ledger takes credits of workspaces it has never heard of: a mistyped id must not get one.
   await services.auth.getWorkspace({ params: { workspace_id: workspace } });
+  if (!isSure) {
+    const month = new Date().toISOString().slice(0, 7);
+    const balances = await services.ledger.getBalances({ params: { workspace_id: workspace, month } });
+    const left = balances.credited_nano_usd - balances.spent_nano_usd + amountNanoUsd;
+    const question = `This leaves ${workspace} with ${toUsdCell(left)} USD, so that all its calls are refused. Type ${workspace} to do it: `;
+    if (left < 0n) await confirm(question, workspace);
+  }
   const body = { credit_id: id, workspace_id: workspace, amount_nano_usd: amountNanoUsd.toString(), note };
   const { applied } = await services.ledger.addCredit({ body });
   return {
@@ -46,19 +56,21 @@ export const addCredit = defineCommand({
   input,
   run: (credit, context) => {
     const { workspaceId: workspace, amount } = credit;
-    return change(credit, { amountNanoUsd: amount, done: `${workspace} was given ${toUsdCell(amount)} USD` }, context);
+    const done = `${workspace} was given ${toUsdCell(amount)} USD`;
+    return change(credit, { amountNanoUsd: amount, done, isSure: true }, context);
   },
 });
 
+/** A workspace below zero is served no more, so whoever does that says that they mean it. */
 export const takeCredit = defineCommand({
   words: 'credit take',
   summary: 'take credit from a workspace, from its next call on, once for each credit id',
   operands,
-  options,
-  input,
-  run: (credit, context) => {
+  options: { ...options, yes: { help: 'do not ask for a confirmation where it leaves less than nothing' } },
+  input: input.extend({ yes: z.boolean().default(false) }),
+  run: ({ yes, ...credit }, context) => {
     const { workspaceId: workspace, amount } = credit;
     const done = `${toUsdCell(amount)} USD were taken from ${workspace}`;
-    return change(credit, { amountNanoUsd: -amount, done }, context);
+    return change(credit, { amountNanoUsd: -amount, done, isSure: yes }, context);
   },
 });

@@ -6,7 +6,7 @@ async function change(id: string, how: 'drainEngine' | 'undrainEngine', { servic
   const answer = await services.router[how]({ params: { engine_id: id } });
   const text =
     how === 'drainEngine'
-      ? `${id} takes nothing new, on every router within 2 s. Calls of this one under way there: ${answer.open_calls}.`
+      ? `${id} takes nothing new, on every router within 2 s. The router that answered has ${answer.open_calls} calls there.`
       : `${id} takes calls again, on every router within 2 s.`;
   return { document: answer, text };
 }
