@@ -76,7 +76,7 @@ export async function startRouterAccounts(options: RouterAccountsOptions): Promi
   const spool = await Spool.open({ dir: spoolDir, maxBytes: 64 * 1_048_576, log });
   const eventLog = {
     async append(...batch: Parameters<ReturnType<typeof createEmbeddedProducer>['append']>) {
-      const producer = createEmbeddedProducer({ url: ledger.ledgerUrl, service: 'usage-ledger', internalHeaders });
+      const producer = createEmbeddedProducer({ url: ledger.ledgerUrl, internalHeaders });
       await producer.append(...batch).finally(() => producer.close());
     },
     close: async () => {},

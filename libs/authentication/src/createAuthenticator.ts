@@ -1,11 +1,9 @@
-import { keyRecordSchema } from '@turnpike/internal-api/keyRecord';
-import { Agent, request } from 'undici';
-import { z } from 'zod';
+import { authApi } from '@turnpike/internal-api/auth';
+import { createClient } from '@turnpike/internal-api/createClient';
+import { Agent } from 'undici';
 import { type Authenticator, createCachingAuthenticator } from './createCachingAuthenticator.ts';
 
 export type { Authenticator };
-
-const verdictSchema = z.object({ key: keyRecordSchema.nullable() });
 
 export interface AuthenticatorOptions {
   /** Base address of auth's internal listener. */
@@ -24,20 +22,10 @@ export interface AuthenticatorOptions {
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const { authUrl, region, internalHeaders, cacheTtlMs, timeoutMs = 500, questionsAtOnce } = options;
   const dispatcher = questionsAtOnce === undefined ? undefined : new Agent({ connections: questionsAtOnce });
+  const auth = createClient(authApi, { url: authUrl, internalHeaders, timeoutMs, dispatcher });
   return createCachingAuthenticator({
     region,
     cacheTtlMs,
-    async findKey(keySha256) {
-      const { statusCode, body } = await request(`${authUrl}/internal/keys/verify`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', ...internalHeaders('auth') },
-        body: JSON.stringify({ key_sha256: keySha256 }),
-        signal: AbortSignal.timeout(timeoutMs),
-        ...(dispatcher && { dispatcher }),
-      });
-      const text = await body.text();
-      if (statusCode !== 200) throw new Error(`auth answered ${statusCode}`);
-      return verdictSchema.parse(JSON.parse(text)).key ?? undefined;
-    },
+    findKey: async (keySha256) => (await auth.verifyKey({ body: { key_sha256: keySha256 } })).key ?? undefined,
   });
 }

@@ -61,7 +61,7 @@ async function call(method: 'GET' | 'POST', path: string, body?: unknown) {
 
 /** Sends events the way the router does, and waits until they are recorded. */
 async function recorded(...events: UsageRecorded[]): Promise<void> {
-  const producer = createEmbeddedProducer({ url: service.internalUrl, service: 'usage-ledger', internalHeaders });
+  const producer = createEmbeddedProducer({ url: service.internalUrl, internalHeaders });
   const records = events.map((event) => ({ key: event.keyId, value: toUsageRecordedJson(event) }));
   await producer.append(usageRecorded.topic, records);
   await producer.close();

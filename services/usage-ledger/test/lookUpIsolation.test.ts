@@ -39,7 +39,7 @@ const lookUp = ({ callId }: UsageRecorded, headers: Record<string, string>) =>
 
 /** Sends an event the way the router does, and waits until it is recorded. */
 async function record(event: UsageRecorded): Promise<void> {
-  const producer = createEmbeddedProducer({ url: service.internalUrl, service: 'usage-ledger', internalHeaders });
+  const producer = createEmbeddedProducer({ url: service.internalUrl, internalHeaders });
   await producer.append(usageRecorded.topic, [{ key: event.keyId, value: toUsageRecordedJson(event) }]);
   await producer.close();
   while ((await service.consumer.lag()) > 0n) await delay(10);

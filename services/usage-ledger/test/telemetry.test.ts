@@ -29,7 +29,7 @@ it('shows a recorded batch in its metrics, and in the traces of its calls', asyn
   try {
     const event = aUsageRecorded({ traceparent });
     const values = [event, event, aUsageRecorded()].map(toUsageRecordedJson);
-    const producer = createEmbeddedProducer({ url: service.internalUrl, service: 'usage-ledger', internalHeaders });
+    const producer = createEmbeddedProducer({ url: service.internalUrl, internalHeaders });
     const records = [...values, 'not an event'].map((value) => ({ key: event.keyId, value }));
     await producer.append(usageRecorded.topic, records);
     await producer.close();

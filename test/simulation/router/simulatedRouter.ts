@@ -68,7 +68,7 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
   const { routerId, processId, redis, ledgerUrl, spoolDir, leaseMs, log } = options;
   const internalHeaders = () => ({});
   const epoch = new RedisEpoch();
-  const eventLog = createEmbeddedProducer({ url: ledgerUrl, service: 'usage-ledger', internalHeaders });
+  const eventLog = createEmbeddedProducer({ url: ledgerUrl, internalHeaders });
   const heldCalls = new HeldCalls();
   const { waitingCalls, spool, isCaughtUp, mark, assertCall, publishKept } = options.mutate({
     epoch,

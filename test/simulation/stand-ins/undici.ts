@@ -7,7 +7,8 @@ export interface SimulatedRequest {
 
 export interface SimulatedAnswer {
   statusCode: number;
-  body: { text(): Promise<string>; dump(): Promise<void> };
+  headers: Record<string, string>;
+  body: AsyncIterable<Uint8Array>;
 }
 
 type Transport = (url: URL, options: SimulatedRequest) => Promise<{ status: number; text: string }>;
@@ -24,7 +25,11 @@ export function connectNetwork(next: Transport): void {
 /** Stands in for undici's `request`. */
 export async function request(url: string, options: SimulatedRequest): Promise<SimulatedAnswer> {
   const { status, text } = await transport(new URL(url), options);
-  return { statusCode: status, body: { text: async () => text, dump: async () => {} } };
+  return { statusCode: status, headers: {}, body: read(text) };
+}
+
+async function* read(text: string): AsyncIterable<Uint8Array> {
+  yield Buffer.from(text);
 }
 
 /** Stands in for undici's `Agent`: the simulated network needs none. */

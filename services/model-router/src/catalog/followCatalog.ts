@@ -1,6 +1,7 @@
-import { catalogSnapshotSchema } from '@turnpike/internal-api/catalogSnapshot';
+import { catalogApi } from '@turnpike/internal-api/catalog';
+import type { CatalogSnapshot } from '@turnpike/internal-api/catalogSnapshot';
+import { createClient } from '@turnpike/internal-api/createClient';
 import type { Logger } from '@turnpike/logging/createLogger';
-import { request } from 'undici';
 import { type Catalog, toCatalog } from './catalog.ts';
 
 const POLL_MS = 2_000;
@@ -25,6 +26,8 @@ export function followCatalog({
   internalHeaders: (audience: string) => Record<string, string>;
   log: Logger;
 }): CatalogFollower {
+  const service = createClient(catalogApi, { url: catalogUrl, internalHeaders, timeoutMs: TIMEOUT_MS });
+  let snapshot: CatalogSnapshot | undefined;
   let catalog: Catalog | undefined;
   let isFailing = false;
   let isClosed = false;
@@ -32,19 +35,12 @@ export function followCatalog({
 
   async function poll(): Promise<void> {
     try {
-      const { statusCode, body } = await request(`${catalogUrl}/internal/catalog`, {
-        headers: { ...internalHeaders('catalog'), ...(catalog && { 'if-none-match': `"${catalog.version}"` }) },
-        signal: AbortSignal.timeout(TIMEOUT_MS),
-      });
-      const text = await body.text();
-      if (statusCode === 200) {
-        const newest = toCatalog(catalogSnapshotSchema.parse(JSON.parse(text)));
-        // Two replicas of the catalog may differ while they are rolled out: prices do not go back and forth.
-        if (catalog && newest.version < catalog.version) return;
-        catalog = newest;
+      const newest = await service.getCatalog({ known: snapshot });
+      // Two replicas of the catalog may differ while they are rolled out: prices do not go back and forth.
+      if (newest !== snapshot && newest.version >= (snapshot?.version ?? 0)) {
+        catalog = toCatalog(newest);
+        snapshot = newest;
         log.info({ version: catalog.version, models: catalog.models.length }, 'catalog version in force');
-      } else if (statusCode !== 304) {
-        throw new Error(`catalog answered ${statusCode}`);
       }
       isFailing = false;
     } catch (error) {

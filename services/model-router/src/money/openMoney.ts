@@ -75,7 +75,7 @@ export async function openMoney(
   );
   const eventLog = config.KAFKA_BROKERS
     ? createKafkaProducer({ brokers: config.KAFKA_BROKERS, log })
-    : createEmbeddedProducer({ url: ledgerUrl, service: 'usage-ledger', internalHeaders });
+    : createEmbeddedProducer({ url: ledgerUrl, internalHeaders });
   shutdown.defer('event log', () => eventLog.close());
   const publisher = publishEvents({ spool, eventLog, endings, heldCalls, epoch, metrics, log });
   shutdown.defer('publisher', () => publisher.close(PUBLISH_GRACE_MS));

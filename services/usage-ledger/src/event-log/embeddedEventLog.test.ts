@@ -18,8 +18,7 @@ afterAll(async () => {
   await ledger.close();
 });
 
-const createProducer = () =>
-  createEmbeddedProducer({ url: service.internalUrl, service: 'usage-ledger', internalHeaders });
+const createProducer = () => createEmbeddedProducer({ url: service.internalUrl, internalHeaders });
 
 describeEventLog('embedded, over HTTP and Postgres', () => ({
   newTopic: () => `contract.${randomUUID()}.v1`,
@@ -42,7 +41,6 @@ it('numbers records from 0 without gaps, whoever appends them', async () => {
 it('rejects an append that the log did not take', async () => {
   const producer = createEmbeddedProducer({
     url: service.internalUrl,
-    service: 'usage-ledger',
     internalHeaders: () => ({}),
   });
   await expect(producer.append('refused.v1', [{ key: 'k', value: 'v' }])).rejects.toThrow('401');

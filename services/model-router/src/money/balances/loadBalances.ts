@@ -1,25 +1,12 @@
-import { nanoUsdSchema } from '@turnpike/money/nanoUsd';
+import { createClient } from '@turnpike/internal-api/createClient';
+import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import type { Redis } from 'ioredis';
-import { request } from 'undici';
 import { validate as isUuid } from 'uuid';
 import { z } from 'zod';
 import type { EpochStamp, RedisEpoch } from '../redis/redisEpoch.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
 import { defineScript } from '../redis/redisScript.ts';
 import { readRedisTime } from '../redis/redisServer.ts';
-
-const balancesSchema = z.object({
-  credit_seq: z.number().int().min(0),
-  credited_nano_usd: nanoUsdSchema,
-  spent_nano_usd: nanoUsdSchema,
-  /** By `YYYY-MM`: the month asked for, and later ones that have any. */
-  months: z.record(z.string(), nanoUsdSchema),
-  keys: z.record(z.string(), nanoUsdSchema),
-  /** Calls recorded. */
-  requests: z.number().int().min(0),
-  /** Which of the calls asked for are among them. */
-  recorded: z.array(z.string()),
-});
 
 /** A refused call asks for newer credits; more often than this a workspace's refusals share one answer. */
 const REFRESH_INTERVAL_MS = 500;
@@ -80,6 +67,7 @@ export function createBalanceLoader({
   timeoutMs = 1_000,
 }: BalanceLoaderOptions): BalanceLoader {
   const loadBalances = defineScript(redis, new URL('./loadBalances.lua', import.meta.url));
+  const ledger = createClient(usageLedgerApi, { url: ledgerUrl, internalHeaders, timeoutMs });
   const loading = new Map<string, Promise<boolean>>();
   const loadedAt = new Map<string, number>();
 
@@ -100,21 +88,6 @@ export function createBalanceLoader({
     return callIds.filter((callId) => isUuid(callId));
   }
 
-  async function askLedger(workspaceId: string, question: object): Promise<z.output<typeof balancesSchema>> {
-    const { statusCode, body } = await request(
-      `${ledgerUrl}/internal/workspaces/${encodeURIComponent(workspaceId)}/balances`,
-      {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', ...internalHeaders('usage-ledger') },
-        body: JSON.stringify(question),
-        signal: AbortSignal.timeout(timeoutMs),
-      },
-    );
-    const text = await body.text();
-    if (statusCode !== 200) throw new Error(`usage-ledger answered ${statusCode} to a question for balances`);
-    return balancesSchema.parse(JSON.parse(text));
-  }
-
   async function bring(
     workspaceId: string,
     { number, redisId }: EpochStamp,
@@ -128,7 +101,10 @@ export function createBalanceLoader({
     const found = await findEarlierCalls(workspaceId, number);
     const asked = new Set([...new Set([...callIds, ...found])].slice(0, MAX_CALLS));
     const earlier = found.filter((callId) => asked.has(callId));
-    const balances = await askLedger(workspaceId, { month, epoch: number, calls: [...asked] });
+    const balances = await ledger.loadBalances({
+      params: { workspace_id: workspaceId },
+      body: { month, epoch: number, calls: [...asked] },
+    });
     const rows = { count: balances.requests, callIds: new Set(balances.recorded) };
     const [months, keys] = [Object.entries(balances.months), Object.entries(balances.keys)];
     const answer = await loadBalances(

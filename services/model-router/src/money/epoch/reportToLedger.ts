@@ -1,14 +1,7 @@
-import { request } from 'undici';
-import { z } from 'zod';
+import { createClient } from '@turnpike/internal-api/createClient';
+import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 
 const TIMEOUT_MS = 1_000;
-
-const answerSchema = z.object({
-  epoch: z.number().int().min(0),
-  redis_id: z.string(),
-  phase: z.enum(['draining', 'asserting', 'open']),
-  is_member: z.boolean(),
-});
 
 /** A router's sign of life to the ledger. */
 export interface RouterReport {
@@ -50,21 +43,13 @@ export interface LedgerReportsOptions {
 /** Carries a router's signs of life to the ledger, which keeps the epoch of Redis. */
 export function createLedgerReports(options: LedgerReportsOptions): LedgerReports {
   const { ledgerUrl, internalHeaders, routerId, processId } = options;
-  async function send(method: 'PUT' | 'DELETE', body?: object): Promise<unknown> {
-    const answer = await request(`${ledgerUrl}/internal/routers/${routerId}`, {
-      method,
-      headers: { 'content-type': 'application/json', ...internalHeaders('usage-ledger') },
-      ...(body && { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-    });
-    const text = await answer.body.text();
-    if (answer.statusCode !== 200) throw new Error(`usage-ledger answered ${answer.statusCode} to a report`);
-    return JSON.parse(text);
-  }
+  const ledger = createClient(usageLedgerApi, { url: ledgerUrl, internalHeaders, timeoutMs: TIMEOUT_MS });
+  const params = { router_id: routerId };
   return {
     async report({ redisId, knownEpoch, drainedEpoch, assertedEpoch, isBlank, missesCalls }) {
-      const news = answerSchema.parse(
-        await send('PUT', {
+      const news = await ledger.reportRouter({
+        params,
+        body: {
           process_id: processId,
           redis_id: redisId,
           known_epoch: knownEpoch,
@@ -72,17 +57,12 @@ export function createLedgerReports(options: LedgerReportsOptions): LedgerReport
           asserted_epoch: assertedEpoch,
           is_blank: isBlank,
           misses_calls: missesCalls,
-        }),
-      );
-      return {
-        number: news.epoch,
-        redisId: news.redis_id,
-        phase: news.phase,
-        isMember: news.is_member,
-      };
+        },
+      });
+      return { number: news.epoch, redisId: news.redis_id, phase: news.phase, isMember: news.is_member };
     },
     async leave() {
-      await send('DELETE');
+      await ledger.removeRouter({ params });
     },
   };
 }
