@@ -30,6 +30,7 @@ export const engineSchema = z
     is_slow: z.boolean(),
   })
   .meta({ id: 'Engine' });
+export type EngineBody = z.input<typeof engineSchema>;
 
 const liveModelsSchema = z.record(z.string(), z.object({ engines: z.number(), healthy: z.number() }));
 /** For each model, how many engines the region has for it and how many answer. */
@@ -123,9 +124,16 @@ export const modelRouterApi = defineApi('model-router', {
     callers: ['usage-ledger'],
     method: 'POST',
     path: '/internal/workspaces/:workspace_id/balances/reload',
-    promise: 'answered once Redis has the workspace’s credits of now; 503 while that cannot be had',
+    promise: 'answered once Redis has the workspace’s credits of now',
     params: z.object({ workspace_id: anyId }),
     answer: z.object({}),
+    faults: {
+      balances_unavailable: {
+        status: 503,
+        message: 'Redis or the ledger does not answer, or balances are built anew.',
+        retryAfterSeconds: 1,
+      },
+    },
   },
   getBooks: {
     callers: ['usage-ledger'],

@@ -2,19 +2,15 @@ import { createKeyGuard } from '@turnpike/authentication/keyGuard';
 import type { NamedSecret } from '@turnpike/config/secrets';
 import type { Guard } from '@turnpike/http-service/guard';
 import type { ServiceRoutes } from '@turnpike/http-service/serviceApps';
-import type { RequestHandler } from 'express';
+import { modelRouterApi } from '@turnpike/internal-api/modelRouter';
+import { createFaultWording, serveApi } from '@turnpike/internal-api/serveApi';
 import { OPERATIONS } from './answer/operations/operations.ts';
 import { createToWireError } from './api/chatError.ts';
 import type { Fleet } from './fleet/openFleet.ts';
 import type { Money } from './money/openMoney.ts';
+import { createBalanceHandlers } from './routes/balanceHandlers.ts';
 import { createInference, type InferenceDependencies } from './routes/createInference.ts';
-import { drainEngine } from './routes/drainEngine.ts';
-import { getEngines } from './routes/getEngines.ts';
-import { getKeySpend } from './routes/getKeySpend.ts';
-import { getLiveModels } from './routes/getLiveModels.ts';
-import { getWorkspaceBooks } from './routes/getWorkspaceBooks.ts';
-import { reloadBalances } from './routes/reloadBalances.ts';
-import { setKeyGeneration } from './routes/setKeyGeneration.ts';
+import { createEngineHandlers } from './routes/engineHandlers.ts';
 
 export interface AppDependencies extends InferenceDependencies {
   money: Money;
@@ -31,12 +27,7 @@ export function listRoutes(dependencies: AppDependencies): ServiceRoutes {
   const { money, fleet, catalog, log, internalGuard } = dependencies;
   const keyGuard = createKeyGuard(dependencies);
   const toWireError = createToWireError(dependencies);
-  const internal = (method: 'get' | 'post' | 'put', path: string, handler: RequestHandler) => ({
-    method,
-    path: `/internal/${path}`,
-    guard: internalGuard,
-    handler,
-  });
+  const wordFault = createFaultWording(modelRouterApi);
   return {
     public: {
       toWireError,
@@ -48,17 +39,11 @@ export function listRoutes(dependencies: AppDependencies): ServiceRoutes {
       })),
     },
     internal: {
-      toWireError,
-      routes: [
-        internal('get', 'engines', getEngines({ ...fleet, catalog })),
-        internal('post', 'engines/:engine_id/drain', drainEngine({ ...fleet, log, isDraining: true })),
-        internal('post', 'engines/:engine_id/undrain', drainEngine({ ...fleet, log, isDraining: false })),
-        internal('get', 'models/live', getLiveModels({ ...fleet, catalog })),
-        internal('get', 'workspaces/:workspace_id/books', getWorkspaceBooks(money)),
-        internal('post', 'workspaces/:workspace_id/balances/reload', reloadBalances(money)),
-        internal('get', 'workspaces/:workspace_id/keys/:key_id/spend', getKeySpend(money)),
-        internal('put', 'workspaces/:workspace_id/keys/:key_id/generation', setKeyGeneration(money)),
-      ],
+      toWireError: (error) => wordFault(error) ?? toWireError(error),
+      routes: serveApi(modelRouterApi, {
+        guard: internalGuard,
+        handlers: { ...createEngineHandlers({ ...fleet, catalog, log }), ...createBalanceHandlers(money) },
+      }),
     },
     isReady: () => catalog.current() !== undefined && money.epoch.isOpen,
   };

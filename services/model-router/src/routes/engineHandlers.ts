@@ -1,0 +1,95 @@
+import { ApiError } from '@turnpike/api-errors/apiError';
+import { toChangeLog } from '@turnpike/http-service/toRequestLog';
+import type { FaultOf } from '@turnpike/internal-api/internalApi';
+import type { EngineBody, modelRouterApi } from '@turnpike/internal-api/modelRouter';
+import type { Handlers } from '@turnpike/internal-api/serveApi';
+import type { Logger } from '@turnpike/logging/createLogger';
+import type { Response } from 'express';
+import type { CatalogFollower } from '../catalog/followCatalog.ts';
+import { servedNameOf } from '../fleet/engine.ts';
+import type { EngineRegistry } from '../fleet/engineRegistry.ts';
+import type { FleetEngine } from '../fleet/fleetEngine.ts';
+import type { OperatorDrains } from '../fleet/operatorDrains.ts';
+import type { Placer } from '../fleet/placement/placer.ts';
+
+export interface EngineHandlerDependencies {
+  log: Logger;
+  catalog: Pick<CatalogFollower, 'current'>;
+  engines: Pick<EngineRegistry, 'list' | 'retries' | 'findEngines' | 'isConfigured'>;
+  placer: Pick<Placer, 'tokensInFlightOn' | 'isSlow'>;
+  drains: Pick<OperatorDrains, 'has' | 'set'>;
+}
+
+type EngineHandlers = Pick<
+  Handlers<typeof modelRouterApi>,
+  'listEngines' | 'drainEngine' | 'undrainEngine' | 'getLiveModels'
+>;
+
+/** This router's live view of its engines, and the operator's hold on them. */
+export function createEngineHandlers(dependencies: EngineHandlerDependencies): EngineHandlers {
+  const { log, catalog, engines, placer, drains } = dependencies;
+  const modelsOf = () => catalog.current()?.models ?? [];
+  const hold =
+    (isDraining: boolean) =>
+    async ({ params: { engine_id: id } }: { params: { engine_id: string } }, res: Response) => {
+      const engine = engines.list().find((candidate) => candidate.id === id);
+      // One that left meanwhile can still be released.
+      if (!engine && !drains.has(id)) throw new ApiError<FaultOf<typeof modelRouterApi>>({ kind: 'engine_not_found' });
+      await drains.set(id, isDraining);
+      toChangeLog(log, res).info({ engineId: id }, isDraining ? 'engine drained' : 'engine undrained');
+      return { id, open_calls: engine?.traffic.openCalls ?? 0 };
+    };
+  return {
+    listEngines() {
+      const models = modelsOf();
+      const modelOf = (engine: FleetEngine) =>
+        models.find((model) => servedNameOf(engine, model) !== undefined)?.id ?? engine.configuredModel ?? null;
+      const bodies = engines.list().map((engine) => ({
+        ...toBody(engine),
+        model: modelOf(engine),
+        // A sum of estimates that come and go: what is left of a token is noise.
+        tokens_in_flight: Math.round(placer.tokensInFlightOn(engine)),
+        is_slow: placer.isSlow(engine),
+      }));
+      return { engines: bodies, retries_left: engines.retries.left };
+    },
+    drainEngine: hold(true),
+    undrainEngine: hold(false),
+    getLiveModels() {
+      const counts = modelsOf().map((model) => {
+        const configured = engines.findEngines(model);
+        // A model whose engines have all gone is listed as not ready, not as if nobody had ever wanted it here.
+        const count = configured.length === 0 && engines.isConfigured(model) ? 1 : configured.length;
+        return [model.id, { engines: count, healthy: configured.filter(({ isHealthy }) => isHealthy).length }] as const;
+      });
+      return { models: Object.fromEntries(counts) };
+    },
+  };
+}
+
+/** What is not known is null, never 0. */
+function toBody(engine: FleetEngine): Omit<EngineBody, 'model' | 'tokens_in_flight' | 'is_slow'> {
+  const { listed, load, version = listed.entry.version } = engine;
+  const { prefixQueries = 0, prefixHits } = load ?? {};
+  return {
+    id: engine.id,
+    target: engine.target,
+    url: engine.origin,
+    is_healthy: engine.isHealthy,
+    state: engine.state,
+    reason: engine.state === 'out' ? (engine.outReason ?? null) : null,
+    since: engine.since.toISOString(),
+    breaker: engine.breaker.state,
+    weight: engine.weight,
+    hardware: listed.entry.hardware ?? null,
+    quantization: listed.entry.quantization ?? null,
+    version: version ?? null,
+    window_tokens: engine.windowTokens ?? null,
+    cache_tokens: engine.cacheTokens ?? null,
+    open_calls: engine.traffic.openCalls,
+    running: load?.running ?? null,
+    waiting: load?.waiting ?? null,
+    cache_usage: load?.cacheUsage ?? null,
+    cache_hit_rate: prefixQueries > 0 && prefixHits !== undefined ? prefixHits / prefixQueries : null,
+  };
+}
