@@ -109,7 +109,7 @@ export async function startRouterAccounts(options: RouterAccountsOptions): Promi
 
   async function stop(graceMs: number): Promise<void> {
     await follower.close();
-    sweeper.close();
+    await sweeper.close();
     await callBook.close();
     await publisher.close(graceMs);
     await spool.close();

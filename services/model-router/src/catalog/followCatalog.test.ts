@@ -1,5 +1,5 @@
 import { createServer } from 'node:http';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
 import { aPricedModel } from '../../test/aPricedModel.ts';
 import { aSilentLogger } from '../../test/aSilentLogger.ts';
@@ -11,6 +11,8 @@ const { prices: _prices, ...model } = aPricedModel();
 let answer: { status: number; body: string };
 let asked: (string | undefined)[];
 let follower: CatalogFollower;
+const log = aSilentLogger();
+const warned = jest.spyOn(log, 'warn');
 const server = createServer((req, res) => {
   asked.push(req.headers['if-none-match']);
   res.writeHead(answer.status).end(answer.body);
@@ -28,11 +30,11 @@ beforeAll(async () => {
   follower = followCatalog({
     catalogUrl: await listenAnywhere(server),
     internalHeaders: () => ({}),
-    log: aSilentLogger(),
+    log,
   });
 });
-afterAll(() => {
-  follower.close();
+afterAll(async () => {
+  await follower.close();
   server.close();
 });
 
@@ -54,4 +56,17 @@ it('keeps the last good catalog through failures, nonsense and older versions, a
   expect(asked[0]).toBe('"3"');
   serve(4);
   await until('the newer catalog', () => follower.current()?.version === 4);
+});
+
+it('says once of each outage that the catalog cannot be read, whatever version ends it', async () => {
+  serve(4);
+  await untilRead();
+  warned.mockClear();
+  for (const outages of [1, 2]) {
+    serve(4, 500);
+    await untilRead();
+    expect(warned).toHaveBeenCalledTimes(outages);
+    serve(3);
+    await untilRead();
+  }
 });

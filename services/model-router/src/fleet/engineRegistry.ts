@@ -1,3 +1,4 @@
+import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { PricedModel } from '../catalog/catalog.ts';
@@ -97,6 +98,7 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
     const watch = watchEngine(engine, {
       leaveOut: giveUp,
       onProbed: (probed, result) => metrics.engineProbed(probed, result),
+      log,
     });
     members.set(keyOf(engine), { engine, watch });
   }
@@ -156,15 +158,14 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
   }
 
   function forget(engine: FleetEngine): void {
-    members.get(keyOf(engine))?.watch.close();
+    void members.get(keyOf(engine))?.watch.close();
     members.delete(keyOf(engine));
     void engine.pool.close();
     log.info({ engine: engine.id }, 'engine is gone');
   }
 
   reconcile();
-  const timer = setInterval(tick, TICK_MS);
-  timer.unref();
+  const ticking = repeat(tick, { pauseMs: TICK_MS, pausesFirst: true, log, failing: 'the fleet is not looked after' });
 
   const findEngines = (model: PricedModel): Engine[] =>
     list().filter((engine) => engine.configuredModel === model.id || servedNameOf(engine, model) !== undefined);
@@ -218,12 +219,13 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
     },
     retries: new RetryBudget(nowMs),
     async close() {
-      clearInterval(timer);
-      file.close();
-      addresses.close();
-      await endpoints?.close();
-      for (const { watch } of members.values()) watch.close();
+      const watched = Array.from(members.values(), ({ watch }) => watch.close());
+      // Not waited for: a name server may take its time, and nothing is done with its answer any more.
+      void addresses.close();
+      await Promise.all([ticking.close(), file.close(), endpoints?.close()]);
+      // What a watch has asked ends with the connections.
       await Promise.all(list().map(({ pool }) => pool.destroy()));
+      await Promise.all(watched);
     },
   };
 }

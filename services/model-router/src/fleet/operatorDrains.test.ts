@@ -19,5 +19,5 @@ it('holds an engine back on every router until it is let in again', async () => 
   expect(other?.has('pool/2')).toBe(false);
   await asked?.set('pool/1', false);
   await until('the other router to know', () => other?.has('pool/1') === false);
-  for (const router of routers) router.close();
+  await Promise.all(routers.map((router) => router.close()));
 });

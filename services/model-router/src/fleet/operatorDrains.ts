@@ -1,3 +1,4 @@
+import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { Redis } from 'ioredis';
 
@@ -9,7 +10,7 @@ export interface OperatorDrains {
   has(engineId: string): boolean;
   /** In force here at once, on the other routers within 2 s. Rejects, and changes nothing, when Redis does not answer. */
   set(engineId: string, isDraining: boolean): Promise<void>;
-  close(): void;
+  close(): Promise<void>;
 }
 
 /** Follows what operators asked for. While Redis does not answer, what was known last stays in force. */
@@ -21,34 +22,27 @@ export function followOperatorDrains({
   log: Logger;
 }): OperatorDrains {
   let draining: ReadonlySet<string> = new Set();
-  let isClosed = false;
-  let timer: NodeJS.Timeout;
 
   async function read(): Promise<void> {
     const latest = new Set(await redis.smembers(REDIS_KEY));
-    if (isClosed || latest.symmetricDifference(draining).size === 0) return;
+    if (latest.symmetricDifference(draining).size === 0) return;
     draining = latest;
     log.info({ engines: [...latest] }, 'engines held back by an operator');
   }
 
-  async function poll(): Promise<void> {
-    await read().catch(() => undefined); // that Redis is away is logged where it is connected
-    if (isClosed) return;
-    timer = setTimeout(() => void poll(), POLL_MS);
-    timer.unref();
-  }
-  void poll();
+  const polling = repeat(read, {
+    pauseMs: POLL_MS,
+    log,
+    failing: 'which engines an operator holds back cannot be read: what was known last stays in force',
+  });
 
   return {
     has: (engineId) => draining.has(engineId),
     async set(engineId, isDraining) {
       if (isDraining) await redis.sadd(REDIS_KEY, engineId);
       else await redis.srem(REDIS_KEY, engineId);
-      await read();
+      await polling.now();
     },
-    close() {
-      isClosed = true;
-      clearTimeout(timer);
-    },
+    close: polling.close,
   };
 }

@@ -1,3 +1,5 @@
+import { repeat } from '@turnpike/lifecycle/repeat';
+import type { Logger } from '@turnpike/logging/createLogger';
 import type { FleetEngine, OutReason } from './fleetEngine.ts';
 import { askEngine } from './vllm/askEngine.ts';
 import { readEngineLoad } from './vllm/engineLoad.ts';
@@ -23,36 +25,25 @@ const isRefused = (error: unknown): boolean =>
 export interface EngineWatch {
   /** Has the engine asked for a token before the next round, as something speaks against it. */
   doubt(): void;
-  close(): void;
+  close(): Promise<void>;
 }
 
 export interface EngineWatchOptions {
   /** Called each time it is found not to answer, also while it is out. */
   leaveOut(engine: FleetEngine, reason: OutReason): void;
   onProbed(engine: FleetEngine, result: ProbeResult): void;
+  log: Logger;
 }
 
 /**
  * Looks at one engine every 2 s: whether it says it is well, what it serves, how loaded it is. Where that alone proves
  * nothing, as it is new, was left out, or is in doubt, it has to produce a token. Rounds of one engine delay no other's.
  */
-export function watchEngine(engine: FleetEngine, { leaveOut, onProbed }: EngineWatchOptions): EngineWatch {
+export function watchEngine(engine: FleetEngine, { leaveOut, onProbed, log }: EngineWatchOptions): EngineWatch {
   const nowMs = () => performance.now();
   let isClosed = false;
-  let isRunning = false;
-  let timer: NodeJS.Timeout | undefined;
   let isProving = false;
   let proofTimer: NodeJS.Timeout | undefined;
-
-  async function run(): Promise<void> {
-    if (isRunning || isClosed) return;
-    isRunning = true;
-    await round();
-    isRunning = false;
-    if (isClosed) return;
-    timer = setTimeout(() => void run(), engine.isWell ? ROUND_MS : SOON_MS);
-    timer.unref();
-  }
 
   async function round(): Promise<void> {
     if (!(await check())) return;
@@ -126,7 +117,11 @@ export function watchEngine(engine: FleetEngine, { leaveOut, onProbed }: EngineW
     return openCalls > 0 && nowMs() - Math.max(busySinceMs, heardAtMs, engine.provedAtMs) > SILENCE_MS;
   }
 
-  void run();
+  const watching = repeat(round, {
+    pauseMs: () => (engine.isWell ? ROUND_MS : SOON_MS),
+    log,
+    failing: `engine ${engine.id} is not looked after`,
+  });
   return {
     doubt() {
       if (isClosed || proofTimer !== undefined) return;
@@ -142,8 +137,8 @@ export function watchEngine(engine: FleetEngine, { leaveOut, onProbed }: EngineW
     },
     close() {
       isClosed = true;
-      clearTimeout(timer);
       clearTimeout(proofTimer);
+      return watching.close();
     },
   };
 }

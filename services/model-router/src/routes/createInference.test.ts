@@ -77,7 +77,7 @@ function serveChat(
 ): Promise<string> {
   const dependencies: InferenceDependencies = {
     authenticator: { authenticate: async () => key, forget: () => {} },
-    catalog: { current: () => aCatalog({}), close: () => {} },
+    catalog: { current: () => aCatalog({}), close: async () => {} },
     money: { callBook, spool },
     fleet: { cacheSaltOf: () => 'salt' },
     region: 'us',

@@ -1,3 +1,4 @@
+import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { FoundAddress } from './discoverers.ts';
 import type { EngineEntry } from './engineEntries.ts';
@@ -18,7 +19,7 @@ export interface ListedEngine {
 export interface Addresses {
   /** Every engine that the entries stand for, as far as it is known. */
   list(): ListedEngine[];
-  close(): void;
+  close(): Promise<void>;
 }
 
 /**
@@ -42,15 +43,14 @@ export function followAddresses({
   /** By the entry's place, so that a changed entry begins anew. */
   const known = new Map<string, FoundAddress[]>();
   const failing = new Set<string>();
-  let isClosed = false;
 
-  async function refresh({ id, discover }: EngineEntry): Promise<void> {
+  async function refresh({ id, discover }: EngineEntry, signal: AbortSignal): Promise<void> {
     if (!discover) return;
     const place = JSON.stringify(discover);
     try {
       const found = await find(discover);
       if (failing.delete(place)) log.info({ target: id }, 'engines can be listed again');
-      if (isClosed || JSON.stringify(found) === JSON.stringify(known.get(place))) return;
+      if (signal.aborted || JSON.stringify(found) === JSON.stringify(known.get(place))) return;
       known.set(place, found);
       log.info({ target: id, engines: found.length }, 'engines listed');
       onChange();
@@ -67,16 +67,16 @@ export function followAddresses({
     return endpoints.list(discover);
   }
 
-  let timer: NodeJS.Timeout;
-  async function refreshAll(): Promise<void> {
-    await Promise.all(entries().map(refresh));
+  async function refreshAll(signal: AbortSignal): Promise<void> {
+    await Promise.all(entries().map((entry) => refresh(entry, signal)));
     const places = new Set(entries().map(({ discover }) => JSON.stringify(discover)));
     for (const place of known.keys()) if (!places.has(place)) known.delete(place);
-    if (isClosed) return;
-    timer = setTimeout(() => void refreshAll(), REFRESH_MS);
-    timer.unref();
   }
-  void refreshAll();
+  const refreshing = repeat(refreshAll, {
+    pauseMs: REFRESH_MS,
+    log,
+    failing: 'addresses of engines are not refreshed',
+  });
 
   return {
     list: () =>
@@ -89,9 +89,6 @@ export function followAddresses({
           isDraining: isDraining || entry.draining,
         }));
       }),
-    close() {
-      isClosed = true;
-      clearTimeout(timer);
-    },
+    close: refreshing.close,
   };
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { type EngineEntry, parseEngineEntries } from './engineEntries.ts';
 
@@ -8,7 +9,7 @@ const POLL_MS = 1_000;
 
 export interface EnginesFile {
   entries(): readonly EngineEntry[];
-  close(): void;
+  close(): Promise<void>;
 }
 
 /**
@@ -18,21 +19,9 @@ export interface EnginesFile {
 export function followEnginesFile(file: string, { onChange, log }: { onChange: () => void; log: Logger }): EnginesFile {
   let text = read(file);
   let entries = parseEngineEntries(file, text);
-  let isUnreadable = false;
-
-  async function look(): Promise<void> {
-    try {
-      take(await readFile(file, 'utf8'));
-      isUnreadable = false;
-    } catch (error) {
-      if (!isUnreadable)
-        log.error({ err: error, file }, 'engines file cannot be read: the last good one stays in force');
-      isUnreadable = true;
-    }
-  }
 
   function take(latest: string): void {
-    if (isClosed || latest === text) return;
+    if (latest === text) return;
     text = latest;
     try {
       entries = parseEngineEntries(file, latest);
@@ -44,20 +33,20 @@ export function followEnginesFile(file: string, { onChange, log }: { onChange: (
     onChange();
   }
 
-  let isClosed = false;
-  let timer: NodeJS.Timeout;
-  const schedule = (): void => {
-    timer = setTimeout(() => void look().finally(() => !isClosed && schedule()), POLL_MS);
-    timer.unref();
-  };
-  schedule();
-  return {
-    entries: () => entries,
-    close() {
-      isClosed = true;
-      clearTimeout(timer);
+  const looking = repeat(
+    async (signal) => {
+      const latest = await readFile(file, 'utf8');
+      if (!signal.aborted) take(latest);
     },
-  };
+    {
+      pauseMs: POLL_MS,
+      pausesFirst: true,
+      log,
+      failing: `engines file ${file} cannot be read: the last good one stays in force`,
+      level: 'error',
+    },
+  );
+  return { entries: () => entries, close: looking.close };
 }
 
 function read(file: string): string {

@@ -1,5 +1,6 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import { toUsageRecordedJson, type UsageRecorded } from '@turnpike/events/usageRecorded';
+import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import { toCallAttributes } from '@turnpike/telemetry/toCallAttributes';
@@ -71,10 +72,12 @@ export function createCallBook(options: CallBookOptions) {
       return true;
     }
   }
-  const renewal = setInterval(() => {
-    for (const entry of open.values()) void renew(entry);
-  }, leaseMs / 4);
-  renewal.unref();
+  const renewing = repeat(() => Promise.all(Array.from(open.values(), renew)), {
+    pauseMs: leaseMs / 4,
+    pausesFirst: true,
+    log,
+    failing: 'leases are not renewed',
+  });
 
   function alertIfWrong({ callId, formulaNanoUsd, holdNanoUsd, status, reason }: UsageRecorded): void {
     if (formulaNanoUsd > holdNanoUsd) {
@@ -135,7 +138,7 @@ export function createCallBook(options: CallBookOptions) {
     },
     /** Stops renewing; settlements under way get one more try, the rest is settled from the spool at the next start. */
     async close(): Promise<void> {
-      clearInterval(renewal);
+      await renewing.close();
       await settler.close();
     },
   };

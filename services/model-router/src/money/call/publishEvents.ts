@@ -1,6 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EventLogProducer } from '@turnpike/event-log/eventLog';
 import { parseUsageRecorded, type UsageRecorded, usageRecorded } from '@turnpike/events/usageRecorded';
+import { backoffMs } from '@turnpike/lifecycle/backoff';
+import { pause } from '@turnpike/lifecycle/pause';
+import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { RedisEpoch } from '../redis/redisEpoch.ts';
@@ -15,7 +18,7 @@ const LINGER_MS = 20;
 const WAITING_MS = 20;
 /** How soon an idle publisher notices that it is to close. */
 const IDLE_MS = 200;
-const MAX_BACKOFF_MS = 2_000;
+const BACKOFF = { firstMs: 50, longestMs: 2_000 };
 
 const doNothing = async (): Promise<void> => {};
 
@@ -50,7 +53,6 @@ export function publishEvents({
   metrics: Pick<InferenceMetrics, 'alerted'>;
   log: Logger;
 }) {
-  let isClosed = false;
   /** The call whose event is next and waits. */
   let waitingFor: string | undefined;
 
@@ -67,10 +69,10 @@ export function publishEvents({
     }
   }
 
-  async function sendUntilTaken(events: SpooledEvent[]): Promise<void> {
+  async function sendUntilTaken(events: SpooledEvent[], signal: AbortSignal): Promise<void> {
     // All events of a key go to one partition.
     const records = events.map(({ event, json }) => ({ key: event?.keyId ?? UNREADABLE_KEY, value: json }));
-    for (let attempt = 0; !isClosed; attempt += 1) {
+    for (let attempt = 0; !signal.aborted; attempt += 1) {
       try {
         await eventLog.append(usageRecorded.topic, records);
         return;
@@ -80,7 +82,7 @@ export function publishEvents({
             { err: error, events: events.length, spoolBytes: spool.bytes },
             'event log takes no events; they wait in the spool',
           );
-        await delay(Math.min(50 * 2 ** Math.min(attempt, 6), MAX_BACKOFF_MS) * (0.5 + Math.random() / 2));
+        await pause(backoffMs(attempt, BACKOFF), signal);
       }
     }
     throw new Error('closed before the event log took the events');
@@ -110,34 +112,27 @@ export function publishEvents({
     return part && { events: events.slice(0, first), acknowledge: part.acknowledge };
   }
 
-  async function run(): Promise<void> {
-    while (!isClosed) {
-      const batch = await readSendable();
-      if (!batch) {
-        await spool.waitForAppend(IDLE_MS);
-        await delay(LINGER_MS);
-        continue;
-      }
-      if (batch.events.length > 0) {
-        await sendUntilTaken(batch.events);
-        await forget(batch.events);
-      }
-      await batch.acknowledge();
-      if (waitingFor !== undefined) await delay(WAITING_MS);
+  async function publishNext(signal: AbortSignal): Promise<void> {
+    const batch = await readSendable();
+    if (!batch) {
+      await spool.waitForAppend(IDLE_MS);
+      return delay(LINGER_MS);
     }
+    if (batch.events.length > 0) {
+      await sendUntilTaken(batch.events, signal);
+      await forget(batch.events);
+    }
+    await batch.acknowledge();
+    if (waitingFor !== undefined) await delay(WAITING_MS);
   }
 
-  let running = guarded();
-  async function guarded(): Promise<void> {
-    try {
-      await run();
-    } catch (error) {
-      if (isClosed) return;
-      log.error({ err: error }, 'publishing from the spool failed; it starts again');
-      await delay(MAX_BACKOFF_MS);
-      running = guarded();
-    }
-  }
+  const publishing = repeat(publishNext, {
+    pauseMs: 0,
+    backoff: BACKOFF,
+    log,
+    failing: 'publishing from the spool failed; it starts again',
+    level: 'error',
+  });
 
   return {
     /** Whether nothing is left to send but what waits for its call's settlement. */
@@ -148,8 +143,7 @@ export function publishEvents({
     async close(timeoutMs: number): Promise<void> {
       const deadline = performance.now() + timeoutMs;
       while (performance.now() < deadline && spool.hasUnread) await delay(LINGER_MS);
-      isClosed = true;
-      await running;
+      await publishing.close();
     },
   };
 }

@@ -28,7 +28,7 @@ beforeEach(() => {
   eventLog = anEventLog();
 });
 afterEach(async () => {
-  sweeper?.close();
+  await sweeper?.close();
   sweeper = undefined;
   await opened.redis.del(redisKeys.sweeper, redisKeys.workspaces);
 });

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { EventLogProducer } from '@turnpike/event-log/eventLog';
 import { parseUsageRecorded, toUsageRecordedJson, usageRecorded } from '@turnpike/events/usageRecorded';
+import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { Redis } from 'ioredis';
@@ -119,12 +120,13 @@ export function sweepCalls({
   /** Says how many calls were looked at. */
   async function sweepWorkspace(
     workspaceId: string,
-    { most, emissions }: { most: number; emissions: Emission[] },
+    { most, emissions, signal }: { most: number; emissions: Emission[]; signal: AbortSignal },
   ): Promise<number> {
     const passOver = unreadable.get(workspaceId) ?? 0;
     const callIds = await endings.findEndedLeases(workspaceId, { passOver, most });
     if (callIds.length === 0 || !(await hasBalances(workspaceId))) return 0;
     for (const callId of callIds) {
+      if (signal.aborted) break;
       const emission = await sweepOne(workspaceId, callId);
       if (emission === UNREADABLE) unreadable.set(workspaceId, (unreadable.get(workspaceId) ?? 0) + 1);
       else if (emission) emissions.push(emission);
@@ -132,14 +134,14 @@ export function sweepCalls({
     return callIds.length;
   }
 
-  async function sweep(): Promise<void> {
+  async function sweep(signal: AbortSignal): Promise<void> {
     if (!(await isMyTurn())) return;
     const emissions: Emission[] = [];
     let looked = 0;
     for await (const workspaceIds of scanWorkspaces(redis)) {
       for (const workspaceId of workspaceIds) {
         if (looked >= MAX_CALLS_PER_ROUND) break;
-        looked += await sweepWorkspace(workspaceId, { most: MAX_CALLS_PER_ROUND - looked, emissions });
+        looked += await sweepWorkspace(workspaceId, { most: MAX_CALLS_PER_ROUND - looked, emissions, signal });
       }
       if (looked >= MAX_CALLS_PER_ROUND) break;
     }
@@ -149,15 +151,7 @@ export function sweepCalls({
       await emit(emissions.slice(start, start + MAX_BATCH));
   }
 
-  let isSweeping = false;
-  const timer = setInterval(async () => {
-    if (isSweeping) return;
-    isSweeping = true;
-    await sweep().catch((error: unknown) => log.warn({ err: error }, 'sweep was cut short'));
-    isSweeping = false;
-  }, leaseMs / 2);
-  timer.unref();
-  return { close: () => clearInterval(timer) };
+  return repeat(sweep, { pauseMs: leaseMs / 2, pausesFirst: true, log, failing: 'sweep was cut short' });
 }
 
 /** ioredis has neither name nor code for a timeout, only this message. */

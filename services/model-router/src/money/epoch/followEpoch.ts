@@ -1,3 +1,4 @@
+import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { Redis } from 'ioredis';
 import type { EndedCall } from '../call/heldCalls.ts';
@@ -188,19 +189,6 @@ export function followEpoch(options: FollowEpochOptions) {
     if (phase === 'asserting' && drainedEpoch === number) assertHolds(answer);
   }
 
-  let wake = (): void => {};
-  async function run(): Promise<void> {
-    while (!isClosed) {
-      const rest = new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-      await step().catch((error: unknown) => log.error({ err: error }, 'epoch of Redis not followed'));
-      const timer = setTimeout(wake, epoch.isOpen ? OPEN_MS : CLOSED_MS);
-      await rest;
-      clearTimeout(timer);
-    }
-  }
-
   const onClose = (): void => {
     unansweredSince = undefined;
     epoch.close();
@@ -208,13 +196,20 @@ export function followEpoch(options: FollowEpochOptions) {
   redis.on('close', onClose);
   redis.on('ready', () => wake());
   epoch.watch(() => wake());
-  const running = run();
+  const stepping = repeat(step, {
+    pauseMs: () => (epoch.isOpen ? OPEN_MS : CLOSED_MS),
+    log,
+    failing: 'epoch of Redis not followed',
+    level: 'error',
+  });
+  function wake(): void {
+    stepping.now().catch(() => {}); // that a step failed is logged
+  }
   return {
-    async close(): Promise<void> {
+    close(): Promise<void> {
       isClosed = true;
-      wake();
       redis.off('close', onClose);
-      await running;
+      return stepping.close();
     },
   };
 }
