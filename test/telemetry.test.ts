@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { SERVICE_NAMES, type ServiceName } from '@turnpike/config/services';
 import { scrapeMetrics } from '@turnpike/test-support/readMetrics';
 import { type CollectedSpan, type Collector, startCollector } from '@turnpike/test-support/startCollector';
 import { until } from '@turnpike/test-support/until';
@@ -14,8 +15,6 @@ const MODEL_WITHOUT_SCHEMAS = 'deepseek-r1-0528';
 /** No other call of this file goes to it: what routers learn of engines and models begins anew. */
 const MODEL_OF_ONE_CONVERSATION = 'llama-3.1-8b-instruct';
 const CHAT = 'POST /v1/chat/completions';
-const SERVICES = ['edge', 'auth', 'catalog', 'model-router', 'usage-ledger'] as const;
-type Service = (typeof SERVICES)[number];
 
 /** Kinds of spans in OTLP. */
 const [SERVER, CLIENT, CONSUMER] = [2, 3, 5];
@@ -32,9 +31,9 @@ afterAll(async () => {
   await collector.close();
 }, 60_000);
 
-const partOf = (service: Service) => stack.running.stack.regions.us.services[service];
-const scrape = (service: Service) => scrapeMetrics(`${partOf(service).internal_url}/metrics`);
-const gauge = async (service: Service, name: string) => (await scrape(service)).get(name);
+const partOf = (service: ServiceName) => stack.running.stack.regions.us.services[service];
+const scrape = (service: ServiceName) => scrapeMetrics(`${partOf(service).internal_url}/metrics`);
+const gauge = async (service: ServiceName, name: string) => (await scrape(service)).get(name);
 
 const chat = (
   apiKey: string,
@@ -48,14 +47,14 @@ const chat = (
   });
 
 /** Waits until a sample is as it should be; it moves when a call is over, which its client cannot see. */
-const untilSample = (service: Service, name: string, isRight: (value: number) => boolean) =>
+const untilSample = (service: ServiceName, name: string, isRight: (value: number) => boolean) =>
   until(`${name} of ${service}`, async () => {
     const value = (await gauge(service, name)) ?? 0;
     return isRight(value) ? value : undefined;
   });
 
 /** By how much each sample has grown since an earlier scrape. */
-async function growthSince(earlier: Map<string, number>, service: Service): Promise<(name: string) => number> {
+async function growthSince(earlier: Map<string, number>, service: ServiceName): Promise<(name: string) => number> {
   const now = await scrape(service);
   return (name) => (now.get(name) ?? 0) - (earlier.get(name) ?? 0);
 }
@@ -102,7 +101,7 @@ it('follows a call through edge, router and engine to the ledger, and adopts no 
   expect(collector.requests.filter(({ text }) => text.includes(foreign))).toEqual([]);
 });
 
-it.each(SERVICES)('measures the process and the requests of %s', async (service) => {
+it.each(SERVICE_NAMES)('measures the process and the requests of %s', async (service) => {
   await scrape(service);
   const samples = await scrape(service);
   for (const name of [
@@ -119,8 +118,8 @@ it('counts a call that succeeds: requests, tokens, time to first token, admissio
   const apiKey = await stack.operator.makeCaller();
   await untilSample('usage-ledger', 'turnpike_event_lag_records', (lag) => lag === 0);
   const before = Object.fromEntries(
-    await Promise.all(SERVICES.map(async (service) => [service, await scrape(service)] as const)),
-  ) as Record<Service, Map<string, number>>;
+    await Promise.all(SERVICE_NAMES.map(async (service) => [service, await scrape(service)] as const)),
+  ) as Record<ServiceName, Map<string, number>>;
 
   const response = await chat(apiKey, { stream: true, stream_options: { include_usage: true } });
   const [, json = ''] = /data: (\{.*"usage":\{.*\})\n/.exec(await response.text()) ?? [];
@@ -245,7 +244,7 @@ it('writes its log as one JSON object a line, and names the request and the call
 
   const byService = await until('the router’s line of the failed call', async () => {
     const logs = await Promise.all(
-      SERVICES.map(async (service) => ({ service, lines: await readLogLines(stack.stateDir, service) })),
+      SERVICE_NAMES.map(async (service) => ({ service, lines: await readLogLines(stack.stateDir, service) })),
     );
     const isSaid = logs.some(({ lines }) =>
       lines.some(({ msg, callId }) => msg === 'request failed' && callId === ids.callId),

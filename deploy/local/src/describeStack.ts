@@ -1,27 +1,20 @@
+import { forEachOf, SERVICE_NAMES } from '@turnpike/config/services';
 import type { LaunchedParts } from './launchParts.ts';
 import type { StackDescription, StackRegion } from './stackFile.ts';
-import type { ServiceName } from './stackPorts.ts';
 import { type StackSettings, toRedisUrl, toServiceUrls } from './toServiceEnvironments.ts';
 
 /** Puts together how a stack that runs is reached. */
 export function describeStack(settings: StackSettings, { services, engines }: LaunchedParts): StackDescription {
   const { ports, secrets, kafkaBrokers } = settings;
   const urls = toServiceUrls(ports);
-  const describe = (service: ServiceName): StackRegion['services'][ServiceName] => ({
-    url: urls[service].url,
-    internal_url: urls[service].internalUrl,
-    pid: services[service].pid,
-  });
   const us: StackRegion = {
     base_url: `${urls.edge.url}/v1`,
     api_key: secrets.apiKey,
-    services: {
-      edge: describe('edge'),
-      auth: describe('auth'),
-      catalog: describe('catalog'),
-      'model-router': describe('model-router'),
-      'usage-ledger': describe('usage-ledger'),
-    },
+    services: forEachOf(SERVICE_NAMES, (service) => ({
+      url: urls[service].url,
+      internal_url: urls[service].internalUrl,
+      pid: services[service].pid,
+    })),
     engines: engines.flatMap(({ urls: engineUrls, pid }) => engineUrls.map((url) => ({ url, pid }))),
     simulator_admin_urls: engines.flatMap(({ adminUrl }) => (adminUrl === undefined ? [] : [adminUrl])),
     secrets_file: settings.secretsFile,

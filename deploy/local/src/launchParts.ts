@@ -1,18 +1,27 @@
 import { join } from 'node:path';
+import {
+  DATABASE_SERVICES,
+  EVENT_LOG_SERVICES,
+  entryOf,
+  forEachOf,
+  isDatabaseService,
+  SERVICE_NAMES,
+  SERVICES,
+  type ServiceName,
+} from '@turnpike/config/services';
 import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
 import type { LaunchedEngine, LaunchingEngines } from './engines/launchedEngine.ts';
 import { launchRealEngines } from './engines/launchRealEngines.ts';
 import { launchSimulators } from './engines/launchSimulators.ts';
 import type { EnginePlan } from './engines/planEngines.ts';
 import type { LocalSecrets } from './localSecrets.ts';
-import { DATABASE_OWNERS, DATABASES, type DatabaseService, migrateDatabase } from './parts/migrateDatabase.ts';
+import { migrateDatabase } from './parts/migrateDatabase.ts';
 import { startKafka } from './parts/startKafka.ts';
 import { type ServiceDatabase, startPostgres } from './parts/startPostgres.ts';
 import { startRedis } from './parts/startRedis.ts';
 import { startService } from './parts/startService.ts';
 import type { Part, Parts } from './process/startParts.ts';
 import { seedWorkspace } from './seedWorkspace.ts';
-import { SERVICES, type ServiceName } from './stackPorts.ts';
 import {
   type StackSettings,
   toMigrationEnvironment,
@@ -21,7 +30,8 @@ import {
   toServiceUrls,
 } from './toServiceEnvironments.ts';
 
-const KAFKA_CLIENTS = ['model-router', 'usage-ledger'] as const;
+/** They read files that are written once the engines are known. */
+const READS_OF_ENGINES: readonly ServiceName[] = ['catalog', 'model-router'];
 
 /** One part has become ready. */
 export interface Progress {
@@ -67,17 +77,6 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
     onProgress({ part, tookMs: performance.now() - startedAt });
     return result;
   }
-  const serve = (service: ServiceName, untilServed?: () => Promise<unknown>) =>
-    timed(service, () =>
-      startService({
-        parts,
-        service,
-        name: service,
-        internalUrl: urls[service].internalUrl,
-        env: environments[service],
-        ...(untilServed && { untilServed }),
-      }),
-    );
   const replicate = (service: ServiceName) =>
     ports.replicas[service].map((replicaPorts, index) => {
       const name = `${service}-${index + 2}`;
@@ -108,7 +107,7 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
             dataDir: join(dataDir, 'kafka'),
             port: ports.kafka,
             controllerPort: ports.kafkaController,
-            listeners: KAFKA_CLIENTS.map((client) => {
+            listeners: EVENT_LOG_SERVICES.map((client) => {
               const port = ports.kafkaListeners[client];
               return { port, advertisedPort: settings.portOf(client, port) };
             }),
@@ -116,22 +115,32 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
         );
   const ready = timed('engines', () => engines.ready);
 
-  const serveOnDatabase = async (service: DatabaseService, needs: Promise<unknown>[]) => {
-    await postgres;
-    await migrateDatabase(parts, service, toMigrationEnvironment(service, settings));
-    await Promise.all(needs);
-    return serve(service);
+  /** Started as soon as its stores are there; whom it needs to be ready may still be on the way. */
+  const launch = async (service: ServiceName): Promise<Part> => {
+    const { redis: needsRedis, eventLog: needsEventLog, readyAfter = [] } = entryOf(service);
+    if (isDatabaseService(service)) {
+      await postgres;
+      await migrateDatabase(parts, service, toMigrationEnvironment(service, settings));
+    }
+    await Promise.all([
+      needsRedis && redis,
+      needsEventLog && kafka,
+      READS_OF_ENGINES.includes(service) && engines.listed,
+    ]);
+    return timed(service, () =>
+      startService({
+        parts,
+        service,
+        name: service,
+        internalUrl: urls[service].internalUrl,
+        env: environments[service],
+        untilServed: () => Promise.all(readyAfter.map((callee) => launched[callee])),
+      }),
+    );
   };
-  const auth = serveOnDatabase('auth', []);
-  const catalog = serveOnDatabase('catalog', [engines.listed]);
-  const ledger = serveOnDatabase('usage-ledger', [kafka]);
-  // Started beside the services it asks: it is ready when they have answered.
-  const router = Promise.all([redis, kafka, engines.listed]).then(() =>
-    serve('model-router', () => Promise.all([catalog, ledger])),
-  );
-  const edge = serve('edge');
+  const launched: Record<ServiceName, Promise<Part>> = forEachOf(SERVICE_NAMES, launch);
   // A workspace that was there before has keys, of which the router is told.
-  const seed = Promise.all([auth, ledger, router]).then(() =>
+  const seed = Promise.all([launched.auth, launched['usage-ledger'], launched['model-router']]).then(() =>
     seedWorkspace({
       auth: urls.auth,
       ledger: urls['usage-ledger'],
@@ -144,22 +153,15 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
     Promise.all([postgres, redis, kafka]),
     ready,
     engines.listed,
-    Promise.all([edge, auth, catalog, router, ledger]),
+    Promise.all(SERVICE_NAMES.map(async (service) => [service, await launched[service]] as const)),
     seed,
   ]);
-  const replicas = await Promise.all(SERVICES.flatMap(replicate));
-  const [edgePart, authPart, catalogPart, routerPart, ledgerPart] = services;
+  const replicas = await Promise.all(SERVICE_NAMES.flatMap(replicate));
   return {
     stores: stores.filter((part) => part !== undefined),
     engines: launchedEngines,
     models,
-    services: {
-      edge: edgePart,
-      auth: authPart,
-      catalog: catalogPart,
-      'model-router': routerPart,
-      'usage-ledger': ledgerPart,
-    },
+    services: Object.fromEntries(services) as Record<ServiceName, Part>,
     replicas,
   };
 }
@@ -180,8 +182,8 @@ function launchEngines({ parts, plan, settings, engineStateDir, say }: LaunchOpt
 
 function listDatabases(passwords: LocalSecrets['databasePasswords']): ServiceDatabase[] {
   const roleOf = <Name extends keyof typeof passwords>(name: Name) => ({ name, password: passwords[name] });
-  return Object.values(DATABASES).map((name) => ({
-    ...roleOf(name),
-    owner: name === DATABASES['usage-ledger'] ? roleOf(DATABASE_OWNERS['usage-ledger']) : undefined,
-  }));
+  return DATABASE_SERVICES.map((service) => {
+    const { database } = SERVICES[service];
+    return { ...roleOf(database.name), owner: 'owner' in database ? roleOf(database.owner) : undefined };
+  });
 }

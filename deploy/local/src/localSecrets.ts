@@ -3,8 +3,17 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { generateApiKey } from '@turnpike/api-keys/apiKey';
+import { DATABASE_SERVICES, type DatabaseService, SERVICES } from '@turnpike/config/services';
 import { z } from 'zod';
 import { StackError } from './stackError.ts';
+
+type Database = (typeof SERVICES)[DatabaseService]['database'];
+/** The roles that services, or their migrations, work with. */
+export type DatabaseRole = Database['name'] | Extract<Database, { owner: string }>['owner'];
+const DATABASE_ROLES = DATABASE_SERVICES.flatMap((service): DatabaseRole[] => {
+  const { database } = SERVICES[service];
+  return 'owner' in database ? [database.name, database.owner] : [database.name];
+});
 
 const secretSchema = z.string().min(32);
 
@@ -14,13 +23,8 @@ const localSecretsSchema = z.object({
   keyPeppers: secretSchema,
   cacheSaltKeys: secretSchema,
   postgresPassword: secretSchema,
-  /** By the name of the role. The service `usage-ledger` does not own the database it works with. */
-  databasePasswords: z.object({
-    auth: secretSchema,
-    catalog: secretSchema,
-    ledger: secretSchema,
-    ledger_owner: secretSchema,
-  }),
+  /** By the name of the role. */
+  databasePasswords: z.record(z.enum(DATABASE_ROLES), secretSchema),
   redisPassword: secretSchema,
   /** The key of the seeded workspace. It stands here so that a restart prints the same one. */
   apiKey: z.string(),
@@ -57,7 +61,10 @@ function makeSecrets(): LocalSecrets {
     keyPeppers: `local1:${secret()}`,
     cacheSaltKeys: `local1:${secret()}`,
     postgresPassword: secret(),
-    databasePasswords: { auth: secret(), catalog: secret(), ledger: secret(), ledger_owner: secret() },
+    databasePasswords: Object.fromEntries(DATABASE_ROLES.map((role) => [role, secret()])) as Record<
+      DatabaseRole,
+      string
+    >,
     redisPassword: secret(),
     apiKey: generateApiKey(),
   };

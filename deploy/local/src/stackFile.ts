@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readdir, readlink, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
-import type { ServiceName } from './stackPorts.ts';
+import type { ServiceName } from '@turnpike/config/services';
 
 /** How to reach one region of a running stack: what `stack.json` holds, for tests, benchmarks and people's own scripts. */
 export interface StackRegion {

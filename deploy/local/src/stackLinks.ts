@@ -1,8 +1,15 @@
-import { SERVICES, type ServiceName, type ServicePorts, type StackPorts } from './stackPorts.ts';
+import {
+  entryOf,
+  type InternalService,
+  isEventLogService,
+  SERVICE_NAMES,
+  type ServiceName,
+} from '@turnpike/config/services';
+import type { ServicePorts, StackPorts } from './stackPorts.ts';
 import type { PortOf } from './toServiceEnvironments.ts';
 
 /** The parts that services connect to. */
-export type LinkTarget = Exclude<ServiceName, 'edge'> | 'postgres' | 'redis' | 'kafka' | `engines-${number}`;
+export type LinkTarget = InternalService | 'postgres' | 'redis' | 'kafka' | `engines-${number}`;
 
 /** One service's way to a part. */
 export interface StackLink {
@@ -27,40 +34,25 @@ export type OpenLink = (link: StackLink) => Promise<number>;
 
 /** Every connection between two processes of a stack. */
 export function listLinks(ports: StackPorts, { kafka }: { kafka: boolean }): StackLink[] {
-  const serviceOf = (to: LinkTarget & ServiceName, listener: keyof ServicePorts) => ({
+  const toService = (to: InternalService, listener: keyof ServicePorts) => ({
     to,
     port: ports.services[to][listener],
     ...(ports.replicas[to].length > 0 && { replicas: listReplicas(ports, to, listener) }),
   });
-  const publicOf = (to: LinkTarget & ServiceName) => serviceOf(to, 'port');
-  const internalOf = (to: LinkTarget & ServiceName) => serviceOf(to, 'internalPort');
-  const postgres = { to: 'postgres' as const, port: ports.postgres };
-  const eventLogOf = (from: keyof StackPorts['kafkaListeners']) =>
-    kafka ? [{ to: 'kafka' as const, port: ports.kafkaListeners[from] }] : [];
   const engines = ports.engines.flatMap((enginePorts, simulator) =>
     enginePorts.map((port) => ({ to: `engines-${simulator + 1}` as const, port })),
   );
-  const targets: Record<ServiceName, Omit<StackLink, 'from'>[]> = {
-    edge: [publicOf('auth'), publicOf('catalog'), publicOf('model-router'), publicOf('usage-ledger')],
-    auth: [postgres, internalOf('model-router')],
-    catalog: [postgres, internalOf('auth'), internalOf('model-router')],
-    'model-router': [
-      { to: 'redis', port: ports.redis },
-      internalOf('auth'),
-      internalOf('catalog'),
-      internalOf('usage-ledger'),
-      ...eventLogOf('model-router'),
-      ...engines,
-    ],
-    'usage-ledger': [
-      postgres,
-      internalOf('auth'),
-      internalOf('catalog'),
-      internalOf('model-router'),
-      ...eventLogOf('usage-ledger'),
-    ],
+  const listTargets = (from: ServiceName): Omit<StackLink, 'from'>[] => {
+    const entry = entryOf(from);
+    return [
+      ...(entry.database ? [{ to: 'postgres' as const, port: ports.postgres }] : []),
+      ...(entry.redis ? [{ to: 'redis' as const, port: ports.redis }] : []),
+      ...entry.calls.map((to) => toService(to, from === 'edge' ? 'port' : 'internalPort')),
+      ...(kafka && isEventLogService(from) ? [{ to: 'kafka' as const, port: ports.kafkaListeners[from] }] : []),
+      ...(entry.engines ? engines : []),
+    ];
   };
-  return SERVICES.flatMap((from) => targets[from].map((target) => ({ from, ...target })));
+  return SERVICE_NAMES.flatMap((from) => listTargets(from).map((target) => ({ from, ...target })));
 }
 
 /** Every process of a service, by one of its listeners. */

@@ -1,17 +1,22 @@
-/** The services in the order of their ports: two each, the public listener first, then the internal one. */
-export const SERVICES = ['edge', 'auth', 'catalog', 'model-router', 'usage-ledger'] as const;
-export type ServiceName = (typeof SERVICES)[number];
+import {
+  EVENT_LOG_SERVICES,
+  type EventLogService,
+  forEachOf,
+  SERVICE_NAMES,
+  type ServiceName,
+} from '@turnpike/config/services';
 
 /** Simulator processes. Each hosts every model, so that a model has two replicas and one can fail. */
 export const SIMULATORS = 2;
 
-const POSTGRES = 10;
-const REDIS = 11;
-const KAFKA = 12;
-const KAFKA_CONTROLLER = 13;
-const KAFKA_LISTENERS = 14;
-const SIMULATOR_ADMINS = 18;
-const ENGINES = 20;
+/** Services have two each, the public listener first, then the internal one. The rest follows. */
+const POSTGRES = 2 * SERVICE_NAMES.length;
+const REDIS = POSTGRES + 1;
+const KAFKA = POSTGRES + 2;
+const KAFKA_CONTROLLER = POSTGRES + 3;
+const KAFKA_LISTENERS = POSTGRES + 4;
+const SIMULATOR_ADMINS = POSTGRES + 8;
+const ENGINES = POSTGRES + 10;
 
 /** Where one process of a service listens. */
 export interface ServicePorts {
@@ -28,7 +33,7 @@ export interface StackPorts {
   kafka: number;
   kafkaController: number;
   /** The broker has a listener for each client, so that each can be told another way to come. */
-  kafkaListeners: Record<'model-router' | 'usage-ledger', number>;
+  kafkaListeners: Record<EventLogService, number>;
   /** One for each simulator process. */
   simulatorAdmins: number[];
   /** For each simulator process, one for each model. */
@@ -47,40 +52,27 @@ export function toStackPorts(
   }: { simulatedModels: number; tinyEngines: number; replicas?: number | undefined },
 ): StackPorts {
   const listenersFrom = (first: number, service: ServiceName): ServicePorts => {
-    const port = first + 2 * SERVICES.indexOf(service);
+    const port = first + 2 * SERVICE_NAMES.indexOf(service);
     return { port, internalPort: port + 1 };
   };
-  const listenersOf = (service: ServiceName) => listenersFrom(portBase, service);
   const firstOfReplicas = portBase + ENGINES + SIMULATORS * simulatedModels + tinyEngines;
   const replicasOf = (service: ServiceName) =>
     Array.from({ length: replicas - 1 }, (_, index) =>
-      listenersFrom(firstOfReplicas + 2 * SERVICES.length * index, service),
+      listenersFrom(firstOfReplicas + 2 * SERVICE_NAMES.length * index, service),
     );
   const simulators = simulatedModels === 0 ? [] : Array.from({ length: SIMULATORS }, (_, simulator) => simulator);
   const portsFrom = (first: number, count: number) => Array.from({ length: count }, (_, index) => first + index);
   return {
-    services: {
-      edge: listenersOf('edge'),
-      auth: listenersOf('auth'),
-      catalog: listenersOf('catalog'),
-      'model-router': listenersOf('model-router'),
-      'usage-ledger': listenersOf('usage-ledger'),
-    },
-    replicas: {
-      edge: replicasOf('edge'),
-      auth: replicasOf('auth'),
-      catalog: replicasOf('catalog'),
-      'model-router': replicasOf('model-router'),
-      'usage-ledger': replicasOf('usage-ledger'),
-    },
+    services: forEachOf(SERVICE_NAMES, (service) => listenersFrom(portBase, service)),
+    replicas: forEachOf(SERVICE_NAMES, replicasOf),
     postgres: portBase + POSTGRES,
     redis: portBase + REDIS,
     kafka: portBase + KAFKA,
     kafkaController: portBase + KAFKA_CONTROLLER,
-    kafkaListeners: {
-      'model-router': portBase + KAFKA_LISTENERS,
-      'usage-ledger': portBase + KAFKA_LISTENERS + 1,
-    },
+    kafkaListeners: forEachOf(
+      EVENT_LOG_SERVICES,
+      (service) => portBase + KAFKA_LISTENERS + EVENT_LOG_SERVICES.indexOf(service),
+    ),
     simulatorAdmins: simulators.map((simulator) => portBase + SIMULATOR_ADMINS + simulator),
     engines: simulators.map((simulator) =>
       portsFrom(portBase + ENGINES + simulator * simulatedModels, simulatedModels),
@@ -92,7 +84,7 @@ export function toStackPorts(
 /** What will listen on each port, to name it when it is taken. */
 export function listPorts(ports: StackPorts, { kafka }: { kafka: boolean }): { port: number; part: string }[] {
   return [
-    ...SERVICES.flatMap((service) =>
+    ...SERVICE_NAMES.flatMap((service) =>
       [ports.services[service], ...ports.replicas[service]].flatMap(({ port, internalPort }) => [
         { port, part: service },
         { port: internalPort, part: `${service}'s internal listener` },
@@ -104,8 +96,10 @@ export function listPorts(ports: StackPorts, { kafka }: { kafka: boolean }): { p
       ? [
           { port: ports.kafka, part: 'kafka' },
           { port: ports.kafkaController, part: "kafka's controller" },
-          { port: ports.kafkaListeners['model-router'], part: "kafka's listener for model-router" },
-          { port: ports.kafkaListeners['usage-ledger'], part: "kafka's listener for usage-ledger" },
+          ...EVENT_LOG_SERVICES.map((service) => ({
+            port: ports.kafkaListeners[service],
+            part: `kafka's listener for ${service}`,
+          })),
         ]
       : []),
     ...ports.simulatorAdmins.map((port) => ({ port, part: "an engine simulator's admin listener" })),

@@ -1,12 +1,17 @@
-import type { LocalSecrets } from './localSecrets.ts';
-import type { Observation } from './observation.ts';
 import {
-  DATABASE_OWNERS,
-  DATABASES,
   type DatabaseService,
-  type MigrationEnvironment,
-} from './parts/migrateDatabase.ts';
-import { SERVICES, type ServiceName, type ServicePorts, type StackPorts } from './stackPorts.ts';
+  entryOf,
+  forEachOf,
+  isDatabaseService,
+  isEventLogService,
+  SERVICE_NAMES,
+  SERVICES,
+  type ServiceName,
+} from '@turnpike/config/services';
+import type { DatabaseRole, LocalSecrets } from './localSecrets.ts';
+import type { Observation } from './observation.ts';
+import type { MigrationEnvironment } from './parts/migrateDatabase.ts';
+import type { ServicePorts, StackPorts } from './stackPorts.ts';
 
 /** Variables of single services. */
 export type ServiceSettings = Partial<Record<ServiceName, Record<string, string>>>;
@@ -42,51 +47,48 @@ export function toServiceUrls(
   ports: StackPorts,
   portOf: (port: number) => number = (port) => port,
 ): Record<ServiceName, ServiceUrls> {
-  const urlsOf = (service: ServiceName): ServiceUrls => {
+  return forEachOf(SERVICE_NAMES, (service) => {
     const { port, internalPort } = ports.services[service];
     return { url: `http://127.0.0.1:${portOf(port)}`, internalUrl: `http://127.0.0.1:${portOf(internalPort)}` };
-  };
-  return {
-    edge: urlsOf('edge'),
-    auth: urlsOf('auth'),
-    catalog: urlsOf('catalog'),
-    'model-router': urlsOf('model-router'),
-    'usage-ledger': urlsOf('usage-ledger'),
-  };
+  });
 }
 
 /** The address by which a service reaches its own database, with its own role. */
-export function toDatabaseUrl(service: DatabaseService, settings: StackSettings): string {
-  return toRoleUrl(service, DATABASES[service], settings);
-}
+export const toDatabaseUrl = (service: DatabaseService, settings: StackSettings): string =>
+  toRoleUrl(service, SERVICES[service].database.name, settings);
 
 /** What the migration of a service's database reads. */
 export function toMigrationEnvironment(service: DatabaseService, settings: StackSettings): MigrationEnvironment {
-  if (service !== 'usage-ledger') return { DATABASE_URL: toDatabaseUrl(service, settings) };
-  return {
-    DATABASE_URL: toRoleUrl(service, DATABASE_OWNERS[service], settings),
-    SERVICE_ROLE: DATABASES[service],
-  };
+  const { database } = SERVICES[service];
+  if (!('owner' in database)) return { DATABASE_URL: toDatabaseUrl(service, settings) };
+  return { DATABASE_URL: toRoleUrl(service, database.owner, settings), SERVICE_ROLE: database.name };
 }
 
-function toRoleUrl(
-  service: DatabaseService,
-  role: keyof LocalSecrets['databasePasswords'],
-  { ports, secrets, portOf }: StackSettings,
-): string {
-  const port = portOf(service, ports.postgres);
-  return `postgresql://${role}:${secrets.databasePasswords[role]}@127.0.0.1:${port}/${DATABASES[service]}`;
+function toRoleUrl(service: DatabaseService, role: DatabaseRole, { ports, secrets, portOf }: StackSettings): string {
+  const place = `127.0.0.1:${portOf(service, ports.postgres)}/${SERVICES[service].database.name}`;
+  return `postgresql://${role}:${secrets.databasePasswords[role]}@${place}`;
 }
 
 export function toRedisUrl({ ports, secrets }: StackSettings, port = ports.redis): string {
   return `redis://:${secrets.redisPassword}@127.0.0.1:${port}`;
 }
 
+/** Variables of a service that are neither common to several nor addresses, and that have no default. */
+const OWN_VARIABLES: Partial<Record<ServiceName, (settings: StackSettings) => Record<string, string>>> = {
+  edge: () => ({ TRUSTED_HOPS: '0' }),
+  auth: ({ secrets }) => ({ KEY_PEPPERS: secrets.keyPeppers }),
+  catalog: ({ catalogFile }) => ({ CATALOG_FILE: catalogFile }),
+  'model-router': ({ enginesFile, spoolDir, secrets }) => ({
+    ENGINES_FILE: enginesFile,
+    SPOOL_DIR: spoolDir,
+    CACHE_SALT_KEYS: secrets.cacheSaltKeys,
+  }),
+};
+
 /** Every variable that each service reads, apart from those whose default is right on a laptop. */
 export function toServiceEnvironments(settings: StackSettings): Record<ServiceName, Record<string, string>> {
-  const { ports, secrets, catalogFile, enginesFile, spoolDir, kafkaBrokers, observation, portOf } = settings;
-  const urlsFor = (from: ServiceName) => toServiceUrls(ports, (port) => portOf(from, port));
-  const commonOf = (service: ServiceName) => ({
+  const { ports, secrets, observation, serviceSettings } = settings;
+  return forEachOf(SERVICE_NAMES, (service) => ({
     REGION: 'us',
     LISTEN_HOST: '127.0.0.1',
     PORT: String(ports.services[service].port),
@@ -95,58 +97,32 @@ export function toServiceEnvironments(settings: StackSettings): Record<ServiceNa
     // No load balancer has to notice, and nobody likes to wait for the end.
     DRAIN_SETTLE_MS: '0',
     ...observation,
+    ...toStoreVariables(service, settings),
+    ...toCalleeVariables(service, settings),
+    ...OWN_VARIABLES[service]?.(settings),
+    ...serviceSettings[service],
+  }));
+}
+
+function toStoreVariables(service: ServiceName, settings: StackSettings): Record<string, string> {
+  const { ports, kafkaBrokers, portOf } = settings;
+  const variables: Record<string, string> = {};
+  if (isDatabaseService(service)) variables.DATABASE_URL = toDatabaseUrl(service, settings);
+  if (entryOf(service).redis) variables.REDIS_URL = toRedisUrl(settings, portOf(service, ports.redis));
+  if (kafkaBrokers !== undefined && isEventLogService(service))
+    variables.KAFKA_BROKERS = `127.0.0.1:${portOf(service, ports.kafkaListeners[service])}`;
+  return variables;
+}
+
+/** Where a service reaches those that it calls. */
+function toCalleeVariables(service: ServiceName, { ports, portOf }: StackSettings): Record<string, string> {
+  const urls = toServiceUrls(ports, (port) => portOf(service, port));
+  const variables = entryOf(service).calls.map((callee) => {
+    const { settings: name } = entryOf(callee);
+    const { url, internalUrl } = urls[callee];
+    return service === 'edge' ? [`${name}_URL`, url] : [`${name}_INTERNAL_URL`, internalUrl];
   });
-  const eventLogOf = (service: keyof StackPorts['kafkaListeners']) =>
-    kafkaBrokers === undefined ? {} : { KAFKA_BROKERS: `127.0.0.1:${portOf(service, ports.kafkaListeners[service])}` };
-  const [forEdge, forAuth, forCatalog] = [urlsFor('edge'), urlsFor('auth'), urlsFor('catalog')];
-  const [forRouter, forLedger] = [urlsFor('model-router'), urlsFor('usage-ledger')];
-  const environments: Record<ServiceName, Record<string, string>> = {
-    edge: {
-      ...commonOf('edge'),
-      AUTH_URL: forEdge.auth.url,
-      CATALOG_URL: forEdge.catalog.url,
-      ROUTER_URL: forEdge['model-router'].url,
-      LEDGER_URL: forEdge['usage-ledger'].url,
-      TRUSTED_HOPS: '0',
-    },
-    auth: {
-      ...commonOf('auth'),
-      DATABASE_URL: toDatabaseUrl('auth', settings),
-      KEY_PEPPERS: secrets.keyPeppers,
-      ROUTER_INTERNAL_URL: forAuth['model-router'].internalUrl,
-    },
-    catalog: {
-      ...commonOf('catalog'),
-      DATABASE_URL: toDatabaseUrl('catalog', settings),
-      CATALOG_FILE: catalogFile,
-      AUTH_INTERNAL_URL: forCatalog.auth.internalUrl,
-      ROUTER_INTERNAL_URL: forCatalog['model-router'].internalUrl,
-    },
-    'model-router': {
-      ...commonOf('model-router'),
-      REDIS_URL: toRedisUrl(settings, portOf('model-router', ports.redis)),
-      AUTH_INTERNAL_URL: forRouter.auth.internalUrl,
-      CATALOG_INTERNAL_URL: forRouter.catalog.internalUrl,
-      LEDGER_INTERNAL_URL: forRouter['usage-ledger'].internalUrl,
-      ENGINES_FILE: enginesFile,
-      SPOOL_DIR: spoolDir,
-      CACHE_SALT_KEYS: secrets.cacheSaltKeys,
-      ...eventLogOf('model-router'),
-    },
-    'usage-ledger': {
-      ...commonOf('usage-ledger'),
-      DATABASE_URL: toDatabaseUrl('usage-ledger', settings),
-      AUTH_INTERNAL_URL: forLedger.auth.internalUrl,
-      ROUTER_INTERNAL_URL: forLedger['model-router'].internalUrl,
-      CATALOG_INTERNAL_URL: forLedger.catalog.internalUrl,
-      ...eventLogOf('usage-ledger'),
-    },
-  };
-  const changed = SERVICES.map((service) => [
-    service,
-    { ...environments[service], ...settings.serviceSettings[service] },
-  ]);
-  return Object.fromEntries(changed) as Record<ServiceName, Record<string, string>>;
+  return Object.fromEntries(variables);
 }
 
 /** What a further process of a service reads in place of the first one's: its own listeners, and its own spool. */

@@ -1,5 +1,6 @@
 import type { commonConfig } from '@turnpike/config/commonConfig';
 import { loadConfig } from '@turnpike/config/loadConfig';
+import type { ServiceName } from '@turnpike/config/services';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { createShutdown, type Shutdown } from '@turnpike/lifecycle/createShutdown';
 import { runMain } from '@turnpike/lifecycle/runMain';
@@ -25,7 +26,7 @@ export interface ServiceBase<Config> {
 }
 
 export interface ServiceOptions<Schema extends z.ZodObject<typeof commonConfig>, Opened> {
-  name: string;
+  name: ServiceName;
   /** Every variable that the service reads, `commonConfig` among them. */
   schema: Schema;
   /** Opens what the routes work with; each thing closes after the listeners, in reverse order. */

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { SERVICE_NAMES } from '@turnpike/config/services';
 import { breakUnderLoad } from '../breakUnderLoad.ts';
 import type { CellTable } from '../cell.ts';
 import type { CellContext } from '../cellContext.ts';
@@ -35,7 +36,7 @@ export const races: CellTable = {
   },
 };
 
-const PARTS = ['edge', 'auth', 'catalog', 'model-router', 'usage-ledger', 'postgres', 'redis', 'kafka'] as const;
+const PARTS = [...SERVICE_NAMES, 'postgres', 'redis', 'kafka'] as const;
 const ROUNDS = 8;
 const LONGEST_MS = 2_500;
 

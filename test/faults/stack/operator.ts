@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
 import { parseSecrets } from '@turnpike/config/secrets';
+import type { InternalService } from '@turnpike/config/services';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { request } from 'undici';
 import { z } from 'zod';
@@ -27,10 +28,8 @@ const enginesSchema = z.object({
 /** What an operator does to a stack while it is broken: through the services' internal interfaces, without any proxy. */
 export type Operator = ReturnType<typeof createOperator>;
 
-type Audience = 'auth' | 'catalog' | 'model-router' | 'usage-ledger';
-
 export function createOperator(
-  services: Record<Audience, { internal_url: string }>,
+  services: Record<InternalService, { internal_url: string }>,
   { internalTokenKeys }: { internalTokenKeys: string },
 ) {
   const internalHeaders = createTokenIssuer({
@@ -39,7 +38,7 @@ export function createOperator(
   });
 
   async function call(
-    service: Audience,
+    service: InternalService,
     method: 'GET' | 'PUT' | 'POST',
     path: string,
     content?: object,

@@ -1,6 +1,7 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { InternalService } from '@turnpike/config/services';
 import type { RunningStack, StackOptions } from '@turnpike/local-stack/startStack';
 import { startStackSomewhere } from '@turnpike/local-stack/startStackSomewhere';
 import { waitFor } from '@turnpike/local-stack/waitFor';
@@ -64,7 +65,7 @@ export interface FaultStack {
   catalog: pg.Pool;
   redis: Redis;
   /** Address by which services of the fleet read what the edge does not serve. */
-  internalUrlOf(service: 'auth' | 'catalog' | 'model-router' | 'usage-ledger'): string;
+  internalUrlOf(service: InternalService): string;
   /** Where the operator's command line finds the stack. */
   stackFile: string;
   /** Waits until every service says that it can serve. Sends no call. */

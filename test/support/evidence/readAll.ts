@@ -1,3 +1,4 @@
+import { DATABASE_SERVICES, SERVICES } from '@turnpike/config/services';
 import type { StackRegion } from '@turnpike/local-stack/stackFile';
 import type { TestStack } from '../startTestStack.ts';
 import type { Evidence } from './evidence.ts';
@@ -6,7 +7,7 @@ import { readRedis } from './readRedis.ts';
 import { readTables } from './readTables.ts';
 import { readTopics } from './readTopics.ts';
 
-const DATABASES = ['auth', 'catalog', 'ledger'];
+const DATABASES = DATABASE_SERVICES.map((service) => SERVICES[service].database.name);
 
 /** Everything that a stack keeps: its whole folder, its databases, Redis, and the topics of its broker if it has one. */
 export async function* readAll({ stateDir, running }: TestStack): AsyncGenerator<Evidence> {

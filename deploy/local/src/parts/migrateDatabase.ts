@@ -1,13 +1,7 @@
 import { join } from 'node:path';
+import type { DatabaseService } from '@turnpike/config/services';
 import type { Parts } from '../process/startParts.ts';
 import { repositoryRoot } from '../repositoryRoot.ts';
-
-/** The services that own a database, and its name. */
-export const DATABASES = { auth: 'auth', catalog: 'catalog', 'usage-ledger': 'ledger' } as const;
-export type DatabaseService = keyof typeof DATABASES;
-
-/** The owners of databases that their services do not own. */
-export const DATABASE_OWNERS = { 'usage-ledger': 'ledger_owner' } as const;
 
 /** What a service's migration reads: the database as its owner, and the role to give rights to, if that is another. */
 export interface MigrationEnvironment extends Record<string, string> {

@@ -1,14 +1,11 @@
 import { join } from 'node:path';
+import { entryOf, type ServiceName } from '@turnpike/config/services';
 import { request } from 'undici';
-import type { Layer, Part, Parts } from '../process/startParts.ts';
+import type { Part, Parts } from '../process/startParts.ts';
 import { repositoryRoot } from '../repositoryRoot.ts';
-import type { ServiceName } from '../stackPorts.ts';
 
 const READY_TIMEOUT_MS = 45_000;
 const PROBE_TIMEOUT_MS = 1_000;
-
-/** Who calls stops before whom it calls, so that nothing in progress loses what it needs. */
-const LAYERS: Record<ServiceName, Layer> = { edge: 3, 'model-router': 2, auth: 1, catalog: 1, 'usage-ledger': 1 };
 
 export interface ServiceOptions {
   parts: Parts;
@@ -26,7 +23,7 @@ export async function startService(options: ServiceOptions): Promise<Part> {
   const { parts, service, name, internalUrl, env, untilServed } = options;
   const part = parts.start({
     name,
-    layer: LAYERS[service],
+    layer: entryOf(service).layer,
     command: process.execPath,
     args: [join(repositoryRoot, 'services', service, 'src/main.ts')],
     env,

@@ -1,10 +1,10 @@
 import { relative } from 'node:path';
+import { SERVICE_NAMES } from '@turnpike/config/services';
 import { toUsdText } from '@turnpike/money/nanoUsd';
 import { parsePrice } from '@turnpike/money/price';
 import type { ListedModel } from '../listModels.ts';
 import { repositoryRoot } from '../repositoryRoot.ts';
 import { SEEDED_CREDIT_USD } from '../seedWorkspace.ts';
-import { SERVICES } from '../stackPorts.ts';
 import type { RunningStack } from '../startStack.ts';
 import { formatTable } from './formatTable.ts';
 
@@ -44,7 +44,7 @@ function toPartRows({ stack, parts }: RunningStack): string[][] {
     kafka: us.kafka_brokers ?? '',
   };
   return [
-    ...SERVICES.map((service) => {
+    ...SERVICE_NAMES.map((service) => {
       const { url, internal_url: internalUrl, pid } = us.services[service];
       return [service, service === 'edge' ? us.base_url : url, internalUrl, String(pid)];
     }),

@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type NamedSecret, parseSecrets } from '@turnpike/config/secrets';
+import { forEachOf, INTERNAL_SERVICES } from '@turnpike/config/services';
 import { serviceUrlSchema } from '@turnpike/config/sharedSettings';
 import { z } from 'zod';
 import { RefusedError, UsageError } from '../cli/operatorError.ts';
@@ -30,7 +31,7 @@ const stackSchema = z.object({
   regions: z.record(
     z.string(),
     z.object({
-      services: z.object({ auth: service, catalog: service, 'model-router': service, 'usage-ledger': service }),
+      services: z.object(forEachOf(INTERNAL_SERVICES, () => service)),
       secrets_file: z.string(),
     }),
   ),
@@ -39,10 +40,7 @@ const tokenKeys = z.string().transform(parseSecrets);
 const secretsSchema = z.object({ internalTokenKeys: tokenKeys });
 const REGION_VARIABLE = 'TURNPIKE_REGION';
 const environmentSchema = z.object({
-  [SERVICE_VARIABLES.auth]: serviceUrlSchema,
-  [SERVICE_VARIABLES.catalog]: serviceUrlSchema,
-  [SERVICE_VARIABLES['model-router']]: serviceUrlSchema,
-  [SERVICE_VARIABLES['usage-ledger']]: serviceUrlSchema,
+  urls: z.object(forEachOf(INTERNAL_SERVICES, () => serviceUrlSchema)),
   [REGION_VARIABLE]: z.string().regex(/^[a-z0-9-]{1,16}$/),
   INTERNAL_TOKEN_KEYS: tokenKeys,
 });
@@ -144,12 +142,7 @@ async function readStackFile(file: string, wantedRegion: string | undefined, ifA
   return {
     stack: String(portBase),
     region,
-    urls: {
-      auth: services.auth.internal_url,
-      catalog: services.catalog.internal_url,
-      'model-router': services['model-router'].internal_url,
-      'usage-ledger': services['usage-ledger'].internal_url,
-    },
+    urls: forEachOf(INTERNAL_SERVICES, (name) => services[name].internal_url),
     tokenKeys: internalTokenKeys,
   };
 }
@@ -184,23 +177,23 @@ function parseJson(text: string): unknown {
 }
 
 function readEnvironment(env: NodeJS.ProcessEnv, wantedRegion: string | undefined): StackAccess {
-  const result = environmentSchema.safeParse(env);
+  const named = forEachOf(INTERNAL_SERVICES, (name) => env[SERVICE_VARIABLES[name]]);
+  const result = environmentSchema.safeParse({ ...env, urls: named });
   if (!result.success) {
-    const names = new Set(result.error.issues.map(({ path }) => path.join('.')));
+    const names = new Set(result.error.issues.map(({ path }) => toVariable(path)));
     throw new RefusedError(`These variables are not set, or not to what they must be: ${[...names].join(', ')}.`);
   }
-  const { INTERNAL_TOKEN_KEYS, [REGION_VARIABLE]: region, ...urls } = result.data;
+  const { INTERNAL_TOKEN_KEYS, [REGION_VARIABLE]: region, urls } = result.data;
   if (wantedRegion !== undefined && wantedRegion !== region)
     throw new RefusedError(`The stack that the environment names is of region ${region}, not ${wantedRegion}.`);
   return {
-    stack: new URL(urls.TURNPIKE_AUTH_INTERNAL_URL).host,
+    stack: new URL(urls.auth).host,
     region,
-    urls: {
-      auth: urls.TURNPIKE_AUTH_INTERNAL_URL,
-      catalog: urls.TURNPIKE_CATALOG_INTERNAL_URL,
-      'model-router': urls.TURNPIKE_ROUTER_INTERNAL_URL,
-      'usage-ledger': urls.TURNPIKE_LEDGER_INTERNAL_URL,
-    },
+    urls,
     tokenKeys: INTERNAL_TOKEN_KEYS,
   };
 }
+
+/** The variable that a problem of the environment is about. */
+const toVariable = ([name, service]: PropertyKey[]): string =>
+  name === 'urls' ? SERVICE_VARIABLES[service as ServiceName] : String(name);

@@ -1,9 +1,9 @@
-/** The services that the operator calls, and the variable that names the internal listener of each. */
-export const SERVICE_VARIABLES = {
-  auth: 'TURNPIKE_AUTH_INTERNAL_URL',
-  catalog: 'TURNPIKE_CATALOG_INTERNAL_URL',
-  'model-router': 'TURNPIKE_ROUTER_INTERNAL_URL',
-  'usage-ledger': 'TURNPIKE_LEDGER_INTERNAL_URL',
-} as const;
+import { entryOf, forEachOf, INTERNAL_SERVICES, type InternalService } from '@turnpike/config/services';
 
-export type ServiceName = keyof typeof SERVICE_VARIABLES;
+/** The variable that names the internal listener of each service. */
+export const SERVICE_VARIABLES = forEachOf(
+  INTERNAL_SERVICES,
+  (service) => `TURNPIKE_${entryOf(service).settings}_INTERNAL_URL` as const,
+);
+
+export type ServiceName = InternalService;

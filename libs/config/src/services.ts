@@ -1,0 +1,73 @@
+/** What a region has to know of a service to run it and to reach it. */
+interface ServiceEntry {
+  /** How settings name it: others reach it at `<settings>_INTERNAL_URL`, the edge at `<settings>_URL`. */
+  settings: Uppercase<string>;
+  /** The services that it calls: the edge their public listeners, the others their internal ones. */
+  calls: readonly string[];
+  /** Those of them without which it is not ready. */
+  readyAfter?: readonly string[];
+  /** Its Postgres database, and the role it works with. `owner` is the role that migrates it, where that is another. */
+  database?: { name: string; owner?: string };
+  redis?: true;
+  /** Whether it reads or writes the event log. */
+  eventLog?: true;
+  /** Whether it calls the engines. */
+  engines?: true;
+  /** When it stops, the highest first: who calls stops before whom it calls. */
+  layer: 1 | 2 | 3;
+}
+
+/**
+ * The services of a region, in the order of a local stack's ports. Whatever has to know them all takes them from here: the
+ * local stack, the operator's command line, tests, and `startService`, which starts no other.
+ */
+export const SERVICES = {
+  edge: { settings: 'EDGE', calls: ['auth', 'catalog', 'model-router', 'usage-ledger'], layer: 3 },
+  auth: { settings: 'AUTH', calls: ['model-router'], database: { name: 'auth' }, layer: 1 },
+  catalog: { settings: 'CATALOG', calls: ['auth', 'model-router'], database: { name: 'catalog' }, layer: 1 },
+  'model-router': {
+    settings: 'ROUTER',
+    calls: ['auth', 'catalog', 'usage-ledger'],
+    readyAfter: ['catalog', 'usage-ledger'],
+    redis: true,
+    eventLog: true,
+    engines: true,
+    layer: 2,
+  },
+  'usage-ledger': {
+    settings: 'LEDGER',
+    calls: ['auth', 'catalog', 'model-router'],
+    database: { name: 'ledger', owner: 'ledger_owner' },
+    eventLog: true,
+    layer: 1,
+  },
+} as const satisfies Record<string, ServiceEntry>;
+
+export type ServiceName = keyof typeof SERVICES;
+type With<Part extends keyof ServiceEntry> = {
+  [Name in ServiceName]: (typeof SERVICES)[Name] extends Record<Part, unknown> ? Name : never;
+}[ServiceName];
+export type DatabaseService = With<'database'>;
+export type EventLogService = With<'eventLog'>;
+/** Those with internal routes: all but the edge, which nobody of the fleet asks for anything. */
+export type InternalService = Exclude<ServiceName, 'edge'>;
+
+export const SERVICE_NAMES = Object.keys(SERVICES) as ServiceName[];
+export const isDatabaseService = (name: ServiceName): name is DatabaseService => 'database' in SERVICES[name];
+export const DATABASE_SERVICES = SERVICE_NAMES.filter(isDatabaseService);
+export const isEventLogService = (name: ServiceName): name is EventLogService => 'eventLog' in SERVICES[name];
+export const EVENT_LOG_SERVICES = SERVICE_NAMES.filter(isEventLogService);
+export const INTERNAL_SERVICES = SERVICE_NAMES.filter((name): name is InternalService => name !== 'edge');
+
+type Entry = Omit<ServiceEntry, 'calls' | 'readyAfter'> & {
+  calls: readonly InternalService[];
+  readyAfter?: readonly InternalService[];
+};
+/** A service's entry, by the face that all entries have. */
+export const entryOf = (name: ServiceName): Entry => SERVICES[name];
+
+/** Something for each of these services, by its name. */
+export const forEachOf = <Name extends ServiceName, Value>(
+  names: readonly Name[],
+  toValue: (name: Name) => Value,
+): Record<Name, Value> => Object.fromEntries(names.map((name) => [name, toValue(name)])) as Record<Name, Value>;
