@@ -1,4 +1,4 @@
-import { toLongestCallMs, toLongestSilenceMs } from '@turnpike/config/longestAnswers';
+import { toLongestCallMs } from '@turnpike/config/longestAnswers';
 import { startService } from '@turnpike/http-service/startService';
 import { createApp } from './app.ts';
 import { configSchema } from './config.ts';
@@ -8,16 +8,7 @@ startService({
   name: 'edge',
   schema: configSchema,
   async open({ config, log, telemetry, shutdown }) {
-    const proxies = createUpstreamProxies({
-      urls: {
-        auth: config.AUTH_URL,
-        catalog: config.CATALOG_URL,
-        'model-router': config.ROUTER_URL,
-        'usage-ledger': config.LEDGER_URL,
-      },
-      routerSilenceMs: toLongestSilenceMs(config),
-      log,
-    });
+    const proxies = createUpstreamProxies(config, { log });
     shutdown.defer('connections to services', () => {
       for (const proxy of Object.values(proxies)) proxy.close();
     });

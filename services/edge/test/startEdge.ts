@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { forEachOf } from '@turnpike/config/services';
 import { listen } from '@turnpike/http-service/listen';
 import { createLogger } from '@turnpike/logging/createLogger';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
@@ -7,7 +8,7 @@ import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import { findFreePort } from '@turnpike/test-support/findFreePort';
 import { createApp } from '../src/app.ts';
 import type { FloodLimit } from '../src/flood/createFloodGate.ts';
-import type { Upstream } from '../src/paths/upstream.ts';
+import { UPSTREAM_NAMES, type Upstream } from '../src/paths/upstream.ts';
 import { createUpstreamProxy } from '../src/proxy/createUpstreamProxy.ts';
 
 export const tokenKeys = [{ id: 'k1', secret: 'a secret of the tests, 32 characters' }];
@@ -30,14 +31,13 @@ export interface TestEdgeOptions {
 
 /** What stands behind the edge here answers, though a busy machine may take its time. */
 const SILENCE_TIMEOUT_MS = 60_000;
-const UPSTREAMS = ['auth', 'catalog', 'model-router', 'usage-ledger'] as const;
 
 /** An edge in front of four small servers, on free ports. */
 export async function startEdge(options: TestEdgeOptions = {}): Promise<TestEdge> {
   const received: TestEdge['received'] = [];
   const servers: Server[] = [];
-  const urls = { auth: '', catalog: '', 'model-router': '', 'usage-ledger': '' };
-  for (const upstream of UPSTREAMS) {
+  const urls = forEachOf(UPSTREAM_NAMES, () => '');
+  for (const upstream of UPSTREAM_NAMES) {
     const answer = options.upstreams?.[upstream] ?? ((_req, res) => res.end(JSON.stringify({ upstream })));
     const server = createServer((req, res) => {
       received.push({ upstream, req });
@@ -48,14 +48,9 @@ export async function startEdge(options: TestEdgeOptions = {}): Promise<TestEdge
     if (answer !== 'down') servers.push(server);
   }
   const log = createLogger({ service: 'edge', level: 'silent' });
-  const proxyTo = (upstream: Upstream) =>
-    createUpstreamProxy({ upstream, url: urls[upstream], silenceTimeoutMs: SILENCE_TIMEOUT_MS, log });
-  const proxies = {
-    auth: proxyTo('auth'),
-    catalog: proxyTo('catalog'),
-    'model-router': proxyTo('model-router'),
-    'usage-ledger': proxyTo('usage-ledger'),
-  };
+  const proxies = forEachOf(UPSTREAM_NAMES, (upstream) =>
+    createUpstreamProxy({ upstream, url: urls[upstream], silenceTimeoutMs: SILENCE_TIMEOUT_MS, log }),
+  );
   const app = createApp({
     telemetry: options.telemetry ?? noTelemetry,
     proxies,

@@ -1,6 +1,6 @@
 import { bare, envelope, flat, NEVER_RETRY, type WireError } from '@turnpike/api-errors/wireError';
 import type { UnsupportedOperation } from '../paths/findUnsupportedOperation.ts';
-import type { Upstream } from '../paths/upstream.ts';
+import { UPSTREAMS, type Upstream } from '../paths/upstream.ts';
 
 /** Why the edge itself refuses a request, or cannot pass it on. */
 export type EdgeFault =
@@ -46,13 +46,12 @@ export function toEdgeError(fault: EdgeFault): WireError {
 }
 
 function toUnreachable({ upstream, wasSent }: { upstream: Upstream; wasSent: boolean }): WireError {
-  switch (upstream) {
-    case 'auth':
-    case 'catalog':
+  switch (UPSTREAMS[upstream].errors) {
+    case 'bare':
       return bare(502, 'upstream router unavailable');
-    case 'usage-ledger':
+    case 'flat':
       return flat(503, 'service_unavailable', { message: RETRY }, { 'retry-after': '1' });
-    case 'model-router':
+    case 'envelope':
       return envelope(
         503,
         { message: RETRY, type: 'service_unavailable', param: null, code: 'service_unavailable' },

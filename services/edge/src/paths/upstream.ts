@@ -1,2 +1,24 @@
-/** The services that the edge passes requests on to. */
-export type Upstream = 'auth' | 'catalog' | 'model-router' | 'usage-ledger';
+import { type CallTimeouts, toLongestSilenceMs } from '@turnpike/config/longestAnswers';
+
+/** A service that the edge passes requests on to. */
+interface UpstreamEntry {
+  /** The setting that says where it is. */
+  setting: `${Uppercase<string>}_URL`;
+  /** Its longest silence, ms: a little more than the service allows itself. Beyond it the service hangs. */
+  silenceMs: (timeouts: CallTimeouts) => number;
+  /** The family of its errors, in which the edge says that it cannot be reached. */
+  errors: 'bare' | 'flat' | 'envelope';
+}
+
+export const UPSTREAMS = {
+  auth: { setting: 'AUTH_URL', silenceMs: () => 3_000, errors: 'bare' },
+  catalog: { setting: 'CATALOG_URL', silenceMs: () => 3_000, errors: 'bare' },
+  // It works on answers for as long as its settings let it.
+  'model-router': { setting: 'ROUTER_URL', silenceMs: toLongestSilenceMs, errors: 'envelope' },
+  'usage-ledger': { setting: 'LEDGER_URL', silenceMs: () => 7_000, errors: 'flat' },
+} as const satisfies Record<string, UpstreamEntry>;
+
+export type Upstream = keyof typeof UPSTREAMS;
+export const UPSTREAM_NAMES = Object.keys(UPSTREAMS) as Upstream[];
+/** The settings that say where the upstreams are. */
+export type UpstreamUrls = Record<(typeof UPSTREAMS)[Upstream]['setting'], string>;
