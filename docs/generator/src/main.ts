@@ -1,5 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { relative } from 'node:path';
+import { ARCHITECTURE_FILE, renderArchitecturePage } from './architecturePage.ts';
 import { COMPATIBILITY_FILE, renderCompatibility } from './compatibility/compatibilityPage.ts';
 import { OPENAPI_FILE, renderOpenApi } from './openapi/openApiDocument.ts';
 import { OPERATIONS_FILE, renderOperationsPage } from './operationsPage.ts';
@@ -8,6 +9,7 @@ import { repositoryRoot } from './repositoryRoot.ts';
 /** `npm run docs`: writes anew what the documentation takes from the code. */
 async function main(): Promise<void> {
   await write(OPERATIONS_FILE, await renderOperationsPage(await readFile(OPERATIONS_FILE, 'utf8')));
+  await write(ARCHITECTURE_FILE, renderArchitecturePage(await readFile(ARCHITECTURE_FILE, 'utf8')));
   await write(OPENAPI_FILE, renderOpenApi());
   await write(COMPATIBILITY_FILE, renderCompatibility());
 }

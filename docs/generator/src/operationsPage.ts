@@ -12,8 +12,8 @@ export async function renderOperationsPage(page: string): Promise<string> {
   return replacePart(withSettings, 'metrics', formatMetrics(await readMetrics()));
 }
 
-/** Throws when the page does not have the part's two marks. */
-function replacePart(page: string, part: string, content: string): string {
+/** Puts a generated part between its two marks. Throws when the page does not have them. */
+export function replacePart(page: string, part: string, content: string): string {
   const start = `<!-- ${part}: written by npm run docs -->`;
   const end = `<!-- end of ${part} -->`;
   const [from, to] = [page.indexOf(start), page.indexOf(end)];
