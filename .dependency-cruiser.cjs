@@ -73,7 +73,12 @@ module.exports = {
       ['api'],
     ]),
     ...layers('services/model-router/src/answer', [['.'], ['operations'], ['chunks'], ['fields']]),
-    ...layers('services/model-router/src/fleet', [['.'], ['queue', 'health', 'vllm', 'discovery'], ['placement']]),
+    ...layers('services/model-router/src/fleet', [
+      ['.'],
+      ['queue', 'health', 'vllm', 'discovery'],
+      ['placement'],
+      ['terms'],
+    ]),
     ...layers('services/model-router/src/money', [
       ['.'],
       ['gate', 'epoch'],

@@ -3,13 +3,9 @@ import { mock } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { createInferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
-import {
-  createPlacer,
-  type PlaceableEngine,
-  type PlacedCall,
-  type Placer,
-} from '../../services/model-router/src/fleet/placement/placer.ts';
+import { createPlacer, type Placer } from '../../services/model-router/src/fleet/placement/placer.ts';
 import { createEngineQueue, type EngineQueue } from '../../services/model-router/src/fleet/queue/engineQueue.ts';
+import type { Attempt } from '../../services/model-router/src/fleet/terms/attempt.ts';
 import { SimulatedEngine } from '../routing/simulatedEngine.ts';
 import { seededRandom } from '../seededRandom.ts';
 import type { Arrival } from './workload.ts';
@@ -17,12 +13,17 @@ import type { Arrival } from './workload.ts';
 const ENGINES = 2;
 /** The router asks its engines this often how many requests they have. */
 const REPORT_MS = 2_000;
-const CACHE_TOKENS = 160_000;
 const MODEL = 'model';
 const MAX_OUTPUT_TOKENS = 2_048;
 /** As the router's settings are unless somebody changes them. */
-const QUEUE = { maxCalls: 1_000, maxBytes: 134_217_728, keyShare: 0.25, timeoutMs: 20_000, expectedWaitMs: 3_000 };
-const ROOM = { calls: 256, tokens: 262_144, keyShare: 0.75 };
+const LIMITS = {
+  maxCalls: 1_000,
+  maxBytes: 134_217_728,
+  keyShare: 0.25,
+  engineKeyShare: 0.75,
+  timeoutMs: 20_000,
+  expectedWaitMs: 3_000,
+};
 
 /** What became of a call: times from its arrival, ms, of what did happen. */
 export interface Outcome extends Arrival {
@@ -30,10 +31,6 @@ export interface Outcome extends Arrival {
   wholeMs?: number;
   /** It was turned away. */
   shedMs?: number;
-}
-
-interface ReportingEngine extends PlaceableEngine {
-  simulated: SimulatedEngine;
 }
 
 /**
@@ -57,7 +54,7 @@ class OverloadRun {
   readonly #outcomes: Outcome[] = [];
   readonly #placer: Placer;
   readonly #queue: EngineQueue | undefined;
-  readonly #engines: ReportingEngine[];
+  readonly #engines: SimulatedEngine[];
   #nowMs = 0;
 
   constructor(arrivals: readonly Arrival[], isQueued: boolean) {
@@ -65,11 +62,11 @@ class OverloadRun {
     const nowMs = (): number => this.#nowMs;
     this.#placer = createPlacer({ nowMs, random: seededRandom(1) });
     const metrics = createInferenceMetrics(noTelemetry.meter);
-    if (isQueued) this.#queue = createEngineQueue({ placer: this.#placer, queue: QUEUE, room: ROOM, metrics, nowMs });
+    if (isQueued) this.#queue = createEngineQueue({ placer: this.#placer, limits: LIMITS, metrics, nowMs });
     this.#engines = Array.from({ length: ENGINES }, (_, index) => {
-      const simulated = new SimulatedEngine(`engine-${index + 1}`);
-      simulated.nowMs = nowMs;
-      return { id: simulated.id, simulated, tryOut: (trial) => simulated.tryOut(trial) };
+      const engine = new SimulatedEngine(`engine-${index + 1}`);
+      engine.nowMs = nowMs;
+      return engine;
     });
     this.#report();
   }
@@ -79,7 +76,7 @@ class OverloadRun {
     let reportMs = REPORT_MS;
     for (;;) {
       const arrival = this.#arrivals[next];
-      const due = this.#engines.reduce((a, b) => (b.simulated.nextMs < a.simulated.nextMs ? b : a)).simulated;
+      const due = this.#engines.reduce((a, b) => (b.nextMs < a.nextMs ? b : a));
       if (!arrival && due.nextMs === Number.POSITIVE_INFINITY) return this.#outcomes;
       const arrivalMs = arrival?.atMs ?? Number.POSITIVE_INFINITY;
       const untilMs = Math.min(arrivalMs, due.nextMs, reportMs);
@@ -98,18 +95,14 @@ class OverloadRun {
   }
 
   #report(): void {
-    for (const engine of this.#engines)
-      Object.assign(engine, {
-        cacheTokens: CACHE_TOKENS,
-        report: { atMs: this.#nowMs, ...engine.simulated.requests },
-      });
+    for (const engine of this.#engines) engine.say(this.#nowMs);
   }
 
   #arrive(arrival: Arrival): void {
     const { keyId, call } = arrival;
     const outcome: Outcome = { ...arrival };
     this.#outcomes.push(outcome);
-    const placement = { modelId: MODEL, maxOutputTokens: MAX_OUTPUT_TOKENS, isStream: true, ...call };
+    const placement = { modelId: MODEL, keyId, maxOutputTokens: MAX_OUTPUT_TOKENS, isStream: true, ...call };
     if (!this.#queue) {
       const placed = this.#placer.place(this.#engines, placement);
       if (placed) this.#submit(placed, outcome);
@@ -123,23 +116,22 @@ class OverloadRun {
       return;
     }
     const res = Object.assign(new EventEmitter(), { destroyed: false });
-    void this.#queue
-      .place({ placement, keyId, bytes, res }, () => this.#engines)
-      .then((turn) => {
-        if (turn.kind === 'placed') this.#submit(turn.placed, outcome);
-        else outcome.shedMs = this.#nowMs - arrival.atMs;
-      });
+    void this.#queue.place({ placement, bytes, res }, { findEngines: () => this.#engines }).then((turn) => {
+      if (turn.kind === 'placed') this.#submit(turn.attempt, outcome);
+      else outcome.shedMs = this.#nowMs - arrival.atMs;
+    });
   }
 
-  #submit(placed: PlacedCall<ReportingEngine>, outcome: Outcome): void {
+  #submit(placed: Attempt<SimulatedEngine>, outcome: Outcome): void {
     const { call, atMs } = outcome;
-    placed.engine.simulated.submit(call, this.#nowMs, {
+    placed.engine.submit(call, this.#nowMs, {
       onFirstToken: () => {
-        placed.onFirstEvent();
+        placed.firstEvent();
         outcome.firstTokenMs = this.#nowMs - atMs;
       },
       onEnd: ({ cachedTokens, completionTokens }) => {
-        placed.end({ promptTokens: call.promptTokens.length, cachedPromptTokens: cachedTokens, completionTokens });
+        const counted = { promptTokens: call.promptTokens.length, cachedPromptTokens: cachedTokens, completionTokens };
+        placed.end({ kind: 'answered', counted });
         outcome.wholeMs = this.#nowMs - atMs;
       },
       onKilled() {},

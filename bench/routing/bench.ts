@@ -56,6 +56,7 @@ export const bench: Bench = {
       { what: 'calls/s ÷ those of the oracle', value: rate / rateOf('oracle'), atLeast: 0.9 },
       { what: 'load of the busiest engine ÷ the mean', value: busiest, atMost: 1.3 },
       ...judgeSlowEngine(calls, rate * EASY),
+      judgeSlowSteps(calls, rate * EASY),
       judgeKilledEngine(calls, rate * HARD),
       ...judgeDecision(),
     ];
@@ -87,6 +88,15 @@ function judgeSlowEngine(calls: readonly Call[], easyRate: number): Figure[] {
     { what: `${what} ÷ that of the other three alone`, value: ratioWhen(0), atMost: 1.5 },
     { what: `${what} from the middle of the measured part on ÷ the same`, value: ratioWhen(SLOW_AFTER) },
   ];
+}
+
+/** One engine of four begins answers as quickly as the others, and takes ten times as long for each further token. */
+function judgeSlowSteps(calls: readonly Call[], rate: number): Figure {
+  const p95Of = (engines: SimulatedEngine[], options: Partial<RunOptions>): number =>
+    percentile(runFleet(calls, engines, { policy: POLICIES.turnpike, rate, ...options }).msPerToken, 0.95);
+  const slow = p95Of(someEngines(4), { slowDown: { after: 0, factor: SLOW_FACTOR, what: 'steps' } });
+  const what = 'p95 of ms a token with the steps of one of four engines ten times longer';
+  return { what: `${what} ÷ that of the other three alone`, value: slow / p95Of(someEngines(3), {}) };
 }
 
 function judgeKilledEngine(calls: readonly Call[], rate: number): Figure {

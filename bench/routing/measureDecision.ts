@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { EngineLoad } from '../../services/model-router/src/fleet/placement/engineLoad.ts';
 import { hashPrefix } from '../../services/model-router/src/fleet/placement/hashPrefix.ts';
 import { createPlacer } from '../../services/model-router/src/fleet/placement/placer.ts';
 import { renderPrefix } from '../../services/model-router/src/fleet/placement/renderPrefix.ts';
@@ -16,19 +17,25 @@ const ROUNDS = 6_000;
  */
 export function measureDecision(): { prepareUs: number; placeUs: number; sha256Us: number } {
   const placer = createPlacer();
-  const engines = Array.from({ length: ENGINES }, (_, index) => ({ id: `engine-${index + 1}`, tryOut() {} }));
+  const engines = Array.from({ length: ENGINES }, (_, index) => ({
+    id: `engine-${index + 1}`,
+    load: new EngineLoad(() => performance.now()),
+    tryOut() {},
+  }));
   const hashesOf = (number: number): number[] => hashPrefix('salt', Buffer.alloc(PROMPT_BYTES, `prompt ${number} `));
   const place = (prefixHashes: number[]): void => {
     const placed = placer.place(engines, {
       modelId: 'model',
+      keyId: 'key',
       prefixHashes,
       promptBytes: PROMPT_BYTES,
       estimatedPromptTokens: PROMPT_BYTES / 4,
       maxOutputTokens: 1_000,
       isStream: true,
     });
-    placed?.onFirstEvent();
-    placed?.end({ promptTokens: PROMPT_BYTES / 4, cachedPromptTokens: 20_000, completionTokens: 100 });
+    placed?.firstEvent();
+    const counted = { promptTokens: PROMPT_BYTES / 4, cachedPromptTokens: 20_000, completionTokens: 100 };
+    placed?.end({ kind: 'answered', counted });
   };
   const prompts = Array.from({ length: OTHER_PROMPTS }, (_, number) => hashesOf(number));
   for (const hashes of prompts) place(hashes);

@@ -1,22 +1,22 @@
 import { chooseEngine } from '../../services/model-router/src/fleet/placement/chooseEngine.ts';
+import { EngineLoad } from '../../services/model-router/src/fleet/placement/engineLoad.ts';
 import {
   createPlacer,
-  type PlacedCall,
+  type PlaceableEngine,
   type Placement,
 } from '../../services/model-router/src/fleet/placement/placer.ts';
-import type { Tryable } from '../../services/model-router/src/fleet/placement/tryOut.ts';
+import type { Attempt } from '../../services/model-router/src/fleet/terms/attempt.ts';
 import { seededRandom } from '../seededRandom.ts';
 import type { SimulatedEngine } from './simulatedEngine.ts';
 import type { Call } from './workload.ts';
 
-type Placed = Pick<PlacedCall<SimulatedEngine>, 'engine' | 'onFirstEvent' | 'end'>;
+type Placed = Pick<Attempt<SimulatedEngine>, 'engine' | 'firstEvent' | 'end'>;
 
 /** Says where a call goes, and hears how it went. */
 export type Policy = (call: Call, engines: readonly SimulatedEngine[]) => Placed | undefined;
 
-/** One that says nothing of itself. */
-interface MuteEngine extends Tryable {
-  id: string;
+/** An engine as one router of several sees it: it knows of its own calls alone, and of what the engine reports. */
+interface View extends PlaceableEngine {
   engine: SimulatedEngine;
 }
 
@@ -50,20 +50,17 @@ export const POLICIES = {
     const placer = createPlacer({ nowMs, random: seededRandom(1) });
     return (call: Call, engines: readonly SimulatedEngine[]) => placer.place(engines, toPlacement(call));
   },
-  /** The same where engines say nothing of themselves: neither their load nor the size of their caches. */
-  'no metrics': (nowMs: () => number) => {
-    const placer = createPlacer({ nowMs, random: seededRandom(1) });
-    const known = new Map<SimulatedEngine, MuteEngine>();
-    const toMute = (engine: SimulatedEngine) => {
-      const mute: MuteEngine = known.get(engine) ?? { id: engine.id, engine, tryOut: (trial) => engine.tryOut(trial) };
-      known.set(engine, mute);
-      return mute;
-    };
+  /** Three routers that share the engines, and the calls in turn. */
+  '3 routers': (nowMs: () => number) => {
+    const routers = [1, 2, 3].map((seed) => toRouter(nowMs, { seed, isTold: true }));
+    let calls = 0;
     return (call: Call, engines: readonly SimulatedEngine[]) => {
-      const placed = placer.place(engines.map(toMute), toPlacement(call));
-      return placed && { ...placed, engine: placed.engine.engine };
+      calls += 1;
+      return routers[calls % routers.length]?.(call, engines);
     };
   },
+  /** One where engines say nothing of themselves: neither their load nor the size of their caches. */
+  'no metrics': (nowMs: () => number) => toRouter(nowMs, { seed: 1, isTold: false }),
   oracle: () => {
     const random = seededRandom(1);
     return (call: Call, engines: readonly SimulatedEngine[]) => {
@@ -81,8 +78,40 @@ export const POLICIES = {
 } satisfies Record<string, (nowMs: () => number) => Policy>;
 export type PolicyName = keyof typeof POLICIES;
 
+/** A router with books of its own. */
+function toRouter(nowMs: () => number, { seed, isTold }: { seed: number; isTold: boolean }): Policy {
+  const placer = createPlacer({ nowMs, random: seededRandom(seed) });
+  const views = new Map<SimulatedEngine, View & { toldAtMs: number | undefined }>();
+  const toView = (engine: SimulatedEngine): View => {
+    const known = views.get(engine) ?? {
+      id: engine.id,
+      load: new EngineLoad(nowMs),
+      engine,
+      toldAtMs: undefined,
+      tryOut: (trial) => engine.tryOut(trial),
+    };
+    views.set(engine, known);
+    if (isTold && engine.report && engine.report.atMs !== known.toldAtMs) {
+      known.toldAtMs = engine.report.atMs;
+      known.load.take(engine.report);
+    }
+    return known;
+  };
+  return (call, engines) => {
+    const placed = placer.place(engines.map(toView), toPlacement(call));
+    return (
+      placed && {
+        engine: placed.engine.engine,
+        firstEvent: () => placed.firstEvent(),
+        end: (result) => placed.end(result),
+      }
+    );
+  };
+}
+
 const toPlacement = ({ prefixHashes, promptBytes, estimatedPromptTokens }: Call): Placement => ({
   modelId: 'model',
+  keyId: 'key',
   prefixHashes,
   promptBytes,
   estimatedPromptTokens,
@@ -93,5 +122,5 @@ const toPlacement = ({ prefixHashes, promptBytes, estimatedPromptTokens }: Call)
 function toPlaced(engine: SimulatedEngine): Placed;
 function toPlaced(engine: SimulatedEngine | undefined): Placed | undefined;
 function toPlaced(engine: SimulatedEngine | undefined): Placed | undefined {
-  return engine && { engine, onFirstEvent() {}, end() {} };
+  return engine && { engine, firstEvent() {}, end() {} };
 }

@@ -1,7 +1,7 @@
 import { NextAttempt } from '../../services/model-router/src/answer/nextAttempt.ts';
 import { RetryBudget } from '../../services/model-router/src/fleet/health/retryBudget.ts';
 import type { Policy } from './policies.ts';
-import type { SimulatedEngine } from './simulatedEngine.ts';
+import type { SimulatedEngine, SlowDown } from './simulatedEngine.ts';
 import { type Call, WARM_UP } from './workload.ts';
 
 /** An engine that is killed should have a few calls that can still be saved. */
@@ -15,6 +15,8 @@ export interface RunResult {
   firstTokenMs: number[];
   /** The same of all calls, those of the warm-up included. */
   wholeRunFirstTokenMs: number[];
+  /** Times from arrival to the end of each call, ms a token of its answer, shortest first. */
+  msPerToken: number[];
   /** Part of the measured prompt tokens that was read from caches. */
   hitRate: number;
   /** Tokens under way on the busiest engine, over time, beside the mean of all. */
@@ -37,7 +39,7 @@ export interface RunOptions {
   /** Kills an engine that has calls of both kinds, with and without a token, after this part of the workload, 0 to 1. */
   killAfter?: number;
   /** Makes the last engine so many times slower after this part of the workload, 0 to 1. */
-  slowDown?: { after: number; factor: number };
+  slowDown?: SlowDown & { after: number };
 }
 
 /** A call on its way, from its arrival to its answer. */
@@ -62,6 +64,7 @@ class FleetRun {
   readonly #measured: number;
   readonly #firstTokenMs: number[] = [];
   readonly #warmUpFirstTokenMs: number[] = [];
+  readonly #msPerToken: number[] = [];
   readonly #retries: RetryBudget;
   #reportedMs = Number.NEGATIVE_INFINITY;
   #isSlowedDown = false;
@@ -110,6 +113,7 @@ class FleetRun {
     return {
       firstTokenMs: this.#firstTokenMs.toSorted((a, b) => a - b),
       wholeRunFirstTokenMs: [...this.#warmUpFirstTokenMs, ...this.#firstTokenMs].sort((a, b) => a - b),
+      msPerToken: this.#msPerToken.toSorted((a, b) => a - b),
       hitRate: this.#cachedTokens / this.#promptTokens,
       maxToMeanLoad: (Math.max(...loads) * loads.length) / loads.reduce((sum, load) => sum + load, 0),
       isGivenUp: next < this.#calls.length,
@@ -137,7 +141,7 @@ class FleetRun {
     if (engine.isDead) {
       // The first connection that is refused is enough for the router.
       this.#engines = this.#engines.filter((other) => other !== engine);
-      placed.end(undefined);
+      placed.end({ kind: 'dropped', isError: false });
       failed('refused');
       return;
     }
@@ -145,19 +149,20 @@ class FleetRun {
     engine.submit(call, this.#nowMs, {
       onFirstToken: () => {
         hasBegun = true;
-        placed.onFirstEvent();
+        placed.firstEvent();
         this.#measure(this.#nowMs - arrivedMs, arrivedMs);
       },
       onEnd: ({ cachedTokens, completionTokens }) => {
         const promptTokens = call.promptTokens.length;
-        placed.end({ promptTokens, cachedPromptTokens: cachedTokens, completionTokens });
+        placed.end({ kind: 'answered', counted: { promptTokens, cachedPromptTokens: cachedTokens, completionTokens } });
+        this.#msPerToken.push((this.#nowMs - arrivedMs) / completionTokens);
         if (attempts.hasFailed) this.#ofRetriedAnswered += 1;
         if (!this.#isMeasured(arrivedMs)) return;
         this.#promptTokens += promptTokens;
         this.#cachedTokens += cachedTokens;
       },
       onKilled: () => {
-        placed.end(undefined);
+        placed.end({ kind: 'dropped', isError: false });
         if (hasBegun) this.#cut += 1;
         else failed('reset');
       },
@@ -183,7 +188,7 @@ class FleetRun {
     const { slowDown } = this.#options;
     if (!slowDown || at < slowDown.after || this.#isSlowedDown) return;
     this.#isSlowedDown = true;
-    this.#engines.at(-1)?.slowDown(slowDown.factor, this.#nowMs);
+    this.#engines.at(-1)?.slowDown(slowDown, this.#nowMs);
   }
 
   #killBusy(): void {

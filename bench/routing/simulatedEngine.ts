@@ -5,7 +5,10 @@ import { Sequence } from '../../deploy/engine-simulator/src/engine/sequence.ts';
 import { fixedTokens } from '../../deploy/engine-simulator/src/generation/outputPlan.ts';
 import { wordToken } from '../../deploy/engine-simulator/src/tokenizer/tokenizer.ts';
 import { words } from '../../deploy/engine-simulator/src/tokenizer/vocabulary.ts';
-import type { Trial, Tryable } from '../../services/model-router/src/fleet/placement/tryOut.ts';
+import { EngineLoad, type LoadReport } from '../../services/model-router/src/fleet/placement/engineLoad.ts';
+import type { PlaceableEngine } from '../../services/model-router/src/fleet/placement/placer.ts';
+import { EngineRoom } from '../../services/model-router/src/fleet/queue/engineRoom.ts';
+import type { Trial } from '../../services/model-router/src/fleet/terms/dialect.ts';
 import { seededRandom } from '../seededRandom.ts';
 import type { Call } from './workload.ts';
 
@@ -24,10 +27,17 @@ const CONFIG = {
 };
 
 const BLOCK_TOKENS = 16;
+/** As the router's settings are unless somebody changes them. */
+const ROOM = { calls: 256, tokens: 262_144 };
 const OUTPUT_TOKEN_WEIGHT = 4;
 
 /** What an engine needs to know of a call. */
 type EngineCall = Pick<Call, 'cacheSalt' | 'promptTokens' | 'promptBlocks' | 'answer'>;
+
+export interface SlowDown {
+  factor: number;
+  what?: 'all' | 'steps';
+}
 
 /** What is heard of a call that an engine has. */
 export interface CallListener {
@@ -38,11 +48,13 @@ export interface CallListener {
 }
 
 /** One engine of the engine simulator, its scheduler driven by virtual time. */
-export class SimulatedEngine implements Tryable {
+export class SimulatedEngine implements PlaceableEngine {
   readonly id: string;
-  /** As it says of itself: tokens that its cache holds, and its requests when it was asked last. */
-  readonly cacheTokens = CONFIG.numKvBlocks * BLOCK_TOKENS;
-  report: { atMs: number; running: number; waiting: number } | undefined;
+  /** What the router knows of it. */
+  readonly load = new EngineLoad(() => this.nowMs());
+  readonly room = new EngineRoom(ROOM, { load: this.load, nowMs: () => this.nowMs() });
+  /** What it said of itself last. */
+  report: LoadReport | undefined;
   /** Its process is gone: nobody can connect to it. */
   isDead = false;
   /** When something is due there next. */
@@ -149,14 +161,19 @@ export class SimulatedEngine implements Tryable {
     for (const { listener } of lost) listener.onKilled();
   }
 
-  /** Everything there takes so many times as long from now on. */
-  slowDown(slowFactor: number, nowMs: number): void {
-    this.#scheduler.configure({ ...engineSchema.parse(CONFIG).knobs, slowFactor }, nowMs);
+  /** Everything there takes so many times as long from now on; or its steps alone, which answers are made of. */
+  slowDown({ factor, what = 'all' }: SlowDown, nowMs: number): void {
+    const knobs = engineSchema.parse(CONFIG).knobs;
+    const { stepMs, stepMsPerRunning } = CONFIG;
+    const slowSteps = { stepMs: stepMs * factor, stepMsPerRunning: stepMsPerRunning * factor };
+    this.#scheduler.configure({ ...knobs, ...(what === 'all' ? { slowFactor: factor } : slowSteps) }, nowMs);
   }
 
-  /** Says how many requests it has, as the router reads it every few seconds. */
+  /** Says of itself how much its cache holds and how many requests it has, as the router reads it every few seconds. */
   say(nowMs: number): void {
-    this.report = { atMs: nowMs, ...this.requests };
+    this.report = { atMs: nowMs, cacheTokens: CONFIG.numKvBlocks * BLOCK_TOKENS, ...this.requests };
+    this.load.take(this.report);
+    this.room.take(this.report);
   }
 
   /** Counts what is under way now for so long. */

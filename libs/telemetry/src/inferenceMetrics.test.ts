@@ -44,9 +44,8 @@ it('counts calls, tokens and waits of inference', async () => {
   metrics.engineEjected({ id: 'engine-1' }, 'refused');
   metrics.engineProbed({ id: 'engine-1' }, 'token');
   metrics.observeFleet({
-    engines: () => [{ id: 'engine-1', breaker: { state: 'half_open' } }],
+    engines: () => [{ id: 'engine-1', health: { breaker: 'half_open' }, load: { tokensInFlight: 8 } }],
     retriesLeft: () => 7,
-    tokensInFlightOn: ({ id }) => id.length,
   });
   metrics.queued(model, 0.3);
   metrics.shed(model, 'key_share');

@@ -32,11 +32,11 @@ export interface RouterState {
 export interface FleetState {
   engines: () => readonly {
     readonly id: string;
-    readonly breaker: { readonly state: 'closed' | 'half_open' | 'open' };
+    readonly health: { readonly breaker: 'closed' | 'half_open' | 'open' };
+    /** Of this router's calls under way there. */
+    readonly load: { readonly tokensInFlight: number };
   }[];
   retriesLeft: () => number;
-  /** Tokens of this router's calls under way on one of them. */
-  tokensInFlightOn: (engine: { readonly id: string }) => number;
 }
 
 /**
@@ -177,19 +177,19 @@ export function createInferenceMetrics(meter: Meter): InferenceMetrics {
       );
       gauge('turnpike_spool_limit_bytes', 'Size of a full spool.', (result) => result.observe(spoolLimitBytes));
     },
-    observeFleet({ engines, retriesLeft, tokensInFlightOn }) {
+    observeFleet({ engines, retriesLeft }) {
       gauge(
         'turnpike_engine_breaker',
         'Whether calls flow to an engine: 0 they do, 1 it is being tried, 2 they do not.',
         (result) => {
-          for (const { id, breaker } of engines()) result.observe(BREAKER_VALUES[breaker.state], { engine: id });
+          for (const { id, health } of engines()) result.observe(BREAKER_VALUES[health.breaker], { engine: id });
         },
       );
       gauge(
         'turnpike_engine_tokens_in_flight',
         'Tokens under way on an engine: prompts still to be computed, and expected answers; a trial of the router’s own counts too.',
         (result) => {
-          for (const engine of engines()) result.observe(tokensInFlightOn(engine), { engine: engine.id });
+          for (const { id, load } of engines()) result.observe(load.tokensInFlight, { engine: id });
         },
       );
       gauge('turnpike_engine_retries_left', 'Calls that may be tried again now.', (result) =>

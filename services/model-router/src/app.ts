@@ -6,7 +6,7 @@ import { modelRouterApi } from '@turnpike/internal-api/modelRouter';
 import { createFaultWording, serveApi } from '@turnpike/internal-api/serveApi';
 import { OPERATIONS } from './answer/operations/operations.ts';
 import { createToWireError } from './api/chatError.ts';
-import type { Fleet } from './fleet/openFleet.ts';
+import type { OpenFleet } from './fleet/openFleet.ts';
 import type { Money } from './money/openMoney.ts';
 import { createBalanceHandlers } from './routes/balanceHandlers.ts';
 import { createInference, type InferenceDependencies } from './routes/createInference.ts';
@@ -14,7 +14,7 @@ import { createEngineHandlers } from './routes/engineHandlers.ts';
 
 export interface AppDependencies extends InferenceDependencies {
   money: Money;
-  fleet: Fleet;
+  fleet: OpenFleet;
   /** Keys that the edge signs the client's address with. */
   tokenKeys: NamedSecret[];
   internalGuard: Guard;

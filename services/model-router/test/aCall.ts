@@ -2,6 +2,7 @@ import { noSpan } from '@turnpike/telemetry/callSpan';
 import type { AnswerTimeouts, Call, House } from '../src/answer/call.ts';
 import { CHAT_CHUNKS, editChatAnswer } from '../src/answer/operations/chat.ts';
 import type { AnsweredOperation } from '../src/answer/operations/operations.ts';
+import { createFleet } from '../src/fleet/fleet.ts';
 import { CHAT } from '../src/request/chatRequest.ts';
 import { aChatRequest } from './aChatRequest.ts';
 import { anEngineQueue } from './anEngineQueue.ts';
@@ -60,8 +61,7 @@ export const aCall = (fields: Partial<Call> = {}): Call => ({
 
 /** A house without engines and images, where nobody waits. */
 export const aHouse = (fields: Partial<House> = {}): House => ({
-  engines: anEngineRegistry(),
-  engineQueue: anEngineQueue(),
+  fleet: createFleet({ registry: anEngineRegistry(), queue: anEngineQueue() }),
   images: {
     load: async () => {
       throw new Error('asked for images');

@@ -1,8 +1,9 @@
 import { renameSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
+import type { Engine } from '../src/fleet/engine.ts';
 import { createEngineRegistry, type EngineRegistry } from '../src/fleet/engineRegistry.ts';
-import type { FleetEngine } from '../src/fleet/fleetEngine.ts';
+
 import { aPricedModel } from './aPricedModel.ts';
 import { aSilentLogger } from './aSilentLogger.ts';
 import { aTemporaryFolder } from './aTemporaryFolder.ts';
@@ -17,7 +18,7 @@ const wellBehaved: EngineBehaviour = () => false;
 /** A server whose behaviour a test can change, and the registry that looks after several of them. */
 export interface Fleet {
   registry: EngineRegistry;
-  engines: FleetEngine[];
+  engines: Engine[];
   /** Paths that were asked for, by engine, oldest first. */
   asked: string[][];
   behave(index: number, behaviour: EngineBehaviour): void;
@@ -59,6 +60,7 @@ export async function aFleet(
     enginesFile,
     kubernetes: undefined,
     isHeldBack,
+    room: { calls: 1_000, tokens: 1_000_000 },
     metrics: noMetrics,
     log: aSilentLogger(),
   });

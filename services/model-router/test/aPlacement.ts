@@ -1,8 +1,10 @@
-import type { Decision, PlaceableEngine, Placement, Placer } from '../src/fleet/placement/placer.ts';
+import type { Placement, Placer } from '../src/fleet/placement/placer.ts';
+import { Attempt } from '../src/fleet/terms/attempt.ts';
 
 /** A call of a few words, which no engine has cached. */
 export const aPlacement = (fields: Partial<Placement> = {}): Placement => ({
   modelId: 'small-chat',
+  keyId: 'key_1',
   prefixHashes: [],
   promptBytes: 36,
   estimatedPromptTokens: 9,
@@ -11,20 +13,26 @@ export const aPlacement = (fields: Partial<Placement> = {}): Placement => ({
   ...fields,
 });
 
-const toOnly = ({ id }: PlaceableEngine): Decision => {
-  const chosen = { id, weight: 1, loadTokens: 0, cachedTokens: 0 };
-  return { reason: 'only', chosen, candidates: [chosen], promptTokens: 0 };
-};
-
-/** Puts every call on the first engine there is. */
-export const aFirstPlacer = (): Placer => ({
-  place([engine]) {
-    return engine && { engine, decision: toOnly(engine), uncachedTokens: 0, onFirstEvent() {}, end() {} };
-  },
-  expectTokens: ({ estimatedPromptTokens: promptTokens, maxOutputTokens: outputTokens }) => ({
+/** Puts every call on the first engine there is, where it counts as it is expected to. */
+export function aFirstPlacer(): Placer {
+  const expectTokens: Placer['expectTokens'] = ({
+    estimatedPromptTokens: promptTokens,
+    maxOutputTokens: outputTokens,
+  }) => ({
     promptTokens,
     outputTokens,
-  }),
-  tokensInFlightOn: () => 0,
-  isSlow: () => false,
-});
+  });
+  return {
+    place([engine], placement) {
+      if (!engine) return undefined;
+      const chosen = { id: engine.id, weight: 1, loadTokens: 0, cachedTokens: 0 };
+      const attempt = new Attempt(engine, { reason: 'only', chosen, candidates: [chosen], promptTokens: 0 });
+      const { keyId, isStream, maxOutputTokens: outputTokens } = placement;
+      attempt.subscribe(
+        engine.load.open({ keyId, hashes: [], promptBytes: 0, uncachedTokens: 0, outputTokens, isStream }),
+      );
+      return attempt;
+    },
+    expectTokens,
+  };
+}

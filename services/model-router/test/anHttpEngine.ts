@@ -1,7 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { Pool } from 'undici';
 import type { Engine } from '../src/fleet/engine.ts';
-import { anEngine } from './anEngine.ts';
+import { anEngine, type EngineFields } from './anEngine.ts';
 import { listenAnywhere } from './listenAnywhere.ts';
 
 /** An engine that listens, and what it saw. */
@@ -18,6 +17,7 @@ export interface HttpEngine {
 export async function anHttpEngine(
   id: string,
   answer: (res: ServerResponse, req: IncomingMessage) => void,
+  options: EngineFields = {},
 ): Promise<HttpEngine> {
   const server = createServer((req, res) => {
     opened.requestIds.push(String(req.headers['x-request-id']));
@@ -28,13 +28,13 @@ export async function anHttpEngine(
     req.on('end', () => answer(res, req));
   });
   const origin = await listenAnywhere(server);
-  const pool = new Pool(origin);
+  const engine = anEngine(id, { origin, ...options });
   const opened: HttpEngine = {
-    engine: anEngine(id, { origin, pool }),
+    engine,
     requestIds: [],
     abortedRequests: 0,
     async close() {
-      await pool.destroy();
+      await engine.pool.destroy();
       server.closeAllConnections();
       server.close();
     },

@@ -29,6 +29,7 @@ beforeEach(async () => {
     enginesFile,
     kubernetes: undefined,
     isHeldBack: () => false,
+    room: { calls: 1_000, tokens: 1_000_000 },
     metrics: noMetrics,
     log: aSilentLogger(),
   });
@@ -80,7 +81,8 @@ it('answers 999 of 1,000 calls though one request in twelve is reset, with a ten
 
 it('leaves a dead engine of three out after five failed calls and those under way, and takes it back with nothing cached', async () => {
   const [dead] = simulators.ports;
-  const { revision } = engineOn(dead) ?? {};
+  const prefixes = () => engineOn(dead)?.load.prefixes;
+  prefixes()?.add([1], 1);
   let failed = 0;
   const { report } = registry;
   registry.report = (engine, news) => {
@@ -92,7 +94,7 @@ it('leaves a dead engine of three out after five failed calls and those under wa
   expect(await call(100)).toBe(100);
   await until('it to be out', () => engineOn(dead)?.state === 'out');
   expect(failed).toBeLessThanOrEqual(5 + AT_ONCE);
-  await until('it to be gone', () => engineOn(dead)?.revision !== revision);
+  await until('it to be gone', () => prefixes()?.match([1]) === 0);
   await simulators.order('state', { port: dead, state: 'serving' });
   await untilHealthy(ENGINES);
 });
@@ -197,7 +199,7 @@ it('starves or leaves out an engine that is ten times slower than the others', a
 it('notices an engine that sleeps while it says it is well', async () => {
   const [asleep] = simulators.ports;
   await simulators.order('state', { port: asleep, state: 'asleep' });
-  await until('it to be out', () => engineOn(asleep)?.outReason === 'asleep');
+  await until('it to be out', () => engineOn(asleep)?.health.outReason === 'asleep');
   expect(await call(20)).toBe(20);
   await simulators.order('state', { port: asleep, state: 'serving' });
   await untilHealthy(ENGINES);
@@ -237,7 +239,7 @@ it('has calls that heard nothing of a frozen engine answered by another once it 
     const budget = registry.retries.left;
     expect(budget).toBeLessThan(texts.length);
     await until('as many to be answered as may be tried again', () => answered >= budget);
-    expect(engineOn(port)?.outReason).toBe('unreachable');
+    expect(engineOn(port)?.health.outReason).toBe('unreachable');
     frozen.thaw();
     for (const text of await Promise.all(texts))
       expect(text).toMatch(/data: \[DONE\]\n\n$|"finish_reason":"(stop|length)"/);

@@ -6,6 +6,7 @@ import type { AnswerTimeouts } from '../src/answer/call.ts';
 import { createToWireError } from '../src/api/chatError.ts';
 import type { Engine } from '../src/fleet/engine.ts';
 import type { EngineRegistry } from '../src/fleet/engineRegistry.ts';
+import { createFleet } from '../src/fleet/fleet.ts';
 import type { Placer } from '../src/fleet/placement/placer.ts';
 import type { EngineQueue } from '../src/fleet/queue/engineQueue.ts';
 import { createBodyMemory } from '../src/request/shares/bodyMemory.ts';
@@ -37,7 +38,7 @@ export async function serveCall({
   findEngines = () => engines.slice(),
   registry = anEngineRegistry(findEngines),
   placer = aFirstPlacer(),
-  engineQueue = anEngineQueue({ placer }),
+  queue = anEngineQueue({ placer }),
   nextCall = () => call,
   span = noSpan,
   keyId = 'key_1',
@@ -50,7 +51,7 @@ export async function serveCall({
   findEngines?: () => Engine[];
   registry?: EngineRegistry;
   placer?: Placer;
-  engineQueue?: EngineQueue;
+  queue?: EngineQueue;
   /** For every request one of its own. */
   nextCall?: () => RecordedCall;
   span?: CallSpan;
@@ -62,8 +63,7 @@ export async function serveCall({
     response = res;
     const open = nextCall();
     const house = aHouse({
-      engines: registry,
-      engineQueue,
+      fleet: createFleet({ registry, queue }),
       timeouts: { ...LONG_TIMEOUTS, ...timeouts },
     });
     const { callId, leaseLost } = open;

@@ -1,4 +1,5 @@
 import { type ClientRequest, get, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { EngineFields } from './anEngine.ts';
 import { anHttpEngine, type HttpEngine } from './anHttpEngine.ts';
 import { engineChunks } from './engineChunks.ts';
 import { type ServedCall, serveCall } from './serveCall.ts';
@@ -31,8 +32,12 @@ export function begin(res: ServerResponse, ...events: string[]): ServerResponse 
 export function createStreamHouse() {
   const closers: (() => unknown)[] = [];
 
-  async function engineThat(answer: (res: ServerResponse) => void, id = 'engine-1'): Promise<HttpEngine> {
-    const engine = await anHttpEngine(id, answer);
+  async function engineThat(
+    answer: (res: ServerResponse) => void,
+    id = 'engine-1',
+    options: EngineFields = {},
+  ): Promise<HttpEngine> {
+    const engine = await anHttpEngine(id, answer, options);
     closers.push(() => engine.close());
     return engine;
   }

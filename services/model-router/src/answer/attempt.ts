@@ -1,18 +1,12 @@
-import type { EngineFault } from '../api/chatFault.ts';
-import type { EngineErrorKind } from '../fleet/dispatchToEngine.ts';
 import type { Engine } from '../fleet/engine.ts';
+import type { Attempt, AttemptFailure } from '../fleet/terms/attempt.ts';
 import type { Outcome } from './outcome.ts';
 
 /** An engine failed the call. */
-export interface FailedAttempt {
+export interface FailedAttempt extends AttemptFailure {
   kind: 'failed';
-  fault: EngineFault;
   /** For the call's row, where the client has seen some of the answer. */
   reason: string;
-  /** What the exchange broke off with, where the engine did not answer: it may be unwell. */
-  broken: EngineErrorKind | undefined;
-  /** No other engine could do better: the call itself is over. */
-  isFinal: boolean;
   /** The client has seen some of the answer: no other engine may be tried. */
   hasSent: boolean;
 }
@@ -27,15 +21,7 @@ export interface AttemptOptions {
   number: number;
   /** Lets the engine go on with the call's trace. */
   traceparent: string | undefined;
-  /** To be called when a stream's first event comes from the engine. */
-  onFirstEvent: () => void;
-  /** To be called when the client does not read its stream: it may be cut then, as others wait. */
-  onUnread: (cut: () => void) => void;
-  /** To be called when it reads on. */
-  onRead: () => void;
-  /** Ends the attempt before its first event: the engine does not answer, and another will have the call. */
-  leaving: AbortSignal;
 }
 
-/** Tries an engine. */
-export type AttemptOn = (engine: Engine, options: AttemptOptions) => Promise<AttemptEnd>;
+/** Exchanges bytes with the engine of an attempt, and tells it what happens there but the end. */
+export type AttemptOn = (attempt: Attempt<Engine>, options: AttemptOptions) => Promise<AttemptEnd>;

@@ -2,8 +2,7 @@ import type { Logger } from '@turnpike/logging/createLogger';
 import type { CallSpan } from '@turnpike/telemetry/callSpan';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { PricedModel } from '../catalog/catalog.ts';
-import type { EngineRegistry } from '../fleet/engineRegistry.ts';
-import type { EngineQueue } from '../fleet/queue/engineQueue.ts';
+import type { Fleet } from '../fleet/fleet.ts';
 import type { UsageBound } from '../money/gate/boundUsage.ts';
 import type { CountPromptTokens } from '../request/countPromptTokens.ts';
 import type { ImageLoader } from '../request/images/createImageLoader.ts';
@@ -32,8 +31,7 @@ export interface Call {
 
 /** What all calls are answered with: bound once, at the start of the process. */
 export interface House {
-  readonly engines: EngineRegistry;
-  readonly engineQueue: EngineQueue;
+  readonly fleet: Fleet;
   readonly images: ImageLoader;
   readonly countPromptTokens: CountPromptTokens;
   readonly timeouts: AnswerTimeouts;

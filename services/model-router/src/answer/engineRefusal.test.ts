@@ -1,4 +1,5 @@
 import { expect, it } from '@jest/globals';
+import { vllm } from '../fleet/vllm/vllm.ts';
 import { EngineRefusal } from './engineRefusal.ts';
 
 const AN_ERROR = '{"error":{"message":"No such thing.","param":"stop","code":400}}';
@@ -20,7 +21,7 @@ it.each<[string, number, string, object]>([
   const refusal = new EngineRefusal(status);
   // However its bytes arrive.
   for (const byte of Buffer.from(text)) expect(refusal.push(Buffer.of(byte))).toBe(true);
-  expect(refusal.toFault()).toMatchObject(fault);
+  expect(refusal.toFault(vllm)).toMatchObject(fault);
 });
 
 it('reads no more than 64 KiB', () => {

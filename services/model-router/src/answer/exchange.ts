@@ -1,6 +1,5 @@
 import { dispatchToEngine, type EngineExchange, type EngineListener } from '../fleet/dispatchToEngine.ts';
 import { type Engine, servedNameOf } from '../fleet/engine.ts';
-import { toEngineBody } from '../fleet/vllm/toEngineBody.ts';
 import type { Call } from './call.ts';
 
 /** Sends a call to an engine, under the engine's own name of the model and an id that is new for each attempt. */
@@ -18,8 +17,8 @@ export function dispatchCall(
   return dispatchToEngine(
     engine,
     {
-      path: operation.path,
-      body: toEngineBody(request, { model, servedName, maxOutputTokens: bound.outputTokens, cacheSalt }),
+      path: engine.dialect.pathOf(operation),
+      body: engine.dialect.toBody(request, { model, servedName, maxOutputTokens: bound.outputTokens, cacheSalt }),
       requestId: number === 1 ? callId : `${callId}-${number}`,
       traceparent,
       headersTimeoutMs,

@@ -1,6 +1,6 @@
-import type { EngineErrorKind } from '../fleet/dispatchToEngine.ts';
 import type { Engine } from '../fleet/engine.ts';
 import type { RetryBudget } from '../fleet/health/retryBudget.ts';
+import type { EngineErrorKind } from '../fleet/terms/attempt.ts';
 
 /** Refused connections cost nothing, but a call is not sent around for ever. */
 const MAX_REFUSALS = 4;

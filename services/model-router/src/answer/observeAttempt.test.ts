@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { afterEach, expect, it } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
 import { anEngineQueue } from '../../test/anEngineQueue.ts';
@@ -10,17 +11,18 @@ afterEach(closeAll);
 
 it('says in the trace of a call how long it waited for an engine, and when the first event came', async () => {
   const answers: (() => void)[] = [];
-  const engine = await engineThat((res) => {
+  const answer = (res: ServerResponse): void => {
     begin(res, engineChunks.text('first'));
     answers.push(() => res.end(engineChunks.ending(3)));
-  });
-  const engineQueue = anEngineQueue({ room: { calls: 1, tokens: 1_000_000, keyShare: 0.75 } });
-  const first = await connect((await streamed([engine], { engineQueue })).url);
+  };
+  const engine = await engineThat(answer, 'engine-1', { room: { calls: 1, tokens: 1_000_000 } });
+  const queue = anEngineQueue();
+  const first = await connect((await streamed([engine], { queue })).url);
   await until('the engine has its first call', () => first.text().includes('first'));
 
   const span = aRecordingSpan();
-  const second = connect((await streamed([engine], { engineQueue, span })).url);
-  await until('the second call waits', () => [...engineQueue.lengths()].some(({ calls }) => calls === 1));
+  const second = connect((await streamed([engine], { queue, span })).url);
+  await until('the second call waits', () => [...queue.lengths()].some(({ calls }) => calls === 1));
   const waitsSince = performance.now();
   await until('it has waited', () => performance.now() - waitsSince > 20);
   expect(span.attributes['turnpike.attempts']).toBeUndefined();

@@ -1,7 +1,7 @@
 import type { Authenticator } from '@turnpike/authentication/createAuthenticator';
 import type { ServiceBase } from '@turnpike/http-service/startService';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
-import type { Fleet } from '../fleet/openFleet.ts';
+import type { OpenFleet } from '../fleet/openFleet.ts';
 import type { AdmitCallDependencies } from '../money/gate/admitCall.ts';
 import type { Money } from '../money/openMoney.ts';
 import { createImageLoader } from '../request/images/createImageLoader.ts';
@@ -59,7 +59,7 @@ export function openAnswers(
     fleet,
     authenticator,
     metrics,
-  }: { money: Money; fleet: Fleet; authenticator: Authenticator; metrics: InferenceMetrics },
+  }: { money: Money; fleet: OpenFleet; authenticator: Authenticator; metrics: InferenceMetrics },
 ): Answers {
   const { countPromptTokens } = fleet;
   return {

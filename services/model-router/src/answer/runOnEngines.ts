@@ -1,13 +1,13 @@
 import type { Response } from 'express';
 import type { EngineFault, KeyBoundFault } from '../api/chatFault.ts';
-import { type Engine, servedNameOf, type UnheardCall } from '../fleet/engine.ts';
+import type { Engine } from '../fleet/engine.ts';
+import type { FleetCall } from '../fleet/fleet.ts';
 import { hashPrefix } from '../fleet/placement/hashPrefix.ts';
 import type { Placement } from '../fleet/placement/placer.ts';
 import { renderPrefix } from '../fleet/placement/renderPrefix.ts';
-import type { RoomedCall } from '../fleet/queue/engineQueue.ts';
-import { isWorthRetrying } from '../fleet/vllm/toEngineFault.ts';
+import { type Attempt, type AttemptResult, isWorthRetrying } from '../fleet/terms/attempt.ts';
 import type { InferenceRequest } from '../request/inferenceRequest.ts';
-import type { AttemptEnd, AttemptOn, FailedAttempt } from './attempt.ts';
+import type { AttemptEnd, AttemptOn } from './attempt.ts';
 import type { Call, House } from './call.ts';
 import { NextAttempt } from './nextAttempt.ts';
 import { observeAttempt } from './observeAttempt.ts';
@@ -24,66 +24,43 @@ export async function runOnEngines(
   call: Call,
   { attemptOn, res }: { attemptOn: AttemptOn; res: Pick<Response, 'destroyed' | 'once' | 'off'> },
 ): Promise<Outcome> {
-  const { engines, engineQueue, metrics } = house;
-  const { request, model, keyId, span } = call;
-  const placement = toPlacement(call);
-  const next = new NextAttempt(engines.retries);
-  const findAble = () =>
-    engines.findEngines(model).filter((engine) => engine.isHealthy && servedNameOf(engine, model) !== undefined);
-  const findEngines = () => next.chooseFrom(findAble());
+  const { fleet, metrics } = house;
+  const { request, model, workspaceId, span } = call;
+  const next = new NextAttempt(fleet.retries);
+  const wanted: FleetCall = {
+    model,
+    workspaceId,
+    placement: toPlacement(call),
+    bytes: bytesOf(request),
+    res,
+    chooseFrom: (able) => next.chooseFrom(able),
+    mayLeave: (engine, able) => next.mayLeave(engine, able),
+  };
   let target: string | undefined;
   let fault: EngineFault | KeyBoundFault = { kind: 'no_healthy_engine' };
 
-  async function tryOn(placed: RoomedCall<Engine>, number: number): Promise<AttemptEnd> {
-    const { engine } = placed;
-    const observed = observeAttempt(house, call, placed);
-    const leaving = new AbortController();
-    const unheard: UnheardCall = {
-      isStream: request.isStream,
-      leave() {
-        if (next.mayLeave(engine, findAble())) leaving.abort();
-      },
-    };
-    engine.unheardCalls.add(unheard);
+  async function tryOn(attempt: Attempt<Engine>, number: number): Promise<AttemptEnd> {
+    const { traceparent } = observeAttempt(house, call, attempt);
     let end: AttemptEnd | undefined;
     try {
-      end = await attemptOn(engine, {
-        number,
-        traceparent: observed.traceparent,
-        leaving: leaving.signal,
-        onFirstEvent() {
-          engine.unheardCalls.delete(unheard);
-          placed.onFirstEvent();
-          observed.firstEvent();
-          engines.report(engine, { kind: 'first_event' });
-        },
-        onUnread: placed.onUnread,
-        onRead: placed.onRead,
-      });
-      if (end.kind === 'whole') engines.report(engine, { kind: 'completed', caller: call.workspaceId });
-      if (end.kind === 'failed') reportFailure(house, call, engine, end);
+      end = await attemptOn(attempt, { number, traceparent });
       return end;
     } finally {
-      engine.unheardCalls.delete(unheard);
-      placed.end(end?.kind === 'whole' ? end.usage : undefined);
-      observed.end(end);
+      attempt.end(toResult(end));
     }
   }
 
   const queuedAt = performance.now();
   for (let number = 1; ; number += 1) {
-    const turn =
-      number === 1
-        ? await engineQueue.place({ placement, keyId, bytes: bytesOf(request), res }, findEngines)
-        : engineQueue.placeAgain({ placement, keyId }, findEngines());
+    const turn = number === 1 ? await fleet.send(wanted) : fleet.sendAgain(wanted);
     if (number === 1) span.setAttributes({ 'turnpike.queue_wait_ms': Math.round(performance.now() - queuedAt) });
     if (turn.kind === 'client_left') return { kind: 'left_in_queue' };
     if (turn.kind === 'refused') return { kind: 'refused', fault: number === 1 ? turn.fault : fault, target };
-    const { engine } = turn.placed;
+    const { engine } = turn.attempt;
     if (number > 1) metrics.callRetried(model);
     target = engine.target;
     span.setAttributes({ 'turnpike.attempts': number });
-    const end = await tryOn(turn.placed, number).catch((error: unknown): Outcome => ({ kind: 'unforeseen', error }));
+    const end = await tryOn(turn.attempt, number).catch((error: unknown): Outcome => ({ kind: 'unforeseen', error }));
     if (end.kind !== 'failed') return { ...end, target };
     if (end.hasSent) return { kind: 'broken_off', fault: end.fault, reason: end.reason, target };
     if (fault.kind !== 'engine_failed' || !isWorthRetrying(end.fault)) fault = end.fault;
@@ -93,10 +70,11 @@ export async function runOnEngines(
 }
 
 /** What placement needs to know of a call. Calls of one model and one salt can share what engines have cached. */
-function toPlacement({ request, model, cacheSalt, bound }: Call): Placement {
+function toPlacement({ request, model, keyId, cacheSalt, bound }: Call): Placement {
   const { beginning, bytes } = renderPrefix(request);
   return {
     modelId: model.id,
+    keyId,
     prefixHashes: hashPrefix(`${model.id} ${cacheSalt}`, beginning),
     promptBytes: bytes,
     estimatedPromptTokens: bound.estimatedPromptTokens,
@@ -109,20 +87,8 @@ function toPlacement({ request, model, cacheSalt, bound }: Call): Placement {
 const bytesOf = ({ body, images }: InferenceRequest): number =>
   images.fetched.values().reduce((sum, { length }) => sum + length, body.bytes.length);
 
-/** Tells the fleet of an engine that failed a call, where it may be the engine's doing; a client's mistake never is. */
-function reportFailure(
-  { engines, engineQueue }: House,
-  { workspaceId: caller }: Call,
-  engine: Engine,
-  { fault, broken, isFinal }: FailedAttempt,
-): void {
-  // The fleet knows: it is why the call left.
-  if (broken === 'left_out') return;
-  if (broken === 'refused') engines.report(engine, { kind: 'refused' });
-  else if (broken === 'timeout') engines.report(engine, { kind: 'silent' });
-  else if (fault.kind === 'engine_busy') {
-    engines.report(engine, { kind: 'busy' });
-    engineQueue.sayBusy(engine);
-  } else if (broken !== undefined || (fault.kind === 'engine_failed' && !isFinal))
-    engines.report(engine, { kind: 'failed', caller });
+/** What an attempt says of its engine. Undefined where a mistake of ours ended it. */
+function toResult(end: AttemptEnd | undefined): AttemptResult {
+  if (end?.kind === 'whole') return { kind: 'answered', counted: end.usage };
+  return end?.kind === 'failed' ? end : { kind: 'dropped', isError: end === undefined };
 }

@@ -1,6 +1,7 @@
 import type { EngineFault } from '../api/chatFault.ts';
-import type { EngineErrorKind, EngineExchange } from '../fleet/dispatchToEngine.ts';
+import type { EngineExchange } from '../fleet/dispatchToEngine.ts';
 import type { Engine } from '../fleet/engine.ts';
+import type { Attempt, EngineErrorKind } from '../fleet/terms/attempt.ts';
 import type { AttemptEnd, AttemptOn, AttemptOptions } from './attempt.ts';
 import type { Call, House } from './call.ts';
 import type { ClientStream } from './chunks/clientStream.ts';
@@ -24,7 +25,7 @@ export class StreamAttempt {
   readonly #house: House;
   readonly #call: Call;
   readonly #client: ClientStream;
-  readonly #engine: Engine;
+  readonly #attempt: Attempt<Engine>;
   readonly #options: AttemptOptions;
   readonly #stream: EngineStream;
   readonly #end = Promise.withResolvers<AttemptEnd>();
@@ -33,25 +34,24 @@ export class StreamAttempt {
   readonly #onRead = () => this.#readOn();
   #exchange: EngineExchange | undefined;
   #refusal: EngineRefusal | undefined;
-  #isHeard = false;
   #hasSent = false;
   #isPaused = false;
   #isOver = false;
 
   /** Attempts at one stream, on one engine after the other. */
   static on(house: House, call: Call, stream: Stream): AttemptOn {
-    return (engine, options) => new StreamAttempt(house, call, { ...stream, engine, options }).#run(stream.endsAt);
+    return (attempt, options) => new StreamAttempt(house, call, { ...stream, attempt, options }).#run(stream.endsAt);
   }
 
   private constructor(
     house: House,
     call: Call,
-    { client, engine, options }: Stream & { engine: Engine; options: AttemptOptions },
+    { client, attempt, options }: Stream & { attempt: Attempt<Engine>; options: AttemptOptions },
   ) {
     this.#house = house;
     this.#call = call;
     this.#client = client;
-    this.#engine = engine;
+    this.#attempt = attempt;
     this.#options = options;
     const { operation, request, model } = call;
     if (!operation.chunks) throw new Error(`${operation.name} are not streamed`);
@@ -61,6 +61,7 @@ export class StreamAttempt {
       includeUsage: request.includeUsage,
       isCacheCapable: model.isCacheCapable,
       isToolForced: request.isToolForced,
+      toFault: attempt.engine.dialect.toFault,
     });
     this.#silence = new Deadline(() => (this.#isOver ? this.#exchange?.abort() : this.#broken('timeout')));
   }
@@ -68,7 +69,7 @@ export class StreamAttempt {
   /** Resolves when the stream is whole, the client is gone, or another engine may be tried. */
   #run(endsAt: number): Promise<AttemptEnd> {
     const { firstEventMs } = this.#house.timeouts;
-    const { number, traceparent, leaving } = this.#options;
+    const { number, traceparent } = this.#options;
     const timeoutMs = endsAt - performance.now();
     if (this.#client.hasLeft) this.#clientLeft();
     else if (this.#call.leaseLost.aborted) this.#leaseLost();
@@ -76,12 +77,12 @@ export class StreamAttempt {
     if (this.#isOver) return this.#end.promise;
     this.#total.set(timeoutMs);
     this.#silence.set(firstEventMs);
-    leaving.addEventListener('abort', () => this.#broken('left_out'));
+    this.#attempt.leaving.addEventListener('abort', () => this.#broken('left_out'));
     this.#client.left.addEventListener('abort', () => this.#clientLeft());
     this.#call.leaseLost.addEventListener('abort', () => this.#leaseLost());
     this.#exchange = dispatchCall(
       this.#call,
-      this.#engine,
+      this.#attempt.engine,
       { number, traceparent, headersTimeoutMs: firstEventMs },
       {
         onHeaders: (status, contentType) => {
@@ -109,7 +110,7 @@ export class StreamAttempt {
   #readOn(): void {
     if (this.#isOver) return;
     this.#isPaused = false;
-    this.#options.onRead();
+    this.#attempt.read();
     this.#silence.set(this.#house.timeouts.betweenEventsMs);
     this.#exchange?.resume();
   }
@@ -128,8 +129,7 @@ export class StreamAttempt {
     if (this.#isOver) return;
     const step = this.#stream.push(chunk);
     if (!step) return;
-    if (!this.#isHeard) this.#options.onFirstEvent();
-    this.#isHeard = true;
+    this.#attempt.firstEvent();
     // Bytes that were already on their way while the client is slow do not start the engine's clock again.
     if (!this.#isPaused) this.#silence.set(this.#house.timeouts.betweenEventsMs);
     this.#send(step.events);
@@ -146,13 +146,13 @@ export class StreamAttempt {
     this.#isPaused = true;
     this.#silence.clear();
     this.#exchange?.pause();
-    this.#options.onUnread(() => this.#cut());
+    this.#attempt.unread(() => this.#cut());
   }
 
   /** Others wait for the room of a stream that nobody reads: the engine stops, and what it had counted is charged. */
   #cut(): void {
     const { callId, log } = this.#call;
-    log.info({ callId, engine: this.#engine.id }, 'cut a stream that is not read: others wait for its room');
+    log.info({ callId, engine: this.#attempt.engine.id }, 'cut a stream that is not read: others wait for its room');
     this.#client.cut();
   }
 
@@ -181,7 +181,7 @@ export class StreamAttempt {
   }
 
   #refused(): void {
-    this.#fail(this.#refusal?.toFault() ?? ENGINE_FAILED, 'engine_refused');
+    this.#fail(this.#refusal?.toFault(this.#attempt.engine.dialect) ?? ENGINE_FAILED, 'engine_refused');
   }
 
   #broken(kind: EngineErrorKind): void {
@@ -203,7 +203,10 @@ export class StreamAttempt {
 
   #logFailure(reason: string): void {
     const { callId, log } = this.#call;
-    log.warn({ callId, engine: this.#engine.id, reason, hasSent: this.#hasSent }, 'engine did not answer as it should');
+    log.warn(
+      { callId, engine: this.#attempt.engine.id, reason, hasSent: this.#hasSent },
+      'engine did not answer as it should',
+    );
   }
 
   /** Ends the exchange with the engine, once; false when it had ended before. */

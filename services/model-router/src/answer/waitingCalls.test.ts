@@ -1,7 +1,7 @@
+import type { ServerResponse } from 'node:http';
 import { afterEach, expect, it } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
 import { anEngineQueue } from '../../test/anEngineQueue.ts';
-import type { HttpEngine } from '../../test/anHttpEngine.ts';
 import { anOpenCall } from '../../test/anOpenCall.ts';
 import { engineChunks } from '../../test/engineChunks.ts';
 import { begin, createStreamHouse } from '../../test/serveStreams.ts';
@@ -9,26 +9,35 @@ import { begin, createStreamHouse } from '../../test/serveStreams.ts';
 const { engineThat, streamed, connect, ask, closeAll } = createStreamHouse();
 afterEach(closeAll);
 
+const ONE_CALL = { calls: 1, tokens: 1_000_000 };
+
 /** An engine with room for one call, which it has; the function ends that call. Whoever asks `url` waits. */
 async function aBusyEngine({ timeoutMs = 20_000, headersAfterMs = 30_000 } = {}) {
   const answers: (() => void)[] = [];
-  const engine: HttpEngine = await engineThat((res) => {
+  const answer = (res: ServerResponse): void => {
     begin(res, engineChunks.text('first'));
     answers.push(() => res.end(engineChunks.ending(3)));
+  };
+  const engine = await engineThat(answer, 'engine-1', { room: ONE_CALL });
+  const queue = anEngineQueue({
+    limits: {
+      maxCalls: 10,
+      maxBytes: 1_000_000,
+      keyShare: 1,
+      engineKeyShare: 0.75,
+      timeoutMs,
+      expectedWaitMs: 5_000,
+    },
   });
-  const engineQueue = anEngineQueue({
-    room: { calls: 1, tokens: 1_000_000, keyShare: 0.75 },
-    queue: { maxCalls: 10, maxBytes: 1_000_000, keyShare: 1, timeoutMs, expectedWaitMs: 5_000 },
-  });
-  const first = await connect((await streamed([engine], { engineQueue })).url);
+  const first = await connect((await streamed([engine], { queue })).url);
   await until('the engine has its first call', () => first.text().includes('first'));
   const call = anOpenCall();
   const { url } = await streamed([engine], {
-    engineQueue,
+    queue,
     nextCall: () => call,
     timeouts: { headersAfterMs, keepAliveMs: 20 },
   });
-  const length = (): number => [...engineQueue.lengths()].reduce((sum, { calls }) => sum + calls, 0);
+  const length = (): number => [...queue.lengths()].reduce((sum, { calls }) => sum + calls, 0);
   return { url, call, length, asked: () => answers.length, endFirst: () => answers[0]?.() };
 }
 
@@ -77,7 +86,7 @@ it('forgets a call at once whose client leaves while it waits: a failure, and no
 
 it('cuts a stream that nobody reads when a call of another key has waited for its room, and charges what was counted', async () => {
   let answered = 0;
-  const engine = await engineThat((res) => {
+  const answer = (res: ServerResponse): void => {
     answered += 1;
     if (answered > 1) {
       begin(res, engineChunks.text('whole')).end(engineChunks.ending(3));
@@ -88,11 +97,12 @@ it('cuts a stream that nobody reads when a call of another key has waited for it
     };
     begin(res).on('drain', flood);
     flood();
-  });
-  const engineQueue = anEngineQueue({ room: { calls: 1, tokens: 1_000_000, keyShare: 0.75 } });
-  const unread = await streamed([engine], { engineQueue });
+  };
+  const engine = await engineThat(answer, 'engine-1', { room: ONE_CALL });
+  const queue = anEngineQueue();
+  const unread = await streamed([engine], { queue });
   await ask(unread.url); // and never reads
-  const other = await streamed([engine], { engineQueue, keyId: 'key_2' });
+  const other = await streamed([engine], { queue, keyId: 'key_2' });
   const client = await connect(other.url);
   await until('the answer of the other is whole', client.ended);
   expect([client.status, client.text().includes('whole')]).toEqual([200, true]);

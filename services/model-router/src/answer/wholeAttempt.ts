@@ -1,7 +1,8 @@
 import type { EngineFault } from '../api/chatFault.ts';
-import type { EngineErrorKind, EngineExchange } from '../fleet/dispatchToEngine.ts';
+import type { EngineExchange } from '../fleet/dispatchToEngine.ts';
 import type { Engine } from '../fleet/engine.ts';
-import { toEngineFault } from '../fleet/vllm/toEngineFault.ts';
+import type { Attempt, EngineErrorKind } from '../fleet/terms/attempt.ts';
+import type { Dialect } from '../fleet/terms/dialect.ts';
 import type { AttemptEnd, AttemptOn, AttemptOptions } from './attempt.ts';
 import type { Call, House } from './call.ts';
 import { Deadline, dispatchCall } from './exchange.ts';
@@ -16,10 +17,10 @@ const MAX_ANSWER_BYTES = 64 * 1_048_576;
  */
 export function attemptWhole({ timeouts }: House, call: Call): AttemptOn {
   const deadline = performance.now() + timeouts.wholeMs;
-  return async (engine, options) => {
+  return async (attempt, options) => {
     const timeoutMs = Math.max(1, deadline - performance.now());
-    const reply = await fetchReply(call, engine, { ...options, timeoutMs });
-    if (reply.kind === 'reply') return readReply(call, reply);
+    const reply = await fetchReply(call, attempt, { ...options, timeoutMs });
+    if (reply.kind === 'reply') return readReply(call, attempt.engine.dialect, reply);
     return failed(reply.fault, { broken: reply.broken, isFinal: performance.now() >= deadline });
   };
 }
@@ -30,8 +31,8 @@ type Reply =
 
 function fetchReply(
   call: Call,
-  engine: Engine,
-  { timeoutMs, leaving, ...attempt }: AttemptOptions & { timeoutMs: number },
+  { engine, leaving }: Attempt<Engine>,
+  { timeoutMs, ...options }: AttemptOptions & { timeoutMs: number },
 ): Promise<Reply> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
@@ -52,7 +53,7 @@ function fetchReply(
     exchange = dispatchCall(
       call,
       engine,
-      { ...attempt, headersTimeoutMs: timeoutMs },
+      { ...options, headersTimeoutMs: timeoutMs },
       {
         onHeaders: (code) => {
           status = code;
@@ -76,11 +77,12 @@ function fetchReply(
 
 function readReply(
   { operation, request, model }: Call,
+  { toFault }: Dialect,
   { status, bytes }: { status: number; bytes: Buffer },
 ): AttemptEnd {
-  if (status !== 200) return failed(toEngineFault(status, bytes.toString('utf8')));
+  if (status !== 200) return failed(toFault(status, bytes.toString('utf8')));
   const answer = operation.editWhole(bytes, { canonicalModel: model.id, isCacheCapable: model.isCacheCapable });
-  if (answer.kind === 'error') return failed(toEngineFault(answer.status, bytes.toString('utf8')));
+  if (answer.kind === 'error') return failed(toFault(answer.status, bytes.toString('utf8')));
   if (answer.kind === 'broken') return failed(ENGINE_FAILED);
   if (request.isToolForced && !answer.hasToolCall) return failed({ kind: 'forced_tool_not_called' });
   return { kind: 'whole', usage: answer.usage, rest: answer.payload };

@@ -1,18 +1,7 @@
 import type { Dispatcher } from 'undici';
 import type { Engine } from './engine.ts';
-
-/**
- * Why an exchange with an engine broke off.
- * - `refused`: there was no connection, so the engine took nothing.
- * - `unanswered`: the connection broke within a second and before any answer, as one does that the engine was just closing.
- * - `reset`: it broke later.
- * - `timeout`: nothing came in time.
- * - `left_out`: nothing had come yet when the engine was found not to answer, so the call left it.
- */
-export type EngineErrorKind = 'refused' | 'unanswered' | 'reset' | 'timeout' | 'left_out';
-
-/** An engine that took a request and fails it takes longer, or answers. */
-const UNANSWERED_WITHIN_MS = 1_000;
+import type { EngineErrorKind } from './terms/attempt.ts';
+import { UNANSWERED_WITHIN_MS } from './terms/limits.ts';
 
 export interface EngineListener {
   onHeaders(statusCode: number, contentType: string): void;

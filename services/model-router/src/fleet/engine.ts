@@ -1,6 +1,11 @@
-import type { Pool } from 'undici';
+import { Pool } from 'undici';
 import type { PricedModel } from '../catalog/catalog.ts';
-import type { PlaceableEngine } from './placement/placer.ts';
+import type { ListedEngine } from './discovery/followAddresses.ts';
+import { EngineHealth } from './health/engineHealth.ts';
+import { EngineLoad } from './placement/engineLoad.ts';
+import { EngineRoom, type RoomLimits } from './queue/engineRoom.ts';
+import type { Dialect, EngineReport, ServedModels, Trial } from './terms/dialect.ts';
+import { CONNECT_TIMEOUT_MS, IDLE_CONNECTION_MS, MAX_CONNECTIONS } from './terms/limits.ts';
 
 /** What is under way on an engine. Kept by whoever exchanges bytes with it. */
 export interface EngineTraffic {
@@ -18,25 +23,132 @@ export interface UnheardCall {
   leave(): void;
 }
 
-/** One serving engine as calls see it: where it is, what it serves, and whether it takes calls. */
-export interface Engine extends PlaceableEngine {
+/**
+ * An engine as operators see it.
+ * - `starting`: it has not produced a token yet.
+ * - `ready`: it works.
+ * - `out`: it is left out, for the reason given, until it has produced a token again.
+ * - `draining`: it takes nothing new and finishes what it has.
+ */
+export type EngineState = 'starting' | 'ready' | 'out' | 'draining';
+
+export interface EngineOptions {
+  nowMs: () => number;
+  random: () => number;
+  /** Whether an operator holds it back now. */
+  isHeldBack: () => boolean;
+  room: RoomLimits;
+  dialect: Dialect;
+}
+
+/** One serving engine with all that this router knows of it: its identity, and its health, load and room, fed by one report. */
+export class Engine {
   /** Its own, also among the engines of one routing target; the same on every router. */
   readonly id: string;
-  /** The routing target it belongs to: what a usage row names as `model`. It says nothing of addresses. */
-  readonly target: string;
   /** Scheme, host and port. */
   readonly origin: string;
   readonly pool: Pool;
+  /** How it is spoken to. */
+  readonly dialect: Dialect;
+  readonly health: EngineHealth;
+  readonly load: EngineLoad;
+  readonly room: EngineRoom;
+  readonly traffic: EngineTraffic = { openCalls: 0, busySinceMs: 0, heardAtMs: Number.NEGATIVE_INFINITY };
+  readonly unheardCalls = new Set<UnheardCall>();
+  listed: ListedEngine;
+  /** False once it is gone from the list: it finishes what it has, and is forgotten. */
+  isListed = true;
+  version: string | undefined;
+  /** What it said of itself last. */
+  report: EngineReport | undefined;
+  served: ServedModels = { names: [], windowTokens: undefined };
+  #lastState: EngineState = 'starting';
+  #stateSince = new Date();
+  readonly #isHeldBack: () => boolean;
+
+  constructor(listed: ListedEngine, { nowMs, random, isHeldBack, room, dialect }: EngineOptions) {
+    this.id = listed.id;
+    this.origin = listed.origin;
+    this.listed = listed;
+    this.dialect = dialect;
+    this.health = new EngineHealth({ nowMs, random });
+    this.load = new EngineLoad(nowMs);
+    this.room = new EngineRoom(room, { load: this.load, nowMs });
+    this.#isHeldBack = isHeldBack;
+    this.pool = new Pool(listed.origin, {
+      connections: MAX_CONNECTIONS,
+      pipelining: 1,
+      keepAliveTimeout: IDLE_CONNECTION_MS,
+      keepAliveMaxTimeout: IDLE_CONNECTION_MS,
+      connect: { timeout: CONNECT_TIMEOUT_MS },
+    });
+  }
+
+  /** The routing target it belongs to: what a usage row names as `model`. It says nothing of addresses. */
+  get target(): string {
+    return this.listed.entry.id;
+  }
   /** The canonical model it is listed for; undefined where what it serves decides. */
-  readonly configuredModel: string | undefined;
-  /** Names the engine answers to, first one first, as it last said. */
-  readonly servedNames: readonly string[];
+  get configuredModel(): string | undefined {
+    return this.listed.entry.model;
+  }
+  get weight(): number {
+    return this.listed.entry.weight;
+  }
+  /** Names it answers to, first one first, as it last said. */
+  get servedNames(): readonly string[] {
+    return this.served.names;
+  }
   /** Tokens that prompt and answer have together, as it last said. */
-  readonly windowTokens: number | undefined;
+  get windowTokens(): number | undefined {
+    return this.served.windowTokens;
+  }
+
+  get isDraining(): boolean {
+    return !this.isListed || this.#isHeldBack() || this.listed.isDraining;
+  }
+
   /** Whether it takes new calls. */
-  readonly isHealthy: boolean;
-  readonly traffic: EngineTraffic;
-  readonly unheardCalls: Set<UnheardCall>;
+  get isHealthy(): boolean {
+    return this.health.takesCalls && !this.isDraining;
+  }
+
+  get state(): EngineState {
+    if (this.isDraining) return 'draining';
+    if (this.health.state !== 'out') return 'ready';
+    return this.health.outReason === undefined ? 'starting' : 'out';
+  }
+
+  /** Since when `state` has been what it was when it was noted last. */
+  get since(): Date {
+    return this.#stateSince;
+  }
+
+  /** The state where it changed since this was asked last. */
+  noteState(): EngineState | undefined {
+    const { state } = this;
+    if (state === this.#lastState) return undefined;
+    this.#lastState = state;
+    this.#stateSince = new Date();
+    return state;
+  }
+
+  /** Engines of one pool stand in for each other. */
+  get poolName(): string | undefined {
+    return this.configuredModel ?? this.servedNames[0];
+  }
+
+  /** Takes over what it says of itself. A count that fell is one that began anew, and the caches with it. */
+  takeReport(report: EngineReport): void {
+    if ((report.prefixQueries ?? 0) < (this.report?.prefixQueries ?? 0)) this.load.restarted();
+    this.report = report;
+    this.load.take(report);
+    this.room.take(report);
+  }
+
+  tryOut(trial: Trial): void {
+    void this.dialect.sendTrial(this.pool, this.servedNames[0] ?? '', trial);
+  }
 }
 
 /** Which name an engine serves a model under; undefined if it does not. */

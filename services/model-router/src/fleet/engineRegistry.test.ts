@@ -2,7 +2,7 @@ import { afterEach, expect, it } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
 import { aFleet, type EngineBehaviour, type Fleet } from '../../test/aFleet.ts';
 import { aPricedModel } from '../../test/aPricedModel.ts';
-import type { FleetEngine } from './fleetEngine.ts';
+import type { Engine } from './engine.ts';
 
 let fleet: Fleet | undefined;
 afterEach(() => fleet?.close());
@@ -18,20 +18,20 @@ const without =
     return true;
   };
 
-async function start(...behaviours: EngineBehaviour[]): Promise<Fleet & { one: FleetEngine }> {
+async function start(...behaviours: EngineBehaviour[]): Promise<Fleet & { one: Engine }> {
   fleet = await aFleet(behaviours);
   const [one] = fleet.engines;
   if (!one) throw new Error('no engines');
   return { ...fleet, one };
 }
-const untilHealthy = (...engines: FleetEngine[]) =>
+const untilHealthy = (...engines: Engine[]) =>
   until('the engines to be in', () => engines.every(({ isHealthy }) => isHealthy));
 const failing = (caller: string) => ({ kind: 'failed', caller }) as const;
 
 it('has an engine in once it has produced a token, and not because it says that it is well', async () => {
   const { one, behave } = await start(without((res) => res.writeHead(500).end()));
-  await until('a trial to fail', () => one.provedAtMs > 0);
-  expect([one.isReachable, one.isHealthy, one.state]).toEqual([true, false, 'starting']);
+  await until('a trial to fail', () => one.health.probedAtMs > 0);
+  expect([one.health.isReachable, one.isHealthy, one.state]).toEqual([true, false, 'starting']);
   behave(0, wellBehaved);
   await untilHealthy(one);
 });
@@ -52,19 +52,19 @@ it('asks an engine that serves no chat for a vector, and one that is in for noth
 it('leaves an engine out that refused a connection, and takes it back when it answers', async () => {
   const { one, registry } = await start(wellBehaved);
   await untilHealthy(one);
-  const { revision } = one;
+  one.load.prefixes.add([1], 1);
   registry.report(one, { kind: 'refused' });
-  expect([one.isHealthy, one.state, one.outReason]).toEqual([false, 'out', 'refused']);
+  expect([one.isHealthy, one.state, one.health.outReason]).toEqual([false, 'out', 'refused']);
   await untilHealthy(one);
-  expect(one.revision).not.toBe(revision);
+  expect(one.load.prefixes.match([1])).toBe(0);
 });
 
 it('keeps an engine whatever one caller’s calls do, as long as it answers a probe', async () => {
   const { one, engines, registry } = await start(wellBehaved, wellBehaved);
   await untilHealthy(...engines);
-  const { provedAtMs } = one;
+  const { probedAtMs } = one.health;
   for (let call = 0; call < 100; call += 1) registry.report(one, failing('ws_hostile'));
-  await until('it to be proved', () => one.provedAtMs > provedAtMs);
+  await until('it to be proved', () => one.health.probedAtMs > probedAtMs);
   expect(one.isHealthy).toBe(true);
 });
 
@@ -72,7 +72,7 @@ it('leaves an engine out after five failed calls on end of several callers, but 
   const { one, engines, registry } = await start(wellBehaved, wellBehaved);
   await untilHealthy(...engines);
   for (const caller of ['ws_1', 'ws_1', 'ws_2', 'ws_1', 'ws_1']) registry.report(one, failing(caller));
-  expect([one.isHealthy, one.outReason]).toEqual([false, 'failed_calls']);
+  expect([one.isHealthy, one.health.outReason]).toEqual([false, 'failed_calls']);
   const [, other] = engines;
   if (!other) throw new Error('no other engine');
   for (let call = 0; call < 50; call += 1) registry.report(other, failing(`ws_${call}`));
@@ -87,7 +87,7 @@ it('leaves an engine out that one caller found broken and that produces no token
     without((res) => res.socket?.destroy()),
   );
   registry.report(one, failing('ws_1'));
-  await until('it to be out', () => one.outReason === 'no_token');
+  await until('it to be out', () => one.health.outReason === 'no_token');
   behave(0, wellBehaved);
   await untilHealthy(one);
 });
@@ -100,7 +100,7 @@ it('leaves an engine out that hangs though it says it is well', async () => {
     without(() => {}),
   );
   registry.report(one, { kind: 'silent' });
-  await until('it to be out', () => one.outReason === 'no_token');
+  await until('it to be out', () => one.health.outReason === 'no_token');
 });
 
 it('notices an engine that sleeps, however well it says it is', async () => {
@@ -111,7 +111,7 @@ it('notices an engine that sleeps, however well it says it is', async () => {
     res.end('vllm:engine_sleep_state{engine="0",sleep_state="discard_all"} 1\n');
     return true;
   });
-  await until('it to be out', () => one.outReason === 'asleep');
+  await until('it to be out', () => one.health.outReason === 'asleep');
 });
 
 it.each<[string, EngineBehaviour]>([
@@ -125,7 +125,7 @@ it.each<[string, EngineBehaviour]>([
 });
 
 /** How often a call that waits there was told to leave. */
-function aCallThatWaitsOn(engine: FleetEngine): { told: number } {
+function aCallThatWaitsOn(engine: Engine): { told: number } {
   const call = { told: 0 };
   engine.unheardCalls.add({
     isStream: true,
@@ -155,7 +155,7 @@ it('tells calls that wait on an engine that produces no token, also when failed 
     without((res) => res.socket?.destroy()),
   );
   for (const caller of ['ws_1', 'ws_1', 'ws_2', 'ws_1', 'ws_1']) registry.report(one, failing(caller));
-  expect([one.outReason, call.told]).toEqual(['failed_calls', 0]);
+  expect([one.health.outReason, call.told]).toEqual(['failed_calls', 0]);
   await until('a trial has failed', () => call.told > 0);
 });
 

@@ -2,22 +2,18 @@ import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { PricedModel } from '../catalog/catalog.ts';
-import { followAddresses } from './discovery/followAddresses.ts';
+import { followAddresses, type ListedEngine } from './discovery/followAddresses.ts';
 import { followEnginesFile } from './discovery/followEnginesFile.ts';
 import { createEndpointLister, type KubernetesApi } from './discovery/listEndpoints.ts';
 import { systemNameServer } from './discovery/resolveDns.ts';
-import { type Engine, servedNameOf } from './engine.ts';
-import { FleetEngine, type OutReason } from './fleetEngine.ts';
-import { findOutliers, mayLeaveOut } from './health/findOutliers.ts';
+import { Engine, servedNameOf } from './engine.ts';
+import type { OutReason } from './health/engineHealth.ts';
+import { findOutliers, mayLeaveOut } from './health/outliers.ts';
 import { RetryBudget } from './health/retryBudget.ts';
+import type { RoomLimits } from './queue/engineRoom.ts';
+import { HEARD_WITHIN_MS, OUTLIER_ROUND_MS } from './terms/limits.ts';
+import { vllm } from './vllm/vllm.ts';
 import { type EngineWatch, watchEngine } from './watchEngine.ts';
-
-const TICK_MS = 1_000;
-/** Failed calls after which an engine gets no more until it has produced a token: one that fails at once looks idle. */
-const DOUBTS_TO_HOLD = 3;
-/** An engine whose calls heard from it so lately works, whatever becomes of new connections and probes. */
-const HEARD_WITHIN_MS = 2_000;
-const UNREACHABLE: ReadonlySet<OutReason> = new Set(['refused', 'unreachable', 'asleep']);
 
 /** What a call has to tell of its engine. `caller` is whoever pays for it, a workspace's id. */
 export type CallNews =
@@ -41,7 +37,7 @@ export interface EngineRegistry {
   /** The model as its engines can serve it: with their window, where that is smaller than the catalog says. */
   fitWindow(model: PricedModel): PricedModel;
   /** Every engine of the region. */
-  list(): readonly FleetEngine[];
+  list(): readonly Engine[];
   report(engine: Engine, news: CallNews): void;
   /** How many calls may be tried again. */
   readonly retries: RetryBudget;
@@ -54,6 +50,8 @@ export interface EngineRegistryOptions {
   kubernetes: KubernetesApi | undefined;
   /** Whether an operator holds an engine back. */
   isHeldBack: (engineId: string) => boolean;
+  /** What each engine is given before it has shown what it can carry. */
+  room: RoomLimits;
   metrics: Pick<InferenceMetrics, 'engineEjected' | 'engineProbed' | 'alerted'>;
   log: Logger;
 }
@@ -66,10 +64,10 @@ const keyOf = ({ id, origin }: { id: string; origin: string }): string => `${id}
  * model's engines remain. Throws one line when the engines file cannot be used.
  */
 export function createEngineRegistry(options: EngineRegistryOptions): EngineRegistry {
-  const { enginesFile, kubernetes, isHeldBack, metrics, log } = options;
+  const { enginesFile, kubernetes, isHeldBack, room, metrics, log } = options;
   const nowMs = () => performance.now();
-  const members = new Map<string, { engine: FleetEngine; watch: EngineWatch }>();
-  const list = (): FleetEngine[] => [...members.values()].map(({ engine }) => engine);
+  const members = new Map<string, { engine: Engine; watch: EngineWatch }>();
+  const list = (): Engine[] => [...members.values()].map(({ engine }) => engine);
   const alertedWindows = new Map<string, number>();
 
   const file = followEnginesFile(enginesFile, { onChange: reconcile, log });
@@ -90,32 +88,25 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
     for (const entry of listed) {
       const member = members.get(keyOf(entry));
       if (member) member.engine.listed = entry;
-      else add(new FleetEngine(entry, { nowMs, random: Math.random, isHeldBack: () => isHeldBack(entry.id) }));
+      else add(entry);
     }
   }
 
-  function add(engine: FleetEngine): void {
+  function add(listed: ListedEngine): void {
+    const isHeld = () => isHeldBack(listed.id);
+    const engine = new Engine(listed, { nowMs, random: Math.random, isHeldBack: isHeld, room, dialect: vllm });
     const watch = watchEngine(engine, {
       leaveOut: giveUp,
       onProbed: (probed, result) => metrics.engineProbed(probed, result),
       log,
     });
-    members.set(keyOf(engine), { engine, watch });
+    members.set(keyOf(listed), { engine, watch });
   }
 
-  function leaveOut(engine: FleetEngine, reason: OutReason): void {
-    const wasWell = engine.isWell;
-    const isAway = UNREACHABLE.has(reason);
-    if (isAway) engine.isReachable = false;
-    engine.breaker.open({ isAway });
+  function leaveOut(engine: Engine, reason: OutReason): void {
     // Whoever listens there next has nothing cached.
-    if (reason === 'refused') engine.restarted();
-    if (!wasWell) return;
-    engine.outReason = reason;
-    engine.streak.clear();
-    engine.recent.clear();
-    engine.doubts = 0;
-    engine.awaitsProof = false;
+    if (reason === 'refused') engine.load.restarted();
+    if (!engine.health.leaveOut(reason)) return;
     metrics.engineEjected(engine, reason);
     log.warn({ engine: engine.id, reason }, 'engine is out');
   }
@@ -124,7 +115,7 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
    * Leaves an engine out that does not answer, and tells the calls that wait there for a first word. Streams come first to
    * what retries there are: a whole answer has longer to wait for the next chance.
    */
-  function giveUp(engine: FleetEngine, reason: OutReason): void {
+  function giveUp(engine: Engine, reason: OutReason): void {
     leaveOut(engine, reason);
     const isHeard = nowMs() - engine.traffic.heardAtMs < HEARD_WITHIN_MS;
     // One that takes no connections while it drains is as it should be: it finishes what it has.
@@ -134,13 +125,15 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
   }
 
   /** Leaves an engine out that may be well: only as long as enough others are. */
-  function suspect(engine: FleetEngine, reason: OutReason): boolean {
-    if (!mayLeaveOut(engine, poolOf(engine))) return false;
-    leaveOut(engine, reason);
-    return true;
+  function suspect(engine: Engine, reason: OutReason): boolean {
+    const mayGo = isSpare(engine);
+    if (mayGo) leaveOut(engine, reason);
+    return mayGo;
   }
 
-  const poolOf = ({ poolName }: FleetEngine): FleetEngine[] =>
+  const isSpare = (engine: Engine): boolean => mayLeaveOut(engine, poolOf(engine));
+
+  const poolOf = ({ poolName }: Engine): Engine[] =>
     list().filter((engine) => engine.poolName === poolName && !engine.isDraining);
 
   function tick(): void {
@@ -152,12 +145,12 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
     }
     for (const pool of Map.groupBy(list(), ({ poolName }) => poolName).values()) {
       const fleet = pool.filter(({ isHealthy }) => isHealthy);
-      const summaries = fleet.map((engine) => ({ engine, summary: engine.recent.summarize() }));
+      const summaries = fleet.map((engine) => ({ engine, summary: engine.health.recent.summarize() }));
       for (const engine of findOutliers(summaries)) suspect(engine, 'fails_more');
     }
   }
 
-  function forget(engine: FleetEngine): void {
+  function forget(engine: Engine): void {
     void members.get(keyOf(engine))?.watch.close();
     members.delete(keyOf(engine));
     void engine.pool.close();
@@ -165,7 +158,12 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
   }
 
   reconcile();
-  const ticking = repeat(tick, { pauseMs: TICK_MS, pausesFirst: true, log, failing: 'the fleet is not looked after' });
+  const ticking = repeat(tick, {
+    pauseMs: OUTLIER_ROUND_MS,
+    pausesFirst: true,
+    log,
+    failing: 'the fleet is not looked after',
+  });
 
   const findEngines = (model: PricedModel): Engine[] =>
     list().filter((engine) => engine.configuredModel === model.id || servedNameOf(engine, model) !== undefined);
@@ -192,29 +190,28 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
       const member = members.get(keyOf(reported));
       if (!member) return;
       const { engine, watch } = member;
+      const { health, room } = engine;
+      const mayHold = () => isSpare(engine);
       switch (news.kind) {
         case 'first_event':
-          engine.rest.clear();
+          health.began();
           return;
         case 'completed':
-          engine.streak.clear();
-          engine.recent.ended(news.caller, false);
+          health.completed(news.caller);
           return;
         case 'busy':
-          if (mayLeaveOut(engine, poolOf(engine))) engine.rest.begin();
+          if (isSpare(engine)) health.busy();
+          room.sayBusy();
           return;
-        case 'failed':
-          engine.recent.ended(news.caller, true);
-          if (engine.streak.failed(news.caller) && suspect(engine, 'failed_calls')) return;
-          break;
         case 'refused':
           giveUp(engine, 'refused');
           return;
-        case 'silent':
+        case 'failed':
+          if (health.failed(news.caller, mayHold) && suspect(engine, 'failed_calls')) return;
           break;
+        case 'silent':
+          health.doubt(mayHold);
       }
-      engine.doubts += 1;
-      if (engine.doubts >= DOUBTS_TO_HOLD && mayLeaveOut(engine, poolOf(engine))) engine.awaitsProof = true;
       watch.doubt();
     },
     retries: new RetryBudget(nowMs),

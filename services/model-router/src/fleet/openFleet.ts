@@ -3,13 +3,14 @@ import type { ServiceBase } from '@turnpike/http-service/startService';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { Redis } from 'ioredis';
 import type { CountPromptTokens } from '../request/countPromptTokens.ts';
+import { type CacheSaltOf, createCacheSalt } from './cacheSalt.ts';
 import type { KubernetesApi } from './discovery/listEndpoints.ts';
 import { createEngineRegistry, type EngineRegistry } from './engineRegistry.ts';
+import { createFleet, type Fleet } from './fleet.ts';
 import { followOperatorDrains, type OperatorDrains } from './operatorDrains.ts';
-import { createPlacer, type Placer } from './placement/placer.ts';
+import { createPlacer } from './placement/placer.ts';
 import { createPromptCounter } from './promptCounter.ts';
-import { createEngineQueue, type EngineQueue } from './queue/engineQueue.ts';
-import { type CacheSaltOf, createCacheSalt } from './vllm/cacheSalt.ts';
+import { createEngineQueue } from './queue/engineQueue.ts';
 
 /** Above these engines are spared: an embedding asks 16 questions at a time, so one workspace has two of those under way. */
 const PROMPT_COUNTS = { inAll: 128, perWorkspace: 32, waitingPerKey: 128 };
@@ -29,11 +30,10 @@ export interface FleetSettings {
 }
 
 /** The engines of the region, and who gets which. */
-export interface Fleet {
+export interface OpenFleet {
+  fleet: Fleet;
   engines: EngineRegistry;
   drains: OperatorDrains;
-  placer: Placer;
-  engineQueue: EngineQueue;
   countPromptTokens: CountPromptTokens;
   cacheSaltOf: CacheSaltOf;
 }
@@ -42,32 +42,33 @@ export interface Fleet {
 export function openFleet(
   { config, log, shutdown }: ServiceBase<FleetSettings>,
   { redis, kubernetes, metrics }: { redis: Redis; kubernetes: KubernetesApi | undefined; metrics: InferenceMetrics },
-): Fleet {
+): OpenFleet {
   const drains = followOperatorDrains({ redis, log });
   shutdown.defer('engines held back', () => drains.close());
-  const { ENGINES_FILE: enginesFile } = config;
-  const engines = createEngineRegistry({ enginesFile, kubernetes, isHeldBack: drains.has, metrics, log });
-  shutdown.defer('engines', () => engines.close());
-  const placer = createPlacer();
-  metrics.observeFleet({
-    engines: engines.list,
-    retriesLeft: () => engines.retries.left,
-    tokensInFlightOn: placer.tokensInFlightOn,
+  const engines = createEngineRegistry({
+    enginesFile: config.ENGINES_FILE,
+    kubernetes,
+    isHeldBack: drains.has,
+    room: { calls: config.ENGINE_CALLS, tokens: config.ENGINE_TOKENS },
+    metrics,
+    log,
   });
-  const engineQueue = createEngineQueue({
-    placer,
-    queue: {
+  shutdown.defer('engines', () => engines.close());
+  metrics.observeFleet({ engines: engines.list, retriesLeft: () => engines.retries.left });
+  const queue = createEngineQueue({
+    placer: createPlacer(),
+    limits: {
       maxCalls: config.QUEUE_MAX_CALLS,
       maxBytes: config.QUEUE_MAX_BYTES,
       keyShare: config.QUEUE_KEY_SHARE,
+      engineKeyShare: config.ENGINE_KEY_SHARE,
       timeoutMs: config.QUEUE_TIMEOUT_MS,
       expectedWaitMs: config.QUEUE_EXPECTED_WAIT_MS,
     },
-    room: { calls: config.ENGINE_CALLS, tokens: config.ENGINE_TOKENS, keyShare: config.ENGINE_KEY_SHARE },
     metrics,
   });
-  metrics.observeQueue(engineQueue.lengths);
+  metrics.observeQueue(queue.lengths);
   const countPromptTokens = createPromptCounter({ engines, limits: PROMPT_COUNTS });
   const cacheSaltOf = createCacheSalt(config.CACHE_SALT_KEYS);
-  return { engines, drains, placer, engineQueue, countPromptTokens, cacheSaltOf };
+  return { fleet: createFleet({ registry: engines, queue }), engines, drains, countPromptTokens, cacheSaltOf };
 }

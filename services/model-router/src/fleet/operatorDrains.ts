@@ -1,9 +1,9 @@
 import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { Redis } from 'ioredis';
+import { DRAINS_ROUND_MS } from './terms/limits.ts';
 
 const REDIS_KEY = 'draining_engines';
-const POLL_MS = 2_000;
 
 /** Engines that an operator holds back, by their ids; all routers of the region share them through Redis. */
 export interface OperatorDrains {
@@ -31,7 +31,7 @@ export function followOperatorDrains({
   }
 
   const polling = repeat(read, {
-    pauseMs: POLL_MS,
+    pauseMs: DRAINS_ROUND_MS,
     log,
     failing: 'which engines an operator holds back cannot be read: what was known last stays in force',
   });

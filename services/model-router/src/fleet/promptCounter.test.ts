@@ -2,7 +2,6 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import { text as textOf } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
-import { Pool } from 'undici';
 import { aChatRequest } from '../../test/aChatRequest.ts';
 import { anEngine } from '../../test/anEngine.ts';
 import { anEngineRegistry } from '../../test/anEngineRegistry.ts';
@@ -15,16 +14,16 @@ import { createPromptCounter } from './promptCounter.ts';
 let answer: { status: number; body: string };
 let asked: unknown;
 let server: Server;
-let pool: Pool;
+let origin: string;
 beforeAll(async () => {
   server = createServer(async (req, res) => {
     asked = { path: req.url, body: JSON.parse(await textOf(req)) };
     res.writeHead(answer.status).end(answer.body);
   });
-  pool = new Pool(await listenAnywhere(server));
+  origin = await listenAnywhere(server);
 });
-afterAll(async () => {
-  await pool.destroy();
+afterAll(() => {
+  server.closeAllConnections();
   server.close();
 });
 
@@ -44,7 +43,7 @@ it('asks an engine by the name it serves, with all that its template sees', asyn
     chat_template_kwargs: { enable_thinking: false },
     temperature: 1,
   });
-  expect(await count([anEngine('e', { pool })], request)).toBe(17);
+  expect(await count([anEngine('e', { origin })], request)).toBe(17);
   expect(asked).toEqual({
     path: '/tokenize',
     body: {
@@ -61,7 +60,7 @@ it('asks for no image that an engine would fetch, and counts each at the modelâ€
   const image = { type: 'image_url', image_url: { url: 'https://example.org/a.png' } };
   const request = aChatRequest({ messages: [{ role: 'user', content: [image, image] }] });
   const model = aPricedModel({ maxTokensPerImage: 256 });
-  expect(await count([anEngine('e', { pool })], request, model)).toBe(17 + 2 * 256);
+  expect(await count([anEngine('e', { origin })], request, model)).toBe(17 + 2 * 256);
   expect(JSON.stringify(asked)).not.toContain('example.org');
 });
 
@@ -72,12 +71,12 @@ it.each<[string, number, string]>([
   ['answers no JSON', 200, '<html>'],
 ])('leaves the byte bound to decide when the engine %s', async (_case, status, body) => {
   answer = { status, body };
-  expect(await count([anEngine('e', { pool })], aChatRequest())).toBeUndefined();
+  expect(await count([anEngine('e', { origin })], aChatRequest())).toBeUndefined();
 });
 
 it.each<[string, Engine[]]>([
   ['there is none', []],
-  ['none is healthy', [anEngine('e', { isHealthy: false })]],
+  ['none is healthy', [anEngine('e', { isIn: false })]],
   ['none can be reached', [anEngine('e')]],
 ])('leaves the byte bound to decide when %s', async (_case, engines) => {
   expect(await count(engines, aChatRequest())).toBeUndefined();
@@ -85,7 +84,7 @@ it.each<[string, Engine[]]>([
 
 /** Engines that answer as told, or keep their questions until then, and how often each was asked. */
 async function someEngines(...statuses: (number | 'silent')[]) {
-  const open: { server: Server; pool: Pool }[] = [];
+  const open: Server[] = [];
   const asked: string[] = [];
   const waiting: ServerResponse[] = [];
   const engines: Engine[] = [];
@@ -96,17 +95,16 @@ async function someEngines(...statuses: (number | 'silent')[]) {
       if (status === 'silent') waiting.push(res);
       else res.writeHead(status).end('{"count":3}');
     });
-    const pool = new Pool(await listenAnywhere(server));
-    open.push({ server, pool });
-    engines.push(anEngine(`e${nth}`, { pool }));
+    open.push(server);
+    engines.push(anEngine(`e${nth}`, { origin: await listenAnywhere(server) }));
   }
   const answer = () => {
     for (const res of waiting.splice(0)) res.end('{"count":3}');
   };
   fleets.push({
     async close() {
-      await Promise.all(open.map(({ pool }) => pool.destroy()));
-      for (const { server } of open) server.close();
+      await Promise.all(engines.map(({ pool }) => pool.destroy()));
+      for (const server of open) server.close();
     },
   });
   return { engines, asked, waiting, answer };

@@ -1,5 +1,4 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
-import { z } from 'zod';
 import type { EngineFault } from '../api/chatFault.ts';
 import type { PricedModel } from '../catalog/catalog.ts';
 import type { CountPromptTokens } from '../request/countPromptTokens.ts';
@@ -8,16 +7,8 @@ import type { InferenceRequest } from '../request/inferenceRequest.ts';
 import { createFairSlots, type SlotLimits, type SlotOwner } from '../request/shares/fairSlots.ts';
 import { type Engine, servedNameOf } from './engine.ts';
 import type { EngineRegistry } from './engineRegistry.ts';
-import { toQuestionBody } from './vllm/toEngineBody.ts';
-
-/** For all questions together: a call whose prompt cannot be counted by then is judged by its bytes. */
-const TIMEOUT_MS = 2_000;
-/** Of that for the turn of any question: what is left has to do for an engine. */
-const TURN_MS = 1_000;
-const MAX_AT_ONCE = 16;
-/** Engines that one question goes to at most: a prompt that breaks them must not go round the fleet. */
-const MAX_ENGINES = 2;
-const countSchema = z.object({ count: z.number().int().min(0) });
+import { RefusedQuestion } from './terms/dialect.ts';
+import { COUNT_ENGINES, COUNT_TIMEOUT_MS, COUNT_TURN_MS, COUNTS_AT_ONCE } from './terms/limits.ts';
 
 export interface PromptCounterOptions {
   engines: Pick<EngineRegistry, 'findEngines'>;
@@ -38,11 +29,11 @@ export function createPromptCounter({ engines, limits }: PromptCounterOptions): 
       .filter((engine) => engine.isHealthy && servedNameOf(engine, model) !== undefined);
     const turn = ((turns.get(model.id) ?? 0) + 1) % Math.max(1, serving.length);
     turns.set(model.id, turn);
-    return [...serving.slice(turn), ...serving.slice(0, turn)].slice(0, MAX_ENGINES);
+    return [...serving.slice(turn), ...serving.slice(0, turn)].slice(0, COUNT_ENGINES);
   }
 
   async function ask(question: object, { request, model, owner, signal }: Asking): Promise<number> {
-    const turnSignal = AbortSignal.any([signal, AbortSignal.timeout(TURN_MS)]);
+    const turnSignal = AbortSignal.any([signal, AbortSignal.timeout(COUNT_TURN_MS)]);
     const slot = await slots.take(owner, turnSignal).catch((error: unknown) => {
       throw error instanceof ApiError ? error : slots.has(owner.workspaceId) ? slots.tooMany() : overloaded();
     });
@@ -50,7 +41,12 @@ export function createPromptCounter({ engines, limits }: PromptCounterOptions): 
       let failure: unknown = new Error('no engine serves the model');
       for (const engine of findNext(model)) {
         try {
-          return await askEngine(engine, toQuestionBody(request, question, servedNameOf(engine, model)), signal);
+          const { dialect, pool } = engine;
+          return await dialect.countTokens(
+            pool,
+            { request, question, servedName: servedNameOf(engine, model) },
+            signal,
+          );
         } catch (error) {
           failure = error;
           if (signal.aborted || error instanceof RefusedQuestion) break;
@@ -64,13 +60,13 @@ export function createPromptCounter({ engines, limits }: PromptCounterOptions): 
 
   return async (request, model, owner) => {
     const ending = new AbortController();
-    const signal = AbortSignal.any([ending.signal, AbortSignal.timeout(TIMEOUT_MS)]);
+    const signal = AbortSignal.any([ending.signal, AbortSignal.timeout(COUNT_TIMEOUT_MS)]);
     const questions = request.tokenizeQuestions();
     try {
       const remoteImages = request.images.urls.filter((url) => !isInline(url)).length;
       let sum = remoteImages * model.maxTokensPerImage;
-      for (let start = 0; start < questions.length; start += MAX_AT_ONCE) {
-        const batch = questions.slice(start, start + MAX_AT_ONCE);
+      for (let start = 0; start < questions.length; start += COUNTS_AT_ONCE) {
+        const batch = questions.slice(start, start + COUNTS_AT_ONCE);
         const counts = await Promise.all(batch.map((question) => ask(question, { request, model, owner, signal })));
         for (const count of counts) sum += count;
       }
@@ -92,22 +88,3 @@ interface Asking {
 }
 
 const overloaded = (): ApiError<EngineFault> => new ApiError({ kind: 'overloaded', retryAfterSeconds: 1 });
-
-/** The engine says that the question is wrong: another one would say the same. */
-class RefusedQuestion extends Error {
-  override name = 'RefusedQuestion';
-}
-
-async function askEngine(engine: Engine, question: Buffer, signal: AbortSignal): Promise<number> {
-  const { statusCode, body } = await engine.pool.request({
-    method: 'POST',
-    path: '/tokenize',
-    headers: { 'content-type': 'application/json' },
-    body: question,
-    signal,
-  });
-  const text = await body.text();
-  if (statusCode >= 400 && statusCode < 500) throw new RefusedQuestion(`engine answered ${statusCode}`);
-  if (statusCode !== 200) throw new Error(`engine answered ${statusCode} to a question for a count`);
-  return countSchema.parse(JSON.parse(text)).count;
-}

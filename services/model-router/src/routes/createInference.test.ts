@@ -9,6 +9,7 @@ import { until } from '@turnpike/test-support/until';
 import { aHouse, CHAT_OPERATION } from '../../test/aCall.ts';
 import { aKeyRecord } from '../../test/aKeyRecord.ts';
 import { anEngine } from '../../test/anEngine.ts';
+import { anEngineQueue } from '../../test/anEngineQueue.ts';
 import { anEngineRegistry } from '../../test/anEngineRegistry.ts';
 import { anHttpEngine } from '../../test/anHttpEngine.ts';
 import { aCatalog } from '../../test/aPricedModel.ts';
@@ -19,6 +20,7 @@ import { noMetrics } from '../../test/noMetrics.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { createToWireError } from '../api/chatError.ts';
 import type { EngineRegistry } from '../fleet/engineRegistry.ts';
+import { createFleet } from '../fleet/fleet.ts';
 import { type CallBook, createCallBook } from '../money/call/callBook.ts';
 import { createCallEndings } from '../money/call/endCall.ts';
 import { HeldCalls } from '../money/call/heldCalls.ts';
@@ -96,7 +98,7 @@ function serveChat(
         metrics: noMetrics,
         log,
       },
-      house: aHouse({ engines: anEngineRegistry(undefined, engines) }),
+      house: aHouse({ fleet: createFleet({ registry: anEngineRegistry(undefined, engines), queue: anEngineQueue() }) }),
     },
     log,
   };

@@ -13,8 +13,8 @@ import type { AnsweredOperation } from '../answer/operations/operations.ts';
 import type { AdmissionFault, ChatFault, EngineFault, ModelFault } from '../api/chatFault.ts';
 import type { CatalogFollower } from '../catalog/followCatalog.ts';
 import { getModel } from '../catalog/getModel.ts';
-import type { EngineRegistry } from '../fleet/engineRegistry.ts';
-import type { Fleet } from '../fleet/openFleet.ts';
+import type { Fleet } from '../fleet/fleet.ts';
+import type { OpenFleet } from '../fleet/openFleet.ts';
 import { type AdmittedCall, toUnknownEventJson } from '../money/call/toEvent.ts';
 import { admitCall } from '../money/gate/admitCall.ts';
 import type { UsageBound } from '../money/gate/boundUsage.ts';
@@ -28,7 +28,7 @@ export interface InferenceDependencies {
   catalog: CatalogFollower;
   authenticator: Authenticator;
   money: Pick<Money, 'spool' | 'callBook'>;
-  fleet: Pick<Fleet, 'cacheSaltOf'>;
+  fleet: Pick<OpenFleet, 'cacheSaltOf'>;
   answers: Answers;
   log: Logger;
 }
@@ -63,13 +63,10 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
     refusedBodies.check(key.keyId);
     const reader = { keyId: key.keyId, room };
     const request = await pass(async () => operation.parse(await readBody(req, operation.limits, room)), reader);
-    const { model, version } = await pass(
-      async () => resolveModel(request, { catalog, engines: house.engines }),
-      reader,
-    );
+    const { model, version } = await pass(async () => resolveModel(request, { catalog, fleet: house.fleet }), reader);
     if (money.spool.isFull) throw new ApiError<AdmissionFault>({ kind: 'admission_unavailable' });
 
-    house.engineQueue.checkRoom({ modelId: model.id, keyId: key.keyId, bytes: request.body.bytes.length });
+    house.fleet.checkRoom({ modelId: model.id, keyId: key.keyId, bytes: request.body.bytes.length });
 
     const { workspaceId } = key.workspace;
     const ids = { callId, keyId: key.keyId, workspaceId };
@@ -149,16 +146,13 @@ const NOT_OF_THE_KEY: ReadonlySet<ChatFault['kind']> = new Set([
 ]);
 
 /** Gate 3: the model, its price version, and whether anything could serve it now. */
-function resolveModel(
-  request: InferenceRequest,
-  { catalog, engines }: { catalog: CatalogFollower; engines: EngineRegistry },
-) {
+function resolveModel(request: InferenceRequest, { catalog, fleet }: { catalog: CatalogFollower; fleet: Fleet }) {
   const current = catalog.current();
   if (!current) throw new ApiError<AdmissionFault>({ kind: 'catalog_unavailable' });
-  const model = engines.fitWindow(getModel(current, request.model));
+  const model = fleet.fitWindow(getModel(current, request.model));
   request.checkModel(model);
-  const configured = engines.findEngines(model);
-  if (configured.length === 0 && !engines.isConfigured(model))
+  const configured = fleet.findEngines(model);
+  if (configured.length === 0 && !fleet.isConfigured(model))
     throw new ApiError<ModelFault>({ kind: 'model_without_capacity', model: model.id });
   if (!configured.some(({ isHealthy }) => isHealthy)) throw new ApiError<EngineFault>({ kind: 'no_healthy_engine' });
   return { model, version: current.version };

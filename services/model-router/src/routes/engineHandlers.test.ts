@@ -11,11 +11,16 @@ beforeAll(async () => {
 afterAll(() => fleet.close());
 
 it('lists whole tokens in flight on every engine, and says which are slow', async () => {
+  for (const { load } of fleet.engines) {
+    // A sum of estimates is no whole number.
+    for (const outputTokens of [0.1, 0.2, 41.6])
+      load.open({ keyId: 'key_1', hashes: [], promptBytes: 0, uncachedTokens: 0, outputTokens, isStream: true });
+    load.isSlow = true;
+  }
   const { listEngines } = createEngineHandlers({
     log: aSilentLogger(),
     catalog: { current: () => undefined },
     engines: fleet.registry,
-    placer: { tokensInFlightOn: () => 0.1 + 0.2 + 41.6, isSlow: () => true },
     drains: { has: () => false, set: async () => {} },
   });
   const { engines } = await listEngines({ params: undefined, body: undefined }, {} as Response);

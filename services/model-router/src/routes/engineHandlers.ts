@@ -6,17 +6,14 @@ import type { Handlers } from '@turnpike/internal-api/serveApi';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { Response } from 'express';
 import type { CatalogFollower } from '../catalog/followCatalog.ts';
-import { servedNameOf } from '../fleet/engine.ts';
+import { type Engine, servedNameOf } from '../fleet/engine.ts';
 import type { EngineRegistry } from '../fleet/engineRegistry.ts';
-import type { FleetEngine } from '../fleet/fleetEngine.ts';
 import type { OperatorDrains } from '../fleet/operatorDrains.ts';
-import type { Placer } from '../fleet/placement/placer.ts';
 
 export interface EngineHandlerDependencies {
   log: Logger;
   catalog: Pick<CatalogFollower, 'current'>;
   engines: Pick<EngineRegistry, 'list' | 'retries' | 'findEngines' | 'isConfigured'>;
-  placer: Pick<Placer, 'tokensInFlightOn' | 'isSlow'>;
   drains: Pick<OperatorDrains, 'has' | 'set'>;
 }
 
@@ -27,7 +24,7 @@ type EngineHandlers = Pick<
 
 /** This router's live view of its engines, and the operator's hold on them. */
 export function createEngineHandlers(dependencies: EngineHandlerDependencies): EngineHandlers {
-  const { log, catalog, engines, placer, drains } = dependencies;
+  const { log, catalog, engines, drains } = dependencies;
   const modelsOf = () => catalog.current()?.models ?? [];
   const hold =
     (isDraining: boolean) =>
@@ -42,14 +39,14 @@ export function createEngineHandlers(dependencies: EngineHandlerDependencies): E
   return {
     listEngines() {
       const models = modelsOf();
-      const modelOf = (engine: FleetEngine) =>
+      const modelOf = (engine: Engine) =>
         models.find((model) => servedNameOf(engine, model) !== undefined)?.id ?? engine.configuredModel ?? null;
       const bodies = engines.list().map((engine) => ({
         ...toBody(engine),
         model: modelOf(engine),
         // A sum of estimates that come and go: what is left of a token is noise.
-        tokens_in_flight: Math.round(placer.tokensInFlightOn(engine)),
-        is_slow: placer.isSlow(engine),
+        tokens_in_flight: Math.round(engine.load.tokensInFlight),
+        is_slow: engine.load.isSlow,
       }));
       return { engines: bodies, retries_left: engines.retries.left };
     },
@@ -68,28 +65,28 @@ export function createEngineHandlers(dependencies: EngineHandlerDependencies): E
 }
 
 /** What is not known is null, never 0. */
-function toBody(engine: FleetEngine): Omit<EngineBody, 'model' | 'tokens_in_flight' | 'is_slow'> {
-  const { listed, load, version = listed.entry.version } = engine;
-  const { prefixQueries = 0, prefixHits } = load ?? {};
+function toBody(engine: Engine): Omit<EngineBody, 'model' | 'tokens_in_flight' | 'is_slow'> {
+  const { listed, health, report, version = listed.entry.version } = engine;
+  const { prefixQueries = 0, prefixHits } = report ?? {};
   return {
     id: engine.id,
     target: engine.target,
     url: engine.origin,
     is_healthy: engine.isHealthy,
     state: engine.state,
-    reason: engine.state === 'out' ? (engine.outReason ?? null) : null,
+    reason: engine.state === 'out' ? (health.outReason ?? null) : null,
     since: engine.since.toISOString(),
-    breaker: engine.breaker.state,
+    breaker: health.breaker,
     weight: engine.weight,
     hardware: listed.entry.hardware ?? null,
     quantization: listed.entry.quantization ?? null,
     version: version ?? null,
     window_tokens: engine.windowTokens ?? null,
-    cache_tokens: engine.cacheTokens ?? null,
+    cache_tokens: report?.cacheTokens ?? null,
     open_calls: engine.traffic.openCalls,
-    running: load?.running ?? null,
-    waiting: load?.waiting ?? null,
-    cache_usage: load?.cacheUsage ?? null,
+    running: report?.running ?? null,
+    waiting: report?.waiting ?? null,
+    cache_usage: report?.cacheUsage ?? null,
     cache_hit_rate: prefixQueries > 0 && prefixHits !== undefined ? prefixHits / prefixQueries : null,
   };
 }

@@ -4,6 +4,7 @@ import { aMutatedStream } from '../../../test/aMutatedStream.ts';
 import { checkClientStream } from '../../../test/checkClientStream.ts';
 import { engineChunks } from '../../../test/engineChunks.ts';
 import { toChatError } from '../../api/chatError.ts';
+import { vllm } from '../../fleet/vllm/vllm.ts';
 import { CHAT_CHUNKS } from '../operations/chat.ts';
 import { EngineStream, type StreamEnd } from './engineStream.ts';
 
@@ -24,6 +25,7 @@ const aStream = ({ isToolForced = false, includeUsage = false } = {}): EngineStr
     includeUsage,
     isCacheCapable: true,
     isToolForced,
+    toFault: vllm.toFault,
   });
 
 /** Reads an engine's bytes in these pieces as an attempt does: up to its end, or to theirs. */

@@ -1,6 +1,6 @@
 import type { EngineFault } from '../../api/chatFault.ts';
-import type { EngineErrorKind } from '../../fleet/dispatchToEngine.ts';
-import { toEngineFault } from '../../fleet/vllm/toEngineFault.ts';
+import type { EngineErrorKind } from '../../fleet/terms/attempt.ts';
+import type { Dialect } from '../../fleet/terms/dialect.ts';
 import type { EngineUsage } from '../../money/call/toEvent.ts';
 import { ChunkEditor, type ChunkEditorOptions } from './chunkEditor.ts';
 import { HeldAnswer } from './heldAnswer.ts';
@@ -19,6 +19,11 @@ export interface StreamStep {
   end: StreamEnd | undefined;
 }
 
+export interface EngineStreamOptions extends ChunkEditorOptions {
+  isToolForced: boolean;
+  toFault: Dialect['toFault'];
+}
+
 type Failure = Extract<StreamEnd, { kind: 'failed' }>;
 const failed = (fault: EngineFault, reason: string): Failure => ({ kind: 'failed', fault, reason });
 const failedItself = (reason: string): Failure => failed({ kind: 'engine_failed' }, reason);
@@ -31,10 +36,12 @@ const NO_TOOL_CALLED = failed({ kind: 'forced_tool_not_called' }, 'forced_tool_n
 export class EngineStream {
   readonly #parser = new SseParser();
   readonly #editor: ChunkEditor;
+  readonly #toFault: Dialect['toFault'];
   #held: HeldAnswer | undefined;
   #hasBegun = false;
 
-  constructor({ isToolForced, ...options }: ChunkEditorOptions & { isToolForced: boolean }) {
+  constructor({ isToolForced, toFault, ...options }: EngineStreamOptions) {
+    this.#toFault = toFault;
     this.#editor = new ChunkEditor(options);
     this.#held = isToolForced ? new HeldAnswer() : undefined;
   }
@@ -76,7 +83,7 @@ export class EngineStream {
         return this.#toEnd();
       case 'error': {
         const { status, message, param } = edited;
-        return failed(toEngineFault(status, JSON.stringify({ message, param })), 'engine_error_event');
+        return failed(this.#toFault(status, JSON.stringify({ message, param })), 'engine_error_event');
       }
       case 'broken':
         return failedItself('engine_sent_nonsense');

@@ -8,9 +8,6 @@ export interface FoundAddress {
   isDraining: boolean;
 }
 
-/** More addresses than this behind one entry are a mistake, and the rest is left out. */
-export const MAX_ADDRESSES = 500;
-
 /** An origin of a bare IP address. */
 export const toOrigin = (address: string, port: number): string =>
   `http://${address.includes(':') ? `[${address}]` : address}:${port}`;

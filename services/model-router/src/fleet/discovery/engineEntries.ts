@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { MAX_ENTRIES } from '../terms/limits.ts';
 
-const MAX_ENTRIES = 1_000;
 const label = z.string().min(1).max(96);
 /** Stands in usage rows and metrics: no blanks, and nothing that could be taken for an address is made up here. */
 const id = z.string().regex(/^[A-Za-z0-9._:/@-]{1,96}$/, 'must be letters, digits and . _ : / @ -');

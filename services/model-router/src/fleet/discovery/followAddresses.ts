@@ -1,12 +1,10 @@
 import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
+import { ADDRESSES_ROUND_MS } from '../terms/limits.ts';
 import type { FoundAddress } from './discoverers.ts';
 import type { EngineEntry } from './engineEntries.ts';
 import type { EndpointLister } from './listEndpoints.ts';
 import { type NameServer, resolveDns } from './resolveDns.ts';
-
-/** How old what is known of a name or a service may be. */
-const REFRESH_MS = 3_000;
 
 /** An engine that should be there. */
 export interface ListedEngine {
@@ -73,7 +71,7 @@ export function followAddresses({
     for (const place of known.keys()) if (!places.has(place)) known.delete(place);
   }
   const refreshing = repeat(refreshAll, {
-    pauseMs: REFRESH_MS,
+    pauseMs: ADDRESSES_ROUND_MS,
     log,
     failing: 'addresses of engines are not refreshed',
   });

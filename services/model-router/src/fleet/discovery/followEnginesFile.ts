@@ -2,10 +2,8 @@ import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
+import { FILE_ROUND_MS } from '../terms/limits.ts';
 import { type EngineEntry, parseEngineEntries } from './engineEntries.ts';
-
-/** Polled, as a file that is mounted by exchanging a link tells no watcher. */
-const POLL_MS = 1_000;
 
 export interface EnginesFile {
   entries(): readonly EngineEntry[];
@@ -39,7 +37,7 @@ export function followEnginesFile(file: string, { onChange, log }: { onChange: (
       if (!signal.aborted) take(latest);
     },
     {
-      pauseMs: POLL_MS,
+      pauseMs: FILE_ROUND_MS,
       pausesFirst: true,
       log,
       failing: `engines file ${file} cannot be read: the last good one stays in force`,

@@ -2,12 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Agent, type Dispatcher, request } from 'undici';
 import { z } from 'zod';
-import { type FoundAddress, MAX_ADDRESSES, toOrigin } from './discoverers.ts';
+import { CLUSTER_PAGE_SIZE, CLUSTER_TIMEOUT_MS, MAX_ADDRESSES, MAX_CLUSTER_PAGES } from '../terms/limits.ts';
+import { type FoundAddress, toOrigin } from './discoverers.ts';
 import { digestOf } from './engineEntries.ts';
-
-const TIMEOUT_MS = 3_000;
-const PAGE_SIZE = 500;
-const MAX_PAGES = 10;
 
 const slicesSchema = z.object({
   metadata: z.object({ continue: z.string().optional() }).default({}),
@@ -59,7 +56,7 @@ export function createEndpointLister({ url, accountDir }: KubernetesApi): Endpoi
     const ca = url.startsWith('https:') ? await readFile(join(accountDir, 'ca.crt'), 'utf8') : '';
     if (trusted?.ca === ca) return trusted.agent;
     await trusted?.agent.destroy();
-    const agent = new Agent({ connect: { timeout: TIMEOUT_MS, ...(ca !== '' && { ca }) } });
+    const agent = new Agent({ connect: { timeout: CLUSTER_TIMEOUT_MS, ...(ca !== '' && { ca }) } });
     trusted = { ca, agent };
     return agent;
   }
@@ -78,13 +75,13 @@ export function createEndpointLister({ url, accountDir }: KubernetesApi): Endpoi
 
   return {
     async list({ namespace, service, port }) {
-      const signal = AbortSignal.timeout(TIMEOUT_MS);
+      const signal = AbortSignal.timeout(CLUSTER_TIMEOUT_MS);
       const found = new Map<string, FoundAddress>();
       let next: string | undefined = '';
-      for (let page = 0; next !== undefined && page < MAX_PAGES; page += 1) {
+      for (let page = 0; next !== undefined && page < MAX_CLUSTER_PAGES; page += 1) {
         const query = new URLSearchParams({
           labelSelector: `kubernetes.io/service-name=${service}`,
-          limit: String(PAGE_SIZE),
+          limit: String(CLUSTER_PAGE_SIZE),
           ...(next !== '' && { continue: next }),
         });
         const path = `/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices?${query}`;

@@ -1,8 +1,8 @@
 import { Resolver } from 'node:dns/promises';
-import { type FoundAddress, MAX_ADDRESSES, toOrigin } from './discoverers.ts';
+import { DNS_TIMEOUT_MS, MAX_ADDRESSES } from '../terms/limits.ts';
+import { type FoundAddress, toOrigin } from './discoverers.ts';
 import { digestOf } from './engineEntries.ts';
 
-const ATTEMPT_TIMEOUT_MS = 2_000;
 /** What name servers say when a name has no address of one family. */
 const EMPTY = new Set(['ENODATA', 'ENOTFOUND']);
 
@@ -10,7 +10,7 @@ const EMPTY = new Set(['ENODATA', 'ENOTFOUND']);
 export type NameServer = Pick<Resolver, 'resolve4' | 'resolve6'>;
 
 /** The name servers of the machine, each asked twice for 2 s at most. */
-export const systemNameServer = (): NameServer => new Resolver({ timeout: ATTEMPT_TIMEOUT_MS, tries: 2 });
+export const systemNameServer = (): NameServer => new Resolver({ timeout: DNS_TIMEOUT_MS, tries: 2 });
 
 /**
  * Every address of a name, of both families. Names have to be fully qualified: no search list is applied. Rejects when

@@ -1,14 +1,10 @@
-const WINDOW_SECONDS = 30;
-/** Of the calls of the window: more retries would load a fleet that is already in trouble. */
-const MAX_SHARE = 0.1;
-/** Allowed in a window however few calls there were. */
-const MIN_RETRIES = 10;
+import { MAX_RETRY_SHARE, MIN_RETRIES, RETRY_WINDOW_SECONDS } from '../terms/limits.ts';
 
 /** How many calls may be tried again: one in ten of those of the last 30 s, and never fewer than ten. */
 export class RetryBudget {
   readonly #nowMs: () => number;
   /** One slot for each second of the window, used in turn. */
-  readonly #slots = Array.from({ length: WINDOW_SECONDS }, () => ({ second: -1, calls: 0, retries: 0 }));
+  readonly #slots = Array.from({ length: RETRY_WINDOW_SECONDS }, () => ({ second: -1, calls: 0, retries: 0 }));
 
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs;
@@ -27,7 +23,7 @@ export class RetryBudget {
 
   /** Retries left now. */
   get left(): number {
-    const oldest = this.#second() - WINDOW_SECONDS;
+    const oldest = this.#second() - RETRY_WINDOW_SECONDS;
     let calls = 0;
     let retries = 0;
     for (const slot of this.#slots) {
@@ -35,7 +31,7 @@ export class RetryBudget {
       calls += slot.calls;
       retries += slot.retries;
     }
-    return Math.max(MIN_RETRIES, Math.floor(calls * MAX_SHARE)) - retries;
+    return Math.max(MIN_RETRIES, Math.floor(calls * MAX_RETRY_SHARE)) - retries;
   }
 
   #second(): number {
@@ -44,7 +40,7 @@ export class RetryBudget {
 
   #slot() {
     const second = this.#second();
-    const slot = this.#slots[second % WINDOW_SECONDS];
+    const slot = this.#slots[second % RETRY_WINDOW_SECONDS];
     if (!slot) throw new Error('the clock of the retry budget runs below zero');
     if (slot.second !== second) Object.assign(slot, { second, calls: 0, retries: 0 });
     return slot;

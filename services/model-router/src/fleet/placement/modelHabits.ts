@@ -1,7 +1,4 @@
-/** Weight of a new call in the averages: some fifty calls are remembered. */
-const LEARNING_RATE = 0.02;
-/** Before anything was learned. */
-const FIRST_OUTPUT_TOKENS = 256;
+import { FIRST_OUTPUT_TOKENS, LEARNING_RATE } from '../terms/limits.ts';
 
 /** What calls of one model come to, learned from the engines' own counts: the router has no tokenizer. */
 export class ModelHabits {

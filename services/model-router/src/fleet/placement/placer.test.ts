@@ -1,15 +1,29 @@
-import { describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { aPlacement } from '../../../test/aPlacement.ts';
+import type { Trial } from '../terms/dialect.ts';
+import { EngineLoad } from './engineLoad.ts';
 import { endOfBlocks, hashPrefix } from './hashPrefix.ts';
 import { createPlacer, type PlaceableEngine, type Placer } from './placer.ts';
-import type { Trial } from './tryOut.ts';
 
 const BLOCKS = 32;
 const BYTES = endOfBlocks(BLOCKS);
 const TOKENS = BYTES / 4;
 
+/** Time stands still until a test moves it. */
+const clock = { nowMs: 0 };
+beforeEach(() => {
+  clock.nowMs = 0;
+});
+
+const anEngine = (id: string, fields: Partial<PlaceableEngine> = {}): PlaceableEngine => ({
+  id,
+  load: new EngineLoad(() => clock.nowMs),
+  tryOut() {},
+  ...fields,
+});
 const someEngines = (count: number, fields: Partial<PlaceableEngine> = {}): PlaceableEngine[] =>
-  Array.from({ length: count }, (_, index) => ({ id: `engine-${index + 1}`, tryOut() {}, ...fields }));
+  Array.from({ length: count }, (_, index) => anEngine(`engine-${index + 1}`, fields));
+const DROPPED = { kind: 'dropped', isError: false } as const;
 
 /** A call with 4,096 prompt tokens that no other number shares. */
 const aCall = (number: number) =>
@@ -19,11 +33,8 @@ const aCall = (number: number) =>
     estimatedPromptTokens: TOKENS,
   });
 
-/** A placer whose time stands still until it is moved, and whose draws are all alike. */
-function aPlacer() {
-  const clock = { nowMs: 0 };
-  return { clock, placer: createPlacer({ nowMs: () => clock.nowMs, random: () => 0.5 }) };
-}
+/** A placer whose draws are all alike. */
+const aPlacer = () => ({ placer: createPlacer({ nowMs: () => clock.nowMs, random: () => 0.5 }) });
 
 function place(placer: Placer, engines: readonly PlaceableEngine[], number = 1) {
   const placed = placer.place(engines, aCall(number));
@@ -34,8 +45,8 @@ function place(placer: Placer, engines: readonly PlaceableEngine[], number = 1) 
 /** Places a call and lets it end, with so many of its prompt tokens read from the cache. */
 function serve(placer: Placer, engines: readonly PlaceableEngine[], cachedPromptTokens = 0, number = 1) {
   const placed = place(placer, engines, number);
-  placed.onFirstEvent();
-  placed.end({ promptTokens: TOKENS, cachedPromptTokens, completionTokens: 10 });
+  placed.firstEvent();
+  placed.end({ kind: 'answered', counted: { promptTokens: TOKENS, cachedPromptTokens, completionTokens: 10 } });
   return placed.engine;
 }
 
@@ -76,12 +87,12 @@ describe('tokens in flight', () => {
     const [engine] = someEngines(1);
     if (!engine) throw new Error('no engine');
     const placed = place(placer, [engine]);
-    expect(placer.tokensInFlightOn(engine)).toBe(TOKENS + 100);
-    placed.onFirstEvent();
-    expect(placer.tokensInFlightOn(engine)).toBe(100);
-    placed.end(undefined);
-    placed.end(undefined);
-    expect(placer.tokensInFlightOn(engine)).toBe(0);
+    expect(engine.load.tokensInFlight).toBe(TOKENS + 100);
+    placed.firstEvent();
+    expect(engine.load.tokensInFlight).toBe(100);
+    placed.end(DROPPED);
+    placed.end(DROPPED);
+    expect(engine.load.tokensInFlight).toBe(0);
   });
 
   it('do not count what is cached', () => {
@@ -90,7 +101,7 @@ describe('tokens in flight', () => {
     if (!engine) throw new Error('no engine');
     serve(placer, [engine]);
     place(placer, [engine]);
-    expect(placer.tokensInFlightOn(engine)).toBe(100);
+    expect(engine.load.tokensInFlight).toBe(100);
   });
 });
 
@@ -119,7 +130,7 @@ describe('what an engine says of its cache', () => {
     // Number 2 is not there any more, so neither is number 1, which was used before it.
     serve(placer, [first], 0, 2);
     place(placer, [first], 1);
-    expect(placer.tokensInFlightOn(first)).toBeGreaterThan(TOKENS);
+    expect(first.load.tokensInFlight).toBeGreaterThan(TOKENS);
   });
 
   it('is not cleared for one block of a short prompt, of which the engine had all but a few tokens', () => {
@@ -134,9 +145,11 @@ describe('what an engine says of its cache', () => {
     serve(placer, [engine], 0, 1);
     serve(placer, [engine], TOKENS, 1);
     for (const cachedPromptTokens of [0, 630])
-      placer.place([engine], short)?.end({ promptTokens: 640, cachedPromptTokens, completionTokens: 10 });
+      placer
+        .place([engine], short)
+        ?.end({ kind: 'answered', counted: { promptTokens: 640, cachedPromptTokens, completionTokens: 10 } });
     place(placer, [engine], 1);
-    expect(placer.tokensInFlightOn(engine)).toBeLessThan(200);
+    expect(engine.load.tokensInFlight).toBeLessThan(200);
   });
 
   it('is not held against it while the prefix is still being computed for another call', () => {
@@ -145,10 +158,10 @@ describe('what an engine says of its cache', () => {
     if (!engine) throw new Error('no engine');
     serve(placer, [engine], TOKENS, 7);
     const [first, second] = [place(placer, [engine], 1), place(placer, [engine], 1)];
-    second.end({ promptTokens: TOKENS, cachedPromptTokens: 0, completionTokens: 1 });
-    first.end(undefined);
+    second.end({ kind: 'answered', counted: { promptTokens: TOKENS, cachedPromptTokens: 0, completionTokens: 1 } });
+    first.end(DROPPED);
     place(placer, [engine], 7);
-    expect(placer.tokensInFlightOn(engine)).toBeLessThan(200);
+    expect(engine.load.tokensInFlight).toBeLessThan(200);
   });
 
   it('stands when the count is only a little lower, since tokens are not all of one length', () => {
@@ -159,7 +172,7 @@ describe('what an engine says of its cache', () => {
     serve(placer, [engine], 0, 2);
     serve(placer, [engine], TOKENS * 0.95, 2);
     place(placer, [engine], 1);
-    expect(placer.tokensInFlightOn(engine)).toBeLessThan(200);
+    expect(engine.load.tokensInFlight).toBeLessThan(200);
   });
 
   it('means nothing where an engine never counts cached tokens', () => {
@@ -168,73 +181,44 @@ describe('what an engine says of its cache', () => {
     if (!engine) throw new Error('no engine');
     for (let time = 0; time < 3; time += 1) serve(placer, [engine], 0);
     place(placer, [engine]);
-    expect(placer.tokensInFlightOn(engine)).toBeLessThan(200);
+    expect(engine.load.tokensInFlight).toBeLessThan(200);
   });
 });
 
 it('lets an engine of three times the weight carry three times the load', () => {
   const { placer } = aPlacer();
-  const [light, heavy] = [
-    { id: 'light', tryOut() {} },
-    { id: 'heavy', weight: 3, tryOut() {} },
-  ];
+  const [light, heavy] = [anEngine('light'), anEngine('heavy', { weight: 3 })];
   for (let number = 0; number < 400; number += 1) place(placer, [light, heavy], number);
-  const share = placer.tokensInFlightOn(heavy) / placer.tokensInFlightOn(light);
+  const share = heavy.load.tokensInFlight / light.load.tokensInFlight;
   expect(share).toBeGreaterThan(2.5);
   expect(share).toBeLessThan(3.5);
 });
 
 it('forgets the cache of an engine that was restarted', () => {
   const { placer } = aPlacer();
-  const engine = { id: 'engine-1', revision: 'first start', tryOut() {} };
+  const engine = anEngine('engine-1');
   serve(placer, [engine]);
-  engine.revision = 'second start';
+  engine.load.restarted();
   place(placer, [engine]);
-  expect(placer.tokensInFlightOn(engine)).toBeGreaterThanOrEqual(TOKENS);
-});
-
-describe('the load that an engine reports', () => {
-  const aReport = (atMs: number, waiting: number) => ({ atMs, running: 0, waiting });
-  /** The engine that a new prefix goes to, when its home reports calls of other routers. */
-  function placedWith(report: PlaceableEngine['report'], nowMs: number): { isHome: boolean } {
-    const { placer, clock } = aPlacer();
-    clock.nowMs = nowMs;
-    const home = place(aPlacer().placer, someEngines(3)).engine.id;
-    const engines = someEngines(3).map((engine) => (engine.id === home ? { ...engine, report } : engine));
-    return { isHome: place(placer, engines).engine.id === home };
-  }
-
-  it.each([
-    ['counts what other routers sent there', aReport(0, 10), 1_000, false],
-    ['is not heeded once it is stale', aReport(0, 10), 60_000, true],
-    ['may be absent', undefined, 0, true],
-  ])('%s', (_case, report, nowMs, isHome) => {
-    expect(placedWith(report, nowMs)).toEqual({ isHome });
-  });
-});
-
-it('takes no call of its own for another router’s, though it ended after the engine had counted it', () => {
-  const { placer } = aPlacer();
-  const engines = someEngines(3);
-  const home = serve(placer, engines);
-  const reporting = home as { report?: PlaceableEngine['report'] };
-  reporting.report = { atMs: 0, running: 1, waiting: 0 };
-  expect(place(placer, engines).engine).toBe(home);
+  expect(engine.load.tokensInFlight).toBeGreaterThanOrEqual(TOKENS);
 });
 
 describe('an engine ten times slower than the others', () => {
   function aSlowFleet() {
-    const { placer, clock } = aPlacer();
+    const { placer } = aPlacer();
     const trials: Trial[] = [];
     const engines = someEngines(3, { tryOut: (trial) => void trials.push(trial) });
     for (const [index, engine] of engines.entries())
       for (let number = 0; number < 5; number += 1) {
         const placed = place(placer, [engine], 100 * index + number);
-        placed.onFirstEvent();
+        placed.firstEvent();
         clock.nowMs += index === 0 ? 1_000 : 100;
-        placed.end({ promptTokens: TOKENS, cachedPromptTokens: 0, completionTokens: 10 });
+        placed.end({
+          kind: 'answered',
+          counted: { promptTokens: TOKENS, cachedPromptTokens: 0, completionTokens: 10 },
+        });
       }
-    return { placer, clock, engines, slow: engines[0], trials };
+    return { placer, engines, slow: engines[0], trials };
   }
 
   it('gets no calls, not even those whose prefix it has', () => {
@@ -243,17 +227,20 @@ describe('an engine ten times slower than the others', () => {
   });
 
   it('is not told by clients that read slowly, as long as one reads as fast as it can', () => {
-    const { placer, engines, slow, clock } = aSlowFleet();
+    const { placer, engines, slow } = aSlowFleet();
     if (!slow) throw new Error('no engine');
     const placed = place(placer, [slow], 1);
-    placed.onFirstEvent();
+    placed.firstEvent();
     clock.nowMs += 100;
-    placed.end({ promptTokens: TOKENS, cachedPromptTokens: TOKENS, completionTokens: 10 });
+    placed.end({
+      kind: 'answered',
+      counted: { promptTokens: TOKENS, cachedPromptTokens: TOKENS, completionTokens: 10 },
+    });
     expect(place(placer, engines, 1).engine).toBe(slow);
   });
 
   it('is back once the stream of a trial was quick', () => {
-    const { placer, clock, engines, slow, trials } = aSlowFleet();
+    const { placer, engines, slow, trials } = aSlowFleet();
     place(placer, engines, 1);
     const [trial] = trials;
     trial?.onFirstEvent();
@@ -263,13 +250,13 @@ describe('an engine ten times slower than the others', () => {
   });
 
   it('is not one that only had no stream come all at once, as one does that was held up on its way', () => {
-    const { placer, clock, engines } = aSlowFleet();
+    const { placer, engines } = aSlowFleet();
     const [, heldUp, usual] = engines;
     if (!heldUp || !usual) throw new Error('no engine');
     const placed = place(placer, [heldUp], 1);
-    placed.onFirstEvent();
+    placed.firstEvent();
     clock.nowMs += 1;
-    placed.end({ promptTokens: TOKENS, cachedPromptTokens: 0, completionTokens: 10 });
+    placed.end({ kind: 'answered', counted: { promptTokens: TOKENS, cachedPromptTokens: 0, completionTokens: 10 } });
     expect(place(placer, [heldUp, usual], 1).decision.candidates).toHaveLength(2);
   });
 
@@ -283,7 +270,7 @@ describe('an engine ten times slower than the others', () => {
 describe('first events', () => {
   /** Three engines, each of which has begun four streams; the first took so many times as long for it. */
   function aFleet(times: number) {
-    const { placer, clock } = aPlacer();
+    const { placer } = aPlacer();
     const trials: Trial[] = [];
     const engines = someEngines(3, { tryOut: (trial) => void trials.push(trial) });
     const [first] = engines;
@@ -291,13 +278,13 @@ describe('first events', () => {
     const begin = (engine: PlaceableEngine, ms: number, number: number) => {
       const placed = place(placer, [engine], number);
       clock.nowMs += ms;
-      placed.onFirstEvent();
-      placed.end(undefined);
+      placed.firstEvent();
+      placed.end(DROPPED);
     };
     for (const [index, engine] of [...engines.entries()].reverse())
       for (let number = 0; number < 4; number += 1)
         begin(engine, engine === first ? 450 * times : 450, 100 * index + number);
-    return { placer, clock, engines, first, begin, trials };
+    return { placer, engines, first, begin, trials };
   }
 
   it('that take ten times as long as elsewhere keep calls away, even those whose prefix is there', () => {
@@ -306,12 +293,12 @@ describe('first events', () => {
   });
 
   it('that were late together count as one', () => {
-    const { placer, clock, engines, first } = aFleet(1);
+    const { placer, engines, first } = aFleet(1);
     const together = [1, 2, 3, 1, 2, 3].map((number) => place(placer, [first], number));
     clock.nowMs += 5_000;
     for (const placed of together) {
-      placed.onFirstEvent();
-      placed.end(undefined);
+      placed.firstEvent();
+      placed.end(DROPPED);
     }
     expect(place(placer, engines, 1).engine).toBe(first);
   });
@@ -328,16 +315,16 @@ describe('first events', () => {
   });
 
   it('that do not come keep further calls away, and those that come bring them back', () => {
-    const { placer, clock, engines, first } = aFleet(1);
+    const { placer, engines, first } = aFleet(1);
     const silent = place(placer, [first], 1);
     clock.nowMs += 5_000;
     expect(place(placer, engines, 1).engine).not.toBe(first);
-    silent.onFirstEvent();
+    silent.firstEvent();
     expect(place(placer, engines, 2).engine).toBe(first);
   });
 
   it('are not waited for where a whole answer comes', () => {
-    const { placer, clock, engines, first } = aFleet(1);
+    const { placer, engines, first } = aFleet(1);
     placer.place([first], { ...aCall(1), isStream: false });
     clock.nowMs += 5_000;
     expect(place(placer, engines, 1).engine).toBe(first);
@@ -347,7 +334,7 @@ describe('first events', () => {
     /** A fleet whose first engine is slow, and the trial that it has been sent. */
     function aTriedFleet(fields: Partial<PlaceableEngine> = {}) {
       const fleet = aFleet(10);
-      const { placer, clock, engines, first, trials } = fleet;
+      const { placer, engines, first, trials } = fleet;
       Object.assign(first, fields);
       place(placer, engines, 1);
       const [trial] = trials;
@@ -398,20 +385,20 @@ describe('first events', () => {
       ['is too short', (trial) => [trial.onFirstEvent(), trial.end(7)]],
       ['is not heard to begin', (trial) => trial.end(16)],
     ])('are left to clients’ calls when a trial %s, which tells nothing', (_why, goes) => {
-      const { trial, trials, placer, placeAfter, first } = aTriedFleet();
-      expect(placer.isSlow(first)).toBe(true);
+      const { trial, trials, placeAfter, first } = aTriedFleet();
+      expect(first.load.isSlow).toBe(true);
       goes(trial);
       expect(placeAfter(0)).toBe(first);
-      expect(placer.isSlow(first)).toBe(false);
+      expect(first.load.isSlow).toBe(false);
       expect(trials).toHaveLength(1);
     });
 
     it('are looked for with tokens that count there until they end', () => {
-      const { trial, placer, first } = aTriedFleet();
-      expect(placer.tokensInFlightOn(first)).toBe(1_016);
+      const { trial, first } = aTriedFleet();
+      expect(first.load.tokensInFlight).toBe(1_016);
       trial.end(undefined);
       trial.end(undefined);
-      expect(placer.tokensInFlightOn(first)).toBe(0);
+      expect(first.load.tokensInFlight).toBe(0);
     });
 
     it('are looked for with a prompt that fits', () => {

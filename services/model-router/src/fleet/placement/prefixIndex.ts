@@ -1,7 +1,5 @@
+import { DEFAULT_CACHE_BYTES } from '../terms/limits.ts';
 import { endOfBlocks } from './hashPrefix.ts';
-
-/** Where an engine does not say how large its cache is: some eight million tokens, more than most hold. */
-const DEFAULT_CAPACITY_BYTES = 33_554_432;
 
 interface Block {
   bytes: number;
@@ -18,7 +16,7 @@ export class PrefixIndex {
   /** Least recently used first. A Map keeps the order of insertion. */
   readonly #blocks = new Map<number, Block>();
   #bytes = 0;
-  capacityBytes = DEFAULT_CAPACITY_BYTES;
+  capacityBytes = DEFAULT_CACHE_BYTES;
 
   /** How many of the prompt's leading blocks are here. */
   match(hashes: readonly number[]): number {

@@ -1,7 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { toAllowedAttributes } from '@turnpike/telemetry/spanAttributes';
-import type { Candidate } from './chooseEngine.ts';
-import type { Decision } from './placer.ts';
+import type { Candidate, Decision } from '../terms/attempt.ts';
 import { toDecisionAttributes } from './toDecisionAttributes.ts';
 
 const anEngine = (id: string, fields: Partial<Candidate> = {}): Candidate => ({

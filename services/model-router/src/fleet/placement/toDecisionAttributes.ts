@@ -1,6 +1,6 @@
 import { MAX_CANDIDATES, type SpanAttributes } from '@turnpike/telemetry/spanAttributes';
-import { type Candidate, tokensAhead } from './chooseEngine.ts';
-import type { Decision } from './placer.ts';
+import type { Candidate, Decision } from '../terms/attempt.ts';
+import { tokensAhead } from './chooseEngine.ts';
 
 /**
  * Why a call went to its engine, as its span says it. Of the candidates it names the chosen one first, then those with the

@@ -1,3 +1,4 @@
+import { MAX_RETRY_AFTER_SECONDS } from '../terms/limits.ts';
 import { type Backlog, FairQueue, type Waiting } from './fairQueue.ts';
 import { TurnRate } from './turnRate.ts';
 
@@ -33,8 +34,6 @@ export interface WaitingCall extends Waiting {
   tryStart(): Start;
   turnedAway(reason: ShedReason, retryAfterSeconds: number): void;
 }
-
-const MAX_RETRY_AFTER_SECONDS = 10;
 
 /**
  * The calls of one model that no engine has room for, in fair order between keys; those whose own key holds them back let

@@ -1,16 +1,13 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { EngineFault, KeyBoundFault } from '../../api/chatFault.ts';
-import type { PlaceableEngine, PlacedCall, Placement, Placer } from '../placement/placer.ts';
+import type { PlaceableEngine, Placement, Placer } from '../placement/placer.ts';
+import type { Attempt } from '../terms/attempt.ts';
+import { FULL_MS, QUEUE_LOOK_MS } from '../terms/limits.ts';
 import { CallQueue, type QueueLimits, type ShedReason, type WaitingCall } from './callQueue.ts';
-import { EngineRoom, type RoomLimits } from './engineRoom.ts';
+import type { EngineRoom } from './engineRoom.ts';
 import { findKeyBound } from './findKeyBound.ts';
 import { type UnreadStream, UnreadStreams } from './unreadStreams.ts';
-
-/** How often those that wait are looked at when nothing ends: engines come in, say how full they are, or time runs out. */
-const LOOK_MS = 100;
-/** Prompts that have to be computed first keep calls waiting for less: room that is full of streams does so for longer. */
-const FULL_MS = 1_000;
 
 /** An answer whose client may leave before it has it. */
 export interface Leavable {
@@ -22,25 +19,29 @@ export interface Leavable {
 /** A call that wants an engine. */
 export interface QueueableCall {
   placement: Placement;
-  keyId: string;
   /** Memory it holds. */
   bytes: number;
   res: Leavable;
 }
 
-/** A call on its engine, in whose room it counts until it ends. */
-export interface RoomedCall<Engine> extends PlacedCall<Engine> {
-  /** Its client does not read it; `cut` ends it as if the client had left, and may be called once others wait for the room. */
-  onUnread(cut: () => void): void;
-  /** Its client reads on. */
-  onRead(): void;
+/** An engine as the queue knows it. */
+export interface QueueableEngine extends PlaceableEngine {
+  readonly room: EngineRoom;
 }
 
-/** What came of a call's wish for an engine. */
+/** What came of a call's wish for an engine; an attempt counts in its engine's load until it ends. */
 export type Turn<Engine> =
-  | { kind: 'placed'; placed: RoomedCall<Engine> }
+  | { kind: 'placed'; attempt: Attempt<Engine> }
   | { kind: 'refused'; fault: EngineFault | KeyBoundFault }
   | { kind: 'client_left' };
+
+/** Which engines a call may have. */
+export interface EngineChoice<Engine> {
+  /** Asked whenever the call might be placed; a call that finds none does not wait. */
+  findEngines(): readonly Engine[];
+  /** Its attempt is counted. Who subscribes here hears of its end before the next call has its turn. */
+  onPlaced?(attempt: Attempt<Engine>): void;
+}
 
 const NO_ENGINE = { kind: 'refused', fault: { kind: 'no_healthy_engine' } } as const;
 
@@ -51,29 +52,20 @@ export interface EngineQueue {
    * be turned away now: known before anything is held for it.
    */
   checkRoom(call: { modelId: string; keyId: string; bytes: number }): void;
-  /**
-   * Places a call as soon as its key may have more room, one of the engines has some, and it is its turn. `findEngines` says,
-   * whenever it is asked, which engines may have it; a call that finds none does not wait.
-   */
-  place<Engine extends PlaceableEngine>(
-    call: QueueableCall,
-    findEngines: () => readonly Engine[],
-  ): Promise<Turn<Engine>>;
+  /** Places a call as soon as its key may have more room, one of the engines has some, and it is its turn. */
+  place<Engine extends QueueableEngine>(call: QueueableCall, choice: EngineChoice<Engine>): Promise<Turn<Engine>>;
   /** Places a call that had its turn already and was failed: it does not wait again, but goes where room is if it can. */
-  placeAgain<Engine extends PlaceableEngine>(
-    call: Pick<QueueableCall, 'placement' | 'keyId'>,
-    engines: readonly Engine[],
-  ): Extract<Turn<Engine>, { kind: 'placed' | 'refused' }>;
-  /** The engine refused a call because it is full. */
-  sayBusy(engine: PlaceableEngine): void;
+  placeAgain<Engine extends QueueableEngine>(placement: Placement, choice: EngineChoice<Engine>): Turn<Engine>;
   /** Calls that wait, by model. */
   lengths(): Iterable<{ model: string; calls: number }>;
 }
 
 export interface EngineQueueOptions {
   placer: Placer;
-  queue: QueueLimits;
-  room: RoomLimits;
+  limits: QueueLimits & {
+    /** Part of the room on a model's engines that one key alone may have, 0 to 1. */
+    engineKeyShare: number;
+  };
   metrics: Pick<InferenceMetrics, 'queued' | 'shed' | 'keyBoundHit'>;
   nowMs?: () => number;
 }
@@ -81,26 +73,17 @@ export interface EngineQueueOptions {
 /** Makes the queue of a router: one line for each model, and one measure of each engine's room, whatever models it serves. */
 export function createEngineQueue({
   placer,
-  queue: queueLimits,
-  room: roomLimits,
+  limits,
   metrics,
   nowMs = () => performance.now(),
 }: EngineQueueOptions): EngineQueue {
   const queues = new Map<string, CallQueue>();
   const unreadOf = new Map<string, UnreadStreams>();
-  const rooms = new WeakMap<PlaceableEngine, EngineRoom>();
   let looking: NodeJS.Timeout | undefined;
-
-  function getRoom(engine: PlaceableEngine): EngineRoom {
-    const room = rooms.get(engine) ?? new EngineRoom(roomLimits, nowMs);
-    rooms.set(engine, room);
-    room.follow(engine);
-    return room;
-  }
 
   /** There are never more than models in the catalog. */
   function getQueue(modelId: string): CallQueue {
-    const queue = queues.get(modelId) ?? new CallQueue(queueLimits, nowMs);
+    const queue = queues.get(modelId) ?? new CallQueue(limits, nowMs);
     queues.set(modelId, queue);
     return queue;
   }
@@ -129,7 +112,7 @@ export function createEngineQueue({
       if (waiting > 0) return;
       clearInterval(looking);
       looking = undefined;
-    }, LOOK_MS);
+    }, QUEUE_LOOK_MS);
     looking.unref();
   }
 
@@ -143,61 +126,44 @@ export function createEngineQueue({
     found.cut();
   }
 
-  function placeOn<Engine extends PlaceableEngine>(
+  function placeOn<Engine extends QueueableEngine>(
     engines: readonly Engine[],
-    { placement, keyId }: Pick<QueueableCall, 'placement' | 'keyId'>,
-  ): RoomedCall<Engine> | undefined {
-    const placed = placer.place(engines, placement);
-    if (!placed) return undefined;
-    const { engine, uncachedTokens } = placed;
-    const { outputTokens } = placer.expectTokens(placement);
-    const taken = getRoom(engine).take({
-      keyId,
-      promptTokens: uncachedTokens,
-      outputTokens,
-      isStream: placement.isStream,
-    });
-    const unread = getUnread(placement.modelId);
+    { placement, onPlaced }: { placement: Placement; onPlaced: EngineChoice<Engine>['onPlaced'] },
+  ): Attempt<Engine> | undefined {
+    const attempt = placer.place(engines, placement);
+    if (!attempt) return undefined;
+    onPlaced?.(attempt);
+    const { keyId, modelId } = placement;
+    const unread = getUnread(modelId);
     let standing: UnreadStream | undefined;
-    const onRead = (): void => {
+    const read = (): void => {
       if (standing) unread.remove(standing);
       standing = undefined;
     };
-    let isOver = false;
-    return {
-      ...placed,
-      onFirstEvent() {
-        placed.onFirstEvent();
-        if (isOver) return;
-        taken.read();
+    attempt.subscribe({
+      firstEvent: startNext,
+      end() {
+        read();
+        queues.get(modelId)?.askAgain(keyId);
         startNext();
       },
-      end(counted) {
-        placed.end(counted);
-        if (isOver) return;
-        isOver = true;
-        onRead();
-        taken.end();
-        queues.get(placement.modelId)?.askAgain(keyId);
-        startNext();
-      },
-      onUnread(cut) {
-        if (isOver || standing) return;
+      unread(cut) {
+        if (standing) return;
         standing = { keyId, cut };
         unread.add(standing, nowMs());
       },
-      onRead,
-    };
+      read,
+    });
+    return attempt;
   }
 
-  const withRoom = <Engine extends PlaceableEngine>(engines: readonly Engine[], tokens: number): Engine[] =>
-    engines.filter((engine) => getRoom(engine).hasRoomFor(tokens));
+  const withRoom = <Engine extends QueueableEngine>(engines: readonly Engine[], tokens: number): Engine[] =>
+    engines.filter(({ room }) => room.hasRoomFor(tokens));
 
   /** Whether a key may have no more on these engines. */
-  function isBound(engines: readonly PlaceableEngine[], keyId: string): boolean {
-    const roomsOf = engines.map(getRoom);
-    const bound = findKeyBound(roomsOf, keyId, roomLimits.keyShare);
-    if (bound) for (const room of roomsOf) room.wantMore(keyId, bound);
+  function isBound(engines: readonly QueueableEngine[], keyId: string): boolean {
+    const bound = findKeyBound(engines, keyId, limits.engineKeyShare);
+    if (bound) for (const { room } of engines) room.wantMore(keyId, bound);
     return bound !== undefined;
   }
 
@@ -226,18 +192,20 @@ export function createEngineQueue({
       if (!queue || !reason) return;
       throw new ApiError<EngineFault | KeyBoundFault>(refused(queue, call, reason, queue.retryAfterSeconds(keyId)));
     },
-    place(call, findEngines) {
-      const { placement, keyId: flow, bytes, res } = call;
-      const { modelId } = placement;
+    place(call, choice) {
+      const { placement, bytes, res } = call;
+      const { modelId, keyId: flow } = placement;
       const cost = costOf(placement);
       if (res.destroyed) return Promise.resolve({ kind: 'client_left' });
-      const tryPlace = (engines: ReturnType<typeof findEngines>) => placeOn(withRoom(engines, cost), call);
-      const engines = findEngines();
+      const { onPlaced } = choice;
+      const tryPlace = (engines: ReturnType<typeof choice.findEngines>) =>
+        placeOn(withRoom(engines, cost), { placement, onPlaced });
+      const engines = choice.findEngines();
       if (engines.length === 0) return Promise.resolve(NO_ENGINE);
       const queue = getQueue(modelId);
       const mayGoAhead = !queue.isBehindOthers(flow);
-      const placed = mayGoAhead && !isBound(engines, flow) ? tryPlace(engines) : undefined;
-      if (placed) return Promise.resolve({ kind: 'placed', placed });
+      const attempt = mayGoAhead && !isBound(engines, flow) ? tryPlace(engines) : undefined;
+      if (attempt) return Promise.resolve({ kind: 'placed', attempt });
       return new Promise((resolve, reject) => {
         const sinceMs = nowMs();
         const waiting: WaitingCall = {
@@ -246,12 +214,12 @@ export function createEngineQueue({
           bytes,
           tryStart() {
             try {
-              const able = findEngines();
+              const able = choice.findEngines();
               if (isBound(able, flow)) return 'held_back';
               const found = tryPlace(able);
               if (!found) return 'no_room';
               metrics.queued({ id: modelId }, (nowMs() - sinceMs) / 1_000);
-              resolve({ kind: 'placed', placed: found });
+              resolve({ kind: 'placed', attempt: found });
             } catch (error) {
               // Of no concern to the call whose end gave this one its turn.
               reject(error);
@@ -280,12 +248,12 @@ export function createEngineQueue({
         lookAgain();
       });
     },
-    placeAgain(call, engines) {
-      const roomy = withRoom(engines, costOf(call.placement));
-      const placed = placeOn(roomy.length > 0 ? roomy : engines, call);
-      return placed ? { kind: 'placed', placed } : NO_ENGINE;
+    placeAgain(placement, { findEngines, onPlaced }) {
+      const engines = findEngines();
+      const roomy = withRoom(engines, costOf(placement));
+      const attempt = placeOn(roomy.length > 0 ? roomy : engines, { placement, onPlaced });
+      return attempt ? { kind: 'placed', attempt } : NO_ENGINE;
     },
-    sayBusy: (engine) => getRoom(engine).sayBusy(),
     *lengths() {
       for (const [model, { length: calls }] of queues) yield { model, calls };
     },

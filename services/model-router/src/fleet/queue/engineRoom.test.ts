@@ -1,33 +1,52 @@
 import { beforeEach, expect, it } from '@jest/globals';
+import { EngineLoad } from '../placement/engineLoad.ts';
 import { EngineRoom } from './engineRoom.ts';
 
-const LIMITS = { calls: 100, tokens: 10_000, keyShare: 0.75 };
+const LIMITS = { calls: 100, tokens: 10_000 };
 
 let nowMs: number;
+let load: EngineLoad;
 let room: EngineRoom;
+/** An engine without calls. */
+function begin(limits = LIMITS): void {
+  load = new EngineLoad(() => nowMs);
+  room = new EngineRoom(limits, { load, nowMs: () => nowMs });
+}
 beforeEach(() => {
   nowMs = 0;
-  room = new EngineRoom(LIMITS, () => nowMs);
+  begin();
 });
+
+/** Puts a call there. */
+function take({ promptTokens = 0, outputTokens = 0, isStream = true }) {
+  const call = load.open({
+    keyId: 'key',
+    hashes: [],
+    promptBytes: 0,
+    uncachedTokens: promptTokens,
+    outputTokens,
+    isStream,
+  });
+  return { begin: call.firstEvent, end: () => call.end({ kind: 'dropped', isError: false }) };
+}
 
 /** Puts calls there as long as there is room; gives what ends each. */
 function fill(tokens: number): (() => void)[] {
   const calls: (() => void)[] = [];
-  while (room.hasRoomFor(tokens))
-    calls.push(room.take({ keyId: 'key', promptTokens: 0, outputTokens: tokens, isStream: true }).end);
+  while (room.hasRoomFor(tokens)) calls.push(take({ outputTokens: tokens }).end);
   return calls;
 }
 
 /** The engine says of itself what it would after two seconds more. */
 function report(running: number, waiting: number, cacheTokens?: number): void {
   nowMs += 2_000;
-  room.follow({ cacheTokens, report: { atMs: nowMs, running, waiting } });
+  room.take({ atMs: nowMs, running, waiting, cacheTokens });
 }
 
 it('has as many tokens under way as the cache of the engine holds, or as the setting says', () => {
   expect(fill(1_000)).toHaveLength(10);
-  room = new EngineRoom(LIMITS, () => nowMs);
-  room.follow({ cacheTokens: 3_000 });
+  begin();
+  room.take({ atMs: nowMs, cacheTokens: 3_000 });
   expect(fill(1_000)).toHaveLength(3);
 });
 
@@ -81,7 +100,7 @@ it('gives an engine less that says it is full, though never next to nothing', ()
   room.sayBusy();
   for (const end of calls.splice(0)) end();
   expect(fill(10)).toHaveLength(80);
-  room = new EngineRoom(LIMITS, () => nowMs);
+  begin();
   const ends = fill(10);
   for (let times = 0; times < 50; times += 1) {
     room.sayBusy();
@@ -92,17 +111,17 @@ it('gives an engine less that says it is full, though never next to nothing', ()
 });
 
 it('is not given much more of prompts to compute than a step takes, and more when they are computed', () => {
-  room = new EngineRoom({ ...LIMITS, tokens: 1_000_000 }, () => nowMs);
-  const prompt = { keyId: 'key', promptTokens: 3_000, outputTokens: 10 };
+  begin({ ...LIMITS, tokens: 1_000_000 });
+  const prompt = { promptTokens: 3_000, outputTokens: 10 };
   const streams = [0, 1, 2].map(() => {
     expect(room.hasRoomFor(3_010)).toBe(true);
-    return room.take({ ...prompt, isStream: true });
+    return take(prompt);
   });
   expect(room.hasRoomFor(10)).toBe(false);
-  streams[0]?.read();
+  streams[0]?.begin();
   expect(room.hasRoomFor(10)).toBe(true);
   // A whole answer does not say so.
-  room.take({ ...prompt, isStream: false });
+  take({ ...prompt, isStream: false });
   expect(room.hasRoomFor(10)).toBe(false);
   nowMs += 1_000;
   expect(room.hasRoomFor(10)).toBe(true);
@@ -118,7 +137,7 @@ it('tries more, up to the setting, on an engine that says nothing of its queue',
     most = held.length;
     for (const end of held) end();
     nowMs += 2_100;
-    room.follow({});
+    room.take({ atMs: nowMs });
   }
   expect(most).toBe(100);
 });

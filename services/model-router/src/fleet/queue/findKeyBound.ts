@@ -1,4 +1,11 @@
+import type { EngineLoad } from '../placement/engineLoad.ts';
 import type { EngineRoom, RoomMeasure } from './engineRoom.ts';
+
+/** An engine with a limit to what may be under way there. */
+export interface RoomyEngine {
+  readonly load: Pick<EngineLoad, 'ofKey'>;
+  readonly room: Pick<EngineRoom, 'free'>;
+}
 
 /**
  * Which of the two a key has as much of on these engines as it may while others might want some; undefined if it may have
@@ -7,10 +14,10 @@ import type { EngineRoom, RoomMeasure } from './engineRoom.ts';
  * many there are, something is free for one that has nothing yet. Who has fewer calls than that, three, is not bound: of
  * less room than four calls no quarter can be kept.
  */
-export function findKeyBound(rooms: readonly EngineRoom[], keyId: string, share: number): RoomMeasure | undefined {
+export function findKeyBound(engines: readonly RoomyEngine[], keyId: string, share: number): RoomMeasure | undefined {
   let [ownCalls, ownTokens, freeCalls, freeTokens] = [0, 0, 0, 0];
-  for (const room of rooms) {
-    const own = room.heldBy(keyId);
+  for (const { load, room } of engines) {
+    const own = load.ofKey(keyId);
     ownCalls += own?.calls ?? 0;
     ownTokens += own?.tokens ?? 0;
     freeCalls += room.free('calls');

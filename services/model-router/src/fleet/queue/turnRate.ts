@@ -1,7 +1,4 @@
-const SLOT_MS = 250;
-const WINDOW_MS = 10_000;
-/** A shorter time says nothing of the next turns. */
-const MIN_MS = 1_000;
+import { MIN_TURN_MS, TURN_SLOT_MS, TURN_WINDOW_MS } from '../terms/limits.ts';
 
 /** How fast turns are given while calls wait for them, by what they cost: what there is to share, as it shows. */
 export class TurnRate {
@@ -15,11 +12,11 @@ export class TurnRate {
   }
 
   count(cost: number, nowMs: number): void {
-    const atMs = Math.floor(nowMs / SLOT_MS) * SLOT_MS;
+    const atMs = Math.floor(nowMs / TURN_SLOT_MS) * TURN_SLOT_MS;
     const last = this.#slots.at(-1);
     if (last?.atMs === atMs) last.cost += cost;
     else this.#slots.push({ atMs, cost });
-    while ((this.#slots[0]?.atMs ?? nowMs) < nowMs - WINDOW_MS) this.#slots.shift();
+    while ((this.#slots[0]?.atMs ?? nowMs) < nowMs - TURN_WINDOW_MS) this.#slots.shift();
   }
 
   /**
@@ -27,10 +24,10 @@ export class TurnRate {
    * right now, so that few turns do not make it endless.
    */
   msFor(cost: number, { meanCost, nowMs }: { meanCost: number; nowMs: number }): number {
-    const sinceMs = Math.max(this.#beganAtMs, nowMs - WINDOW_MS);
-    const recent = this.#slots.filter(({ atMs }) => atMs >= sinceMs - SLOT_MS);
+    const sinceMs = Math.max(this.#beganAtMs, nowMs - TURN_WINDOW_MS);
+    const recent = this.#slots.filter(({ atMs }) => atMs >= sinceMs - TURN_SLOT_MS);
     const given = recent.reduce((sum, slot) => sum + slot.cost, meanCost);
     const ms = nowMs - sinceMs;
-    return ms < MIN_MS ? 0 : (cost * ms) / given;
+    return ms < MIN_TURN_MS ? 0 : (cost * ms) / given;
   }
 }

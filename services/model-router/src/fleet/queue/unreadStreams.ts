@@ -1,5 +1,4 @@
-/** A client that reads takes what a socket holds in less; a slow line takes some of it. */
-const UNREAD_MS = 5_000;
+import { UNREAD_MS } from '../terms/limits.ts';
 
 /** A stream that stands still, as its client does not read it. */
 export interface UnreadStream {

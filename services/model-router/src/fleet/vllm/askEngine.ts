@@ -1,4 +1,4 @@
-import type { Dispatcher } from 'undici';
+import type { EngineConnection } from '../terms/dialect.ts';
 
 export interface EngineQuestion {
   path: string;
@@ -14,7 +14,7 @@ export interface EngineQuestion {
 
 /** Asks an engine something that is no call of a client's. Rejects when the signal fires or the connection breaks. */
 export async function askEngine(
-  pool: Pick<Dispatcher, 'request'>,
+  pool: EngineConnection,
   { path, body, maxBytes, signal, headers = {}, onText }: EngineQuestion,
 ): Promise<{ status: number; text: string }> {
   const answer = await pool.request({

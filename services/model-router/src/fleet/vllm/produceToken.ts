@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Dispatcher } from 'undici';
+import type { EngineConnection, ProbeResult } from '../terms/dialect.ts';
 import { askEngine } from './askEngine.ts';
 
 /** Longest wait for the token: an engine that is full answers late, and is well. */
@@ -18,18 +18,10 @@ const questionsFor = (model: string): { path: string; body: object }[] => [
 ];
 
 /**
- * - `token`: it works.
- * - `busy`: it says that it is full, or about to stop.
- * - `silent`: it said nothing within 10 s.
- * - `failed`: it answered something else, or broke off.
- */
-export type ProbeResult = 'token' | 'busy' | 'silent' | 'failed';
-
-/**
  * Has an engine produce one token, or one vector, under a name it serves. This is no client's call: nobody is charged, and
  * its request id begins with `probe-`.
  */
-export async function produceToken(pool: Pick<Dispatcher, 'request'>, model: string): Promise<ProbeResult> {
+export async function produceToken(pool: EngineConnection, model: string): Promise<ProbeResult> {
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   try {
     for (const question of questionsFor(model)) {
@@ -45,7 +37,7 @@ export async function produceToken(pool: Pick<Dispatcher, 'request'>, model: str
 }
 
 async function ask(
-  pool: Pick<Dispatcher, 'request'>,
+  pool: EngineConnection,
   question: { path: string; body: object },
   signal: AbortSignal,
 ): Promise<{ status: number; text: string }> {

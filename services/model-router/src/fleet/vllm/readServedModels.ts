@@ -1,5 +1,5 @@
-import type { Dispatcher } from 'undici';
 import { z } from 'zod';
+import type { EngineConnection, ServedModels } from '../terms/dialect.ts';
 import { askEngine } from './askEngine.ts';
 
 const MAX_BYTES = 1_048_576;
@@ -10,16 +10,8 @@ const modelsSchema = z.object({
 });
 const versionSchema = z.object({ version: z.string().max(64) });
 
-/** What an engine says it serves. */
-export interface ServedModels {
-  /** Names it answers to, its own model's first. */
-  names: string[];
-  /** Tokens that prompt and answer have together; undefined where it does not say. */
-  windowTokens: number | undefined;
-}
-
 /** Whether an engine says that it is well, and what it serves. Throws what is wrong, in words for the log. */
-export async function readServedModels(pool: Pick<Dispatcher, 'request'>, signal: AbortSignal): Promise<ServedModels> {
+export async function readServedModels(pool: EngineConnection, signal: AbortSignal): Promise<ServedModels> {
   const health = await askEngine(pool, { path: '/health', maxBytes: MAX_BYTES, signal });
   if (!HEALTHY_STATUSES.has(health.status)) throw new Error(`answered ${health.status} to /health`);
   const { status, text } = await askEngine(pool, { path: '/v1/models', maxBytes: MAX_BYTES, signal });
@@ -29,7 +21,7 @@ export async function readServedModels(pool: Pick<Dispatcher, 'request'>, signal
 }
 
 /** The engine's release; undefined where it does not say. Rejects where it does not answer. */
-export async function readVersion(pool: Pick<Dispatcher, 'request'>, signal: AbortSignal): Promise<string | undefined> {
+export async function readVersion(pool: EngineConnection, signal: AbortSignal): Promise<string | undefined> {
   const { text } = await askEngine(pool, { path: '/version', maxBytes: MAX_BYTES, signal });
   try {
     return versionSchema.parse(JSON.parse(text)).version;

@@ -1,6 +1,5 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import type { Dispatcher } from 'undici';
-import type { Trial } from '../placement/tryOut.ts';
+import type { EngineConnection, Trial } from '../terms/dialect.ts';
 import { askEngine } from './askEngine.ts';
 
 /** An engine that takes longer for so little is as slow as it was. */
@@ -28,7 +27,7 @@ const someLetters = (count: number): string =>
  * Sends an engine a trial under a name it serves, and reports how it goes. Ends it in any case, within 10 s. This is no client's
  * call: nobody is charged, and its request id begins with `probe-`.
  */
-export async function sendTrial(pool: Pick<Dispatcher, 'request'>, model: string, trial: Trial): Promise<void> {
+export async function sendTrial(pool: EngineConnection, model: string, trial: Trial): Promise<void> {
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   let hasBegun = false;
   try {

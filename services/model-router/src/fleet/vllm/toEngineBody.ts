@@ -1,7 +1,7 @@
-import type { PricedModel } from '../../catalog/catalog.ts';
 import { isInline } from '../../request/images/decodeInlineImage.ts';
 import type { InferenceRequest } from '../../request/inferenceRequest.ts';
 import { type PlacedLiteral, toLiteralTree, writeJson } from '../../request/writeJson.ts';
+import type { EngineCallFields } from '../terms/dialect.ts';
 
 /** Set by the router alone, or understood by it alone: the client's own never reach the engine. */
 const OWNED_KEYS = new Set([
@@ -25,12 +25,7 @@ const OWNED_KEYS = new Set([
  */
 export function toEngineBody(
   request: InferenceRequest,
-  {
-    model,
-    servedName,
-    maxOutputTokens,
-    cacheSalt,
-  }: { model: PricedModel; servedName: string; maxOutputTokens: number; cacheSalt: string },
+  { model, servedName, maxOutputTokens, cacheSalt }: EngineCallFields,
 ): Buffer {
   const owned: Record<string, unknown> = {
     model: servedName,

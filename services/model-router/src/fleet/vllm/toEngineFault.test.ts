@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
-import { isWorthRetrying, toEngineFault } from './toEngineFault.ts';
+import { isWorthRetrying } from '../terms/attempt.ts';
+import { toEngineFault } from './toEngineFault.ts';
 
 const nested = (error: object): string => JSON.stringify({ error });
 const flat = (error: object): string => JSON.stringify({ object: 'error', ...error });

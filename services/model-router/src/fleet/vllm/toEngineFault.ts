@@ -57,7 +57,3 @@ export function toEngineFault(status: number, text: string): EngineFault {
   if (status === 429 || status === 503) return { kind: 'engine_busy' };
   return { kind: 'engine_failed' };
 }
-
-/** Whether another engine might do better: a client's mistake stays one everywhere. */
-export const isWorthRetrying = ({ kind }: EngineFault): boolean =>
-  kind === 'engine_failed' || kind === 'engine_busy' || kind === 'no_healthy_engine';

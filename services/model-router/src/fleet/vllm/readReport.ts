@@ -1,18 +1,6 @@
+import type { EngineConnection, EngineReport } from '../terms/dialect.ts';
+import { askEngine } from './askEngine.ts';
 import { parseMetrics, type Sample } from './parseMetrics.ts';
-
-/** What an engine's metrics say of it. A name that is missing is undefined, never 0. */
-export interface EngineLoad {
-  running: number | undefined;
-  waiting: number | undefined;
-  /** Part of the key-value cache in use, 0 to 1. */
-  cacheUsage: number | undefined;
-  /** Tokens that the key-value cache holds. */
-  cacheTokens: number | undefined;
-  /** Prompt tokens looked up in the prefix cache since the engine started, and how many of them were there. */
-  prefixQueries: number | undefined;
-  prefixHits: number | undefined;
-  isAsleep: boolean;
-}
 
 /** Each metric by every name it has had, the newest first. */
 const NAMES = {
@@ -24,10 +12,18 @@ const NAMES = {
   cacheConfig: ['vllm:cache_config_info'],
   sleep: ['vllm:engine_sleep_state'],
 };
+/** The most that is read of a metrics page. */
+const MAX_BYTES = 4_194_304;
 const WANTED = new Set(Object.values(NAMES).flat());
 
+/** What an engine's metrics say of its load. Rejects where it does not answer. */
+export async function readReport(engine: EngineConnection, signal: AbortSignal): Promise<EngineReport | undefined> {
+  const { status, text } = await askEngine(engine, { path: '/metrics', maxBytes: MAX_BYTES, signal });
+  return status === 200 ? parseReport(text, performance.now()) : undefined;
+}
+
 /** Reads a metrics page of any vLLM release. An engine may have several ranks: counts are summed, usage is the fullest's. */
-export function readEngineLoad(page: string): EngineLoad {
+export function parseReport(page: string, atMs: number): EngineReport {
   const samples = parseMetrics(page, (name) => WANTED.has(name));
   const find = (names: readonly string[]): Sample[] =>
     names.map((name) => samples.filter((sample) => sample.name === name)).find((found) => found.length > 0) ?? [];
@@ -38,6 +34,7 @@ export function readEngineLoad(page: string): EngineLoad {
   const usages = find(NAMES.cacheUsage).map(({ value }) => value);
   const cacheTokens = sum(NAMES.cacheConfig, cacheTokensOf);
   return {
+    atMs,
     running: sum(NAMES.running),
     waiting: sum(NAMES.waiting),
     cacheUsage: usages.length === 0 ? undefined : Math.max(...usages),

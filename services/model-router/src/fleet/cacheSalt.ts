@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { NamedSecret } from '@turnpike/config/secrets';
-import type { PricedModel } from '../../catalog/catalog.ts';
+import type { PricedModel } from '../catalog/catalog.ts';
 
 /** Gives the salt of a call: what separates the prefix cache it may read from all others on a shared engine. */
 export type CacheSaltOf = (call: {

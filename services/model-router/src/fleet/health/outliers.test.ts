@@ -1,7 +1,6 @@
 import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { findOutliers, mayLeaveOut } from './findOutliers.ts';
-import { RecentCalls } from './recentCalls.ts';
+import { findOutliers, mayLeaveOut, RecentCalls } from './outliers.ts';
 
 // The same cases every time: no run fails by chance.
 fc.configureGlobal({ seed: 20_261_121 });

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { readEngineLoad } from './engineLoad.ts';
+import { parseReport } from './readReport.ts';
 
 const page = (prefix: string, hits: string, labels = 'engine="0",model_name="a, \\"b\\" {c}"') => `
 # TYPE vllm:num_requests_running gauge
@@ -12,6 +12,7 @@ vllm:${hits}_hits_total{${labels}} 250 1700000000000
 vllm:time_to_first_token_seconds_bucket{le="0.1",${labels}} 7
 `;
 const load = {
+  atMs: 7,
   running: 3,
   waiting: 2,
   cacheUsage: 0.25,
@@ -25,12 +26,12 @@ it.each([
   ['old', page('gpu', 'gpu_prefix_cache')],
   ['new', page('kv', 'prefix_cache')],
 ])('reads the %s names of metrics', (_generation, text) => {
-  expect(readEngineLoad(text)).toEqual(load);
+  expect(parseReport(text, 7)).toEqual(load);
 });
 
 it('sums the ranks of an engine, and takes the fullest', () => {
   const ranks = page('kv', 'prefix_cache') + page('kv', 'prefix_cache').replaceAll('0.25', '0.75');
-  expect(readEngineLoad(ranks)).toMatchObject({ running: 6, cacheTokens: 3_200, cacheUsage: 0.75 });
+  expect(parseReport(ranks, 7)).toMatchObject({ running: 6, cacheTokens: 3_200, cacheUsage: 0.75 });
 });
 
 it.each([
@@ -38,7 +39,7 @@ it.each([
   ['none', 'None', 1_600],
 ])('takes the tokens that the engine says its cache holds, where it says %s', (_case, stated, cacheTokens) => {
   const stating = page('kv', 'prefix_cache').replace('block_size=', `kv_cache_size_tokens="${stated}",block_size=`);
-  expect(readEngineLoad(stating)).toMatchObject({ cacheTokens });
+  expect(parseReport(stating, 7)).toMatchObject({ cacheTokens });
 });
 
 it.each([
@@ -49,12 +50,13 @@ it.each([
   const lines = ['awake', 'weights_offloaded', 'discard_all'].map(
     (name) => `vllm:engine_sleep_state{engine="0",sleep_state="${name}"} ${name === state ? '1.0' : '0.0'}\n`,
   );
-  expect(readEngineLoad(lines.join(''))).toMatchObject({ isAsleep });
+  expect(parseReport(lines.join(''), 7)).toMatchObject({ isAsleep });
 });
 
 it('says of what is missing or unreadable that it is not known, not that it is nothing', () => {
-  expect(readEngineLoad('<html>\nvllm:num_requests_running{engine="0"} many\n')).toEqual({
+  expect(parseReport('<html>\nvllm:num_requests_running{engine="0"} many\n', 7)).toEqual({
     ...Object.fromEntries(Object.keys(load).map((name) => [name, undefined])),
+    atMs: 7,
     isAsleep: false,
   });
 });

@@ -1,8 +1,7 @@
-/** What comes back within so long is soon enough for others: no call waits longer for its turn. */
-const SOON_MS = 20_000;
+import { SOON_MS } from '../terms/limits.ts';
 
 /** What one key has under way on one engine, and whether others could soon have it. */
-export class KeyRoom {
+export class KeyLoad {
   #calls = 0;
   #tokens = 0;
   /** Calls that were under way when the generation began are of an earlier one. */

@@ -1,0 +1,210 @@
+import type { ProbeResult } from '../terms/dialect.ts';
+import {
+  DOUBTS_TO_HOLD,
+  FIRST_PAUSE_MS,
+  FIRST_REST_MS,
+  LONGEST_PAUSE_MS,
+  LONGEST_REST_MS,
+  MAX_FAILURES,
+  MAX_MISSED_CHECKS,
+  MIN_FAILED_CALLERS,
+  TRUSTED_AFTER_MS,
+} from '../terms/limits.ts';
+import { RecentCalls } from './outliers.ts';
+
+/**
+ * - `in`: it takes calls.
+ * - `doubted`: something speaks against it, so it has to produce a token. It takes calls until too much does.
+ * - `resting`: it says that it is full or about to stop, and is spared for a moment. That is no fault.
+ * - `out`: it takes none until it has produced a token; also before it has produced its first.
+ */
+export type HealthState = 'in' | 'doubted' | 'resting' | 'out';
+
+/** Why an engine is left out. */
+export type OutReason = 'refused' | 'unreachable' | 'asleep' | 'no_token' | 'failed_calls' | 'fails_more';
+
+/** Merely away: whether it is back is seen without a probe, so it is not waited for longer each time. */
+const AWAY: ReadonlySet<OutReason> = new Set(['refused', 'unreachable', 'asleep']);
+
+/**
+ * Whether one engine may have calls: a state machine (docs/placement.md has its table). A circuit breaker stands before `out`:
+ * after a pause one probe decides (half-open). The pause is 1 s, twice as long each further time, up to 60 s, give or take a
+ * fifth so that routers do not come back together.
+ */
+export class EngineHealth {
+  /** What its calls came to of late, to be compared with other engines. */
+  readonly recent: RecentCalls;
+  readonly #nowMs: () => number;
+  readonly #random: () => number;
+  #state: HealthState = 'out';
+  #outReason: OutReason | undefined;
+  #isReachable = false;
+  #missedChecks = 0;
+  /** Half-open: a probe is under way that decides. */
+  #isOnTrial = false;
+  #pauseMs = FIRST_PAUSE_MS;
+  #dueAtMs = Number.NEGATIVE_INFINITY;
+  #inSinceMs = Number.POSITIVE_INFINITY;
+  #probedAtMs = Number.NEGATIVE_INFINITY;
+  /** What spoke against it since it last produced a token. */
+  #doubts = 0;
+  #isHeld = false;
+  /** Calls that failed with none completed between, and whose. */
+  #failures = 0;
+  readonly #failedCallers = new Set<string>();
+  #restMs = FIRST_REST_MS;
+  #restUntilMs = Number.NEGATIVE_INFINITY;
+
+  constructor({ nowMs, random }: { nowMs: () => number; random: () => number }) {
+    this.#nowMs = nowMs;
+    this.#random = random;
+    this.recent = new RecentCalls(nowMs);
+  }
+
+  get state(): HealthState {
+    if (this.#state === 'resting' && this.#nowMs() >= this.#restUntilMs) this.#state = 'in';
+    return this.#state;
+  }
+
+  get takesCalls(): boolean {
+    return this.state === 'in' || (this.#state === 'doubted' && !this.#isHeld);
+  }
+
+  /** The breaker before it. */
+  get breaker(): 'closed' | 'half_open' | 'open' {
+    if (this.#state !== 'out') return 'closed';
+    return this.#isOnTrial ? 'half_open' : 'open';
+  }
+
+  /** Why it was left out last; undefined where it never was. */
+  get outReason(): OutReason | undefined {
+    return this.#outReason;
+  }
+
+  /** Whether it answered its last check. */
+  get isReachable(): boolean {
+    return this.#isReachable;
+  }
+
+  /** When its last probe ended. */
+  get probedAtMs(): number {
+    return this.#probedAtMs;
+  }
+
+  /** Whether the pause before a probe is over. */
+  get isDue(): boolean {
+    return this.#state === 'out' && !this.#isOnTrial && this.#nowMs() >= this.#dueAtMs;
+  }
+
+  /** It answered a check. */
+  checked(): void {
+    this.#isReachable = true;
+    this.#missedChecks = 0;
+  }
+
+  /** It missed a check. True where it has missed too many. */
+  missedCheck(): boolean {
+    this.#missedChecks += 1;
+    return this.#missedChecks >= MAX_MISSED_CHECKS;
+  }
+
+  /** Leaves it out. False where it was out already; a probe under way then decides nothing. */
+  leaveOut(reason: OutReason): boolean {
+    const isAway = AWAY.has(reason);
+    if (isAway) this.#isReachable = false;
+    const wasIn = this.#state !== 'out';
+    if (!wasIn && !this.#isOnTrial) return false;
+    this.#pause({ isAway });
+    if (!wasIn) return false;
+    this.#state = 'out';
+    this.#outReason = reason;
+    this.recent.clear();
+    this.#clearDoubts();
+    this.#clearFailures();
+    return true;
+  }
+
+  #pause({ isAway }: { isAway: boolean }): void {
+    this.#isOnTrial = false;
+    const nowMs = this.#nowMs();
+    if (nowMs - this.#inSinceMs >= TRUSTED_AFTER_MS) this.#pauseMs = FIRST_PAUSE_MS;
+    this.#inSinceMs = Number.POSITIVE_INFINITY;
+    this.#dueAtMs = nowMs + (isAway ? FIRST_PAUSE_MS : this.#pauseMs) * (0.8 + 0.4 * this.#random());
+    if (!isAway) this.#pauseMs = Math.min(2 * this.#pauseMs, LONGEST_PAUSE_MS);
+  }
+
+  /** Whether it has to produce a token now, as it is out and due, or in doubt. `isStalled`: it has calls and says nothing. */
+  beginProbe({ isStalled }: { isStalled: boolean }): boolean {
+    if (this.isDue) {
+      this.#isOnTrial = true;
+      return true;
+    }
+    return this.state === 'doubted' || (this.#state === 'in' && isStalled);
+  }
+
+  /** What the probe found. Means nothing where it was left out meanwhile. */
+  endProbe(result: ProbeResult): void {
+    this.#probedAtMs = this.#nowMs();
+    if (this.#state === 'out') {
+      if (!this.#isOnTrial) return;
+      if (result !== 'token') {
+        this.#pause({ isAway: false });
+        return;
+      }
+      this.#isOnTrial = false;
+      this.#inSinceMs = this.#probedAtMs;
+    }
+    this.#clearDoubts();
+    if (this.#state !== 'resting') this.#state = 'in';
+    if (result === 'busy') this.#rest();
+  }
+
+  /** A call failed. True where it has to be left out for it, if others remain; `mayHold` says whether it may get no more calls. */
+  failed(caller: string, mayHold: () => boolean): boolean {
+    this.recent.ended(caller, true);
+    this.#failures += 1;
+    if (this.#failedCallers.size < MIN_FAILED_CALLERS) this.#failedCallers.add(caller);
+    this.doubt(mayHold);
+    return this.#failures >= MAX_FAILURES && this.#failedCallers.size >= MIN_FAILED_CALLERS;
+  }
+
+  /** Something speaks against it. */
+  doubt(mayHold: () => boolean): void {
+    if (this.state !== 'in' && this.#state !== 'doubted') return;
+    this.#state = 'doubted';
+    this.#doubts += 1;
+    if (this.#doubts >= DOUBTS_TO_HOLD && mayHold()) this.#isHeld = true;
+  }
+
+  /** It says that it is full; calls that were refused together count once. */
+  busy(): void {
+    if (this.state === 'in' || this.#state === 'doubted') this.#rest();
+  }
+
+  /** It took a call and began to answer. */
+  began(): void {
+    this.#restMs = FIRST_REST_MS;
+  }
+
+  completed(caller: string): void {
+    this.recent.ended(caller, false);
+    this.#clearFailures();
+  }
+
+  #rest(): void {
+    this.#state = 'resting';
+    this.#restUntilMs = this.#nowMs() + this.#restMs;
+    this.#restMs = Math.min(2 * this.#restMs, LONGEST_REST_MS);
+    this.#clearDoubts();
+  }
+
+  #clearDoubts(): void {
+    this.#doubts = 0;
+    this.#isHeld = false;
+  }
+
+  #clearFailures(): void {
+    this.#failures = 0;
+    this.#failedCallers.clear();
+  }
+}

@@ -1,0 +1,211 @@
+import type { AttemptObserver, CountedCall } from '../terms/attempt.ts';
+import {
+  BYTES_PER_TOKEN,
+  FIXED_TOKENS,
+  LATE_FACTOR,
+  LATE_MS,
+  LEAST_HELD,
+  OUTPUT_TOKEN_WEIGHT,
+  WHOLE_PROMPT_MS,
+} from '../terms/limits.ts';
+import { blocksWithin, endOfBlocks } from './hashPrefix.ts';
+import { KeyLoad } from './keyLoad.ts';
+import { EnginePace } from './pace.ts';
+import { PrefixIndex } from './prefixIndex.ts';
+
+/** What an engine says of its load; any of it may be absent. */
+export interface LoadReport {
+  /** When it was read. */
+  readonly atMs: number;
+  /** Requests that run and wait there, whoever sent them. */
+  readonly running?: number | undefined;
+  readonly waiting?: number | undefined;
+  /** Tokens that its key-value cache holds. */
+  readonly cacheTokens?: number | undefined;
+}
+
+/** A call as it was placed. */
+export interface PlacedPrompt {
+  keyId: string;
+  hashes: readonly number[];
+  /** Rendered bytes of the whole prompt. */
+  promptBytes: number;
+  /** Tokens of it that are not expected to be cached there. */
+  uncachedTokens: number;
+  /** Tokens that the answer is expected to have. */
+  outputTokens: number;
+  /** Its first event is heard; a whole answer has none. */
+  isStream: boolean;
+}
+
+/** What one router has under way on one engine, what it believes to be cached there, and how quick the engine is. */
+export class EngineLoad {
+  readonly prefixes = new PrefixIndex();
+  /** How quick it is, as its calls show; anew where that can't be known any more. */
+  pace = new EnginePace();
+  /** Whether it is left out as slow, as of the last call that was placed. */
+  isSlow = false;
+  /** When it may be tried again while it is slow; never while a trial is under way. */
+  nextTrialAtMs = Number.NEGATIVE_INFINITY;
+  readonly #nowMs: () => number;
+  #calls = 0;
+  #begun = 0;
+  /** Of all calls under way: tokens of prompts and answers, which keep their part of the cache until the end. */
+  #heldTokens = 0;
+  #answerTokens = 0;
+  /** Of prompts that are still to be computed. */
+  #queuedTokens = 0;
+  readonly #keys = new Map<string, KeyLoad>();
+  /** Whole answers, oldest first, whose prompts still count as queued. */
+  readonly #wholePrompts = new Map<number, { atMs: number; tokens: number }>();
+  /** Numbers of the calls whose prompt is not known to be computed, oldest first. */
+  readonly #unread = new Set<number>();
+  /** Streams among them: when each was sent, and behind how many tokens of prompts, its own included. */
+  readonly #awaited = new Map<number, { atMs: number; tokensAhead: number }>();
+  /** When it last began a stream. */
+  #heardAtMs = Number.NEGATIVE_INFINITY;
+  #lastNumber = 0;
+  #hasCached = false;
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+  }
+
+  get calls(): number {
+    return this.#calls;
+  }
+
+  /** Calls of which the engine has begun to answer, ever. */
+  get begun(): number {
+    return this.#begun;
+  }
+
+  /** Tokens that calls under way keep in the engine's cache. */
+  get heldTokens(): number {
+    return this.#heldTokens;
+  }
+
+  /** Tokens of prompts that are still to be computed. */
+  get queuedTokens(): number {
+    const sinceMs = this.#nowMs() - WHOLE_PROMPT_MS;
+    for (const [number, { atMs, tokens }] of this.#wholePrompts) {
+      if (atMs > sinceMs) break;
+      this.#wholePrompts.delete(number);
+      this.#queuedTokens -= tokens;
+    }
+    return this.#queuedTokens;
+  }
+
+  /** Tokens of work under way: prompts that are still to be computed, and answers. */
+  get tokensInFlight(): number {
+    return this.queuedTokens + this.#answerTokens;
+  }
+
+  /** The same, each token by what it costs. */
+  get loadTokens(): number {
+    return this.queuedTokens + OUTPUT_TOKEN_WEIGHT * this.#answerTokens;
+  }
+
+  /** What a key has under way there; undefined if it has nothing. */
+  ofKey(keyId: string): KeyLoad | undefined {
+    return this.#keys.get(keyId);
+  }
+
+  /** Takes over what the engine says. */
+  take({ cacheTokens }: LoadReport): void {
+    if (cacheTokens !== undefined) this.prefixes.capacityBytes = cacheTokens * BYTES_PER_TOKEN;
+  }
+
+  /** The engine began anew: nothing is cached there, and it may be quicker. */
+  restarted(): void {
+    this.prefixes.clear();
+    this.pace = new EnginePace();
+  }
+
+  /**
+   * Tokens of work that it must have besides what it was sent, as its next first event is late: it is taken to have as much
+   * left as it is late. `msPerToken` is what a prompt's token takes up to the first event elsewhere.
+   */
+  lateTokens(msPerToken: number): number {
+    const [oldest] = this.#awaited.values();
+    if (!oldest) return 0;
+    const silentMs = this.#nowMs() - Math.max(oldest.atMs, this.#heardAtMs);
+    const dueMs = Math.max(LATE_MS, LATE_FACTOR * msPerToken * (FIXED_TOKENS + oldest.tokensAhead));
+    return Math.max(0, silentMs - dueMs) / msPerToken;
+  }
+
+  /** Part of a prompt that is expected to be cached, 0 to 1. */
+  cachedShareOf(hashes: readonly number[], promptBytes: number): number {
+    return promptBytes === 0 ? 0 : endOfBlocks(this.prefixes.match(hashes)) / promptBytes;
+  }
+
+  /** Counts a call from now on; what is returned has to hear how it goes. */
+  open(call: PlacedPrompt): Required<Pick<AttemptObserver, 'firstEvent' | 'end'>> {
+    const { keyId, hashes, uncachedTokens, outputTokens, isStream } = call;
+    const sentAtMs = this.#nowMs();
+    this.#lastNumber += 1;
+    const number = this.#lastNumber;
+    const [oldestUnread = number] = this.#unread;
+    const broughtBy = this.prefixes.callsOf(hashes, this.prefixes.match(hashes));
+    this.prefixes.add(hashes, number);
+    this.#unread.add(number);
+    const tokensAhead = this.queuedTokens + uncachedTokens;
+    if (isStream) this.#awaited.set(number, { atMs: sentAtMs, tokensAhead });
+    else this.#wholePrompts.set(number, { atMs: sentAtMs, tokens: uncachedTokens });
+    this.#calls += 1;
+    this.#queuedTokens += uncachedTokens;
+    this.#answerTokens += outputTokens;
+    const tokens = uncachedTokens + outputTokens;
+    this.#heldTokens += tokens;
+    const own = this.#keys.get(keyId) ?? new KeyLoad();
+    this.#keys.set(keyId, own);
+    const giveBack = own.take(tokens);
+    const computed = (): void => {
+      if (!this.#unread.delete(number)) return;
+      this.#begun += 1;
+      if (isStream ? this.#awaited.delete(number) : this.#wholePrompts.delete(number))
+        this.#queuedTokens -= uncachedTokens;
+    };
+    let firstEventAtMs: number | undefined;
+    return {
+      firstEvent: () => {
+        computed();
+        const nowMs = this.#nowMs();
+        firstEventAtMs = nowMs;
+        this.#heardAtMs = nowMs;
+        this.pace.firstEvent({ ms: nowMs - sentAtMs, tokensAhead, nowMs });
+      },
+      end: (result) => {
+        computed();
+        this.#calls -= 1;
+        this.#answerTokens -= outputTokens;
+        this.#heldTokens -= tokens;
+        giveBack(this.#nowMs());
+        if (own.calls === 0) this.#keys.delete(keyId);
+        const counted = result.kind === 'answered' ? result.counted : undefined;
+        if (!counted) return;
+        // An answer that came all at once does not say how much of its time the prompt took.
+        if (firstEventAtMs !== undefined)
+          this.pace.streamEnded({ ms: this.#nowMs() - firstEventAtMs, tokens: counted.completionTokens });
+        this.#correct(call, { broughtBy, oldestUnread, counted });
+      },
+    };
+  }
+
+  /**
+   * Learns from how much of a prompt the engine had. If it had far less than was believed, it has dropped the first block that
+   * was missing, and with it all that was used no later; unless that block was only just on its way there. An engine that
+   * never counts any cached token does not say, and is believed to have what it was sent.
+   */
+  #correct(
+    { hashes, promptBytes }: PlacedPrompt,
+    { broughtBy, oldestUnread, counted }: { broughtBy: number[]; oldestUnread: number; counted: CountedCall },
+  ): void {
+    if (counted.cachedPromptTokens > 0) this.#hasCached = true;
+    if (!this.#hasCached || counted.promptTokens === 0 || hashes.length === 0) return;
+    const held = blocksWithin((promptBytes * counted.cachedPromptTokens) / counted.promptTokens);
+    const missing = broughtBy[held];
+    if (missing === undefined || held + 1 >= LEAST_HELD * broughtBy.length || missing >= oldestUnread) return;
+    this.prefixes.forgetUpTo(missing);
+  }
+}

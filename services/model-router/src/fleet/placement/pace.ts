@@ -1,0 +1,100 @@
+import {
+  FIXED_TOKENS,
+  LATEST_FIRST_EVENTS,
+  LATEST_STREAMS,
+  LEAST_MS_PER_TOKEN,
+  MIN_PACED_CALLS,
+  MIN_PACED_TOKENS,
+  SLOW_FACTOR,
+  SLOW_MS,
+  USUAL_CALLS,
+} from '../terms/limits.ts';
+
+/** The median; of an even number of values the lower of the two in the middle. Undefined where there are none. */
+export const lowerMedian = (values: readonly number[]): number | undefined =>
+  values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 2)];
+
+/** One measure of an engine's pace, in milliseconds a token, as its calls show it one after the other. */
+class PaceMeasure {
+  readonly #latest: number;
+  readonly #values: number[] = [];
+  /** The quickest of the last few calls; undefined until there were some. */
+  now: number | undefined;
+  /** The median of many calls, which a moment of much work does not change; undefined until there were some. */
+  usual: number | undefined;
+
+  /** `latest` is how many calls tell what the pace is now. */
+  constructor(latest: number) {
+    this.#latest = latest;
+  }
+
+  /** `joinsLast`: the call waited together with the last one. They count as one, by the quicker of them. */
+  add(msPerToken: number, { joinsLast = false }: { joinsLast?: boolean } = {}): void {
+    this.#values.push(joinsLast ? Math.min(msPerToken, this.#values.pop() ?? msPerToken) : msPerToken);
+    if (this.#values.length > USUAL_CALLS) this.#values.shift();
+    if (this.#values.length < MIN_PACED_CALLS) return;
+    this.now = Math.min(...this.#values.slice(-this.#latest));
+    this.usual = lowerMedian(this.#values);
+  }
+}
+
+/**
+ * How quick one engine is, by two measures. The quickest of the last few calls counts: a slow engine makes all of them slow,
+ * while a client that reads slowly, or a prompt that was not cached after all, is alone with it.
+ */
+export class EnginePace {
+  /** From sending a call to its first event, by the tokens of prompts that had to be computed meanwhile. */
+  readonly firstEvents = new PaceMeasure(LATEST_FIRST_EVENTS);
+  /** From the first event to the last, by the tokens of the answer. */
+  readonly streams = new PaceMeasure(LATEST_STREAMS);
+  /** When the first event came that the next ones may have waited with. */
+  #countedAtMs = Number.NEGATIVE_INFINITY;
+
+  /**
+   * `tokensAhead` are those of prompts that were still to be computed when the call was sent, its own included. Calls that
+   * waited together were late for one and the same reason.
+   */
+  firstEvent({ ms, tokensAhead, nowMs }: { ms: number; tokensAhead: number; nowMs: number }): void {
+    const joinsLast = nowMs - ms < this.#countedAtMs;
+    this.firstEvents.add(Math.max(ms / (FIXED_TOKENS + tokensAhead), LEAST_MS_PER_TOKEN), { joinsLast });
+    if (!joinsLast) this.#countedAtMs = nowMs;
+  }
+
+  streamEnded({ ms, tokens }: { ms: number; tokens: number }): void {
+    if (tokens >= MIN_PACED_TOKENS) this.streams.add(ms / tokens);
+  }
+}
+
+interface Paced {
+  readonly weight: number;
+  readonly pace: EnginePace;
+}
+
+/**
+ * The engines that are much slower than the others, as a throttled one is. What they took of late is compared with what is
+ * usual in the long run: a moment of much work makes no engine look quick beside the others, nor does one stream that was held
+ * up on its way and came all at once. A lighter engine may be slower in proportion.
+ */
+export function findSlow<Engine extends Paced>(engines: readonly Engine[]): ReadonlySet<Engine> {
+  const usualFirst = usualFirstEvent(engines) ?? Number.POSITIVE_INFINITY;
+  const usualStream = middleOf(engines, ({ streams }) => streams.usual) ?? Number.POSITIVE_INFINITY;
+  const isSlow = ({ weight, pace }: Engine): boolean => {
+    const first = (pace.firstEvents.now ?? 0) * weight;
+    const isSlowToBegin = first > SLOW_FACTOR * usualFirst && (first - usualFirst) * FIXED_TOKENS > SLOW_MS;
+    return isSlowToBegin || (pace.streams.now ?? 0) * weight > SLOW_FACTOR * usualStream;
+  };
+  return new Set(engines.filter(isSlow));
+}
+
+/** Usual milliseconds for a token of a prompt up to the first event, on an engine of weight 1; undefined until it is known. */
+export const usualFirstEvent = (engines: readonly Paced[]): number | undefined =>
+  middleOf(engines, ({ firstEvents }) => firstEvents.usual);
+
+/** Of two engines it is the quicker one. */
+function middleOf(engines: readonly Paced[], measure: (pace: EnginePace) => number | undefined): number | undefined {
+  const known = engines.flatMap(({ weight, pace }) => {
+    const msPerToken = measure(pace);
+    return msPerToken === undefined ? [] : [msPerToken * weight];
+  });
+  return lowerMedian(known);
+}

@@ -1,0 +1,14 @@
+import type { EngineReport } from '../src/fleet/terms/dialect.ts';
+
+/** What an engine says of itself now; nothing, unless a test says more. */
+export const aReport = (fields: Partial<EngineReport> = {}): EngineReport => ({
+  atMs: performance.now(),
+  running: undefined,
+  waiting: undefined,
+  cacheUsage: undefined,
+  cacheTokens: undefined,
+  prefixQueries: undefined,
+  prefixHits: undefined,
+  isAsleep: false,
+  ...fields,
+});
