@@ -1,8 +1,10 @@
 import { toKeySha256 } from '@turnpike/api-keys/apiKey';
 import { parseSecrets } from '@turnpike/config/secrets';
+import { authApi } from '@turnpike/internal-api/auth';
+import { createClient, InternalCallError } from '@turnpike/internal-api/createClient';
+import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { parseUsd } from '@turnpike/money/nanoUsd';
-import { request } from 'undici';
 import { z } from 'zod';
 import { StackError } from './stackError.ts';
 import type { ServiceUrls } from './toServiceEnvironments.ts';
@@ -29,41 +31,47 @@ export interface SeedOptions {
  */
 export async function seedWorkspace({ auth, ledger, apiKey, internalTokenKeys }: SeedOptions): Promise<void> {
   const keys = z.string().transform(parseSecrets).parse(internalTokenKeys);
-  const internalHeaders = createTokenIssuer({ service: 'operator', keys });
-
-  async function call(audience: 'auth' | 'usage-ledger', method: 'PUT' | 'POST', url: string, content: object) {
-    const { statusCode, body } = await request(url, {
-      method,
-      headers: { 'content-type': 'application/json', ...internalHeaders(audience) },
-      body: JSON.stringify(content),
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-    });
-    await body.dump();
-    const isKnownAlready = statusCode === 409;
-    if (statusCode < 300 || isKnownAlready) return;
-    throw new StackError(`${audience} answered ${statusCode} when the stack's workspace was made; its log says why.`);
-  }
+  const reached = { internalHeaders: createTokenIssuer({ service: 'operator', keys }), timeoutMs: TIMEOUT_MS };
+  const authService = createClient(authApi, { url: auth.internalUrl, ...reached });
+  const ledgerService = createClient(usageLedgerApi, { url: ledger.internalUrl, ...reached });
 
   const makeKey = async () => {
-    await call('auth', 'PUT', `${auth.internalUrl}/internal/workspaces/${WORKSPACE_ID}`, {
-      organization_id: ORGANIZATION_ID,
-      name: 'Local workspace',
-      billing_status: 'active',
-      monthly_cap_nano_usd: null,
-    });
-    await call('auth', 'POST', `${auth.internalUrl}/internal/keys`, {
-      key_sha256: toKeySha256(apiKey),
-      last_four: apiKey.slice(-4),
-      name: 'Local key',
-      workspace_id: WORKSPACE_ID,
-    });
+    await authService
+      .putWorkspace({
+        params: { workspace_id: WORKSPACE_ID },
+        body: { organization_id: ORGANIZATION_ID, name: 'Local workspace', billing_status: 'active' },
+      })
+      .catch(acceptKnown);
+    await authService
+      .createKey({
+        body: {
+          key_sha256: toKeySha256(apiKey),
+          last_four: apiKey.slice(-4),
+          name: 'Local key',
+          workspace_id: WORKSPACE_ID,
+        },
+      })
+      .catch(acceptKnown);
   };
   const giveCredit = () =>
-    call('usage-ledger', 'POST', `${ledger.internalUrl}/internal/credits`, {
-      credit_id: CREDIT_ID,
-      workspace_id: WORKSPACE_ID,
-      amount_nano_usd: parseUsd(SEEDED_CREDIT_USD).toString(),
-      note: 'Credit of the local stack',
-    });
+    ledgerService
+      .addCredit({
+        body: {
+          credit_id: CREDIT_ID,
+          workspace_id: WORKSPACE_ID,
+          amount_nano_usd: parseUsd(SEEDED_CREDIT_USD).toString(),
+          note: 'Credit of the local stack',
+        },
+      })
+      .catch(acceptKnown);
   await Promise.all([makeKey(), giveCredit()]);
+}
+
+/** What is there already is as it should be. */
+function acceptKnown(error: unknown): void {
+  if (!(error instanceof InternalCallError)) throw error;
+  const { service, failure } = error;
+  if (failure.kind !== 'refused') throw error;
+  if (failure.status === 409) return;
+  throw new StackError(`${service} answered ${failure.status} when the stack's workspace was made; its log says why.`);
 }
