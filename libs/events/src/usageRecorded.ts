@@ -1,3 +1,4 @@
+import { OPERATION_NAMES } from '@turnpike/api-schema/operations';
 import { nonNegativeNanoUsdSchema } from '@turnpike/money/nanoUsd';
 import { TRACEPARENT_PATTERN } from '@turnpike/telemetry/traceparent';
 import { z } from 'zod';
@@ -23,7 +24,7 @@ export const usageRecorded = {
     keyId: id,
     workspaceId: id,
     region: z.enum(['us', 'eu']),
-    operation: z.enum(['chat', 'completions', 'embeddings']),
+    operation: z.enum(OPERATION_NAMES),
     /** Routing target that served the call: not stable across packaging changes. */
     model: id,
     canonicalModel: id,

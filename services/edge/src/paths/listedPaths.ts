@@ -1,3 +1,4 @@
+import { OPERATION_PATHS } from '@turnpike/api-schema/operations';
 import type { Upstream } from './upstream.ts';
 
 /** One operation that clients may call. */
@@ -27,9 +28,9 @@ export function listPaths(serviceSegment: string): ListedPath[] {
     pattern: new RegExp(`^${path}/(?i:${parameter})$`),
   });
   return [
-    { method: 'POST', ...exactly('/v1/chat/completions'), upstream: 'model-router' },
-    { method: 'POST', ...exactly('/v1/completions'), upstream: 'model-router' },
-    { method: 'POST', ...exactly('/v1/embeddings'), upstream: 'model-router' },
+    ...Object.values(OPERATION_PATHS).map(
+      (path): ListedPath => ({ method: 'POST', ...exactly(path), upstream: 'model-router' }),
+    ),
     { method: 'GET', ...exactly('/v1/models'), upstream: 'catalog' },
     { method: 'GET', ...withParameter('/v1/models', 'id', PARAMETER), upstream: 'catalog' },
     { method: 'GET', ...exactly(`/v1/${serviceSegment}/key`), upstream: 'auth' },

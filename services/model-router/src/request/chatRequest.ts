@@ -1,4 +1,5 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
+import { OPERATION_PATHS } from '@turnpike/api-schema/operations';
 import { z } from 'zod';
 import type { BodyFault } from '../api/bodyFault.ts';
 import type { ImageFault } from '../api/chatFault.ts';
@@ -233,7 +234,7 @@ export const chatRequestSchema = z
 /** POST /v1/chat/completions. */
 export const CHAT: Operation = {
   name: 'chat',
-  path: '/v1/chat/completions',
+  path: OPERATION_PATHS.chat,
   limits: { maxBytes: 20 * MIB, maxTextBytes: 4 * MIB, kept: KEPT_IN_CHATS },
   parse: parseChatRequest,
   isGenerating: true,

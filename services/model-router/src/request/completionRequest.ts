@@ -1,3 +1,4 @@
+import { OPERATION_PATHS } from '@turnpike/api-schema/operations';
 import { z } from 'zod';
 import { invalidRequest } from '../api/requestFault.ts';
 import { generatesText } from '../catalog/catalog.ts';
@@ -52,7 +53,7 @@ const LIMIT_BYTES = 8 * 1_048_576;
 /** POST /v1/completions. */
 export const COMPLETIONS: Operation = {
   name: 'completions',
-  path: '/v1/completions',
+  path: OPERATION_PATHS.completions,
   limits: { maxBytes: LIMIT_BYTES, maxTextBytes: LIMIT_BYTES },
   parse: parseCompletionRequest,
   isGenerating: true,

@@ -1,3 +1,4 @@
+import { OPERATION_PATHS } from '@turnpike/api-schema/operations';
 import { z } from 'zod';
 import { invalidRequest } from '../api/requestFault.ts';
 import { createFieldReader, optional } from './fieldReader.ts';
@@ -57,7 +58,7 @@ const LIMIT_BYTES = 8 * 1_048_576;
 /** POST /v1/embeddings. Each text has the model's window for itself, and no prefix worth finding again. */
 export const EMBEDDINGS: Operation = {
   name: 'embeddings',
-  path: '/v1/embeddings',
+  path: OPERATION_PATHS.embeddings,
   limits: { maxBytes: LIMIT_BYTES, maxTextBytes: LIMIT_BYTES },
   parse: parseEmbeddingRequest,
   isGenerating: false,

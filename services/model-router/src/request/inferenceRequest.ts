@@ -1,11 +1,11 @@
-import type { UsageRecorded } from '@turnpike/events/usageRecorded';
+import type { OperationName } from '@turnpike/api-schema/operations';
 import type { PricedModel } from '../catalog/catalog.ts';
 import type { BodyLimits, JsonBody } from './readBody.ts';
 
 /** What tells one inference operation from another: how its requests are read, and what the gates and engines go by. */
 export interface Operation {
   /** Its name in usage rows. */
-  name: UsageRecorded['operation'];
+  name: OperationName;
   /** Its path, for clients as for engines. */
   path: string;
   limits: BodyLimits;

@@ -1,0 +1,11 @@
+/** The inference operations, as usage rows and completion events name them. */
+export const OPERATION_NAMES = ['chat', 'completions', 'embeddings'] as const;
+
+export type OperationName = (typeof OPERATION_NAMES)[number];
+
+/** Where clients call each of them, and the router its engines. */
+export const OPERATION_PATHS: Readonly<Record<OperationName, string>> = {
+  chat: '/v1/chat/completions',
+  completions: '/v1/completions',
+  embeddings: '/v1/embeddings',
+};
