@@ -87,13 +87,17 @@ export class EngineLoad {
 
   /** Tokens of prompts that are still to be computed. */
   get queuedTokens(): number {
+    if (this.#wholePrompts.size > 0) this.#countWholePromptsAsComputed();
+    return this.#queuedTokens;
+  }
+
+  #countWholePromptsAsComputed(): void {
     const sinceMs = this.#nowMs() - WHOLE_PROMPT_MS;
     for (const [number, { atMs, tokens }] of this.#wholePrompts) {
-      if (atMs > sinceMs) break;
+      if (atMs > sinceMs) return;
       this.#wholePrompts.delete(number);
       this.#queuedTokens -= tokens;
     }
-    return this.#queuedTokens;
   }
 
   /** Tokens of work under way: prompts that are still to be computed, and answers. */
@@ -173,7 +177,7 @@ export class EngineLoad {
         const nowMs = this.#nowMs();
         firstEventAtMs = nowMs;
         this.#heardAtMs = nowMs;
-        this.pace.firstEvent({ ms: nowMs - sentAtMs, tokensAhead, nowMs });
+        this.pace.firstEvent({ ms: nowMs - sentAtMs, tokensAhead });
       },
       end: (result) => {
         computed();

@@ -28,9 +28,8 @@ class PaceMeasure {
     this.#latest = latest;
   }
 
-  /** `joinsLast`: the call waited together with the last one. They count as one, by the quicker of them. */
-  add(msPerToken: number, { joinsLast = false }: { joinsLast?: boolean } = {}): void {
-    this.#values.push(joinsLast ? Math.min(msPerToken, this.#values.pop() ?? msPerToken) : msPerToken);
+  add(msPerToken: number): void {
+    this.#values.push(msPerToken);
     if (this.#values.length > USUAL_CALLS) this.#values.shift();
     if (this.#values.length < MIN_PACED_CALLS) return;
     this.now = Math.min(...this.#values.slice(-this.#latest));
@@ -47,17 +46,10 @@ export class EnginePace {
   readonly firstEvents = new PaceMeasure(LATEST_FIRST_EVENTS);
   /** From the first event to the last, by the tokens of the answer. */
   readonly streams = new PaceMeasure(LATEST_STREAMS);
-  /** When the first event came that the next ones may have waited with. */
-  #countedAtMs = Number.NEGATIVE_INFINITY;
 
-  /**
-   * `tokensAhead` are those of prompts that were still to be computed when the call was sent, its own included. Calls that
-   * waited together were late for one and the same reason.
-   */
-  firstEvent({ ms, tokensAhead, nowMs }: { ms: number; tokensAhead: number; nowMs: number }): void {
-    const joinsLast = nowMs - ms < this.#countedAtMs;
-    this.firstEvents.add(Math.max(ms / (FIXED_TOKENS + tokensAhead), LEAST_MS_PER_TOKEN), { joinsLast });
-    if (!joinsLast) this.#countedAtMs = nowMs;
+  /** `tokensAhead` are those of prompts that were still to be computed when the call was sent, its own included. */
+  firstEvent({ ms, tokensAhead }: { ms: number; tokensAhead: number }): void {
+    this.firstEvents.add(Math.max(ms / (FIXED_TOKENS + tokensAhead), LEAST_MS_PER_TOKEN));
   }
 
   streamEnded({ ms, tokens }: { ms: number; tokens: number }): void {

@@ -292,17 +292,6 @@ describe('first events', () => {
     for (let number = 0; number < 50; number += 1) expect(place(placer, engines, number).engine).not.toBe(first);
   });
 
-  it('that were late together count as one', () => {
-    const { placer, engines, first } = aFleet(1);
-    const together = [1, 2, 3, 1, 2, 3].map((number) => place(placer, [first], number));
-    clock.nowMs += 5_000;
-    for (const placed of together) {
-      placed.firstEvent();
-      placed.end(DROPPED);
-    }
-    expect(place(placer, engines, 1).engine).toBe(first);
-  });
-
   it('that take twice as long do not', () => {
     const { placer, engines, first } = aFleet(2);
     expect(place(placer, engines, 1).engine).toBe(first);
