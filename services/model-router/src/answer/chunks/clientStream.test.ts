@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import { createServer, get, type Server } from 'node:http';
 import { afterEach, expect, it } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
@@ -30,6 +31,31 @@ async function anUnreadResponse(): Promise<Response> {
   if (!response) throw new Error('no request came');
   return response;
 }
+
+it('is told again that its client reads on, where it has written too much at once on being told so', async () => {
+  let reads = 0;
+  const res = Object.assign(new EventEmitter(), {
+    headersSent: true,
+    destroyed: false,
+    write: () => false,
+    destroy: () => {},
+  });
+  const client = new ClientStream(res as unknown as Response, {
+    headersAfterMs: LONG_MS,
+    keepAliveMs: LONG_MS,
+    slowReaderMs: LONG_MS,
+  });
+  const readOn = (): void => {
+    reads += 1;
+    client.write(Buffer.from('more'), readOn);
+  };
+  client.write(Buffer.from('first'), readOn);
+  for (let drained = 1; drained <= 3; drained += 1) {
+    res.emit('drain');
+    expect(reads).toBe(drained);
+  }
+  client.detach();
+});
 
 it.each([
   ['is whole', (client: ClientStream) => client.done()],

@@ -115,8 +115,10 @@ export class ClientStream {
   readonly #onDrain = (): void => {
     clearTimeout(this.#slowTimer);
     this.#slowTimer = undefined;
-    if (!this.#isOver) this.#onRead?.();
+    // Reading on may write at once, and be told again that the client is slow.
+    const onRead = this.#onRead;
     this.#onRead = undefined;
+    if (!this.#isOver) onRead?.();
   };
 
   readonly #onClose = (): void => this.#leave();
