@@ -75,7 +75,7 @@ export interface InferenceRequest {
    */
   fallbackOn(model: PricedModel): 'json_object_fallback' | undefined;
   /**
-   * The bodies of `/tokenize` that count the prompt, one or several. Images that have not been fetched are left out, or an
+   * Questions for a tokenizer that count the prompt, one or several. Images that have not been fetched are left out, or an
    * engine would fetch them: each is to be counted at the model's most.
    */
   tokenizeQuestions(): object[];

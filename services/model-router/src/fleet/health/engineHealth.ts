@@ -41,7 +41,7 @@ export class EngineHealth {
   #isReachable = false;
   #missedChecks = 0;
   /** Half-open: a probe is under way that decides. */
-  #isOnTrial = false;
+  #isHalfOpen = false;
   #pauseMs = FIRST_PAUSE_MS;
   #dueAtMs = Number.NEGATIVE_INFINITY;
   #inSinceMs = Number.POSITIVE_INFINITY;
@@ -73,7 +73,7 @@ export class EngineHealth {
   /** The breaker before it. */
   get breaker(): 'closed' | 'half_open' | 'open' {
     if (this.#state !== 'out') return 'closed';
-    return this.#isOnTrial ? 'half_open' : 'open';
+    return this.#isHalfOpen ? 'half_open' : 'open';
   }
 
   /** Why it was left out last; undefined where it never was. */
@@ -93,7 +93,7 @@ export class EngineHealth {
 
   /** Whether the pause before a probe is over. */
   get isDue(): boolean {
-    return this.#state === 'out' && !this.#isOnTrial && this.#nowMs() >= this.#dueAtMs;
+    return this.#state === 'out' && !this.#isHalfOpen && this.#nowMs() >= this.#dueAtMs;
   }
 
   /** It answered a check. */
@@ -113,7 +113,7 @@ export class EngineHealth {
     const isAway = AWAY.has(reason);
     if (isAway) this.#isReachable = false;
     const wasIn = this.#state !== 'out';
-    if (!wasIn && !this.#isOnTrial) return false;
+    if (!wasIn && !this.#isHalfOpen) return false;
     this.#pause({ isAway });
     if (!wasIn) return false;
     this.#state = 'out';
@@ -125,7 +125,7 @@ export class EngineHealth {
   }
 
   #pause({ isAway }: { isAway: boolean }): void {
-    this.#isOnTrial = false;
+    this.#isHalfOpen = false;
     const nowMs = this.#nowMs();
     if (nowMs - this.#inSinceMs >= TRUSTED_AFTER_MS) this.#pauseMs = FIRST_PAUSE_MS;
     this.#inSinceMs = Number.POSITIVE_INFINITY;
@@ -136,7 +136,7 @@ export class EngineHealth {
   /** Whether it has to produce a token now, as it is out and due, or in doubt. `isStalled`: it has calls and says nothing. */
   beginProbe({ isStalled }: { isStalled: boolean }): boolean {
     if (this.isDue) {
-      this.#isOnTrial = true;
+      this.#isHalfOpen = true;
       return true;
     }
     return this.state === 'doubted' || (this.#state === 'in' && isStalled);
@@ -146,12 +146,12 @@ export class EngineHealth {
   endProbe(result: ProbeResult): void {
     this.#probedAtMs = this.#nowMs();
     if (this.#state === 'out') {
-      if (!this.#isOnTrial) return;
+      if (!this.#isHalfOpen) return;
       if (result !== 'token') {
         this.#pause({ isAway: false });
         return;
       }
-      this.#isOnTrial = false;
+      this.#isHalfOpen = false;
       this.#inSinceMs = this.#probedAtMs;
     }
     this.#clearDoubts();
