@@ -18,6 +18,8 @@ import { startTestStack, type TestStack } from './support/startTestStack.ts';
 const MODEL = 'llama-3.3-70b-instruct';
 
 let stack: TestStack;
+/** As the command line names the stack. */
+const port = () => stack.running.stack.port_base;
 let superuser: pg.Client;
 let redis: Redis;
 let caller: { workspaceId: string; apiKey: string };
@@ -194,7 +196,7 @@ it('does not say that the books of a workspace agree that does not exist', async
   expect(missing).toEqual({
     code: 1,
     stdout: '',
-    stderr: 'There is no such workspace. "turnpike workspaces list" shows the ids.\n',
+    stderr: `There is no such workspace. "turnpike workspaces list" shows the ids. [stack ${port()}, region us]\n`,
   });
 
   const unused = await stack.operator.makeWorkspace();
@@ -223,7 +225,10 @@ it('lists, shows and replays dead letters', async () => {
   await writeFile(join(folder, 'event.json'), value);
   const repaired = await json('replay', letter.id, '--repaired', join(folder, 'event.json'));
   await rm(folder, { recursive: true });
-  expect(repaired).toEqual({ code: 0, document: { replayed: 1, left: [] } });
+  expect(repaired).toEqual({
+    code: 0,
+    document: { replayed: 1, left: [], written_to: { stack: String(port()), region: 'us' } },
+  });
 
   expect(await listed()).toEqual([]);
   expect((await json('list', '--all')).document.dead_letters).toMatchObject([

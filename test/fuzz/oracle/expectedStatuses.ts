@@ -50,14 +50,16 @@ function lookUpStatuses(call: CallCase): readonly number[] {
   return path === '/v1/svc/usage' ? [200, 400] : [200];
 }
 
-const ONE_THING = /^\/v1\/(?:models|svc\/usage\/request)\/(.+)$/;
-const PLAIN_ID = /^(?:[\w.~:@+,=-]|%[2-9a-f][0-9a-f])+$/i;
+const ONE_THING = /^\/v1\/(models|svc\/usage\/request)\/(.+)$/;
+const PLAIN_ID = /^(?:[\w.~:@+,=-]|%[0-9a-f]{2})+$/i;
+const SEPARATOR = /%(?:2f|5c)/i;
+const CONTROL_CHARACTER = /%(?:[01][0-9a-f]|7f)/i;
 
-/** Whether a look-up's path is nobody's: its id holds a separator, a control character, or what is no UTF-8. */
+/** Whether a look-up's path is nobody's: its id holds a separator or what is no UTF-8; a model's, a control character. */
 export function isUnlisted(path: string): boolean {
-  const id = ONE_THING.exec(path)?.[1];
+  const [, kind, id] = ONE_THING.exec(path) ?? [];
   if (id === undefined) return false;
-  if (!PLAIN_ID.test(id) || /%(?:2f|5c|7f)/i.test(id)) return true;
+  if (!PLAIN_ID.test(id) || SEPARATOR.test(id) || (kind === 'models' && CONTROL_CHARACTER.test(id))) return true;
   return !isDecodable(id) || ['.', '..'].includes(decodeURIComponent(id));
 }
 
