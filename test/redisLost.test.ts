@@ -9,7 +9,7 @@ import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { startRedis, type TestRedis } from '@turnpike/test-support/startRedis';
 import { until } from '@turnpike/test-support/until';
 import { Redis } from 'ioredis';
-import type { OpenCall } from '../services/model-router/src/money/call/callBook.ts';
+import type { OpenCall } from '../services/model-router/src/money/call/openCalls.ts';
 import { redisKeys } from '../services/model-router/src/money/redis/redisKeys.ts';
 import { aKeyRecord } from '../services/model-router/test/aKeyRecord.ts';
 import { addCredit } from '../services/usage-ledger/src/credits/addCredit.ts';

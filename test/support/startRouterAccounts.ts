@@ -8,9 +8,9 @@ import {
   type BalanceLoader,
   createBalanceLoader,
 } from '../../services/model-router/src/money/balances/loadBalances.ts';
-import { createCallBook, type OpenCall } from '../../services/model-router/src/money/call/callBook.ts';
 import { createCallEndings } from '../../services/model-router/src/money/call/endCall.ts';
 import { HeldCalls } from '../../services/model-router/src/money/call/heldCalls.ts';
+import { createOpenCalls, type OpenCall } from '../../services/model-router/src/money/call/openCalls.ts';
 import { publishEvents } from '../../services/model-router/src/money/call/publishEvents.ts';
 import { sweepCalls } from '../../services/model-router/src/money/call/sweepCalls.ts';
 import { type AdmittedCall, toUnknownEventJson } from '../../services/model-router/src/money/call/toEvent.ts';
@@ -88,7 +88,7 @@ export async function startRouterAccounts(options: RouterAccountsOptions): Promi
   };
   const publisher = publishEvents({ spool, eventLog, endings, heldCalls, epoch, metrics: noMetrics, log });
   const sweeper = sweepCalls({ redis, endings, balances, epoch, eventLog, metrics: noMetrics, log, leaseMs });
-  const callBook = createCallBook({ endings, spool, heldCalls, epoch, metrics: noMetrics, log, leaseMs });
+  const openCalls = createOpenCalls({ endings, spool, heldCalls, epoch, metrics: noMetrics, log, leaseMs });
   const follower = followEpoch({
     redis,
     epoch,
@@ -110,7 +110,7 @@ export async function startRouterAccounts(options: RouterAccountsOptions): Promi
   async function stop(graceMs: number): Promise<void> {
     await follower.close();
     await sweeper.close();
-    await callBook.close();
+    await openCalls.close();
     await publisher.close(graceMs);
     await spool.close();
     redis.disconnect();
@@ -151,7 +151,7 @@ export async function startRouterAccounts(options: RouterAccountsOptions): Promi
         const { admittedAtMs, epoch: number } = answer;
         const terms = { admittedAtMs, epoch: number, estimatedPromptTokens: 10, rpm: key.rpm, tpm: key.tpm };
         try {
-          return callBook.open(call, terms);
+          return openCalls.open(call, terms);
         } catch (error) {
           if (error instanceof ApiError) return undefined;
           throw error;

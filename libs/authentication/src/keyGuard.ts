@@ -25,7 +25,7 @@ export interface KeyGuardOptions {
 
 /**
  * Lets in whoever brings a valid API key; throws an `AuthFault` otherwise, or a `look_ups_exceeded` where a client address
- * tries more wrong keys than one may: of those nobody is asked. The handler asks `callerOf` who it is.
+ * tries more wrong keys than one may: of those nobody is asked. The handler asks `callingKey` who it is.
  */
 export function createKeyGuard({ authenticator, tokenKeys, now }: KeyGuardOptions): Guard {
   const wrongKeys = createThrottle({ ...WRONG_KEYS, ...(now && { now }) });
@@ -48,7 +48,7 @@ export function createKeyGuard({ authenticator, tokenKeys, now }: KeyGuardOption
 }
 
 /** The key that a request behind the key guard came with. */
-export function callerOf(res: Response): KeyRecord {
+export function callingKey(res: Response): KeyRecord {
   const caller = res.locals.caller as KeyRecord | undefined;
   if (!caller) throw new Error('the route has no key guard');
   return caller;

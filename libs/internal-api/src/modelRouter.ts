@@ -37,7 +37,7 @@ const liveModelsSchema = z.record(z.string(), z.object({ engines: z.number(), he
 export type LiveModels = z.output<typeof liveModelsSchema>;
 
 const countedSchema = z.object({ spent_nano_usd: nanoUsdSchema, held_nano_usd: nanoUsdSchema });
-const booksSchema = countedSchema
+const countersSchema = countedSchema
   .extend({
     now_ms: z.number().int(),
     epoch: z.number().int(),
@@ -63,9 +63,9 @@ const booksSchema = countedSchema
     ),
     next_after: z.number().nullable(),
   })
-  .meta({ id: 'Books' });
+  .meta({ id: 'Counters' });
 /** What Redis counts of a workspace, of one instant. */
-export type RedisBooks = z.output<typeof booksSchema>;
+export type RedisCounters = z.output<typeof countersSchema>;
 
 const drained = {
   callers: ['operator'],
@@ -135,14 +135,14 @@ export const modelRouterApi = defineApi('model-router', {
       },
     },
   },
-  getBooks: {
+  getCounters: {
     callers: ['usage-ledger'],
     method: 'GET',
-    path: '/internal/workspaces/:workspace_id/books',
+    path: '/internal/workspaces/:workspace_id/counters',
     promise:
       'all that the gate counts of a workspace, of one instant; calls by pages, each with its lease: one whose lease has ended is a hold without an owner',
     params: z.object({ workspace_id: anyId, after: z.coerce.number<number>().int().min(0).default(0) }),
-    answer: booksSchema,
+    answer: countersSchema,
     answerLimitBytes: LARGE_ANSWER_BYTES,
   },
 });

@@ -33,7 +33,7 @@ const MODEL = aPricedModel();
 /** Starts engines of the small model that behave as told, listed in a file. */
 export async function aFleet(
   behaviours: EngineBehaviour[] = [wellBehaved, wellBehaved],
-  { isHeldBack = () => false }: { isHeldBack?: (id: string) => boolean } = {},
+  { isCordoned = () => false }: { isCordoned?: (id: string) => boolean } = {},
 ): Promise<Fleet> {
   const current = [...behaviours];
   const asked: string[][] = behaviours.map(() => []);
@@ -59,7 +59,7 @@ export async function aFleet(
   const registry = createEngineRegistry({
     enginesFile,
     kubernetes: undefined,
-    isHeldBack,
+    isCordoned,
     room: { calls: 1_000, tokens: 1_000_000 },
     metrics: noMetrics,
     log: aSilentLogger(),

@@ -20,7 +20,7 @@ export function anEngine(
     {
       nowMs: () => performance.now(),
       random: () => 0.5,
-      isHeldBack: () => false,
+      isCordoned: () => false,
       room: ANY_ROOM,
       dialect: vllm,
       ...options,

@@ -1,4 +1,4 @@
-import type { OpenCall } from '../src/money/call/callBook.ts';
+import type { OpenCall } from '../src/money/call/openCalls.ts';
 import type { Ending } from '../src/money/call/toEvent.ts';
 
 /** A call whose endings a test can look at. */

@@ -28,7 +28,7 @@ beforeEach(async () => {
   registry = createEngineRegistry({
     enginesFile,
     kubernetes: undefined,
-    isHeldBack: () => false,
+    isCordoned: () => false,
     room: { calls: 1_000, tokens: 1_000_000 },
     metrics: noMetrics,
     log: aSilentLogger(),

@@ -13,7 +13,7 @@ import { createDb } from './database/createDb.ts';
 import { createEventLogStore } from './event-log/createEventLogStore.ts';
 import { dropReadRecords } from './event-log/dropReadRecords.ts';
 import { ensureUsagePartitions } from './ledger/ensureUsagePartitions.ts';
-import { createPriceBook } from './reconcile/priceList.ts';
+import { createPriceList } from './reconcile/priceList.ts';
 import { reconcile } from './reconcile/reconcile.ts';
 import { scheduleReconciliation } from './reconcile/scheduleReconciliation.ts';
 
@@ -65,7 +65,7 @@ startService({
       auditDb,
       consumer,
       router,
-      listPrices: createPriceBook(catalog),
+      listPrices: createPriceList(catalog),
       redisTimeMs: AUDIT_REDIS_TIME_MS,
     };
     const reconciliation = scheduleReconciliation({

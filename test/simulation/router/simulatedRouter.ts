@@ -6,9 +6,9 @@ import type { Logger } from '@turnpike/logging/createLogger';
 import { noSpan } from '@turnpike/telemetry/callSpan';
 import type { Redis } from 'ioredis';
 import { createBalanceLoader } from '../../../services/model-router/src/money/balances/loadBalances.ts';
-import { createCallBook, type OpenCall } from '../../../services/model-router/src/money/call/callBook.ts';
 import { createCallEndings } from '../../../services/model-router/src/money/call/endCall.ts';
 import { type EndedCall, HeldCalls } from '../../../services/model-router/src/money/call/heldCalls.ts';
+import { createOpenCalls, type OpenCall } from '../../../services/model-router/src/money/call/openCalls.ts';
 import { publishEvents } from '../../../services/model-router/src/money/call/publishEvents.ts';
 import { retryReleases } from '../../../services/model-router/src/money/call/retryReleases.ts';
 import { sweepCalls } from '../../../services/model-router/src/money/call/sweepCalls.ts';
@@ -92,7 +92,7 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
     log,
   });
   sweepCalls({ redis, endings, balances, epoch, eventLog, metrics: noMetrics, log, leaseMs });
-  const callBook = createCallBook({ endings, spool, heldCalls, epoch, metrics: noMetrics, log, leaseMs });
+  const openCalls = createOpenCalls({ endings, spool, heldCalls, epoch, metrics: noMetrics, log, leaseMs });
   followEpoch({
     redis,
     epoch,
@@ -123,10 +123,10 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
     epoch,
     raiseGeneration: createRaiseGeneration(redis),
     load: (workspaceId: string) => balances.load(workspaceId),
-    isQuiet: () => epoch.isOpen && heldCalls.size === 0 && !spool.hasUnread && callBook.openCalls === 0,
+    isQuiet: () => epoch.isOpen && heldCalls.size === 0 && !spool.hasUnread && openCalls.size === 0,
     /** Says what keeps it from being quiet, for the trace. */
     describe: () =>
-      `epoch ${epoch.stamp.number} ${epoch.isOpen ? 'open' : 'closed'}, ${heldCalls.size} waiting, ${callBook.openCalls} open calls, spool ${spool.hasUnread ? 'unread' : 'read'}`,
+      `epoch ${epoch.stamp.number} ${epoch.isOpen ? 'open' : 'closed'}, ${heldCalls.size} waiting, ${openCalls.size} open calls, spool ${spool.hasUnread ? 'unread' : 'read'}`,
     /** Admits a call with the most it could cost, as `createInference` does; undefined where it is refused. */
     async admit(callId: string, key: KeyRecord, outputTokens: number): Promise<LetIn | undefined> {
       if (spool.isFull) return undefined;
@@ -153,7 +153,7 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
           unknownEventJson: ({ worstCaseNanoUsd }) => toUnknownEventJson(toCall(worstCaseNanoUsd)),
         });
         const holdNanoUsd = bound.worstCaseNanoUsd;
-        return { call: callBook.open(toCall(holdNanoUsd), terms), holdNanoUsd };
+        return { call: openCalls.open(toCall(holdNanoUsd), terms), holdNanoUsd };
       } catch (error) {
         if (error instanceof ApiError) return undefined;
         throw error;

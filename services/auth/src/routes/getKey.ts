@@ -1,4 +1,4 @@
-import { callerOf } from '@turnpike/authentication/keyGuard';
+import { callingKey } from '@turnpike/authentication/keyGuard';
 import { spanOf } from '@turnpike/http-service/observeRequests';
 import type { RequestHandler } from 'express';
 import type { GetKeySpend } from '../router/createSpendReader.ts';
@@ -7,7 +7,7 @@ import { toKeyInformationBody } from '../wire/keyInformationBody.ts';
 /** GET /v1/svc/key: the calling key's limits and live spend. Answers whatever is left to spend. */
 export function getKey({ getKeySpend }: { getKeySpend: GetKeySpend }): RequestHandler {
   return async (_req, res) => {
-    const key = callerOf(res);
+    const key = callingKey(res);
     const { workspaceId } = key.workspace;
     const spend = await getKeySpend({ workspaceId, keyId: key.keyId }, spanOf(res));
     res.json(toKeyInformationBody(key, { spend, now: new Date() }));

@@ -2,7 +2,7 @@ import { ApiError } from '@turnpike/api-errors/apiError';
 import type { Response } from 'express';
 import { toChatError } from '../api/chatError.ts';
 import { type RateLimitState, toRateLimitHeaders } from '../api/rateLimitHeaders.ts';
-import type { OpenCall } from '../money/call/callBook.ts';
+import type { OpenCall } from '../money/call/openCalls.ts';
 import { fitOutput } from '../money/gate/fitOutput.ts';
 import type { TakenBytes } from '../request/shares/bodyMemory.ts';
 import type { Call, House } from './call.ts';

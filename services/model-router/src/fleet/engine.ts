@@ -36,7 +36,7 @@ export interface EngineOptions {
   nowMs: () => number;
   random: () => number;
   /** Whether an operator holds it back now. */
-  isHeldBack: () => boolean;
+  isCordoned: () => boolean;
   room: RoomLimits;
   dialect: Dialect;
 }
@@ -64,9 +64,9 @@ export class Engine {
   served: ServedModels = { names: [], windowTokens: undefined };
   #lastState: EngineState = 'starting';
   #stateSince = new Date();
-  readonly #isHeldBack: () => boolean;
+  readonly #isCordoned: () => boolean;
 
-  constructor(listed: ListedEngine, { nowMs, random, isHeldBack, room, dialect }: EngineOptions) {
+  constructor(listed: ListedEngine, { nowMs, random, isCordoned, room, dialect }: EngineOptions) {
     this.id = listed.id;
     this.origin = listed.origin;
     this.listed = listed;
@@ -74,7 +74,7 @@ export class Engine {
     this.health = new EngineHealth({ nowMs, random });
     this.load = new EngineLoad(nowMs);
     this.room = new EngineRoom(room, { load: this.load, nowMs });
-    this.#isHeldBack = isHeldBack;
+    this.#isCordoned = isCordoned;
     this.pool = new Pool(listed.origin, {
       connections: MAX_CONNECTIONS,
       pipelining: 1,
@@ -105,7 +105,7 @@ export class Engine {
   }
 
   get isDraining(): boolean {
-    return !this.isListed || this.#isHeldBack() || this.listed.isDraining;
+    return !this.isListed || this.#isCordoned() || this.listed.isDraining;
   }
 
   /** Whether it takes new calls. */

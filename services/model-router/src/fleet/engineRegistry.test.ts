@@ -26,7 +26,7 @@ async function start(...behaviours: EngineBehaviour[]): Promise<Fleet & { one: E
 }
 const untilHealthy = (...engines: Engine[]) =>
   until('the engines to be in', () => engines.every(({ isHealthy }) => isHealthy));
-const failing = (caller: string) => ({ kind: 'failed', caller }) as const;
+const failing = (workspaceId: string) => ({ kind: 'failed', workspaceId }) as const;
 
 it('has an engine in once it has produced a token, and not because it says that it is well', async () => {
   const { one, behave } = await start(without((res) => res.writeHead(500).end()));
@@ -71,7 +71,7 @@ it('keeps an engine whatever one caller’s calls do, as long as it answers a pr
 it('leaves an engine out after five failed calls on end of several callers, but never the last one of a model', async () => {
   const { one, engines, registry } = await start(wellBehaved, wellBehaved);
   await untilHealthy(...engines);
-  for (const caller of ['ws_1', 'ws_1', 'ws_2', 'ws_1', 'ws_1']) registry.report(one, failing(caller));
+  for (const workspaceId of ['ws_1', 'ws_1', 'ws_2', 'ws_1', 'ws_1']) registry.report(one, failing(workspaceId));
   expect([one.isHealthy, one.health.outReason]).toEqual([false, 'failed_calls']);
   const [, other] = engines;
   if (!other) throw new Error('no other engine');
@@ -154,14 +154,14 @@ it('tells calls that wait on an engine that produces no token, also when failed 
     0,
     without((res) => res.socket?.destroy()),
   );
-  for (const caller of ['ws_1', 'ws_1', 'ws_2', 'ws_1', 'ws_1']) registry.report(one, failing(caller));
+  for (const workspaceId of ['ws_1', 'ws_1', 'ws_2', 'ws_1', 'ws_1']) registry.report(one, failing(workspaceId));
   expect([one.health.outReason, call.told]).toEqual(['failed_calls', 0]);
   await until('a trial has failed', () => call.told > 0);
 });
 
 it('tells no calls of an engine that others still hear from, nor of one that drains and takes no connections', async () => {
   const held = new Set<string>();
-  fleet = await aFleet([wellBehaved, wellBehaved], { isHeldBack: (id) => held.has(id) });
+  fleet = await aFleet([wellBehaved, wellBehaved], { isCordoned: (id) => held.has(id) });
   const { registry, engines } = fleet;
   const [heard, draining] = engines;
   if (!heard || !draining) throw new Error('no engines');
@@ -219,7 +219,7 @@ it('drains what the file no longer lists or says to drain, and takes up what it 
 
 it('drains an engine that an operator holds back', async () => {
   const held = new Set<string>();
-  fleet = await aFleet([wellBehaved, wellBehaved], { isHeldBack: (id) => held.has(id) });
+  fleet = await aFleet([wellBehaved, wellBehaved], { isCordoned: (id) => held.has(id) });
   await untilHealthy(...fleet.engines);
   held.add('e1');
   expect(fleet.engines.map(({ isHealthy, state }) => [isHealthy, state])).toEqual([

@@ -15,12 +15,12 @@ import { HEARD_WITHIN_MS, OUTLIER_ROUND_MS } from './terms/limits.ts';
 import { vllm } from './vllm/vllm.ts';
 import { type EngineWatch, watchEngine } from './watchEngine.ts';
 
-/** What a call has to tell of its engine. `caller` is whoever pays for it, a workspace's id. */
+/** What a call has to tell of its engine. */
 export type CallNews =
   | { kind: 'first_event' }
-  | { kind: 'completed'; caller: string }
+  | { kind: 'completed'; workspaceId: string }
   /** It broke off, or failed with a status of its own. That may be the call's doing. */
-  | { kind: 'failed'; caller: string }
+  | { kind: 'failed'; workspaceId: string }
   /** It said nothing in time, which a call can bring about as well. */
   | { kind: 'silent' }
   /** It says that it is full. */
@@ -48,8 +48,8 @@ export interface EngineRegistryOptions {
   enginesFile: string;
   /** Undefined outside a cluster. */
   kubernetes: KubernetesApi | undefined;
-  /** Whether an operator holds an engine back. */
-  isHeldBack: (engineId: string) => boolean;
+  /** Whether an operator has cordoned an engine. */
+  isCordoned: (engineId: string) => boolean;
   /** What each engine is given before it has shown what it can carry. */
   room: RoomLimits;
   metrics: Pick<InferenceMetrics, 'engineEjected' | 'engineProbed' | 'alerted'>;
@@ -64,7 +64,7 @@ const keyOf = ({ id, origin }: { id: string; origin: string }): string => `${id}
  * model's engines remain. Throws one line when the engines file cannot be used.
  */
 export function createEngineRegistry(options: EngineRegistryOptions): EngineRegistry {
-  const { enginesFile, kubernetes, isHeldBack, room, metrics, log } = options;
+  const { enginesFile, kubernetes, isCordoned, room, metrics, log } = options;
   const nowMs = () => performance.now();
   const members = new Map<string, { engine: Engine; watch: EngineWatch }>();
   const list = (): Engine[] => [...members.values()].map(({ engine }) => engine);
@@ -93,8 +93,8 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
   }
 
   function add(listed: ListedEngine): void {
-    const isHeld = () => isHeldBack(listed.id);
-    const engine = new Engine(listed, { nowMs, random: Math.random, isHeldBack: isHeld, room, dialect: vllm });
+    const isCordonedHere = () => isCordoned(listed.id);
+    const engine = new Engine(listed, { nowMs, random: Math.random, isCordoned: isCordonedHere, room, dialect: vllm });
     const watch = watchEngine(engine, {
       leaveOut: giveUp,
       onProbed: (probed, result) => metrics.engineProbed(probed, result),
@@ -197,7 +197,7 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
           health.began();
           return;
         case 'completed':
-          health.completed(news.caller);
+          health.completed(news.workspaceId);
           return;
         case 'busy':
           if (isSpare(engine)) health.busy();
@@ -207,7 +207,7 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
           giveUp(engine, 'refused');
           return;
         case 'failed':
-          if (health.failed(news.caller, mayHold) && suspect(engine, 'failed_calls')) return;
+          if (health.failed(news.workspaceId, mayHold) && suspect(engine, 'failed_calls')) return;
           break;
         case 'silent':
           health.doubt(mayHold);

@@ -73,9 +73,9 @@ export function createFleet({ registry, queue }: { registry: EngineRegistry; que
 }
 
 /** What the result of an attempt says of its engine; undefined where it may not be the engine's doing: a client's mistake never is. */
-function toNews(result: AttemptResult, caller: string): CallNews | undefined {
+function toNews(result: AttemptResult, workspaceId: string): CallNews | undefined {
   if (result.kind === 'dropped') return undefined;
-  if (result.kind === 'answered') return { kind: 'completed', caller };
+  if (result.kind === 'answered') return { kind: 'completed', workspaceId };
   const { fault, broken, isFinal } = result;
   switch (broken) {
     // The fleet knows: it is why the call left.
@@ -87,8 +87,8 @@ function toNews(result: AttemptResult, caller: string): CallNews | undefined {
       return { kind: 'silent' };
     case undefined:
       if (fault.kind === 'engine_busy') return { kind: 'busy' };
-      return fault.kind === 'engine_failed' && !isFinal ? { kind: 'failed', caller } : undefined;
+      return fault.kind === 'engine_failed' && !isFinal ? { kind: 'failed', workspaceId } : undefined;
     default:
-      return fault.kind === 'engine_busy' ? { kind: 'busy' } : { kind: 'failed', caller };
+      return fault.kind === 'engine_busy' ? { kind: 'busy' } : { kind: 'failed', workspaceId };
   }
 }

@@ -44,11 +44,11 @@ export function openFleet(
   { redis, kubernetes, metrics }: { redis: Redis; kubernetes: KubernetesApi | undefined; metrics: InferenceMetrics },
 ): OpenFleet {
   const drains = followOperatorDrains({ redis, log });
-  shutdown.defer('engines held back', () => drains.close());
+  shutdown.defer('cordoned engines', () => drains.close());
   const engines = createEngineRegistry({
     enginesFile: config.ENGINES_FILE,
     kubernetes,
-    isHeldBack: drains.has,
+    isCordoned: drains.has,
     room: { calls: config.ENGINE_CALLS, tokens: config.ENGINE_TOKENS },
     metrics,
     log,

@@ -27,7 +27,7 @@ export function followOperatorDrains({
     const latest = new Set(await redis.smembers(REDIS_KEY));
     if (latest.symmetricDifference(draining).size === 0) return;
     draining = latest;
-    log.info({ engines: [...latest] }, 'engines held back by an operator');
+    log.info({ engines: [...latest] }, 'engines cordoned by an operator');
   }
 
   const polling = repeat(read, {

@@ -5,9 +5,9 @@ import type { ServiceBase } from '@turnpike/http-service/startService';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { Redis } from 'ioredis';
 import { type BalanceLoader, createBalanceLoader } from './balances/loadBalances.ts';
-import { type CallBook, createCallBook } from './call/callBook.ts';
 import { type CallEndings, createCallEndings } from './call/endCall.ts';
 import { HeldCalls } from './call/heldCalls.ts';
+import { createOpenCalls, type OpenCalls } from './call/openCalls.ts';
 import { publishEvents } from './call/publishEvents.ts';
 import { retryReleases } from './call/retryReleases.ts';
 import { sweepCalls } from './call/sweepCalls.ts';
@@ -45,7 +45,7 @@ export interface Money {
   endings: CallEndings;
   admit: ReturnType<typeof createAdmit>;
   spool: Spool;
-  callBook: CallBook;
+  openCalls: OpenCalls;
   leaseMs: number;
 }
 
@@ -81,13 +81,13 @@ export async function openMoney(
   shutdown.defer('publisher', () => publisher.close(PUBLISH_GRACE_MS));
   const sweeper = sweepCalls({ redis, endings, balances, epoch, eventLog, metrics, log, leaseMs });
   shutdown.defer('sweeper', () => sweeper.close());
-  const callBook = createCallBook({ endings, spool, heldCalls, epoch, metrics, log, leaseMs });
+  const openCalls = createOpenCalls({ endings, spool, heldCalls, epoch, metrics, log, leaseMs });
   metrics.observe({
-    openCalls: () => callBook.openCalls,
+    openCalls: () => openCalls.size,
     spoolBytes: () => spool.unacknowledgedBytes,
     spoolLimitBytes: config.SPOOL_MAX_BYTES,
   });
-  shutdown.defer('open calls', () => callBook.close());
+  shutdown.defer('open calls', () => openCalls.close());
   const follower = followEpoch({
     redis,
     epoch,
@@ -103,5 +103,5 @@ export async function openMoney(
   });
   shutdown.defer('epoch of Redis', () => follower.close());
   const admit = createAdmit(redis, { epoch, routerId });
-  return { redis, epoch, balances, endings, admit, spool, callBook, leaseMs };
+  return { redis, epoch, balances, endings, admit, spool, openCalls, leaseMs };
 }

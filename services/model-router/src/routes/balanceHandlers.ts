@@ -5,7 +5,7 @@ import type { Handlers } from '@turnpike/internal-api/serveApi';
 import type { Redis } from 'ioredis';
 import { findKeySpend } from '../money/balances/findKeySpend.ts';
 import type { BalanceLoader } from '../money/balances/loadBalances.ts';
-import { type CountedBalance, type CountedCall, readBooks } from '../money/balances/readBooks.ts';
+import { type CountedBalance, type CountedCall, readCounters } from '../money/balances/readCounters.ts';
 import { createRaiseGeneration } from '../money/gate/raiseGeneration.ts';
 import type { RedisEpoch } from '../money/redis/redisEpoch.ts';
 
@@ -17,7 +17,7 @@ export interface BalanceHandlerDependencies {
 
 type BalanceHandlers = Pick<
   Handlers<typeof modelRouterApi>,
-  'getKeySpend' | 'raiseKeyGeneration' | 'reloadBalances' | 'getBooks'
+  'getKeySpend' | 'raiseKeyGeneration' | 'reloadBalances' | 'getCounters'
 >;
 
 /** What the gate counts, and what it is told of changes. */
@@ -33,22 +33,22 @@ export function createBalanceHandlers(dependencies: BalanceHandlerDependencies):
       return { generation: await raiseGeneration({ workspaceId, keyId, generation }) };
     },
     reloadBalances: createReloadBalances(dependencies),
-    async getBooks({ params: { workspace_id: workspaceId, after } }) {
-      const books = await readBooks(dependencies, { workspaceId, after });
+    async getCounters({ params: { workspace_id: workspaceId, after } }) {
+      const counters = await readCounters(dependencies, { workspaceId, after });
       return {
-        now_ms: books.nowMs,
-        epoch: books.epoch,
-        credit_seq: books.creditSeq,
-        credited_nano_usd: String(books.creditedNanoUsd),
-        ...toBalanceBody(books),
-        admitted_calls: books.admittedCalls,
-        uncertain_calls: books.uncertainCalls,
-        keys: Object.fromEntries(books.keys.map(({ keyId, ...balance }) => [keyId, toBalanceBody(balance)])),
+        now_ms: counters.nowMs,
+        epoch: counters.epoch,
+        credit_seq: counters.creditSeq,
+        credited_nano_usd: String(counters.creditedNanoUsd),
+        ...toBalanceBody(counters),
+        admitted_calls: counters.admittedCalls,
+        uncertain_calls: counters.uncertainCalls,
+        keys: Object.fromEntries(counters.keys.map(({ keyId, ...balance }) => [keyId, toBalanceBody(balance)])),
         months: Object.fromEntries(
-          Object.entries(books.months).map(([month, balance]) => [month, toBalanceBody(balance)]),
+          Object.entries(counters.months).map(([month, balance]) => [month, toBalanceBody(balance)]),
         ),
-        calls: books.calls.map(toCallBody),
-        next_after: books.nextAfter ?? null,
+        calls: counters.calls.map(toCallBody),
+        next_after: counters.nextAfter ?? null,
       };
     },
   };

@@ -21,9 +21,9 @@ import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { createToWireError } from '../api/chatError.ts';
 import type { EngineRegistry } from '../fleet/engineRegistry.ts';
 import { createFleet } from '../fleet/fleet.ts';
-import { type CallBook, createCallBook } from '../money/call/callBook.ts';
 import { createCallEndings } from '../money/call/endCall.ts';
 import { HeldCalls } from '../money/call/heldCalls.ts';
+import { createOpenCalls, type OpenCalls } from '../money/call/openCalls.ts';
 import { createAdmit } from '../money/gate/admit.ts';
 import { Spool } from '../money/spool/spool.ts';
 import { createBodyMemory } from '../request/shares/bodyMemory.ts';
@@ -42,7 +42,7 @@ const noAllowance = { check: () => undefined, take: () => () => undefined };
 let opened: OpenedRedis;
 let dir: string;
 let spool: Spool;
-let callBook: CallBook;
+let openCalls: OpenCalls;
 let key: KeyRecord;
 let server: Server;
 beforeAll(async () => {
@@ -52,7 +52,7 @@ afterAll(() => opened.close());
 beforeEach(async () => {
   dir = await aTemporaryFolder();
   spool = await Spool.open({ dir, maxBytes: 1_000_000, log });
-  callBook = createCallBook({
+  openCalls = createOpenCalls({
     metrics: noMetrics,
     epoch: opened.epoch,
     heldCalls: new HeldCalls(),
@@ -67,7 +67,7 @@ beforeEach(async () => {
 afterEach(async () => {
   server.closeAllConnections();
   server.close();
-  await callBook.close();
+  await openCalls.close();
   await spool.close();
   await rm(dir, { recursive: true });
 });
@@ -80,7 +80,7 @@ function serveChat(
   const dependencies: InferenceDependencies = {
     authenticator: { authenticate: async () => key, forget: () => {} },
     catalog: { current: () => aCatalog({}), close: async () => {} },
-    money: { callBook, spool },
+    money: { openCalls, spool },
     fleet: { cacheSaltOf: () => 'salt' },
     region: 'us',
     answers: {

@@ -1,6 +1,6 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import type { Authenticator } from '@turnpike/authentication/createAuthenticator';
-import { callerOf } from '@turnpike/authentication/keyGuard';
+import { callingKey } from '@turnpike/authentication/keyGuard';
 import { spanOf } from '@turnpike/http-service/observeRequests';
 import { toRequestLog } from '@turnpike/http-service/toRequestLog';
 import type { Logger } from '@turnpike/logging/createLogger';
@@ -27,7 +27,7 @@ export interface InferenceDependencies {
   region: 'us' | 'eu';
   catalog: CatalogFollower;
   authenticator: Authenticator;
-  money: Pick<Money, 'spool' | 'callBook'>;
+  money: Pick<Money, 'spool' | 'openCalls'>;
   fleet: Pick<OpenFleet, 'cacheSaltOf'>;
   answers: Answers;
   log: Logger;
@@ -57,7 +57,7 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
     const receivedAt = performance.now();
     const span = spanOf(res);
     const { authorization } = req.headers;
-    const key = callerOf(res);
+    const key = callingKey(res);
     const callId = uuidv7();
     res.setHeader('x-router-call-id', callId);
     refusedBodies.check(key.keyId);
@@ -98,7 +98,7 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
     }
     const { bound, rateLimit, terms } = admitted;
     const cacheSalt = fleet.cacheSaltOf({ workspaceId, model });
-    const open = money.callBook.open(toCall(bound.worstCaseNanoUsd), terms);
+    const open = money.openCalls.open(toCall(bound.worstCaseNanoUsd), terms);
     const { leaseLost } = open;
     const call: Call = {
       ...ids,
@@ -116,12 +116,12 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
   }
 
   return async (req, res) => {
-    const room = bodies.open(callerOf(res).keyId);
+    const room = bodies.open(callingKey(res).keyId);
     try {
       await answer(req, res, room);
     } catch (error) {
       const fault = error instanceof ApiError ? (error.fault as ChatFault) : undefined;
-      if (fault?.kind === 'key_bound_reached') house.metrics.keyBoundHit(fault.bound, callerOf(res).keyId);
+      if (fault?.kind === 'key_bound_reached') house.metrics.keyBoundHit(fault.bound, callingKey(res).keyId);
       throw error;
     } finally {
       // Not when the client leaves: an engine may still be at work on its whole answer, and the body in memory.

@@ -25,7 +25,7 @@ export interface EpochAnswer {
   isMember: boolean;
 }
 
-interface Books {
+interface LockedEpoch {
   epoch: RedisEpoch;
   routers: Router[];
   /** The database's clock: one for all replicas of this service. */
@@ -58,16 +58,16 @@ async function apply(
   tx: Transaction,
   report: RouterReport,
 ): Promise<EpochAnswer & Asked & { onceLogIsRead: NextMove | undefined }> {
-  const books = await openBooks(tx);
-  const { now } = books;
-  let { epoch } = books;
+  const locked = await lockEpoch(tx);
+  const { now } = locked;
+  let { epoch } = locked;
   const others = expireRouters(
     epoch,
-    books.routers.filter(({ routerId }) => routerId !== report.routerId),
+    locked.routers.filter(({ routerId }) => routerId !== report.routerId),
     now,
   );
   let router = takeReport(
-    books.routers.find(({ routerId }) => routerId === report.routerId),
+    locked.routers.find(({ routerId }) => routerId === report.routerId),
     report,
     epoch,
     now,
@@ -83,10 +83,10 @@ async function apply(
   await saveRouter(tx, router);
   await markExpired(
     tx,
-    others.filter((other) => !books.routers.includes(other)),
+    others.filter((other) => !locked.routers.includes(other)),
   );
   await forgetRouters(tx, findForgotten(epoch, others, now));
-  if (epoch !== books.epoch) await saveEpoch(tx, epoch);
+  if (epoch !== locked.epoch) await saveEpoch(tx, epoch);
   return { ...toAnswer(epoch, router), onceLogIsRead: findNextMove(epoch, routers, now), now };
 }
 
@@ -99,7 +99,7 @@ function findNextMove(epoch: RedisEpoch, routers: Router[], now: Date): NextMove
 
 /** The log was read to its end after everyone had drained, unless somebody came or drained while it was asked. */
 const beginAsserting: NextMove = async (tx, routerId, asked) => {
-  const { epoch, routers, now } = await openBooks(tx);
+  const { epoch, routers, now } = await lockEpoch(tx);
   const isSame = epoch.number === asked.number && epoch.phase === 'draining' && haveAllDrained(epoch, routers);
   const isComplete = routers.every(({ isExpired, drainedAt }) => isExpired || (drainedAt ?? now) <= asked.now);
   const router = getReported(routers, routerId);
@@ -111,7 +111,7 @@ const beginAsserting: NextMove = async (tx, routerId, asked) => {
 
 /** Raises the epoch for the dead letters that were replayed, unless it was raised while the log was asked. */
 const beginRebuild: NextMove = async (tx, routerId, asked) => {
-  const { epoch, routers, now } = await openBooks(tx);
+  const { epoch, routers, now } = await lockEpoch(tx);
   const router = getReported(routers, routerId);
   if (epoch.number !== asked.number || !isRebuildDue(epoch, routers, now)) return toAnswer(epoch, router);
   const raised: RedisEpoch = { ...epoch, number: epoch.number + 1, phase: 'draining' };
@@ -133,8 +133,8 @@ interface EpochRow extends Omit<RedisEpoch, 'phase'> {
 /** Longest silence of all routers together in which they can still be said to be heard. */
 const LONGEST_GAP_SECONDS = 5;
 
-/** Locks the books until the transaction ends. */
-async function openBooks(tx: Transaction): Promise<Books> {
+/** Locks the epoch and the routers until the transaction ends. */
+async function lockEpoch(tx: Transaction): Promise<LockedEpoch> {
   const [row] = await tx.$queryRaw<EpochRow[]>(statements.hearRouter(LONGEST_GAP_SECONDS));
   if (!row) throw new Error('redis_epoch has lost its row');
   const { now, ...epoch } = row;

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EventLogConsumer } from '@turnpike/event-log/eventLog';
 import type { Client } from '@turnpike/internal-api/createClient';
-import type { modelRouterApi, RedisBooks } from '@turnpike/internal-api/modelRouter';
+import type { modelRouterApi, RedisCounters } from '@turnpike/internal-api/modelRouter';
 import type { Db } from '../database/createDb.ts';
 import { findLag } from '../epoch/findLag.ts';
 import type { Check } from './check.ts';
@@ -11,7 +11,7 @@ import { readCut } from './readCut.ts';
 export interface RedisCheckDependencies {
   db: Db;
   consumer: Pick<EventLogConsumer, 'lag'>;
-  router: Pick<Client<typeof modelRouterApi>, 'getBooks'>;
+  router: Pick<Client<typeof modelRouterApi>, 'getCounters'>;
 }
 
 /** A difference is believed when it is found at so many instants. */
@@ -29,10 +29,10 @@ export async function checkRedis(
   workspaceId: string,
 ): Promise<{ checks: Check[]; doubt: string | undefined }> {
   for (let instant = 1; ; instant += 1) {
-    const books = await dependencies.router.getBooks({ params: { workspace_id: workspaceId } });
-    if (books.next_after !== null)
+    const counters = await dependencies.router.getCounters({ params: { workspace_id: workspaceId } });
+    if (counters.next_after !== null)
       return { checks: [], doubt: 'more calls are open than can be read at one instant: try again when it is calmer' };
-    const { checks, isLogRead } = await compareUntilRead(dependencies, workspaceId, books);
+    const { checks, isLogRead } = await compareUntilRead(dependencies, workspaceId, counters);
     const isEqual = checks.every(({ verdict }) => verdict === 'equal');
     if (isEqual || (isLogRead && instant === INSTANTS)) return { checks, doubt: undefined };
     if (!isLogRead) {
@@ -45,12 +45,12 @@ export async function checkRedis(
 async function compareUntilRead(
   { db, consumer }: RedisCheckDependencies,
   workspaceId: string,
-  books: RedisBooks,
+  counters: RedisCounters,
 ): Promise<{ checks: Check[]; isLogRead: boolean }> {
   const giveUpAt = performance.now() + WAIT_MS;
   let isLogRead = false;
   for (;;) {
-    const checks = compareWithRedis(books, await readCut(db, workspaceId, books));
+    const checks = compareWithRedis(counters, await readCut(db, workspaceId, counters));
     if (isLogRead || performance.now() > giveUpAt || checks.every(({ verdict }) => verdict === 'equal'))
       return { checks, isLogRead };
     await delay(PAUSE_MS);

@@ -10,7 +10,7 @@ export type PriceList = { version: number; model: string; of: TextPrices }[];
  * The prices of every catalog version that rows name, each asked of the catalog once: a version never changes. One that the
  * catalog does not know has no prices here. Rejects when the catalog cannot be asked.
  */
-export function createPriceBook(catalog: Pick<Client<typeof catalogApi>, 'getCatalogVersion'>) {
+export function createPriceList(catalog: Pick<Client<typeof catalogApi>, 'getCatalogVersion'>) {
   const known = new Map<number, PriceList>();
 
   async function fetchPrices(version: number): Promise<PriceList> {
@@ -42,4 +42,4 @@ export function createPriceBook(catalog: Pick<Client<typeof catalogApi>, 'getCat
   };
 }
 
-export type ListPrices = ReturnType<typeof createPriceBook>;
+export type ListPrices = ReturnType<typeof createPriceList>;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import type { RedisBooks } from '@turnpike/internal-api/modelRouter';
+import type { RedisCounters } from '@turnpike/internal-api/modelRouter';
 import { openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
 import { compareWithRedis } from './compareWithRedis.ts';
 import { readCut } from './readCut.ts';
@@ -20,7 +20,7 @@ async function credited(workspaceId: string, amountNanoUsd: bigint, createdAt = 
 }
 
 /** What Redis counts of a workspace that has made no call. */
-const redisBooks = (creditSeq: number, creditedNanoUsd: bigint): RedisBooks => ({
+const redisBooks = (creditSeq: number, creditedNanoUsd: bigint): RedisCounters => ({
   now_ms: Date.now(),
   epoch: 1,
   credit_seq: creditSeq,
@@ -35,7 +35,7 @@ const redisBooks = (creditSeq: number, creditedNanoUsd: bigint): RedisBooks => (
   next_after: null,
 });
 
-async function differing(workspaceId: string, books: RedisBooks): Promise<string[]> {
+async function differing(workspaceId: string, books: RedisCounters): Promise<string[]> {
   const checks = compareWithRedis(books, await readCut(ledger.db, workspaceId, books));
   return checks.filter(({ verdict }) => verdict !== 'equal').map(({ name }) => name);
 }

@@ -1,4 +1,4 @@
-import type { RedisBooks } from '@turnpike/internal-api/modelRouter';
+import type { RedisCounters } from '@turnpike/internal-api/modelRouter';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { Db } from '../database/createDb.ts';
 
@@ -34,18 +34,18 @@ const CLOCK_TOLERANCE_MS = 60 * 60 * 1_000;
 const ANNOUNCED_WITHIN_SECONDS = 60;
 
 /**
- * The ledger's sums as of the instant of `books`: without the charges of calls that were admitted later, or were still open.
+ * The ledger's sums as of the instant of `counters`: without the charges of calls that were admitted later, or were still open.
  * Both are known exactly, as admissions are dated by Redis' clock, so nothing needs to stand still.
  */
-export async function readCut(db: Db, workspaceId: string, books: RedisBooks): Promise<LedgerCut> {
-  const at = new Date(books.now_ms);
+export async function readCut(db: Db, workspaceId: string, counters: RedisCounters): Promise<LedgerCut> {
+  const at = new Date(counters.now_ms);
   const month = at.toISOString().slice(0, 7);
-  const openIds = books.calls.map(({ call_id: callId }) => callId);
+  const openIds = counters.calls.map(({ call_id: callId }) => callId);
   const [row] = await db.$queryRaw<CutRow[]>`
     WITH apart AS (
       SELECT call_id, key_id, charge_nano_usd, started_at FROM usage_request
       WHERE workspace_id = ${workspaceId} AND started_at > ${at}
-        AND call_id >= first_call_id_at(${new Date(books.now_ms - CLOCK_TOLERANCE_MS)})
+        AND call_id >= first_call_id_at(${new Date(counters.now_ms - CLOCK_TOLERANCE_MS)})
       UNION
       SELECT call_id, key_id, charge_nano_usd, started_at FROM usage_request
       WHERE call_id = ANY(${openIds}::UUID[]) AND workspace_id = ${workspaceId}
@@ -53,7 +53,7 @@ export async function readCut(db: Db, workspaceId: string, books: RedisBooks): P
     SELECT
       (SELECT coalesce(sum(amount_nano_usd), 0)::TEXT FROM credit WHERE workspace_id = ${workspaceId}) AS "credited",
       (SELECT coalesce(sum(amount_nano_usd), 0)::TEXT FROM credit
-        WHERE workspace_id = ${workspaceId} AND seq > ${books.credit_seq}
+        WHERE workspace_id = ${workspaceId} AND seq > ${counters.credit_seq}
           AND (amount_nano_usd > 0 OR created_at > now() - make_interval(secs => ${ANNOUNCED_WITHIN_SECONDS}))
       ) AS "notAskedFor",
       coalesce((SELECT charge_nano_usd FROM workspace_total WHERE workspace_id = ${workspaceId}), 0)::TEXT AS "total",
@@ -72,11 +72,11 @@ export async function readCut(db: Db, workspaceId: string, books: RedisBooks): P
         )) FROM apart
       ), '[]') AS "apart"`;
   if (!row) throw new Error('a SELECT of sums gave no row');
-  return cutOff(row, books, month);
+  return cutOff(row, counters, month);
 }
 
-function cutOff(row: CutRow, books: RedisBooks, currentMonth: string): LedgerCut {
-  const states = new Map(books.calls.map(({ call_id: callId, state }) => [callId, state]));
+function cutOff(row: CutRow, counters: RedisCounters, currentMonth: string): LedgerCut {
+  const states = new Map(counters.calls.map(({ call_id: callId, state }) => [callId, state]));
   const byKey = new Map(Object.entries(row.keys).map(([keyId, spent]) => [keyId, BigInt(spent)]));
   const cut: LedgerCut = {
     creditedNanoUsd: BigInt(row.credited),

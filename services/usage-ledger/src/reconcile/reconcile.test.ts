@@ -17,7 +17,7 @@ it('checks the rows, and says of what it had no time to hold against Redis that 
       db: ledger.db,
       auditDb: ledger.db,
       consumer: { lag: async () => 0n },
-      router: { getBooks: () => Promise.reject(new Error('nobody is there')) },
+      router: { getCounters: () => Promise.reject(new Error('nobody is there')) },
       listPrices: async () => [],
       redisTimeMs: 0,
     },

@@ -1,5 +1,5 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
-import { callerOf } from '@turnpike/authentication/keyGuard';
+import { callingKey } from '@turnpike/authentication/keyGuard';
 import type { RequestHandler } from 'express';
 import type { LedgerFault } from '../api/ledgerFault.ts';
 import type { Db } from '../database/createDb.ts';
@@ -19,7 +19,7 @@ export function getUsage({ lookUpDb, lookUp }: { lookUpDb: Db; lookUp: LookUpGat
   return async (req, res) => {
     const now = new Date();
     const query = parseUsageQuery(req.query, now);
-    const { keyId } = callerOf(res);
+    const { keyId } = callingKey(res);
 
     const report = await lookUp(keyId, () => sumUsage(lookUpDb, keyId, { ...query, limit: MAX_ROWS + 1 }));
     if (report.groups.length > MAX_ROWS) throw new ApiError<LedgerFault>(TOO_MANY_ROWS);

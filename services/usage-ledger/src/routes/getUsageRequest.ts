@@ -1,5 +1,5 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
-import { callerOf } from '@turnpike/authentication/keyGuard';
+import { callingKey } from '@turnpike/authentication/keyGuard';
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
 import type { LedgerFault } from '../api/ledgerFault.ts';
@@ -14,7 +14,7 @@ const paramsSchema = z.object({ request_id: z.string() });
 export function getUsageRequest({ lookUpDb, lookUp }: { lookUpDb: Db; lookUp: LookUpGate }): RequestHandler {
   return async (req, res) => {
     const { request_id: callId } = paramsSchema.parse(req.params);
-    const { keyId } = callerOf(res);
+    const { keyId } = callingKey(res);
 
     const usage = await lookUp(keyId, () => findUsageRequest(lookUpDb, { callId, keyId }));
     if (!usage) throw new ApiError<LedgerFault>({ kind: 'usage_not_found' });

@@ -3,8 +3,8 @@ import type { EngineErrorKind } from '../../fleet/terms/attempt.ts';
 import type { Dialect } from '../../fleet/terms/dialect.ts';
 import type { EngineUsage } from '../../money/call/toEvent.ts';
 import { ChunkEditor, type ChunkEditorOptions } from './chunkEditor.ts';
-import { HeldAnswer } from './heldAnswer.ts';
 import { SseParser } from './sseParser.ts';
+import { WithheldText } from './withheldText.ts';
 
 /** What a stream comes to once its engine has said its last word. */
 export type StreamEnd =
@@ -37,13 +37,13 @@ export class EngineStream {
   readonly #parser = new SseParser();
   readonly #editor: ChunkEditor;
   readonly #toFault: Dialect['toFault'];
-  #held: HeldAnswer | undefined;
+  #held: WithheldText | undefined;
   #hasBegun = false;
 
   constructor({ isToolForced, toFault, ...options }: EngineStreamOptions) {
     this.#toFault = toFault;
     this.#editor = new ChunkEditor(options);
-    this.#held = isToolForced ? new HeldAnswer() : undefined;
+    this.#held = isToolForced ? new WithheldText() : undefined;
   }
 
   /** Whether any event has come from the engine, even one without meaning. */

@@ -123,9 +123,9 @@ it('goes on taking calls in doubt where too few others do', () => {
   expect([health.state, health.takesCalls]).toEqual(['doubted', true]);
 });
 
-it('stands out by five failed calls on end, of two callers at least', () => {
+it('stands out by five failed calls on end, of two workspaceIds at least', () => {
   const { health } = aWellEngine();
-  const calls = (...callers: string[]) => callers.map((caller) => health.failed(caller, yes));
+  const calls = (...workspaceIds: string[]) => workspaceIds.map((workspaceId) => health.failed(workspaceId, yes));
   expect(calls('a', 'a', 'a', 'a', 'a', 'b')).toEqual([false, false, false, false, false, true]);
   health.completed('a');
   expect(calls('a', 'b', 'a', 'b', 'a')).toEqual([false, false, false, false, true]);

@@ -7,7 +7,7 @@ import {
   LONGEST_REST_MS,
   MAX_FAILURES,
   MAX_MISSED_CHECKS,
-  MIN_FAILED_CALLERS,
+  MIN_FAILED_WORKSPACES,
   TRUSTED_AFTER_MS,
 } from '../terms/limits.ts';
 import { RecentCalls } from './outliers.ts';
@@ -48,10 +48,10 @@ export class EngineHealth {
   #probedAtMs = Number.NEGATIVE_INFINITY;
   /** What spoke against it since it last produced a token. */
   #doubts = 0;
-  #isHeld = false;
+  #isCordonedHere = false;
   /** Calls that failed with none completed between, and whose. */
   #failures = 0;
-  readonly #failedCallers = new Set<string>();
+  readonly #failedWorkspaces = new Set<string>();
   #restMs = FIRST_REST_MS;
   #restUntilMs = Number.NEGATIVE_INFINITY;
 
@@ -67,7 +67,7 @@ export class EngineHealth {
   }
 
   get takesCalls(): boolean {
-    return this.state === 'in' || (this.#state === 'doubted' && !this.#isHeld);
+    return this.state === 'in' || (this.#state === 'doubted' && !this.#isCordonedHere);
   }
 
   /** The breaker before it. */
@@ -160,12 +160,12 @@ export class EngineHealth {
   }
 
   /** A call failed. True where it has to be left out for it, if others remain; `mayHold` says whether it may get no more calls. */
-  failed(caller: string, mayHold: () => boolean): boolean {
-    this.recent.ended(caller, true);
+  failed(workspaceId: string, mayHold: () => boolean): boolean {
+    this.recent.ended(workspaceId, true);
     this.#failures += 1;
-    if (this.#failedCallers.size < MIN_FAILED_CALLERS) this.#failedCallers.add(caller);
+    if (this.#failedWorkspaces.size < MIN_FAILED_WORKSPACES) this.#failedWorkspaces.add(workspaceId);
     this.doubt(mayHold);
-    return this.#failures >= MAX_FAILURES && this.#failedCallers.size >= MIN_FAILED_CALLERS;
+    return this.#failures >= MAX_FAILURES && this.#failedWorkspaces.size >= MIN_FAILED_WORKSPACES;
   }
 
   /** Something speaks against it. */
@@ -173,7 +173,7 @@ export class EngineHealth {
     if (this.state !== 'in' && this.#state !== 'doubted') return;
     this.#state = 'doubted';
     this.#doubts += 1;
-    if (this.#doubts >= DOUBTS_TO_HOLD && mayHold()) this.#isHeld = true;
+    if (this.#doubts >= DOUBTS_TO_HOLD && mayHold()) this.#isCordonedHere = true;
   }
 
   /** It says that it is full; calls that were refused together count once. */
@@ -186,8 +186,8 @@ export class EngineHealth {
     this.#restMs = FIRST_REST_MS;
   }
 
-  completed(caller: string): void {
-    this.recent.ended(caller, false);
+  completed(workspaceId: string): void {
+    this.recent.ended(workspaceId, false);
     this.#clearFailures();
   }
 
@@ -200,11 +200,11 @@ export class EngineHealth {
 
   #clearDoubts(): void {
     this.#doubts = 0;
-    this.#isHeld = false;
+    this.#isCordonedHere = false;
   }
 
   #clearFailures(): void {
     this.#failures = 0;
-    this.#failedCallers.clear();
+    this.#failedWorkspaces.clear();
   }
 }

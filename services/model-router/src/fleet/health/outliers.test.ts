@@ -5,7 +5,7 @@ import { findOutliers, mayLeaveOut, RecentCalls } from './outliers.ts';
 // The same cases every time: no run fails by chance.
 fc.configureGlobal({ seed: 20_261_121 });
 
-const summary = { callers: 10, failedShare: 0 };
+const summary = { workspaces: 10, failedShare: 0 };
 const fleetOf = (...summaries: Partial<typeof summary>[]) =>
   summaries.map((fields, index) => ({ engine: `e${index}`, summary: { ...summary, ...fields } }));
 
@@ -17,7 +17,7 @@ it('finds the engine that fails more of its callers than the others, of two as o
 it.each([
   ['an engine is alone', fleetOf({ failedShare: 1 })],
   ['all are as bad', fleetOf({ failedShare: 1 }, { failedShare: 0.9 })],
-  ['there were too few calls to tell', fleetOf({ callers: 4, failedShare: 1 }, {})],
+  ['there were too few calls to tell', fleetOf({ workspaces: 4, failedShare: 1 }, {})],
 ])('finds none when %s', (_case, fleet) => {
   expect(findOutliers(fleet)).toEqual([]);
 });
@@ -41,14 +41,14 @@ it('never leaves out more than half of a fleet on suspicion, nor the last engine
   );
 });
 
-it('gives each caller one vote, its latest, for 30 s', () => {
+it('gives each workspace one vote, its latest, for 30 s', () => {
   let nowMs = 0;
   const recent = new RecentCalls(() => nowMs);
   for (let call = 0; call < 100; call += 1) recent.ended('ws_hostile', true);
-  for (const caller of ['ws_1', 'ws_2', 'ws_3']) recent.ended(caller, false);
-  expect(recent.summarize()).toMatchObject({ callers: 4, failedShare: 0.25 });
+  for (const workspaceId of ['ws_1', 'ws_2', 'ws_3']) recent.ended(workspaceId, false);
+  expect(recent.summarize()).toMatchObject({ workspaces: 4, failedShare: 0.25 });
   recent.ended('ws_hostile', false);
   expect(recent.summarize().failedShare).toBe(0);
   nowMs = 30_000;
-  expect(recent.summarize()).toEqual({ callers: 0, failedShare: 0 });
+  expect(recent.summarize()).toEqual({ workspaces: 0, failedShare: 0 });
 });

@@ -4,12 +4,12 @@ import { FAILED_SHARE_ABOVE, MAX_VOTES, MIN_VOTES, VOTES_WINDOW_MS } from '../te
 /** What an engine's latest calls came to. */
 export interface CallSummary {
   /** Callers heard in the last 30 s, each of whom has one vote. */
-  callers: number;
+  workspaces: number;
   /** Part of them, 0 to 1, whose latest call the engine failed. */
   failedShare: number;
 }
 
-/** The last 30 s of an engine. A caller counts once, however many calls it makes, so that none can outvote the others. */
+/** The last 30 s of an engine. A workspace counts once, however many calls it makes, so that none can outvote the others. */
 export class RecentCalls {
   readonly #nowMs: () => number;
   /** Longest unheard first. A Map keeps the order of insertion. */
@@ -19,9 +19,9 @@ export class RecentCalls {
     this.#nowMs = nowMs;
   }
 
-  ended(caller: string, hasFailed: boolean): void {
-    this.#votes.delete(caller);
-    this.#votes.set(caller, { atMs: this.#nowMs(), hasFailed });
+  ended(workspaceId: string, hasFailed: boolean): void {
+    this.#votes.delete(workspaceId);
+    this.#votes.set(workspaceId, { atMs: this.#nowMs(), hasFailed });
     const [oldest] = this.#votes.keys();
     if (this.#votes.size > MAX_VOTES && oldest !== undefined) this.#votes.delete(oldest);
   }
@@ -30,7 +30,7 @@ export class RecentCalls {
     const since = this.#nowMs() - VOTES_WINDOW_MS;
     const votes = [...this.#votes.values()].filter(({ atMs }) => atMs > since);
     const failed = votes.filter(({ hasFailed }) => hasFailed).length;
-    return { callers: votes.length, failedShare: votes.length === 0 ? 0 : failed / votes.length };
+    return { workspaces: votes.length, failedShare: votes.length === 0 ? 0 : failed / votes.length };
   }
 
   clear(): void {
@@ -39,12 +39,12 @@ export class RecentCalls {
 }
 
 /**
- * Outlier detection: the engines of one model that fail far more of their callers than the median of them all, worst first.
+ * Outlier detection: the engines of one model that fail far more of their workspaces than the median of them all, worst first.
  * The lower median, so that of two engines the better one sets the measure; an engine alone never stands out. One that is only
  * slow does not either: placement finds it, which knows how much each of them has to do (findSlow).
  */
 export function findOutliers<Engine>(fleet: readonly { engine: Engine; summary: CallSummary }[]): Engine[] {
-  const voting = fleet.filter(({ summary }) => summary.callers >= MIN_VOTES);
+  const voting = fleet.filter(({ summary }) => summary.workspaces >= MIN_VOTES);
   const usualShare = lowerMedian(voting.map(({ summary }) => summary.failedShare)) ?? 0;
   return voting
     .filter(({ summary }) => summary.failedShare > usualShare + FAILED_SHARE_ABOVE)

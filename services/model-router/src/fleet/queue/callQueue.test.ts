@@ -118,7 +118,7 @@ it('lets others pass a key that holds its own calls back, and takes them for no 
   bound.add('flood');
   for (let count = 0; count < 100; count += 1) join('flood');
   queue.startNext();
-  expect([queue.isHeldBack('flood'), queue.isBehindOthers('other'), queue.isBehindOthers('flood')]).toEqual([
+  expect([queue.isPassedOver('flood'), queue.isBehindOthers('other'), queue.isBehindOthers('flood')]).toEqual([
     true,
     false,
     true,

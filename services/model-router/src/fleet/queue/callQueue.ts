@@ -51,7 +51,7 @@ export class CallQueue {
   /** When each began to wait, longest first. */
   readonly #since = new Map<WaitingCall, number>();
   /** Keys that held their calls back when they had a turn, and were not asked again since. */
-  readonly #heldBack = new Set<string>();
+  readonly #passedOver = new Set<string>();
   /** As of the last turn. */
   #isRoomAwaited = false;
 
@@ -70,15 +70,15 @@ export class CallQueue {
   }
 
   /** Whether what waits of this key waits for its own calls to end. */
-  isHeldBack(flow: string): boolean {
-    return this.#heldBack.has(flow);
+  isPassedOver(flow: string): boolean {
+    return this.#passedOver.has(flow);
   }
 
   /** How long a call of another key has waited for room, of those that wait longest; 0 if none does. */
   othersWaitMs(flow: string): number {
     if (!this.#isRoomAwaited) return 0;
     for (const [call, sinceMs] of this.#since)
-      if (call.flow !== flow && !this.#heldBack.has(call.flow)) return this.#nowMs() - sinceMs;
+      if (call.flow !== flow && !this.#passedOver.has(call.flow)) return this.#nowMs() - sinceMs;
     return 0;
   }
 
@@ -123,17 +123,17 @@ export class CallQueue {
   /** Gives turns as long as an engine has room for the next in line. */
   startNext(): void {
     for (;;) {
-      const next = this.#fair.peek(this.#heldBack);
+      const next = this.#fair.peek(this.#passedOver);
       const start = next?.tryStart();
       // While nobody waited for room, that none had a turn said nothing of it.
       if (start === 'no_room' && !this.#isRoomAwaited) this.#rate = new TurnRate(this.#nowMs());
       this.#isRoomAwaited = start === 'no_room';
       if (!next || this.#isRoomAwaited) return;
       if (start === 'held_back') {
-        this.#heldBack.add(next.flow);
+        this.#passedOver.add(next.flow);
         continue;
       }
-      this.#fair.take(this.#heldBack);
+      this.#fair.take(this.#passedOver);
       const nowMs = this.#nowMs();
       this.#rate.count(next.cost, nowMs);
       this.#rates.get(next.flow)?.count(next.cost, nowMs);
@@ -146,8 +146,8 @@ export class CallQueue {
    * at every turn would take longer than the turns.
    */
   askAgain(flow?: string): void {
-    if (flow === undefined) this.#heldBack.clear();
-    else this.#heldBack.delete(flow);
+    if (flow === undefined) this.#passedOver.clear();
+    else this.#passedOver.delete(flow);
   }
 
   /** Turns away all that waited too long. */
@@ -202,7 +202,7 @@ export class CallQueue {
     const nowMs = this.#nowMs();
     const all = this.#fair.backlog;
     const own = this.#fair.backlogOf(flow);
-    const allMs = this.#rate.msFor(this.#fair.costAhead(flow, this.#heldBack), {
+    const allMs = this.#rate.msFor(this.#fair.costAhead(flow, this.#passedOver), {
       meanCost: all.cost / all.calls,
       nowMs,
     });

@@ -179,7 +179,7 @@ export function createEngineQueue({
     reason: ShedReason,
     retryAfterSeconds: number,
   ): EngineFault | KeyBoundFault {
-    if (queue.isHeldBack(keyId)) return { kind: 'key_bound_reached', bound: 'streams', retryAfterSeconds };
+    if (queue.isPassedOver(keyId)) return { kind: 'key_bound_reached', bound: 'streams', retryAfterSeconds };
     metrics.shed({ id: modelId }, reason);
     return { kind: 'overloaded', retryAfterSeconds };
   }

@@ -50,19 +50,19 @@ export const TRUSTED_AFTER_MS = 60_000;
 export const DOUBTS_TO_HOLD = 3;
 /** Failed calls on end after which an engine is out, though it produces tokens for us … */
 export const MAX_FAILURES = 5;
-/** … of so many callers: what one caller's own calls do is no proof against an engine. */
-export const MIN_FAILED_CALLERS = 2;
+/** … of so many workspaces: what one workspace's own calls do is no proof against an engine. */
+export const MIN_FAILED_WORKSPACES = 2;
 /** Rest of an engine that says it is full, twice as long each time … */
 export const FIRST_REST_MS = 1_000;
 /** … up to this: it is no fault, and room is wanted. */
 export const LONGEST_REST_MS = 8_000;
-/** Age of a caller's last call on an engine that still counts. */
+/** Age of a workspace's last call on an engine that still counts. */
 export const VOTES_WINDOW_MS = 30_000;
 /** Callers remembered of one engine: memory, not meaning. */
 export const MAX_VOTES = 256;
-/** Fewer callers than this are no vote. */
+/** Fewer workspaces than this are no vote. */
 export const MIN_VOTES = 5;
-/** An engine stands out that fails this much more of its callers, of 1, than the fleet's median does. */
+/** An engine stands out that fails this much more of its workspaces, of 1, than the fleet's median does. */
 export const FAILED_SHARE_ABOVE = 0.3;
 
 /* Trying calls again. */

@@ -7,7 +7,7 @@ import { anAdmittedCall } from '../../../test/anAdmittedCall.ts';
 import { listenAnywhere } from '../../../test/listenAnywhere.ts';
 import { type OpenedRedis, openTestRedis } from '../../../test/openTestRedis.ts';
 import { createBalanceLoader } from '../balances/loadBalances.ts';
-import { readBooks } from '../balances/readBooks.ts';
+import { readCounters } from '../balances/readCounters.ts';
 import { createCallEndings } from '../call/endCall.ts';
 import { type AdmittedCall, toEvent } from '../call/toEvent.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
@@ -80,7 +80,7 @@ async function raiseEpoch() {
 const sweepBefore = ({ call }: { call: AdmittedCall }) => createCallEndings(opened.redis, opened).sweep(call, OVER_MS);
 
 async function countOf({ workspaceId }: AdmittedCall) {
-  const { admittedCalls, uncertainCalls, calls } = await readBooks(
+  const { admittedCalls, uncertainCalls, calls } = await readCounters(
     { ...opened, balances: { load: async () => true } },
     { workspaceId, after: 0 },
   );

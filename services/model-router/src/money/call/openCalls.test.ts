@@ -11,9 +11,9 @@ import { type OpenedRedis, openTestRedis } from '../../../test/openTestRedis.ts'
 import { connectRedis } from '../redis/connectRedis.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
 import { Spool } from '../spool/spool.ts';
-import { type CallBook, createCallBook } from './callBook.ts';
 import { createCallEndings } from './endCall.ts';
 import { HeldCalls } from './heldCalls.ts';
+import { createOpenCalls, type OpenCalls } from './openCalls.ts';
 import type { Ending } from './toEvent.ts';
 
 const LEASE_MS = 60_000;
@@ -31,7 +31,7 @@ let opened: OpenedRedis;
 let redis: ReturnType<typeof connectRedis>;
 let dir: string;
 let spool: Spool;
-let book: CallBook;
+let book: OpenCalls;
 beforeAll(async () => {
   opened = await openTestRedis();
   redis = connectRedis(opened.server.url, { timeoutMs: 3_000, log });
@@ -52,8 +52,8 @@ afterEach(async () => {
   await rm(dir, { recursive: true });
 });
 
-const aBook = (leaseMs = LEASE_MS, disk: Pick<Spool, 'append'> = spool, metrics = noMetrics): CallBook =>
-  createCallBook({
+const aBook = (leaseMs = LEASE_MS, disk: Pick<Spool, 'append'> = spool, metrics = noMetrics): OpenCalls =>
+  createOpenCalls({
     metrics,
     endings: createCallEndings(redis, opened),
     heldCalls: new HeldCalls(),
@@ -166,7 +166,7 @@ it('tells who streams when the hold was swept, and does not end the call as if i
   await until('it is told', () => open.leaseLost.aborted);
   expect(await open.end(completed)).toBe(false);
   expect(await spooled()).toEqual([]);
-  expect(short.openCalls).toBe(0);
+  expect(short.size).toBe(0);
   await short.close();
 });
 
@@ -229,7 +229,7 @@ describe('when the disk refuses the event', () => {
     void ending.then(() => {
       isOver = true;
     });
-    await until('the first try is given up', () => onFullDisk.openCalls === 0);
+    await until('the first try is given up', () => onFullDisk.size === 0);
     expect(isOver).toBe(false);
     opened.server.thaw();
     expect(await ending).toBe(true);
@@ -245,7 +245,7 @@ describe('while the balances are rebuilt', () => {
     const { call, terms } = await anAdmittedCall(opened);
     expect(() => book.open(call, { ...terms, epoch: terms.epoch - 1 })).toThrow();
     await until('the hold is released', async () => (await opened.walletOf(call.workspaceId)).held === 0n);
-    expect(book.openCalls).toBe(0);
+    expect(book.size).toBe(0);
   });
 
   it('settles no call until they are in force, and ends it all the same', async () => {

@@ -34,7 +34,7 @@ interface Entry {
   leaseLost: AbortController;
 }
 
-export interface CallBookOptions {
+export interface OpenCallsOptions {
   endings: CallEndings;
   spool: Pick<Spool, 'append'>;
   heldCalls: HeldCalls;
@@ -45,7 +45,7 @@ export interface CallBookOptions {
 }
 
 /** The calls under way in this router: their leases are renewed, and each is settled once when it ends. */
-export function createCallBook(options: CallBookOptions) {
+export function createOpenCalls(options: OpenCallsOptions) {
   const { endings, heldCalls, epoch, metrics, log, leaseMs } = options;
   const open = new Map<string, Entry>();
   const settler = createSettler(options);
@@ -133,7 +133,7 @@ export function createCallBook(options: CallBookOptions) {
         },
       };
     },
-    get openCalls(): number {
+    get size(): number {
       return open.size;
     },
     /** Stops renewing; settlements under way get one more try, the rest is settled from the spool at the next start. */
@@ -143,4 +143,4 @@ export function createCallBook(options: CallBookOptions) {
     },
   };
 }
-export type CallBook = ReturnType<typeof createCallBook>;
+export type OpenCalls = ReturnType<typeof createOpenCalls>;

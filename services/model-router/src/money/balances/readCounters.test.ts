@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { anAdmittedCall } from '../../../test/anAdmittedCall.ts';
 import { type OpenedRedis, openTestRedis } from '../../../test/openTestRedis.ts';
-import { readBooks } from './readBooks.ts';
+import { readCounters } from './readCounters.ts';
 
 let opened: OpenedRedis;
 beforeAll(async () => {
@@ -14,7 +14,7 @@ it('shows what is counted and held, by whom and for how long', async () => {
   const { callId, keyId, workspaceId } = call;
   const { redis, epoch } = opened;
   const balances = { load: async () => true };
-  const { calls, nowMs, ...books } = await readBooks({ redis, balances, epoch }, { workspaceId, after: 0 });
+  const { calls, nowMs, ...books } = await readCounters({ redis, balances, epoch }, { workspaceId, after: 0 });
   expect(books).toEqual({
     epoch: 1,
     creditSeq: 1,
@@ -42,6 +42,6 @@ it('brings balances of another epoch up to date before it shows them', async () 
   const asked: string[] = [];
   const balances = { load: async (workspaceId: string) => asked.push(workspaceId) > 0 };
   const epoch = { stamp: { number: 2, redisId: opened.epoch.stamp.redisId } };
-  await readBooks({ redis: opened.redis, balances, epoch }, { workspaceId: call.workspaceId, after: 0 });
+  await readCounters({ redis: opened.redis, balances, epoch }, { workspaceId: call.workspaceId, after: 0 });
   expect(asked).toEqual([call.workspaceId]);
 });

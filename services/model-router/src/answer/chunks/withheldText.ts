@@ -1,4 +1,4 @@
-/** Text held back at most. It is more than any model says in one answer. */
+/** Text withheld at most. It is more than any model says in one answer. */
 const MAX_HELD_LENGTH = 1_048_576;
 
 interface HeldChunk {
@@ -6,15 +6,15 @@ interface HeldChunk {
 }
 
 /**
- * What an engine said before it called the tool that it has to call: held back, so that an answer without a call can still
+ * What an engine said before it called the tool that it has to call: withheld, so that an answer without a call can still
  * be a refusal (decisions, Streams). The chunks are put together to one, as they reach the client at once: a model may
  * think for thousands of tokens first, each of which would take as much memory as fifty in one chunk.
  */
-export class HeldAnswer {
+export class WithheldText {
   #chunk: HeldChunk | undefined;
   #length = 0;
 
-  /** More was held back than is kept: the tool will not be called. */
+  /** More was withheld than is kept: the tool will not be called. */
   get isFull(): boolean {
     return this.#length > MAX_HELD_LENGTH;
   }
@@ -29,7 +29,7 @@ export class HeldAnswer {
     else this.#chunk = chunk;
   }
 
-  /** One event with all that was held back, if anything was. */
+  /** One event with all that was withheld, if anything was. */
   release(): Buffer[] {
     return this.#chunk ? [Buffer.from(`data: ${JSON.stringify(this.#chunk)}\n\n`)] : [];
   }

@@ -30,7 +30,7 @@ export interface CountedCall {
 }
 
 /** All that Redis counts for one workspace, at one instant. */
-export interface CountedBooks extends CountedBalance {
+export interface Counters extends CountedBalance {
   /** The instant by Redis' clock, which also dates admissions. */
   nowMs: number;
   epoch: number;
@@ -52,7 +52,7 @@ export interface CountedBooks extends CountedBalance {
   nextAfter: number | undefined;
 }
 
-const SCRIPT = readFileSync(new URL('./readBooks.lua', import.meta.url), 'utf8');
+const SCRIPT = readFileSync(new URL('./readCounters.lua', import.meta.url), 'utf8');
 /** Calls read at one instant. */
 const CALLS_PER_PAGE = 5_000;
 
@@ -66,10 +66,10 @@ const answerSchema = z.tuple([text, hash, hash, z.array(keySchema), z.array(call
 const stateSchema = z.enum(['held', 'settled', 'swept']);
 
 /** Reads a workspace's books, having brought its balances of the epoch in force if they were not there. */
-export async function readBooks(
+export async function readCounters(
   { redis, balances, epoch }: { redis: Redis; balances: Pick<BalanceLoader, 'load'>; epoch: Pick<RedisEpoch, 'stamp'> },
   { workspaceId, after }: { workspaceId: string; after: number },
-): Promise<CountedBooks> {
+): Promise<Counters> {
   const number = String(epoch.stamp.number);
   if ((await redis.hget(redisKeys.wallet(workspaceId), 'epoch')) !== number) await balances.load(workspaceId);
   const names = [redisKeys.wallet, redisKeys.months, redisKeys.keys, redisKeys.calls].map((of) => of(workspaceId));
