@@ -109,6 +109,16 @@ it('refuses a migration that was changed after it was applied', async () => {
   expect(await query(databaseUrl, 'SELECT name FROM schema_migration')).toHaveLength(2);
 });
 
+it('touches no database with tables that it has not made, and says what to do', async () => {
+  const databaseUrl = await postgres.createDatabase();
+  await query(databaseUrl, 'CREATE TABLE thing (size INT)');
+
+  await expect(migrate({ databaseUrl, folder: await aFolder(twoSteps) })).rejects.toThrow(
+    /has tables, such as thing, .*: take an empty one .*remove the folder \.turnpike/,
+  );
+  expect(await query(databaseUrl, "SELECT to_regclass('schema_migration') AS record")).toEqual([{ record: null }]);
+});
+
 it('lets a version run that does not know the last migration, as when one goes back to it', async () => {
   const databaseUrl = await postgres.createDatabase();
   const { 'migrations/0001_thing.sql': thing } = twoSteps;

@@ -31,7 +31,8 @@ const LOCK_NOT_AVAILABLE = '55P03';
 /**
  * Brings a database up to date, wholly or not at all, and returns the names of the migrations applied now; none when it already
  * was. Runners that start together take turns. Throws one clear line when the database does not answer within 5 s, when another
- * runner holds it for a minute, when a script fails, or when a migration is not what was applied under its name.
+ * runner holds it for a minute, when a script fails, when there are tables that no migration has made, or when a migration is
+ * not what was applied under its name.
  */
 export async function migrate({ databaseUrl, folder, serviceRole }: MigrateOptions): Promise<string[]> {
   const [functions, migrations] = await Promise.all([
@@ -42,6 +43,7 @@ export async function migrate({ databaseUrl, folder, serviceRole }: MigrateOptio
   try {
     await client.query('BEGIN');
     await takeTurn(client);
+    await refuseForeignTables(client);
     // First, as triggers of new tables name them; unchecked, as they name tables that may not be there yet.
     await client.query(`SET LOCAL lock_timeout = '${LOCK_TIMEOUT}'; SET LOCAL check_function_bodies = off`);
     for (const file of functions) await run(client, file);
@@ -57,6 +59,18 @@ export async function migrate({ databaseUrl, folder, serviceRole }: MigrateOptio
     // Undoes what was not committed.
     await client.end().catch(() => {});
   }
+}
+
+/** Throws where there are tables and no record of migrations: what is there, nobody knows, and nothing is to be done to it. */
+async function refuseForeignTables(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ tablename: string }>(
+    `SELECT tablename FROM pg_tables WHERE schemaname = current_schema() AND to_regclass('schema_migration') IS NULL LIMIT 1`,
+  );
+  if (rows[0])
+    throw new Error(
+      `the database has tables, such as ${rows[0].tablename}, that no migration recorded here has made: take an empty one` +
+        ' (a local stack of an earlier version: end it, and remove the folder .turnpike)',
+    );
 }
 
 async function applyMigrations(client: pg.Client, migrations: SqlFile[]): Promise<string[]> {
