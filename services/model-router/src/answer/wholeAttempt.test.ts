@@ -1,9 +1,11 @@
 import { get, type IncomingMessage, type ServerResponse } from 'node:http';
 import { afterEach, expect, it } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
+import { anEngineRegistry } from '../../test/anEngineRegistry.ts';
 import { anHttpEngine, type HttpEngine } from '../../test/anHttpEngine.ts';
 import { anOpenCall } from '../../test/anOpenCall.ts';
 import { type ServedCall, serveCall } from '../../test/serveCall.ts';
+import type { CallNews } from '../fleet/engineRegistry.ts';
 
 const USAGE = { prompt_tokens: 9, completion_tokens: 3, total_tokens: 12 };
 const COMPLETED = {
@@ -138,6 +140,23 @@ it('stops an engine that takes too long, and tries no other', async () => {
   // On a machine that stands still for so long the call may not have come as far as the engine.
   await until('the engine is stopped', () => first.abortedRequests === first.requestIds.length);
   expect(second.requestIds).toEqual([]);
+  expect(call.endings).toEqual([{ status: 'failure', reason: 'engine_failed' }]);
+});
+
+it('takes no more of an answer than any can have, and holds that against its engine as a failure, not as silence', async () => {
+  const news: CallNews[] = [];
+  const endless = await engineThat((res) => {
+    res.writeHead(200, { 'content-type': 'application/json' });
+    const write = (): void => {
+      while (!res.destroyed && res.write(Buffer.alloc(1_048_576, ' ')));
+    };
+    res.on('drain', write);
+    write();
+  });
+  const registry = anEngineRegistry(() => [endless.engine], { report: (_engine, told) => news.push(told) });
+  const { url, call } = await answered([], { registry });
+  expect((await fetch(url)).status).toBe(500);
+  expect(news).toEqual([expect.objectContaining({ kind: 'failed' })]);
   expect(call.endings).toEqual([{ status: 'failure', reason: 'engine_failed' }]);
 });
 

@@ -61,7 +61,7 @@ function fetchReply(
         onData: (chunk) => {
           chunks.push(chunk);
           size += chunk.length;
-          if (size > MAX_ANSWER_BYTES) giveUp('timeout');
+          if (size > MAX_ANSWER_BYTES) giveUp('reset');
         },
         onEnd: () => end({ kind: 'reply', status, bytes: Buffer.concat(chunks) }),
         onError: (kind) =>

@@ -55,7 +55,8 @@ export function createEndpointLister({ url, accountDir }: KubernetesApi): Endpoi
   async function connect(): Promise<Dispatcher> {
     const ca = url.startsWith('https:') ? await readFile(join(accountDir, 'ca.crt'), 'utf8') : '';
     if (trusted?.ca === ca) return trusted.agent;
-    await trusted?.agent.destroy();
+    // No wait between looking and replacing, so that lists side by side make one agent and not one each.
+    void trusted?.agent.destroy();
     const agent = new Agent({ connect: { timeout: CLUSTER_TIMEOUT_MS, ...(ca !== '' && { ca }) } });
     trusted = { ca, agent };
     return agent;
@@ -92,7 +93,8 @@ export function createEndpointLister({ url, accountDir }: KubernetesApi): Endpoi
       return [...found.values()].slice(0, MAX_ADDRESSES);
     },
     async close() {
-      await trusted?.agent.destroy();
+      // No wait between looking and replacing, so that lists side by side make one agent and not one each.
+      void trusted?.agent.destroy();
     },
   };
 }
