@@ -5,7 +5,7 @@ import type { ServiceRoutes } from '@turnpike/http-service/serviceApps';
 import { modelRouterApi } from '@turnpike/internal-api/modelRouter';
 import { createFaultWording, serveApi } from '@turnpike/internal-api/serveApi';
 import { OPERATIONS } from './answer/operations/operations.ts';
-import { createToWireError } from './api/chatError.ts';
+import { createToWireError } from './api/inferenceError.ts';
 import type { OpenFleet } from './fleet/openFleet.ts';
 import type { Money } from './money/openMoney.ts';
 import { createBalanceHandlers } from './routes/balanceHandlers.ts';

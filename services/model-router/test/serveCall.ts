@@ -3,7 +3,7 @@ import { type CallSpan, noSpan } from '@turnpike/telemetry/callSpan';
 import express, { type ErrorRequestHandler } from 'express';
 import { answerCall } from '../src/answer/answerCall.ts';
 import type { AnswerTimeouts } from '../src/answer/call.ts';
-import { createToWireError } from '../src/api/chatError.ts';
+import { createToWireError } from '../src/api/inferenceError.ts';
 import type { Engine } from '../src/fleet/engine.ts';
 import type { EngineRegistry } from '../src/fleet/engineRegistry.ts';
 import { createFleet } from '../src/fleet/fleet.ts';

@@ -1,6 +1,6 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import type { Response } from 'express';
-import { toChatError } from '../api/chatError.ts';
+import { toInferenceError } from '../api/inferenceError.ts';
 import { type RateLimitState, toRateLimitHeaders } from '../api/rateLimitHeaders.ts';
 import type { OpenCall } from '../money/call/openCalls.ts';
 import { fitOutput } from '../money/gate/fitOutput.ts';
@@ -66,7 +66,7 @@ export async function answerCall(
     // The status has left: the fault becomes an event.
     if (fault.kind === 'key_bound_reached') house.metrics.keyBoundHit(fault.bound, call.keyId);
     if (outcome.kind === 'unforeseen') call.log.error({ err: outcome.error, callId: call.callId }, 'stream failed');
-    stream.fail(toChatError(fault));
+    stream.fail(toInferenceError(fault));
     return;
   }
   stream?.detach();

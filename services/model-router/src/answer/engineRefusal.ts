@@ -1,4 +1,4 @@
-import type { EngineFault } from '../api/chatFault.ts';
+import type { EngineFault } from '../api/inferenceFault.ts';
 import type { Dialect } from '../fleet/terms/dialect.ts';
 import { isObject, parseJson, statusOf } from './fields/answerFields.ts';
 

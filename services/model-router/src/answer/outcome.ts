@@ -1,9 +1,9 @@
 import type { AuthFault } from '@turnpike/api-errors/authFault';
-import type { ChatFault, EngineFault } from '../api/chatFault.ts';
+import type { EngineFault, InferenceFault } from '../api/inferenceFault.ts';
 import { type Ending, type EngineUsage, LEFT_BEFORE_FIRST_EVENT } from '../money/call/toEvent.ts';
 
 /** What may be wrong with a call once it is admitted. */
-export type CallFault = Exclude<ChatFault, AuthFault>;
+export type CallFault = Exclude<InferenceFault, AuthFault>;
 
 /** How an admitted call came out: all the ways there are. */
 export type Outcome =

@@ -1,5 +1,5 @@
 import type { Response } from 'express';
-import type { EngineFault, KeyBoundFault } from '../api/chatFault.ts';
+import type { EngineFault, KeyBoundFault } from '../api/inferenceFault.ts';
 import type { Engine } from '../fleet/engine.ts';
 import type { FleetCall } from '../fleet/fleet.ts';
 import { hashPrefix } from '../fleet/placement/hashPrefix.ts';

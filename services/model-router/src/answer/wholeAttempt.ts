@@ -1,4 +1,4 @@
-import type { EngineFault } from '../api/chatFault.ts';
+import type { EngineFault } from '../api/inferenceFault.ts';
 import type { EngineExchange } from '../fleet/dispatchToEngine.ts';
 import type { Engine } from '../fleet/engine.ts';
 import type { Attempt, EngineErrorKind } from '../fleet/terms/attempt.ts';

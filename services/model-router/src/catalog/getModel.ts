@@ -1,6 +1,6 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import { distance } from 'fastest-levenshtein';
-import type { ModelFault } from '../api/chatFault.ts';
+import type { ModelFault } from '../api/inferenceFault.ts';
 import type { Catalog, PricedModel } from './catalog.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
-import type { EngineFault } from '../api/chatFault.ts';
+import type { EngineFault } from '../api/inferenceFault.ts';
 import type { PricedModel } from '../catalog/catalog.ts';
 import type { CountPromptTokens } from '../request/countPromptTokens.ts';
 import { isInline } from '../request/images/decodeInlineImage.ts';

@@ -2,7 +2,7 @@ import { ApiError } from '@turnpike/api-errors/apiError';
 import { OPERATION_PATHS } from '@turnpike/api-schema/operations';
 import { z } from 'zod';
 import type { BodyFault } from '../api/bodyFault.ts';
-import type { ImageFault } from '../api/chatFault.ts';
+import type { ImageFault } from '../api/inferenceFault.ts';
 import { invalidRequest } from '../api/requestFault.ts';
 import { generatesText, type PricedModel } from '../catalog/catalog.ts';
 import { createFieldReader, ignored, optional } from './fieldReader.ts';

@@ -7,7 +7,7 @@ import { sendWireError } from '@turnpike/http-service/sendWireError';
 import { until } from '@turnpike/test-support/until';
 import { listenAnywhere } from '../../test/listenAnywhere.ts';
 import type { BodyFault } from '../api/bodyFault.ts';
-import { toChatError } from '../api/chatError.ts';
+import { toInferenceError } from '../api/inferenceError.ts';
 import { type BodyLimits, readBody } from './readBody.ts';
 import { createBodyMemory } from './shares/bodyMemory.ts';
 
@@ -40,7 +40,7 @@ beforeAll(async () => {
     } catch (error) {
       const fault = error instanceof ApiError ? (error.fault as BodyFault) : undefined;
       outcome.resolve(fault);
-      sendWireError(res, fault ? toChatError(fault) : { status: 500, body: {} });
+      sendWireError(res, fault ? toInferenceError(fault) : { status: 500, body: {} });
     }
   });
   url = await listenAnywhere(server);

@@ -18,7 +18,7 @@ import { aTemporaryFolder } from '../../test/aTemporaryFolder.ts';
 import { listenAnywhere } from '../../test/listenAnywhere.ts';
 import { noMetrics } from '../../test/noMetrics.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
-import { createToWireError } from '../api/chatError.ts';
+import { createToWireError } from '../api/inferenceError.ts';
 import type { EngineRegistry } from '../fleet/engineRegistry.ts';
 import { createFleet } from '../fleet/fleet.ts';
 import { createCallEndings } from '../money/call/endCall.ts';

@@ -10,7 +10,7 @@ import { answerCall } from '../answer/answerCall.ts';
 import type { Call } from '../answer/call.ts';
 import type { Answers } from '../answer/openAnswers.ts';
 import type { AnsweredOperation } from '../answer/operations/operations.ts';
-import type { AdmissionFault, ChatFault, EngineFault, ModelFault } from '../api/chatFault.ts';
+import type { AdmissionFault, EngineFault, InferenceFault, ModelFault } from '../api/inferenceFault.ts';
 import type { CatalogFollower } from '../catalog/followCatalog.ts';
 import { getModel } from '../catalog/getModel.ts';
 import type { Fleet } from '../fleet/fleet.ts';
@@ -47,7 +47,7 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
     try {
       return await gate();
     } catch (error) {
-      const fault = error instanceof ApiError ? (error.fault as ChatFault) : undefined;
+      const fault = error instanceof ApiError ? (error.fault as InferenceFault) : undefined;
       if (!fault || !NOT_OF_THE_KEY.has(fault.kind)) refusedBodies.take(keyId, room.bytes);
       throw error;
     }
@@ -120,7 +120,7 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
     try {
       await answer(req, res, room);
     } catch (error) {
-      const fault = error instanceof ApiError ? (error.fault as ChatFault) : undefined;
+      const fault = error instanceof ApiError ? (error.fault as InferenceFault) : undefined;
       if (fault?.kind === 'key_bound_reached') house.metrics.keyBoundHit(fault.bound, callingKey(res).keyId);
       throw error;
     } finally {
@@ -131,7 +131,7 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
 }
 
 /** Refusals that are no doing of the key's, or of bodies that never were whole, or counted elsewhere. */
-const NOT_OF_THE_KEY: ReadonlySet<ChatFault['kind']> = new Set([
+const NOT_OF_THE_KEY: ReadonlySet<InferenceFault['kind']> = new Set([
   'body_aborted',
   'body_too_slow',
   'body_unfinished',

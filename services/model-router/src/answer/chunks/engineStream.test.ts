@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { aMutatedStream } from '../../../test/aMutatedStream.ts';
 import { checkClientStream } from '../../../test/checkClientStream.ts';
 import { engineChunks } from '../../../test/engineChunks.ts';
-import { toChatError } from '../../api/chatError.ts';
+import { toInferenceError } from '../../api/inferenceError.ts';
 import { vllm } from '../../fleet/vllm/vllm.ts';
 import { CHAT_CHUNKS } from '../operations/chat.ts';
 import { EngineStream, type StreamEnd } from './engineStream.ts';
@@ -40,9 +40,9 @@ function read(pieces: Buffer[], options?: Parameters<typeof aStream>[0]): ReadSt
   return { text: text + errorEvent, end: undefined };
 }
 
-const errorEvent = `data: ${JSON.stringify(toChatError({ kind: 'engine_failed' }).body)}\n\n`;
+const errorEvent = `data: ${JSON.stringify(toInferenceError({ kind: 'engine_failed' }).body)}\n\n`;
 function lastEventsOf(end: StreamEnd): string {
-  if (end.kind === 'failed') return `data: ${JSON.stringify(toChatError(end.fault).body)}\n\n`;
+  if (end.kind === 'failed') return `data: ${JSON.stringify(toInferenceError(end.fault).body)}\n\n`;
   return end.usage ? `${end.usageEvent ?? ''}data: [DONE]\n\n` : errorEvent;
 }
 

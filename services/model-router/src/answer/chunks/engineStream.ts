@@ -1,4 +1,4 @@
-import type { EngineFault } from '../../api/chatFault.ts';
+import type { EngineFault } from '../../api/inferenceFault.ts';
 import type { EngineErrorKind } from '../../fleet/terms/attempt.ts';
 import type { Dialect } from '../../fleet/terms/dialect.ts';
 import type { EngineUsage } from '../../money/call/toEvent.ts';

@@ -1,6 +1,6 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
-import type { EngineFault, KeyBoundFault } from '../../api/chatFault.ts';
+import type { EngineFault, KeyBoundFault } from '../../api/inferenceFault.ts';
 import type { PlaceableEngine, Placement, Placer } from '../placement/placer.ts';
 import type { Attempt } from '../terms/attempt.ts';
 import { FULL_MS, QUEUE_LOOK_MS } from '../terms/limits.ts';

@@ -1,4 +1,4 @@
-import type { EngineFault } from '../../api/chatFault.ts';
+import type { EngineFault } from '../../api/inferenceFault.ts';
 
 /** One engine as a choice sees it. */
 export interface Candidate {

@@ -1,5 +1,5 @@
 import type { Pool } from 'undici';
-import type { EngineFault } from '../../api/chatFault.ts';
+import type { EngineFault } from '../../api/inferenceFault.ts';
 import type { PricedModel } from '../../catalog/catalog.ts';
 import type { InferenceRequest, Operation } from '../../request/inferenceRequest.ts';
 

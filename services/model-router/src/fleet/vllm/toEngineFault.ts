@@ -1,4 +1,4 @@
-import type { EngineFault } from '../../api/chatFault.ts';
+import type { EngineFault } from '../../api/inferenceFault.ts';
 
 const CONTEXT_SENTENCES = [
   'maximum context length',

@@ -4,7 +4,7 @@ import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import { toCallAttributes } from '@turnpike/telemetry/toCallAttributes';
-import type { AdmissionFault } from '../../api/chatFault.ts';
+import type { AdmissionFault } from '../../api/inferenceFault.ts';
 import type { RedisEpoch } from '../redis/redisEpoch.ts';
 import type { Spool } from '../spool/spool.ts';
 import type { CallEndings } from './endCall.ts';

@@ -1,5 +1,5 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
-import type { KeyBoundFault } from '../../api/chatFault.ts';
+import type { KeyBoundFault } from '../../api/inferenceFault.ts';
 
 /** The client has waited already. Work that ends at all has mostly ended by then. */
 const RETRY_AFTER_SECONDS = 2;

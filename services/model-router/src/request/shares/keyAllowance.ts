@@ -1,5 +1,5 @@
 import { ApiError } from '@turnpike/api-errors/apiError';
-import type { KeyBoundFault } from '../../api/chatFault.ts';
+import type { KeyBoundFault } from '../../api/inferenceFault.ts';
 
 export interface KeyAllowanceOptions {
   /** The bound's name in the metric and the fault. */

@@ -1,15 +1,15 @@
 import { expect, it } from '@jest/globals';
 import { ApiError } from '@turnpike/api-errors/apiError';
-import { createToWireError } from './chatError.ts';
-import type { ChatFault } from './chatFault.ts';
+import { createToWireError } from './inferenceError.ts';
+import type { InferenceFault } from './inferenceFault.ts';
 
 const toWireError = createToWireError({ keysPageUrl: 'https://dashboard.example/keys' });
-const errorOf = (fault: ChatFault) => {
+const errorOf = (fault: InferenceFault) => {
   const { status, body, headers = {} } = toWireError(new ApiError(fault)) ?? { status: 0, body: {} };
   return { status, headers, error: (body as { error: Record<string, unknown> }).error };
 };
 
-it.each<[ChatFault, string, string | null]>([
+it.each<[InferenceFault, string, string | null]>([
   [{ kind: 'body_not_json' }, 'The body is not valid JSON.', null],
   [
     { kind: 'body_keys_unreadable' },
@@ -41,7 +41,7 @@ it.each<[ChatFault, string, string | null]>([
 });
 
 /** The usual clients retry by themselves: what would only fail again says so (decisions, Streams). */
-it.each<[number, ChatFault]>([
+it.each<[number, InferenceFault]>([
   [402, { kind: 'account_on_hold' }],
   [402, { kind: 'billing_not_provisioned' }],
   [402, { kind: 'spend_cap_reached' }],
@@ -66,7 +66,7 @@ it.each<[number, ChatFault]>([
   expect(errorOf(fault)).toMatchObject({ status, headers: { 'x-should-retry': 'false' } });
 });
 
-it.each<[number, ChatFault]>([
+it.each<[number, InferenceFault]>([
   [503, { kind: 'admission_unavailable' }],
   [503, { kind: 'no_healthy_engine' }],
   [503, { kind: 'engine_busy' }],

@@ -61,7 +61,7 @@ export interface KeyBoundFault {
   retryAfterSeconds: number;
 }
 
-export type ChatFault =
+export type InferenceFault =
   | AuthFault
   | BodyFault
   | RequestFault

@@ -8,7 +8,7 @@ import {
 import { isLookUpFault, toInferenceLookUpError } from '@turnpike/api-errors/lookUpFault';
 import { envelope, gateRejection, NEVER_RETRY, type WireError } from '@turnpike/api-errors/wireError';
 import { toUsdNumber } from '@turnpike/money/nanoUsd';
-import type { ChatFault, KeyBoundFault } from './chatFault.ts';
+import type { InferenceFault, KeyBoundFault } from './inferenceFault.ts';
 import { toRateLimitHeaders } from './rateLimitHeaders.ts';
 
 const invalid = (message: string, param: string | null = null): WireError =>
@@ -30,7 +30,7 @@ const KEY_BOUND_MESSAGES: Record<Exclude<KeyBoundFault['bound'], 'refused_bodies
 };
 
 /** How chat, completions and embeddings word a fault past gate 1 (specification, Errors). A missing case does not compile. */
-export function toChatError(fault: Exclude<ChatFault, AuthFault>): WireError {
+export function toInferenceError(fault: Exclude<InferenceFault, AuthFault>): WireError {
   switch (fault.kind) {
     case 'body_too_large':
       return invalid(`The body is larger than the ${fault.maxBytes} bytes allowed here.`);
@@ -203,8 +203,8 @@ export function toChatError(fault: Exclude<ChatFault, AuthFault>): WireError {
 export function createToWireError(options: AuthErrorOptions): (error: unknown) => WireError | undefined {
   return (error) => {
     if (!(error instanceof ApiError)) return undefined;
-    const fault = error.fault as ChatFault;
+    const fault = error.fault as InferenceFault;
     if (isLookUpFault(error.fault)) return toInferenceLookUpError(error.fault);
-    return isAuthFault(fault) ? toInferenceAuthError(fault, options) : toChatError(fault);
+    return isAuthFault(fault) ? toInferenceAuthError(fault, options) : toInferenceError(fault);
   };
 }
