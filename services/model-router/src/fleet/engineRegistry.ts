@@ -93,8 +93,13 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
   }
 
   function add(listed: ListedEngine): void {
-    const isCordonedHere = () => isCordoned(listed.id);
-    const engine = new Engine(listed, { nowMs, random: Math.random, isCordoned: isCordonedHere, room, dialect: vllm });
+    const engine = new Engine(listed, {
+      nowMs,
+      random: Math.random,
+      isCordoned: () => isCordoned(listed.id),
+      room,
+      dialect: vllm,
+    });
     const watch = watchEngine(engine, {
       leaveOut: giveUp,
       onProbed: (probed, result) => metrics.engineProbed(probed, result),
@@ -191,7 +196,7 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
       if (!member) return;
       const { engine, watch } = member;
       const { health, room } = engine;
-      const mayHold = () => isSpare(engine);
+      const maySuspend = () => isSpare(engine);
       switch (news.kind) {
         case 'first_event':
           health.began();
@@ -207,10 +212,10 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
           giveUp(engine, 'refused');
           return;
         case 'failed':
-          if (health.failed(news.workspaceId, mayHold) && suspect(engine, 'failed_calls')) return;
+          if (health.failed(news.workspaceId, maySuspend) && suspect(engine, 'failed_calls')) return;
           break;
         case 'silent':
-          health.doubt(mayHold);
+          health.doubt(maySuspend);
       }
       watch.doubt();
     },

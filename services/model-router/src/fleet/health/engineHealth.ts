@@ -1,6 +1,6 @@
 import type { ProbeResult } from '../terms/dialect.ts';
 import {
-  DOUBTS_TO_HOLD,
+  DOUBTS_TO_SUSPEND,
   FIRST_PAUSE_MS,
   FIRST_REST_MS,
   LONGEST_PAUSE_MS,
@@ -48,7 +48,7 @@ export class EngineHealth {
   #probedAtMs = Number.NEGATIVE_INFINITY;
   /** What spoke against it since it last produced a token. */
   #doubts = 0;
-  #isCordonedHere = false;
+  #isSuspended = false;
   /** Calls that failed with none completed between, and whose. */
   #failures = 0;
   readonly #failedWorkspaces = new Set<string>();
@@ -67,7 +67,7 @@ export class EngineHealth {
   }
 
   get takesCalls(): boolean {
-    return this.state === 'in' || (this.#state === 'doubted' && !this.#isCordonedHere);
+    return this.state === 'in' || (this.#state === 'doubted' && !this.#isSuspended);
   }
 
   /** The breaker before it. */
@@ -159,21 +159,21 @@ export class EngineHealth {
     if (result === 'busy') this.#rest();
   }
 
-  /** A call failed. True where it has to be left out for it, if others remain; `mayHold` says whether it may get no more calls. */
-  failed(workspaceId: string, mayHold: () => boolean): boolean {
+  /** A call failed. True where it has to be left out for it, if others remain; `maySuspend` says whether it may get no more calls. */
+  failed(workspaceId: string, maySuspend: () => boolean): boolean {
     this.recent.ended(workspaceId, true);
     this.#failures += 1;
     if (this.#failedWorkspaces.size < MIN_FAILED_WORKSPACES) this.#failedWorkspaces.add(workspaceId);
-    this.doubt(mayHold);
+    this.doubt(maySuspend);
     return this.#failures >= MAX_FAILURES && this.#failedWorkspaces.size >= MIN_FAILED_WORKSPACES;
   }
 
   /** Something speaks against it. */
-  doubt(mayHold: () => boolean): void {
+  doubt(maySuspend: () => boolean): void {
     if (this.state !== 'in' && this.#state !== 'doubted') return;
     this.#state = 'doubted';
     this.#doubts += 1;
-    if (this.#doubts >= DOUBTS_TO_HOLD && mayHold()) this.#isCordonedHere = true;
+    if (this.#doubts >= DOUBTS_TO_SUSPEND && maySuspend()) this.#isSuspended = true;
   }
 
   /** It says that it is full; calls that were refused together count once. */
@@ -200,7 +200,7 @@ export class EngineHealth {
 
   #clearDoubts(): void {
     this.#doubts = 0;
-    this.#isCordonedHere = false;
+    this.#isSuspended = false;
   }
 
   #clearFailures(): void {

@@ -47,7 +47,7 @@ export const LONGEST_PAUSE_MS = 60_000;
 /** Time in after which an engine begins with the shortest pause again. */
 export const TRUSTED_AFTER_MS = 60_000;
 /** Failed calls after which an engine gets no more until it has produced a token: one that fails at once looks idle. */
-export const DOUBTS_TO_HOLD = 3;
+export const DOUBTS_TO_SUSPEND = 3;
 /** Failed calls on end after which an engine is out, though it produces tokens for us … */
 export const MAX_FAILURES = 5;
 /** … of so many workspaces: what one workspace's own calls do is no proof against an engine. */
