@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { type Context, defineCommand, type Report } from '../cli/command.ts';
 import { creditId, usd, workspaceId } from '../cli/fields.ts';
 import { toAmountFields, toUsdCell } from '../report/amounts.ts';
+import { readBalances } from '../stack/readBalances.ts';
 
 const operands = { workspaceId: 'WS', amount: 'USD' };
 const options = {
@@ -34,8 +35,7 @@ async function change(
   // The ledger takes credits of workspaces it has never heard of: a mistyped id must not get one.
   await services.auth.getWorkspace({ params: { workspace_id: workspace } });
   if (!isSure) {
-    const month = new Date().toISOString().slice(0, 7);
-    const balances = await services.ledger.getBalances({ params: { workspace_id: workspace, month } });
+    const balances = await readBalances(services, workspace);
     const left = balances.credited_nano_usd - balances.spent_nano_usd + amountNanoUsd;
     const question = `This leaves ${workspace} with ${toUsdCell(left)} USD, so that all its calls are refused. Type ${workspace} to do it: `;
     if (left < 0n) await confirm(question, workspace);

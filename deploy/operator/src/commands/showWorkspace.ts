@@ -3,6 +3,7 @@ import { defineCommand } from '../cli/command.ts';
 import { workspaceId } from '../cli/fields.ts';
 import { toAmountFields, toUsdCell } from '../report/amounts.ts';
 import { formatTable } from '../report/formatTable.ts';
+import { readBalances } from '../stack/readBalances.ts';
 import { toWorkspaceDocument } from '../stack/workspace.ts';
 
 export const showWorkspace = defineCommand({
@@ -11,12 +12,11 @@ export const showWorkspace = defineCommand({
   operands: { workspaceId: 'WS' },
   input: z.object({ workspaceId }),
   async run({ workspaceId: id }, { services }) {
-    const month = new Date().toISOString().slice(0, 7);
     const [workspace, balances] = await Promise.all([
       services.auth.getWorkspace({ params: { workspace_id: id } }),
-      services.ledger.getBalances({ params: { workspace_id: id, month } }),
+      readBalances(services, id),
     ]);
-    const { credited_nano_usd: credited, spent_nano_usd: spent, month_spent_nano_usd: monthSpent } = balances;
+    const { month, credited_nano_usd: credited, spent_nano_usd: spent, month_spent_nano_usd: monthSpent } = balances;
     const rows = [
       ['id', workspace.workspace_id],
       ['organization', workspace.organization_id],

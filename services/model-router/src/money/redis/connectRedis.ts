@@ -1,8 +1,10 @@
+import { backoffMs } from '@turnpike/lifecycle/backoff';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { Redis } from 'ioredis';
 
 /** How long a connection that is given up may take to end in order. Where nothing passes any more it never would. */
 const DISCONNECT_MS = 100;
+const BACKOFF = { firstMs: 50, longestMs: 1_000 };
 
 /**
  * A connection whose commands fail within `timeoutMs` instead of waiting for Redis to come back: what cannot be decided
@@ -20,7 +22,7 @@ export function connectRedis(url: string, { timeoutMs, log }: { timeoutMs: numbe
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
     enableAutoPipelining: false,
-    retryStrategy: (attempt) => Math.min(50 * 2 ** Math.min(attempt, 5), 1_000) * (0.5 + Math.random() / 2),
+    retryStrategy: (attempt) => backoffMs(attempt, BACKOFF),
   });
   let isDown = false;
   redis.on('error', (error) => {
