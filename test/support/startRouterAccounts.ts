@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { ApiError } from '@turnpike/api-errors/apiError';
 import { createEmbeddedProducer } from '@turnpike/event-log/createEmbeddedProducer';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
+import { ApiError } from '@turnpike/public-api/apiError';
 import { noSpan } from '@turnpike/telemetry/callSpan';
 import { v7 as uuidv7 } from 'uuid';
 import {

@@ -1,6 +1,6 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
-import type { AuthFault } from '@turnpike/api-errors/authFault';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
+import { ApiError } from '@turnpike/public-api/apiError';
+import type { AuthFault } from '@turnpike/public-api/authFault';
 
 /** Throws an `AuthFault` unless the key may be used in this region now: known, not expired, not blocked, of this region. */
 export function assertUsable(key: KeyRecord | undefined, region: 'us' | 'eu'): asserts key is KeyRecord {

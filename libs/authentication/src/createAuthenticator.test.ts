@@ -2,9 +2,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { ApiError } from '@turnpike/api-errors/apiError';
 import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
 import type { KeyRecordBody } from '@turnpike/internal-api/keyRecord';
+import { ApiError } from '@turnpike/public-api/apiError';
 import { createAuthenticator } from './createAuthenticator.ts';
 
 /** What the auth service answers in these tests: by the key's SHA-256, or a way to fail. */

@@ -1,6 +1,6 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
-import type { AuthFault } from '@turnpike/api-errors/authFault';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
+import { ApiError } from '@turnpike/public-api/apiError';
+import type { AuthFault } from '@turnpike/public-api/authFault';
 import { LRUCache } from 'lru-cache';
 import { assertUsable } from './assertUsable.ts';
 import { parseAuthorization } from './parseAuthorization.ts';

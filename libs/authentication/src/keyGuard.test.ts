@@ -1,8 +1,8 @@
 import { expect, it } from '@jest/globals';
-import { ApiError } from '@turnpike/api-errors/apiError';
 import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
 import { type KeyRecord, keyRecordSchema } from '@turnpike/internal-api/keyRecord';
 import { CLIENT_ADDRESS_HEADER, signClientAddress } from '@turnpike/internal-auth/clientAddress';
+import { ApiError } from '@turnpike/public-api/apiError';
 import type { Request, Response } from 'express';
 import { createCachingAuthenticator } from './createCachingAuthenticator.ts';
 import { createKeyGuard } from './keyGuard.ts';

@@ -1,8 +1,8 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
-import type { LookUpFault } from '@turnpike/api-errors/lookUpFault';
 import type { NamedSecret } from '@turnpike/config/secrets';
 import type { Guard } from '@turnpike/http-service/guard';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
+import { ApiError } from '@turnpike/public-api/apiError';
+import type { LookUpFault } from '@turnpike/public-api/lookUpFault';
 import { createThrottle } from '@turnpike/request-throttle/createThrottle';
 import type { Response } from 'express';
 import { addressOf } from './addressOf.ts';

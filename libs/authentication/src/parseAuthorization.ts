@@ -1,6 +1,6 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
-import type { AuthFault } from '@turnpike/api-errors/authFault';
 import { isWellFormedApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
+import { ApiError } from '@turnpike/public-api/apiError';
+import type { AuthFault } from '@turnpike/public-api/authFault';
 
 const AUTHORIZATION_PATTERN = /^Bearer ([\x21-\x7e]{1,200})$/i;
 

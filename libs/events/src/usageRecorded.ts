@@ -1,5 +1,5 @@
-import { OPERATION_NAMES } from '@turnpike/api-schema/operations';
 import { nonNegativeNanoUsdSchema } from '@turnpike/money/nanoUsd';
+import { OPERATION_NAMES } from '@turnpike/public-api/operations';
 import { TRACEPARENT_PATTERN } from '@turnpike/telemetry/traceparent';
 import { z } from 'zod';
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { WireError } from '@turnpike/api-errors/wireError';
+import type { WireError } from '@turnpike/public-api/wireError';
 import { v7 as uuidv7 } from 'uuid';
 import { lingeringClose } from './lingeringClose.ts';
 import { toMalformedRequest } from './malformedRequest.ts';

@@ -1,9 +1,9 @@
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, it } from '@jest/globals';
-import { ApiError } from '@turnpike/api-errors/apiError';
-import { flat } from '@turnpike/api-errors/wireError';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { createLogger } from '@turnpike/logging/createLogger';
+import { ApiError } from '@turnpike/public-api/apiError';
+import { flat } from '@turnpike/public-api/wireError';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { createHttpApp, type Route } from './createHttpApp.ts';
 import { drain } from './drain.ts';

@@ -1,7 +1,7 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
-import type { WireError } from '@turnpike/api-errors/wireError';
-import { envelope, NEVER_RETRY } from '@turnpike/api-errors/wireError';
 import type { Logger } from '@turnpike/logging/createLogger';
+import { ApiError } from '@turnpike/public-api/apiError';
+import type { WireError } from '@turnpike/public-api/wireError';
+import { envelope, NEVER_RETRY } from '@turnpike/public-api/wireError';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
 import { v7 as uuidv7 } from 'uuid';

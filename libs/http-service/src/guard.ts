@@ -1,6 +1,6 @@
-import { flat } from '@turnpike/api-errors/wireError';
 import type { NamedSecret } from '@turnpike/config/secrets';
 import { INTERNAL_TOKEN_HEADER, verifyInternalToken } from '@turnpike/internal-auth/internalToken';
+import { flat } from '@turnpike/public-api/wireError';
 import type { Request, RequestHandler, Response } from 'express';
 import { sendWireError } from './sendWireError.ts';
 

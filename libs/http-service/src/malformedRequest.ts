@@ -1,4 +1,4 @@
-import { envelope, type WireError } from '@turnpike/api-errors/wireError';
+import { envelope, type WireError } from '@turnpike/public-api/wireError';
 
 /** 400 of what is no request of HTTP/1.0 or 1.1, or can be read in two ways. */
 export function toMalformedRequest(): WireError {

@@ -1,8 +1,8 @@
 import type { AddressInfo } from 'node:net';
 import { expect, it, jest } from '@jest/globals';
-import { ApiError } from '@turnpike/api-errors/apiError';
-import { bare } from '@turnpike/api-errors/wireError';
 import { createLogger } from '@turnpike/logging/createLogger';
+import { ApiError } from '@turnpike/public-api/apiError';
+import { bare } from '@turnpike/public-api/wireError';
 import { startTelemetry } from '@turnpike/telemetry/startTelemetry';
 import { readMetrics } from '@turnpike/test-support/readMetrics';
 import { type CollectedSpan, startCollector } from '@turnpike/test-support/startCollector';

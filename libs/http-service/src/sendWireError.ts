@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { WireError } from '@turnpike/api-errors/wireError';
+import type { WireError } from '@turnpike/public-api/wireError';
 
 /** Sends an error answer whole. After the headers have left nothing can be said: the socket is destroyed, never ended as if whole. */
 export function sendWireError(res: ServerResponse, { status, body, headers = {} }: WireError): void {

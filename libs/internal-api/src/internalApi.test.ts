@@ -1,12 +1,12 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, it } from '@jest/globals';
-import { ApiError } from '@turnpike/api-errors/apiError';
 import { createHttpApp } from '@turnpike/http-service/createHttpApp';
 import { createInternalGuard } from '@turnpike/http-service/guard';
 import { listen } from '@turnpike/http-service/listen';
 import { createTokenIssuer, INTERNAL_TOKEN_HEADER, verifyInternalToken } from '@turnpike/internal-auth/internalToken';
 import { createLogger } from '@turnpike/logging/createLogger';
+import { ApiError } from '@turnpike/public-api/apiError';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { z } from 'zod';
 import { type CallFailure, createClient, InternalCallError, isRefusal } from './createClient.ts';

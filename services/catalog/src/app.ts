@@ -1,4 +1,3 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
 import type { Guard } from '@turnpike/http-service/guard';
 import type { RouteTable, ServiceRoutes } from '@turnpike/http-service/serviceApps';
 import { toChangeLog } from '@turnpike/http-service/toRequestLog';
@@ -6,6 +5,7 @@ import { catalogApi } from '@turnpike/internal-api/catalog';
 import type { CatalogSnapshot } from '@turnpike/internal-api/catalogSnapshot';
 import { createFaultWording, serveApi } from '@turnpike/internal-api/serveApi';
 import type { Logger } from '@turnpike/logging/createLogger';
+import { ApiError } from '@turnpike/public-api/apiError';
 import type { Response } from 'express';
 import { toWireError } from './api/catalogError.ts';
 import type { CatalogFault } from './api/catalogFault.ts';

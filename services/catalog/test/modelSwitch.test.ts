@@ -1,10 +1,10 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { ApiError } from '@turnpike/api-errors/apiError';
 import { createHttpApp } from '@turnpike/http-service/createHttpApp';
 import { createInternalGuard } from '@turnpike/http-service/guard';
 import { listen } from '@turnpike/http-service/listen';
+import { ApiError } from '@turnpike/public-api/apiError';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import type { CatalogFault } from '../src/api/catalogFault.ts';
 import { listInternalRoutes } from '../src/app.ts';

@@ -1,8 +1,8 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
 import type { Authenticator } from '@turnpike/authentication/createAuthenticator';
 import { createEmbeddedProducer } from '@turnpike/event-log/createEmbeddedProducer';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import type { Logger } from '@turnpike/logging/createLogger';
+import { ApiError } from '@turnpike/public-api/apiError';
 import { noSpan } from '@turnpike/telemetry/callSpan';
 import type { Redis } from 'ioredis';
 import { createBalanceLoader } from '../../../services/model-router/src/money/balances/loadBalances.ts';

@@ -1,6 +1,13 @@
-import { chatChunkSchema } from '@turnpike/api-schema/chatChunk';
-import { chatCompletionSchema, toolCallSchema } from '@turnpike/api-schema/chatCompletion';
-import { embeddingListSchema } from '@turnpike/api-schema/embeddingList';
+import {
+  message as chatMessageSchema,
+  chatRequestSchema,
+  content as messageContentSchema,
+} from '@turnpike/model-router/chatRequest';
+import { completionRequestSchema } from '@turnpike/model-router/completionRequest';
+import { embeddingRequestSchema } from '@turnpike/model-router/embeddingRequest';
+import { chatChunkSchema } from '@turnpike/public-api/chatChunk';
+import { chatCompletionSchema, toolCallSchema } from '@turnpike/public-api/chatCompletion';
+import { embeddingListSchema } from '@turnpike/public-api/embeddingList';
 import {
   accountRefusedSchema,
   bareErrorSchema,
@@ -9,20 +16,13 @@ import {
   insufficientBalanceSchema,
   regionNotServedSchema,
   unknownModelSchema,
-} from '@turnpike/api-schema/errorBodies';
-import { keyInformationSchema } from '@turnpike/api-schema/keyInformation';
-import { modelEntrySchema, modelListSchema } from '@turnpike/api-schema/modelEntry';
-import { textChunkSchema, textCompletionSchema } from '@turnpike/api-schema/textCompletion';
-import { tokenUsageSchema } from '@turnpike/api-schema/tokenUsage';
-import { usageRecordSchema } from '@turnpike/api-schema/usageRecord';
-import { usageSummarySchema } from '@turnpike/api-schema/usageSummary';
-import {
-  message as chatMessageSchema,
-  chatRequestSchema,
-  content as messageContentSchema,
-} from '@turnpike/model-router/chatRequest';
-import { completionRequestSchema } from '@turnpike/model-router/completionRequest';
-import { embeddingRequestSchema } from '@turnpike/model-router/embeddingRequest';
+} from '@turnpike/public-api/errorBodies';
+import { keyInformationSchema } from '@turnpike/public-api/keyInformation';
+import { modelEntrySchema, modelListSchema } from '@turnpike/public-api/modelEntry';
+import { textChunkSchema, textCompletionSchema } from '@turnpike/public-api/textCompletion';
+import { tokenUsageSchema } from '@turnpike/public-api/tokenUsage';
+import { usageRecordSchema } from '@turnpike/public-api/usageRecord';
+import { usageSummarySchema } from '@turnpike/public-api/usageSummary';
 import { z } from 'zod';
 import { type JsonSchema, tidySchema } from './jsonSchema.ts';
 

@@ -1,9 +1,9 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
-import { type AuthErrorOptions, isAuthFault, toServiceAuthError } from '@turnpike/api-errors/authFault';
-import { isLookUpFault, toServiceLookUpError } from '@turnpike/api-errors/lookUpFault';
-import { bare, flat, type WireError } from '@turnpike/api-errors/wireError';
 import { authApi } from '@turnpike/internal-api/auth';
 import { createFaultWording } from '@turnpike/internal-api/serveApi';
+import { ApiError } from '@turnpike/public-api/apiError';
+import { type AuthErrorOptions, isAuthFault, toServiceAuthError } from '@turnpike/public-api/authFault';
+import { isLookUpFault, toServiceLookUpError } from '@turnpike/public-api/lookUpFault';
+import { bare, flat, type WireError } from '@turnpike/public-api/wireError';
 import { isSpendFault, type SpendFault } from './authServiceFault.ts';
 
 /** Words what a handler of `/v1/svc/key` threw. Undefined for what nobody foresaw. */

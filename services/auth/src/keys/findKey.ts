@@ -1,8 +1,8 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
-import type { AuthFault } from '@turnpike/api-errors/authFault';
 import { toStoredKeyHash } from '@turnpike/api-keys/apiKey';
 import type { NamedSecret } from '@turnpike/config/secrets';
 import { type KeyRecord, keyRecordSchema } from '@turnpike/internal-api/keyRecord';
+import { ApiError } from '@turnpike/public-api/apiError';
+import type { AuthFault } from '@turnpike/public-api/authFault';
 import type { Db } from '../database/openDatabases.ts';
 
 /**

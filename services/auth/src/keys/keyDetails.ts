@@ -1,5 +1,5 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import { ApiError } from '@turnpike/public-api/apiError';
 import type { AuthServiceFault } from '../api/authServiceFault.ts';
 import type { Db } from '../database/openDatabases.ts';
 

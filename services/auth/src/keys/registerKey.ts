@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { ApiError } from '@turnpike/api-errors/apiError';
 import { toStoredKeyHash } from '@turnpike/api-keys/apiKey';
 import type { NamedSecret } from '@turnpike/config/secrets';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { sqlStateOf } from '@turnpike/postgres/databaseFailure';
+import { ApiError } from '@turnpike/public-api/apiError';
 import type { AuthServiceFault } from '../api/authServiceFault.ts';
 import type { Db } from '../database/openDatabases.ts';
 

@@ -1,5 +1,5 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
 import type { NamedSecret } from '@turnpike/config/secrets';
+import { ApiError } from '@turnpike/public-api/apiError';
 import type { AuthServiceFault } from '../api/authServiceFault.ts';
 import type { Db } from '../database/openDatabases.ts';
 import { getKeyDetails, type KeyDetails } from './keyDetails.ts';

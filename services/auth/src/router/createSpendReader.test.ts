@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
-import { ApiError } from '@turnpike/api-errors/apiError';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import { ApiError } from '@turnpike/public-api/apiError';
 import { noSpan } from '@turnpike/telemetry/callSpan';
 import { createSpendReader } from './createSpendReader.ts';
 

@@ -1,8 +1,8 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
 import { type ClientOptions, createClient, InternalCallError } from '@turnpike/internal-api/createClient';
 import { modelRouterApi } from '@turnpike/internal-api/modelRouter';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import { ApiError } from '@turnpike/public-api/apiError';
 import type { CallSpan } from '@turnpike/telemetry/callSpan';
 import { Agent } from 'undici';
 import type { AuthServiceFault, SpendFault } from '../api/authServiceFault.ts';

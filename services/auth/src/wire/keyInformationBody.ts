@@ -1,7 +1,7 @@
 import { toMaskedKey } from '@turnpike/api-keys/apiKey';
-import type { KeyInformation } from '@turnpike/api-schema/keyInformation';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { type NanoUsd, toUsdNumber } from '@turnpike/money/nanoUsd';
+import type { KeyInformation } from '@turnpike/public-api/keyInformation';
 
 /** The key information (specification, Key information). */
 export function toKeyInformationBody(key: KeyRecord, { spend, now }: { spend: NanoUsd; now: Date }): KeyInformation {

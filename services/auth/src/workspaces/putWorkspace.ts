@@ -1,6 +1,6 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { sqlStateOf } from '@turnpike/postgres/databaseFailure';
+import { ApiError } from '@turnpike/public-api/apiError';
 import type { AuthServiceFault } from '../api/authServiceFault.ts';
 import type { Db } from '../database/openDatabases.ts';
 

@@ -1,7 +1,7 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
-import { isAuthFault, toModelsAuthError } from '@turnpike/api-errors/authFault';
-import { isLookUpFault, toModelsLookUpError } from '@turnpike/api-errors/lookUpFault';
-import { bare, envelope, NEVER_RETRY, type WireError } from '@turnpike/api-errors/wireError';
+import { ApiError } from '@turnpike/public-api/apiError';
+import { isAuthFault, toModelsAuthError } from '@turnpike/public-api/authFault';
+import { isLookUpFault, toModelsLookUpError } from '@turnpike/public-api/lookUpFault';
+import { bare, envelope, NEVER_RETRY, type WireError } from '@turnpike/public-api/wireError';
 import type { ListFault } from './catalogFault.ts';
 
 /** How `/v1/models` words what a handler threw; undefined for what nobody foresaw. */

@@ -1,5 +1,5 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
 import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
+import { ApiError } from '@turnpike/public-api/apiError';
 import type { CatalogFault } from '../api/catalogFault.ts';
 import type { CatalogInForce } from './followCatalogFile.ts';
 import type { LiveModelFollower } from './followLiveModels.ts';

@@ -1,4 +1,4 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
+import { ApiError } from '@turnpike/public-api/apiError';
 import type { RequestHandler } from 'express';
 import type { CatalogFault } from '../api/catalogFault.ts';
 import { listModels } from '../catalog/listModels.ts';

@@ -1,4 +1,4 @@
-import type { ModelList } from '@turnpike/api-schema/modelEntry';
+import type { ModelList } from '@turnpike/public-api/modelEntry';
 import type { Request, RequestHandler } from 'express';
 import type { CatalogInForce } from '../catalog/followCatalogFile.ts';
 import type { LiveModelFollower } from '../catalog/followLiveModels.ts';

@@ -1,6 +1,6 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
 import type { NamedSecret } from '@turnpike/config/secrets';
 import { CLIENT_ADDRESS_HEADER, verifyClientAddress } from '@turnpike/internal-auth/clientAddress';
+import { ApiError } from '@turnpike/public-api/apiError';
 import { createThrottle } from '@turnpike/request-throttle/createThrottle';
 import { toAddressBlock } from '@turnpike/request-throttle/toAddressBlock';
 import type { Request } from 'express';

@@ -1,6 +1,6 @@
-import type { ModelEntry } from '@turnpike/api-schema/modelEntry';
 import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
 import { parsePrice } from '@turnpike/money/price';
+import type { ModelEntry } from '@turnpike/public-api/modelEntry';
 
 const OWNER = 'turnpike';
 

@@ -1,4 +1,4 @@
-import { bare, envelope, flat, NEVER_RETRY, type WireError } from '@turnpike/api-errors/wireError';
+import { bare, envelope, flat, NEVER_RETRY, type WireError } from '@turnpike/public-api/wireError';
 import type { UnsupportedOperation } from '../paths/findUnsupportedOperation.ts';
 import { UPSTREAMS, type Upstream } from '../paths/upstream.ts';
 

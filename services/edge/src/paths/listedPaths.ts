@@ -1,4 +1,4 @@
-import { OPERATION_PATHS } from '@turnpike/api-schema/operations';
+import { OPERATION_PATHS } from '@turnpike/public-api/operations';
 import type { Upstream } from './upstream.ts';
 
 /** One operation that clients may call. */

@@ -1,4 +1,4 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
+import { ApiError } from '@turnpike/public-api/apiError';
 import type { Response } from 'express';
 import { toInferenceError } from '../api/inferenceError.ts';
 import { type RateLimitState, toRateLimitHeaders } from '../api/rateLimitHeaders.ts';

@@ -1,7 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
-import { ApiError } from '@turnpike/api-errors/apiError';
+import { ApiError } from '@turnpike/public-api/apiError';
 import { until } from '@turnpike/test-support/until';
 import type { Response } from 'express';
 import { aCall, aHouse, RATE_LIMIT } from '../../test/aCall.ts';

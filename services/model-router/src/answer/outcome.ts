@@ -1,4 +1,4 @@
-import type { AuthFault } from '@turnpike/api-errors/authFault';
+import type { AuthFault } from '@turnpike/public-api/authFault';
 import type { EngineFault, InferenceFault } from '../api/inferenceFault.ts';
 import { type Ending, type EngineUsage, LEFT_BEFORE_FIRST_EVENT } from '../money/call/toEvent.ts';
 

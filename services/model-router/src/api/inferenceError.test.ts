@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { ApiError } from '@turnpike/api-errors/apiError';
+import { ApiError } from '@turnpike/public-api/apiError';
 import { createToWireError } from './inferenceError.ts';
 import type { InferenceFault } from './inferenceFault.ts';
 

@@ -1,13 +1,13 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
+import { toUsdNumber } from '@turnpike/money/nanoUsd';
+import { ApiError } from '@turnpike/public-api/apiError';
 import {
   type AuthErrorOptions,
   type AuthFault,
   isAuthFault,
   toInferenceAuthError,
-} from '@turnpike/api-errors/authFault';
-import { isLookUpFault, toInferenceLookUpError } from '@turnpike/api-errors/lookUpFault';
-import { envelope, gateRejection, NEVER_RETRY, type WireError } from '@turnpike/api-errors/wireError';
-import { toUsdNumber } from '@turnpike/money/nanoUsd';
+} from '@turnpike/public-api/authFault';
+import { isLookUpFault, toInferenceLookUpError } from '@turnpike/public-api/lookUpFault';
+import { envelope, gateRejection, NEVER_RETRY, type WireError } from '@turnpike/public-api/wireError';
 import type { InferenceFault, KeyBoundFault } from './inferenceFault.ts';
 import { toRateLimitHeaders } from './rateLimitHeaders.ts';
 

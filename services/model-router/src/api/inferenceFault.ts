@@ -1,5 +1,5 @@
-import type { AuthFault } from '@turnpike/api-errors/authFault';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import type { AuthFault } from '@turnpike/public-api/authFault';
 import type { KeyBound } from '@turnpike/telemetry/keyBoundMetrics';
 import type { BodyFault } from './bodyFault.ts';
 import type { RateLimitState } from './rateLimitHeaders.ts';

@@ -1,4 +1,4 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
+import { ApiError } from '@turnpike/public-api/apiError';
 
 /** A request field that cannot be served. `param` names it as the client wrote it. */
 export interface RequestFault {

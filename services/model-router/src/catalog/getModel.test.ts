@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { ApiError } from '@turnpike/api-errors/apiError';
+import { ApiError } from '@turnpike/public-api/apiError';
 import { aCatalog } from '../../test/aPricedModel.ts';
 import { getModel } from './getModel.ts';
 

@@ -1,4 +1,4 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
+import { ApiError } from '@turnpike/public-api/apiError';
 import { distance } from 'fastest-levenshtein';
 import type { ModelFault } from '../api/inferenceFault.ts';
 import type { Catalog, PricedModel } from './catalog.ts';

@@ -1,4 +1,4 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
+import { ApiError } from '@turnpike/public-api/apiError';
 import type { EngineFault } from '../api/inferenceFault.ts';
 import type { PricedModel } from '../catalog/catalog.ts';
 import type { CountPromptTokens } from '../request/countPromptTokens.ts';

@@ -1,5 +1,5 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
-import { OPERATION_PATHS } from '@turnpike/api-schema/operations';
+import { ApiError } from '@turnpike/public-api/apiError';
+import { OPERATION_PATHS } from '@turnpike/public-api/operations';
 import { z } from 'zod';
 import type { BodyFault } from '../api/bodyFault.ts';
 import type { ImageFault } from '../api/inferenceFault.ts';

@@ -1,4 +1,4 @@
-import { OPERATION_PATHS } from '@turnpike/api-schema/operations';
+import { OPERATION_PATHS } from '@turnpike/public-api/operations';
 import { z } from 'zod';
 import { invalidRequest } from '../api/requestFault.ts';
 import { createFieldReader, optional } from './fieldReader.ts';

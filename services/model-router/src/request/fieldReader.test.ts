@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { ApiError } from '@turnpike/api-errors/apiError';
+import { ApiError } from '@turnpike/public-api/apiError';
 import { aJsonBody } from '../../test/aChatRequest.ts';
 import { parseChatRequest } from './chatRequest.ts';
 import { parseCompletionRequest } from './completionRequest.ts';

@@ -1,4 +1,4 @@
-import type { OperationName } from '@turnpike/api-schema/operations';
+import type { OperationName } from '@turnpike/public-api/operations';
 import type { PricedModel } from '../catalog/catalog.ts';
 import type { BodyLimits, JsonBody } from './readBody.ts';
 

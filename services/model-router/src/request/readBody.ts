@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { ApiError } from '@turnpike/api-errors/apiError';
+import { ApiError } from '@turnpike/public-api/apiError';
 import type { BodyFault } from '../api/bodyFault.ts';
 import { findUnsendableText } from './findUnsendableText.ts';
 import { parseAsScanned } from './parseAsScanned.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { ApiError } from '@turnpike/api-errors/apiError';
+import { ApiError } from '@turnpike/public-api/apiError';
 import { aJsonBody } from '../../test/aChatRequest.ts';
 import { aPricedModel } from '../../test/aPricedModel.ts';
 import { parseCompletionRequest } from './completionRequest.ts';

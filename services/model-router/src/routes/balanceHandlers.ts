@@ -1,7 +1,7 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
 import type { FaultOf } from '@turnpike/internal-api/internalApi';
 import type { modelRouterApi } from '@turnpike/internal-api/modelRouter';
 import type { Handlers } from '@turnpike/internal-api/serveApi';
+import { ApiError } from '@turnpike/public-api/apiError';
 import type { Redis } from 'ioredis';
 import { findKeySpend } from '../money/balances/findKeySpend.ts';
 import type { BalanceLoader } from '../money/balances/loadBalances.ts';

@@ -1,9 +1,9 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
 import type { Authenticator } from '@turnpike/authentication/createAuthenticator';
 import { callingKey } from '@turnpike/authentication/keyGuard';
 import { spanOf } from '@turnpike/http-service/observeRequests';
 import { toRequestLog } from '@turnpike/http-service/toRequestLog';
 import type { Logger } from '@turnpike/logging/createLogger';
+import { ApiError } from '@turnpike/public-api/apiError';
 import type { Request, RequestHandler, Response } from 'express';
 import { v7 as uuidv7 } from 'uuid';
 import { answerCall } from '../answer/answerCall.ts';

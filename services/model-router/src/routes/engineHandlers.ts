@@ -1,9 +1,9 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
 import { toChangeLog } from '@turnpike/http-service/toRequestLog';
 import type { FaultOf } from '@turnpike/internal-api/internalApi';
 import type { EngineBody, modelRouterApi } from '@turnpike/internal-api/modelRouter';
 import type { Handlers } from '@turnpike/internal-api/serveApi';
 import type { Logger } from '@turnpike/logging/createLogger';
+import { ApiError } from '@turnpike/public-api/apiError';
 import type { Response } from 'express';
 import type { CatalogFollower } from '../catalog/followCatalog.ts';
 import { type Engine, servedNameOf } from '../fleet/engine.ts';

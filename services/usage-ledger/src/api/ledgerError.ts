@@ -1,10 +1,10 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
-import { type AuthErrorOptions, isAuthFault, toServiceAuthError } from '@turnpike/api-errors/authFault';
-import { isLookUpFault, toServiceLookUpError } from '@turnpike/api-errors/lookUpFault';
-import { envelope, flat, type WireError } from '@turnpike/api-errors/wireError';
 import { createFaultWording } from '@turnpike/internal-api/serveApi';
 import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import { isUnreachable } from '@turnpike/postgres/databaseFailure';
+import { ApiError } from '@turnpike/public-api/apiError';
+import { type AuthErrorOptions, isAuthFault, toServiceAuthError } from '@turnpike/public-api/authFault';
+import { isLookUpFault, toServiceLookUpError } from '@turnpike/public-api/lookUpFault';
+import { envelope, flat, type WireError } from '@turnpike/public-api/wireError';
 import { isUsageFault, type UsageFault } from './ledgerFault.ts';
 
 const SOON = { 'retry-after': '1' };

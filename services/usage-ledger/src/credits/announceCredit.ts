@@ -1,6 +1,6 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
 import type { Client } from '@turnpike/internal-api/createClient';
 import type { modelRouterApi } from '@turnpike/internal-api/modelRouter';
+import { ApiError } from '@turnpike/public-api/apiError';
 import type { LedgerFault } from '../api/ledgerFault.ts';
 
 /** The router asks this service and Redis, each with a deadline of its own; the operator waits for 10 s. */

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';
-import type { ApiError } from '@turnpike/api-errors/apiError';
+import type { ApiError } from '@turnpike/public-api/apiError';
 import { createLookUpGate, type LookUpGate } from './createLookUpGate.ts';
 
 const PATIENT_MS = 30_000;

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { ApiError } from '@turnpike/api-errors/apiError';
 import { isCanceled, isUnreachable } from '@turnpike/postgres/databaseFailure';
+import { ApiError } from '@turnpike/public-api/apiError';
 import type { LedgerFault } from '../api/ledgerFault.ts';
 
 export interface LookUpGateOptions {

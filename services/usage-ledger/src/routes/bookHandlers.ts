@@ -1,9 +1,9 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
 import { toChangeLog } from '@turnpike/http-service/toRequestLog';
 import type { Handlers } from '@turnpike/internal-api/serveApi';
 import { MAX_USAGE_ENTRIES, type usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { isCanceled } from '@turnpike/postgres/databaseFailure';
+import { ApiError } from '@turnpike/public-api/apiError';
 import type { LedgerFault } from '../api/ledgerFault.ts';
 import { addCredit } from '../credits/addCredit.ts';
 import { getBalances } from '../credits/getBalances.ts';

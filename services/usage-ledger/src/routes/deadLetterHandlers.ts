@@ -1,6 +1,6 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
 import type { Handlers } from '@turnpike/internal-api/serveApi';
 import type { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
+import { ApiError } from '@turnpike/public-api/apiError';
 import type { LedgerFault } from '../api/ledgerFault.ts';
 import type { Db } from '../database/createDb.ts';
 import { findDeadLetter, listDeadLetters } from '../dead-letters/findDeadLetters.ts';

@@ -1,5 +1,5 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
 import { callingKey } from '@turnpike/authentication/keyGuard';
+import { ApiError } from '@turnpike/public-api/apiError';
 import type { RequestHandler } from 'express';
 import type { LedgerFault } from '../api/ledgerFault.ts';
 import type { Db } from '../database/createDb.ts';

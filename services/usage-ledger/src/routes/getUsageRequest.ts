@@ -1,5 +1,5 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
 import { callingKey } from '@turnpike/authentication/keyGuard';
+import { ApiError } from '@turnpike/public-api/apiError';
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
 import type { LedgerFault } from '../api/ledgerFault.ts';

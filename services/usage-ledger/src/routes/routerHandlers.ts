@@ -1,8 +1,8 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
 import type { EventLogConsumer } from '@turnpike/event-log/eventLog';
 import type { EventLogStore } from '@turnpike/event-log/eventLogStore';
 import type { Handlers } from '@turnpike/internal-api/serveApi';
 import type { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
+import { ApiError } from '@turnpike/public-api/apiError';
 import type { LedgerFault } from '../api/ledgerFault.ts';
 import type { Db } from '../database/createDb.ts';
 import { reportRouter } from '../epoch/reportRouter.ts';

@@ -1,5 +1,5 @@
-import type { UsageSummary } from '@turnpike/api-schema/usageSummary';
 import { toUsdNumber } from '@turnpike/money/nanoUsd';
+import type { UsageSummary } from '@turnpike/public-api/usageSummary';
 import type { UsageGroup, UsageRange, UsageReport, UsageSums } from '../ledger/sumUsage.ts';
 
 /** A key's usage as clients see it (specification, aggregate usage). Instants are RFC 3339 with milliseconds. */

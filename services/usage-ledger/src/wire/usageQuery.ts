@@ -1,4 +1,4 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
+import { ApiError } from '@turnpike/public-api/apiError';
 import { z } from 'zod';
 import type { LedgerFault } from '../api/ledgerFault.ts';
 import type { UsageDimension, UsageRange } from '../ledger/sumUsage.ts';

@@ -1,5 +1,5 @@
-import type { UsageRecord } from '@turnpike/api-schema/usageRecord';
 import { toUsdNumber } from '@turnpike/money/nanoUsd';
+import type { UsageRecord } from '@turnpike/public-api/usageRecord';
 import type { UsageRequest } from '../generated/client.ts';
 
 /** A recorded call as clients see it (specification, usage request record). Instants are RFC 3339 with milliseconds. */

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { WireError } from '@turnpike/api-errors/wireError';
+import type { WireError } from '@turnpike/public-api/wireError';
 
 const KEEP_ALIVE = ': keep-alive\n\n';
 const DONE = Buffer.from('data: [DONE]\n\n');

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import { ApiError } from '@turnpike/api-errors/apiError';
+import { ApiError } from '@turnpike/public-api/apiError';
 import { anEngine } from '../../../test/anEngine.ts';
 import { anEngineQueue } from '../../../test/anEngineQueue.ts';
 import { aPlacement } from '../../../test/aPlacement.ts';

@@ -1,4 +1,4 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
+import { ApiError } from '@turnpike/public-api/apiError';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { EngineFault, KeyBoundFault } from '../../api/inferenceFault.ts';
 import type { PlaceableEngine, Placement, Placer } from '../placement/placer.ts';

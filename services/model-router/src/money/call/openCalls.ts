@@ -1,7 +1,7 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
 import { toUsageRecordedJson, type UsageRecorded } from '@turnpike/events/usageRecorded';
 import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
+import { ApiError } from '@turnpike/public-api/apiError';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import { toCallAttributes } from '@turnpike/telemetry/toCallAttributes';
 import type { AdmissionFault } from '../../api/inferenceFault.ts';

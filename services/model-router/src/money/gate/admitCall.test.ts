@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
-import { ApiError } from '@turnpike/api-errors/apiError';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
+import { ApiError } from '@turnpike/public-api/apiError';
 import { aChatRequest } from '../../../test/aChatRequest.ts';
 import { aKeyRecord } from '../../../test/aKeyRecord.ts';
 import { aPricedModel } from '../../../test/aPricedModel.ts';

@@ -1,7 +1,7 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
 import type { Authenticator } from '@turnpike/authentication/createAuthenticator';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import type { Logger } from '@turnpike/logging/createLogger';
+import { ApiError } from '@turnpike/public-api/apiError';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { AdmissionFault } from '../../api/inferenceFault.ts';
 import type { RateLimitState } from '../../api/rateLimitHeaders.ts';

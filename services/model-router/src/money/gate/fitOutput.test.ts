@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { ApiError } from '@turnpike/api-errors/apiError';
+import { ApiError } from '@turnpike/public-api/apiError';
 import { aChatRequest } from '../../../test/aChatRequest.ts';
 import { aPricedModel } from '../../../test/aPricedModel.ts';
 import type { CountPromptTokens } from '../../request/countPromptTokens.ts';

@@ -1,4 +1,4 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
+import { ApiError } from '@turnpike/public-api/apiError';
 import type { BodyFault } from '../../api/bodyFault.ts';
 import type { FairSlot, FairSlots, SlotOwner } from '../shares/fairSlots.ts';
 import { ImageError } from './imageError.ts';

@@ -1,4 +1,4 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
+import { ApiError } from '@turnpike/public-api/apiError';
 import type { KeyBoundFault } from '../../api/inferenceFault.ts';
 
 /** The client has waited already. Work that ends at all has mostly ended by then. */

@@ -1,4 +1,4 @@
-import { ApiError } from '@turnpike/api-errors/apiError';
+import { ApiError } from '@turnpike/public-api/apiError';
 import type { KeyBoundFault } from '../../api/inferenceFault.ts';
 
 export interface KeyAllowanceOptions {

@@ -1,4 +1,4 @@
-import type { BareError, ErrorEnvelope } from '@turnpike/api-schema/errorBodies';
+import type { BareError, ErrorEnvelope } from './errorBodies.ts';
 
 /** An error answer as it goes over the wire. Clients branch on the status; bodies differ by endpoint family. */
 export interface WireError {
