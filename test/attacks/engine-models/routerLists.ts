@@ -1,7 +1,7 @@
-import { chatRequestSchema } from '../../../services/model-router/src/request/chatRequest.ts';
-import { completionRequestSchema } from '../../../services/model-router/src/request/completionRequest.ts';
-import { embeddingRequestSchema } from '../../../services/model-router/src/request/embeddingRequest.ts';
-import { ENGINE_CONTROL_KEYS } from '../../../services/model-router/src/request/requestFields.ts';
+import { chatRequestSchema } from '@turnpike/public-api/chatRequest';
+import { completionRequestSchema } from '@turnpike/public-api/completionRequest';
+import { embeddingRequestSchema } from '@turnpike/public-api/embeddingRequest';
+import { ENGINE_CONTROL_KEYS } from '@turnpike/public-api/requestFields';
 import type { RequestOperation } from './engineModels.ts';
 
 /** Everything of the router that the judgements are held against. */

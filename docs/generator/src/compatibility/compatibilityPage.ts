@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { ENGINE_CONTROL_KEYS } from '@turnpike/model-router/requestFields';
+import { ENGINE_CONTROL_KEYS } from '@turnpike/public-api/requestFields';
 import { formatRows } from '../formatReference.ts';
 import type { JsonSchema } from '../openapi/jsonSchema.ts';
 import { type OpenApiDocument, toOpenApiDocument } from '../openapi/openApiDocument.ts';

@@ -1,13 +1,9 @@
-import {
-  message as chatMessageSchema,
-  chatRequestSchema,
-  content as messageContentSchema,
-} from '@turnpike/model-router/chatRequest';
-import { completionRequestSchema } from '@turnpike/model-router/completionRequest';
-import { embeddingRequestSchema } from '@turnpike/model-router/embeddingRequest';
 import { chatChunkSchema } from '@turnpike/public-api/chatChunk';
 import { chatCompletionSchema, toolCallSchema } from '@turnpike/public-api/chatCompletion';
+import { chatMessageSchema, chatRequestSchema, messageContentSchema } from '@turnpike/public-api/chatRequest';
+import { completionRequestSchema } from '@turnpike/public-api/completionRequest';
 import { embeddingListSchema } from '@turnpike/public-api/embeddingList';
+import { embeddingRequestSchema } from '@turnpike/public-api/embeddingRequest';
 import {
   accountRefusedSchema,
   bareErrorSchema,

@@ -1,3 +1,4 @@
+import { isIgnored } from '@turnpike/public-api/requestFields';
 import { toProblem } from '@turnpike/schema-problems/toProblem';
 import { z } from 'zod';
 import { invalidRequest } from '../api/requestFault.ts';
@@ -8,24 +9,11 @@ type Place = { below: Place; key: string | number } | undefined;
 type Read = (value: unknown, place: Place) => unknown;
 type Json = Record<string, unknown>;
 
-/** Explicit null is absence for every optional field. */
-export const optional = <T extends z.ZodType>(schema: T) => schema.nullish().transform((value) => value ?? undefined);
-
 /** The schema within an `optional` one. */
 function withinOptional(schema: z.ZodType): z.ZodType | undefined {
   if (!(schema instanceof z.ZodPipe && schema.in instanceof z.ZodOptional)) return undefined;
   const nullable = schema.in.unwrap();
   return nullable instanceof z.ZodNullable ? (nullable.unwrap() as z.ZodType) : undefined;
-}
-
-/** The schemas of fields that are never passed on. */
-const dropped = new WeakSet<z.ZodType>();
-
-/** A field that clients may send, whatever it holds, and that is never passed on: nothing reads it. */
-export function ignored(description: string) {
-  const schema = z.unknown().optional().meta({ description, support: 'no', note: 'Taken, and not passed to engines.' });
-  dropped.add(schema);
-  return schema;
 }
 
 /** Says no more than that a value is not as it should be, and where. */
@@ -67,7 +55,7 @@ function compile(schema: z.ZodType): Read {
     const read = compile(inner);
     return (value, place) => (value === undefined || value === null ? undefined : read(value, place));
   }
-  if (dropped.has(schema)) return () => undefined;
+  if (isIgnored(schema)) return () => undefined;
   if (schema instanceof z.ZodObject) return compileObject(schema);
   if (schema instanceof z.ZodArray) return compileArray(schema);
   if (schema instanceof z.ZodDiscriminatedUnion) return compileForms(schema);
