@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { createServer, get, type Server } from 'node:http';
-import { afterEach, expect, it } from '@jest/globals';
+import { afterEach, expect, it, jest } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
 import express, { type Response } from 'express';
 import { listenAnywhere } from '../../../test/listenAnywhere.ts';
@@ -55,6 +55,21 @@ it('is told again that its client reads on, where it has written too much at onc
     expect(reads).toBe(drained);
   }
   client.detach();
+});
+
+it('is over from the beginning where its client left before, and keeps no timer', () => {
+  jest.useFakeTimers();
+  try {
+    const res = Object.assign(new EventEmitter(), { headersSent: false, destroyed: true, destroy: () => {} });
+    const client = new ClientStream(res as unknown as Response, {
+      headersAfterMs: LONG_MS,
+      keepAliveMs: LONG_MS,
+      slowReaderMs: LONG_MS,
+    });
+    expect([client.hasLeft, client.left.aborted, jest.getTimerCount()]).toEqual([true, true, 0]);
+  } finally {
+    jest.useRealTimers();
+  }
 });
 
 it.each([

@@ -32,6 +32,8 @@ export class ClientStream {
     this.#quietTimer = setTimeout(() => this.#fillSilence(), options.headersAfterMs);
     res.on('drain', this.#onDrain);
     res.on('close', this.#onClose);
+    // A client that left while its call was admitted sends no further event.
+    if (res.destroyed) this.#leave();
   }
 
   /** Whether the status line has left, after which an error can only be an event. */
