@@ -93,8 +93,7 @@ export function createEndpointLister({ url, accountDir }: KubernetesApi): Endpoi
       return [...found.values()].slice(0, MAX_ADDRESSES);
     },
     async close() {
-      // No wait between looking and replacing, so that lists side by side make one agent and not one each.
-      void trusted?.agent.destroy();
+      await trusted?.agent.destroy();
     },
   };
 }
