@@ -92,7 +92,7 @@ export const authApi = defineApi('auth', {
     method: 'POST',
     path: '/internal/keys/verify',
     promise: 'who a key is; null alike for unknown, revoked and expired ones',
-    body: z.strictObject({ key_sha256: keySha256 }),
+    body: z.object({ key_sha256: keySha256 }),
     bodyLimitBytes: 1_024,
     answer: z.object({ key: keyRecordSchema.nullable() }),
     answerLimitBytes: 16 * 1024,

@@ -9,7 +9,10 @@ const priceSchema = z.string().superRefine((text, context) => {
   }
 });
 
-/** USD as decimal strings: per token, per `request`, per `image`, per `web_search`. `"0"` where nothing is charged. */
+/**
+ * USD as decimal strings: per token, per `request`, per `image`, per `web_search`. `"0"` where nothing is charged. Strict, unlike
+ * the model around it: whoever does not know a price would charge nothing for it, and goes on by the last version instead.
+ */
 export const pricingSchema = z.strictObject({
   prompt: priceSchema,
   completion: priceSchema,
@@ -36,7 +39,7 @@ export type Category = z.output<typeof categorySchema>;
  * One model of a region's catalog. `retired` ones are kept so that a call can be told the `replacement`;
  * `disabled` ones were switched off by an administrator; models not cleared for the region are not in its snapshot at all.
  */
-export const catalogModelSchema = z.strictObject({
+export const catalogModelSchema = z.object({
   id: z.string().regex(/^[a-z0-9][a-z0-9._-]{0,95}$/, 'must be lower-case letters, digits, dots and dashes'),
   name: z.string().min(1),
   huggingFaceId: z.string(),
@@ -70,7 +73,7 @@ export type CatalogModel = z.output<typeof catalogModelSchema>;
 
 /** The catalog snapshot: one region's models under one version. Calls name the version they were charged by. */
 export const catalogSnapshotSchema = z
-  .strictObject({
+  .object({
     version: z.number().int().min(1),
     region: z.enum(['us', 'eu']),
     models: z.array(catalogModelSchema),

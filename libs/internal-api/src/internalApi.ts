@@ -12,7 +12,11 @@ export interface FaultWording {
   retryAfterSeconds?: number;
 }
 
-/** One route of an internal listener: all that its service and its callers have to agree on. */
+/**
+ * One route of an internal listener: all that its service and its callers have to agree on. The two may be of versions next to
+ * each other. So a caller passes over fields of an answer that it does not know, and a service those of a question that the
+ * fleet asks. Of the operator it refuses them: a limit that is silently left out would be worse than an error.
+ */
 export interface InternalRoute {
   callers: readonly Caller[];
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
