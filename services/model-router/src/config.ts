@@ -44,7 +44,7 @@ export const configSchema = z.object({
     .default(67_108_864),
   /** Kafka's brokers, comma separated; without them events go to the ledger's embedded event log. */
   KAFKA_BROKERS: kafkaBrokersSchema,
-  /** Memory for the bodies of all calls under way; a call that finds no room is refused with 503. A body takes some three times its size. */
+  /** Memory for the bodies and whole (unstreamed) answers of all calls under way; a call that finds no room is refused with 503. Either takes some three times its size. */
   BODIES_MAX_BYTES: z.coerce.number().int().min(67_108_864).default(268_435_456),
   /** Bytes of bodies that a key may send in a second, and of 2 s at once, for calls that are then refused; past it its calls are refused with 429 for a while. Reading 4 MiB in vain takes some 40 ms of a processor. */
   REFUSED_BODIES_BYTES_PER_SECOND: z.coerce.number().int().min(65_536).default(4_194_304),

@@ -9,7 +9,7 @@ import type { EngineRegistry } from '../src/fleet/engineRegistry.ts';
 import { createFleet } from '../src/fleet/fleet.ts';
 import type { Placer } from '../src/fleet/placement/placer.ts';
 import type { EngineQueue } from '../src/fleet/queue/engineQueue.ts';
-import { createBodyMemory } from '../src/request/shares/bodyMemory.ts';
+import { type BodyMemory, createBodyMemory } from '../src/request/shares/bodyMemory.ts';
 import { aCall, aHouse, LONG_TIMEOUTS, RATE_LIMIT } from './aCall.ts';
 import { aChatRequest } from './aChatRequest.ts';
 import { anEngineQueue } from './anEngineQueue.ts';
@@ -42,6 +42,7 @@ export async function serveCall({
   nextCall = () => call,
   span = noSpan,
   keyId = 'key_1',
+  memory = createBodyMemory(1_073_741_824),
 }: {
   engines: Engine[];
   /** Of the request's body. */
@@ -56,6 +57,7 @@ export async function serveCall({
   nextCall?: () => RecordedCall;
   span?: CallSpan;
   keyId?: string;
+  memory?: BodyMemory;
 }): Promise<ServedCall> {
   let response: ServerResponse | undefined;
   const app = express();
@@ -68,8 +70,8 @@ export async function serveCall({
     });
     const { callId, leaseLost } = open;
     const call = aCall({ callId, leaseLost, keyId, request: aChatRequest(fields), span });
-    const room = createBodyMemory(1_000).open(keyId);
-    await answerCall(house, call, { open, room, rateLimit: RATE_LIMIT, res });
+    const room = memory.open(keyId);
+    await answerCall(house, call, { open, room, rateLimit: RATE_LIMIT, res }).finally(room.close);
   });
   // What is no fault gets a status that no fault has, so that no test takes it for one.
   const onError: ErrorRequestHandler = (error, _req, res, _next) => {

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { Response } from 'express';
 import { toInferenceError } from '../api/inferenceError.ts';
@@ -17,7 +18,7 @@ import { attemptWhole } from './wholeAttempt.ts';
 export interface AnswerOptions {
   /** The call in the book: ended here, and nowhere else. */
   open: Pick<OpenCall, 'end'>;
-  /** Memory that the call's body and images take. */
+  /** Memory that the call's body, images and whole answer take. */
   room: TakenBytes;
   rateLimit: RateLimitState;
   res: Response;
@@ -41,7 +42,8 @@ export async function answerCall(
     const loaded = await loadImages(house.images, call, { room, res });
     if (loaded.kind !== 'loaded') return loaded;
     const ready = { ...call, bound, request: loaded.request };
-    if (!ready.request.isStream) return runOnEngines(house, ready, { attemptOn: attemptWhole(house, ready), res });
+    if (!ready.request.isStream)
+      return runOnEngines(house, ready, { attemptOn: attemptWhole(house, ready, room), res });
     const client = new ClientStream(res, house.timeouts);
     stream = client;
     const endsAt = performance.now() + house.timeouts.streamMs;
@@ -57,7 +59,7 @@ export async function answerCall(
   });
   if (outcome.kind === 'whole' && outcome.usage && isKept) {
     if (stream) stream.done(outcome.rest);
-    else sendWhole(res, outcome.rest ?? NOTHING, house.timeouts.slowReaderMs);
+    else await sendWhole(res, outcome.rest ?? NOTHING, house.timeouts.slowReaderMs);
     return;
   }
   const { fault } = conclude(outcome);
@@ -80,10 +82,12 @@ const toOutcome = (error: unknown): Outcome =>
 
 const NOTHING = Buffer.alloc(0);
 
-/** Sends a whole answer, if there is anybody who would read it. */
-function sendWhole(res: Response, payload: Buffer, slowReaderMs: number): void {
+/** Sends a whole answer, if there is anybody who would read it. Resolves once it takes no memory any more: read, or cut. */
+async function sendWhole(res: Response, payload: Buffer, slowReaderMs: number): Promise<void> {
   if (res.destroyed) return;
+  const closed = once(res, 'close');
   res.writeHead(200, { 'content-type': 'application/json; charset=utf-8', 'content-length': payload.length });
   res.end(payload);
   cutSlowReader(res, slowReaderMs);
+  await closed;
 }

@@ -43,7 +43,7 @@ export interface AnswerSettings {
 
 /** Reads, admits and answers calls. */
 export interface Answers {
-  /** Memory for the bodies of all calls under way. */
+  /** Memory for the bodies and whole answers of all calls under way. */
   bodies: BodyMemory;
   /** The bytes of bodies that were read in vain, as their calls were refused, by key. */
   refusedBodies: KeyAllowance;

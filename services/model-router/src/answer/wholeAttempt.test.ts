@@ -6,6 +6,7 @@ import { anHttpEngine, type HttpEngine } from '../../test/anHttpEngine.ts';
 import { anOpenCall } from '../../test/anOpenCall.ts';
 import { type ServedCall, serveCall } from '../../test/serveCall.ts';
 import type { CallNews } from '../fleet/engineRegistry.ts';
+import { type BodyMemory, createBodyMemory } from '../request/shares/bodyMemory.ts';
 
 const USAGE = { prompt_tokens: 9, completion_tokens: 3, total_tokens: 12 };
 const COMPLETED = {
@@ -158,6 +159,50 @@ it('takes no more of an answer than any can have, and holds that against its eng
   expect((await fetch(url)).status).toBe(500);
   expect(news).toEqual([expect.objectContaining({ kind: 'failed' })]);
   expect(call.endings).toEqual([{ status: 'failure', reason: 'engine_failed' }]);
+});
+
+/** Whether a call could have so many bytes of it that leave half to others. */
+const hasBytes = (memory: BodyMemory, bytes: number): boolean => {
+  const room = memory.open('somebody');
+  const hasTaken = room.take(bytes);
+  room.close();
+  return hasTaken;
+};
+
+it('refuses an answer for which memory has no room, without a charge or a word against its engine, and gives back what it took', async () => {
+  const news: CallNews[] = [];
+  const memory = createBodyMemory(300_000);
+  const engine = await engineThat((res) => {
+    res.writeHead(200, { 'content-type': 'application/json' });
+    res.write(anAnswer({ content: 'x'.repeat(200_000) })); // and never ends
+  });
+  const registry = anEngineRegistry(() => [engine.engine], { report: (_engine, told) => news.push(told) });
+  const { url, call } = await answered([], { registry, memory });
+  const answer = await fetch(url);
+  expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1']);
+  expect(await answer.json()).toMatchObject({ error: { code: 'service_unavailable' } });
+  expect(call.endings).toEqual([{ status: 'failure', reason: 'no_room_for_answer' }]);
+  await until('the engine is stopped', () => engine.abortedRequests === 1);
+  expect(news).toEqual([]);
+  expect(hasBytes(memory, 150_000)).toBe(true);
+});
+
+it('counts an answer in memory until its client has read it, and not what an engine before had begun', async () => {
+  const memory = createBodyMemory(3 * MORE_THAN_A_SOCKET_TAKES);
+  const first = await engineThat((res) => {
+    res.writeHead(200, { 'content-type': 'application/json' });
+    res.write('x'.repeat(MORE_THAN_A_SOCKET_TAKES), () => res.socket?.resetAndDestroy());
+  });
+  const content = 'x'.repeat(MORE_THAN_A_SOCKET_TAKES);
+  const second = await engineThatAnswers(anAnswer({ content, usage: USAGE }), 'engine-2');
+  const { url, response } = await answered([first, second], { memory });
+  const answer = await ask(url);
+  expect(response()?.headersSent).toBe(true);
+  expect(hasBytes(memory, 0.8 * MORE_THAN_A_SOCKET_TAKES)).toBe(true);
+  expect(hasBytes(memory, 1.1 * MORE_THAN_A_SOCKET_TAKES)).toBe(false);
+  answer.resume();
+  await until('the answer is read', () => response()?.closed === true);
+  await until('its bytes are given back', () => hasBytes(memory, 1.4 * MORE_THAN_A_SOCKET_TAKES));
 });
 
 it('tries another engine when the first one breaks off on its way', async () => {

@@ -3,6 +3,7 @@ import type { EngineExchange } from '../fleet/dispatchToEngine.ts';
 import type { Engine } from '../fleet/engine.ts';
 import type { Attempt, EngineErrorKind } from '../fleet/terms/attempt.ts';
 import type { Dialect } from '../fleet/terms/dialect.ts';
+import type { TakenBytes } from '../request/shares/bodyMemory.ts';
 import type { AttemptEnd, AttemptOn, AttemptOptions } from './attempt.ts';
 import type { Call, House } from './call.ts';
 import { Deadline, dispatchCall } from './exchange.ts';
@@ -11,44 +12,53 @@ import { ENGINE_FAILED } from './outcome.ts';
 /** The most a whole answer can rightly take: 2,048 vectors, or a completion of the longest kind. An engine that sends more has gone wrong. */
 const MAX_ANSWER_BYTES = 64 * 1_048_576;
 
+/** The part of the memory that a call has: its answer is counted there until the call is over. */
+type Room = Pick<TakenBytes, 'take' | 'giveBack'>;
+
 /**
  * Attempts at a whole answer, all within the time of one. A client that leaves changes nothing: the engine finishes what it
  * began, and that is charged (decisions, What is billed).
  */
-export function attemptWhole({ timeouts }: House, call: Call): AttemptOn {
+export function attemptWhole({ timeouts }: House, call: Call, room: Room): AttemptOn {
   const deadline = performance.now() + timeouts.wholeMs;
   return async (attempt, options) => {
     const timeoutMs = Math.max(1, deadline - performance.now());
-    const reply = await fetchReply(call, attempt, { ...options, timeoutMs });
-    if (reply.kind === 'reply') return readReply(call, attempt.engine.dialect, reply);
-    return failed(reply.fault, { broken: reply.broken, isFinal: performance.now() >= deadline });
+    const reply = await fetchReply(call, attempt, { ...options, room, timeoutMs });
+    const end =
+      reply.kind === 'reply'
+        ? readReply(call, attempt.engine.dialect, reply)
+        : failed(reply.fault, { broken: reply.broken, isFinal: performance.now() >= deadline });
+    if (end.kind !== 'whole') room.giveBack(reply.size);
+    return end;
   };
 }
 
-type Reply =
+/** `size` is how many bytes came. */
+type Reply = { size: number } & (
   | { kind: 'reply'; status: number; bytes: Buffer }
-  | { kind: 'fault'; fault: EngineFault; broken: EngineErrorKind };
+  | { kind: 'fault'; fault: EngineFault; broken: EngineErrorKind | undefined }
+);
 
 function fetchReply(
   call: Call,
   { engine, leaving }: Attempt<Engine>,
-  { timeoutMs, ...options }: AttemptOptions & { timeoutMs: number },
+  { room, timeoutMs, ...options }: AttemptOptions & { room: Room; timeoutMs: number },
 ): Promise<Reply> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let size = 0;
     let status = 0;
     let exchange: EngineExchange | undefined;
-    const end = (reply: Reply): void => {
+    const fail = (fault: EngineFault, broken?: EngineErrorKind): void => {
       deadline.clear();
-      resolve(reply);
+      resolve({ kind: 'fault', size, fault, broken });
     };
-    const giveUp = (broken: EngineErrorKind): void => {
+    const giveUp = (fault: EngineFault, broken?: EngineErrorKind): void => {
       exchange?.abort();
-      end({ kind: 'fault', fault: ENGINE_FAILED, broken });
+      fail(fault, broken);
     };
-    const deadline = new Deadline(() => giveUp('timeout'));
-    leaving.addEventListener('abort', () => giveUp('left_out'));
+    const deadline = new Deadline(() => giveUp(ENGINE_FAILED, 'timeout'));
+    leaving.addEventListener('abort', () => giveUp(ENGINE_FAILED, 'left_out'));
     deadline.set(timeoutMs);
     exchange = dispatchCall(
       call,
@@ -59,17 +69,19 @@ function fetchReply(
           status = code;
         },
         onData: (chunk) => {
+          if (!room.take(chunk.length)) {
+            giveUp({ kind: 'no_room_for_answer' });
+            return;
+          }
           chunks.push(chunk);
           size += chunk.length;
-          if (size > MAX_ANSWER_BYTES) giveUp('reset');
+          if (size > MAX_ANSWER_BYTES) giveUp(ENGINE_FAILED, 'reset');
         },
-        onEnd: () => end({ kind: 'reply', status, bytes: Buffer.concat(chunks) }),
-        onError: (kind) =>
-          end({
-            kind: 'fault',
-            fault: kind === 'refused' ? { kind: 'no_healthy_engine' } : ENGINE_FAILED,
-            broken: kind,
-          }),
+        onEnd: () => {
+          deadline.clear();
+          resolve({ kind: 'reply', size, status, bytes: Buffer.concat(chunks) });
+        },
+        onError: (kind) => fail(kind === 'refused' ? { kind: 'no_healthy_engine' } : ENGINE_FAILED, kind),
       },
     );
   });
@@ -90,5 +102,5 @@ function readReply(
 
 const failed = (
   fault: EngineFault,
-  { broken, isFinal = false }: { broken?: EngineErrorKind; isFinal?: boolean } = {},
+  { broken, isFinal = false }: { broken?: EngineErrorKind | undefined; isFinal?: boolean } = {},
 ): AttemptEnd => ({ kind: 'failed', fault, reason: fault.kind, broken, isFinal, hasSent: false });

@@ -72,6 +72,7 @@ it.each<[number, InferenceFault]>([
   [503, { kind: 'engine_busy' }],
   [503, { kind: 'catalog_unavailable' }],
   [503, { kind: 'no_room_for_body' }],
+  [503, { kind: 'no_room_for_answer' }],
   [503, { kind: 'auth_unavailable' }],
 ])('%i %j may be retried after a second', (status, fault) => {
   const { headers, ...answer } = errorOf(fault);

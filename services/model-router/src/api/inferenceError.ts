@@ -149,6 +149,10 @@ export function toInferenceError(fault: Exclude<InferenceFault, AuthFault>): Wir
       return unavailable(
         'Too many large requests are being served right now. Nothing was run or charged. Retry with backoff.',
       );
+    case 'no_room_for_answer':
+      return unavailable(
+        'Too many large answers are on their way right now. Nothing was charged. Retry with backoff, or stream the answer.',
+      );
     case 'key_bound_reached':
       if (fault.bound === 'refused_bodies')
         return envelope(

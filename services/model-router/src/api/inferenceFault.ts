@@ -46,6 +46,8 @@ export type EngineFault =
   /** The engine refused the request as the client's mistake. */
   | { kind: 'engine_refused'; message: string; param: string | null }
   | { kind: 'forced_tool_not_called' }
+  /** Whole answers under way take the memory there is for them, or for this key's. */
+  | { kind: 'no_room_for_answer' }
   /** The bytes of an image passed our check and could not be decoded by the engine. */
   | ImageFault;
 

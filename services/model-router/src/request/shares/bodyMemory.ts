@@ -23,11 +23,13 @@ export interface TakenBytes {
    * hears why. The function says that it is whole.
    */
   beginUpload(end: (error: ApiError<MemoryFault>) => void): () => void;
+  /** Gives so many of them back. */
+  giveBack(bytes: number): void;
   /** Gives all of them back. */
   close(): void;
 }
 
-/** The memory for bodies of calls under way: that of this process, which all keys share. */
+/** The memory for bodies and whole answers of calls under way: that of this process, which all keys share. */
 export interface BodyMemory {
   /** For one call of a key. */
   open(keyId: string): TakenBytes;
@@ -110,6 +112,11 @@ export function createBodyMemory(limit: number, nowMs = () => performance.now())
             upload.markedBytes = own;
           }
           return true;
+        },
+        giveBack(bytes) {
+          if (isClosed) return;
+          add(keyId, -bytes);
+          own -= bytes;
         },
         couldTake: (bytes) => fits(own + bytes, own + bytes),
         refusal() {
