@@ -1,7 +1,7 @@
 import type { NamedSecret } from '@turnpike/config/secrets';
 import type { Guard } from '@turnpike/http-service/guard';
 import { ApiError } from '@turnpike/public-api/apiError';
-import type { LookUpFault } from '@turnpike/public-api/lookUpFault';
+import type { LookUpFault } from '@turnpike/public-api/authFault';
 import { createThrottle, type Throttle } from '@turnpike/request-throttle/createThrottle';
 import type { KeyBoundMetrics } from '@turnpike/telemetry/keyBoundMetrics';
 import { addressOf } from './addressOf.ts';

@@ -2,7 +2,7 @@ import type { NamedSecret } from '@turnpike/config/secrets';
 import type { Guard } from '@turnpike/http-service/guard';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { ApiError } from '@turnpike/public-api/apiError';
-import type { LookUpFault } from '@turnpike/public-api/lookUpFault';
+import type { LookUpFault } from '@turnpike/public-api/authFault';
 import { createThrottle } from '@turnpike/request-throttle/createThrottle';
 import type { Response } from 'express';
 import { addressOf } from './addressOf.ts';

@@ -1,7 +1,7 @@
 import type { Route } from '@turnpike/http-service/createHttpApp';
 import type { Guard } from '@turnpike/http-service/guard';
 import { ApiError } from '@turnpike/public-api/apiError';
-import { flat, type WireError } from '@turnpike/public-api/wireError';
+import { flat, retryAfter, type WireError } from '@turnpike/public-api/wireError';
 import { toProblem } from '@turnpike/schema-problems/toProblem';
 import express, { type Request, type RequestHandler, type Response } from 'express';
 import type { z } from 'zod';
@@ -110,7 +110,7 @@ export function createFaultWording({ routes }: InternalApi): (error: unknown) =>
       status,
       fault.kind,
       { message },
-      retryAfterSeconds === undefined ? undefined : { 'retry-after': String(retryAfterSeconds) },
+      retryAfterSeconds === undefined ? undefined : retryAfter(retryAfterSeconds),
     );
   };
 }

@@ -1,12 +1,18 @@
 import { expect, it } from '@jest/globals';
-import { type AuthFault, toInferenceAuthError, toModelsAuthError, toServiceAuthError } from './authFault.ts';
+import {
+  type AuthFault,
+  type GuardFault,
+  toInferenceGuardError,
+  toModelsGuardError,
+  toServiceGuardError,
+} from './authFault.ts';
 import type { WireError } from './wireError.ts';
 
 const keysPageUrl = 'https://dashboard.example/keys';
 const FAMILIES = {
-  chat: (fault: AuthFault) => toInferenceAuthError(fault, { keysPageUrl }),
-  models: toModelsAuthError,
-  svc: (fault: AuthFault) => toServiceAuthError(fault, { keysPageUrl }),
+  chat: (fault: GuardFault) => toInferenceGuardError(fault, { keysPageUrl }),
+  models: toModelsGuardError,
+  svc: (fault: GuardFault) => toServiceGuardError(fault, { keysPageUrl }),
 };
 const NO_RETRY = { 'x-should-retry': 'false' };
 const message = expect.any(String);
@@ -54,4 +60,13 @@ it.each<[keyof typeof FAMILIES, AuthFault['kind'], WireError]>([
   ['svc', 'auth_unavailable', { status: 503, body: { error: busy }, headers: { 'retry-after': '1' } }],
 ])('%s answers %s as specified', (family, kind, answer) => {
   expect(FAMILIES[family]({ kind })).toEqual(answer);
+});
+
+it.each<[keyof typeof FAMILIES, WireError['body']]>([
+  ['chat', { error: { message, type: 'rate_limit_error', param: null, code: 'rate_limit_exceeded' } }],
+  ['models', { error: { message, type: 'rate_limit' } }],
+  ['svc', { error: 'rate_limit_exceeded', message }],
+])('%s says to whoever looks up too fast when to come again', (family, body) => {
+  const answer = { status: 429, body, headers: { 'retry-after': '7' } };
+  expect(FAMILIES[family]({ kind: 'look_ups_exceeded', of: 'address', retryAfterSeconds: 7 })).toEqual(answer);
 });

@@ -1,4 +1,4 @@
-import { bare, envelope, flat, gateRejection, NEVER_RETRY, type WireError } from './wireError.ts';
+import { bare, envelope, flat, gateRejection, NEVER_RETRY, retryAfter, type WireError } from './wireError.ts';
 
 /** Why a caller is not let in: the faults of gate 1, the same for every service that serves the public. */
 export type AuthFault =
@@ -11,16 +11,15 @@ export type AuthFault =
   /** No verdict within the deadline: fails closed. */
   | { kind: 'auth_unavailable' };
 
-const AUTH_FAULT_KINDS: Record<AuthFault['kind'], true> = {
-  missing_authorization: true,
-  malformed_authorization: true,
-  invalid_api_key: true,
-  key_blocked: true,
-  region_not_served: true,
-  auth_unavailable: true,
-};
+/** Look-ups come faster than one key may ask, or one address with keys that nobody has asked with lately. */
+export interface LookUpFault {
+  kind: 'look_ups_exceeded';
+  of: 'key' | 'address';
+  retryAfterSeconds: number;
+}
 
-export const isAuthFault = (fault: { kind: string }): fault is AuthFault => Object.hasOwn(AUTH_FAULT_KINDS, fault.kind);
+/** Whatever a guard that wants an API key throws. */
+export type GuardFault = AuthFault | LookUpFault;
 
 export interface AuthErrorOptions {
   /** The page where people create and revoke keys: the `doc_url` of a 401. */
@@ -33,9 +32,14 @@ const NO_KEY = 'Send your API key in the Authorization header, as in "Authorizat
 const BLOCKED = 'This API key is blocked by an administrator.';
 const UNAVAILABLE = 'API keys cannot be checked right now. Retry with backoff.';
 const WRONG_REGION = 'The organization of this key is pinned to a region that this host does not serve.';
+const WAIT = 'Wait as long as Retry-After says.';
+const TOO_MANY_LOOK_UPS: Record<LookUpFault['of'], string> = {
+  key: `This key looks up more a second than one key may. ${WAIT}`,
+  address: `Too many different keys are tried from this address. ${WAIT}`,
+};
 
 /** Chat, completions, embeddings. */
-export function toInferenceAuthError(fault: AuthFault, { keysPageUrl }: AuthErrorOptions): WireError {
+export function toInferenceGuardError(fault: GuardFault, { keysPageUrl }: AuthErrorOptions): WireError {
   switch (fault.kind) {
     case 'missing_authorization':
     case 'malformed_authorization':
@@ -59,13 +63,24 @@ export function toInferenceAuthError(fault: AuthFault, { keysPageUrl }: AuthErro
       return envelope(
         503,
         { message: UNAVAILABLE, type: 'service_unavailable', param: null, code: 'auth_service_unavailable' },
-        { 'retry-after': '1' },
+        retryAfter(1),
+      );
+    case 'look_ups_exceeded':
+      return envelope(
+        429,
+        {
+          message: TOO_MANY_LOOK_UPS[fault.of],
+          type: 'rate_limit_error',
+          param: null,
+          code: 'rate_limit_exceeded',
+        },
+        retryAfter(fault.retryAfterSeconds),
       );
   }
 }
 
 /** `GET /v1/models`. */
-export function toModelsAuthError(fault: AuthFault): WireError {
+export function toModelsGuardError(fault: GuardFault): WireError {
   switch (fault.kind) {
     case 'missing_authorization':
     case 'malformed_authorization':
@@ -78,11 +93,17 @@ export function toModelsAuthError(fault: AuthFault): WireError {
       return envelope(403, { message: WRONG_REGION, type: 'auth' }, NEVER_RETRY);
     case 'auth_unavailable':
       return bare(502, 'upstream router auth unavailable');
+    case 'look_ups_exceeded':
+      return envelope(
+        429,
+        { message: TOO_MANY_LOOK_UPS[fault.of], type: 'rate_limit' },
+        retryAfter(fault.retryAfterSeconds),
+      );
   }
 }
 
 /** `/v1/svc/*`. A blocked key is 401 here, as the look-ups have no 403. */
-export function toServiceAuthError(fault: AuthFault, { keysPageUrl }: AuthErrorOptions): WireError {
+export function toServiceGuardError(fault: GuardFault, { keysPageUrl }: AuthErrorOptions): WireError {
   switch (fault.kind) {
     case 'missing_authorization':
     case 'malformed_authorization':
@@ -101,7 +122,14 @@ export function toServiceAuthError(fault: AuthFault, { keysPageUrl }: AuthErrorO
       return envelope(
         503,
         { message: UNAVAILABLE, type: 'service_unavailable', code: 'auth_service_unavailable' },
-        { 'retry-after': '1' },
+        retryAfter(1),
+      );
+    case 'look_ups_exceeded':
+      return flat(
+        429,
+        'rate_limit_exceeded',
+        { message: TOO_MANY_LOOK_UPS[fault.of] },
+        retryAfter(fault.retryAfterSeconds),
       );
   }
 }

@@ -1,3 +1,4 @@
+import { ApiError, type Fault } from './apiError.ts';
 import type { BareError, ErrorEnvelope } from './errorBodies.ts';
 
 /** An error answer as it goes over the wire. Clients branch on the status; bodies differ by endpoint family. */
@@ -9,6 +10,9 @@ export interface WireError {
 
 /** Goes with what would only fail again: the usual clients retry by themselves. */
 export const NEVER_RETRY = { 'x-should-retry': 'false' };
+
+/** Whole seconds to wait, and at least one. */
+export const retryAfter = (seconds: number) => ({ 'retry-after': String(Math.max(1, Math.ceil(seconds))) });
 
 /** `{error: {message, type, param?, code?, doc_url?}}`: chat, completions, embeddings and parts of other families. */
 export function envelope(status: number, error: ErrorEnvelope['error'], headers?: Record<string, string>): WireError {
@@ -43,4 +47,20 @@ export function gateRejection(status: number, code: string, fields: object): Wir
     },
     headers: NEVER_RETRY,
   };
+}
+
+/** The words of one family for a union of faults: a `switch` over all of its kinds, so that a missing one does not compile. */
+export type Wording<F extends Fault> = (fault: F) => WireError;
+
+/**
+ * Words what a handler or its guard threw, by the first wording that has a case for it. Undefined for what nobody foresaw.
+ */
+export function findWording(error: unknown, wordings: readonly Wording<never>[]): WireError | undefined {
+  if (!(error instanceof ApiError)) return undefined;
+  for (const wording of wordings) {
+    // Of a fault that is none of its own, a switch comes to its end and returns nothing.
+    const worded = wording(error.fault as never) as WireError | undefined;
+    if (worded) return worded;
+  }
+  return undefined;
 }

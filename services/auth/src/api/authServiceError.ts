@@ -1,41 +1,37 @@
 import { authApi } from '@turnpike/internal-api/auth';
 import { createFaultWording } from '@turnpike/internal-api/serveApi';
-import { ApiError } from '@turnpike/public-api/apiError';
-import { type AuthErrorOptions, isAuthFault, toServiceAuthError } from '@turnpike/public-api/authFault';
-import { isLookUpFault, toServiceLookUpError } from '@turnpike/public-api/lookUpFault';
-import { bare, flat, type WireError } from '@turnpike/public-api/wireError';
-import { isSpendFault, type SpendFault } from './authServiceFault.ts';
+import {
+  type AuthErrorOptions,
+  type AuthFault,
+  type GuardFault,
+  toServiceGuardError,
+} from '@turnpike/public-api/authFault';
+import { bare, findWording, flat, retryAfter, type WireError } from '@turnpike/public-api/wireError';
+import type { SpendFault } from './authServiceFault.ts';
 
 /** Words what a handler of `/v1/svc/key` threw. Undefined for what nobody foresaw. */
-export function toPublicError(error: unknown, options: AuthErrorOptions): WireError | undefined {
-  if (!(error instanceof ApiError)) return undefined;
-  const { fault } = error;
-  // Here our own database is the dependency that is down, and the status for that is 502.
-  if (fault.kind === 'auth_unavailable') return bare(502, 'upstream router auth unavailable');
-  if (isAuthFault(fault)) return toServiceAuthError(fault, options);
-  if (isLookUpFault(fault)) return toServiceLookUpError(fault);
-  return isSpendFault(fault) ? toSpendError(fault) : undefined;
-}
+export const toPublicError = (error: unknown, options: AuthErrorOptions): WireError | undefined =>
+  findWording(error, [toKeyError, (fault: GuardFault) => toServiceGuardError(fault, options)]);
 
 const wordFault = createFaultWording(authApi);
 
 /** Words what a handler of the internal listener threw. Undefined for what nobody foresaw. */
-export function toInternalError(error: unknown, options: AuthErrorOptions): WireError | undefined {
-  if (error instanceof ApiError && isAuthFault(error.fault)) return toServiceAuthError(error.fault, options);
-  return wordFault(error);
-}
+export const toInternalError = (error: unknown, options: AuthErrorOptions): WireError | undefined =>
+  findWording(error, [(fault: GuardFault) => toServiceGuardError(fault, options)]) ?? wordFault(error);
 
-function toSpendError(fault: SpendFault): WireError {
+function toKeyError(fault: SpendFault | Extract<AuthFault, { kind: 'auth_unavailable' }>): WireError {
   switch (fault.kind) {
     case 'too_many_look_ups':
       return flat(
         503,
         'service_unavailable',
         { message: 'Too many keys are looked up at once. Retry with backoff.' },
-        { 'retry-after': '1' },
+        retryAfter(1),
       );
     case 'router_unavailable':
       return bare(502, 'upstream router unavailable');
+    // Here our own database is the dependency that is down, and the status for that is 502.
+    case 'auth_unavailable':
     case 'router_refused_credentials':
       return bare(502, 'upstream router auth unavailable');
     case 'router_malformed_response':

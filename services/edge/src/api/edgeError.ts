@@ -1,4 +1,4 @@
-import { bare, envelope, flat, NEVER_RETRY, type WireError } from '@turnpike/public-api/wireError';
+import { bare, envelope, flat, NEVER_RETRY, retryAfter, type WireError } from '@turnpike/public-api/wireError';
 import type { UnsupportedOperation } from '../paths/findUnsupportedOperation.ts';
 import { UPSTREAMS, type Upstream } from '../paths/upstream.ts';
 
@@ -50,13 +50,13 @@ function toUnreachable({ upstream, wasSent }: { upstream: Upstream; wasSent: boo
     case 'bare':
       return bare(502, 'upstream router unavailable');
     case 'flat':
-      return flat(503, 'service_unavailable', { message: RETRY }, { 'retry-after': '1' });
+      return flat(503, 'service_unavailable', { message: RETRY }, retryAfter(1));
     case 'envelope':
       return envelope(
         503,
         { message: RETRY, type: 'service_unavailable', param: null, code: 'service_unavailable' },
         // Clients of the convention retry by themselves; a call that may have run must not run twice unasked.
-        { 'retry-after': '1', ...(wasSent && NEVER_RETRY) },
+        { ...retryAfter(1), ...(wasSent && NEVER_RETRY) },
       );
   }
 }

@@ -1,9 +1,5 @@
-import type { AuthFault } from '@turnpike/public-api/authFault';
-import type { EngineFault, InferenceFault } from '../api/inferenceFault.ts';
+import type { CallFault, EngineFault } from '../api/inferenceFault.ts';
 import { type Ending, type EngineUsage, LEFT_BEFORE_FIRST_EVENT } from '../money/call/toEvent.ts';
-
-/** What may be wrong with a call once it is admitted. */
-export type CallFault = Exclude<InferenceFault, AuthFault>;
 
 /** How an admitted call came out: all the ways there are. */
 export type Outcome =

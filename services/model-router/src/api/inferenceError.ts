@@ -1,14 +1,14 @@
 import { toUsdNumber } from '@turnpike/money/nanoUsd';
-import { ApiError } from '@turnpike/public-api/apiError';
+import { type AuthErrorOptions, type GuardFault, toInferenceGuardError } from '@turnpike/public-api/authFault';
 import {
-  type AuthErrorOptions,
-  type AuthFault,
-  isAuthFault,
-  toInferenceAuthError,
-} from '@turnpike/public-api/authFault';
-import { isLookUpFault, toInferenceLookUpError } from '@turnpike/public-api/lookUpFault';
-import { envelope, gateRejection, NEVER_RETRY, type WireError } from '@turnpike/public-api/wireError';
-import type { InferenceFault, KeyBoundFault } from './inferenceFault.ts';
+  envelope,
+  findWording,
+  gateRejection,
+  NEVER_RETRY,
+  retryAfter,
+  type WireError,
+} from '@turnpike/public-api/wireError';
+import type { CallFault, KeyBoundFault } from './inferenceFault.ts';
 import { toRateLimitHeaders } from './rateLimitHeaders.ts';
 
 const invalid = (message: string, param: string | null = null): WireError =>
@@ -18,7 +18,7 @@ const unavailable = (message: string, retryAfterSeconds = 1): WireError =>
   envelope(
     503,
     { message, type: 'service_unavailable', param: null, code: 'service_unavailable' },
-    { 'retry-after': String(retryAfterSeconds) },
+    retryAfter(retryAfterSeconds),
   );
 
 const KEY_BOUND_MESSAGES: Record<Exclude<KeyBoundFault['bound'], 'refused_bodies'>, string> = {
@@ -30,7 +30,7 @@ const KEY_BOUND_MESSAGES: Record<Exclude<KeyBoundFault['bound'], 'refused_bodies
 };
 
 /** How chat, completions and embeddings word a fault past gate 1 (specification, Errors). A missing case does not compile. */
-export function toInferenceError(fault: Exclude<InferenceFault, AuthFault>): WireError {
+export function toInferenceError(fault: CallFault): WireError {
   switch (fault.kind) {
     case 'body_too_large':
       return invalid(`The body is larger than the ${fault.maxBytes} bytes allowed here.`);
@@ -138,7 +138,7 @@ export function toInferenceError(fault: Exclude<InferenceFault, AuthFault>): Wir
         },
         {
           ...toRateLimitHeaders(fault.rateLimit),
-          'retry-after': String(Math.max(1, Math.ceil(fault.retryAfterMs / 1_000))),
+          ...retryAfter(fault.retryAfterMs / 1_000),
         },
       );
     case 'admission_unavailable':
@@ -163,7 +163,7 @@ export function toInferenceError(fault: Exclude<InferenceFault, AuthFault>): Wir
             param: null,
             code: 'rate_limit_exceeded',
           },
-          { 'retry-after': String(fault.retryAfterSeconds) },
+          retryAfter(fault.retryAfterSeconds),
         );
       return unavailable(
         `${KEY_BOUND_MESSAGES[fault.bound]} Nothing was run or charged. Retry after as long as Retry-After says.`,
@@ -204,11 +204,7 @@ export function toInferenceError(fault: Exclude<InferenceFault, AuthFault>): Wir
 }
 
 /** Makes the wire form of whatever a handler or its guard threw; undefined for what is not a fault of this family. */
-export function createToWireError(options: AuthErrorOptions): (error: unknown) => WireError | undefined {
-  return (error) => {
-    if (!(error instanceof ApiError)) return undefined;
-    const fault = error.fault as InferenceFault;
-    if (isLookUpFault(error.fault)) return toInferenceLookUpError(error.fault);
-    return isAuthFault(fault) ? toInferenceAuthError(fault, options) : toInferenceError(fault);
-  };
-}
+export const createToWireError =
+  (options: AuthErrorOptions) =>
+  (error: unknown): WireError | undefined =>
+    findWording(error, [toInferenceError, (fault: GuardFault) => toInferenceGuardError(fault, options)]);

@@ -1,5 +1,5 @@
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
-import type { AuthFault } from '@turnpike/public-api/authFault';
+import type { GuardFault } from '@turnpike/public-api/authFault';
 import type { KeyBound } from '@turnpike/telemetry/keyBoundMetrics';
 import type { BodyFault } from './bodyFault.ts';
 import type { RateLimitState } from './rateLimitHeaders.ts';
@@ -63,11 +63,7 @@ export interface KeyBoundFault {
   retryAfterSeconds: number;
 }
 
-export type InferenceFault =
-  | AuthFault
-  | BodyFault
-  | RequestFault
-  | ModelFault
-  | AdmissionFault
-  | KeyBoundFault
-  | EngineFault;
+/** Why inference is refused to a key that is let in, or fails. */
+export type CallFault = BodyFault | RequestFault | ModelFault | AdmissionFault | KeyBoundFault | EngineFault;
+
+export type InferenceFault = GuardFault | CallFault;

@@ -1,22 +1,17 @@
 import { createFaultWording } from '@turnpike/internal-api/serveApi';
 import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import { isUnreachable } from '@turnpike/postgres/databaseFailure';
-import { ApiError } from '@turnpike/public-api/apiError';
-import { type AuthErrorOptions, isAuthFault, toServiceAuthError } from '@turnpike/public-api/authFault';
-import { isLookUpFault, toServiceLookUpError } from '@turnpike/public-api/lookUpFault';
-import { envelope, flat, type WireError } from '@turnpike/public-api/wireError';
-import { isUsageFault, type UsageFault } from './ledgerFault.ts';
+import { type AuthErrorOptions, type GuardFault, toServiceGuardError } from '@turnpike/public-api/authFault';
+import { envelope, findWording, flat, retryAfter, type WireError } from '@turnpike/public-api/wireError';
+import type { UsageFault } from './ledgerFault.ts';
 
-const SOON = { 'retry-after': '1' };
+const SOON = retryAfter(1);
 
 /** Makes the words for what a handler of `/v1/svc/…` or its guard threw. Undefined for what nobody foresaw. */
-export function createToPublicError(options: AuthErrorOptions): (error: unknown) => WireError | undefined {
-  return (error) => {
-    if (!(error instanceof ApiError)) return toWireError(error);
-    if (isAuthFault(error.fault)) return toServiceAuthError(error.fault, options);
-    return isLookUpFault(error.fault) ? toServiceLookUpError(error.fault) : toWireError(error);
-  };
-}
+export const createToPublicError =
+  (options: AuthErrorOptions) =>
+  (error: unknown): WireError | undefined =>
+    findWording(error, [(fault: GuardFault) => toServiceGuardError(fault, options)]) ?? toWireError(error);
 
 const wordFault = createFaultWording(usageLedgerApi);
 
@@ -24,10 +19,9 @@ const wordFault = createFaultWording(usageLedgerApi);
 export const toInternalError = (error: unknown): WireError | undefined => wordFault(error) ?? toWireError(error);
 
 function toWireError(error: unknown): WireError | undefined {
-  if (error instanceof ApiError && isUsageFault(error.fault)) return toUsageError(error.fault);
   // A path that is not even well encoded: no id could be in it.
   if (error instanceof Error && error.name === 'URIError') return toUsageError({ kind: 'usage_not_found' });
-  return isUnreachable(error) ? toUsageError({ kind: 'ledger_unavailable' }) : undefined;
+  return isUnreachable(error) ? toUsageError({ kind: 'ledger_unavailable' }) : findWording(error, [toUsageError]);
 }
 
 function toUsageError(fault: UsageFault): WireError {

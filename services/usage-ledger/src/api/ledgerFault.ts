@@ -11,15 +11,5 @@ export type UsageFault =
   | { kind: 'ledger_unavailable' }
   | { kind: 'invalid_request'; param: string; problem: string };
 
-const USAGE_FAULT_KINDS: Record<UsageFault['kind'], true> = {
-  usage_not_found: true,
-  usage_timeout: true,
-  ledger_unavailable: true,
-  invalid_request: true,
-};
-
-export const isUsageFault = (fault: { kind: string }): fault is UsageFault =>
-  Object.hasOwn(USAGE_FAULT_KINDS, fault.kind);
-
 /** Why the ledger refuses a request or cannot serve it. */
 export type LedgerFault = UsageFault | FaultOf<typeof usageLedgerApi>;
