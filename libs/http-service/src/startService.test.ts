@@ -14,6 +14,13 @@ const programOf = ({ guard = 'openGuard', open = '' } = {}) => `
   import { openGuard } from '${HERE}guard.ts';
   import { startService } from '${HERE}startService.ts';
   const hello = (req, res) => res.json({ hello: 'world' });
+  const slow = (req, res) => {
+    console.log('asked');
+    setTimeout(() => {
+      console.log('answers');
+      hello(req, res);
+    }, 300);
+  };
   startService({
     name: 'greeter',
     schema: z.object({ ...commonConfig, GREETING: z.string(), TIMES: z.coerce.number() }),
@@ -26,7 +33,10 @@ const programOf = ({ guard = 'openGuard', open = '' } = {}) => `
     routes: ({ internalGuard }) => ({
       public: { routes: [{ method: 'get', path: '/v1/hello', guard: ${guard}, handler: hello }], toWireError: () => undefined },
       internal: {
-        routes: [{ method: 'get', path: '/internal/hello', guard: internalGuard, handler: hello }],
+        routes: [
+          { method: 'get', path: '/internal/hello', guard: internalGuard, handler: hello },
+          { method: 'get', path: '/internal/slow', guard: openGuard, handler: slow },
+        ],
         toWireError: () => undefined,
       },
       isReady: () => true,
@@ -90,6 +100,21 @@ it('serves its routes, each behind its guard, and health, readiness and metrics 
   const { code, output } = await ended;
   expect(code).toBe(0);
   expect(output).toMatch(/last opened is closed\nfirst opened is closed\n$/);
+});
+
+it('told to stop, answers what it was asked, and closes what it has opened after that', async () => {
+  const { child, internalUrl, settled, ended } = await start(programOf());
+  await settled;
+  const asked = new Promise<void>((resolve) => {
+    child.stdout?.on('data', (text) => String(text).includes('asked') && resolve());
+  });
+  const answer = fetch(`${internalUrl}/internal/slow`);
+  await asked;
+  child.kill('SIGTERM');
+  expect((await answer).status).toBe(200);
+  const { code, output } = await ended;
+  expect(code).toBe(0);
+  expect(output).toMatch(/asked\n[\s\S]*answers\nlast opened is closed\nfirst opened is closed\n$/);
 });
 
 it.each([
