@@ -2,6 +2,8 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { anUnchargedUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { v7 as uuidv7 } from 'uuid';
 import { aPartition, openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
+import { addCredit } from '../credits/addCredit.ts';
+import { getBalances } from '../credits/getBalances.ts';
 import { ensureUsagePartitions } from '../ledger/ensureUsagePartitions.ts';
 import { assertDurableCommits } from './assertDurableCommits.ts';
 import { createDb } from './createDb.ts';
@@ -77,6 +79,43 @@ it('makes a partition once, however many ask for it at once', async () => {
 
 it.each(['2024-12-31', '2030-01-01', '9999-12-31'])('makes no partition for %s, where no call can lie', async (day) => {
   await expect(ensureUsagePartitions(ledger.db, [new Date(day)])).rejects.toThrow(/no partition for the month/);
+});
+
+it('goes on recording, reading and giving credit while two replicas of a new version bring the database up to date', async () => {
+  const { db } = ledger;
+  /** All that the service's role, or anybody, was granted. */
+  const rightsOf = () =>
+    db.$queryRaw`SELECT name::TEXT, (aclexplode(acl)).grantee::TEXT, (aclexplode(acl)).privilege_type FROM (
+        SELECT relname AS name, relacl AS acl FROM pg_class WHERE relnamespace = 'public'::REGNAMESPACE
+        UNION ALL SELECT proname, proacl FROM pg_proc WHERE pronamespace = 'public'::REGNAMESPACE
+        UNION ALL SELECT attname, attacl FROM pg_attribute WHERE attacl IS NOT NULL
+        UNION ALL SELECT nspname, nspacl FROM pg_namespace WHERE nspname = 'public'
+      ) AS granted WHERE name NOT LIKE 'usage\\_request\\_2%' ORDER BY 1, 2, 3`;
+  const [workspaceId, keyId] = ['ws_updated', 'key_updated'];
+  const rights = await rightsOf();
+
+  let isOver = false;
+  let calls = 0;
+  const recording = (async () => {
+    const { deliver } = aPartition(db);
+    for (; !isOver; calls += 2) {
+      await deliver([aUsageRecorded({ workspaceId, keyId }), aUsageRecorded({ workspaceId, keyId })]);
+      await addCredit(db, { creditId: `credit_${calls}`, workspaceId, amountNanoUsd: 250_000n, note: '' });
+    }
+  })();
+  for (let round = 0; round < 5; round += 1)
+    expect(await Promise.all([ledger.migrate(), ledger.migrate()])).toEqual([[], []]);
+  isOver = true;
+  await recording;
+
+  expect(calls).toBeGreaterThan(0);
+  expect(await rightsOf()).toEqual(rights);
+  const balances = await getBalances(db, { workspaceId, month: new Date().toISOString().slice(0, 7) });
+  expect(balances).toMatchObject({
+    creditedNanoUsd: 125_000n * BigInt(calls),
+    spentNanoUsd: 125_000n * BigInt(calls),
+    requests: BigInt(calls),
+  });
 });
 
 it('refuses to work with commits that a crash may undo', async () => {
