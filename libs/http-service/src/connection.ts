@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import type { WireError } from '@turnpike/public-api/wireError';
 import { v7 as uuidv7 } from 'uuid';
 import { lingeringClose } from './lingeringClose.ts';
@@ -128,7 +129,7 @@ export class Connection {
     const isCut = this.#isBroken && first === this.#latest && !req.complete;
     if (first.isRefused || isCut) {
       res.shouldKeepAlive = false;
-      res.setHeader('x-request-id', uuidv7());
+      res.setHeader(REQUEST_ID_HEADER, uuidv7());
       sendWireError(res, toMalformedRequest());
     } else {
       this.#serve(req, res);

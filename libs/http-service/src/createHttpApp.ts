@@ -1,7 +1,8 @@
 import type { Logger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
+import { NEVER_RETRY, REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import type { WireError } from '@turnpike/public-api/wireError';
-import { envelope, NEVER_RETRY } from '@turnpike/public-api/wireError';
+import { envelope } from '@turnpike/public-api/wireError';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
 import { v7 as uuidv7 } from 'uuid';
@@ -45,9 +46,9 @@ export function createHttpApp({ log, telemetry, routes, toWireError }: HttpAppOp
   app.enable('strict routing');
 
   app.use((req, res, next) => {
-    const given = req.headers['x-request-id'];
+    const given = req.headers[REQUEST_ID_HEADER];
     // The edge strips the clients' own; on a direct call from inside, a well-formed id is kept for tracing.
-    res.setHeader('x-request-id', typeof given === 'string' && REQUEST_ID_PATTERN.test(given) ? given : uuidv7());
+    res.setHeader(REQUEST_ID_HEADER, typeof given === 'string' && REQUEST_ID_PATTERN.test(given) ? given : uuidv7());
     next();
   });
   app.use(observeRequests(metrics));

@@ -1,3 +1,4 @@
+import { CALL_ID_HEADER, REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import { type CallSpan, noSpan } from '@turnpike/telemetry/callSpan';
 import type { RequestHandler, Response } from 'express';
 import type { RequestMetrics } from './requestMetrics.ts';
@@ -38,8 +39,8 @@ function endSpan(
   span.setAttributes({
     'http.route': route,
     'http.response.status_code': status,
-    'turnpike.request_id': headerOf(res, 'x-request-id'),
-    'turnpike.call_id': headerOf(res, 'x-router-call-id'),
+    'turnpike.request_id': headerOf(res, REQUEST_ID_HEADER),
+    'turnpike.call_id': headerOf(res, CALL_ID_HEADER),
   });
   span.end({ isError: status !== undefined && status >= 500 });
 }

@@ -1,10 +1,11 @@
 import type { Logger } from '@turnpike/logging/createLogger';
+import { CALL_ID_HEADER, REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import type { Response } from 'express';
 import { internalCallerOf } from './guard.ts';
 
 /** A log whose lines name the request, and the call once it has an id. Made when there is something to say, not before. */
 export function toRequestLog(log: Logger, res: Response): Logger {
-  return log.child({ requestId: res.getHeader('x-request-id'), callId: res.getHeader('x-router-call-id') });
+  return log.child({ requestId: res.getHeader(REQUEST_ID_HEADER), callId: res.getHeader(CALL_ID_HEADER) });
 }
 
 /**

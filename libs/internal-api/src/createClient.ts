@@ -1,3 +1,4 @@
+import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import { type Dispatcher, request } from 'undici';
 import { z } from 'zod';
 import type { Callee, InternalApi, InternalRoute } from './internalApi.ts';
@@ -123,7 +124,7 @@ async function call(
       ...(dispatcher && { dispatcher }),
     });
     const text = await readText(received.body, route.answerLimitBytes ?? ANSWER_LIMIT_BYTES);
-    const requestId = headers['x-request-id'];
+    const requestId = headers[REQUEST_ID_HEADER];
     answer = { status: statusCode, requestId: typeof requestId === 'string' ? requestId : undefined, text };
   } catch (error) {
     throw fail(signal.aborted ? { kind: 'late', timeoutMs } : { kind: 'unanswered' }, error);

@@ -1,7 +1,8 @@
 import type { Route } from '@turnpike/http-service/createHttpApp';
 import type { Guard } from '@turnpike/http-service/guard';
 import { ApiError } from '@turnpike/public-api/apiError';
-import { flat, retryAfter, type WireError } from '@turnpike/public-api/wireError';
+import { retryAfter } from '@turnpike/public-api/headers';
+import { flat, type WireError } from '@turnpike/public-api/wireError';
 import { toProblem } from '@turnpike/schema-problems/toProblem';
 import express, { type Request, type RequestHandler, type Response } from 'express';
 import type { z } from 'zod';

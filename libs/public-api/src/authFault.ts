@@ -1,4 +1,5 @@
-import { bare, envelope, flat, gateRejection, NEVER_RETRY, retryAfter, type WireError } from './wireError.ts';
+import { NEVER_RETRY, retryAfter } from './headers.ts';
+import { bare, envelope, flat, gateRejection, type WireError } from './wireError.ts';
 
 /** Why a caller is not let in: the faults of gate 1, the same for every service that serves the public. */
 export type AuthFault =

@@ -1,7 +1,8 @@
 import { expect, it } from '@jest/globals';
 import { ApiError } from './apiError.ts';
 import { toModelsGuardError } from './authFault.ts';
-import { bare, findWording, retryAfter, type WireError } from './wireError.ts';
+import { retryAfter } from './headers.ts';
+import { bare, findWording, type WireError } from './wireError.ts';
 
 function toOwnError({ kind }: { kind: 'lost' | 'key_blocked' }): WireError {
   switch (kind) {

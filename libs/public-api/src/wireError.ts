@@ -1,26 +1,23 @@
 import { ApiError, type Fault } from './apiError.ts';
 import type { BareError, ErrorEnvelope } from './errorBodies.ts';
+import { type HeaderName, NEVER_RETRY } from './headers.ts';
+
+type AnswerHeaders = Partial<Record<HeaderName, string>>;
 
 /** An error answer as it goes over the wire. Clients branch on the status; bodies differ by endpoint family. */
 export interface WireError {
   status: number;
   body: object;
-  headers?: Record<string, string>;
+  headers?: AnswerHeaders;
 }
 
-/** Goes with what would only fail again: the usual clients retry by themselves. */
-export const NEVER_RETRY = { 'x-should-retry': 'false' };
-
-/** Whole seconds to wait, and at least one. */
-export const retryAfter = (seconds: number) => ({ 'retry-after': String(Math.max(1, Math.ceil(seconds))) });
-
 /** `{error: {message, type, param?, code?, doc_url?}}`: chat, completions, embeddings and parts of other families. */
-export function envelope(status: number, error: ErrorEnvelope['error'], headers?: Record<string, string>): WireError {
+export function envelope(status: number, error: ErrorEnvelope['error'], headers?: AnswerHeaders): WireError {
   return { status, body: { error } satisfies ErrorEnvelope, ...(headers && { headers }) };
 }
 
 /** `{error: "<code>", …}`: `/v1/svc/*` and media. */
-export function flat(status: number, error: string, fields: object, headers?: Record<string, string>): WireError {
+export function flat(status: number, error: string, fields: object, headers?: AnswerHeaders): WireError {
   return { status, body: { error, ...fields }, ...(headers && { headers }) };
 }
 

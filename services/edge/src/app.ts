@@ -6,6 +6,7 @@ import { enterRoute, observeRequests } from '@turnpike/http-service/observeReque
 import { createRequestMetrics } from '@turnpike/http-service/requestMetrics';
 import { sendWireError } from '@turnpike/http-service/sendWireError';
 import { CLIENT_ADDRESS_HEADER, signClientAddress } from '@turnpike/internal-auth/clientAddress';
+import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import express, { type Request, type RequestHandler, type Response } from 'express';
 import { v7 as uuidv7 } from 'uuid';
@@ -55,7 +56,7 @@ export function createApp(dependencies: AppDependencies): RequestListener {
 
 /** Every answer carries a request id of ours; a client's own is not taken over. */
 const nameRequest: RequestHandler = (_req, res, next) => {
-  res.setHeader('x-request-id', uuidv7());
+  res.setHeader(REQUEST_ID_HEADER, uuidv7());
   next();
 };
 
@@ -90,7 +91,7 @@ function createForwarder({
       enterRoute(res, { route, span });
       const ours = {
         ...(span.traceparent !== undefined && { traceparent: span.traceparent }),
-        'x-request-id': String(res.getHeader('x-request-id')),
+        [REQUEST_ID_HEADER]: String(res.getHeader(REQUEST_ID_HEADER)),
         [CLIENT_ADDRESS_HEADER]: signClientAddress(findClientAddress(req, trustedHops).address, { keys: tokenKeys }),
       };
       req.headers = toUpstreamHeaders(req, ours);

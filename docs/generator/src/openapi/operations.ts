@@ -1,5 +1,6 @@
+import { type HeaderName, KEY_LIMIT_HEADERS } from '@turnpike/public-api/headers';
 import { EXAMPLES } from './examples.ts';
-import { type HeaderName, KEY_LIMITS, toHeaders } from './headers.ts';
+import { toHeaders } from './headers.ts';
 import type { JsonSchema } from './jsonSchema.ts';
 import { refTo, type SchemaName } from './jsonSchemas.ts';
 import type { ResponseObject, SharedResponse } from './responses.ts';
@@ -53,7 +54,7 @@ const USAGE_ERRORS: Errors = {
 };
 
 /** On every answer of an engine. */
-const CALL_HEADERS: HeaderName[] = ['x-router-call-id', ...KEY_LIMITS];
+const CALL_HEADERS: HeaderName[] = ['x-router-call-id', ...KEY_LIMIT_HEADERS];
 
 const refsTo = (errors: Errors) =>
   Object.fromEntries(

@@ -1,4 +1,5 @@
-import { type Header, type HeaderName, KEY_LIMITS, toHeaders } from './headers.ts';
+import { type HeaderName, KEY_LIMIT_HEADERS } from '@turnpike/public-api/headers';
+import { type Header, toHeaders } from './headers.ts';
 import type { JsonSchema } from './jsonSchema.ts';
 import { refTo, type SchemaName } from './jsonSchemas.ts';
 
@@ -83,9 +84,9 @@ const KEYS_UNCHECKED = {
 const FLOOD: HeaderSet = {
   description: 'The flood limit per address, which is far above normal use and comes before the API.',
   required: ['x-ratelimit-reset'],
-  absent: ['retry-after', 'x-router-call-id', ...KEY_LIMITS],
+  absent: ['retry-after', 'x-router-call-id', ...KEY_LIMIT_HEADERS],
 };
-const CALL_HEADERS: HeaderName[] = ['x-router-call-id', ...KEY_LIMITS];
+const CALL_HEADERS: HeaderName[] = ['x-router-call-id', ...KEY_LIMIT_HEADERS];
 
 /** Error answers that several operations share, by the name they have among the document's components. */
 export const SHARED_RESPONSES = {
@@ -110,7 +111,7 @@ export const SHARED_RESPONSES = {
       spend_cap_reached: rejection('402', 'spend_cap_reached', { message: 'The monthly spend cap is reached.' }),
     },
     always: ['x-router-call-id', 'x-should-retry'],
-    sometimes: KEY_LIMITS,
+    sometimes: KEY_LIMIT_HEADERS,
   }),
   InferenceFailure: toErrorResponse({
     description: 'The engine or the gateway failed. Nothing was charged.',
@@ -168,7 +169,7 @@ export const SHARED_RESPONSES = {
       {
         description: 'Too much of what the key sends is malformed.',
         required: ['retry-after', 'x-router-call-id'],
-        absent: ['x-ratelimit-reset', ...KEY_LIMITS],
+        absent: ['x-ratelimit-reset', ...KEY_LIMIT_HEADERS],
       },
       FLOOD,
     ],
@@ -231,7 +232,7 @@ export const SHARED_RESPONSES = {
       {
         description: 'The limit of look-ups.',
         required: ['retry-after'],
-        absent: ['x-ratelimit-reset', ...KEY_LIMITS],
+        absent: ['x-ratelimit-reset', ...KEY_LIMIT_HEADERS],
       },
       FLOOD,
     ],
@@ -270,7 +271,7 @@ export const SHARED_RESPONSES = {
       {
         description: 'The model list’s own limits.',
         required: ['retry-after'],
-        absent: ['x-ratelimit-reset', ...KEY_LIMITS],
+        absent: ['x-ratelimit-reset', ...KEY_LIMIT_HEADERS],
       },
       FLOOD,
     ],

@@ -6,7 +6,8 @@ import {
   type GuardFault,
   toServiceGuardError,
 } from '@turnpike/public-api/authFault';
-import { bare, findWording, flat, retryAfter, type WireError } from '@turnpike/public-api/wireError';
+import { retryAfter } from '@turnpike/public-api/headers';
+import { bare, findWording, flat, type WireError } from '@turnpike/public-api/wireError';
 import type { SpendFault } from './authServiceFault.ts';
 
 /** Words what a handler of `/v1/svc/key` threw. Undefined for what nobody foresaw. */

@@ -1,5 +1,6 @@
 import { toModelsGuardError } from '@turnpike/public-api/authFault';
-import { bare, envelope, findWording, NEVER_RETRY, retryAfter, type WireError } from '@turnpike/public-api/wireError';
+import { NEVER_RETRY, retryAfter } from '@turnpike/public-api/headers';
+import { bare, envelope, findWording, type WireError } from '@turnpike/public-api/wireError';
 import type { ListFault } from './catalogFault.ts';
 
 /** How `/v1/models` words what a handler threw; undefined for what nobody foresaw. */

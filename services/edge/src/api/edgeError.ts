@@ -1,4 +1,5 @@
-import { bare, envelope, flat, NEVER_RETRY, retryAfter, type WireError } from '@turnpike/public-api/wireError';
+import { floodReset, NEVER_RETRY, retryAfter } from '@turnpike/public-api/headers';
+import { bare, envelope, flat, type WireError } from '@turnpike/public-api/wireError';
 import type { UnsupportedOperation } from '../paths/findUnsupportedOperation.ts';
 import { UPSTREAMS, type Upstream } from '../paths/upstream.ts';
 
@@ -16,7 +17,6 @@ const RETRY = 'The service cannot be reached right now. Retry with backoff.';
 export function toEdgeError(fault: EdgeFault): WireError {
   switch (fault.kind) {
     case 'flood_limit_exceeded':
-      // The contract has only this one of the rate-limit headers here, and no `Retry-After` (specification, Errors, 429).
       return envelope(
         429,
         {
@@ -25,7 +25,7 @@ export function toEdgeError(fault: EdgeFault): WireError {
           param: null,
           code: 'rate_limit_exceeded',
         },
-        { 'x-ratelimit-reset': String(Math.max(Math.ceil(fault.resetMs / 1000), 1)) },
+        floodReset(fault.resetMs / 1_000),
       );
     case 'unsupported_endpoint':
       return envelope(

@@ -1,23 +1,16 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { HEADERS, type HeaderName, REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 
+/** Headers of ours that the edge alone writes: a service's own do not count. */
+const OF_THE_EDGE: readonly string[] = [REQUEST_ID_HEADER, 'x-ratelimit-reset'] satisfies HeaderName[];
 /** The only headers of a service's answer that clients see. What services and engines say about themselves is not among them. */
 const SHOWN = new Set([
-  'allow',
   'cache-control',
   'content-length',
   'content-type',
   'etag',
-  'retry-after',
   'transfer-encoding',
-  'x-accel-buffering',
-  'x-ratelimit-limit-requests',
-  'x-ratelimit-limit-tokens',
-  'x-ratelimit-remaining-requests',
-  'x-ratelimit-remaining-tokens',
-  'x-ratelimit-reset-requests',
-  'x-ratelimit-reset-tokens',
-  'x-router-call-id',
-  'x-should-retry',
+  ...Object.keys(HEADERS).filter((name) => !OF_THE_EDGE.includes(name)),
 ]);
 
 /** Removes from an answer's headers, in place, every one that is not for clients. */

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from '@turnpike/logging/createLogger';
+import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import { createProxyMiddleware, type Plugin } from 'http-proxy-middleware';
 import type { EdgeFault } from '../api/edgeError.ts';
 import { keepShownHeaders } from '../headers/responseHeaders.ts';
@@ -63,7 +64,7 @@ export function createUpstreamProxy(options: UpstreamProxyOptions): UpstreamProx
     inProgress.delete(res);
     // Once the answer has begun, the proxy ends the client's connection itself, unless the answer was already whole.
     if (res.headersSent || res.destroyed) return;
-    log.warn({ err: error, upstream, requestId: res.getHeader('x-request-id') }, 'upstream unreachable');
+    log.warn({ err: error, upstream, requestId: res.getHeader(REQUEST_ID_HEADER) }, 'upstream unreachable');
     refusals.get(res)?.({ kind: 'upstream_unreachable', upstream, wasSent: wasSent(error) });
   }
 
@@ -96,7 +97,10 @@ export function createUpstreamProxy(options: UpstreamProxyOptions): UpstreamProx
   return {
     forward(req, res, refuse) {
       if (inProgress.size >= maxInProgress) {
-        log.warn({ maxInProgress, upstream, requestId: res.getHeader('x-request-id') }, 'upstream has all it may have');
+        log.warn(
+          { maxInProgress, upstream, requestId: res.getHeader(REQUEST_ID_HEADER) },
+          'upstream has all it may have',
+        );
         return refuse({ kind: 'upstream_full', upstream });
       }
       inProgress.add(res);

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { ApiError } from '@turnpike/public-api/apiError';
+import { NEVER_RETRY, type RateLimitState, toRateLimitHeaders } from '@turnpike/public-api/headers';
 import type { Response } from 'express';
 import { toInferenceError } from '../api/inferenceError.ts';
 import type { CallFault } from '../api/inferenceFault.ts';
-import { type RateLimitState, toRateLimitHeaders } from '../api/rateLimitHeaders.ts';
 import type { OpenCall } from '../money/call/openCalls.ts';
 import { fitOutput } from '../money/gate/fitOutput.ts';
 import type { TakenBytes } from '../request/shares/bodyMemory.ts';
@@ -74,7 +74,7 @@ export async function answerCall(
   }
   stream?.detach();
   if (outcome.kind !== 'unforeseen') throw new ApiError(fault);
-  if (!res.headersSent) res.setHeader('x-should-retry', 'false');
+  if (!res.headersSent) res.setHeaders(new Map(Object.entries(NEVER_RETRY)));
   throw outcome.error;
 }
 

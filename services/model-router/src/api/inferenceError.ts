@@ -1,15 +1,8 @@
 import { toUsdNumber } from '@turnpike/money/nanoUsd';
 import { type AuthErrorOptions, type GuardFault, toInferenceGuardError } from '@turnpike/public-api/authFault';
-import {
-  envelope,
-  findWording,
-  gateRejection,
-  NEVER_RETRY,
-  retryAfter,
-  type WireError,
-} from '@turnpike/public-api/wireError';
+import { NEVER_RETRY, retryAfter, toRateLimitHeaders } from '@turnpike/public-api/headers';
+import { envelope, findWording, gateRejection, type WireError } from '@turnpike/public-api/wireError';
 import type { CallFault, KeyBoundFault } from './inferenceFault.ts';
-import { toRateLimitHeaders } from './rateLimitHeaders.ts';
 
 const invalid = (message: string, param: string | null = null): WireError =>
   envelope(400, { message, type: 'invalid_request_error', param, code: null });

@@ -1,8 +1,8 @@
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { GuardFault } from '@turnpike/public-api/authFault';
+import type { RateLimitState } from '@turnpike/public-api/headers';
 import type { KeyBound } from '@turnpike/telemetry/keyBoundMetrics';
 import type { BodyFault } from './bodyFault.ts';
-import type { RateLimitState } from './rateLimitHeaders.ts';
 import type { RequestFault } from './requestFault.ts';
 
 /** Why a model of this name is not served. */

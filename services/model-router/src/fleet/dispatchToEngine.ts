@@ -1,3 +1,4 @@
+import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import type { Dispatcher } from 'undici';
 import type { Engine } from './engine.ts';
 import type { EngineErrorKind } from './terms/attempt.ts';
@@ -71,7 +72,7 @@ export function dispatchToEngine(
       headers: {
         'content-type': 'application/json',
         accept: 'text/event-stream, application/json',
-        'x-request-id': requestId,
+        [REQUEST_ID_HEADER]: requestId,
         ...(traceparent !== undefined && { traceparent }),
       },
       body,

@@ -4,6 +4,7 @@ import { spanOf } from '@turnpike/http-service/observeRequests';
 import { toRequestLog } from '@turnpike/http-service/toRequestLog';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
+import { CALL_ID_HEADER } from '@turnpike/public-api/headers';
 import type { Request, RequestHandler, Response } from 'express';
 import { v7 as uuidv7 } from 'uuid';
 import { answerCall } from '../answer/answerCall.ts';
@@ -59,7 +60,7 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
     const { authorization } = req.headers;
     const key = callingKey(res);
     const callId = uuidv7();
-    res.setHeader('x-router-call-id', callId);
+    res.setHeader(CALL_ID_HEADER, callId);
     refusedBodies.check(key.keyId);
     const reader = { keyId: key.keyId, room };
     const request = await pass(async () => operation.parse(await readBody(req, operation.limits, room)), reader);

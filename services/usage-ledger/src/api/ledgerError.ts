@@ -2,7 +2,8 @@ import { createFaultWording } from '@turnpike/internal-api/serveApi';
 import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import { isUnreachable } from '@turnpike/postgres/databaseFailure';
 import { type AuthErrorOptions, type GuardFault, toServiceGuardError } from '@turnpike/public-api/authFault';
-import { envelope, findWording, flat, retryAfter, type WireError } from '@turnpike/public-api/wireError';
+import { retryAfter } from '@turnpike/public-api/headers';
+import { envelope, findWording, flat, type WireError } from '@turnpike/public-api/wireError';
 import type { UsageFault } from './ledgerFault.ts';
 
 const SOON = retryAfter(1);

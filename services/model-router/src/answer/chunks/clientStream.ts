@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { UNBUFFERED } from '@turnpike/public-api/headers';
 import type { WireError } from '@turnpike/public-api/wireError';
 
 const KEEP_ALIVE = ': keep-alive\n\n';
@@ -89,7 +90,7 @@ export class ClientStream {
     this.#res.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-cache, no-transform',
-      'x-accel-buffering': 'no',
+      ...UNBUFFERED,
     });
     this.#res.flushHeaders();
   }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import type { EngineConnection, ProbeResult } from '../terms/dialect.ts';
 import { askEngine } from './askEngine.ts';
 
@@ -43,7 +44,7 @@ async function ask(
 ): Promise<{ status: number; text: string }> {
   for (let tries = 1; ; tries += 1) {
     try {
-      const headers = { 'x-request-id': `probe-${randomUUID()}` };
+      const headers = { [REQUEST_ID_HEADER]: `probe-${randomUUID()}` };
       return await askEngine(pool, { ...question, headers, maxBytes: MAX_BYTES, signal });
     } catch (error) {
       if (tries === MAX_TRIES || signal.aborted) throw error;

@@ -1,4 +1,5 @@
 import { randomInt, randomUUID } from 'node:crypto';
+import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import type { EngineConnection, Trial } from '../terms/dialect.ts';
 import { askEngine } from './askEngine.ts';
 
@@ -34,7 +35,7 @@ export async function sendTrial(pool: EngineConnection, model: string, trial: Tr
     for (const question of questionsFor(model, trial)) {
       const { status, text } = await askEngine(pool, {
         ...question,
-        headers: { 'x-request-id': `probe-${randomUUID()}` },
+        headers: { [REQUEST_ID_HEADER]: `probe-${randomUUID()}` },
         maxBytes: MAX_BYTES,
         signal,
         onText(text) {

@@ -1,9 +1,9 @@
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import type { RateLimitState } from '@turnpike/public-api/headers';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { BalanceLimiter } from '../../api/inferenceFault.ts';
-import type { RateLimitState } from '../../api/rateLimitHeaders.ts';
 import type { RedisEpoch } from '../redis/redisEpoch.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
 import { defineScript } from '../redis/redisScript.ts';

@@ -2,9 +2,9 @@ import type { Authenticator } from '@turnpike/authentication/createAuthenticator
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
+import type { RateLimitState } from '@turnpike/public-api/headers';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { AdmissionFault } from '../../api/inferenceFault.ts';
-import type { RateLimitState } from '../../api/rateLimitHeaders.ts';
 import type { PricedModel } from '../../catalog/catalog.ts';
 import type { CountPromptTokens } from '../../request/countPromptTokens.ts';
 import type { InferenceRequest } from '../../request/inferenceRequest.ts';

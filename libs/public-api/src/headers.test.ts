@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { toRateLimitHeaders } from './rateLimitHeaders.ts';
+import { toRateLimitHeaders } from './headers.ts';
 
 const state = {
   limitRequests: 600,

@@ -1,0 +1,109 @@
+/** Names an answer. */
+export const REQUEST_ID_HEADER = 'x-request-id';
+/** Names a call, and its usage record. */
+export const CALL_ID_HEADER = 'x-router-call-id';
+
+/** The limits of a key, on every answer to a call that its limits were asked about. */
+const KEY_LIMITS = {
+  'x-ratelimit-limit-requests': {
+    description: 'Requests a minute that the key may make.',
+    schema: { type: 'integer', minimum: 1 },
+  },
+  'x-ratelimit-limit-tokens': {
+    description: 'Tokens a minute that the key may use.',
+    schema: { type: 'integer', minimum: 1 },
+  },
+  'x-ratelimit-remaining-requests': {
+    description: 'Requests left right now.',
+    schema: { type: 'integer', minimum: 0 },
+  },
+  'x-ratelimit-remaining-tokens': {
+    description: 'Tokens left right now.',
+    schema: { type: 'integer', minimum: 0 },
+  },
+  'x-ratelimit-reset-requests': {
+    description: 'How long until all requests are back: seconds with a trailing `s`.',
+    schema: { type: 'string', pattern: '^\\d+(\\.\\d{1,3})?s$' },
+  },
+  'x-ratelimit-reset-tokens': {
+    description: 'How long until all tokens are back: seconds with a trailing `s`.',
+    schema: { type: 'string', pattern: '^\\d+(\\.\\d{1,3})?s$' },
+  },
+};
+
+/** Every header of ours that an answer may have, as the docs describe it. One that does not stand here reaches no client. */
+export const HEADERS = {
+  [REQUEST_ID_HEADER]: {
+    description: 'Names this answer, for support. Never taken from the client.',
+    schema: { type: 'string', format: 'uuid' },
+  },
+  [CALL_ID_HEADER]: {
+    description: 'Names the call: the `request_id` of its usage record. On every answer after the key was accepted.',
+    schema: { type: 'string', format: 'uuid' },
+  },
+  'x-ratelimit-reset': {
+    description: 'Only on the flood limit per address: whole seconds until the next request is taken.',
+    schema: { type: 'integer', minimum: 1 },
+  },
+  'retry-after': {
+    description: 'Whole seconds to wait before trying again.',
+    schema: { type: 'integer', minimum: 1 },
+  },
+  'x-should-retry': {
+    description: '`false`: the same request will not, or must not, be tried again unasked.',
+    schema: { type: 'string', const: 'false' },
+  },
+  'x-accel-buffering': {
+    description: '`no`, on streams: proxies on the way must not hold events back.',
+    schema: { type: 'string', const: 'no' },
+  },
+  allow: {
+    description: 'The methods that the path has.',
+    schema: { type: 'string' },
+  },
+  ...KEY_LIMITS,
+};
+
+type KeyLimitHeader = keyof typeof KEY_LIMITS;
+export type HeaderName = keyof typeof HEADERS;
+
+export const KEY_LIMIT_HEADERS = Object.keys(KEY_LIMITS) as KeyLimitHeader[];
+
+/** Goes with what would only fail again: the usual clients retry by themselves. */
+export const NEVER_RETRY = { 'x-should-retry': 'false' };
+
+/** Goes with streams. */
+export const UNBUFFERED = { 'x-accel-buffering': 'no' };
+
+/** Whole seconds to wait, and at least one. */
+const toWholeSeconds = (seconds: number): string => String(Math.max(1, Math.ceil(seconds)));
+
+export const retryAfter = (seconds: number) => ({ 'retry-after': toWholeSeconds(seconds) });
+
+/** Of the flood limit, which has this header alone and no `Retry-After` (specification, Errors, 429). */
+export const floodReset = (seconds: number) => ({ 'x-ratelimit-reset': toWholeSeconds(seconds) });
+
+/** A key's limits after the gate's decision, as the `x-ratelimit-*` headers show them. */
+export interface RateLimitState {
+  limitRequests: number;
+  remainingRequests: number;
+  resetRequestsMs: number;
+  limitTokens: number;
+  remainingTokens: number;
+  resetTokensMs: number;
+}
+
+/** A duration as the limit headers write it: seconds with at most three decimals and a trailing `s`. */
+const toDuration = (ms: number): string => `${Number((ms / 1_000).toFixed(3))}s`;
+
+/** The `x-ratelimit-*` headers of an inference answer: the key's limits, what is left, and when all of it is back. */
+export function toRateLimitHeaders(state: RateLimitState): Record<KeyLimitHeader, string> {
+  return {
+    'x-ratelimit-limit-requests': String(state.limitRequests),
+    'x-ratelimit-limit-tokens': String(state.limitTokens),
+    'x-ratelimit-remaining-requests': String(state.remainingRequests),
+    'x-ratelimit-remaining-tokens': String(state.remainingTokens),
+    'x-ratelimit-reset-requests': toDuration(state.resetRequestsMs),
+    'x-ratelimit-reset-tokens': toDuration(state.resetTokensMs),
+  };
+}
