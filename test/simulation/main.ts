@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { formatViolation } from './formatViolation.ts';
+import { MODEL_USAGE, runModel } from './model/runModel.ts';
 import { MUTATIONS } from './mutations.ts';
 import { simulateSeeds } from './simulateSeeds.ts';
 
@@ -9,7 +10,9 @@ const USAGE = `npm run simulate -- [--seeds N] [--seed FIRST] [--mutation NAME]
   The same seed is the same run. --mutation takes something out of the protocol, which has to be noticed:
 ${Object.keys(MUTATIONS)
   .map((name) => `    ${name}`)
-  .join('\n')}`;
+  .join('\n')}
+
+${MODEL_USAGE}`;
 
 const PROGRESS_MS = 1_000;
 /** Violations shown with their steps; the others are named. */
@@ -21,6 +24,7 @@ async function main(): Promise<number> {
       seeds: { type: 'string' },
       seed: { type: 'string' },
       mutation: { type: 'string' },
+      model: { type: 'boolean' },
       help: { type: 'boolean' },
     },
   });
@@ -66,4 +70,5 @@ async function main(): Promise<number> {
   return violations === 0 ? 0 : 1;
 }
 
-process.exitCode = await main();
+const args = process.argv.slice(2);
+process.exitCode = args.includes('--model') && !args.includes('--help') ? runModel(args) : await main();

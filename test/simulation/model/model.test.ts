@@ -1,0 +1,88 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Invariant } from './invariants.ts';
+import { FAULT_PAIRS, type FaultKind, type Protocol, SMALL } from './protocol.ts';
+import { type RULES, type Rule, toRules } from './rules.ts';
+import { search } from './search.ts';
+
+// The balances' protocol by every order of its steps: see README.md. Larger bounds by `npm run simulate -- --model`.
+
+describe('with all rules', () => {
+  it.each(FAULT_PAIRS.map((kinds) => [kinds.join(' and '), kinds] as const))(
+    'no invariant breaks under %s',
+    (_, kinds) => {
+      const { broken, isComplete, states, depth } = search({ ...SMALL, rules: toRules(), kinds });
+      expect(broken).toBeUndefined();
+      expect(isComplete).toBe(true);
+      // What is not reached proves nothing.
+      expect(states).toBeGreaterThan(2_500);
+      expect(depth).toBeGreaterThan(11);
+    },
+  );
+
+  it('no invariant breaks where a failover loses a credit', () => {
+    const bounds: Partial<Protocol> = { hasCredits: true, isSafetyAlone: true };
+    const { broken, isComplete } = search({ ...SMALL, ...bounds, rules: toRules(), kinds: ['failover'] });
+    expect(broken).toBeUndefined();
+    expect(isComplete).toBe(true);
+  });
+});
+
+/** The faults without which nothing breaks, the invariant that does, and the steps to it: the fewest under any pair of faults. */
+const WITHOUT: Record<keyof typeof RULES, [faults: FaultKind[], Invariant, steps: number, bounds?: Partial<Protocol>]> =
+  {
+    ID: [['laggard', 'lost'], 'covered', 11],
+    NEWER: [[], 'covered', 7],
+    TIMELINE: [['failover'], 'covered', 8, { hasCredits: true, isSafetyAlone: true }],
+    CATCHUP: [['failover'], 'covered', 7],
+    SNAPSHOT: [[], 'covered', 7],
+    SAMESEQ: [[], 'exact', 1],
+    UNKNOWN: [['crash'], 'exact', 2],
+    OWNER: [['lapse'], 'covered', 7],
+    HELD: [['lapse'], 'covered', 7],
+    STAMP: [['crash'], 'exact', 2],
+    LEASE: [['lapse'], 'covered', 8],
+    ADMIT: [['crash'], 'covered', 6],
+    PUTID: [['lapse', 'lost'], 'covered', 10],
+    PUTONCE: [['lapse'], 'covered', 8],
+    ENDED: [['laggard', 'lost'], 'covered', 7],
+    BARRIER: [['lost'], 'covered', 6],
+    LOADED: [['restored'], 'covered', 3],
+    FINAL: [['lapse'], 'exact', 4],
+    SPOOL: [['lapse'], 'recorded', 6],
+    APPLIED: [['laggard', 'lost'], 'covered', 10],
+    ANSWER: [[], 'exact', 1],
+  };
+
+describe('without the rule', () => {
+  it.each(Object.keys(WITHOUT) as (keyof typeof WITHOUT)[])('%s, an invariant breaks', (rule) => {
+    const [kinds, invariant, steps, bounds] = WITHOUT[rule];
+    const { broken, trace } = search({ ...SMALL, ...bounds, rules: toRules([rule]), kinds });
+    expect(broken?.invariant).toBe(invariant);
+    expect(trace).toHaveLength(steps);
+  });
+});
+
+const NOT_NEEDED: [name: string, without: Rule[], and: Rule[]][] = [
+  ['EXISTS', ['EXISTS'], []],
+  ['OLDLINE', [], ['OLDLINE']],
+  ['ASKLATE', [], ['ASKLATE']],
+  ['QUIET', [], ['QUIET']],
+];
+
+it.each(NOT_NEEDED)('%s changes nothing that has to hold', (_, without, and) => {
+  const { broken } = search({ ...SMALL, rules: toRules(without, and), kinds: ['lapse', 'lost'] });
+  expect(broken).toBeUndefined();
+});
+
+it.each(['crash', 'lapse', 'laggard'] as const)(
+  'an exception is real: without them, %s breaks the first invariant',
+  (kind) => {
+    const { broken } = search({ ...SMALL, isStrict: true, rules: toRules(), kinds: ['lost', kind] });
+    expect(broken?.invariant).toBe('covered');
+  },
+);
+
+it.each(['lost', 'restored', 'failover'] as const)('%s alone needs no exception', (kind) => {
+  const { broken } = search({ ...SMALL, isStrict: true, rules: toRules(), kinds: [kind] });
+  expect(broken).toBeUndefined();
+});

@@ -1,0 +1,48 @@
+/** What the protocol stands on. Without one of them an invariant breaks: model.test.ts has the shortest trace's length. */
+export const RULES = {
+  ID: 'absorb carries the id of the Redis from which it read the pending calls, before the ledger is asked; another Redis refuses it',
+  NEWER: 'only newer sums replace sums',
+  TIMELINE: 'newer is a matter of timeline and then of seq',
+  CATCHUP:
+    'after a failover the ledger answers only when it has read the log again up to where it ended at the failover',
+  SNAPSHOT: 'sums and recorded calls are of one snapshot',
+  SAMESEQ: 'calls recorded as final are dropped also by an answer that is not newer',
+  UNKNOWN: 'calls recorded as unknown are dropped too, under OWNER and HELD',
+  OWNER: 'an unknown call is dropped only while the session that its pending entry names is not live',
+  HELD: 'an unknown call is dropped only while its entry is a hold',
+  STAMP: 'a pending entry names a session of its router, and not the router',
+  LEASE: 'a session that has lapsed is not renewed: the router puts back and has a new one',
+  ADMIT: 'admission names its session, which has to be live',
+  PUTID: 'a put-back carries the id of the Redis that was there before the calls were listed',
+  PUTONCE: 'a put-back carries the number of the session that was there before the calls were listed, and raises it',
+  ENDED: 'ended calls are put back until they leave the spool, and not only running ones',
+  BARRIER: 'the gate opens when every live router has put back, or the deadline has fenced it',
+  LOADED: 'that sums are loaded holds for one Redis',
+  FINAL: 'a final may follow an unknown in the ledger',
+  SPOOL: 'a call leaves the spool once it is recorded as final, never as unknown',
+  APPLIED: 'a call leaves the spool only when the absorb that says it is final has run in Redis',
+  ANSWER: 'a call whose admission was not answered has ended with charge 0, and is in the spool',
+} as const;
+
+/** Were tried and are not needed: the protocol is the same with and without them. */
+export const NOT_NEEDED = {
+  OLDLINE: 'an answer of an older timeline than the stored one is thrown away whole',
+  ASKLATE: 'pending calls are read only after the barrier',
+  QUIET: 'a router without a session publishes nothing',
+  EXISTS: 'settling a call that is not pending does nothing',
+} as const;
+
+export type Rule = keyof typeof RULES | keyof typeof NOT_NEEDED;
+export type Rules = Readonly<Record<Rule, boolean>>;
+
+export const RULE_NAMES: readonly string[] = [...Object.keys(RULES), ...Object.keys(NOT_NEEDED)];
+export const isRule = (name: string): name is Rule => RULE_NAMES.includes(name);
+
+/** All rules but those in `without`; of those that are not needed, EXISTS and those in `and`. */
+export function toRules(without: readonly Rule[] = [], and: readonly Rule[] = []): Rules {
+  const isInForce = (name: string): boolean => name in RULES || name === 'EXISTS';
+  const rules = Object.fromEntries(RULE_NAMES.map((name) => [name, isInForce(name)]));
+  for (const name of without) rules[name] = false;
+  for (const name of and) rules[name] = true;
+  return rules as Rules;
+}

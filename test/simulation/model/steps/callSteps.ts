@@ -1,0 +1,56 @@
+import { doesAnswer, recordCall } from '../ledger.ts';
+import { hasLiveSession } from '../redis.ts';
+import type { Call } from '../state.ts';
+import { callNameOf, nameOf, type Turn } from './turn.ts';
+
+/** How each call ends, is settled and published, swept, and recorded. */
+export function callSteps(turn: Turn): void {
+  for (const call of turn.from.calls) {
+    if (call.phase === 'running') endingSteps(turn, call);
+    if (call.phase === 'ended') endedSteps(turn, call);
+    recordingSteps(turn, call);
+  }
+}
+
+function endingSteps({ from, to, step }: Turn, call: Call): void {
+  const next = to.call(call);
+  for (const charge of from.protocol.charges)
+    step(`${callNameOf(call)} ends on ${nameOf(from.ownerOf(call))} with charge ${charge}, in its spool`, () => {
+      next.phase = 'ended';
+      next.charge = charge;
+      next.isSpooled = true;
+    });
+}
+
+function endedSteps({ from, to, step }: Turn, call: Call): void {
+  const { rules } = from.protocol;
+  const next = to.call(call);
+  const owner = from.ownerOf(call);
+  if (call.pending === 'held' || (call.pending === 'none' && from.redis.isLoaded && !rules.EXISTS))
+    step(`settling ${callNameOf(call)} runs in Redis`, () => {
+      next.pending = 'ended';
+    });
+  if (!call.isSpooled || !owner.isUp) return;
+  if (!call.isFinalSent && (!rules.QUIET || (owner.hasSession && !owner.isRestarted)))
+    step(`${nameOf(owner)} publishes ${callNameOf(call)}`, () => {
+      next.isFinalSent = true;
+    });
+  if (!rules.APPLIED && call.record === 'final' && doesAnswer(from))
+    step(`${nameOf(owner)} hears that ${callNameOf(call)} is final, and takes it out of its spool`, () => {
+      next.isSpooled = false;
+    });
+}
+
+function recordingSteps({ from, to, step }: Turn, call: Call): void {
+  const { rules } = from.protocol;
+  const next = to.call(call);
+  if (call.isFinalSent && call.record !== 'final' && (rules.FINAL || call.record === 'none'))
+    step(`the ledger records ${callNameOf(call)} as final`, () => recordCall(to, next, 'final'));
+  if (call.isUnknownSent && call.record === 'none')
+    step(`the ledger records ${callNameOf(call)} as unknown`, () => recordCall(to, next, 'unknown'));
+  const hasSweeper = from.routers.some(({ isUp, hasSession }) => isUp && hasSession);
+  if (call.pending === 'held' && !call.isUnknownSent && hasSweeper && !hasLiveSession(from, call))
+    step(`${callNameOf(call)} is swept: unknown goes to the log`, () => {
+      next.isUnknownSent = true;
+    });
+}
