@@ -45,3 +45,6 @@ export const chatChunkSchema = z
     usage: chunkUsageField,
   })
   .meta({ title: 'Chat chunk', description: 'One event of a streamed chat.' });
+
+export type ChatChunk = z.infer<typeof chatChunkSchema>;
+export type ChatDelta = z.infer<typeof deltaSchema>;

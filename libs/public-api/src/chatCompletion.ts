@@ -37,3 +37,6 @@ export const chatCompletionSchema = z
     usage: tokenUsageSchema,
   })
   .meta({ title: 'Chat completion', description: 'A whole answer to a chat.' });
+
+export type ChatCompletion = z.infer<typeof chatCompletionSchema>;
+export type ToolCall = z.infer<typeof toolCallSchema>;

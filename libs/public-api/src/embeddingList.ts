@@ -21,3 +21,5 @@ export const embeddingListSchema = z
     }),
   })
   .meta({ title: 'Embeddings', description: 'One vector for each text.' });
+
+export type EmbeddingList = z.infer<typeof embeddingListSchema>;

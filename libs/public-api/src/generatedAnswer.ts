@@ -33,3 +33,5 @@ export const reasoningFields = {
     .optional()
     .meta({ description: 'The same text under its older name: read one of the two.' }),
 };
+
+export type FinishReason = z.infer<typeof finishReasonSchema>;

@@ -38,3 +38,6 @@ export const textChunkSchema = z
     usage: chunkUsageField,
   })
   .meta({ title: 'Text chunk', description: 'One event of a streamed legacy completion.' });
+
+export type TextCompletion = z.infer<typeof textCompletionSchema>;
+export type TextChunk = z.infer<typeof textChunkSchema>;

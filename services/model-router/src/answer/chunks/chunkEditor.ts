@@ -1,3 +1,7 @@
+import type { ChatChunk } from '@turnpike/public-api/chatChunk';
+import type { FinishReason } from '@turnpike/public-api/generatedAnswer';
+import type { TextChunk } from '@turnpike/public-api/textCompletion';
+import type { TokenUsage } from '@turnpike/public-api/tokenUsage';
 import type { EngineUsage } from '../../money/call/toEvent.ts';
 import {
   type AnswerIdentity,
@@ -27,23 +31,36 @@ const BROKEN: EditedEvent = { kind: 'broken' };
 const ABORTED: EditedEvent = { kind: 'error', status: 500, message: '', param: null };
 
 /** Edits the values of one stream, which are what is new in each chunk. */
-export interface ValueEditor {
+export interface ValueEditor<Value = unknown> {
   /** The client's value; undefined where the engine's is none. */
-  edit(value: unknown): unknown;
+  edit(value: unknown): Value | undefined;
   /** Whether any tool call has been shown. */
   readonly hasToolCall: boolean;
   /** Whether the engine began a tool call and never said of which function. */
   readonly hasNamelessCall: boolean;
 }
 
+/** What all chunks of a stream have. */
+export interface ChunkHead extends AnswerIdentity {
+  model: string;
+  /** Whoever asked for usage sees the key on every chunk, as the convention has it. */
+  usage?: TokenUsage | null;
+}
+
 /** How the chunks of an operation look. */
-export interface ChunkShape {
-  object: string;
+export interface ChunkShape<Value = unknown> {
   /** Begins an id that the engine left out. */
   idPrefix: string;
   /** The key under which stands what is new in each chunk. */
   valueKey: 'delta' | 'text';
-  createValueEditor(): ValueEditor;
+  /** A value that tells nothing. */
+  emptyValue: Value;
+  createValueEditor(): ValueEditor<Value>;
+  /** A chunk with one choice, or with none. */
+  toChunk(
+    head: ChunkHead,
+    part: { value: Value; finishReason: FinishReason | null } | undefined,
+  ): ChatChunk | TextChunk;
 }
 
 export interface ChunkEditorOptions {
@@ -68,7 +85,7 @@ export class ChunkEditor {
   #identity: AnswerIdentity | undefined;
   #frame: ChunkFrame | undefined;
   #latestUsage: Buffer | ShownUsage | undefined;
-  #finishReason: string | undefined;
+  #finishReason: FinishReason | undefined;
   #hasFinalUsage = false;
 
   constructor(options: ChunkEditorOptions) {
@@ -100,7 +117,7 @@ export class ChunkEditor {
   get usageEvent(): Buffer | undefined {
     const usage = this.#hasFinalUsage ? this.#readUsage() : undefined;
     if (!usage || !this.#options.includeUsage) return undefined;
-    return Buffer.from(this.#render([], toUsageBody(usage, this.#options)));
+    return Buffer.from(this.#render(undefined, toUsageBody(usage, this.#options)));
   }
 
   edit(data: Buffer): EditedEvent {
@@ -153,32 +170,23 @@ export class ChunkEditor {
     return this.#toChunk(value, this.#finishReason);
   }
 
-  #toChunk(value: unknown, finishReason: string | null): EditedEvent {
-    return { kind: 'chunk', bytes: Buffer.from(this.#render([this.#toChoice(value, finishReason)])) };
+  #toChunk(value: unknown, finishReason: FinishReason | null): EditedEvent {
+    return { kind: 'chunk', bytes: Buffer.from(this.#render({ value, finishReason })) };
   }
 
-  #toChoice(value: unknown, finishReason: string | null): object {
-    const { valueKey } = this.#options.shape;
-    return { index: 0, [valueKey]: value, logprobs: null, finish_reason: finishReason };
-  }
-
-  #render(choices: object[], usage: object | null = null): string {
-    const { shape, canonicalModel, includeUsage } = this.#options;
-    const body = {
-      id: this.#identity?.id,
-      object: shape.object,
-      created: this.#identity?.created,
-      model: canonicalModel,
-      choices,
-      // Whoever asked for usage sees the key on every chunk, as the convention has it.
-      ...(includeUsage && { usage }),
-    };
-    return `data: ${JSON.stringify(body)}\n\n`;
+  #render(
+    part: { value: unknown; finishReason: FinishReason | null } | undefined,
+    usage: TokenUsage | null = null,
+  ): string {
+    const { shape, canonicalModel: model, includeUsage } = this.#options;
+    const identity = this.#identity ?? readIdentity({}, shape.idPrefix);
+    return `data: ${JSON.stringify(shape.toChunk({ ...identity, model, ...(includeUsage && { usage }) }, part))}\n\n`;
   }
 
   #learnFrame(data: Buffer): void {
-    const { valueKey } = this.#options.shape;
-    this.#frame = ChunkFrame.learn(data, { valueKey, clientEvent: this.#render([this.#toChoice(null, null)]) });
+    const { valueKey, emptyValue } = this.#options.shape;
+    const clientEvent = this.#render({ value: emptyValue, finishReason: null });
+    this.#frame = ChunkFrame.learn(data, { valueKey, emptyValue, clientEvent });
   }
 
   #readUsage(): ShownUsage | undefined {

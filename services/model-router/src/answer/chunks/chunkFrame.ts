@@ -63,16 +63,19 @@ export class ChunkFrame {
   }
 
   /**
-   * Learns the frame from a chunk with a plain value under `valueKey`. `clientEvent` is the client's event with null in the
-   * value's place. Undefined where the chunk's bytes are not of that form.
+   * Learns the frame from a chunk with a plain value under `valueKey`. `clientEvent` is the client's event with `emptyValue` in
+   * the value's place. Undefined where the chunk's bytes are not of that form.
    */
-  static learn(data: Buffer, { valueKey, clientEvent }: { valueKey: 'delta' | 'text'; clientEvent: string }) {
+  static learn(
+    data: Buffer,
+    { valueKey, emptyValue, clientEvent }: { valueKey: 'delta' | 'text'; emptyValue: unknown; clientEvent: string },
+  ) {
     const { body } = cutUsage(data);
     const mark = `"${valueKey}":`;
     const start = body.indexOf(mark) + mark.length;
     const end = endOfValue(body, start);
     // Unescaped quotes stand around keys alone, so this is the key and no part of a text.
-    const [head, tail] = clientEvent.split(`${mark}null`);
+    const [head, tail] = clientEvent.split(`${mark}${JSON.stringify(emptyValue)}`);
     if (start < mark.length || end === -1 || head === undefined || tail === undefined) return undefined;
     return new ChunkFrame(
       PLAIN_FORMS[valueKey],

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { FinishReason } from '@turnpike/public-api/generatedAnswer';
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -63,15 +64,13 @@ export function pickMessageFields(message: Record<string, unknown>): MessageFiel
 export const toolCallsOf = ({ tool_calls: calls }: Record<string, unknown>): readonly unknown[] =>
   Array.isArray(calls) ? calls : [];
 
-const CUT_SHORT = new Set(['length', 'content_filter']);
-
 /**
  * The finish reason a client reads, one of the convention's. An answer that was not cut short ends with `tool_calls` if it
  * calls a tool and with `stop` if it does not, whatever its engine says: engines say `stop` where the tool was named by the
  * request, and newer ones know reasons of their own.
  */
-export function toShownFinishReason(reason: string, { hasToolCall }: { hasToolCall: boolean }): string {
-  if (CUT_SHORT.has(reason)) return reason;
+export function toShownFinishReason(reason: string, { hasToolCall }: { hasToolCall: boolean }): FinishReason {
+  if (reason === 'length' || reason === 'content_filter') return reason;
   return hasToolCall ? 'tool_calls' : 'stop';
 }
 

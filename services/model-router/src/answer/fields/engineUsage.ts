@@ -1,3 +1,4 @@
+import type { TokenUsage } from '@turnpike/public-api/tokenUsage';
 import { z } from 'zod';
 import type { EngineUsage } from '../../money/call/toEvent.ts';
 
@@ -46,7 +47,7 @@ export function readEngineUsage(usage: unknown): ShownUsage | undefined {
 export function toUsageBody(
   { promptTokens, completionTokens, cachedPromptTokens, reasoningTokens }: ShownUsage,
   { isCacheCapable }: { isCacheCapable: boolean },
-): object {
+): TokenUsage {
   const cached = isCacheCapable ? cachedPromptTokens : 0;
   return {
     prompt_tokens: promptTokens,

@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
+import type { ToolCall } from '@turnpike/public-api/chatCompletion';
 import { isObject } from './answerFields.ts';
 
 /** More calls in one answer, or arguments before a name this long, come from an engine that has gone wrong. */
 const MAX_CALLS = 1_024;
 const MAX_WAITING_LENGTH = 65_536;
 
-interface ToolCall {
+interface OpenToolCall {
   /** As the client counts. */
   index: number;
   id: string;
@@ -15,13 +16,11 @@ interface ToolCall {
   waitingArguments: string;
 }
 
-/** A part of a call as the client gets it. The first has all of `id`, `type` and `name`. */
-export interface ToolCallDelta {
-  index: number;
-  id?: string;
-  type?: 'function';
-  function: { name?: string; arguments: string };
-}
+/** A part of a call as the client gets it: the first is a call by itself, a later one has arguments alone. */
+export type ToolCallDelta = { index: number } & (
+  | ToolCall
+  | { id?: undefined; type?: undefined; function: { name?: undefined; arguments: string } }
+);
 
 /**
  * Turns an engine's tool call deltas into the convention's: `index` counts the calls from 0 in the order in which they
@@ -31,7 +30,7 @@ export interface ToolCallDelta {
  */
 export class ToolCallEditor {
   /** By the engine's own index, or by its id where it has none. */
-  readonly #calls = new Map<number | string, ToolCall>();
+  readonly #calls = new Map<number | string, OpenToolCall>();
   readonly #ids = new Set<string>();
   #latestKey: number | string = 0;
 
@@ -60,7 +59,7 @@ export class ToolCallEditor {
     return deltas;
   }
 
-  #findOrOpen({ index, id }: Record<string, unknown>): ToolCall | undefined {
+  #findOrOpen({ index, id }: Record<string, unknown>): OpenToolCall | undefined {
     const givenId = typeof id === 'string' && id !== '' ? id : undefined;
     const key = typeof index === 'number' ? index : (givenId ?? this.#latestKey);
     this.#latestKey = key;
@@ -69,7 +68,7 @@ export class ToolCallEditor {
     if (this.#calls.size === MAX_CALLS) return undefined;
     // A tool's answer names the id of its call, so no two calls may have the same one.
     const isUsable = givenId !== undefined && !this.#ids.has(givenId);
-    const call: ToolCall = {
+    const call: OpenToolCall = {
       index: this.#calls.size,
       id: isUsable ? givenId : `call_${randomBytes(12).toString('hex')}`,
       hasBegun: false,
@@ -82,7 +81,7 @@ export class ToolCallEditor {
 }
 
 /** The call's next delta. Undefined where there is nothing new to tell, or no name to begin with. */
-function toDelta(call: ToolCall, { name, arguments: given }: Record<string, unknown>): ToolCallDelta | undefined {
+function toDelta(call: OpenToolCall, { name, arguments: given }: Record<string, unknown>): ToolCallDelta | undefined {
   const text = toArgumentsText(given);
   const { index, id } = call;
   if (call.hasBegun) return text === '' ? undefined : { index, function: { arguments: text } };

@@ -31,7 +31,7 @@ function edit(text: string, isCacheCapable = true) {
   const answer = editChatAnswer(Buffer.from(text), { canonicalModel: 'small-chat', isCacheCapable });
   if (answer.kind !== 'answer') return answer;
   const { payload, ...rest } = answer;
-  return { ...rest, body: JSON.parse(payload.toString()) };
+  return { ...rest, body: payload && JSON.parse(payload.toString()) };
 }
 
 it('shows the convention’s fields, the canonical model and the cache counts, and nothing an engine adds', () => {
@@ -150,5 +150,5 @@ it.each([
   ['negative', { usage: { prompt_tokens: 9, completion_tokens: -5 } }],
   ['beyond any count', { usage: { prompt_tokens: 2 ** 40, completion_tokens: 1 } }],
 ])('has no count where the engine’s is %s', (_case, fields) => {
-  expect(edit(anAnswer(fields))).toMatchObject({ kind: 'answer', usage: undefined });
+  expect(edit(anAnswer(fields))).toMatchObject({ kind: 'answer', usage: undefined, body: undefined });
 });

@@ -1,15 +1,10 @@
+import type { ChatChunk, ChatDelta } from '@turnpike/public-api/chatChunk';
+import type { ChatCompletion, ToolCall } from '@turnpike/public-api/chatCompletion';
 import type { ChunkShape, ValueEditor } from '../chunks/chunkEditor.ts';
-import {
-  isObject,
-  type MessageFields,
-  pickMessageFields,
-  readIdentity,
-  toolCallsOf,
-  toShownFinishReason,
-} from '../fields/answerFields.ts';
+import { isObject, pickMessageFields, readIdentity, toolCallsOf, toShownFinishReason } from '../fields/answerFields.ts';
 import { readEngineUsage, toUsageBody } from '../fields/engineUsage.ts';
-import { type ToolCallDelta, ToolCallEditor } from '../fields/toolCallEditor.ts';
-import { type AnswerOptions, readAnswer, type WholeAnswer } from './wholeAnswer.ts';
+import { ToolCallEditor } from '../fields/toolCallEditor.ts';
+import { type AnswerOptions, readAnswer, toPayload, type WholeAnswer } from './wholeAnswer.ts';
 
 /**
  * An engine's whole chat answer as the client gets it: written anew from the convention's keys, with the canonical model,
@@ -24,43 +19,45 @@ export function editChatAnswer(bytes: Buffer, { canonicalModel, isCacheCapable }
   const toolCalls = editToolCalls(toolCallsOf(choice.message));
   if (!fields || !toolCalls) return { kind: 'broken' };
   const hasToolCall = toolCalls.length > 0;
-  const message = {
-    role: 'assistant',
-    content: null,
-    refusal: null,
-    ...fields,
-    ...(hasToolCall && { tool_calls: toolCalls }),
-  };
   const usage = readEngineUsage(answer.usage);
   const { id, created } = readIdentity(answer, CHAT_CHUNKS.idPrefix);
   const finish_reason = toShownFinishReason(finishReason, { hasToolCall });
-  const body = {
-    id,
-    object: 'chat.completion',
-    created,
-    model: canonicalModel,
-    choices: [{ index: 0, message, logprobs: null, finish_reason }],
-    ...(usage && { usage: toUsageBody(usage, { isCacheCapable }) }),
-  };
-  return { kind: 'answer', payload: Buffer.from(JSON.stringify(body)), usage, hasToolCall };
+  const body =
+    usage &&
+    ({
+      id,
+      object: 'chat.completion',
+      created,
+      model: canonicalModel,
+      choices: [
+        {
+          index: 0,
+          message: {
+            role: 'assistant',
+            content: null,
+            refusal: null,
+            ...fields,
+            ...(hasToolCall && { tool_calls: toolCalls }),
+          },
+          logprobs: null,
+          finish_reason,
+        },
+      ],
+      usage: toUsageBody(usage, { isCacheCapable }),
+    } satisfies ChatCompletion);
+  return { kind: 'answer', payload: toPayload(body), usage, hasToolCall };
 }
 
 /** A whole answer's calls, each its own first and last delta. Undefined where one is none, or has no name. */
-function editToolCalls(entries: readonly unknown[]): object[] | undefined {
+function editToolCalls(entries: readonly unknown[]): ToolCall[] | undefined {
   const editor = new ToolCallEditor();
   const deltas = editor.edit(entries.map((entry, index) => (isObject(entry) ? { ...entry, index } : entry)));
   if (!deltas || editor.hasNameless) return undefined;
-  return deltas.map(({ index: _index, ...call }) => call);
-}
-
-/** A delta as the client gets it. */
-interface ChatDelta extends MessageFields {
-  role?: 'assistant';
-  tool_calls?: ToolCallDelta[];
+  return deltas.flatMap(({ index: _index, ...call }) => (call.id === undefined ? [] : [call]));
 }
 
 /** Turns the deltas of one chat stream into the client's: the role once, in the first, and only fields that clients know. */
-class ChatDeltaEditor implements ValueEditor {
+class ChatDeltaEditor implements ValueEditor<ChatDelta> {
   readonly #toolCalls = new ToolCallEditor();
   #hasRole = false;
 
@@ -86,9 +83,18 @@ class ChatDeltaEditor implements ValueEditor {
   }
 }
 
-export const CHAT_CHUNKS: ChunkShape = {
-  object: 'chat.completion.chunk',
+export const CHAT_CHUNKS: ChunkShape<ChatDelta> = {
   idPrefix: 'chatcmpl',
   valueKey: 'delta',
+  emptyValue: {},
   createValueEditor: () => new ChatDeltaEditor(),
+  toChunk: ({ id, created, model, ...usage }, part) =>
+    ({
+      id,
+      object: 'chat.completion.chunk',
+      created,
+      model,
+      choices: part ? [{ index: 0, delta: part.value, logprobs: null, finish_reason: part.finishReason }] : [],
+      ...usage,
+    }) satisfies ChatChunk,
 };

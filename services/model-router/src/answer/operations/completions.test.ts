@@ -28,7 +28,7 @@ const options = { canonicalModel: 'small-chat', isCacheCapable: true };
 
 it('shows the convention’s fields, the canonical model and the cache counts, and nothing an engine adds', () => {
   const answer = editCompletionAnswer(anAnswer(), options);
-  expect(answer.kind === 'answer' && JSON.parse(answer.payload.toString())).toEqual({
+  expect(answer.kind === 'answer' && JSON.parse(String(answer.payload))).toEqual({
     id: 'cmpl-1',
     object: 'text_completion',
     created: 1_790_000_000,

@@ -1,7 +1,8 @@
+import type { TextChunk, TextCompletion } from '@turnpike/public-api/textCompletion';
 import type { ChunkShape } from '../chunks/chunkEditor.ts';
 import { readIdentity, toShownFinishReason } from '../fields/answerFields.ts';
 import { readEngineUsage, toUsageBody } from '../fields/engineUsage.ts';
-import { type AnswerOptions, readAnswer, type WholeAnswer } from './wholeAnswer.ts';
+import { type AnswerOptions, readAnswer, toPayload, type WholeAnswer } from './wholeAnswer.ts';
 
 /** An engine's whole legacy completion as the client gets it. */
 export function editCompletionAnswer(bytes: Buffer, { canonicalModel, isCacheCapable }: AnswerOptions): WholeAnswer {
@@ -12,24 +13,35 @@ export function editCompletionAnswer(bytes: Buffer, { canonicalModel, isCacheCap
   const usage = readEngineUsage(answer.usage);
   const { id, created } = readIdentity(answer, COMPLETION_CHUNKS.idPrefix);
   const finish_reason = toShownFinishReason(finishReason, { hasToolCall: false });
-  const body = {
-    id,
-    object: 'text_completion',
-    created,
-    model: canonicalModel,
-    choices: [{ index: 0, text: choice.text, logprobs: null, finish_reason }],
-    ...(usage && { usage: toUsageBody(usage, { isCacheCapable }) }),
-  };
-  return { kind: 'answer', payload: Buffer.from(JSON.stringify(body)), usage, hasToolCall: false };
+  const body =
+    usage &&
+    ({
+      id,
+      object: 'text_completion',
+      created,
+      model: canonicalModel,
+      choices: [{ index: 0, text: choice.text, logprobs: null, finish_reason }],
+      usage: toUsageBody(usage, { isCacheCapable }),
+    } satisfies TextCompletion);
+  return { kind: 'answer', payload: toPayload(body), usage, hasToolCall: false };
 }
 
-export const COMPLETION_CHUNKS: ChunkShape = {
-  object: 'text_completion',
+export const COMPLETION_CHUNKS: ChunkShape<string> = {
   idPrefix: 'cmpl',
   valueKey: 'text',
+  emptyValue: '',
   createValueEditor: () => ({
     edit: (text) => (typeof text === 'string' ? text : undefined),
     hasToolCall: false,
     hasNamelessCall: false,
   }),
+  toChunk: ({ id, created, model, ...usage }, part) =>
+    ({
+      id,
+      object: 'text_completion',
+      created,
+      model,
+      choices: part ? [{ index: 0, text: part.value, logprobs: null, finish_reason: part.finishReason }] : [],
+      ...usage,
+    }) satisfies TextChunk,
 };

@@ -10,14 +10,19 @@ it.each([
   ['base64', '[{"object":"embedding","index":0,"embedding":"AACAPw=="}]'],
 ])('copies the vectors digit for digit as %s, and names the canonical model', (_form, data) => {
   const answer = editEmbeddingAnswer(anAnswer(data), options);
-  expect(answer.kind === 'answer' && answer.payload.toString()).toBe(
+  expect(answer.kind === 'answer' && String(answer.payload)).toBe(
     `{"object":"list","data":${data},"model":"embedder","usage":{"prompt_tokens":5,"total_tokens":5}}`,
   );
   expect(answer).toMatchObject({ usage: { promptTokens: 5, completionTokens: 0 } });
 });
 
 it('has no count where the engine gave none', () => {
-  expect(editEmbeddingAnswer(anAnswer('[]', 'null'), options)).toMatchObject({ kind: 'answer', usage: undefined });
+  expect(editEmbeddingAnswer(anAnswer('[]', 'null'), options)).toEqual({
+    kind: 'answer',
+    payload: undefined,
+    usage: undefined,
+    hasToolCall: false,
+  });
 });
 
 it.each([
@@ -31,7 +36,7 @@ it.each([
 it('passes on no field of a vector that the public API does not have, and any number of vectors', () => {
   const data = '[{"index":0,"embedding":[1,2.5],"object":"embedding","truncated":null} ,\n{"index":1,"embedding":[]}]';
   const answer = editEmbeddingAnswer(anAnswer(data), options);
-  expect(answer.kind === 'answer' && JSON.parse(answer.payload.toString())).toMatchObject({
+  expect(answer.kind === 'answer' && JSON.parse(String(answer.payload))).toMatchObject({
     data: [
       { object: 'embedding', index: 0, embedding: [1, 2.5] },
       { object: 'embedding', index: 1, embedding: [] },

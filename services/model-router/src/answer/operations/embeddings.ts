@@ -1,3 +1,4 @@
+import type { EmbeddingList } from '@turnpike/public-api/embeddingList';
 import { scanJson } from '../../request/scanJson.ts';
 import { isObject, parseJson, statusOf } from '../fields/answerFields.ts';
 import { readEngineUsage } from '../fields/engineUsage.ts';
@@ -31,10 +32,11 @@ export function editEmbeddingAnswer(bytes: Buffer, { canonicalModel }: AnswerOpt
   const data = copyVectors(members.get('data')?.toString('latin1') ?? '');
   if (data === undefined) return { kind: 'broken' };
   const usage = readEngineUsage(parseJson(members.get('usage') ?? NOTHING));
+  if (!usage) return { kind: 'answer', payload: undefined, usage, hasToolCall: false };
   const rest = JSON.stringify({
     model: canonicalModel,
-    ...(usage && { usage: { prompt_tokens: usage.promptTokens, total_tokens: usage.promptTokens } }),
-  });
+    usage: { prompt_tokens: usage.promptTokens, total_tokens: usage.promptTokens },
+  } satisfies Omit<EmbeddingList, 'object' | 'data'>);
   const payload = Buffer.concat([
     Buffer.from(`{"object":"list","data":[${data}],`, 'latin1'),
     Buffer.from(rest.slice(1)),

@@ -3,7 +3,8 @@ import type { ShownUsage } from '../fields/engineUsage.ts';
 
 /** What an engine's whole answer means for the client. */
 export type WholeAnswer =
-  | { kind: 'answer'; payload: Buffer; usage: ShownUsage | undefined; hasToolCall: boolean }
+  /** Payload and usage are undefined where the engine counted nothing: such an answer is not handed out. */
+  | { kind: 'answer'; payload: Buffer | undefined; usage: ShownUsage | undefined; hasToolCall: boolean }
   /** The engine put an error into a body that came with 200. */
   | { kind: 'error'; status: number }
   | { kind: 'broken' };
@@ -12,6 +13,8 @@ export interface AnswerOptions {
   canonicalModel: string;
   isCacheCapable: boolean;
 }
+
+export const toPayload = (body: object | undefined): Buffer | undefined => body && Buffer.from(JSON.stringify(body));
 
 /** An engine's JSON answer with its first choice and the reason it gives for its end; or what it is instead. */
 export function readAnswer(
