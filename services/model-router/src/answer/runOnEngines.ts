@@ -5,6 +5,7 @@ import type { FleetCall } from '../fleet/fleet.ts';
 import { hashPrefix } from '../fleet/placement/hashPrefix.ts';
 import type { Placement } from '../fleet/placement/placer.ts';
 import { renderPrefix } from '../fleet/placement/renderPrefix.ts';
+import type { Turn } from '../fleet/queue/engineQueue.ts';
 import { type Attempt, type AttemptResult, isWorthRetrying } from '../fleet/terms/attempt.ts';
 import type { InferenceRequest } from '../request/inferenceRequest.ts';
 import type { AttemptEnd, AttemptOn } from './attempt.ts';
@@ -15,9 +16,9 @@ import type { Outcome } from './outcome.ts';
 
 /**
  * Tries a call, once it has its turn, on the engine it is placed on and, as long as the client has seen nothing, once more on
- * another. A call that has heard nothing leaves an engine that turns out not to answer, and while no other may have it, waits
- * there for its own deadline. Once an engine took the call and failed it, that stays the fault, though another one was only
- * busy: clients must not repeat it.
+ * another. A call that its engine refuses as it is full waits on for another turn. One that has heard nothing leaves an engine
+ * that turns out not to answer, and while no other may have it, waits there for its own deadline. Once an engine took the call
+ * and failed it, that stays the fault, though another one was only full: clients must not repeat it.
  */
 export async function runOnEngines(
   house: House,
@@ -50,21 +51,32 @@ export async function runOnEngines(
     }
   }
 
-  const queuedAt = performance.now();
+  const askedAt = performance.now();
+  let waitedMs = 0;
+  /** Whether the last engine said that it is full, so that the call waits on. */
+  let isFull = false;
   for (let number = 1; ; number += 1) {
-    const turn = number === 1 ? await fleet.send(wanted) : fleet.sendAgain(wanted);
-    if (number === 1) span.setAttributes({ 'turnpike.queue_wait_ms': Math.round(performance.now() - queuedAt) });
+    const isFirst = number === 1;
+    const beganAt = performance.now();
+    const turn: Turn<Engine> =
+      isFirst || isFull ? await fleet.send(wanted, isFull ? askedAt : undefined) : fleet.sendAgain(wanted);
+    waitedMs += performance.now() - beganAt;
+    span.setAttributes({ 'turnpike.queue_wait_ms': Math.round(waitedMs) });
     if (turn.kind === 'client_left') return { kind: 'left_in_queue' };
-    if (turn.kind === 'refused') return { kind: 'refused', fault: number === 1 ? turn.fault : fault, target };
+    if (turn.kind === 'refused')
+      return { kind: 'refused', fault: isFirst || fault.kind === 'engine_busy' ? turn.fault : fault, target };
     const { engine } = turn.attempt;
-    if (number > 1) metrics.callRetried(model);
+    if (!isFirst) metrics.callRetried(model);
     target = engine.target;
     span.setAttributes({ 'turnpike.attempts': number });
-    const end = await tryOn(turn.attempt, number).catch((error: unknown): Outcome => ({ kind: 'unforeseen', error }));
+    const end: AttemptEnd | Outcome = await tryOn(turn.attempt, number).catch(
+      (error: unknown): Outcome => ({ kind: 'unforeseen', error }),
+    );
     if (end.kind !== 'failed') return { ...end, target };
     if (end.hasSent) return { kind: 'broken_off', fault: end.fault, reason: end.reason, target };
     if (fault.kind !== 'engine_failed' || !isWorthRetrying(end.fault)) fault = end.fault;
-    if (end.isFinal || !isWorthRetrying(end.fault) || !next.mayFollow(engine, end.broken))
+    isFull = end.fault.kind === 'engine_busy';
+    if (end.isFinal || !isWorthRetrying(end.fault) || !(isFull || next.mayFollow(engine, end.broken)))
       return { kind: 'refused', fault, target };
   }
 }

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { afterEach, expect, it, jest } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
+import { anEngineQueue } from '../../test/anEngineQueue.ts';
 import { anOpenCall } from '../../test/anOpenCall.ts';
 import { engineChunks } from '../../test/engineChunks.ts';
 import { begin, createStreamHouse, FORCED_TOOL } from '../../test/serveStreams.ts';
@@ -348,10 +349,23 @@ it('refuses with an event, and charges nothing, when the headers had to go befor
   expect(call.endings).toEqual([{ status: 'failure', reason: 'forced_tool_not_called' }]);
 });
 
+/** Where nobody waits for longer than an engine's room is closed. */
+const aShortQueue = () =>
+  anEngineQueue({
+    limits: {
+      maxCalls: 10,
+      maxBytes: 1_000_000,
+      keyShare: 1,
+      engineKeyShare: 0.75,
+      timeoutMs: 200,
+      expectedWaitMs: 5_000,
+    },
+  });
+
 it('asks no client to repeat a call that an engine took and failed, though another engine was only busy', async () => {
   const first = await engineThat((res) => res.writeHead(500).end('{"error":{"message":"CUDA"}}'));
   const second = await engineThat((res) => res.writeHead(503).end('{"error":{"message":"busy"}}'), 'engine-2');
-  const { url, call } = await streamed([first, second]);
+  const { url, call } = await streamed([first, second], { queue: aShortQueue() });
   const client = await connect(url);
   expect(second.requestIds).toHaveLength(1);
   expect([client.status, client.headers['x-should-retry']]).toEqual([500, 'false']);
@@ -360,13 +374,16 @@ it('asks no client to repeat a call that an engine took and failed, though anoth
 
 it('lets a client repeat a call that no engine took', async () => {
   const busy = (res: ServerResponse) => res.writeHead(429).end();
-  const { url } = await streamed([await engineThat(busy), await engineThat(busy, 'engine-2')]);
+  const engines = [await engineThat(busy), await engineThat(busy, 'engine-2')];
+  const { url, call } = await streamed(engines, { queue: aShortQueue() });
   const client = await connect(url);
   expect([client.status, client.headers['x-should-retry'], client.headers['retry-after']]).toEqual([
     503,
     undefined,
     '1',
   ]);
+  expect(call.endings).toEqual([{ status: 'failure', reason: 'overloaded' }]);
+  expect(engines.map(({ requestIds }) => requestIds.length)).toEqual([1, 1]);
 });
 
 it('ends in an error event, and ends the call, when something fails that nobody foresaw', async () => {

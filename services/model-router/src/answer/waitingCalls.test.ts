@@ -2,9 +2,11 @@ import type { ServerResponse } from 'node:http';
 import { afterEach, expect, it } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
 import { anEngineQueue } from '../../test/anEngineQueue.ts';
+import { anEngineRegistry } from '../../test/anEngineRegistry.ts';
 import { anOpenCall } from '../../test/anOpenCall.ts';
 import { engineChunks } from '../../test/engineChunks.ts';
 import { begin, createStreamHouse } from '../../test/serveStreams.ts';
+import { RetryBudget } from '../fleet/health/retryBudget.ts';
 
 const { engineThat, streamed, connect, ask, closeAll } = createStreamHouse();
 afterEach(closeAll);
@@ -50,6 +52,38 @@ it('sends a call on that waited as soon as the engine has room', async () => {
   const client = await answer;
   await until('its answer begins', () => client.text().includes('first'));
   expect([client.status, asked(), call.endings]).toEqual([200, 2, []]);
+});
+
+it('waits on where its engine refuses it as it is full, asks it a few times in a second at most, and is answered', async () => {
+  let isFull = true;
+  const engine = await engineThat((res) => {
+    if (isFull) res.writeHead(503).end('{"error":{"message":"queue is full"}}');
+    else begin(res, engineChunks.text('at last')).end(engineChunks.ending(3));
+  });
+  const retries = new RetryBudget(() => 0);
+  while (retries.take());
+  const { url, call } = await streamed([engine], { registry: anEngineRegistry(() => [engine.engine], { retries }) });
+  const answer = connect(url);
+  await until('it was refused twice', () => engine.requestIds.length === 2);
+  const beganAt = performance.now();
+  await until('it was refused again', () => engine.requestIds.length > 2);
+  expect(performance.now() - beganAt).toBeGreaterThan(400);
+  isFull = false;
+  const client = await answer;
+  await until('the answer ends', client.ended);
+  expect([client.status, client.text().includes('at last')]).toEqual([200, true]);
+  expect(new Set(engine.requestIds).size).toBe(engine.requestIds.length);
+  expect(call.endings).toMatchObject([{ status: 'success' }]);
+});
+
+it('forgets a call whose client leaves while it waits on for an engine that refused it', async () => {
+  const engine = await engineThat((res) => res.writeHead(429).end());
+  const { url, call } = await streamed([engine], { timeouts: { headersAfterMs: 20 } });
+  const { request } = await ask(url);
+  await until('it was refused', () => engine.requestIds.length === 1);
+  request.destroy();
+  await until('the call is ended', () => call.endings.length > 0);
+  expect(call.endings).toEqual([{ status: 'failure', reason: 'client_left_in_queue' }]);
 });
 
 it('answers 503 with Retry-After when the turn does not come in time, and no engine had the call', async () => {

@@ -183,14 +183,16 @@ it('does not let an engine that never answers delay another', async () => {
   expect(engines[0]?.isHealthy).toBe(false);
 });
 
-it('spares an engine that says it is full, where there is another', async () => {
-  const { one, engines, registry } = await start(wellBehaved, wellBehaved);
-  await untilHealthy(...engines);
-  registry.report(one, { kind: 'busy' });
-  expect([one.isHealthy, one.state]).toEqual([false, 'ready']);
-  const [, other] = engines;
-  if (other) registry.report(other, { kind: 'busy' });
-  expect(other?.isHealthy).toBe(true);
+it('gives an engine no call for a moment whose probe finds it full, and has it in', async () => {
+  const { one, behave, registry } = await start(wellBehaved);
+  await untilHealthy(one);
+  behave(
+    0,
+    without((res) => res.writeHead(503).end()),
+  );
+  registry.report(one, failing('ws_1'));
+  await until('its room to be closed', () => !one.room.hasRoomFor(1));
+  expect([one.isHealthy, one.state]).toEqual([true, 'ready']);
 });
 
 it('drains what the file no longer lists or says to drain, and takes up what it adds, with what it knew', async () => {

@@ -17,14 +17,11 @@ import { type EngineWatch, watchEngine } from './watchEngine.ts';
 
 /** What a call has to tell of its engine. */
 export type CallNews =
-  | { kind: 'first_event' }
   | { kind: 'completed'; workspaceId: string }
   /** It broke off, or failed with a status of its own. That may be the call's doing. */
   | { kind: 'failed'; workspaceId: string }
   /** It said nothing in time, which a call can bring about as well. */
   | { kind: 'silent' }
-  /** It says that it is full. */
-  | { kind: 'busy' }
   /** Nobody could connect to it. */
   | { kind: 'refused' };
 
@@ -195,18 +192,11 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
       const member = members.get(keyOf(reported));
       if (!member) return;
       const { engine, watch } = member;
-      const { health, room } = engine;
+      const { health } = engine;
       const maySuspend = () => isSpare(engine);
       switch (news.kind) {
-        case 'first_event':
-          health.began();
-          return;
         case 'completed':
           health.completed(news.workspaceId);
-          return;
-        case 'busy':
-          if (isSpare(engine)) health.busy();
-          room.sayBusy();
           return;
         case 'refused':
           giveUp(engine, 'refused');

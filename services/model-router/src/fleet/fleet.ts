@@ -21,10 +21,11 @@ export interface Fleet
     Pick<EngineQueue, 'checkRoom'> {
   /**
    * Gives a call an engine as soon as it has its turn. Whoever then exchanges bytes with the engine tells the attempt what
-   * happens: load, room and health hear of it there, and so may others.
+   * happens: load, room and health hear of it there, and so may others. A call that its engine refused as it is full comes
+   * again, and says since when, by `performance.now()`: it waits no longer than that allows.
    */
-  send(call: FleetCall): Promise<Turn<Engine>>;
-  /** Gives a call another engine that had its turn already and was failed: it does not wait again. */
+  send(call: FleetCall, sinceMs?: number): Promise<Turn<Engine>>;
+  /** Gives a call another engine that was failed by the one it had: it does not wait again. */
   sendAgain(call: FleetCall): Turn<Engine>;
 }
 
@@ -48,10 +49,12 @@ export function createFleet({ registry, queue }: { registry: EngineRegistry; que
         attempt.subscribe({
           firstEvent() {
             engine.unheardCalls.delete(unheard);
-            registry.report(engine, { kind: 'first_event' });
+            engine.room.sayBegun();
           },
           end(result) {
             engine.unheardCalls.delete(unheard);
+            if (result.kind === 'answered') engine.room.sayBegun();
+            if (result.kind === 'failed' && result.fault.kind === 'engine_busy') engine.room.sayBusy();
             const news = toNews(result, workspaceId);
             if (news) registry.report(engine, news);
           },
@@ -67,7 +70,7 @@ export function createFleet({ registry, queue }: { registry: EngineRegistry; que
     fitWindow,
     retries,
     checkRoom: queue.checkRoom,
-    send: (call) => queue.place(call, choiceOf(call)),
+    send: (call, sinceMs) => queue.place({ ...call, sinceMs }, choiceOf(call)),
     sendAgain: (call) => queue.placeAgain(call.placement, choiceOf(call)),
   };
 }
@@ -86,9 +89,8 @@ function toNews(result: AttemptResult, workspaceId: string): CallNews | undefine
     case 'timeout':
       return { kind: 'silent' };
     case undefined:
-      if (fault.kind === 'engine_busy') return { kind: 'busy' };
       return fault.kind === 'engine_failed' && !isFinal ? { kind: 'failed', workspaceId } : undefined;
     default:
-      return fault.kind === 'engine_busy' ? { kind: 'busy' } : { kind: 'failed', workspaceId };
+      return { kind: 'failed', workspaceId };
   }
 }

@@ -85,6 +85,7 @@ export function watchEngine(engine: Engine, { leaveOut, onProbed, log }: EngineW
     const result = await dialect.produceToken(pool, engine.servedNames[0] ?? '');
     if (!isClosed) onProbed(engine, result);
     health.endProbe(result);
+    if (result === 'busy') engine.room.sayBusy();
     // A full engine lets the probe wait, and is heard to work meanwhile.
     const isSilent = result === 'silent' && engine.traffic.heardAtMs === heardBefore;
     if (result === 'failed' || isSilent) leaveOut(engine, 'no_token');

@@ -131,19 +131,11 @@ it('stands out by five failed calls on end, of two workspaceIds at least', () =>
   expect(calls('a', 'b', 'a', 'b', 'a')).toEqual([false, false, false, false, true]);
 });
 
-it('rests for 1 s when it is full, twice as long each time, 8 s at most, and 1 s again once it began to answer', () => {
-  const { clock, health } = aWellEngine();
-  const rest = (): number => {
-    health.busy();
-    health.busy();
-    const sinceMs = clock.ms;
-    expect([health.state, begin(health)]).toEqual(['resting', false]);
-    while (!health.takesCalls) clock.ms += 100;
-    return (clock.ms - sinceMs) / 1_000;
-  };
-  expect(Array.from({ length: 5 }, rest)).toEqual([1, 2, 4, 8, 8]);
-  health.began();
-  expect(rest()).toBe(1);
+it('is in again where its probe finds it full: that is no fault', () => {
+  const { health } = aWellEngine();
+  for (let call = 0; call < 3; call += 1) health.failed('ws_1', yes);
+  health.endProbe('busy');
+  expect([health.state, health.takesCalls]).toEqual(['in', true]);
 });
 
 it('has to produce a token where it has calls and says nothing', () => {
@@ -159,11 +151,7 @@ it.each<[OutReason, boolean]>([
   ['failed_calls', true],
   ['fails_more', true],
 ])('is out for the reason %s, whatever it was, and reachable then: %s', (reason, isReachable) => {
-  for (const happens of [
-    () => {},
-    (health: EngineHealth) => health.doubt(yes),
-    (health: EngineHealth) => health.busy(),
-  ]) {
+  for (const happens of [() => {}, (health: EngineHealth) => health.doubt(yes)]) {
     const { health } = aWellEngine();
     health.checked();
     happens(health);

@@ -2,9 +2,7 @@ import type { ProbeResult } from '../terms/dialect.ts';
 import {
   DOUBTS_TO_SUSPEND,
   FIRST_PAUSE_MS,
-  FIRST_REST_MS,
   LONGEST_PAUSE_MS,
-  LONGEST_REST_MS,
   MAX_FAILURES,
   MAX_MISSED_CHECKS,
   MIN_FAILED_WORKSPACES,
@@ -15,10 +13,9 @@ import { RecentCalls } from './outliers.ts';
 /**
  * - `in`: it takes calls.
  * - `doubted`: something speaks against it, so it has to produce a token. It takes calls until too much does.
- * - `resting`: it says that it is full or about to stop, and is spared for a moment. That is no fault.
  * - `out`: it takes none until it has produced a token; also before it has produced its first.
  */
-export type HealthState = 'in' | 'doubted' | 'resting' | 'out';
+export type HealthState = 'in' | 'doubted' | 'out';
 
 /** Why an engine is left out. */
 export type OutReason = 'refused' | 'unreachable' | 'asleep' | 'no_token' | 'failed_calls' | 'fails_more';
@@ -52,8 +49,6 @@ export class EngineHealth {
   /** Calls that failed with none completed between, and whose. */
   #failures = 0;
   readonly #failedWorkspaces = new Set<string>();
-  #restMs = FIRST_REST_MS;
-  #restUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor({ nowMs, random }: { nowMs: () => number; random: () => number }) {
     this.#nowMs = nowMs;
@@ -62,12 +57,11 @@ export class EngineHealth {
   }
 
   get state(): HealthState {
-    if (this.#state === 'resting' && this.#nowMs() >= this.#restUntilMs) this.#state = 'in';
     return this.#state;
   }
 
   get takesCalls(): boolean {
-    return this.state === 'in' || (this.#state === 'doubted' && !this.#isSuspended);
+    return this.#state === 'in' || (this.#state === 'doubted' && !this.#isSuspended);
   }
 
   /** The breaker before it. */
@@ -139,7 +133,7 @@ export class EngineHealth {
       this.#isHalfOpen = true;
       return true;
     }
-    return this.state === 'doubted' || (this.#state === 'in' && isStalled);
+    return this.#state === 'doubted' || (this.#state === 'in' && isStalled);
   }
 
   /** What the probe found. Means nothing where it was left out meanwhile. */
@@ -155,8 +149,7 @@ export class EngineHealth {
       this.#inSinceMs = this.#probedAtMs;
     }
     this.#clearDoubts();
-    if (this.#state !== 'resting') this.#state = 'in';
-    if (result === 'busy') this.#rest();
+    this.#state = 'in';
   }
 
   /** A call failed. True where it has to be left out for it, if others remain; `maySuspend` says whether it may get no more calls. */
@@ -170,32 +163,15 @@ export class EngineHealth {
 
   /** Something speaks against it. */
   doubt(maySuspend: () => boolean): void {
-    if (this.state !== 'in' && this.#state !== 'doubted') return;
+    if (this.#state === 'out') return;
     this.#state = 'doubted';
     this.#doubts += 1;
     if (this.#doubts >= DOUBTS_TO_SUSPEND && maySuspend()) this.#isSuspended = true;
   }
 
-  /** It says that it is full; calls that were refused together count once. */
-  busy(): void {
-    if (this.state === 'in' || this.#state === 'doubted') this.#rest();
-  }
-
-  /** It took a call and began to answer. */
-  began(): void {
-    this.#restMs = FIRST_REST_MS;
-  }
-
   completed(workspaceId: string): void {
     this.recent.ended(workspaceId, false);
     this.#clearFailures();
-  }
-
-  #rest(): void {
-    this.#state = 'resting';
-    this.#restUntilMs = this.#nowMs() + this.#restMs;
-    this.#restMs = Math.min(2 * this.#restMs, LONGEST_REST_MS);
-    this.#clearDoubts();
   }
 
   #clearDoubts(): void {

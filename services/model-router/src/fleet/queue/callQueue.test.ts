@@ -96,6 +96,27 @@ it('turns a call away whose turn does not come in time, longest wait first', () 
   expect(early.retryAfterSeconds).toBe(10);
 });
 
+it('lets a call wait on that its engine refused: before the others of its key, whatever waits, and no longer than it may', () => {
+  const others = Array.from({ length: 4 }, () => join('a'));
+  for (let count = 0; count < 4; count += 1) join('b');
+  nowMs += 5_000;
+  const refused = aCall('a');
+  queue.waitOn(refused, nowMs - 10_000);
+  expect([queue.length, queue.othersWaitMs('b')]).toEqual([9, 0]);
+  room = 1;
+  queue.startNext();
+  expect(served).toEqual([refused]);
+  expect(others.map(({ refusedBy }) => refusedBy)).toEqual([undefined, undefined, undefined, undefined]);
+  queue.waitOn(refused, nowMs - 10_000);
+  expect(queue.othersWaitMs('b')).toBe(10_000);
+  nowMs += 10_000;
+  queue.expire();
+  expect([refused.refusedBy, others[0]?.refusedBy]).toEqual(['timeout', undefined]);
+  const late = aCall('a');
+  queue.waitOn(late, nowMs - 20_000);
+  expect([late.refusedBy, queue.length]).toEqual(['timeout', 8]);
+});
+
 it('turns a call away at once whose turn would come too late, and lets in the key that has nothing waiting', () => {
   const wide = { ...LIMITS, maxCalls: 1_000, maxBytes: 1_000_000 };
   queue = new CallQueue(wide, () => nowMs);

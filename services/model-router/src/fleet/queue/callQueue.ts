@@ -48,7 +48,7 @@ export class CallQueue {
   #rate = new TurnRate(0);
   /** The same for each key that has calls waiting: others may send more than is waiting now. */
   readonly #rates = new Map<string, TurnRate>();
-  /** When each began to wait, longest first. */
+  /** When each began to wait. */
   readonly #since = new Map<WaitingCall, number>();
   /** Keys that held their calls back when they had a turn, and were not asked again since. */
   readonly #passedOver = new Set<string>();
@@ -77,9 +77,10 @@ export class CallQueue {
   /** How long a call of another key has waited for room, of those that wait longest; 0 if none does. */
   othersWaitMs(flow: string): number {
     if (!this.#isRoomAwaited) return 0;
+    let earliestMs = this.#nowMs();
     for (const [call, sinceMs] of this.#since)
-      if (call.flow !== flow && !this.#passedOver.has(call.flow)) return this.#nowMs() - sinceMs;
-    return 0;
+      if (call.flow !== flow && !this.#passedOver.has(call.flow)) earliestMs = Math.min(earliestMs, sinceMs);
+    return this.#nowMs() - earliestMs;
   }
 
   /** Why a call of this key and size would be turned away now; undefined if it would not. */
@@ -107,11 +108,28 @@ export class CallQueue {
       call.turnedAway(refusal, this.retryAfterSeconds(call.flow));
       return;
     }
+    this.#note(call, this.#nowMs());
+    this.#fair.add(call);
+  }
+
+  /**
+   * Lets a call wait on that its engine refused when it had its turn: before the others of its key, for as long as it may from
+   * `sinceMs` on. It is not turned away for what has come since, nor does another give way to it.
+   */
+  waitOn(call: WaitingCall, sinceMs: number): void {
+    if (this.#nowMs() - sinceMs >= this.#limits.timeoutMs) {
+      call.turnedAway('timeout', this.retryAfterSeconds(call.flow));
+      return;
+    }
+    this.#note(call, sinceMs);
+    this.#fair.addFirst(call);
+  }
+
+  #note(call: WaitingCall, sinceMs: number): void {
     const nowMs = this.#nowMs();
     if (this.length === 0) this.#rate = new TurnRate(nowMs);
     if (!this.#rates.has(call.flow)) this.#rates.set(call.flow, new TurnRate(nowMs));
-    this.#fair.add(call);
-    this.#since.set(call, nowMs);
+    this.#since.set(call, sinceMs);
   }
 
   /** Takes a call out whose client is gone. */
@@ -153,10 +171,7 @@ export class CallQueue {
   /** Turns away all that waited too long. */
   expire(): void {
     const dueMs = this.#nowMs() - this.#limits.timeoutMs;
-    for (const [call, sinceMs] of this.#since) {
-      if (sinceMs > dueMs) return;
-      this.#turnAway(call, 'timeout');
-    }
+    for (const [call, sinceMs] of this.#since) if (sinceMs <= dueMs) this.#turnAway(call, 'timeout');
   }
 
   #forget(call: WaitingCall): void {

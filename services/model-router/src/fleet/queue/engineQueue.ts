@@ -22,6 +22,8 @@ export interface QueueableCall {
   /** Memory it holds. */
   bytes: number;
   res: Leavable;
+  /** When it first asked, where its engine has refused it since as it is full; undefined for one that comes new. */
+  sinceMs?: number | undefined;
 }
 
 /** An engine as the queue knows it. */
@@ -54,7 +56,7 @@ export interface EngineQueue {
   checkRoom(call: { modelId: string; keyId: string; bytes: number }): void;
   /** Places a call as soon as its key may have more room, one of the engines has some, and it is its turn. */
   place<Engine extends QueueableEngine>(call: QueueableCall, choice: EngineChoice<Engine>): Promise<Turn<Engine>>;
-  /** Places a call that had its turn already and was failed: it does not wait again, but goes where room is if it can. */
+  /** Places a call that its engine failed: it does not wait again, but goes where room is if it can. */
   placeAgain<Engine extends QueueableEngine>(placement: Placement, choice: EngineChoice<Engine>): Turn<Engine>;
   /** Calls that wait, by model. */
   lengths(): Iterable<{ model: string; calls: number }>;
@@ -203,11 +205,12 @@ export function createEngineQueue({
       const engines = choice.findEngines();
       if (engines.length === 0) return Promise.resolve(NO_ENGINE);
       const queue = getQueue(modelId);
-      const mayGoAhead = !queue.isBehindOthers(flow);
+      // One that had its turn goes ahead of what waits, and may have another engine that has room.
+      const mayGoAhead = call.sinceMs !== undefined || !queue.isBehindOthers(flow);
       const attempt = mayGoAhead && !isBound(engines, flow) ? tryPlace(engines) : undefined;
       if (attempt) return Promise.resolve({ kind: 'placed', attempt });
       return new Promise((resolve, reject) => {
-        const sinceMs = nowMs();
+        const sinceMs = call.sinceMs ?? nowMs();
         const waiting: WaitingCall = {
           flow,
           cost,
@@ -242,7 +245,8 @@ export function createEngineQueue({
           queue.startNext();
         };
         res.once('close', onClose);
-        queue.join(waiting);
+        if (call.sinceMs === undefined) queue.join(waiting);
+        else queue.waitOn(waiting, call.sinceMs);
         // What keeps it, room or its own key, decides over those who come next.
         if (mayGoAhead) queue.startNext();
         lookAgain();

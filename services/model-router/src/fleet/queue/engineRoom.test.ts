@@ -95,9 +95,16 @@ it('carries more tokens than the cache holds where prompts are shared', () => {
   expect(fill(1_000).length).toBeGreaterThan(0);
 });
 
+/** The engine took a call, so that it is not taken for full any more. */
+function reopen(): void {
+  nowMs += 8_000;
+  room.sayBegun();
+}
+
 it('gives an engine less that says it is full, though never next to nothing', () => {
   const calls = fill(10);
   room.sayBusy();
+  reopen();
   for (const end of calls.splice(0)) end();
   expect(fill(10)).toHaveLength(80);
   begin();
@@ -106,8 +113,34 @@ it('gives an engine less that says it is full, though never next to nothing', ()
     room.sayBusy();
     for (const end of ends.splice(4)) end();
   }
+  reopen();
   for (const end of ends) end();
   expect(fill(10)).toHaveLength(4);
+});
+
+it('is closed for 250 ms to an engine that says it is full, twice as long each time, 8 s at most, and 250 ms again once it began to answer', () => {
+  const closedMs = (): number => {
+    room.sayBusy();
+    room.sayBusy();
+    const sinceMs = nowMs;
+    while (!room.hasRoomFor(1)) nowMs += 10;
+    return nowMs - sinceMs;
+  };
+  expect(Array.from({ length: 7 }, closedMs)).toEqual([250, 500, 1_000, 2_000, 4_000, 8_000, 8_000]);
+  room.sayBegun();
+  expect(closedMs()).toBe(250);
+});
+
+it('sends an engine that said it is full one call at a time until it begins to answer one', () => {
+  room.sayBusy();
+  nowMs += 250;
+  const stream = take({ promptTokens: 10 });
+  expect(room.hasRoomFor(1)).toBe(false);
+  stream.end();
+  expect(room.hasRoomFor(1)).toBe(true);
+  take({ promptTokens: 10 }).begin();
+  room.sayBegun();
+  expect(fill(1).length).toBeGreaterThan(1);
 });
 
 it('is not given much more of prompts to compute than a step takes, and more when they are computed', () => {
@@ -130,6 +163,7 @@ it('is not given much more of prompts to compute than a step takes, and more whe
 it('tries more, up to the setting, on an engine that says nothing of its queue', () => {
   const calls = fill(10);
   room.sayBusy();
+  reopen();
   for (const end of calls.splice(0)) end();
   let most = 0;
   for (let round = 0; round < 5; round += 1) {

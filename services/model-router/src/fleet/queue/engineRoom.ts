@@ -2,7 +2,9 @@ import type { EngineLoad, LoadReport } from '../placement/engineLoad.ts';
 import {
   AFTER_BUSY_SHARE,
   ENGINE_QUEUE_MS,
+  FIRST_CLOSED_MS,
   LEAST_ROOM_CALLS,
+  LONGEST_CLOSED_MS,
   MOST_ROOM_FACTOR,
   PROMPT_TOKENS_AHEAD,
   REPORT_MAX_AGE_MS,
@@ -28,6 +30,9 @@ export type RoomMeasure = 'calls' | 'tokens';
  * with the settings. It becomes less by what is too much when more waits there than it begins with in a second, or when the
  * engine says that it is full; and more by a quarter when it was felt and little waited there. Prompts that are still to be
  * computed are limited by themselves. Several routers share an engine in proportion to what they have there.
+ *
+ * An engine that says it is full is closed for a moment, longer each time; after that, one call at a time finds out whether it
+ * takes any.
  */
 export class EngineRoom {
   readonly #limits: RoomLimits;
@@ -43,6 +48,10 @@ export class EngineRoom {
   #begunBefore = 0;
   #reportsWithQueue = 0;
   #cacheTokens: number | undefined;
+  /** It has begun to answer no call since it said that it is full. */
+  #isFull = false;
+  #closedUntilMs = Number.NEGATIVE_INFINITY;
+  #nextClosedMs = FIRST_CLOSED_MS;
 
   constructor(limits: RoomLimits, { load, nowMs }: { load: EngineLoad; nowMs: () => number }) {
     this.#limits = limits;
@@ -66,10 +75,13 @@ export class EngineRoom {
     else if (this.#reportsWithQueue >= REPORTS_BEFORE_LESS) this.#shrink((running + mayWait) / (running + waiting));
   }
 
-  /** Whether a call of so many tokens may go there now. An engine that has nothing of ours takes whatever comes. */
+  /** Whether a call of so many tokens may go there now. An engine that has nothing of ours takes whatever comes, unless it says that it is full. */
   hasRoomFor(tokens: number): boolean {
+    if (this.#nowMs() < this.#closedUntilMs) return false;
     this.#growUntold();
     const { calls, heldTokens, queuedTokens } = this.#load;
+    // What is left of sums that came and went may be a little above 0.
+    if (this.#isFull && queuedTokens >= 1) return false;
     if (calls === 0) return true;
     if (queuedTokens >= PROMPT_TOKENS_AHEAD) return false;
     const isCallsLimitFelt = calls + 1 > this.#limitOf('calls');
@@ -92,9 +104,20 @@ export class EngineRoom {
     if (this.#load.ofKey(keyId)?.comesBackSoon(this.#nowMs())) this.#isLimitFelt[measure] = true;
   }
 
-  /** The engine refused a call as it is full. */
+  /** The engine says that it is full; calls that were refused together close it once. */
   sayBusy(): void {
+    this.#isFull = true;
     this.#shrink(AFTER_BUSY_SHARE);
+    const nowMs = this.#nowMs();
+    if (nowMs < this.#closedUntilMs) return;
+    this.#closedUntilMs = nowMs + this.#nextClosedMs;
+    this.#nextClosedMs = Math.min(2 * this.#nextClosedMs, LONGEST_CLOSED_MS);
+  }
+
+  /** The engine took a call and began to answer it. */
+  sayBegun(): void {
+    this.#isFull = false;
+    this.#nextClosedMs = FIRST_CLOSED_MS;
   }
 
   #limitOf(measure: RoomMeasure): number {

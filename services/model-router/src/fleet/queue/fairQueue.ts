@@ -55,10 +55,23 @@ export class FairQueue<Item extends Waiting> {
   }
 
   add(item: Item): void {
-    const line = this.#lines.get(item.flow) ?? { start: this.#virtual, items: new Set(), cost: 0, bytes: 0 };
-    this.#lines.set(item.flow, line);
-    line.items.add(item);
-    this.#count(line, item, 1);
+    this.#getLine(item.flow).items.add(item);
+    this.#count(this.#getLine(item.flow), item, 1);
+  }
+
+  /** Adds one before all others of its flow, as its turn came to nothing. */
+  addFirst(item: Item): void {
+    const { items } = this.#getLine(item.flow);
+    const others = [...items];
+    items.clear();
+    for (const each of [item, ...others]) items.add(each);
+    this.#count(this.#getLine(item.flow), item, 1);
+  }
+
+  #getLine(flow: string): Line<Item> {
+    const line = this.#lines.get(flow) ?? { start: this.#virtual, items: new Set(), cost: 0, bytes: 0 };
+    this.#lines.set(flow, line);
+    return line;
   }
 
   /** Whose turn it is, where these flows let it pass. */

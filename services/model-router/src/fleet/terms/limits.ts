@@ -52,10 +52,6 @@ export const DOUBTS_TO_SUSPEND = 3;
 export const MAX_FAILURES = 5;
 /** … of so many workspaces: what one workspace's own calls do is no proof against an engine. */
 export const MIN_FAILED_WORKSPACES = 2;
-/** Rest of an engine that says it is full, twice as long each time … */
-export const FIRST_REST_MS = 1_000;
-/** … up to this: it is no fault, and room is wanted. */
-export const LONGEST_REST_MS = 8_000;
 /** Age of a workspace's last call on an engine that still counts. */
 export const VOTES_WINDOW_MS = 30_000;
 /** Callers remembered of one engine: memory, not meaning. */
@@ -145,6 +141,10 @@ export const ROOM_STEP_FACTOR = 1.25;
 export const MOST_ROOM_FACTOR = 8;
 /** Part that is left of what was under way on an engine that says it is full. */
 export const AFTER_BUSY_SHARE = 0.8;
+/** For so long an engine gets no call after it has said that it is full, twice as long each time … */
+export const FIRST_CLOSED_MS = 250;
+/** … up to this: it is no fault, and room is wanted. */
+export const LONGEST_CLOSED_MS = 8_000;
 /** Calls that an engine is always thought to carry, or the mean of them in tokens: a report is no exact measure. */
 export const LEAST_ROOM_CALLS = 4;
 /** What a key gives back within so long is soon enough for others: no call waits longer for its turn. */
