@@ -283,7 +283,7 @@ it('adds a credit once for each id, and only to a workspace that exists', async 
   });
 });
 
-it('takes credit from the next call on, once for each id', async () => {
+it('takes credit from the next call on, once for each id, and lists it with what was given', async () => {
   const workspaceId = await aWorkspace();
   const { api_key: apiKey } = await aKeyOf(workspaceId);
   expect(await statusOf(apiKey)).toBe(200);
@@ -305,6 +305,23 @@ it('takes credit from the next call on, once for each id', async () => {
   expect(await chat(apiKey)).toMatchObject({ status: 402, message: 'insufficient_balance' });
   expect(await take()).toEqual({ ...credit, applied: false });
   expect(await done('workspaces', 'show', workspaceId)).toMatchObject({ credited_usd: '0' });
+  expect(await done('credit', 'list', workspaceId)).toEqual({
+    workspace_id: workspaceId,
+    credits: [
+      expect.objectContaining({ amount_usd: '10', amount_nano_usd: '10000000000' }),
+      {
+        credit_id: id,
+        created_at: expect.any(String),
+        note: 'Refund',
+        amount_usd: '-10',
+        amount_nano_usd: '-10000000000',
+      },
+    ],
+    credited_usd: '0',
+    credited_nano_usd: '0',
+  });
+  const listed = await runTurnpike(['credit', 'list', workspaceId], stack);
+  expect(listed.stdout).toMatch(/^ {2}came +id +USD +note\n[\s\S]+ -10 +Refund\n {2}total +0\n$/);
 
   await changed('credit', 'add', workspaceId, '10', '--id', `credit_${randomUUID()}`);
   await until('the credit to be spent from', async () => ((await statusOf(apiKey)) === 200 ? true : undefined));

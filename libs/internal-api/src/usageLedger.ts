@@ -11,6 +11,11 @@ export const LARGEST_EVENT_BYTES = 64 * 1024;
 const LONGEST_BASE64 = Math.ceil(LARGEST_EVENT_BYTES / 3) * 4;
 
 const count = z.number().int();
+/** Counts what is written one after the other: dead letters, credits. */
+const sequenceNumber = z
+  .string()
+  .regex(/^\d{1,18}$/, 'must be a number')
+  .transform(BigInt);
 const ofWorkspace = z.object({ workspace_id: anyId });
 const ofRouter = z.object({ router_id: plainId });
 const sums = z.object({
@@ -68,11 +73,7 @@ const deadLetterSchema = z
   .meta({ id: 'DeadLetter' });
 export type DeadLetter = z.output<typeof deadLetterSchema>;
 
-const letterNumber = z
-  .string()
-  .regex(/^\d{1,18}$/, 'must be the number of a dead letter')
-  .transform(BigInt);
-const ofLetter = z.object({ dead_letter_id: letterNumber });
+const ofLetter = z.object({ dead_letter_id: sequenceNumber });
 const NO_LETTER = { dead_letter_not_found: { status: 404, message: 'No dead letter of this id waits here.' } };
 
 const day = z.iso.date('must be a day as YYYY-MM-DD');
@@ -105,6 +106,24 @@ export const usageLedgerApi = defineApi('usage-ledger', {
         retryAfterSeconds: 1,
       },
     },
+  },
+  listCredits: {
+    callers: ['operator'],
+    method: 'GET',
+    path: '/internal/workspaces/:workspace_id/credits',
+    promise: 'what a workspace was given, and below zero what was taken from it, 500 a page in the order they came',
+    params: ofWorkspace.extend({ after: sequenceNumber.default(0n) }),
+    answer: z.object({
+      credits: z.array(
+        z.object({
+          credit_id: z.string(),
+          amount_nano_usd: nanoUsdSchema,
+          note: z.string(),
+          created_at: z.string(),
+        }),
+      ),
+      next_after: nextAfter,
+    }),
   },
   getUsage: {
     callers: ['operator'],
@@ -234,7 +253,7 @@ export const usageLedgerApi = defineApi('usage-ledger', {
     method: 'GET',
     path: '/internal/dead-letters',
     promise: 'records that could not be read, 500 a page in the order they came',
-    params: z.object({ after: letterNumber.default(0n), replayed: z.enum(['include']).optional() }),
+    params: z.object({ after: sequenceNumber.default(0n), replayed: z.enum(['include']).optional() }),
     answer: z.object({ dead_letters: z.array(deadLetterSchema), next_after: nextAfter }),
   },
   getDeadLetter: {

@@ -11,6 +11,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { openTestLedger, type TestLedger } from '../test/openTestLedger.ts';
 import { startTestAuth, type TestAuth } from '../test/startTestAuth.ts';
 import { internalHeaders, startTestService, type TestService, urlOf } from '../test/startTestService.ts';
+import { addCredit } from './credits/addCredit.ts';
 import { getBalances } from './credits/getBalances.ts';
 
 /** For whatever is to succeed. */
@@ -216,6 +217,49 @@ describe('internal routes', () => {
 
     const balances = await call('GET', `/internal/workspaces/${credit.workspace_id}/balances?month=2026-11`);
     expect(balances.body).toMatchObject({ credited_nano_usd: '25000000000', spent_nano_usd: '0', keys: {} });
+  });
+
+  it('lists what a workspace was given and what was taken from it, in the order it came, page by page', async () => {
+    const workspaceId = `ws_${randomUUID()}`;
+    const amounts = ['25', '-7', ...Array.from({ length: 499 }, () => '1')];
+    for (const [index, amount] of amounts.entries())
+      await addCredit(ledger.db, {
+        creditId: `${workspaceId}_${index}`,
+        workspaceId,
+        amountNanoUsd: BigInt(amount),
+        note: `${index}`,
+      });
+    await addCredit(ledger.db, {
+      creditId: randomUUID(),
+      workspaceId: `ws_${randomUUID()}`,
+      amountNanoUsd: 3n,
+      note: '',
+    });
+
+    const read = async (query = '') => {
+      const { status, body } = await call('GET', `/internal/workspaces/${workspaceId}/credits${query}`);
+      expect(status).toBe(200);
+      return body as { credits: { amount_nano_usd: string }[]; next_after: string | null };
+    };
+    const first = await read();
+    expect(first.credits[1]).toEqual({
+      credit_id: `${workspaceId}_1`,
+      amount_nano_usd: '-7',
+      note: '1',
+      created_at: expect.stringMatching(/^20\d\d-.*Z$/),
+    });
+    const rest = await read(`?after=${first.next_after}`);
+    expect(rest.next_after).toBeNull();
+    const all = [...first.credits, ...rest.credits];
+    expect(all.map(({ amount_nano_usd: amount }) => amount)).toEqual(amounts);
+
+    expect(await call('GET', `/internal/workspaces/ws_none/credits?after=x`)).toMatchObject({
+      status: 400,
+      body: { param: 'after' },
+    });
+    expect(await call('GET', `/internal/workspaces/ws_none/credits`)).toMatchObject({
+      body: { credits: [], next_after: null },
+    });
   });
 
   it('a credit that takes is announced to the gate once it is in the books, however often it is sent; one that gives is not', async () => {

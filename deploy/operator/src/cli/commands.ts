@@ -5,6 +5,7 @@ import { holdWorkspace, releaseWorkspace } from '../commands/changeWorkspaceHold
 import { createKey } from '../commands/createKey.ts';
 import { createWorkspace } from '../commands/createWorkspace.ts';
 import { drainEngine, undrainEngine } from '../commands/drainEngine.ts';
+import { listCredits } from '../commands/listCredits.ts';
 import { listDeadLetters } from '../commands/listDeadLetters.ts';
 import { listEngines } from '../commands/listEngines.ts';
 import { listKeys } from '../commands/listKeys.ts';
@@ -35,6 +36,7 @@ export const COMMANDS: Command[] = [
   releaseWorkspace,
   addCredit,
   takeCredit,
+  listCredits,
   listModels,
   disableModel,
   enableModel,

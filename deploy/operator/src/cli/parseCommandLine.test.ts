@@ -103,7 +103,7 @@ it('shows the help of one command, of a group, or of all, whatever else stands t
     return parsed.kind === 'help' ? parsed.commands.map(({ words }) => words) : undefined;
   };
   expect(helpOf('keys revoke --help')).toEqual(['keys revoke']);
-  expect(helpOf('credit -h')).toEqual(['credit add', 'credit take']);
+  expect(helpOf('credit -h')).toEqual(['credit add', 'credit take', 'credit list']);
   expect(helpOf('--help')).toHaveLength(COMMANDS.length);
   expect(helpOf('help')).toHaveLength(COMMANDS.length);
   expect(helpOf('help keys revoke')).toEqual(['keys revoke']);

@@ -7,6 +7,7 @@ import { ApiError } from '@turnpike/public-api/apiError';
 import type { LedgerFault } from '../api/ledgerFault.ts';
 import { addCredit } from '../credits/addCredit.ts';
 import { getBalances } from '../credits/getBalances.ts';
+import { type Credit, listCredits } from '../credits/listCredits.ts';
 import type { Db } from '../database/createDb.ts';
 import { areBalancesReady } from '../epoch/areBalancesReady.ts';
 import { listDailyUsage } from '../ledger/listDailyUsage.ts';
@@ -14,6 +15,9 @@ import { createReconcileGate, type Reconcile } from '../reconcile/createReconcil
 import { toBalancesBody, toGateBalancesBody } from '../wire/balancesBody.ts';
 import { toDailyUsageBody } from '../wire/dailyUsageBody.ts';
 import { toReconciliationBody } from '../wire/reconciliationBody.ts';
+
+/** Most credits of one answer. */
+const CREDITS_PER_PAGE = 500;
 
 export interface BookHandlerDependencies {
   log: Logger;
@@ -27,7 +31,7 @@ export interface BookHandlerDependencies {
 
 type BookHandlers = Pick<
   Handlers<typeof usageLedgerApi>,
-  'addCredit' | 'getUsage' | 'getBalances' | 'loadBalances' | 'reconcile'
+  'addCredit' | 'listCredits' | 'getUsage' | 'getBalances' | 'loadBalances' | 'reconcile'
 >;
 
 /** Credits, sums and checks, for the operator; and for routers what the gate goes on counting from. */
@@ -43,6 +47,11 @@ export function createBookHandlers(dependencies: BookHandlerDependencies): BookH
       // Routers ask for what gives themselves, before they refuse a call for want of it.
       if (amountNanoUsd < 0n) await announceCredit(workspaceId);
       return { applied: isApplied };
+    },
+    async listCredits({ params: { workspace_id: workspaceId, after } }) {
+      const credits = await listCredits(lookUpDb, { workspaceId, after, limit: CREDITS_PER_PAGE });
+      const last = credits.length === CREDITS_PER_PAGE ? credits.at(-1) : undefined;
+      return { credits: credits.map(toCreditBody), next_after: last ? String(last.seq) : null };
     },
     async getUsage({ params: { key_id: keyId, workspace_id: workspaceId = '', start: startDay, end: endDay } }) {
       const owner = keyId === undefined ? { workspaceId } : { keyId };
@@ -66,6 +75,13 @@ export function createBookHandlers(dependencies: BookHandlerDependencies): BookH
     },
   };
 }
+
+const toCreditBody = ({ creditId, amountNanoUsd, note, createdAt }: Credit) => ({
+  credit_id: creditId,
+  amount_nano_usd: String(amountNanoUsd),
+  note,
+  created_at: createdAt.toISOString(),
+});
 
 const TOO_MANY_ENTRIES = {
   kind: 'invalid_request',
