@@ -64,7 +64,7 @@ const aWorkspace = () => stack.operator.makeWorkspace({ creditUsd: '10' });
 const aKeyOf = async (workspaceId: string, ...options: string[]): Promise<{ key_id: string; api_key: string }> =>
   changed('keys', 'create', '--workspace', workspaceId, ...options);
 
-it('creates a key that works, shown once, with the limits it was given', async () => {
+it('creates a key that works, shown once, with the limits it was given, and finds it by how it ends', async () => {
   const workspaceId = await aWorkspace();
   const options = ['--name', 'Of a test', '--rpm', '7', '--tpm', '90000', '--budget', '1.5', '--expires', '2099-01-31'];
   const { stdout, code } = await runTurnpike(['keys', 'create', '--workspace', workspaceId, ...options], stack);
@@ -91,6 +91,7 @@ it('creates a key that works, shown once, with the limits it was given', async (
   const table = await runTurnpike(['keys', 'list', '--workspace', workspaceId], stack);
   expect(table.stdout).toMatch(/^ {2}id +key +name +status +rpm +tpm +budget USD +expires +created\n {2}key_\w+ +sk-/);
   expect(table.stdout).not.toContain(apiKey);
+  expect((await done('keys', 'find', `sk-...${apiKey.slice(-4)}`)).keys).toEqual(list.keys);
 });
 
 it('revokes a key from its next call on, and for good', async () => {

@@ -173,6 +173,15 @@ export const authApi = defineApi('auth', {
     answer: z.object({ keys: z.array(keyDetailsSchema), next_after: nextAfter }),
     faults: NO_WORKSPACE,
   },
+  findKeys: {
+    callers: ['operator'],
+    method: 'GET',
+    path: '/internal/keys',
+    promise:
+      'the keys of the region that end in these characters, revoked and expired ones too, 500 a page, by their ids',
+    params: z.object({ last_four: lastFour, after: afterId }),
+    answer: z.object({ keys: z.array(keyDetailsSchema), next_after: nextAfter }),
+  },
   createKey: {
     callers: ['operator'],
     method: 'POST',

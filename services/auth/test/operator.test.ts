@@ -56,6 +56,28 @@ it('lists the keys of one workspace, revoked ones too, and no other’s', async 
   expect(body.next_after).toBeNull();
 });
 
+it('finds the keys that end in four characters, of every workspace, whatever became of them', async () => {
+  const [first, second] = [
+    await registerAKey(auth, { last_four: 'Zz9q' }),
+    await registerAKey(auth, { last_four: 'Zz9q' }),
+  ];
+  await registerAKey(auth, { last_four: 'zz9q' });
+  await auth.callInternal('POST', `/internal/keys/${first.keyId}/revoke`);
+  const { status, body } = await auth.callInternal('GET', '/internal/keys?last_four=Zz9q');
+  expect({ status, next: body.next_after }).toEqual({ status: 200, next: null });
+  const found = body.keys.map((key: Record<string, string>) => [key.key_id, key.workspace_id, key.status]);
+  expect(found.sort()).toEqual(
+    [
+      [first.keyId, first.workspaceId, 'revoked'],
+      [second.keyId, second.workspaceId, 'active'],
+    ].sort(),
+  );
+  expect(await auth.callInternal('GET', '/internal/keys?last_four=!!!!')).toMatchObject({
+    status: 400,
+    body: { error: 'invalid_request', param: 'last_four' },
+  });
+});
+
 it('lists more keys than one page holds, each once, page by page', async () => {
   const { workspaceId } = await putAWorkspace(auth);
   await auth.db.apiKey.createMany({

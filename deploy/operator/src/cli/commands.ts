@@ -5,6 +5,7 @@ import { holdWorkspace, releaseWorkspace } from '../commands/changeWorkspaceHold
 import { createKey } from '../commands/createKey.ts';
 import { createWorkspace } from '../commands/createWorkspace.ts';
 import { drainEngine, undrainEngine } from '../commands/drainEngine.ts';
+import { findKeys } from '../commands/findKeys.ts';
 import { listCredits } from '../commands/listCredits.ts';
 import { listDeadLetters } from '../commands/listDeadLetters.ts';
 import { listEngines } from '../commands/listEngines.ts';
@@ -24,6 +25,7 @@ import type { Command } from './command.ts';
 export const COMMANDS: Command[] = [
   createKey,
   listKeys,
+  findKeys,
   rotateKey,
   blockKey,
   unblockKey,

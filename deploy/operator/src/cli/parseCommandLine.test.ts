@@ -33,6 +33,14 @@ it('takes a stack and a region for every command', () => {
     expect(parse(line)).toMatchObject({ kind: 'run', stack: '9800', region: 'eu' });
 });
 
+it('takes no more of a key that is to be found than how it ends', () => {
+  for (const key of ['5Oeo', 'sk-...5Oeo', `sk-${'a'.repeat(46)}5Oeo`]) {
+    const line = parse(`keys find ${key}`);
+    if (line.kind !== 'run') throw new Error('not a command to run');
+    expect(line.command.input.parse(line.input)).toEqual({ lastFour: '5Oeo' });
+  }
+});
+
 it.each([
   ['2099-01-31', '2099-01-31T00:00:00.000Z'],
   ['2099-01-31T12:00Z', '2099-01-31T12:00:00.000Z'],
@@ -49,7 +57,7 @@ it.each([
   ['key list', '"key" is not a command: did you mean "keys"? "turnpike --help" lists them.'],
   ['credits add', '"credits" is not a command: did you mean "credit"?'],
   ['status', '"status" is not a command: "turnpike --help" lists them.'],
-  ['keys', '"keys" is followed by one of: create, list, rotate, block, unblock, revoke.'],
+  ['keys', '"keys" is followed by one of: create, list, find, rotate, block, unblock, revoke.'],
   ['keys drop key_a', '"keys" is followed by one of'],
   ['keys create', '--workspace is missing'],
   ['keys create --workspace acme', '--workspace must be an id'],
@@ -69,6 +77,8 @@ it.each([
   ['keys create --workspace ws_a --expires 2020-01-01', '--expires lies in the past'],
   ['keys create --workspace ws_a --expires tomorrow', '--expires must be a day or an instant'],
   ['keys list --workspace ws_a --all', "Unknown option '--all'"],
+  ['keys find', 'KEY is missing'],
+  ['keys find Oeo', 'KEY must end as the key does'],
   ['keys revoke', 'KEY_ID is missing'],
   ['keys revoke *', 'KEY_ID must be an id'],
   ['keys revoke key_*', 'KEY_ID must be an id'],

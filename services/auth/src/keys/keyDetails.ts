@@ -26,13 +26,17 @@ export async function getKeyDetails(db: Pick<Db, 'apiKey'>, keyId: string): Prom
   return key;
 }
 
-/** Some keys of a workspace in the order of their ids: at most `limit` of those after the given id. */
+/** The keys of a workspace, or those that end in four characters, of whichever workspace. */
+type KeyChoice = { workspaceId: string } | { lastFour: string };
+
+/** Some keys in the order of their ids: at most `limit` of those after the given id. */
 export function listKeyDetails(
   db: Db,
-  { workspaceId, after, limit }: { workspaceId: string; after: string; limit: number },
+  choice: KeyChoice,
+  { after, limit }: { after: string; limit: number },
 ): Promise<KeyDetails[]> {
   return db.apiKey.findMany({
-    where: { workspaceId, keyId: { gt: after } },
+    where: { ...choice, keyId: { gt: after } },
     orderBy: { keyId: 'asc' },
     take: limit,
   });

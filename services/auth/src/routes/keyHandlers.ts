@@ -4,7 +4,7 @@ import type { Handlers } from '@turnpike/internal-api/serveApi';
 import type { Response } from 'express';
 import { changeKeyStatus, type StatusChange } from '../keys/changeKeyStatus.ts';
 import { findKey } from '../keys/findKey.ts';
-import { getKeyDetails, listKeyDetails } from '../keys/keyDetails.ts';
+import { getKeyDetails, type KeyDetails, listKeyDetails } from '../keys/keyDetails.ts';
 import type { KeyGeneration } from '../keys/keyGeneration.ts';
 import { registerKey } from '../keys/registerKey.ts';
 import { rotateKey } from '../keys/rotateKey.ts';
@@ -16,7 +16,7 @@ import type { HandlerDependencies } from './handlerDependencies.ts';
 
 type KeyHandlers = Pick<
   Handlers<typeof authApi>,
-  'verifyKey' | 'listKeys' | 'getKey' | 'createKey' | 'rotateKey' | 'revokeKey' | 'blockKey' | 'unblockKey'
+  'verifyKey' | 'listKeys' | 'findKeys' | 'getKey' | 'createKey' | 'rotateKey' | 'revokeKey' | 'blockKey' | 'unblockKey'
 >;
 
 /** Answers what the fleet asks about keys, and does what the operator wants of them. */
@@ -39,9 +39,10 @@ export function createKeyHandlers(dependencies: HandlerDependencies): KeyHandler
     },
     async listKeys({ params: { workspace_id: id, after } }) {
       const { workspaceId } = await getWorkspace(db, id);
-      const keys = await listKeyDetails(db, { workspaceId, after, limit: PAGE_SIZE });
-      return { keys: keys.map(toKeyDetailsBody), next_after: toNextAfter(keys.map(({ keyId }) => keyId)) };
+      return toPage(await listKeyDetails(db, { workspaceId }, { after, limit: PAGE_SIZE }));
     },
+    findKeys: async ({ params: { last_four: lastFour, after } }) =>
+      toPage(await listKeyDetails(db, { lastFour }, { after, limit: PAGE_SIZE })),
     getKey: async ({ params: { key_id: keyId } }) => toKeyDetailsBody(await getKeyDetails(db, keyId)),
     createKey: changing(async ({ body }, res) => {
       const newKey = {
@@ -83,3 +84,8 @@ export function createKeyHandlers(dependencies: HandlerDependencies): KeyHandler
     unblockKey: changeStatus('unblock'),
   };
 }
+
+const toPage = (keys: KeyDetails[]) => ({
+  keys: keys.map(toKeyDetailsBody),
+  next_after: toNextAfter(keys.map(({ keyId }) => keyId)),
+});
