@@ -353,6 +353,13 @@ it('lists workspaces, and shows one with what it has spent', async () => {
   expect(shown).toMatchObject({ spent_nano_usd: chargeNano, month_spent_usd: charge, billing_status: 'active' });
   expect(BigInt(shown.left_nano_usd)).toBe(10_000_000_000n - BigInt(chargeNano));
   expect((await done('usage', '--workspace', workspaceId)).totals).toEqual(usage.totals);
+  const byModel = await done('usage', '--workspace', workspaceId, '--by', 'model');
+  expect(byModel).toMatchObject({
+    usage: [{ model: MODEL, requests: 1, charge_nano_usd: chargeNano }],
+    totals: usage.totals,
+  });
+  const table = await runTurnpike(['usage', '--workspace', workspaceId, '--by', 'model'], stack);
+  expect(table.stdout).toMatch(/^ {2}model +requests +success [\s\S]*\n {2}total +1 /);
   const before = ['--from', '2026-01-01', '--to', '2026-01-31'];
   expect((await done('usage', '--key', keyId, ...before)).usage).toEqual([]);
 });

@@ -29,10 +29,17 @@ const sums = z.object({
   requests: count.min(0),
 });
 
+/** What usage is told apart by. */
+export const USAGE_GROUPS = ['day', 'key', 'model'] as const;
+export type UsageGrouping = (typeof USAGE_GROUPS)[number];
+
 const usageEntry = z.object({
-  key_id: z.string(),
+  /** Each of these three where usage is told apart by it. */
+  key_id: z.string().optional(),
   /** As `YYYY-MM-DD`. */
-  day: z.string(),
+  day: z.string().optional(),
+  /** The canonical id. */
+  model: z.string().optional(),
   requests: count,
   success: count,
   failure: count,
@@ -76,6 +83,10 @@ export type DeadLetter = z.output<typeof deadLetterSchema>;
 const ofLetter = z.object({ dead_letter_id: sequenceNumber });
 const NO_LETTER = { dead_letter_not_found: { status: 404, message: 'No dead letter of this id waits here.' } };
 
+const usageGroups = z
+  .string()
+  .transform((text) => text.split(','))
+  .pipe(z.array(z.enum(USAGE_GROUPS, 'must be day, key or model')));
 const day = z.iso.date('must be a day as YYYY-MM-DD');
 const epochNumber = count
   .min(0)
@@ -129,9 +140,15 @@ export const usageLedgerApi = defineApi('usage-ledger', {
     callers: ['operator'],
     method: 'GET',
     path: '/internal/usage',
-    promise: `what one key or every key of a workspace used by UTC day, from the hourly sums; \`end\` is the first day left out; ${MAX_USAGE_ENTRIES} entries at most`,
+    promise: `what one key or every key of a workspace used, from the hourly sums, by UTC day and key or what \`group_by\` lists of \`day\`, \`key\` and \`model\`; \`end\` is the first day left out; ${MAX_USAGE_ENTRIES} entries at most`,
     params: z
-      .strictObject({ key_id: anyId.optional(), workspace_id: anyId.optional(), start: day, end: day })
+      .strictObject({
+        key_id: anyId.optional(),
+        workspace_id: anyId.optional(),
+        start: day,
+        end: day,
+        group_by: usageGroups.default(['day', 'key']),
+      })
       .refine(({ start, end }) => start < end, { path: ['end'], message: 'must be a later day than start' })
       .refine((owner) => (owner.key_id === undefined) !== (owner.workspace_id === undefined), {
         path: ['key_id'],

@@ -100,6 +100,7 @@ it.each([
   ['usage', 'give --key or --workspace'],
   ['usage --key key_a --workspace ws_a', 'give --key or --workspace'],
   ['usage --key key_a --from 2026-02-02 --to 2026-02-01', '--from must not be after --to'],
+  ['usage --key key_a --by model,colour', '--by must be day, key or model, or several of them'],
   ['usage --key key_a --from 2999-01-01', '--from must not be after --to, which is today'],
 ])('refuses "turnpike %s" and says what is wrong in one line', (line, problem) => {
   expect(() => parse(line)).toThrow(UsageError);

@@ -1,3 +1,4 @@
+import { USAGE_GROUPS, type UsageGrouping } from '@turnpike/internal-api/usageLedger';
 import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
 import { day, keyId, workspaceId } from '../cli/fields.ts';
@@ -7,28 +8,25 @@ import type { Services } from '../stack/createServices.ts';
 const DAY_MS = 86_400_000;
 
 type Entry = Awaited<ReturnType<Services['ledger']['getUsage']>>['usage'][number];
-type Usage = Omit<Entry, 'key_id' | 'day'>;
+type Usage = Omit<Entry, 'key_id' | 'day' | 'model'>;
 
-const COLUMNS = [
-  { title: 'day' },
-  { title: 'key' },
-  ...['requests', 'success', 'failure', 'unknown', 'prompt', 'cached', 'completion', 'charge USD'].map((title) => ({
-    title,
-    isNumber: true,
-  })),
-];
+const NUMBERS = ['requests', 'success', 'failure', 'unknown', 'prompt', 'cached', 'completion', 'charge USD'];
+/** What entries are told apart by, and the field that says it. */
+const FIELDS = { day: 'day', key: 'key_id', model: 'model' } as const satisfies Record<UsageGrouping, keyof Entry>;
+const GROUPING = new RegExp(`^(${USAGE_GROUPS.join('|')})(,(${USAGE_GROUPS.join('|')}))*$`);
 
 const today = (): string => toDay(Date.now());
 const toDay = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
 export const showUsage = defineCommand({
   words: 'usage',
-  summary: 'what a key, or every key of a workspace, used by day (UTC), by the calls that are recorded',
+  summary: 'what a key, or every key of a workspace, used by day (UTC), key or model, by the calls that are recorded',
   options: {
     key: { value: 'KEY_ID', help: 'one key' },
     workspace: { value: 'WS', help: 'every key of a workspace' },
     from: { value: 'DAY', help: 'the first day, as in 2026-01-31; the first of this month if not given' },
     to: { value: 'DAY', help: 'the last day, which is counted in; today if not given' },
+    by: { value: 'GROUPS', help: 'day, key or model, or several of them, as in model,day; day,key if not given' },
   },
   input: z
     .object({
@@ -36,29 +34,36 @@ export const showUsage = defineCommand({
       workspace: workspaceId.optional(),
       from: day.default(() => `${today().slice(0, 7)}-01`),
       to: day.default(today),
+      by: z
+        .string()
+        .regex(GROUPING, 'must be day, key or model, or several of them with commas between')
+        .default('day,key'),
     })
     .refine(({ key, workspace }) => (key === undefined) !== (workspace === undefined), 'give --key or --workspace')
     .refine(({ from, to }) => from <= to, {
       path: ['from'],
       message: 'must not be after --to, which is today if not given',
     }),
-  async run({ key, workspace, from, to }, { services, table }) {
+  async run({ key, workspace, from, to, by }, { services, table }) {
     const owner = key === undefined ? { workspace_id: workspace ?? '' } : { key_id: key };
-    const params = { ...owner, start: from, end: toDay(Date.parse(to) + DAY_MS) };
+    const params = { ...owner, start: from, end: toDay(Date.parse(to) + DAY_MS), group_by: by };
+    const groups = USAGE_GROUPS.filter((group) => by.split(',').includes(group));
     const [{ usage }] = await Promise.all([services.ledger.getUsage({ params }), expectOwner(services, owner)]);
     const totals = usage.reduce<Usage>(add, NOTHING);
-    const rows = usage.map((entry) => [entry.day, entry.key_id, ...toCells(entry)]);
+    const rows = usage.map((entry) => [...groups.map((group) => entry[FIELDS[group]] ?? ''), ...toCells(entry)]);
+    const columns = [...groups.map((title) => ({ title })), ...NUMBERS.map((title) => ({ title, isNumber: true }))];
+    const totalCells = groups.map((_, index) => (index === 0 ? 'total' : ''));
     return {
       document: {
         ...owner,
         from,
         to,
-        usage: usage.map(({ key_id, day: entryDay, ...entry }) => ({ key_id, day: entryDay, ...toDocument(entry) })),
+        usage: usage.map(toDocument),
         totals: toDocument(totals),
       },
       text:
         rows.length > 0
-          ? table(COLUMNS, [...rows, ['total', '', ...toCells(totals)]])
+          ? table(columns, [...rows, [...totalCells, ...toCells(totals)]])
           : `Nothing is recorded from ${from} to ${to}.`,
     };
   },

@@ -59,6 +59,32 @@ it('sums a key’s calls by UTC day, in the order of days, to the nano-dollar', 
   });
 });
 
+it('sums by what is asked for: by model, and by day and model, over all keys of a workspace', async () => {
+  const workspaceId = `ws_${randomUUID()}`;
+  const calls = [
+    { canonicalModel: 'small-chat', startedAtMs: at(5, 1), chargeNanoUsd: 3n },
+    { canonicalModel: 'large-chat', startedAtMs: at(5, 2), chargeNanoUsd: 4n },
+    { canonicalModel: 'small-chat', startedAtMs: at(6, 1), chargeNanoUsd: 5n },
+  ].map((fields) => aUsageRecorded({ workspaceId, ...fields }));
+  await aPartition(ledger.db).deliver(calls);
+  const groupsOf = async (by: string) => {
+    const { body } = await get({ workspace_id: workspaceId, ...october, group_by: by });
+    return (body.usage as Record<string, unknown>[]).map(({ key_id, day, model, charge_nano_usd }) => [
+      ...[key_id, day, model].filter((group) => group !== undefined),
+      charge_nano_usd,
+    ]);
+  };
+  expect(await groupsOf('model')).toEqual([
+    ['large-chat', '4'],
+    ['small-chat', '8'],
+  ]);
+  expect(await groupsOf('model,day')).toEqual([
+    ['2026-10-05', 'large-chat', '4'],
+    ['2026-10-05', 'small-chat', '3'],
+    ['2026-10-06', 'small-chat', '5'],
+  ]);
+});
+
 it('shows every key of a workspace, and no other’s', async () => {
   const workspaceId = `ws_${randomUUID()}`;
   const calls = [1, 2].map((day) => aUsageRecorded({ workspaceId, startedAtMs: at(day, 0) }));
@@ -85,6 +111,7 @@ it.each([
   ['start', { key_id: 'key_a', start: 'october', end: '2026-11-01' }],
   ['end', { key_id: 'key_a', start: '2026-10-01', end: '2026-10-01' }],
   ['query', { key_id: 'key_a', ...october, model: 'small-chat' }],
+  ['group_by.1', { key_id: 'key_a', ...october, group_by: 'day,colour' }],
 ])('refuses a query whose %s is wrong', async (param, query) => {
   expect(await get(query)).toMatchObject({ status: 400, body: { error: 'invalid_request', param } });
 });

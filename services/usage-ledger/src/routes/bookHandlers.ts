@@ -10,11 +10,11 @@ import { getBalances } from '../credits/getBalances.ts';
 import { type Credit, listCredits } from '../credits/listCredits.ts';
 import type { Db } from '../database/createDb.ts';
 import { areBalancesReady } from '../epoch/areBalancesReady.ts';
-import { listDailyUsage } from '../ledger/listDailyUsage.ts';
+import { listUsage } from '../ledger/listUsage.ts';
 import { createReconcileGate, type Reconcile } from '../reconcile/createReconcileGate.ts';
 import { toBalancesBody, toGateBalancesBody } from '../wire/balancesBody.ts';
-import { toDailyUsageBody } from '../wire/dailyUsageBody.ts';
 import { toReconciliationBody } from '../wire/reconciliationBody.ts';
+import { toUsageEntryBody } from '../wire/usageEntryBody.ts';
 
 /** Most credits of one answer. */
 const CREDITS_PER_PAGE = 500;
@@ -53,14 +53,15 @@ export function createBookHandlers(dependencies: BookHandlerDependencies): BookH
       const last = credits.length === CREDITS_PER_PAGE ? credits.at(-1) : undefined;
       return { credits: credits.map(toCreditBody), next_after: last ? String(last.seq) : null };
     },
-    async getUsage({ params: { key_id: keyId, workspace_id: workspaceId = '', start: startDay, end: endDay } }) {
+    async getUsage({ params }) {
+      const { key_id: keyId, workspace_id: workspaceId = '', start: startDay, end: endDay, group_by: groupBy } = params;
       const owner = keyId === undefined ? { workspaceId } : { keyId };
-      const range = { startDay, endDay, limit: MAX_USAGE_ENTRIES + 1 };
-      const usage = await listDailyUsage(lookUpDb, owner, range).catch((error: unknown) => {
+      const range = { startDay, endDay, groupBy, limit: MAX_USAGE_ENTRIES + 1 };
+      const usage = await listUsage(lookUpDb, owner, range).catch((error: unknown) => {
         throw isCanceled(error) ? new ApiError<LedgerFault>({ kind: 'usage_timeout' }, { cause: error }) : error;
       });
       if (usage.length > MAX_USAGE_ENTRIES) throw new ApiError<LedgerFault>(TOO_MANY_ENTRIES);
-      return { usage: usage.map(toDailyUsageBody) };
+      return { usage: usage.map(toUsageEntryBody) };
     },
     async getBalances({ params: { workspace_id: workspaceId, month } }) {
       return toBalancesBody(await getBalances(db, { workspaceId, month }), { month });

@@ -1,10 +1,11 @@
-import type { DailyUsage } from '../ledger/listDailyUsage.ts';
+import type { UsageEntry } from '../ledger/listUsage.ts';
 
-/** A key's day as the operator reads it: counts as numbers, the amount as a decimal string of nano-dollars. */
-export function toDailyUsageBody(usage: DailyUsage) {
+/** Usage as the operator reads it: counts as numbers, the amount as a decimal string of nano-dollars. */
+export function toUsageEntryBody(usage: UsageEntry) {
   return {
-    key_id: usage.keyId,
-    day: usage.day,
+    ...(usage.keyId !== null && { key_id: usage.keyId }),
+    ...(usage.day !== null && { day: usage.day }),
+    ...(usage.model !== null && { model: usage.model }),
     requests: Number(usage.requests),
     success: Number(usage.success),
     failure: Number(usage.failure),
