@@ -25,7 +25,7 @@ const anApp = (routes: Route[]) =>
     routes,
     toWireError(error) {
       if (error instanceof ApiError && error.fault.kind === 'unsayable') throw error;
-      return error instanceof ApiError ? flat(418, error.fault.kind, {}) : undefined;
+      return error instanceof ApiError ? flat(418, error.fault.kind, { message: 'No.' }) : undefined;
     },
   });
 const ok: Route['handler'] = (_req, res) => void res.json({ ok: true });
@@ -66,7 +66,7 @@ it('words a fault by its family, and says nothing of what nobody foresaw', async
     throwing('/bug', new Error('password of db.internal:5432 is hunter2')),
     throwing('/unsayable', new ApiError({ kind: 'unsayable' })),
   );
-  expect(await (await fetch(`${url}/fault`)).json()).toEqual({ error: 'teapot' });
+  expect(await (await fetch(`${url}/fault`)).json()).toEqual({ error: 'teapot', message: 'No.' });
   for (const path of ['/bug', '/unsayable']) {
     const bug = await fetch(url + path);
     expect(bug.status).toBe(500);

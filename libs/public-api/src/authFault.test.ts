@@ -27,7 +27,7 @@ const wrongRegion = {
 };
 
 /** Every refusal of gate 1, as each family words it (specification, Errors; decisions, Error shapes per family). */
-it.each<[keyof typeof FAMILIES, AuthFault['kind'], WireError]>([
+it.each<[keyof typeof FAMILIES, AuthFault['kind'], Omit<WireError, 'body'> & { body: object }]>([
   ['chat', 'missing_authorization', { status: 401, body: { error: refusal } }],
   ['chat', 'malformed_authorization', { status: 401, body: { error: refusal } }],
   ['chat', 'invalid_api_key', { status: 401, body: { error: refusal } }],
@@ -62,7 +62,7 @@ it.each<[keyof typeof FAMILIES, AuthFault['kind'], WireError]>([
   expect(FAMILIES[family]({ kind })).toEqual(answer);
 });
 
-it.each<[keyof typeof FAMILIES, WireError['body']]>([
+it.each<[keyof typeof FAMILIES, object]>([
   ['chat', { error: { message, type: 'rate_limit_error', param: null, code: 'rate_limit_exceeded' } }],
   ['models', { error: { message, type: 'rate_limit' } }],
   ['svc', { error: 'rate_limit_exceeded', message }],

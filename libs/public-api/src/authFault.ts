@@ -59,7 +59,7 @@ export function toInferenceGuardError(fault: GuardFault, { keysPageUrl }: AuthEr
         NEVER_RETRY,
       );
     case 'region_not_served':
-      return gateRejection(403, 'region_not_served', { message: WRONG_REGION });
+      return gateRejection(403, { error: 'region_not_served', message: WRONG_REGION });
     case 'auth_unavailable':
       return envelope(
         503,

@@ -28,7 +28,11 @@ export const bareErrorSchema = z
   .strictObject({ detail: z.string().meta({ description: 'Diagnostic; not a contract.' }) })
   .meta({ title: 'Bare error', description: 'A dependency inside could not be asked. Always safe to retry.' });
 
-const rejectionOf = <Fields extends z.ZodRawShape>(status: string, code: z.ZodType<string>, fields: Fields) =>
+const rejectionOf = <Code extends z.ZodType<string>, Fields extends z.ZodRawShape>(
+  status: string,
+  code: Code,
+  fields: Fields,
+) =>
   z.strictObject({
     error: z.strictObject({
       message: code.meta({ description: 'The bare code.' }),
@@ -69,3 +73,21 @@ export const regionNotServedSchema = rejectionOf('403', z.literal('region_not_se
 
 export type ErrorEnvelope = z.infer<typeof errorEnvelopeSchema>;
 export type BareError = z.infer<typeof bareErrorSchema>;
+export type FlatError = z.infer<typeof flatErrorSchema>;
+/** What a gate says under `provider_specific_fields`. */
+export type RejectionFields = z.infer<
+  | typeof unknownModelSchema
+  | typeof insufficientBalanceSchema
+  | typeof accountRefusedSchema
+  | typeof regionNotServedSchema
+>['error']['provider_specific_fields'];
+interface GateRejection {
+  error: {
+    message: RejectionFields['error'];
+    type: 'None';
+    param: 'None';
+    code: string;
+    provider_specific_fields: RejectionFields;
+  };
+}
+export type ErrorBody = ErrorEnvelope | FlatError | BareError | GateRejection;

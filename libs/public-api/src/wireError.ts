@@ -1,5 +1,5 @@
 import { ApiError, type Fault } from './apiError.ts';
-import type { BareError, ErrorEnvelope } from './errorBodies.ts';
+import type { ErrorBody, ErrorEnvelope, FlatError, RejectionFields } from './errorBodies.ts';
 import { type HeaderName, NEVER_RETRY } from './headers.ts';
 
 type AnswerHeaders = Partial<Record<HeaderName, string>>;
@@ -7,39 +7,44 @@ type AnswerHeaders = Partial<Record<HeaderName, string>>;
 /** An error answer as it goes over the wire. Clients branch on the status; bodies differ by endpoint family. */
 export interface WireError {
   status: number;
-  body: object;
+  body: ErrorBody;
   headers?: AnswerHeaders;
 }
 
 /** `{error: {message, type, param?, code?, doc_url?}}`: chat, completions, embeddings and parts of other families. */
 export function envelope(status: number, error: ErrorEnvelope['error'], headers?: AnswerHeaders): WireError {
-  return { status, body: { error } satisfies ErrorEnvelope, ...(headers && { headers }) };
+  return { status, body: { error }, ...(headers && { headers }) };
 }
 
 /** `{error: "<code>", …}`: `/v1/svc/*` and media. */
-export function flat(status: number, error: string, fields: object, headers?: AnswerHeaders): WireError {
+export function flat(
+  status: number,
+  error: string,
+  fields: Omit<FlatError, 'error'>,
+  headers?: AnswerHeaders,
+): WireError {
   return { status, body: { error, ...fields }, ...(headers && { headers }) };
 }
 
 /** `{detail}`, without an `error` key: the 502 of `GET /v1/svc/key` and `GET /v1/models`. */
 export function bare(status: number, detail: string): WireError {
-  return { status, body: { detail } satisfies BareError };
+  return { status, body: { detail } };
 }
 
 /**
  * A chat gate's refusal before generation: `message` is the bare code, `type` and `param` are the text `None`, `code` is
  * the status as text, and what helps the caller stands under `provider_specific_fields`.
  */
-export function gateRejection(status: number, code: string, fields: object): WireError {
+export function gateRejection(status: 402 | 403 | 404, fields: RejectionFields): WireError {
   return {
     status,
     body: {
       error: {
-        message: code,
+        message: fields.error,
         type: 'None',
         param: 'None',
         code: String(status),
-        provider_specific_fields: { error: code, ...fields },
+        provider_specific_fields: fields,
       },
     },
     headers: NEVER_RETRY,

@@ -73,7 +73,8 @@ export function toInferenceError(fault: CallFault): WireError {
         'messages',
       );
     case 'unknown_model':
-      return gateRejection(404, 'unknown_model', {
+      return gateRejection(404, {
+        error: 'unknown_model',
         message: 'No such model here. GET /v1/models lists what this region serves.',
         did_you_mean: fault.didYouMean,
         ...(fault.suggestedModel !== undefined && { suggested_model: fault.suggestedModel }),
@@ -101,17 +102,20 @@ export function toInferenceError(fault: CallFault): WireError {
         NEVER_RETRY,
       );
     case 'account_on_hold':
-      return gateRejection(402, fault.kind, { message: 'The account is on hold. Contact support.' });
+      return gateRejection(402, { error: fault.kind, message: 'The account is on hold. Contact support.' });
     case 'billing_not_provisioned':
-      return gateRejection(402, fault.kind, {
+      return gateRejection(402, {
+        error: fault.kind,
         message: 'The account is not set up for billing yet. Add a payment method in the dashboard.',
       });
     case 'spend_cap_reached':
-      return gateRejection(402, fault.kind, {
+      return gateRejection(402, {
+        error: fault.kind,
         message: 'The monthly spend cap is reached. Raise it in the dashboard or wait for the next month.',
       });
     case 'insufficient_balance':
-      return gateRejection(402, fault.kind, {
+      return gateRejection(402, {
+        error: fault.kind,
         message:
           'What this request could cost at most does not fit the remaining balance. Top up, raise the limit, or ask for fewer output tokens.',
         max_usage_cost_usd: toUsdNumber(fault.maxUsageCostNanoUsd),

@@ -74,7 +74,7 @@ it('is over from the beginning where its client left before, and keeps no timer'
 
 it.each([
   ['is whole', (client: ClientStream) => client.done()],
-  ['has failed', (client: ClientStream) => client.fail({ status: 500, body: { error: {} } })],
+  ['has failed', (client: ClientStream) => client.fail({ status: 500, body: { detail: '' } })],
 ])(
   'cuts a client that does not read the end of a stream that %s, and the call hears nothing of it',
   async (_case, end) => {
