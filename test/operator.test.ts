@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { toKeySha256 } from '@turnpike/api-keys/apiKey';
 import { until } from '@turnpike/test-support/until';
 import { readLogLines } from './support/readLogLines.ts';
-import { runTurnpike } from './support/runTurnpike.ts';
+import { type CommandOutcome, runTurnpike, runTurnpikeHere } from './support/runTurnpike.ts';
 import { startTestStack, type TestStack } from './support/startTestStack.ts';
 
 const MODEL = 'llama-3.3-70b-instruct';
@@ -19,7 +19,7 @@ const place = () => `stack ${stack.running.stack.port_base}, region us`;
 
 /** Runs a command that is expected to be done, and gives its JSON document. */
 async function done(...args: string[]) {
-  const { code, stdout, stderr } = await runTurnpike([...args, '--json'], stack);
+  const { code, stdout, stderr } = await runTurnpikeHere([...args, '--json'], stack);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   return JSON.parse(stdout);
 }
@@ -33,7 +33,9 @@ async function changed(...args: string[]) {
 
 /** Runs a command that is expected to fail: nothing on standard output, one line on standard error. */
 async function refused(...args: string[]) {
-  const { code, stdout, stderr } = await runTurnpike(args, stack);
+  return expectRefused(await runTurnpikeHere(args, stack));
+}
+function expectRefused({ code, stdout, stderr }: CommandOutcome) {
   expect(stdout).toBe('');
   expect(stderr).toMatch(/^[^\n]+\n$/);
   return { code, problem: stderr.trim().replace(` [${place()}]`, '') };
@@ -97,14 +99,22 @@ it('creates a key that works, shown once, with the limits it was given, and find
 it('revokes a key from its next call on, and for good', async () => {
   const { key_id: keyId, api_key: apiKey } = await aKeyOf(await aWorkspace());
   expect(await statusOf(apiKey)).toBe(200);
-  expect(await changed('keys', 'revoke', keyId, '--yes')).toEqual({ key_id: keyId, status: 'revoked' });
+  const revoke = ['keys', 'revoke', keyId, '--yes', '--json'];
+  const { code, stdout, stderr } = await runTurnpike(revoke, stack);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(JSON.parse(stdout)).toEqual({
+    key_id: keyId,
+    status: 'revoked',
+    written_to: { stack: String(stack.running.stack.port_base), region: 'us' },
+  });
   expect(await statusOf(apiKey)).toBe(401);
   expect(await refused('keys', 'unblock', keyId)).toEqual({ code: 1, problem: 'This key is revoked, which is final.' });
 });
 
 it('does not revoke a key unasked: without a terminal it wants --yes, at one the key’s id', async () => {
   const { key_id: keyId, api_key: apiKey } = await aKeyOf(await aWorkspace());
-  expect(await refused('keys', 'revoke', keyId)).toMatchObject({ code: 2, problem: expect.stringContaining('--yes') });
+  const unasked = await runTurnpike(['keys', 'revoke', keyId], stack);
+  expect(expectRefused(unasked)).toMatchObject({ code: 2, problem: expect.stringContaining('--yes') });
 
   const mistyped = await runTurnpike(['keys', 'revoke', keyId], { ...stack, typed: 'yes' });
   expect(mistyped).toMatchObject({ code: 1, stdout: expect.stringContaining('nothing was changed') });

@@ -10,7 +10,7 @@ import { until } from '@turnpike/test-support/until';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { z } from 'zod';
-import { runTurnpike } from './support/runTurnpike.ts';
+import { runTurnpike, runTurnpikeHere } from './support/runTurnpike.ts';
 import { startTestStack, type TestStack } from './support/startTestStack.ts';
 
 // What "turnpike reconcile" and "turnpike dead-letters" say of a stack that runs.
@@ -43,7 +43,7 @@ interface Found {
 }
 
 async function reconcile(...args: string[]) {
-  const { code, stdout, stderr } = await runTurnpike(['reconcile', ...args, '--json'], stack);
+  const { code, stdout, stderr } = await runTurnpikeHere(['reconcile', ...args, '--json'], stack);
   expect(stderr).toBe('');
   const found = JSON.parse(stdout) as Found;
   expect(code).toBe(found.agree ? 0 : 1);
@@ -208,7 +208,7 @@ it('lists, shows and replays dead letters', async () => {
   const value = toUsageRecordedJson(event);
   await appendToEventLog(event.keyId, `${value},`);
   const json = async (...args: string[]) => {
-    const { code, stdout } = await runTurnpike(['dead-letters', ...args, '--json'], stack);
+    const { code, stdout } = await runTurnpikeHere(['dead-letters', ...args, '--json'], stack);
     return { code, document: JSON.parse(stdout) };
   };
   const listed = async () => (await json('list')).document.dead_letters as { id: string; reason: string }[];
