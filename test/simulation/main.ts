@@ -44,10 +44,9 @@ async function main(): Promise<number> {
       `${done} of ${count} seeds, ${seconds} s: ${letIn} calls, ${epochs} epochs, ${violations} violations\n`,
     );
   };
-  await simulateSeeds({
+  await simulateSeeds(availableParallelism(), {
     first,
     count,
-    processes: availableParallelism(),
     ...(values.mutation !== undefined && { mutation: values.mutation }),
     onResult(result) {
       done += 1;

@@ -45,6 +45,7 @@ export const MUTATIONS: Record<string, Mutation> = {
     script: inScript('admit', "redis.call('SADD', KEYS[9], ARGV[16])", ''),
   },
   'a late ending of a swept call is not charged': {
+    faults: ['routerLosesRedis', 'routerLosesRedis', 'routerLosesRedis'],
     script: inScript('settle', "if state == 'held' or state == 'swept' then", "if state == 'held' then"),
   },
   'admission looks at no balance': {

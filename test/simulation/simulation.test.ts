@@ -1,6 +1,7 @@
-import { expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { formatViolation } from './formatViolation.ts';
 import { MUTATIONS } from './mutations.ts';
+import { openSimulators, type Simulators } from './openSimulators.ts';
 import type { SeedResult } from './runSeed.ts';
 import { simulateSeeds } from './simulateSeeds.ts';
 
@@ -11,14 +12,15 @@ const [FIRST, COUNT] = replayed === undefined ? [1, 1_000] : [Number(replayed), 
 const MUTANT_SEEDS = 600;
 const PROCESSES = 2;
 
+let simulators: Simulators;
+beforeAll(() => {
+  simulators = openSimulators(PROCESSES);
+});
+afterAll(() => simulators.close());
+
 it('keeps the books of 1,000 seeds of load and faults equal to the truth', async () => {
   const results: SeedResult[] = [];
-  await simulateSeeds({
-    first: FIRST,
-    count: COUNT,
-    processes: PROCESSES,
-    onResult: (result) => results.push(result) > 0,
-  });
+  await simulators.simulate({ first: FIRST, count: COUNT, onResult: (result) => results.push(result) > 0 });
   expect(results.filter(({ violation }) => violation !== undefined).map(formatViolation)).toEqual([]);
   expect(results).toHaveLength(COUNT);
   const sum = (read: (result: SeedResult) => number): number =>
@@ -35,10 +37,9 @@ it.each(Object.keys(MUTATIONS))(
   'notices within a few hundred seeds when %s',
   async (mutation) => {
     let found: SeedResult | undefined;
-    await simulateSeeds({
+    await simulators.simulate({
       first: 1,
       count: MUTANT_SEEDS,
-      processes: PROCESSES,
       mutation,
       onResult(result) {
         if (result.violation !== undefined) found = result;
@@ -50,13 +51,12 @@ it.each(Object.keys(MUTATIONS))(
   300_000,
 );
 
-it('lives through the same run again with the same seed', async () => {
+it('lives through the same run again with the same seed, in another process', async () => {
   const runs: SeedResult[] = [];
   for (let turn = 0; turn < 2; turn += 1)
-    await simulateSeeds({
+    await simulateSeeds(1, {
       first: 3,
       count: 1,
-      processes: 1,
       mutation: 'admission looks at no balance',
       onResult: (result) => runs.push(result) > 0,
     });

@@ -2,9 +2,10 @@ import { EventQueue, type QueuedEvent } from './eventQueue.ts';
 import { createRandom, type Random } from './random.ts';
 import { Violation } from './violation.ts';
 
-/** Taken before the clock is installed: a turn of the real event loop, in which every promise that can go on does. */
+/** Taken before the clock is installed. Between two of its callbacks, every promise that can go on does. */
 const realSetImmediate = setImmediate;
-const untilPromisesRest = (): Promise<void> => new Promise((resolve) => realSetImmediate(resolve));
+/** So many callbacks are asked for at a time: before the next ones Node looks for input, of which a world has none. */
+const CALLBACKS_PER_TURN = 100;
 
 /** A process of the simulated stack. What it had under way when it died never goes on. */
 export interface SimulatedProcess {
@@ -106,16 +107,42 @@ export class World {
         (error: unknown) => this.fail(error),
       );
     });
-    while (!isOver) {
+    await new Promise<void>((resolve, reject) => {
+      let hasEnded = false;
+      const end = (settle: () => void): void => {
+        hasEnded = true;
+        settle();
+      };
+      const step = (): void => {
+        if (hasEnded) return;
+        try {
+          this.onStep();
+          if (this.#violation !== undefined) throw this.#violation;
+          if (isOver) end(resolve);
+          else this.#runNext(limitMs);
+        } catch (error) {
+          end(() => reject(error));
+        }
+      };
+      const turn = (): void => {
+        if (hasEnded) return;
+        for (let nth = 0; nth < CALLBACKS_PER_TURN; nth += 1) realSetImmediate(step);
+        realSetImmediate(turn);
+      };
+      turn();
+    });
+  }
+
+  /** Runs the next event. */
+  #runNext(limitMs: number): void {
+    for (;;) {
       const event = this.#queue.pop();
       if (!event) throw new Violation('nothing will ever happen again, and the run is not over');
       if (event.isCancelled) continue;
       if (event.at > limitMs) throw new Violation(`the run is not over after ${limitMs / 1_000} s`);
       this.now = event.at;
       event.run();
-      await untilPromisesRest();
-      this.onStep();
-      if (this.#violation !== undefined) throw this.#violation;
+      return;
     }
   }
 }

@@ -1,0 +1,63 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { toPartEnvironment } from '@turnpike/local-stack/toPartEnvironment';
+import type { SeedResult } from './runSeed.ts';
+
+/** What a process is told to live through. */
+export interface SeedTask {
+  seed: number;
+  mutation: string | undefined;
+  /** Whether errors say where they were made. */
+  hasStacks: boolean;
+}
+
+export interface SimulateOptions {
+  first: number;
+  count: number;
+  /** Name of a change of the protocol that must be noticed. */
+  mutation?: string;
+  /** Told of every seed, in no order; false ends the run. */
+  onResult: (result: SeedResult) => boolean;
+}
+
+export interface Simulators {
+  /** Runs seeds, one run at a time. Rejects when a process fails, which is no finding but a defect of the simulation. */
+  simulate(options: SimulateOptions): Promise<void>;
+  close(): void;
+}
+
+const worker = fileURLToPath(new URL('./worker.ts', import.meta.url));
+
+/** Starts so many processes that live through seeds side by side. */
+export function openSimulators(processes: number): Simulators {
+  const children = Array.from({ length: processes }, () =>
+    fork(worker, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], execArgv: [], env: toPartEnvironment() }),
+  );
+  return {
+    async simulate({ first, count, mutation, onResult }) {
+      const seeds = Array.from({ length: count }, (_, nth) => first + nth).values();
+      let isOver = false;
+      async function work(child: ChildProcess): Promise<void> {
+        for (const seed of seeds) {
+          const result = await runIn(child, { seed, mutation, hasStacks: count === 1 });
+          if (isOver) return;
+          isOver = !onResult(result);
+          if (isOver) return;
+        }
+      }
+      await Promise.all(children.map(work));
+    },
+    close() {
+      for (const child of children) child.kill();
+    },
+  };
+}
+
+function runIn(child: ChildProcess, task: SeedTask): Promise<SeedResult> {
+  const { promise, resolve, reject } = Promise.withResolvers<SeedResult>();
+  const onExit = (code: number | null): void => reject(new Error(`a simulation ended with code ${code}`));
+  child.once('message', (result) => resolve(result as SeedResult));
+  child.once('error', reject).once('exit', onExit);
+  child.send(task);
+  return promise.finally(() => child.off('error', reject).off('exit', onExit));
+}
