@@ -118,7 +118,7 @@ it('is not ready from the moment it is told to end, and alive until the listener
   const end = Promise.withResolvers<void>();
   const asked = Promise.withResolvers<void>();
   const log = createLogger({ service: 'test', level: 'silent' });
-  const routes = createHealthRoutes(() => true);
+  const routes = createHealthRoutes({});
   const internal = await serve(createHttpApp({ log, telemetry: noTelemetry, routes, toWireError: () => undefined }));
   const server = await serve((_req, res) => {
     asked.resolve();

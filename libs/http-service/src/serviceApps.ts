@@ -3,7 +3,7 @@ import type { Logger } from '@turnpike/logging/createLogger';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import { createHttpApp, type HttpAppOptions } from './createHttpApp.ts';
 import { createMetricsRoute } from './createMetricsRoute.ts';
-import { createHealthRoutes } from './healthRoutes.ts';
+import { createHealthRoutes, type ReadinessChecks } from './healthRoutes.ts';
 
 /** Routes, and how what their handlers throw is worded. */
 export type RouteTable = Pick<HttpAppOptions, 'routes' | 'toWireError'>;
@@ -14,8 +14,8 @@ export interface ServiceRoutes {
   public: RouteTable | RequestListener;
   /** What the fleet and the operator reach. Health, readiness and metrics come with it. */
   internal: RouteTable;
-  /** Whether calls can be served: what `GET /ready` says. One that throws means no. */
-  isReady: () => boolean | Promise<boolean>;
+  /** What calls cannot be served without: `GET /ready` names what is missing. */
+  readinessChecks: ReadinessChecks;
 }
 
 /** The apps of a service's two listeners. */
@@ -25,7 +25,7 @@ export function createServiceApps(
 ): { publicApp: RequestListener; internalApp: RequestListener } {
   const toApp = (table: RouteTable): RequestListener => createHttpApp({ ...table, log, telemetry });
   const { routes: internalRoutes, toWireError } = routes.internal;
-  const common = [...createHealthRoutes(routes.isReady), createMetricsRoute(telemetry)];
+  const common = [...createHealthRoutes(routes.readinessChecks), createMetricsRoute(telemetry)];
   return {
     publicApp: typeof routes.public === 'function' ? routes.public : toApp(routes.public),
     internalApp: toApp({ routes: [...common, ...internalRoutes], toWireError }),

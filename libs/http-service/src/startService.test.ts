@@ -39,7 +39,7 @@ const programOf = ({ guard = 'openGuard', open = '' } = {}) => `
         ],
         toWireError: () => undefined,
       },
-      isReady: () => true,
+      readinessChecks: {},
     }),
   });
 `;

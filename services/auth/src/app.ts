@@ -59,7 +59,7 @@ export function createLookUpAuthenticator({
 export const listRoutes = (dependencies: AppDependencies): ServiceRoutes => ({
   public: listPublicRoutes(dependencies),
   internal: listInternalRoutes(dependencies),
-  isReady: () => dependencies.db.$queryRaw`SELECT 1`.then(() => true),
+  readinessChecks: { postgres: () => dependencies.db.$queryRaw`SELECT 1`.then(() => true) },
 });
 
 /** The routes that clients reach through the edge. */

@@ -22,7 +22,10 @@ it('without its database auth gives no verdict, and gives verdicts again when it
       body: { detail: 'upstream router auth unavailable' },
     });
   }
-  expect((await auth.callInternal('GET', '/ready')).status).toBe(503);
+  expect(await auth.callInternal('GET', '/ready')).toEqual({
+    status: 503,
+    body: { status: 'not ready', missing: ['postgres'] },
+  });
   expect((await auth.callInternal('GET', '/health')).status).toBe(200);
 
   await auth.postgres.restart();

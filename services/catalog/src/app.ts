@@ -27,7 +27,8 @@ export interface AppDependencies extends ModelsDependencies {
 export const listRoutes = (dependencies: AppDependencies): ServiceRoutes => ({
   public: listPublicRoutes(dependencies),
   internal: listInternalRoutes(dependencies),
-  isReady: () => true,
+  // It does not listen before it has a catalog.
+  readinessChecks: {},
 });
 
 /** The routes that clients reach through the edge. */

@@ -22,6 +22,6 @@ startService({
     });
   },
   // Nobody of the fleet asks the edge for anything.
-  routes: (app) => ({ public: app, internal: { routes: [], toWireError: () => undefined }, isReady: () => true }),
+  routes: (app) => ({ public: app, internal: { routes: [], toWireError: () => undefined }, readinessChecks: {} }),
   longestAnswerMs: toLongestCallMs,
 });

@@ -45,6 +45,9 @@ export function listRoutes(dependencies: AppDependencies): ServiceRoutes {
         handlers: { ...createEngineHandlers({ ...fleet, catalog, log }), ...createBalanceHandlers(money) },
       }),
     },
-    isReady: () => catalog.current() !== undefined && money.epoch.isOpen,
+    readinessChecks: {
+      catalog: () => catalog.current() !== undefined,
+      'balances in Redis': () => money.epoch.isOpen,
+    },
   };
 }

@@ -44,7 +44,7 @@ export interface AppDependencies
 export const listRoutes = (dependencies: AppDependencies): ServiceRoutes => ({
   public: listPublicRoutes(dependencies),
   internal: listInternalRoutes(dependencies),
-  isReady: () => dependencies.lookUpDb.$queryRaw`SELECT 1`.then(() => true),
+  readinessChecks: { postgres: () => dependencies.lookUpDb.$queryRaw`SELECT 1`.then(() => true) },
 });
 
 /** The routes that clients reach through the edge. */

@@ -1,0 +1,42 @@
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { createLogger } from '@turnpike/logging/createLogger';
+import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
+import { createHttpApp } from './createHttpApp.ts';
+import { createHealthRoutes } from './healthRoutes.ts';
+import { listen } from './listen.ts';
+
+const there = { disk: true, redis: true, postgres: true };
+let server: Server;
+beforeAll(async () => {
+  const routes = createHealthRoutes({
+    disk: () => there.disk,
+    redis: async () => there.redis,
+    postgres() {
+      if (!there.postgres) throw new Error('connect ECONNREFUSED 10.0.0.1:5432');
+      return true;
+    },
+  });
+  const log = createLogger({ service: 'test', level: 'silent' });
+  server = await listen(createHttpApp({ log, telemetry: noTelemetry, routes, toWireError: () => undefined }), {
+    host: '127.0.0.1',
+    port: 0,
+  });
+});
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+async function ask(path: string) {
+  const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`);
+  return { status: answer.status, body: await answer.json() };
+}
+
+it('is ready while all is there, and else names what is missing and nothing of why; alive it is in any case', async () => {
+  expect(await ask('/ready')).toEqual({ status: 200, body: { status: 'ready' } });
+  Object.assign(there, { redis: false, postgres: false });
+  expect(await ask('/ready')).toEqual({ status: 503, body: { status: 'not ready', missing: ['redis', 'postgres'] } });
+  expect(await ask('/health')).toEqual({ status: 200, body: { status: 'ok' } });
+});
