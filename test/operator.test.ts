@@ -397,6 +397,31 @@ it('disables a model for clients: 503 model_deactivated and not listed, until it
   );
 });
 
+it('says of each service that it is ready, and what wants a look', async () => {
+  expect(await done('status')).toEqual({
+    services: {
+      auth: { state: 'ready', missing: [] },
+      catalog: { state: 'ready', missing: [], version: expect.any(Number), live_models: expect.any(Number) },
+      'model-router': {
+        state: 'ready',
+        missing: [],
+        engines: expect.any(Number),
+        engines_in: expect.any(Number),
+        open_calls: expect.any(Number),
+        spool_bytes: expect.any(Number),
+        alerts: 0,
+      },
+      'usage-ledger': {
+        state: 'ready',
+        missing: [],
+        event_lag_records: expect.any(Number),
+        dead_letters: 0,
+        mismatches: 0,
+      },
+    },
+  });
+});
+
 it('shows the engines as the router sees them', async () => {
   const engines = await until('each engine to have said what it is', async () => {
     const list = (await done('engines')).engines as { url: string; model: string; version: string | null }[];

@@ -1,6 +1,8 @@
+import type { InternalService } from '@turnpike/config/services';
 import type { z } from 'zod';
 import type { Column } from '../report/formatTable.ts';
 import type { Services } from '../stack/createServices.ts';
+import type { Health } from '../stack/readHealth.ts';
 
 /** What a command found or did, once for programs and once for people. */
 export interface Report {
@@ -16,6 +18,8 @@ export interface Report {
 export interface Context {
   /** Calls the stack's services as the operator. */
   services: Services;
+  /** Asks a service how it is. Never rejects. */
+  readHealth(service: InternalService): Promise<Health>;
   table(columns: Column[], rows: string[][]): string;
   /** Shows a text in place of all that stands in the terminal. Absent where the output is none, or JSON is wanted. */
   redraw?: (text: string) => void;

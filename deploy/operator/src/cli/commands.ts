@@ -16,6 +16,7 @@ import { reconcileBooks } from '../commands/reconcileBooks.ts';
 import { replayDeadLetters } from '../commands/replayDeadLetters.ts';
 import { rotateKey } from '../commands/rotateKey.ts';
 import { showDeadLetter } from '../commands/showDeadLetter.ts';
+import { showStatus } from '../commands/showStatus.ts';
 import { showUsage } from '../commands/showUsage.ts';
 import { showWorkspace } from '../commands/showWorkspace.ts';
 import { disableModel, enableModel } from '../commands/switchModel.ts';
@@ -23,6 +24,7 @@ import type { Command } from './command.ts';
 
 /** Every command, in the order of the help. */
 export const COMMANDS: Command[] = [
+  showStatus,
   createKey,
   listKeys,
   findKeys,

@@ -56,7 +56,7 @@ it.each([
   ['--json', 'Start with a command'],
   ['key list', '"key" is not a command: did you mean "keys"? "turnpike --help" lists them.'],
   ['credits add', '"credits" is not a command: did you mean "credit"?'],
-  ['status', '"status" is not a command: "turnpike --help" lists them.'],
+  ['stats', '"stats" is not a command: "turnpike --help" lists them.'],
   ['keys', '"keys" is followed by one of: create, list, find, rotate, block, unblock, revoke.'],
   ['keys drop key_a', '"keys" is followed by one of'],
   ['keys create', '--workspace is missing'],

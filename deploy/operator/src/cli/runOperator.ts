@@ -5,6 +5,7 @@ import { InternalCallError } from '@turnpike/internal-api/createClient';
 import { formatTable } from '../report/formatTable.ts';
 import { createServices } from '../stack/createServices.ts';
 import { findStack, toPlaceText } from '../stack/findStack.ts';
+import { readHealth } from '../stack/readHealth.ts';
 import { toProblem } from '../stack/toProblem.ts';
 import type { Context } from './command.ts';
 import { COMMANDS } from './commands.ts';
@@ -69,6 +70,7 @@ async function run(
         isChange = true;
       },
     }),
+    readHealth: (service) => readHealth(access.urls[service]),
     table: (columns, rows) => formatTable(rows, { columns, heading }),
     ...(stdout.isTTY && !isJson && { redraw: (text) => void stdout.write(`${CLEAR_SCREEN}${text}\n`) }),
     confirm: (question, expected) => confirm({ stdin, stderr }, `On ${place}: ${question}`, expected),

@@ -22,10 +22,14 @@ it.each([
 ])('shows the new key where the gate %s', async (_case, isTold) => {
   const rotation = { new_key: aKey('key_2'), old_key: aKey('key_1'), gate_told: isTold };
   const services = { auth: { rotateKey: async () => rotation } } as unknown as Services;
-  const confirm = async (): Promise<void> => {};
   const { text, document } = await rotateKey.run(
     { keyId: 'key_1' },
-    { services, table: (columns, rows) => formatTable(rows, { columns }), confirm },
+    {
+      services,
+      readHealth: async () => ({ state: 'no_answer', missing: [], metrics: new Map() }),
+      table: (columns, rows) => formatTable(rows, { columns }),
+      confirm: async () => {},
+    },
   );
   const { api_key: apiKey } = document as { api_key: string };
   expect(document).toMatchObject({ gate_told: isTold });

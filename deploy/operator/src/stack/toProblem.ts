@@ -30,7 +30,7 @@ export function toProblem({ service, failure }: InternalCallError, urls: StackAc
       if (status === 401)
         return `${service} does not accept the operator's token: see whether INTERNAL_TOKEN_KEYS is that of this stack, and the clocks agree.`;
       if (fault === undefined || (status >= 500 && fault !== FORESEEN_FAILURE)) {
-        const log = `its log says why, under request id ${requestId ?? 'unknown'}`;
+        const log = `"turnpike status" says what is missing, and its log why, under request id ${requestId ?? 'unknown'}`;
         return toPrintable(`${service} failed with status ${status}: ${log}.`);
       }
       return toPrintable([message, ADVICE[fault]].filter((part) => part !== undefined).join(' '));

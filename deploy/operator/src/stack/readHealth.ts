@@ -1,0 +1,53 @@
+import { z } from 'zod';
+
+/** Longer than a readiness check waits for a Postgres or a Redis that is silent. */
+const TIMEOUT_MS = 5_000;
+const SAMPLE = /^(\w+)(?:\{.*\})? (\S+)$/;
+
+const notReadySchema = z.object({ status: z.string(), missing: z.array(z.string()).default([]) });
+
+/** How a service is by its own word, from its open routes. */
+export interface Health {
+  /** `ending`: it was told to stop. */
+  state: 'ready' | 'not_ready' | 'ending' | 'no_answer';
+  /** What it cannot serve without and does not have. */
+  missing: string[];
+  /** What it measures, by name; where samples differ in their labels alone, their sum. Empty where it does not tell. */
+  metrics: ReadonlyMap<string, number>;
+}
+
+/** Asks a service whether it is ready and what it measures. Never rejects. */
+export async function readHealth(internalUrl: string): Promise<Health> {
+  const read = async (path: string) => {
+    const answer = await fetch(internalUrl + path, { redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS) });
+    return { status: answer.status, text: await answer.text() };
+  };
+  const [readiness, page] = await Promise.allSettled([read('/ready'), read('/metrics')]);
+  const metrics = new Map(page.status === 'fulfilled' && page.value.status === 200 ? sumSamples(page.value.text) : []);
+  if (readiness.status === 'rejected') return { state: 'no_answer', missing: [], metrics };
+  if (readiness.value.status === 200) return { state: 'ready', missing: [], metrics };
+  const said = notReadySchema.safeParse(parseJson(readiness.value.text));
+  return {
+    state: said.data?.status === 'ending' ? 'ending' : 'not_ready',
+    missing: said.data?.missing ?? [],
+    metrics,
+  };
+}
+
+/** From the text format of Prometheus. */
+function sumSamples(page: string): Map<string, number> {
+  const sums = new Map<string, number>();
+  for (const line of page.split('\n')) {
+    const [, name, value] = SAMPLE.exec(line) ?? [];
+    if (name !== undefined) sums.set(name, (sums.get(name) ?? 0) + Number(value));
+  }
+  return sums;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
