@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { EngineLoad } from '../../services/model-router/src/fleet/placement/engineLoad.ts';
-import { hashPrefix } from '../../services/model-router/src/fleet/placement/hashPrefix.ts';
 import { createPlacer } from '../../services/model-router/src/fleet/placement/placer.ts';
-import { renderPrefix } from '../../services/model-router/src/fleet/placement/renderPrefix.ts';
+import { hashPrefix, renderPrefix } from '../../services/model-router/src/fleet/placement/promptPrefix.ts';
 import { CHAT } from '../../services/model-router/src/request/chatRequest.ts';
 
 const ENGINES = 16;

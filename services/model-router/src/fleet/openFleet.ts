@@ -1,9 +1,10 @@
+import { createHmac } from 'node:crypto';
 import type { NamedSecret } from '@turnpike/config/secrets';
 import type { ServiceBase } from '@turnpike/http-service/startService';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { Redis } from 'ioredis';
+import type { PricedModel } from '../catalog/catalog.ts';
 import type { CountPromptTokens } from '../request/countPromptTokens.ts';
-import { type CacheSaltOf, createCacheSalt } from './cacheSalt.ts';
 import type { KubernetesApi } from './discovery/listEndpoints.ts';
 import { createEngineRegistry, type EngineRegistry } from './engineRegistry.ts';
 import { createFleet, type Fleet } from './fleet.ts';
@@ -71,4 +72,23 @@ export function openFleet(
   const countPromptTokens = createPromptCounter({ engines, limits: PROMPT_COUNTS });
   const cacheSaltOf = createCacheSalt(config.CACHE_SALT_KEYS);
   return { fleet: createFleet({ registry: engines, queue }), engines, drains, countPromptTokens, cacheSaltOf };
+}
+
+/** Gives the salt of a call: what separates the prefix cache it may read from all others on a shared engine. */
+export type CacheSaltOf = (call: {
+  workspaceId: string;
+  model: Pick<PricedModel, 'id' | 'sharesPrefixCache'>;
+}) => string;
+
+/**
+ * Makes `cacheSaltOf`: a salt for each workspace, so that nobody learns by its speed what others have asked; one for all on a
+ * model whose catalog entry lets workspaces share. Base64url, since engines refuse `/` in a salt.
+ */
+export function createCacheSalt([key]: NamedSecret[]): CacheSaltOf {
+  if (!key) throw new Error('no key to make cache salts with');
+  // No workspace id has a space, so no workspace has a model's salt.
+  return ({ workspaceId, model }) =>
+    createHmac('sha256', key.secret)
+      .update(model.sharesPrefixCache ? `model ${model.id}` : workspaceId)
+      .digest('base64url');
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Candidate } from '../terms/attempt.ts';
 import { chooseEngine } from './chooseEngine.ts';
-import { hashPrefix } from './hashPrefix.ts';
+import { hashPrefix } from './promptPrefix.ts';
 
 const anEngine = (number: number, fields: Partial<Candidate> = {}): Candidate => ({
   id: `engine-${number}`,

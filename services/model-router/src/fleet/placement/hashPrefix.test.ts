@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { blocksWithin, endOfBlocks, hashPrefix, MAX_HASHED_BYTES } from './hashPrefix.ts';
+import { blocksWithin, endOfBlocks, hashPrefix, MAX_HASHED_BYTES } from './promptPrefix.ts';
 
 const BLOCK = 512;
 const text = (letter: string, bytes: number): Buffer => Buffer.alloc(bytes, letter);

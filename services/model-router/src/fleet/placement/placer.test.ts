@@ -2,8 +2,8 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { aPlacement } from '../../../test/aPlacement.ts';
 import type { Trial } from '../terms/dialect.ts';
 import { EngineLoad } from './engineLoad.ts';
-import { endOfBlocks, hashPrefix } from './hashPrefix.ts';
 import { createPlacer, type PlaceableEngine, type Placer } from './placer.ts';
+import { endOfBlocks, hashPrefix } from './promptPrefix.ts';
 
 const BLOCKS = 32;
 const BYTES = endOfBlocks(BLOCKS);

@@ -1,8 +1,30 @@
 import { Attempt } from '../terms/attempt.ts';
+import { FIRST_OUTPUT_TOKENS, LEARNING_RATE } from '../terms/limits.ts';
 import { chooseEngine } from './chooseEngine.ts';
-import { ModelHabits } from './modelHabits.ts';
 import { findSlow, usualFirstEvent } from './pace.ts';
 import { type Tryable, tryOut } from './trial.ts';
+
+/** What calls of one model come to, learned from the engines' own counts: the router has no tokenizer. */
+class ModelHabits {
+  #outputTokens = FIRST_OUTPUT_TOKENS;
+  /** Tokens that an engine counts for one that we estimated. */
+  #tokensPerEstimate = 1;
+
+  /** What a call will come to: it will produce far less than it may in most cases. */
+  expect({ estimatedPromptTokens, maxOutputTokens }: Placement): { promptTokens: number; outputTokens: number } {
+    return {
+      promptTokens: estimatedPromptTokens * this.#tokensPerEstimate,
+      outputTokens: Math.min(this.#outputTokens, maxOutputTokens),
+    };
+  }
+
+  learn(counted: { promptTokens: number; completionTokens: number }, estimatedPromptTokens: number): void {
+    this.#outputTokens += LEARNING_RATE * (counted.completionTokens - this.#outputTokens);
+    if (estimatedPromptTokens === 0) return;
+    const ratio = counted.promptTokens / estimatedPromptTokens;
+    this.#tokensPerEstimate += LEARNING_RATE * (ratio - this.#tokensPerEstimate);
+  }
+}
 
 /** What placement wants to know of an engine. */
 export interface PlaceableEngine extends Tryable {
@@ -52,18 +74,11 @@ export function createPlacer({
     return habits;
   }
 
-  const expectTokens: Placer['expectTokens'] = ({ modelId, estimatedPromptTokens, maxOutputTokens }) => {
-    const habits = getHabits(modelId);
-    return {
-      promptTokens: habits.promptTokensOf(estimatedPromptTokens),
-      outputTokens: habits.outputTokensOf(maxOutputTokens),
-    };
-  };
-
   return {
     place(engines, placement) {
-      const { keyId, prefixHashes: hashes, promptBytes, estimatedPromptTokens, isStream } = placement;
-      const { promptTokens, outputTokens } = expectTokens(placement);
+      const { keyId, prefixHashes: hashes, promptBytes, isStream } = placement;
+      const habits = getHabits(placement.modelId);
+      const { promptTokens, outputTokens } = habits.expect(placement);
       const paced = engines.map((engine) => ({ engine, weight: engine.weight ?? 1, pace: engine.load.pace }));
       const usualMs = usualFirstEvent(paced);
       const slow = findSlow(paced);
@@ -94,11 +109,11 @@ export function createPlacer({
       attempt.subscribe({
         end(result) {
           const counted = result.kind === 'answered' ? result.counted : undefined;
-          if (counted) getHabits(placement.modelId).learn(counted, estimatedPromptTokens);
+          if (counted) habits.learn(counted, placement.estimatedPromptTokens);
         },
       });
       return attempt;
     },
-    expectTokens,
+    expectTokens: (placement) => getHabits(placement.modelId).expect(placement),
   };
 }

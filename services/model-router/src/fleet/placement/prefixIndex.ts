@@ -1,5 +1,5 @@
 import { DEFAULT_CACHE_BYTES } from '../terms/limits.ts';
-import { endOfBlocks } from './hashPrefix.ts';
+import { endOfBlocks } from './promptPrefix.ts';
 
 interface Block {
   bytes: number;

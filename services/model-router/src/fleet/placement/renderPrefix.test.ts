@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { aChatRequest } from '../../../test/aChatRequest.ts';
 import { COMPLETIONS } from '../../request/completionRequest.ts';
-import { renderPrefix } from './renderPrefix.ts';
+import { renderPrefix } from './promptPrefix.ts';
 
 const text = (fields: object): string => renderPrefix(aChatRequest(fields)).beginning.toString();
 const image = (url: string) => ({ role: 'user', content: [{ type: 'image_url', image_url: { url } }] });

@@ -6,7 +6,7 @@ import type { Attempt } from '../terms/attempt.ts';
 import { FULL_MS, QUEUE_LOOK_MS } from '../terms/limits.ts';
 import { CallQueue, type QueueLimits, type ShedReason, type WaitingCall } from './callQueue.ts';
 import type { EngineRoom } from './engineRoom.ts';
-import { findKeyBound } from './findKeyBound.ts';
+import { findKeyBound } from './engineRoom.ts';
 import { type UnreadStream, UnreadStreams } from './unreadStreams.ts';
 
 /** An answer whose client may leave before it has it. */

@@ -1,7 +1,6 @@
 import { beforeEach, expect, it } from '@jest/globals';
 import { EngineLoad } from '../placement/engineLoad.ts';
-import { EngineRoom } from './engineRoom.ts';
-import { findKeyBound } from './findKeyBound.ts';
+import { EngineRoom, findKeyBound } from './engineRoom.ts';
 
 const LIMITS = { calls: 200, tokens: 100_000 };
 

@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from '@jest/globals';
-import { KeyLoad } from './keyLoad.ts';
+import { KeyLoad } from './engineLoad.ts';
 
 let nowMs: number;
 let load: KeyLoad;
