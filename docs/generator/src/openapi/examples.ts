@@ -1,39 +1,31 @@
-const CALL = { id: 'chatcmpl-01979f5e', created: 1_790_000_000, model: 'llama-3.3-70b-instruct' };
-const USAGE = {
-  prompt_tokens: 18,
-  completion_tokens: 6,
-  total_tokens: 24,
-  prompt_tokens_details: { cached_tokens: 16 },
-  completion_tokens_details: { reasoning_tokens: 0 },
-  cache_read_input_tokens: 16,
-  cache_creation_input_tokens: 2,
-};
-const SUMS = {
-  requests: 12,
-  success: 11,
-  failure: 1,
-  unknown: 0,
-  prompt_tokens: 2_400,
-  completion_tokens: 910,
-  total_tokens: 3_310,
-  cache_read_input_tokens: 1_600,
-  units_consumed: null,
-  total_spend: 0.001234567,
-};
-const MODEL = {
+import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
+import type { ModelList } from '@turnpike/public-api/modelEntry';
+import { toKeyInformationBody } from '../../../../services/auth/src/wire/keyInformationBody.ts';
+import { toModelBody } from '../../../../services/catalog/src/wire/modelBody.ts';
+import { ChunkEditor, type ChunkShape } from '../../../../services/model-router/src/answer/chunks/chunkEditor.ts';
+import { CHAT_CHUNKS, editChatAnswer } from '../../../../services/model-router/src/answer/operations/chat.ts';
+import {
+  COMPLETION_CHUNKS,
+  editCompletionAnswer,
+} from '../../../../services/model-router/src/answer/operations/completions.ts';
+import { editEmbeddingAnswer } from '../../../../services/model-router/src/answer/operations/embeddings.ts';
+import type { WholeAnswer } from '../../../../services/model-router/src/answer/operations/wholeAnswer.ts';
+import { toUsageBody } from '../../../../services/usage-ledger/src/wire/usageBody.ts';
+import { toUsageRequestBody } from '../../../../services/usage-ledger/src/wire/usageRequestBody.ts';
+
+const NOW = new Date('2026-11-21T10:00:00Z');
+const MODEL: CatalogModel = {
   id: 'llama-3.3-70b-instruct',
-  object: 'model',
-  created: 1_733_443_200,
-  owned_by: 'turnpike',
-  hugging_face_id: 'meta-llama/Llama-3.3-70B-Instruct',
+  createdAt: 1_733_443_200,
+  huggingFaceId: 'meta-llama/Llama-3.3-70B-Instruct',
   aliases: ['llama-3.3-70b'],
   name: 'Llama 3.3 70B Instruct',
   category: 'text',
-  input_modalities: ['text'],
-  output_modalities: ['text'],
+  inputModalities: ['text'],
+  outputModalities: ['text'],
   quantization: 'fp8',
-  context_length: 131_072,
-  max_output_length: 16_384,
+  contextLength: 131_072,
+  maxOutputLength: 16_384,
   pricing: {
     prompt: '0.0000004',
     completion: '0.0000008',
@@ -43,108 +35,122 @@ const MODEL = {
     web_search: '0',
     internal_reasoning: '0',
   },
-  is_free: false,
-  is_ready: true,
-  supported_features: ['tools', 'tool_use', 'json_mode'],
-  supported_parameters: ['temperature', 'top_p', 'stop', 'seed', 'max_tokens', 'tools', 'tool_choice'],
-  supported_sampling_parameters: ['temperature', 'top_p', 'stop', 'seed'],
+  state: 'live',
+  replacement: null,
+  supportedFeatures: ['tools', 'json_mode'],
+  supportedParameters: ['temperature', 'top_p', 'stop', 'seed', 'max_tokens', 'tools', 'tool_choice'],
+  supportedSamplingParameters: ['temperature', 'top_p', 'stop', 'seed'],
+  isCacheCapable: true,
+  sharesPrefixCache: false,
+  templateTokensPerMessage: 0,
+  templateTokensPerRequest: 0,
+  maxTokensPerImage: 0,
 };
-const toEvents = (...events: (object | string)[]): string =>
-  events.map((event) => `data: ${typeof event === 'string' ? event : JSON.stringify(event)}\n\n`).join('');
-const choice = (rest: object, finishReason: string | null) => ({
-  index: 0,
-  ...rest,
-  logprobs: null,
-  finish_reason: finishReason,
-});
+const SUMS = {
+  requests: 12n,
+  success: 11n,
+  failure: 1n,
+  unknown: 0n,
+  promptTokens: 2_400n,
+  completionTokens: 910n,
+  cachedPromptTokens: 1_600n,
+  chargeNanoUsd: 1_234_567n,
+};
 
-/** One example of each body, by the operation's id. Every one is checked against its schema. */
+/** What an engine writes of an answer, whole or in chunks. */
+const CALL = { id: 'chatcmpl-01979f5e', created: 1_790_000_000 };
+const USAGE = { prompt_tokens: 18, completion_tokens: 6, prompt_tokens_details: { cached_tokens: 16 } };
+const aChoice = (choice: object) => ({ ...CALL, choices: [choice], usage: USAGE });
+
+/** What the router makes of an engine's answer. */
+function toAnswer(
+  edit: (bytes: Buffer, options: { canonicalModel: string; isCacheCapable: true }) => WholeAnswer,
+  answer: object,
+  model = MODEL.id,
+): unknown {
+  const edited = edit(Buffer.from(JSON.stringify(answer)), { canonicalModel: model, isCacheCapable: true });
+  if (edited.kind !== 'answer' || !edited.payload) throw new Error('this is no whole answer');
+  return JSON.parse(edited.payload.toString());
+}
+
+/** What the router makes of an engine's stream. */
+function toEvents(shape: ChunkShape, ...choices: object[]): string {
+  const editor = new ChunkEditor({ shape, canonicalModel: MODEL.id, includeUsage: false, isCacheCapable: true });
+  const events = choices.map((choice) => {
+    const edited = editor.edit(Buffer.from(JSON.stringify(aChoice(choice))));
+    if (edited.kind !== 'chunk') throw new Error(`this is no chunk: ${edited.kind}`);
+    return edited.bytes.toString();
+  });
+  return `${events.join('')}data: [DONE]\n\n`;
+}
+
+/** One example of each body, by the operation's id: answers as services write them. Every one is checked against its schema. */
 export const EXAMPLES = {
   createChatCompletion: {
     request: {
-      model: CALL.model,
+      model: MODEL.id,
       messages: [{ role: 'user', content: 'Say hello in one word.' }],
       max_tokens: 16,
     },
-    answer: {
-      ...CALL,
-      object: 'chat.completion',
-      choices: [choice({ message: { role: 'assistant', content: 'Hello.', refusal: null } }, 'stop')],
-      usage: USAGE,
-    },
+    answer: toAnswer(editChatAnswer, aChoice({ message: { content: 'Hello.' }, finish_reason: 'stop' })),
     events: toEvents(
-      {
-        ...CALL,
-        object: 'chat.completion.chunk',
-        choices: [choice({ delta: { role: 'assistant', content: '' } }, null)],
-      },
-      { ...CALL, object: 'chat.completion.chunk', choices: [choice({ delta: { content: 'Hello.' } }, null)] },
-      { ...CALL, object: 'chat.completion.chunk', choices: [choice({ delta: {} }, 'stop')] },
-      '[DONE]',
+      CHAT_CHUNKS,
+      { delta: { content: '' } },
+      { delta: { content: 'Hello.' } },
+      { delta: {}, finish_reason: 'stop' },
     ),
   },
   createCompletion: {
-    request: { model: CALL.model, prompt: 'Once upon a time', max_tokens: 16 },
-    answer: { ...CALL, object: 'text_completion', choices: [choice({ text: ', in a land' }, 'length')], usage: USAGE },
-    events: toEvents(
-      { ...CALL, object: 'text_completion', choices: [choice({ text: ', in a land' }, null)] },
-      { ...CALL, object: 'text_completion', choices: [choice({ text: '' }, 'length')] },
-      '[DONE]',
-    ),
+    request: { model: MODEL.id, prompt: 'Once upon a time', max_tokens: 16 },
+    answer: toAnswer(editCompletionAnswer, aChoice({ text: ', in a land', finish_reason: 'length' })),
+    events: toEvents(COMPLETION_CHUNKS, { text: ', in a land' }, { text: '', finish_reason: 'length' }),
   },
   createEmbedding: {
     request: { model: 'multilingual-embeddings', input: ['Où est le café ?'] },
-    answer: {
-      object: 'list',
-      data: [{ object: 'embedding', index: 0, embedding: [0.0123, -0.0456] }],
-      model: 'multilingual-embeddings',
-      usage: { prompt_tokens: 6, total_tokens: 6 },
-    },
+    answer: toAnswer(
+      editEmbeddingAnswer,
+      { data: [{ index: 0, embedding: [0.0123, -0.0456] }], usage: { prompt_tokens: 6 } },
+      'multilingual-embeddings',
+    ),
   },
-  listModels: { answer: { object: 'list', data: [MODEL] } },
-  getModel: { answer: MODEL },
+  listModels: { answer: { object: 'list', data: [toModelBody(MODEL, { isReady: true })] } satisfies ModelList },
+  getModel: { answer: toModelBody(MODEL, { isReady: true }) },
   getKey: {
-    answer: {
-      object: 'key',
-      currency: 'USD',
-      key_name: 'sk-...wxyz',
-      spend_usd: 1.234567891,
-      max_budget_usd: 10,
-      remaining_budget_usd: 8.765432109,
-      rate_limit: { rpm: 600, tpm: 1_000_000 },
-      expires_at: null,
-      generated_at: '2026-11-21T10:00:00.000Z',
-    },
+    answer: toKeyInformationBody(
+      {
+        lastFour: 'wxyz',
+        maxBudgetNanoUsd: 10_000_000_000n,
+        rpm: 600,
+        tpm: 1_000_000,
+        expiresAt: null,
+      },
+      { spend: 1_234_567_891n, now: NOW },
+    ),
   },
   getUsage: {
-    answer: {
-      object: 'usage',
-      currency: 'USD',
-      start: '2026-11-01T00:00:00.000Z',
-      end: '2026-12-01T00:00:00.000Z',
-      totals: SUMS,
-      data: [{ model: CALL.model, ...SUMS }],
-      generated_at: '2026-11-21T10:00:00.000Z',
-    },
+    answer: toUsageBody(
+      { totals: SUMS, groups: [{ model: MODEL.id, day: null, hour: null, modality: null, ...SUMS }] },
+      { start: new Date('2026-11-01'), end: new Date('2026-12-01') },
+      NOW,
+    ),
   },
   getUsageRequest: {
-    answer: {
-      object: 'usage.request',
-      currency: 'USD',
-      request_id: '01979f5e-7c1a-7b60-9d0e-5a4f3b2c1d0e',
-      model: 'llama-3.3-70b-instruct',
-      canonical_model: CALL.model,
-      status: 'success',
-      prompt_tokens: 18,
-      completion_tokens: 6,
-      total_tokens: 24,
-      total_spend: 0.0000072,
-      modality: 'text',
-      units_consumed: null,
-      billing_unit: 'token',
-      started_at: '2026-11-21T09:59:58.120Z',
-      ended_at: '2026-11-21T09:59:58.640Z',
-      generated_at: '2026-11-21T10:00:00.000Z',
-    },
+    answer: toUsageRequestBody(
+      {
+        callId: '01979f5e-7c1a-7b60-9d0e-5a4f3b2c1d0e',
+        model: MODEL.id,
+        canonicalModel: MODEL.id,
+        status: 'success',
+        promptTokens: 18,
+        completionTokens: 6,
+        totalTokens: 24n,
+        chargeNanoUsd: 7_200n,
+        modality: 'text',
+        billingUnit: 'token',
+        startedAt: new Date('2026-11-21T09:59:58.120Z'),
+        endedAt: new Date('2026-11-21T09:59:58.640Z'),
+      },
+      NOW,
+    ),
   },
 };

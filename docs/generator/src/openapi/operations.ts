@@ -43,7 +43,6 @@ const MODELS_ERRORS: Errors = {
   405: 'MethodNotAllowed',
   429: 'ModelsThrottled',
   502: 'AuthUnreachable',
-  503: 'KeysUnchecked',
 };
 const USAGE_ERRORS: Errors = {
   401: 'LookUpUnauthorized',

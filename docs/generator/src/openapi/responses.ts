@@ -1,4 +1,17 @@
+import { toInternalError, toMethodNotAllowed, toNotFound } from '@turnpike/http-service/createHttpApp';
+import { ApiError } from '@turnpike/public-api/apiError';
+import type { GuardFault } from '@turnpike/public-api/authFault';
 import { type HeaderName, KEY_LIMIT_HEADERS } from '@turnpike/public-api/headers';
+import type { WireError } from '@turnpike/public-api/wireError';
+import { toPublicError as createToKeyError } from '../../../../services/auth/src/api/authServiceError.ts';
+import type { SpendFault } from '../../../../services/auth/src/api/authServiceFault.ts';
+import { toWireError as toModelsError } from '../../../../services/catalog/src/api/catalogError.ts';
+import type { ListFault } from '../../../../services/catalog/src/api/catalogFault.ts';
+import { toEdgeError } from '../../../../services/edge/src/api/edgeError.ts';
+import { createToWireError as createToInferenceError } from '../../../../services/model-router/src/api/inferenceError.ts';
+import type { InferenceFault } from '../../../../services/model-router/src/api/inferenceFault.ts';
+import { createToPublicError as createToUsageError } from '../../../../services/usage-ledger/src/api/ledgerError.ts';
+import type { UsageFault } from '../../../../services/usage-ledger/src/api/ledgerFault.ts';
 import { type Header, toHeaders } from './headers.ts';
 import type { JsonSchema } from './jsonSchema.ts';
 import { refTo, type SchemaName } from './jsonSchemas.ts';
@@ -21,64 +34,55 @@ export interface ResponseObject {
 interface ErrorAnswer {
   description: string;
   bodies: SchemaName[];
-  examples: Record<string, unknown>;
+  /** What services answer with, by what it is an example of. */
+  examples: Record<string, WireError>;
   always?: HeaderName[];
   sometimes?: HeaderName[];
   sets?: HeaderSet[];
 }
 
-/** An error answer: a JSON body of one of the given shapes. */
-function toErrorResponse({ description, bodies, examples, sets, ...headers }: ErrorAnswer): ResponseObject {
+/** An error answer: a JSON body of one of the given shapes. Throws for an example that has a header which is not described. */
+function toErrorResponse({ description, bodies, examples, sets, ...named }: ErrorAnswer): ResponseObject {
+  const headers = toHeaders(named);
   const [body, ...others] = bodies.map(refTo);
   const schema = others.length === 0 && body ? body : { anyOf: bodies.map(refTo) };
-  const named = Object.entries(examples).map(([name, value]) => [name, { value }] as const);
+  const values = Object.entries(examples).map(([name, example]) => {
+    for (const header of Object.keys(example.headers ?? {}))
+      if (!Object.hasOwn(headers, header)) throw new Error(`${name} has ${header}: ${description}`);
+    return [name, { value: example.body }] as const;
+  });
   return {
     description,
-    headers: toHeaders(headers),
-    content: { 'application/json': { schema, examples: Object.fromEntries(named) } },
+    headers,
+    content: { 'application/json': { schema, examples: Object.fromEntries(values) } },
     ...(sets && { 'x-header-sets': sets }),
   };
 }
 
-const envelope = (message: string, type: string | null, code: string | null, param: string | null = null) => ({
-  error: { message, type, param, code },
-});
-const rejection = (status: string, code: string, fields: object) => ({
-  error: {
-    message: code,
-    type: 'None',
-    param: 'None',
-    code: status,
-    provider_specific_fields: { error: code, ...fields },
-  },
-});
-const flat = (error: string, message: string) => ({ error, message });
+const OPTIONS = { keysPageUrl: 'https://turnpike.example/docs/keys' };
 
-const KEY_IS_WRONG = {
-  error: {
-    message: 'The API key is not valid here.',
-    type: 'authentication_error',
-    param: null,
-    code: 'invalid_api_key',
-    doc_url: 'https://turnpike.example/docs/keys',
-  },
-};
-const FLOODED = envelope(
-  'Too many requests from this address. Wait for the seconds in x-ratelimit-reset.',
-  'rate_limit_error',
-  'rate_limit_exceeded',
-);
-const UNAVAILABLE = envelope(
-  'The model has no free capacity right now. Nothing was charged. Retry with backoff.',
-  'service_unavailable',
-  'service_unavailable',
-);
-const KEYS_UNCHECKED = {
-  error: {
-    message: 'API keys cannot be checked right now. Retry with backoff.',
-    type: 'service_unavailable',
-    code: 'auth_service_unavailable',
-  },
+/** Words faults as the service does that answers with them. */
+const by =
+  <F extends { kind: string }>(toWireError: (error: unknown) => WireError | undefined) =>
+  (fault: F): WireError => {
+    const worded = toWireError(new ApiError(fault));
+    if (!worded) throw new Error(`nobody words ${fault.kind}`);
+    return worded;
+  };
+const inference = by<InferenceFault>(createToInferenceError(OPTIONS));
+const models = by<GuardFault | ListFault>(toModelsError);
+const key = by<GuardFault | SpendFault>((error) => createToKeyError(error, OPTIONS));
+const usage = by<GuardFault | UsageFault>(createToUsageError(OPTIONS));
+
+const FLOODED = toEdgeError({ kind: 'flood_limit_exceeded', resetMs: 1_000 });
+const TOO_MANY_LOOK_UPS = { kind: 'look_ups_exceeded', of: 'key', retryAfterSeconds: 1 } as const;
+const KEY_LIMITS = {
+  limitRequests: 600,
+  remainingRequests: 0,
+  resetRequestsMs: 60_000,
+  limitTokens: 1_000_000,
+  remainingTokens: 990_000,
+  resetTokensMs: 600,
 };
 
 const FLOOD: HeaderSet = {
@@ -93,22 +97,22 @@ export const SHARED_RESPONSES = {
   AuthUnreachable: toErrorResponse({
     description: 'Something inside could not be asked, or answered unusably. Always safe to retry, with backoff.',
     bodies: ['BareError'],
-    examples: { unreachable: { detail: 'upstream router unavailable' } },
+    examples: { unreachable: models({ kind: 'router_unreachable' }) },
   }),
   InferenceBalance: toErrorResponse({
     description:
       'The worst case of the request fits no balance, or the account cannot pay now. Nothing ran. Told apart by `message`; after a top-up the same key works again.',
     bodies: ['InsufficientBalance', 'AccountRefused'],
     examples: {
-      insufficient_balance: rejection('402', 'insufficient_balance', {
-        message: 'What this request could cost at most does not fit the remaining balance.',
-        max_usage_cost_usd: 0.0123,
-        key_remaining_usd: 0.01,
-        held_usd: 0,
-        limited_by: 'key_budget',
-        affordable_output_tokens: 412,
+      insufficient_balance: inference({
+        kind: 'insufficient_balance',
+        maxUsageCostNanoUsd: 12_300_000n,
+        keyRemainingNanoUsd: 10_000_000n,
+        heldNanoUsd: 0n,
+        limitedBy: 'key_budget',
+        affordableOutputTokens: 412,
       }),
-      spend_cap_reached: rejection('402', 'spend_cap_reached', { message: 'The monthly spend cap is reached.' }),
+      spend_cap_reached: inference({ kind: 'spend_cap_reached' }),
     },
     always: ['x-router-call-id', 'x-should-retry'],
     sometimes: KEY_LIMIT_HEADERS,
@@ -116,19 +120,15 @@ export const SHARED_RESPONSES = {
   InferenceFailure: toErrorResponse({
     description: 'The engine or the gateway failed. Nothing was charged.',
     bodies: ['ErrorEnvelope'],
-    examples: {
-      failed: envelope('The model failed to answer. Nothing was charged.', 'server_error', 'internal_error'),
-    },
+    examples: { failed: inference({ kind: 'engine_failed' }), unforeseen: toInternalError() },
     sometimes: ['x-should-retry', ...CALL_HEADERS],
   }),
   InferenceForbidden: toErrorResponse({
     description: 'The key is blocked by an administrator, or its organization belongs to another region.',
     bodies: ['RegionNotServed', 'ErrorEnvelope'],
     examples: {
-      key_blocked: envelope('This API key is blocked by an administrator.', 'permission_error', 'key_blocked'),
-      region_not_served: rejection('403', 'region_not_served', {
-        message: 'The organization of this key is pinned to a region that this host does not serve.',
-      }),
+      key_blocked: inference({ kind: 'key_blocked' }),
+      region_not_served: inference({ kind: 'region_not_served' }),
     },
     always: ['x-should-retry'],
     sometimes: ['x-router-call-id'],
@@ -138,12 +138,15 @@ export const SHARED_RESPONSES = {
       'The request is malformed, or holds a value that cannot be served: `param` names it where it is known. The same request fails again.',
     bodies: ['ErrorEnvelope'],
     examples: {
-      field: envelope('n must be 1: only one choice is returned', 'invalid_request_error', null, 'n'),
-      context: envelope(
-        'ContextWindowExceededError: This model’s maximum context length is 8192 tokens.',
-        null,
-        'context_length_exceeded',
-      ),
+      field: inference({
+        kind: 'invalid_request',
+        message: 'n must be 1: only one choice is returned',
+        param: 'n',
+      }),
+      context: inference({
+        kind: 'context_too_long',
+        message: 'This model’s maximum context length is 8192 tokens.',
+      }),
     },
     sometimes: CALL_HEADERS,
   }),
@@ -152,11 +155,7 @@ export const SHARED_RESPONSES = {
       'The key’s requests or tokens of this minute are used up, too much of what it sends is malformed, or too many wrong keys are tried from the address; or the flood limit, which has other headers.',
     bodies: ['ErrorEnvelope'],
     examples: {
-      key: envelope(
-        'The key’s requests per minute are used up. Wait as long as Retry-After says.',
-        'rate_limit_error',
-        'rate_limit_exceeded',
-      ),
+      key: inference({ kind: 'rate_limited', limiter: 'requests', retryAfterMs: 100, rateLimit: KEY_LIMITS }),
       flood: FLOODED,
     },
     sometimes: ['retry-after', 'x-ratelimit-reset', ...CALL_HEADERS],
@@ -179,20 +178,15 @@ export const SHARED_RESPONSES = {
       'Something needed is not there now: retry with backoff. With `code` `model_deactivated` the model is switched off: use another.',
     bodies: ['ErrorEnvelope'],
     examples: {
-      busy: UNAVAILABLE,
-      disabled: envelope(
-        'It is switched off by an administrator.',
-        'service_unavailable',
-        'model_deactivated',
-        'model',
-      ),
+      busy: inference({ kind: 'engine_busy' }),
+      disabled: inference({ kind: 'model_disabled', model: 'qwen3-32b' }),
     },
     sometimes: ['retry-after', 'x-should-retry', ...CALL_HEADERS],
   }),
   InferenceUnauthorized: toErrorResponse({
     description: 'The key is missing, mistyped, revoked, expired, or of another region’s host.',
     bodies: ['ErrorEnvelope'],
-    examples: { invalid: KEY_IS_WRONG },
+    examples: { invalid: inference({ kind: 'invalid_api_key' }) },
     // A key that was revoked a moment ago may be refused only when the call is admitted.
     sometimes: ['x-router-call-id'],
   }),
@@ -200,31 +194,22 @@ export const SHARED_RESPONSES = {
     description: 'No such model in this region; or, as a plain envelope, one without capacity here.',
     bodies: ['UnknownModel', 'ErrorEnvelope'],
     examples: {
-      unknown: rejection('404', 'unknown_model', { message: 'No such model here.', did_you_mean: ['qwen3-32b'] }),
-      no_capacity: envelope('It has no capacity here.', 'invalid_request_error', 'model_deactivated', 'model'),
+      unknown: inference({ kind: 'unknown_model', didYouMean: ['qwen3-32b'] }),
+      no_capacity: inference({ kind: 'model_without_capacity', model: 'qwen3-32b' }),
     },
     always: ['x-router-call-id', 'x-should-retry'],
   }),
   KeyUnavailable: toErrorResponse({
-    description: 'Keys cannot be looked up right now. Retry with backoff.',
-    bodies: ['FlatError', 'ErrorEnvelope'],
-    examples: {
-      busy: flat('service_unavailable', 'Too many keys are looked up at once. Retry with backoff.'),
-      unchecked: KEYS_UNCHECKED,
-    },
-    sometimes: ['retry-after'],
-  }),
-  KeysUnchecked: toErrorResponse({
-    description: 'Keys cannot be checked right now. Retry with backoff.',
-    bodies: ['ErrorEnvelope'],
-    examples: { unchecked: KEYS_UNCHECKED },
+    description: 'Too many keys are looked up at once. Retry with backoff.',
+    bodies: ['FlatError'],
+    examples: { busy: key({ kind: 'too_many_look_ups' }) },
     sometimes: ['retry-after'],
   }),
   LookUpThrottled: toErrorResponse({
     description: 'The key looks up more a second than one key may (a flat body); or the flood limit (an envelope).',
     bodies: ['FlatError', 'ErrorEnvelope'],
     examples: {
-      key: flat('rate_limit_exceeded', 'This key looks up more a second than one key may.'),
+      key: usage(TOO_MANY_LOOK_UPS),
       flood: FLOODED,
     },
     sometimes: ['retry-after', 'x-ratelimit-reset'],
@@ -241,29 +226,27 @@ export const SHARED_RESPONSES = {
     description: 'There is no key in the request (a flat body), or it is not valid here (an envelope).',
     bodies: ['FlatError', 'ErrorEnvelope'],
     examples: {
-      missing: flat('missing_authorization', 'Send your API key in the Authorization header.'),
-      invalid: KEY_IS_WRONG,
+      missing: usage({ kind: 'missing_authorization' }),
+      invalid: usage({ kind: 'invalid_api_key' }),
     },
   }),
   MethodNotAllowed: toErrorResponse({
     description: 'The path is known; another method was used.',
     bodies: ['ErrorEnvelope'],
-    examples: {
-      method: envelope('PUT is not supported here; use GET.', 'invalid_request_error', 'method_not_allowed'),
-    },
+    examples: { method: toMethodNotAllowed('PUT', 'GET') },
     always: ['allow'],
   }),
   ModelsForbidden: toErrorResponse({
     description: 'The key is blocked by an administrator, or its organization belongs to another region.',
     bodies: ['ErrorEnvelope'],
-    examples: { blocked: { error: { message: 'This API key is blocked by an administrator.', type: 'auth' } } },
+    examples: { blocked: models({ kind: 'key_blocked' }) },
     always: ['x-should-retry'],
   }),
   ModelsThrottled: toErrorResponse({
     description: 'The list is asked for too often, by this key, this address or by all; or the flood limit.',
     bodies: ['ErrorEnvelope'],
     examples: {
-      list: { error: { message: 'The model list is asked for too often.', type: 'rate_limit' } },
+      list: models({ kind: 'list_throttled', waitMs: 1_000 }),
       flood: FLOODED,
     },
     sometimes: ['retry-after', 'x-ratelimit-reset'],
@@ -279,51 +262,42 @@ export const SHARED_RESPONSES = {
   ModelsUnauthorized: toErrorResponse({
     description: 'The key is missing, mistyped, revoked, expired, or of another region’s host.',
     bodies: ['ErrorEnvelope'],
-    examples: { invalid: { error: { message: 'The API key is not valid here.', type: 'auth' } } },
+    examples: { invalid: models({ kind: 'invalid_api_key' }) },
   }),
   NotFound: toErrorResponse({
     description: 'There is nothing at this path: every path that this document does not list.',
     bodies: ['ErrorEnvelope'],
     examples: {
-      unlisted: envelope('There is nothing at this path.', 'invalid_request_error', 'not_found'),
-      unsupported: envelope(
-        'This service does not support files. Send what they hold within the request.',
-        'invalid_request_error',
-        'unsupported_endpoint',
-      ),
+      unlisted: toNotFound(),
+      unsupported: toEdgeError({
+        kind: 'unsupported_endpoint',
+        operation: { name: 'files', instead: 'Send what they hold within the request.' },
+      }),
     },
     always: ['x-should-retry'],
   }),
   UsageInvalid: toErrorResponse({
     description: 'A parameter cannot be served: `param` names it.',
     bodies: ['FlatError'],
-    examples: { range: { ...flat('invalid_request', 'end must lie after start'), param: 'end' } },
+    examples: { range: usage({ kind: 'invalid_request', param: 'end', problem: 'must lie after start' }) },
   }),
   UsageNotFound: toErrorResponse({
     description: 'No such call of this key: an unknown id, one of another key, or a record that is not written yet.',
     bodies: ['FlatError'],
-    examples: { unknown: flat('usage_not_found', 'There is no such request of this key.') },
+    examples: { unknown: usage({ kind: 'usage_not_found' }) },
   }),
   UsageTimeout: toErrorResponse({
     description: 'The query took too long. Narrow the span, and retry; that is safe.',
     bodies: ['ErrorEnvelope'],
-    examples: {
-      timeout: {
-        error: {
-          message: 'The usage query took too long. Retry shortly.',
-          type: 'gateway_timeout',
-          code: 'usage_timeout',
-        },
-      },
-    },
+    examples: { timeout: usage({ kind: 'usage_timeout' }) },
     sometimes: ['retry-after'],
   }),
   UsageUnavailable: toErrorResponse({
     description: 'Usage, or the key, cannot be looked up right now. Retry with backoff.',
     bodies: ['FlatError', 'ErrorEnvelope'],
     examples: {
-      ledger: flat('service_unavailable', 'Usage cannot be looked up right now. Retry with backoff.'),
-      keys: KEYS_UNCHECKED,
+      ledger: usage({ kind: 'ledger_unavailable' }),
+      keys: usage({ kind: 'auth_unavailable' }),
     },
     sometimes: ['retry-after'],
   }),

@@ -3,8 +3,10 @@ import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { type NanoUsd, toUsdNumber } from '@turnpike/money/nanoUsd';
 import type { KeyInformation } from '@turnpike/public-api/keyInformation';
 
+type ShownKey = Pick<KeyRecord, 'lastFour' | 'maxBudgetNanoUsd' | 'rpm' | 'tpm' | 'expiresAt'>;
+
 /** The key information (specification, Key information). */
-export function toKeyInformationBody(key: KeyRecord, { spend, now }: { spend: NanoUsd; now: Date }): KeyInformation {
+export function toKeyInformationBody(key: ShownKey, { spend, now }: { spend: NanoUsd; now: Date }): KeyInformation {
   const { maxBudgetNanoUsd: maxBudget, lastFour, rpm, tpm, expiresAt } = key;
   return {
     object: 'key',

@@ -2,8 +2,24 @@ import { toUsdNumber } from '@turnpike/money/nanoUsd';
 import type { UsageRecord } from '@turnpike/public-api/usageRecord';
 import type { UsageRequest } from '../generated/client.ts';
 
+type ShownRow = Pick<
+  UsageRequest,
+  | 'callId'
+  | 'model'
+  | 'canonicalModel'
+  | 'status'
+  | 'promptTokens'
+  | 'completionTokens'
+  | 'totalTokens'
+  | 'chargeNanoUsd'
+  | 'modality'
+  | 'billingUnit'
+  | 'startedAt'
+  | 'endedAt'
+>;
+
 /** A recorded call as clients see it (specification, usage request record). Instants are RFC 3339 with milliseconds. */
-export function toUsageRequestBody(usage: UsageRequest, generatedAt: Date): UsageRecord {
+export function toUsageRequestBody(usage: ShownRow, generatedAt: Date): UsageRecord {
   return {
     object: 'usage.request',
     currency: 'USD',
