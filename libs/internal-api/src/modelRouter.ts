@@ -88,7 +88,7 @@ export const modelRouterApi = defineApi('model-router', {
   drainEngine: {
     ...drained,
     path: '/internal/engines/:engine_id/drain',
-    promise: 'holds an engine back, on all routers within 2 s; what it has under way goes on',
+    promise: 'cordons an engine, on all routers within 2 s; what it has under way goes on',
   },
   undrainEngine: {
     ...drained,

@@ -7,7 +7,7 @@ const ADVICE: Record<string, string> = {
   unknown_key: '"turnpike keys list --workspace WS" shows the ids.',
   key_rotated: 'Where that one is lost, revoke it and make another with "turnpike keys create".',
   workspace_not_found: '"turnpike workspaces list" shows the ids.',
-  model_not_found: '"turnpike models list" shows the ids; an alias will not do.',
+  model_not_found: '"turnpike models list" shows the ids; an alias is not one.',
   engine_not_found: '"turnpike engines" shows the ids.',
   dead_letter_not_found: '"turnpike dead-letters list" shows those that wait.',
   credit_conflict: 'Choose another --id for another credit.',
