@@ -14,6 +14,8 @@ export default {
   maxWorkers: 3,
   testTimeout: 120_000,
   watchman: false,
+  globalSetup: '<rootDir>/test/support/startRunPostgres.mjs',
+  globalTeardown: '<rootDir>/test/support/stopRunPostgres.mjs',
   testSequencer: '<rootDir>/test/support/longestFirst.mjs',
   // The first prints which rows of the API contract held; Jest's own summary stays the last thing printed.
   reporters: ['<rootDir>/test/conformance/summaryReporter.mjs', 'default'],

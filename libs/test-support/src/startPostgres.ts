@@ -7,11 +7,17 @@ import pg from 'pg';
 import { findFreePort } from './findFreePort.ts';
 import { type BoundProcess, canRun, NOBODY, run, spawnBound } from './spawnBound.ts';
 
-/** A private Postgres of one test file: on a free port, its data in a temporary folder, gone with the test process. */
-export interface TestPostgres {
-  port: number;
-  /** A new empty database, and the address to connect to it by. */
+/** A Postgres for databases of a test file's own. */
+export interface TestDatabases {
+  /** A new empty database, and the address to connect to it by as superuser. */
   createDatabase(): Promise<string>;
+  /** To be called when the file no longer needs them. */
+  stop(): Promise<void>;
+}
+
+/** A private Postgres of one test file: on a free port, its data in a temporary folder, gone with the test process. */
+export interface TestPostgres extends TestDatabases {
+  port: number;
   /** Ends the server as a crash does: nothing is flushed, clients see their connections reset. */
   crash(): Promise<void>;
   /** Starts it again on the same data and port. */
@@ -20,9 +26,22 @@ export interface TestPostgres {
   stop(): Promise<void>;
 }
 
+/** Says on which port the Postgres of a whole test run listens. */
+export const RUN_POSTGRES_PORT = 'TURNPIKE_TEST_POSTGRES_PORT';
+
 const START_TIMEOUT_MS = 60_000;
 // Data of a test need not survive the machine, so nothing waits for the disk; commits stay synchronous as in production.
 const SETTINGS = ['fsync=off', 'full_page_writes=off', 'max_connections=200', 'shared_buffers=64MB'];
+
+/**
+ * The Postgres that all files of a test run use, where the run has one, else a private one. For tests that look at nothing
+ * but their own databases: others work on the same server, and it is not theirs to end.
+ */
+export async function openPostgres(): Promise<TestDatabases> {
+  const port = process.env[RUN_POSTGRES_PORT];
+  if (port === undefined) return startPostgres();
+  return { createDatabase: () => createDatabase(Number(port)), stop: async () => {} };
+}
 
 /** Starts a private Postgres 18, about a second; as root it runs as `nobody`, since Postgres refuses to be root. */
 export async function startPostgres(): Promise<TestPostgres> {
@@ -44,16 +63,9 @@ export async function startPostgres(): Promise<TestPostgres> {
   }
   await start();
 
-  const urlOf = (database: string): string => `postgresql://postgres@127.0.0.1:${port}/${database}`;
   return {
     port,
-    async createDatabase() {
-      const name = `test_${randomBytes(6).toString('hex')}`;
-      const client = new pg.Client({ connectionString: urlOf('postgres') });
-      await client.connect();
-      await client.query(`CREATE DATABASE ${client.escapeIdentifier(name)}`).finally(() => client.end());
-      return urlOf(name);
-    },
+    createDatabase: () => createDatabase(port),
     crash: async () => server?.end('SIGQUIT'),
     restart: start,
     async stop() {
@@ -61,6 +73,15 @@ export async function startPostgres(): Promise<TestPostgres> {
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+async function createDatabase(port: number): Promise<string> {
+  const urlOf = (database: string): string => `postgresql://postgres@127.0.0.1:${port}/${database}`;
+  const name = `test_${randomBytes(6).toString('hex')}`;
+  const client = new pg.Client({ connectionString: urlOf('postgres') });
+  await client.connect();
+  await client.query(`CREATE DATABASE ${client.escapeIdentifier(name)}`).finally(() => client.end());
+  return urlOf(name);
 }
 
 /**

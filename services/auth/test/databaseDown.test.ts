@@ -1,18 +1,21 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
+import { startPostgres, type TestPostgres } from '@turnpike/test-support/startPostgres';
 import { registerAKey, verify } from './builders.ts';
 import { startAuth, type TestAuth } from './startAuth.ts';
 
+let postgres: TestPostgres;
 let auth: TestAuth;
 beforeAll(async () => {
-  auth = await startAuth();
+  postgres = await startPostgres();
+  auth = await startAuth({ postgres });
 });
 afterAll(() => auth.stop());
 
 it('without its database auth gives no verdict, and gives verdicts again when it is back', async () => {
   const { apiKey, keyId } = await registerAKey(auth);
   auth.answerSpend((_req, res) => res.end('{"spend_nano_usd": "0", "held_nano_usd": "0"}'));
-  await auth.postgres.crash();
+  await postgres.crash();
 
   for (const key of [apiKey, generateApiKey()]) {
     const verdict = await auth.callInternal('POST', '/internal/keys/verify', { key_sha256: toKeySha256(key) });
@@ -28,7 +31,7 @@ it('without its database auth gives no verdict, and gives verdicts again when it
   });
   expect((await auth.callInternal('GET', '/health')).status).toBe(200);
 
-  await auth.postgres.restart();
+  await postgres.restart();
   expect((await verify(auth, apiKey)).key).toMatchObject({ keyId });
   expect((await auth.getPublic('/v1/svc/key', `Bearer ${apiKey}`)).status).toBe(200);
   expect((await auth.callInternal('GET', '/ready')).status).toBe(200);

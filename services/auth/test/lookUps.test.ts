@@ -5,6 +5,7 @@ import { CLIENT_ADDRESS_HEADER, signClientAddress } from '@turnpike/internal-aut
 import { createLogger } from '@turnpike/logging/createLogger';
 import { startTelemetry } from '@turnpike/telemetry/startTelemetry';
 import { readMetrics } from '@turnpike/test-support/readMetrics';
+import { startPostgres, type TestPostgres } from '@turnpike/test-support/startPostgres';
 import { until } from '@turnpike/test-support/until';
 import { registerAKey, verify } from './builders.ts';
 import { startAuth, type TestAuth, tokenKeys } from './startAuth.ts';
@@ -14,9 +15,11 @@ const MANY = 40;
 const PER_SECOND = 2;
 const BURST = 2 * PER_SECOND;
 
+let postgres: TestPostgres;
 let auth: TestAuth;
 beforeAll(async () => {
-  auth = await startAuth({ routerTimeoutMs: 40_000, statementTimeoutMs: 40_000 });
+  postgres = await startPostgres();
+  auth = await startAuth({ postgres, routerTimeoutMs: 40_000, statementTimeoutMs: 40_000 });
 });
 afterAll(() => auth.stop());
 beforeEach(() => auth.answerSpend((_req, res) => res.end(SPEND)));
@@ -52,14 +55,14 @@ it('tells of a change made by this process in the next look-up', async () => {
 it('asks the database once for many look-ups of a key, and goes on showing its live spend', async () => {
   const { apiKey } = await registerAKey(auth);
   expect(await statusOf(apiKey)).toBe(200);
-  await auth.postgres.crash();
+  await postgres.crash();
   try {
     for (const spend of ['1', '2']) {
       auth.answerSpend((_req, res) => res.end(`{"spend_nano_usd": "${spend}000000000", "held_nano_usd": "0"}`));
       expect(await lookUp(apiKey)).toMatchObject({ status: 200, body: { spend_usd: Number(spend) } });
     }
   } finally {
-    await auth.postgres.restart();
+    await postgres.restart();
   }
 });
 

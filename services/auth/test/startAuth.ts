@@ -8,7 +8,7 @@ import { createLogger } from '@turnpike/logging/createLogger';
 import { migrate } from '@turnpike/migrations/migrate';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
-import { startPostgres, type TestPostgres } from '@turnpike/test-support/startPostgres';
+import { openPostgres, type TestDatabases } from '@turnpike/test-support/startPostgres';
 import { createLookUpAuthenticator, listRoutes } from '../src/app.ts';
 import { type Db, openDatabases } from '../src/database/openDatabases.ts';
 import { createRouterClient } from '../src/router/routerClient.ts';
@@ -28,7 +28,6 @@ export interface Answer {
 
 export interface TestAuth {
   db: Db;
-  postgres: TestPostgres;
   publicUrl: string;
   /** GET on the public listener. */
   getPublic(path: string, authorization?: string, headers?: Record<string, string>): Promise<Answer>;
@@ -43,13 +42,14 @@ export interface TestAuth {
   stop(): Promise<void>;
 }
 
-/** auth on a Postgres of its own, beside a router that a test plays by hand. */
+/** auth beside a router that a test plays by hand. */
 export async function startAuth({
   telemetry = noTelemetry,
   routerTimeoutMs = 20_000,
   statementTimeoutMs = 20_000,
   lookUpsPerSecond = 1_000,
   now,
+  postgres: given,
 }: {
   telemetry?: Telemetry;
   /** Long where the router is to answer: a busy machine may take its time. */
@@ -58,8 +58,10 @@ export async function startAuth({
   /** Many where a test is about something else. */
   lookUpsPerSecond?: number;
   now?: () => number;
+  /** A test file's own, which ends with the service; else one that others may use too. */
+  postgres?: TestDatabases;
 } = {}): Promise<TestAuth> {
-  const postgres = await startPostgres();
+  const postgres = given ?? (await openPostgres());
   const databaseUrl = await postgres.createDatabase();
   await migrate({ databaseUrl, folder: new URL('../sql/', import.meta.url) });
   const databases = openDatabases(databaseUrl, { verdictTimeoutMs: statementTimeoutMs, statementTimeoutMs });
@@ -104,7 +106,6 @@ export async function startAuth({
 
   return {
     db: databases.db,
-    postgres,
     publicUrl: urlOf(publicServer),
     announced,
     getPublic: (path, authorization, headers) =>

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { catalogSnapshotSchema } from '@turnpike/internal-api/catalogSnapshot';
 import { findFreePort } from '@turnpike/test-support/findFreePort';
-import { startPostgres, type TestPostgres } from '@turnpike/test-support/startPostgres';
+import { openPostgres, type TestDatabases } from '@turnpike/test-support/startPostgres';
 import { until } from '@turnpike/test-support/until';
 import { catalogTextOf, catalogTextWith } from './catalogText.ts';
 import { openTestCatalog, type TestCatalog } from './openTestCatalog.ts';
@@ -18,12 +18,12 @@ import {
   type TestRouter,
 } from './startNeighbours.ts';
 
-let postgres: TestPostgres;
+let postgres: TestDatabases;
 let catalog: TestCatalog;
 let auth: TestAuth;
 let router: TestRouter;
 beforeAll(async () => {
-  [postgres, auth, router] = await Promise.all([startPostgres(), startTestAuth(), startTestRouter()]);
+  [postgres, auth, router] = await Promise.all([openPostgres(), startTestAuth(), startTestRouter()]);
   catalog = await openTestCatalog(postgres);
 });
 afterAll(async () => {

@@ -6,6 +6,7 @@ import { generateApiKey } from '@turnpike/api-keys/apiKey';
 import { createEmbeddedProducer } from '@turnpike/event-log/createEmbeddedProducer';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { toUsageRecordedJson, type UsageRecorded, usageRecorded } from '@turnpike/events/usageRecorded';
+import { startPostgres, type TestPostgres } from '@turnpike/test-support/startPostgres';
 import { request } from 'undici';
 import { v7 as uuidv7 } from 'uuid';
 import { openTestLedger, type TestLedger } from '../test/openTestLedger.ts';
@@ -20,6 +21,7 @@ const PATIENT_MS = 20_000;
 const TIMEOUT_MS = 2_000;
 
 let auth: TestAuth;
+let postgres: TestPostgres;
 let ledger: TestLedger;
 let service: TestService;
 /** Stands in for a router; each test says what it answers. */
@@ -27,7 +29,8 @@ let router: Server;
 let answerOfRouter: (path: string) => Promise<number>;
 beforeAll(async () => {
   auth = await startTestAuth();
-  ledger = await openTestLedger();
+  postgres = await startPostgres();
+  ledger = await openTestLedger(postgres);
   router = createServer(async (req, res) => {
     const status = await answerOfRouter(`${req.method} ${req.url}`);
     if (status === 0) res.destroy();
@@ -388,7 +391,7 @@ describe('without a database', () => {
     const apiKey = auth.issueKey(event.keyId);
     expect((await call('GET', '/ready')).status).toBe(200);
 
-    await ledger.postgres.crash();
+    await postgres.crash();
     const answer = await lookUp(event.callId, as(apiKey));
     expect(answer.status).toBe(503);
     expect(JSON.parse(answer.text)).toMatchObject({ error: 'service_unavailable' });
@@ -396,7 +399,7 @@ describe('without a database', () => {
     expect((await call('GET', '/ready')).status).toBe(503);
     expect((await call('GET', '/health')).status).toBe(200);
 
-    await ledger.postgres.restart();
+    await postgres.restart();
     while ((await call('GET', '/ready')).status !== 200) await delay(50);
     const later = aUsageRecorded({ keyId: event.keyId });
     await recorded(later);

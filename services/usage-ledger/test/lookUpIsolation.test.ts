@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { createEmbeddedProducer } from '@turnpike/event-log/createEmbeddedProducer';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { toUsageRecordedJson, type UsageRecorded, usageRecorded } from '@turnpike/events/usageRecorded';
+import { startPostgres } from '@turnpike/test-support/startPostgres';
 import { request } from 'undici';
 import { aPartition, openTestLedger, type TestLedger } from './openTestLedger.ts';
 import { startTestAuth, type TestAuth } from './startTestAuth.ts';
@@ -17,7 +18,7 @@ let ledger: TestLedger;
 let service: TestService;
 beforeAll(async () => {
   auth = await startTestAuth();
-  ledger = await openTestLedger();
+  ledger = await openTestLedger(await startPostgres());
   service = await startTestService(ledger, { authUrl: auth.url, usageQueryTimeoutMs: TIMEOUT_MS });
 });
 afterAll(async () => {

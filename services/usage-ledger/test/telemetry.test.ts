@@ -6,6 +6,7 @@ import { toUsageRecordedJson, usageRecorded } from '@turnpike/events/usageRecord
 import { startTelemetry } from '@turnpike/telemetry/startTelemetry';
 import { scrapeMetrics } from '@turnpike/test-support/readMetrics';
 import { startCollector } from '@turnpike/test-support/startCollector';
+import { startPostgres } from '@turnpike/test-support/startPostgres';
 import { openTestLedger, silentLog } from './openTestLedger.ts';
 import { internalHeaders, startTestService } from './startTestService.ts';
 
@@ -20,7 +21,8 @@ it('shows a recorded batch in its metrics, and in the traces of its calls', asyn
     traceSampleRatio: 0,
     log: silentLog,
   });
-  const ledger = await openTestLedger();
+  const postgres = await startPostgres();
+  const ledger = await openTestLedger(postgres);
   const service = await startTestService(ledger, {
     authUrl: 'http://127.0.0.1:1',
     usageQueryTimeoutMs: 1_000,
@@ -47,7 +49,7 @@ it('shows a recorded batch in its metrics, and in the traces of its calls', asyn
     const route = 'POST /internal/event-log/:topic';
     expect(samples.get(`turnpike_requests_total{route="${route}",status="200"}`)).toBe(1);
 
-    await ledger.postgres.crash();
+    await postgres.crash();
     const withoutDatabase = await scrape();
     expect(withoutDatabase.get('turnpike_usage_rows_total')).toBe(2);
     expect(withoutDatabase.get('turnpike_event_lag_records')).toBeNaN();

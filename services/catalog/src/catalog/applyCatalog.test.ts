@@ -1,14 +1,14 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { startPostgres, type TestPostgres } from '@turnpike/test-support/startPostgres';
+import { openPostgres, type TestDatabases } from '@turnpike/test-support/startPostgres';
 import { aCatalogModel } from '../../test/aCatalogModel.ts';
 import { openTestCatalog, type TestCatalog } from '../../test/openTestCatalog.ts';
 import { createDb } from '../database/createDb.ts';
 import { applyCatalog, findLastCatalog } from './applyCatalog.ts';
 
-let postgres: TestPostgres;
+let postgres: TestDatabases;
 let catalog: TestCatalog;
 beforeAll(async () => {
-  postgres = await startPostgres();
+  postgres = await openPostgres();
 });
 afterAll(() => postgres.stop());
 beforeEach(async () => {

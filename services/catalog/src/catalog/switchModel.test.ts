@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { startPostgres, type TestPostgres } from '@turnpike/test-support/startPostgres';
+import { openPostgres, type TestDatabases } from '@turnpike/test-support/startPostgres';
 import { until } from '@turnpike/test-support/until';
 import { catalogTextOf, catalogTextWith } from '../../test/catalogText.ts';
 import { listenToLog, type TestLog } from '../../test/listenToLog.ts';
@@ -8,12 +8,12 @@ import { openTestCatalog, type TestCatalog } from '../../test/openTestCatalog.ts
 import { type CatalogInForce, followCatalogFile } from './followCatalogFile.ts';
 import { createModelSwitch, type ModelChange } from './switchModel.ts';
 
-let postgres: TestPostgres;
+let postgres: TestDatabases;
 let opened: TestCatalog;
 let testLog: TestLog;
 let followed: CatalogInForce[];
 beforeAll(async () => {
-  postgres = await startPostgres();
+  postgres = await openPostgres();
 });
 afterAll(() => postgres.stop());
 beforeEach(async () => {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
+import { startPostgres } from '@turnpike/test-support/startPostgres';
 import { until } from '@turnpike/test-support/until';
 import { aReportingRouter } from '../../test/aReportingRouter.ts';
 import { aPartition, openTestLedger, type TestLedger, toValue } from '../../test/openTestLedger.ts';
@@ -19,7 +20,7 @@ let lag: () => Promise<bigint>;
 let workspaceId: string;
 let router: Awaited<ReturnType<typeof aReportingRouter>>;
 beforeAll(async () => {
-  ledger = await openTestLedger();
+  ledger = await openTestLedger(await startPostgres());
   await ledger.ownerDb.$executeRaw`
     CREATE FUNCTION wait_at_commit() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN

@@ -5,6 +5,7 @@ import { generateApiKey } from '@turnpike/api-keys/apiKey';
 import { anUnchargedUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import { usageSummarySchema } from '@turnpike/public-api/usageSummary';
+import { startPostgres, type TestPostgres } from '@turnpike/test-support/startPostgres';
 import { request } from 'undici';
 import { aPartition, openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
 import { startTestAuth, type TestAuth } from '../../test/startTestAuth.ts';
@@ -16,11 +17,13 @@ const PATIENT_MS = 20_000;
 const TIMEOUT_MS = 2_000;
 
 let auth: TestAuth;
+let postgres: TestPostgres;
 let ledger: TestLedger;
 let service: TestService;
 beforeAll(async () => {
   auth = await startTestAuth();
-  ledger = await openTestLedger();
+  postgres = await startPostgres();
+  ledger = await openTestLedger(postgres);
   service = await startTestService(ledger, { authUrl: auth.url, usageQueryTimeoutMs: PATIENT_MS });
 });
 afterAll(async () => {
@@ -312,12 +315,12 @@ describe('GET /v1/svc/usage', () => {
     await recorded(event);
     const headers = as(auth.issueKey(event.keyId));
 
-    await ledger.postgres.crash();
+    await postgres.crash();
     const answer = await get(`?${OCTOBER}`, headers);
     expect(answer).toMatchObject({ status: 503, body: { error: 'service_unavailable' } });
     expect(JSON.stringify(answer.body)).not.toMatch(/127\.0\.0\.1|postgres/i);
 
-    await ledger.postgres.restart();
+    await postgres.restart();
     while ((await get('', headers)).status !== 200) await delay(50);
     expect((await get(`?${OCTOBER}`, headers)).body.totals).toEqual(one);
   });

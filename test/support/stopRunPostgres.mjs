@@ -1,0 +1,1 @@
+export { stopRunPostgres as default } from './startRunPostgres.mjs';
