@@ -1,8 +1,8 @@
 import type { Logger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
-import { NEVER_RETRY, REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
+import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import type { WireError } from '@turnpike/public-api/wireError';
-import { envelope } from '@turnpike/public-api/wireError';
+import { envelope, failed, notServed } from '@turnpike/public-api/wireError';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
 import { v7 as uuidv7 } from 'uuid';
@@ -104,24 +104,13 @@ export function toMethodNotAllowed(method: string, allow: string): WireError {
 
 /** 404 of a path that does not exist. */
 export function toNotFound(): WireError {
-  return envelope(
-    404,
-    {
-      message: 'There is nothing at this path. The API lives under /v1; see the documentation for its paths.',
-      type: 'invalid_request_error',
-      param: null,
-      code: 'not_found',
-    },
-    NEVER_RETRY,
+  return notServed(
+    'There is nothing at this path. The API lives under /v1; see the documentation for its paths.',
+    'not_found',
   );
 }
 
 /** 500 of a fault nobody foresaw: it says nothing about what failed inside. */
 export function toInternalError(): WireError {
-  return envelope(500, {
-    message: 'Something failed on our side. Retry with backoff.',
-    type: 'server_error',
-    param: null,
-    code: 'internal_error',
-  });
+  return failed('Something failed on our side. Retry with backoff.');
 }

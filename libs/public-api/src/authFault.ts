@@ -1,5 +1,5 @@
 import { NEVER_RETRY, retryAfter } from './headers.ts';
-import { bare, envelope, flat, gateRejection, type WireError } from './wireError.ts';
+import { bare, envelope, flat, gateRejection, throttled, type WireError } from './wireError.ts';
 
 /** Why a caller is not let in: the faults of gate 1, the same for every service that serves the public. */
 export type AuthFault =
@@ -67,16 +67,7 @@ export function toInferenceGuardError(fault: GuardFault, { keysPageUrl }: AuthEr
         retryAfter(1),
       );
     case 'look_ups_exceeded':
-      return envelope(
-        429,
-        {
-          message: TOO_MANY_LOOK_UPS[fault.of],
-          type: 'rate_limit_error',
-          param: null,
-          code: 'rate_limit_exceeded',
-        },
-        retryAfter(fault.retryAfterSeconds),
-      );
+      return throttled(TOO_MANY_LOOK_UPS[fault.of], retryAfter(fault.retryAfterSeconds));
   }
 }
 

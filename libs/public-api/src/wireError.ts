@@ -1,6 +1,6 @@
 import { ApiError, type Fault } from './apiError.ts';
 import type { ErrorBody, ErrorEnvelope, FlatError, RejectionFields } from './errorBodies.ts';
-import { type HeaderName, NEVER_RETRY } from './headers.ts';
+import { type HeaderName, NEVER_RETRY, retryAfter } from './headers.ts';
 
 type AnswerHeaders = Partial<Record<HeaderName, string>>;
 
@@ -15,6 +15,18 @@ export interface WireError {
 export function envelope(status: number, error: ErrorEnvelope['error'], headers?: AnswerHeaders): WireError {
   return { status, body: { error }, ...(headers && { headers }) };
 }
+
+/** The errors of that shape which several services answer with. */
+export const invalid = (message: string, param: string | null = null) =>
+  envelope(400, { message, type: 'invalid_request_error', param, code: null });
+export const notServed = (message: string, code: string, param: string | null = null) =>
+  envelope(404, { message, type: 'invalid_request_error', param, code }, NEVER_RETRY);
+export const throttled = (message: string, headers: AnswerHeaders) =>
+  envelope(429, { message, type: 'rate_limit_error', param: null, code: 'rate_limit_exceeded' }, headers);
+export const failed = (message: string, headers?: AnswerHeaders) =>
+  envelope(500, { message, type: 'server_error', param: null, code: 'internal_error' }, headers);
+export const unavailable = (message: string, headers: AnswerHeaders = retryAfter(1)) =>
+  envelope(503, { message, type: 'service_unavailable', param: null, code: 'service_unavailable' }, headers);
 
 /** `{error: "<code>", …}`: `/v1/svc/*` and media. */
 export function flat(

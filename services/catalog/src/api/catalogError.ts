@@ -1,6 +1,6 @@
 import { toModelsGuardError } from '@turnpike/public-api/authFault';
-import { NEVER_RETRY, retryAfter } from '@turnpike/public-api/headers';
-import { bare, envelope, findWording, type WireError } from '@turnpike/public-api/wireError';
+import { retryAfter } from '@turnpike/public-api/headers';
+import { bare, envelope, findWording, notServed, type WireError } from '@turnpike/public-api/wireError';
 import type { ListFault } from './catalogFault.ts';
 
 /** How `/v1/models` words what a handler threw; undefined for what nobody foresaw. */
@@ -13,16 +13,7 @@ export function toWireError(error: unknown): WireError | undefined {
 function toListError(fault: ListFault): WireError {
   switch (fault.kind) {
     case 'model_not_found':
-      return envelope(
-        404,
-        {
-          message: 'No such model here. GET /v1/models lists what this region serves.',
-          type: 'invalid_request_error',
-          param: 'model',
-          code: 'model_not_found',
-        },
-        NEVER_RETRY,
-      );
+      return notServed('No such model here. GET /v1/models lists what this region serves.', 'model_not_found', 'model');
     case 'list_throttled':
       return envelope(
         429,

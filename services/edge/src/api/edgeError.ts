@@ -1,5 +1,5 @@
 import { floodReset, NEVER_RETRY, retryAfter } from '@turnpike/public-api/headers';
-import { bare, envelope, flat, type WireError } from '@turnpike/public-api/wireError';
+import { bare, flat, notServed, throttled, unavailable, type WireError } from '@turnpike/public-api/wireError';
 import type { UnsupportedOperation } from '../paths/findUnsupportedOperation.ts';
 import { UPSTREAMS, type Upstream } from '../paths/upstream.ts';
 
@@ -17,26 +17,14 @@ const RETRY = 'The service cannot be reached right now. Retry with backoff.';
 export function toEdgeError(fault: EdgeFault): WireError {
   switch (fault.kind) {
     case 'flood_limit_exceeded':
-      return envelope(
-        429,
-        {
-          message: 'Too many requests from this address. Wait for the seconds in x-ratelimit-reset.',
-          type: 'rate_limit_error',
-          param: null,
-          code: 'rate_limit_exceeded',
-        },
+      return throttled(
+        'Too many requests from this address. Wait for the seconds in x-ratelimit-reset.',
         floodReset(fault.resetMs / 1_000),
       );
     case 'unsupported_endpoint':
-      return envelope(
-        404,
-        {
-          message: `This service does not support ${fault.operation.name}. ${fault.operation.instead}`,
-          type: 'invalid_request_error',
-          param: null,
-          code: 'unsupported_endpoint',
-        },
-        NEVER_RETRY,
+      return notServed(
+        `This service does not support ${fault.operation.name}. ${fault.operation.instead}`,
+        'unsupported_endpoint',
       );
     case 'upstream_unreachable':
       return toUnreachable(fault);
@@ -52,11 +40,7 @@ function toUnreachable({ upstream, wasSent }: { upstream: Upstream; wasSent: boo
     case 'flat':
       return flat(503, 'service_unavailable', { message: RETRY }, retryAfter(1));
     case 'envelope':
-      return envelope(
-        503,
-        { message: RETRY, type: 'service_unavailable', param: null, code: 'service_unavailable' },
-        // Clients of the convention retry by themselves; a call that may have run must not run twice unasked.
-        { ...retryAfter(1), ...(wasSent && NEVER_RETRY) },
-      );
+      // Clients of the convention retry by themselves; a call that may have run must not run twice unasked.
+      return unavailable(RETRY, { ...retryAfter(1), ...(wasSent && NEVER_RETRY) });
   }
 }

@@ -1,18 +1,18 @@
 import { toUsdNumber } from '@turnpike/money/nanoUsd';
 import { type AuthErrorOptions, type GuardFault, toInferenceGuardError } from '@turnpike/public-api/authFault';
 import { NEVER_RETRY, retryAfter, toRateLimitHeaders } from '@turnpike/public-api/headers';
-import { envelope, findWording, gateRejection, type WireError } from '@turnpike/public-api/wireError';
+import {
+  envelope,
+  failed,
+  findWording,
+  gateRejection,
+  invalid,
+  notServed,
+  throttled,
+  unavailable,
+  type WireError,
+} from '@turnpike/public-api/wireError';
 import type { CallFault, KeyBoundFault } from './inferenceFault.ts';
-
-const invalid = (message: string, param: string | null = null): WireError =>
-  envelope(400, { message, type: 'invalid_request_error', param, code: null });
-
-const unavailable = (message: string, retryAfterSeconds = 1): WireError =>
-  envelope(
-    503,
-    { message, type: 'service_unavailable', param: null, code: 'service_unavailable' },
-    retryAfter(retryAfterSeconds),
-  );
 
 const KEY_BOUND_MESSAGES: Record<Exclude<KeyBoundFault['bound'], 'refused_bodies'>, string> = {
   body_memory:
@@ -80,15 +80,10 @@ export function toInferenceError(fault: CallFault): WireError {
         ...(fault.suggestedModel !== undefined && { suggested_model: fault.suggestedModel }),
       });
     case 'model_without_capacity':
-      return envelope(
-        404,
-        {
-          message: `${fault.model} has no capacity in this region. GET /v1/models lists what is served.`,
-          type: 'invalid_request_error',
-          param: 'model',
-          code: 'model_deactivated',
-        },
-        NEVER_RETRY,
+      return notServed(
+        `${fault.model} has no capacity in this region. GET /v1/models lists what is served.`,
+        'model_deactivated',
+        'model',
       );
     case 'model_disabled':
       return envelope(
@@ -125,19 +120,10 @@ export function toInferenceError(fault: CallFault): WireError {
         affordable_output_tokens: fault.affordableOutputTokens,
       });
     case 'rate_limited':
-      return envelope(
-        429,
-        {
-          message: `The key's ${fault.limiter} per minute are used up. Wait as long as Retry-After says.`,
-          type: 'rate_limit_error',
-          param: null,
-          code: 'rate_limit_exceeded',
-        },
-        {
-          ...toRateLimitHeaders(fault.rateLimit),
-          ...retryAfter(fault.retryAfterMs / 1_000),
-        },
-      );
+      return throttled(`The key's ${fault.limiter} per minute are used up. Wait as long as Retry-After says.`, {
+        ...toRateLimitHeaders(fault.rateLimit),
+        ...retryAfter(fault.retryAfterMs / 1_000),
+      });
     case 'admission_unavailable':
       return unavailable('Balances cannot be checked right now, so nothing was run or charged. Retry with backoff.');
     case 'catalog_unavailable':
@@ -152,19 +138,13 @@ export function toInferenceError(fault: CallFault): WireError {
       );
     case 'key_bound_reached':
       if (fault.bound === 'refused_bodies')
-        return envelope(
-          429,
-          {
-            message: 'Too much of what this key sends is refused. Wait as long as Retry-After says.',
-            type: 'rate_limit_error',
-            param: null,
-            code: 'rate_limit_exceeded',
-          },
+        return throttled(
+          'Too much of what this key sends is refused. Wait as long as Retry-After says.',
           retryAfter(fault.retryAfterSeconds),
         );
       return unavailable(
         `${KEY_BOUND_MESSAGES[fault.bound]} Nothing was run or charged. Retry after as long as Retry-After says.`,
-        fault.retryAfterSeconds,
+        retryAfter(fault.retryAfterSeconds),
       );
     case 'no_healthy_engine':
     case 'engine_busy':
@@ -172,19 +152,10 @@ export function toInferenceError(fault: CallFault): WireError {
     case 'overloaded':
       return unavailable(
         'More calls want the model right now than it can serve. Nothing was run or charged. Retry after as long as Retry-After says.',
-        fault.retryAfterSeconds,
+        retryAfter(fault.retryAfterSeconds),
       );
     case 'engine_failed':
-      return envelope(
-        500,
-        {
-          message: 'The model failed to answer. Nothing was charged.',
-          type: 'server_error',
-          param: null,
-          code: 'internal_error',
-        },
-        NEVER_RETRY,
-      );
+      return failed('The model failed to answer. Nothing was charged.', NEVER_RETRY);
     case 'context_too_long':
       return envelope(400, {
         message: `ContextWindowExceededError: ${fault.message}`,
