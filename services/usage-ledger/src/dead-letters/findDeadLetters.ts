@@ -6,7 +6,7 @@ export interface DeadLetterEntry {
   topic: string;
   partition: number;
   offset: bigint;
-  /** Why it cannot be read: of the last attempt. */
+  /** Why its bytes cannot be read, by the last attempt. */
   reason: string;
   bytes: number;
   recordedAt: Date;

@@ -116,7 +116,7 @@ it('counts a call once, whose event came unspoiled as well', async () => {
   expect(total.chargeNanoUsd.toFixed()).toBe('125000');
 });
 
-it('keeps a letter that only Postgres refuses, and says so', async () => {
+it('keeps a letter whose repair only Postgres refuses, says so, and goes on saying what is wrong with its own bytes', async () => {
   await ledger.ownerDb.$executeRaw`ALTER TABLE usage_request ADD CONSTRAINT no_curse CHECK (model <> 'cursed')`;
   const partition = aPartition(ledger.db);
   await partition.deliver([Buffer.from('{')]);
@@ -129,7 +129,24 @@ it('keeps a letter that only Postgres refuses, and says so', async () => {
 
   expect(outcome).toMatchObject({ reason: 'refused by Postgres: 23514' });
   expect(await ledger.db.deadLetter.findFirst({ where: { deadLetterId: letter.deadLetterId } })).toMatchObject({
+    reason: 'not JSON',
     replayedAt: null,
     repairedPayload: null,
   });
+});
+
+it.each([
+  ['its own bytes', undefined],
+  ['what it was repaired to', Buffer.from('{"callId": 7}')],
+])('keeps the reason of its own bytes where %s cannot be read', async (_what, repaired) => {
+  const partition = aPartition(ledger.db);
+  await partition.deliver([Buffer.from('{')]);
+  const letter = await ledger.db.deadLetter.findFirstOrThrow({ where: { partition: partition.partition } });
+  const outcome = await replayDeadLetter(ledger.db, { id: letter.deadLetterId, repaired, context: context() });
+  expect(outcome).toEqual({
+    id: letter.deadLetterId,
+    reason: expect.stringMatching(repaired ? /keyId/ : /^not JSON$/),
+  });
+  const kept = await ledger.db.deadLetter.findFirstOrThrow({ where: { deadLetterId: letter.deadLetterId } });
+  expect(kept.reason).toBe('not JSON');
 });

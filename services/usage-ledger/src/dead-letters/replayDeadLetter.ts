@@ -20,7 +20,7 @@ export interface ReplayOutcome {
 /**
  * Reads a dead letter again with the reader of today, or reads `repaired` in place of its bytes, and records it as the event
  * log would have: once, whatever else was recorded of that call. It is replayed then, with what it was repaired with beside
- * it; otherwise it keeps waiting, with the reason of now. Undefined when none of that id waits. Where Redis' balances were
+ * it; otherwise it keeps waiting, with the reason that its own bytes have now. Undefined when none of that id waits. Where Redis' balances were
  * built while it waited, they will be built anew, as soon as that stops nobody for long.
  */
 export async function replayDeadLetter(
@@ -65,6 +65,8 @@ async function settle(
   { id, repaired, read }: { id: bigint; repaired: Buffer | undefined; read: Reading },
 ): Promise<ReplayOutcome | undefined> {
   const reason = 'reason' in read ? read.reason : null;
+  // It is the repair's, which is not kept.
+  if (reason !== null && repaired) return { id, reason };
   // First, so that two who replay the same letter take turns, and the second finds that it does not wait any more.
   const waited = await tx.$executeRaw(
     reason === null ? statements.markReplayed(id, repaired) : statements.keepReason(id, reason),
