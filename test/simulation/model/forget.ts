@@ -5,14 +5,27 @@ import type { State } from './state.ts';
 export function forget(state: State): void {
   const { calls, routers, absorbs, ledger, before, saved, faults, protocol } = state;
   const { rules, kinds } = protocol;
+  const isNumbered = protocol.variants.includes('NUMBERED');
   for (const router of routers) {
-    if (router.putBack === 'ran' && rules.PUTONCE && rules.PUTID) router.putBack = 'none';
+    if (router.putBack === 'ran' && rules.PUTID && (isNumbered ? rules.NUMBER : rules.PUTONCE)) router.putBack = 'none';
+    if (!isNumbered) router.isListOfNewestSession = false;
+    if (!router.isOlderUnderWay) {
+      router.isOlderOfNewestSession = false;
+      router.olderRunning = 0;
+      router.olderEnded = 0;
+    }
     if (router.putBack !== 'none') continue;
+    router.isListOfNewestSession = false;
     router.isPutBackOfOlderProcess = false;
     router.listedRunning = 0;
     router.listedEnded = 0;
   }
   for (const absorb of absorbs) if (absorb.stage === 'none') absorb.clear();
+  for (const call of calls)
+    if (call.admission === 'none' || call.phase === 'running') {
+      call.isAskedInNewestSession = false;
+      call.passesRecheck = false;
+    }
   for (const call of calls)
     if (call.phase === 'lost' || (call.phase === 'ended' && call.charge === 0)) call.isExcused = false;
   if (doesAnswer(state)) ledger.toReadAgain = 0;

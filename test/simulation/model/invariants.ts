@@ -1,16 +1,18 @@
 import { doesAnswer, readSnapshot, recordCall, sumsOf } from './ledger.ts';
 import { WORST } from './protocol.ts';
+import { beginSession, finishPutBack, listCalls, putBack, putBackNumbered } from './putBack.ts';
 import {
   absorb,
   availableOf,
   callsToAsk,
   hasLiveSession,
   isGateOpen,
+  isReady,
+  lapsedCalls,
   leftOf,
-  listCalls,
   passBarrier,
   pendingAmountOf,
-  putBack,
+  release,
 } from './redis.ts';
 import { type Call, isIn, type Router, State } from './state.ts';
 
@@ -75,11 +77,12 @@ function isCovered({ redis }: State, call: Call): boolean {
 function findOnceQuiet(state: State, gone?: number): Broken | undefined {
   if (gone !== undefined && state.router(gone).isUp) return undefined;
   for (let round = 0; round < 3; round += 1) runRound(state, gone);
+  const isEndedSwept = state.protocol.variants.includes('ENDED_SWEPT');
   const without = gone === undefined ? '' : ` without R${gone + 1}`;
   for (const call of state.calls) {
     const isOfGone = call.owner === gone;
     // What a router has ended is known to its disk alone.
-    if (call.pending !== 'none' && !(call.pending === 'ended' && isOfGone))
+    if (call.pending !== 'none' && !(call.pending === 'ended' && isOfGone && !isEndedSwept))
       return { invariant: 'exact', what: `c${call.index} stays pending with ${pendingAmountOf(call)}${without}` };
     if (call.phase === 'ended' && call.record !== 'final' && !isOfGone)
       return { invariant: 'live', what: `the charge of c${call.index} is never recorded${without}` };
@@ -92,7 +95,8 @@ function findOnceQuiet(state: State, gone?: number): Broken | undefined {
 }
 
 function runRound(state: State, gone: number | undefined): void {
-  const { rules } = state.protocol;
+  const { rules, variants } = state.protocol;
+  const isEndedSwept = variants.includes('ENDED_SWEPT');
   const alive: Router[] = [];
   for (const router of state.routers) {
     if (router.index === gone) {
@@ -104,22 +108,31 @@ function runRound(state: State, gone: number | undefined): void {
       router.isUp = true;
       router.isRestarted = true;
     }
-    if (router.hasSession && !router.isRestarted) continue;
+    if (isReady(router)) continue;
+    const isNumbered = state.protocol.variants.includes('NUMBERED');
+    if (isNumbered) beginSession(state, router);
     listCalls(state, router);
-    putBack(state, router);
+    if (!isNumbered) putBack(state, router);
+    else {
+      putBackNumbered(state, router, 'listed');
+      finishPutBack(state, router);
+    }
   }
   if (!state.redis.isBarrierPassed) passBarrier(state);
   for (const call of state.calls) {
+    if ((call.phase === 'asked' || call.phase === 'releasing') && state.ownerOf(call).isUp) release(state, call);
     if (call.phase === 'running') {
       call.phase = 'ended';
       call.isSpooled = true;
     }
     if (call.isSpooled && state.ownerOf(call).isUp) call.isFinalSent = true;
     if (call.pending === 'held' && !hasLiveSession(state, call)) call.isUnknownSent = true;
+    if (isEndedSwept && call.pending === 'ended' && !hasLiveSession(state, call)) call.isFinalSent = true;
     if (call.isFinalSent && call.record !== 'final' && (rules.FINAL || call.record === 'none'))
       recordCall(state, call, 'final');
     if (call.isUnknownSent && call.record === 'none') recordCall(state, call, 'unknown');
   }
   if (doesAnswer(state))
-    for (const router of alive) absorb(state, router, readSnapshot(state, callsToAsk(state, router)));
+    for (const router of alive)
+      absorb(state, router, readSnapshot(state, callsToAsk(state, router), lapsedCalls(state)));
 }

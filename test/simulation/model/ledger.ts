@@ -13,9 +13,9 @@ export const creditUp = (calls: number): number => 1 << calls;
 export const creditDown = (calls: number): number => 1 << (calls + 1);
 
 /** Everything of one snapshot. */
-export function readSnapshot(state: State, asked: number): Answer {
+export function readSnapshot(state: State, asked: number, lapsed: number): Answer {
   const { timeline, seq } = state.ledger;
-  return { asked, timeline, seq, sums: sumsOf(state), finals: finalsOf(state), unknowns: unknownsOf(state) };
+  return { asked, lapsed, timeline, seq, sums: sumsOf(state), finals: finalsOf(state), unknowns: unknownsOf(state) };
 }
 
 export const finalsOf = (state: State): number => state.setOf(({ record }) => record === 'final');

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Invariant } from './invariants.ts';
-import { FAULT_PAIRS, type FaultKind, type Protocol, SMALL } from './protocol.ts';
-import { type RULES, type Rule, toRules } from './rules.ts';
+import { FAULT_KINDS, FAULT_PAIRS, type FaultKind, type Protocol, SMALL } from './protocol.ts';
+import { type RULES, type Rule, toRules, VARIANT_NAMES, type VARIANT_RULES, type Variant } from './rules.ts';
 import { search } from './search.ts';
 
 // The balances' protocol by every order of its steps: see README.md. Larger bounds by `npm run simulate -- --model`.
@@ -57,6 +57,46 @@ describe('without the rule', () => {
   it.each(Object.keys(WITHOUT) as (keyof typeof WITHOUT)[])('%s, an invariant breaks', (rule) => {
     const [kinds, invariant, steps, bounds] = WITHOUT[rule];
     const { broken, trace } = search({ ...SMALL, ...bounds, rules: toRules([rule]), kinds });
+    expect(broken?.invariant).toBe(invariant);
+    expect(trace).toHaveLength(steps);
+  });
+});
+
+describe('with what is done otherwise than the protocol says', () => {
+  it.each([...VARIANT_NAMES.map((name) => [name, [name]] as const), ['all of it', VARIANT_NAMES] as const])(
+    '%s: no invariant breaks under any one fault',
+    (_, variants) => {
+      const { broken, isComplete, states } = search({
+        ...SMALL,
+        variants,
+        rules: toRules(),
+        kinds: FAULT_KINDS,
+        faults: 1,
+      });
+      expect(broken).toBeUndefined();
+      expect(isComplete).toBe(true);
+      expect(states).toBeGreaterThan(1_000);
+    },
+  );
+});
+
+/** As above, with one kind of fault. */
+const WITHOUT_IN_VARIANT: Record<
+  keyof typeof VARIANT_RULES,
+  [variant: Variant, faults: FaultKind[], Invariant, steps: number]
+> = {
+  RECHECK: ['ROUTER_ADMITS', ['lapse'], 'covered', 9],
+  ENDFIRST: ['ROUTER_ADMITS', ['lapse'], 'covered', 9],
+  TOMBSTONE: ['ROUTER_ADMITS', [], 'exact', 4],
+  COMPARED: ['LAPSED_SEEN', ['lapse'], 'covered', 8],
+  NUMBER: ['NUMBERED', ['lapse'], 'covered', 12],
+  AGAIN: ['OWN_CALLS', ['lapse'], 'exact', 9],
+};
+
+describe('done otherwise, and without the rule', () => {
+  it.each(Object.keys(WITHOUT_IN_VARIANT) as (keyof typeof WITHOUT_IN_VARIANT)[])('%s, an invariant breaks', (rule) => {
+    const [variant, kinds, invariant, steps] = WITHOUT_IN_VARIANT[rule];
+    const { broken, trace } = search({ ...SMALL, variants: [variant], rules: toRules([rule]), kinds });
     expect(broken?.invariant).toBe(invariant);
     expect(trace).toHaveLength(steps);
   });

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { FAULT_KINDS, type FaultKind, MOST_CALLS, type Protocol, SMALL, WORST } from './protocol.ts';
-import { isRule, RULE_NAMES, type Rule, toRules } from './rules.ts';
+import { isRule, RULE_NAMES, type Rule, toRules, VARIANT_NAMES, type Variant } from './rules.ts';
 
 /** What one command searches. */
 export interface ModelOptions {
@@ -30,6 +30,7 @@ export function parseModelOptions(args: string[]): ModelOptions {
     mostStates: toNumber('most-states', values['most-states'] ?? '40000000', { from: 1, to: 2 ** 28 }),
     protocol: {
       rules: toRules(taken, toRuleNames('and', toList(values.and ?? ''))),
+      variants: toVariants(values.variants ?? ''),
       calls,
       charges,
       credit: toNumber('credit', values.credit ?? `${SMALL.credit}`, { from: 0, to: 100 }),
@@ -59,6 +60,7 @@ function read(args: string[]) {
         split: { type: 'boolean' },
         without: { type: 'string' },
         and: { type: 'string' },
+        variants: { type: 'string' },
         safety: { type: 'boolean' },
         strict: { type: 'boolean' },
         'most-states': { type: 'string' },
@@ -84,6 +86,16 @@ function toKinds(text: string): FaultKind[] {
   return kinds.map((kind) => {
     if (!isKind(kind)) throw new WrongOption(`--kinds takes some of ${FAULT_KINDS.join(', ')}, not '${kind}'`);
     return kind;
+  });
+}
+
+function toVariants(text: string): Variant[] {
+  if (text === 'all') return VARIANT_NAMES;
+  const isVariant = (name: string): name is Variant => VARIANT_NAMES.some((each) => each === name);
+  return toList(text).map((name) => {
+    if (!isVariant(name))
+      throw new WrongOption(`--variants takes all, or some of ${VARIANT_NAMES.join(', ')}, not '${name}'`);
+    return name;
   });
 }
 

@@ -1,4 +1,4 @@
-import type { Rules } from './rules.ts';
+import type { Rules, Variant } from './rules.ts';
 
 /** What may go wrong. */
 export const FAULT_KINDS = ['crash', 'lapse', 'laggard', 'lost', 'restored', 'failover'] as const;
@@ -17,6 +17,8 @@ export const MOST_CALLS = 6;
 /** The protocol, and how far it is searched. */
 export interface Protocol {
   readonly rules: Rules;
+  /** What is done otherwise than the protocol says. */
+  readonly variants: readonly Variant[];
   readonly calls: number;
   /** What a call may cost; at most its hold. */
   readonly charges: readonly number[];
@@ -38,6 +40,7 @@ export interface Protocol {
 }
 
 export const SMALL: Omit<Protocol, 'rules' | 'kinds'> = {
+  variants: [],
   calls: 1,
   charges: [0, WORST],
   credit: 2 * WORST,

@@ -28,9 +28,24 @@ export function hasLiveSession(state: State, call: Call): boolean {
   return state.ownerOf(call).hasSession && (!state.protocol.rules.STAMP || call.isOfNewestSession);
 }
 
+/** Whether a router has put back under its live session. */
+export const isReady = ({ hasSession, isRestarted, hasToPutBack }: Router): boolean =>
+  hasSession && !isRestarted && !hasToPutBack;
+
+/** Whether its calls are to be found in Redis under a live session. */
+const isPresent = ({ hasSession, hasToPutBack }: Router): boolean => hasSession && !hasToPutBack;
+
 /** What a router asks the ledger about: all pending calls, and those in its own spool. */
-export const callsToAsk = (state: State, router: Router): number =>
-  state.setOf((call) => call.pending !== 'none' || (call.isSpooled && call.owner === router.index));
+export function callsToAsk(state: State, router: Router): number {
+  const isOwn = (call: Call): boolean => call.isSpooled && call.owner === router.index;
+  if (!state.protocol.variants.includes('OWN_CALLS'))
+    return state.setOf((call) => call.pending !== 'none' || isOwn(call));
+  return lapsedCalls(state) | router.toAskAgain | state.setOf(isOwn);
+}
+
+/** Pending calls whose session is seen to have lapsed. */
+export const lapsedCalls = (state: State): number =>
+  state.setOf((call) => call.pending !== 'none' && !hasLiveSession(state, call));
 
 /** The absorb script. Returns which calls of the router may now leave its spool. */
 export function absorb(state: State, router: Router, answer: Answer): number {
@@ -49,21 +64,24 @@ export function absorb(state: State, router: Router, answer: Answer): number {
   for (const call of state.calls) {
     if (!isIn(asked, call) || call.pending === 'none') continue;
     if (isIn(finals, call) && (isNewer || rules.SAMESEQ)) drop(call);
-    else if (isIn(unknowns, call) && mayDropUnknown(state, call)) {
-      if (call.pending === 'held' && !state.ownerOf(call).hasSession) call.isExcused = true;
+    else if (isIn(unknowns, call) && mayDropUnknown(state, call, answer)) {
+      const owner = state.ownerOf(call);
+      if (call.pending === 'held' && !isPresent(owner)) call.isExcused = true;
       drop(call);
     }
   }
   for (const call of state.calls) if (isIn(redis.sums, call)) call.isExcused = false;
   redis.isLoaded = true;
-  const gone = rules.SPOOL ? finals : finals | unknowns;
+  router.toAskAgain &= ~(finals & asked);
+  const gone = asked & (rules.SPOOL ? finals : finals | unknowns);
   return state.setOf((call) => isIn(gone, call) && call.isSpooled && call.owner === router.index);
 }
 
-function mayDropUnknown(state: State, call: Call): boolean {
-  const { rules } = state.protocol;
+function mayDropUnknown(state: State, call: Call, { lapsed }: Answer): boolean {
+  const { rules, variants } = state.protocol;
   if (!rules.UNKNOWN) return false;
-  if (rules.OWNER && hasLiveSession(state, call)) return false;
+  const isLive = variants.includes('LAPSED_SEEN') ? !isIn(lapsed, call) : hasLiveSession(state, call);
+  if (rules.OWNER && isLive) return false;
   return !rules.HELD || call.pending === 'held';
 }
 
@@ -72,37 +90,18 @@ function drop(call: Call): void {
   call.isOfNewestSession = false;
 }
 
-/** A router lists what it will put back: what runs, and what ended and is in its spool. */
-export function listCalls(state: State, router: Router): void {
-  const { rules } = state.protocol;
-  router.putBack = 'listed';
-  router.isPutBackOfOlderProcess = false;
-  router.listedRunning = state.setOf((call) => call.owner === router.index && call.phase === 'running');
-  router.listedEnded = rules.ENDED
-    ? state.setOf((call) => call.owner === router.index && call.phase === 'ended' && call.isSpooled)
-    : 0;
-}
-
-/** The put-back script. The router has a new session from here on, and nothing of it is excused any more. */
-export function putBack(state: State, router: Router): void {
-  for (const call of state.calls) {
-    if (call.owner !== router.index) continue;
-    const isListedRunning = isIn(router.listedRunning, call);
-    const isListed = isListedRunning || isIn(router.listedEnded, call);
-    call.isOfNewestSession = isListed;
-    call.isExcused = false;
-    if (isListed) call.pending = isListedRunning ? 'held' : 'ended';
-  }
-  router.hasSession = true;
-  if (!router.isPutBackOfOlderProcess) router.isRestarted = false;
-  router.putBack = 'ran';
+/** The release script: an admission that nobody waits for any more, whether it has run or not. */
+export function release(state: State, call: Call): void {
+  drop(call);
+  call.phase = 'refused';
+  if (state.protocol.rules.TOMBSTONE) call.admission = 'none';
 }
 
 /** Those whose calls are in nobody's list are an exception: fenced, or dead together with Redis. */
 export function passBarrier(state: State): void {
   state.redis.isBarrierPassed = true;
   for (const call of state.calls)
-    if (call.phase !== 'free' && !state.ownerOf(call).hasSession && call.pending === 'none') call.isExcused = true;
+    if (call.phase !== 'free' && !isPresent(state.ownerOf(call)) && call.pending === 'none') call.isExcused = true;
 }
 
 export function saveRedis(state: State): void {
@@ -130,9 +129,14 @@ export function loseRedis(state: State, comesBack: 'empty' | 'saved'): void {
   for (const call of state.calls) {
     call.pending = isSaved ? call.savedPending : 'none';
     call.isOfNewestSession = isSaved && call.isSavedOfNewestSession;
+    // It carries the id of Redis as well.
+    if (call.admission === 'sent') call.admission = 'none';
   }
   for (const router of state.routers) {
     router.hasSession = isSaved && !rules.LOADED && router.hadSession;
+    router.hasToPutBack = false;
+    if (rules.PUTID) router.isOlderUnderWay = false;
+    router.toAskAgain = 0;
     if (router.putBack !== 'none') router.putBack = rules.PUTID ? 'none' : 'stale';
   }
   redis.clear();

@@ -32,15 +32,39 @@ export const NOT_NEEDED = {
   EXISTS: 'settling a call that is not pending does nothing',
 } as const;
 
-export type Rule = keyof typeof RULES | keyof typeof NOT_NEEDED;
-export type Rules = Readonly<Record<Rule, boolean>>;
+/** What is done otherwise than the protocol says; each can be switched on by itself. */
+export const VARIANTS = {
+  ROUTER_ADMITS:
+    'a router checks its session itself, before it asks for an admission and when it has the answer; what is not answered is released',
+  LAPSED_SEEN:
+    'absorb is told which sessions were seen to have lapsed when the pending calls were read, and does not ask',
+  NUMBERED: 'a router makes its session, then lists, and puts back with a number that rises with every list',
+  OWN_CALLS:
+    'a router asks once it has put back, about its own ended calls and those of lapsed sessions, and not about all that are pending',
+  ENDED_SWEPT: 'an ended call of a lapsed session has its event, which Redis keeps, sent to the log',
+} as const;
 
-export const RULE_NAMES: readonly string[] = [...Object.keys(RULES), ...Object.keys(NOT_NEEDED)];
+/** What a variant stands on in place of the rules that it does without. */
+export const VARIANT_RULES = {
+  RECHECK: 'ROUTER_ADMITS: an admission whose session is not the router’s any more is released when its answer comes',
+  ENDFIRST: 'ROUTER_ADMITS: the old session counts no more before the calls are listed',
+  TOMBSTONE: 'ROUTER_ADMITS: what was released is not admitted later',
+  COMPARED: 'LAPSED_SEEN: the entry has to name the very session that was seen to have lapsed',
+  NUMBER: 'NUMBERED: a put-back of an older list, or the same one again, is refused',
+  AGAIN: 'OWN_CALLS: ended calls that were put back and have left the spool meanwhile are asked about once more',
+} as const;
+
+export type Rule = keyof typeof RULES | keyof typeof NOT_NEEDED | keyof typeof VARIANT_RULES;
+export type Rules = Readonly<Record<Rule, boolean>>;
+export type Variant = keyof typeof VARIANTS;
+
+export const VARIANT_NAMES = Object.keys(VARIANTS) as Variant[];
+export const RULE_NAMES: readonly string[] = [RULES, VARIANT_RULES, NOT_NEEDED].flatMap((some) => Object.keys(some));
 export const isRule = (name: string): name is Rule => RULE_NAMES.includes(name);
 
 /** All rules but those in `without`; of those that are not needed, EXISTS and those in `and`. */
 export function toRules(without: readonly Rule[] = [], and: readonly Rule[] = []): Rules {
-  const isInForce = (name: string): boolean => name in RULES || name === 'EXISTS';
+  const isInForce = (name: string): boolean => !(name in NOT_NEEDED) || name === 'EXISTS';
   const rules = Object.fromEntries(RULE_NAMES.map((name) => [name, isInForce(name)]));
   for (const name of without) rules[name] = false;
   for (const name of and) rules[name] = true;

@@ -1,11 +1,11 @@
 import { type ModelOptions, parseModelOptions, WrongOption } from './parseModelOptions.ts';
 import { FAULT_KINDS, FAULT_PAIRS, type Protocol } from './protocol.ts';
-import { NOT_NEEDED, RULES, type Rule } from './rules.ts';
+import { NOT_NEEDED, RULES, type Rule, VARIANT_RULES, VARIANTS } from './rules.ts';
 import { type SearchResult, search } from './search.ts';
 
 const describe = (rules: Record<string, string>): string =>
   Object.entries(rules)
-    .map(([name, what]) => `    ${name.padEnd(9)}${what}`)
+    .map(([name, what]) => `    ${name.padEnd(15)}${what}`)
     .join('\n');
 
 export const MODEL_USAGE = `npm run simulate -- --model [options]
@@ -20,12 +20,16 @@ export const MODEL_USAGE = `npm run simulate -- --model [options]
     --without RULE   without a rule, or several; ends with a shortest trace to a broken invariant. 'each': every rule in turn
                      (TIMELINE wants --credits)
     --and RULE       with one that turned out not to be needed
+    --variants NAME  what is done otherwise than the protocol says; several, or all
     --safety         nothing that has to hold only once faults have ended
     --strict         without the stated exceptions
     --most-states N  ends a search that has found so many (40000000)
   Ends with 1 where an invariant is broken with all rules, or none is without one of them.
   Rules:
 ${describe(RULES)}
+  What may be done otherwise, and what that stands on:
+${describe(VARIANTS)}
+${describe(VARIANT_RULES)}
   Not needed:
 ${describe(NOT_NEEDED)}`;
 

@@ -5,7 +5,12 @@ const pending = oneOf('none', 'held', 'ended');
 const record = oneOf('none', 'unknown', 'final');
 
 const CallView = viewOf({
-  phase: oneOf('free', 'running', 'ended', 'lost'),
+  /** `asked` and `releasing` with ROUTER_ADMITS alone, as what follows. */
+  phase: oneOf('free', 'running', 'ended', 'lost', 'asked', 'releasing', 'refused'),
+  admission: oneOf('none', 'sent', 'ran'),
+  /** Whether it names the newest session of its router, and whether its router takes the answer for one of that. */
+  isAskedInNewestSession: flag,
+  passesRecheck: flag,
   owner: number,
   charge: number,
   isSpooled: flag,
@@ -35,6 +40,16 @@ const RouterView = viewOf({
   isPutBackOfOlderProcess: flag,
   listedRunning: number,
   listedEnded: number,
+  /** With NUMBERED alone: it has a session, and has not put back under it. */
+  hasToPutBack: flag,
+  isListOfNewestSession: flag,
+  /** With NUMBERED alone: a put-back of an older list. */
+  isOlderUnderWay: flag,
+  isOlderOfNewestSession: flag,
+  olderRunning: number,
+  olderEnded: number,
+  /** With OWN_CALLS alone: what was put back as ended and is in the spool no more. */
+  toAskAgain: number,
   /** As Redis saved it. */
   hadSession: flag,
 });
@@ -70,6 +85,8 @@ const AbsorbView = viewOf({
   sums: number,
   finals: number,
   unknowns: number,
+  /** With LAPSED_SEEN alone: calls under a session that was seen to have lapsed. */
+  lapsed: number,
 });
 
 const FaultsView = viewOf({ left: number, wasRedisLost: flag });
@@ -77,8 +94,8 @@ const FaultsView = viewOf({ left: number, wasRedisLost: flag });
 export type Call = InstanceType<typeof CallView>;
 export type Router = InstanceType<typeof RouterView>;
 export type Absorb = InstanceType<typeof AbsorbView>;
-/** What the ledger says, in one snapshot, of the calls in `asked`. Sets are bits, by the calls' indices. */
-export type Answer = Pick<Absorb, 'asked' | 'timeline' | 'seq' | 'sums' | 'finals' | 'unknowns'>;
+/** What the ledger says, in one snapshot, of the calls in `asked`; `lapsed` is of Redis. Sets are bits, by the calls' indices. */
+export type Answer = Pick<Absorb, 'asked' | 'timeline' | 'seq' | 'sums' | 'finals' | 'unknowns' | 'lapsed'>;
 
 const ROUTERS = 2;
 

@@ -1,16 +1,17 @@
 import { doesAnswer, finalsOf, readSnapshot, sumsOf, unknownsOf } from '../ledger.ts';
-import { absorb, callsToAsk } from '../redis.ts';
+import { absorb, callsToAsk, isReady, lapsedCalls } from '../redis.ts';
 import { type Absorb, type Answer, isIn, type Router, type State } from '../state.ts';
 import { nameOf, type Turn } from './turn.ts';
 
 /** What absorbs do: some at once, some with any length of time between reading, asking and running. */
 export function absorbSteps(turn: Turn): void {
   const { from, to, step } = turn;
-  const { rules } = from.protocol;
+  const { rules, variants } = from.protocol;
   for (const router of from.routers) {
     if (!router.isUp || (rules.ASKLATE && !from.redis.isBarrierPassed)) continue;
+    if (variants.includes('OWN_CALLS') && !isReady(router)) continue;
     if (doesAnswer(from)) {
-      const answer = readSnapshot(from, callsToAsk(from, router));
+      const answer = readSnapshot(from, callsToAsk(from, router), lapsedCalls(from));
       step(`${nameOf(router)} absorbs at once`, () => absorb(to, to.router(router.index), answer));
       step(`${nameOf(router)} absorbs at once, and takes what is final out of its spool`, () =>
         absorbAndClearSpool(to, router, answer),
@@ -22,11 +23,12 @@ export function absorbSteps(turn: Turn): void {
 }
 
 function askingSteps({ from, to, step }: Turn, router: Router): void {
-  const { rules, isAbsorbSplit } = from.protocol;
+  const { rules, variants, isAbsorbSplit } = from.protocol;
   const now = from.absorbs[router.index];
   const next = to.absorbs[router.index];
   if (!now || !next) return;
   const isSplit = isAbsorbSplit || !rules.SNAPSHOT;
+  const readLapsed = (): number => (variants.includes('LAPSED_SEEN') ? lapsedCalls(from) : 0);
   function readSums(): void {
     if (!next) return;
     next.timeline = from.ledger.timeline;
@@ -37,11 +39,15 @@ function askingSteps({ from, to, step }: Turn, router: Router): void {
     step(`${nameOf(router)} reads the pending calls${rules.SNAPSHOT ? '' : ", and the ledger's sums"}`, () => {
       next.stage = 'reading';
       next.asked = callsToAsk(from, router);
+      next.lapsed = readLapsed();
       if (!rules.SNAPSHOT) readSums();
     });
   if (doesAnswer(from) && (!isSplit || now.stage === 'reading'))
     step(`${nameOf(router)} has the ledger's answer of ${from.ledger.timeline}/${from.ledger.seq}`, () => {
-      if (!isSplit) next.asked = callsToAsk(from, router);
+      if (!isSplit) {
+        next.asked = callsToAsk(from, router);
+        next.lapsed = readLapsed();
+      }
       next.stage = 'answered';
       if (rules.SNAPSHOT) readSums();
       next.finals = finalsOf(from);

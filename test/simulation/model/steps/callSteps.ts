@@ -1,15 +1,45 @@
 import { doesAnswer, recordCall } from '../ledger.ts';
-import { hasLiveSession } from '../redis.ts';
+import { WORST } from '../protocol.ts';
+import { availableOf, hasLiveSession, isGateOpen, release } from '../redis.ts';
 import type { Call } from '../state.ts';
 import { callNameOf, nameOf, type Turn } from './turn.ts';
 
 /** How each call ends, is settled and published, swept, and recorded. */
 export function callSteps(turn: Turn): void {
   for (const call of turn.from.calls) {
+    if (call.admission === 'sent' || call.phase === 'asked' || call.phase === 'releasing') askedSteps(turn, call);
     if (call.phase === 'running') endingSteps(turn, call);
     if (call.phase === 'ended') endedSteps(turn, call);
     recordingSteps(turn, call);
   }
+}
+
+/** With ROUTER_ADMITS: the admission, its answer, and its release. */
+function askedSteps({ from, to, step }: Turn, call: Call): void {
+  const { rules } = from.protocol;
+  const next = to.call(call);
+  const name = callNameOf(call);
+  const { isUp } = from.ownerOf(call);
+  if (call.admission === 'sent')
+    step(`the admission of ${name} runs in Redis`, () => {
+      if (isGateOpen(from) && availableOf(from) >= WORST) {
+        next.admission = 'ran';
+        next.pending = 'held';
+        next.isOfNewestSession = call.isAskedInNewestSession;
+      } else {
+        next.admission = 'none';
+        next.phase = 'refused';
+      }
+    });
+  if (call.phase === 'asked' && call.admission === 'ran' && isUp)
+    step(`${nameOf(from.ownerOf(call))} hears that ${name} is admitted`, () => {
+      next.phase = !rules.RECHECK || call.passesRecheck ? 'running' : 'releasing';
+    });
+  if (call.phase === 'asked' && isUp)
+    step(`${nameOf(from.ownerOf(call))} gives up waiting for the admission of ${name}`, () => {
+      next.phase = 'releasing';
+    });
+  if (call.phase === 'releasing' && isUp) step(`the release of ${name} runs in Redis`, () => release(to, next));
 }
 
 function endingSteps({ from, to, step }: Turn, call: Call): void {
@@ -42,15 +72,20 @@ function endedSteps({ from, to, step }: Turn, call: Call): void {
 }
 
 function recordingSteps({ from, to, step }: Turn, call: Call): void {
-  const { rules } = from.protocol;
+  const { rules, variants } = from.protocol;
   const next = to.call(call);
   if (call.isFinalSent && call.record !== 'final' && (rules.FINAL || call.record === 'none'))
     step(`the ledger records ${callNameOf(call)} as final`, () => recordCall(to, next, 'final'));
   if (call.isUnknownSent && call.record === 'none')
     step(`the ledger records ${callNameOf(call)} as unknown`, () => recordCall(to, next, 'unknown'));
+  const isEndedSwept = variants.includes('ENDED_SWEPT') && call.pending === 'ended' && !call.isFinalSent;
   const hasSweeper = from.routers.some(({ isUp, hasSession }) => isUp && hasSession);
   if (call.pending === 'held' && !call.isUnknownSent && hasSweeper && !hasLiveSession(from, call))
     step(`${callNameOf(call)} is swept: unknown goes to the log`, () => {
       next.isUnknownSent = true;
+    });
+  if (isEndedSwept && hasSweeper && !hasLiveSession(from, call))
+    step(`${callNameOf(call)} is swept: its event goes to the log`, () => {
+      next.isFinalSent = true;
     });
 }

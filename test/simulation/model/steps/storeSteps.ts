@@ -1,12 +1,12 @@
 import { commit, failOver } from '../ledger.ts';
-import { loseRedis, passBarrier, saveRedis } from '../redis.ts';
+import { isReady, loseRedis, passBarrier, saveRedis } from '../redis.ts';
 import type { Turn } from './turn.ts';
 
 /** What happens to Redis and to the ledger. */
 export function storeSteps({ from, to, step, fault }: Turn): void {
   const { rules, kinds, hasCredits } = from.protocol;
-  if (!from.redis.isBarrierPassed && from.routers.some(({ hasSession }) => hasSession)) {
-    const isWaiting = from.routers.some(({ isUp, hasSession, isRestarted }) => isUp && (!hasSession || isRestarted));
+  if (!from.redis.isBarrierPassed && from.routers.some(({ hasSession, hasToPutBack }) => hasSession && !hasToPutBack)) {
+    const isWaiting = from.routers.some((router) => router.isUp && !isReady(router));
     if (!isWaiting) step('barrier: every live router has put back', () => passBarrier(to));
     else if (rules.BARRIER)
       fault('laggard', 'barrier: the deadline passes, and fences who has not put back', () => passBarrier(to));
