@@ -18,9 +18,8 @@ import { createEpochMark, type EpochMark } from '../../../services/model-router/
 import { followEpoch } from '../../../services/model-router/src/money/epoch/followEpoch.ts';
 import { publishKeptEvents } from '../../../services/model-router/src/money/epoch/publishKeptEvents.ts';
 import { createLedgerReports } from '../../../services/model-router/src/money/epoch/reportToLedger.ts';
-import { createAdmit } from '../../../services/model-router/src/money/gate/admit.ts';
+import { createAdmit, createRaiseGeneration } from '../../../services/model-router/src/money/gate/admit.ts';
 import { admitCall } from '../../../services/model-router/src/money/gate/admitCall.ts';
-import { createRaiseGeneration } from '../../../services/model-router/src/money/gate/raiseGeneration.ts';
 import { RedisEpoch } from '../../../services/model-router/src/money/redis/redisEpoch.ts';
 import { Spool } from '../../../services/model-router/src/money/spool/spool.ts';
 import { CHAT } from '../../../services/model-router/src/request/chatRequest.ts';

@@ -1,15 +1,18 @@
 import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { NEVER_RETRY, type RateLimitState, toRateLimitHeaders } from '@turnpike/public-api/headers';
 import type { Response } from 'express';
 import { toInferenceError } from '../api/inferenceError.ts';
 import type { CallFault } from '../api/inferenceFault.ts';
 import type { OpenCall } from '../money/call/openCalls.ts';
-import { fitOutput } from '../money/gate/fitOutput.ts';
+import { fitOutput } from '../money/gate/boundUsage.ts';
+import type { ImageLoader } from '../request/images/createImageLoader.ts';
+import { ImageError } from '../request/images/imageError.ts';
+import type { InferenceRequest } from '../request/inferenceRequest.ts';
 import type { TakenBytes } from '../request/shares/bodyMemory.ts';
 import type { Call, House } from './call.ts';
 import { ClientStream, cutSlowReader } from './chunks/clientStream.ts';
-import { loadImages } from './loadImages.ts';
 import { conclude, type Outcome } from './outcome.ts';
 import { runOnEngines } from './runOnEngines.ts';
 import { StreamAttempt } from './streamAttempt.ts';
@@ -91,4 +94,37 @@ async function sendWhole(res: Response, payload: Buffer, slowReaderMs: number): 
   res.end(payload);
   cutSlowReader(res, slowReaderMs);
   await closed;
+}
+
+/** The request with its images at hand, ready for an engine; or how the call came out, as they cannot be had. */
+export type LoadedImages =
+  | { kind: 'loaded'; request: InferenceRequest }
+  | Extract<Outcome, { kind: 'left_before_engine' | 'refused' }>;
+
+/**
+ * Fetches the images of an admitted call (decisions, Images in chat). Whatever is wrong with one, the fault is the same. Throws
+ * `key_bound_reached` or `no_room_for_body`.
+ */
+export async function loadImages(
+  images: ImageLoader,
+  { request, workspaceId, keyId, log }: Pick<Call, 'request' | 'workspaceId' | 'keyId' | 'log'>,
+  { room, res }: { room: TakenBytes; res: Pick<ServerResponse, 'destroyed' | 'once' | 'off'> },
+): Promise<LoadedImages> {
+  const { urls } = request.images;
+  if (urls.length === 0) return { kind: 'loaded', request };
+  const leaving = new AbortController();
+  const leave = (): void => leaving.abort(new Error('client left'));
+  if (res.destroyed) leave();
+  res.once('close', leave);
+  try {
+    const fetched = await images.load(urls, { workspaceId, keyId, room, signal: leaving.signal });
+    return { kind: 'loaded', request: { ...request, images: { ...request.images, fetched } } };
+  } catch (error) {
+    if (leaving.signal.aborted) return { kind: 'left_before_engine' };
+    if (!(error instanceof ImageError)) throw error;
+    log.info({ reason: error.reason }, 'image cannot be used');
+    return { kind: 'refused', fault: { kind: 'image_unusable' } };
+  } finally {
+    res.off('close', leave);
+  }
 }

@@ -1,5 +1,7 @@
-import type { Engine } from '../fleet/engine.ts';
+import { dispatchToEngine, type EngineExchange, type EngineListener } from '../fleet/dispatchToEngine.ts';
+import { type Engine, servedNameOf } from '../fleet/engine.ts';
 import type { Attempt, AttemptFailure } from '../fleet/terms/attempt.ts';
+import type { Call } from './call.ts';
 import type { Outcome } from './outcome.ts';
 
 /** An engine failed the call. */
@@ -25,3 +27,24 @@ export interface AttemptOptions {
 
 /** Exchanges bytes with the engine of an attempt, and tells it what happens there but the end. */
 export type AttemptOn = (attempt: Attempt<Engine>, options: AttemptOptions) => Promise<AttemptEnd>;
+
+/** Sends a call to an engine, under the engine's own name of the model and an id that is new for each attempt. */
+export function dispatchCall(
+  { operation, request, model, callId, bound, cacheSalt }: Call,
+  engine: Engine,
+  { number, traceparent, headersTimeoutMs }: AttemptOptions & { headersTimeoutMs: number },
+  listener: EngineListener,
+): EngineExchange {
+  const servedName = servedNameOf(engine, model) ?? model.id;
+  return dispatchToEngine(
+    engine,
+    {
+      path: engine.dialect.pathOf(operation),
+      body: engine.dialect.toBody(request, { model, servedName, maxOutputTokens: bound.outputTokens, cacheSalt }),
+      requestId: number === 1 ? callId : `${callId}-${number}`,
+      traceparent,
+      headersTimeoutMs,
+    },
+    listener,
+  );
+}

@@ -10,8 +10,7 @@ import { anOpenCall } from '../../test/anOpenCall.ts';
 import type { ImageLoader } from '../request/images/createImageLoader.ts';
 import { ImageError, type ImageErrorReason } from '../request/images/imageError.ts';
 import { createBodyMemory } from '../request/shares/bodyMemory.ts';
-import { answerCall } from './answerCall.ts';
-import { loadImages } from './loadImages.ts';
+import { answerCall, loadImages } from './answerCall.ts';
 
 const URL = 'https://example.org/a.png';
 const withUrl = aChatRequest({

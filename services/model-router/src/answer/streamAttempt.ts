@@ -2,12 +2,11 @@ import type { EngineFault } from '../api/inferenceFault.ts';
 import type { EngineExchange } from '../fleet/dispatchToEngine.ts';
 import type { Engine } from '../fleet/engine.ts';
 import type { Attempt, EngineErrorKind } from '../fleet/terms/attempt.ts';
-import type { AttemptEnd, AttemptOn, AttemptOptions } from './attempt.ts';
+import { type AttemptEnd, type AttemptOn, type AttemptOptions, dispatchCall } from './attempt.ts';
 import type { Call, House } from './call.ts';
 import type { ClientStream } from './chunks/clientStream.ts';
 import { EngineStream, type StreamEnd } from './chunks/engineStream.ts';
 import { EngineRefusal } from './engineRefusal.ts';
-import { Deadline, dispatchCall } from './exchange.ts';
 import { ENGINE_FAILED } from './outcome.ts';
 
 /** How long an engine may take to end its response after it said it is done; its connection is dropped then. */
@@ -29,9 +28,10 @@ export class StreamAttempt {
   readonly #options: AttemptOptions;
   readonly #stream: EngineStream;
   readonly #end = Promise.withResolvers<AttemptEnd>();
-  readonly #silence: Deadline;
-  readonly #total = new Deadline(() => this.#tooLong());
-  readonly #onRead = () => this.#readOn();
+  /** Until the engine has to say more. */
+  #silence: NodeJS.Timeout | undefined;
+  /** Until the stream has to end. */
+  #total: NodeJS.Timeout | undefined;
   #exchange: EngineExchange | undefined;
   #refusal: EngineRefusal | undefined;
   #hasSent = false;
@@ -63,7 +63,6 @@ export class StreamAttempt {
       isToolForced: request.isToolForced,
       toFault: attempt.engine.dialect.toFault,
     });
-    this.#silence = new Deadline(() => (this.#isOver ? this.#exchange?.abort() : this.#broken('timeout')));
   }
 
   /** Resolves when the stream is whole, the client is gone, or another engine may be tried. */
@@ -75,8 +74,8 @@ export class StreamAttempt {
     else if (this.#call.leaseLost.aborted) this.#leaseLost();
     else if (timeoutMs <= 0) this.#tooLong();
     if (this.#isOver) return this.#end.promise;
-    this.#total.set(timeoutMs);
-    this.#silence.set(firstEventMs);
+    this.#total = setTimeout(() => this.#tooLong(), timeoutMs);
+    this.#awaitEvent(firstEventMs);
     this.#attempt.leaving.addEventListener('abort', () => this.#broken('left_out'));
     this.#client.left.addEventListener('abort', () => this.#clientLeft());
     this.#call.leaseLost.addEventListener('abort', () => this.#leaseLost());
@@ -90,7 +89,7 @@ export class StreamAttempt {
         },
         onData: (chunk) => (this.#refusal ? this.#collectRefusal(chunk) : this.#onEvents(chunk)),
         onEnd: () => {
-          this.#silence.clear();
+          clearTimeout(this.#silence);
           if (this.#refusal) this.#refused();
           else this.#broken('reset');
         },
@@ -98,6 +97,11 @@ export class StreamAttempt {
       },
     );
     return this.#end.promise;
+  }
+
+  #awaitEvent(ms: number): void {
+    clearTimeout(this.#silence);
+    this.#silence = setTimeout(() => this.#broken('timeout'), ms);
   }
 
   /** The client hung up: the engine stops at once, and what it had counted is charged. */
@@ -111,7 +115,7 @@ export class StreamAttempt {
     if (this.#isOver) return;
     this.#isPaused = false;
     this.#attempt.read();
-    this.#silence.set(this.#house.timeouts.betweenEventsMs);
+    this.#awaitEvent(this.#house.timeouts.betweenEventsMs);
     this.#exchange?.resume();
   }
 
@@ -131,9 +135,10 @@ export class StreamAttempt {
     if (!step) return;
     this.#attempt.firstEvent();
     // Bytes that were already on their way while the client is slow do not start the engine's clock again.
-    if (!this.#isPaused) this.#silence.set(this.#house.timeouts.betweenEventsMs);
+    if (!this.#isPaused) this.#awaitEvent(this.#house.timeouts.betweenEventsMs);
     this.#send(step.events);
-    if (step.end) this.#onStreamEnd(step.end);
+    if (step.end?.kind === 'failed') this.#fail(step.end.fault, step.end.reason, { broken: step.end.broken });
+    else if (step.end) this.#completed(step.end);
   }
 
   #send(events: Buffer[]): void {
@@ -141,10 +146,10 @@ export class StreamAttempt {
     if (!this.#hasSent) this.#firstToken();
     this.#hasSent = true;
     const bytes = events.length === 1 && events[0] ? events[0] : Buffer.concat(events);
-    if (this.#client.write(bytes, this.#onRead)) return;
+    if (this.#client.write(bytes, () => this.#readOn())) return;
     // The client is slow: stop reading from the engine, whose silence is now our doing.
     this.#isPaused = true;
-    this.#silence.clear();
+    clearTimeout(this.#silence);
     this.#exchange?.pause();
     this.#attempt.unread(() => this.#cut());
   }
@@ -163,16 +168,12 @@ export class StreamAttempt {
     span.setAttributes({ 'turnpike.time_to_first_token_ms': Math.round(ms) });
   }
 
-  #onStreamEnd(end: StreamEnd): void {
-    if (end.kind === 'failed') this.#fail(end.fault, end.reason, { broken: end.broken });
-    else this.#completed(end);
-  }
-
   /** The engine's answer is whole. Its connection may be used again once its response has ended. */
   #completed({ usage, usageEvent }: Extract<StreamEnd, { kind: 'whole' }>): void {
     this.#isOver = true;
-    this.#total.clear();
-    this.#silence.set(TRAILER_MS);
+    clearTimeout(this.#total);
+    clearTimeout(this.#silence);
+    this.#silence = setTimeout(() => this.#exchange?.abort(), TRAILER_MS);
     this.#end.resolve({ kind: 'whole', usage, rest: usageEvent });
   }
 
@@ -213,8 +214,8 @@ export class StreamAttempt {
   #over(): boolean {
     if (this.#isOver) return false;
     this.#isOver = true;
-    this.#total.clear();
-    this.#silence.clear();
+    clearTimeout(this.#total);
+    clearTimeout(this.#silence);
     this.#exchange?.abort();
     return true;
   }

@@ -4,9 +4,8 @@ import type { Engine } from '../fleet/engine.ts';
 import type { Attempt, EngineErrorKind } from '../fleet/terms/attempt.ts';
 import type { Dialect } from '../fleet/terms/dialect.ts';
 import type { TakenBytes } from '../request/shares/bodyMemory.ts';
-import type { AttemptEnd, AttemptOn, AttemptOptions } from './attempt.ts';
+import { type AttemptEnd, type AttemptOn, type AttemptOptions, dispatchCall } from './attempt.ts';
 import type { Call, House } from './call.ts';
-import { Deadline, dispatchCall } from './exchange.ts';
 import { ENGINE_FAILED } from './outcome.ts';
 
 /** The most a whole answer can rightly take: 2,048 vectors, or a completion of the longest kind. An engine that sends more has gone wrong. */
@@ -50,16 +49,15 @@ function fetchReply(
     let status = 0;
     let exchange: EngineExchange | undefined;
     const fail = (fault: EngineFault, broken?: EngineErrorKind): void => {
-      deadline.clear();
+      clearTimeout(deadline);
       resolve({ kind: 'fault', size, fault, broken });
     };
     const giveUp = (fault: EngineFault, broken?: EngineErrorKind): void => {
       exchange?.abort();
       fail(fault, broken);
     };
-    const deadline = new Deadline(() => giveUp(ENGINE_FAILED, 'timeout'));
+    const deadline = setTimeout(() => giveUp(ENGINE_FAILED, 'timeout'), timeoutMs);
     leaving.addEventListener('abort', () => giveUp(ENGINE_FAILED, 'left_out'));
-    deadline.set(timeoutMs);
     exchange = dispatchCall(
       call,
       engine,
@@ -78,7 +76,7 @@ function fetchReply(
           if (size > MAX_ANSWER_BYTES) giveUp(ENGINE_FAILED, 'reset');
         },
         onEnd: () => {
-          deadline.clear();
+          clearTimeout(deadline);
           resolve({ kind: 'reply', size, status, bytes: Buffer.concat(chunks) });
         },
         onError: (kind) => fail(kind === 'refused' ? { kind: 'no_healthy_engine' } : ENGINE_FAILED, kind),

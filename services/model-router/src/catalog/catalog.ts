@@ -1,5 +1,8 @@
 import type { CatalogModel, CatalogSnapshot } from '@turnpike/internal-api/catalogSnapshot';
 import { parsePrice, type TextPrices } from '@turnpike/money/price';
+import { ApiError } from '@turnpike/public-api/apiError';
+import { distance } from 'fastest-levenshtein';
+import type { ModelFault } from '../api/inferenceFault.ts';
 
 /** A model as the router serves it: its catalog entry with the prices read. */
 export interface PricedModel extends CatalogModel {
@@ -38,3 +41,38 @@ const GENERATING_CATEGORIES = new Set(['text', 'code', 'reasoning', 'multimodal'
 
 /** Whether a model serves chat and completions. */
 export const generatesText = ({ category }: CatalogModel): boolean => GENERATING_CATEGORIES.has(category);
+
+/**
+ * The model that a client's `model` value names in this region, by id and then by alias.
+ * Throws `unknown_model` if nothing matches; a model not cleared for the region is not in its catalog, so from outside
+ * the two look the same (specification, Errors, 404).
+ */
+export function getModel(catalog: Catalog, name: string): PricedModel {
+  const model = catalog.byName.get(name);
+  if (!model) throw new ApiError<ModelFault>({ kind: 'unknown_model', didYouMean: findSimilar(catalog, name) });
+  if (model.state === 'retired') {
+    const suggestion = model.replacement === null ? {} : { suggestedModel: model.replacement };
+    throw new ApiError<ModelFault>({ kind: 'unknown_model', didYouMean: findSimilar(catalog, name), ...suggestion });
+  }
+  if (model.state === 'disabled') throw new ApiError<ModelFault>({ kind: 'model_disabled', model: model.id });
+  return model;
+}
+
+const MAX_SUGGESTIONS = 3;
+const MAX_COMPARED_LENGTH = 96;
+
+/** Live models whose names are close to what was typed, nearest first. */
+function findSimilar(catalog: Catalog, name: string): string[] {
+  const typed = name.slice(0, MAX_COMPARED_LENGTH).toLowerCase();
+  const bare = typed.slice(typed.lastIndexOf('/') + 1);
+  return catalog.models
+    .filter((model) => model.state === 'live')
+    .map((model) => ({
+      id: model.id,
+      distance: Math.min(...[model.id, ...model.aliases].map((known) => distance(bare, known.toLowerCase()))),
+    }))
+    .filter(({ id, distance }) => distance <= Math.max(3, Math.floor(id.length / 3)))
+    .sort((a, b) => a.distance - b.distance || a.id.localeCompare(b.id))
+    .slice(0, MAX_SUGGESTIONS)
+    .map(({ id }) => id);
+}

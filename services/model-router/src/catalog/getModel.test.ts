@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { aCatalog } from '../../test/aPricedModel.ts';
-import { getModel } from './getModel.ts';
+import { getModel } from './catalog.ts';
 
 const catalog = aCatalog(
   { id: 'large-chat', aliases: ['big', 'Turnpike/Large'] },

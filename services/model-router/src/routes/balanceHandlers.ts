@@ -3,10 +3,9 @@ import type { modelRouterApi } from '@turnpike/internal-api/modelRouter';
 import type { Handlers } from '@turnpike/internal-api/serveApi';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { Redis } from 'ioredis';
-import { findKeySpend } from '../money/balances/findKeySpend.ts';
 import type { BalanceLoader } from '../money/balances/loadBalances.ts';
-import { type CountedBalance, type CountedCall, readCounters } from '../money/balances/readCounters.ts';
-import { createRaiseGeneration } from '../money/gate/raiseGeneration.ts';
+import { type CountedBalance, type CountedCall, findKeySpend, readCounters } from '../money/balances/readCounters.ts';
+import { createRaiseGeneration } from '../money/gate/admit.ts';
 import type { RedisEpoch } from '../money/redis/redisEpoch.ts';
 
 export interface BalanceHandlerDependencies {

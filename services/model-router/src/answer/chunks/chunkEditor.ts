@@ -8,11 +8,13 @@ import {
   isBrokenOff,
   isObject,
   parseJson,
+  readEngineUsage,
   readIdentity,
+  type ShownUsage,
   statusOf,
   toShownFinishReason,
+  toUsageBody,
 } from '../fields/answerFields.ts';
-import { readEngineUsage, type ShownUsage, toUsageBody } from '../fields/engineUsage.ts';
 import { ChunkFrame } from './chunkFrame.ts';
 
 /** What one event of the engine means for the client. */

@@ -1,8 +1,15 @@
 import type { ChatChunk, ChatDelta } from '@turnpike/public-api/chatChunk';
 import type { ChatCompletion, ToolCall } from '@turnpike/public-api/chatCompletion';
 import type { ChunkShape, ValueEditor } from '../chunks/chunkEditor.ts';
-import { isObject, pickMessageFields, readIdentity, toolCallsOf, toShownFinishReason } from '../fields/answerFields.ts';
-import { readEngineUsage, toUsageBody } from '../fields/engineUsage.ts';
+import {
+  isObject,
+  pickMessageFields,
+  readEngineUsage,
+  readIdentity,
+  toolCallsOf,
+  toShownFinishReason,
+  toUsageBody,
+} from '../fields/answerFields.ts';
 import { ToolCallEditor } from '../fields/toolCallEditor.ts';
 import { type AnswerOptions, readAnswer, toPayload, type WholeAnswer } from './wholeAnswer.ts';
 

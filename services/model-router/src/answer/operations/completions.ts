@@ -1,7 +1,6 @@
 import type { TextChunk, TextCompletion } from '@turnpike/public-api/textCompletion';
 import type { ChunkShape } from '../chunks/chunkEditor.ts';
-import { readIdentity, toShownFinishReason } from '../fields/answerFields.ts';
-import { readEngineUsage, toUsageBody } from '../fields/engineUsage.ts';
+import { readEngineUsage, readIdentity, toShownFinishReason, toUsageBody } from '../fields/answerFields.ts';
 import { type AnswerOptions, readAnswer, toPayload, type WholeAnswer } from './wholeAnswer.ts';
 
 /** An engine's whole legacy completion as the client gets it. */

@@ -1,7 +1,6 @@
 import type { EmbeddingList } from '@turnpike/public-api/embeddingList';
 import { scanJson } from '../../request/scanJson.ts';
-import { isObject, parseJson, statusOf } from '../fields/answerFields.ts';
-import { readEngineUsage } from '../fields/engineUsage.ts';
+import { isObject, parseJson, readEngineUsage, statusOf } from '../fields/answerFields.ts';
 import type { AnswerOptions, WholeAnswer } from './wholeAnswer.ts';
 
 const NO_LIMITS = {

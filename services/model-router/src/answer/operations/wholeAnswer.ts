@@ -1,5 +1,5 @@
+import type { ShownUsage } from '../fields/answerFields.ts';
 import { isBrokenOff, isObject, parseJson, statusOf } from '../fields/answerFields.ts';
-import type { ShownUsage } from '../fields/engineUsage.ts';
 
 /** What an engine's whole answer means for the client. */
 export type WholeAnswer =

@@ -1,8 +1,7 @@
 import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { ADDRESSES_ROUND_MS } from '../terms/limits.ts';
-import type { FoundAddress } from './discoverers.ts';
-import type { EngineEntry } from './engineEntries.ts';
+import type { EngineEntry, FoundAddress } from './engineEntries.ts';
 import type { EndpointLister } from './listEndpoints.ts';
 import { type NameServer, resolveDns } from './resolveDns.ts';
 

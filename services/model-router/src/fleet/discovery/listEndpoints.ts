@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { Agent, type Dispatcher, request } from 'undici';
 import { z } from 'zod';
 import { CLUSTER_PAGE_SIZE, CLUSTER_TIMEOUT_MS, MAX_ADDRESSES, MAX_CLUSTER_PAGES } from '../terms/limits.ts';
-import { type FoundAddress, toOrigin } from './discoverers.ts';
-import { digestOf } from './engineEntries.ts';
+import { digestOf, type FoundAddress, toOrigin } from './engineEntries.ts';
 
 const slicesSchema = z.object({
   metadata: z.object({ continue: z.string().optional() }).default({}),

@@ -1,7 +1,6 @@
 import { Resolver } from 'node:dns/promises';
 import { DNS_TIMEOUT_MS, MAX_ADDRESSES } from '../terms/limits.ts';
-import { type FoundAddress, toOrigin } from './discoverers.ts';
-import { digestOf } from './engineEntries.ts';
+import { digestOf, type FoundAddress, toOrigin } from './engineEntries.ts';
 
 /** What name servers say when a name has no address of one family. */
 const EMPTY = new Set(['ENODATA', 'ENOTFOUND']);

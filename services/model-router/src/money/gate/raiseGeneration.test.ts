@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { type OpenedRedis, openTestRedis } from '../../../test/openTestRedis.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
-import { createRaiseGeneration } from './raiseGeneration.ts';
+import { createRaiseGeneration } from './admit.ts';
 
 let opened: OpenedRedis;
 beforeAll(async () => {
