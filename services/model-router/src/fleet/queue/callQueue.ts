@@ -1,5 +1,6 @@
 import { MAX_RETRY_AFTER_SECONDS, MIN_TURN_MS, TURN_SLOT_MS, TURN_WINDOW_MS } from '../terms/limits.ts';
 import { type Backlog, FairQueue, type Waiting } from './fairQueue.ts';
+import { UnreadStreams } from './unreadStreams.ts';
 
 /**
  * Why a call is turned away.
@@ -40,6 +41,8 @@ export interface WaitingCall extends Waiting {
  * now and then.
  */
 export class CallQueue {
+  /** Streams of the model that nobody reads, in whose place those that wait could be. */
+  readonly unread = new UnreadStreams();
   readonly #limits: QueueLimits;
   readonly #nowMs: () => number;
   readonly #fair = new FairQueue<WaitingCall>();
@@ -84,6 +87,8 @@ export class CallQueue {
 
   /** Why a call of this key and size would be turned away now; undefined if it would not. */
   findRefusal({ flow, bytes }: Pick<WaitingCall, 'flow' | 'bytes'>): ShedReason | undefined {
+    // What is alone may be larger than all there is.
+    if (this.length === 0) return undefined;
     const { expectedWaitMs, keyShare } = this.#limits;
     const own = this.#fair.backlogOf(flow);
     const after = { calls: own.calls + 1, bytes: own.bytes + bytes };
@@ -140,7 +145,7 @@ export class CallQueue {
   /** Gives turns as long as an engine has room for the next in line. */
   startNext(): void {
     for (;;) {
-      const next = this.#fair.peek(this.#passedOver);
+      const next = this.length === 0 ? undefined : this.#fair.peek(this.#passedOver);
       const start = next?.tryStart();
       // While nobody waited for room, that none had a turn said nothing of it.
       if (start === 'no_room' && !this.#isRoomAwaited) this.#rate = new TurnRate(this.#nowMs());
@@ -195,7 +200,7 @@ export class CallQueue {
 
   #hasPlaceFor(bytes: number): boolean {
     const { backlog } = this.#fair;
-    return backlog.calls === 0 || this.#partOf({ calls: backlog.calls + 1, bytes: backlog.bytes + bytes }) <= 1;
+    return this.length === 0 || this.#partOf({ calls: backlog.calls + 1, bytes: backlog.bytes + bytes }) <= 1;
   }
 
   #largest(): { flow: string; backlog: Backlog } | undefined {

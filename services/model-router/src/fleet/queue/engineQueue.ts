@@ -7,7 +7,7 @@ import { FULL_MS, QUEUE_LOOK_MS } from '../terms/limits.ts';
 import { CallQueue, type QueueLimits, type ShedReason, type WaitingCall } from './callQueue.ts';
 import type { EngineRoom } from './engineRoom.ts';
 import { findKeyBound } from './engineRoom.ts';
-import { type UnreadStream, UnreadStreams } from './unreadStreams.ts';
+import type { UnreadStream } from './unreadStreams.ts';
 
 /** An answer whose client may leave before it has it. */
 export interface Leavable {
@@ -80,7 +80,6 @@ export function createEngineQueue({
   nowMs = () => performance.now(),
 }: EngineQueueOptions): EngineQueue {
   const queues = new Map<string, CallQueue>();
-  const unreadOf = new Map<string, UnreadStreams>();
   let looking: NodeJS.Timeout | undefined;
 
   /** There are never more than models in the catalog. */
@@ -88,12 +87,6 @@ export function createEngineQueue({
     const queue = queues.get(modelId) ?? new CallQueue(limits, nowMs);
     queues.set(modelId, queue);
     return queue;
-  }
-
-  function getUnread(modelId: string): UnreadStreams {
-    const unread = unreadOf.get(modelId) ?? new UnreadStreams();
-    unreadOf.set(modelId, unread);
-    return unread;
   }
 
   function startNext(): void {
@@ -106,8 +99,8 @@ export function createEngineQueue({
       for (const queue of queues.values()) queue.askAgain();
       startNext();
       let waiting = 0;
-      for (const [modelId, queue] of queues) {
-        cutUnread(modelId, queue);
+      for (const queue of queues.values()) {
+        cutUnread(queue);
         queue.expire();
         waiting += queue.length;
       }
@@ -119,11 +112,10 @@ export function createEngineQueue({
   }
 
   /** One at a time: its room comes free, and only then is it known who still waits. */
-  function cutUnread(modelId: string, queue: CallQueue): void {
-    const unread = unreadOf.get(modelId);
-    const found = unread?.find((keyId) => queue.othersWaitMs(keyId) >= FULL_MS, nowMs());
-    if (!unread || !found) return;
-    unread.remove(found);
+  function cutUnread(queue: CallQueue): void {
+    const found = queue.unread.find((keyId) => queue.othersWaitMs(keyId) >= FULL_MS, nowMs());
+    if (!found) return;
+    queue.unread.remove(found);
     metrics.keyBoundHit('streams', found.keyId);
     found.cut();
   }
@@ -135,24 +127,24 @@ export function createEngineQueue({
     const attempt = placer.place(engines, placement);
     if (!attempt) return undefined;
     onPlaced?.(attempt);
-    const { keyId, modelId } = placement;
-    const unread = getUnread(modelId);
+    const { keyId } = placement;
+    const queue = getQueue(placement.modelId);
     let standing: UnreadStream | undefined;
     const read = (): void => {
-      if (standing) unread.remove(standing);
+      if (standing) queue.unread.remove(standing);
       standing = undefined;
     };
     attempt.subscribe({
       firstEvent: startNext,
       end() {
         read();
-        queues.get(modelId)?.askAgain(keyId);
+        queue.askAgain(keyId);
         startNext();
       },
       unread(cut) {
         if (standing) return;
         standing = { keyId, cut };
-        unread.add(standing, nowMs());
+        queue.unread.add(standing, nowMs());
       },
       read,
     });
