@@ -46,7 +46,7 @@ export function createLookUpGuard(options: LookUpGuardOptions): Guard {
         take(byAddress, addressOf(req, tokenKeys), 'address'),
       );
       take(byKey, key.keyId, 'key', () => metrics.keyBoundHit('look_ups', key.keyId));
-      res.locals.caller = key;
+      res.locals.callingKey = key;
       next();
     },
   };

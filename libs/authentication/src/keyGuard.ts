@@ -33,7 +33,7 @@ export function createKeyGuard({ authenticator, tokenKeys, now }: KeyGuardOption
     name: 'api-key',
     check: async (req, res, next) => {
       let takenBy: string | undefined;
-      res.locals.caller = await authenticator.authenticate(req.headers.authorization, () => {
+      res.locals.callingKey = await authenticator.authenticate(req.headers.authorization, () => {
         const address = addressOf(req, tokenKeys);
         const { isAllowed, waitMs } = wrongKeys.takeRequest(address);
         const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1_000));
@@ -49,7 +49,7 @@ export function createKeyGuard({ authenticator, tokenKeys, now }: KeyGuardOption
 
 /** The key that a request behind the key guard came with. */
 export function callingKey(res: Response): KeyRecord {
-  const caller = res.locals.caller as KeyRecord | undefined;
-  if (!caller) throw new Error('the route has no key guard');
-  return caller;
+  const key = res.locals.callingKey as KeyRecord | undefined;
+  if (!key) throw new Error('the route has no key guard');
+  return key;
 }

@@ -113,7 +113,7 @@ function serveChat(
         guard: {
           name: 'api-key',
           check: (_req, res, next) => {
-            res.locals.caller = key;
+            res.locals.callingKey = key;
             next();
           },
         },
