@@ -1,10 +1,10 @@
-/** What a region has to know of a service to run it and to reach it. */
+/** The facts of a service that a region needs to run it and to reach it. */
 interface ServiceEntry {
   /** How settings name it: others reach it at `<settings>_INTERNAL_URL`, the edge at `<settings>_URL`. */
   settings: Uppercase<string>;
   /** The services that it calls: the edge their public listeners, the others their internal ones. */
   calls: readonly string[];
-  /** Those of them without which it is not ready. */
+  /** The callees without which it is not ready. */
   readyAfter?: readonly string[];
   /** Its Postgres database, and the role it works with. `owner` is the role that migrates it, where that is another. */
   database?: { name: string; owner?: string };
@@ -49,7 +49,7 @@ type With<Part extends keyof ServiceEntry> = {
 }[ServiceName];
 export type DatabaseService = With<'database'>;
 export type EventLogService = With<'eventLog'>;
-/** Those with internal routes: all but the edge, which nobody of the fleet asks for anything. */
+/** The services with internal routes: all but the edge, which nobody of the fleet asks for anything. */
 export type InternalService = Exclude<ServiceName, 'edge'>;
 
 export const SERVICE_NAMES = Object.keys(SERVICES) as ServiceName[];

@@ -2,7 +2,7 @@ import type { Route } from './createHttpApp.ts';
 import { isEnding } from './drain.ts';
 import { openGuard } from './guard.ts';
 
-/** Whether something is there without which no call can be served, by its name. A check that throws means that it is not. */
+/** Readiness checks: each says whether something is there without which no call can be served. One that throws means no. */
 export type ReadinessChecks = Record<string, () => boolean | Promise<boolean>>;
 
 /**

@@ -8,13 +8,13 @@ import { createHealthRoutes, type ReadinessChecks } from './healthRoutes.ts';
 /** Routes, and how what their handlers throw is worded. */
 export type RouteTable = Pick<HttpAppOptions, 'routes' | 'toWireError'>;
 
-/** What a service serves on its two listeners. */
+/** The routes of a service's two listeners. */
 export interface ServiceRoutes {
-  /** What the edge proxies to; the edge itself, which only passes on, listens in its own way. */
+  /** The routes that the edge proxies to; the edge itself, which only passes on, listens in its own way. */
   public: RouteTable | RequestListener;
-  /** What the fleet and the operator reach. Health, readiness and metrics come with it. */
+  /** The routes for the fleet and the operator. Health, readiness and metrics come with them. */
   internal: RouteTable;
-  /** What calls cannot be served without: `GET /ready` names what is missing. */
+  /** Readiness checks, by the name of what has to be there: `GET /ready` names what is missing. */
   readinessChecks: ReadinessChecks;
 }
 

@@ -12,12 +12,12 @@ import { createInternalGuard, type Guard } from './guard.ts';
 import { listen } from './listen.ts';
 import { createServiceApps, type ServiceRoutes } from './serviceApps.ts';
 
-/** What every service has before it opens anything of its own. */
+/** The base of every service: there before it opens anything of its own. */
 export interface ServiceBase<Config> {
   config: Config;
   log: Logger;
   telemetry: Telemetry;
-  /** What opens a thing says here, on the next line, how it closes. */
+  /** Whatever opens a thing says here, on the next line, how it closes. */
   shutdown: Pick<Shutdown, 'defer'>;
   /** Signs a call of this service to another one. */
   internalHeaders: (audience: string) => Record<string, string>;

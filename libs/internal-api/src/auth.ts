@@ -7,13 +7,13 @@ import { keyRecordSchema } from './keyRecord.ts';
 /** SHA-256 of a key, which travels in the key's stead. */
 const keySha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in lower-case hex');
 const lastFour = z.string().regex(/^[0-9A-Za-z]{4}$/, 'must be the last four characters of the key');
-/** What people call a thing. */
+/** A name for people. */
 const displayName = text.min(1).max(200);
 const perMinute = z.number().int().min(1).max(1_000_000_000);
-/** Where absent means the same as null. */
+/** An upper limit that may be absent, which means the same as null. */
 const limitNanoUsd = capNanoUsd.default(null);
 const billingStatus = z.enum(['active', 'on_hold', 'not_provisioned']);
-/** What a workspace is made of, beside its id and the region of the stack. */
+/** The fields of a workspace, beside its id and the region of the stack. */
 const workspaceFields = {
   organization_id: organizationId,
   name: displayName,

@@ -20,7 +20,7 @@ const switched = {
   },
 } as const;
 
-/** What there is to call, and at which prices. */
+/** The catalog: models and their prices. */
 export const catalogApi = defineApi('catalog', {
   getCatalog: {
     callers: ['model-router', 'operator'],

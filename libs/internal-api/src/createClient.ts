@@ -21,13 +21,13 @@ export interface ClientOptions {
 
 interface CallOptions<Answer> {
   timeoutMs?: number;
-  /** Of the trace that the call belongs to. */
+  /** The trace context of the call (W3C). */
   traceparent?: string | undefined;
   /** The answer that the caller has: it gets the same one back while the service would give no other. */
   known?: Answer | undefined;
 }
 
-/** What a caller says to a route. */
+/** The arguments of a call: the route's parameters and body, and how it is to be made. */
 export type Question<R extends InternalRoute> = CallOptions<z.output<R['answer']>> &
   (R extends { params: infer Params extends z.ZodType } ? { params: z.input<Params> } : unknown) &
   (R extends { body: infer Body extends z.ZodType } ? { body: z.input<Body> } : unknown);

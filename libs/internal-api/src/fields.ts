@@ -36,11 +36,11 @@ export const workspaceId = idOf('ws');
 /** A UTC month as `YYYY-MM`. */
 export const month = z.string().regex(/^20\d\d-(0[1-9]|1[0-2])$/, 'must be a month as YYYY-MM');
 
-/** Where a list goes on: after this id; at its beginning unless given. */
+/** The cursor of a page: the list goes on after this id; at its beginning unless given. */
 export const afterId = text.max(128).default('');
 
-/** What to ask for next; null at the end of a list. */
+/** The cursor of the next page; null at the end of a list. */
 export const nextAfter = z.string().nullable();
 
-/** Of answers that grow with a workspace or a region. */
+/** The limit of answers that grow with a workspace or a region. */
 export const LARGE_ANSWER_BYTES = 64 * 1024 * 1024;

@@ -21,11 +21,11 @@ export interface InternalRoute {
   callers: readonly Caller[];
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   path: `/internal/${string}`;
-  /** What the service promises beyond the shapes, for the table in the docs. */
+  /** The promise beyond the shapes, for the table in the docs. */
   promise: string;
   /** Path parameters (`:key_id` in the path) and query parameters alike. None unless given. */
   params?: z.ZodObject;
-  /** Of a JSON body; none is read unless given. */
+  /** The schema of a JSON body; none is read unless given. */
   body?: z.ZodType;
   /** 16 KiB unless given. */
   bodyLimitBytes?: number;

@@ -1,7 +1,7 @@
 import { nonNegativeNanoUsdSchema } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
 
-/** What `auth` says of a key to every service that serves the public. */
+/** The record of a key, as `auth` gives it to every service that serves the public. */
 export const keyRecordSchema = z
   .object({
     keyId: z.string(),

@@ -64,7 +64,7 @@ const countersSchema = countedSchema
     next_after: z.number().nullable(),
   })
   .meta({ id: 'Counters' });
-/** What Redis counts of a workspace, of one instant. */
+/** The counters of a workspace in Redis, at one instant. */
 export type RedisCounters = z.output<typeof countersSchema>;
 
 const drained = {

@@ -12,7 +12,7 @@ const BODY_LIMIT_BYTES = 16 * 1024;
 
 type Parsed<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
 
-/** What a caller asks of a route, checked. */
+/** A request to a route, checked. */
 export interface Asked<R extends InternalRoute> {
   params: Parsed<R['params']>;
   body: Parsed<R['body']>;

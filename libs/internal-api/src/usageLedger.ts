@@ -11,7 +11,7 @@ export const LARGEST_EVENT_BYTES = 64 * 1024;
 const LONGEST_BASE64 = Math.ceil(LARGEST_EVENT_BYTES / 3) * 4;
 
 const count = z.number().int();
-/** Counts what is written one after the other: dead letters, credits. */
+/** A sequence number: of dead letters, of credits. */
 const sequenceNumber = z
   .string()
   .regex(/^\d{1,18}$/, 'must be a number')
@@ -29,7 +29,7 @@ const sums = z.object({
   requests: count.min(0),
 });
 
-/** What usage is told apart by. */
+/** The groupings of a usage report. */
 export const USAGE_GROUPS = ['day', 'key', 'model'] as const;
 export type UsageGrouping = (typeof USAGE_GROUPS)[number];
 
@@ -93,7 +93,7 @@ const epochNumber = count
   .max(2 ** 31 - 2)
   .nullable();
 
-/** What was used, what it cost, and which epoch of Redis counts. */
+/** The books: usage, credits, dead letters; and the epoch of Redis. */
 export const usageLedgerApi = defineApi('usage-ledger', {
   addCredit: {
     callers: ['operator'],
@@ -204,9 +204,9 @@ export const usageLedgerApi = defineApi('usage-ledger', {
       known_epoch: epochNumber,
       drained_epoch: epochNumber,
       asserted_epoch: epochNumber,
-      /** It has no call, an empty spool, and has not worked in an earlier epoch. */
+      /** The router has no call, an empty spool, and has not worked in an earlier epoch. */
       is_blank: z.boolean(),
-      /** It holds a call that Redis does not know. */
+      /** The router holds a call that Redis does not know. */
       misses_calls: z.boolean(),
     }),
     bodyLimitBytes: 4 * 1024,

@@ -10,7 +10,7 @@ export interface RepeatOptions {
   /** Whether a pause comes before the first run too. */
   pausesFirst?: boolean;
   log: Logger;
-  /** What does not work, and what holds meanwhile: logged with the first failure of an outage, and with its end. */
+  /** The line of the log for the first failure of an outage, and for its end: what does not work, and what holds meanwhile. */
   failing: string;
   /** How loud the first failure is. */
   level?: 'warn' | 'error';
@@ -82,7 +82,7 @@ export function repeat(run: (signal: AbortSignal) => unknown, options: RepeatOpt
   };
 }
 
-/** Of a run that may be asked for, and need not be. */
+/** The outcome of a run that nobody may be waiting for: its rejection is not unhandled. */
 function anOutcome(): PromiseWithResolvers<void> {
   const outcome = Promise.withResolvers<void>();
   outcome.promise.catch(() => {});

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import pg from 'pg';
 
 export interface MigrateOptions {
-  /** Of the role that owns the database. */
+  /** The address, with the role that owns the database. */
   databaseUrl: string;
   /**
    * The folder of a service's SQL: `migrations/*.sql`, each applied once, in the order of their names; `functions/*.sql`, each

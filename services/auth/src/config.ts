@@ -19,7 +19,7 @@ export const configSchema = z.object({
   VERDICT_TIMEOUT_MS: z.coerce.number().int().positive().default(500),
   /** The router's internal listener. */
   ROUTER_INTERNAL_URL: serviceUrlSchema,
-  /** Longest wait for the router to say what a key has spent; past it the caller gets 502. */
+  /** Longest wait for the router to say what a key has spent; past it the client gets 502. */
   ROUTER_TIMEOUT_MS: z.coerce.number().int().positive().default(1_000),
   /**
    * Look-ups that one key may make a second in one process, twice as many at once; and keys not seen for 5 s that one client

@@ -25,7 +25,7 @@ export const configSchema = z.object({
   RECONCILE_INTERVAL_SECONDS: z.coerce.number().int().min(1).max(86_400).default(3_600),
   /** Addresses of Kafka, comma separated. Without them the event log is the embedded one, kept in this service's database. */
   KAFKA_BROKERS: kafkaBrokersSchema,
-  /** Longest wait on Postgres for one usage look-up; past it the caller gets 504. */
+  /** Longest wait on Postgres for one usage look-up; past it the client gets 504. */
   USAGE_QUERY_TIMEOUT_MS: z.coerce.number().int().positive().default(5_000),
   /**
    * Look-ups that one key may make a second in one process, twice as many at once; and keys not seen for 5 s that one client

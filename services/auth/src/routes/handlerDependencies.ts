@@ -4,12 +4,12 @@ import type { Response } from 'express';
 import type { Db } from '../database/openDatabases.ts';
 import type { RouterClient } from '../router/routerClient.ts';
 
-/** What the handlers of the internal listener work with. */
+/** The dependencies of the internal listener's handlers. */
 export interface HandlerDependencies {
   log: Logger;
-  /** For verdicts alone. */
+  /** The pool for verdicts alone. */
   verdictDb: Db;
-  /** For everything else: no call and no look-up takes its connections. */
+  /** The pool for everything else: no call and no look-up takes its connections. */
   db: Db;
   /** The stack's region, in which every workspace made here lives for good. */
   region: 'us' | 'eu';

@@ -15,7 +15,7 @@ export function toWorkspaceBody(workspace: VersionedWorkspace): WorkspaceBody {
   };
 }
 
-/** What the log says of a workspace that was changed: all but its name, which is the customer's. */
+/** A changed workspace as the log shows it: all but its name, which is the customer's. */
 export const toLoggedWorkspace = ({
   workspaceId,
   organizationId,

@@ -55,7 +55,7 @@ function readRecords(
   return { events: mergeEvents(events), deadLetters };
 }
 
-/** As it stands in the postings: `topic/partition/first offset`. */
+/** The source of a batch, as the postings name it: `topic/partition/first offset`. */
 const sourceOf = ({ topic, partition }: Partition, fromOffset: bigint): string => `${topic}/${partition}/${fromOffset}`;
 
 interface ReadBatch {

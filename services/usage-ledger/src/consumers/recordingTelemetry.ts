@@ -3,7 +3,7 @@ import { createAskedGauge } from '@turnpike/telemetry/askedGauge';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import type { Partition } from '../event-log/eventOffset.ts';
 
-/** What one committed transaction recorded. */
+/** The counts of one committed transaction. */
 export interface RecordedBatch extends Partition {
   /** One for each call of the batch that could be read. */
   events: UsageRecorded[];

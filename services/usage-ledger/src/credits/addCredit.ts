@@ -9,7 +9,7 @@ export interface NewCredit {
   creditId: string;
   workspaceId: string;
   amountNanoUsd: NanoUsd;
-  /** Where it comes from, for people. */
+  /** The origin of the credit, for people. */
   note: string;
 }
 

@@ -2,7 +2,7 @@ import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { Db } from '../database/createDb.ts';
 import { statements } from '../database/statements.ts';
 
-/** What a workspace was given and what it has spent, all of one instant. */
+/** The balances of a workspace at one instant: what it was given, and what it has spent. */
 export interface Balances {
   /** `seq` of the last credit counted in; 0 without any. */
   creditSeq: bigint;

@@ -17,7 +17,7 @@ export const statements = named({
   ensureUsagePartitions: (firstDays: string[]) => Prisma.sql`
     SELECT ensure_usage_partition(month::DATE) FROM unnest(${firstDays}::TEXT[]) AS month ORDER BY month`,
 
-  /** Of a partition that nothing was read of yet. */
+  /** The first offset of a partition, 0, unless it has one. */
   beginOffset: ({ topic, partition }: Place) => Prisma.sql`
     INSERT INTO event_offset (topic, partition, next_offset) VALUES (${topic}, ${partition}, 0) ON CONFLICT DO NOTHING`,
 
@@ -30,7 +30,7 @@ export const statements = named({
   recordUsage: (source: string, events: UsageRecorded[]) =>
     Prisma.sql`SELECT record_usage(${source}, ${JSON.stringify(events.map(toRow))}::JSON) AS recorded`,
 
-  /** As base64, since what cannot be read may hold what a text in Postgres may not. */
+  /** Payloads travel as base64: what cannot be read may hold what a text in Postgres may not. */
   recordDeadLetters: ({ topic, partition }: Place, letters: { offset: bigint; reason: string; payload: Buffer }[]) =>
     Prisma.sql`
     INSERT INTO dead_letter (topic, partition, "offset", reason, payload)
@@ -108,7 +108,7 @@ export const statements = named({
   lockLog: (topic: string) => Prisma.sql`
     SELECT pg_advisory_xact_lock(hashtext('event_log_record'), hashtext(${topic}))`,
 
-  /** As base64, since a value may hold what a text in Postgres may not. */
+  /** Values travel as base64: they may hold what a text in Postgres may not. */
   appendToLog: (topic: string, records: { key: string; value: string }[]) => Prisma.sql`
     INSERT INTO event_log_record (topic, "offset", key, value)
     SELECT ${topic}, log.end_offset + record.nth - 1, record.key, decode(record.value, 'base64')

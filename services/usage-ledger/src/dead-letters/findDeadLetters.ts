@@ -17,7 +17,7 @@ export interface DeadLetterEntry {
 /** Most bytes of a letter that are shown. */
 const SHOWN_BYTES = 64 * 1024;
 
-/** Those that wait to be replayed, or all, in the order they came: `limit` of them after an id. */
+/** Dead letters that wait to be replayed, or all, in the order they came: at most `limit` of those after an id. */
 export async function listDeadLetters(
   db: Db,
   { after, limit, withReplayed }: { after: bigint; limit: number; withReplayed: boolean },

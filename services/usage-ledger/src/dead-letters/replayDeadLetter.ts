@@ -10,7 +10,7 @@ import { ensureUsagePartitions } from '../ledger/ensureUsagePartitions.ts';
 import { type ReadContext, readUsageEvent, UnreadableRecord } from '../ledger/readUsageEvent.ts';
 import { recordUsage } from '../ledger/recordUsage.ts';
 
-/** What became of one dead letter. */
+/** The outcome of replaying one dead letter. */
 export interface ReplayOutcome {
   id: bigint;
   /** Null when it is in the books now; else why it still cannot be read. */

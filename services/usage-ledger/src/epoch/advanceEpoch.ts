@@ -15,7 +15,7 @@ export interface RedisEpoch {
 /** A router as its reports show it. */
 export interface Router {
   routerId: string;
-  /** Of the process that reports; another one has forgotten the calls of its predecessor. */
+  /** Names the process that reports; the next one has forgotten the calls of this one. */
   processId: string;
   heardAt: Date;
   isExpired: boolean;
@@ -25,7 +25,7 @@ export interface Router {
   assertedEpoch: number | null;
 }
 
-/** What a router says of itself. */
+/** A router's sign of life (heartbeat). */
 export interface RouterReport {
   routerId: string;
   processId: string;
@@ -35,7 +35,7 @@ export interface RouterReport {
   knownEpoch: number | null;
   drainedEpoch: number | null;
   assertedEpoch: number | null;
-  /** It has no call, an empty spool, and has not worked in an earlier epoch: nothing of it could be missing. */
+  /** The router has no call, an empty spool, and has not worked in an earlier epoch: nothing of it could be missing. */
   isBlank: boolean;
   /** The router holds a call that Redis does not know. */
   missesCalls: boolean;
@@ -45,7 +45,7 @@ const EXPIRY_MS = 15_000;
 /** Who was cut off for longer comes back as a stranger, and raises the epoch if it has something to bring. */
 const FORGOTTEN_AFTER_MS = 3_600_000;
 
-/** For how long a router has been silent, counted from when anybody could be heard. */
+/** How long a router has been silent, counted from when anybody could be heard. */
 const silenceMsOf = ({ heardAt }: Router, { listeningSince }: RedisEpoch, now: Date): number =>
   now.getTime() - Math.max(heardAt.getTime(), listeningSince.getTime());
 

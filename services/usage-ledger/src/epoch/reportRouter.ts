@@ -17,7 +17,7 @@ import {
 } from './advanceEpoch.ts';
 import { findLag } from './findLag.ts';
 
-/** What a router is told: the epoch, and whether it is one of those who count in it. */
+/** The answer to a router: the epoch, and whether it is one of those who count in it. */
 export interface EpochAnswer {
   number: number;
   redisId: string;
@@ -46,7 +46,7 @@ export async function reportRouter(
   return inTransaction(db, (tx) => onceLogIsRead(tx, report.routerId, answer));
 }
 
-/** What the ledger knew when it asked how far the log is read. */
+/** The ledger's state when it asked how far the log is read. */
 interface Asked {
   number: number;
   now: Date;

@@ -1,7 +1,7 @@
 import { EMBEDDED_PARTITION } from '@turnpike/event-log/consumeFromStore';
 import type { Db } from '../database/createDb.ts';
 
-/** As long as a broker's topic keeps them: longer than any backup of this database is old. */
+/** The retention of records, that of a broker's topic: longer than any backup of this database is old. */
 const RETENTION_DAYS = 14;
 /** Removed in a statement: many more could take longer than a statement may, and would then never be removed. */
 const RECORDS_PER_STATEMENT = 10_000;

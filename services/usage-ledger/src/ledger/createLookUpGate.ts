@@ -6,7 +6,7 @@ import type { LedgerFault } from '../api/ledgerFault.ts';
 export interface LookUpGateOptions {
   /** Queries at Postgres at once. */
   slots: number;
-  /** Of these, most for one key, so that a key whose look-ups are slow leaves room for the others. */
+  /** The most of these slots for one key, so that a key whose look-ups are slow leaves room for the others. */
   slotsPerKey: number;
   /** Longest wait of one look-up, for a slot and for Postgres together. */
   timeoutMs: number;

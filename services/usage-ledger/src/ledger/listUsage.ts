@@ -5,7 +5,7 @@ import type { Db } from '../database/createDb.ts';
 /** Whose usage: one key's, or that of every key of a workspace. */
 export type UsageOwner = { keyId: string } | { workspaceId: string };
 
-/** What was used, by the hour in which calls began; told apart by that of the first three which are not null. */
+/** Sums of usage, by the hour in which calls began. Those of key, day and model that it was grouped by are not null. */
 export interface UsageEntry {
   keyId: string | null;
   /** The UTC day, as `YYYY-MM-DD`. */

@@ -1,4 +1,4 @@
-/** What has to be equal, in the words of the report. */
+/** The equations of the books, in the words of the report. */
 export const CHECKS = {
   rowsAndHours: 'charges: rows = hourly sums',
   rowsAndKeys: 'charges: rows = totals of keys',

@@ -16,7 +16,7 @@ export interface RedisCheckDependencies {
 
 /** A difference is believed when it is found at so many instants. */
 const INSTANTS = 3;
-/** What was acknowledged before an instant is waited for so long: many times what a healthy log takes. */
+/** The longest wait for what was acknowledged before an instant: many times what a healthy log takes. */
 const WAIT_MS = 3_000;
 const PAUSE_MS = 100;
 

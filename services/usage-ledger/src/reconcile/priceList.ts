@@ -3,7 +3,7 @@ import { type Client, isRefusal } from '@turnpike/internal-api/createClient';
 import { parsePrice, type TextPrices } from '@turnpike/money/price';
 import type { Db } from '../database/createDb.ts';
 
-/** What a model cost under a version of the catalog. */
+/** The prices of models, by the version of the catalog. */
 export type PriceList = { version: number; model: string; of: TextPrices }[];
 
 /**

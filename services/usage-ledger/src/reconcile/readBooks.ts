@@ -2,7 +2,7 @@ import type { Db } from '../database/createDb.ts';
 import { type Check, toCheck } from './check.ts';
 import type { PriceList } from './priceList.ts';
 
-/** What the ledger's own checks found in one workspace. */
+/** The findings of the ledger's own checks in one workspace. */
 export interface LedgerBooks {
   workspaceId: string;
   checks: Check[];

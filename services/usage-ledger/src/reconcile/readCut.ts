@@ -2,7 +2,7 @@ import type { RedisCounters } from '@turnpike/internal-api/modelRouter';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { Db } from '../database/createDb.ts';
 
-/** What the ledger has of a workspace, cut off at an instant at which Redis was read. */
+/** The ledger's sums of a workspace, cut off at an instant at which Redis was read. */
 export interface LedgerCut {
   /** All credits, and those after the last one of Redis that it need not know of by now. */
   creditedNanoUsd: NanoUsd;

@@ -10,13 +10,13 @@ import { reportRouter } from '../epoch/reportRouter.ts';
 export interface RouterHandlerDependencies {
   db: Db;
   consumer: Pick<EventLogConsumer, 'lag'>;
-  /** Where the embedded event log is kept; undefined where the stack has a broker. */
+  /** The store of the embedded event log; undefined where the stack has a broker. */
   store: EventLogStore | undefined;
 }
 
 type RouterHandlers = Pick<Handlers<typeof usageLedgerApi>, 'reportRouter' | 'removeRouter' | 'appendEvents'>;
 
-/** What routers report and hand over. */
+/** Handlers for routers: their reports, and the events that they hand over. */
 export function createRouterHandlers({ db, consumer, store }: RouterHandlerDependencies): RouterHandlers {
   return {
     async reportRouter({ params: { router_id: routerId }, body }) {

@@ -1,6 +1,6 @@
 import { CHECKS, type WorkspaceReport } from '../reconcile/check.ts';
 
-/** What was found in one workspace: amounts as decimal strings of nano-dollars, counts as decimal strings too. */
+/** The findings in one workspace: amounts as decimal strings of nano-dollars, counts as decimal strings too. */
 export function toReconciliationBody({ workspaceId, checks, doubts }: WorkspaceReport) {
   return {
     workspace_id: workspaceId,

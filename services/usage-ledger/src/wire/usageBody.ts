@@ -19,7 +19,7 @@ export function toUsageBody(
   };
 }
 
-/** What a row is about: a value for each thing grouped by. */
+/** The group of a row: a value for each thing grouped by. */
 function toKeysBody({ model, day, hour, modality }: UsageGroup) {
   return {
     ...(model !== null && { model }),
