@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
+import { aKeyRecordBody } from '@turnpike/internal-api/aKeyRecordBody';
 import type { KeyRecordBody } from '@turnpike/internal-api/keyRecord';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { createAuthenticator } from './createAuthenticator.ts';
@@ -60,20 +61,10 @@ const anAuthenticator = (timeoutMs = 60_000, questionsAtOnce?: number) =>
     ...(questionsAtOnce !== undefined && { questionsAtOnce }),
   });
 
-function aKey(fields: Partial<KeyRecordBody> = {}, workspace: Partial<KeyRecordBody['workspace']> = {}): string {
+function aKey(fields: Parameters<typeof aKeyRecordBody>[0] = {}): string {
   const apiKey = generateApiKey();
-  verdicts.set(toKeySha256(apiKey), {
-    keyId: `key_${verdicts.size}`,
-    lastFour: apiKey.slice(-4),
-    generation: 1,
-    isBlocked: false,
-    expiresAt: null,
-    rpm: 600,
-    tpm: 1_000_000,
-    maxBudgetNanoUsd: null,
-    ...fields,
-    workspace: { workspaceId: 'ws_1', region: 'us', billingStatus: 'active', monthlyCapNanoUsd: null, ...workspace },
-  });
+  const own = { keyId: `key_${verdicts.size}`, lastFour: apiKey.slice(-4) };
+  verdicts.set(toKeySha256(apiKey), aKeyRecordBody({ ...own, ...fields }));
   return `Bearer ${apiKey}`;
 }
 
@@ -137,7 +128,7 @@ it.each([
   ['unknown', () => `Bearer ${generateApiKey()}`, 'invalid_api_key'],
   ['expired', () => aKey({ expiresAt: '2020-01-01T00:00:00Z' }), 'invalid_api_key'],
   ['blocked', () => aKey({ isBlocked: true }), 'key_blocked'],
-  ['of a workspace of the other region', () => aKey({}, { region: 'eu' }), 'region_not_served'],
+  ['of a workspace of the other region', () => aKey({ workspace: { region: 'eu' } }), 'region_not_served'],
 ])('refuses a key that is %s', async (_case, makeKey, fault) => {
   const { authenticate } = anAuthenticator();
   const key = makeKey();

@@ -1,19 +1,10 @@
 import { expect, it } from '@jest/globals';
 import { generateApiKey } from '@turnpike/api-keys/apiKey';
+import { aKeyRecordBody } from '@turnpike/internal-api/aKeyRecordBody';
 import { type KeyRecord, keyRecordSchema } from '@turnpike/internal-api/keyRecord';
 import { createCachingAuthenticator } from './createCachingAuthenticator.ts';
 
-const record: KeyRecord = keyRecordSchema.parse({
-  keyId: 'key_1',
-  lastFour: 'abcd',
-  generation: 1,
-  isBlocked: false,
-  expiresAt: null,
-  rpm: 600,
-  tpm: 1_000_000,
-  maxBudgetNanoUsd: null,
-  workspace: { workspaceId: 'ws_1', region: 'us', billingStatus: 'active', monthlyCapNanoUsd: null },
-});
+const record: KeyRecord = keyRecordSchema.parse(aKeyRecordBody());
 
 /** One whose questions a test answers by hand. */
 function anAuthenticator() {

@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
+import { aKeyRecordBody } from '@turnpike/internal-api/aKeyRecordBody';
 import { type KeyRecord, keyRecordSchema } from '@turnpike/internal-api/keyRecord';
 import { CLIENT_ADDRESS_HEADER, signClientAddress } from '@turnpike/internal-auth/clientAddress';
 import { ApiError } from '@turnpike/public-api/apiError';
@@ -25,17 +26,7 @@ function aGuard({ cacheTtlMs = 300_000 } = {}) {
   const guard = createKeyGuard({ authenticator, tokenKeys, now: () => 0 });
   function issueKey(): string {
     const apiKey = generateApiKey();
-    const record = keyRecordSchema.parse({
-      keyId: `key_${records.size}`,
-      lastFour: apiKey.slice(-4),
-      generation: 1,
-      isBlocked: false,
-      expiresAt: null,
-      rpm: 600,
-      tpm: 1_000_000,
-      maxBudgetNanoUsd: null,
-      workspace: { workspaceId: 'ws_1', region: 'us', billingStatus: 'active', monthlyCapNanoUsd: null },
-    });
+    const record = keyRecordSchema.parse(aKeyRecordBody({ keyId: `key_${records.size}`, lastFour: apiKey.slice(-4) }));
     records.set(toKeySha256(apiKey), record);
     return apiKey;
   }

@@ -1,6 +1,7 @@
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
+import { aKeyRecordBody } from '@turnpike/internal-api/aKeyRecordBody';
 import type { KeyRecordBody } from '@turnpike/internal-api/keyRecord';
 import type { LiveModels } from '@turnpike/internal-api/modelRouter';
 import { createTokenIssuer, INTERNAL_TOKEN_HEADER, verifyInternalToken } from '@turnpike/internal-auth/internalToken';
@@ -64,18 +65,8 @@ export async function startTestAuth(): Promise<TestAuth> {
     ...neighbour,
     issueKey(changes = {}) {
       const apiKey = generateApiKey();
-      records.set(toKeySha256(apiKey), {
-        keyId: `key_${records.size}`,
-        lastFour: apiKey.slice(-4),
-        generation: 1,
-        isBlocked: false,
-        expiresAt: null,
-        rpm: 1,
-        tpm: 1,
-        maxBudgetNanoUsd: null,
-        workspace: { workspaceId: 'ws_1', region: 'us', billingStatus: 'active', monthlyCapNanoUsd: null },
-        ...changes,
-      });
+      const own = { keyId: `key_${records.size}`, lastFour: apiKey.slice(-4), rpm: 1, tpm: 1 };
+      records.set(toKeySha256(apiKey), aKeyRecordBody({ ...own, ...changes }));
       return apiKey;
     },
   };

@@ -1,5 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
+import { aKeyRecordBody } from '@turnpike/internal-api/aKeyRecordBody';
 import type { KeyRecordBody } from '@turnpike/internal-api/keyRecord';
 import { urlOf } from './startTestService.ts';
 
@@ -30,18 +31,7 @@ export async function startTestAuth(): Promise<TestAuth> {
     url: urlOf(server),
     issueKey(keyId, changes = {}) {
       const apiKey = generateApiKey();
-      keys.set(toKeySha256(apiKey), {
-        keyId,
-        lastFour: apiKey.slice(-4),
-        generation: 1,
-        isBlocked: false,
-        expiresAt: null,
-        rpm: 600,
-        tpm: 1_000_000,
-        maxBudgetNanoUsd: null,
-        workspace: { workspaceId: 'ws_1', region: 'us', billingStatus: 'active', monthlyCapNanoUsd: null },
-        ...changes,
-      });
+      keys.set(toKeySha256(apiKey), aKeyRecordBody({ keyId, lastFour: apiKey.slice(-4), ...changes }));
       return apiKey;
     },
     breakDown(value) {
