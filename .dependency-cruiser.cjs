@@ -36,6 +36,13 @@ module.exports = {
       to: { path: '^(services|deploy|docs|test|bench)/' },
     },
     {
+      name: 'the-contract-stands-alone',
+      comment: 'What clients are promised depends on nothing of ours.',
+      severity: 'error',
+      from: { path: '^libs/public-api/' },
+      to: { path: '^(libs|services|deploy|docs|test|bench)/', pathNot: '^libs/public-api/' },
+    },
+    {
       name: 'only-tests-import-deploy',
       comment: 'What runs a stack is no part of the stack.',
       severity: 'error',
