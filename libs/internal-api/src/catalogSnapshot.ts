@@ -1,4 +1,5 @@
 import { parsePrice } from '@turnpike/money/price';
+import { modelEntrySchema } from '@turnpike/public-api/modelEntry';
 import { z } from 'zod';
 
 const priceSchema = z.string().superRefine((text, context) => {
@@ -23,17 +24,8 @@ export const pricingSchema = z.strictObject({
   internal_reasoning: priceSchema,
 });
 
-export const categorySchema = z.enum([
-  'text',
-  'code',
-  'reasoning',
-  'multimodal',
-  'embeddings',
-  'image',
-  'audio',
-  'video',
-]);
-export type Category = z.output<typeof categorySchema>;
+const { category, input_modalities, output_modalities, quantization } = modelEntrySchema.shape;
+export type Category = z.output<typeof category>;
 
 /**
  * One model of a region's catalog. `retired` ones are kept so that a call can be told the `replacement`;
@@ -44,10 +36,10 @@ export const catalogModelSchema = z.object({
   name: z.string().min(1),
   huggingFaceId: z.string(),
   aliases: z.array(z.string().min(1).max(96)),
-  category: categorySchema,
-  inputModalities: z.array(z.enum(['text', 'image', 'audio', 'video', 'file'])).min(1),
-  outputModalities: z.array(z.enum(['text', 'image', 'audio', 'video', 'embeddings'])).min(1),
-  quantization: z.enum(['int4', 'int8', 'fp4', 'fp6', 'fp8', 'fp16', 'bf16', 'fp32', 'unknown']),
+  category,
+  inputModalities: input_modalities.min(1),
+  outputModalities: output_modalities.min(1),
+  quantization,
   contextLength: z.number().int().min(1),
   maxOutputLength: z.number().int().min(1),
   pricing: pricingSchema,

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { chatChunkSchema } from '@turnpike/public-api/chatChunk';
+import { chatChunkSchema } from '@turnpike/public-api/chatAnswer';
 import { z } from 'zod';
 
 const errorSchema = z.strictObject({

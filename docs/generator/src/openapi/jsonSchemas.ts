@@ -1,5 +1,4 @@
-import { chatChunkSchema } from '@turnpike/public-api/chatChunk';
-import { chatCompletionSchema, toolCallSchema } from '@turnpike/public-api/chatCompletion';
+import { chatChunkSchema, chatCompletionSchema, toolCallSchema } from '@turnpike/public-api/chatAnswer';
 import { chatMessageSchema, chatRequestSchema, messageContentSchema } from '@turnpike/public-api/chatRequest';
 import { completionRequestSchema } from '@turnpike/public-api/completionRequest';
 import { embeddingListSchema } from '@turnpike/public-api/embeddingList';

@@ -1,6 +1,8 @@
-import { type CatalogModel, categorySchema, pricingSchema } from '@turnpike/internal-api/catalogSnapshot';
+import { type CatalogModel, pricingSchema } from '@turnpike/internal-api/catalogSnapshot';
+import { modelEntrySchema } from '@turnpike/public-api/modelEntry';
 import { z } from 'zod';
 
+const { category, input_modalities, output_modalities, quantization } = modelEntrySchema.shape;
 const region = z.enum(['us', 'eu']);
 const tokens = z.number().int('must be a whole number of tokens').min(1, 'must be at least 1 token');
 const atMost = z.number().int().min(0);
@@ -11,16 +13,10 @@ const modelSchema = z.strictObject({
   name: z.string().min(1),
   hugging_face_id: z.string(),
   aliases: z.array(z.string().min(1).max(96)).default([]),
-  category: categorySchema,
-  input_modalities: z
-    .array(z.enum(['text', 'image', 'audio', 'video', 'file']))
-    .min(1)
-    .default(['text']),
-  output_modalities: z
-    .array(z.enum(['text', 'image', 'audio', 'video', 'embeddings']))
-    .min(1)
-    .default(['text']),
-  quantization: z.enum(['int4', 'int8', 'fp4', 'fp6', 'fp8', 'fp16', 'bf16', 'fp32', 'unknown']).default('unknown'),
+  category,
+  input_modalities: input_modalities.min(1).default(['text']),
+  output_modalities: output_modalities.min(1).default(['text']),
+  quantization: quantization.default('unknown'),
   context_length: tokens,
   max_output_length: tokens,
   pricing: pricingSchema,

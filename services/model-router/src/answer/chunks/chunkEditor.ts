@@ -1,4 +1,4 @@
-import type { ChatChunk } from '@turnpike/public-api/chatChunk';
+import type { ChatChunk } from '@turnpike/public-api/chatAnswer';
 import type { FinishReason } from '@turnpike/public-api/generatedAnswer';
 import type { TextChunk } from '@turnpike/public-api/textCompletion';
 import type { TokenUsage } from '@turnpike/public-api/tokenUsage';

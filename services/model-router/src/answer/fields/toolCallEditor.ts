@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { ToolCall } from '@turnpike/public-api/chatCompletion';
+import type { ToolCall } from '@turnpike/public-api/chatAnswer';
 import { isObject } from './answerFields.ts';
 
 /** More calls in one answer, or arguments before a name this long, come from an engine that has gone wrong. */

@@ -1,5 +1,4 @@
-import type { ChatChunk, ChatDelta } from '@turnpike/public-api/chatChunk';
-import type { ChatCompletion, ToolCall } from '@turnpike/public-api/chatCompletion';
+import type { ChatChunk, ChatCompletion, ChatDelta, ToolCall } from '@turnpike/public-api/chatAnswer';
 import type { ChunkShape, ValueEditor } from '../chunks/chunkEditor.ts';
 import {
   isObject,
