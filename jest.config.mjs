@@ -12,6 +12,9 @@ export default {
   },
   // Much of a test's time is a stack starting, or a deadline passing: on two cores three files at once take the least time.
   maxWorkers: 3,
+  // A worker's heap is of a gigabyte at the end, and to give that back takes a busy machine over the half second that Jest
+  // waits before it ends the worker by force and speaks of a leak. One that leaves something open is still told of.
+  workerGracefulExitTimeout: 10_000,
   testTimeout: 120_000,
   watchman: false,
   globalSetup: '<rootDir>/test/support/startRunPostgres.mjs',
