@@ -58,10 +58,12 @@ async function startFollower(): Promise<void> {
   await opensOn(former);
 }
 
-async function opensOn(wanted: OpenedRedis): Promise<void> {
-  const redisId = await readRedisId(wanted.redis);
-  await until('calls are admitted there', () => epoch.isOpen && epoch.stamp.redisId === redisId);
-}
+/** A server takes another replication id when its first replica comes, so it is asked for each time. */
+const opensOn = (wanted: OpenedRedis): Promise<unknown> =>
+  until(
+    'calls are admitted there',
+    async () => epoch.isOpen && epoch.stamp.redisId === (await readRedisId(wanted.redis)),
+  );
 
 /** The former primary follows the new one, and goes on answering on the connections that it has. */
 async function demote(): Promise<void> {
