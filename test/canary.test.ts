@@ -39,7 +39,7 @@ describe.each([
     collector = await startCollector();
     const tracing = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, TRACE_SAMPLE_RATIO: '1' };
     stack = await startTestStack({ kafka, observation: { ...tracing, LOG_LEVEL: 'debug' } });
-    apiKey = await stack.operator.makeCaller();
+    apiKey = await stack.operator.makeFundedKey();
   }, 120_000);
   afterAll(async () => {
     await stack?.stop();
@@ -126,7 +126,7 @@ describe.each([
     await ended(chat('', { temperature: secret('temperature') }), 400);
     await ended(chat('', { [ASCII]: 1, response_format: secret('format') }), 400);
     await ended(post('/chat/completions', `{"messages": "${secret('torn')}`), 400);
-    await ended(chat('', {}, await stack.operator.makeCaller({ maxBudgetUsd: '0.0000001' })), 402);
+    await ended(chat('', {}, await stack.operator.makeFundedKey({ maxBudgetUsd: '0.0000001' })), 402);
     await ended(chat('', { model: secret('model') }), 404);
     await ended(post(`/${ASCII}`, secret('no path')), 404);
     const headers = { authorization: `Bearer ${apiKey}` };

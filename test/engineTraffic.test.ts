@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
 import { expectBilled } from './support/expectBilled.ts';
-import { type Caller, makeCaller } from './support/makeCaller.ts';
+import { type Account, makeAccount } from './support/makeAccount.ts';
 import { splitEvents } from './support/splitEvents.ts';
 import {
   FLOOD,
@@ -20,7 +20,7 @@ const MESSAGES = '[{"role":"user","content":"Où ? 天気 😀"}]';
 let engine: PlainEngine;
 let flooding: FloodingEngine;
 let stack: TestStack;
-let caller: Caller;
+let account: Account;
 beforeAll(async () => {
   engine = await startPlainEngine(MODEL);
   flooding = await startFloodingEngine(FLOODING_MODEL);
@@ -34,11 +34,11 @@ afterAll(async () => {
   await Promise.all([engine?.stop(), flooding?.stop()]);
 }, 60_000);
 beforeEach(async () => {
-  caller = await makeCaller(stack);
+  account = await makeAccount(stack);
 });
 
 /** The body that an engine gets for a chat with these members, as it came. */
-async function forward(members: string, by = caller): Promise<string> {
+async function forward(members: string, by = account): Promise<string> {
   const response = await by.post('/chat/completions', `{"model":"${MODEL}","messages":${MESSAGES},${members}}`);
   expect(response.status).toBe(200);
   return engine.bodies.at(-1) ?? '';
@@ -73,25 +73,25 @@ it('a whole answer may have 2,048 tokens at most, whatever is asked for', async 
 });
 
 it('the prompt cache is one for all keys of a workspace, and another for every workspace', async () => {
-  const saltFor = async (by: Caller): Promise<string> => JSON.parse(await forward('"seed":1', by)).cache_salt;
+  const saltFor = async (by: Account): Promise<string> => JSON.parse(await forward('"seed":1', by)).cache_salt;
 
-  const salt = await saltFor(caller);
+  const salt = await saltFor(account);
   expect(salt).toMatch(/^[\w-]{40,}$/);
-  expect(await saltFor(await makeCaller(stack, { workspaceId: caller.workspaceId }))).toBe(salt);
-  expect(await saltFor(await makeCaller(stack))).not.toBe(salt);
+  expect(await saltFor(await makeAccount(stack, { workspaceId: account.workspaceId }))).toBe(salt);
+  expect(await saltFor(await makeAccount(stack))).not.toBe(salt);
 });
 
 it('nothing of who calls arrives', async () => {
   const body = await forward('"user":"somebody@example.org"');
 
   expect(body).not.toContain('somebody');
-  expect(body).not.toContain(caller.workspaceId);
+  expect(body).not.toContain(account.workspaceId);
   expect(body).not.toContain('sk-');
 });
 
 it('a reader that is slow holds its engine back, and gets the whole stream', async () => {
   const body = { model: FLOODING_MODEL, prompt: 'Go on.', max_tokens: FLOOD.chunks, stream: true };
-  const unread = await caller.postUnread('/completions', body);
+  const unread = await account.postUnread('/completions', body);
   let sent = 0;
   let stillPolls = 0;
   await until('the engine to stand still', async () => {
@@ -107,5 +107,5 @@ it('a reader that is slow holds its engine back, and gets the whole stream', asy
   expect(texts).toHaveLength(FLOOD.chunks);
   expect(texts.findIndex((text, index) => text !== floodTextOf(index))).toBe(-1);
   const headers = new Headers({ 'x-router-call-id': String(unread.headers['x-router-call-id']) });
-  await expectBilled(caller, { headers, model: FLOODING_MODEL, usage: FLOOD_USAGE });
+  await expectBilled(account, { headers, model: FLOODING_MODEL, usage: FLOOD_USAGE });
 });

@@ -3,7 +3,7 @@ import { until } from '@turnpike/test-support/until';
 import OpenAI from 'openai';
 import { expectBilled, expectNotAdmitted, expectUnbilled } from './support/expectBilled.ts';
 import { findServed } from './support/findServed.ts';
-import { makeCaller } from './support/makeCaller.ts';
+import { makeAccount } from './support/makeAccount.ts';
 import { rejectionOf } from './support/rejectionOf.ts';
 import { startTestStack, type TestStack } from './support/startTestStack.ts';
 
@@ -38,8 +38,8 @@ describe.each([
   run(
     'streams a long multi-turn chat, and asked whole it is the same, each with its row, price and spend',
     async () => {
-      const caller = await makeCaller(stack);
-      const { data: stream, response: streamed } = await caller.openai.chat.completions
+      const account = await makeAccount(stack);
+      const { data: stream, response: streamed } = await account.openai.chat.completions
         .create({
           model: MODEL,
           messages: CONVERSATION,
@@ -62,8 +62,8 @@ describe.each([
       expect(text.length).toBeGreaterThan(100);
       expect(text).not.toContain('\uFFFD');
       expect(usage?.completion_tokens).toBe(160);
-      const streamedCharge = await expectBilled(caller, { headers: streamed.headers, model: MODEL, usage });
-      const row = await caller.untilUsage(streamed.headers);
+      const streamedCharge = await expectBilled(account, { headers: streamed.headers, model: MODEL, usage });
+      const row = await account.untilUsage(streamed.headers);
       expect(row).toMatchObject({
         object: 'usage.request',
         currency: 'USD',
@@ -74,12 +74,12 @@ describe.each([
       expect(Date.parse(row.ended_at)).toBeGreaterThanOrEqual(Date.parse(row.started_at));
 
       // Equal requests give equal answers on every engine.
-      const { data: whole, response } = await caller.openai.chat.completions
+      const { data: whole, response } = await account.openai.chat.completions
         .create({ model: MODEL, messages: CONVERSATION, seed: 7 })
         .withResponse();
       expect(whole.choices[0]?.message.content).toBe(text);
       expect(whole.usage?.completion_tokens).toBe(160);
-      await expectBilled(caller, {
+      await expectBilled(account, {
         headers: response.headers,
         model: MODEL,
         usage: whole.usage,
@@ -89,21 +89,21 @@ describe.each([
   );
 
   run('answers whole chats, and the key’s spend is the sum of its rows to the nano-dollar', async () => {
-    const caller = await makeCaller(stack);
+    const account = await makeAccount(stack);
     let spentBefore = 0n;
     for (const content of ['Übung [[sim: tokens=33]]', '日本語で [[sim: tokens=57]]', '🙂 [[sim: tokens=1]]']) {
-      const { data, response } = await caller.openai.chat.completions
+      const { data, response } = await account.openai.chat.completions
         .create({ model: MODEL, messages: [{ role: 'user', content }] })
         .withResponse();
       expect(data).not.toHaveProperty('system_fingerprint');
       const call = { headers: response.headers, model: MODEL, usage: data.usage };
-      spentBefore += await expectBilled(caller, { ...call, spentBefore });
+      spentBefore += await expectBilled(account, { ...call, spentBefore });
     }
   });
 
   run('bills a stream cancelled in the middle by the engine’s running count, and the engine stops', async () => {
-    const caller = await makeCaller(stack);
-    const { data: stream, response } = await caller.openai.chat.completions
+    const account = await makeAccount(stack);
+    const { data: stream, response } = await account.openai.chat.completions
       .create({
         model: MODEL,
         messages: [{ role: 'user', content: 'Talk for a long time [[sim: tokens=4000 itl_ms=10]]' }],
@@ -115,7 +115,7 @@ describe.each([
       chunks += 1;
       if (chunks === 20) break; // leaves the loop, which aborts the request
     }
-    const row = await caller.untilUsage(response.headers);
+    const row = await account.untilUsage(response.headers);
     const served = await until('the engine to have stopped', async () => {
       const call = await findServed(stack, response.headers);
       return call?.state === 'aborted' ? call : undefined;
@@ -124,14 +124,14 @@ describe.each([
     expect(row.completion_tokens).toBeGreaterThanOrEqual(15);
     expect(row.completion_tokens).toBeLessThanOrEqual(served.completionTokens);
     expect(served.completionTokens).toBeLessThan(4000);
-    await expectBilled(caller, { headers: response.headers, model: MODEL, usage: row });
+    await expectBilled(account, { headers: response.headers, model: MODEL, usage: row });
   });
 
   run('refuses a mistyped key with 401, and neither a row nor a charge comes of it', async () => {
-    const caller = await makeCaller(stack);
-    const { apiKey } = caller;
+    const account = await makeAccount(stack);
+    const { apiKey } = account;
     const last = apiKey.at(-1) === 'a' ? 'b' : 'a';
-    const mistyped = caller.openai.withOptions({ apiKey: apiKey.slice(0, -1) + last });
+    const mistyped = account.openai.withOptions({ apiKey: apiKey.slice(0, -1) + last });
     const error = await rejectionOf(
       mistyped.chat.completions.create({
         model: MODEL,
@@ -142,16 +142,16 @@ describe.each([
     expect(error).toMatchObject({ status: 401, type: 'authentication_error', code: 'invalid_api_key' });
 
     // What the key pays next is all that it has paid.
-    const { data, response } = await caller.openai.chat.completions
+    const { data, response } = await account.openai.chat.completions
       .create({ model: MODEL, messages: [{ role: 'user', content: 'hi [[sim: tokens=5]]' }] })
       .withResponse();
-    await expectBilled(caller, { headers: response.headers, model: MODEL, usage: data.usage });
+    await expectBilled(account, { headers: response.headers, model: MODEL, usage: data.usage });
   });
 
   run('refuses an unknown model with the wrapped 404 and says what was meant', async () => {
-    const caller = await makeCaller(stack);
+    const account = await makeAccount(stack);
     const error = await rejectionOf(
-      caller.openai.chat.completions.create({
+      account.openai.chat.completions.create({
         model: 'llama-3.3-70b-instrukt',
         messages: [{ role: 'user', content: 'hi' }],
       }),
@@ -164,13 +164,13 @@ describe.each([
       param: 'None',
       error: { message: 'unknown_model', provider_specific_fields: { did_you_mean: expect.arrayContaining([MODEL]) } },
     });
-    await expectNotAdmitted(caller, error.headers);
+    await expectNotAdmitted(account, error.headers);
   });
 
   run('names the replacement of a retired model', async () => {
-    const caller = await makeCaller(stack);
+    const account = await makeAccount(stack);
     const error = await rejectionOf(
-      caller.openai.chat.completions.create({
+      account.openai.chat.completions.create({
         model: 'llama-3.1-70b-instruct',
         messages: [{ role: 'user', content: 'hi' }],
       }),
@@ -182,9 +182,9 @@ describe.each([
   });
 
   run('refuses with 402 what the budget cannot carry at worst, and says what it could', async () => {
-    const caller = await makeCaller(stack, { maxBudgetUsd: '0.0001' });
+    const account = await makeAccount(stack, { maxBudgetUsd: '0.0001' });
     const error = await rejectionOf(
-      caller.openai.chat.completions.create({
+      account.openai.chat.completions.create({
         model: MODEL,
         messages: [{ role: 'user', content: 'hi' }],
         max_tokens: 2000,
@@ -208,7 +208,7 @@ describe.each([
     expect(fields.affordable_output_tokens).toBeGreaterThan(0);
 
     // What is said to be affordable is.
-    const answer = await caller.openai.chat.completions.create({
+    const answer = await account.openai.chat.completions.create({
       model: MODEL,
       messages: [{ role: 'user', content: 'hi' }],
       max_tokens: fields.affordable_output_tokens,
@@ -218,9 +218,9 @@ describe.each([
 
   run('lets the same key go on after a top-up', async () => {
     const workspaceId = await stack.operator.makeWorkspace();
-    const caller = await makeCaller(stack, { workspaceId });
+    const account = await makeAccount(stack, { workspaceId });
     const ask = () =>
-      caller.openai.chat.completions.create({
+      account.openai.chat.completions.create({
         model: MODEL,
         messages: [{ role: 'user', content: 'hi [[sim: tokens=5]]' }],
       });
@@ -234,9 +234,9 @@ describe.each([
   });
 
   run('refuses with 429, Retry-After and the limit headers what is above the key’s requests per minute', async () => {
-    const caller = await makeCaller(stack, { rpm: 2 });
+    const account = await makeAccount(stack, { rpm: 2 });
     const ask = () =>
-      caller.post('/chat/completions', {
+      account.post('/chat/completions', {
         model: MODEL,
         messages: [{ role: 'user', content: 'hi [[sim: tokens=1]]' }],
       });
@@ -255,8 +255,8 @@ describe.each([
   });
 
   run('ends a stream whose engine fails in an error event, and charges nothing', async () => {
-    const caller = await makeCaller(stack);
-    const { data: stream, response } = await caller.openai.chat.completions
+    const account = await makeAccount(stack);
+    const { data: stream, response } = await account.openai.chat.completions
       .create({
         model: MODEL,
         messages: [{ role: 'user', content: '[[sim: tokens=50 fault=reset_mid_stream after=5]]' }],
@@ -269,17 +269,17 @@ describe.each([
       })(),
     );
     expect(error).toBeInstanceOf(OpenAI.APIError);
-    await expectUnbilled(caller, response.headers);
+    await expectUnbilled(account, response.headers);
   });
 
   run('lists the region’s models and shows the key as the headers do', async () => {
-    const caller = await makeCaller(stack, { rpm: 77, tpm: 7_700, maxBudgetUsd: '1.5' });
-    const { status, body } = await caller.get<object>('/svc/key');
+    const account = await makeAccount(stack, { rpm: 77, tpm: 7_700, maxBudgetUsd: '1.5' });
+    const { status, body } = await account.get<object>('/svc/key');
     expect(status).toBe(200);
     expect(body).toEqual({
       object: 'key',
       currency: 'USD',
-      key_name: `sk-...${caller.apiKey.slice(-4)}`,
+      key_name: `sk-...${account.apiKey.slice(-4)}`,
       spend_usd: 0,
       max_budget_usd: 1.5,
       remaining_budget_usd: 1.5,
@@ -287,7 +287,7 @@ describe.each([
       expires_at: null,
       generated_at: expect.any(String),
     });
-    const listed = await caller.get<{ object: string; data: OpenAI.Model[] }>('/models');
+    const listed = await account.get<{ object: string; data: OpenAI.Model[] }>('/models');
     expect(listed.body.object).toBe('list');
     const entry = listed.body.data.find(({ id }) => id === MODEL);
     expect(entry).toMatchObject({ object: 'model', owned_by: 'turnpike', is_ready: true });
@@ -321,10 +321,10 @@ describe.each([
     ],
     ['nesting 65 deep', '['.repeat(65) + ']'.repeat(65), 'application/json', null],
   ])('answers a malformed body with the specified 400: %s', async (_case, body, contentType, param) => {
-    const caller = await makeCaller(stack);
+    const account = await makeAccount(stack);
     const response = await fetch(`${stack.baseUrl}/chat/completions`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${caller.apiKey}`, 'content-type': contentType },
+      headers: { authorization: `Bearer ${account.apiKey}`, 'content-type': contentType },
       body,
     });
     expect(response.status).toBe(400);

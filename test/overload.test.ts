@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
 import type OpenAI from 'openai';
-import { makeCaller } from './support/makeCaller.ts';
+import { makeAccount } from './support/makeAccount.ts';
 import { startTestStack, type TestStack } from './support/startTestStack.ts';
 
 const MODEL = 'llama-3.1-8b-instruct';
@@ -33,7 +33,7 @@ afterAll(async () => {
 }, 60_000);
 
 it('answers the one call of a key long before the flood of another that came first, and look-ups meanwhile', async () => {
-  const [flooder, single] = await Promise.all([makeCaller(stack), makeCaller(stack)]);
+  const [flooder, single] = await Promise.all([makeAccount(stack), makeAccount(stack)]);
   // A workspace whose balances have yet to be loaded would wait for more than its turn.
   expect((await single.post('/chat/completions', CHAT)).status).toBe(200);
   let served = 0;

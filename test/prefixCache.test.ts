@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
-import { type Caller, makeCaller } from './support/makeCaller.ts';
+import { type Account, makeAccount } from './support/makeAccount.ts';
 import { startTestStack, type TestStack } from './support/startTestStack.ts';
 
 const SEPARATE = 'llama-3.3-70b-instruct';
@@ -28,8 +28,8 @@ afterAll(async () => {
 }, 60_000);
 
 /** Prompt tokens that were read from the cache, of all there were. */
-async function ask(caller: Caller, model: string): Promise<{ cached: number; prompt: number }> {
-  const { usage } = await caller.openai.chat.completions.create({
+async function ask(account: Account, model: string): Promise<{ cached: number; prompt: number }> {
+  const { usage } = await account.openai.chat.completions.create({
     model,
     messages: [{ role: 'user', content: PROMPT }],
     max_tokens: 1,
@@ -39,18 +39,18 @@ async function ask(caller: Caller, model: string): Promise<{ cached: number; pro
 }
 
 it('reads nothing that another workspace has cached, though the prompt is the same, and all that its own has', async () => {
-  const [first, second] = [await makeCaller(stack), await makeCaller(stack)];
+  const [first, second] = [await makeAccount(stack), await makeAccount(stack)];
   const cold = await ask(first, SEPARATE);
   expect(cold.prompt).toBeGreaterThanOrEqual(2_000);
   expect(cold.cached).toBe(0);
   expect((await ask(second, SEPARATE)).cached).toBe(0);
   expect((await ask(first, SEPARATE)).cached).toBeGreaterThan(1_900);
-  const colleague = await makeCaller(stack, { workspaceId: first.workspaceId });
+  const colleague = await makeAccount(stack, { workspaceId: first.workspaceId });
   expect((await ask(colleague, SEPARATE)).cached).toBeGreaterThan(1_900);
 });
 
 it('shares what is cached between workspaces on a model whose catalog entry says so', async () => {
-  const [first, second] = [await makeCaller(stack), await makeCaller(stack)];
+  const [first, second] = [await makeAccount(stack), await makeAccount(stack)];
   expect((await ask(first, SHARED)).cached).toBe(0);
   expect((await ask(second, SHARED)).cached).toBeGreaterThan(1_900);
 });

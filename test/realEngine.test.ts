@@ -75,7 +75,7 @@ async function readEngineMetric(name: string): Promise<number> {
 }
 
 it('streams real tokens whose row and price agree with the counts that the client saw, to the nano-dollar', async () => {
-  const apiKey = await stack.operator.makeCaller();
+  const apiKey = await stack.operator.makeFundedKey();
   const generatedBefore = await readEngineMetric('generation_tokens_total');
   const { data: stream, response } = await clientOf(apiKey)
     .chat.completions.create({
@@ -113,7 +113,7 @@ it('streams real tokens whose row and price agree with the counts that the clien
 });
 
 it('answers whole, and the row and the price agree to the nano-dollar', async () => {
-  const apiKey = await stack.operator.makeCaller();
+  const apiKey = await stack.operator.makeFundedKey();
   const { data, response } = await clientOf(apiKey)
     .chat.completions.create({ model: MODEL, messages: MESSAGES, max_tokens: 50 })
     .withResponse();
@@ -131,7 +131,7 @@ it('answers whole, and the row and the price agree to the nano-dollar', async ()
 });
 
 it('answers in JSON by a schema, which the catalog says that the model can', async () => {
-  const apiKey = await stack.operator.makeCaller();
+  const apiKey = await stack.operator.makeFundedKey();
   const schema = {
     type: 'object',
     properties: { isOpen: { type: 'boolean' } },
@@ -149,7 +149,7 @@ it('answers in JSON by a schema, which the catalog says that the model can', asy
 });
 
 it('refuses a context that is too long with the specified 400, in a row that costs nothing', async () => {
-  const apiKey = await stack.operator.makeCaller();
+  const apiKey = await stack.operator.makeFundedKey();
   const promise = clientOf(apiKey)
     .chat.completions.create({
       model: MODEL,
@@ -181,7 +181,7 @@ it('refuses a context that is too long with the specified 400, in a row that cos
 });
 
 it('stops the engine when a client leaves its stream, and charges what was generated until then', async () => {
-  const apiKey = await stack.operator.makeCaller();
+  const apiKey = await stack.operator.makeFundedKey();
   const abortedBefore = await readAborted();
   const generatedBefore = await readEngineMetric('generation_tokens_total');
   const { data: stream, response } = await clientOf(apiKey)
@@ -218,7 +218,7 @@ it.each([
   ['the id that the catalog gave it', PLAIN_ID],
   ["the engine's own name", PLAIN_NAME],
 ])('serves a model that is called otherwise than a catalog may call it, by %s', async (_what, model) => {
-  const apiKey = await stack.operator.makeCaller();
+  const apiKey = await stack.operator.makeFundedKey();
   const { context_length: contextLength, pricing } = await getListed(PLAIN_ID, apiKey);
   expect(contextLength).toBe(8_192); // what is assumed where an engine states none
   const { data, response } = await clientOf(apiKey)

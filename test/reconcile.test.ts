@@ -22,14 +22,14 @@ let stack: TestStack;
 const port = () => stack.running.stack.port_base;
 let superuser: pg.Client;
 let redis: Redis;
-let caller: { workspaceId: string; apiKey: string };
+let account: { workspaceId: string; apiKey: string };
 beforeAll(async () => {
   stack = await startTestStack({ kafka: false });
   const { postgres_url: postgresUrl, redis_url: redisUrl } = stack.running.stack.regions.us;
   superuser = new pg.Client({ connectionString: Object.assign(new URL(postgresUrl), { pathname: '/ledger' }).href });
   await superuser.connect();
   redis = new Redis(redisUrl);
-  caller = await aWorkspaceWithCalls();
+  account = await aWorkspaceWithCalls();
 }, 120_000);
 afterAll(async () => {
   await superuser?.end();
@@ -81,10 +81,10 @@ async function aWorkspaceWithCalls(): Promise<{ workspaceId: string; apiKey: str
 }
 
 it('agrees to the nano-dollar while calls come, run and end', async () => {
-  const callers = [caller, await aWorkspaceWithCalls()];
+  const accounts = [account, await aWorkspaceWithCalls()];
   let isOver = false;
   const load = Array.from({ length: 6 }, async (_, n) => {
-    while (!isOver) await chat(callers[n % 2]?.apiKey ?? '', { isStream: n % 3 === 0, tokens: 10 + n });
+    while (!isOver) await chat(accounts[n % 2]?.apiKey ?? '', { isStream: n % 3 === 0, tokens: 10 + n });
   });
   const found = [await reconcileSurely(), await reconcileSurely()];
   isOver = true;
@@ -93,7 +93,7 @@ it('agrees to the nano-dollar while calls come, run and end', async () => {
   for (const { agree, differing } of [...found, await reconcileSurely()]) {
     expect({ agree, differing }).toEqual({ agree: true, differing: [] });
   }
-  const table = await runTurnpike(['reconcile', '--workspace', callers[0]?.workspaceId ?? ''], stack);
+  const table = await runTurnpike(['reconcile', '--workspace', accounts[0]?.workspaceId ?? ''], stack);
   expect(table.stdout).toMatch(/workspace +check +left +right +difference/);
   expect(table.stdout).toContain('Workspaces: 1. All books agree.');
 });
@@ -149,7 +149,7 @@ it.each<[string, (workspaceId: string) => Promise<() => Promise<unknown>>, strin
     ['held: Redis = calls in flight'],
   ],
 ])('finds %s, and says which books differ', async (_what, spoil, checks) => {
-  const { workspaceId } = caller;
+  const { workspaceId } = account;
   const undo = await spoil(workspaceId);
   const found = await reconcileSurely('--workspace', workspaceId).finally(undo);
 
@@ -164,7 +164,7 @@ async function tamper(sql: string, workspaceId: string): Promise<() => Promise<u
 }
 
 it('finds a row whose price is not that of its version', async () => {
-  const { workspaceId } = caller;
+  const { workspaceId } = account;
   const dearer = async (by: number) => {
     await superuser.query('BEGIN');
     await superuser.query('SET LOCAL session_replication_role = replica');
@@ -182,7 +182,7 @@ it('finds a row whose price is not that of its version', async () => {
 });
 
 it('does not say that books agree which it cannot check', async () => {
-  const { workspaceId } = caller;
+  const { workspaceId } = account;
   const router = stack.running.parts.services['model-router'];
   process.kill(router.pid, 'SIGSTOP');
   const found = await reconcile('--workspace', workspaceId).finally(() => process.kill(router.pid, 'SIGCONT'));

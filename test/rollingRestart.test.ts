@@ -6,7 +6,7 @@ import { until } from '@turnpike/test-support/until';
 import { countOutcomes } from './faults/load/callRecord.ts';
 import { createRandom } from './faults/load/random.ts';
 import { startLoad } from './faults/load/startLoad.ts';
-import { makeCaller } from './support/makeCaller.ts';
+import { makeAccount } from './support/makeAccount.ts';
 import { startTestStack, type TestStack } from './support/startTestStack.ts';
 
 const MODEL = 'llama-3.3-70b-instruct';
@@ -45,9 +45,9 @@ async function end(parts: Part[]): Promise<void> {
 it('a release that replaces every process, one replica of each service at a time, fails no call and cuts no stream', async () => {
   const { running } = stack;
   const baseUrl = `http://127.0.0.1:${await balancers.open(running.edges)}/v1`;
-  const caller = await makeCaller({ ...stack, baseUrl }, { rpm: 1_000_000, tpm: 1_000_000_000 });
+  const account = await makeAccount({ ...stack, baseUrl }, { rpm: 1_000_000, tpm: 1_000_000_000 });
   const load = startLoad(
-    { baseUrl, models: [MODEL], keys: [{ keyId: 'only', apiKey: caller.apiKey }], random: createRandom(1) },
+    { baseUrl, models: [MODEL], keys: [{ keyId: 'only', apiKey: account.apiKey }], random: createRandom(1) },
     { calls: 10_000, perSecond: 8, openAtMost: 30, tokens: [1, 150], maxTokens: 200, interTokenMs: 20 },
   );
   await load.untilSent(20);
@@ -62,11 +62,11 @@ it('a release that replaces every process, one replica of each service at a time
   expect(Object.fromEntries(countOutcomes(calls))).toEqual({ ok: calls.length });
   const dayOf = (days: number) => new Date(Date.now() + days * DAY_MS).toISOString().slice(0, 10);
   const totals = await until('a row of every call', async () => {
-    const { body } = await caller.get<{ totals: { requests: number; success: number; total_spend: number } }>(
+    const { body } = await account.get<{ totals: { requests: number; success: number; total_spend: number } }>(
       `/svc/usage?start=${dayOf(-1)}&end=${dayOf(2)}`,
     );
     return body.totals.requests === calls.length ? body.totals : undefined;
   });
   expect(totals.success).toBe(calls.length);
-  expect(await caller.findSpend()).toBe(BigInt(Math.round(totals.total_spend * 1e9)));
+  expect(await account.findSpend()).toBe(BigInt(Math.round(totals.total_spend * 1e9)));
 }, 300_000);

@@ -66,7 +66,7 @@ const findSpan = (what: string, matches: (span: CollectedSpan) => boolean) =>
 it('follows a call through edge, router and engine to the ledger, and adopts no trace of a client', async () => {
   const foreign = '4bf92f3577b34da6a3ce929d0e0e4736';
   const headers = { traceparent: `00-${foreign}-00f067aa0ba902b7-01`, tracestate: 'vendor=1', baggage: 'user=1' };
-  const response = await chat(await stack.operator.makeCaller(), { stream: true }, { headers });
+  const response = await chat(await stack.operator.makeFundedKey(), { stream: true }, { headers });
   expect(await response.text()).toContain('data: [DONE]');
   const ids = {
     'turnpike.call_id': response.headers.get('x-router-call-id'),
@@ -115,7 +115,7 @@ it.each(SERVICE_NAMES)('measures the process and the requests of %s', async (ser
 });
 
 it('counts a call that succeeds: requests, tokens, time to first token, admission, ledger row', async () => {
-  const apiKey = await stack.operator.makeCaller();
+  const apiKey = await stack.operator.makeFundedKey();
   await untilSample('usage-ledger', 'turnpike_event_lag_records', (lag) => lag === 0);
   const before = Object.fromEntries(
     await Promise.all(SERVICE_NAMES.map(async (service) => [service, await scrape(service)] as const)),
@@ -165,18 +165,18 @@ it.each([
   {
     status: 402,
     fault: 'insufficient_balance',
-    refuse: async () => chat(await stack.operator.makeCaller({ maxBudgetUsd: '0.000001' })),
+    refuse: async () => chat(await stack.operator.makeFundedKey({ maxBudgetUsd: '0.000001' })),
   },
   {
     status: 404,
     fault: 'unknown_model',
-    refuse: async () => chat(await stack.operator.makeCaller(), { model: 'no-such-model' }),
+    refuse: async () => chat(await stack.operator.makeFundedKey(), { model: 'no-such-model' }),
   },
   {
     status: 429,
     fault: 'rate_limited',
     refuse: async () => {
-      const apiKey = await stack.operator.makeCaller({ rpm: 1 });
+      const apiKey = await stack.operator.makeFundedKey({ rpm: 1 });
       await (await chat(apiKey)).text();
       return chat(apiKey);
     },
@@ -197,7 +197,7 @@ it.each([
 });
 
 it('shows the open calls while they run, and none when they are over', async () => {
-  const apiKey = await stack.operator.makeCaller();
+  const apiKey = await stack.operator.makeFundedKey();
   await untilSample('model-router', 'turnpike_open_calls', (calls) => calls === 0);
   const leaving = new AbortController();
   const whole = await whileHeld(stack, async () => {
@@ -215,7 +215,7 @@ it('shows the open calls while they run, and none when they are over', async () 
 });
 
 it('shows what waits in the spool while the ledger is away, and nothing once it is back', async () => {
-  const apiKey = await stack.operator.makeCaller();
+  const apiKey = await stack.operator.makeFundedKey();
   await (await chat(apiKey)).text();
   await untilSample('model-router', 'turnpike_spool_bytes', (bytes) => bytes === 0);
   const { pid } = partOf('usage-ledger');
@@ -232,7 +232,7 @@ it('shows what waits in the spool while the ledger is away, and nothing once it 
 });
 
 it('writes its log as one JSON object a line, and names the request and the call in what it says of them', async () => {
-  const apiKey = await stack.operator.makeCaller();
+  const apiKey = await stack.operator.makeFundedKey();
   const broken = { content: 'Hello [[sim: fault=reset_before_headers]]', stream: true };
   const response = await chat(apiKey, broken);
   expect(response.status).toBe(500);
@@ -271,7 +271,7 @@ it('writes its log as one JSON object a line, and names the request and the call
 });
 
 it('says in the trace and in the log that a model without schemas was asked for any JSON object', async () => {
-  const response = await chat(await stack.operator.makeCaller(), {
+  const response = await chat(await stack.operator.makeFundedKey(), {
     model: MODEL_WITHOUT_SCHEMAS,
     response_format: { type: 'json_schema', json_schema: { name: 'any', schema: { type: 'object' } } },
   });
@@ -306,7 +306,7 @@ const idsIn = (candidates: unknown): string[] =>
     .map((candidate) => candidate.split(' ')[0] ?? '');
 
 it('says why a conversation went to its engine, and how much of it that was expected to have and had', async () => {
-  const apiKey = await stack.operator.makeCaller();
+  const apiKey = await stack.operator.makeFundedKey();
   const model = MODEL_OF_ONE_CONVERSATION;
   const question = { role: 'user', content: `${'What is known of turnpikes? '.repeat(400)} [[sim: text="A lot."]]` };
   const ask = async (messages: object[]) => {
@@ -368,7 +368,7 @@ it('says why a conversation went to its engine, and how much of it that was expe
 });
 
 it('counts the engines that are left out and the calls that go to another when a simulator is killed', async () => {
-  const apiKey = await stack.operator.makeCaller();
+  const apiKey = await stack.operator.makeFundedKey();
   const { engines, simulator_admin_urls: admins } = stack.running.stack.regions.us;
   const before = await scrape('model-router');
   await orderEngines(stack, 'pause');

@@ -5,7 +5,7 @@ import { serveHttp } from '@turnpike/test-support/serveHttp';
 import { until } from '@turnpike/test-support/until';
 import { expectBilled, expectUnbilled } from './support/expectBilled.ts';
 import { findServed } from './support/findServed.ts';
-import { type Caller, makeCaller } from './support/makeCaller.ts';
+import { type Account, makeAccount } from './support/makeAccount.ts';
 import { readLogLines } from './support/readLogLines.ts';
 import { splitEvents } from './support/splitEvents.ts';
 import { startTestStack, type TestStack } from './support/startTestStack.ts';
@@ -35,7 +35,7 @@ interface Listener {
 let web: Listener;
 let canary: Listener;
 let stack: TestStack;
-let caller: Caller;
+let account: Account;
 beforeAll(async () => {
   canary = await listen((_path, res) => res.end(PNG));
   web = await listen(serve);
@@ -48,7 +48,7 @@ afterAll(async () => {
   await canary?.close();
 }, 60_000);
 beforeEach(async () => {
-  caller = await makeCaller(stack);
+  account = await makeAccount(stack);
   web.paths.length = 0;
 });
 
@@ -107,7 +107,7 @@ const bodyOf = (parts: object[], fields: object = {}) => ({
   ],
   ...fields,
 });
-const ask = (parts: object[], fields: object = {}) => caller.post('/chat/completions', bodyOf(parts, fields));
+const ask = (parts: object[], fields: object = {}) => account.post('/chat/completions', bodyOf(parts, fields));
 
 interface Answer {
   choices: { message: { content: string } }[];
@@ -118,7 +118,7 @@ describe('an image at an http address', () => {
   it('reaches the engine as a data URL, and is answered and billed as one sent inline', async () => {
     const inlined = await ask([image(inline(PNG))]);
     const { usage: expected } = (await inlined.json()) as Answer;
-    const other = await makeCaller(stack);
+    const other = await makeAccount(stack);
     const response = await other.post('/chat/completions', bodyOf([image(`${web.url}/cat.png`)]));
     const { choices, usage } = (await response.json()) as Answer;
 
@@ -150,7 +150,7 @@ describe('an image at an http address', () => {
     const url = `${web.url}/cat.png`;
     const first = await ask([{ type: 'text', text: url }]);
     const { usage: blind } = (await first.json()) as Answer;
-    const spentBefore = await expectBilled(caller, { headers: first.headers, model: VISION_MODEL, usage: blind });
+    const spentBefore = await expectBilled(account, { headers: first.headers, model: VISION_MODEL, usage: blind });
     const parts = [
       image(url),
       { type: 'text', text: url },
@@ -162,18 +162,18 @@ describe('an image at an http address', () => {
 
     expect(web.paths).toEqual(['/cat.png']);
     expect(usage.prompt_tokens).toBe(blind.prompt_tokens + 3 * IMAGE_TOKENS);
-    await expectBilled(caller, { headers: response.headers, model: VISION_MODEL, usage, spentBefore });
+    await expectBilled(account, { headers: response.headers, model: VISION_MODEL, usage, spentBefore });
   });
 
   it('is streamed about', async () => {
     const response = await ask([image(`${web.url}/cat.png`)], { stream: true });
     expect(splitEvents(await response.text()).at(-1)).toBe('[DONE]');
-    expect(await caller.untilUsage(response.headers)).toMatchObject({ status: 'success' });
+    expect(await account.untilUsage(response.headers)).toMatchObject({ status: 'success' });
   });
 
   it('is taken from a message that engines know by another role', async () => {
     const parts = [{ type: 'text', text: 'Look.' }, image(`${web.url}/cat.png`)];
-    const response = await caller.post('/chat/completions', {
+    const response = await account.post('/chat/completions', {
       ...bodyOf([]),
       messages: [
         { role: 'developer', content: 'Be brief.' },
@@ -185,7 +185,7 @@ describe('an image at an http address', () => {
   });
 
   it('is not fetched for a call that is refused', async () => {
-    const poor = await makeCaller(stack, { maxBudgetUsd: '0.000000001' });
+    const poor = await makeAccount(stack, { maxBudgetUsd: '0.000000001' });
     const response = await poor.post('/chat/completions', bodyOf([image(`${web.url}/cat.png`)]));
     expect(response.status).toBe(402);
     const unknown = await ask([image(`${web.url}/cat.png`)], { model: 'no-such-model' });
@@ -218,7 +218,7 @@ describe('an image that cannot be used', () => {
     const response = await ask([image(url())]);
     expect(response.status).toBe(400);
     expect(await response.text()).toBe(JSON.stringify(UNUSABLE));
-    await expectUnbilled(caller, response.headers);
+    await expectUnbilled(account, response.headers);
     expect(canary.connections).toBe(0);
   });
 
@@ -226,7 +226,7 @@ describe('an image that cannot be used', () => {
     const response = await ask([image(`${web.url}/page`)], { stream: true });
     expect(response.status).toBe(400);
     expect(await response.text()).toBe(JSON.stringify(UNUSABLE));
-    await expectUnbilled(caller, response.headers);
+    await expectUnbilled(account, response.headers);
   });
 
   it('is logged by its call and a reason alone', async () => {
@@ -247,7 +247,7 @@ it('is let go of when its client leaves, and nothing is charged', async () => {
   const leaving = new AbortController();
   const asked = fetch(`${stack.baseUrl}/chat/completions`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${caller.apiKey}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${account.apiKey}`, 'content-type': 'application/json' },
     body: JSON.stringify(bodyOf([image(`${web.url}/slow`)])),
     signal: leaving.signal,
   }).catch(() => undefined);
@@ -256,5 +256,5 @@ it('is let go of when its client leaves, and nothing is charged', async () => {
   leaving.abort();
   await asked;
   await until('the fetch to be dropped', async () => (web.openConnections < openBefore ? true : undefined));
-  expect(await caller.findSpend()).toBe(0n);
+  expect(await account.findSpend()).toBe(0n);
 });

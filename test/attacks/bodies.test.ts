@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { scrapeMetrics } from '@turnpike/test-support/readMetrics';
 import { until } from '@turnpike/test-support/until';
-import { type Caller, makeCaller } from '../support/makeCaller.ts';
+import { type Account, makeAccount } from '../support/makeAccount.ts';
 import { startTestStack, type TestStack } from '../support/startTestStack.ts';
 
 // Bodies that cost the router more than their sender: small ones that took long to refuse, and large ones that never end.
@@ -60,7 +60,7 @@ function manyMembers(toKey: (index: number) => string): string {
 }
 
 /** What another key is answered, one call after the other. */
-async function chatOn({ apiKey }: Caller): Promise<number[]> {
+async function chatOn({ apiKey }: Account): Promise<number[]> {
   const statuses: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1)
     statuses.push((await post(apiKey, aBody('{"role":"user","content":"hello [[sim: tokens=3]]"}'))).status);
@@ -132,7 +132,7 @@ const HOSTILE: [string, string, string | null][] = [
 ];
 
 it('says of each hostile body what is wrong with it, and which field', async () => {
-  const { apiKey } = await makeCaller(stack);
+  const { apiKey } = await makeAccount(stack);
   for (const [name, body, param] of HOSTILE) {
     const { status, error } = await post(apiKey, body);
     expect({ name, status, param: error?.param }).toEqual({ name, status: 400, param });
@@ -140,8 +140,8 @@ it('says of each hostile body what is wrong with it, and which field', async () 
 });
 
 it('six hostile bodies at a time keep no other key from being served', async () => {
-  const hostile = await makeCaller(stack);
-  const other = await makeCaller(stack);
+  const hostile = await makeAccount(stack);
+  const other = await makeAccount(stack);
   let isOver = false;
   const refused: number[] = [];
   const attack = Array.from({ length: 6 }, async (_, index) => {
@@ -177,7 +177,7 @@ function beginUpload(apiKey: string, bytes: number): Socket {
 
 it('a key that fills its part of the memory with uploads that never end is told so, and no other key goes short', async () => {
   const apiKey = await stack.operator.makeKey(await stack.operator.makeWorkspace());
-  const other = await makeCaller(stack);
+  const other = await makeAccount(stack);
   const answers: string[] = [];
   for (let upload = 0; upload < 8; upload += 1)
     beginUpload(apiKey, 20 * MIB).on('data', (data) => answers.push(data.toString('latin1')));

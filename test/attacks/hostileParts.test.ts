@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { type RecordingEngine, startRecordingEngine } from '../conformance/support/startRecordingEngine.ts';
 import { createRandom } from '../faults/load/random.ts';
-import { type Caller, makeCaller } from '../support/makeCaller.ts';
+import { type Account, makeAccount } from '../support/makeAccount.ts';
 import { startTestStack, type TestStack } from '../support/startTestStack.ts';
 import type { RequestOperation } from './engine-models/engineModels.ts';
 import {
@@ -36,7 +36,7 @@ const PATHS: Record<RequestOperation, string> = {
 
 let engine: RecordingEngine;
 let stack: TestStack;
-let callers: Caller[];
+let accounts: Account[];
 beforeAll(async () => {
   engine = await startRecordingEngine([TEXT_MODEL, VISION_MODEL, EMBEDDING_MODEL]);
   stack = await startTestStack({
@@ -49,8 +49,8 @@ beforeAll(async () => {
     },
   });
   const workspaceId = await stack.operator.makeWorkspace({ creditUsd: '1000000' });
-  callers = await Promise.all(
-    Array.from({ length: IN_FLIGHT }, () => makeCaller(stack, { workspaceId, rpm: NO_LIMIT, tpm: NO_LIMIT })),
+  accounts = await Promise.all(
+    Array.from({ length: IN_FLIGHT }, () => makeAccount(stack, { workspaceId, rpm: NO_LIMIT, tpm: NO_LIMIT })),
   );
 }, 120_000);
 afterAll(async () => {
@@ -75,9 +75,9 @@ interface Outcome {
 }
 
 /** Sends a body until it is answered for what it is: a key that was refused too often waits. */
-async function send(caller: Caller, { operation, write }: HostileBody): Promise<Outcome> {
+async function send(account: Account, { operation, write }: HostileBody): Promise<Outcome> {
   for (;;) {
-    const answer = await caller.post(PATHS[operation], write());
+    const answer = await account.post(PATHS[operation], write());
     const body = await answer.text();
     if (answer.status !== 429)
       return { status: answer.status, param: answer.status === 400 ? JSON.parse(body).error.param : undefined };
@@ -86,16 +86,16 @@ async function send(caller: Caller, { operation, write }: HostileBody): Promise<
 }
 
 /** Sends bodies from several keys at once, each key one by one, and gives what became of each. */
-async function sendAll(bodies: HostileBody[], from: Caller[]): Promise<Outcome[]> {
+async function sendAll(bodies: HostileBody[], from: Account[]): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   let next = 0;
   await Promise.all(
-    from.map(async (caller) => {
+    from.map(async (account) => {
       while (next < bodies.length) {
         const index = next;
         next += 1;
         const body = bodies[index];
-        if (body) outcomes[index] = await send(caller, body);
+        if (body) outcomes[index] = await send(account, body);
       }
     }),
   );
@@ -132,7 +132,7 @@ describe('hostile bodies', () => {
   it.each(KNOWN_BODIES)('are 400 with their place: %s', async (_, part) => {
     engine.takeAll();
     const text = `{"model":"${VISION_MODEL}","max_tokens":2,"messages":[{"role":"user","content":[${part}]}]}`;
-    const answer = await callers[0]?.post(PATHS.chat, text);
+    const answer = await accounts[0]?.post(PATHS.chat, text);
     const said = JSON.parse((await answer?.text()) ?? '{}');
     const param = expect.stringMatching(/^messages/);
     expect({ status: answer?.status, param: said.error?.param }).toEqual({ status: 400, param });
@@ -140,7 +140,7 @@ describe('hostile bodies', () => {
   });
 
   it('are made of bodies that are served', async () => {
-    const outcomes = await sendAll(goodBodies(), callers);
+    const outcomes = await sendAll(goodBodies(), accounts);
     expect(outcomes.filter(({ status }) => status !== 200)).toEqual([]);
   });
 
@@ -149,7 +149,7 @@ describe('hostile bodies', () => {
     async () => {
       const bodies = drawBodies(WANTED);
       engine.takeAll();
-      const outcomes = await sendAll(bodies, callers);
+      const outcomes = await sendAll(bodies, accounts);
 
       const received = engine.takeAll();
       const intrusions = received.flatMap(({ path, text }) => {
@@ -177,7 +177,7 @@ describe('hostile bodies', () => {
 
   it('reach no tokenizer readable as something else', async () => {
     const poor = await Promise.all(
-      callers.map(() => makeCaller(stack, { maxBudgetUsd: '0.000003', rpm: NO_LIMIT, tpm: NO_LIMIT })),
+      accounts.map(() => makeAccount(stack, { maxBudgetUsd: '0.000003', rpm: NO_LIMIT, tpm: NO_LIMIT })),
     );
     engine.takeAll();
     await sendAll(drawBodies(Math.min(WANTED, 300)), poor);
@@ -196,7 +196,7 @@ describe('what real clients send', () => {
     await fc.assert(
       fc.asyncProperty(aClientsChat(), async (body) => {
         engine.takeAll();
-        const answer = await callers[0]?.post(PATHS.chat, body);
+        const answer = await accounts[0]?.post(PATHS.chat, body);
         expect(`${answer?.status} ${await answer?.text()}`).toMatch(/^200 /);
         const [received] = engine.takeAll();
         expect(findIntrusions(received?.text ?? '{}', 'chat')).toEqual([]);
@@ -230,7 +230,7 @@ describe('what real clients send', () => {
       body: { id: 'a', object: 'chat.completion', created: 1, model: TEXT_MODEL, choices, usage },
     });
     const user = { role: 'user', content: 'Will it rain?' };
-    const ask = (messages: object[]) => callers[0]?.post(PATHS.chat, { model: TEXT_MODEL, messages, max_tokens: 2 });
+    const ask = (messages: object[]) => accounts[0]?.post(PATHS.chat, { model: TEXT_MODEL, messages, max_tokens: 2 });
     const first = await ask([user]);
     const { choices: answered } = JSON.parse((await first?.text()) ?? '{}') as { choices: { message: object }[] };
     const second = await ask([

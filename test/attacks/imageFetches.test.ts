@@ -4,7 +4,7 @@ import { aPng } from '@turnpike/test-support/anImage';
 import { scrapeMetrics } from '@turnpike/test-support/readMetrics';
 import { type HttpStandIn, serveHttp } from '@turnpike/test-support/serveHttp';
 import { until } from '@turnpike/test-support/until';
-import { type Caller, makeCaller } from '../support/makeCaller.ts';
+import { type Account, makeAccount } from '../support/makeAccount.ts';
 import { startTestStack, type TestStack } from '../support/startTestStack.ts';
 
 // Addresses that never answer, from several workspaces at once: they held every slot for fetching images, and all others' calls
@@ -63,7 +63,7 @@ const bodyOf = (urls: string[]) =>
     ],
   });
 const urlsOf = (path: string, count: number) => Array.from({ length: count }, (_, nth) => `${host.url}${path}?${nth}`);
-const ask = async ({ apiKey }: Caller, urls: string[]): Promise<{ status: number; text: string }> => {
+const ask = async ({ apiKey }: Account, urls: string[]): Promise<{ status: number; text: string }> => {
   const response = await fetch(`${stack.baseUrl}/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
@@ -74,8 +74,8 @@ const ask = async ({ apiKey }: Caller, urls: string[]): Promise<{ status: number
 };
 
 /** Fills the slots from so many workspaces with calls that fetch from `path`; what becomes of the calls is nobody's concern. */
-async function hoard(workspaces: number, { calls, path }: { calls: number; path: string }): Promise<Caller[]> {
-  const hoarders = await Promise.all(Array.from({ length: workspaces }, () => makeCaller(stack)));
+async function hoard(workspaces: number, { calls, path }: { calls: number; path: string }): Promise<Account[]> {
+  const hoarders = await Promise.all(Array.from({ length: workspaces }, () => makeAccount(stack)));
   for (const hoarder of hoarders)
     for (let call = 0; call < calls; call += 1) ask(hoarder, urlsOf(path, IMAGES_PER_CALL)).catch(() => undefined);
   await until('every slot to be taken', () => open.size >= SLOTS);
@@ -90,7 +90,7 @@ it.each([
   '%i workspaces, %i calls each, whose images’ hosts %s: no other key’s image call is refused',
   async (workspaces, calls, _what, path) => {
     await hoard(workspaces, { calls, path });
-    const others = await Promise.all(Array.from({ length: 5 }, () => makeCaller(stack)));
+    const others = await Promise.all(Array.from({ length: 5 }, () => makeAccount(stack)));
     const statuses: number[] = [];
     for (const other of others) {
       statuses.push((await ask(other, [`${host.url}/cat.png`])).status);
@@ -104,7 +104,7 @@ it.each([
 it('another key of the workspace that hoards is served too, and the hoarder’s next call is told why it is not', async () => {
   const [hoarder] = await hoard(4, { calls: 4, path: '/silent' });
   if (!hoarder) throw new Error('nobody hoards');
-  const sibling = await makeCaller(stack, { workspaceId: hoarder.workspaceId });
+  const sibling = await makeAccount(stack, { workspaceId: hoarder.workspaceId });
   expect((await ask(sibling, [`${host.url}/cat.png`])).status).toBe(200);
 
   const { status, text } = await ask(hoarder, [`${host.url}/cat.png`]);

@@ -98,7 +98,7 @@ it.each([
 
 it('three connections of three keys, 900 look-ups on each, cost no other key a call', async () => {
   const keys = await freshKeys();
-  const flooding = await Promise.all([1, 2, 3].map(() => stack.operator.makeCaller()));
+  const flooding = await Promise.all([1, 2, 3].map(() => stack.operator.makeFundedKey()));
   const floods = flooding.map((apiKey, index) => pipeline(`127.0.0.${31 + index}`, repeat('/v1/svc/key', apiKey)));
   const [others, ...floodStatuses] = await Promise.all([callOn(keys), ...floods]);
   expect(others).toEqual(ALL_SERVED);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { scrapeMetrics } from '@turnpike/test-support/readMetrics';
 import { serveHttp } from '@turnpike/test-support/serveHttp';
 import { isProbe } from '../support/isProbe.ts';
-import { type Caller, makeCaller } from '../support/makeCaller.ts';
+import { type Account, makeAccount } from '../support/makeAccount.ts';
 import { startTestStack, type TestStack } from '../support/startTestStack.ts';
 
 // Long prompts without a length: engines were asked to count each before the gate, also for keys that it then refused, so that
@@ -65,31 +65,31 @@ beforeEach(() => {
 });
 
 const counted = () => engines.reduce((sum, engine) => sum + engine.counted, 0);
-const ask = async (caller: Caller, promptBytes = PROMPT_BYTES): Promise<{ status: number; text: string }> => {
+const ask = async (account: Account, promptBytes = PROMPT_BYTES): Promise<{ status: number; text: string }> => {
   const messages = [{ role: 'user', content: 'x'.repeat(promptBytes) }];
-  const response = await caller.post('/chat/completions', { model: MODEL, messages });
+  const response = await account.post('/chat/completions', { model: MODEL, messages });
   return { status: response.status, text: await response.text() };
 };
-const askAtOnce = (caller: Caller) => Promise.all(Array.from({ length: CALLS }, () => ask(caller)));
+const askAtOnce = (account: Account) => Promise.all(Array.from({ length: CALLS }, () => ask(account)));
 const statusesOf = (answers: { status: number }[]) => answers.map(({ status }) => status).toSorted();
 
 it('no prompt is counted for a key without credit', async () => {
   const workspaceId = await stack.operator.makeWorkspace();
-  const answers = await askAtOnce(await makeCaller(stack, { workspaceId }));
+  const answers = await askAtOnce(await makeAccount(stack, { workspaceId }));
   expect(statusesOf(answers)).toEqual(Array.from({ length: CALLS }, () => 402));
   expect(counted()).toBe(0);
 });
 
 it('no prompt is counted for a call above its key’s rate', async () => {
-  const answers = await askAtOnce(await makeCaller(stack, { rpm: 1 }));
+  const answers = await askAtOnce(await makeAccount(stack, { rpm: 1 }));
   expect(statusesOf(answers)).toEqual([200, ...Array.from({ length: CALLS - 1 }, () => 429)]);
   expect(counted()).toBe(1);
 });
 
 it('prompts that a little credit never carries are counted so often and no more, and nobody is told that they are too dear', async () => {
-  const caller = await makeCaller(stack, { maxBudgetUsd: '0.0001' });
+  const account = await makeAccount(stack, { maxBudgetUsd: '0.0001' });
   const askedAt = performance.now();
-  const answers = [...(await askAtOnce(caller)), ...(await askAtOnce(caller))];
+  const answers = [...(await askAtOnce(account)), ...(await askAtOnce(account))];
   const minutes = (performance.now() - askedAt) / 60_000;
   expect(counted()).toBeLessThanOrEqual(Math.ceil(((1 + minutes) * IN_VAIN_BYTES) / PROMPT_BYTES) + 1);
   const refused = answers.filter(({ status }) => status === 503);
@@ -104,8 +104,8 @@ it('prompts that a little credit never carries are counted so often and no more,
 });
 
 it('a call that is let in gets as much output as fits beside its prompt, which the engines count in turn', async () => {
-  const caller = await makeCaller(stack);
-  for (let call = 0; call < 4; call += 1) expect((await ask(caller)).status).toBe(200);
+  const account = await makeAccount(stack);
+  for (let call = 0; call < 4; call += 1) expect((await ask(account)).status).toBe(200);
   expect(engines.map((engine) => engine.counted)).toEqual([2, 2]);
   const lengths = engines.flatMap(({ bodies }) => bodies.map(({ max_tokens: tokens }) => tokens));
   expect(lengths).toHaveLength(4);
@@ -122,7 +122,7 @@ it('nobody is refused on a guess: a balance that carries the counted prompt, and
   const { pricing } = (await response.json()) as { pricing: { prompt: string; completion: string } };
   const promptUsd = (promptBytes / BYTES_PER_TOKEN + 100) * Number(pricing.prompt);
   const answerUsd = 2_048 * Number(pricing.completion);
-  const caller = await makeCaller(stack, { maxBudgetUsd: (promptUsd + answerUsd).toFixed(9) });
-  expect((await ask(caller, promptBytes)).status).toBe(200);
+  const account = await makeAccount(stack, { maxBudgetUsd: (promptUsd + answerUsd).toFixed(9) });
+  expect((await ask(account, promptBytes)).status).toBe(200);
   expect(counted()).toBe(1);
 });

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { scrapeMetrics } from '@turnpike/test-support/readMetrics';
 import { until } from '@turnpike/test-support/until';
 import { listRunning } from '../support/listRunning.ts';
-import { type Caller, makeCaller } from '../support/makeCaller.ts';
+import { type Account, makeAccount } from '../support/makeAccount.ts';
 import { setKnobs } from '../support/setKnobs.ts';
 import { startTestStack, type TestStack } from '../support/startTestStack.ts';
 
@@ -59,7 +59,7 @@ const chat = (content: string, fields: object = {}) => ({
 });
 
 /** Opens a stream that no test lives to see the end of; `onRefusal` gets the body of an answer that is none. */
-function openStream({ apiKey }: Caller, isRead: boolean, onRefusal: (body: string) => void): void {
+function openStream({ apiKey }: Account, isRead: boolean, onRefusal: (body: string) => void): void {
   const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
   const stream = request(`${stack.baseUrl}/chat/completions`, { method: 'POST', agent: false, headers }, (answer) => {
     answer.on('error', () => {});
@@ -81,7 +81,7 @@ it.each([
 ])(
   'one key that opens 300 long streams and %s gets three quarters of the room, and no call of another waits or is refused',
   async (_case, isRead) => {
-    const [attacker, other] = await Promise.all([makeCaller(stack), makeCaller(stack)]);
+    const [attacker, other] = await Promise.all([makeAccount(stack), makeAccount(stack)]);
     // A workspace whose balances have yet to be loaded would wait for more than its turn.
     expect((await other.post('/chat/completions', chat('Hi [[sim: tokens=3]]'))).status).toBe(200);
     const waitsBefore = (await routerMetrics()).get(`turnpike_queue_seconds_count{model="${MODEL}"}`) ?? 0;

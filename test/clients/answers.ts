@@ -27,18 +27,18 @@ const CONVERSATION: Message[] = [
 
 /** Asserts that each of the client's calls stands in a row as the client saw it, and that the key paid for these alone. */
 async function expectAllBilled(
-  { caller }: StepContext,
+  { account }: StepContext,
   model: string,
   { calls, usages }: Seen,
   count = 1,
 ): Promise<void> {
   expect(calls.map(({ status }) => status)).toEqual(Array(count).fill(200));
   expect(usages).toHaveLength(count);
-  const rows = await Promise.all(calls.map((call) => caller.untilUsage(headersOf(call))));
+  const rows = await Promise.all(calls.map((call) => account.untilUsage(headersOf(call))));
   const total = rows.reduce((sum, row) => sum + toNano(row.total_spend), 0n);
   for (const [index, row] of rows.entries()) {
     const spentBefore = total - toNano(row.total_spend); // by the others, whose order does not matter
-    await expectBilled(caller, { headers: headersOf(calls[index]), model, usage: usages?.[index], spentBefore });
+    await expectBilled(account, { headers: headersOf(calls[index]), model, usage: usages?.[index], spentBefore });
   }
 }
 
@@ -163,7 +163,7 @@ export const answerSteps: Step[] = [
       does: `gets the same vectors as anybody, as ${encoding}`,
       needs: encoding === 'base64' ? encoding : 'embed',
       async check(context) {
-        const { client, caller, stack, ask } = context;
+        const { client, account, stack, ask } = context;
         const texts = ['À bientôt 😀', '天気はどうですか', 'À bientôt 😀'];
         const seen = await ask({ do: 'embed', model: EMBEDDING_MODEL, texts, encoding });
 
@@ -179,10 +179,10 @@ export const answerSteps: Step[] = [
         expect(cosine(vectors[0], vectors[1])).toBeLessThan(0.9);
 
         // One that tells nobody what an embedding used is billed all the same.
-        const { usages = [await caller.untilUsage(headersOf(seen.calls[0]))] } = seen;
+        const { usages = [await account.untilUsage(headersOf(seen.calls[0]))] } = seen;
         expect(seen.usages === undefined).toBe(client.hides?.includes('embeddingUsage') ?? false);
         const [usage] = usages;
-        await expectBilled(caller, { headers: headersOf(seen.calls[0]), model: EMBEDDING_MODEL, usage });
+        await expectBilled(account, { headers: headersOf(seen.calls[0]), model: EMBEDDING_MODEL, usage });
         expect(seen.calls).toHaveLength(1);
       },
     }),
@@ -190,7 +190,7 @@ export const answerSteps: Step[] = [
   {
     does: 'stops the model by leaving a stream, and pays for what had come',
     needs: 'chat',
-    async check({ stack, caller, ask }) {
+    async check({ stack, account, ask }) {
       const messages = aQuestion('Talk for a long time [[sim: tokens=4000 itl_ms=10]]');
       const seen = await ask({ do: 'chat', model: MODEL, messages, stream: true, leaveAfter: 20 });
       expect(seen).toMatchObject({ calls: [{ status: 200 }] });
@@ -203,12 +203,12 @@ export const answerSteps: Step[] = [
         const call = await findServed(stack, headers);
         return call?.state === 'aborted' ? call : undefined;
       });
-      const row = await caller.untilUsage(headers);
+      const row = await account.untilUsage(headers);
       expect(row.prompt_tokens).toBe(served.promptTokens);
       expect(row.completion_tokens).toBeGreaterThanOrEqual(15);
       expect(row.completion_tokens).toBeLessThanOrEqual(served.completionTokens);
       expect(served.completionTokens).toBeLessThan(4000);
-      await expectBilled(caller, { headers, model: MODEL, usage: row });
+      await expectBilled(account, { headers, model: MODEL, usage: row });
     },
   },
 ];

@@ -22,7 +22,7 @@ export interface Client {
   obey(order: Order, access: Access): Promise<Seen>;
   /** What it cannot do at all. */
   lacks?: Skill[];
-  /** What it does not let its caller see. */
+  /** What it does not let its user see. */
   hides?: ('embeddingUsage' | 'suggestions')[];
   /** Does what takes long before a first order. */
   open?(): Promise<void>;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { makeCaller } from '../support/makeCaller.ts';
+import { makeAccount } from '../support/makeAccount.ts';
 import { startTestStack, type TestStack } from '../support/startTestStack.ts';
 import { answerSteps } from './answers.ts';
 import { aiSdkClient } from './npm/aiSdkClient.ts';
@@ -29,14 +29,14 @@ describe.each([
   const run = isHere ? it : it.skip;
 
   run.each(STEPS.filter(({ needs }) => !client.lacks?.includes(needs)))('$does', async ({ key, check }) => {
-    const caller = await makeCaller(stack, key);
+    const account = await makeAccount(stack, key);
     expect.hasAssertions();
     await check({
       client,
       stack,
-      caller,
+      account,
       ask: (order, access) =>
-        client.obey(order, { baseUrl: stack.baseUrl, apiKey: caller.apiKey, maxRetries: 1, ...access }),
+        client.obey(order, { baseUrl: stack.baseUrl, apiKey: account.apiKey, maxRetries: 1, ...access }),
     });
   });
 });

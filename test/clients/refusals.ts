@@ -25,26 +25,26 @@ export const refusalSteps: Step[] = [
   {
     does: 'takes a mistyped key for what it is',
     needs: 'chat',
-    async check({ client, caller, ask }) {
-      const { apiKey } = caller;
+    async check({ client, account, ask }) {
+      const { apiKey } = account;
       const mistyped = apiKey.slice(0, -1) + (apiKey.at(-1) === 'a' ? 'b' : 'a');
       const { calls, refusal } = await ask(aChat('hi'), { apiKey: mistyped });
       expect(refusal).toMatchObject({ errorName: client.errors.wrongKey, status: 401 });
       expect(calls.map(({ status }) => status)).toEqual([401]);
-      expect(await caller.findSpend()).toBe(0n);
+      expect(await account.findSpend()).toBe(0n);
     },
   },
   ...[false, true].map(
     (stream): Step => ({
       does: `is told what model was meant, ${stream ? 'streamed' : 'whole'}`,
       needs: 'chat',
-      async check({ client, caller, ask }) {
+      async check({ client, account, ask }) {
         const { calls, refusal } = await ask(aChat('hi', { model: `${MODEL.slice(0, -1)}k`, stream }));
         expect(refusal).toMatchObject({ errorName: client.errors.unknownModel, status: 404 });
         if (client.hides?.includes('suggestions')) expect(refusal?.message).toContain('unknown_model');
         else expect(refusal?.didYouMean).toContain(MODEL);
         expect(calls.map(({ status }) => status)).toEqual([404]);
-        await expectNotAdmitted(caller, headersOf(calls[0]));
+        await expectNotAdmitted(account, headersOf(calls[0]));
       },
     }),
   ),
@@ -52,12 +52,12 @@ export const refusalSteps: Step[] = [
     does: 'is told that the budget does not carry the call',
     needs: 'chat',
     key: { maxBudgetUsd: '0.0001' },
-    async check({ client, caller, ask }) {
+    async check({ client, account, ask }) {
       const { calls, refusal } = await ask(aChat('hi', { maxTokens: 2_000 }));
       expect(refusal).toMatchObject({ errorName: client.errors.insufficientBalance, status: 402 });
       expect(refusal?.message).toContain('insufficient_balance');
       expect(calls.map(({ status }) => status)).toEqual([402]);
-      await expectNotAdmitted(caller, headersOf(calls[0]));
+      await expectNotAdmitted(account, headersOf(calls[0]));
     },
   },
   {
@@ -65,27 +65,27 @@ export const refusalSteps: Step[] = [
     needs: 'chat',
     // The first call takes minutes of this allowance at once.
     key: { tpm: 1 },
-    async check({ client, caller, ask }) {
+    async check({ client, account, ask }) {
       const first = await ask(aChat(`hello [[sim: tokens=2 ${AT_ONCE}]]`));
-      await caller.untilUsage(headersOf(first.calls[0]));
-      const spent = await caller.findSpend();
+      await account.untilUsage(headersOf(first.calls[0]));
+      const spent = await account.findSpend();
       expect(spent).toBeGreaterThan(0n);
 
       const { calls, refusal } = await ask(aChat('hi'), { maxRetries: 0 });
       expect(refusal).toMatchObject({ errorName: client.errors.rateLimited, status: 429 });
       expect(Number(refusal?.retryAfter)).toBeGreaterThan(120);
       expect(calls.map(({ status }) => status)).toEqual([429]);
-      expect(await caller.findSpend()).toBe(spent);
+      expect(await account.findSpend()).toBe(spent);
     },
   },
   {
     does: 'waits as long as it is told, and is served at its second try',
     needs: 'chat',
     key: { tpm: TOKENS_PER_MINUTE },
-    async check({ caller, ask }) {
+    async check({ account, ask }) {
       const aMinutesWorth = `${' ab'.repeat(TOKENS_PER_MINUTE)} [[sim: tokens=2 ${AT_ONCE}]]`;
       const first = await ask(aChat(aMinutesWorth));
-      await caller.untilUsage(headersOf(first.calls[0]));
+      await account.untilUsage(headersOf(first.calls[0]));
 
       // On a machine that stood still meanwhile a call passes, and takes so much that the next one does not.
       const { calls, text } = await until('a refused call', async () => {
@@ -99,13 +99,13 @@ export const refusalSteps: Step[] = [
   {
     does: 'is told that a prompt is too long',
     needs: 'chat',
-    async check({ client, caller, ask }) {
+    async check({ client, account, ask }) {
       const long = 'ab '.repeat(SMALL_WINDOW_TOKENS);
       const { calls, refusal } = await ask(aChat(long, { model: SMALL_WINDOW_MODEL }));
       expect(refusal).toMatchObject({ errorName: client.errors.promptTooLong, status: 400 });
       expect(refusal?.message).toContain(String(SMALL_WINDOW_TOKENS));
       expect(calls.map(({ status }) => status)).toEqual([400]);
-      await expectUnbilled(caller, headersOf(calls[0]));
+      await expectUnbilled(account, headersOf(calls[0]));
     },
   },
 ];

@@ -1,4 +1,4 @@
-import type { Caller } from '../support/makeCaller.ts';
+import type { Account } from '../support/makeAccount.ts';
 import type { NewKey } from '../support/operator.ts';
 import type { TestStack } from '../support/startTestStack.ts';
 import type { Access, Client } from './client.ts';
@@ -8,7 +8,7 @@ export interface StepContext {
   client: Client;
   stack: TestStack;
   /** Whose key the client has; nobody else uses it. */
-  caller: Caller;
+  account: Account;
   /** Has the client do something, with that key and one retry unless it is told otherwise. */
   ask(order: Order, access?: Partial<Access>): Promise<Seen>;
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect } from '@jest/globals';
 import { type FaultProxy, openFaultProxy } from '@turnpike/test-support/faultProxy';
 import type { LinkBehaviour } from '@turnpike/test-support/faultProxyBehaviour';
 import { until } from '@turnpike/test-support/until';
-import { makeCaller } from '../support/makeCaller.ts';
+import { makeAccount } from '../support/makeAccount.ts';
 import { readFirstEvent } from '../support/postJson.ts';
 import { startTestStack, type TestStack } from '../support/startTestStack.ts';
 import { createClient } from './support/http.ts';
@@ -45,7 +45,7 @@ const aChat = (fields: object = {}, directives = 'tokens=2') => ({
   ...fields,
 });
 /** Somebody whom no service has seen yet. */
-const newcomer = async () => createClient(stack.baseUrl, await stack.operator.makeCaller());
+const newcomer = async () => createClient(stack.baseUrl, await stack.operator.makeFundedKey());
 const seeded = () => createClient(stack.baseUrl, stack.apiKey);
 
 const AWAY: LinkBehaviour = { refuse: true };
@@ -221,15 +221,15 @@ row('outages.ledger.usage', () =>
 );
 
 row('outages.ledger.chat', async () => {
-  const caller = await makeCaller(stack);
-  expect((await caller.post('/chat/completions', aChat())).status).toBe(200);
+  const account = await makeAccount(stack);
+  expect((await account.post('/chat/completions', aChat())).status).toBe(200);
   let headers: Headers | undefined;
   await during(toPart('usage-ledger'), async () => {
-    const response = await caller.post('/chat/completions', aChat());
+    const response = await account.post('/chat/completions', aChat());
     expect(response.status).toBe(200);
     headers = response.headers;
   });
-  expect(await caller.untilUsage(headers)).toMatchObject({ status: 'success' });
+  expect(await account.untilUsage(headers)).toMatchObject({ status: 'success' });
 });
 
 row('outages.ledger.database', async () => {
@@ -265,8 +265,8 @@ row('outages.stream-cut', async () => {
 });
 
 row('billing.router-died', async () => {
-  const caller = await makeCaller(stack, { maxBudgetUsd: '0.001' });
-  const client = createClient(stack.baseUrl, caller.apiKey);
+  const account = await makeAccount(stack, { maxBudgetUsd: '0.001' });
+  const client = createClient(stack.baseUrl, account.apiKey);
   const asked = aChat({ stream: true, max_tokens: 2_000 }, 'tokens=50 fault=stall after=3');
   const response = await client.open('/chat/completions', asked);
   await readFirstEvent(response);
@@ -275,7 +275,7 @@ row('billing.router-died', async () => {
   await stack.running.restart('model-router');
   await untilWell();
   const zero = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, total_spend: 0 };
-  expect(await caller.untilUsage(response.headers)).toMatchObject({ status: 'unknown', ...zero });
+  expect(await account.untilUsage(response.headers)).toMatchObject({ status: 'unknown', ...zero });
   // Half of the budget was held; now all of it may be asked for.
   expect((await client.post('/chat/completions', aChat({ max_tokens: 2_000 }))).status).toBe(200);
 });

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect } from '@jest/globals';
 import pg from 'pg';
-import { makeCaller } from '../support/makeCaller.ts';
+import { makeAccount } from '../support/makeAccount.ts';
 import { startTestStack, type TestStack } from '../support/startTestStack.ts';
 import { createClient } from './support/http.ts';
 import { row } from './support/row.ts';
@@ -80,9 +80,9 @@ row('regions.uncleared', async () => {
 });
 
 row('regions.usage-apart', async () => {
-  const caller = await makeCaller(us);
-  const { headers } = await caller.post('/chat/completions', aChat());
-  await caller.untilUsage(headers);
+  const account = await makeAccount(us);
+  const { headers } = await account.post('/chat/completions', aChat());
+  await account.untilUsage(headers);
   const { status } = await clientOf(eu).get(`/svc/usage/request/${headers.get('x-router-call-id')}`);
   expect(status).toBe(404);
 });
@@ -128,10 +128,10 @@ row('regions.api-only', async () => {
 
 row('regions.usd', async () => {
   for (const stack of [us, eu]) {
-    const caller = await makeCaller(stack);
-    const { headers } = await caller.post('/chat/completions', aChat());
-    const record = await caller.untilUsage(headers);
+    const account = await makeAccount(stack);
+    const { headers } = await account.post('/chat/completions', aChat());
+    const record = await account.untilUsage(headers);
     expect(record.currency).toBe('USD');
-    expect((await caller.get('/svc/key')).body).toMatchObject({ currency: 'USD' });
+    expect((await account.get('/svc/key')).body).toMatchObject({ currency: 'USD' });
   }
 });

@@ -395,7 +395,7 @@ row('request.engine-401-403-404', async () => {
 const errorBody = (type: string, code: string) => ({
   error: expect.objectContaining({ message: expect.any(String), type, code }),
 });
-const poor = async () => createClient(stack.baseUrl, await stack.operator.makeCaller({}, {}));
+const poor = async () => createClient(stack.baseUrl, await stack.operator.makeFundedKey({}, {}));
 
 row('errors.404.no-capacity', async () => {
   const { status, body } = await post({ model: 'qwen3-32b' });

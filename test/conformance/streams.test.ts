@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
 import { expectBilled, expectUnbilled, type SeenUsage } from '../support/expectBilled.ts';
 import { findServed } from '../support/findServed.ts';
-import { makeCaller } from '../support/makeCaller.ts';
+import { makeAccount } from '../support/makeAccount.ts';
 import { whileHeld } from '../support/orderEngines.ts';
 import { readFirstEvent } from '../support/postJson.ts';
 import { splitEvents } from '../support/splitEvents.ts';
@@ -59,13 +59,13 @@ const aChat = (directives: string, fields: object = {}) => ({
 const stream = (directives: string, fields: object = {}): Promise<Answer> =>
   client.post('/chat/completions', aChat(`ttft_ms=0 itl_ms=0 ${directives}`, fields));
 
-/** A stream of a caller of its own. */
+/** A stream of a client of its own. */
 async function ownStream(directives: string, fields: object = {}) {
-  const caller = await makeCaller(stack);
-  const response = await caller.post('/chat/completions', aChat(`ttft_ms=0 itl_ms=0 ${directives}`, fields));
-  return { caller, status: response.status, headers: response.headers, text: await response.text() };
+  const account = await makeAccount(stack);
+  const response = await account.post('/chat/completions', aChat(`ttft_ms=0 itl_ms=0 ${directives}`, fields));
+  return { account, status: response.status, headers: response.headers, text: await response.text() };
 }
-/** A whole answer of a caller of its own. */
+/** A whole answer of a client of its own. */
 async function ownAnswer(directives: string, fields: object = {}): Promise<Whole> {
   return JSON.parse((await ownStream(directives, { ...fields, stream: false })).text);
 }
@@ -206,13 +206,13 @@ row('stream.error-event', async () => {
   await Promise.all(
     faults.map(async (fault) => {
       const asked = { stream_options: { include_usage: true } };
-      const { caller, headers, ...answer } = await ownStream(`tokens=50 fault=${fault} after=5`, asked);
+      const { account, headers, ...answer } = await ownStream(`tokens=50 fault=${fault} after=5`, asked);
       // This one's first event is spoilt already: a 500, unless the headers had to go before it.
       const isRefused = fault === 'usage_overflow' && answer.status === 500;
       if (isRefused) expect(headers.get('x-should-retry')).toBe('false');
       const failure = isRefused ? JSON.parse(answer.text) : errorEventOf(answer);
       expect({ fault, failure }).toEqual({ fault, failure: envelope('server_error', 'internal_error') });
-      await expectUnbilled(caller, headers);
+      await expectUnbilled(account, headers);
     }),
   );
 });
@@ -225,14 +225,14 @@ row('stream.odd-engine', async () => {
   await Promise.all(
     oddities.map(async (fault) => {
       const asked = { stream_options: { include_usage: true } };
-      const { caller, headers, ...answer } = await ownStream(`tokens=20 fault=${fault} after=5`, asked);
+      const { account, headers, ...answer } = await ownStream(`tokens=20 fault=${fault} after=5`, asked);
       expect({ fault, status: answer.status }).toEqual({ fault, status: 200 });
       const chunks = chunksOf(answer);
       expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: 20 } });
       expect(contentOf(chunks)).not.toBe('');
       expect(chunks.flatMap(({ choices }) => choices[0]?.finish_reason ?? [])).toEqual(['stop']);
       expect(new Set(chunks.map(({ id, created, model }) => `${id} ${created} ${model}`)).size).toBe(1);
-      expect(await caller.untilUsage(headers)).toMatchObject({ status: 'success', completion_tokens: 20 });
+      expect(await account.untilUsage(headers)).toMatchObject({ status: 'success', completion_tokens: 20 });
     }),
   );
 });
@@ -272,7 +272,7 @@ row('stream.reasoning', async () => {
   for (const model of ['deepseek-r1-0528', 'qwen3-32b']) {
     const [directives, asked] = ['tokens=40 reasoning="Let me think: 天気 « où »."', { model }];
     const { choices } = await ownAnswer(directives, asked);
-    const { caller, headers, ...answer } = await ownStream(directives, {
+    const { account, headers, ...answer } = await ownStream(directives, {
       ...asked,
       stream_options: { include_usage: true },
     });
@@ -282,7 +282,7 @@ row('stream.reasoning', async () => {
     expect(contentOf(chunks)).toBe(choices[0]?.message.content);
     const firstSaid = deltas.findIndex((delta) => (delta.content ?? '') !== '');
     expect(deltas.findLastIndex((delta) => (delta.reasoning ?? '') !== '')).toBeLessThan(firstSaid);
-    await expectBilled(caller, { headers, model, usage: chunks.at(-1)?.usage });
+    await expectBilled(account, { headers, model, usage: chunks.at(-1)?.usage });
   }
 });
 
@@ -290,7 +290,7 @@ row('stream.tool-calls', async () => {
   await Promise.all(
     TOOL_CALLS.map(async ({ directives, fields, names }) => {
       const whole = await ownAnswer(directives, fields);
-      const { caller, headers, ...answer } = await ownStream(directives, fields);
+      const { account, headers, ...answer } = await ownStream(directives, fields);
       const chunks = chunksOf(answer);
       expect(chunks.flatMap(({ choices }) => choices[0]?.finish_reason ?? [])).toEqual(['tool_calls']);
       const pieces = chunks.flatMap(({ choices }) => choices[0]?.delta.tool_calls ?? []);
@@ -308,7 +308,7 @@ row('stream.tool-calls', async () => {
       }));
       expect(joined).toEqual(whole.choices[0]?.message.tool_calls?.map((call) => call.function));
       for (const call of joined) toolArgumentsSchema.parse(JSON.parse(call.arguments));
-      await expectBilled(caller, { headers, model: MODEL, usage: whole.usage });
+      await expectBilled(account, { headers, model: MODEL, usage: whole.usage });
     }),
   );
 });

@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
-import type { Caller } from './makeCaller.ts';
+import type { Account } from './makeAccount.ts';
 import { priceOf, toNano } from './priceOf.ts';
 
 const FREE_MODEL = 'smollm2-1.7b-instruct';
@@ -27,15 +27,15 @@ export interface BilledCall {
  * that the key has spent that much more. Gives the charge in nano-dollars, which is never zero: that would prove nothing.
  */
 export async function expectBilled(
-  caller: Caller,
+  account: Account,
   { headers, model, usage, spentBefore = 0n }: BilledCall,
 ): Promise<bigint> {
   const { prompt_tokens = 0, completion_tokens = 0, cache_read_input_tokens: cached_tokens = 0 } = usage ?? {};
-  const { body: entry } = await caller.get<{ pricing: Parameters<typeof priceOf>[1] }>(`/models/${model}`);
+  const { body: entry } = await account.get<{ pricing: Parameters<typeof priceOf>[1] }>(`/models/${model}`);
   const charge = priceOf({ prompt_tokens, completion_tokens, cached_tokens }, entry.pricing);
   expect(charge).toBeGreaterThan(0n);
 
-  const row = await caller.untilUsage(headers);
+  const row = await account.untilUsage(headers);
   expect(row).toMatchObject({
     canonical_model: model,
     status: 'success',
@@ -47,32 +47,32 @@ export async function expectBilled(
   expect(usage?.total_tokens).toBe(row.total_tokens);
   expect(toNano(row.total_spend)).toBe(charge);
   await until(`a spend of ${spentBefore + charge} nano-dollars`, async () =>
-    (await caller.findSpend()) === spentBefore + charge ? true : undefined,
+    (await account.findSpend()) === spentBefore + charge ? true : undefined,
   );
   return charge;
 }
 
 /** Asserts that a call that was admitted and failed stands in a row without tokens, and that its key has spent nothing. */
-export async function expectUnbilled(caller: Caller, headers: Headers | undefined): Promise<void> {
-  expect(await caller.untilUsage(headers)).toMatchObject({
+export async function expectUnbilled(account: Account, headers: Headers | undefined): Promise<void> {
+  expect(await account.untilUsage(headers)).toMatchObject({
     status: 'failure',
     prompt_tokens: 0,
     completion_tokens: 0,
     total_tokens: 0,
     total_spend: 0,
   });
-  expect(await caller.findSpend()).toBe(0n);
+  expect(await account.findSpend()).toBe(0n);
 }
 
 /** Asserts that calls were refused before they were admitted: there is no row of them, and their key has spent nothing. */
-export async function expectNotAdmitted(caller: Caller, ...refused: (Headers | undefined)[]): Promise<void> {
+export async function expectNotAdmitted(account: Account, ...refused: (Headers | undefined)[]): Promise<void> {
   // Rows come in the order of the calls: once a later one has its own, the refused ones will get none.
-  const later = await caller.post('/completions', { model: FREE_MODEL, prompt: 'hi', max_tokens: 1 });
-  await caller.untilUsage(later.headers);
+  const later = await account.post('/completions', { model: FREE_MODEL, prompt: 'hi', max_tokens: 1 });
+  await account.untilUsage(later.headers);
   for (const headers of refused) {
     const callId = headers?.get('x-router-call-id');
     expect(callId).toEqual(expect.any(String));
-    expect((await caller.get(`/svc/usage/request/${callId}`)).status).toBe(404);
+    expect((await account.get(`/svc/usage/request/${callId}`)).status).toBe(404);
   }
-  expect(await caller.findSpend()).toBe(0n);
+  expect(await account.findSpend()).toBe(0n);
 }

@@ -17,7 +17,7 @@ const LONGEST = [
   'test/canary.test.ts',
   'test/operator.test.ts',
   'test/attacks/lookUps.test.ts',
-  'test/hostileCallers.test.ts',
+  'test/hostileClients.test.ts',
   'deploy/local/test/running.test.ts',
   'test/redisLost.test.ts',
   'test/reconcile.test.ts',

@@ -24,7 +24,7 @@ export interface Operator {
   addCredit(workspaceId: string, usd: string): Promise<void>;
   makeKey(workspaceId: string, key?: NewKey): Promise<string>;
   /** A key of a workspace of its own with 10 USD. */
-  makeCaller(key?: NewKey, workspace?: NewWorkspace): Promise<string>;
+  makeFundedKey(key?: NewKey, workspace?: NewWorkspace): Promise<string>;
   changeKey(apiKey: string, change: 'revoke' | 'block' | 'unblock'): Promise<void>;
   capWorkspace(workspaceId: string, nanoUsd: bigint): Promise<void>;
   switchModel(model: string, change: 'disable' | 'enable'): Promise<void>;
@@ -92,7 +92,7 @@ export function createOperator({
       });
       return apiKey;
     },
-    async makeCaller(key, workspace = { creditUsd: '10' }) {
+    async makeFundedKey(key, workspace = { creditUsd: '10' }) {
       return operator.makeKey(await operator.makeWorkspace(workspace), key);
     },
     async changeKey(apiKey, change) {

@@ -3,7 +3,7 @@ import { expect } from '@jest/globals';
 import { readCatalogFile } from '@turnpike/catalog/readCatalogFile';
 import { until } from '@turnpike/test-support/until';
 import { expectBilled, type SeenUsage } from '../../support/expectBilled.ts';
-import { type Caller, makeCaller } from '../../support/makeCaller.ts';
+import { type Account, makeAccount } from '../../support/makeAccount.ts';
 import { toNano } from '../../support/priceOf.ts';
 import { createClient } from '../support/http.ts';
 import { stack } from '../support/plainStack.ts';
@@ -34,9 +34,9 @@ const aChat = (directives: string, fields: object = {}) => ({
   messages: [{ role: 'user', content: `hi [[sim: ttft_ms=0 itl_ms=0 ${directives}]]` }],
   ...fields,
 });
-const chat = (caller: Caller, directives = 'tokens=3', fields: object = {}) =>
-  caller.post('/chat/completions', aChat(directives, fields));
-const keyOf = async (caller: Caller) => (await caller.get<Record<string, unknown>>('/svc/key')).body;
+const chat = (account: Account, directives = 'tokens=3', fields: object = {}) =>
+  account.post('/chat/completions', aChat(directives, fields));
+const keyOf = async (account: Account) => (await account.get<Record<string, unknown>>('/svc/key')).body;
 
 row('models.list', async () => {
   const { body } = await seeded().get('/models');
@@ -142,7 +142,7 @@ row('models.needs-key', async () => {
 });
 
 row('key.fields', async () => {
-  expect(await keyOf(await makeCaller(stack, { rpm: 77, tpm: 7_700, maxBudgetUsd: '1.5' }))).toEqual({
+  expect(await keyOf(await makeAccount(stack, { rpm: 77, tpm: 7_700, maxBudgetUsd: '1.5' }))).toEqual({
     object: 'key',
     currency: 'USD',
     key_name: expect.any(String),
@@ -156,74 +156,74 @@ row('key.fields', async () => {
 });
 
 row('key.masked', async () => {
-  const caller = await makeCaller(stack);
-  const { status, text } = await createClient(stack.baseUrl, caller.apiKey).get('/svc/key');
+  const account = await makeAccount(stack);
+  const { status, text } = await createClient(stack.baseUrl, account.apiKey).get('/svc/key');
   expect(status).toBe(200);
-  expect(JSON.parse(text).key_name).toBe(`sk-...${caller.apiKey.slice(-4)}`);
-  expect(text).not.toContain(caller.apiKey.slice(3, -4));
+  expect(JSON.parse(text).key_name).toBe(`sk-...${account.apiKey.slice(-4)}`);
+  expect(text).not.toContain(account.apiKey.slice(3, -4));
 });
 
 row('key.spend', async () => {
-  const caller = await makeCaller(stack);
-  const { headers } = await chat(caller, 'tokens=40');
-  const { total_spend: spend } = await caller.untilUsage(headers);
+  const account = await makeAccount(stack);
+  const { headers } = await chat(account, 'tokens=40');
+  const { total_spend: spend } = await account.untilUsage(headers);
   expect(spend).toBeGreaterThan(0);
-  expect(await caller.findSpend()).toBe(toNano(spend));
+  expect(await account.findSpend()).toBe(toNano(spend));
 });
 
 row('key.budget', async () => {
-  const caller = await makeCaller(stack, { maxBudgetUsd: '0.0009' });
-  const { headers } = await chat(caller, 'tokens=100', { max_tokens: 100 });
-  await caller.untilUsage(headers);
-  const key = (await keyOf(caller)) as { spend_usd: number; remaining_budget_usd: number };
+  const account = await makeAccount(stack, { maxBudgetUsd: '0.0009' });
+  const { headers } = await chat(account, 'tokens=100', { max_tokens: 100 });
+  await account.untilUsage(headers);
+  const key = (await keyOf(account)) as { spend_usd: number; remaining_budget_usd: number };
   expect(toNano(key.remaining_budget_usd)).toBe(900_000n - toNano(key.spend_usd));
-  const refused = await chat(caller, 'tokens=1', { max_tokens: 16_000, stream: true });
+  const refused = await chat(account, 'tokens=1', { max_tokens: 16_000, stream: true });
   expect(refused.status).toBe(402);
   const { error } = (await refused.json()) as { error: { provider_specific_fields: { key_remaining_usd: number } } };
   expect(error.provider_specific_fields.key_remaining_usd).toBe(key.remaining_budget_usd);
 });
 
 row('key.no-budget', async () => {
-  expect(await keyOf(await makeCaller(stack))).toMatchObject({ max_budget_usd: null, remaining_budget_usd: null });
+  expect(await keyOf(await makeAccount(stack))).toMatchObject({ max_budget_usd: null, remaining_budget_usd: null });
 });
 
 row('key.rate-limit', async () => {
-  const caller = await makeCaller(stack, { rpm: 77, tpm: 7_700 });
-  const { headers } = await chat(caller);
+  const account = await makeAccount(stack, { rpm: 77, tpm: 7_700 });
+  const { headers } = await chat(account);
   expect(headers.get('x-ratelimit-limit-requests')).toBe('77');
   expect(headers.get('x-ratelimit-limit-tokens')).toBe('7700');
-  expect(await keyOf(caller)).toMatchObject({ rate_limit: { rpm: 77, tpm: 7_700 } });
+  expect(await keyOf(account)).toMatchObject({ rate_limit: { rpm: 77, tpm: 7_700 } });
 });
 
 row('key.defaults', async () => {
-  expect(await keyOf(await makeCaller(stack))).toMatchObject({ rate_limit: { rpm: 600, tpm: 1_000_000 } });
+  expect(await keyOf(await makeAccount(stack))).toMatchObject({ rate_limit: { rpm: 600, tpm: 1_000_000 } });
 });
 
 row('key.expiry', async () => {
-  expect(await keyOf(await makeCaller(stack))).toMatchObject({ expires_at: null });
-  const { expires_at: expiresAt } = await keyOf(await makeCaller(stack, { expiresAt: '2099-01-31T00:00:00Z' }));
+  expect(await keyOf(await makeAccount(stack))).toMatchObject({ expires_at: null });
+  const { expires_at: expiresAt } = await keyOf(await makeAccount(stack, { expiresAt: '2099-01-31T00:00:00Z' }));
   expect(Date.parse(String(expiresAt))).toBe(Date.parse('2099-01-31T00:00:00Z'));
 });
 
 row('key.own-alone', async () => {
-  const caller = await makeCaller(stack);
-  const colleague = await makeCaller(stack, { workspaceId: caller.workspaceId });
-  await caller.untilUsage((await chat(caller, 'tokens=40')).headers);
+  const account = await makeAccount(stack);
+  const colleague = await makeAccount(stack, { workspaceId: account.workspaceId });
+  await account.untilUsage((await chat(account, 'tokens=40')).headers);
   expect(await keyOf(colleague)).toMatchObject({ spend_usd: 0, key_name: `sk-...${colleague.apiKey.slice(-4)}` });
 });
 
 /** A key that can pay for nothing. */
-const aPoorCaller = async () => makeCaller(stack, { workspaceId: await stack.operator.makeWorkspace() });
+const aPoorAccount = async () => makeAccount(stack, { workspaceId: await stack.operator.makeWorkspace() });
 
 row('key.no-credit', async () => {
-  const caller = await aPoorCaller();
-  expect((await chat(caller)).status).toBe(402);
-  expect(await keyOf(caller)).toMatchObject({ object: 'key', spend_usd: 0 });
+  const account = await aPoorAccount();
+  expect((await chat(account)).status).toBe(402);
+  expect(await keyOf(account)).toMatchObject({ object: 'key', spend_usd: 0 });
 });
 
 row('usage.record', async () => {
-  const caller = await makeCaller(stack);
-  const record = await caller.untilUsage((await chat(caller, 'tokens=9')).headers);
+  const account = await makeAccount(stack);
+  const record = await account.untilUsage((await chat(account, 'tokens=9')).headers);
   const instant = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/);
   expect(record).toEqual({
     object: 'usage.request',
@@ -246,39 +246,39 @@ row('usage.record', async () => {
 });
 
 row('usage.request_id', async () => {
-  const caller = await makeCaller(stack);
-  const { headers } = await chat(caller);
+  const account = await makeAccount(stack);
+  const { headers } = await chat(account);
   const callId = headers.get('x-router-call-id');
   expect(callId).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
-  expect(await caller.untilUsage(headers)).toMatchObject({ request_id: callId });
+  expect(await account.untilUsage(headers)).toMatchObject({ request_id: callId });
 });
 
 row('usage.models', async () => {
-  const caller = await makeCaller(stack);
-  const response = await chat(caller, 'tokens=1', { model: ALIAS });
+  const account = await makeAccount(stack);
+  const response = await chat(account, 'tokens=1', { model: ALIAS });
   const { model, usage } = (await response.json()) as { model: string; usage: SeenUsage };
   expect(model).toBe(MODEL);
-  await expectBilled(caller, { headers: response.headers, model: MODEL, usage });
-  const record = await caller.untilUsage(response.headers);
+  await expectBilled(account, { headers: response.headers, model: MODEL, usage });
+  const record = await account.untilUsage(response.headers);
   expect(record.canonical_model).toBe(MODEL);
   expect(record.model).toMatch(new RegExp(`^engine-[12]/${MODEL}$`));
 });
 
 row('usage.times', async () => {
-  const caller = await makeCaller(stack);
-  const record = (await caller.untilUsage((await chat(caller)).headers)) as unknown as Record<string, string>;
+  const account = await makeAccount(stack);
+  const record = (await account.untilUsage((await chat(account)).headers)) as unknown as Record<string, string>;
   const times = [record.started_at, record.ended_at, record.generated_at].map((text) => Date.parse(text ?? ''));
   expect(times).toEqual(times.toSorted((a, b) => a - b));
 });
 
 row('usage.visible', async () => {
-  const caller = await makeCaller(stack);
+  const account = await makeAccount(stack);
   // The promise is of a healthy stack, so one that is short of processor time gets another try.
   const measured = await until('a row within two seconds', async () => {
-    const response = await chat(caller);
+    const response = await chat(account);
     await response.text();
     const endedAt = performance.now();
-    await caller.untilUsage(response.headers);
+    await account.untilUsage(response.headers);
     const tookMs = performance.now() - endedAt;
     return tookMs < 2_000 ? tookMs : undefined;
   });
@@ -286,11 +286,11 @@ row('usage.visible', async () => {
 });
 
 row('usage.unknown-id', async () => {
-  const caller = await makeCaller(stack);
-  const other = await makeCaller(stack);
+  const account = await makeAccount(stack);
+  const other = await makeAccount(stack);
   const { headers } = await chat(other);
   await other.untilUsage(headers);
-  const client = createClient(stack.baseUrl, caller.apiKey);
+  const client = createClient(stack.baseUrl, account.apiKey);
   const ids = ['01890000-0000-7000-8000-000000000000', headers.get('x-router-call-id'), 'no-id', '1'];
   const answers = await Promise.all(ids.map((id) => client.get(`/svc/usage/request/${id}`)));
   expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 404]);
@@ -299,8 +299,8 @@ row('usage.unknown-id', async () => {
 });
 
 row('usage.survives-credit', async () => {
-  const caller = await makeCaller(stack, { maxBudgetUsd: '0.0001' });
-  const { headers } = await chat(caller, 'tokens=2', { max_tokens: 2 });
-  expect((await chat(caller, 'tokens=2', { max_tokens: 2_000 })).status).toBe(402);
-  expect(await caller.untilUsage(headers)).toMatchObject({ status: 'success' });
+  const account = await makeAccount(stack, { maxBudgetUsd: '0.0001' });
+  const { headers } = await chat(account, 'tokens=2', { max_tokens: 2 });
+  expect((await chat(account, 'tokens=2', { max_tokens: 2_000 })).status).toBe(402);
+  expect(await account.untilUsage(headers)).toMatchObject({ status: 'success' });
 });

@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import pg from 'pg';
-import { type Caller, makeCaller, type UsageRecord } from '../../support/makeCaller.ts';
+import { type Account, makeAccount, type UsageRecord } from '../../support/makeAccount.ts';
 import { readFirstEvent } from '../../support/postJson.ts';
 import { toNano } from '../../support/priceOf.ts';
 import { stack } from '../support/plainStack.ts';
@@ -12,8 +12,8 @@ const OTHER_MODEL = 'llama-3.1-8b-instruct';
 const EMBEDDING_MODEL = 'bge-m3';
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
-const chat = (caller: Caller, directives = 'tokens=3', fields: object = {}) =>
-  caller.post('/chat/completions', {
+const chat = (account: Account, directives = 'tokens=3', fields: object = {}) =>
+  account.post('/chat/completions', {
     model: MODEL,
     messages: [{ role: 'user', content: `hi [[sim: ttft_ms=0 itl_ms=0 ${directives}]]` }],
     ...fields,
@@ -47,26 +47,26 @@ function rangeOf(records: UsageRecord[]): string {
 
 /** Calls of every kind, all of them recorded, and the days of them. */
 async function callAround() {
-  const caller = await makeCaller(stack);
+  const account = await makeAccount(stack);
   const responses = [
-    await chat(caller, 'tokens=33'),
-    await chat(caller, 'tokens=13', { stream: true }),
-    await chat(caller, 'tokens=57', { model: OTHER_MODEL }),
-    await chat(caller, 'tokens=1', { model: OTHER_MODEL }),
-    await caller.post('/embeddings', { model: EMBEDDING_MODEL, input: 'À bientôt' }),
-    await chat(caller, 'no-such-directive'),
-    await chat(caller, 'tokens=50 fault=reset_mid_stream after=5', { model: OTHER_MODEL, stream: true }),
+    await chat(account, 'tokens=33'),
+    await chat(account, 'tokens=13', { stream: true }),
+    await chat(account, 'tokens=57', { model: OTHER_MODEL }),
+    await chat(account, 'tokens=1', { model: OTHER_MODEL }),
+    await account.post('/embeddings', { model: EMBEDDING_MODEL, input: 'À bientôt' }),
+    await chat(account, 'no-such-directive'),
+    await chat(account, 'tokens=50 fault=reset_mid_stream after=5', { model: OTHER_MODEL, stream: true }),
   ];
   await Promise.all(responses.map((response) => response.text()));
-  const left = await chat(caller, 'tokens=4000 itl_ms=10', { stream: true });
+  const left = await chat(account, 'tokens=4000 itl_ms=10', { stream: true });
   await readFirstEvent(left);
   await left.body?.cancel();
-  const records = await Promise.all([...responses, left].map(({ headers }) => caller.untilUsage(headers)));
-  return { caller, records, range: rangeOf(records) };
+  const records = await Promise.all([...responses, left].map(({ headers }) => account.untilUsage(headers)));
+  return { account, records, range: rangeOf(records) };
 }
 let calledAround: ReturnType<typeof callAround> | undefined;
-/** The same caller for all rows, which only look at what it has used. */
-function aBusyCaller(): ReturnType<typeof callAround> {
+/** The same account for all rows, which only look at what it has used. */
+function aBusyAccount(): ReturnType<typeof callAround> {
   calledAround ??= callAround();
   return calledAround;
 }
@@ -90,15 +90,15 @@ function sumOf(records: UsageRecord[]) {
   };
 }
 
-async function aggregate(caller: Caller, query = ''): Promise<Aggregate> {
-  const { status, body } = await caller.get<Aggregate>(`/svc/usage${query}`);
+async function aggregate(account: Account, query = ''): Promise<Aggregate> {
+  const { status, body } = await account.get<Aggregate>(`/svc/usage${query}`);
   expect({ query, status, body }).toEqual({ query, status: 200, body: expect.any(Object) });
   return body;
 }
 
 row('aggregate.shape', async () => {
   const totals = Object.fromEntries([...COUNTS, 'total_spend'].map((name) => [name, expect.any(Number)]));
-  expect(await aggregate(await makeCaller(stack))).toEqual({
+  expect(await aggregate(await makeAccount(stack))).toEqual({
     object: 'usage',
     currency: 'USD',
     start: expect.any(String),
@@ -110,19 +110,19 @@ row('aggregate.shape', async () => {
 });
 
 row('aggregate.totals', async () => {
-  const { caller, records, range } = await aBusyCaller();
-  const { totals, data } = await aggregate(caller, `?${range}`);
+  const { account, records, range } = await aBusyAccount();
+  const { totals, data } = await aggregate(account, `?${range}`);
   expect(totals).toMatchObject({ requests: 8, success: 6, failure: 2, unknown: 0 });
   expect(totals.total_spend).toBeGreaterThan(0);
   expect(totals).toMatchObject(sumOf(records));
   expect(data).toEqual([totals]);
-  expect(await caller.findSpend()).toBe(toNano(totals.total_spend));
+  expect(await account.findSpend()).toBe(toNano(totals.total_spend));
 });
 
 row('aggregate.default-month', async () => {
-  const caller = await makeCaller(stack);
+  const account = await makeAccount(stack);
   const before = new Date();
-  const { start, end } = await aggregate(caller);
+  const { start, end } = await aggregate(account);
   // A month may end while the answer is on its way.
   const months = [before, new Date()].map((now) => {
     const firstOf = (month: number) => Date.UTC(now.getUTCFullYear(), month);
@@ -132,8 +132,8 @@ row('aggregate.default-month', async () => {
 });
 
 row('aggregate.group_by', async () => {
-  const { caller, records, range } = await aBusyCaller();
-  const groupsOf = async (by: string) => (await aggregate(caller, `?${range}&group_by=${by}`)).data;
+  const { account, records, range } = await aBusyAccount();
+  const groupsOf = async (by: string) => (await aggregate(account, `?${range}&group_by=${by}`)).data;
   const models = [EMBEDDING_MODEL, OTHER_MODEL, MODEL];
   expect(await groupsOf('model')).toMatchObject(
     models.map((model) => ({ model, ...sumOf(records.filter((record) => record.canonical_model === model)) })),
@@ -152,10 +152,10 @@ row('aggregate.group_by', async () => {
 });
 
 row('aggregate.rows-sum', async () => {
-  const { caller, range } = await aBusyCaller();
-  const inAll = await aggregate(caller, `?${range}`);
+  const { account, range } = await aBusyAccount();
+  const inAll = await aggregate(account, `?${range}`);
   for (const by of ['model', 'day', 'model,hour']) {
-    const { data, totals } = await aggregate(caller, `?${range}&group_by=${by}`);
+    const { data, totals } = await aggregate(account, `?${range}&group_by=${by}`);
     expect(totals).toEqual(inAll.totals);
     for (const name of COUNTS) expect(data.reduce((sum, group) => sum + (group[name] ?? 0), 0)).toBe(totals[name]);
     expect(data.reduce((sum, { total_spend: spend }) => sum + toNano(spend), 0n)).toBe(toNano(totals.total_spend));
@@ -163,14 +163,14 @@ row('aggregate.rows-sum', async () => {
 });
 
 row('aggregate.range', async () => {
-  const { caller } = await aBusyCaller();
-  const { data, totals } = await aggregate(caller, '?start=2024-01-01&end=2024-02-01&group_by=model');
+  const { account } = await aBusyAccount();
+  const { data, totals } = await aggregate(account, '?start=2024-01-01&end=2024-02-01&group_by=model');
   expect(data).toEqual([]);
   expect(totals).toMatchObject({ requests: 0, total_spend: 0 });
 });
 
 row('aggregate.invalid', async () => {
-  const caller = await makeCaller(stack);
+  const account = await makeAccount(stack);
   for (const [query, param] of [
     ['start=yesterday', 'start'],
     ['end=2026-13-01', 'end'],
@@ -183,14 +183,14 @@ row('aggregate.invalid', async () => {
     ['group_by=model,colour', 'group_by'],
     ['limit=10', 'limit'],
   ]) {
-    const { status, body } = await caller.get<object>(`/svc/usage?${query}`);
+    const { status, body } = await account.get<object>(`/svc/usage?${query}`);
     expect({ query, status, body }).toEqual({ query, status: 400, body: flat('invalid_request', { param }) });
   }
 });
 
 row('aggregate.own-alone', async () => {
-  const { caller, range } = await aBusyCaller();
-  const colleague = await makeCaller(stack, { workspaceId: caller.workspaceId });
+  const { account, range } = await aBusyAccount();
+  const colleague = await makeAccount(stack, { workspaceId: account.workspaceId });
   expect((await aggregate(colleague)).totals).toMatchObject({ requests: 0, total_spend: 0 });
   const byModel = await aggregate(colleague, `?${range}&group_by=model`);
   expect(byModel).toMatchObject({ totals: { requests: 0, total_spend: 0 }, data: [] });
@@ -200,9 +200,9 @@ row('aggregate.own-alone', async () => {
 const ALLOWANCE_MS = 5_000;
 
 row('aggregate.timeout', async () => {
-  const caller = await makeCaller(stack);
-  const earlier = await chat(caller);
-  const { request_id: callId } = await caller.untilUsage(earlier.headers);
+  const account = await makeAccount(stack);
+  const earlier = await chat(account);
+  const { request_id: callId } = await account.untilUsage(earlier.headers);
 
   const ledgerUrl = new URL(stack.running.stack.regions.us.postgres_url);
   ledgerUrl.pathname = '/ledger';
@@ -214,13 +214,13 @@ row('aggregate.timeout', async () => {
     await rival.query('LOCK TABLE key_hour_total IN ACCESS EXCLUSIVE MODE');
     const startedAt = performance.now();
     let isOver = false;
-    const slow = Promise.all(Array.from({ length: 20 }, () => caller.get('/svc/usage'))).finally(() => {
+    const slow = Promise.all(Array.from({ length: 20 }, () => account.get('/svc/usage'))).finally(() => {
       isOver = true;
     });
 
-    later = await chat(caller);
+    later = await chat(account);
     expect(later.status).toBe(200);
-    expect((await caller.get(`/svc/usage/request/${callId}`)).status).toBe(200);
+    expect((await account.get(`/svc/usage/request/${callId}`)).status).toBe(200);
     expect(isOver).toBe(false);
     for (const { status, body } of await slow) {
       expect(status).toBe(504);
@@ -235,6 +235,6 @@ row('aggregate.timeout', async () => {
     await rival.end();
   }
   // What was called meanwhile is recorded and summed once the ledger can write again.
-  expect(await caller.untilUsage(later.headers)).toMatchObject({ status: 'success' });
-  expect((await caller.get('/svc/usage')).status).toBe(200);
+  expect(await account.untilUsage(later.headers)).toMatchObject({ status: 'success' });
+  expect((await account.get('/svc/usage')).status).toBe(200);
 });

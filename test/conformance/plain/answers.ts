@@ -2,7 +2,7 @@ import { expect } from '@jest/globals';
 import { z } from 'zod';
 import { expectBilled, expectUnbilled, type SeenUsage } from '../../support/expectBilled.ts';
 import { findServed } from '../../support/findServed.ts';
-import { type Caller, makeCaller } from '../../support/makeCaller.ts';
+import { type Account, makeAccount } from '../../support/makeAccount.ts';
 import { setKnobs } from '../../support/setKnobs.ts';
 import { splitEvents } from '../../support/splitEvents.ts';
 import type { Answer } from '../support/http.ts';
@@ -51,14 +51,14 @@ const chat = (directives: string, fields: object = {}): Promise<Answer> =>
 const chatBody = async (directives: string, fields: object = {}): Promise<ChatBody> =>
   (await chat(directives, fields)).body as ChatBody;
 
-/** Asks as a caller of its own, and asserts that the answer is billed. */
+/** Asks as a client of its own, and asserts that the answer is billed. */
 async function billedChat(directives: string, fields: object = {}): Promise<ChatBody> {
-  const caller = await makeCaller(stack);
+  const account = await makeAccount(stack);
   const asked = aChat(directives, fields);
-  const response = await caller.post('/chat/completions', asked);
+  const response = await account.post('/chat/completions', asked);
   const body = (await response.json()) as ChatBody;
   expect({ status: response.status, body }).toEqual({ status: 200, body: expect.any(Object) });
-  await expectBilled(caller, { headers: response.headers, model: asked.model, usage: body.usage });
+  await expectBilled(account, { headers: response.headers, model: asked.model, usage: body.usage });
   return body;
 }
 /** The deltas of a streamed chat, as the seeded key gets them. */
@@ -108,13 +108,13 @@ const LONG_PROMPT = `${'The same beginning, « déjà vu », 天気. '.repeat(40
 
 /** Asks the long prompt twice, of a workspace of its own that has sent nothing yet. */
 async function askTwice() {
-  const caller = await makeCaller(stack);
-  const ask = async (by: Caller) => {
+  const account = await makeAccount(stack);
+  const ask = async (by: Account) => {
     const messages = [{ role: 'user', content: LONG_PROMPT }];
     const response = await by.post('/chat/completions', { model: MODEL, messages });
     return { headers: response.headers, usage: ((await response.json()) as ChatBody).usage };
   };
-  return { caller, ask, first: await ask(caller), again: await ask(caller) };
+  return { account, ask, first: await ask(account), again: await ask(account) };
 }
 
 row('answer.usage.cache', async () => {
@@ -134,12 +134,12 @@ row('answer.usage.cache', async () => {
 const MOST_NEIGHBOURS = 20;
 
 row('answer.usage.cache.apart', async () => {
-  const { caller, ask, first, again } = await askTwice();
+  const { account, ask, first, again } = await askTwice();
   // Only a neighbour on the same engine proves anything, and which engine that is follows from the workspace.
-  const { model: engine } = await caller.untilUsage(again.headers);
+  const { model: engine } = await account.untilUsage(again.headers);
   const engines: string[] = [];
   while (!engines.includes(engine) && engines.length < MOST_NEIGHBOURS) {
-    const neighbour = await makeCaller(stack);
+    const neighbour = await makeAccount(stack);
     const { headers, usage } = await ask(neighbour);
     expect(usage).toEqual(first.usage);
     await expectBilled(neighbour, { headers, model: MODEL, usage });
@@ -255,12 +255,12 @@ row('answer.forced-tool-missing', async () => {
   );
   await Promise.all(
     ways.map(async ({ choice, stream }) => {
-      const caller = await makeCaller(stack);
+      const account = await makeAccount(stack);
       const fields = { tools: TOOLS, tool_choice: choice, stream };
-      const response = await caller.post('/chat/completions', aChat('no_tool_call tokens=30', fields));
+      const response = await account.post('/chat/completions', aChat('no_tool_call tokens=30', fields));
       expect(response.status).toBe(400);
       expect(await response.json()).toEqual(invalid('tool_choice'));
-      await expectUnbilled(caller, response.headers);
+      await expectUnbilled(account, response.headers);
     }),
   );
 });
@@ -319,37 +319,37 @@ row('answer.vision', async () => {
   expect(usage.prompt_tokens).toBe(blind.usage.prompt_tokens + 2 * IMAGE_TOKENS);
 });
 
-const withPrompt = (caller: Caller, tokens: number, fields: object) =>
-  caller.post('/chat/completions', {
+const withPrompt = (account: Account, tokens: number, fields: object) =>
+  account.post('/chat/completions', {
     model: FREE_MODEL,
     messages: [{ role: 'user', content: ' the'.repeat(tokens) }],
     ...fields,
   });
 
 row('answer.context.prompt', async () => {
-  const caller = await makeCaller(stack);
+  const account = await makeAccount(stack);
   for (const stream of [false, true]) {
-    const response = await withPrompt(caller, 2 * WINDOW_TOKENS, { stream, max_tokens: 1 });
+    const response = await withPrompt(account, 2 * WINDOW_TOKENS, { stream, max_tokens: 1 });
     expect(response.status).toBe(400);
     expect(await response.json()).toEqual(tooLong());
   }
 });
 
 row('answer.context.output', async () => {
-  const caller = await makeCaller(stack);
+  const account = await makeAccount(stack);
   const words = WINDOW_TOKENS / 2;
-  expect((await withPrompt(caller, words, { max_tokens: 1 })).status).toBe(200);
-  const used = (await (await withPrompt(caller, words, { max_tokens: 1 })).json()) as ChatBody;
+  expect((await withPrompt(account, words, { max_tokens: 1 })).status).toBe(200);
+  const used = (await (await withPrompt(account, words, { max_tokens: 1 })).json()) as ChatBody;
   const room = WINDOW_TOKENS - (used.usage.prompt_tokens ?? 0);
-  const response = await withPrompt(caller, words, { stream: true, max_tokens: room + 1 });
+  const response = await withPrompt(account, words, { stream: true, max_tokens: room + 1 });
   expect(response.status).toBe(400);
   expect(await response.json()).toEqual(tooLong());
 });
 
 row('answer.context.unbilled', async () => {
-  const caller = await makeCaller(stack);
+  const account = await makeAccount(stack);
   const content = 'ab '.repeat(2 * 131_072);
-  const response = await caller.post('/chat/completions', { model: MODEL, messages: [{ role: 'user', content }] });
+  const response = await account.post('/chat/completions', { model: MODEL, messages: [{ role: 'user', content }] });
   expect(response.status).toBe(400);
-  await expectUnbilled(caller, response.headers);
+  await expectUnbilled(account, response.headers);
 });

@@ -3,7 +3,7 @@ import { until } from '@turnpike/test-support/until';
 import { expectBilled, expectNotAdmitted, expectUnbilled, type SeenUsage } from '../../support/expectBilled.ts';
 import { findServed } from '../../support/findServed.ts';
 import { listRunning } from '../../support/listRunning.ts';
-import { type Caller, makeCaller } from '../../support/makeCaller.ts';
+import { type Account, makeAccount } from '../../support/makeAccount.ts';
 import { whileHeld } from '../../support/orderEngines.ts';
 import { readFirstEvent } from '../../support/postJson.ts';
 import { toNano } from '../../support/priceOf.ts';
@@ -26,8 +26,8 @@ const aChat = (directives: string, fields: object = {}) => ({
   messages: [{ role: 'user', content: `hi [[sim: ttft_ms=0 itl_ms=0 ${directives}]]` }],
   ...fields,
 });
-const chat = (caller: Caller, directives = 'tokens=3', fields: object = {}) =>
-  caller.post('/chat/completions', aChat(directives, fields));
+const chat = (account: Account, directives = 'tokens=3', fields: object = {}) =>
+  account.post('/chat/completions', aChat(directives, fields));
 const withImage = (url: string) => ({
   model: VISION_MODEL,
   messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }],
@@ -35,31 +35,31 @@ const withImage = (url: string) => ({
 const usageOf = async (response: Response) => ((await response.json()) as { usage: SeenUsage }).usage;
 
 row('billing.whole', async () => {
-  const caller = await makeCaller(stack);
-  const response = await chat(caller, 'tokens=40');
-  await expectBilled(caller, { headers: response.headers, model: MODEL, usage: await usageOf(response) });
+  const account = await makeAccount(stack);
+  const response = await chat(account, 'tokens=40');
+  await expectBilled(account, { headers: response.headers, model: MODEL, usage: await usageOf(response) });
   const served = await findServed(stack, response.headers);
   expect(served).toMatchObject({ completionTokens: 40 });
 });
 
 row('billing.stream', async () => {
-  const caller = await makeCaller(stack);
-  const response = await chat(caller, 'tokens=40', { stream: true });
+  const account = await makeAccount(stack);
+  const response = await chat(account, 'tokens=40', { stream: true });
   await response.text();
-  const record = await caller.untilUsage(response.headers);
+  const record = await account.untilUsage(response.headers);
   expect(record).toMatchObject({ status: 'success', completion_tokens: 40 });
   const { promptTokens } = (await findServed(stack, response.headers)) ?? {};
   expect(record.prompt_tokens).toBe(promptTokens);
-  await expectBilled(caller, { headers: response.headers, model: MODEL, usage: record });
+  await expectBilled(account, { headers: response.headers, model: MODEL, usage: record });
 });
 
 row('billing.include_usage', async () => {
   const spends = await Promise.all(
     [true, false].map(async (asked) => {
-      const caller = await makeCaller(stack);
-      const response = await chat(caller, 'tokens=40', { stream: true, stream_options: { include_usage: asked } });
+      const account = await makeAccount(stack);
+      const response = await chat(account, 'tokens=40', { stream: true, stream_options: { include_usage: asked } });
       await response.text();
-      return (await caller.untilUsage(response.headers)).total_spend;
+      return (await account.untilUsage(response.headers)).total_spend;
     }),
   );
   expect(spends[0]).toBeGreaterThan(0);
@@ -67,13 +67,13 @@ row('billing.include_usage', async () => {
 });
 
 row('billing.client-leaves-stream', async () => {
-  const caller = await makeCaller(stack);
+  const account = await makeAccount(stack);
   const leaving = new AbortController();
   const asked = aChat('itl_ms=10 tokens=4000', { stream: true });
-  const response = await createClient(stack.baseUrl, caller.apiKey).open('/chat/completions', asked, leaving.signal);
+  const response = await createClient(stack.baseUrl, account.apiKey).open('/chat/completions', asked, leaving.signal);
   await readFirstEvent(response);
   leaving.abort();
-  const record = await caller.untilUsage(response.headers);
+  const record = await account.untilUsage(response.headers);
   const served = await until('the engine to stop', async () => {
     const call = await findServed(stack, response.headers);
     return call?.state === 'aborted' ? call : undefined;
@@ -81,7 +81,7 @@ row('billing.client-leaves-stream', async () => {
   expect(record).toMatchObject({ status: 'success', prompt_tokens: served.promptTokens });
   expect(record.completion_tokens).toBeGreaterThan(0);
   expect(record.completion_tokens).toBeLessThanOrEqual(served.completionTokens);
-  await expectBilled(caller, { headers: response.headers, model: MODEL, usage: record });
+  await expectBilled(account, { headers: response.headers, model: MODEL, usage: record });
 });
 
 row('billing.client-leaves-whole', async () => {
@@ -90,10 +90,10 @@ row('billing.client-leaves-whole', async () => {
     ['/chat/completions', aChat(directives)],
     ['/completions', { model: MODEL, prompt: `Go on. [[sim: ${directives}]]`, max_tokens: 200 }],
   ] as const) {
-    const caller = await makeCaller(stack);
+    const account = await makeAccount(stack);
     const leaving = new AbortController();
     const callId = await whileHeld(stack, async () => {
-      const left = createClient(stack.baseUrl, caller.apiKey).open(path, body, leaving.signal);
+      const left = createClient(stack.baseUrl, account.apiKey).open(path, body, leaving.signal);
       const running = await until('the engine to be at it', async () => (await listRunning(stack)).flat()[0]);
       leaving.abort();
       await expect(left).rejects.toThrow();
@@ -106,61 +106,61 @@ row('billing.client-leaves-whole', async () => {
     });
     expect({ state, completionTokens }).toEqual({ state: 'finished', completionTokens: 100 });
     const usage = { prompt_tokens: promptTokens, completion_tokens: 100, total_tokens: promptTokens + 100 };
-    await expectBilled(caller, { headers, model: MODEL, usage });
+    await expectBilled(account, { headers, model: MODEL, usage });
   }
 });
 
 row('billing.engine-fails', async () => {
   for (const stream of [true, false]) {
     for (const fault of ['reset_mid_stream', 'http_500', 'error_event']) {
-      const caller = await makeCaller(stack);
-      const response = await chat(caller, `tokens=50 fault=${fault} after=5`, { stream });
+      const account = await makeAccount(stack);
+      const response = await chat(account, `tokens=50 fault=${fault} after=5`, { stream });
       await response.text();
-      await expectUnbilled(caller, response.headers);
+      await expectUnbilled(account, response.headers);
     }
   }
 });
 
 row('billing.image-unfetchable', async () => {
-  const caller = await makeCaller(stack);
-  const response = await chat(caller, '', withImage('http://127.0.0.1/cat.png'));
+  const account = await makeAccount(stack);
+  const response = await chat(account, '', withImage('http://127.0.0.1/cat.png'));
   expect({ status: response.status, body: await response.json() }).toEqual({ status: 400, body: invalid('messages') });
-  await expectUnbilled(caller, response.headers);
+  await expectUnbilled(account, response.headers);
 });
 
 row('billing.refused-by-engine', async () => {
-  const caller = await makeCaller(stack);
-  const response = await chat(caller, 'no-such-directive');
+  const account = await makeAccount(stack);
+  const response = await chat(account, 'no-such-directive');
   expect(response.status).toBe(400);
-  await expectUnbilled(caller, response.headers);
+  await expectUnbilled(account, response.headers);
 });
 
 row('billing.forced-tool-missing', async () => {
   for (const stream of [true, false]) {
-    const caller = await makeCaller(stack);
-    const response = await chat(caller, 'no_tool_call', { stream, tools: TOOLS, tool_choice: 'required' });
+    const account = await makeAccount(stack);
+    const response = await chat(account, 'no_tool_call', { stream, tools: TOOLS, tool_choice: 'required' });
     expect(response.status).toBe(400);
-    await expectUnbilled(caller, response.headers);
+    await expectUnbilled(account, response.headers);
   }
 });
 
 row('billing.no-count', async () => {
   for (const stream of [true, false]) {
-    const caller = await makeCaller(stack);
-    const response = await chat(caller, 'tokens=20 fault=no_usage', { stream });
+    const account = await makeAccount(stack);
+    const response = await chat(account, 'tokens=20 fault=no_usage', { stream });
     const text = await response.text();
     if (stream) {
       expect(text).not.toContain('[DONE]');
       expect(JSON.parse(splitEvents(text).at(-1) ?? '')).toMatchObject({ error: { type: 'server_error' } });
     }
     const zero = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, total_spend: 0 };
-    expect(await caller.untilUsage(response.headers)).toMatchObject({ status: 'unknown', ...zero });
-    expect(await caller.findSpend()).toBe(0n);
+    expect(await account.untilUsage(response.headers)).toMatchObject({ status: 'unknown', ...zero });
+    expect(await account.findSpend()).toBe(0n);
   }
 });
 
 row('billing.refused-at-gate', async () => {
-  const caller = await makeCaller(stack, { maxBudgetUsd: '0.0001' });
+  const account = await makeAccount(stack, { maxBudgetUsd: '0.0001' });
   const refused: [number, string, object][] = [
     [404, '/chat/completions', aChat('', { model: 'no-such-model' })],
     [402, '/chat/completions', aChat('', { max_tokens: 2_000 })],
@@ -178,28 +178,28 @@ row('billing.refused-at-gate', async () => {
   ];
   const headers: Headers[] = [];
   for (const [status, path, body] of refused) {
-    const response = await caller.post(path, body);
+    const response = await account.post(path, body);
     expect({ body, status: response.status }).toEqual({ body, status });
     headers.push(response.headers);
   }
   for (const [param, path, body] of invalidCalls) {
-    const response = await caller.post(path, body);
+    const response = await account.post(path, body);
     const answer = { body, status: response.status, error: await response.json() };
     expect(answer).toEqual({ body, status: 400, error: invalid(param) });
     headers.push(response.headers);
   }
-  await expectNotAdmitted(caller, ...headers);
+  await expectNotAdmitted(account, ...headers);
 });
 
 row('billing.cached', async () => {
-  const caller = await makeCaller(stack);
-  const colleague = await makeCaller(stack, { workspaceId: caller.workspaceId });
+  const account = await makeAccount(stack);
+  const colleague = await makeAccount(stack, { workspaceId: account.workspaceId });
   const messages = [{ role: 'user', content: `${'the same beginning '.repeat(60)}[[sim: tokens=2]]` }];
-  const ask = (by: Caller) => by.post('/chat/completions', { model: MODEL, messages });
-  const first = await ask(caller);
-  const full = await expectBilled(caller, { headers: first.headers, model: MODEL, usage: await usageOf(first) });
+  const ask = (by: Account) => by.post('/chat/completions', { model: MODEL, messages });
+  const first = await ask(account);
+  const full = await expectBilled(account, { headers: first.headers, model: MODEL, usage: await usageOf(first) });
   for (const { by, spentBefore } of [
-    { by: caller, spentBefore: full },
+    { by: account, spentBefore: full },
     { by: colleague, spentBefore: 0n },
   ]) {
     const again = await ask(by);
@@ -211,44 +211,44 @@ row('billing.cached', async () => {
 });
 
 row('billing.reasoning', async () => {
-  const caller = await makeCaller(stack);
+  const account = await makeAccount(stack);
   const model = 'deepseek-r1-0528';
-  const response = await chat(caller, 'tokens=40 reasoning="Let me think of it."', { model });
+  const response = await chat(account, 'tokens=40 reasoning="Let me think of it."', { model });
   const usage = await usageOf(response);
   expect(usage.completion_tokens).toBe(40);
-  await expectBilled(caller, { headers: response.headers, model, usage });
+  await expectBilled(account, { headers: response.headers, model, usage });
 });
 
 row('billing.embeddings', async () => {
   for (const input of ['À bientôt, mon ami', ['one text', 'and another', '天気はどうですか 😀']]) {
-    const caller = await makeCaller(stack);
-    const response = await caller.post('/embeddings', { model: EMBEDDING_MODEL, input });
-    await expectBilled(caller, { headers: response.headers, model: EMBEDDING_MODEL, usage: await usageOf(response) });
+    const account = await makeAccount(stack);
+    const response = await account.post('/embeddings', { model: EMBEDDING_MODEL, input });
+    await expectBilled(account, { headers: response.headers, model: EMBEDDING_MODEL, usage: await usageOf(response) });
   }
 });
 
 row('billing.completions', async () => {
-  const caller = await makeCaller(stack);
-  const response = await caller.post('/completions', { model: MODEL, prompt: 'hi [[sim: tokens=9]]' });
-  await expectBilled(caller, { headers: response.headers, model: MODEL, usage: await usageOf(response) });
+  const account = await makeAccount(stack);
+  const response = await account.post('/completions', { model: MODEL, prompt: 'hi [[sim: tokens=9]]' });
+  await expectBilled(account, { headers: response.headers, model: MODEL, usage: await usageOf(response) });
 });
 
 row('billing.free', async () => {
-  const caller = await makeCaller(stack, { workspaceId: await stack.operator.makeWorkspace() });
-  const response = await chat(caller, 'tokens=9', { model: FREE_MODEL });
+  const account = await makeAccount(stack, { workspaceId: await stack.operator.makeWorkspace() });
+  const response = await chat(account, 'tokens=9', { model: FREE_MODEL });
   expect(response.status).toBe(200);
-  const record = await caller.untilUsage(response.headers);
+  const record = await account.untilUsage(response.headers);
   expect(record).toMatchObject({ status: 'success', completion_tokens: 9, total_spend: 0 });
-  expect(await caller.findSpend()).toBe(0n);
+  expect(await account.findSpend()).toBe(0n);
 });
 
 row('billing.sum', async () => {
-  const caller = await makeCaller(stack);
+  const account = await makeAccount(stack);
   const responses = await Promise.all(
-    [7, 13, 29].map((tokens) => chat(caller, `tokens=${tokens}`, { model: OTHER_MODEL })),
+    [7, 13, 29].map((tokens) => chat(account, `tokens=${tokens}`, { model: OTHER_MODEL })),
   );
-  const records = await Promise.all(responses.map(({ headers }) => caller.untilUsage(headers)));
+  const records = await Promise.all(responses.map(({ headers }) => account.untilUsage(headers)));
   const sum = records.reduce((total, { total_spend: spend }) => total + toNano(spend), 0n);
   expect(sum).toBeGreaterThan(0n);
-  expect(await caller.findSpend()).toBe(sum);
+  expect(await account.findSpend()).toBe(sum);
 });

@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import { expectBilled, expectUnbilled, type SeenUsage } from '../../support/expectBilled.ts';
-import { makeCaller } from '../../support/makeCaller.ts';
+import { makeAccount } from '../../support/makeAccount.ts';
 import { splitEvents } from '../../support/splitEvents.ts';
 import { type Answer, createClient } from '../support/http.ts';
 import { client, stack } from '../support/plainStack.ts';
@@ -19,12 +19,12 @@ type Chunk = Partial<CompletionBody> & { object: string; model: string };
 
 const complete = (directives: string, fields: object = {}): Promise<Answer> =>
   client.post('/completions', { model: MODEL, prompt: `hi [[sim: ttft_ms=0 itl_ms=0 ${directives}]]`, ...fields });
-/** Asks as a caller of its own, and asserts that the answer is billed. */
+/** Asks as a client of its own, and asserts that the answer is billed. */
 async function billed(fields: object): Promise<CompletionBody> {
-  const caller = await makeCaller(stack);
-  const response = await caller.post('/completions', { model: MODEL, prompt: PROMPT, ...fields });
+  const account = await makeAccount(stack);
+  const response = await account.post('/completions', { model: MODEL, prompt: PROMPT, ...fields });
   const body = (await response.json()) as CompletionBody;
-  await expectBilled(caller, { headers: response.headers, model: MODEL, usage: body.usage });
+  await expectBilled(account, { headers: response.headers, model: MODEL, usage: body.usage });
   return body;
 }
 /** The chunks of a stream that has to end as whole. */
@@ -91,22 +91,22 @@ row('completions.stream', async () => {
 
 row('completions.stream.same-as-whole', async () => {
   const whole = await billed({ max_tokens: 60 });
-  const caller = await makeCaller(stack);
-  const response = await caller.post('/completions', { model: MODEL, prompt: PROMPT, max_tokens: 60, stream: true });
+  const account = await makeAccount(stack);
+  const response = await account.post('/completions', { model: MODEL, prompt: PROMPT, max_tokens: 60, stream: true });
   const chunks = chunksOf(await response.text());
   expect(textOf(chunks)).toBe(whole.choices[0]?.text);
   expect(finishOf(chunks)).toEqual(['length']);
-  await expectBilled(caller, { headers: response.headers, model: MODEL, usage: whole.usage });
+  await expectBilled(account, { headers: response.headers, model: MODEL, usage: whole.usage });
 });
 
 row('completions.stream.usage', async () => {
-  const caller = await makeCaller(stack);
+  const account = await makeAccount(stack);
   const asked = { model: MODEL, prompt: PROMPT, max_tokens: 9, stream: true };
-  const without = await caller.post('/completions', asked);
+  const without = await account.post('/completions', asked);
   const silent = chunksOf(await without.text());
   expect(silent.filter((chunk) => 'usage' in chunk || chunk.choices?.length === 0)).toEqual([]);
 
-  const other = await makeCaller(stack);
+  const other = await makeAccount(stack);
   const response = await other.post('/completions', { ...asked, stream_options: { include_usage: true } });
   const chunks = chunksOf(await response.text());
   const last = chunks.pop();
@@ -119,14 +119,14 @@ row('completions.stream.error-event', async () => {
   const faults = ['reset_mid_stream', 'error_event', 'close_without_done', 'close_inside_event', 'invalid_json'];
   await Promise.all(
     faults.map(async (fault) => {
-      const caller = await makeCaller(stack);
+      const account = await makeAccount(stack);
       const prompt = `[[sim: tokens=50 itl_ms=0 fault=${fault} after=5]]`;
-      const response = await caller.post('/completions', { model: MODEL, prompt, max_tokens: 100, stream: true });
+      const response = await account.post('/completions', { model: MODEL, prompt, max_tokens: 100, stream: true });
       expect({ fault, status: response.status }).toEqual({ fault, status: 200 });
       const events = splitEvents(await response.text());
       expect(JSON.parse(events.pop() ?? '')).toEqual(envelope('server_error', 'internal_error'));
       expect(textOf(events.map((event) => JSON.parse(event)))).not.toBe('');
-      await expectUnbilled(caller, response.headers);
+      await expectUnbilled(account, response.headers);
     }),
   );
 });
@@ -134,7 +134,7 @@ row('completions.stream.error-event', async () => {
 row('completions.gates', async () => {
   const unknown = await complete('', { model: 'no-such-model' });
   expect(unknown).toMatchObject({ status: 404, body: wrapped(404, 'unknown_model') });
-  const poor = createClient(stack.baseUrl, await stack.operator.makeCaller({}, {}));
+  const poor = createClient(stack.baseUrl, await stack.operator.makeFundedKey({}, {}));
   const refused = await poor.post('/completions', { model: MODEL, prompt: 'hi' });
   expect(refused).toMatchObject({ status: 402, body: wrapped(402, 'insufficient_balance') });
   expect(await complete('', { n: 2 })).toMatchObject({ status: 400, body: invalid('n') });

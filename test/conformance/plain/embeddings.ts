@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import { expectNotAdmitted, expectUnbilled } from '../../support/expectBilled.ts';
-import { makeCaller } from '../../support/makeCaller.ts';
+import { makeAccount } from '../../support/makeAccount.ts';
 import type { Answer } from '../support/http.ts';
 import { client, stack } from '../support/plainStack.ts';
 import { row } from '../support/row.ts';
@@ -67,22 +67,22 @@ row('embeddings.base64', async () => {
   const numbers = Array.from({ length: bytes.length / 4 }, (_, index) => bytes.readFloatLE(4 * index));
   expect(numbers).toEqual(await vectorOf({ input, encoding_format: 'float' }));
   // What the client library asks for where it is not told.
-  const { data } = await (await makeCaller(stack)).openai.embeddings.create({ model: MODEL, input });
+  const { data } = await (await makeAccount(stack)).openai.embeddings.create({ model: MODEL, input });
   expect([...(data[0]?.embedding ?? [])]).toEqual(numbers);
 });
 
 /** Asserts the 400 of fields that cannot be served, and that nothing is charged or recorded. */
 async function expectEmbeddingRefused(param: unknown, ...refused: object[]): Promise<void> {
-  const caller = await makeCaller(stack);
+  const account = await makeAccount(stack);
   const answers = await Promise.all(
     refused.map(async (fields) => {
-      const response = await caller.post('/embeddings', { model: MODEL, input: 'hi', ...fields });
+      const response = await account.post('/embeddings', { model: MODEL, input: 'hi', ...fields });
       const answer = { fields, status: response.status, body: await response.json() };
       expect(answer).toEqual({ fields, status: 400, body: invalid(param) });
       return response;
     }),
   );
-  await expectNotAdmitted(caller, ...answers.map(({ headers }) => headers));
+  await expectNotAdmitted(account, ...answers.map(({ headers }) => headers));
 }
 
 row('embeddings.null-format', () => expectEmbeddingRefused('encoding_format', { encoding_format: null }));
@@ -102,12 +102,12 @@ row('embeddings.input-2048', async () => {
 });
 
 row('embeddings.context', async () => {
-  const caller = await makeCaller(stack);
+  const account = await makeAccount(stack);
   const long = ' the'.repeat(2 * WINDOW_TOKENS);
   for (const input of [long, ['short', long]]) {
-    const response = await caller.post('/embeddings', { model: MODEL, input });
+    const response = await account.post('/embeddings', { model: MODEL, input });
     expect(response.status).toBe(400);
     expect(await response.json()).toEqual(tooLong());
-    await expectUnbilled(caller, response.headers);
+    await expectUnbilled(account, response.headers);
   }
 });

@@ -3,7 +3,7 @@ import { generateApiKey } from '@turnpike/api-keys/apiKey';
 import { until } from '@turnpike/test-support/until';
 import { expectNotAdmitted } from '../../support/expectBilled.ts';
 import { inOneMonth } from '../../support/inOneMonth.ts';
-import { makeCaller } from '../../support/makeCaller.ts';
+import { makeAccount } from '../../support/makeAccount.ts';
 import type { NewKey, NewWorkspace } from '../../support/operator.ts';
 import { readFirstEvent } from '../../support/postJson.ts';
 import { type Answer, type Client, createClient } from '../support/http.ts';
@@ -26,7 +26,7 @@ const aChat = (fields: object = {}, directives = 'tokens=2') => ({
 const chatAs = (who: Client, fields: object = {}, directives?: string): Promise<Answer> =>
   who.post('/chat/completions', aChat(fields, directives));
 const clientOf = async (key: NewKey = {}, workspace: NewWorkspace = { creditUsd: '10' }): Promise<Client> =>
-  createClient(stack.baseUrl, await stack.operator.makeCaller(key, workspace));
+  createClient(stack.baseUrl, await stack.operator.makeFundedKey(key, workspace));
 const poor = () => clientOf({}, {});
 const gateFieldsOf = ({ body }: Answer) =>
   (body as { error: { provider_specific_fields: Record<string, number> } }).error.provider_specific_fields;
@@ -72,7 +72,7 @@ row('errors.401.invalid', async () => {
 });
 
 row('errors.401.revoked', async () => {
-  const apiKey = await stack.operator.makeCaller();
+  const apiKey = await stack.operator.makeFundedKey();
   const revoked = createClient(stack.baseUrl, apiKey);
   expect((await chatAs(revoked)).status).toBe(200);
   await stack.operator.changeKey(apiKey, 'revoke');
@@ -150,30 +150,30 @@ row('errors.402.monthly-cap', async () => {
 });
 
 row('errors.402.worst-case', async () => {
-  const caller = await makeCaller(stack, { maxBudgetUsd: '0.0001' });
-  const response = await caller.post('/chat/completions', aChat({ max_tokens: 2_000 }));
+  const account = await makeAccount(stack, { maxBudgetUsd: '0.0001' });
+  const response = await account.post('/chat/completions', aChat({ max_tokens: 2_000 }));
   expect(response.status).toBe(402);
   const { error } = (await response.json()) as { error: { provider_specific_fields: Record<string, number> } };
   expect(error.provider_specific_fields.key_remaining_usd).toBe(0.0001);
   // 2,000 tokens at 0.4 USD a million, and a short prompt.
   expect(error.provider_specific_fields.max_usage_cost_usd).toBeGreaterThan(0.0008);
   expect(error.provider_specific_fields.max_usage_cost_usd).toBeLessThan(0.0009);
-  await expectNotAdmitted(caller, response.headers);
+  await expectNotAdmitted(account, response.headers);
 });
 
 row('errors.402.affordable', async () => {
-  const caller = await clientOf({ maxBudgetUsd: '0.0001' });
-  const { affordable_output_tokens: affordable = 0 } = gateFieldsOf(await chatAs(caller, { max_tokens: 2_000 }));
+  const account = await clientOf({ maxBudgetUsd: '0.0001' });
+  const { affordable_output_tokens: affordable = 0 } = gateFieldsOf(await chatAs(account, { max_tokens: 2_000 }));
   expect(affordable).toBeGreaterThan(0);
-  expect((await chatAs(caller, { max_tokens: affordable })).status).toBe(200);
+  expect((await chatAs(account, { max_tokens: affordable })).status).toBe(200);
 });
 
 row('errors.402.held', async () => {
-  const caller = await clientOf({ maxBudgetUsd: '0.0005' });
+  const account = await clientOf({ maxBudgetUsd: '0.0005' });
   const leaving = new AbortController();
   const asked = aChat({ stream: true, max_tokens: 1_000 }, 'tokens=50 fault=stall after=1');
-  await readFirstEvent(await caller.open('/chat/completions', asked, leaving.signal));
-  const refused = await chatAs(caller, { max_tokens: 1_000 });
+  await readFirstEvent(await account.open('/chat/completions', asked, leaving.signal));
+  const refused = await chatAs(account, { max_tokens: 1_000 });
   leaving.abort();
   expect(refused.status).toBe(402);
   expect(gateFieldsOf(refused).key_remaining_usd).toBe(0.0005);
@@ -182,11 +182,11 @@ row('errors.402.held', async () => {
 
 row('errors.402.spend-cap-reached', async () => {
   const { status, body } = await inOneMonth(async () => {
-    const caller = await makeCaller(stack);
-    const spent = await caller.post('/chat/completions', aChat());
-    await caller.untilUsage(spent.headers);
-    await stack.operator.capWorkspace(caller.workspaceId, 1n);
-    return chatAs(createClient(stack.baseUrl, caller.apiKey));
+    const account = await makeAccount(stack);
+    const spent = await account.post('/chat/completions', aChat());
+    await account.untilUsage(spent.headers);
+    await stack.operator.capWorkspace(account.workspaceId, 1n);
+    return chatAs(createClient(stack.baseUrl, account.apiKey));
   });
   expect({ status, body }).toEqual({ status: 402, body: wrapped(402, 'spend_cap_reached') });
 });
@@ -212,19 +212,19 @@ row('errors.402.free-on-hold', async () => {
 });
 
 row('errors.402.top-up', async () => {
-  const caller = await makeCaller(stack, { workspaceId: await stack.operator.makeWorkspace() });
-  const ask = () => caller.post('/chat/completions', aChat());
+  const account = await makeAccount(stack, { workspaceId: await stack.operator.makeWorkspace() });
+  const ask = () => account.post('/chat/completions', aChat());
   expect((await ask()).status).toBe(402);
-  await stack.operator.addCredit(caller.workspaceId, '1');
+  await stack.operator.addCredit(account.workspaceId, '1');
   await until('the top-up to count', async () => ((await ask()).status === 200 ? true : undefined));
 });
 
 row('errors.402.cap-raise', async () => {
-  const caller = await makeCaller(stack);
-  const ask = () => caller.post('/chat/completions', aChat());
-  await stack.operator.capWorkspace(caller.workspaceId, 1n);
+  const account = await makeAccount(stack);
+  const ask = () => account.post('/chat/completions', aChat());
+  await stack.operator.capWorkspace(account.workspaceId, 1n);
   expect((await ask()).status).toBe(402);
-  await stack.operator.capWorkspace(caller.workspaceId, 1_000_000_000n);
+  await stack.operator.capWorkspace(account.workspaceId, 1_000_000_000n);
   await until('the new cap to count', async () => ((await ask()).status === 200 ? true : undefined));
 });
 
@@ -238,7 +238,7 @@ row('errors.402.embeddings', async () => {
 
 /** A client whose key was blocked, after it had been let in. */
 async function blocked(): Promise<Client> {
-  const apiKey = await stack.operator.makeCaller();
+  const apiKey = await stack.operator.makeFundedKey();
   const it = createClient(stack.baseUrl, apiKey);
   expect((await chatAs(it)).status).toBe(200);
   await stack.operator.changeKey(apiKey, 'block');
@@ -310,22 +310,22 @@ row('errors.429.retry-after', async () => {
 });
 
 row('errors.429.tpm', async () => {
-  const caller = await clientOf({ tpm: 100 });
-  expect((await chatAs(caller, {}, 'tokens=400')).status).toBe(200);
-  const { status, body, headers } = await chatAs(caller);
+  const account = await clientOf({ tpm: 100 });
+  expect((await chatAs(account, {}, 'tokens=400')).status).toBe(200);
+  const { status, body, headers } = await chatAs(account);
   expect({ status, body }).toEqual({ status: 429, body: limited() });
   expect(headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
   expect(headers.get('x-ratelimit-remaining-tokens')).toBe('0');
 });
 
 row('errors.429.unbilled', async () => {
-  const caller = await makeCaller(stack, { rpm: 1 });
-  const admitted = await caller.post('/chat/completions', aChat({ model: FREE_MODEL }));
-  const refused = await caller.post('/chat/completions', aChat());
+  const account = await makeAccount(stack, { rpm: 1 });
+  const admitted = await account.post('/chat/completions', aChat({ model: FREE_MODEL }));
+  const refused = await account.post('/chat/completions', aChat());
   expect(refused.status).toBe(429);
-  await caller.untilUsage(admitted.headers);
-  expect((await caller.get(`/svc/usage/request/${refused.headers.get('x-router-call-id')}`)).status).toBe(404);
-  expect(await caller.findSpend()).toBe(0n);
+  await account.untilUsage(admitted.headers);
+  expect((await account.get(`/svc/usage/request/${refused.headers.get('x-router-call-id')}`)).status).toBe(404);
+  expect(await account.findSpend()).toBe(0n);
 });
 
 row('errors.429.service-exempt', async () => {
@@ -399,7 +399,7 @@ row('gates.401-before-400', async () => {
 });
 
 row('gates.403-before-400', async () => {
-  const apiKey = await stack.operator.makeCaller();
+  const apiKey = await stack.operator.makeFundedKey();
   await stack.operator.changeKey(apiKey, 'block');
   const { status } = await createClient(stack.baseUrl, apiKey).post('/chat/completions', '{"model":');
   expect(status).toBe(403);

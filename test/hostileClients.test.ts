@@ -26,8 +26,8 @@ const chat = (apiKey: string, content: string, fields: object = {}): Promise<Res
     body: JSON.stringify({ model: MODEL, messages: [{ role: 'user', content }], ...fields }),
   });
 
-it('one caller whose calls break engines’ answers off does not take the model away from another', async () => {
-  const [hostile, innocent] = await Promise.all([stack.operator.makeCaller(), stack.operator.makeCaller()]);
+it('one client whose calls break engines’ answers off does not take the model away from another', async () => {
+  const [hostile, innocent] = await Promise.all([stack.operator.makeFundedKey(), stack.operator.makeFundedKey()]);
   const breakOff = async () => {
     for (let call = 0; call < 20; call += 1) {
       const response = await chat(hostile, '[[sim: tokens=5 fault=reset_mid_stream after=1]]', {
@@ -49,7 +49,7 @@ it('one caller whose calls break engines’ answers off does not take the model 
 });
 
 it('a body over 20 MiB is a 400 that its sender gets to read', async () => {
-  const apiKey = await stack.operator.makeCaller();
+  const apiKey = await stack.operator.makeFundedKey();
   for (const mebibytes of [21, 30, 21, 30, 21]) {
     const response = await chat(apiKey, 'x'.repeat(mebibytes * 1_048_576));
     expect(response.status).toBe(400);
@@ -63,7 +63,7 @@ it('so is one whose sender closes its connection behind it, and sends all before
   for (const framing of [`Content-Length: ${21 * 1_048_576}`, 'Transfer-Encoding: chunked']) {
     for (let attempt = 0; attempt < 5; attempt += 1) {
       // Each its own: what a key sends in vain is bounded.
-      const apiKey = await stack.operator.makeCaller();
+      const apiKey = await stack.operator.makeFundedKey();
       const socket = connect(Number(port), hostname).pause();
       socket.on('error', () => {});
       const head = `POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer ${apiKey}\r\n`;
@@ -82,7 +82,7 @@ it('so is one whose sender closes its connection behind it, and sends all before
 
 it('exactly as many calls are admitted at once as a budget carries at worst, and held money comes back', async () => {
   // 100 output tokens and a short prompt cost at most 2.8e-6 USD on this model: the budget is for some ten of them.
-  const apiKey = await stack.operator.makeCaller({ maxBudgetUsd: '0.000028' });
+  const apiKey = await stack.operator.makeFundedKey({ maxBudgetUsd: '0.000028' });
   const refusals: number[] = [];
   const { calls, held } = await whileHeld(stack, async () => {
     const calls = Array.from({ length: 60 }, async () => {

@@ -25,8 +25,8 @@ export interface UsageRecord {
   ended_at: string;
 }
 
-/** A client of a stack, with a key that nobody else uses. */
-export interface Caller {
+/** A key of a stack that nobody else uses, and what its client asks with it. */
+export interface Account {
   workspaceId: string;
   apiKey: string;
   /** Retries nothing. */
@@ -42,11 +42,11 @@ export interface Caller {
   findSpend(): Promise<bigint>;
 }
 
-/** Makes a client with a key, in a workspace of its own with 10 USD unless one is named. */
-export async function makeCaller(
+/** Makes a key and its client, in a workspace of its own with 10 USD unless one is named. */
+export async function makeAccount(
   { baseUrl, operator }: TestStack,
   { workspaceId: inWorkspace, ...key }: NewKey & { workspaceId?: string } = {},
-): Promise<Caller> {
+): Promise<Account> {
   const workspaceId = inWorkspace ?? (await operator.makeWorkspace({ creditUsd: '10' }));
   const apiKey = await operator.makeKey(workspaceId, key);
   const authorization = `Bearer ${apiKey}`;
