@@ -5,6 +5,7 @@ import { anEngineQueue } from '../../test/anEngineQueue.ts';
 import { anOpenCall } from '../../test/anOpenCall.ts';
 import { engineChunks } from '../../test/engineChunks.ts';
 import { begin, createStreamHouse, FORCED_TOOL } from '../../test/serveStreams.ts';
+import { FIRST_CLOSED_MS } from '../fleet/terms/limits.ts';
 
 const house = createStreamHouse();
 const { engineThat, engineThatSends, engineThatCompletes, streamed, connect, ask } = house;
@@ -362,12 +363,19 @@ const aShortQueue = () =>
     },
   });
 
+/** One, and another each time that its room could have opened again: a busy machine ends the wait late. */
+function expectFewTries({ requestIds }: { requestIds: unknown[] }, sinceMs: number): void {
+  expect(requestIds.length).toBeGreaterThanOrEqual(1);
+  expect(requestIds.length).toBeLessThanOrEqual(1 + Math.floor((performance.now() - sinceMs) / FIRST_CLOSED_MS));
+}
+
 it('asks no client to repeat a call that an engine took and failed, though another engine was only busy', async () => {
   const first = await engineThat((res) => res.writeHead(500).end('{"error":{"message":"CUDA"}}'));
   const second = await engineThat((res) => res.writeHead(503).end('{"error":{"message":"busy"}}'), 'engine-2');
   const { url, call } = await streamed([first, second], { queue: aShortQueue() });
+  const askedAt = performance.now();
   const client = await connect(url);
-  expect(second.requestIds).toHaveLength(1);
+  expectFewTries(second, askedAt);
   expect([client.status, client.headers['x-should-retry']]).toEqual([500, 'false']);
   expect(call.endings).toEqual([{ status: 'failure', reason: 'engine_failed' }]);
 });
@@ -376,14 +384,15 @@ it('lets a client repeat a call that no engine took', async () => {
   const busy = (res: ServerResponse) => res.writeHead(429).end();
   const engines = [await engineThat(busy), await engineThat(busy, 'engine-2')];
   const { url, call } = await streamed(engines, { queue: aShortQueue() });
+  const askedAt = performance.now();
   const client = await connect(url);
+  for (const engine of engines) expectFewTries(engine, askedAt);
   expect([client.status, client.headers['x-should-retry'], client.headers['retry-after']]).toEqual([
     503,
     undefined,
     '1',
   ]);
   expect(call.endings).toEqual([{ status: 'failure', reason: 'overloaded' }]);
-  expect(engines.map(({ requestIds }) => requestIds.length)).toEqual([1, 1]);
 });
 
 it('ends in an error event, and ends the call, when something fails that nobody foresaw', async () => {
