@@ -8,7 +8,7 @@ import { createKafkaClient, type KafkaClientOptions } from './createKafkaClient.
 import { createLagMeter } from './createLagMeter.ts';
 import { ensureTopic } from './ensureTopic.ts';
 import { BACKOFF, type ConsumeOptions, type EventLogConsumer } from './eventLog.ts';
-import { createBatchReader } from './kafkaBatchReader.ts';
+import { type BatchReader, createBatchReader } from './kafkaBatchReader.ts';
 
 export interface ConsumeFromKafkaOptions extends ConsumeOptions, KafkaClientOptions {}
 
@@ -29,9 +29,13 @@ export function consumeFromKafka(options: ConsumeFromKafkaOptions): EventLogCons
   const kafka = createKafkaClient(options);
   const lag = createLagMeter(kafka, options);
   const stop = new AbortController();
-  const reading = readUntilStopped(kafka, options, stop.signal);
+  const readers: Readers = { current: undefined };
+  const reading = readUntilStopped(kafka, options, { signal: stop.signal, readers });
   return {
     lag: lag.measure,
+    endOffsets: lag.endOffsets,
+    // One that is only now made asks for its place anyway.
+    goBack: async () => readers.current?.goBack(),
     async close() {
       log.debug({ topic }, 'stopping to read');
       stop.abort();
@@ -40,13 +44,22 @@ export function consumeFromKafka(options: ConsumeFromKafkaOptions): EventLogCons
   };
 }
 
+/** The reader of the client that runs; undefined between two. */
+interface Readers {
+  current: BatchReader | undefined;
+}
+
 /** Not a repetition: a run lasts for as long as the broker does, so its end says nothing of whether it worked. */
-async function readUntilStopped(kafka: Kafka, options: ConsumeFromKafkaOptions, signal: AbortSignal): Promise<void> {
+async function readUntilStopped(
+  kafka: Kafka,
+  options: ConsumeFromKafkaOptions,
+  { signal, readers }: { signal: AbortSignal; readers: Readers },
+): Promise<void> {
   const { topic, log } = options;
   let failures = 0;
   while (!signal.aborted) {
     try {
-      await readUntilCrash(kafka, options, { signal, onRunning: () => (failures = 0) });
+      await readUntilCrash(kafka, options, { signal, readers, onRunning: () => (failures = 0) });
     } catch (error) {
       log.warn({ err: error, topic }, 'event log not read, trying again');
       await pause(backoffMs(failures, BACKOFF), signal);
@@ -58,7 +71,7 @@ async function readUntilStopped(kafka: Kafka, options: ConsumeFromKafkaOptions, 
 async function readUntilCrash(
   kafka: Kafka,
   options: ConsumeFromKafkaOptions,
-  { signal, onRunning }: { signal: AbortSignal; onRunning: () => void },
+  { signal, readers, onRunning }: { signal: AbortSignal; readers: Readers; onRunning: () => void },
 ): Promise<void> {
   const { topic } = options;
   await ensureTopic(kafka, topic);
@@ -74,6 +87,7 @@ async function readUntilCrash(
     retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: 3, restartOnFailure: async () => false },
   });
   const reader = createBatchReader({ ...options, consumer, signal });
+  readers.current = reader;
   const session = new AbortController();
   const stopped = whenAborted(signal, session.signal);
   const crash = Promise.withResolvers<never>();
@@ -94,6 +108,7 @@ async function readUntilCrash(
     await Promise.race([crash.promise, stopped]);
   } finally {
     session.abort();
+    readers.current = undefined;
     reader.close();
     await disconnect(consumer);
   }

@@ -31,6 +31,12 @@ export function consumeFromStore(options: ConsumeFromStoreOptions): EventLogCons
       const [endOffset, position] = await Promise.all([store.endOffset(topic), nextOffset(EMBEDDED_PARTITION)]);
       return endOffset > position ? endOffset - position : 0n;
     },
+    async endOffsets() {
+      const endOffset = await store.endOffset(topic);
+      return new Map(endOffset > 0n ? [[EMBEDDED_PARTITION, endOffset]] : []);
+    },
+    // The database is asked for the position whenever there may be more.
+    async goBack() {},
     async close() {
       log.debug({ topic }, 'stopping to read');
       await reading.close();

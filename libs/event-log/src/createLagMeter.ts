@@ -4,6 +4,8 @@ import type { ConsumeOptions } from './eventLog.ts';
 export interface LagMeter {
   /** How many records the topic holds that have not been handled. Rejects when Kafka does not answer in time. */
   measure(): Promise<bigint>;
+  /** The offset that the next record will get, of each partition that holds any. Rejects when Kafka does not answer in time. */
+  endOffsets(): Promise<Map<number, bigint>>;
   close(): Promise<void>;
 }
 
@@ -53,6 +55,11 @@ export function createLagMeter(
         }),
       );
       return lags.reduce((sum, lag) => sum + lag, 0n);
+    },
+    async endOffsets() {
+      const partitions = await fetchOffsets();
+      const filled = partitions.filter(({ low, high }) => BigInt(high) > BigInt(low));
+      return new Map(filled.map(({ partition, high }) => [partition, BigInt(high)]));
     },
     async close() {
       if (connection) await drop(connection);

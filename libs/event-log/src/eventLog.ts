@@ -54,6 +54,10 @@ export interface ConsumeOptions {
 export interface EventLogConsumer {
   /** How many records the log holds that have not been handled. Rejects when the log does not answer within its deadline. */
   lag(): Promise<bigint>;
+  /** The offset that the next record will get, of each partition that holds any. Rejects as `lag` does. */
+  endOffsets(): Promise<Map<number, bigint>>;
+  /** Reads on from where the handler's database says by now, after that may have been set back. */
+  goBack(): Promise<void>;
   /** Stops reading, and resolves when the batch in progress has ended. */
   close(): Promise<void>;
 }

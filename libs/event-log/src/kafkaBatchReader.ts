@@ -21,9 +21,22 @@ interface Position {
   hasSought: boolean;
 }
 
+export interface BatchReader {
+  readBatch(payload: EachBatchPayload): Promise<void>;
+  /**
+   * To be called after every assignment, as another reader may have moved on in the meantime. Goes to where the handler's
+   * database says at once: a log that was made anew is noticed while it is still shorter than that.
+   */
+  begin(partitions: number[]): Promise<void>;
+  /** Goes to where the handler's database says by now: nothing new need come for what was read before to be read again. */
+  goBack(): Promise<void>;
+  close(): void;
+}
+
 /** Turns what kafkajs fetches into batches that begin exactly where the handler's database says. */
-export function createBatchReader(options: BatchReaderOptions) {
+export function createBatchReader(options: BatchReaderOptions): BatchReader {
   const { topic, nextOffset, consumer, log, signal } = options;
+  let assigned: number[] = [];
   let positions = new Map<number, Position>();
   const standingBy = new Set<NodeJS.Timeout>();
   let isClosed = false;
@@ -85,22 +98,22 @@ export function createBatchReader(options: BatchReaderOptions) {
     payload.resolveOffset(payload.batch.lastOffset());
   }
 
+  async function begin(partitions: number[]): Promise<void> {
+    assigned = partitions;
+    const assignment = new Map<number, Position>();
+    positions = assignment;
+    for (const partition of partitions) {
+      const offset = await nextOffset(partition).catch(() => undefined);
+      if (isClosed || assignment !== positions) return;
+      // The database may be away: the first batch then asks for its position again.
+      if (offset !== undefined && !positions.has(partition)) unlessCrashed(() => seek(partition, offset));
+    }
+  }
+
   return {
     readBatch,
-    /**
-     * To be called after every assignment, as another reader may have moved on in the meantime. Goes to where the handler's
-     * database says at once: a log that was made anew is noticed while it is still shorter than that.
-     */
-    async begin(partitions: number[]): Promise<void> {
-      const assignment = new Map<number, Position>();
-      positions = assignment;
-      for (const partition of partitions) {
-        const offset = await nextOffset(partition).catch(() => undefined);
-        if (isClosed || assignment !== positions) return;
-        // The database may be away: the first batch then asks for its position again.
-        if (offset !== undefined && !positions.has(partition)) unlessCrashed(() => seek(partition, offset));
-      }
-    },
+    begin,
+    goBack: () => begin(assigned),
     close(): void {
       isClosed = true;
       for (const timer of standingBy) clearTimeout(timer);

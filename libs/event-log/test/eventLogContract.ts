@@ -142,6 +142,35 @@ export function describeEventLog(name: string, log: () => EventLogUnderTest): vo
         expect(sorted(reader.values)).toEqual(sorted(readBefore));
       }));
 
+    it('reads again from an offset that went back under the reader, though nothing new comes', () =>
+      withLog(async (topic, producer) => {
+        const reader = createReader();
+        await producer.append(topic, batchOf(0, 50));
+        const consumer = log().consume({ topic, ...reader });
+        await untilRead(reader, 50);
+        await untilCaughtUp(consumer);
+        expect(await consumer.endOffsets()).toEqual(reader.offsets);
+        reader.offsets.clear();
+        const readBefore = reader.values.splice(0);
+        await consumer.goBack();
+        await untilRead(reader, 50);
+        await consumer.close();
+
+        expect(sorted(reader.values)).toEqual(sorted(readBefore));
+      }));
+
+    it('holds nothing in a topic that nobody has written to', () =>
+      withLog(async (topic) => {
+        const consumer = log().consume({ topic, ...createReader() });
+        await until('the log to answer', () =>
+          consumer.endOffsets().then(
+            (ends) => ends.size === 0,
+            () => false,
+          ),
+        );
+        await consumer.close();
+      }));
+
     it('hands the same batch over again after a failure and skips nothing', () =>
       withLog(async (topic, producer) => {
         const reader = createReader();

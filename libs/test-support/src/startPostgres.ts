@@ -22,6 +22,10 @@ export interface TestPostgres extends TestDatabases {
   crash(): Promise<void>;
   /** Starts it again on the same data and port. */
   restart(): Promise<void>;
+  /** Keeps what it has now, for `failOver`. */
+  keepStandby(): Promise<void>;
+  /** Ends the server, and has in its place what was kept last: as a standby that takes over and lacks the commits since. */
+  failOver(): Promise<void>;
   /** Stops the server, which cuts connections still open, and removes its data. */
   stop(): Promise<void>;
 }
@@ -55,8 +59,10 @@ export async function startPostgres(): Promise<TestPostgres> {
 
   const port = await findFreePort();
   let server: BoundProcess | undefined;
+  const standbyDir = join(folder, 'standby');
   async function start(): Promise<void> {
-    const settings = [...SETTINGS, 'listen_addresses=127.0.0.1', 'unix_socket_directories='];
+    // Without a log archive to restore from, a server that is told to recover takes over at once, on a timeline of its own.
+    const settings = [...SETTINGS, 'restore_command=false', 'listen_addresses=127.0.0.1', 'unix_socket_directories='];
     const args = ['-D', dataDir, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])];
     server = spawnBound(join(bin, 'postgres'), args, options);
     await server.untilOutput('database system is ready to accept connections', START_TIMEOUT_MS);
@@ -68,6 +74,19 @@ export async function startPostgres(): Promise<TestPostgres> {
     createDatabase: () => createDatabase(port),
     crash: async () => server?.end('SIGQUIT'),
     restart: start,
+    async keepStandby() {
+      await server?.end('SIGINT');
+      await rm(standbyDir, { recursive: true, force: true });
+      await run('cp', ['-r', dataDir, standbyDir], options);
+      await start();
+    },
+    async failOver() {
+      await server?.end('SIGQUIT');
+      await rm(dataDir, { recursive: true, force: true });
+      await run('cp', ['-r', standbyDir, dataDir], options);
+      await run('touch', [join(dataDir, 'recovery.signal')], options);
+      await start();
+    },
     async stop() {
       await server?.end('SIGINT');
       await rm(folder, { recursive: true, force: true });
