@@ -88,7 +88,7 @@ module.exports = {
     ]),
     ...layers('services/model-router/src/money', [
       ['.'],
-      ['gate', 'epoch'],
+      ['gate', 'follow'],
       ['call'],
       ['balances', 'spool'],
       ['redis'],
@@ -109,7 +109,7 @@ module.exports = {
       ['wire', 'consumers'],
       ['dead-letters', 'credits'],
       ['ledger', 'reconcile'],
-      ['epoch', 'event-log'],
+      ['balances', 'recovery', 'event-log'],
       ['database', 'api'],
     ]),
     {

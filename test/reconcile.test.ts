@@ -102,17 +102,17 @@ it.each<[string, (workspaceId: string) => Promise<() => Promise<unknown>>, strin
   [
     'a nano-dollar more in a key’s total',
     (id) => tamper('UPDATE key_total SET charge_nano_usd = charge_nano_usd + $2 WHERE workspace_id = $1', id),
-    ['charges: rows = totals of keys', 'keys whose sums differ', 'keys whose spend in Redis differs'],
+    ['charges: rows = totals of keys', 'keys whose sums differ', 'keys and months whose spend in Redis differs'],
   ],
   [
     'a call more in a key’s total',
     (id) => tamper('UPDATE key_total SET requests = requests + $2 WHERE workspace_id = $1', id),
-    ['keys whose sums differ', 'calls: admitted = ended + in flight'],
+    ['keys whose sums differ'],
   ],
   [
     'a nano-dollar more in the workspace’s total',
     (id) => tamper('UPDATE workspace_total SET charge_nano_usd = charge_nano_usd + $2 WHERE workspace_id = $1', id),
-    ['charges: rows = total of the workspace', 'spent: Redis = ledger + not read yet'],
+    ['charges: rows = total of the workspace', 'left: Redis = ledger'],
   ],
   [
     'a call more in the hourly sums',
@@ -125,20 +125,12 @@ it.each<[string, (workspaceId: string) => Promise<() => Promise<unknown>>, strin
     ['hourly sums that differ', 'calls: rows = hourly sums'],
   ],
   [
-    'a nano-dollar more spent in Redis',
+    'a nano-dollar more left in Redis',
     async (id) => {
-      await redis.hincrby(`{${id}}:wallet`, 'spent', 1);
-      return () => redis.hincrby(`{${id}}:wallet`, 'spent', -1);
+      await redis.hincrby(`{${id}}:wallet`, 'left', 1);
+      return () => redis.hincrby(`{${id}}:wallet`, 'left', -1);
     },
-    ['spent: Redis = ledger + not read yet'],
-  ],
-  [
-    'a nano-dollar more credited in Redis',
-    async (id) => {
-      await redis.hincrby(`{${id}}:wallet`, 'credited', 1);
-      return () => redis.hincrby(`{${id}}:wallet`, 'credited', -1);
-    },
-    ['credited: Redis + not asked for yet = ledger'],
+    ['left: Redis = ledger'],
   ],
   [
     'a hold that belongs to no call',
@@ -146,7 +138,7 @@ it.each<[string, (workspaceId: string) => Promise<() => Promise<unknown>>, strin
       await redis.hincrby(`{${id}}:wallet`, 'held', 7);
       return () => redis.hincrby(`{${id}}:wallet`, 'held', -7);
     },
-    ['held: Redis = calls in flight'],
+    ['held: Redis = its calls under way'],
   ],
 ])('finds %s, and says which books differ', async (_what, spoil, checks) => {
   const { workspaceId } = account;

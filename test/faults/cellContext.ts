@@ -40,8 +40,6 @@ export class CellContext {
   readonly rules: BookRules = { unknownAtMost: 0, enginesLie: false };
   /** From the last call's end until the books are whole, at most: two leases, and two seconds for the row to come. */
   booksWithinMs = 2 * LEASE_MS + 2_000;
-  /** The fault takes what the books are made of: the cell itself says what is then to be seen. */
-  booksAreGone = false;
   /** From repair to the first good answer; undefined where nothing was repaired. */
   recoveryMs: number | undefined;
   /** What was measured and is worth a line below the cell's. */
@@ -194,10 +192,6 @@ export class CellContext {
   /** Waits until the books are whole, for six leases at most, and says what is in them and how long that took. */
   async closeBooks(): Promise<Findings & { closedMs: number }> {
     await Promise.all(this.#loads.map(({ done }) => done));
-    if (this.booksAreGone) {
-      this.#watch.close();
-      return { lost: 0, doubled: 0, difference: 0n, problems: this.#problems.toLines(), closedMs: 0 };
-    }
     const since = performance.now();
     let closed: Findings & { closedMs: number };
     do {
@@ -221,6 +215,7 @@ export class CellContext {
       const served = await Promise.all(simulators.map((simulator) => simulator.listServed(this.#startedAt)));
       const balances = this.#accounts.map(async ({ workspaceId, keys }) => {
         const keyIds = keys.map(({ keyId }) => keyId);
+        await operator.reloadBalances(workspaceId);
         return [workspaceId, await readBalances(redis, workspaceId, keyIds)] as const;
       });
       const engines = await operator.listEngines();

@@ -91,7 +91,7 @@ export class Lane {
     if (result.problems.length > 0 && load > BUSY * availableParallelism())
       result.problems.push(`the machine was busy with other things: a load of ${load.toFixed(1)}`);
     result.calls = this.#context?.sent ?? 0;
-    if (result.problems.length > 0 || this.#context?.booksAreGone) this.#isSound = false;
+    if (result.problems.length > 0) this.#isSound = false;
     this.#context = undefined;
     await this.#cleanUp(cell, result);
     result.tookMs = performance.now() - startedAt;

@@ -255,13 +255,14 @@ const PAGES = {
     byMonth: new Map([['w 2026-11', 5n]]),
     hourlyRequests: 2,
     hourlyCharge: 5n,
-    credited: new Map(),
+    credited: new Map([['w', 10n]]),
+    sequence: new Map([['w', 2n]]),
   },
   balances: {
-    wallet: { ...balance(5n), credited: 10n },
+    wallet: { left: 6n, sequence: 1, held: 0n, ended: 1n },
     keys: new Map([['k', balance(5n)]]),
     months: new Map(),
-    openCalls: 0,
+    pendingCalls: 0,
   },
   shownSpend: 5n,
 } satisfies BookPages;
@@ -287,7 +288,12 @@ it.each<[string, BookPages, string[], string]>([
   ],
   ['a call without a row', PAGES, ['a', 'c'], '1 served calls have no row of success, such as c'],
   ['a row that nobody was served', PAGES, [], '1 calls succeeded, but 0 were served'],
-  ['a call that is open', { ...PAGES, balances: { ...PAGES.balances, openCalls: 1 } }, ['a'], '1 calls are still open'],
+  [
+    'a call that is open',
+    { ...PAGES, balances: { ...PAGES.balances, pendingCalls: 1 } },
+    ['a'],
+    '1 calls are still pending',
+  ],
 ])('tells of books with %s', async (_case, pages, served, problem) => {
   await standIn(() => undefined);
   expect(compareBooks(PAGES, ['a'])).toEqual([]);

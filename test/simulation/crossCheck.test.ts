@@ -1,38 +1,28 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
-import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import { startRedis, type TestRedis } from '@turnpike/test-support/startRedis';
 import { Redis } from 'ioredis';
 import { seededRandom } from '../../bench/seededRandom.ts';
-import { addCredit } from '../../services/usage-ledger/src/credits/addCredit.ts';
-import { getBalances } from '../../services/usage-ledger/src/credits/getBalances.ts';
-import type { Db } from '../../services/usage-ledger/src/database/createDb.ts';
-import { inTransaction } from '../../services/usage-ledger/src/database/inTransaction.ts';
-import { ensureUsagePartitions } from '../../services/usage-ledger/src/ledger/ensureUsagePartitions.ts';
-import { recordUsage } from '../../services/usage-ledger/src/ledger/recordUsage.ts';
-import { openTestLedger, type TestLedger } from '../../services/usage-ledger/test/openTestLedger.ts';
-import { SimulatedDatabase } from './ledger/simulatedDatabase.ts';
 import { compileLua } from './lua/compileLua.ts';
 import { productScripts } from './redis/productScripts.ts';
 import { RedisData, type Reply } from './redis/redisData.ts';
 import { runScript } from './redis/runScript.ts';
-import { World } from './world/world.ts';
 
-// What stands in for Redis and for the ledger's Postgres does what they do.
+// What stands in for Redis does what it does.
 
 const SEQUENCES = 300;
 const STEPS = 25;
+const MARK = 'mark';
+const CALL_IDS = ['c1', 'c2', 'c3'];
 
 let server: TestRedis;
 let redis: Redis;
-let ledger: TestLedger;
 beforeAll(async () => {
-  [server, ledger] = await Promise.all([startRedis(), openTestLedger()]);
+  server = await startRedis();
   redis = new Redis(server.url);
 });
 afterAll(async () => {
   redis.disconnect();
-  await Promise.all([server.stop(), ledger.close()]);
+  await server.stop();
 });
 
 interface Step {
@@ -49,108 +39,89 @@ function aStep(share: () => number, sequence: number, redisId: string): Step {
   const pick = <T>(choices: T[]): T => choices[Math.floor(share() * choices.length)] as T;
   const whole = (most: number): string => String(Math.floor(share() * most));
   const ws = `{ws_${sequence}}`;
-  const [keyId, callId] = [pick(['a', 'b']), pick(['c1', 'c2', 'c3'])];
-  const [wallet, key, months, tpm, call, calls, rpm, keys] = [
-    'wallet',
-    `key:${keyId}`,
-    'months',
-    `tpm:${keyId}`,
-    `call:${callId}`,
-    'calls',
-    `rpm:${keyId}`,
-    'keys',
-  ].map((name) => `${ws}:${name}`) as [string, string, string, string, string, string, string, string];
-  const workspaceId = `ws_${sequence}`;
-  const ending = [wallet, key, months, tpm, call, calls, rpm, 'workspaces'];
-  const [epoch, id, hold] = [pick(['1', '1', '1', '2']), share() < 0.95 ? redisId : 'f'.repeat(40), whole(400_000)];
-  const [rpmLimit, tpmLimit] = [pick(['1', '7']), pick(['3', '600'])];
+  const [keyId, callId] = [pick(['a', 'b']), pick(CALL_IDS)];
+  const inForce = `${redisId}:m`;
+  const mark = share() < 0.95 ? inForce : pick([`${redisId}:n`, `${'f'.repeat(40)}:m`]);
+  const head = [MARK, `${ws}:wallet`, `${ws}:months`, `${ws}:calls`, `${ws}:keys`];
+  const names = [mark, `${ws}:key:`, `${ws}:call:`];
+  const [key, call, rpm, tpm] = [`key:${keyId}`, `call:${callId}`, `rpm:${keyId}`, `tpm:${keyId}`].map(
+    (name) => `${ws}:${name}`,
+  ) as [string, string, string, string];
+  const session = pick(['s1', 's2']);
+  const limits = [String(100 + Math.floor(share() * 300)), pick(['1', '7']), pick(['3', '600'])];
+  const [estimate, rpmLimit, tpmLimit] = limits as [string, string, string];
+  const [final, unknown] = [whole(2), whole(2)];
   const steps: Record<string, Pick<Step, 'keys' | 'args'>> = {
     admit: {
-      keys: [wallet, key, months, rpm, tpm, call, calls, keys, 'workspaces'],
+      keys: [...head, key, rpm, tpm, call],
       args: [
+        ...names,
         callId,
         whole(3),
         rpmLimit,
         tpmLimit,
-        String(100 + Math.floor(share() * 300)),
-        hold,
+        estimate,
+        whole(400_000),
         pick(['', '700000']),
         pick(['', '900000']),
-        pick(['0', '60000']),
+        session,
         '{"e":1}',
-        epoch,
-        id,
         keyId,
         'r1',
         pick(['', '', '', 'account_on_hold']),
-        workspaceId,
       ],
     },
-    assertCall: {
-      keys: [wallet, key, months, call, calls, keys, 'workspaces'],
+    absorb: {
+      keys: head,
       args: [
-        callId,
-        epoch,
-        id,
-        keyId,
-        'r1',
-        hold,
-        pick(['2026-10', '2026-11']),
-        whole(300),
-        rpmLimit,
-        tpmLimit,
-        '1790000000000',
-        '{"e":2}',
-        pick(['0', '60000']),
-        pick(['0', '1']),
+        ...names,
+        pick(['1', '1', '2']),
         whole(9),
-        workspaceId,
-      ],
-    },
-    findEndedLeases: { keys: [calls, 'workspaces'], args: [workspaceId, pick(['0', '0', '1']), pick(['1', '9'])] },
-    forgetSwept: { keys: [call, calls], args: [callId, '604800000', pick(['swept', 'settled']), '60000'] },
-    loadBalances: {
-      keys: [wallet, months, keys, 'epoch', `${ws}:key:a`, call],
-      args: [
-        epoch,
-        id,
-        whole(4),
-        whole(3_000_000),
-        whole(100_000),
-        whole(9),
+        String(Math.floor(share() * 3_000_000) - 100_000),
         '2',
         '1',
-        `${ws}:key:`,
+        final,
+        unknown,
         '2026-11',
         whole(9_000),
         '2026-12',
         whole(90),
-        'a',
+        keyId,
         whole(9_000),
         pick(['0', '1']),
+        ...CALL_IDS.slice(0, Number(final)),
+        ...(unknown === '1' ? [callId, session] : []),
       ],
     },
-    markEpoch: { keys: ['epoch'], args: ['1', id, pick(['0', '4102444800000'])] },
-    raiseGeneration: { keys: [key], args: [whole(3)] },
-    release: { keys: ending, args: [callId, '600000'] },
-    renewLease: { keys: [call, calls], args: [callId, pick(['0', '60000']), epoch] },
-    settle: {
-      keys: ending,
+    putBack: {
+      keys: [...head, `${ws}:routers`],
       args: [
+        ...names,
+        pick(['r1', 'r2']),
+        whole(9),
+        session,
+        '1',
         callId,
-        whole(300_000),
-        String(500 + Math.floor(share() * 1_500)),
-        '{"e":3}',
-        pick(['0', '1']),
-        pick(['0', '60000']),
-        epoch,
-        '60000',
-        workspaceId,
+        pick(['held', 'ended']),
+        whole(400_000),
+        keyId,
+        pick(['2026-10', '2026-11']),
+        estimate,
+        rpmLimit,
+        tpmLimit,
+        '1790000000000',
+        '{"e":2}',
       ],
     },
-    sweepCall: { keys: ending, args: [callId, pick(['0', '60000']), epoch] },
+    settle: {
+      keys: [...head, call, tpm],
+      args: [...names, whole(300_000), String(500 + Math.floor(share() * 1_500)), '{"e":3}'],
+    },
+    release: { keys: [...head, call, tpm, rpm], args: [...names, callId, '600000'] },
+    setMark: { keys: [MARK], args: [pick([inForce, inForce, mark]), pick(['0', '4102444800000'])] },
+    raiseGeneration: { keys: [key], args: [whole(3)] },
   };
-  const script = pick(['admit', 'admit', 'loadBalances', ...productScripts.keys()]);
+  const script = pick(['admit', 'admit', 'absorb', ...productScripts.keys()]);
   return { script, ...(steps[script] ?? { keys: [], args: [] }) };
 }
 
@@ -163,17 +134,14 @@ for _, key in ipairs(KEYS) do
   if kind == 'hash' then value = redis.call('HGETALL', key) end
   if kind == 'string' then value = { redis.call('GET', key) } end
   if kind == 'set' then value = redis.call('SMEMBERS', key) end
-  if kind == 'zset' then value = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES') end
   out[#out + 1] = { kind, value }
 end
 return out`;
 
 it('answers thousands of random scripts and leaves the data as the real Redis does, to the letter', async () => {
   const redisId = /master_replid:([0-9a-f]{40})/.exec(await redis.info('replication'))?.[1] ?? '';
-  await redis.set('epoch', '1');
   let clockUs = 0;
   const data = new RedisData({ clockUs: () => clockUs, replicationId: redisId });
-  data.run('SET', ['epoch', '1']);
   const outcomes = new Map<string, number>();
   for (let sequence = 0; sequence < SEQUENCES; sequence += 1) {
     const share = seededRandom(sequence);
@@ -181,6 +149,10 @@ it('answers thousands of random scripts and leaves the data as the real Redis do
     for (let nth = 0; nth < STEPS; nth += 1) {
       const { script, keys, args } = aStep(share, sequence, redisId);
       for (const key of keys) touched.add(key);
+      // What the scripts name themselves.
+      const ws = `{ws_${sequence}}`;
+      for (const id of CALL_IDS) touched.add(`${ws}:call:${id}`);
+      for (const id of ['a', 'b']) touched.add(`${ws}:key:${id}`);
       // The clock of the real one, read just before, is written into both scripts.
       const [seconds = '0', micros = '0'] = (await redis.time()).map(String);
       clockUs = Number(seconds) * 1e6 + Number(micros);
@@ -209,31 +181,22 @@ it('answers thousands of random scripts and leaves the data as the real Redis do
     'admit repeated',
     'admit stale_key',
     'admit not_loaded',
-    'admit other_redis',
+    'admit closed',
     'admit not_billable',
     'settle held',
-    'settle swept',
-    'settle settled',
+    'settle ended',
     'settle released',
-    'settle done',
-    'settle other_epoch',
-    'findEndedLeases c1',
-    'findEndedLeases undefined',
-    'sweepCall held',
-    'sweepCall settled',
-    'sweepCall swept',
+    'settle none',
     'release 1',
-    'renewLease held',
-    'renewLease lost',
-    'renewLease none',
-    'renewLease other_epoch',
-    'assertCall asserted',
-    'assertCall known',
-    'loadBalances changed',
-    'markEpoch marked',
-    'markEpoch other_redis',
-    'markEpoch too_late',
-    'loadBalances emptied',
+    'release 0',
+    'absorb absorbed',
+    'absorb closed',
+    'putBack back',
+    'putBack late',
+    'putBack closed',
+    'setMark marked',
+    'setMark other_redis',
+    'setMark too_late',
   ])
     expect([outcome, outcomes.get(outcome) ?? 0]).not.toEqual([outcome, 0]);
 }, 120_000);
@@ -242,7 +205,6 @@ function readAll(data: RedisData, key: string, kind = 'none'): string[] {
   if (kind === 'hash') return data.run('HGETALL', [key]) as string[];
   if (kind === 'string') return [data.run('GET', [key]) as string];
   if (kind === 'set') return data.run('SMEMBERS', [key]) as string[];
-  if (kind === 'zset') return data.run('ZRANGE', [key, '0', '-1', 'WITHSCORES']) as string[];
   return data.run('EXISTS', [key]) === 1 ? ['something'] : [];
 }
 
@@ -252,62 +214,3 @@ function inOrder(kind: string, value: string[]): string[] {
   if (kind !== 'hash') return value;
   return value.flatMap((name, at) => (at % 2 ? [] : [`${name}=${value[at + 1]}`])).toSorted();
 }
-
-it('records random batches as the ledger’s function in Postgres does', async () => {
-  const share = seededRandom(7);
-  const pick = <T>(choices: T[]): T => choices[Math.floor(share() * choices.length)] as T;
-  const world = new World(1);
-  const database = new SimulatedDatabase(world);
-  const workspaces = ['w1', 'w2'];
-  const startedAtMs = Date.UTC(2026, 9, 31, 23, 59, 58);
-  const calls = Array.from({ length: 60 }, (_, nth) =>
-    aUsageRecorded({ keyId: `k${nth % 4}`, workspaceId: `w${(nth % 2) + 1}`, startedAtMs: startedAtMs + nth * 100 }),
-  );
-  await ensureUsagePartitions(
-    ledger.db,
-    calls.map((call) => new Date(call.startedAtMs)),
-  );
-  const batches: UsageRecorded[][] = Array.from({ length: 120 }, () => {
-    const chosen = new Set(Array.from({ length: 1 + Math.floor(share() * 8) }, () => pick(calls)));
-    return [...chosen].map((call) => {
-      const status = pick(['success', 'failure', 'unknown'] as const);
-      const tokens = status === 'success' ? Math.floor(share() * 500) : 0;
-      return {
-        ...call,
-        status,
-        promptTokens: tokens,
-        cachedPromptTokens: 0,
-        completionTokens: tokens,
-        chargeNanoUsd: BigInt(tokens) * 100n,
-      };
-    });
-  });
-  async function live(db: Db): Promise<unknown[]> {
-    const seen: unknown[] = [];
-    for (const [nth, batch] of batches.entries()) {
-      seen.push(await inTransaction(db, (tx) => recordUsage(tx, 'test', batch)));
-      const workspaceId = workspaces[nth % 2] ?? '';
-      if (nth % 10 === 0)
-        seen.push(
-          await addCredit(db, {
-            creditId: `c${nth % 30}-${workspaceId}`,
-            workspaceId,
-            amountNanoUsd: 5_000n,
-            note: 'test',
-          }),
-        );
-      const { creditSeq: _, ...balances } = await getBalances(db, {
-        workspaceId,
-        month: nth % 3 === 0 ? '2026-10' : '2026-11',
-      });
-      seen.push(balances);
-    }
-    return seen;
-  }
-  const real = await live(ledger.db);
-  let simulated: unknown[] = [];
-  await world.run(async () => {
-    simulated = await live(database.asDb());
-  }, 600_000);
-  expect(simulated).toEqual(real);
-}, 60_000);

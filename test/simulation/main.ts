@@ -37,11 +37,11 @@ async function main(): Promise<number> {
   if (!Number.isSafeInteger(first) || !Number.isSafeInteger(count) || first < 0 || count < 1)
     throw new Error('seeds are whole numbers');
   const startedAt = performance.now();
-  let [done, violations, letIn, epochs, saidAt] = [0, 0, 0, 0, startedAt];
+  let [done, violations, letIn, marks, saidAt] = [0, 0, 0, 0, startedAt];
   const say = (): void => {
     const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
     process.stdout.write(
-      `${done} of ${count} seeds, ${seconds} s: ${letIn} calls, ${epochs} epochs, ${violations} violations\n`,
+      `${done} of ${count} seeds, ${seconds} s: ${letIn} calls, ${marks} Redises, ${violations} violations\n`,
     );
   };
   await simulateSeeds(availableParallelism(), {
@@ -51,7 +51,7 @@ async function main(): Promise<number> {
     onResult(result) {
       done += 1;
       letIn += result.letIn;
-      epochs += result.epochs;
+      marks += result.marks;
       if (result.violation !== undefined) {
         violations += 1;
         process.stdout.write(

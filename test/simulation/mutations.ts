@@ -1,4 +1,3 @@
-import type { EpochStamp } from '../../services/model-router/src/money/redis/redisEpoch.ts';
 import type { StatementName } from './ledger/ledgerStatements.ts';
 import type { RouterParts } from './router/simulatedRouter.ts';
 
@@ -25,110 +24,125 @@ const inScript =
 /** Each is the removal of one thing that the protocol stands on. */
 export const MUTATIONS: Record<string, Mutation> = {
   'settling a call charges it again when it was settled before': {
-    script: inScript('settle', "if state == 'held' or state == 'swept' then", 'if state then'),
+    script: inScript(
+      'settle',
+      "if call[1] ~= 'held' then return",
+      "if not call[1] or call[1] == 'released' then return",
+    ),
   },
-  'settling keeps the hold': {
-    script: inScript('settle', "if state == 'held' then", 'if false then'),
+  'settling keeps the hold': { script: inScript('settle', "take('held', call[2], call[3], call[4])", '') },
+  'a released admission keeps its hold': {
+    script: inScript('release', "take('held', call[2], call[3], call[4])", ''),
   },
-  'sweeping does not look at the lease': {
+  'a released admission may come after all': {
+    faults: ['redisIsSlow', 'redisIsSlow', 'redisIsSlow', 'redisFreezes'],
+    script: inScript('release', "redis.call('HSET', KEYS[6], 'kind', 'released')", ''),
+  },
+  'admission looks at no balance': { script: inScript('admit', 'if available < amount then', 'if false then') },
+  'admission looks at no budget of a key': { script: inScript('admit', 'limitOf(tonumber(ARGV[10]))', 'nil') },
+  'admission looks at no cap': { script: inScript('admit', 'limitOf(tonumber(ARGV[11]))', 'nil') },
+  'admission does not ask whether the mark is in force, nor whether sums were loaded under it': {
     script: (name, source) =>
       inScript(
-        'findEndedLeases',
-        "'-inf', nowMs",
-        "'-inf', '+inf'",
-      )(name, inScript('sweepCall', 'tonumber(leaseEnd) > nowMs', 'false')(name, source)),
-  },
-  'sweeping keeps the hold': {
-    script: inScript('sweepCall', "elseif record[1] == 'held' then", 'elseif false then'),
-  },
-  'an admitted call is not put where the sweeper looks': {
-    script: inScript('admit', "redis.call('SADD', KEYS[9], ARGV[16])", ''),
-  },
-  'a late ending of a swept call is not charged': {
-    faults: ['routerLosesRedis', 'routerLosesRedis', 'routerLosesRedis'],
-    script: inScript('settle', "if state == 'held' or state == 'swept' then", "if state == 'held' then"),
-  },
-  'admission looks at no balance': {
-    script: inScript('admit', 'if available < amount then', 'if false then'),
-  },
-  'admission does not ask which Redis it runs on, nor which epoch': {
-    script: (name, source) => {
-      const admitsInto = inScript('admit', "redis.call('HGET', KEYS[1], 'epoch') ~= ARGV[11]", 'false')(name, source);
-      return inScript(
         'admit',
-        "not string.find(redis.call('INFO', 'replication'), 'master_replid:' .. ARGV[12], 1, true)",
-        'false',
-      )(name, admitsInto);
+        "if not isInForce() then return { 'closed'",
+        "if false then return { 'closed'",
+      )(name, inScript('admit', 'if wallet[1] ~= ARGV[1] then', 'if not wallet[1] then')(name, source)),
+  },
+  'older sums replace newer ones': {
+    faults: ['requestsAreLate', 'requestsAreLate', 'requestsAreLate'],
+    script: inScript('absorb', 'return timeline > knownTimeline', 'if true then return true end return timeline > 0'),
+  },
+  'calls are dropped, and the sums that contain them are not taken over': {
+    script: inScript('absorb', "redis.call('HSET', KEYS[2], 'left', ARGV[6], ", "redis.call('HSET', KEYS[2], "),
+  },
+  'an answer that was asked for under another mark is taken over': {
+    faults: ['redisComesBackEmpty', 'requestsAreLate', 'redisIsEmptied', 'requestsAreLate', 'redisComesBackEmpty'],
+    script: inScript('absorb', "if not isInForce() then return { 'closed', 0 } end", ''),
+  },
+  'an unknown row drops a call whose charge is known': {
+    faults: ['routerFreezes', 'routerFreezes', 'routerLosesRedis', 'eventLogIsDown'],
+    script: inScript(
+      'absorb',
+      "if call[1] == 'held' and call[5] == ARGV[at + 1]",
+      'if call[1] and call[5] == ARGV[at + 1]',
+    ),
+  },
+  'an unknown row drops a hold that was put back under another session': {
+    faults: ['routerFreezes', 'routerLosesRedis', 'routerFreezes', 'requestsAreLate'],
+    script: inScript('absorb', 'and call[5] == ARGV[at + 1]', ''),
+  },
+  'no router puts its calls back': { router: (parts) => ({ ...parts, putBack: async () => {} }) },
+  'a router puts back its running calls alone': {
+    router: (parts) => {
+      Object.defineProperty(parts.pending, 'ended', { get: () => [] });
+      return parts;
     },
   },
-  'a released admission keeps its hold': {
-    script: inScript('release', "redis.call('HINCRBY', KEYS[1], 'held', 0 - tonumber(record[2]))", ''),
+  'a put-back turns a charge into a hold again': {
+    faults: ['redisIsSlow', 'redisIsEmptied', 'redisLosesItsTail', 'connectionsBreak'],
+    script: inScript('putBack', "if known[1] == 'ended' then", 'if false then'),
   },
-  'no router asserts its holds': {
-    router: (parts) => ({ ...parts, assertCall: async () => {} }),
+  'a put-back that comes late is run': {
+    faults: [
+      'redisIsSlow',
+      'connectionsBreak',
+      'redisIsEmptied',
+      'redisIsSlow',
+      'connectionsBreak',
+      'redisLosesItsTail',
+    ],
+    script: inScript('putBack', '>= tonumber(ARGV[5])', '>= 1e300'),
   },
-  'a router puts the mark of the epoch back while holds are asserted': {
-    faults: ['redisIsEmptiedWhileRebuilt', 'redisIsEmptiedWhileRebuilt'],
+  'a session that has lapsed is taken up again': {
+    faults: ['routerFreezes', 'routerLosesRedis', 'routerFreezes'],
     router: (parts) => {
-      const { mark } = parts;
-      let stamp: EpochStamp | undefined;
+      const { redis } = parts;
+      redis.pexpire = (async (key: string, lifeMs: number) => {
+        await redis.set(key, 'again', 'PX', lifeMs);
+        return 1;
+      }) as typeof redis.pexpire;
+      Object.assign(parts.standing, { end: () => {} });
+      return parts;
+    },
+  },
+  'a sweeper takes every session for lapsed': {
+    router: (parts) => {
+      parts.redis.exists = (async () => 0) as typeof parts.redis.exists;
+      return parts;
+    },
+  },
+  'no sweeper ever finds a session lapsed': {
+    router: (parts) => {
+      parts.redis.exists = (async () => 1) as typeof parts.redis.exists;
+      return parts;
+    },
+  },
+  'a router admits while the gate is closed': {
+    faults: ['redisLosesItsTail', 'redisComesBackEmpty', 'redisIsEmptied'],
+    router: (parts) => {
+      Object.defineProperty(parts.standing, 'isOpen', { get: () => parts.standing.session !== undefined });
+      return parts;
+    },
+  },
+  'the spool lets go of what the event log has, recorded or not': {
+    faults: ['routerIsKilled', 'redisComesBackEmpty', 'eventLogIsDown', 'ledgerIsKilled'],
+    router: (parts) => {
+      const { eventLog, spool, pending } = parts;
       return {
         ...parts,
-        mark: {
-          put(next, heardAtMs) {
-            stamp = next;
-            return mark.put(next, heardAtMs);
-          },
-          async isThere() {
-            if (stamp) await mark.put(stamp, Number.MAX_SAFE_INTEGER);
-            return true;
+        eventLog: {
+          ...eventLog,
+          async append(topic, records) {
+            await eventLog.append(topic, records);
+            for (const { value } of records) {
+              const { callId } = JSON.parse(value) as { callId: string };
+              spool.release(callId);
+              pending.remove(callId);
+            }
           },
         },
       };
-    },
-  },
-  'a recovery does not ask which calls from before are recorded': {
-    script: inScript('loadBalances', "ARGV[at] ~= '1'", 'true'),
-  },
-  'a dead letter that is replayed does not want balances to be built anew': {
-    faults: ['eventsAreSpoilt', 'redisComesBackEmpty', 'redisLosesItsTail', 'eventsAreSpoilt'],
-    ignoredStatement: 'wantRebuild',
-  },
-  'admission looks at no budget of a key': {
-    script: inScript('admit', 'limitOf(tonumber(ARGV[7]))', 'nil'),
-  },
-  'admission looks at no cap': {
-    script: inScript('admit', 'limitOf(tonumber(ARGV[8]))', 'nil'),
-  },
-  'a recovery loads one month alone': {
-    script: inScript('loadBalances', "':spent', ARGV[at + 1]", "':spent', _ == 1 and ARGV[at + 1] or '0'"),
-  },
-  'no router waits until it has drained': {
-    router: (parts) => ({ ...parts, isCaughtUp: () => true }),
-  },
-  'what Redis keeps of ended calls is not sent before balances are built': {
-    faults: ['diskIsFull', 'redisLosesItsTail', 'diskIsFull', 'redisFailsOver'],
-    router: (parts) => ({ ...parts, publishKept: async () => {} }),
-  },
-  'a router admits while its epoch is not open': {
-    faults: ['redisLosesItsTail', 'eventsAreSpoilt', 'eventsAreSpoilt', 'eventsAreSpoilt', 'eventsAreSpoilt'],
-    router: (parts) => {
-      Object.defineProperty(parts.epoch, 'isOpen', { get: () => parts.epoch.stamp.number > 0 });
-      return parts;
-    },
-  },
-  'events are sent before their calls are settled': {
-    router: (parts) => ({ ...parts, waitingCalls: { has: () => false } }),
-  },
-  'the spool deletes what the event log has not acknowledged': {
-    router: (parts) => {
-      const readBatch = parts.spool.readBatch.bind(parts.spool);
-      parts.spool.readBatch = async (most) => {
-        const batch = await readBatch(most);
-        await batch?.acknowledge();
-        return batch;
-      };
-      return parts;
     },
   },
 };

@@ -1,7 +1,7 @@
 import type { Mutation } from './mutations.ts';
 import type { ScriptRun } from './redis/simulatedRedis.ts';
 import { checkBooks } from './scenario/checkBooks.ts';
-import { checkScript, excuseTheGivenUp } from './scenario/checkWhileRunning.ts';
+import { checkScript, excuseTheLate } from './scenario/checkWhileRunning.ts';
 import { CLOCKS_APART_MS, FAULTS, giveCredit, heal } from './scenario/faults.ts';
 import { LedgerOfTruth } from './scenario/ledgerOfTruth.ts';
 import { makeCall, makeKeys } from './scenario/load.ts';
@@ -21,7 +21,8 @@ export interface SeedResult {
   calls: number;
   letIn: number;
   rows: number;
-  epochs: number;
+  /** Redises that balances were kept in. */
+  marks: number;
 }
 
 /** Longest that a run takes, in its own time. */
@@ -45,17 +46,17 @@ export async function runSeed(seed: number, mutation: Mutation = {}): Promise<Se
       world.fail(error);
     }
   };
-  let phase = '';
+  const gates = new Map<string, string>();
   world.onStep = () => {
-    const { epoch } = stack.database.tables;
-    const next = `epoch ${epoch.number} is ${epoch.phase}`;
-    if (next !== phase) {
-      world.note(next);
-      phase = next;
-      if (epoch.phase !== 'draining') excuseTheGivenUp(stack);
+    for (const [redisId, { mark, openedAt }] of stack.database.tables.redisServers) {
+      const next = `${mark} ${openedAt === null ? 'is closed' : 'is open'}`;
+      if (gates.get(redisId) === next) continue;
+      gates.set(redisId, next);
+      world.note(`the gate of Redis ${redisId.slice(0, 4)} under ${next}`);
+      if (openedAt !== null) excuseTheLate(stack, mark);
     }
   };
-  const result = { seed, violation: undefined, trace: [], calls: 0, letIn: 0, rows: 0, epochs: 0 };
+  const result = { seed, violation: undefined, trace: [], calls: 0, letIn: 0, rows: 0, marks: 0 };
   try {
     await world.run(() => live(stack, mutation.faults ?? []), LIMIT_MS);
   } catch (error) {
@@ -75,24 +76,30 @@ export async function runSeed(seed: number, mutation: Mutation = {}): Promise<Se
     calls: calls.length,
     letIn: calls.filter(({ holdNanoUsd }) => holdNanoUsd !== undefined).length,
     rows: stack.database.tables.usageRequests.size,
-    epochs: stack.database.tables.epoch.number,
+    marks: gates.size,
   };
 }
 
 function describeScript({ name, keys, args, reply }: ScriptRun): string {
-  const workspace = /^\{(.+?)\}/.exec(keys[0] ?? '')?.[1];
-  const what =
-    name === 'loadBalances' || name === 'raiseGeneration' ? args.slice(0, 8).join(' ') : `call ${args[0]?.slice(-4)}`;
-  return `${name} ${workspace} ${what}: ${Array.isArray(reply) ? reply[0] : reply}`;
+  const workspace = /^\{(.+?)\}/.exec(keys[1] ?? keys[0] ?? '')?.[1] ?? '';
+  const what: Record<string, () => string> = {
+    absorb: () => `at ${args[3]}.${args[4]}, left ${args[5]}, of ${args[8]} final ${args[9]} unknown`,
+    putBack: () => `number ${args[4]} of ${args[3]}, ${args[6]} calls`,
+    admit: () => `call ${args[3]?.slice(-4)} for ${args[8]}`,
+    settle: () => `call ${keys[5]?.slice(-4)} for ${args[3]}`,
+    release: () => `call ${args[3]?.slice(-4)}`,
+  };
+  return `${name} ${workspace} ${(what[name] ?? (() => args.join(' ')))()}: ${Array.isArray(reply) ? reply[0] : reply}`;
 }
+
+const WORKSPACES = ['ws_0', 'ws_1'];
 
 /** `certain`: faults that happen besides those of chance. */
 async function live(stack: Stack, certain: string[]): Promise<void> {
   const { world } = stack;
   const { random } = world;
   makeKeys(stack);
-  for (const workspaceId of ['ws_0', 'ws_1'])
-    await giveCredit(stack, workspaceId, 400_000n * BigInt(random.between(4, 14)));
+  for (const workspaceId of WORKSPACES) await giveCredit(stack, workspaceId, 400_000n * BigInt(random.between(4, 14)));
   const routers = random.between(2, 3);
   const apartMs = random.chance(0.5) ? CLOCKS_APART_MS : 0;
   for (let index = 0; index < routers; index += 1) stack.addRouter({ skewMs: random.between(0, apartMs) });
@@ -116,7 +123,7 @@ async function live(stack: Stack, certain: string[]): Promise<void> {
   for (const name of certain) happen(name);
   await world.sleep(livesForMs + (random.chance(0.2) ? 20_000 : 500));
   heal(stack);
-  // To ask for balances may show only now that Redis has lost them: then everything is built anew.
+  // To ask for balances may show only now that Redis has lost them.
   do await untilQuiet(stack);
   while (!(await areAllLoaded(stack)));
   checkBooks(stack);
@@ -127,11 +134,11 @@ async function untilQuiet(stack: Stack): Promise<void> {
   const limit = world.now + QUIET_LIMIT_MS;
   const isQuiet = async (): Promise<boolean> => {
     if (!machines.every(({ router, process }) => router?.isQuiet() && process.frozenUntil <= world.now)) return false;
-    if (['ws_0', 'ws_1'].some((id) => redis.data.run('ZCARD', [`{${id}}:calls`]) !== 0)) return false;
+    if (WORKSPACES.some((id) => redis.data.run('EXISTS', [`{${id}}:calls`]) !== 0)) return false;
     if ((await replicas[0]?.ledger?.lag()) !== 0n) return false;
     // What was spoilt may have been read only now.
     await replayLetters(stack);
-    return stack.database.tables.epoch.rebuildWantedAt === null;
+    return true;
   };
   // What is over has to stay so: a late event, or a sweep, may still be under way.
   for (let quiet = 0; quiet < 3; ) {
@@ -139,22 +146,24 @@ async function untilQuiet(stack: Stack): Promise<void> {
     quiet = (await isQuiet()) ? quiet + 1 : 0;
     if (world.now > limit) {
       for (const { router, index } of machines) world.note(`router-${index}: ${router?.describe() ?? 'not running'}`);
+      for (const id of WORKSPACES)
+        world.note(`pending in ${id}: ${redis.data.run('HGETALL', [`{${id}}:calls`])?.toString() ?? ''}`);
       throw new Violation(`not quiet ${QUIET_LIMIT_MS / 1_000} s after everything was mended`);
     }
   }
 }
 
-/** Brings every workspace's balances of the epoch in force. False where Redis has lost them. */
-async function areAllLoaded({ world, machines }: Stack): Promise<boolean> {
+/** Has the newest sums of every workspace and key taken over. False where Redis has lost them. */
+async function areAllLoaded({ world, machines, keys }: Stack): Promise<boolean> {
   const [machine] = machines;
   const { router, process } = machine ?? {};
   if (!router) throw new Violation('no router runs');
-  for (const workspaceId of ['ws_0', 'ws_1']) {
+  for (const { keyId, workspace } of keys.values()) {
     const isLoaded = await new Promise((resolve) =>
       world.schedule(
         0,
         () =>
-          router.load(workspaceId).then(
+          router.load(workspace.workspaceId, keyId).then(
             () => resolve(true),
             () => resolve(false),
           ),

@@ -1,42 +1,38 @@
-import { randomUUID } from 'node:crypto';
 import { createEmbeddedProducer } from '@turnpike/event-log/createEmbeddedProducer';
+import type { EventRecord } from '@turnpike/event-log/eventLog';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { noSpan } from '@turnpike/telemetry/callSpan';
 import { v7 as uuidv7 } from 'uuid';
-import {
-  type BalanceLoader,
-  createBalanceLoader,
-} from '../../services/model-router/src/money/balances/loadBalances.ts';
+import { type Absorber, createAbsorber } from '../../services/model-router/src/money/balances/absorb.ts';
 import { createCallEndings } from '../../services/model-router/src/money/call/endCall.ts';
-import { HeldCalls } from '../../services/model-router/src/money/call/heldCalls.ts';
 import { createOpenCalls, type OpenCall } from '../../services/model-router/src/money/call/openCalls.ts';
-import { publishEvents } from '../../services/model-router/src/money/call/publishEvents.ts';
+import { PendingCalls } from '../../services/model-router/src/money/call/pendingCalls.ts';
+import { createRecorder } from '../../services/model-router/src/money/call/recordCalls.ts';
+import { retryReleases } from '../../services/model-router/src/money/call/retryReleases.ts';
 import { sweepCalls } from '../../services/model-router/src/money/call/sweepCalls.ts';
+import { takeUpSpool } from '../../services/model-router/src/money/call/takeUpSpool.ts';
 import { type AdmittedCall, toUnknownEventJson } from '../../services/model-router/src/money/call/toEvent.ts';
-import { createAssertCall } from '../../services/model-router/src/money/epoch/assertCall.ts';
-import { createEpochMark } from '../../services/model-router/src/money/epoch/epochMark.ts';
-import { followEpoch } from '../../services/model-router/src/money/epoch/followEpoch.ts';
-import { publishKeptEvents } from '../../services/model-router/src/money/epoch/publishKeptEvents.ts';
-import { createLedgerReports } from '../../services/model-router/src/money/epoch/reportToLedger.ts';
+import { followRedis } from '../../services/model-router/src/money/follow/followRedis.ts';
+import { createPutBack } from '../../services/model-router/src/money/follow/putBack.ts';
+import { createLedgerReports } from '../../services/model-router/src/money/follow/reportToLedger.ts';
 import { createAdmit } from '../../services/model-router/src/money/gate/admit.ts';
 import { connectRedis } from '../../services/model-router/src/money/redis/connectRedis.ts';
-import { RedisEpoch } from '../../services/model-router/src/money/redis/redisEpoch.ts';
+import { Standing } from '../../services/model-router/src/money/redis/standing.ts';
 import { openSpoolFolder } from '../../services/model-router/src/money/spool/openSpoolFolder.ts';
-import { Spool } from '../../services/model-router/src/money/spool/spool.ts';
 import { aPricedModel } from '../../services/model-router/test/aPricedModel.ts';
 import { aSilentLogger } from '../../services/model-router/test/aSilentLogger.ts';
 import { noMetrics } from '../../services/model-router/test/noMetrics.ts';
 
 /** What a router does with money, put together as its `main` does, without its HTTP side and engines. */
 export interface RouterAccounts {
-  epoch: RedisEpoch;
-  heldCalls: HeldCalls;
+  standing: Standing;
+  pending: PendingCalls;
   /** Admits a call, loading balances where Redis has none; undefined where it is refused. */
   admit(key: KeyRecord, holdNanoUsd: bigint): Promise<OpenCall | undefined>;
-  /** Brings a workspace's balances into Redis, where those of this epoch are not there yet. */
-  load(workspaceId: string): Promise<boolean>;
-  /** Whether all that has ended is settled, sent and acknowledged. */
+  /** Brings a workspace's newest sums into Redis, and those of a key. */
+  load(workspaceId: string, keyId?: string): Promise<boolean>;
+  /** Whether all that has ended is recorded, and the sums in Redis contain it. */
   isQuiet(): boolean;
   /** Ends as kill -9 does: nothing is finished, the spool keeps what it has. */
   crash(): Promise<void>;
@@ -50,6 +46,8 @@ export interface RouterAccountsOptions {
   internalHeaders: (audience: string) => Record<string, string>;
   spoolDir: string;
   leaseMs: number;
+  /** Makes of an event what is written to the event log. */
+  write: (json: string) => string;
 }
 
 const MODEL = aPricedModel();
@@ -60,8 +58,8 @@ export async function startRouterAccounts(options: RouterAccountsOptions): Promi
   const { redisUrl, internalHeaders, spoolDir, leaseMs } = options;
   const log = aSilentLogger();
   const redis = connectRedis(redisUrl, { timeoutMs: TIMEOUT_MS, log });
-  const epoch = new RedisEpoch();
-  const endings = createCallEndings(redis, { epoch });
+  const standing = new Standing();
+  const endings = retryReleases(createCallEndings(redis), { leaseMs });
   // Asked for at each request, so that a test can cut a router off.
   const ledger = {
     internalHeaders,
@@ -71,55 +69,52 @@ export async function startRouterAccounts(options: RouterAccountsOptions): Promi
   };
   const folder = await openSpoolFolder(spoolDir);
   const { routerId } = folder;
-  const processId = randomUUID();
-  const heldCalls = new HeldCalls();
-  const spool = await Spool.open({ dir: spoolDir, maxBytes: 64 * 1_048_576, log });
+  const pending = new PendingCalls();
+  const { spool, left } = await takeUpSpool({ dir: spoolDir, maxBytes: 64 * 1_048_576, metrics: noMetrics, log });
+  for (const ended of left.calls) pending.end(ended);
   const eventLog = {
-    async append(...batch: Parameters<ReturnType<typeof createEmbeddedProducer>['append']>) {
+    async append(topic: string, records: EventRecord[]) {
       const producer = createEmbeddedProducer({ url: ledger.ledgerUrl, internalHeaders });
-      await producer.append(...batch).finally(() => producer.close());
+      const written = records.map(({ key, value }) => ({ key, value: options.write(value) }));
+      await producer.append(topic, written).finally(() => producer.close());
     },
     close: async () => {},
   };
-  const loader = () => createBalanceLoader({ redis, ...ledger, ledgerUrl: ledger.ledgerUrl, epoch });
-  const balances: Pick<BalanceLoader, 'load' | 'loadFor'> = {
-    load: (workspaceId) => loader().load(workspaceId),
-    loadFor: (...what) => loader().loadFor(...what),
+  const absorberNow = () => createAbsorber({ redis, ...ledger, ledgerUrl: ledger.ledgerUrl, standing });
+  const absorber: Pick<Absorber, 'load' | 'absorbCalls'> = {
+    load: (...what) => absorberNow().load(...what),
+    absorbCalls: (questions) => absorberNow().absorbCalls(questions),
   };
-  const publisher = publishEvents({ spool, eventLog, endings, heldCalls, epoch, metrics: noMetrics, log });
-  const sweeper = sweepCalls({ redis, endings, balances, epoch, eventLog, metrics: noMetrics, log, leaseMs });
-  const openCalls = createOpenCalls({ endings, spool, heldCalls, epoch, metrics: noMetrics, log, leaseMs });
-  const follower = followEpoch({
+  const follower = followRedis({
     redis,
-    epoch,
+    standing,
+    routerId,
+    leaseMs,
     reports: {
-      report: (report) =>
-        createLedgerReports({ ...ledger, ledgerUrl: ledger.ledgerUrl, routerId, processId }).report(report),
+      report: (report) => createLedgerReports({ ...ledger, ledgerUrl: ledger.ledgerUrl, routerId }).report(report),
     },
-    heldCalls,
-    mark: createEpochMark(redis),
-    balances,
-    assertCall: createAssertCall(redis, { routerId, leaseMs }),
-    publishKept: (unspooled) => publishKeptEvents({ redis, eventLog, unspooled }),
-    isCaughtUp: () => publisher.isCaughtUp,
-    hasUnread: () => spool.hasUnread,
+    putBack: createPutBack(redis, { routerId, pending }),
     log,
   });
-  const admit = createAdmit(redis, { epoch, routerId });
+  const recorder = createRecorder({ eventLog, absorber, pending, spool, standing, log });
+  for (const ended of left.calls) recorder.add(ended);
+  const sweeper = sweepCalls({ redis, absorber, standing, eventLog, metrics: noMetrics, log, leaseMs });
+  const openCalls = createOpenCalls({ endings, spool, recorder, pending, standing, metrics: noMetrics, log });
+  const admit = createAdmit(redis, { standing, routerId });
 
   async function stop(graceMs: number): Promise<void> {
-    await follower.close();
-    await sweeper.close();
     await openCalls.close();
-    await publisher.close(graceMs);
+    await sweeper.close();
+    await recorder.close(graceMs);
+    await follower.close();
     await spool.close();
     redis.disconnect();
     await folder.release();
   }
 
   return {
-    epoch,
-    heldCalls,
+    standing,
+    pending,
     async admit(key, holdNanoUsd) {
       const { keyId } = key;
       const { workspaceId } = key.workspace;
@@ -136,20 +131,20 @@ export async function startRouterAccounts(options: RouterAccountsOptions): Promi
         isStream: true,
         span: noSpan,
       };
-      const request = { callId: call.callId, key, holdNanoUsd, estimatedPromptTokens: 10, leaseMs };
-      for (let round = 0; round < 3 && epoch.isOpen; round += 1) {
+      const request = { callId: call.callId, key, holdNanoUsd, estimatedPromptTokens: 10 };
+      for (let round = 0; round < 3 && standing.isOpen; round += 1) {
         const answer = await admit({ ...request, unknownEventJson: toUnknownEventJson(call) }).catch(() => {
           endings.release(call).catch(() => {});
           return undefined;
         });
-        if (answer?.outcome === 'other_redis') epoch.suspect();
+        if (answer?.outcome === 'closed') standing.suspect();
         if (answer?.outcome === 'not_loaded') {
-          await balances.load(workspaceId).catch(() => {});
+          await absorber.load(workspaceId, keyId).catch(() => {});
           continue;
         }
         if (answer?.outcome !== 'admitted') return undefined;
-        const { admittedAtMs, epoch: number } = answer;
-        const terms = { admittedAtMs, epoch: number, estimatedPromptTokens: 10, rpm: key.rpm, tpm: key.tpm };
+        const { admittedAtMs, session } = answer;
+        const terms = { admittedAtMs, session, estimatedPromptTokens: 10, rpm: key.rpm, tpm: key.tpm };
         try {
           return openCalls.open(call, terms);
         } catch (error) {
@@ -159,8 +154,8 @@ export async function startRouterAccounts(options: RouterAccountsOptions): Promi
       }
       return undefined;
     },
-    load: (workspaceId) => balances.load(workspaceId),
-    isQuiet: () => epoch.isOpen && heldCalls.size === 0 && !spool.hasUnread,
+    load: (workspaceId, keyId) => absorber.load(workspaceId, keyId),
+    isQuiet: () => standing.isOpen && pending.isEmpty && spool.isEmpty,
     crash: () => stop(0),
     close: () => stop(5_000),
   };

@@ -83,6 +83,7 @@ const OWN_VARIABLES: Partial<Record<ServiceName, (settings: StackSettings) => Re
     SPOOL_DIR: spoolDir,
     CACHE_SALT_KEYS: secrets.cacheSaltKeys,
   }),
+  'usage-ledger': () => ({ STORE_COPIES: 'one' }),
 };
 
 /** Every variable that each service reads, apart from those whose default is right on a laptop. */

@@ -36,32 +36,39 @@ const liveModelsSchema = z.record(z.string(), z.object({ engines: z.number(), he
 /** For each model, how many engines the region has for it and how many answer. */
 export type LiveModels = z.output<typeof liveModelsSchema>;
 
-const countedSchema = z.object({ spent_nano_usd: nanoUsdSchema, held_nano_usd: nanoUsdSchema });
-const countersSchema = countedSchema
-  .extend({
+const pendingSums = { held_nano_usd: nanoUsdSchema, ended_nano_usd: nanoUsdSchema };
+/** Each sum of the ledger has the place of its own that it was read at; null where it has not been loaded. */
+const placeSchema = { timeline: z.number().int().nullable(), seq: z.number().int().nullable() };
+const countedSchema = z.object({ ...placeSchema, spent_nano_usd: nanoUsdSchema.nullable(), ...pendingSums });
+const countersSchema = z
+  .object({
     now_ms: z.number().int(),
-    epoch: z.number().int(),
-    /** Number of the last credit that is counted. */
-    credit_seq: z.number().int(),
-    credited_nano_usd: nanoUsdSchema,
-    admitted_calls: z.number().int(),
-    /** Among those, calls from before Redis was lost that may be counted twice. */
-    uncertain_calls: z.number().int(),
+    /** Under which the workspace is loaded; null where it is not, and with it all that comes from the ledger. */
+    mark: z.string().nullable(),
+    ...placeSchema,
+    left_nano_usd: nanoUsdSchema.nullable(),
+    /** What pending calls hold, and what those that ended cost. */
+    ...pendingSums,
     keys: z.record(z.string(), countedSchema),
+    /** By `YYYY-MM`. */
     months: z.record(z.string(), countedSchema),
     calls: z.array(
       z.object({
         call_id: z.string(),
         key_id: z.string(),
-        state: z.enum(['held', 'settled', 'swept']),
-        hold_nano_usd: nanoUsdSchema,
-        charge_nano_usd: nanoUsdSchema,
+        kind: z.enum(['held', 'ended']),
+        /** The hold, then the charge. */
+        amount_nano_usd: nanoUsdSchema,
+        /** As `YYYY-MM`. */
+        month: z.string(),
+        session: z.string(),
+        has_live_session: z.boolean(),
         owner: z.string(),
         admitted_at_ms: z.number().int(),
-        lease_ends_in_ms: z.number(),
       }),
     ),
-    next_after: z.number().nullable(),
+    /** Where the calls go on; those of another page are of another instant. */
+    next_after: z.string().nullable(),
   })
   .meta({ id: 'Counters' });
 /** The counters of a workspace in Redis, at one instant. */
@@ -140,8 +147,14 @@ export const modelRouterApi = defineApi('model-router', {
     method: 'GET',
     path: '/internal/workspaces/:workspace_id/counters',
     promise:
-      'all that the gate counts of a workspace, of one instant; calls by pages, each with its lease: one whose lease has ended is a hold without an owner',
-    params: z.object({ workspace_id: anyId, after: z.coerce.number<number>().int().min(0).default(0) }),
+      'all that the gate counts of a workspace, of one instant; pending calls by pages, each with its session: a hold whose session has lapsed is nobody’s',
+    params: z.object({
+      workspace_id: anyId,
+      after: z
+        .string()
+        .regex(/^\d{1,20}$/, 'must be a cursor')
+        .default('0'),
+    }),
     answer: countersSchema,
     answerLimitBytes: LARGE_ANSWER_BYTES,
   },

@@ -18,16 +18,26 @@ const sequenceNumber = z
   .transform(BigInt);
 const ofWorkspace = z.object({ workspace_id: anyId });
 const ofRouter = z.object({ router_id: plainId });
-const sums = z.object({
-  /** Number of the last credit counted in; 0 without any. */
-  credit_seq: count.min(0),
-  credited_nano_usd: nanoUsdSchema,
-  spent_nano_usd: nanoUsdSchema,
-  /** By key id. */
-  keys: z.record(z.string(), nanoUsdSchema),
-  /** Calls recorded, however they ended. */
-  requests: count.min(0),
+const amounts = z.record(z.string(), nanoUsdSchema);
+
+/** Most that one question for balances asks about: workspaces in all, keys and calls of each. */
+export const ABSORB_LIMITS = { workspaces: 100, keys: 1_000, calls: 2_000 } as const;
+const absorbedSchema = z.object({
+  workspace_id: z.string(),
+  /** Counts the transactions that changed a sum of the workspace: of two answers of one timeline the higher is the newer. */
+  seq: count.min(0),
+  /** Credited less recorded; below zero after a credit that takes. */
+  left_nano_usd: nanoUsdSchema,
+  /** Spent by `YYYY-MM`: in the month asked for, in later ones, and in those of the calls that are recorded. */
+  months: amounts,
+  /** Spent by key id: of the keys asked for, and of those of the calls that are recorded. */
+  keys: amounts,
+  /** Which of the calls are recorded, and so contained in these sums: as known for good, and as `unknown`. */
+  final: z.array(z.string()),
+  unknown: z.array(z.string()),
 });
+/** What the ledger has of a workspace, of one instant. */
+export type AbsorbedWorkspace = z.output<typeof absorbedSchema>;
 
 /** The groupings of a usage report. */
 export const USAGE_GROUPS = ['day', 'key', 'model'] as const;
@@ -88,12 +98,8 @@ const usageGroups = z
   .transform((text) => text.split(','))
   .pipe(z.array(z.enum(USAGE_GROUPS, 'must be day, key or model')));
 const day = z.iso.date('must be a day as YYYY-MM-DD');
-const epochNumber = count
-  .min(0)
-  .max(2 ** 31 - 2)
-  .nullable();
 
-/** The books: usage, credits, dead letters; and the epoch of Redis. */
+/** The books: usage, credits, dead letters; and which Redis the gate counts in. */
 export const usageLedgerApi = defineApi('usage-ledger', {
   addCredit: {
     callers: ['operator'],
@@ -163,29 +169,48 @@ export const usageLedgerApi = defineApi('usage-ledger', {
     path: '/internal/workspaces/:workspace_id/balances',
     promise: 'of what is recorded by now',
     params: ofWorkspace.extend({ month }),
-    answer: sums.extend({ month_spent_nano_usd: nanoUsdSchema }),
+    answer: z.object({
+      credited_nano_usd: nanoUsdSchema,
+      spent_nano_usd: nanoUsdSchema,
+      month_spent_nano_usd: nanoUsdSchema,
+      /** By key id. */
+      keys: amounts,
+      /** Calls recorded, however they ended. */
+      requests: count.min(0),
+    }),
     answerLimitBytes: LARGE_ANSWER_BYTES,
   },
-  loadBalances: {
+  absorb: {
     callers: ['model-router'],
     method: 'POST',
-    path: '/internal/workspaces/:workspace_id/balances',
+    path: '/internal/balances/absorb',
     promise:
-      'what the gate goes on counting from in an epoch of Redis: `months` are the one asked for and later ones, `recorded` which of the calls are among `requests`; changes nothing',
-    params: ofWorkspace,
-    body: z.object({ month, epoch: count.min(0), calls: z.array(z.uuid()).max(10_000) }),
-    bodyLimitBytes: 512 * 1024,
-    answer: sums.extend({
-      /** By `YYYY-MM`. */
-      months: z.record(z.string(), nanoUsdSchema),
-      recorded: z.array(z.string()),
+      'of some workspaces, all of one instant: what is left, what months and keys have spent, and which of the pending calls these sums contain; changes nothing',
+    body: z.object({
+      workspaces: z
+        .array(
+          ofWorkspace.extend({
+            month,
+            keys: z.array(anyId).max(ABSORB_LIMITS.keys),
+            calls: z.array(z.uuid()).max(ABSORB_LIMITS.calls),
+          }),
+        )
+        .min(1)
+        .max(ABSORB_LIMITS.workspaces)
+        .refine((all) => new Set(all.map(({ workspace_id: id }) => id)).size === all.length, 'must not repeat itself'),
+    }),
+    bodyLimitBytes: 16 * 1024 * 1024,
+    answer: z.object({
+      /** Of the database: one that took over may have lost commits, and counts its own. Sums of a higher one are newer. */
+      timeline: count.min(1),
+      workspaces: z.array(absorbedSchema),
     }),
     answerLimitBytes: LARGE_ANSWER_BYTES,
     faults: {
-      /** Redis is not of this epoch any more, or what ended before it is not all recorded yet. */
-      epoch_not_ready: {
-        status: 409,
-        message: 'The balances of this epoch cannot be given. Report, and ask again.',
+      balances_catching_up: {
+        status: 503,
+        message: 'The database has changed hands. Balances are given once the event log has been read again.',
+        retryAfterSeconds: 1,
       },
     },
   },
@@ -193,36 +218,38 @@ export const usageLedgerApi = defineApi('usage-ledger', {
     callers: ['model-router'],
     method: 'PUT',
     path: '/internal/routers/:router_id',
-    promise: 'a sign of life every second, answered with the epoch of Redis ([redis-lost.md](redis-lost.md))',
+    promise:
+      'a sign of life every second, answered with whether the gate is open on the Redis that the router sees ([redis-lost.md](redis-lost.md))',
     params: ofRouter,
     body: z.object({
-      /** The next process with the same spool has forgotten the calls of this one. */
-      process_id: plainId,
       /** Replication id of the Redis it sees; null while it sees none. */
       redis_id: plainId.nullable(),
-      /** The epochs it was told last, has drained for, and has asserted its holds in. */
-      known_epoch: epochNumber,
-      drained_epoch: epochNumber,
-      asserted_epoch: epochNumber,
-      /** The router has no call, an empty spool, and has not worked in an earlier epoch. */
-      is_blank: z.boolean(),
-      /** The router holds a call that Redis does not know. */
-      misses_calls: z.boolean(),
+      /** The mark it has put its pending calls back under, and not lost its session since. */
+      put_back_mark: z.uuid().nullable(),
+      /** A mark under which it had put back, and which that Redis does not have any more: it was emptied. */
+      missing_mark: z.uuid().nullable(),
     }),
     bodyLimitBytes: 4 * 1024,
     answer: z.object({
-      epoch: count.min(0),
-      redis_id: z.string(),
-      phase: z.enum(['draining', 'asserting', 'open']),
-      /** Whether this router counts in that epoch. */
-      is_member: z.boolean(),
+      /** What was asked about; with null there is nothing to be open. */
+      redis_id: z.string().nullable(),
+      /** What everything loaded there carries. */
+      mark: z.uuid().nullable(),
+      /** This report brought the mark about. Its router alone puts it into Redis, and tries once, so a mark that has gone stays gone. */
+      is_to_be_set: z.boolean(),
+      /** Whether every live router has put back under this mark, or had its time to. */
+      is_open: z.boolean(),
+      /** Others count in another Redis: this one is not the region's. */
+      is_stranger: z.boolean(),
+      /** The routers that have not put back yet. */
+      waits_for: z.array(z.string()),
     }),
   },
   removeRouter: {
     callers: ['model-router'],
     method: 'DELETE',
     path: '/internal/routers/:router_id',
-    promise: 'a router that has ended all its calls and sent every event leaves',
+    promise: 'a router whose calls have all ended and are all recorded leaves',
     params: ofRouter,
     answer: z.object({}),
   },

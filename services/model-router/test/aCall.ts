@@ -52,7 +52,6 @@ export const aCall = (fields: Partial<Call> = {}): Call => ({
     worstCaseNanoUsd: 1_000_000n,
   },
   cacheSalt: 'salt',
-  leaseLost: new AbortController().signal,
   receivedAt: performance.now(),
   span: noSpan,
   log: aSilentLogger(),

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { noSpan } from '@turnpike/telemetry/callSpan';
-import type { Redis } from 'ioredis';
 import { v7 as uuidv7 } from 'uuid';
-import type { HoldTerms } from '../src/money/call/heldCalls.ts';
+import type { HoldTerms } from '../src/money/call/pendingCalls.ts';
 import { type AdmittedCall, toUnknownEventJson } from '../src/money/call/toEvent.ts';
 import { createAdmit } from '../src/money/gate/admit.ts';
+import type { Standing } from '../src/money/redis/standing.ts';
 import { aKeyRecord } from './aKeyRecord.ts';
 import { aPricedModel } from './aPricedModel.ts';
 import type { OpenedRedis } from './openTestRedis.ts';
@@ -13,11 +13,11 @@ import type { OpenedRedis } from './openTestRedis.ts';
 export async function anAdmittedCall(
   opened: OpenedRedis,
   {
-    redis = opened.redis,
-    leaseMs = 60_000,
+    standing = opened.standing,
+    routerId = 'router-1',
     holdNanoUsd = 1_000_000n,
     workspaceId: known,
-  }: { redis?: Redis; leaseMs?: number; holdNanoUsd?: bigint; workspaceId?: string } = {},
+  }: { standing?: Standing; routerId?: string; holdNanoUsd?: bigint; workspaceId?: string } = {},
 ): Promise<{ call: AdmittedCall; terms: HoldTerms }> {
   const workspaceId = known ?? `ws_${randomUUID()}`;
   const key = aKeyRecord({ workspace: { workspaceId } });
@@ -35,15 +35,14 @@ export async function anAdmittedCall(
     isStream: true,
     span: noSpan,
   };
-  const admission = await createAdmit(redis, { epoch: opened.epoch, routerId: 'router-1' })({
+  const admission = await createAdmit(opened.redis, { standing, routerId })({
     callId: call.callId,
     key,
     holdNanoUsd,
     estimatedPromptTokens: 10,
-    leaseMs,
     unknownEventJson: toUnknownEventJson(call),
   });
   if (admission.outcome !== 'admitted') throw new Error(`call was ${admission.outcome}`);
-  const { admittedAtMs, epoch } = admission;
-  return { call, terms: { admittedAtMs, epoch, estimatedPromptTokens: 10, rpm: key.rpm, tpm: key.tpm } };
+  const { admittedAtMs, session } = admission;
+  return { call, terms: { admittedAtMs, session, estimatedPromptTokens: 10, rpm: key.rpm, tpm: key.tpm } };
 }

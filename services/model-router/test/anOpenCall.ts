@@ -7,11 +7,9 @@ export interface RecordedCall extends OpenCall {
   endings: Ending[];
   /** The routing target that the last one named. */
   target: string | undefined;
-  /** Takes its hold away, as a sweeper does. */
-  loseLease(): void;
 }
 
-/** An open call without a book: `isKept` is what the book would say of its hold. */
+/** An open call without a book: `isKept` is what the book would say of its ending. */
 export function anOpenCall({
   isKept = true,
   callId = 'call-1',
@@ -19,11 +17,8 @@ export function anOpenCall({
   isKept?: boolean;
   callId?: string;
 } = {}): RecordedCall {
-  const lease = new AbortController();
   return {
     callId,
-    leaseLost: lease.signal,
-    loseLease: () => lease.abort(),
     target: undefined,
     endings: [],
     async end(ending, target) {

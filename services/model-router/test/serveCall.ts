@@ -68,8 +68,8 @@ export async function serveCall({
       fleet: createFleet({ registry, queue }),
       timeouts: { ...LONG_TIMEOUTS, ...timeouts },
     });
-    const { callId, leaseLost } = open;
-    const call = aCall({ callId, leaseLost, keyId, request: aChatRequest(fields), span });
+    const { callId } = open;
+    const call = aCall({ callId, keyId, request: aChatRequest(fields), span });
     const room = memory.open(keyId);
     await answerCall(house, call, { open, room, rateLimit: RATE_LIMIT, res }).finally(room.close);
   });

@@ -9,7 +9,7 @@ GRANT USAGE ON SCHEMA public TO :service_role;
 -- The books: read here, written by the owner's functions. A credit posts itself.
 GRANT SELECT ON usage_request, key_total, workspace_total, workspace_month_total, key_hour_total, posting TO :service_role;
 GRANT SELECT, INSERT ON credit TO :service_role;
-GRANT EXECUTE ON FUNCTION record_usage, ensure_usage_partition, first_call_id_at TO :service_role;
+GRANT EXECUTE ON FUNCTION record_usage, ensure_usage_partition, first_call_id_at, current_timeline TO :service_role;
 
 -- Where the consumer stands, and what it could not read: the bytes themselves stay as they came.
 GRANT SELECT, INSERT, UPDATE ON event_offset TO :service_role;
@@ -18,6 +18,6 @@ GRANT SELECT, INSERT, UPDATE (reason, replayed_at, repaired_payload) ON dead_let
 -- The embedded event log, whose old records are dropped.
 GRANT SELECT, INSERT, DELETE ON event_log_record TO :service_role;
 
--- The epoch of Redis and the routers that count in it.
-GRANT SELECT, UPDATE ON redis_epoch TO :service_role;
-GRANT SELECT, INSERT, UPDATE, DELETE ON router TO :service_role;
+-- Which Redis the gate counts in, and the routers that count there.
+GRANT SELECT, UPDATE ON recovery TO :service_role;
+GRANT SELECT, INSERT, UPDATE, DELETE ON router, redis_server TO :service_role;

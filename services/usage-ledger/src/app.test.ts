@@ -12,8 +12,8 @@ import { v7 as uuidv7 } from 'uuid';
 import { openTestLedger, type TestLedger } from '../test/openTestLedger.ts';
 import { startTestAuth, type TestAuth } from '../test/startTestAuth.ts';
 import { internalHeaders, startTestService, type TestService, urlOf } from '../test/startTestService.ts';
+import { getBalances } from './balances/getBalances.ts';
 import { addCredit } from './credits/addCredit.ts';
-import { getBalances } from './credits/getBalances.ts';
 
 /** For whatever is to succeed. */
 const PATIENT_MS = 20_000;
@@ -38,7 +38,12 @@ beforeAll(async () => {
   });
   await new Promise<void>((resolve) => router.listen(0, '127.0.0.1', resolve));
   const routerUrl = urlOf(router);
-  service = await startTestService(ledger, { authUrl: auth.url, usageQueryTimeoutMs: PATIENT_MS, routerUrl });
+  service = await startTestService(ledger, {
+    authUrl: auth.url,
+    usageQueryTimeoutMs: PATIENT_MS,
+    routerUrl,
+    followsTimeline: false,
+  });
 });
 afterAll(async () => {
   await service.close();
@@ -54,7 +59,7 @@ async function lookUp(callId: string, headers: Record<string, string>, { publicU
 }
 const as = (apiKey: string) => ({ authorization: `Bearer ${apiKey}` });
 
-async function call(method: 'GET' | 'POST', path: string, body?: unknown) {
+async function call(method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown) {
   const answer = await request(`${service.internalUrl}${path}`, {
     method,
     headers: { 'content-type': 'application/json', ...internalHeaders('usage-ledger') },
@@ -328,7 +333,6 @@ describe('internal routes', () => {
     expect(await call('GET', `/internal/workspaces/${event.workspaceId}/balances?month=2026-10`)).toEqual({
       status: 200,
       body: {
-        credit_seq: 0,
         credited_nano_usd: '0',
         spent_nano_usd: '125000',
         month_spent_nano_usd: '125000',
@@ -340,28 +344,73 @@ describe('internal routes', () => {
     expect(november.body).toMatchObject({ spent_nano_usd: '125000', month_spent_nano_usd: '0' });
   });
 
-  it('the gate is told what it goes on counting from, and which calls are counted in it', async () => {
+  it('the gate is told what is left, and which calls are contained in that, once the log is known to be read', async () => {
     const event = aUsageRecorded({ startedAtMs: Date.UTC(2026, 9, 5) });
     await recorded(event);
-    const { number } = await ledger.db.redisEpoch.findFirstOrThrow();
-    const path = `/internal/workspaces/${event.workspaceId}/balances`;
-    const question = { month: '2026-09', epoch: number, calls: [event.callId, randomUUID()] };
+    const path = '/internal/balances/absorb';
+    const asked = {
+      workspace_id: event.workspaceId,
+      month: '2026-09',
+      keys: ['key_x'],
+      calls: [event.callId, randomUUID()],
+    };
+    await ledger.db.$executeRaw`UPDATE recovery SET timeline = NULL`;
+    expect(await call('POST', path, { workspaces: [asked] })).toMatchObject({
+      status: 503,
+      body: { error: 'balances_catching_up' },
+    });
 
-    expect(await call('POST', path, question)).toEqual({
+    await ledger.db.$executeRaw`UPDATE recovery SET timeline = current_timeline()`;
+    expect(await call('POST', path, { workspaces: [asked] })).toEqual({
       status: 200,
       body: {
-        credit_seq: 0,
-        credited_nano_usd: '0',
-        spent_nano_usd: '125000',
-        months: { '2026-09': '0', '2026-10': '125000' },
-        keys: { [event.keyId]: '125000' },
-        requests: 1,
-        recorded: [event.callId],
+        timeline: 1,
+        workspaces: [
+          {
+            workspace_id: event.workspaceId,
+            seq: 1,
+            left_nano_usd: '-125000',
+            months: { '2026-09': '0', '2026-10': '125000' },
+            keys: { [event.keyId]: '125000', key_x: '0' },
+            final: [event.callId],
+            unknown: [],
+          },
+        ],
       },
     });
-    expect(await call('POST', path, { ...question, epoch: number + 1 })).toMatchObject({ status: 409 });
-    for (const wrong of [{ month: '2026-13' }, { calls: ['no id'] }, { epoch: -1 }])
-      expect(await call('POST', path, { ...question, ...wrong })).toMatchObject({ status: 400 });
+    for (const wrong of [{ month: '2026-13' }, { calls: ['no id'] }, { calls: Array(2_001).fill(event.callId) }])
+      expect(await call('POST', path, { workspaces: [{ ...asked, ...wrong }] })).toMatchObject({ status: 400 });
+    expect(await call('POST', path, { workspaces: [asked, asked] })).toMatchObject({ status: 400 });
+  });
+
+  it('a router is told of the gate on its Redis, and is forgotten when it leaves', async () => {
+    const report = (body: object) => call('PUT', '/internal/routers/r1', body);
+    await ledger.db.$executeRaw`UPDATE recovery SET timeline = current_timeline()`;
+    const redisId = 'a'.repeat(40);
+    const first = await report({ redis_id: redisId, put_back_mark: null, missing_mark: null });
+    const { mark } = first.body;
+    expect(first).toEqual({
+      status: 200,
+      body: {
+        redis_id: redisId,
+        mark: expect.any(String),
+        is_to_be_set: true,
+        is_open: false,
+        is_stranger: false,
+        waits_for: ['r1'],
+      },
+    });
+    expect(await report({ redis_id: redisId, put_back_mark: mark, missing_mark: null })).toMatchObject({
+      body: { mark, is_open: true, waits_for: [] },
+    });
+    expect(await report({ redis_id: null, put_back_mark: null, missing_mark: null })).toMatchObject({
+      body: { redis_id: null, mark: null, is_open: false },
+    });
+    expect(await report({ redis_id: redisId, put_back_mark: 'no mark', missing_mark: null })).toMatchObject({
+      status: 400,
+    });
+    expect(await call('DELETE', '/internal/routers/r1')).toMatchObject({ status: 200 });
+    expect(await ledger.db.router.count()).toBe(0);
   });
 
   it.each(['', '?month=2026-13', '?month=november', '?month=2026-01&month=2026-02'])(

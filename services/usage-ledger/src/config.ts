@@ -13,6 +13,11 @@ export const configSchema = z.object({
   ...commonConfig,
   /** Postgres database of usage, credits and the embedded event log, with the service's role, which may only add to the books. */
   DATABASE_URL: databaseUrlSchema,
+  /**
+   * `several`: a commit has to be on a synchronous standby as well before it is acknowledged, or this does not start. `one`: where the
+   * disk itself is replicated, or what is recorded may be lost, as on a laptop.
+   */
+  STORE_COPIES: z.enum(['one', 'several']).default('several'),
   /** Auth's internal listener. */
   AUTH_INTERNAL_URL: serviceUrlSchema,
   /** Longest wait for auth's verdict on a key; past it the look-up is refused with 503. */

@@ -1,4 +1,5 @@
 import { createAuthenticator } from '@turnpike/authentication/createAuthenticator';
+import { usageRecorded } from '@turnpike/events/usageRecorded';
 import { startService } from '@turnpike/http-service/startService';
 import { catalogApi } from '@turnpike/internal-api/catalog';
 import { createClient } from '@turnpike/internal-api/createClient';
@@ -9,13 +10,15 @@ import { configSchema } from './config.ts';
 import { consumeUsageRecorded } from './consumers/usageRecorded.ts';
 import { createAnnounceCredit } from './credits/announceCredit.ts';
 import { assertDurableCommits } from './database/assertDurableCommits.ts';
-import { createDb } from './database/createDb.ts';
+import { createDb, type Db } from './database/createDb.ts';
 import { createEventLogStore } from './event-log/createEventLogStore.ts';
 import { dropReadRecords } from './event-log/dropReadRecords.ts';
 import { ensureUsagePartitions } from './ledger/ensureUsagePartitions.ts';
 import { createPriceList } from './reconcile/priceList.ts';
 import { reconcile } from './reconcile/reconcile.ts';
 import { scheduleReconciliation } from './reconcile/scheduleReconciliation.ts';
+import { followTimeline } from './recovery/followTimeline.ts';
+import { forgetSilent } from './recovery/forgetSilent.ts';
 
 /** Statements that record and sum; they wait for locks, so they may take long. */
 const STATEMENT_TIMEOUT_MS = 30_000;
@@ -23,6 +26,9 @@ const STATEMENT_TIMEOUT_MS = 30_000;
 const KEY_CACHE_TTL_MS = 5_000;
 /** Look-ups take no more of auth than this; what the model calls ask comes first. */
 const QUESTIONS_AT_ONCE = 8;
+/** Routers ask again sooner than that. */
+const BALANCES_STATEMENT_TIMEOUT_MS = 5_000;
+const REPORT_STATEMENT_TIMEOUT_MS = 2_000;
 const CLEANING_INTERVAL_MS = 60 * 60 * 1000;
 /** Adding up the books reads every row. */
 const AUDIT_STATEMENT_TIMEOUT_MS = 5 * 60 * 1000;
@@ -37,19 +43,26 @@ startService({
   schema: configSchema,
   async open({ config, log, telemetry, shutdown, internalHeaders, internalGuard }) {
     const { REGION: region, DATABASE_URL: databaseUrl, USAGE_QUERY_TIMEOUT_MS: usageQueryTimeoutMs } = config;
-    const db = createDb({ databaseUrl, poolSize: 10, statementTimeoutMs: STATEMENT_TIMEOUT_MS });
-    shutdown.defer('postgres', () => db.$disconnect());
-    // A pool of their own, so that slow look-ups cannot hold up the recording of calls.
-    const lookUpDb = createDb({ databaseUrl, poolSize: LOOK_UP_CONNECTIONS, statementTimeoutMs: usageQueryTimeoutMs });
-    shutdown.defer('postgres for look-ups', () => lookUpDb.$disconnect());
-    await assertDurableCommits(db);
+    // One pool for each kind of work, so that none holds up another, however slow or often it is.
+    const openPool = (name: string, poolSize: number, statementTimeoutMs: number): Db => {
+      const pool = createDb({ databaseUrl, poolSize, statementTimeoutMs });
+      shutdown.defer(`postgres for ${name}`, () => pool.$disconnect());
+      return pool;
+    };
+    const db = openPool('credits and the event log', 6, STATEMENT_TIMEOUT_MS);
+    const recordingDb = openPool('recording', 5, STATEMENT_TIMEOUT_MS);
+    const balancesDb = openPool('balances', 4, BALANCES_STATEMENT_TIMEOUT_MS);
+    const reportDb = openPool('reports', 3, REPORT_STATEMENT_TIMEOUT_MS);
+    const lookUpDb = openPool('look-ups', LOOK_UP_CONNECTIONS, usageQueryTimeoutMs);
+    const auditDb = openPool('audits', 2, AUDIT_STATEMENT_TIMEOUT_MS);
+    await assertDurableCommits(db, { copies: config.STORE_COPIES });
     await ensureUsagePartitions(db, [new Date(), new Date(Date.now() + 31 * DAY_MS)]);
 
     const source = config.KAFKA_BROKERS ? { brokers: config.KAFKA_BROKERS } : { store: createEventLogStore(db) };
-    const consumer = consumeUsageRecorded({ db, log, telemetry, region, source });
+    const consumer = consumeUsageRecorded({ db: recordingDb, log, telemetry, region, source });
     shutdown.defer('usage consumer', () => consumer.close());
-    const auditDb = createDb({ databaseUrl, poolSize: 2, statementTimeoutMs: AUDIT_STATEMENT_TIMEOUT_MS });
-    shutdown.defer('postgres for audits', () => auditDb.$disconnect());
+    const timeline = followTimeline({ db: reportDb, consumer, topic: usageRecorded.topic, log });
+    shutdown.defer('timeline', () => timeline.close());
     const router = createClient(modelRouterApi, {
       url: config.ROUTER_INTERNAL_URL,
       internalHeaders,
@@ -61,9 +74,7 @@ startService({
       timeoutMs: CATALOG_TIMEOUT_MS,
     });
     const auditing = {
-      db: auditDb,
       auditDb,
-      consumer,
       router,
       listPrices: createPriceList(catalog),
       redisTimeMs: AUDIT_REDIS_TIME_MS,
@@ -76,7 +87,11 @@ startService({
       run: (signal) => reconcile(auditing, undefined, signal),
     });
     shutdown.defer('reconciliation', () => reconciliation.close());
-    const cleaning = repeat((signal) => dropReadRecords(db, signal), {
+    const clean = async (signal: AbortSignal): Promise<void> => {
+      await forgetSilent(reportDb);
+      await dropReadRecords(db, signal);
+    };
+    const cleaning = repeat(clean, {
       pauseMs: CLEANING_INTERVAL_MS,
       pausesFirst: true,
       log,
@@ -104,7 +119,8 @@ startService({
       internalGuard,
       region,
       db,
-      consumer,
+      balancesDb,
+      reportDb,
       announceCredit: createAnnounceCredit(router),
       reconcile: (workspaceId: string | undefined) => reconcile(auditing, workspaceId),
       store: 'store' in source ? source.store : undefined,

@@ -2,6 +2,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createAuthenticator } from '@turnpike/authentication/createAuthenticator';
 import type { EventLogConsumer } from '@turnpike/event-log/eventLog';
+import { usageRecorded } from '@turnpike/events/usageRecorded';
 import { createInternalGuard } from '@turnpike/http-service/guard';
 import { listen } from '@turnpike/http-service/listen';
 import { createServiceApps } from '@turnpike/http-service/serviceApps';
@@ -15,6 +16,7 @@ import { consumeUsageRecorded } from '../src/consumers/usageRecorded.ts';
 import { createAnnounceCredit } from '../src/credits/announceCredit.ts';
 import { createDb } from '../src/database/createDb.ts';
 import { createEventLogStore } from '../src/event-log/createEventLogStore.ts';
+import { followTimeline } from '../src/recovery/followTimeline.ts';
 import { silentLog, type TestLedger } from './openTestLedger.ts';
 
 const keys = [{ id: 'k1', secret: 'a secret of more than thirty-two characters' }];
@@ -41,6 +43,7 @@ export async function startTestService(
     telemetry = noTelemetry,
     lookUpsPerSecond = 1_000_000,
     cacheTtlMs = 1,
+    followsTimeline = true,
   }: {
     authUrl: string;
     usageQueryTimeoutMs: number;
@@ -49,6 +52,8 @@ export async function startTestService(
     lookUpsPerSecond?: number;
     /** Unless given nothing about keys is remembered, so that tests can change what auth says. */
     cacheTtlMs?: number;
+    /** Whether balances are given once the event log is read, or when a test says so. */
+    followsTimeline?: boolean;
   },
 ): Promise<TestService> {
   const lookUpDb = createDb({ databaseUrl, poolSize: LOOK_UP_CONNECTIONS, statementTimeoutMs: usageQueryTimeoutMs });
@@ -56,6 +61,7 @@ export async function startTestService(
   const store = createEventLogStore(db);
   const log = silentLog;
   const consumer = consumeUsageRecorded({ db, log, telemetry, region: 'us', source: { store } });
+  const timeline = followsTimeline ? followTimeline({ db, consumer, topic: usageRecorded.topic, log }) : undefined;
   const authenticator = createAuthenticator({
     authUrl,
     region: 'us',
@@ -77,7 +83,8 @@ export async function startTestService(
     internalGuard: createInternalGuard({ service: 'usage-ledger', keys }),
     region: 'us',
     db,
-    consumer,
+    balancesDb: db,
+    reportDb: db,
     announceCredit: createAnnounceCredit(
       createClient(modelRouterApi, { url: routerUrl, internalHeaders, timeoutMs: 20_000 }),
     ),
@@ -96,6 +103,7 @@ export async function startTestService(
         server.closeAllConnections();
         server.close();
       }
+      await timeline?.close();
       await consumer.close();
       await lookUpDb.$disconnect();
     },

@@ -62,12 +62,13 @@ const totalsOf = (charge: bigint, requests = 1): LedgerTotals => ({
   hourlyRequests: requests,
   hourlyCharge: charge,
   credited: new Map([['ws', 1_000n]]),
+  sequence: new Map([['ws', 3n]]),
 });
 const balancesOf = (spent: bigint, held = 0n): WorkspaceBalances => ({
-  wallet: { spent, held, credited: 1_000n },
+  wallet: { left: 1_000n - spent, sequence: 3, held, ended: 0n },
   keys: new Map([['key', { spent, held }]]),
   months: new Map([['2026-11', { spent, held }]]),
-  openCalls: 0,
+  pendingCalls: 0,
 });
 const whole: Evidence = {
   calls: [call],
@@ -102,8 +103,9 @@ it.each<[string, Partial<Evidence>, Partial<ReturnType<typeof checkBooks>>]>([
 
 it.each<[string, Partial<Evidence>, RegExp]>([
   ['a hold that stays', { balances: new Map([['ws', balancesOf(15n, 7n)]]) }, /holds money/],
-  ['an open call', { balances: new Map([['ws', { ...balancesOf(15n), openCalls: 1 }]]) }, /still open/],
-  ['credit out of nothing', { totals: { ...totalsOf(15n), credited: new Map() } }, /more credit/],
+  ['a pending call', { balances: new Map([['ws', { ...balancesOf(15n), pendingCalls: 1 }]]) }, /still pending/],
+  ['sums that are old', { totals: { ...totalsOf(15n), sequence: new Map([['ws', 4n]]) } }, /older sums/],
+  ['credit out of nothing', { totals: { ...totalsOf(15n), credited: new Map() } }, /the wallet in Redis is not/],
   [
     'tokens that the client was not told',
     { calls: [{ ...call, usage: { promptTokens: 10, completionTokens: 4 } }] },

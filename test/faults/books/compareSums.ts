@@ -33,23 +33,25 @@ export function compareSums(
   for (const [month, sum] of sums.month) compare("a month's total", month, totals.byMonth.get(month) ?? 0n, sum);
   compare('the hourly sum', 'all', totals.hourlyCharge, all);
 
-  for (const [workspaceId, { wallet, keys, months, openCalls }] of balances) {
-    const held = (what: string, balance: Balance): void => {
+  for (const [workspaceId, { wallet, keys, months, pendingCalls }] of balances) {
+    const held = (what: string, balance: Pick<Balance, 'held'>): void => {
       if (balance.held !== 0n) problems.add(`${what} still holds money`, `${workspaceId}: ${balance.held}`);
     };
-    if (openCalls > 0) problems.add('calls are still open in Redis', `${workspaceId}: ${openCalls}`);
+    if (pendingCalls > 0) problems.add('calls are still pending in Redis', `${workspaceId}: ${pendingCalls}`);
     if (!wallet) continue; // nothing was spent since Redis came back empty: the next call brings it
-    compare('the wallet in Redis', workspaceId, wallet.spent, sums.workspace.get(workspaceId) ?? 0n);
-    // Redis learns of newer credit when it is wanted; more than was ever given would be money out of nothing.
-    if (wallet.credited > (totals.credited.get(workspaceId) ?? 0n))
-      problems.add('Redis has more credit than was given', `${workspaceId}: ${wallet.credited}`);
+    const { credited, sequence } = totals;
+    if (wallet.sequence < (sequence.get(workspaceId) ?? 0n))
+      problems.add('Redis has older sums than the ledger', `${workspaceId}: of ${wallet.sequence}`);
+    const left = (credited.get(workspaceId) ?? 0n) - (sums.workspace.get(workspaceId) ?? 0n);
+    compare('the wallet in Redis', workspaceId, wallet.left - wallet.ended, left);
     held('a wallet', wallet);
     for (const [keyId, balance] of keys) {
-      compare('a key in Redis', keyId, balance.spent, sums.key.get(keyId) ?? 0n);
+      if (balance.spent !== undefined) compare('a key in Redis', keyId, balance.spent, sums.key.get(keyId) ?? 0n);
       held('a key', balance);
     }
     for (const [month, balance] of months) {
-      compare('a month in Redis', month, balance.spent, sums.month.get(`${workspaceId} ${month}`) ?? 0n);
+      const spent = sums.month.get(`${workspaceId} ${month}`) ?? 0n;
+      if (balance.spent !== undefined) compare('a month in Redis', month, balance.spent, spent);
       held('a month', balance);
     }
   }

@@ -1,20 +1,29 @@
 import type { Redis } from 'ioredis';
 
-/** What the gate counts with: a limited amount's two parts, in nano-dollars. */
+/** What the gate counts of a limited amount, in nano-dollars. */
 export interface Balance {
-  spent: bigint;
+  /** Recorded, and ended but not yet taken over from the ledger; undefined where what is recorded was never asked for. */
+  spent: bigint | undefined;
   held: bigint;
 }
 
 /** One workspace in Redis. */
 export interface WorkspaceBalances {
-  /** Undefined where Redis has no balances of the workspace. */
-  wallet: (Balance & { credited: bigint }) | undefined;
+  /** Undefined where Redis has no sums of the workspace. */
+  wallet:
+    | {
+        /** Credited less recorded, as of the ledger's `sequence`. */
+        left: bigint;
+        sequence: number;
+        held: bigint;
+        ended: bigint;
+      }
+    | undefined;
   keys: Map<string, Balance>;
   /** By `YYYY-MM`. */
   months: Map<string, Balance>;
-  /** Calls that are held, or whose event the event log may not have. */
-  openCalls: number;
+  /** Calls that run, or that the sums do not contain. */
+  pendingCalls: number;
 }
 
 const amount = (text: string | undefined): bigint => BigInt(text ?? 0);
@@ -26,24 +35,27 @@ export async function readBalances(
 ): Promise<WorkspaceBalances> {
   const wallet = await redis.hgetall(`{${workspaceId}}:wallet`);
   const keys = new Map<string, Balance>();
-  for (const keyId of keyIds) {
-    const { spent, held } = await redis.hgetall(`{${workspaceId}}:key:${keyId}`);
-    keys.set(keyId, { spent: amount(spent), held: amount(held) });
-  }
-  const months = new Map<string, Balance>();
-  for (const [field, value] of Object.entries(await redis.hgetall(`{${workspaceId}}:months`))) {
-    const [month = '', part] = field.split(':');
-    const balance = months.get(month) ?? { spent: 0n, held: 0n };
-    if (part === 'spent' || part === 'held') months.set(month, { ...balance, [part]: amount(value) });
-  }
-  const openCalls = await redis.zcard(`{${workspaceId}}:calls`);
-  const hasWallet = Object.keys(wallet).length > 0;
+  for (const keyId of keyIds) keys.set(keyId, toBalance(await redis.hgetall(`{${workspaceId}}:key:${keyId}`)));
+  const ofMonths = await redis.hgetall(`{${workspaceId}}:months`);
+  const monthNames = new Set(Object.keys(ofMonths).map((field) => field.slice(0, 'YYYY-MM'.length)));
+  const months = new Map([...monthNames].map((month) => [month, toBalance(ofMonths, `${month}:`)]));
+  const pendingCalls = await redis.hlen(`{${workspaceId}}:calls`);
+  const { left, sequence, held, ended } = wallet;
   return {
-    wallet: hasWallet
-      ? { spent: amount(wallet.spent), held: amount(wallet.held), credited: amount(wallet.credited) }
-      : undefined,
+    wallet:
+      left === undefined
+        ? undefined
+        : { left: amount(left), sequence: Number(sequence), held: amount(held), ended: amount(ended) },
     keys,
     months,
-    openCalls,
+    pendingCalls,
+  };
+}
+
+function toBalance(fields: Record<string, string>, prefix = ''): Balance {
+  const spent = fields[`${prefix}spent`];
+  return {
+    spent: spent === undefined ? undefined : amount(spent) + amount(fields[`${prefix}ended`]),
+    held: amount(fields[`${prefix}held`]),
   };
 }

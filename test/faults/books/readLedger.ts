@@ -30,6 +30,8 @@ export interface LedgerTotals {
   hourlyRequests: number;
   hourlyCharge: bigint;
   credited: Map<string, bigint>;
+  /** By workspace, how often its sums have changed. */
+  sequence: Map<string, bigint>;
 }
 
 type Text = Record<string, string>;
@@ -81,6 +83,9 @@ export async function readTotals(db: pg.Pool, workspaceIds: readonly string[]): 
   const credited = await ask(
     'SELECT workspace_id AS name, sum(amount_nano_usd)::TEXT AS sum FROM credit WHERE workspace_id = ANY($1) GROUP BY 1',
   );
+  const sequence = await ask(
+    'SELECT workspace_id AS name, seq::TEXT AS sum FROM workspace_total WHERE workspace_id = ANY($1)',
+  );
   const [hourly] = await ask(
     `SELECT coalesce(sum(requests), 0)::TEXT AS requests, coalesce(sum(charge_nano_usd), 0)::TEXT AS charge
      FROM key_hour_total WHERE key_id IN (SELECT key_id FROM key_total WHERE workspace_id = ANY($1))`,
@@ -92,5 +97,6 @@ export async function readTotals(db: pg.Pool, workspaceIds: readonly string[]): 
     hourlyRequests: Number(hourly?.requests),
     hourlyCharge: BigInt(hourly?.charge ?? 0),
     credited: toMap(credited),
+    sequence: toMap(sequence),
   };
 }

@@ -3,7 +3,7 @@ import type { Account } from '../account.ts';
 
 const INTERVAL_MS = 200;
 
-/** Looks at every wallet while calls run: what is spent and held together never passes what was credited. */
+/** Looks at every wallet while calls run: what is held and what has ended never passes what is left. */
 export function watchBalances(
   redis: Redis,
   accounts: readonly Account[],
@@ -11,13 +11,12 @@ export function watchBalances(
 ): { close(): void } {
   const look = async (): Promise<void> => {
     for (const { workspaceId } of accounts) {
-      const { credited, spent = '0', held = '0' } = await redis.hgetall(`{${workspaceId}}:wallet`);
-      if (credited === undefined) continue;
-      const isOver = BigInt(spent) + BigInt(held) > BigInt(credited);
-      if (isOver)
-        report('a wallet spent or held more than it has', `${workspaceId}: ${spent} + ${held} of ${credited}`);
-      if (BigInt(held) < 0n || BigInt(spent) < 0n)
-        report('a wallet went below zero', `${workspaceId}: spent ${spent}, held ${held}`);
+      const { left, held = '0', ended = '0' } = await redis.hgetall(`{${workspaceId}}:wallet`);
+      if (left === undefined) continue;
+      const isOver = BigInt(held) + BigInt(ended) > BigInt(left);
+      if (isOver) report('a wallet has more pending than is left', `${workspaceId}: ${held} + ${ended} of ${left}`);
+      if (BigInt(held) < 0n || BigInt(ended) < 0n)
+        report('a wallet went below zero', `${workspaceId}: held ${held}, ended ${ended}`);
     }
   };
   // Redis that is away has nothing to show.

@@ -1,11 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { toUsdText } from '@turnpike/money/nanoUsd';
-import { readBalances } from '../books/readBalances.ts';
 import { readRows } from '../books/readLedger.ts';
 import type { CellTable } from '../cell.ts';
 import type { CellContext } from '../cellContext.ts';
 import { disturb, freeze, kill } from '../fault.ts';
-import { reconcile } from '../stack/reconcile.ts';
 import { appendEvents, countEvents, deleteTopic, readEvents } from '../stack/topic.ts';
 
 export const broker: CellTable = {
@@ -78,7 +75,7 @@ export const broker: CellTable = {
   },
   'topic-deleted': {
     breaks: 'the topic is deleted with events that the dead ledger has not read',
-    holds: 'calls go on and are recorded again, and `turnpike reconcile` says what is missing, to the nano-dollar',
+    holds: 'calls go on, and what was deleted is sent again within a minute: every call has its row',
     eventLog: 'kafka',
     serviceSettings: {},
     run: deleteUnreadEvents,
@@ -163,11 +160,11 @@ async function writePoison(context: CellContext): Promise<void> {
   await context.until('all dead letters', async () => (await countLetters()) - before === POISON_COUNT, DEAD_WITHIN_MS);
 }
 
-const SPENT = 'spent: Redis = ledger + not read yet';
+/** When an event that the log took and the ledger does not show is sent again, and some. */
+const SENT_AGAIN_WITHIN_MS = 60_000;
 
 async function deleteUnreadEvents(context: CellContext): Promise<void> {
-  context.booksAreGone = true;
-  const { parts, ledger, redis, stackFile, kafkaBrokers } = context.stack;
+  const { parts, ledger, kafkaBrokers } = context.stack;
   const { workspaceId, keys } = context.account;
   const countRows = async () => (await readRows(ledger, [workspaceId])).length;
   const calls = Math.ceil(context.calls / 10);
@@ -181,16 +178,7 @@ async function deleteUnreadEvents(context: CellContext): Promise<void> {
   await deleteTopic(kafkaBrokers ?? '');
   await parts.restart('usage-ledger');
   context.checkOutcomes(await context.startLoad({ calls }).done, { ok: true });
-  await context.until('a row of after', async () => (await countRows()) > calls + keys.length);
-
-  // It waits for the log to be read to its end, so what is not in the ledger then is missing.
-  const { agree, report } = await reconcile(stackFile, workspaceId);
-  const spent = (await readBalances(redis, workspaceId, [])).wallet?.spent ?? 0n;
-  const rows = await readRows(ledger, [workspaceId]);
-  const missing = toUsdText(spent - rows.reduce((sum, { charge }) => sum + charge, 0n));
-  const line = report.split('\n').find((text) => text.includes(SPENT)) ?? '';
-  context.check(!agree && line.includes(missing), `reconcile says: ${line || report}; missing are ${missing} USD`);
-  const lost = appended + calls - rows.length;
-  context.check(lost >= calls, `${lost} calls are missing, though ${calls} were deleted unread`);
-  context.notes.push(`${lost} calls are missing, and reconcile says so: ${line.trim().replace(/ {2,}/g, '  ')}`);
+  // What was deleted unread stands in the routers' spools until it is recorded.
+  const all = 3 * calls + keys.length;
+  await context.until('a row of every call', async () => (await countRows()) === all, SENT_AGAIN_WITHIN_MS);
 }

@@ -128,7 +128,7 @@ async function changeCap(context: CellContext): Promise<void> {
       context.check(record?.outcome === 'ok', `a cap was raised, and the next call gets ${record?.outcome}`);
     }
     const { months } = await readBalances(redis, workspaceId, []);
-    for (const { spent, held } of months.values())
+    for (const { spent = 0n, held } of months.values())
       context.check(spent + held <= HIGHEST, `${spent} spent and ${held} held pass every cap there was`);
   }
   const calls = await load.done;

@@ -32,10 +32,8 @@ export function createOperator(
   services: Record<InternalService, { internal_url: string }>,
   { internalTokenKeys }: { internalTokenKeys: string },
 ) {
-  const internalHeaders = createTokenIssuer({
-    service: 'operator',
-    keys: z.string().transform(parseSecrets).parse(internalTokenKeys),
-  });
+  const keys = z.string().transform(parseSecrets).parse(internalTokenKeys);
+  const internalHeaders = createTokenIssuer({ service: 'operator', keys });
 
   async function call(
     service: InternalService,
@@ -94,6 +92,10 @@ export function createOperator(
     },
     async revokeKey(keyId: string): Promise<void> {
       await call('auth', 'POST', `/keys/${keyId}/revoke`);
+    },
+    /** Has Redis take over what the ledger has of a workspace by now. */
+    async reloadBalances(workspaceId: string): Promise<void> {
+      await call('model-router', 'POST', `/workspaces/${workspaceId}/balances/reload`);
     },
     /** What the router thinks of each engine now. */
     async listEngines() {

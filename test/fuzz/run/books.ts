@@ -80,22 +80,23 @@ export function compareBooks(
   const unrecorded = servedCallIds.filter((callId) => !succeeded.has(callId));
   const unknown = rows.filter(({ status }) => status === 'unknown');
   const chargedInVain = rows.filter(({ status, charge }) => status !== 'success' && charge !== 0n);
+  const { wallet } = balances;
   const spends = {
     'the sum of the keys': sumOf(totals.byKey),
     'the sum of the workspaces': sumOf(totals.byWorkspace),
     'the sum of the hours': totals.hourlyCharge,
-    'the wallet': balances.wallet?.spent ?? 0n,
-    'the keys in Redis': [...balances.keys.values()].reduce((total, { spent }) => total + spent, 0n),
+    'the wallet': wallet ? sumOf(totals.credited) - wallet.left + wallet.ended : 0n,
+    'the keys in Redis': [...balances.keys.values()].reduce((total, { spent = 0n }) => total + spent, 0n),
     'what the client is told': shownSpend,
   };
-  const all = [balances.wallet, ...balances.keys.values(), ...balances.months.values()];
+  const all = [wallet, ...balances.keys.values(), ...balances.months.values()];
   const held = all.reduce((total, balance) => total + (balance?.held ?? 0n), 0n);
   return [
     ...Object.entries(spends).flatMap(([name, spend]) =>
       spend === sum ? [] : [`${name} is ${spend}, but the rows sum up to ${sum} nano-dollars`],
     ),
     ...(held === 0n ? [] : [`${held} nano-dollars are still held`]),
-    ...(balances.openCalls === 0 ? [] : [`${balances.openCalls} calls are still open`]),
+    ...(balances.pendingCalls === 0 ? [] : [`${balances.pendingCalls} calls are still pending`]),
     ...(unrecorded.length === 0
       ? []
       : [`${unrecorded.length} served calls have no row of success, such as ${unrecorded[0]}`]),

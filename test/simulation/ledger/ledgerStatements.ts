@@ -1,7 +1,10 @@
-import type { statements } from '../../../services/usage-ledger/src/database/statements.ts';
-import type { Router } from '../../../services/usage-ledger/src/epoch/advanceEpoch.ts';
-import type { LedgerTables } from './ledgerTables.ts';
-import { change, recordUsageRows } from './recordUsageRows.ts';
+import {
+  type AskedWorkspace,
+  LISTENING,
+  type statements,
+} from '../../../services/usage-ledger/src/database/statements.ts';
+import type { LedgerTables, RecoveryRow, RedisServerRow } from './ledgerTables.ts';
+import { change, raiseSequence, recordUsageRows } from './recordUsageRows.ts';
 
 /** A statement on its way: what changes the tables says how to change them back. */
 export interface StatementContext {
@@ -9,6 +12,8 @@ export interface StatementContext {
   undo: (() => void)[];
   /** The database's clock, ms since 1970. */
   nowMs: number;
+  /** What the database writes. */
+  timeline: number;
 }
 
 type Statements = typeof statements;
@@ -62,62 +67,107 @@ const MODELS: Models = {
     });
     return 1;
   },
-  lockCredits: () => 0,
   addCredit({ tables, undo }, { creditId, workspaceId, amountNanoUsd }) {
     if (tables.credits.some((credit) => credit.creditId === creditId)) return 0;
-    tables.credits.push({ seq: BigInt(tables.credits.length + 1), creditId, workspaceId, amountNanoUsd });
+    tables.credits.push({ creditId, workspaceId, amountNanoUsd });
     tables.postings.push({ workspaceId, keyId: undefined, wallet: amountNanoUsd });
     undo.push(() => {
       tables.credits.pop();
       tables.postings.pop();
     });
+    raiseSequence(tables, workspaceId, undo);
     return 1;
   },
-  readBalances({ tables }, { workspaceId, month, callIds }) {
-    const credits = tables.credits.filter((credit) => credit.workspaceId === workspaceId);
+  readBalances({ tables }, { workspaceId, month }) {
     const keys = [...tables.keyTotals].filter(([, total]) => total.workspaceId === workspaceId);
     const keyIds = new Set(keys.map(([keyId]) => keyId));
     const hours = [...tables.hourTotals].filter(([name]) => keyIds.has(name.split(' ')[0] ?? ''));
-    const sum = (amounts: bigint[]): string => String(amounts.reduce((total, amount) => total + amount, 0n));
     return [
       {
-        creditSeq: String(credits.at(-1)?.seq ?? 0),
-        credited: sum(credits.map(({ amountNanoUsd }) => amountNanoUsd)),
+        credited: String(creditedTo(tables, workspaceId)),
         spent: String(tables.workspaceTotals.get(workspaceId) ?? 0),
-        months: Object.fromEntries(
-          [...tables.monthTotals]
-            .map(([name, spent]) => [...name.split(' '), String(spent)])
-            .filter(([ofWorkspace, name = '']) => ofWorkspace === workspaceId && name >= month)
-            .map(([, name, spent]) => [name, spent]),
-        ),
+        monthSpent: String(tables.monthTotals.get(`${workspaceId} ${month}`) ?? 0),
         keys: Object.fromEntries(keys.map(([keyId, { charge }]) => [keyId, String(charge)])),
-        requests: sum(hours.map(([, { requests }]) => requests)),
-        recorded: callIds.filter((callId) => tables.usageRequests.get(callId)?.workspaceId === workspaceId),
+        requests: String(hours.reduce((total, [, { requests }]) => total + requests, 0n)),
       },
     ];
   },
-  hearRouter({ tables, undo, nowMs }, longestGapSeconds) {
-    const before = tables.epoch;
-    undo.push(() => {
-      tables.epoch = before;
-    });
-    const isGap = nowMs - before.heardAt > longestGapSeconds * 1_000;
-    tables.epoch = { ...before, heardAt: nowMs, listeningSince: isGap ? nowMs : before.listeningSince };
-    const { heardAt, listeningSince, balancesSince, ...epoch } = tables.epoch;
-    return [{ ...epoch, listeningSince: new Date(listeningSince), now: new Date(heardAt) }];
+  absorb: ({ tables, timeline }, asked) =>
+    asked.map((each) => ({ ...sumsOf(tables, each), timeline, caughtUpWith: tables.recovery.timeline })),
+  readTimeline: ({ tables, timeline }) => [{ timeline, caughtUpWith: tables.recovery.timeline }],
+  catchUp({ tables, undo, timeline: current }, timeline, ends) {
+    const was = tables.recovery.timeline;
+    const isBehind = ends.some(
+      ({ topic, partition, end }) => (tables.eventOffsets.get(`${topic} ${partition}`) ?? 0n) < end,
+    );
+    if (was === timeline || current !== timeline || isBehind) return [];
+    changeRecovery(tables, undo, { timeline });
+    if (was !== null && was > timeline)
+      for (const [redisId, server] of [...tables.redisServers]) {
+        tables.redisServers.delete(redisId);
+        undo.push(() => tables.redisServers.set(redisId, server));
+      }
+    return [{ was }];
   },
-  lockEpoch: () => [],
-  wantRebuild({ tables, undo, nowMs }, id) {
-    const before = tables.epoch;
-    const letter = tables.deadLetters.find((each) => each.id === id);
-    const isOlder = letter !== undefined && before.balancesSince > letter.recordedAt;
-    if (before.phase !== 'asserting' && !(before.phase === 'open' && isOlder)) return 0;
-    undo.push(() => {
-      tables.epoch = before;
-    });
-    const now = new Date(nowMs);
-    tables.epoch = { ...before, rebuildWantedSince: before.rebuildWantedSince ?? now, rebuildWantedAt: now };
+  hearRouter({ tables, undo, nowMs }, { routerId, redisId, putBackMark }) {
+    change(undo, tables.routers, routerId, { routerId, heardAt: nowMs, redisId, putBackMark });
+    const silentMs = nowMs - tables.recovery.heardAt;
+    if (silentMs > LISTENING.notedEveryMs) {
+      const listeningSince = silentMs > LISTENING.longestGapMs ? nowMs : tables.recovery.listeningSince;
+      changeRecovery(tables, undo, { heardAt: nowMs, listeningSince });
+    }
+    const server = tables.redisServers.get(redisId ?? '');
+    if (!server) return [];
+    if (nowMs - server.seenAt > LISTENING.seenEveryMs) changeServer(tables, undo, server, { seenAt: nowMs });
+    return [{ mark: server.mark, isOpen: server.openedAt !== null }];
+  },
+  lockRecovery: () => [],
+  readRecovery({ tables, nowMs, timeline }) {
+    const { listeningSince } = tables.recovery;
+    const heard = [...tables.routers.values()].filter(
+      ({ heardAt }) => nowMs - Math.max(heardAt, listeningSince) <= LISTENING.longestSilenceMs,
+    );
+    return [
+      {
+        routers: heard.map(({ heardAt: _, ...router }) => router).sort((a, b) => (a.routerId < b.routerId ? -1 : 1)),
+        servers: [...tables.redisServers.values()]
+          .map(({ redisId, mark, openedAt, raisedAt }) => ({
+            redisId,
+            mark,
+            isOpen: openedAt !== null,
+            raisedMsAgo: nowMs - raisedAt,
+          }))
+          .sort((a, b) => (a.redisId < b.redisId ? -1 : 1)),
+        hasBalances: tables.recovery.timeline === timeline,
+      },
+    ];
+  },
+  takeRedis({ tables, undo, nowMs }, redisId) {
+    if (tables.redisServers.has(redisId)) return 0;
+    const times = { raisedAt: nowMs, openedAt: null, seenAt: nowMs };
+    change(undo, tables.redisServers, redisId, { redisId, mark: aMark(tables), ...times });
     return 1;
+  },
+  raiseMark({ tables, undo, nowMs }, { redisId, mark }) {
+    const server = tables.redisServers.get(redisId);
+    if (server?.mark !== mark) return 0;
+    changeServer(tables, undo, server, { mark: aMark(tables), raisedAt: nowMs, openedAt: null });
+    return 1;
+  },
+  raisedAgo({ tables, undo, nowMs }, redisId, ms) {
+    const server = tables.redisServers.get(redisId);
+    if (!server) return 0;
+    changeServer(tables, undo, server, { raisedAt: nowMs - ms });
+    return 1;
+  },
+  openRedis({ tables, undo, nowMs }, { redisId, mark }) {
+    const server = tables.redisServers.get(redisId);
+    if (!server || server.mark !== mark || server.openedAt !== null) return 0;
+    const others = [...tables.redisServers.values()].filter((other) => other !== server && other.openedAt !== null);
+    for (const other of others)
+      changeServer(tables, undo, other, { mark: aMark(tables), raisedAt: nowMs, openedAt: null });
+    changeServer(tables, undo, server, { openedAt: nowMs });
+    return others.length;
   },
   lockLog: () => 0,
   appendToLog({ tables, undo }, topic, records) {
@@ -130,6 +180,66 @@ const MODELS: Models = {
   },
 };
 
+const creditedTo = ({ credits }: LedgerTables, workspaceId: string): bigint =>
+  credits
+    .filter((credit) => credit.workspaceId === workspaceId)
+    .reduce((sum, { amountNanoUsd }) => sum + amountNanoUsd, 0n);
+
+function sumsOf(tables: LedgerTables, { workspaceId, month, keyIds, callIds }: AskedWorkspace) {
+  const recorded = [...new Set(callIds)]
+    .map((callId) => tables.usageRequests.get(callId.toLowerCase()))
+    .filter((row) => row !== undefined)
+    .filter((row) => row.workspaceId === workspaceId);
+  const monthNames = [...tables.monthTotals.keys()]
+    .map((name) => name.split(' '))
+    .filter(([ofWorkspace, name = '']) => ofWorkspace === workspaceId && name > month)
+    .map(([, name = '']) => name);
+  const recordedMonths = recorded.map(({ startedAtMs }) => new Date(startedAtMs).toISOString().slice(0, 7));
+  const spentByKey = (keyId: string): bigint => {
+    const total = tables.keyTotals.get(keyId);
+    return total?.workspaceId === workspaceId ? total.charge : 0n;
+  };
+  const idsOf = (isWanted: (status: string) => boolean): string[] =>
+    recorded.filter(({ status }) => isWanted(status)).map(({ callId }) => callId);
+  return {
+    workspaceId,
+    seq: String(tables.sequences.get(workspaceId) ?? 0),
+    left: String(creditedTo(tables, workspaceId) - (tables.workspaceTotals.get(workspaceId) ?? 0n)),
+    months: Object.fromEntries(
+      [month, ...monthNames, ...recordedMonths].map((name) => [
+        name,
+        String(tables.monthTotals.get(`${workspaceId} ${name}`) ?? 0),
+      ]),
+    ),
+    keys: Object.fromEntries(
+      [...keyIds, ...recorded.map(({ keyId }) => keyId)].map((keyId) => [keyId, String(spentByKey(keyId))]),
+    ),
+    final: idsOf((status) => status !== 'unknown'),
+    unknown: idsOf((status) => status === 'unknown'),
+  };
+}
+
+function changeRecovery(tables: LedgerTables, undo: (() => void)[], fields: Partial<RecoveryRow>): void {
+  const before = tables.recovery;
+  undo.push(() => {
+    tables.recovery = before;
+  });
+  tables.recovery = { ...before, ...fields };
+}
+
+const changeServer = (
+  { redisServers }: LedgerTables,
+  undo: (() => void)[],
+  server: RedisServerRow,
+  fields: Partial<RedisServerRow>,
+): void => change(undo, redisServers, server.redisId, { ...server, ...fields });
+
+/** A UUID that nobody was given before. */
+function aMark(tables: LedgerTables): string {
+  tables.marks += 1;
+  return `00000000-0000-4000-8000-${tables.marks.toString(16).padStart(12, '0')}`;
+}
+
 /** Throws for a statement that has no name in the ledger's `statements`, or a name without a model. */
 export function runStatement(context: StatementContext, { name, args }: NamedStatement): unknown {
   if (!Object.hasOwn(MODELS, name)) throw new Error(`the simulation has no model of this statement: ${name}`);
@@ -137,43 +247,13 @@ export function runStatement(context: StatementContext, { name, args }: NamedSta
   return model(context, ...args);
 }
 
-interface RouterIds {
-  routerId: string | { in: string[] };
-}
-const idsOf = ({ routerId }: RouterIds): string[] => (typeof routerId === 'string' ? [routerId] : routerId.in);
-
 /** What the ledger asks of its database through Prisma's models, by table and operation. */
 export const MODEL_QUERIES: Record<string, Record<string, (context: StatementContext, query: never) => unknown>> = {
   router: {
-    findMany: ({ tables }) => [...tables.routers.values()].map((router) => ({ ...router })),
-    upsert({ tables, undo }, { create }: { create: Router }) {
-      change(undo, tables.routers, create.routerId, { ...create });
-    },
-    updateMany({ tables, undo }, { where, data }: { where: RouterIds; data: Partial<Router> }) {
-      for (const routerId of idsOf(where)) {
-        const router = tables.routers.get(routerId);
-        if (router) change(undo, tables.routers, routerId, { ...router, ...data });
-      }
-    },
-    deleteMany({ tables, undo }, { where }: { where: RouterIds }) {
-      for (const routerId of idsOf(where)) {
-        const router = tables.routers.get(routerId);
-        if (router) undo.push(() => tables.routers.set(routerId, router));
-        tables.routers.delete(routerId);
-      }
-    },
-  },
-  redisEpoch: {
-    findFirstOrThrow: ({ tables }) => ({ ...tables.epoch }),
-    updateMany({ tables, undo, nowMs }, { data }: { data: Partial<LedgerTables['epoch']> }) {
-      const before = tables.epoch;
-      undo.push(() => {
-        tables.epoch = before;
-      });
-      tables.epoch = { ...before, ...data };
-      // As the trigger `begin_balances` does.
-      if (tables.epoch.phase === 'asserting' && before.phase !== 'asserting')
-        Object.assign(tables.epoch, { balancesSince: nowMs, rebuildWantedSince: null, rebuildWantedAt: null });
+    deleteMany({ tables, undo }, { where: { routerId } }: { where: { routerId: string } }) {
+      const router = tables.routers.get(routerId);
+      if (router) undo.push(() => tables.routers.set(routerId, router));
+      tables.routers.delete(routerId);
     },
   },
   credit: {

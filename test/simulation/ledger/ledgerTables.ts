@@ -1,5 +1,5 @@
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
-import type { Router } from '../../../services/usage-ledger/src/epoch/advanceEpoch.ts';
+import type { MarkedRedis, ReportedRouter } from '../../../services/usage-ledger/src/database/statements.ts';
 
 /** A row of `usage_request`, as the event that was recorded. */
 export type UsageRow = Pick<
@@ -30,7 +30,6 @@ export interface HourTotal {
 }
 
 export interface CreditRow {
-  seq: bigint;
   creditId: string;
   workspaceId: string;
   amountNanoUsd: bigint;
@@ -50,15 +49,20 @@ export interface DeadLetterRow {
   isReplayed: boolean;
 }
 
-export interface EpochRow {
-  number: number;
-  redisId: string;
-  phase: string;
+export interface RouterRow extends ReportedRouter {
+  heardAt: number;
+}
+
+export interface RedisServerRow extends MarkedRedis {
+  raisedAt: number;
+  openedAt: number | null;
+  seenAt: number;
+}
+
+export interface RecoveryRow {
   heardAt: number;
   listeningSince: number;
-  balancesSince: number;
-  rebuildWantedSince: Date | null;
-  rebuildWantedAt: Date | null;
+  timeline: number | null;
 }
 
 /** The tables of the ledger's database that money runs through. */
@@ -66,6 +70,8 @@ export class LedgerTables {
   usageRequests = new Map<string, UsageRow>();
   keyTotals = new Map<string, { workspaceId: string; charge: bigint }>();
   workspaceTotals = new Map<string, bigint>();
+  /** By workspace: how many transactions have changed its sums. */
+  sequences = new Map<string, number>();
   /** By workspace and `YYYY-MM`. */
   monthTotals = new Map<string, bigint>();
   /** By key, hour, model. */
@@ -76,15 +82,9 @@ export class LedgerTables {
   eventOffsets = new Map<string, bigint>();
   deadLetters: DeadLetterRow[] = [];
   logs = new Map<string, LogRecord[]>();
-  epoch: EpochRow = {
-    number: 0,
-    redisId: '',
-    phase: 'open',
-    heardAt: 0,
-    listeningSince: 0,
-    balancesSince: 0,
-    rebuildWantedSince: null,
-    rebuildWantedAt: null,
-  };
-  routers = new Map<string, Router>();
+  recovery: RecoveryRow = { heardAt: 0, listeningSince: 0, timeline: null };
+  routers = new Map<string, RouterRow>();
+  redisServers = new Map<string, RedisServerRow>();
+  /** Marks given so far: none is given twice, whatever is rolled back. */
+  marks = 0;
 }

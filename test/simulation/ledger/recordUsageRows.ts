@@ -20,16 +20,18 @@ export function change<Key, Value>(undo: (() => void)[], map: Map<Key, Value>, k
 
 /**
  * What the database's function `record_usage` does: writes calls, lets `unknown` give way to what is known, and adds what a
- * row is now, less what it was, to every total. Returns how many rows are new or became known.
+ * row is now, less what it was, to every total and one to every workspace's sequence. Returns how many rows are new or became known.
  */
 export function recordUsageRows(tables: LedgerTables, rows: UsageRow[], undo: (() => void)[]): number {
   let recorded = 0;
+  const workspaceIds = new Set<string>();
   const byKey = new Map<string, { workspaceId: string; charge: bigint }>();
   for (const row of rows) {
     const before = tables.usageRequests.get(row.callId);
     const isSameOwner = before?.keyId === row.keyId && before.workspaceId === row.workspaceId;
     if (before && !(before.status === 'unknown' && row.status !== 'unknown' && isSameOwner)) continue;
     recorded += 1;
+    workspaceIds.add(row.workspaceId);
     change(undo, tables.usageRequests, row.callId, row);
     if (before) addHour(tables, before, -1n, undo);
     addHour(tables, row, 1n, undo);
@@ -43,12 +45,18 @@ export function recordUsageRows(tables: LedgerTables, rows: UsageRow[], undo: ((
     if (before) addMonth(monthTotals, before, -before.chargeNanoUsd, undo);
     addMonth(monthTotals, row, row.chargeNanoUsd, undo);
   }
+  for (const workspaceId of workspaceIds) raiseSequence(tables, workspaceId, undo);
   for (const [keyId, { workspaceId, charge }] of byKey) {
     if (charge === 0n) continue;
     tables.postings.push({ workspaceId, keyId, wallet: -charge });
     undo.push(() => void tables.postings.pop());
   }
   return recorded;
+}
+
+/** A transaction has changed a sum of the workspace. */
+export function raiseSequence({ sequences }: LedgerTables, workspaceId: string, undo: (() => void)[]): void {
+  change(undo, sequences, workspaceId, (sequences.get(workspaceId) ?? 0) + 1);
 }
 
 function addHour({ hourTotals }: LedgerTables, row: UsageRow, sign: bigint, undo: (() => void)[]): void {

@@ -15,6 +15,9 @@ interface Session {
   isOver: boolean;
 }
 
+/** How many commits a failover can lose at most. */
+const LOSABLE_COMMITS = 100;
+
 const AWAY = new Error('Connection terminated unexpectedly');
 
 /**
@@ -27,6 +30,10 @@ export class SimulatedDatabase {
   readonly #world: World;
   #session: Session | undefined;
   #waiting: { owner: SimulatedProcess; start: () => void }[] = [];
+  /** How to undo the last commits, the latest last. */
+  readonly #committed: (() => void)[][] = [];
+  /** What the server writes: a standby that takes over begins another one. */
+  timeline = 1;
   isAway = false;
   /** Longest a statement takes, ms. */
   slownessMs = 0.3;
@@ -45,6 +52,15 @@ export class SimulatedDatabase {
     if (session && (!owner || session.owner === owner)) this.#end(session, { isCommitted: false });
   }
 
+  /** A standby takes over that lacks the last commits; returns how many it lacks. */
+  failOver(lost: number): number {
+    this.abort();
+    this.timeline += 1;
+    const undone = lost === 0 ? [] : this.#committed.splice(-lost);
+    for (const undo of undone.toReversed()) for (const back of undo.toReversed()) back();
+    return undone.length;
+  }
+
   #begin(): Promise<Session> {
     const owner = this.#world.current;
     return new Promise((resolve) => {
@@ -61,7 +77,9 @@ export class SimulatedDatabase {
   #end(session: Session, { isCommitted }: { isCommitted: boolean }): void {
     if (session.isOver) return;
     session.isOver = true;
-    if (!isCommitted) for (const back of session.undo.reverse()) back();
+    if (!isCommitted) for (const back of session.undo.toReversed()) back();
+    else if (session.undo.length > 0) this.#committed.push(session.undo);
+    if (this.#committed.length > LOSABLE_COMMITS) this.#committed.shift();
     this.#session = undefined;
     let next = this.#waiting.shift();
     while (next?.owner.isDead) next = this.#waiting.shift();
@@ -79,6 +97,7 @@ export class SimulatedDatabase {
       tables: this.tables,
       undo: session.undo,
       nowMs: Math.floor(this.#world.beganAtMs + this.#world.now),
+      timeline: this.timeline,
     });
   }
 
@@ -99,8 +118,8 @@ export class SimulatedDatabase {
   }
 
   #face(run: (query: (context: StatementContext) => unknown) => Promise<unknown>): object {
-    const raw = (statement: NamedStatement) =>
-      run((context) => (statement.name === this.ignoredStatement ? 0 : runStatement(context, statement)));
+    const raw = (nothing: unknown) => (statement: NamedStatement) =>
+      run((context) => (statement.name === this.ignoredStatement ? nothing : runStatement(context, statement)));
     const models = Object.entries(MODEL_QUERIES).map(([table, operations]) => [
       table,
       Object.fromEntries(
@@ -110,7 +129,7 @@ export class SimulatedDatabase {
         ]),
       ),
     ]);
-    return { ...Object.fromEntries(models), $queryRaw: raw, $executeRaw: raw };
+    return { ...Object.fromEntries(models), $queryRaw: raw([]), $executeRaw: raw(0) };
   }
 
   /** As the ledger's code knows it: with the statements that code uses, and no others. */

@@ -2,20 +2,24 @@ import { consumeFromStore } from '@turnpike/event-log/consumeFromStore';
 import type { EventLogConsumer, EventRecord } from '@turnpike/event-log/eventLog';
 import type { EventLogStore } from '@turnpike/event-log/eventLogStore';
 import { usageRecorded } from '@turnpike/events/usageRecorded';
+import { createFaultWording } from '@turnpike/internal-api/serveApi';
+import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { createRecordingTelemetry } from '../../../services/usage-ledger/src/consumers/recordingTelemetry.ts';
 import { recordUsageBatch } from '../../../services/usage-ledger/src/consumers/recordUsageBatch.ts';
-import { getBalances } from '../../../services/usage-ledger/src/credits/getBalances.ts';
-import { areBalancesReady } from '../../../services/usage-ledger/src/epoch/areBalancesReady.ts';
-import { reportRouter } from '../../../services/usage-ledger/src/epoch/reportRouter.ts';
 import { createEventLogStore } from '../../../services/usage-ledger/src/event-log/createEventLogStore.ts';
 import { getNextOffset } from '../../../services/usage-ledger/src/event-log/eventOffset.ts';
-import { toGateBalancesBody } from '../../../services/usage-ledger/src/wire/balancesBody.ts';
+import { followTimeline } from '../../../services/usage-ledger/src/recovery/followTimeline.ts';
+import { createRouterHandlers } from '../../../services/usage-ledger/src/routes/routerHandlers.ts';
 import type { SimulatedDatabase } from './simulatedDatabase.ts';
 
 const PARTITIONS = [0, 1];
 const { topic } = usageRecorded;
+const { body: absorbSchema } = usageLedgerApi.routes.absorb;
+const { body: reportSchema } = usageLedgerApi.routes.reportRouter;
+const wordFault = createFaultWording(usageLedgerApi);
+
 /** Each partition is a topic of its own in the store that stands for the log: one may be read long before another. */
 const topicOf = (partition: number): string => `${topic}/${partition}`;
 
@@ -31,6 +35,7 @@ export class SimulatedLedger {
   readonly #db;
   readonly #store: EventLogStore;
   readonly #consumers: EventLogConsumer[];
+  readonly #handlers;
   readonly #log: LogState;
 
   constructor({ database, log, logger }: { database: SimulatedDatabase; log: LogState; logger: Logger }) {
@@ -55,6 +60,9 @@ export class SimulatedLedger {
         log: logger,
       }),
     );
+    this.#handlers = createRouterHandlers({ reportDb: this.#db, balancesDb: this.#db, log: logger, store: undefined });
+    const consumer = { endOffsets: () => this.#endOffsets(), goBack: async () => {} };
+    followTimeline({ db: this.#db, consumer, topic, log: logger });
   }
 
   async lag(): Promise<bigint> {
@@ -62,50 +70,45 @@ export class SimulatedLedger {
     return lags.reduce((sum, lag) => sum + lag, 0n);
   }
 
+  /** As of one consumer of all partitions: each has one of its own here. */
+  async #endOffsets(): Promise<Map<number, bigint>> {
+    const ends = await Promise.all(PARTITIONS.map((partition) => this.#store.endOffset(topicOf(partition))));
+    return new Map(PARTITIONS.map((partition, nth) => [partition, ends[nth] ?? 0n]));
+  }
+
   /** Answers a request of a router, as the routes of the same names do. */
-  async answer(method: string, url: URL, body: string): Promise<{ status: number; text: string }> {
+  async answer(method: string, url: URL, text: string): Promise<{ status: number; text: string }> {
+    try {
+      const answer = await this.#handle(method, url, text);
+      return { status: answer ? 200 : 404, text: JSON.stringify(answer ?? {}) };
+    } catch (error) {
+      const worded = wordFault(error);
+      if (!worded) throw error;
+      return { status: worded.status, text: JSON.stringify(worded.body) };
+    }
+  }
+
+  async #handle(method: string, url: URL, text: string): Promise<object | undefined> {
     const [, , what, id = ''] = url.pathname.split('/');
-    if (what === 'routers' && method === 'PUT')
-      return { status: 200, text: JSON.stringify(await this.#report(id, JSON.parse(body))) };
-    if (what === 'workspaces') return this.#balances(id, JSON.parse(body));
-    if (what === 'event-log') return this.#append(JSON.parse(body).records);
-    return { status: 404, text: '{}' };
+    const { absorb, reportRouter, removeRouter } = this.#handlers;
+    const body = text === '' ? undefined : JSON.parse(text);
+    if (what === 'balances') return absorb({ params: undefined, body: absorbSchema.parse(body) });
+    if (what === 'event-log') return this.#append(body.records);
+    if (what !== 'routers') return undefined;
+    const params = { router_id: id };
+    return method === 'DELETE'
+      ? removeRouter({ params, body: undefined })
+      : reportRouter({ params, body: reportSchema.parse(body) });
   }
 
-  async #report(routerId: string, body: Record<string, never>): Promise<object> {
-    const { number, redisId, phase, isMember } = await reportRouter(
-      { db: this.#db, consumer: this },
-      {
-        routerId,
-        processId: body.process_id ?? '',
-        redisId: body.redis_id ?? null,
-        knownEpoch: body.known_epoch ?? null,
-        drainedEpoch: body.drained_epoch ?? null,
-        assertedEpoch: body.asserted_epoch ?? null,
-        isBlank: body.is_blank === true,
-        missesCalls: body.misses_calls === true,
-      },
-    );
-    return { epoch: number, redis_id: redisId, phase, is_member: isMember };
-  }
-
-  async #balances(
-    workspaceId: string,
-    { month, epoch, calls }: { month: string; epoch: number; calls: string[] },
-  ): Promise<{ status: number; text: string }> {
-    if (!(await areBalancesReady(this.#db, epoch))) return { status: 409, text: '{}' };
-    const balances = await getBalances(this.#db, { workspaceId, month, callIds: calls });
-    return { status: 200, text: JSON.stringify(toGateBalancesBody(balances)) };
-  }
-
-  async #append(records: EventRecord[]): Promise<{ status: number; text: string }> {
-    if (this.#log.isDown) return { status: 503, text: '{}' };
+  async #append(records: EventRecord[]): Promise<object> {
+    if (this.#log.isDown) throw new Error('event log is down');
     for (const partition of PARTITIONS) {
       const own = records.filter(({ key }) => partitionOf(key) === partition);
       const written = own.map(({ key, value }) => ({ key, value: this.#log.write(value) }));
       if (own.length > 0) await this.#store.append(topicOf(partition), written);
     }
-    return { status: 200, text: '{}' };
+    return {};
   }
 }
 

@@ -1,15 +1,17 @@
-import { globSync, readFileSync } from 'node:fs';
+import { globSync } from 'node:fs';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { readScript } from '../../../services/model-router/src/money/redis/redisScript.ts';
 
-const folder = fileURLToPath(new URL('../../../services/model-router/src/', import.meta.url));
-/** Changes nothing, and audits alone run it. */
-const NOT_MODELLED = ['readCounters'];
+const folder = fileURLToPath(new URL('../../../services/model-router/src/money/scripts/', import.meta.url));
+/** The part that others include, and what changes nothing and is run by audits alone. */
+const NOT_MODELLED = ['pending', 'readCounters'];
 
 /** The text of each script that the product runs in Redis, by its name, in the order of names. */
 export const productScripts: ReadonlyMap<string, string> = new Map(
-  globSync('**/*.lua', { cwd: folder })
-    .map((file): [string, string] => [basename(file, '.lua'), readFileSync(`${folder}${file}`, 'utf8')])
-    .filter(([name]) => !NOT_MODELLED.includes(name))
-    .toSorted(([a], [b]) => (a < b ? -1 : 1)),
+  globSync('*.lua', { cwd: folder })
+    .map((file) => basename(file, '.lua'))
+    .filter((name) => !NOT_MODELLED.includes(name))
+    .toSorted()
+    .map((name): [string, string] => [name, readScript(name)]),
 );

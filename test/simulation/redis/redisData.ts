@@ -1,10 +1,7 @@
-import { formatGeneral } from '../lua/luaRuntime.ts';
-
 type Stored =
   | { type: 'string'; text: string }
   | { type: 'hash'; fields: Map<string, string> }
-  | { type: 'set'; members: Set<string> }
-  | { type: 'sorted'; scores: Map<string, number> };
+  | { type: 'set'; members: Set<string> };
 type TypeName = Stored['type'];
 
 interface Entry {
@@ -25,20 +22,16 @@ const EMPTY: Record<TypeName, () => Stored> = {
   string: () => ({ type: 'string', text: '' }),
   hash: () => ({ type: 'hash', fields: new Map() }),
   set: () => ({ type: 'set', members: new Set() }),
-  sorted: () => ({ type: 'sorted', scores: new Map() }),
 };
 
 function copyOf({ stored, expiresAtMs }: Entry): Entry {
   if (stored.type === 'hash') return { stored: { ...stored, fields: new Map(stored.fields) }, expiresAtMs };
   if (stored.type === 'set') return { stored: { ...stored, members: new Set(stored.members) }, expiresAtMs };
-  if (stored.type === 'sorted') return { stored: { ...stored, scores: new Map(stored.scores) }, expiresAtMs };
   return { stored: { ...stored }, expiresAtMs };
 }
 
 const isEmpty = (stored: Stored): boolean =>
-  (stored.type === 'hash' && stored.fields.size === 0) ||
-  (stored.type === 'set' && stored.members.size === 0) ||
-  (stored.type === 'sorted' && stored.scores.size === 0);
+  (stored.type === 'hash' && stored.fields.size === 0) || (stored.type === 'set' && stored.members.size === 0);
 
 function toWhole(text: string): number {
   const number = Number(text);
@@ -130,11 +123,6 @@ export class RedisData {
     return entry !== undefined && (entry.expiresAtMs === undefined || entry.expiresAtMs > this.#clockUs() / 1_000);
   }
 
-  #inOrder(key: string): [string, number][] {
-    const scores = [...(this.#find(key, 'sorted')?.scores ?? [])];
-    return scores.sort(([one, a], [other, b]) => a - b || (one < other ? -1 : 1));
-  }
-
   readonly #commands: Record<string, (key: string, ...args: string[]) => Reply> = {
     TIME: () => {
       const us = this.#clockUs();
@@ -169,17 +157,22 @@ export class RedisData {
       if (lifeMs <= 0) this.#entries.delete(key);
       return 1;
     },
-    PERSIST: (key) => {
-      const entry = this.#exists(key) ? this.#entries.get(key) : undefined;
-      if (entry?.expiresAtMs === undefined) return 0;
-      this.#remember(key);
-      entry.expiresAtMs = undefined;
-      return 1;
-    },
     HGET: (key, field = '') => this.#find(key, 'hash')?.fields.get(field) ?? null,
     HMGET: (key, ...fields) => {
       const hash = this.#find(key, 'hash');
       return fields.map((field) => hash?.fields.get(field) ?? null);
+    },
+    HEXISTS: (key, field = '') => Number(this.#find(key, 'hash')?.fields.has(field) ?? false),
+    HKEYS: (key) => [...(this.#find(key, 'hash')?.fields.keys() ?? [])],
+    // All on one page, as Redis does with few fields.
+    HSCAN: (key) => ['0', [...(this.#find(key, 'hash')?.fields ?? [])].flat()],
+    // All on one page; the one pattern that the product asks for.
+    SCAN: (_cursor, _match, pattern = '') => {
+      const [head = '', tail = ''] = pattern.split('*');
+      return [
+        '0',
+        [...this.#entries.keys()].filter((key) => key.startsWith(head) && key.endsWith(tail) && this.#exists(key)),
+      ];
     },
     HGETALL: (key) => [...(this.#find(key, 'hash')?.fields ?? [])].flat(),
     HSET: (key, ...pairs) => {
@@ -209,55 +202,7 @@ export class RedisData {
       for (const member of members) set.add(member);
       return set.size - before;
     },
-    SREM: (key, ...members) => {
-      const set = this.#find(key, 'set');
-      if (!set) return 0;
-      this.#remember(key);
-      const gone = members.filter((member) => set.members.delete(member)).length;
-      this.#dropIfEmpty(key);
-      return gone;
-    },
-    // All on one page, as Redis does with few members.
-    SSCAN: (key) => ['0', [...(this.#find(key, 'set')?.members ?? [])]],
-    SISMEMBER: (key, member = '') => Number(this.#find(key, 'set')?.members.has(member) ?? false),
     SMEMBERS: (key) => [...(this.#find(key, 'set')?.members ?? [])],
-    ZADD: (key, ...args) => {
-      const isUpdate = args[0] === 'XX';
-      const [score = '', member = ''] = isUpdate ? args.slice(1) : args;
-      if (isUpdate && !this.#find(key, 'sorted')?.scores.has(member)) return 0;
-      const { scores } = this.#make(key, 'sorted');
-      const isNew = !scores.has(member);
-      scores.set(member, Number(score));
-      return Number(isNew);
-    },
-    ZREM: (key, ...members) => {
-      const sorted = this.#find(key, 'sorted');
-      if (!sorted) return 0;
-      this.#remember(key);
-      const gone = members.filter((member) => sorted.scores.delete(member)).length;
-      this.#dropIfEmpty(key);
-      return gone;
-    },
-    ZSCORE: (key, member = '') => {
-      const score = this.#find(key, 'sorted')?.scores.get(member);
-      return score === undefined ? null : formatGeneral(score, 17);
-    },
-    ZCARD: (key) => this.#find(key, 'sorted')?.scores.size ?? 0,
-    ZRANGE: (key, first = '', last = '', withScores) => {
-      const members = this.#inOrder(key);
-      const end = toWhole(last) < 0 ? members.length + toWhole(last) + 1 : toWhole(last) + 1;
-      const some = members.slice(toWhole(first), end);
-      return withScores
-        ? some.flatMap(([member, score]) => [member, formatGeneral(score, 17)])
-        : some.map(([member]) => member);
-    },
-    // All on one page, as Redis does with few members.
-    ZSCAN: (key) => ['0', this.#inOrder(key).flatMap(([member, score]) => [member, formatGeneral(score, 17)])],
-    ZRANGEBYSCORE: (key, _low, high = '', _limit, skip = '', most = '') =>
-      this.#inOrder(key)
-        .filter(([, score]) => score <= Number(high))
-        .slice(toWhole(skip), toWhole(skip) + toWhole(most))
-        .map(([member]) => member),
   };
 
   /** Runs one command. Throws as Redis would answer with an error; also for a command that is not known here. */

@@ -145,14 +145,13 @@ export class SimulatedRedisClient extends EventEmitter {
   get = (key: string) => this.command('GET', key);
   set = (...args: (string | number)[]) => this.command('SET', ...args);
   pexpire = (key: string, lifeMs: number) => this.command('PEXPIRE', key, lifeMs);
-  sadd = (key: string, member: string) => this.command('SADD', key, member);
-  sscan = (key: string, cursor: string, ...args: (string | number)[]) => this.command('SSCAN', key, cursor, ...args);
+  exists = (key: string) => this.command('EXISTS', key);
+  del = (key: string) => this.command('DEL', key);
+  scan = (cursor: string, ...args: (string | number)[]) => this.command('SCAN', cursor, ...args);
+  hscan = (key: string, cursor: string, ...args: (string | number)[]) => this.command('HSCAN', key, cursor, ...args);
   time = () => this.command('TIME');
   hget = (key: string, field: string) => this.command('HGET', key, field);
   hmget = (key: string, ...fields: string[]) => this.command('HMGET', key, ...fields);
-  zrange = (key: string, first: number, last: number) => this.command('ZRANGE', key, first, last);
-  zscan = (key: string, cursor: string, ...args: (string | number)[]) => this.command('ZSCAN', key, cursor, ...args);
-  zrem = (key: string, member: string) => this.command('ZREM', key, member);
   info = () => this.command('INFO');
 
   /** As the product's code knows it. It has what that code calls, and nothing else. */

@@ -1,27 +1,27 @@
 import type { Authenticator } from '@turnpike/authentication/createAuthenticator';
 import { createEmbeddedProducer } from '@turnpike/event-log/createEmbeddedProducer';
+import type { EventLogProducer } from '@turnpike/event-log/eventLog';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { noSpan } from '@turnpike/telemetry/callSpan';
 import type { Redis } from 'ioredis';
-import { createBalanceLoader } from '../../../services/model-router/src/money/balances/loadBalances.ts';
+import { createAbsorber } from '../../../services/model-router/src/money/balances/absorb.ts';
 import { createCallEndings } from '../../../services/model-router/src/money/call/endCall.ts';
-import { type EndedCall, HeldCalls } from '../../../services/model-router/src/money/call/heldCalls.ts';
 import { createOpenCalls, type OpenCall } from '../../../services/model-router/src/money/call/openCalls.ts';
-import { publishEvents } from '../../../services/model-router/src/money/call/publishEvents.ts';
+import { PendingCalls } from '../../../services/model-router/src/money/call/pendingCalls.ts';
+import { createRecorder } from '../../../services/model-router/src/money/call/recordCalls.ts';
 import { retryReleases } from '../../../services/model-router/src/money/call/retryReleases.ts';
 import { sweepCalls } from '../../../services/model-router/src/money/call/sweepCalls.ts';
+import { takeUpSpool } from '../../../services/model-router/src/money/call/takeUpSpool.ts';
 import { type AdmittedCall, toUnknownEventJson } from '../../../services/model-router/src/money/call/toEvent.ts';
-import { createAssertCall } from '../../../services/model-router/src/money/epoch/assertCall.ts';
-import { createEpochMark, type EpochMark } from '../../../services/model-router/src/money/epoch/epochMark.ts';
-import { followEpoch } from '../../../services/model-router/src/money/epoch/followEpoch.ts';
-import { publishKeptEvents } from '../../../services/model-router/src/money/epoch/publishKeptEvents.ts';
-import { createLedgerReports } from '../../../services/model-router/src/money/epoch/reportToLedger.ts';
+import { followRedis } from '../../../services/model-router/src/money/follow/followRedis.ts';
+import { createPutBack } from '../../../services/model-router/src/money/follow/putBack.ts';
+import { createLedgerReports } from '../../../services/model-router/src/money/follow/reportToLedger.ts';
 import { createAdmit, createRaiseGeneration } from '../../../services/model-router/src/money/gate/admit.ts';
 import { admitCall } from '../../../services/model-router/src/money/gate/admitCall.ts';
-import { RedisEpoch } from '../../../services/model-router/src/money/redis/redisEpoch.ts';
-import { Spool } from '../../../services/model-router/src/money/spool/spool.ts';
+import { Standing } from '../../../services/model-router/src/money/redis/standing.ts';
+import type { Spool } from '../../../services/model-router/src/money/spool/spool.ts';
 import { CHAT } from '../../../services/model-router/src/request/chatRequest.ts';
 import type { InferenceRequest } from '../../../services/model-router/src/request/inferenceRequest.ts';
 import { aPricedModel } from '../../../services/model-router/test/aPricedModel.ts';
@@ -31,7 +31,6 @@ export const MODEL = aPricedModel();
 
 export interface SimulatedRouterOptions {
   routerId: string;
-  processId: string;
   redis: Redis;
   ledgerUrl: string;
   spoolDir: string;
@@ -44,14 +43,12 @@ export interface SimulatedRouterOptions {
 
 /** What a mutant may change of a router. */
 export interface RouterParts {
-  epoch: RedisEpoch;
-  /** What the publisher asks which calls wait to be settled. */
-  waitingCalls: Pick<HeldCalls, 'has'>;
+  redis: Redis;
+  standing: Standing;
+  pending: PendingCalls;
   spool: Spool;
-  isCaughtUp: (publisher: { isCaughtUp: boolean }) => boolean;
-  mark: EpochMark;
-  assertCall: ReturnType<typeof createAssertCall>;
-  publishKept: (unspooled: EndedCall[]) => Promise<void>;
+  putBack: ReturnType<typeof createPutBack>;
+  eventLog: EventLogProducer;
 }
 
 /** What a call gets when it was let in. */
@@ -64,68 +61,46 @@ export type SimulatedRouter = Awaited<ReturnType<typeof startSimulatedRouter>>;
 
 /** A router's money side, put together as its `main` does, on whatever stands in for Redis, disk and network here. */
 export async function startSimulatedRouter(options: SimulatedRouterOptions) {
-  const { routerId, processId, redis, ledgerUrl, spoolDir, leaseMs, log } = options;
+  const { routerId, ledgerUrl, spoolDir, leaseMs, log } = options;
   const internalHeaders = () => ({});
-  const epoch = new RedisEpoch();
-  const eventLog = createEmbeddedProducer({ url: ledgerUrl, internalHeaders });
-  const heldCalls = new HeldCalls();
-  const { waitingCalls, spool, isCaughtUp, mark, assertCall, publishKept } = options.mutate({
-    epoch,
-    waitingCalls: heldCalls,
-    spool: await Spool.open({ dir: spoolDir, maxBytes: 1_048_576, log }),
-    isCaughtUp: (publisher) => publisher.isCaughtUp,
-    mark: createEpochMark(redis),
-    assertCall: createAssertCall(redis, { routerId, leaseMs }),
-    publishKept: (unspooled) => publishKeptEvents({ redis, eventLog, unspooled }),
+  const pending = new PendingCalls();
+  const taken = await takeUpSpool({ dir: spoolDir, maxBytes: 1_048_576, metrics: noMetrics, log });
+  for (const ended of taken.left.calls) pending.end(ended);
+  const { redis, standing, spool, putBack, eventLog } = options.mutate({
+    redis: options.redis,
+    standing: new Standing(),
+    pending,
+    spool: taken.spool,
+    putBack: createPutBack(options.redis, { routerId, pending }),
+    eventLog: createEmbeddedProducer({ url: ledgerUrl, internalHeaders }),
   });
-  const endings = retryReleases(createCallEndings(redis, { epoch }), { leaseMs });
-  const balances = createBalanceLoader({ redis, ledgerUrl, internalHeaders, epoch });
-  const reports = createLedgerReports({ ledgerUrl, internalHeaders, routerId, processId });
-  const publisher = publishEvents({
-    spool,
-    eventLog,
-    endings,
-    heldCalls: waitingCalls,
-    epoch,
-    metrics: noMetrics,
-    log,
-  });
-  sweepCalls({ redis, endings, balances, epoch, eventLog, metrics: noMetrics, log, leaseMs });
-  const openCalls = createOpenCalls({ endings, spool, heldCalls, epoch, metrics: noMetrics, log, leaseMs });
-  followEpoch({
-    redis,
-    epoch,
-    reports,
-    heldCalls,
-    mark,
-    balances,
-    assertCall,
-    publishKept,
-    isCaughtUp: () => isCaughtUp(publisher),
-    hasUnread: () => spool.hasUnread,
-    log,
-  });
+  const endings = retryReleases(createCallEndings(redis), { leaseMs });
+  const absorber = createAbsorber({ redis, ledgerUrl, internalHeaders, standing });
+  const reports = createLedgerReports({ ledgerUrl, internalHeaders, routerId });
+  followRedis({ redis, standing, routerId, leaseMs, reports, putBack, log });
+  const recorder = createRecorder({ eventLog, absorber, pending, spool, standing, log });
+  for (const ended of taken.left.calls) recorder.add(ended);
+  sweepCalls({ redis, absorber, standing, eventLog, metrics: noMetrics, log, leaseMs });
+  const openCalls = createOpenCalls({ endings, spool, recorder, pending, standing, metrics: noMetrics, log });
   const authenticator: Authenticator = { authenticate: async () => options.authenticate(''), forget: () => {} };
   const admission = {
-    admit: createAdmit(redis, { epoch, routerId }),
-    epoch,
+    admit: createAdmit(redis, { standing, routerId }),
+    standing,
     endings,
-    balances,
+    absorber,
     authenticator,
     countPromptTokens: async () => undefined,
     refusedCounts: { check: () => undefined, take: () => () => undefined },
-    leaseMs,
     metrics: noMetrics,
     log,
   };
   return {
-    epoch,
     raiseGeneration: createRaiseGeneration(redis),
-    load: (workspaceId: string) => balances.load(workspaceId),
-    isQuiet: () => epoch.isOpen && heldCalls.size === 0 && !spool.hasUnread && openCalls.size === 0,
+    load: (workspaceId: string, keyId?: string) => absorber.load(workspaceId, keyId),
+    isQuiet: () => standing.isOpen && pending.isEmpty && spool.isEmpty,
     /** Says what keeps it from being quiet, for the trace. */
     describe: () =>
-      `epoch ${epoch.stamp.number} ${epoch.isOpen ? 'open' : 'closed'}, ${heldCalls.size} waiting, ${openCalls.size} open calls, spool ${spool.hasUnread ? 'unread' : 'read'}`,
+      `${standing.session ? 'with' : 'without'} a session, ${standing.isOpen ? 'open' : 'closed'}, ${pending.size} pending, spool ${spool.isEmpty ? 'empty' : 'not empty'}`,
     /** Admits a call with the most it could cost, as `createInference` does; undefined where it is refused. */
     async admit(callId: string, key: KeyRecord, outputTokens: number): Promise<LetIn | undefined> {
       if (spool.isFull) return undefined;

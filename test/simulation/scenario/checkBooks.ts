@@ -24,13 +24,13 @@ function checkRow({ truth }: Stack, call: TrueCall, row: UsageRow | undefined): 
   const hasDied = truth.has('process', call);
   const mayBeMissing =
     call.holdNanoUsd === undefined ||
-    (hasDied && truth.has('redis', call) && (isKept !== true || truth.hasNoDisk(call)));
+    (hasDied && truth.has('redis', call) && (isKept !== true || truth.isForgotten(call)));
   if (!row) {
     if (!mayBeMissing) throw new Violation(`${name} has no row`);
     return;
   }
   const isAsItEnded = ending !== undefined && row.status === ending.status && row.chargeNanoUsd === chargeNanoUsd;
-  const mayBeUnknown = isKept !== true || truth.hasNoDisk(call);
+  const mayBeUnknown = isKept !== true || truth.isForgotten(call);
   if (isAsItEnded || (mayBeUnknown && row.status === 'unknown' && row.chargeNanoUsd === 0n)) return;
   throw new Violation(
     `${name} is recorded as ${row.status}, ${row.chargeNanoUsd}; it ended as ${ending?.status ?? 'nothing'}, ${chargeNanoUsd}, ${isKept ? 'and was kept' : 'unkept'}`,
@@ -71,31 +71,32 @@ function checkRedis({ redis, database: { tables }, world, keys }: Stack, workspa
   const number = (of: Map<string, string>, field: string): bigint => BigInt(of.get(field) ?? 0);
   const wallet = hash('wallet');
   const rows = [...tables.usageRequests.values()].filter((row) => row.workspaceId === workspaceId);
-  const spent = sum(rows.map(({ chargeNanoUsd }) => chargeNanoUsd));
-  expectEqual(`epoch of ${workspaceId}`, number(wallet, 'epoch'), BigInt(tables.epoch.number));
-  expectEqual(`held in ${workspaceId}`, number(wallet, 'held'), 0n);
-  expectEqual(`spent in ${workspaceId}`, number(wallet, 'spent'), spent);
-  expectEqual(`calls in ${workspaceId}`, number(wallet, 'admitted'), BigInt(rows.length));
+  const spentBy = (some: UsageRow[]): bigint => sum(some.map(({ chargeNanoUsd }) => chargeNanoUsd));
+  const mark = redis.data.run('GET', ['mark']);
+  if (wallet.get('loaded') !== mark) throw new Violation(`${workspaceId} is not loaded`);
+  const credited = sum(
+    tables.credits.filter((credit) => credit.workspaceId === workspaceId).map(({ amountNanoUsd }) => amountNanoUsd),
+  );
+  expectEqual(`left in ${workspaceId}`, number(wallet, 'left'), credited - spentBy(rows));
+  const expectNothingPending = (what: string, of: Map<string, string>, prefix = ''): void => {
+    for (const kind of ['held', 'ended']) expectEqual(`${kind} ${what}`, number(of, `${prefix}${kind}`), 0n);
+  };
+  expectNothingPending(`in ${workspaceId}`, wallet);
   const months = hash('months');
   const current = new Date(world.wallClockMs(redis.process)).toISOString().slice(0, 7);
   const monthOf = ({ startedAtMs }: UsageRow): string => new Date(startedAtMs).toISOString().slice(0, 7);
-  // Its clock may have been set back over the turn of the month.
   for (const month of new Set([current, ...rows.map(monthOf)])) {
-    expectEqual(`held in ${workspaceId} in ${month}`, number(months, `${month}:held`), 0n);
-    if (month < current) continue;
-    const ofMonth = rows.filter((row) => monthOf(row) === month);
-    const charge = sum(ofMonth.map(({ chargeNanoUsd }) => chargeNanoUsd));
+    expectNothingPending(`in ${workspaceId} in ${month}`, months, `${month}:`);
+    if (months.get(`${month}:loaded`) !== mark || month < current) continue;
+    const charge = spentBy(rows.filter((row) => monthOf(row) === month));
     expectEqual(`spent in ${workspaceId} in ${month}`, number(months, `${month}:spent`), charge);
   }
   for (const key of keys.values()) {
     if (key.workspace.workspaceId !== workspaceId) continue;
     const counter = hash(`key:${key.keyId}`);
-    if (counter.get('epoch') !== wallet.get('epoch')) continue;
-    expectEqual(`held by ${key.keyId}`, number(counter, 'held'), 0n);
-    expectEqual(
-      `spent by ${key.keyId}`,
-      number(counter, 'spent'),
-      sum(rows.filter(({ keyId }) => keyId === key.keyId).map(({ chargeNanoUsd }) => chargeNanoUsd)),
-    );
+    expectNothingPending(`by ${key.keyId}`, counter);
+    if (counter.get('loaded') !== mark) continue;
+    const charge = spentBy(rows.filter(({ keyId }) => keyId === key.keyId));
+    expectEqual(`spent by ${key.keyId}`, number(counter, 'spent'), charge);
   }
 }

@@ -37,7 +37,7 @@ export function checkCommitments(stack: Stack): void {
 /** At the end: what was charged is within the same limits, but for calls whose holds somebody else could be given. */
 export function checkCharges({ truth, database }: Stack): void {
   checkSums(truth, (call) =>
-    call.isExcused ? 0n : (database.tables.usageRequests.get(call.callId)?.chargeNanoUsd ?? 0n),
+    call.wasExcused ? 0n : (database.tables.usageRequests.get(call.callId)?.chargeNanoUsd ?? 0n),
   );
 }
 

@@ -1,96 +1,89 @@
 import type { ScriptRun, SimulatedRedis } from '../redis/simulatedRedis.ts';
 import { Violation } from '../world/violation.ts';
-import type { Limit } from './checkLimits.ts';
-import type { TrueCall } from './ledgerOfTruth.ts';
+import type { LedgerOfTruth } from './ledgerOfTruth.ts';
 import type { Stack } from './stack.ts';
 
 const tagOf = (key = ''): string => /^\{(.+?)\}/.exec(key)?.[1] ?? '';
 
-/** After each script: what Redis counts of the workspace is what its records say, and within the limits. */
+/** After each script: what Redis counts of the workspace is what its pending calls say. */
 export function checkScript(stack: Stack, run: ScriptRun): void {
-  const { redis } = stack;
-  const workspaceId = tagOf(run.keys[0]);
-  if (run.name === 'sweepCall' && Array.isArray(run.reply) && run.reply[0] === 'held') excuse(stack, run.args[0]);
-  if (run.name === 'admit' && Array.isArray(run.reply) && run.reply[0] === 'admitted') checkAdmission(stack, run);
-  checkSight(redis, workspaceId);
+  const { truth, redis } = stack;
+  const workspaceId = tagOf(run.keys[1]);
+  if (!workspaceId) return;
+  if (run.name === 'admit' && isReply(run, 'admitted')) noteAdmission(truth, run);
+  if (run.name === 'settle' && run.reply === 'held') noteSettled(truth, run.keys[5] ?? '', stack.world.now);
+  if (run.name === 'putBack' && run.reply === 'back') notePutBack(stack, run);
+  if (run.name === 'absorb' && isReply(run, 'absorbed')) noteAbsorbed(stack, run);
+  checkPending(stack, workspaceId);
   const wallet = readHash(redis, `{${workspaceId}}:wallet`);
-  const epoch = wallet.get('epoch');
-  // Those of an earlier epoch are worth nothing, and nobody keeps them right.
-  if (epoch !== String(stack.database.tables.epoch.number)) return;
-  checkRecords(stack, workspaceId, wallet);
-  checkParts(stack, workspaceId, wallet);
-  if (big(wallet, 'admitted') < 0n) throw new Violation(`${workspaceId} has a negative number of calls`);
-  if (big(wallet, 'uncertain') !== 0n)
-    throw new Violation(`${workspaceId} counts calls that the ledger was not asked for`);
+  for (const kind of ['held', 'ended'])
+    if (big(wallet, kind) < 0n) throw new Violation(`${workspaceId} has ${big(wallet, kind)} ${kind}`);
 }
 
-/** The sweeper finds whoever has a call. */
-function checkSight({ data }: SimulatedRedis, workspaceId: string): void {
-  if (data.run('ZCARD', [`{${workspaceId}}:calls`]) !== 0 && data.run('SISMEMBER', ['workspaces', workspaceId]) === 0)
-    throw new Violation(`${workspaceId} has calls, and no sweeper would find them`);
+const isReply = ({ reply }: ScriptRun, outcome: string): boolean => Array.isArray(reply) && reply[0] === outcome;
+
+function noteAdmission(truth: LedgerOfTruth, { args, reply }: ScriptRun): void {
+  const call = truth.calls.get(args[3] ?? '');
+  if (call) call.month = new Date(Number((reply as string[])[1])).toISOString().slice(0, 7);
 }
 
-function checkRecords({ redis }: Stack, workspaceId: string, wallet: Map<string, string>): void {
-  let inRecords = 0n;
-  for (const callId of redis.data.run('ZRANGE', [`{${workspaceId}}:calls`, '0', '-1']) as string[]) {
-    const [state, ofEpoch, amount] = redis.data.run('HMGET', [
-      `{${workspaceId}}:call:${callId}`,
-      'state',
-      'epoch',
-      'amount',
-    ]) as string[];
-    if (state === 'held' && ofEpoch === wallet.get('epoch')) inRecords += BigInt(amount ?? 0);
+function noteSettled(truth: LedgerOfTruth, record: string, now: number): void {
+  const call = truth.calls.get(record.slice(record.lastIndexOf(':') + 1));
+  if (call) call.settledAt = now;
+}
+
+/** What a put-back brings is counted again. */
+function notePutBack({ truth, world }: Stack, { args }: ScriptRun): void {
+  for (let at = 7; at < args.length; at += 10) {
+    const call = truth.calls.get(args[at] ?? '');
+    if (!call) continue;
+    call.isExcused = false;
+    if (args[at + 1] === 'ended') call.settledAt = world.now;
   }
-  const held = big(wallet, 'held');
-  if (inRecords !== held)
-    throw new Violation(`${workspaceId} has ${held} held in its wallet and ${inRecords} in its calls`);
 }
 
-/** The wallet is the sum of its keys, what it holds that of its months, and each is within its limit. */
-function checkParts(stack: Stack, workspaceId: string, wallet: Map<string, string>): void {
-  const { redis, truth, keys } = stack;
-  const [held, spent] = [big(wallet, 'held'), big(wallet, 'spent')];
-  const isOurs = (call: TrueCall): boolean => call.workspaceId === workspaceId;
-  checkLimit(stack, { name: workspaceId, atMost: big(wallet, 'credited') }, spent + held, isOurs);
-  let [ofKeys, heldByKeys, heldInMonths] = [0n, 0n, 0n];
-  for (const { keyId, workspace } of keys.values()) {
-    if (workspace.workspaceId !== workspaceId) continue;
-    const counter = readHash(redis, `{${workspaceId}}:key:${keyId}`);
-    if (counter.get('epoch') !== wallet.get('epoch')) continue;
-    const [keyHeld, keySpent] = [big(counter, 'held'), big(counter, 'spent')];
-    heldByKeys += keyHeld;
-    ofKeys += keySpent;
-    const budget = truth.budgetByKey.get(keyId);
-    if (budget === undefined) continue;
-    checkLimit(stack, { name: keyId, atMost: budget }, keySpent + keyHeld, (call) => call.keyId === keyId);
+/** A hold that was dropped for an unknown row may be given to others; a call whose charge is in the sums is counted again. */
+function noteAbsorbed({ truth, redis }: Stack, { args, keys }: ScriptRun): void {
+  const [months, keySums, finals, unknowns] = args.slice(6, 10).map(Number) as [number, number, number, number];
+  const beginFinals = 10 + 2 * months + 3 * keySums;
+  const beginUnknowns = beginFinals + finals;
+  for (const callId of args.slice(beginFinals, beginUnknowns)) {
+    const call = truth.calls.get(callId);
+    if (call) call.isExcused = false;
   }
+  for (let nth = 0; nth < unknowns; nth += 1) {
+    const callId = args[beginUnknowns + 2 * nth] ?? '';
+    const call = truth.calls.get(callId);
+    const isGone = redis.data.run('EXISTS', [`{${tagOf(keys[1])}}:call:${callId}`]) === 0;
+    if (call && isGone) truth.excuse(call);
+  }
+}
+
+/** The wallet, its keys and its months have what the records of its pending calls come to. */
+function checkPending({ redis, keys }: Stack, workspaceId: string): void {
+  const wallet = readHash(redis, `{${workspaceId}}:wallet`);
   const months = readHash(redis, `{${workspaceId}}:months`);
-  const cap = truth.capByWorkspace.get(workspaceId);
-  for (const [field, amount] of months) {
-    const [month = '', what] = field.split(':');
-    if (what !== 'held') continue;
-    heldInMonths += BigInt(amount);
-    if (cap === undefined) continue;
-    const committed = BigInt(amount) + big(months, `${month}:spent`);
-    checkLimit(stack, { name: `${workspaceId} in ${month}`, atMost: cap }, committed, isOurs);
+  const sums = new Map<string, bigint>();
+  const add = (name: string, amount: bigint): unknown => sums.set(name, (sums.get(name) ?? 0n) + amount);
+  for (const callId of redis.data.run('HKEYS', [`{${workspaceId}}:calls`]) as string[]) {
+    const call = readHash(redis, `{${workspaceId}}:call:${callId}`);
+    const [kind, amount] = [call.get('kind') ?? '', big(call, 'amount')];
+    for (const name of ['', `${call.get('key')} `, `${call.get('month')} `]) add(`${name}${kind}`, amount);
   }
-  if (spent !== ofKeys) throw new Violation(`${workspaceId} has ${spent} spent, and ${ofKeys} by its keys`);
-  if (held !== heldByKeys) throw new Violation(`${workspaceId} has ${held} held, and ${heldByKeys} by its keys`);
-  if (held !== heldInMonths) throw new Violation(`${workspaceId} has ${held} held, and ${heldInMonths} in its months`);
-}
-
-/** What is committed is within the limit; calls whose holds somebody else could be given come on top. */
-function checkLimit(
-  { truth }: Stack,
-  { name, atMost }: Limit,
-  committed: bigint,
-  isOf: (call: TrueCall) => boolean,
-): void {
-  if (committed <= atMost) return;
-  let excused = 0n;
-  for (const call of truth.calls.values()) if (call.isExcused && isOf(call)) excused += call.holdNanoUsd ?? 0n;
-  if (committed > atMost + excused)
-    throw new Violation(`${name} is committed to ${committed} in Redis, of ${atMost} and ${excused} excused`);
+  const expect = (name: string, found: bigint): void => {
+    if (found !== (sums.get(name) ?? 0n))
+      throw new Violation(`${workspaceId} counts ${found} ${name}, and its calls come to ${sums.get(name) ?? 0n}`);
+  };
+  for (const kind of ['held', 'ended']) {
+    expect(kind, big(wallet, kind));
+    for (const { keyId, workspace } of keys.values())
+      if (workspace.workspaceId === workspaceId)
+        expect(`${keyId} ${kind}`, big(readHash(redis, `{${workspaceId}}:key:${keyId}`), kind));
+    for (const field of months.keys()) {
+      const [month, what] = field.split(':');
+      if (what === kind) expect(`${month} ${kind}`, big(months, field));
+    }
+  }
 }
 
 function readHash(redis: SimulatedRedis, key: string): Map<string, string> {
@@ -100,44 +93,14 @@ function readHash(redis: SimulatedRedis, key: string): Map<string, string> {
 
 const big = (fields: Map<string, string>, name: string): bigint => BigInt(fields.get(name) ?? 0);
 
-/** A call whose hold was given back: its router lost its lease. */
-function excuse({ truth }: Stack, callId = ''): void {
-  const call = truth.calls.get(callId);
-  if (call) call.isExcused = true;
-}
-
-/** Nobody is admitted into balances that are being built, or beside a call that Redis has forgotten. */
-function checkAdmission(stack: Stack, { args, reply, keys }: ScriptRun): void {
-  const { database, truth } = stack;
-  const { number, phase } = database.tables.epoch;
-  const [callId = '', admittedIn, router] = [args[0], Number(args[10]), args[13]];
-  const isGivenUp = database.tables.routers.get(router ?? '')?.isExpired === true;
-  if (admittedIn === number && phase !== 'open')
-    throw new Violation(`a call was admitted in epoch ${number}, which is ${phase}`);
-  if (admittedIn < number && phase !== 'draining' && !isGivenUp)
-    throw new Violation(`a call was admitted in epoch ${admittedIn}, while epoch ${number} is ${phase}`);
-  const call = truth.calls.get(callId);
-  if (!call) return;
-  call.month = new Date(Number((reply as string[])[1])).toISOString().slice(0, 7);
-  if (admittedIn < number && isGivenUp) call.isExcused = true;
-  if (admittedIn === number) checkNoneForgotten(stack, tagOf(keys[0]));
-}
-
-function checkNoneForgotten(stack: Stack, workspaceId: string): void {
-  for (const call of stack.truth.calls.values()) {
-    const isUnderWay = call.holdNanoUsd !== undefined && call.ending === undefined && stack.isAlive(call);
-    if (!isUnderWay || call.isExcused || call.workspaceId !== workspaceId) continue;
-    if (stack.redis.data.run('EXISTS', [`{${workspaceId}}:call:${call.callId}`]) === 0)
-      throw new Violation(
-        `${workspaceId} lets calls in while Redis has forgotten ${call.callId.slice(-4)}, which runs`,
-      );
-  }
-}
-
-/** Whose router is given up when balances are given out may hold what nobody counts. */
-export function excuseTheGivenUp({ database, truth }: Stack): void {
+/**
+ * A gate opens: who has not put its calls back by then may hold what nobody counts, as it is dead, or was waited for long enough.
+ */
+export function excuseTheLate({ database, truth }: Stack, mark: string): void {
   for (const call of truth.calls.values()) {
-    const known = database.tables.routers.get(`router-${call.router}`);
-    if (!known || known.isExpired) call.isExcused = true;
+    const row = database.tables.usageRequests.get(call.callId);
+    if (row && row.status !== 'unknown') continue;
+    const router = database.tables.routers.get(`router-${call.router}`);
+    if (router?.putBackMark !== mark) truth.excuse(call);
   }
 }

@@ -91,12 +91,17 @@ export const FAULTS: Record<string, Fault> = {
   async redisIsEmptied(stack) {
     emptyRedis(stack);
   },
-  async redisIsEmptiedWhileRebuilt(stack) {
+  async redisIsEmptiedWhileFilled(stack) {
     await loseRedis(stack, { isEmpty: true, lostMs: 0, skewMs: 0 });
     const { world, database } = stack;
     const giveUpAt = world.now + 3_000;
-    while (database.tables.epoch.phase !== 'asserting' && world.now < giveUpAt) await world.sleep(1);
-    // When some have asserted, and others have not.
+    const isBeingFilled = (): boolean => {
+      const { redisServers, routers } = database.tables;
+      const closed = [...redisServers.values()].filter(({ openedAt }) => openedAt === null).map(({ mark }) => mark);
+      return [...routers.values()].some(({ putBackMark }) => putBackMark !== null && closed.includes(putBackMark));
+    };
+    while (!isBeingFilled() && world.now < giveUpAt) await world.sleep(1);
+    // When some have put back, and others have not.
     await world.sleep(world.random.share() * 150);
     emptyRedis(stack);
   },

@@ -18,8 +18,12 @@ export interface TrueCall {
   chargeNanoUsd: bigint;
   /** What the end of the call was told; undefined while it waits, or for ever where the router died. */
   isKept: boolean | undefined;
-  /** Its router was given up, or its lease ran out: its hold may have been given to others. */
+  /** When its charge stood in Redis first. */
+  settledAt: number | undefined;
+  /** Its router was given up: its hold may be given to others, until it is put back or recorded. */
   isExcused: boolean;
+  /** It was once, so that others may have been let in beside it. */
+  wasExcused: boolean;
 }
 
 /** Something that was lost and never came back. */
@@ -43,6 +47,12 @@ export class LedgerOfTruth {
   /** A month's cap, where a workspace has one. */
   readonly capByWorkspace = new Map<string, bigint>();
 
+  /** From here on the call may run uncounted, until it is put back or its charge is in the sums. */
+  excuse(call: TrueCall): void {
+    call.isExcused = true;
+    call.wasExcused = true;
+  }
+
   lose(loss: Loss): void {
     this.losses.push(loss);
   }
@@ -57,5 +67,12 @@ export class LedgerOfTruth {
   /** Whether the router's part of what is known of a call is gone, but for what it has in its memory. */
   hasNoDisk(call: TrueCall): boolean {
     return this.has('disk', call) || (this.has('refusal', call) && this.has('process', call));
+  }
+
+  /** Whether nobody who knew how a call ended is left: its router's disk is gone, and Redis had not been told, or has lost it. */
+  isForgotten(call: TrueCall): boolean {
+    if (!this.hasNoDisk(call)) return false;
+    const { settledAt } = call;
+    return settledAt === undefined || this.losses.some(({ kind, at }) => kind === 'redis' && at >= settledAt);
   }
 }

@@ -3,7 +3,6 @@ import type { Ending } from '../../../services/model-router/src/money/call/toEve
 import { aKeyRecord } from '../../../services/model-router/test/aKeyRecord.ts';
 import { MODEL } from '../router/simulatedRouter.ts';
 import type { Random } from '../world/random.ts';
-import { Violation } from '../world/violation.ts';
 import type { SimulatedProcess } from '../world/world.ts';
 import { checkCommitments } from './checkLimits.ts';
 import type { TrueCall } from './ledgerOfTruth.ts';
@@ -36,14 +35,6 @@ function aCallId({ world }: Stack, process: SimulatedProcess, nth: number): stri
   return `${instant.slice(0, 8)}-${instant.slice(8)}-7000-8000-${nth.toString(16).padStart(12, '0')}`;
 }
 
-/** What may keep a router that lives from renewing a lease in time; leases end by Redis' clock. */
-const LEASE_FAULTS = /^(redis|clockOfRedis|router|connections|ledger|requests|database|commits|eventLog)/;
-
-function checkLostLease({ world, truth }: Stack): void {
-  if ([...truth.faults].some((name) => LEASE_FAULTS.test(name))) return;
-  world.fail(new Violation('a call was swept under a router that lives and renews its lease'));
-}
-
 /** One call, from the client's side: let in or not, served by an engine for a while, ended in some way. */
 export async function makeCall(stack: Stack, nth: number): Promise<void> {
   const { world, truth } = stack;
@@ -65,7 +56,9 @@ export async function makeCall(stack: Stack, nth: number): Promise<void> {
     ending: undefined,
     chargeNanoUsd: 0n,
     isKept: undefined,
+    settledAt: undefined,
     isExcused: false,
+    wasExcused: false,
   };
   truth.calls.set(callId, call);
   world.schedule(0, () => void serve(stack, call), process);
@@ -83,25 +76,14 @@ async function serve(stack: Stack, call: TrueCall): Promise<void> {
     if (!letIn) return;
     call.holdNanoUsd = letIn.holdNanoUsd;
     checkCommitments(stack);
-    let isLost = false;
-    const lost = new Promise<void>((resolve) => {
-      letIn.call.leaseLost.addEventListener('abort', () => {
-        isLost = true;
-        checkLostLease(stack);
-        resolve();
-      });
-    });
-    await Promise.race([world.sleep(random.share() ** 2 * LONGEST_CALL_MS), lost]);
-    const ending: Ending = isLost ? { status: 'failure', reason: 'lease_lost' } : anEnding(stack);
-    if (!isLost) {
-      call.ending = ending;
-      call.chargeNanoUsd = chargeOf(ending, letIn.holdNanoUsd);
-    }
-    const isKept = await letIn.call.end(ending);
+    await world.sleep(random.share() ** 2 * LONGEST_CALL_MS);
+    const ending = anEnding(stack);
+    call.ending = ending;
+    call.chargeNanoUsd = chargeOf(ending, letIn.holdNanoUsd);
+    call.isKept = await letIn.call.end(ending);
     world.note(
-      `call ${call.callId.slice(-4)} ended as ${ending.status}, ${call.chargeNanoUsd}: ${isKept ? 'kept' : 'not kept'}`,
+      `call ${call.callId.slice(-4)} ended as ${ending.status}, ${call.chargeNanoUsd}: ${call.isKept ? 'kept' : 'not kept'}`,
     );
-    call.isKept = isKept && !isLost;
   } catch (error) {
     world.fail(error);
   }

@@ -110,11 +110,10 @@ export class Stack {
   }
 
   #startProcess(machine: RouterMachine): void {
-    const { index, process, client, incarnation } = machine;
+    const { index, process, client } = machine;
     const start = (): void =>
       void startSimulatedRouter({
         routerId: `router-${index}`,
-        processId: `process-${index}-${incarnation}`,
         redis: client.asRedis(),
         ledgerUrl: `http://for-router-${index}`,
         spoolDir: `/spool/${index}`,

@@ -14,9 +14,7 @@ export interface FailedAttempt extends AttemptFailure {
 }
 
 /** What an attempt on one engine came to. */
-export type AttemptEnd =
-  | Extract<Outcome, { kind: 'whole' | 'left_before_event' | 'left_midway' | 'lease_lost' }>
-  | FailedAttempt;
+export type AttemptEnd = Extract<Outcome, { kind: 'whole' | 'left_before_event' | 'left_midway' }> | FailedAttempt;
 
 export interface AttemptOptions {
   /** From 1 on: a call may have a retry, engines that refuse it, and a connection that was just closing. */

@@ -21,8 +21,6 @@ export interface Call {
   readonly bound: UsageBound;
   /** Keeps what engines cache of it apart from other workspaces' prompts. */
   readonly cacheSalt: string;
-  /** Aborted when its hold is lost: it must end in an error. */
-  readonly leaseLost: AbortSignal;
   /** When the request came, by `performance.now()`. */
   readonly receivedAt: number;
   readonly span: CallSpan;

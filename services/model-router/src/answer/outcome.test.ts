@@ -25,7 +25,6 @@ it.each<[string, Outcome, object, object | undefined]>([
   ['left while its images came', { kind: 'left_before_engine' }, ['failure', 'client_left_before_engine'], undefined],
   ['refused', { kind: 'refused', fault: tooLong }, ['failure', 'context_too_long'], tooLong],
   ['broken off', { kind: 'broken_off', fault: failed, reason: 'engine_reset' }, ['failure', 'engine_reset'], failed],
-  ['without its lease', { kind: 'lease_lost' }, ['failure', 'lease_lost'], failed],
   ['a mistake of ours', { kind: 'unforeseen', error: new Error('at 10.0.0.7') }, ['failure', 'unforeseen'], failed],
 ])('books a call that is %s, and says what its client is told', (_case, outcome, booked, told) => {
   const { ending, fault } = conclude(outcome);

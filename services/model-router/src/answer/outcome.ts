@@ -17,8 +17,6 @@ export type Outcome =
     | { kind: 'refused'; fault: CallFault }
     /** The client has some of its stream, and gets no more. */
     | { kind: 'broken_off'; fault: EngineFault; reason: string }
-    /** The hold was swept while the call ran. */
-    | { kind: 'lease_lost' }
     /** A mistake of ours. */
     | { kind: 'unforeseen'; error: unknown }
   ) & {
@@ -53,8 +51,6 @@ export function conclude(outcome: Outcome): { ending: Ending; fault: CallFault |
       return { ending: toFailure(outcome.fault.kind), fault: outcome.fault };
     case 'broken_off':
       return { ending: toFailure(outcome.reason), fault: outcome.fault };
-    case 'lease_lost':
-      return { ending: toFailure('lease_lost'), fault: ENGINE_FAILED };
     case 'unforeseen':
       return { ending: toFailure('unforeseen'), fault: ENGINE_FAILED };
   }

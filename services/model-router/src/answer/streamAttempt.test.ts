@@ -130,19 +130,7 @@ it('cuts a client that reads nothing, stops the engine and charges the running c
   expect(counted).toBeLessThanOrEqual(sentEvents());
 });
 
-it('ends in an error event when the lease is lost on the way, and stops the engine', async () => {
-  const engine = await engineThatSends(engineChunks.text('Hi'));
-  const { url, call } = await streamed([engine], { call: anOpenCall({ isKept: false }) });
-  const client = await connect(url);
-  await until('the first event comes', () => client.text().includes('Hi'));
-  call.loseLease();
-  await until('the stream ends', client.ended);
-  expectErrorEvent(client.text());
-  expect(call.endings).toEqual([{ status: 'failure', reason: 'lease_lost' }]);
-  await until('the engine is stopped', () => engine.abortedRequests === 1);
-});
-
-it('ends in an error event when the hold turns out to be swept at the end', async () => {
+it('ends in an error event when its ending is kept nowhere', async () => {
   const { url } = await streamed([await engineThatCompletes('engine-1')], { call: anOpenCall({ isKept: false }) });
   const client = await connect(url);
   await until('the stream ends', client.ended);

@@ -71,14 +71,12 @@ export class StreamAttempt {
     const { number, traceparent } = this.#options;
     const timeoutMs = endsAt - performance.now();
     if (this.#client.hasLeft) this.#clientLeft();
-    else if (this.#call.leaseLost.aborted) this.#leaseLost();
     else if (timeoutMs <= 0) this.#tooLong();
     if (this.#isOver) return this.#end.promise;
     this.#total = setTimeout(() => this.#tooLong(), timeoutMs);
     this.#awaitEvent(firstEventMs);
     this.#attempt.leaving.addEventListener('abort', () => this.#broken('left_out'));
     this.#client.left.addEventListener('abort', () => this.#clientLeft());
-    this.#call.leaseLost.addEventListener('abort', () => this.#leaseLost());
     this.#exchange = dispatchCall(
       this.#call,
       this.#attempt.engine,
@@ -117,12 +115,6 @@ export class StreamAttempt {
     this.#attempt.read();
     this.#awaitEvent(this.#house.timeouts.betweenEventsMs);
     this.#exchange?.resume();
-  }
-
-  #leaseLost(): void {
-    if (!this.#over()) return;
-    this.#logFailure('lease_lost');
-    this.#end.resolve({ kind: 'lease_lost' });
   }
 
   #tooLong(): void {

@@ -2,17 +2,12 @@ import type { FaultOf } from '@turnpike/internal-api/internalApi';
 import type { modelRouterApi } from '@turnpike/internal-api/modelRouter';
 import type { Handlers } from '@turnpike/internal-api/serveApi';
 import { ApiError } from '@turnpike/public-api/apiError';
-import type { Redis } from 'ioredis';
-import type { BalanceLoader } from '../money/balances/loadBalances.ts';
-import { type CountedBalance, type CountedCall, findKeySpend, readCounters } from '../money/balances/readCounters.ts';
+import type { Absorber } from '../money/balances/absorb.ts';
+import { type Counter, findKeySpend, type PendingCall } from '../money/balances/readCounters.ts';
 import { createRaiseGeneration } from '../money/gate/admit.ts';
-import type { RedisEpoch } from '../money/redis/redisEpoch.ts';
+import type { Money } from '../money/openMoney.ts';
 
-export interface BalanceHandlerDependencies {
-  redis: Redis;
-  balances: BalanceLoader;
-  epoch: Pick<RedisEpoch, 'stamp' | 'isOpen'>;
-}
+export type BalanceHandlerDependencies = Pick<Money, 'redis' | 'absorber' | 'readCounters'>;
 
 type BalanceHandlers = Pick<
   Handlers<typeof modelRouterApi>,
@@ -33,19 +28,15 @@ export function createBalanceHandlers(dependencies: BalanceHandlerDependencies):
     },
     reloadBalances: createReloadBalances(dependencies),
     async getCounters({ params: { workspace_id: workspaceId, after } }) {
-      const counters = await readCounters(dependencies, { workspaceId, after });
+      const counters = await dependencies.readCounters(workspaceId, after);
       return {
         now_ms: counters.nowMs,
-        epoch: counters.epoch,
-        credit_seq: counters.creditSeq,
-        credited_nano_usd: String(counters.creditedNanoUsd),
-        ...toBalanceBody(counters),
-        admitted_calls: counters.admittedCalls,
-        uncertain_calls: counters.uncertainCalls,
-        keys: Object.fromEntries(counters.keys.map(({ keyId, ...balance }) => [keyId, toBalanceBody(balance)])),
-        months: Object.fromEntries(
-          Object.entries(counters.months).map(([month, balance]) => [month, toBalanceBody(balance)]),
-        ),
+        mark: counters.mark ?? null,
+        left_nano_usd: counters.leftNanoUsd?.toString() ?? null,
+        ...toPlace(counters),
+        ...toPending(counters),
+        keys: mapValues(counters.keys, toCounterBody),
+        months: mapValues(counters.months, toCounterBody),
         calls: counters.calls.map(toCallBody),
         next_after: counters.nextAfter ?? null,
       };
@@ -55,36 +46,45 @@ export function createBalanceHandlers(dependencies: BalanceHandlerDependencies):
 
 /** The ledger took credit from a workspace: answered once Redis has it, so from the next call on every router counts it. */
 export function createReloadBalances({
-  balances,
-  epoch,
+  absorber,
 }: {
-  balances: Pick<BalanceLoader, 'reload'>;
-  epoch: Pick<RedisEpoch, 'isOpen'>;
+  absorber: Pick<Absorber, 'reload'>;
 }): BalanceHandlers['reloadBalances'] {
   return async ({ params: { workspace_id: workspaceId } }) => {
-    if (!epoch.isOpen) throw refuse();
-    await balances.reload(workspaceId).catch((error: unknown) => {
-      throw refuse(error);
+    await absorber.reload(workspaceId).catch((error: unknown) => {
+      throw new ApiError<FaultOf<typeof modelRouterApi>>({ kind: 'balances_unavailable' }, { cause: error });
     });
     return {};
   };
 }
 
-const refuse = (cause?: unknown): ApiError<FaultOf<typeof modelRouterApi>> =>
-  new ApiError({ kind: 'balances_unavailable' }, { cause });
+const mapValues = <From, To>(all: Record<string, From>, to: (one: From) => To): Record<string, To> =>
+  Object.fromEntries(Object.entries(all).map(([name, one]) => [name, to(one)]));
 
-const toBalanceBody = ({ spentNanoUsd, heldNanoUsd }: CountedBalance) => ({
-  spent_nano_usd: String(spentNanoUsd),
-  held_nano_usd: String(heldNanoUsd),
+const toPlace = ({ timeline, sequence }: Pick<Counter, 'timeline' | 'sequence'>) => ({
+  timeline: timeline ?? null,
+  seq: sequence ?? null,
 });
 
-const toCallBody = (call: CountedCall) => ({
+const toPending = ({ heldNanoUsd, endedNanoUsd }: Pick<Counter, 'heldNanoUsd' | 'endedNanoUsd'>) => ({
+  held_nano_usd: String(heldNanoUsd),
+  ended_nano_usd: String(endedNanoUsd),
+});
+
+const toCounterBody = (counter: Counter) => ({
+  spent_nano_usd: counter.spentNanoUsd?.toString() ?? null,
+  ...toPlace(counter),
+  ...toPending(counter),
+});
+
+const toCallBody = (call: PendingCall) => ({
   call_id: call.callId,
   key_id: call.keyId,
-  state: call.state,
-  hold_nano_usd: String(call.holdNanoUsd),
-  charge_nano_usd: String(call.chargeNanoUsd),
+  kind: call.kind,
+  amount_nano_usd: String(call.amountNanoUsd),
+  month: call.month,
+  session: call.session,
+  has_live_session: call.hasLiveSession,
   owner: call.owner,
   admitted_at_ms: call.admittedAtMs,
-  lease_ends_in_ms: call.leaseEndsInMs,
 });

@@ -22,15 +22,14 @@ import { createToWireError } from '../api/inferenceError.ts';
 import type { EngineRegistry } from '../fleet/engineRegistry.ts';
 import { createFleet } from '../fleet/fleet.ts';
 import { createCallEndings } from '../money/call/endCall.ts';
-import { HeldCalls } from '../money/call/heldCalls.ts';
 import { createOpenCalls, type OpenCalls } from '../money/call/openCalls.ts';
+import { type EndedCall, PendingCalls } from '../money/call/pendingCalls.ts';
 import { createAdmit } from '../money/gate/admit.ts';
 import { Spool } from '../money/spool/spool.ts';
 import { createBodyMemory } from '../request/shares/bodyMemory.ts';
 import { createKeyAllowance, type KeyAllowance } from '../request/shares/keyAllowance.ts';
 import { createInference, type InferenceDependencies } from './createInference.ts';
 
-const LONG_MS = 30_000;
 const log = aSilentLogger();
 const notAsked = async (): Promise<never> => {
   throw new Error('nobody should have asked');
@@ -42,6 +41,7 @@ const noAllowance = { check: () => undefined, take: () => () => undefined };
 let opened: OpenedRedis;
 let dir: string;
 let spool: Spool;
+let recorded: EndedCall[];
 let openCalls: OpenCalls;
 let key: KeyRecord;
 let server: Server;
@@ -51,18 +51,20 @@ beforeAll(async () => {
 afterAll(() => opened.close());
 beforeEach(async () => {
   dir = await aTemporaryFolder();
-  spool = await Spool.open({ dir, maxBytes: 1_000_000, log });
+  ({ spool } = await Spool.open({ dir, maxBytes: 1_000_000, log, idOf: (json) => parseUsageRecorded(json).callId }));
+  recorded = [];
   openCalls = createOpenCalls({
     metrics: noMetrics,
-    epoch: opened.epoch,
-    heldCalls: new HeldCalls(),
-    endings: createCallEndings(opened.redis, opened),
+    standing: opened.standing,
+    pending: new PendingCalls(),
+    recorder: { add: (ended) => void recorded.push(ended) },
+    endings: createCallEndings(opened.redis),
     spool,
     log,
-    leaseMs: LONG_MS,
   });
   key = aKeyRecord();
   await opened.credit(key.workspace.workspaceId, 10n ** 12n);
+  await opened.loadKey(key.workspace.workspaceId, key.keyId);
 });
 afterEach(async () => {
   server.closeAllConnections();
@@ -87,14 +89,13 @@ function serveChat(
       bodies,
       refusedBodies,
       admission: {
-        admit: createAdmit(opened.redis, { epoch: opened.epoch, routerId: 'router-1' }),
-        endings: createCallEndings(opened.redis, opened),
-        balances: { load: notAsked, refresh: notAsked },
+        admit: createAdmit(opened.redis, { standing: opened.standing, routerId: 'router-1' }),
+        endings: createCallEndings(opened.redis),
+        absorber: { load: notAsked, refresh: notAsked },
         authenticator: { authenticate: notAsked, forget: () => {} },
         countPromptTokens: async () => undefined,
         refusedCounts: noAllowance,
-        leaseMs: LONG_MS,
-        epoch: opened.epoch,
+        standing: opened.standing,
         metrics: noMetrics,
         log,
       },
@@ -153,8 +154,7 @@ it.each([false, true])(
         code: 'internal_error',
       },
     });
-    const events = (await spool.readBatch(10))?.events.map(parseUsageRecorded);
-    expect(events).toMatchObject([
+    expect(recorded.map(({ event }) => event)).toMatchObject([
       {
         callId: response.headers.get('x-router-call-id'),
         status: 'failure',
@@ -164,7 +164,7 @@ it.each([false, true])(
     ]);
     const { workspaceId } = key.workspace;
     await until('the hold is released', async () => (await opened.walletOf(workspaceId)).held === 0n);
-    expect((await opened.walletOf(workspaceId)).spent).toBe(0n);
+    expect((await opened.walletOf(workspaceId)).ended).toBe(0n);
   },
 );
 

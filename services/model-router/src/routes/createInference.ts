@@ -100,7 +100,6 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
     const { bound, rateLimit, terms } = admitted;
     const cacheSalt = fleet.cacheSaltOf({ workspaceId, model });
     const open = money.openCalls.open(toCall(bound.worstCaseNanoUsd), terms);
-    const { leaseLost } = open;
     const call: Call = {
       ...ids,
       operation,
@@ -108,7 +107,6 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
       model,
       bound,
       cacheSalt,
-      leaseLost,
       receivedAt,
       span,
       log: callLog,

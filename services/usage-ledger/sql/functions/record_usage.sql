@@ -2,7 +2,8 @@
 -- recorded before changes nothing, except that `unknown` gives way to `success` or `failure`. At most one event per call.
 -- `calls` is an array of rows of usage_request, by the names of its columns.
 -- Rows are taken in one order by every transaction, so that two of them seldom wait for each other crosswise.
--- A total changes by what a row is now, less what it was before.
+-- A total changes by what a row is now, less what it was before; `seq` of each workspace counts that they changed. `recorded_at` is
+-- when the ending that stands there was recorded.
 CREATE OR REPLACE FUNCTION record_usage(posting_source TEXT, calls JSON) RETURNS BIGINT
   LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
   WITH recorded AS (
@@ -36,7 +37,8 @@ CREATE OR REPLACE FUNCTION record_usage(posting_source TEXT, calls JSON) RETURNS
       billing_unit = excluded.billing_unit,
       is_stream = excluded.is_stream,
       started_at = excluded.started_at,
-      ended_at = excluded.ended_at
+      ended_at = excluded.ended_at,
+      recorded_at = now()
     WHERE row.status = 'unknown' AND excluded.status <> 'unknown'
       AND row.key_id = excluded.key_id AND row.workspace_id = excluded.workspace_id
     RETURNING old AS was, new AS now
@@ -74,9 +76,11 @@ CREATE OR REPLACE FUNCTION record_usage(posting_source TEXT, calls JSON) RETURNS
       requests = total.requests + excluded.requests,
       charge_nano_usd = total.charge_nano_usd + excluded.charge_nano_usd
   ), workspaces AS (
-    INSERT INTO workspace_total AS total (workspace_id, charge_nano_usd)
-    SELECT workspace_id, sum(charge_nano_usd) FROM by_key GROUP BY 1 ORDER BY 1
-    ON CONFLICT (workspace_id) DO UPDATE SET charge_nano_usd = total.charge_nano_usd + excluded.charge_nano_usd
+    INSERT INTO workspace_total AS total (workspace_id, seq, charge_nano_usd)
+    SELECT workspace_id, 1, sum(charge_nano_usd) FROM by_key GROUP BY 1 ORDER BY 1
+    ON CONFLICT (workspace_id) DO UPDATE SET
+      seq = total.seq + 1,
+      charge_nano_usd = total.charge_nano_usd + excluded.charge_nano_usd
   ), months AS (
     INSERT INTO workspace_month_total AS total (workspace_id, month, charge_nano_usd)
     SELECT workspace_id, date_trunc('month', hour AT TIME ZONE 'UTC')::DATE, sum(charge_nano_usd)

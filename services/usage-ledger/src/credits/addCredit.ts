@@ -20,8 +20,6 @@ export interface NewCredit {
 export async function addCredit(db: Db, credit: NewCredit): Promise<boolean> {
   const { creditId, workspaceId, amountNanoUsd } = credit;
   return inTransaction(db, async (tx) => {
-    // So that whoever has seen a `seq` has seen every lower one of that workspace.
-    await tx.$executeRaw(statements.lockCredits(workspaceId));
     const inserted = await tx.$executeRaw(statements.addCredit(credit));
     if (inserted === 1) return true;
     const known = await tx.credit.findUniqueOrThrow({ where: { creditId } });

@@ -1,18 +1,25 @@
 import type { Db } from './createDb.ts';
 
-/** Settings under which a commit is on disk before it is acknowledged. */
+/** Settings under which a commit is on disk, there and on a synchronous standby, before it is acknowledged. */
 const DURABLE = new Set(['on', 'remote_write', 'remote_apply']);
 
 /**
- * Throws unless commits are durable: the event log's records are let go once they are committed here, so a commit that a
- * crash undoes would lose calls. Also throws when the database does not answer.
+ * Throws unless commits are durable: what is recorded here is let go everywhere else, so a commit that a crash undoes, or that a
+ * standby lacks, would lose calls. Also throws when the database does not answer.
  */
-export async function assertDurableCommits(db: Db): Promise<void> {
-  const rows = await db.$queryRaw<{ synchronous_commit: string }[]>`SHOW synchronous_commit`.catch((error: unknown) => {
-    throw new Error('usage-ledger cannot start: its database does not answer', { cause: error });
-  });
-  const setting = rows[0]?.synchronous_commit ?? 'unknown';
-  if (!DURABLE.has(setting)) {
-    throw new Error(`usage-ledger cannot start: synchronous_commit is "${setting}" in its database and must be "on"`);
-  }
+export async function assertDurableCommits(db: Db, { copies }: { copies: 'one' | 'several' }): Promise<void> {
+  const rows = await db.$queryRaw<{ commit: string; standbys: string }[]>`
+    SELECT current_setting('synchronous_commit') AS "commit", current_setting('synchronous_standby_names') AS "standbys"`.catch(
+    (error: unknown) => {
+      throw new Error('usage-ledger cannot start: its database does not answer', { cause: error });
+    },
+  );
+  const { commit = 'unknown', standbys = '' } = rows[0] ?? {};
+  if (!DURABLE.has(commit))
+    throw new Error(`usage-ledger cannot start: synchronous_commit is "${commit}" in its database and must be "on"`);
+  if (copies === 'several' && standbys === '')
+    throw new Error(
+      'usage-ledger cannot start: synchronous_standby_names is empty in its database, so a failover loses commits;' +
+        ' where its disk is replicated, or on a laptop, set STORE_COPIES=one',
+    );
 }

@@ -1,9 +1,15 @@
+import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { anUnchargedUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
+import { migrate } from '@turnpike/migrations/migrate';
+import { openPostgres } from '@turnpike/test-support/startPostgres';
 import { v7 as uuidv7 } from 'uuid';
 import { aPartition, openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
+import { getBalances } from '../balances/getBalances.ts';
 import { addCredit } from '../credits/addCredit.ts';
-import { getBalances } from '../credits/getBalances.ts';
 import { ensureUsagePartitions } from '../ledger/ensureUsagePartitions.ts';
 import { assertDurableCommits } from './assertDurableCommits.ts';
 import { createDb } from './createDb.ts';
@@ -119,12 +125,68 @@ it('goes on recording, reading and giving credit while two replicas of a new ver
 });
 
 it('refuses to work with commits that a crash may undo', async () => {
-  await assertDurableCommits(ledger.db);
+  await assertDurableCommits(ledger.db, { copies: 'one' });
 
   await ledger.ownerDb.$executeRawUnsafe(
     `ALTER DATABASE "${new URL(ledger.databaseUrl).pathname.slice(1)}" SET synchronous_commit = off`,
   );
   const careless = createDb({ databaseUrl: ledger.databaseUrl, poolSize: 1, statementTimeoutMs: 30_000 });
-  await expect(assertDurableCommits(careless)).rejects.toThrow(/synchronous_commit is "off"/);
+  await expect(assertDurableCommits(careless, { copies: 'one' })).rejects.toThrow(/synchronous_commit is "off"/);
   await careless.$disconnect();
+});
+
+it.each([
+  ['', 'one', true],
+  ['', 'several', false],
+  ['ANY 1 (a, b)', 'several', true],
+] as const)('with the synchronous standbys "%s" and copies set to %s starts: %s', async (standbys, copies, isFine) => {
+  const db = Object.create(ledger.db, { $queryRaw: { value: async () => [{ commit: 'on', standbys }] } });
+  const asserted = assertDurableCommits(db, { copies });
+  if (isFine) await asserted;
+  else await expect(asserted).rejects.toThrow(/synchronous_standby_names is empty.*STORE_COPIES=one/);
+});
+
+it('without standbys refuses to work, unless one copy is enough', async () => {
+  const own = createDb({ databaseUrl: ledger.databaseUrl, poolSize: 1, statementTimeoutMs: 30_000 });
+  await ledger.ownerDb.$executeRawUnsafe(
+    `ALTER DATABASE "${new URL(ledger.databaseUrl).pathname.slice(1)}" SET synchronous_commit = on`,
+  );
+  await expect(assertDurableCommits(own, { copies: 'several' })).rejects.toThrow(/synchronous_standby_names is empty/);
+  await assertDurableCommits(own, { copies: 'one' });
+  await own.$disconnect();
+});
+
+/** The folder `sql` with some of its migrations. */
+async function sqlWith(migrations: string[]): Promise<URL> {
+  const folder = pathToFileURL(`${await mkdtemp(join(tmpdir(), 'turnpike-sql-'))}/`);
+  const whole = new URL('../../sql/', import.meta.url);
+  await cp(new URL('functions/', whole), new URL('functions/', folder), { recursive: true });
+  for (const name of migrations)
+    await cp(new URL(`migrations/${name}.sql`, whole), new URL(`migrations/${name}.sql`, folder));
+  return folder;
+}
+
+it('numbers the sums that there are, and knows what was credited, when a database of before is migrated', async () => {
+  const postgres = await openPostgres();
+  const databaseUrl = await postgres.createDatabase();
+  const before = await sqlWith(['0001_tables']);
+  await migrate({ databaseUrl, folder: before });
+  const db = createDb({ databaseUrl, poolSize: 1, statementTimeoutMs: 30_000 });
+  await db.$executeRaw`ALTER TABLE credit DISABLE TRIGGER post_credit`;
+  await db.$executeRaw`INSERT INTO credit (credit_id, workspace_id, amount_nano_usd, note)
+    VALUES ('c1', 'given', 100, ''), ('c2', 'given', -30, ''), ('c3', 'both', 5, '')`;
+  await db.$executeRaw`ALTER TABLE credit ENABLE TRIGGER post_credit`;
+  await db.$executeRaw`INSERT INTO workspace_total VALUES ('both', 7), ('spent', 8)`;
+  await migrate({ databaseUrl, folder: new URL('../../sql/', import.meta.url) });
+  const totals = await db.$queryRaw`
+    SELECT workspace_id AS id, seq::INT, credited_nano_usd::INT AS credited, charge_nano_usd::INT AS spent
+    FROM workspace_total ORDER BY 1`;
+  await db.$disconnect();
+  await postgres.stop();
+  await rm(before, { recursive: true });
+  expect(totals).toEqual([
+    { id: 'both', seq: 1, credited: 5, spent: 7 },
+    { id: 'given', seq: 1, credited: 70, spent: 0 },
+    { id: 'spent', seq: 1, credited: 0, spent: 8 },
+  ]);
 });

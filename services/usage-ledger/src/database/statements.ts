@@ -7,8 +7,41 @@ interface Place {
   partition: number;
 }
 
+/** What is asked of a workspace: UTC months as `YYYY-MM`, calls as UUIDs. */
+export interface AskedWorkspace {
+  workspaceId: string;
+  month: string;
+  keyIds: string[];
+  callIds: string[];
+}
+
+/** What a router says of itself. */
+export interface ReportedRouter {
+  routerId: string;
+  /** Replication id of the Redis it sees; null while it sees none. */
+  redisId: string | null;
+  /** The mark that it has put its pending calls back under. */
+  putBackMark: string | null;
+}
+
+/** A Redis, under the mark that what is loaded there carries. */
+export interface MarkedRedis {
+  redisId: string;
+  mark: string;
+}
+
+/** How reports are listened to. */
+export const LISTENING = {
+  /** A router that reports every second is taken for dead after so long. */
+  longestSilenceMs: 3_000,
+  /** Without any report for so long nobody could be heard, so nobody's silence counts from before. */
+  longestGapMs: 5_000,
+  notedEveryMs: 500,
+  seenEveryMs: 60_000,
+} as const;
+
 /**
- * The SQL that money runs through, by name. To run one: `tx.$queryRaw(statements.lockEpoch())`, or `$executeRaw` for how many rows
+ * The SQL that money runs through, by name. To run one: `tx.$queryRaw(statements.readTimeline())`, or `$executeRaw` for how many rows
  * it changed. A statement knows its name and what it was given, and the simulation runs a model of that name in its place
  * (`test/simulation/ledger`): it compiles with a model of each and of nothing else.
  */
@@ -56,53 +89,157 @@ export const statements = named({
   keepReason: (id: bigint, reason: string) => Prisma.sql`
     UPDATE dead_letter SET reason = ${reason} WHERE dead_letter_id = ${id} AND replayed_at IS NULL`,
 
-  /** Until the transaction ends, nobody else's credit for the workspace is given a `seq`. */
-  lockCredits: (workspaceId: string) => Prisma.sql`
-    SELECT pg_advisory_xact_lock(hashtext('credit'), hashtext(${workspaceId}))`,
-
   /** Changes no row when the id is known. */
   addCredit: (credit: { creditId: string; workspaceId: string; amountNanoUsd: bigint; note: string }) => Prisma.sql`
     INSERT INTO credit (credit_id, workspace_id, amount_nano_usd, note)
     VALUES (${credit.creditId}, ${credit.workspaceId}, ${credit.amountNanoUsd}, ${credit.note})
     ON CONFLICT (credit_id) DO NOTHING`,
 
-  /** One statement sees one state: a charge is in every sum or in none, and with it its call among those recorded. */
-  readBalances: ({ workspaceId, month, callIds }: { workspaceId: string; month: string; callIds: string[] }) =>
-    Prisma.sql`
+  /** What operators see of a workspace. One statement sees one state: a charge is in every sum or in none. */
+  readBalances: ({ workspaceId, month }: { workspaceId: string; month: string }) => Prisma.sql`
     SELECT
-      (SELECT coalesce(max(seq), 0)::TEXT FROM credit WHERE workspace_id = ${workspaceId}) AS "creditSeq",
-      (SELECT coalesce(sum(amount_nano_usd), 0)::TEXT FROM credit WHERE workspace_id = ${workspaceId}) AS "credited",
-      coalesce((SELECT charge_nano_usd::TEXT FROM workspace_total WHERE workspace_id = ${workspaceId}), '0') AS "spent",
+      coalesce((SELECT credited_nano_usd FROM workspace_total WHERE workspace_id = ${workspaceId}), 0)::TEXT AS "credited",
+      coalesce((SELECT charge_nano_usd FROM workspace_total WHERE workspace_id = ${workspaceId}), 0)::TEXT AS "spent",
       coalesce((
-        SELECT jsonb_object_agg(to_char(month, 'YYYY-MM'), charge_nano_usd::TEXT) FROM workspace_month_total
-        WHERE workspace_id = ${workspaceId} AND month >= ${`${month}-01`}::DATE
-      ), '{}') AS "months",
+        SELECT charge_nano_usd FROM workspace_month_total
+        WHERE workspace_id = ${workspaceId} AND month = ${`${month}-01`}::DATE
+      ), 0)::TEXT AS "monthSpent",
       coalesce((
         SELECT jsonb_object_agg(key_id, charge_nano_usd::TEXT) FROM key_total WHERE workspace_id = ${workspaceId}
       ), '{}') AS "keys",
-      (SELECT coalesce(sum(requests), 0)::TEXT FROM key_total WHERE workspace_id = ${workspaceId}) AS "requests",
+      (SELECT coalesce(sum(requests), 0)::TEXT FROM key_total WHERE workspace_id = ${workspaceId}) AS "requests"`,
+
+  /**
+   * Sums of some workspaces, and which of their calls are in them. One statement sees one state, and that is what makes it safe to
+   * drop a call where these sums are taken over. A row for each workspace asked for; the timeline stands in each.
+   */
+  absorb: (asked: AskedWorkspace[]) => Prisma.sql`
+    SELECT asked.workspace_id AS "workspaceId", current_timeline() AS "timeline",
+      (SELECT timeline FROM recovery) AS "caughtUpWith", coalesce(sums.seq, 0)::TEXT AS "seq",
+      (coalesce(sums.credited_nano_usd, 0) - coalesce(sums.charge_nano_usd, 0))::TEXT AS "left",
+      (
+        SELECT jsonb_object_agg(to_char(wanted.month, 'YYYY-MM'), coalesce(total.charge_nano_usd, 0)::TEXT)
+        FROM (
+          SELECT asked.month UNION SELECT unnest(recorded.months) UNION
+          SELECT month FROM workspace_month_total WHERE workspace_id = asked.workspace_id AND month > asked.month
+        ) AS wanted (month)
+        LEFT JOIN workspace_month_total AS total ON total.workspace_id = asked.workspace_id AND total.month = wanted.month
+      ) AS "months",
       coalesce((
-        SELECT jsonb_agg(call_id) FROM usage_request
-        WHERE workspace_id = ${workspaceId} AND call_id = ANY(${callIds}::UUID[])
-      ), '[]') AS "recorded"`,
+        SELECT jsonb_object_agg(wanted.key_id, coalesce(total.charge_nano_usd, 0)::TEXT)
+        FROM (SELECT unnest(asked.keys) UNION SELECT unnest(recorded.keys)) AS wanted (key_id)
+        LEFT JOIN key_total AS total ON total.key_id = wanted.key_id AND total.workspace_id = asked.workspace_id
+      ), '{}') AS "keys",
+      recorded.final AS "final", recorded.unknown AS "unknown"
+    FROM json_to_recordset(${JSON.stringify(asked.map(toAskedRow))}::JSON)
+      AS asked (workspace_id TEXT, month DATE, keys TEXT[], calls UUID[])
+    LEFT JOIN workspace_total AS sums ON sums.workspace_id = asked.workspace_id
+    CROSS JOIN LATERAL (
+      SELECT coalesce(jsonb_agg(call_id) FILTER (WHERE status <> 'unknown'), '[]') AS final,
+        coalesce(jsonb_agg(call_id) FILTER (WHERE status = 'unknown'), '[]') AS unknown,
+        array_agg(DISTINCT key_id) AS keys,
+        array_agg(DISTINCT date_trunc('month', started_at AT TIME ZONE 'UTC')::DATE) AS months
+      FROM (SELECT DISTINCT unnest(asked.calls) AS id) AS wanted
+      JOIN usage_request ON call_id = wanted.id AND workspace_id = asked.workspace_id
+    ) AS recorded`,
 
-  /** Notes that a router was heard, and locks the epoch until the transaction ends. */
-  hearRouter: (longestGapSeconds: number) => Prisma.sql`
-    UPDATE redis_epoch SET heard_at = clock_timestamp(), listening_since = CASE
-      WHEN clock_timestamp() - heard_at > make_interval(secs => ${longestGapSeconds}) THEN clock_timestamp()
-      ELSE listening_since END
-    RETURNING number, redis_id AS "redisId", phase, listening_since AS "listeningSince",
-      rebuild_wanted_since AS "rebuildWantedSince", rebuild_wanted_at AS "rebuildWantedAt", heard_at AS now`,
+  /** The timeline that the database writes, and the one that it had last read the event log again on. */
+  readTimeline: () => Prisma.sql`SELECT current_timeline() AS "timeline", timeline AS "caughtUpWith" FROM recovery`,
 
-  lockEpoch: () => Prisma.sql`SELECT phase FROM redis_epoch FOR UPDATE`,
+  /**
+   * Lets balances be given on this timeline, if it still is the database's and every partition is read up to these offsets. On an
+   * older one than before, which is a database that was restored, every Redis gets a new mark: what is loaded there is of a state
+   * that no number compares with. Changes no row otherwise.
+   */
+  catchUp: (timeline: number, ends: (Place & { end: bigint })[]) => Prisma.sql`
+    WITH caught_up AS (
+      UPDATE recovery SET timeline = ${timeline}
+      WHERE timeline IS DISTINCT FROM ${timeline} AND current_timeline() = ${timeline} AND NOT EXISTS (
+        SELECT FROM json_to_recordset(${JSON.stringify(ends.map((each) => ({ ...each, end: String(each.end) })))}::JSON)
+          AS log (topic TEXT, partition INT, "end" BIGINT)
+        LEFT JOIN event_offset AS position USING (topic, partition)
+        WHERE coalesce(position.next_offset, 0) < log."end"
+      )
+      RETURNING old.timeline AS was
+    )
+    , forgotten AS (DELETE FROM redis_server WHERE (SELECT was FROM caught_up) > ${timeline})
+    SELECT was FROM caught_up`,
 
-  /** Unless balances have the letter. Its instant is rounded to milliseconds; balances are rather built once too often. */
-  wantRebuild: (deadLetterId: bigint) => Prisma.sql`
-    UPDATE redis_epoch
-    SET rebuild_wanted_since = coalesce(rebuild_wanted_since, clock_timestamp()), rebuild_wanted_at = clock_timestamp()
-    WHERE phase = 'asserting'
-      OR phase = 'open' AND balances_since + interval '1 ms' > (
-        SELECT recorded_at FROM dead_letter WHERE dead_letter_id = ${deadLetterId})`,
+  /**
+   * Takes a router's report, and gives what is known of the Redis that it sees: no row where that is none, or a new one. Locks no row
+   * for long that another router's report would wait for: what all share is changed now and then, by whoever finds it unlocked.
+   */
+  hearRouter: ({ routerId, redisId, putBackMark }: ReportedRouter) => Prisma.sql`
+    WITH heard AS (
+      INSERT INTO router (router_id, redis_id, put_back_mark)
+      VALUES (${routerId}, ${redisId}::TEXT, ${putBackMark}::UUID)
+      ON CONFLICT (router_id) DO UPDATE SET
+        heard_at = clock_timestamp(), redis_id = excluded.redis_id, put_back_mark = excluded.put_back_mark
+    ), listening AS (
+      UPDATE recovery SET heard_at = clock_timestamp(), listening_since = CASE
+        WHEN clock_timestamp() - heard_at > make_interval(secs => ${LISTENING.longestGapMs / 1_000}) THEN clock_timestamp()
+        ELSE listening_since END
+      WHERE is_only IN (
+        SELECT is_only FROM recovery
+        WHERE clock_timestamp() - heard_at > make_interval(secs => ${LISTENING.notedEveryMs / 1_000}) FOR UPDATE SKIP LOCKED)
+    ), seen AS (
+      UPDATE redis_server SET seen_at = clock_timestamp()
+      WHERE redis_id IN (
+        SELECT redis_id FROM redis_server
+        WHERE redis_id = ${redisId}::TEXT
+          AND clock_timestamp() - seen_at > make_interval(secs => ${LISTENING.seenEveryMs / 1_000}) FOR UPDATE SKIP LOCKED)
+    )
+    SELECT mark, opened_at IS NOT NULL AS "isOpen" FROM redis_server WHERE redis_id = ${redisId}::TEXT`,
+
+  /** One transaction at a time moves a gate. */
+  lockRecovery: () => Prisma.sql`SELECT is_only FROM recovery FOR UPDATE`,
+
+  /**
+   * The routers that are heard, silence being counted from when anybody could be, every Redis that they have seen, and whether
+   * balances are given on this timeline.
+   */
+  readRecovery: () => Prisma.sql`
+    SELECT
+      coalesce((
+        SELECT jsonb_agg(jsonb_build_object('routerId', router_id, 'redisId', redis_id, 'putBackMark', put_back_mark)
+          ORDER BY router_id)
+        FROM router, recovery
+        WHERE clock_timestamp() - greatest(router.heard_at, listening_since)
+          <= make_interval(secs => ${LISTENING.longestSilenceMs / 1_000})
+      ), '[]') AS "routers",
+      coalesce((
+        SELECT jsonb_agg(jsonb_build_object('redisId', redis_id, 'mark', mark, 'isOpen', opened_at IS NOT NULL,
+          'raisedMsAgo', extract(epoch FROM clock_timestamp() - raised_at) * 1000) ORDER BY redis_id)
+        FROM redis_server
+      ), '[]') AS "servers",
+      coalesce((SELECT timeline = current_timeline() FROM recovery), false) AS "hasBalances"`,
+
+  /** A Redis that nobody has seen before, under a mark of its own. */
+  takeRedis: (redisId: string) => Prisma.sql`
+    INSERT INTO redis_server (redis_id) VALUES (${redisId}) ON CONFLICT DO NOTHING`,
+
+  /** Closes the gate on a Redis, which gets another mark. Changes no row where it has another already. */
+  raiseMark: ({ redisId, mark }: MarkedRedis) => Prisma.sql`
+    UPDATE redis_server SET mark = gen_random_uuid(), raised_at = clock_timestamp(), opened_at = NULL
+    WHERE redis_id = ${redisId} AND mark = ${mark}::UUID`,
+
+  /** Counts the time that routers have for a Redis as if its mark had been raised so long ago. */
+  raisedAgo: (redisId: string, ms: number) => Prisma.sql`
+    UPDATE redis_server SET raised_at = clock_timestamp() - make_interval(secs => ${ms / 1_000})
+    WHERE redis_id = ${redisId}`,
+
+  /**
+   * Opens the gate on a Redis and closes it on every other, for whoever may see that again. Changes no row where it has another mark,
+   * or is open.
+   */
+  openRedis: ({ redisId, mark }: MarkedRedis) => Prisma.sql`
+    WITH opened AS (
+      UPDATE redis_server SET opened_at = clock_timestamp()
+      WHERE redis_id = ${redisId} AND mark = ${mark}::UUID AND opened_at IS NULL
+      RETURNING redis_id
+    )
+    UPDATE redis_server SET mark = gen_random_uuid(), raised_at = clock_timestamp(), opened_at = NULL
+    WHERE redis_id <> (SELECT redis_id FROM opened) AND opened_at IS NOT NULL`,
 
   /** One append to a topic at a time, so that a reader never sees an offset before a lower one. */
   lockLog: (topic: string) => Prisma.sql`
@@ -117,6 +254,13 @@ export const statements = named({
       ${records.map(({ value }) => Buffer.from(value).toString('base64'))}::TEXT[]
     ) WITH ORDINALITY AS record (key, value, nth),
       (SELECT coalesce(max("offset") + 1, 0) AS end_offset FROM event_log_record WHERE topic = ${topic}) AS log`,
+});
+
+const toAskedRow = ({ workspaceId, month, keyIds, callIds }: AskedWorkspace) => ({
+  workspace_id: workspaceId,
+  month: `${month}-01`,
+  keys: keyIds,
+  calls: callIds,
 });
 
 /** A call by the columns of `usage_request`. Amounts as text: a number of JSON is no bigint here. */

@@ -4,7 +4,6 @@ import { isDataRefused, sqlStateOf } from '@turnpike/postgres/databaseFailure';
 import type { Db } from '../database/createDb.ts';
 import { inTransaction, type Transaction } from '../database/inTransaction.ts';
 import { statements } from '../database/statements.ts';
-import { wantRebuild } from '../epoch/wantRebuild.ts';
 import { callInstantMs } from '../ledger/callInstant.ts';
 import { ensureUsagePartitions } from '../ledger/ensureUsagePartitions.ts';
 import { type ReadContext, readUsageEvent, UnreadableRecord } from '../ledger/readUsageEvent.ts';
@@ -20,8 +19,8 @@ export interface ReplayOutcome {
 /**
  * Reads a dead letter again with the reader of today, or reads `repaired` in place of its bytes, and records it as the event
  * log would have: once, whatever else was recorded of that call. It is replayed then, with what it was repaired with beside
- * it; otherwise it keeps waiting, with the reason that its own bytes have now. Undefined when none of that id waits. Where Redis' balances were
- * built while it waited, they will be built anew, as soon as that stops nobody for long.
+ * it; otherwise it keeps waiting, with the reason that its own bytes have now. Undefined when none of that id waits. The gate counts
+ * the call as pending until it hears of the row.
  */
 export async function replayDeadLetter(
   db: Db,
@@ -72,6 +71,6 @@ async function settle(
     reason === null ? statements.markReplayed(id, repaired) : statements.keepReason(id, reason),
   );
   if (waited === 0) return undefined;
-  if ('event' in read && (await recordUsage(tx, `dead letter ${id}`, [read.event])) > 0) await wantRebuild(tx, id);
+  if ('event' in read) await recordUsage(tx, `dead letter ${id}`, [read.event]);
   return { id, reason };
 }

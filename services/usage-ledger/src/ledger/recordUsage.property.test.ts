@@ -69,7 +69,7 @@ async function stateOf(run: string): Promise<unknown> {
   const keys = await ledger.db.keyTotal.findMany({ where: { workspaceId } });
   const hours = await ledger.db.keyHourTotal.findMany({ where: { keyId: { in: keys.map(({ keyId }) => keyId) } } });
   const months = await ledger.db.workspaceMonthTotal.findMany({ where: { workspaceId } });
-  const workspace = await ledger.db.workspaceTotal.findMany({ where: { workspaceId } });
+  const workspace = await ledger.db.workspaceTotal.findMany({ where: { workspaceId }, omit: { seq: true } });
   const text = (values: object[]): string[] =>
     values
       .map((value) => JSON.stringify(value, (_, v) => (typeof v === 'bigint' ? String(v) : v)).replaceAll(run, ''))

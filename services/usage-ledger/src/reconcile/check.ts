@@ -9,15 +9,17 @@ export const CHECKS = {
   hoursApart: 'hourly sums that differ',
   callsAndHours: 'calls: rows = hourly sums',
   credits: 'credits given = wallet postings',
+  creditsAndWorkspace: 'credits given = total of the workspace',
   balance: 'credits - charges = balance of the wallet',
   repriced: 'charges: rows = priced again',
   mispriced: 'rows with another price',
-  redisCredited: 'credited: Redis + not asked for yet = ledger',
-  redisSpent: 'spent: Redis = ledger + not read yet',
-  redisKeys: 'keys whose spend in Redis differs',
-  redisMonth: 'spent this month: Redis = ledger + not read yet',
-  redisHeld: 'held: Redis = calls in flight',
-  admitted: 'calls: admitted = ended + in flight',
+  redisHeld: 'held: Redis = its calls under way',
+  redisEnded: 'charged, not recorded: Redis = its ended calls',
+  redisPendingApart: 'keys and months whose pending sums differ',
+  redisAhead: 'sums in Redis newer than those of the ledger',
+  redisLeft: 'left: Redis = ledger',
+  redisSpentApart: 'keys and months whose spend in Redis differs',
+  overdue: 'calls long recorded that are still pending',
   ownerless: 'holds without an owner',
 } as const;
 export type CheckName = keyof typeof CHECKS;
@@ -28,7 +30,7 @@ export interface Check {
   unit: 'nano_usd' | 'count';
   left: bigint;
   right: bigint;
-  /** `undecided`: the sides differ, and what they lack may still be under way. */
+  /** `undecided`: the sides are of different instants. */
   verdict: 'equal' | 'different' | 'undecided';
 }
 

@@ -1,62 +1,79 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import type { EventLogConsumer } from '@turnpike/event-log/eventLog';
 import type { Client } from '@turnpike/internal-api/createClient';
 import type { modelRouterApi, RedisCounters } from '@turnpike/internal-api/modelRouter';
+import { absorb } from '../balances/absorb.ts';
 import type { Db } from '../database/createDb.ts';
-import { findLag } from '../epoch/findLag.ts';
-import type { Check } from './check.ts';
-import { compareWithRedis } from './compareWithRedis.ts';
-import { readCut } from './readCut.ts';
+import { type Check, toCheck } from './check.ts';
+import { comparePending, compareSums } from './compareWithRedis.ts';
+import { findStrandedCalls } from './findStrandedCalls.ts';
 
 export interface RedisCheckDependencies {
-  db: Db;
-  consumer: Pick<EventLogConsumer, 'lag'>;
-  router: Pick<Client<typeof modelRouterApi>, 'getCounters'>;
+  /** Connections whose statements may take minutes. */
+  auditDb: Db;
+  router: Pick<Client<typeof modelRouterApi>, 'getCounters' | 'reloadBalances'>;
 }
 
-/** A difference is believed when it is found at so many instants. */
-const INSTANTS = 3;
-/** The longest wait for what was acknowledged before an instant: many times what a healthy log takes. */
-const WAIT_MS = 3_000;
-const PAUSE_MS = 100;
+/** Redis and the ledger are read one after the other, until nothing was recorded in between. */
+const MOST_ATTEMPTS = 40;
+/** Pages of pending calls that are looked at: a page has thousands. */
+const MOST_PAGES = 20;
 
 /**
- * Checks what Redis counts of a workspace against the ledger, while both go on. Redis is read at an instant; the ledger is
- * read until it agrees, or until the log has been read past that instant. Rejects while a router cannot say.
+ * Checks what Redis counts of a workspace against the ledger, while both go on. Every sum there knows which state of the ledger it
+ * is of, so a difference at the same place is one, however much is under way. Rejects while a router cannot say.
  */
 export async function checkRedis(
-  dependencies: RedisCheckDependencies,
+  { auditDb, router }: RedisCheckDependencies,
   workspaceId: string,
-): Promise<{ checks: Check[]; doubt: string | undefined }> {
-  for (let instant = 1; ; instant += 1) {
-    const counters = await dependencies.router.getCounters({ params: { workspace_id: workspaceId } });
-    if (counters.next_after !== null)
-      return { checks: [], doubt: 'more calls are open than can be read at one instant: try again when it is calmer' };
-    const { checks, isLogRead } = await compareUntilRead(dependencies, workspaceId, counters);
-    const isEqual = checks.every(({ verdict }) => verdict === 'equal');
-    if (isEqual || (isLogRead && instant === INSTANTS)) return { checks, doubt: undefined };
-    if (!isLogRead) {
-      const undecided = checks.map((check) => (check.verdict === 'equal' ? check : toUndecided(check)));
-      return { checks: undecided, doubt: `the event log was not read to its end within ${WAIT_MS / 1_000} s` };
+): Promise<{ checks: Check[]; doubts: string[] }> {
+  const doubts: string[] = [];
+  const { counters, sums } = await compareAtOnePlace({ auditDb, router }, workspaceId);
+  if (!isDecided(sums)) doubts.push('the books changed faster than Redis and they could be read at the same place');
+  const pending = counters.next_after === null ? comparePending(counters) : [];
+  if (counters.next_after !== null)
+    doubts.push('more calls are pending than can be read at one instant: their sums were not added up');
+  const stranded = { overdue: 0, ownerless: 0 };
+  let page: RedisCounters = counters;
+  for (let pages = 1; ; pages += 1) {
+    const { overdue, ownerless } = await findStrandedCalls(auditDb, workspaceId, page);
+    stranded.overdue += overdue.length;
+    stranded.ownerless += ownerless.length;
+    const after = page.next_after;
+    if (after === null) break;
+    if (pages === MOST_PAGES) {
+      doubts.push('not every pending call was looked at');
+      break;
     }
+    page = await router.getCounters({ params: { workspace_id: workspaceId, after } });
   }
+  const checks = [
+    ...pending,
+    ...sums,
+    toCheck('overdue', 'count', BigInt(stranded.overdue), 0n),
+    toCheck('ownerless', 'count', BigInt(stranded.ownerless), 0n),
+  ];
+  return { checks, doubts };
 }
 
-async function compareUntilRead(
-  { db, consumer }: RedisCheckDependencies,
+/** Redis' sums and the ledger's, of one place if there is such an instant. What Redis has not taken over yet it is asked to. */
+async function compareAtOnePlace(
+  { auditDb, router }: RedisCheckDependencies,
   workspaceId: string,
-  counters: RedisCounters,
-): Promise<{ checks: Check[]; isLogRead: boolean }> {
-  const giveUpAt = performance.now() + WAIT_MS;
-  let isLogRead = false;
-  for (;;) {
-    const checks = compareWithRedis(counters, await readCut(db, workspaceId, counters));
-    if (isLogRead || performance.now() > giveUpAt || checks.every(({ verdict }) => verdict === 'equal'))
-      return { checks, isLogRead };
-    await delay(PAUSE_MS);
-    // Asked before the ledger is read once more: whatever was acknowledged by that instant is in it then.
-    isLogRead = (await findLag(consumer)) === 0n;
+): Promise<{ counters: RedisCounters; sums: Check[] }> {
+  const params = { workspace_id: workspaceId };
+  for (let attempt = 1; ; attempt += 1) {
+    const counters = await router.getCounters({ params });
+    const { timeline, workspaces } = await absorb(auditDb, [
+      { workspaceId, month: firstMonthOf(counters), keyIds: Object.keys(counters.keys), callIds: [] },
+    ]);
+    const sums = workspaces.flatMap((books) => compareSums(counters, timeline, books));
+    if (isDecided(sums) || attempt === MOST_ATTEMPTS) return { counters, sums };
+    await router.reloadBalances({ params }).catch(() => {});
   }
 }
 
-const toUndecided = (check: Check): Check => ({ ...check, verdict: 'undecided' });
+/** What is different stays so, whatever else there is. */
+const isDecided = (sums: Check[]): boolean =>
+  sums.some(({ verdict }) => verdict === 'different') || sums.every(({ verdict }) => verdict === 'equal');
+
+const firstMonthOf = ({ months, now_ms: nowMs }: RedisCounters): string =>
+  [...Object.keys(months), new Date(nowMs).toISOString().slice(0, 7)].sort()[0] ?? '';

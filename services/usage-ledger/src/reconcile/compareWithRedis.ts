@@ -1,54 +1,75 @@
 import type { RedisCounters } from '@turnpike/internal-api/modelRouter';
-import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import type { AbsorbedWorkspace } from '../balances/absorb.ts';
 import { type Check, toCheck } from './check.ts';
-import type { LedgerCut } from './readCut.ts';
 
-/** A sweeper has so long after the end of a lease. */
-const SWEEP_MS = 30_000;
+type Calls = RedisCounters['calls'];
+type Counters = RedisCounters['keys'];
 
-/**
- * Holds what Redis counted at one instant against what the ledger has of the same one. A call that was settled and is not
- * recorded yet stands in Redis with its charge.
- */
-export function compareWithRedis(counters: RedisCounters, cut: LedgerCut): Check[] {
-  const open = counters.calls;
-  const notRead = open.filter(({ state, call_id: callId }) => state === 'settled' && !cut.recorded.has(callId));
-  const month = new Date(counters.now_ms).toISOString().slice(0, 7);
-  const ofMonth = notRead.filter(({ admitted_at_ms: ms }) => new Date(ms).toISOString().startsWith(month));
-  const held = open.filter(({ state }) => state === 'held');
-  const ownerless = held.filter(({ lease_ends_in_ms: endsInMs }) => endsInMs < -SWEEP_MS);
-  const unrecorded = open.filter(({ call_id: callId }) => !cut.recorded.has(callId));
-  const ended = cut.calls + BigInt(unrecorded.length);
-  const money = (name: Check['name'], left: NanoUsd, right: NanoUsd) => toCheck(name, 'nano_usd', left, right);
+/** Holds what Redis counts as pending, in all and of each key and month, against its own pending calls, all of one instant. */
+export function comparePending(counters: RedisCounters): Check[] {
+  const { calls } = counters;
+  const apart = (counted: Counters, nameOf: (call: Calls[number]) => string): number => {
+    const names = new Set([...Object.keys(counted), ...calls.map(nameOf)]);
+    return [...names].filter((name) => {
+      const own = calls.filter((call) => nameOf(call) === name);
+      const { held_nano_usd: held = 0n, ended_nano_usd: ended = 0n } = counted[name] ?? {};
+      return held !== sumOf(own, 'held') || ended !== sumOf(own, 'ended');
+    }).length;
+  };
+  const keysApart = apart(counters.keys, ({ key_id: keyId }) => keyId);
+  const monthsApart = apart(counters.months, ({ month }) => month);
   return [
-    money('redisCredited', counters.credited_nano_usd + cut.notAskedForNanoUsd, cut.creditedNanoUsd),
-    money('redisSpent', counters.spent_nano_usd, cut.spentNanoUsd + chargesOf(notRead)),
-    toCheck('redisKeys', 'count', countKeysApart(counters, cut, notRead), 0n),
-    money('redisMonth', counters.months[month]?.spent_nano_usd ?? 0n, cut.monthSpentNanoUsd + chargesOf(ofMonth)),
-    money(
-      'redisHeld',
-      counters.held_nano_usd,
-      held.reduce((sum, call) => sum + call.hold_nano_usd, 0n),
-    ),
-    toCheck('admitted', 'count', countAdmitted(counters, ended), ended),
-    toCheck('ownerless', 'count', BigInt(ownerless.length), 0n),
+    toCheck('redisHeld', 'nano_usd', counters.held_nano_usd, sumOf(calls, 'held')),
+    toCheck('redisEnded', 'nano_usd', counters.ended_nano_usd, sumOf(calls, 'ended')),
+    toCheck('redisPendingApart', 'count', BigInt(keysApart + monthsApart), 0n),
   ];
 }
 
-type Calls = RedisCounters['calls'];
+const sumOf = (calls: Calls, kind: Calls[number]['kind']): bigint =>
+  calls.filter((call) => call.kind === kind).reduce((sum, call) => sum + call.amount_nano_usd, 0n);
 
-const chargesOf = (calls: Calls): NanoUsd => calls.reduce((sum, call) => sum + call.charge_nano_usd, 0n);
-
-/** Calls admitted. A call from before Redis was lost may be counted twice, and is then taken off. */
-function countAdmitted({ admitted_calls: admitted, uncertain_calls: uncertain }: RedisCounters, ended: bigint): bigint {
-  const surplus = BigInt(admitted) - ended;
-  return surplus > 0n && surplus <= BigInt(uncertain) ? ended : BigInt(admitted);
+/**
+ * Holds the sums that Redis has taken over against those of the ledger, which were read after them. Each knows its place. At the
+ * same place they are equal; behind it nothing is known but that spend only rises; ahead of it Redis can never be.
+ */
+export function compareSums(counters: RedisCounters, timeline: number, books: AbsorbedWorkspace): Check[] {
+  if (counters.left_nano_usd === null) return [];
+  const named = [
+    ...Object.entries(counters.keys).map(([keyId, counted]) => ({
+      ...counted,
+      recorded: books.spentNanoUsdByKey.get(keyId) ?? 0n,
+    })),
+    ...Object.entries(counters.months).map(([month, counted]) => ({
+      ...counted,
+      recorded: books.spentNanoUsdByMonth.get(month) ?? 0n,
+    })),
+  ];
+  const place = { timeline, seq: books.seq };
+  const ahead = [counters, ...named].filter((sum) => placeOf(sum, place) === 'ahead').length;
+  const apart = named.filter(({ spent_nano_usd: spent, recorded, ...sum }) => {
+    if (spent === null || sum.timeline !== timeline) return false;
+    return placeOf(sum, place) === 'same' ? spent !== recorded : spent > recorded;
+  });
+  const left = toCheck('redisLeft', 'nano_usd', counters.left_nano_usd, books.leftNanoUsd);
+  const isDecided = placeOf(counters, place) === 'same';
+  return [
+    toCheck('redisAhead', 'count', BigInt(ahead), 0n),
+    isDecided ? left : { ...left, verdict: 'undecided' },
+    toCheck('redisSpentApart', 'count', BigInt(apart.length), 0n),
+  ];
 }
 
-function countKeysApart(counters: RedisCounters, cut: LedgerCut, notRead: Calls): bigint {
-  const apart = Object.entries(counters.keys).filter(([keyId, { spent_nano_usd: spent }]) => {
-    const waiting = chargesOf(notRead.filter((call) => call.key_id === keyId));
-    return spent !== (cut.spentNanoUsdByKey.get(keyId) ?? 0n) + waiting;
-  });
-  return BigInt(apart.length);
+interface Place {
+  timeline: number;
+  seq: number;
+}
+
+function placeOf(
+  { timeline, seq }: { timeline: number | null; seq: number | null },
+  ledger: Place,
+): 'behind' | 'same' | 'ahead' {
+  const [redisTimeline, redisSeq] = [timeline ?? 0, seq ?? 0];
+  if (redisTimeline !== ledger.timeline) return redisTimeline < ledger.timeline ? 'behind' : 'ahead';
+  if (redisSeq === ledger.seq) return 'same';
+  return redisSeq < ledger.seq ? 'behind' : 'ahead';
 }

@@ -23,6 +23,7 @@ type SumName =
   | 'hourCalls'
   | 'credits'
   | 'creditPostings'
+  | 'workspaceCredit'
   | 'repriced'
   | 'mispriced'
   | 'unpriced';
@@ -64,6 +65,7 @@ function toChecks(sums: Sums): Check[] {
     toCheck('hoursApart', 'count', BigInt(sums.hoursApart), 0n),
     toCheck('callsAndHours', 'count', BigInt(sums.rowCalls), BigInt(sums.hourCalls)),
     money('credits', 'credits', 'creditPostings'),
+    money('creditsAndWorkspace', 'credits', 'workspaceCredit'),
     toCheck(
       'balance',
       'nano_usd',
@@ -170,6 +172,7 @@ function sumBooks(tx: Pick<Db, '$queryRaw'>, prices: PriceList, workspaceId: str
     SELECT workspace_id AS "workspaceId",
       coalesce(row_charges, 0)::TEXT AS "rowCharges", coalesce(hour_charges, 0)::TEXT AS "hourCharges",
       coalesce(key_charges, 0)::TEXT AS "keyCharges", coalesce(total.charge_nano_usd, 0)::TEXT AS "workspaceCharge",
+      coalesce(total.credited_nano_usd, 0)::TEXT AS "workspaceCredit",
       coalesce(of_months.charge, 0)::TEXT AS "monthCharges", coalesce(usage_postings, 0)::TEXT AS "usagePostings",
       coalesce(keys_apart, 0)::TEXT AS "keysApart", coalesce(hours_apart, 0)::TEXT AS "hoursApart", coalesce(row_calls, 0)::TEXT AS "rowCalls",
       coalesce(hour_calls, 0)::TEXT AS "hourCalls", coalesce(of_credits.amount, 0)::TEXT AS "credits",

@@ -14,10 +14,11 @@ it('checks the rows, and says of what it had no time to hold against Redis that 
   await aPartition(ledger.db).deliver([event]);
   const [report] = await reconcile(
     {
-      db: ledger.db,
       auditDb: ledger.db,
-      consumer: { lag: async () => 0n },
-      router: { getCounters: () => Promise.reject(new Error('nobody is there')) },
+      router: {
+        getCounters: () => Promise.reject(new Error('nobody is there')),
+        reloadBalances: () => Promise.reject(new Error('nobody is there')),
+      },
       listPrices: async () => [],
       redisTimeMs: 0,
     },

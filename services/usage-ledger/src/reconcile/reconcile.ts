@@ -1,12 +1,9 @@
-import type { Db } from '../database/createDb.ts';
 import type { WorkspaceReport } from './check.ts';
 import { checkRedis, type RedisCheckDependencies } from './checkRedis.ts';
 import type { ListPrices } from './priceList.ts';
 import { type LedgerBooks, readBooks } from './readBooks.ts';
 
 export interface ReconcileDependencies extends RedisCheckDependencies {
-  /** Connections whose statements may take minutes. */
-  auditDb: Db;
   listPrices: ListPrices;
   /** Longest that all workspaces together are held against Redis. */
   redisTimeMs: number;
@@ -60,6 +57,6 @@ async function toReport(
   }
   const redis = await checkRedis(dependencies, workspaceId).catch(() => undefined);
   if (!redis) doubts.push('no router says what Redis counts');
-  else if (redis.doubt !== undefined) doubts.push(redis.doubt);
+  else doubts.push(...redis.doubts);
   return { workspaceId, checks: [...checks, ...(redis?.checks ?? [])], doubts };
 }

@@ -13,7 +13,7 @@ afterAll(() => ledger.close());
 
 const report: WorkspaceReport = {
   workspaceId: 'ws_a',
-  checks: [toCheck('rowsAndHours', 'nano_usd', 5n, 5n), toCheck('redisSpent', 'nano_usd', 5n, 7n)],
+  checks: [toCheck('rowsAndHours', 'nano_usd', 5n, 5n), toCheck('redisLeft', 'nano_usd', 5n, 7n)],
   doubts: [],
 };
 
@@ -52,7 +52,7 @@ it('raises an alert and counts every difference, in one replica at a time', asyn
   expect(alerts[0]).toEqual({
     message: 'ALERT the books differ',
     workspaceId: 'ws_a',
-    check: 'spent: Redis = ledger + not read yet',
+    check: 'left: Redis = ledger',
     left: '5',
     right: '7',
   });

@@ -5,14 +5,13 @@ import type { Logger } from '@turnpike/logging/createLogger';
 import { isCanceled } from '@turnpike/postgres/databaseFailure';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { LedgerFault } from '../api/ledgerFault.ts';
+import { getBalances } from '../balances/getBalances.ts';
 import { addCredit } from '../credits/addCredit.ts';
-import { getBalances } from '../credits/getBalances.ts';
 import { type Credit, listCredits } from '../credits/listCredits.ts';
 import type { Db } from '../database/createDb.ts';
-import { areBalancesReady } from '../epoch/areBalancesReady.ts';
 import { listUsage } from '../ledger/listUsage.ts';
 import { createReconcileGate, type Reconcile } from '../reconcile/createReconcileGate.ts';
-import { toBalancesBody, toGateBalancesBody } from '../wire/balancesBody.ts';
+import { toBalancesBody } from '../wire/balancesBody.ts';
 import { toReconciliationBody } from '../wire/reconciliationBody.ts';
 import { toUsageEntryBody } from '../wire/usageEntryBody.ts';
 
@@ -31,10 +30,10 @@ export interface BookHandlerDependencies {
 
 type BookHandlers = Pick<
   Handlers<typeof usageLedgerApi>,
-  'addCredit' | 'listCredits' | 'getUsage' | 'getBalances' | 'loadBalances' | 'reconcile'
+  'addCredit' | 'listCredits' | 'getUsage' | 'getBalances' | 'reconcile'
 >;
 
-/** Credits, sums and checks, for the operator; and for routers what the gate goes on counting from. */
+/** Credits, sums and checks, for the operator. */
 export function createBookHandlers(dependencies: BookHandlerDependencies): BookHandlers {
   const { log, db, lookUpDb, announceCredit } = dependencies;
   const reconcile = createReconcileGate(dependencies.reconcile);
@@ -64,12 +63,7 @@ export function createBookHandlers(dependencies: BookHandlerDependencies): BookH
       return { usage: usage.map(toUsageEntryBody) };
     },
     async getBalances({ params: { workspace_id: workspaceId, month } }) {
-      return toBalancesBody(await getBalances(db, { workspaceId, month }), { month });
-    },
-    // What it answers is recorded, so the event log need not be asked.
-    async loadBalances({ params: { workspace_id: workspaceId }, body: { month, epoch, calls: callIds } }) {
-      if (!(await areBalancesReady(db, epoch))) throw new ApiError<LedgerFault>({ kind: 'epoch_not_ready' });
-      return toGateBalancesBody(await getBalances(db, { workspaceId, month, callIds }));
+      return toBalancesBody(await getBalances(db, { workspaceId, month }));
     },
     async reconcile({ params: { workspace_id: workspaceId } }) {
       return { workspaces: (await reconcile(workspaceId)).map(toReconciliationBody) };

@@ -1,42 +1,56 @@
-import type { EventLogConsumer } from '@turnpike/event-log/eventLog';
 import type { EventLogStore } from '@turnpike/event-log/eventLogStore';
 import type { Handlers } from '@turnpike/internal-api/serveApi';
 import type { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
+import type { Logger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { LedgerFault } from '../api/ledgerFault.ts';
+import { absorb } from '../balances/absorb.ts';
 import type { Db } from '../database/createDb.ts';
-import { reportRouter } from '../epoch/reportRouter.ts';
+import { createReportRouter } from '../recovery/reportRouter.ts';
+import { toAbsorbedBody } from '../wire/balancesBody.ts';
 
 export interface RouterHandlerDependencies {
-  db: Db;
-  consumer: Pick<EventLogConsumer, 'lag'>;
-  /** The store of the embedded event log; undefined where the stack has a broker. */
+  /** A pool of its own: however often balances are asked for, nothing else waits. */
+  balancesDb: Db;
+  /** A pool of its own: a region recovers however much else there is to do. */
+  reportDb: Db;
+  log: Logger;
+  /** Where the embedded event log is kept; undefined where the stack has a broker. */
   store: EventLogStore | undefined;
 }
 
-type RouterHandlers = Pick<Handlers<typeof usageLedgerApi>, 'reportRouter' | 'removeRouter' | 'appendEvents'>;
+type RouterHandlers = Pick<
+  Handlers<typeof usageLedgerApi>,
+  'absorb' | 'reportRouter' | 'removeRouter' | 'appendEvents'
+>;
 
-/** Handlers for routers: their reports, and the events that they hand over. */
-export function createRouterHandlers({ db, consumer, store }: RouterHandlerDependencies): RouterHandlers {
+/** What routers ask, report and hand over. */
+export function createRouterHandlers({ reportDb, balancesDb, log, store }: RouterHandlerDependencies) {
+  const reportRouter = createReportRouter({ db: reportDb, log });
   return {
+    async absorb({ body: { workspaces } }) {
+      const asked = workspaces.map(({ workspace_id: workspaceId, month, keys: keyIds, calls: callIds }) => ({
+        workspaceId,
+        month,
+        keyIds,
+        callIds,
+      }));
+      return toAbsorbedBody(await absorb(balancesDb, asked));
+    },
     async reportRouter({ params: { router_id: routerId }, body }) {
-      const epoch = await reportRouter(
-        { db, consumer },
-        {
-          routerId,
-          processId: body.process_id,
-          redisId: body.redis_id,
-          knownEpoch: body.known_epoch,
-          drainedEpoch: body.drained_epoch,
-          assertedEpoch: body.asserted_epoch,
-          isBlank: body.is_blank,
-          missesCalls: body.misses_calls,
-        },
-      );
-      return { epoch: epoch.number, redis_id: epoch.redisId, phase: epoch.phase, is_member: epoch.isMember };
+      const { redis_id: redisId, put_back_mark: putBackMark, missing_mark: missingMark } = body;
+      const gate = await reportRouter({ routerId, redisId, putBackMark, missingMark });
+      return {
+        redis_id: gate.redisId,
+        mark: gate.mark,
+        is_to_be_set: gate.isToBeSet,
+        is_open: gate.isOpen,
+        is_stranger: gate.isStranger,
+        waits_for: gate.waitsFor,
+      };
     },
     async removeRouter({ params: { router_id: routerId } }) {
-      await db.router.deleteMany({ where: { routerId } });
+      await reportDb.router.deleteMany({ where: { routerId } });
       return {};
     },
     async appendEvents({ params: { topic }, body: { records } }) {
@@ -44,5 +58,5 @@ export function createRouterHandlers({ db, consumer, store }: RouterHandlerDepen
       await store.append(topic, records);
       return {};
     },
-  };
+  } satisfies RouterHandlers;
 }

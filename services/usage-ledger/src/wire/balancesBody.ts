@@ -1,24 +1,27 @@
-import type { Balances } from '../credits/getBalances.ts';
+import type { Absorbed } from '../balances/absorb.ts';
+import type { Balances } from '../balances/getBalances.ts';
 
-const toSumsBody = (balances: Balances) => ({
-  credit_seq: Number(balances.creditSeq),
+/** A workspace's balances for operators: amounts as decimal strings of nano-dollars. */
+export const toBalancesBody = (balances: Balances) => ({
   credited_nano_usd: String(balances.creditedNanoUsd),
   spent_nano_usd: String(balances.spentNanoUsd),
+  month_spent_nano_usd: String(balances.monthSpentNanoUsd),
   requests: Number(balances.requests),
   keys: toAmountsBody(balances.spentNanoUsdByKey),
 });
 
-/** A workspace's balances for operators: amounts as decimal strings of nano-dollars. */
-export const toBalancesBody = (balances: Balances, { month }: { month: string }) => ({
-  ...toSumsBody(balances),
-  month_spent_nano_usd: String(balances.spentNanoUsdByMonth.get(month) ?? 0n),
-});
-
-/** A workspace's balances for the gate, which goes on counting from them. */
-export const toGateBalancesBody = (balances: Balances) => ({
-  ...toSumsBody(balances),
-  months: toAmountsBody(balances.spentNanoUsdByMonth),
-  recorded: balances.recordedCallIds,
+/** What the gate takes over. */
+export const toAbsorbedBody = ({ timeline, workspaces }: Absorbed) => ({
+  timeline,
+  workspaces: workspaces.map((workspace) => ({
+    workspace_id: workspace.workspaceId,
+    seq: workspace.seq,
+    left_nano_usd: String(workspace.leftNanoUsd),
+    months: toAmountsBody(workspace.spentNanoUsdByMonth),
+    keys: toAmountsBody(workspace.spentNanoUsdByKey),
+    final: workspace.finalCallIds,
+    unknown: workspace.unknownCallIds,
+  })),
 });
 
 const toAmountsBody = (amounts: Map<string, bigint>): Record<string, string> =>

@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { parseUsageRecorded, type UsageRecorded } from '@turnpike/events/usageRecorded';
 import { computeCharge } from '@turnpike/money/price';
 import { until } from '@turnpike/test-support/until';
@@ -10,13 +10,13 @@ import { noMetrics } from '../../../test/noMetrics.ts';
 import { type OpenedRedis, openTestRedis } from '../../../test/openTestRedis.ts';
 import { connectRedis } from '../redis/connectRedis.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
+import { Standing } from '../redis/standing.ts';
 import { Spool } from '../spool/spool.ts';
 import { createCallEndings } from './endCall.ts';
-import { HeldCalls } from './heldCalls.ts';
 import { createOpenCalls, type OpenCalls } from './openCalls.ts';
+import { type EndedCall, PendingCalls } from './pendingCalls.ts';
 import type { Ending } from './toEvent.ts';
 
-const LEASE_MS = 60_000;
 const log = aSilentLogger();
 const completed: Ending = {
   status: 'success',
@@ -31,6 +31,10 @@ let opened: OpenedRedis;
 let redis: ReturnType<typeof connectRedis>;
 let dir: string;
 let spool: Spool;
+let standing: Standing;
+let pending: PendingCalls;
+/** What is to be recorded. */
+let recorded: EndedCall[];
 let book: OpenCalls;
 beforeAll(async () => {
   opened = await openTestRedis();
@@ -43,7 +47,12 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   dir = await aTemporaryFolder();
-  spool = await Spool.open({ dir, maxBytes: 1_000_000, log });
+  spool = (await openSpool()).spool;
+  standing = new Standing();
+  standing.begin(opened.session, Number.POSITIVE_INFINITY);
+  standing.open();
+  pending = new PendingCalls();
+  recorded = [];
   book = aBook();
 });
 afterEach(async () => {
@@ -52,20 +61,24 @@ afterEach(async () => {
   await rm(dir, { recursive: true });
 });
 
-const aBook = (leaseMs = LEASE_MS, disk: Pick<Spool, 'append'> = spool, metrics = noMetrics): OpenCalls =>
+const openSpool = () => Spool.open({ dir, maxBytes: 1_000_000, log, idOf: (json) => parseUsageRecorded(json).callId });
+
+const aBook = (disk: Pick<Spool, 'append' | 'release'> = spool, metrics = noMetrics): OpenCalls =>
   createOpenCalls({
     metrics,
-    endings: createCallEndings(redis, opened),
-    heldCalls: new HeldCalls(),
-    epoch: opened.epoch,
+    endings: createCallEndings(redis),
+    pending,
+    standing,
+    recorder: { add: (ended) => void recorded.push(ended) },
     spool: disk,
     log,
-    leaseMs,
   });
 
+/** What a process after this one would find. */
 async function spooled(): Promise<UsageRecorded[]> {
-  const batch = await spool.readBatch(100);
-  return (batch?.events ?? []).map(parseUsageRecorded);
+  const { spool: next, left } = await openSpool();
+  await next.close();
+  return left.map(({ json }) => parseUsageRecorded(json));
 }
 
 it('writes the event to the router’s disk before the call counts as ended, and settles it', async () => {
@@ -89,8 +102,20 @@ it('writes the event to the router’s disk before the call counts as ended, and
     startedAtMs: terms.admittedAtMs,
   });
   expect(event?.endedAtMs).toBeGreaterThanOrEqual(terms.admittedAtMs);
-  await until('it is settled', async () => (await opened.walletOf(call.workspaceId)).spent === CHARGE);
+  await until('it is settled', async () => (await opened.walletOf(call.workspaceId)).ended === CHARGE);
   expect((await opened.walletOf(call.workspaceId)).held).toBe(0n);
+  expect(recorded).toMatchObject([{ event }]);
+});
+
+it('keeps a call among those that would be put back, as held and then as ended, until it is recorded', async () => {
+  const { call, terms } = await anAdmittedCall(opened);
+  const open = book.open(call, terms);
+  expect([...pending.held]).toEqual([{ call, terms }]);
+  await open.end(completed);
+  expect([...pending.held]).toEqual([]);
+  expect([...pending.ended].map(({ event }) => event.callId)).toEqual([call.callId]);
+  await book.close();
+  expect(pending.isEmpty).toBe(false);
 });
 
 it('charges the whole prompt at the prompt’s price where a model is not cache-capable, as its client is shown', async () => {
@@ -111,7 +136,7 @@ it('ends a call once, however often and however differently it is told', async (
   expect(await Promise.all(endings.map((ending) => open.end(ending)))).toEqual([true, true, true]);
   expect(await spooled()).toHaveLength(1);
   await book.close();
-  expect(await opened.walletOf(call.workspaceId)).toMatchObject({ spent: CHARGE, held: 0n });
+  expect(await opened.walletOf(call.workspaceId)).toMatchObject({ ended: CHARGE, held: 0n });
 });
 
 it.each<[string, Ending]>([
@@ -124,7 +149,7 @@ it.each<[string, Ending]>([
     { status: ending.status, reason: ending.reason, chargeNanoUsd: 0n, promptTokens: 0, completionTokens: 0 },
   ]);
   await book.close();
-  expect(await opened.walletOf(call.workspaceId)).toMatchObject({ spent: 0n, held: 0n });
+  expect(await opened.walletOf(call.workspaceId)).toMatchObject({ ended: 0n, held: 0n });
 });
 
 it.each<[string, string, string[]]>([
@@ -132,7 +157,7 @@ it.each<[string, string, string[]]>([
   ['alerts nobody when a client left before there was anything to count', 'client_left_before_first_event', []],
 ])('%s', async (_what, reason, expected) => {
   const alerts: string[] = [];
-  const alerting = aBook(LEASE_MS, spool, { ...noMetrics, alerted: (kind) => alerts.push(kind) });
+  const alerting = aBook(spool, { ...noMetrics, alerted: (kind) => alerts.push(kind) });
   const { call, terms } = await anAdmittedCall(opened);
   await alerting.open(call, terms).end({ status: 'unknown', reason });
   await alerting.close();
@@ -146,39 +171,19 @@ it('charges no more than the hold, and records what the formula gave', async () 
   expect(await spooled()).toMatchObject([{ chargeNanoUsd: 5_000n, formulaNanoUsd: CHARGE, holdNanoUsd: 5_000n }]);
 });
 
-it('keeps the lease of an open call alive', async () => {
-  const short = aBook(200);
-  const { call, terms } = await anAdmittedCall(opened, { leaseMs: 200 });
-  const open = short.open(call, terms);
-  const leaseEnd = async () => Number(await opened.redis.zscore(redisKeys.calls(call.workspaceId), call.callId));
-  const first = await leaseEnd();
-  await until('the lease is renewed twice', async () => (await leaseEnd()) > first + 75);
-  expect(await open.end(completed)).toBe(true);
-  await short.close();
-});
-
-it('tells who streams when the hold was swept, and does not end the call as if it were whole', async () => {
-  const short = aBook(200);
-  const { call, terms } = await anAdmittedCall(opened, { leaseMs: -1 });
-  // Swept before the book could renew the lease, which is what the sweeper waits for.
-  expect(await createCallEndings(opened.redis, opened).sweep(call, LEASE_MS)).toMatchObject({ state: 'swept' });
-  const open = short.open(call, terms);
-  await until('it is told', () => open.leaseLost.aborted);
-  expect(await open.end(completed)).toBe(false);
-  expect(await spooled()).toEqual([]);
-  expect(short.size).toBe(0);
-  await short.close();
-});
-
-it('notices a lease that ended while the router was frozen', async () => {
-  const { call, terms } = await anAdmittedCall(opened, { leaseMs: -1 });
-  const open = book.open(call, terms);
-  await createCallEndings(opened.redis, opened).sweep(call, LEASE_MS);
-  const thawedAt = performance.now() + LEASE_MS + 1;
-  const clock = jest.spyOn(performance, 'now').mockReturnValue(thawedAt);
-  expect(await open.end(completed)).toBe(false);
-  clock.mockRestore();
-  expect(await opened.walletOf(call.workspaceId)).toMatchObject({ spent: 0n, held: 0n });
+it.each<[string, () => void]>([
+  ['has lapsed', () => standing.end()],
+  ['is another one by now', () => standing.begin({ mark: opened.mark, token: 'newer' }, Number.POSITIVE_INFINITY)],
+  ['has lapsed by the clock, as of a router that was frozen', () => standing.renew(performance.now() - 1)],
+])('opens no call that was admitted in a session which %s, and gives its hold back', async (_which, change) => {
+  const { call, terms } = await anAdmittedCall(opened);
+  change();
+  expect(() => book.open(call, terms)).toThrow(
+    expect.objectContaining({ fault: { kind: 'admission_unavailable' } }) as unknown as Error,
+  );
+  await until('the hold is released', async () => (await opened.walletOf(call.workspaceId)).held === 0n);
+  expect(book.size).toBe(0);
+  expect(pending.isEmpty).toBe(true);
 });
 
 it('settles a call later that ended while Redis was away', async () => {
@@ -188,17 +193,20 @@ it('settles a call later that ended while Redis was away', async () => {
   expect(await open.end(completed)).toBe(true);
   expect(await spooled()).toHaveLength(1);
   opened.server.thaw();
-  await until('it is settled', async () => (await opened.walletOf(call.workspaceId)).spent === CHARGE);
+  await until('it is settled', async () => (await opened.walletOf(call.workspaceId)).ended === CHARGE);
   expect((await opened.walletOf(call.workspaceId)).held).toBe(0n);
 });
 
 /** A disk that is full until `hasRoom`. */
 function aFullDisk() {
   const taken: string[] = [];
+  const released: string[] = [];
   return {
     hasRoom: false,
     taken,
-    async append(json: string) {
+    released,
+    release: (id: string) => void released.push(id),
+    async append(_id: string, json: string) {
       if (!this.hasRoom) throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
       taken.push(json);
     },
@@ -208,7 +216,7 @@ function aFullDisk() {
 describe('when the disk refuses the event', () => {
   it('keeps it in Redis, and brings it to the disk once that takes it', async () => {
     const disk = aFullDisk();
-    const onFullDisk = aBook(LEASE_MS, disk);
+    const onFullDisk = aBook(disk);
     const { call, terms } = await anAdmittedCall(opened);
     expect(await onFullDisk.open(call, terms).end(completed)).toBe(true);
     const kept = await opened.redis.hget(redisKeys.call(call.workspaceId, call.callId), 'event');
@@ -216,12 +224,24 @@ describe('when the disk refuses the event', () => {
     disk.hasRoom = true;
     await until('the disk has it', () => disk.taken.length > 0);
     expect(disk.taken).toEqual([kept]);
+    expect(recorded).toHaveLength(1);
     await onFullDisk.close();
+  });
+
+  it('keeps it on no disk once it is recorded', async () => {
+    const disk = aFullDisk();
+    const onFullDisk = aBook(disk);
+    const { call, terms } = await anAdmittedCall(opened);
+    await onFullDisk.open(call, terms).end(completed);
+    pending.remove(call.callId);
+    disk.hasRoom = true;
+    await onFullDisk.close();
+    expect(disk.released).toEqual(disk.taken.map((json) => parseUsageRecorded(json).callId));
   });
 
   it('and Redis does not answer, waits with the end of the call until Redis has it, and charges once', async () => {
     const disk = aFullDisk();
-    const onFullDisk = aBook(LEASE_MS, disk);
+    const onFullDisk = aBook(disk);
     const { call, terms } = await anAdmittedCall(opened);
     opened.server.freeze();
     let isOver = false;
@@ -235,40 +255,44 @@ describe('when the disk refuses the event', () => {
     expect(await ending).toBe(true);
     const kept = await opened.redis.hget(redisKeys.call(call.workspaceId, call.callId), 'event');
     expect(parseUsageRecorded(kept ?? '')).toMatchObject({ status: 'success', chargeNanoUsd: CHARGE });
-    expect(await opened.walletOf(call.workspaceId)).toMatchObject({ spent: CHARGE, held: 0n });
+    expect(await opened.walletOf(call.workspaceId)).toMatchObject({ ended: CHARGE, held: 0n });
     await onFullDisk.close();
   });
 });
 
-describe('while the balances are rebuilt', () => {
-  it('opens no call that was admitted into the old ones, and gives its hold back', async () => {
-    const { call, terms } = await anAdmittedCall(opened);
-    expect(() => book.open(call, { ...terms, epoch: terms.epoch - 1 })).toThrow();
-    await until('the hold is released', async () => (await opened.walletOf(call.workspaceId)).held === 0n);
-    expect(book.size).toBe(0);
-  });
-
-  it('settles no call until they are in force, and ends it all the same', async () => {
+describe('without a session', () => {
+  it('settles no call, and ends it all the same; the next one brings it', async () => {
     const { call, terms } = await anAdmittedCall(opened);
     const open = book.open(call, terms);
-    const { stamp } = opened.epoch;
-    opened.epoch.close();
+    standing.end();
     expect(await open.end(completed)).toBe(true);
     expect(await spooled()).toHaveLength(1);
-    expect((await opened.walletOf(call.workspaceId)).spent).toBe(0n);
-    opened.epoch.open(stamp);
-    await until('it is settled', async () => (await opened.walletOf(call.workspaceId)).spent === CHARGE);
+    expect((await opened.walletOf(call.workspaceId)).ended).toBe(0n);
+    standing.begin({ mark: opened.mark, token: 'newer' }, Number.POSITIVE_INFINITY);
+    await until('it is settled', async () => (await opened.walletOf(call.workspaceId)).ended === CHARGE);
+  });
+
+  it('tries on no more once the call is recorded, and in the sums', async () => {
+    const { call, terms } = await anAdmittedCall(opened);
+    const open = book.open(call, terms);
+    standing.end();
+    await open.end(completed);
+    pending.remove(call.callId);
+    await book.close();
+    expect((await opened.walletOf(call.workspaceId)).held).toBe(call.holdNanoUsd);
   });
 });
 
-it('has Redis looked at when it does not know a call that is held', async () => {
+it('puts all calls back under another session when Redis does not know one that must be pending', async () => {
   const { call, terms } = await anAdmittedCall(opened);
   const open = book.open(call, terms);
-  const { stamp } = opened.epoch;
+  let looks = 0;
+  standing.watch(() => {
+    looks += 1;
+  });
   await opened.redis.del(redisKeys.call(call.workspaceId, call.callId));
   expect(await open.end(completed)).toBe(true);
-  await until('it is noticed', () => opened.epoch.missesCalls);
-  expect(opened.epoch.isOpen).toBe(false);
-  opened.epoch.open({ ...stamp, number: stamp.number + 1 });
-  opened.epoch.open(stamp);
+  await until('it is noticed', () => looks > 0);
+  expect([standing.isOpen, standing.session]).toEqual([false, undefined]);
+  expect([...pending.ended].map(({ event }) => event.callId)).toEqual([call.callId]);
 });

@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '@turnpike/logging/createLogger';
-import type { RedisEpoch } from '../redis/redisEpoch.ts';
+import type { Standing } from '../redis/standing.ts';
 import type { Spool } from '../spool/spool.ts';
 import type { CallEndings } from './endCall.ts';
-import type { EndedCall, HeldCall, HeldCalls } from './heldCalls.ts';
+import type { EndedCall, PendingCalls } from './pendingCalls.ts';
+import type { Recorder } from './recordCalls.ts';
 
 const RETRY_MS = 100;
 /** How long the end of a call waits for Redis where the disk has refused its event. */
@@ -12,70 +13,58 @@ const REFUSED_WAIT_MS = 5_000;
 const RESPOOL_MS = 1_000;
 
 export interface SettlerOptions {
-  endings: CallEndings;
-  spool: Pick<Spool, 'append'>;
-  heldCalls: HeldCalls;
-  epoch: RedisEpoch;
+  endings: Pick<CallEndings, 'settle'>;
+  spool: Pick<Spool, 'append' | 'release'>;
+  recorder: Pick<Recorder, 'add'>;
+  pending: PendingCalls;
+  standing: Standing;
   log: Logger;
-  leaseMs: number;
 }
 
-/** Puts the events of ended calls where they are safe, and settles each call in the epoch it is held in. */
-export function createSettler({ endings, spool, heldCalls, epoch, log, leaseMs }: SettlerOptions) {
-  const running = new Set<Promise<void>>();
+/** Puts the events of ended calls where they are safe, settles each call in Redis, and hands it on to be recorded. */
+export function createSettler({ endings, spool, recorder, pending, standing, log }: SettlerOptions) {
+  const running = new Set<Promise<unknown>>();
   let isClosing = false;
 
-  function inBackground(work: Promise<void>): void {
-    const tracked: Promise<void> = work.finally(() => running.delete(tracked));
+  function inBackground(work: Promise<unknown>): void {
+    const tracked: Promise<unknown> = work.finally(() => running.delete(tracked));
     running.add(tracked);
   }
   const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms * (1 + Math.random())));
 
-  /** Settles once if the call has its hold in the balances in force. False: it waits. Rejects when Redis does not answer. */
-  async function settleOnce({ event, json }: EndedCall): Promise<boolean> {
-    if (!epoch.isOpen) return false;
-    const found = await endings.settle(event, json, { isSafe: false, keepMs: leaseMs });
-    if (found === 'none' || found === 'other_epoch') {
-      if (epoch.isOpen && heldCalls.has(event.callId)) epoch.reportMissingCall();
-      return false;
+  /** Tries until Redis has taken it, or it is recorded, or put back with all others. False: neither, as this process ends. */
+  async function settleUntilTaken({ event, json }: EndedCall): Promise<boolean> {
+    const { callId } = event;
+    for (let attempt = 0; pending.hasEnded(callId); attempt += 1) {
+      if (standing.session) {
+        try {
+          const found = await endings.settle(event, json);
+          if (found !== 'none') return true;
+          // It was dropped when this router was thought dead, or Redis has lost it.
+          if (standing.session && pending.hasEnded(callId)) standing.reportMissingCall();
+          return true;
+        } catch (error) {
+          if (attempt === 0) log.warn({ err: error, callId }, 'settlement waits for Redis');
+        }
+      }
+      if (isClosing) return false; // the sweeper finds its hold, the next process its event
+      await pause(RETRY_MS);
     }
-    heldCalls.remove(event.callId);
     return true;
   }
 
-  /** Tries until Redis has taken it, or the ledger counts it because the balances are built anew. */
-  async function settleUntilTaken(ended: EndedCall): Promise<void> {
-    const { callId } = ended.event;
-    for (let attempt = 0; heldCalls.has(callId); attempt += 1) {
-      try {
-        if (await settleOnce(ended)) return;
-      } catch (error) {
-        if (attempt === 0) log.warn({ err: error, callId }, 'settlement waits for Redis');
-      }
-      if (isClosing) return; // the spool settles it at the next start
-      await pause(RETRY_MS);
-    }
-  }
-
-  /** Brings an event to the disk that refused it, so that it takes the way of all others. */
+  /** Brings an event to the disk that refused it, for as long as it is nowhere else. */
   async function respool({ event, json }: EndedCall): Promise<void> {
-    while (!isClosing) {
+    while (!isClosing && pending.hasEnded(event.callId)) {
       await pause(RESPOOL_MS);
       try {
-        await spool.append(json);
-        heldCalls.forgetUnspooled(event.callId);
+        await spool.append(event.callId, json);
+        if (!pending.hasEnded(event.callId)) spool.release(event.callId);
         return;
       } catch {
         // Said once, when it was refused; new calls are refused for as long as this goes on.
       }
     }
-  }
-
-  function keepRefused(held: HeldCall, ended: EndedCall): void {
-    heldCalls.keepUnspooled(ended);
-    // A line drawn meanwhile took it for spooled: it waits for its settlement again.
-    if (!heldCalls.has(ended.event.callId)) heldCalls.add(held, { hasEnded: true });
-    inBackground(respool(ended));
   }
 
   return {
@@ -84,20 +73,21 @@ export function createSettler({ endings, spool, heldCalls, epoch, log, leaseMs }
      * Redis beside the settled call, which is waited for. False when that takes too long: the event is in this process alone,
      * and is tried on until one of the two takes it. It stays as it is, since Redis may have taken it without saying so.
      */
-    async record(held: HeldCall, ended: EndedCall): Promise<boolean> {
+    async record(ended: EndedCall): Promise<boolean> {
       const { callId } = ended.event;
-      heldCalls.end(callId);
+      pending.end(ended);
       try {
-        await spool.append(ended.json);
+        await spool.append(callId, ended.json);
       } catch (error) {
         log.error({ err: error, callId }, 'spool refused an event; it is kept in Redis until the disk takes it');
-        keepRefused(held, ended);
+        inBackground(respool(ended));
         const settled = settleUntilTaken(ended);
         inBackground(settled);
-        const isTaken = settled.then(() => !heldCalls.has(callId));
-        return Promise.race([isTaken, delay(REFUSED_WAIT_MS, false, { ref: false })]);
+        recorder.add(ended);
+        return Promise.race([settled, delay(REFUSED_WAIT_MS, false, { ref: false })]);
       }
       inBackground(settleUntilTaken(ended));
+      recorder.add(ended);
       return true;
     },
     async close(): Promise<void> {

@@ -1,121 +1,187 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
-import { parseUsageRecorded, toUsageRecordedJson } from '@turnpike/events/usageRecorded';
+import { parseUsageRecorded, toUsageRecordedJson, type UsageRecorded } from '@turnpike/events/usageRecorded';
 import { until } from '@turnpike/test-support/until';
 import type { Redis } from 'ioredis';
 import { anAdmittedCall } from '../../../test/anAdmittedCall.ts';
 import { type AnEventLog, anEventLog } from '../../../test/anEventLog.ts';
 import { aSilentLogger } from '../../../test/aSilentLogger.ts';
+import { aTestLedger, type TestLedger } from '../../../test/aTestLedger.ts';
 import { noMetrics } from '../../../test/noMetrics.ts';
 import { type OpenedRedis, openTestRedis } from '../../../test/openTestRedis.ts';
+import { createAbsorber } from '../balances/absorb.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
+import { Standing } from '../redis/standing.ts';
 import { createCallEndings } from './endCall.ts';
 import { sweepCalls } from './sweepCalls.ts';
+import type { AdmittedCall } from './toEvent.ts';
 
-/** The sweeper's own rhythm; the calls' leases in these tests have ended from the start. */
-const SWEEPER_LEASE_MS = 100;
-const NO_LEASE_MS = -1;
+/** The sweeper's own rhythm. */
+const LEASE_MS = 100;
 
 let opened: OpenedRedis;
+let ledger: TestLedger;
 let eventLog: AnEventLog;
-let sweeper: ReturnType<typeof sweepCalls> | undefined;
+let alerts: string[];
+let swept: number;
+let sweepers: ReturnType<typeof sweepCalls>[];
 beforeAll(async () => {
   opened = await openTestRedis();
 });
 afterAll(() => opened.close());
-beforeEach(() => {
+beforeEach(async () => {
+  ledger = await aTestLedger();
   eventLog = anEventLog();
+  sweepers = [];
+  alerts = [];
+  swept = 0;
 });
 afterEach(async () => {
-  await sweeper?.close();
-  sweeper = undefined;
-  await opened.redis.del(redisKeys.sweeper, redisKeys.workspaces);
+  for (const sweeper of sweepers) await sweeper.close();
+  ledger.close();
+  // No test sweeps the calls of another.
+  const found = await opened.redis.keys('{*}:calls');
+  await opened.redis.del(redisKeys.sweeper, ...found);
 });
 
-let alerts: string[];
-const sweep = (redis: Redis = opened.redis): void => {
-  const endings = createCallEndings(opened.redis, opened);
+function sweep(redis: Redis = opened.redis): void {
+  const { standing } = opened;
   // One list for each sweeper: a round of the last one may still be on its way.
   const heard: string[] = [];
   alerts = heard;
-  sweeper = sweepCalls({
-    metrics: { ...noMetrics, alerted: (kind) => heard.push(kind) },
-    redis,
-    endings,
-    balances: { load: async () => true },
-    epoch: opened.epoch,
-    eventLog,
-    log: aSilentLogger(),
-    leaseMs: SWEEPER_LEASE_MS,
-  });
-};
-/** The Redis of these tests, in which something happens each time after a record was read. */
-function aRedisThat(address: string, happens: () => Promise<unknown>): Redis {
+  const internalHeaders = () => ({});
+  sweepers.push(
+    sweepCalls({
+      metrics: {
+        ...noMetrics,
+        alerted: (kind) => void heard.push(kind),
+        holdSwept: () => {
+          swept += 1;
+        },
+      },
+      redis,
+      absorber: createAbsorber({
+        redis: opened.redis,
+        ledgerUrl: ledger.url,
+        internalHeaders,
+        timeoutMs: 20_000,
+        standing,
+      }),
+      standing,
+      eventLog,
+      log: aSilentLogger(),
+      leaseMs: LEASE_MS,
+    }),
+  );
+}
+
+/** A call under a session that is gone. */
+async function aLostCall(fields: { workspaceId?: string } = {}): Promise<{ call: AdmittedCall; admittedAtMs: number }> {
+  const lapsed = new Standing();
+  lapsed.begin({ mark: opened.mark, token: `lapsed ${randomUUID()}` }, Number.POSITIVE_INFINITY);
+  lapsed.open();
+  const { call, terms } = await anAdmittedCall(opened, { standing: lapsed, ...fields });
+  return { call, admittedAtMs: terms.admittedAtMs };
+}
+
+async function settle({ callId, keyId, workspaceId }: AdmittedCall): Promise<UsageRecorded> {
+  const event = aUsageRecorded({ callId, keyId, workspaceId, chargeNanoUsd: 700n });
+  expect(await createCallEndings(opened.redis).settle(event, toUsageRecordedJson(event))).toBe('held');
+  return event;
+}
+
+/** The Redis of these tests, with something that fails once on the way to a record. */
+function aRedisThatFailsOnce(address: string, failure: Error): Redis {
+  let failures = 0;
   const hmget = async (key: string, ...fields: string[]) => {
-    const values = await opened.redis.hmget(key, ...fields);
-    if (key === address) await happens();
-    return values;
+    if (key === address) failures += 1;
+    if (key === address && failures === 1) throw failure;
+    return opened.redis.hmget(key, ...fields);
   };
   return Object.assign(Object.create(opened.redis) as object, { hmget }) as Redis;
 }
-function aRedisThatFailsOnce(address: string, failure: Error): Redis {
-  let failures = 0;
-  return aRedisThat(address, async () => {
-    failures += 1;
-    if (failures === 1) throw failure;
-  });
+
+const heldBy = async ({ workspaceId }: { workspaceId: string }): Promise<bigint> =>
+  (await opened.walletOf(workspaceId)).held;
+const sentOf = ({ callId }: AdmittedCall) =>
+  eventLog.taken.filter(({ value }) => parseUsageRecorded(value).callId === callId);
+const isSent = (call: AdmittedCall) => until('its event is in the log', () => sentOf(call).length > 0);
+/** The ledger has recorded the `unknown` rows that the log has. */
+function recordUnknown({ callId, workspaceId }: AdmittedCall): void {
+  ledger.booksOf(workspaceId).unknown.push(callId);
 }
 
-const heldBy = async (workspaceId: string): Promise<bigint> => (await opened.walletOf(workspaceId)).held;
-
-it('records a call that lost its router as unknown, at no charge, and releases its hold', async () => {
-  const { call, terms } = await anAdmittedCall(opened, { leaseMs: NO_LEASE_MS });
+it('sends the unknown ending of a call that lost its router, and lets go of its hold once that is recorded', async () => {
+  const { call, admittedAtMs } = await aLostCall();
   sweep();
-  await until('the event is in the log', () => eventLog.taken.length > 0);
-  const [record] = eventLog.taken;
+  await isSent(call);
+  const [record] = sentOf(call);
   expect(record?.key).toBe(call.keyId);
   const event = parseUsageRecorded(record?.value ?? '');
-  expect(event).toMatchObject({
-    callId: call.callId,
-    status: 'unknown',
-    chargeNanoUsd: 0n,
-    promptTokens: 0,
-    startedAtMs: terms.admittedAtMs,
-  });
+  expect(event).toMatchObject({ status: 'unknown', chargeNanoUsd: 0n, promptTokens: 0, startedAtMs: admittedAtMs });
   expect(event.endedAtMs).toBeGreaterThanOrEqual(event.startedAtMs);
-  expect(await opened.walletOf(call.workspaceId)).toMatchObject({ held: 0n, spent: 0n });
+  expect(await heldBy(call)).toBe(call.holdNanoUsd);
+
+  recordUnknown(call);
+  await until('the hold is gone', async () => (await heldBy(call)) === 0n);
+  expect(await opened.pendingOf(call.workspaceId)).toEqual([]);
+  expect(swept).toBe(1);
 });
 
-it('emits the kept event of a settled call again, which the log never acknowledged', async () => {
-  const { call } = await anAdmittedCall(opened);
-  const { callId, keyId, workspaceId } = call;
-  const event = aUsageRecorded({ callId, keyId, workspaceId, chargeNanoUsd: 700n });
-  const json = toUsageRecordedJson(event);
-  await createCallEndings(opened.redis, opened).settle(event, json, { isSafe: false, keepMs: NO_LEASE_MS });
+it('sends the true ending of a call that had ended, and leaves its charge until that is recorded', async () => {
+  const { call } = await aLostCall();
+  const event = await settle(call);
   sweep();
-  const state = () => opened.redis.hget(redisKeys.call(workspaceId, callId), 'state');
-  await until('the call is over', async () => (await state()) === 'done');
-  expect(eventLog.taken).toEqual([{ key: keyId, value: json }]);
-  expect(await opened.walletOf(workspaceId)).toMatchObject({ spent: 700n, held: 0n });
+  await isSent(call);
+  expect(sentOf(call)[0]).toEqual({ key: call.keyId, value: toUsageRecordedJson(event) });
+  // As for a call that was taken for lost once.
+  recordUnknown(call);
+  await until('it is sent again', () => sentOf(call).length > 1);
+  expect(await opened.walletOf(call.workspaceId)).toMatchObject({ held: 0n, ended: 700n });
+
+  ledger.booksOf(call.workspaceId).final.push(call.callId);
+  await until('it is over', async () => (await opened.pendingOf(call.workspaceId)).length === 0);
+  expect((await opened.walletOf(call.workspaceId)).ended).toBe(0n);
+  expect(swept).toBe(0);
 });
 
-it('keeps a swept call in sight whose true ending comes while it is looked at', async () => {
-  const { call } = await anAdmittedCall(opened, { leaseMs: NO_LEASE_MS });
-  const { callId, keyId, workspaceId } = call;
-  const endings = createCallEndings(opened.redis, opened);
-  await endings.sweep(call, NO_LEASE_MS);
-  await endings.forgetSwept(call, 'swept');
-  // As another sweeper found it just before.
-  await opened.redis.zadd(redisKeys.calls(workspaceId), 1, callId);
-  const lost = await anAdmittedCall(opened, { leaseMs: NO_LEASE_MS });
-  const event = aUsageRecorded({ callId, keyId, workspaceId, chargeNanoUsd: 700n });
-  const settleLate = () => endings.settle(event, toUsageRecordedJson(event), { isSafe: false, keepMs: 60_000 });
-  sweep(aRedisThat(redisKeys.call(workspaceId, callId), settleLate));
-  // Events go out at the end of a round.
-  await until('the round is over', () => eventLog.taken.some(({ key }) => key === lost.call.keyId));
-  expect(await opened.redis.zscore(redisKeys.calls(workspaceId), callId)).not.toBeNull();
-  expect(await opened.walletOf(workspaceId)).toMatchObject({ spent: 700n, held: 0n });
+it('sends nothing of a call that is recorded already, and lets go of it', async () => {
+  const { call } = await aLostCall();
+  ledger.booksOf(call.workspaceId).final.push(call.callId);
+  sweep();
+  await until('it is over', async () => (await opened.pendingOf(call.workspaceId)).length === 0);
+  expect(await heldBy(call)).toBe(0n);
+  expect(eventLog.taken).toEqual([]);
+});
+
+it('leaves a call alone whose session is live, and one that was put back under another', async () => {
+  const { call: running } = await anAdmittedCall(opened);
+  const { call: back } = await aLostCall();
+  const { token } = opened.session;
+  await opened.redis.hset(redisKeys.call(back.workspaceId, back.callId), 'session', token);
+  await opened.redis.hset(redisKeys.calls(back.workspaceId), back.callId, token);
+  const { call: lost } = await aLostCall();
+  recordUnknown(running);
+  recordUnknown(back);
+  sweep();
+  await until('the lost one was swept twice', () => sentOf(lost).length > 1);
+  expect(new Set(eventLog.taken.map(({ key }) => key))).toEqual(new Set([lost.keyId]));
+  expect(await heldBy(running)).toBe(running.holdNanoUsd);
+  expect(await heldBy(back)).toBe(back.holdNanoUsd);
+});
+
+it('takes no session for gone before it has missed it for a while', async () => {
+  const { call } = await aLostCall();
+  /** How many events were sent by each look. */
+  const sent: number[] = [];
+  const exists = async (...keys: string[]) => {
+    sent.push(eventLog.taken.length);
+    return opened.redis.exists(...keys);
+  };
+  sweep(Object.assign(Object.create(opened.redis) as object, { exists }) as Redis);
+  await isSent(call);
+  expect(sent.slice(0, 2)).toEqual([0, 0]);
 });
 
 it.each<[string, string[], (address: string) => Promise<Redis>]>([
@@ -125,116 +191,85 @@ it.each<[string, string[], (address: string) => Promise<Redis>]>([
     (address) => opened.redis.hset(address, 'event', '{}').then(() => opened.redis),
   ],
   ['Redis was too slow to give', [], async (address) => aRedisThatFailsOnce(address, new Error('Command timed out'))],
-])('sweeps the others beside a call whose record %s, and alerts only where it stays so', async (_why, kinds, spoil) => {
-  const spoilt = await anAdmittedCall(opened, { leaseMs: NO_LEASE_MS });
-  const { callId, workspaceId } = spoilt.call;
-  const other = await anAdmittedCall(opened, { leaseMs: NO_LEASE_MS });
-  sweep(await spoil(redisKeys.call(workspaceId, callId)));
-  await until('the other one is swept', () => eventLog.taken.some(({ key }) => key === other.call.keyId));
-  if (kinds.length === 0) await until('this one is swept', async () => (await heldBy(workspaceId)) === 0n);
-  expect([...new Set(alerts)]).toEqual(kinds);
+])('sweeps the others beside a call whose record %s', async (_why, kinds, spoil) => {
+  const { call: spoilt } = await aLostCall();
+  const { call: beside } = await aLostCall({ workspaceId: spoilt.workspaceId });
+  const { call: other } = await aLostCall();
+  sweep(await spoil(redisKeys.call(spoilt.workspaceId, spoilt.callId)));
+  await isSent(beside);
+  await isSent(other);
+  if (kinds.length === 0) await isSent(spoilt);
+  else expect(alerts).toEqual(expect.arrayContaining(kinds));
 });
 
-it('comes to every call, however many unreadable ones are before it', async () => {
-  const lost = await Promise.all([1, 2].map(() => anAdmittedCall(opened, { leaseMs: NO_LEASE_MS })));
-  const unreadable = Array.from({ length: 2_100 }, (_, n) => `unreadable-${n}`);
-  for (const { workspaceId } of lost.map(({ call }) => call)) {
-    const spoiling = opened.redis.pipeline();
-    for (const callId of unreadable)
-      spoiling.hset(redisKeys.call(workspaceId, callId), 'event', '{}').zadd(redisKeys.calls(workspaceId), 1, callId);
-    await spoiling.exec();
-  }
+it('sweeps the others beside a workspace that cannot be', async () => {
+  const { call: spoilt } = await aLostCall();
+  await opened.redis.set(redisKeys.wallet(spoilt.workspaceId), 'no hash');
+  const { call: other } = await aLostCall();
   sweep();
-  await until('both are swept', async () => {
-    const held = await Promise.all(lost.map(({ call }) => heldBy(call.workspaceId)));
-    return held.every((amount) => amount === 0n);
-  });
-  for (const { call } of lost)
-    expect(await opened.redis.zcount(redisKeys.calls(call.workspaceId), 1, 1)).toBe(unreadable.length);
+  await isSent(other);
+  await opened.redis.del(redisKeys.wallet(spoilt.workspaceId));
+});
+
+it('comes to every call of a workspace, however many unreadable ones are before it', async () => {
+  const { call } = await aLostCall();
+  const spoiling = opened.redis.pipeline();
+  for (let nth = 0; nth < 2_100; nth += 1) {
+    spoiling.hset(redisKeys.calls(call.workspaceId), `unreadable-${nth}`, 'lapsed');
+    spoiling.hset(redisKeys.call(call.workspaceId, `unreadable-${nth}`), { kind: 'held', key: 'key', event: '{}' });
+  }
+  await spoiling.exec();
+  sweep();
+  await isSent(call);
   expect(new Set(alerts)).toEqual(new Set(['unreadable_call']));
 });
 
-it('forgets a lease of which no call is left', async () => {
-  const { call } = await anAdmittedCall(opened, { leaseMs: NO_LEASE_MS });
-  const { callId, workspaceId } = call;
-  await opened.redis.del(redisKeys.call(workspaceId, callId));
+it('comes to every workspace, however many keys there are', async () => {
+  const calls = await Promise.all(Array.from({ length: 30 }, () => aLostCall()));
+  const filling = opened.redis.pipeline();
+  for (let nth = 0; nth < 5_000; nth += 1) filling.set(`{ws_${nth}}:other`, 1, 'PX', 60_000);
+  await filling.exec();
   sweep();
-  const lease = () => opened.redis.zscore(redisKeys.calls(workspaceId), callId);
-  await until('the lease is gone', async () => (await lease()) === null);
-  expect(eventLog.taken).toEqual([]);
+  for (const { call } of calls) await isSent(call);
 });
 
-it('looks no more at a workspace whose calls are over, and again at the next one it has', async () => {
-  const first = await anAdmittedCall(opened);
-  const running = await anAdmittedCall(opened);
-  const { workspaceId, keyId } = first.call;
-  const endings = createCallEndings(opened.redis, opened);
-  const isLookedAt = async (id: string) => (await opened.redis.sismember(redisKeys.workspaces, id)) === 1;
-  sweep();
-  const event = aUsageRecorded({ callId: first.call.callId, keyId, workspaceId, chargeNanoUsd: 700n });
-  await endings.settle(event, toUsageRecordedJson(event), { isSafe: true, keepMs: 0 });
-  await until('it is looked at no more', async () => !(await isLookedAt(workspaceId)));
-  expect(await isLookedAt(running.call.workspaceId)).toBe(true);
-
-  const lost = await anAdmittedCall(opened, { leaseMs: NO_LEASE_MS, workspaceId });
-  await until('the next one is swept', () => eventLog.taken.some(({ key }) => key === lost.call.keyId));
-  await until('it is over as well', async () => !(await isLookedAt(workspaceId)));
-});
-
-it('finds every call that loses its router, while workspaces come into sight and leave it all the time', async () => {
-  const endings = createCallEndings(opened.redis, opened);
-  const workspaceIds = Array.from({ length: 3 }, () => `ws_${randomUUID()}`);
-  await Promise.all(workspaceIds.map((workspaceId) => opened.credit(workspaceId, 10n ** 12n)));
-  const lost: string[] = [];
-  const work = async (workspaceId: string): Promise<void> => {
-    for (let turn = 0; turn < 20; turn += 1) {
-      const isLost = turn % 5 === 0;
-      const { call } = await anAdmittedCall(opened, { workspaceId, ...(isLost && { leaseMs: NO_LEASE_MS }) });
-      if (isLost) lost.push(call.callId);
-      else await endings.release(call);
-    }
-  };
-  sweep();
-  await Promise.all(workspaceIds.flatMap((workspaceId) => [work(workspaceId), work(workspaceId)]));
-  const found = () => new Set(eventLog.taken.map(({ value }) => parseUsageRecorded(value).callId));
-  await until('all of them are in the log', () => lost.every((callId) => found().has(callId)));
-  expect(found().size).toBe(lost.length);
-  expect(await Promise.all(workspaceIds.map(heldBy))).toEqual(workspaceIds.map(() => 0n));
-});
-
-it('leaves a running call alone', async () => {
-  const running = await anAdmittedCall(opened);
-  const lost = await anAdmittedCall(opened, { leaseMs: NO_LEASE_MS });
-  sweep();
-  await until('the other call is swept', () => eventLog.taken.length > 0);
-  expect(eventLog.taken.map(({ key }) => key)).toEqual([lost.call.keyId]);
-  expect(await heldBy(running.call.workspaceId)).toBe(running.call.holdNanoUsd);
-});
-
-it('releases every hold while the event log is down, and emits the events when it is back', async () => {
-  const calls = await Promise.all(Array.from({ length: 5 }, () => anAdmittedCall(opened, { leaseMs: NO_LEASE_MS })));
+it('looks away and goes on while the event log or the ledger is down', async () => {
+  const { call } = await aLostCall();
   eventLog.isDown = true;
+  ledger.fails = 503;
   sweep();
-  await until('all holds are released', async () => {
-    const held = await Promise.all(calls.map(({ call }) => heldBy(call.workspaceId)));
-    return held.every((amount) => amount === 0n) && eventLog.refusals > 0;
-  });
-  // The log was first asked with all of them: no hold had waited for it, one call after the other.
-  expect(eventLog.firstRefused).toHaveLength(calls.length);
+  await until('the ledger was asked', () => ledger.asked.length >= 2);
+  expect(eventLog.refusals).toBe(0);
+  ledger.fails = undefined;
+  await until('the log has refused', () => eventLog.refusals >= 2);
+  expect(await heldBy(call)).toBe(call.holdNanoUsd);
   eventLog.isDown = false;
-  await until('all events are in the log', () => new Set(eventLog.taken.map(({ key }) => key)).size === calls.length);
+  await isSent(call);
+  expect(swept).toBe(1);
 });
 
 it('does not sweep while another router does', async () => {
-  const { call } = await anAdmittedCall(opened, { leaseMs: NO_LEASE_MS });
+  const { call } = await aLostCall();
   await opened.redis.set(redisKeys.sweeper, 'another router', 'PX', 2_000);
   sweep();
   await until('the other one is gone', async () => {
     // Read before it is known that the other one was still there then.
-    const held = await heldBy(call.workspaceId);
+    const sent = sentOf(call).length;
     if ((await opened.redis.get(redisKeys.sweeper)) !== 'another router') return true;
-    expect(held).toBe(call.holdNanoUsd);
+    expect(sent).toBe(0);
     return false;
   });
-  await until('the call is swept', async () => (await heldBy(call.workspaceId)) === 0n);
+  await isSent(call);
+});
+
+it('does not sweep while calls of routers are still put back', async () => {
+  const { call } = await aLostCall();
+  const { call: later } = await aLostCall();
+  opened.standing.close();
+  sweep();
+  await new Promise((resolve) => setTimeout(resolve, 5 * LEASE_MS));
+  expect(eventLog.taken).toEqual([]);
+  opened.standing.open();
+  await isSent(call);
+  await isSent(later);
 });

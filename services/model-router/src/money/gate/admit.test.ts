@@ -1,18 +1,22 @@
-import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
+import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { v7 as uuidv7 } from 'uuid';
+import { aFundedKey as fund } from '../../../test/aFundedKey.ts';
 import { aKeyRecord } from '../../../test/aKeyRecord.ts';
 import { type OpenedRedis, openTestRedis } from '../../../test/openTestRedis.ts';
 import { createCallEndings } from '../call/endCall.ts';
-import { redisKeys } from '../redis/redisKeys.ts';
+import { headOf, redisKeys } from '../redis/redisKeys.ts';
+import { readScript } from '../redis/redisScript.ts';
+import { Standing } from '../redis/standing.ts';
 import { type Admission, type AdmitRequest, createAdmit } from './admit.ts';
 
 let opened: OpenedRedis;
 let admit: (request: AdmitRequest) => Promise<Admission>;
 beforeAll(async () => {
   opened = await openTestRedis();
-  admit = createAdmit(opened.redis, { epoch: opened.epoch, routerId: 'router-1' });
+  admit = createAdmit(opened.redis, { standing: opened.standing, routerId: 'router-1' });
 });
 afterAll(() => opened.close());
 
@@ -21,17 +25,12 @@ const aRequest = (key: KeyRecord, fields: Partial<AdmitRequest> = {}): AdmitRequ
   key,
   holdNanoUsd: 100n,
   estimatedPromptTokens: 10,
-  leaseMs: 60_000,
   unknownEventJson: '{}',
   ...fields,
 });
 
-/** A key whose workspace has this much credit. */
-async function aFundedKey(creditedNanoUsd: bigint, fields: Parameters<typeof aKeyRecord>[0] = {}): Promise<KeyRecord> {
-  const key = aKeyRecord(fields);
-  await opened.credit(key.workspace.workspaceId, creditedNanoUsd);
-  return key;
-}
+const aFundedKey = (leftNanoUsd: bigint, fields: Parameters<typeof aKeyRecord>[0] = {}): Promise<KeyRecord> =>
+  fund(opened, leftNanoUsd, fields);
 
 /** Everything Redis knows of a workspace but what time alone changes. */
 async function snapshotOf({ keyId, workspace: { workspaceId } }: KeyRecord) {
@@ -39,10 +38,10 @@ async function snapshotOf({ keyId, workspace: { workspaceId } }: KeyRecord) {
   return {
     wallet: await opened.walletOf(workspaceId),
     key: await redis.hgetall(redisKeys.key(workspaceId, keyId)),
-    months: await opened.monthsOf(workspaceId),
+    months: await redis.hgetall(redisKeys.months(workspaceId)),
     rpm: await redis.get(redisKeys.requestsPerMinute(workspaceId, keyId)),
     tpm: await redis.hgetall(redisKeys.tokensPerMinute(workspaceId, keyId)),
-    calls: await redis.zrange(redisKeys.calls(workspaceId), 0, -1),
+    calls: await redis.hgetall(redisKeys.calls(workspaceId)),
   };
 }
 
@@ -94,11 +93,9 @@ describe('a balance', () => {
 
   it('is told apart as reached when the month has already been spent to its cap', async () => {
     const key = await aFundedKey(10_000n, { workspace: { monthlyCapNanoUsd: 500n } });
-    // Of the month that may begin meanwhile, too.
-    for (const at of [Date.now(), Date.now() + 3_600_000]) {
-      const month = new Date(at).toISOString().slice(0, 7);
-      await opened.redis.hset(redisKeys.months(key.workspace.workspaceId), `${month}:spent`, 500);
-    }
+    const months = redisKeys.months(key.workspace.workspaceId);
+    for (const field of await opened.redis.hkeys(months))
+      if (field.endsWith(':spent')) await opened.redis.hset(months, field, 500);
     expect(await admit(aRequest(key))).toMatchObject({ outcome: 'insufficient', limiter: 'monthly_cap_reached' });
   });
 
@@ -119,40 +116,52 @@ describe('a balance', () => {
     expect(await admit(aRequest(beyond, { holdNanoUsd: 2n ** 53n }))).toMatchObject({ outcome: 'insufficient' });
     expect(await admit(aRequest(beyond, { holdNanoUsd: largest }))).toMatchObject({ outcome: 'admitted' });
     const { workspaceId } = beyond.workspace;
-    expect(Object.values(await opened.monthsOf(workspaceId))).toEqual([largest]);
+    expect((await opened.monthsOf(workspaceId)).held).toBe(largest);
     expect((await opened.walletOf(workspaceId)).held).toBe(largest);
   });
 
   it.each<[string, bigint, bigint]>([
-    ['10 million USD credited and 9.1 spent', 10n ** 16n, 91n * 10n ** 14n],
-    ['a last nano-dollar of what was paid in over years', 2n ** 61n + 1n, 2n ** 61n],
-    ['more nano-dollars than the rest of its billions', 3_000_000_000_000_000_005n, 2_999_999_999_999_999_991n],
-    ['the largest balance', 2n ** 62n, 2n ** 62n - 2n ** 53n + 1n],
-    ['7 that were spent and credited since', 1_000_000_007n, 1_000_000_000n],
-    ['credits that were taken', -5n, -12n],
-  ])('of %s carries all that is left, and no nano-dollar more', async (_what, credited, spent) => {
-    const left = credited - spent;
-    const key = await aFundedKey(credited);
-    await opened.redis.hset(redisKeys.wallet(key.workspace.workspaceId), 'spent', spent.toString());
-    expect(await admit(aRequest(key, { holdNanoUsd: left + 1n }))).toMatchObject({
+    ['9 million USD of which all but a little runs', 2n ** 53n - 1n, 2n ** 53n - 8n],
+    ['a nano-dollar beside none', 1n, 0n],
+    ['7 beside a billion', 1_000_000_007n, 1_000_000_000n],
+  ])('of %s carries all that is left, and no nano-dollar more', async (_what, left, held) => {
+    const key = await aFundedKey(left);
+    if (held > 0n) expect(await admit(aRequest(key, { holdNanoUsd: held }))).toMatchObject({ outcome: 'admitted' });
+    expect(await admit(aRequest(key, { holdNanoUsd: left - held + 1n }))).toMatchObject({
       outcome: 'insufficient',
       limiter: 'credit',
-      availableNanoUsd: left,
+      availableNanoUsd: left - held,
     });
-    expect(await admit(aRequest(key, { holdNanoUsd: left }))).toMatchObject({ outcome: 'admitted' });
+    expect(await admit(aRequest(key, { holdNanoUsd: left - held }))).toMatchObject({ outcome: 'admitted' });
     expect(await admit(aRequest(key, { holdNanoUsd: 1n }))).toMatchObject({ outcome: 'insufficient' });
   });
 
-  it.each<[string, bigint, bigint]>([
-    ['overspent', 2n ** 60n, 2n ** 60n + 1n],
-    ['taken back below zero', -(2n ** 60n) - 1n, 0n],
-  ])('that is %s carries nothing', async (_what, credited, spent) => {
-    const key = await aFundedKey(credited);
-    await opened.redis.hset(redisKeys.wallet(key.workspace.workspaceId), 'spent', spent.toString());
+  it.each([-1n, -(2n ** 60n) - 1n])('that is %s, taken back or overspent, carries nothing', async (left) => {
+    const key = await aFundedKey(left);
     expect(await admit(aRequest(key, { holdNanoUsd: 1n }))).toMatchObject({
       outcome: 'insufficient',
       limiter: 'credit',
     });
+  });
+
+  it.each<[string, (key: KeyRecord) => Promise<unknown>]>([
+    ['credit', ({ workspace: { workspaceId } }) => opened.redis.hset(redisKeys.wallet(workspaceId), 'ended', 901)],
+    [
+      'key_budget',
+      ({ keyId, workspace: { workspaceId } }) => opened.redis.hset(redisKeys.key(workspaceId, keyId), 'ended', 901),
+    ],
+    [
+      'monthly_cap',
+      async ({ workspace: { workspaceId } }) => {
+        for (const field of await opened.redis.hkeys(redisKeys.months(workspaceId)))
+          await opened.redis.hset(redisKeys.months(workspaceId), `${field.slice(0, 7)}:ended`, 901);
+      },
+    ],
+  ])('is limited by calls that ended and are not recorded yet as by those that run: %s', async (limiter, charge) => {
+    const key = await aFundedKey(1_000n, { maxBudgetNanoUsd: 1_000n, workspace: { monthlyCapNanoUsd: 1_000n } });
+    await charge(key);
+    expect(await admit(aRequest(key))).toMatchObject({ outcome: 'insufficient', limiter, availableNanoUsd: 99n });
+    expect(await admit(aRequest(key, { holdNanoUsd: 99n }))).toMatchObject({ outcome: 'admitted' });
   });
 });
 
@@ -236,8 +245,86 @@ describe('tokens per minute', () => {
   });
 });
 
-it('asks for balances that Redis does not have', async () => {
-  expect(await admit(aRequest(aKeyRecord()))).toEqual({ outcome: 'not_loaded' });
+describe('sums that Redis does not have', () => {
+  const limited = { maxBudgetNanoUsd: 1_000n, workspace: { monthlyCapNanoUsd: 1_000n } };
+  const forget: Record<string, (key: KeyRecord) => Promise<unknown>> = {
+    wallet: ({ workspace: { workspaceId } }) => opened.redis.hdel(redisKeys.wallet(workspaceId), 'loaded'),
+    key: ({ keyId, workspace: { workspaceId } }) => opened.redis.hdel(redisKeys.key(workspaceId, keyId), 'loaded'),
+    months: ({ workspace: { workspaceId } }) => opened.redis.del(redisKeys.months(workspaceId)),
+  };
+  const age: Record<string, (key: KeyRecord) => Promise<unknown>> = {
+    wallet: ({ workspace: { workspaceId } }) => opened.redis.hset(redisKeys.wallet(workspaceId), 'loaded', 'former'),
+    key: ({ keyId, workspace: { workspaceId } }) =>
+      opened.redis.hset(redisKeys.key(workspaceId, keyId), 'loaded', 'former'),
+    months: async ({ workspace: { workspaceId } }) => {
+      for (const field of await opened.redis.hkeys(redisKeys.months(workspaceId)))
+        if (field.endsWith(':loaded')) await opened.redis.hset(redisKeys.months(workspaceId), field, 'former');
+    },
+  };
+
+  it('are asked for', async () => {
+    expect(await admit(aRequest(aKeyRecord()))).toEqual({ outcome: 'not_loaded' });
+  });
+
+  it.each(['wallet', 'key', 'months'])('are asked for where they limit the call: those of the %s', async (which) => {
+    for (const lose of [forget[which], age[which]]) {
+      const key = await aFundedKey(10_000n, limited);
+      await lose?.(key);
+      expect(await admit(aRequest(key))).toEqual({ outcome: 'not_loaded' });
+      expect((await opened.walletOf(key.workspace.workspaceId)).held).toBe(0n);
+    }
+  });
+
+  it.each(['key', 'months'])('need not be there where they limit nothing: those of the %s', async (which) => {
+    const key = await aFundedKey(10_000n);
+    await forget[which]?.(key);
+    expect(await admit(aRequest(key))).toMatchObject({ outcome: 'admitted' });
+    expect(await opened.keyOf(key.workspace.workspaceId, key.keyId)).toMatchObject({ held: 100n });
+    expect((await opened.monthsOf(key.workspace.workspaceId)).held).toBe(100n);
+  });
+});
+
+describe('a router', () => {
+  const admitAs = (standing: Pick<Standing, 'session' | 'isOpen'>) =>
+    createAdmit(opened.redis, { standing, routerId: 'router-2' });
+
+  it.each<[string, () => Pick<Standing, 'session' | 'isOpen'>]>([
+    ['without a session', () => new Standing()],
+    ['that waits for others to put back', () => ({ session: opened.session, isOpen: false })],
+    [
+      'whose session is of another mark',
+      () => ({ session: { mark: `${opened.mark}x`, token: 'token' }, isOpen: true }),
+    ],
+    [
+      'whose session is of another server, as of one that was restarted since, the mark being there again',
+      () => ({ session: { mark: otherServer(), token: 'token' }, isOpen: true }),
+    ],
+  ])('%s admits nothing', async (_which, standing) => {
+    const key = await aFundedKey(10_000n);
+    const before = await snapshotOf(key);
+    await opened.redis.set(redisKeys.mark, standing().session?.mark.startsWith('f') ? otherServer() : opened.mark);
+    const { outcome } = await admitAs(standing())(aRequest(key));
+    await opened.redis.set(redisKeys.mark, opened.mark);
+    expect(outcome).toBe('closed');
+    expect(await snapshotOf(key)).toEqual(before);
+  });
+  const otherServer = (): string => `${'f'.repeat(40)}${opened.mark.slice(40)}`;
+
+  it('stamps a call with its session', async () => {
+    const key = await aFundedKey(10_000n);
+    const request = aRequest(key);
+    expect(await admit(request)).toMatchObject({ outcome: 'admitted', session: opened.session.token });
+    const { workspaceId } = key.workspace;
+    expect(await opened.redis.hgetall(redisKeys.calls(workspaceId))).toEqual({
+      [request.callId]: opened.session.token,
+    });
+    expect(await opened.callOf({ workspaceId, callId: request.callId })).toMatchObject({
+      kind: 'held',
+      amount: '100',
+      session: opened.session.token,
+      owner: 'router-1',
+    });
+  });
 });
 
 it.each([
@@ -263,18 +350,52 @@ describe('a call id', () => {
     const key = await aFundedKey(10_000n);
     const request = aRequest(key);
     const { workspaceId } = key.workspace;
-    await createCallEndings(opened.redis, opened).release({ callId: request.callId, keyId: key.keyId, workspaceId });
+    await createCallEndings(opened.redis).release({ callId: request.callId, keyId: key.keyId, workspaceId });
     await expect(admit(request)).rejects.toThrow('used before');
-    expect(await opened.walletOf(workspaceId)).toMatchObject({ held: 0n, spent: 0n });
+    expect(await opened.walletOf(workspaceId)).toMatchObject({ held: 0n, ended: 0n });
   });
 });
 
 it('counts a call in the UTC month of Redis’ clock', async () => {
-  const script = readFileSync(new URL('./admit.lua', import.meta.url), 'utf8');
-  const monthOf = /local function monthOf[\s\S]*?\nend\n/.exec(script)?.[0];
+  const monthOf = /local function monthOf[\s\S]*?\nend\n/.exec(readScript('admit'))?.[0];
   const source = `${monthOf} local months = {} for i, s in ipairs(ARGV) do months[i] = monthOf(tonumber(s)) end return months`;
   const boundaries = Array.from({ length: 12 * 130 }, (_, month) => Date.UTC(1970, month, 1) / 1_000);
   const instants = boundaries.flatMap((start) => [start, start + 86_399, Math.max(start - 1, 0)]);
   const months = await opened.redis.eval(source, 0, ...instants);
   expect(months).toEqual(instants.map((seconds) => new Date(seconds * 1_000).toISOString().slice(0, 7)));
+});
+
+describe('a call across the turn of a month', () => {
+  const AT = { october: Date.UTC(2026, 9, 31, 23, 59, 59, 999), november: Date.UTC(2026, 10, 1) };
+
+  it.each([
+    ['a millisecond before midnight', AT.october, '2026-10'],
+    ['at midnight', AT.november, '2026-11'],
+  ])('belongs to the month it was admitted in by Redis’ clock, %s, whenever it ends', async (_case, atMs, month) => {
+    const key = await aFundedKey(10_000n);
+    const { keyId, workspace } = key;
+    const { workspaceId } = workspace;
+    const event = aUsageRecorded({ keyId, workspaceId, chargeNanoUsd: 300n });
+    const { callId } = event;
+    // The script with its clock set: Redis' own cannot be.
+    const clock = `{ '${Math.floor(atMs / 1_000)}', '${(atMs % 1_000) * 1_000}' }`;
+    const script = readScript('admit').replace("redis.call('TIME')", clock);
+    expect(script).not.toBe(readScript('admit'));
+    const head = headOf(workspaceId, opened.mark);
+    const keys = [
+      ...head.keys,
+      redisKeys.key(workspaceId, keyId),
+      redisKeys.requestsPerMinute(workspaceId, keyId),
+      redisKeys.tokensPerMinute(workspaceId, keyId),
+      redisKeys.call(workspaceId, callId),
+    ];
+    const call = [callId, 1, 60, 600, 1, '1000', '', '', opened.session.token, '{}', keyId, 'router-1', ''];
+    expect(await opened.redis.eval(script, keys.length, ...keys, ...head.args, ...call)).toEqual(
+      expect.arrayContaining(['admitted', String(atMs)]),
+    );
+    const months = redisKeys.months(workspaceId);
+    expect(await opened.redis.hget(months, `${month}:held`)).toBe('1000');
+    await createCallEndings(opened.redis).settle(event, toUsageRecordedJson(event));
+    expect(await opened.redis.hmget(months, `${month}:held`, `${month}:ended`)).toEqual(['0', '300']);
+  });
 });

@@ -4,9 +4,9 @@ import type { RateLimitState } from '@turnpike/public-api/headers';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { BalanceLimiter } from '../../api/inferenceFault.ts';
-import type { RedisEpoch } from '../redis/redisEpoch.ts';
-import { redisKeys } from '../redis/redisKeys.ts';
+import { headOf, redisKeys } from '../redis/redisKeys.ts';
 import { defineScript } from '../redis/redisScript.ts';
+import type { Standing } from '../redis/standing.ts';
 
 export interface AdmitRequest {
   callId: string;
@@ -14,13 +14,12 @@ export interface AdmitRequest {
   holdNanoUsd: NanoUsd;
   /** Prompt tokens taken from the tokens-per-minute bucket now; the rest is taken at settlement. */
   estimatedPromptTokens: number;
-  leaseMs: number;
   /** The event a sweeper emits if this router dies: the call's `unknown` ending. */
   unknownEventJson: string;
 }
 
 export type Admission =
-  | { outcome: 'admitted'; admittedAtMs: number; epoch: number; rateLimit: RateLimitState }
+  | { outcome: 'admitted'; admittedAtMs: number; session: string; rateLimit: RateLimitState }
   | { outcome: 'rate_limited'; limiter: 'requests' | 'tokens'; retryAfterMs: number; rateLimit: RateLimitState }
   | {
       outcome: 'insufficient';
@@ -34,11 +33,11 @@ export type Admission =
       rateLimit: RateLimitState;
     }
   /**
-   * `not_loaded`: Redis has no balances of this workspace and epoch, they have to come from the ledger first. `other_redis`:
-   * this is not the Redis of the epoch. `stale_key`: the key or its workspace changed since its record was read, auth has to
+   * `not_loaded`: Redis lacks sums that this call is limited by, they have to come from the ledger first. `closed`: this is not
+   * the Redis of this router's session. `stale_key`: the key or its workspace changed since its record was read, auth has to
    * be asked again. `not_billable`: the workspace's billing status lets nothing in.
    */
-  | { outcome: 'not_loaded' | 'other_redis' | 'stale_key' | 'not_billable' };
+  | { outcome: 'not_loaded' | 'closed' | 'stale_key' | 'not_billable' };
 
 const decidedSchema = z.tuple([
   z.enum(['admitted', 'rate_limited', 'insufficient']),
@@ -54,7 +53,7 @@ const decidedSchema = z.tuple([
   z.coerce.bigint(),
 ]);
 const undecidedSchema = z
-  .tuple([z.enum(['not_loaded', 'other_redis', 'stale_key', 'not_billable', 'repeated'])])
+  .tuple([z.enum(['not_loaded', 'closed', 'stale_key', 'not_billable', 'repeated'])])
   .rest(z.unknown());
 
 /** Why the script may have to refuse a workspace whatever its balances are. */
@@ -70,26 +69,25 @@ const OBSTACLES: Record<KeyRecord['workspace']['billingStatus'], string> = {
  */
 export function createAdmit(
   redis: Redis,
-  { epoch, routerId }: { epoch: Pick<RedisEpoch, 'stamp'>; routerId: string },
+  { standing, routerId }: { standing: Pick<Standing, 'session' | 'isOpen'>; routerId: string },
 ): (request: AdmitRequest) => Promise<Admission> {
-  const admit = defineScript(redis, new URL('./admit.lua', import.meta.url));
-  return async ({ callId, key, holdNanoUsd, estimatedPromptTokens, leaseMs, unknownEventJson }) => {
+  const admit = defineScript(redis, 'admit');
+  return async ({ callId, key, holdNanoUsd, estimatedPromptTokens, unknownEventJson }) => {
     const { keyId, rpm, tpm, generation, maxBudgetNanoUsd } = key;
     const { workspaceId, monthlyCapNanoUsd, billingStatus } = key.workspace;
-    const { number, redisId } = epoch.stamp;
+    const { session } = standing;
+    if (!session || !standing.isOpen) return { outcome: 'closed' };
+    const { keys, args } = headOf(workspaceId, session.mark);
     const answer = await admit(
       [
-        redisKeys.wallet(workspaceId),
+        ...keys,
         redisKeys.key(workspaceId, keyId),
-        redisKeys.months(workspaceId),
         redisKeys.requestsPerMinute(workspaceId, keyId),
         redisKeys.tokensPerMinute(workspaceId, keyId),
         redisKeys.call(workspaceId, callId),
-        redisKeys.calls(workspaceId),
-        redisKeys.keys(workspaceId),
-        redisKeys.workspaces,
       ],
       [
+        ...args,
         callId,
         generation,
         rpm,
@@ -98,14 +96,11 @@ export function createAdmit(
         holdNanoUsd.toString(),
         maxBudgetNanoUsd?.toString() ?? '',
         monthlyCapNanoUsd?.toString() ?? '',
-        leaseMs,
+        session.token,
         unknownEventJson,
-        number,
-        redisId,
         keyId,
         routerId,
         OBSTACLES[billingStatus],
-        workspaceId,
       ],
     );
     const undecided = undecidedSchema.safeParse(answer);
@@ -134,7 +129,7 @@ export function createAdmit(
       remainingTokens,
       resetTokensMs,
     };
-    if (outcome === 'admitted') return { outcome, admittedAtMs: nowMs, epoch: number, rateLimit };
+    if (outcome === 'admitted') return { outcome, admittedAtMs: nowMs, session: session.token, rateLimit };
     if (outcome === 'rate_limited')
       return { outcome, limiter: limiter === 'tokens' ? 'tokens' : 'requests', retryAfterMs, rateLimit };
     return {
@@ -154,7 +149,7 @@ const answerSchema = z.number().int();
 export function createRaiseGeneration(
   redis: Redis,
 ): (key: { workspaceId: string; keyId: string; generation: number }) => Promise<number> {
-  const raiseGeneration = defineScript(redis, new URL('./raiseGeneration.lua', import.meta.url));
+  const raiseGeneration = defineScript(redis, 'raiseGeneration');
   return async ({ workspaceId, keyId, generation }) =>
     answerSchema.parse(await raiseGeneration([redisKeys.key(workspaceId, keyId)], [generation]));
 }

@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { ApiError } from '@turnpike/public-api/apiError';
+import { until } from '@turnpike/test-support/until';
 import { aChatRequest } from '../../../test/aChatRequest.ts';
 import { aKeyRecord } from '../../../test/aKeyRecord.ts';
 import { aPricedModel } from '../../../test/aPricedModel.ts';
@@ -17,7 +18,7 @@ const rateLimit = {
   remainingTokens: 999,
   resetTokensMs: 0,
 };
-const admitted: Admission = { outcome: 'admitted', admittedAtMs: 5, epoch: 1, rateLimit };
+const admitted: Admission = { outcome: 'admitted', admittedAtMs: 5, session: 'token', rateLimit };
 const insufficient: Admission = {
   outcome: 'insufficient',
   limiter: 'credit',
@@ -46,6 +47,7 @@ interface Circumstances {
   hasNewerCredits?: boolean;
   loadFails?: boolean;
   isOpen?: boolean;
+  releaseFails?: boolean;
   /** Whether engines have counted as much in vain for this key as they may. */
   isCountUsedUp?: boolean;
   /** Fields of the request's body. */
@@ -55,7 +57,7 @@ interface Circumstances {
 /** Runs the gate against these answers of the admit script, one after the other. */
 async function run(answers: (Admission | Error)[], circumstances: Circumstances = {}): Promise<Run> {
   const { key = aKeyRecord(), count, hasNewerCredits = false, loadFails = false, isOpen = true } = circumstances;
-  const { newKey = key, isCountUsedUp = false, fields = { max_tokens: 100 } } = circumstances;
+  const { newKey = key, isCountUsedUp = false, releaseFails = false, fields = { max_tokens: 100 } } = circumstances;
   const asked: string[] = [];
   const requests: AdmitRequest[] = [];
   const dependencies: AdmitCallDependencies = {
@@ -68,16 +70,15 @@ async function run(answers: (Admission | Error)[], circumstances: Circumstances 
       return answer;
     },
     endings: {
-      release: async () => void asked.push('release'),
-      settle: async () => 'held',
-      findEndedLeases: async () => [],
-      renewLease: async () => 'held',
-      sweep: async () => undefined,
-      forgetSwept: async () => {},
+      async release() {
+        asked.push('release');
+        if (releaseFails) throw new Error('Redis is away');
+      },
     },
-    balances: {
-      async load() {
+    absorber: {
+      async load(workspaceId, keyId) {
         asked.push('load');
+        expect([workspaceId, keyId]).toEqual([key.workspace.workspaceId, key.keyId]);
         if (loadFails) throw new Error('ledger is down');
         return true;
       },
@@ -101,9 +102,12 @@ async function run(answers: (Admission | Error)[], circumstances: Circumstances 
         return () => void asked.push('give count back');
       },
     },
-    epoch: { isOpen, suspect: () => void asked.push('suspect') },
+    standing: {
+      isOpen,
+      suspect: () => void asked.push('suspect'),
+      reportMissingCall: () => void asked.push('end the session'),
+    },
     metrics: noMetrics,
-    leaseMs: 60_000,
     log: aSilentLogger(),
   };
   const call = {
@@ -126,7 +130,7 @@ async function run(answers: (Admission | Error)[], circumstances: Circumstances 
 it('asks Redis once when it admits', async () => {
   const { asked, result } = await run([admitted]);
   expect(asked).toEqual(['admit']);
-  expect(result).toMatchObject({ terms: { admittedAtMs: 5, epoch: 1 }, rateLimit });
+  expect(result).toMatchObject({ terms: { admittedAtMs: 5, session: 'token' }, rateLimit });
 });
 
 it('brings balances that Redis does not have, and asks again', async () => {
@@ -158,10 +162,10 @@ it.each([
   expect(await run(stale, { newKey: key })).toMatchObject({ result: { kind } });
 });
 
-it('admits nothing while balances are rebuilt, and has them looked at when this is another Redis', async () => {
+it('admits nothing while calls are put back, and has Redis looked at when this is another one', async () => {
   const result = { kind: 'admission_unavailable' };
   expect(await run([], { isOpen: false })).toMatchObject({ asked: [], result });
-  expect(await run([{ outcome: 'other_redis' }])).toMatchObject({ asked: ['admit', 'suspect'], result });
+  expect(await run([{ outcome: 'closed' }])).toMatchObject({ asked: ['admit', 'suspect'], result });
 });
 
 it('refuses nobody on a guess: the engine counts before the balance is called too small', async () => {
@@ -237,6 +241,13 @@ it('passes on which limit a key has run into', async () => {
 it('releases what Redis may yet admit when it gives no decision in time', async () => {
   const { asked, result } = await run([new Error('Command timed out')]);
   expect(asked).toEqual(['admit', 'release']);
+  expect(result).toEqual({ kind: 'admission_unavailable' });
+});
+
+it('ends its session where that cannot be released: the hold stays for a sweeper, which takes no live router’s', async () => {
+  const { asked, result } = await run([new Error('Command timed out')], { releaseFails: true });
+  await until('it is known', () => asked.length === 3);
+  expect(asked).toEqual(['admit', 'release', 'end the session']);
   expect(result).toEqual({ kind: 'admission_unavailable' });
 });
 

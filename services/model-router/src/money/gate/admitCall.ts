@@ -10,23 +10,22 @@ import type { CountPromptTokens } from '../../request/countPromptTokens.ts';
 import type { InferenceRequest } from '../../request/inferenceRequest.ts';
 import type { SlotOwner } from '../../request/shares/fairSlots.ts';
 import type { KeyAllowance } from '../../request/shares/keyAllowance.ts';
-import type { BalanceLoader } from '../balances/loadBalances.ts';
+import type { Absorber } from '../balances/absorb.ts';
 import type { CallEndings } from '../call/endCall.ts';
-import type { HoldTerms } from '../call/heldCalls.ts';
-import type { RedisEpoch } from '../redis/redisEpoch.ts';
+import type { HoldTerms } from '../call/pendingCalls.ts';
+import type { Standing } from '../redis/standing.ts';
 import type { Admission, AdmitRequest } from './admit.ts';
 import { affordableOutputTokens, boundUsage, smallestCost, type UsageBound } from './boundUsage.ts';
 
 export interface AdmitCallDependencies {
   admit: (request: AdmitRequest) => Promise<Admission>;
-  endings: CallEndings;
-  balances: Pick<BalanceLoader, 'load' | 'refresh'>;
+  endings: Pick<CallEndings, 'release'>;
+  absorber: Pick<Absorber, 'load' | 'refresh'>;
   authenticator: Authenticator;
   countPromptTokens: CountPromptTokens;
   /** Prompts that engines count for calls that are then refused for want of credit. */
   refusedCounts: KeyAllowance;
-  leaseMs: number;
-  epoch: Pick<RedisEpoch, 'isOpen' | 'suspect'>;
+  standing: Pick<Standing, 'isOpen' | 'suspect' | 'reportMissingCall'>;
   metrics: Pick<InferenceMetrics, 'admitted'>;
   log: Logger;
 }
@@ -59,10 +58,10 @@ const MAX_ROUNDS = 4;
  * consumed nothing.
  */
 export async function admitCall(dependencies: AdmitCallDependencies, call: CallToAdmit): Promise<AdmittedByGate> {
-  const { balances, authenticator, countPromptTokens, refusedCounts, epoch, log } = dependencies;
+  const { absorber, authenticator, countPromptTokens, refusedCounts, standing, log } = dependencies;
   const { request, model } = call;
   let { key } = call;
-  if (!epoch.isOpen) throw refuse({ kind: 'admission_unavailable' });
+  if (!standing.isOpen) throw refuse({ kind: 'admission_unavailable' });
   let bound = boundUsage(request, model);
   let giveBackCount: (() => void) | undefined;
 
@@ -80,7 +79,7 @@ export async function admitCall(dependencies: AdmitCallDependencies, call: CallT
           rateLimit: admission.rateLimit,
         });
       case 'not_loaded':
-        await balances.load(key.workspace.workspaceId).catch((error: unknown) => {
+        await absorber.load(key.workspace.workspaceId, key.keyId).catch((error: unknown) => {
           throw refuse({ kind: 'admission_unavailable' }, error);
         });
         break;
@@ -90,8 +89,8 @@ export async function admitCall(dependencies: AdmitCallDependencies, call: CallT
         break;
       case 'not_billable':
         throw refuse(toBillingFault(key));
-      case 'other_redis':
-        epoch.suspect();
+      case 'closed':
+        standing.suspect();
         throw refuse({ kind: 'admission_unavailable' });
       case 'insufficient': {
         if (!giveBackCount && admission.availableNanoUsd >= smallestCost(request, model)) {
@@ -103,7 +102,7 @@ export async function admitCall(dependencies: AdmitCallDependencies, call: CallT
             break;
           }
         }
-        const hasChanged = await balances.refresh(key.workspace.workspaceId).catch((error: unknown) => {
+        const hasChanged = await absorber.refresh(key.workspace.workspaceId).catch((error: unknown) => {
           log.warn({ err: error }, 'newer credits cannot be asked for; the balances at hand decide');
           return false;
         });
@@ -116,7 +115,7 @@ export async function admitCall(dependencies: AdmitCallDependencies, call: CallT
 }
 
 async function decide(
-  { admit, endings, leaseMs, metrics, log }: AdmitCallDependencies,
+  { admit, endings, standing, metrics, log }: AdmitCallDependencies,
   call: CallToAdmit,
   bound: UsageBound,
 ): Promise<Admission> {
@@ -128,7 +127,6 @@ async function decide(
       key,
       holdNanoUsd: bound.worstCaseNanoUsd,
       estimatedPromptTokens: bound.estimatedPromptTokens,
-      leaseMs,
       unknownEventJson: call.unknownEventJson(bound),
     });
     metrics.admitted((performance.now() - askedAt) / 1_000);
@@ -137,17 +135,20 @@ async function decide(
     // Redis may yet admit what nobody waits for any more; what is released or swept holds nothing.
     void endings
       .release({ callId, keyId: key.keyId, workspaceId: key.workspace.workspaceId })
-      .catch(() => log.warn({ callId }, 'late admission could not be released; its lease ends it'));
+      .catch((failure: unknown) => {
+        log.warn({ err: failure, callId }, 'late admission could not be released; it ends with this session');
+        standing.reportMissingCall();
+      });
     throw refuse({ kind: 'admission_unavailable' }, error);
   }
 }
 
 const toTerms = (
-  { admittedAtMs, epoch, rateLimit }: Extract<Admission, { outcome: 'admitted' }>,
+  { admittedAtMs, session, rateLimit }: Extract<Admission, { outcome: 'admitted' }>,
   { estimatedPromptTokens }: UsageBound,
 ): HoldTerms => ({
   admittedAtMs,
-  epoch,
+  session,
   estimatedPromptTokens,
   rpm: rateLimit.limitRequests,
   tpm: rateLimit.limitTokens,

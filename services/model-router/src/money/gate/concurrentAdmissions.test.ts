@@ -1,43 +1,41 @@
-import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { v7 as uuidv7 } from 'uuid';
-import { aKeyRecord } from '../../../test/aKeyRecord.ts';
+import { aFundedKey as fund } from '../../../test/aFundedKey.ts';
+import type { aKeyRecord } from '../../../test/aKeyRecord.ts';
 import { type OpenedRedis, openTestRedis } from '../../../test/openTestRedis.ts';
+import { type Absorbed, toAbsorb } from '../../../test/toAbsorb.ts';
 import { type CallEndings, createCallEndings } from '../call/endCall.ts';
-import { redisKeys } from '../redis/redisKeys.ts';
+import { headOf, redisKeys } from '../redis/redisKeys.ts';
+import { defineScript, readScript } from '../redis/redisScript.ts';
 import { type Admission, createAdmit } from './admit.ts';
 
-const admitScript = readFileSync(new URL('./admit.lua', import.meta.url), 'utf8');
 const AMPLE = 10n ** 12n;
-const kept = { isSafe: false, keepMs: 60_000 };
-const safe = { isSafe: true, keepMs: 0 };
 
 let opened: OpenedRedis;
 let endings: CallEndings;
 let admit: ReturnType<typeof createAdmit>;
+let runAbsorb: ReturnType<typeof defineScript>;
 beforeAll(async () => {
   opened = await openTestRedis();
-  endings = createCallEndings(opened.redis, opened);
-  admit = createAdmit(opened.redis, { epoch: opened.epoch, routerId: 'router-1' });
+  endings = createCallEndings(opened.redis);
+  admit = createAdmit(opened.redis, { standing: opened.standing, routerId: 'router-1' });
+  runAbsorb = defineScript(opened.redis, 'absorb');
 });
 afterAll(() => opened.close());
 
-async function aFundedKey(creditedNanoUsd: bigint, fields: Parameters<typeof aKeyRecord>[0] = {}): Promise<KeyRecord> {
-  const key = aKeyRecord(fields);
-  await opened.credit(key.workspace.workspaceId, creditedNanoUsd);
-  return key;
-}
+const aFundedKey = (leftNanoUsd: bigint, fields: Parameters<typeof aKeyRecord>[0] = {}): Promise<KeyRecord> =>
+  fund(opened, leftNanoUsd, fields);
 
-const ask = (key: KeyRecord, holdNanoUsd: bigint, { leaseMs = 60_000, callId = uuidv7() } = {}): Promise<Admission> =>
-  admit({ callId, key, holdNanoUsd, estimatedPromptTokens: 1, leaseMs, unknownEventJson: '{}' });
+const ask = (key: KeyRecord, holdNanoUsd: bigint, callId = uuidv7()): Promise<Admission> =>
+  admit({ callId, key, holdNanoUsd, estimatedPromptTokens: 1, unknownEventJson: '{}' });
 
-async function aHeldCall(key: KeyRecord, { chargeNanoUsd = 300n, holdNanoUsd = 1_000n, leaseMs = 60_000 } = {}) {
+async function aHeldCall(key: KeyRecord, { chargeNanoUsd = 300n, holdNanoUsd = 1_000n } = {}) {
   const { workspaceId } = key.workspace;
   const event = aUsageRecorded({ keyId: key.keyId, workspaceId, chargeNanoUsd, holdNanoUsd });
-  expect(await ask(key, holdNanoUsd, { leaseMs, callId: event.callId })).toMatchObject({ outcome: 'admitted' });
+  expect(await ask(key, holdNanoUsd, event.callId)).toMatchObject({ outcome: 'admitted' });
   return { event, json: toUsageRecordedJson(event) };
 }
 
@@ -47,89 +45,99 @@ async function aHeldCall(key: KeyRecord, { chargeNanoUsd = 300n, holdNanoUsd = 1
  */
 const roundScript = `
 local admit = function(KEYS, ARGV)
-${admitScript}
+${readScript('admit')}
 end
 local counts = {}
-redis.call('DEL', KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[7])
-redis.call('HSET', KEYS[1], 'epoch', ARGV[11], 'credited', ARGV[17])
+redis.call('DEL', KEYS[4], KEYS[7], KEYS[8])
+redis.call('HSET', KEYS[2], 'left', ARGV[17], 'held', '0', 'ended', '0')
+redis.call('HSET', KEYS[6], 'held', '0', 'ended', '0')
+for _, field in ipairs(redis.call('HKEYS', KEYS[3])) do
+  if string.sub(field, -5) == ':held' then redis.call('HSET', KEYS[3], field, '0') end
+end
 for nth = 1, 200 do
-  KEYS[6], ARGV[1] = ARGV[18] .. nth, tostring(nth)
+  KEYS[9], ARGV[4] = ARGV[3] .. nth, tostring(nth)
   local outcome = admit(KEYS, ARGV)[1]
   counts[outcome] = (counts[outcome] or 0) + 1
-  redis.call('DEL', KEYS[6])
+  redis.call('DEL', KEYS[9])
 end
-local books = redis.call('HMGET', KEYS[1], 'held', 'admitted')
-return { counts.admitted or 0, counts.insufficient or 0, books[1], books[2], redis.call('ZCARD', KEYS[7]) }`;
+return { counts.admitted or 0, counts.insufficient or 0, redis.call('HGET', KEYS[2], 'held'), redis.call('HLEN', KEYS[4]) }`;
 
 it('of 200 calls on the last cents of 10, exactly 10 are admitted, in each of 1,000 rounds', async () => {
-  const key = aKeyRecord();
+  const key = await aFundedKey(AMPLE);
+  const { keyId } = key;
   const { workspaceId } = key.workspace;
-  const { number, redisId } = opened.epoch.stamp;
+  const head = headOf(workspaceId, opened.mark);
   const keys = [
-    redisKeys.wallet(workspaceId),
-    redisKeys.key(workspaceId, key.keyId),
-    redisKeys.months(workspaceId),
-    redisKeys.requestsPerMinute(workspaceId, key.keyId),
-    redisKeys.tokensPerMinute(workspaceId, key.keyId),
+    ...head.keys,
+    redisKeys.key(workspaceId, keyId),
+    redisKeys.requestsPerMinute(workspaceId, keyId),
+    redisKeys.tokensPerMinute(workspaceId, keyId),
     redisKeys.call(workspaceId, ''),
-    redisKeys.calls(workspaceId),
-    redisKeys.keys(workspaceId),
-    redisKeys.workspaces,
   ];
   const digest = (await opened.redis.script('LOAD', roundScript)) as string;
   for (let seed = 1; seed <= 1_000; seed += 1) {
     const hold = (seed * 7_919) % 1_000_000 || 1;
     const budget = hold * 10 + ((seed * 104_729) % hold);
     const [credit, keyBudget, cap] = [0, 1, 2].map((limit) => (limit === seed % 3 ? budget : 10 ** 12));
-    const call = ['', 1, 1_000_000, 1_000_000_000, 1, hold, keyBudget ?? '', cap ?? '', 60_000, '{}'];
-    const place = [number, redisId, key.keyId, 'router-1', '', workspaceId];
-    const round = await opened.redis.evalsha(
-      digest,
-      keys.length,
-      ...keys,
-      ...call,
-      ...place,
-      credit ?? '',
-      redisKeys.call(workspaceId, ''),
-    );
-    expect(round).toEqual([10, 190, String(hold * 10), '10', 10]);
+    const call = ['', 1, 1_000_000, 1_000_000_000, 1, hold, keyBudget ?? '', cap ?? '', opened.session.token, '{}'];
+    const place = [keyId, 'router-1', '', credit ?? ''];
+    const round = await opened.redis.evalsha(digest, keys.length, ...keys, ...head.args, ...call, ...place);
+    expect(round).toEqual([10, 190, String(hold * 10), 10]);
   }
 }, 300_000);
 
-it('settling and sweeping at the same instant charges each of 10,000 calls once', async () => {
+/** What an absorb makes of this router's lapsed calls that the ledger has as unknown, and of those it has for good. */
+const absorb = ({ workspaceId }: KeyRecord['workspace'], sums: Partial<Absorbed>) =>
+  runAbsorb(...toAbsorb(workspaceId, opened.mark, sums));
+
+it('settling, and dropping as unknown, at the same instant charges each of 10,000 calls at most once', async () => {
   const key = await aFundedKey(AMPLE * 100n, { rpm: 100_000_000, tpm: 2 ** 40 });
   const { workspaceId } = key.workspace;
   let charged = 0n;
   for (let round = 0; round < 50; round += 1) {
     const calls = await Promise.all(
-      Array.from({ length: 200 }, (_, nth) => aHeldCall(key, { chargeNanoUsd: BigInt(nth), leaseMs: -1 })),
+      Array.from({ length: 200 }, (_, nth) => aHeldCall(key, { chargeNanoUsd: BigInt(nth) })),
     );
     await Promise.all(
       calls.flatMap(({ event, json }, nth) => {
-        charged += event.chargeNanoUsd;
-        const settle = () => endings.settle(event, json, kept);
-        const sweep = () => endings.sweep(event, 60_000);
-        return (nth + round) % 2 === 0 ? [settle(), sweep()] : [sweep(), settle()];
+        const settle = async () => {
+          if ((await endings.settle(event, json)) === 'held') charged += event.chargeNanoUsd;
+        };
+        const drop = () => absorb(key.workspace, { unknown: [[event.callId, opened.session.token]] });
+        return (nth + round) % 2 === 0 ? [settle(), drop()] : [drop(), settle()];
       }),
     );
-    expect(await opened.walletOf(workspaceId)).toMatchObject({ spent: charged, held: 0n });
+    expect(await opened.walletOf(workspaceId)).toMatchObject({ ended: charged, held: 0n });
   }
-  expect(await opened.keyOf(workspaceId, key.keyId)).toEqual({ spent: charged, held: 0n });
+  expect(await opened.keyOf(workspaceId, key.keyId)).toEqual({ spent: 0n, ended: charged, held: 0n });
 }, 300_000);
 
 it('two routers that settle one call at once charge it once, 1,000 times', async () => {
   const key = await aFundedKey(AMPLE, { rpm: 100_000_000, tpm: 2 ** 40 });
   const other = opened.redis.duplicate();
-  const twin = createCallEndings(other, opened);
+  const twin = createCallEndings(other);
   const calls = await Promise.all(Array.from({ length: 1_000 }, () => aHeldCall(key, { chargeNanoUsd: 7n })));
+  await Promise.all(calls.flatMap(({ event, json }) => [endings.settle(event, json), twin.settle(event, json)]));
+  other.disconnect();
+  expect(await opened.walletOf(key.workspace.workspaceId)).toMatchObject({ ended: 7_000n, held: 0n });
+});
+
+it('two routers that settle one call while its final row is absorbed count it once in all, 1,000 times', async () => {
+  const key = await aFundedKey(AMPLE, { rpm: 100_000_000, tpm: 2 ** 40 });
+  const other = opened.redis.duplicate();
+  const twin = createCallEndings(other);
+  const calls = await Promise.all(Array.from({ length: 1_000 }, () => aHeldCall(key, { chargeNanoUsd: 7n })));
+  const sequence = 2;
   await Promise.all(
-    calls.flatMap(({ event, json }, nth) => [
-      endings.settle(event, json, nth % 2 === 0 ? kept : safe),
-      twin.settle(event, json, nth % 3 === 0 ? kept : safe),
+    calls.flatMap(({ event, json }) => [
+      endings.settle(event, json),
+      absorb(key.workspace, { sequence, left: AMPLE - 7_000n, final: [event.callId] }),
+      twin.settle(event, json),
     ]),
   );
   other.disconnect();
-  expect(await opened.walletOf(key.workspace.workspaceId)).toMatchObject({ spent: 7_000n, held: 0n });
+  expect(await opened.walletOf(key.workspace.workspaceId)).toEqual({ left: AMPLE - 7_000n, ended: 0n, held: 0n });
+  expect(await opened.pendingOf(key.workspace.workspaceId)).toEqual([]);
 });
 
 describe('a limit that changes while calls run', () => {
@@ -140,15 +148,15 @@ describe('a limit that changes while calls run', () => {
     expect(await ask({ ...key, maxBudgetNanoUsd: 2_000n }, 1_000n)).toMatchObject({ outcome: 'admitted' });
     const lowered = { ...key, maxBudgetNanoUsd: 10n };
     expect(await ask(lowered, 1n)).toMatchObject({ outcome: 'insufficient', availableNanoUsd: -1_990n });
-    expect(await endings.settle(running.event, running.json, kept)).toBe('held');
-    expect(await opened.keyOf(key.workspace.workspaceId, key.keyId)).toEqual({ spent: 900n, held: 1_000n });
+    expect(await endings.settle(running.event, running.json)).toBe('held');
+    expect(await opened.keyOf(key.workspace.workspaceId, key.keyId)).toEqual({ spent: 0n, ended: 900n, held: 1_000n });
   });
 
   it('topped up, lets the next call in', async () => {
     const key = await aFundedKey(1_000n);
     await aHeldCall(key);
     expect(await ask(key, 1_000n)).toMatchObject({ outcome: 'insufficient', limiter: 'credit' });
-    await opened.redis.hset(redisKeys.wallet(key.workspace.workspaceId), 'credited', 2_000);
+    await opened.redis.hset(redisKeys.wallet(key.workspace.workspaceId), 'left', 2_000);
     expect(await ask(key, 1_000n)).toMatchObject({ outcome: 'admitted' });
   });
 });

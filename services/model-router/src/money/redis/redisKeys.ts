@@ -1,23 +1,27 @@
-/**
- * Every key of a workspace carries its hash tag. Beside them scripts touch `workspaces` and `epoch`, so that all of it is on one
- * Redis. `{ws}` keys are written by the scripts beside this file and by nothing else.
- */
+/** Every key of a workspace carries its hash tag, and is written by the scripts of `scripts/` and by nothing else. */
 export const redisKeys = {
+  /** What marks a Redis as the one that balances are kept in (`follow/followRedis.ts`). */
+  mark: 'mark',
   wallet: (workspaceId: string) => `{${workspaceId}}:wallet`,
   months: (workspaceId: string) => `{${workspaceId}}:months`,
   key: (workspaceId: string, keyId: string) => `{${workspaceId}}:key:${keyId}`,
   requestsPerMinute: (workspaceId: string, keyId: string) => `{${workspaceId}}:rpm:${keyId}`,
   tokensPerMinute: (workspaceId: string, keyId: string) => `{${workspaceId}}:tpm:${keyId}`,
-  /** Ids of the keys that have a counter in this epoch. */
-  keys: (workspaceId: string) => `{${workspaceId}}:keys`,
   call: (workspaceId: string, callId: string) => `{${workspaceId}}:call:${callId}`,
+  /** Ids of the pending calls, each with the session that it stands under. */
   calls: (workspaceId: string) => `{${workspaceId}}:calls`,
-  /** Workspaces that have a call: where the sweeper looks. Whatever gives one a call puts it in, in the same script. */
-  workspaces: 'workspaces',
+  /** Ids of the keys that have a counter. */
+  keys: (workspaceId: string) => `{${workspaceId}}:keys`,
+  /** Number of each router's last put-back. */
+  routers: (workspaceId: string) => `{${workspaceId}}:routers`,
+  /** Lives as long as its router says so. */
+  session: (token: string) => `session:${token}`,
   sweeper: 'sweeper',
-  /** The number of the epoch whose balances are kept here. */
-  epoch: 'epoch',
 };
+
+/** The pattern of all `calls`, and the workspace of one. */
+export const CALLS_PATTERN = '{*}:calls';
+export const workspaceOf = (callsKey: string): string => callsKey.slice(1, -'}:calls'.length);
 
 /** The identity of an admitted call in Redis. */
 export interface CallAddress {
@@ -26,16 +30,16 @@ export interface CallAddress {
   keyId: string;
 }
 
-/** The keys that the scripts ending a call take, in their order. */
-export function endingKeysOf({ callId, workspaceId, keyId }: CallAddress): string[] {
-  return [
-    redisKeys.wallet(workspaceId),
-    redisKeys.key(workspaceId, keyId),
-    redisKeys.months(workspaceId),
-    redisKeys.tokensPerMinute(workspaceId, keyId),
-    redisKeys.call(workspaceId, callId),
-    redisKeys.calls(workspaceId),
-    redisKeys.requestsPerMinute(workspaceId, keyId),
-    redisKeys.workspaces,
-  ];
+/** The keys and arguments that every script begins with which includes `pending.lua`. */
+export function headOf(workspaceId: string, mark: string): { keys: string[]; args: string[] } {
+  return {
+    keys: [
+      redisKeys.mark,
+      redisKeys.wallet(workspaceId),
+      redisKeys.months(workspaceId),
+      redisKeys.calls(workspaceId),
+      redisKeys.keys(workspaceId),
+    ],
+    args: [mark, redisKeys.key(workspaceId, ''), redisKeys.call(workspaceId, '')],
+  };
 }

@@ -15,91 +15,115 @@ const FULL_SHARE = 0.9;
  */
 const RECOVERY_MS = 1_000;
 
-/** The read position: everything before it is safe in the event log. */
-interface ReadPosition {
-  segment: number;
-  offset: number;
+/** A closed segment with so few events left has them written anew, so that they do not keep the others' room. */
+const FEW_EVENTS = 100;
+
+/** An event that the process before left behind. */
+export interface SpooledEvent {
+  id: string;
+  json: string;
 }
 
-export interface SpoolBatch {
-  /** Event JSON texts in the order they were appended. */
-  events: string[];
-  /** Says that the event log has them; segments read to their end are deleted. */
-  acknowledge(): Promise<void>;
+export interface SpoolOptions {
+  dir: string;
+  maxBytes: number;
+  log: Logger;
+  /** By which id an event is released. */
+  idOf: (json: string) => string;
+}
+
+/** An event that waits: where it stands, and its size. */
+interface Place {
+  segment: number;
+  bytes: number;
 }
 
 /**
- * The router's own disk: completion events wait here until the event log has acknowledged them. An appended event
- * survives the process at once and the machine within 50 ms; where the disk fails to flush it, it is written anew to another
- * file, and nothing is taken before that is done. Lines carry a checksum, so that a line torn by a crash is told from an event.
- * Bounded: `isFull` says when no new call may be admitted.
+ * The router's own disk: completion events wait here until they are released. An appended event survives the process at once and
+ * the machine within 50 ms; where the disk fails to flush it, it is written anew to another file, and nothing is taken before that is
+ * done. Lines carry a checksum, so that a line torn by a crash is told from an event. Bounded: `isFull` says when no new call may be
+ * admitted. A segment goes once all of its events are released.
  */
 export class Spool {
   readonly #dir: string;
   readonly #maxBytes: number;
   readonly #log: Logger;
+  readonly #idOf: (json: string) => string;
   readonly #segments: Map<number, Segment>;
   #writing: number;
   /** The highest number that a segment has had, or was to have: a disk that refused one may have made its file. */
   #numbered: number;
   #file: FileHandle;
-  #read: ReadPosition;
-  #waiting: { events: string[]; resolve: () => void; reject: (error: unknown) => void }[] = [];
+  /** By the ids of events that wait. */
+  readonly #places = new Map<string, Place>();
+  #waitingBytes = 0;
+  #waiting: { events: SpooledEvent[]; resolve: () => void; reject: (error: unknown) => void }[] = [];
   #isWriting = false;
   #flushTimer: NodeJS.Timeout | undefined;
   #flushing: Promise<void> = Promise.resolve();
-  /** Events that are written but may not be on the disk itself yet, and that the event log has not acknowledged. */
-  readonly #unflushed = new Set<string>();
+  /** Events, by id, that are written but may not be on the disk itself yet. */
+  readonly #unflushed = new Map<string, string>();
   /** Nobody knows what of the segment is on the disk. The system tells so once: the next flush may succeed without what was lost. */
   #hasFlushFailed = false;
   #isClosed = false;
-  #onAppend: (() => void) | undefined;
   #failedAt = Number.NEGATIVE_INFINITY;
 
-  private constructor(options: {
-    dir: string;
-    maxBytes: number;
-    log: Logger;
-    segments: Map<number, Segment>;
-    writing: number;
-    file: FileHandle;
-  }) {
+  private constructor(
+    options: SpoolOptions & {
+      segments: Map<number, Segment>;
+      writing: number;
+      file: FileHandle;
+    },
+  ) {
     this.#dir = options.dir;
     this.#maxBytes = options.maxBytes;
     this.#log = options.log;
+    this.#idOf = options.idOf;
     this.#segments = options.segments;
     this.#writing = options.writing;
     this.#numbered = options.writing;
     this.#file = options.file;
-    this.#read = { segment: Math.min(...options.segments.keys()), offset: 0 };
   }
 
-  /** Opens the spool in `dir`, made if missing. What a former run left is read first; new events go to a new segment. */
-  static async open({ dir, maxBytes, log }: { dir: string; maxBytes: number; log: Logger }): Promise<Spool> {
+  /**
+   * Opens the spool in `dir`, made if missing, and reads what a former run left, in order; new events go to a new segment. `idOf` says
+   * by which id an event is released.
+   */
+  static async open({ dir, maxBytes, log, idOf }: SpoolOptions): Promise<{ spool: Spool; left: SpooledEvent[] }> {
     await mkdir(dir, { recursive: true, mode: 0o700 });
     const segments = new Map<number, Segment>();
     for (const name of (await readdir(dir)).sort()) {
       const number = numberOfSegment(name);
       if (number === undefined) continue;
       const path = join(dir, name);
-      segments.set(number, { path, bytes: (await stat(path)).size });
+      segments.set(number, { path, bytes: (await stat(path)).size, events: 0 });
     }
-    const writing = Math.max(0, ...segments.keys()) + 1;
+    const former = [...segments.keys()];
+    const writing = Math.max(0, ...former) + 1;
     const { path, file } = await createSegment(dir, writing);
-    segments.set(writing, { path, bytes: 0 });
-    return new Spool({ dir, maxBytes, log, segments, writing, file });
+    segments.set(writing, { path, bytes: 0, events: 0 });
+    const spool = new Spool({ dir, maxBytes, log, idOf, segments, writing, file });
+    const left = new Map<string, SpooledEvent>();
+    for (const number of former)
+      for (const json of await spool.#readSegment(number)) {
+        const event = { id: idOf(json), json };
+        left.set(event.id, event);
+        spool.#place(event, number);
+      }
+    for (const number of former) await spool.#dropIfDone(number);
+    return { spool, left: [...left.values()] };
   }
 
-  /** Size on disk. A segment counts until all of it is acknowledged, the newest one for as long as it is written to. */
+  /** Size on disk. A segment counts until all of it is released, the newest one for as long as it is written to. */
   get bytes(): number {
     let bytes = 0;
     for (const segment of this.#segments.values()) bytes += segment.bytes;
     return bytes;
   }
 
-  /** Bytes that wait for the event log's acknowledgement. */
-  get unacknowledgedBytes(): number {
-    return this.bytes - this.#read.offset; // segments before the one that is read are gone
+  /** Bytes of events that wait to be released. */
+  get waitingBytes(): number {
+    return this.#waitingBytes;
   }
 
   /** Whether new calls must be refused: too little room left, or the disk refused a write a moment ago or a flush since then. */
@@ -109,11 +133,46 @@ export class Spool {
   }
 
   /** Resolves when the event is with the operating system. Appends under way are written together. */
-  append(eventJson: string): Promise<void> {
-    return this.#enqueue([eventJson]);
+  append(id: string, json: string): Promise<void> {
+    return this.#enqueue([{ id, json }]);
   }
 
-  #enqueue(events: string[]): Promise<void> {
+  /** The event need not be kept any more. */
+  release(id: string): void {
+    const place = this.#places.get(id);
+    this.#unflushed.delete(id);
+    if (!place) return;
+    this.#leave(id, place);
+    this.#dropIfDone(place.segment).catch((error: unknown) =>
+      this.#log.error({ err: error }, 'spool segment is not removed'),
+    );
+  }
+
+  #place({ id, json }: SpooledEvent, number: number): void {
+    const known = this.#places.get(id);
+    if (known) this.#leave(id, known);
+    const bytes = Buffer.byteLength(json);
+    this.#places.set(id, { segment: number, bytes });
+    this.#waitingBytes += bytes;
+    const segment = this.#segments.get(number);
+    if (segment) segment.events += 1;
+  }
+
+  #leave(id: string, { segment: number, bytes }: Place): void {
+    this.#places.delete(id);
+    this.#waitingBytes -= bytes;
+    const segment = this.#segments.get(number);
+    if (segment) segment.events -= 1;
+  }
+
+  async #dropIfDone(number: number): Promise<void> {
+    const segment = this.#segments.get(number);
+    if (!segment || number === this.#writing || segment.events > 0) return;
+    this.#segments.delete(number);
+    await unlink(segment.path);
+  }
+
+  #enqueue(events: SpooledEvent[]): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ events, resolve, reject });
       if (!this.#isWriting) void this.#write();
@@ -133,24 +192,27 @@ export class Spool {
         this.#failedAt = performance.now();
         for (const { reject } of batch) reject(error);
       }
-      this.#onAppend?.();
       await this.#rotateIfLarge();
     }
     this.#isWriting = false;
   }
 
-  async #writeEvents(events: string[]): Promise<void> {
+  /** Once they are written, those that nobody waits for any more are left out of account. */
+  async #writeEvents(events: SpooledEvent[], waits: (event: SpooledEvent) => boolean = () => true): Promise<void> {
     if (events.length === 0) return;
     const segment = this.#segments.get(this.#writing);
     if (!segment) throw new Error('the spool has no segment to write to');
     // A failed write may have left part of a line: a line end keeps the next event whole, and the size is asked for anew.
     const hasFailed = Number.isFinite(this.#failedAt);
-    const lines = events.map(toLine);
+    const lines = events.map(({ json }) => toLine(json));
     const bytes = Buffer.concat(hasFailed ? [LINE_END, ...lines] : lines);
     await this.#file.appendFile(bytes);
     segment.bytes = hasFailed ? (await this.#file.stat()).size : segment.bytes + bytes.length;
     this.#failedAt = Number.NEGATIVE_INFINITY;
-    for (const event of events) this.#unflushed.add(event);
+    for (const event of events.filter(waits)) {
+      this.#unflushed.set(event.id, event.json);
+      this.#place(event, this.#writing);
+    }
     this.#flushTimer ??= setTimeout(() => {
       this.#flushTimer = undefined;
       void this.#flush();
@@ -160,11 +222,11 @@ export class Spool {
   /** One flush at a time: of two at once, only one would be told of a failure. */
   #flush(): Promise<void> {
     this.#flushing = this.#flushing.then(async () => {
-      const events = [...this.#unflushed];
+      const events = [...this.#unflushed.keys()];
       if (events.length === 0 || this.#hasFlushFailed) return;
       try {
         await this.#file.datasync();
-        for (const event of events) this.#unflushed.delete(event);
+        for (const id of events) this.#unflushed.delete(id);
       } catch (error) {
         this.#hasFlushFailed = true;
         this.#log.error(
@@ -185,8 +247,8 @@ export class Spool {
 
   /** Seals the segment of which nobody knows what is on the disk, and goes on in a new one, flushed, with what may be lost. */
   async #writeAnew(): Promise<void> {
-    const events = [...this.#unflushed];
-    const bytes = Buffer.concat(events.map(toLine));
+    const events = [...this.#unflushed].map(([id, json]) => ({ id, json }));
+    const bytes = Buffer.concat(events.map(({ json }) => toLine(json)));
     this.#numbered += 1;
     const { path, file } = await createSegment(this.#dir, this.#numbered);
     try {
@@ -197,20 +259,23 @@ export class Spool {
       await rm(path, { force: true });
       throw error;
     }
-    for (const event of events) this.#unflushed.delete(event);
+    for (const { id } of events) this.#unflushed.delete(id);
     this.#hasFlushFailed = false;
     this.#failedAt = Number.NEGATIVE_INFINITY;
     this.#log.warn({ events: events.length }, 'spool is flushed to disk again, in a new segment');
-    await this.#goOnIn({ path, bytes: bytes.length }, file);
+    await this.#goOnIn({ path, bytes: bytes.length, events: 0 }, file);
+    for (const event of events) if (this.#places.has(event.id)) this.#place(event, this.#writing);
+    for (const number of [...this.#segments.keys()]) await this.#dropIfDone(number);
   }
 
   /** From here on events go to this segment, which has the highest number. */
   async #goOnIn(segment: Segment, file: FileHandle): Promise<void> {
-    const former = this.#file;
+    const [former, formerNumber] = [this.#file, this.#writing];
     this.#segments.set(this.#numbered, segment);
     this.#writing = this.#numbered;
     this.#file = file;
     await former.close().catch((error: unknown) => this.#log.error({ err: error }, 'spool segment is not closed'));
+    await this.#dropIfDone(formerNumber);
   }
 
   /** Goes on in a new segment, or for now in the old one where no new one can be made. */
@@ -221,93 +286,61 @@ export class Spool {
     try {
       this.#numbered += 1;
       const { path, file } = await createSegment(this.#dir, this.#numbered);
-      await this.#goOnIn({ path, bytes: 0 }, file);
+      await this.#goOnIn({ path, bytes: 0, events: 0 }, file);
+      await this.#moveFew();
     } catch (error) {
       this.#log.error({ err: error }, 'spool cannot go on in a new segment');
     }
   }
 
-  /** Whether events wait that the event log has not acknowledged, or are being written. */
-  get hasUnread(): boolean {
-    if (this.#isWriting || (this.#hasFlushFailed && this.#unflushed.size > 0)) return true;
-    const bytes = this.#segments.get(this.#read.segment)?.bytes ?? 0;
-    return this.#read.segment !== this.#writing || this.#read.offset < bytes;
+  /** Writes the last events of a closed segment anew, as of a call that is never recorded. */
+  async #moveFew(): Promise<void> {
+    const [number] = [...this.#segments].find(([of, { events }]) => of !== this.#writing && events <= FEW_EVENTS) ?? [];
+    if (number === undefined) return;
+    const waits = ({ id }: SpooledEvent): boolean => this.#places.get(id)?.segment === number;
+    const events = (await this.#readSegment(number)).map((json) => ({ id: this.#idOf(json), json }));
+    await this.#writeEvents(events.filter(waits), waits);
+    await this.#flush();
+    if (!this.#hasFlushFailed) await this.#dropIfDone(number);
   }
 
-  /** Resolves when there is something to read, or after `timeoutMs`. */
-  waitForAppend(timeoutMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      if (this.hasUnread) return resolve();
-      const timer = setTimeout(finish, timeoutMs);
-      const self = this;
-      function finish(): void {
-        clearTimeout(timer);
-        self.#onAppend = undefined;
-        resolve();
-      }
-      this.#onAppend = finish;
-    });
+  /** Whether nothing waits to be released, or is being written. */
+  get isEmpty(): boolean {
+    return !this.#isWriting && this.#places.size === 0;
   }
 
-  /** The next unread events, at most `maxEvents`; undefined when all are read. Read again until acknowledged. */
-  async readBatch(maxEvents: number): Promise<SpoolBatch | undefined> {
-    const { segment: number, offset } = this.#read;
+  /** All events of a closed segment. */
+  async #readSegment(number: number): Promise<string[]> {
     const segment = this.#segments.get(number);
     if (!segment) throw new Error('spool segment is gone');
-    const isClosed = number !== this.#writing;
-    if (isClosed && offset >= segment.bytes) {
-      await this.#dropSegment(number);
-      return this.readBatch(maxEvents);
-    }
-    const { events, nextOffset } = await this.#readLines(segment, { offset, maxEvents, isClosed });
-    if (nextOffset === offset) return undefined;
-    return {
-      events,
-      acknowledge: async () => {
-        for (const event of events) this.#unflushed.delete(event);
-        this.#read.offset = nextOffset;
-        if (number !== this.#writing && nextOffset >= segment.bytes) await this.#dropSegment(number);
-      },
-    };
-  }
-
-  async #dropSegment(number: number): Promise<void> {
-    const path = this.#segments.get(number)?.path;
-    this.#segments.delete(number);
-    this.#read = { segment: Math.min(...this.#segments.keys()), offset: 0 };
-    if (path) await unlink(path);
-  }
-
-  async #readLines(
-    segment: Segment,
-    { offset, maxEvents, isClosed }: { offset: number; maxEvents: number; isClosed: boolean },
-  ): Promise<{ events: string[]; nextOffset: number }> {
-    const length = Math.min(READ_BYTES, segment.bytes - offset);
-    if (length <= 0) return { events: [], nextOffset: offset };
-    const bytes = await readRange(segment.path, offset, length);
     const events: string[] = [];
+    for (let offset = 0; offset < segment.bytes; ) offset = await this.#readLines(segment, offset, events);
+    return events;
+  }
+
+  /** Adds the events of some lines from `offset` on, and says where to go on. */
+  async #readLines(segment: Segment, offset: number, events: string[]): Promise<number> {
+    const bytes = await readRange(segment.path, offset, Math.min(READ_BYTES, segment.bytes - offset));
     let start = 0;
-    while (events.length < maxEvents) {
-      const end = bytes.indexOf(LINE_END, start);
-      if (end === -1) break;
+    for (let end = bytes.indexOf(LINE_END); end !== -1; end = bytes.indexOf(LINE_END, start)) {
       const line = bytes.toString('utf8', start, end);
       const event = readLine(line);
       if (event !== undefined) events.push(event);
       else if (line !== '') this.#reportDamage(segment, offset + start);
       start = end + 1;
     }
-    if (start > 0 || (!isClosed && length < READ_BYTES)) return { events, nextOffset: offset + start };
+    if (start > 0) return offset + start;
     // No line ends here. At the end of a closed segment a crash tore the last one: its call never got its last byte.
     // Elsewhere the disk lost something, and reading goes on behind it.
     this.#reportDamage(segment, offset);
-    return { events, nextOffset: offset + length };
+    return offset + Math.max(bytes.length, 1);
   }
 
   #reportDamage({ path }: Segment, offset: number): void {
     this.#log.error({ segment: path, offset }, 'spool line is damaged and was left out');
   }
 
-  /** Flushes and closes; a spool whose events are all acknowledged leaves no file behind. */
+  /** Flushes and closes; a spool whose events are all released leaves no file behind. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#flushTimer);
@@ -318,6 +351,6 @@ export class Spool {
       await this.#file.close();
     }
     const last = this.#segments.get(this.#writing);
-    if (last && this.#read.segment === this.#writing && this.#read.offset >= last.bytes) await unlink(last.path);
+    if (last?.events === 0) await unlink(last.path);
   }
 }

@@ -7,6 +7,8 @@ export interface Segment {
   path: string;
   /** How much of the file is known to be written. */
   bytes: number;
+  /** How many of its events wait to be released. */
+  events: number;
 }
 
 export const LINE_END = Buffer.from('\n');

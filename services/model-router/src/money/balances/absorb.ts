@@ -1,0 +1,192 @@
+import { createClient } from '@turnpike/internal-api/createClient';
+import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import { headOf } from '../redis/redisKeys.ts';
+import { defineScript } from '../redis/redisScript.ts';
+import { readRedisTime } from '../redis/redisServer.ts';
+import type { Session, Standing } from '../redis/standing.ts';
+
+/** A refused call asks for newer credits; more often than this a workspace's refusals share one answer. */
+const REFRESH_INTERVAL_MS = 500;
+const MAX_WORKSPACES = 10_000;
+/** Workspaces that the ledger is asked about at once. */
+const WORKSPACES_A_QUESTION = 100;
+
+/** What is asked of a workspace: its sums, those of some keys, and whether some calls are among them. */
+export interface Question {
+  workspaceId: string;
+  keyIds?: string[];
+  callIds?: string[];
+  /**
+   * By call id, why it may be dropped where the ledger has but an `unknown` row: the session that it is held under and that was seen to
+   * have lapsed, or `ended` where it has ended so.
+   */
+  unknownAs?: ReadonlyMap<string, string>;
+}
+
+/**
+ * The one way that the ledger's sums come to Redis. Each of these asks the ledger and takes over what it says: newer sums, and the
+ * calls that they contain are pending no more. All reject while the ledger does not answer, or this router has no session.
+ */
+export interface Absorber {
+  /**
+   * Brings a workspace's sums, and those of a key; what is asked at once shares one answer. Says whether what Redis counts with has
+   * changed.
+   */
+  load(workspaceId: string, keyId?: string): Promise<boolean>;
+  /** Does what `load` does, at most every 500 ms. */
+  refresh(workspaceId: string): Promise<boolean>;
+  /** Does what `load` does, but asks the ledger after this call began. */
+  reload(workspaceId: string): Promise<boolean>;
+  /** Of some calls, says which are recorded, and pending no more where they have ended so or have lost their router. */
+  absorbCalls(questions: Question[]): Promise<RecordedCalls>;
+}
+
+/** Calls that have a row: one for good, or an `unknown` one, which another may follow unless the call itself has ended so. */
+export interface RecordedCalls {
+  final: ReadonlySet<string>;
+  unknown: ReadonlySet<string>;
+}
+
+export interface AbsorberOptions {
+  redis: Redis;
+  ledgerUrl: string;
+  internalHeaders: (audience: string) => Record<string, string>;
+  /** Longest wait for the ledger. */
+  timeoutMs?: number;
+  standing: Pick<Standing, 'session' | 'suspect'>;
+}
+
+const answerSchema = z.tuple([z.enum(['absorbed', 'closed']), z.number()]);
+
+export function createAbsorber({
+  redis,
+  ledgerUrl,
+  internalHeaders,
+  standing,
+  timeoutMs = 1_000,
+}: AbsorberOptions): Absorber {
+  const absorb = defineScript(redis, 'absorb');
+  const ledger = createClient(usageLedgerApi, { url: ledgerUrl, internalHeaders, timeoutMs });
+  const loading = new Map<string, Promise<boolean>>();
+  const loadedAt = new Map<string, number>();
+
+  function getSession(): Session {
+    const { session } = standing;
+    if (!session) throw new Error('this router has no session with Redis');
+    return session;
+  }
+
+  async function ask(questions: Question[]) {
+    // By Redis' clock, which admissions are dated by.
+    const month = new Date(await readRedisTime(redis)).toISOString().slice(0, 7);
+    return ledger.absorb({
+      body: {
+        workspaces: questions.map(({ workspaceId, keyIds = [], callIds = [] }) => ({
+          workspace_id: workspaceId,
+          month,
+          keys: keyIds,
+          calls: callIds,
+        })),
+      },
+    });
+  }
+  type Answer = Awaited<ReturnType<typeof ask>>;
+
+  /** Says whether what Redis counts with has changed. */
+  async function takeOver(
+    timeline: number,
+    sums: Answer['workspaces'][number],
+    { mark, question: { keyIds = [], unknownAs } }: { mark: string; question: Question },
+  ): Promise<boolean> {
+    const { keys, args } = headOf(sums.workspace_id, mark);
+    const [months, keySums] = [Object.entries(sums.months), Object.entries(sums.keys)];
+    const unknown = sums.unknown.flatMap((callId) => [callId, unknownAs?.get(callId) ?? '']);
+    const answer = await absorb(keys, [
+      ...args,
+      timeline,
+      sums.seq,
+      sums.left_nano_usd.toString(),
+      months.length,
+      keySums.length,
+      sums.final.length,
+      sums.unknown.length,
+      ...months.flatMap(([month, spent]) => [month, spent.toString()]),
+      ...keySums.flatMap(([keyId, spent]) => [keyId, spent.toString(), keyIds.includes(keyId) ? 1 : 0]),
+      ...sums.final,
+      ...unknown,
+    ]);
+    const [outcome, hasChanged] = answerSchema.parse(answer);
+    if (outcome === 'closed') {
+      standing.suspect();
+      throw new Error('Redis is not the one of this session any more');
+    }
+    return hasChanged === 1;
+  }
+
+  async function bring(question: Question): Promise<boolean> {
+    // Read before the ledger is asked: what it says may not go to a Redis that came later.
+    const { mark } = getSession();
+    const { timeline, workspaces } = await ask([question]);
+    const [sums] = workspaces;
+    if (!sums) throw new Error('the ledger left out a workspace');
+    const hasChanged = await takeOver(timeline, sums, { mark, question });
+    if (loadedAt.size >= MAX_WORKSPACES) loadedAt.clear();
+    loadedAt.set(question.workspaceId, performance.now());
+    return hasChanged;
+  }
+
+  function load(workspaceId: string, keyId = ''): Promise<boolean> {
+    const name = `${workspaceId} ${keyId}`;
+    const running = loading.get(name);
+    if (running) return running;
+    const bringing = bring({ workspaceId, keyIds: keyId === '' ? [] : [keyId] }).finally(() => loading.delete(name));
+    loading.set(name, bringing);
+    return bringing;
+  }
+
+  async function absorbSome(questions: Question[]): Promise<Answer['workspaces']> {
+    const { mark } = getSession();
+    const { timeline, workspaces } = await ask(questions);
+    const byWorkspace = new Map(questions.map((question) => [question.workspaceId, question]));
+    const taken = await Promise.allSettled(
+      workspaces.map(async (sums) => {
+        const question = byWorkspace.get(sums.workspace_id);
+        if (!question) throw new Error('the ledger spoke of a workspace that was not asked about');
+        await takeOver(timeline, sums, { mark, question });
+        return sums;
+      }),
+    );
+    const failed = taken.find((one) => one.status === 'rejected');
+    const done = taken.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+    if (failed && done.length === 0) throw failed.reason;
+    return done;
+  }
+
+  return {
+    load,
+    async reload(workspaceId) {
+      // The ledger may have answered that one already. Who waits here as well shares the one that follows.
+      await loading.get(`${workspaceId} `)?.catch(() => undefined);
+      return load(workspaceId);
+    },
+    async refresh(workspaceId) {
+      if (performance.now() - (loadedAt.get(workspaceId) ?? Number.NEGATIVE_INFINITY) < REFRESH_INTERVAL_MS)
+        return false;
+      return load(workspaceId);
+    },
+    async absorbCalls(questions) {
+      const { token } = getSession();
+      const [final, unknown] = [new Set<string>(), new Set<string>()];
+      for (let start = 0; start < questions.length; start += WORKSPACES_A_QUESTION)
+        for (const sums of await absorbSome(questions.slice(start, start + WORKSPACES_A_QUESTION))) {
+          for (const callId of sums.final) final.add(callId);
+          for (const callId of sums.unknown) unknown.add(callId);
+        }
+      // They may be under way to Redis again with all that is put back, and nobody would ask about them any more.
+      if (standing.session?.token !== token) throw new Error('the session in which calls were asked about is over');
+      return { final, unknown };
+    },
+  };
+}

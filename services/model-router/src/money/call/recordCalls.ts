@@ -1,0 +1,173 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { EventLogProducer, EventRecord } from '@turnpike/event-log/eventLog';
+import { usageRecorded } from '@turnpike/events/usageRecorded';
+import { backoffMs } from '@turnpike/lifecycle/backoff';
+import { repeat } from '@turnpike/lifecycle/repeat';
+import type { Logger } from '@turnpike/logging/createLogger';
+import type { Absorber } from '../balances/absorb.ts';
+import type { Standing } from '../redis/standing.ts';
+import type { Spool } from '../spool/spool.ts';
+import type { EndedCall, PendingCalls } from './pendingCalls.ts';
+
+const MAX_BATCH = 500;
+/** Events are collected for this long: the log takes a batch for little more than the price of one event. */
+const LINGER_MS = 20;
+/** How soon the ledger is asked again whether calls are recorded, and how often it is asked about a call that never is. */
+const ASK = { firstMs: 250, longestMs: 5_000 };
+const ASK_PAUSE_MS = 250;
+/** When an event that the log took and the ledger does not show is sent again: the log may have lost it. */
+const SEND_AGAIN = { firstMs: 30_000, longestMs: 3_600_000 };
+const BACKOFF = { firstMs: 50, longestMs: 2_000 };
+/** Calls that the ledger is asked about in one round. */
+const MAX_QUESTIONS = 1_000;
+
+/** Partition key of an event that names no key a program can read. */
+const UNREADABLE_KEY = 'unreadable';
+
+/** How far an ended call has come. */
+interface Progress {
+  ended: EndedCall;
+  sends: number;
+  sendAt: number;
+  asks: number;
+  askAt: number;
+}
+
+export interface RecorderOptions {
+  eventLog: EventLogProducer;
+  absorber: Pick<Absorber, 'absorbCalls'>;
+  pending: PendingCalls;
+  spool: Pick<Spool, 'release'>;
+  standing: Pick<Standing, 'session'>;
+  log: Logger;
+}
+
+export type Recorder = ReturnType<typeof createRecorder>;
+
+/**
+ * Brings the events of ended calls to the event log, and asks the ledger until each is recorded and the sums in Redis contain it:
+ * only then does it leave the spool. What the log has lost meanwhile is sent again; repeats change nothing.
+ */
+export function createRecorder({ eventLog, absorber, pending, spool, standing, log }: RecorderOptions) {
+  const calls = new Map<string, Progress>();
+  let unsent: Progress[] = [];
+  /** Events of the spool that no program can read: their reader keeps them as dead letters. */
+  let unreadable: { id: string; json: string }[] = [];
+  let isClosing = false;
+  let onWork: (() => void) | undefined;
+
+  async function send(): Promise<void> {
+    if (unsent.length === 0 && unreadable.length === 0) await waitForWork();
+    const some = unsent.slice(0, MAX_BATCH);
+    const unnamed = unreadable.slice(0, MAX_BATCH);
+    // All events of a key go to one partition.
+    const records: EventRecord[] = some.map(({ ended: { event, json } }) => ({ key: event.keyId, value: json }));
+    for (const { json } of unnamed) records.push({ key: UNREADABLE_KEY, value: json });
+    if (records.length === 0) return;
+    await eventLog.append(usageRecorded.topic, records);
+    unsent = unsent.slice(some.length);
+    unreadable = unreadable.slice(unnamed.length);
+    const now = performance.now();
+    for (const progress of some) {
+      progress.sendAt = now + backoffMs(progress.sends, SEND_AGAIN);
+      progress.sends += 1;
+    }
+    for (const { id } of unnamed) spool.release(id);
+  }
+
+  async function waitForWork(): Promise<void> {
+    if (!isClosing) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      onWork = resolve;
+      await promise;
+    }
+    await delay(LINGER_MS);
+  }
+
+  function sendAgain(progress: Progress): void {
+    log.warn(
+      { callId: progress.ended.event.callId },
+      'the ledger has not recorded an event that was sent: it is sent again',
+    );
+    progress.sendAt = Number.POSITIVE_INFINITY;
+    unsent.push(progress);
+    onWork?.();
+  }
+
+  /** Asks about those that wait longest for an answer, of all workspaces together. */
+  async function ask(): Promise<void> {
+    if (!standing.session) return;
+    const now = performance.now();
+    const byWorkspace = new Map<string, Progress[]>();
+    let questions = 0;
+    for (const progress of calls.values()) {
+      if (questions === MAX_QUESTIONS) break;
+      if (progress.sends === 0 || progress.askAt > now) continue;
+      if (progress.sendAt <= now) sendAgain(progress);
+      questions += 1;
+      const { workspaceId } = progress.ended.event;
+      const others = byWorkspace.get(workspaceId);
+      if (others) others.push(progress);
+      else byWorkspace.set(workspaceId, [progress]);
+    }
+    if (questions === 0) return;
+    const { final, unknown } = await absorber.absorbCalls(
+      [...byWorkspace].map(([workspaceId, some]) => ({
+        workspaceId,
+        callIds: some.map(({ ended }) => ended.event.callId),
+        unknownAs: new Map(
+          some.flatMap(({ ended: { event } }) => (event.status === 'unknown' ? [[event.callId, 'ended']] : [])),
+        ),
+      })),
+    );
+    for (const some of byWorkspace.values())
+      for (const progress of some) {
+        const { callId, status } = progress.ended.event;
+        if (final.has(callId) || (status === 'unknown' && unknown.has(callId))) forget(callId);
+        else {
+          progress.askAt = performance.now() + backoffMs(progress.asks, ASK);
+          progress.asks += 1;
+        }
+      }
+  }
+
+  function forget(callId: string): void {
+    calls.delete(callId);
+    pending.remove(callId);
+    spool.release(callId);
+  }
+
+  const sending = repeat(send, {
+    pauseMs: 0,
+    backoff: BACKOFF,
+    log,
+    failing: 'event log takes no events; they wait in the spool',
+  });
+  const asking = repeat(ask, {
+    pauseMs: ASK_PAUSE_MS,
+    backoff: { firstMs: ASK_PAUSE_MS, longestMs: 5_000 },
+    log,
+    failing: 'whether calls are recorded cannot be asked; they stay in the spool',
+  });
+
+  return {
+    add(ended: EndedCall): void {
+      const progress = { ended, sends: 0, sendAt: Number.POSITIVE_INFINITY, asks: 0, askAt: 0 };
+      calls.set(ended.event.callId, progress);
+      unsent.push(progress);
+      onWork?.();
+    },
+    addUnreadable(id: string, json: string): void {
+      unreadable.push({ id, json });
+      onWork?.();
+    },
+    /** Waits until all is recorded, at most `timeoutMs`, and stops. What is left is brought by the next process, or by a sweeper. */
+    async close(timeoutMs: number): Promise<void> {
+      isClosing = true;
+      onWork?.();
+      const deadline = performance.now() + timeoutMs;
+      while (performance.now() < deadline && (calls.size > 0 || unreadable.length > 0)) await delay(LINGER_MS);
+      await Promise.all([sending.close(), asking.close()]);
+    },
+  };
+}

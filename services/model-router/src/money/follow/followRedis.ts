@@ -1,0 +1,209 @@
+import { randomUUID } from 'node:crypto';
+import { repeat } from '@turnpike/lifecycle/repeat';
+import type { Logger } from '@turnpike/logging/createLogger';
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import { redisKeys } from '../redis/redisKeys.ts';
+import { defineScript } from '../redis/redisScript.ts';
+import { readRedisId, readRedisTime } from '../redis/redisServer.ts';
+import type { Session, Standing } from '../redis/standing.ts';
+import type { LedgerReports, RedisNews } from './reportToLedger.ts';
+
+/** How often a router looks while all is well, and while it waits for others. */
+const OPEN_MS = 1_000;
+const CLOSED_MS = 250;
+/**
+ * A connection on which no primary has answered for this long is replaced. TCP alone keeps one to a host that vanished for a
+ * quarter of an hour, and one to a primary that was demoted for ever.
+ */
+const REPLACE_MS = 500;
+/** A lease is over for this router a little before it is for others. */
+const LEASE_MARGIN_MS = 100;
+/** So long the router that a mark was given to has to put it; then whoever misses it has another one made. */
+const UNMARKED_MS = 500;
+/** A mark is put only so soon after the ledger was asked that wants one; the rest is for clocks that are set. */
+const MARK_VALID_MS = 2_000;
+
+const markedSchema = z.enum(['marked', 'other_redis', 'too_late']);
+
+export interface FollowRedisOptions {
+  redis: Redis;
+  standing: Standing;
+  routerId: string;
+  leaseMs: number;
+  reports: Pick<LedgerReports, 'report'>;
+  putBack: (session: Session) => Promise<void>;
+  log: Logger;
+}
+
+/**
+ * Keeps this router's session with Redis, and finds out when Redis is another one or has lost what it had: it was restarted, a
+ * replica was promoted, it was emptied. Then this router puts its calls back under a new session, and admits none until the ledger
+ * says that all routers have, or that those which have not are waited for no more (decision page: when Redis is lost).
+ */
+export function followRedis({ redis, standing, routerId, leaseMs, reports, putBack, log }: FollowRedisOptions) {
+  const setMark = defineScript(redis, 'setMark');
+  /** What the ledger said last. */
+  let news: RedisNews | undefined;
+  /** Whether calls are being put back: one time after the other, or what one has listed could undo what the next has done. */
+  let isPuttingBack = false;
+  let isClosed = false;
+  let wasStranger = false;
+  /** The mark of a session that went before its lease could end: Redis was emptied, whether or not it is marked again. */
+  let emptied: string | undefined;
+  /** A mark that this router has never seen in Redis, and since when it looks for it. */
+  let awaited: { mark: string; since: number } | undefined;
+  /** Since when no primary answers on this connection. */
+  let unansweredSince: number | undefined;
+
+  const markOf = (known: RedisNews | undefined): string | undefined =>
+    known?.mark && known.redisId ? `${known.redisId}:${known.mark}` : undefined;
+
+  /** Null where no primary answers; a connection on which that lasts is replaced. */
+  async function askRedisId(): Promise<string | null> {
+    const isConnected = redis.status === 'ready' || redis.status === 'connect';
+    const redisId = await readRedisId(redis).catch(() => null);
+    if (redisId !== null || !isConnected) unansweredSince = undefined;
+    else unansweredSince ??= performance.now();
+    if (unansweredSince !== undefined && performance.now() - unansweredSince >= REPLACE_MS) {
+      log.warn('no primary answers on the connection to Redis: it is replaced');
+      unansweredSince = undefined;
+      redis.disconnect(true);
+    }
+    return redisId;
+  }
+
+  /** A session that has lapsed is not renewed: others may have given its calls up. */
+  async function renew(): Promise<void> {
+    const { session } = standing;
+    if (!session) return standing.end();
+    const askedAt = performance.now();
+    const isAlive = await redis.pexpire(redisKeys.session(session.token), leaseMs).catch(() => undefined);
+    if (isAlive === 1) standing.renew(askedAt + leaseMs - LEASE_MARGIN_MS);
+    if (isAlive !== 0 || standing.session !== session) return;
+    emptied = session.mark;
+    standing.end();
+  }
+
+  /** Begins a session once all calls stand in Redis under it. Meanwhile reports go on. */
+  async function beginSession(mark: string): Promise<void> {
+    isPuttingBack = true;
+    // Whoever is let in from here on is not listed.
+    standing.end();
+    const session = { mark, token: randomUUID() };
+    const askedAt = performance.now();
+    try {
+      await redis.set(redisKeys.session(session.token), routerId, 'PX', leaseMs, 'NX');
+      await putBack(session);
+      if (isClosed) return;
+      standing.begin(session, askedAt + leaseMs - LEASE_MARGIN_MS);
+      await renew();
+    } catch (error) {
+      log.warn({ err: error }, 'calls are not put back into Redis yet');
+    } finally {
+      isPuttingBack = false;
+      wake();
+    }
+  }
+
+  async function putMark(mark: string, askedAtMs: number): Promise<void> {
+    const outcome = markedSchema.parse(await setMark([redisKeys.mark], [mark, askedAtMs + MARK_VALID_MS]));
+    if (outcome !== 'marked') throw new Error(`Redis cannot be marked: ${outcome}`);
+  }
+
+  /** Whether nobody has put a mark for so long that nobody will: whose it was may have died with the answer. */
+  function hasWaited(mark: string | undefined, found: string | null): boolean {
+    if (mark === undefined || found === mark) {
+      awaited = undefined;
+      return false;
+    }
+    if (awaited?.mark !== mark) awaited = { mark, since: performance.now() };
+    return !news?.isStranger && performance.now() - awaited.since >= UNMARKED_MS;
+  }
+
+  async function report(redisId: string | null, found: string | null): Promise<RedisNews | undefined> {
+    const known = markOf(news);
+    const mark = standing.session?.mark;
+    const isHere = redisId !== null && known?.startsWith(`${redisId}:`);
+    const hasGone =
+      emptied === known || (found !== known && (news?.isOpen || mark === known || hasWaited(known, found)));
+    const isMissing = isHere && hasGone;
+    try {
+      return await reports.report({
+        redisId,
+        putBackMark: isHere && !isMissing && mark === known ? (news?.mark ?? null) : null,
+        missingMark: isMissing ? (news?.mark ?? null) : null,
+      });
+    } catch (error) {
+      log.debug({ err: error }, 'the ledger takes no report');
+      return undefined;
+    }
+  }
+
+  function tellOfStranger(isStranger: boolean): void {
+    if (isStranger && !wasStranger)
+      log.error('ALERT this router sees another Redis than the others: it admits no call; look at its REDIS_URL');
+    wasStranger = isStranger;
+  }
+
+  async function step(): Promise<void> {
+    const redisId = await askRedisId();
+    if (redisId === null) standing.close();
+    const [found, askedAtMs] =
+      redisId === null ? [null, 0] : await Promise.all([redis.get(redisKeys.mark), readRedisTime(redis)]);
+    await renew();
+    const answer = await report(redisId, found);
+    // While the ledger is away, the Redis that it called open stays so.
+    const now = answer ?? (news?.isOpen && news.redisId === redisId ? news : undefined);
+    if (answer) news = answer;
+    const mark = markOf(now);
+    if (!now || redisId === null || now.redisId !== redisId || mark === undefined) return standing.close();
+    tellOfStranger(now.isStranger);
+    // It is not the region's, and may be another's: nothing is written there.
+    if (now.isStranger) return standing.close();
+    if (found !== mark) {
+      standing.close();
+      const isKnownMissing = now.isOpen || standing.session?.mark === mark || emptied === mark;
+      if (isKnownMissing) return answer ? wake() : undefined; // reported missing next
+      // Two that put the same one could do so before and after somebody empties Redis, and nobody would notice.
+      if (!answer?.isToBeSet) return;
+      await putMark(mark, askedAtMs);
+    }
+    if (standing.session?.mark !== mark) {
+      standing.end();
+      if (!isPuttingBack) void beginSession(mark);
+      return;
+    }
+    if (!now.isOpen) return standing.close();
+    if (!standing.isOpen) log.info('calls are admitted');
+    standing.open();
+  }
+
+  const onClose = (): void => {
+    unansweredSince = undefined;
+    standing.close();
+  };
+  redis.on('close', onClose);
+  redis.on('ready', () => wake());
+  standing.watch(() => wake());
+  const stepping = repeat(step, {
+    pauseMs: () => (standing.isOpen ? Math.min(OPEN_MS, leaseMs / 4) : CLOSED_MS),
+    log,
+    failing: 'Redis is not followed',
+    level: 'error',
+  });
+  function wake(): void {
+    stepping.now().catch(() => {}); // that a step failed is logged
+  }
+  return {
+    /** Ends the session, so that what is left of it is found at once. */
+    async close(): Promise<void> {
+      isClosed = true;
+      redis.off('close', onClose);
+      await stepping.close();
+      const { session } = standing;
+      standing.end();
+      if (session) await redis.del(redisKeys.session(session.token)).catch(() => {});
+    },
+  };
+}

@@ -1,0 +1,93 @@
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import type { EndedCall, HeldCall, PendingCalls } from '../call/pendingCalls.ts';
+import { toUnknownEventJson } from '../call/toEvent.ts';
+import { headOf, redisKeys } from '../redis/redisKeys.ts';
+import { defineScript } from '../redis/redisScript.ts';
+import type { Session } from '../redis/standing.ts';
+
+/** Calls of one script, and workspaces at once. */
+const CALLS_A_SCRIPT = 100;
+const WORKSPACES_AT_ONCE = 8;
+
+const answerSchema = z.enum(['back', 'closed', 'late']);
+
+/** What `putBack.lua` is told of a call. */
+type Fields = (string | number)[];
+
+/**
+ * Makes `putBack(session)`: gives every call of this router that the ledger has not recorded its place in Redis, under a new session:
+ * the running ones their hold, the ended ones their charge. Rejects where one could not be put back; doing it all again changes
+ * nothing for the others.
+ */
+export function createPutBack(
+  redis: Redis,
+  { routerId, pending }: { routerId: string; pending: PendingCalls },
+): (session: Session) => Promise<void> {
+  const putBack = defineScript(redis, 'putBack');
+  let lastNumber = 0;
+  /** Workspaces of put-backs that failed: their scripts may run late, unless one with a higher number has run. */
+  const unsure = new Set<string>();
+
+  async function putWorkspace(
+    workspaceId: string,
+    calls: Fields[],
+    { mark, token, number }: Session & { number: number },
+  ) {
+    const { keys, args } = headOf(workspaceId, mark);
+    const groups = calls.length === 0 ? [[]] : [...inGroups(calls, CALLS_A_SCRIPT)];
+    for (const [index, group] of groups.entries()) {
+      const answer = await putBack(
+        [...keys, redisKeys.routers(workspaceId)],
+        [...args, routerId, number + index, token, group.length, ...group.flat()],
+      );
+      const outcome = answerSchema.parse(answer);
+      if (outcome === 'back') continue;
+      // The clock was set back since a former process of this router, or this comes late itself.
+      if (outcome === 'late')
+        lastNumber = Math.max(lastNumber, Number(await redis.hget(redisKeys.routers(workspaceId), routerId)));
+      throw new Error(
+        `calls cannot be put back: ${outcome === 'late' ? 'a later put-back was first' : 'Redis is another one by now'}`,
+      );
+    }
+  }
+
+  return async (session) => {
+    const byWorkspace = new Map<string, Fields[]>([...unsure].map((workspaceId) => [workspaceId, []]));
+    const add = (workspaceId: string, fields: Fields): void => {
+      const others = byWorkspace.get(workspaceId);
+      if (others) others.push(fields);
+      else byWorkspace.set(workspaceId, [fields]);
+    };
+    for (const held of pending.held) add(held.call.workspaceId, ofHeld(held));
+    for (const ended of pending.ended) add(ended.event.workspaceId, ofEnded(ended));
+    for (const workspaceId of byWorkspace.keys()) unsure.add(workspaceId);
+    // Numbered as they are listed, whenever they run.
+    const number = Math.max(lastNumber + 1, Date.now());
+    lastNumber = number + Math.ceil(pending.size / CALLS_A_SCRIPT);
+    for (const some of inGroups([...byWorkspace], WORKSPACES_AT_ONCE)) {
+      const put = some.map(([workspaceId, calls]) => putWorkspace(workspaceId, calls, { ...session, number }));
+      const failed = (await Promise.allSettled(put)).find(({ status }) => status === 'rejected');
+      if (failed?.status === 'rejected') throw failed.reason;
+    }
+    unsure.clear();
+  };
+}
+
+const monthOf = (ms: number): string => new Date(ms).toISOString().slice(0, 7);
+
+function ofHeld({ call, terms }: HeldCall): Fields {
+  const { callId, keyId, holdNanoUsd } = call;
+  const { admittedAtMs, estimatedPromptTokens, rpm, tpm } = terms;
+  const limits = [estimatedPromptTokens, rpm, tpm, admittedAtMs];
+  return [callId, 'held', holdNanoUsd.toString(), keyId, monthOf(admittedAtMs), ...limits, toUnknownEventJson(call)];
+}
+
+function ofEnded({ event, json }: EndedCall): Fields {
+  const { callId, chargeNanoUsd, keyId, startedAtMs } = event;
+  return [callId, 'ended', chargeNanoUsd.toString(), keyId, monthOf(startedAtMs), 0, 0, 0, startedAtMs, json];
+}
+
+function* inGroups<Item>(items: Item[], size: number): Generator<Item[]> {
+  for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size);
+}

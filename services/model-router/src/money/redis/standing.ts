@@ -1,0 +1,66 @@
+/** A session of this router, and the mark of the Redis that its pending calls stand in under it. */
+export interface Session {
+  readonly mark: string;
+  readonly token: string;
+}
+
+/**
+ * Where this router stands with Redis. `session`: its pending calls are put back, so calls may be settled and sums taken over.
+ * `isOpen`: those of all routers are, so calls may be admitted. `followRedis` alone grants either; whoever finds a reason for doubt
+ * takes it back.
+ */
+export class Standing {
+  #session: Session | undefined;
+  #leaseEndsAt = Number.NEGATIVE_INFINITY;
+  #isOpen = false;
+  #onDoubt: (() => void) | undefined;
+
+  /** Undefined once its lease has ended by this process' clock, which is before anybody else could say so. */
+  get session(): Session | undefined {
+    return performance.now() < this.#leaseEndsAt ? this.#session : undefined;
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen && this.session !== undefined;
+  }
+
+  /** From now on `onDoubt` is called whenever there is reason to look at once. */
+  watch(onDoubt: () => void): void {
+    this.#onDoubt = onDoubt;
+  }
+
+  begin(session: Session, leaseEndsAt: number): void {
+    this.#session = session;
+    this.#leaseEndsAt = leaseEndsAt;
+  }
+
+  renew(leaseEndsAt: number): void {
+    this.#leaseEndsAt = leaseEndsAt;
+  }
+
+  open(): void {
+    this.#isOpen = true;
+  }
+
+  close(): void {
+    this.#isOpen = false;
+  }
+
+  /** The session has lapsed, or cannot be trusted: calls have to be put back under another one. */
+  end(): void {
+    this.#isOpen = false;
+    this.#session = undefined;
+  }
+
+  /** Something answered what the Redis of this mark cannot answer: nothing is admitted until it has been looked at. */
+  suspect(): void {
+    this.close();
+    this.#onDoubt?.();
+  }
+
+  /** A call that must be pending is not: all are put back. */
+  reportMissingCall(): void {
+    this.end();
+    this.#onDoubt?.();
+  }
+}

@@ -1,0 +1,70 @@
+--[[ Takes over what the ledger said of a workspace, of one instant: sums, and which pending calls they contain. Newer sums replace
+  older ones; a call is pending no more exactly where the sums that stand here contain it. So what is said late or twice refuses too
+  much for a moment, and never too little. Uses pending.lua.
+  ARGV[4] timeline   ARGV[5] sequence   ARGV[6] credited less recorded
+  ARGV[7] how many months   ARGV[8] keys   ARGV[9] calls with a final row   ARGV[10] calls with an unknown one
+  ARGV[11…] YYYY-MM and what is recorded of it; key id, what is recorded of it, and '1' where it is to be counted from now on; the
+    ids of calls; and of those whose row is unknown also why they may be dropped, as their router may yet end them otherwise: the
+    session that was seen to have lapsed, where they are held under that very one; 'ended' where their router ended them so; or ''.
+  Returns {closed} where another mark is in force, else {absorbed, 1 where the sums are newer or are counted only now, else 0}. ]]
+-- include pending.lua
+if not isInForce() then return { 'closed', 0 } end
+recount()
+local timeline, sequence = tonumber(ARGV[4]), tonumber(ARGV[5])
+-- What was loaded under another mark counts as nothing: this answer was asked for later.
+local function isNewer(loaded, knownTimeline, knownSequence)
+  if loaded ~= ARGV[1] then return true end
+  knownTimeline, knownSequence = tonumber(knownTimeline), tonumber(knownSequence)
+  return timeline > knownTimeline or (timeline == knownTimeline and sequence > knownSequence)
+end
+
+local wallet = redis.call('HMGET', KEYS[2], 'loaded', 'timeline', 'sequence')
+local hasChanged = wallet[1] ~= ARGV[1]
+if isNewer(wallet[1], wallet[2], wallet[3]) then
+  redis.call('HSET', KEYS[2], 'left', ARGV[6], 'timeline', ARGV[4], 'sequence', ARGV[5])
+  hasChanged = true
+end
+redis.call('HSET', KEYS[2], 'loaded', ARGV[1])
+local at = 11
+for _ = 1, tonumber(ARGV[7]) do
+  local month = ARGV[at]
+  local known = redis.call('HMGET', KEYS[3], month .. ':loaded', month .. ':timeline', month .. ':sequence')
+  if isNewer(known[1], known[2], known[3]) then
+    redis.call('HSET', KEYS[3], month .. ':spent', ARGV[at + 1], month .. ':timeline', ARGV[4], month .. ':sequence', ARGV[5])
+  end
+  redis.call('HSET', KEYS[3], month .. ':loaded', ARGV[1])
+  at = at + 2
+end
+for _ = 1, tonumber(ARGV[8]) do
+  local counter = ARGV[2] .. ARGV[at]
+  local known = redis.call('HMGET', counter, 'loaded', 'timeline', 'sequence')
+  if known[1] == ARGV[1] or ARGV[at + 2] == '1' then
+    if isNewer(known[1], known[2], known[3]) then
+      redis.call('HSET', counter, 'spent', ARGV[at + 1], 'timeline', ARGV[4], 'sequence', ARGV[5])
+    end
+    if known[1] ~= ARGV[1] then
+      hasChanged = true
+      redis.call('SADD', KEYS[5], ARGV[at])
+    end
+    redis.call('HSET', counter, 'loaded', ARGV[1])
+  end
+  at = at + 3
+end
+local function drop(id, call)
+  take(call[1], call[2], call[3], call[4])
+  redis.call('DEL', ARGV[3] .. id)
+  redis.call('HDEL', KEYS[4], id)
+end
+for _ = 1, tonumber(ARGV[9]) do
+  local call = redis.call('HMGET', ARGV[3] .. ARGV[at], 'kind', 'amount', 'key', 'month')
+  if call[1] == 'held' or call[1] == 'ended' then drop(ARGV[at], call) end
+  at = at + 1
+end
+for _ = 1, tonumber(ARGV[10]) do
+  local call = redis.call('HMGET', ARGV[3] .. ARGV[at], 'kind', 'amount', 'key', 'month', 'session', 'event')
+  local isLost = call[1] == 'held' and call[5] == ARGV[at + 1]
+  local hasEndedSo = ARGV[at + 1] == 'ended' or (call[1] == 'ended' and string.find(call[6], '"status":"unknown"', 1, true))
+  if (call[1] == 'held' or call[1] == 'ended') and (isLost or hasEndedSo) then drop(ARGV[at], call) end
+  at = at + 2
+end
+return { 'absorbed', hasChanged and 1 or 0 }

@@ -1,0 +1,113 @@
+--[[ Admits one call or refuses it, all or nothing: requests and tokens per minute, then whether the workspace may spend at
+  all, key budget, credit, monthly cap, hold. What is refused consumes nothing. Time is Redis' own, so replicas agree. Amounts
+  are nano-dollars; Lua counts in doubles, exact below 2^53 (9 million USD), so what a limit allows beyond that is not used.
+  Uses pending.lua.
+  KEYS[6] {workspace}:key:<id> hash: spent, held, ended, loaded, generation
+  KEYS[7] {workspace}:rpm:<id> next request's theoretical arrival time, µs (GCRA)
+  KEYS[8] {workspace}:tpm:<id> hash: level (tokens), at (µs)
+  KEYS[9] {workspace}:call:<call id>  the call's record
+  ARGV[4] call id    ARGV[5] key generation    ARGV[6] rpm   ARGV[7] tpm   ARGV[8] estimated prompt tokens
+  ARGV[9] hold       ARGV[10] key budget or '' ARGV[11] monthly cap or ''  ARGV[12] session of the router
+  ARGV[13] unknown-event JSON   ARGV[14] key id   ARGV[15] owner, a router's id
+  ARGV[16] '' or why the workspace may not spend: account_on_hold | billing_not_provisioned
+  Returns {outcome, nowMs, limiter, remainingRequests, resetRequestsMs, remainingTokens, resetTokensMs, retryAfterMs,
+           keySpent, keyHeld, available}; all but the outcome and limiter are numbers, as text above 2^31.
+  outcome: admitted | not_loaded | closed | stale_key | repeated | rate_limited | not_billable | insufficient
+  limiter: requests | tokens | key_budget | credit | monthly_cap | monthly_cap_reached | '' ]]
+-- include pending.lua
+local amount = tonumber(ARGV[9])
+local rpm, tpm, estimate = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+local time = redis.call('TIME')
+local nowUs = time[1] * 1000000 + time[2]
+local nowMs = math.floor(nowUs / 1000)
+
+-- Civil month (UTC) of a Unix day: the month counted is the one of admission.
+local function monthOf(seconds)
+  local z = math.floor(seconds / 86400) + 719468
+  local era = math.floor(z / 146097)
+  local doe = z - era * 146097
+  local yoe = math.floor((doe - math.floor(doe / 1460) + math.floor(doe / 36524) - math.floor(doe / 146096)) / 365)
+  local mp = math.floor((5 * (doe - (365 * yoe + math.floor(yoe / 4) - math.floor(yoe / 100))) + 2) / 153)
+  local month = mp < 10 and mp + 3 or mp - 9
+  local year = yoe + era * 400 + (month <= 2 and 1 or 0)
+  return string.format('%04d-%02d', year, month)
+end
+local LARGEST = 9007199254740991
+local function limitOf(value) return value and math.min(value, LARGEST) end
+local function text(number) return string.format('%.0f', number) end
+
+if redis.call('EXISTS', KEYS[9]) == 1 then return { 'repeated', text(nowMs), '' } end
+local key = redis.call('HMGET', KEYS[6], 'generation', 'loaded', 'spent', 'held', 'ended')
+if key[1] and tonumber(key[1]) > tonumber(ARGV[5]) then return { 'stale_key', text(nowMs), '' } end
+
+-- Requests per minute: capacity is one minute's worth, refilled continuously. What is stamped further ahead is of a clock that was
+-- set back since: it counts as never used.
+local windowUs = 60000000
+local aheadUs = 1000000
+local intervalUs = windowUs / rpm
+local usedUs = math.max(tonumber(redis.call('GET', KEYS[7]) or 0) - nowUs, 0)
+if usedUs > windowUs + aheadUs then usedUs = 0 end
+local excessUs = usedUs + intervalUs - windowUs
+-- Tokens per minute: a call passes while the bucket is above zero; it may go below and then refuses until refilled.
+local bucket = redis.call('HMGET', KEYS[8], 'level', 'at')
+local level = tpm
+if bucket[1] and tonumber(bucket[2]) <= nowUs + aheadUs then
+  level = math.min(tpm, tonumber(bucket[1]) + math.max(nowUs - tonumber(bucket[2]), 0) * tpm / windowUs)
+end
+
+local function answer(outcome, limiter, retryAfterMs, keySpent, keyHeld, available)
+  return {
+    outcome, text(nowMs), limiter,
+    text(math.max(math.floor((windowUs - usedUs) / intervalUs + 0.000001), 0)), text(math.ceil(usedUs / 1000)),
+    text(math.max(math.floor(level), 0)), text(math.ceil((tpm - level) * 60000 / tpm)),
+    text(retryAfterMs), text(keySpent), text(keyHeld), text(available),
+  }
+end
+if excessUs > 0.5 then return answer('rate_limited', 'requests', math.ceil(excessUs / 1000), 0, 0, 0) end
+if level <= 0 then return answer('rate_limited', 'tokens', math.ceil((1 - level) * 60000 / tpm), 0, 0, 0) end
+if ARGV[16] ~= '' then return answer('not_billable', '', 0, 0, 0, 0) end
+
+if not isInForce() then return { 'closed', text(nowMs), '' } end
+local month = monthOf(tonumber(time[1]))
+local wallet = redis.call('HMGET', KEYS[2], 'loaded', 'left', 'held', 'ended')
+if wallet[1] ~= ARGV[1] then return { 'not_loaded', text(nowMs), '' } end
+-- What limits nothing need not be loaded.
+if ARGV[10] ~= '' and key[2] ~= ARGV[1] then return { 'not_loaded', text(nowMs), '' } end
+local ofMonth = { ARGV[1] }
+if ARGV[11] ~= '' then
+  ofMonth = redis.call('HMGET', KEYS[3], month .. ':loaded', month .. ':spent', month .. ':held', month .. ':ended')
+end
+if ofMonth[1] ~= ARGV[1] then return { 'not_loaded', text(nowMs), '' } end
+
+local keySpent, keyHeld = tonumber(key[3] or 0) + tonumber(key[5] or 0), tonumber(key[4] or 0)
+if amount > 0 then
+  local monthSpent = tonumber(ofMonth[2] or 0) + tonumber(ofMonth[4] or 0)
+  local limits = {
+    { 'key_budget', limitOf(tonumber(ARGV[10])), keySpent + keyHeld },
+    { 'credit', limitOf(tonumber(wallet[2])), tonumber(wallet[3] or 0) + tonumber(wallet[4] or 0) },
+    { 'monthly_cap', limitOf(tonumber(ARGV[11])), monthSpent + tonumber(ofMonth[3] or 0) },
+  }
+  -- The scarcest limit is the one named: paying off another would not help the caller.
+  local scarcest, available
+  for _, limit in ipairs(limits) do
+    if limit[2] and (not available or limit[2] - limit[3] < available) then scarcest, available = limit, limit[2] - limit[3] end
+  end
+  if available < amount then
+    local limiter = scarcest[1]
+    if limiter == 'monthly_cap' and monthSpent >= scarcest[2] then limiter = 'monthly_cap_reached' end
+    return answer('insufficient', limiter, 0, keySpent, keyHeld, available)
+  end
+end
+
+usedUs = usedUs + intervalUs
+redis.call('SET', KEYS[7], text(nowUs + usedUs), 'PX', math.ceil(usedUs / 1000) + 1)
+level = level - estimate
+redis.call('HSET', KEYS[8], 'level', string.format('%.3f', level), 'at', text(nowUs))
+-- Not forgotten before it is full again.
+redis.call('PEXPIRE', KEYS[8], math.ceil((tpm - level) * 60000 / tpm) + 1000)
+if not key[4] then redis.call('SADD', KEYS[5], ARGV[14]) end
+add('held', ARGV[9], ARGV[14], month)
+redis.call('HSET', KEYS[9], 'kind', 'held', 'amount', ARGV[9], 'key', ARGV[14], 'month', month, 'session', ARGV[12],
+  'owner', ARGV[15], 'estimate', ARGV[8], 'rpm', ARGV[6], 'tpm', ARGV[7], 'admitted_at', text(nowMs), 'event', ARGV[13])
+redis.call('HSET', KEYS[4], ARGV[4], ARGV[12])
+return answer('admitted', '', 0, keySpent, keyHeld + amount, 0)

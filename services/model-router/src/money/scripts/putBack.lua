@@ -1,0 +1,33 @@
+--[[ Puts a router's calls back as pending ones, under its new session: those that run with their hold, those that have ended and may
+  not be recorded with their charge. What stands there already gets the session; a charge stays a charge. A limit may be passed by it:
+  the call was admitted within the limits of then. Uses pending.lua.
+  KEYS[6] {workspace}:routers  hash of routers' ids and the number of their last put-back here
+  ARGV[4] router's id   ARGV[5] number, higher than in any put-back before: what comes late or twice changes nothing
+  ARGV[6] session       ARGV[7] how many calls
+  ARGV[8…] of each: id, kind (held | ended), amount, key id, YYYY-MM of the admission, estimated prompt tokens, rpm, tpm, admission (ms),
+    event JSON: of a held one its unknown ending
+  Returns back | closed | late. ]]
+-- include pending.lua
+if not isInForce() then return 'closed' end
+if tonumber(redis.call('HGET', KEYS[6], ARGV[4]) or 0) >= tonumber(ARGV[5]) then return 'late' end
+redis.call('HSET', KEYS[6], ARGV[4], ARGV[5])
+recount()
+local at = 8
+for _ = 1, tonumber(ARGV[7]) do
+  local id, kind, amount, keyId, month = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
+  local known = redis.call('HMGET', ARGV[3] .. id, 'kind', 'amount', 'key', 'month')
+  if known[1] == 'ended' then
+    redis.call('HSET', ARGV[3] .. id, 'session', ARGV[6])
+  else
+    if known[1] == 'held' then take('held', known[2], known[3], known[4]) end
+    redis.call('SADD', KEYS[5], keyId)
+    add(kind, amount, keyId, month)
+    redis.call('DEL', ARGV[3] .. id)
+    redis.call('HSET', ARGV[3] .. id, 'kind', kind, 'amount', amount, 'key', keyId, 'month', month, 'session', ARGV[6],
+      'owner', ARGV[4], 'estimate', ARGV[at + 5], 'rpm', ARGV[at + 6], 'tpm', ARGV[at + 7], 'admitted_at', ARGV[at + 8],
+      'event', ARGV[at + 9])
+  end
+  redis.call('HSET', KEYS[4], id, ARGV[6])
+  at = at + 10
+end
+return 'back'

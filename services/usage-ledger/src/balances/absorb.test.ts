@@ -1,0 +1,224 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { anUnchargedUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
+import type { UsageRecorded } from '@turnpike/events/usageRecorded';
+import fc from 'fast-check';
+import { aPartition, openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
+import { addCredit } from '../credits/addCredit.ts';
+import type { AskedWorkspace } from '../database/statements.ts';
+import { type AbsorbedWorkspace, absorb } from './absorb.ts';
+
+let ledger: TestLedger;
+beforeAll(async () => {
+  ledger = await openTestLedger();
+  await ledger.db.$executeRaw`UPDATE recovery SET timeline = current_timeline()`;
+});
+afterAll(() => ledger.close());
+
+const aWorkspace = (): string => `ws_${randomUUID()}`;
+const credit = (workspaceId: string, amountNanoUsd: bigint) =>
+  addCredit(ledger.db, { creditId: randomUUID(), workspaceId, amountNanoUsd, note: '' });
+
+async function ask(workspaceId: string, question: Partial<AskedWorkspace> = {}): Promise<AbsorbedWorkspace> {
+  const asked = { workspaceId, month: '2026-11', keyIds: [], callIds: [], ...question };
+  const [answer] = (await absorb(ledger.db, [asked])).workspaces;
+  if (!answer) throw new Error('no answer');
+  return answer;
+}
+
+it('knows nothing of a workspace nobody has heard of, and says so', async () => {
+  expect(await ask('ws_none', { keyIds: ['key_none'], callIds: [aUsageRecorded().callId] })).toEqual({
+    workspaceId: 'ws_none',
+    seq: 0,
+    leftNanoUsd: 0n,
+    spentNanoUsdByMonth: new Map([['2026-11', 0n]]),
+    spentNanoUsdByKey: new Map([['key_none', 0n]]),
+    finalCallIds: [],
+    unknownCallIds: [],
+  });
+});
+
+it('gives what is left, of months from the one asked for on, and of the keys asked for', async () => {
+  const workspaceId = aWorkspace();
+  const [keyA, keyB, keyC] = ['a', 'b', 'c'].map((name) => `key_${name}_${workspaceId}`) as [string, string, string];
+  await credit(workspaceId, 5_000n);
+  await credit(workspaceId, -1_000n);
+  const [september, october, november] = [8, 9, 10].map((month) => Date.UTC(2026, month, 2)) as [
+    number,
+    number,
+    number,
+  ];
+  await aPartition(ledger.db).deliver([
+    aUsageRecorded({ workspaceId, keyId: keyA, startedAtMs: september, chargeNanoUsd: 1n }),
+    aUsageRecorded({ workspaceId, keyId: keyA, startedAtMs: october, chargeNanoUsd: 20n }),
+    aUsageRecorded({ workspaceId, keyId: keyB, startedAtMs: november, chargeNanoUsd: 300n }),
+    aUsageRecorded({ workspaceId, keyId: keyC, startedAtMs: november, chargeNanoUsd: 4_000n }),
+  ]);
+  expect(await ask(workspaceId, { month: '2026-10', keyIds: [keyA, keyB] })).toMatchObject({
+    seq: 3,
+    leftNanoUsd: -321n,
+    spentNanoUsdByMonth: new Map([
+      ['2026-10', 20n],
+      ['2026-11', 4_300n],
+    ]),
+    spentNanoUsdByKey: new Map([
+      [keyA, 21n],
+      [keyB, 300n],
+    ]),
+  });
+});
+
+it('says how calls are recorded, and gives the sums of their months and keys unasked', async () => {
+  const workspaceId = aWorkspace();
+  const august = Date.UTC(2026, 7, 31);
+  const known = aUsageRecorded({ workspaceId, startedAtMs: august });
+  const unknown = anUnchargedUsageRecorded('unknown', { workspaceId });
+  const foreign = aUsageRecorded();
+  await aPartition(ledger.db).deliver([known, unknown, foreign]);
+  const callIds = [known, unknown, foreign, aUsageRecorded(), known].map(({ callId }) => callId);
+
+  expect(await ask(workspaceId, { month: '2026-12', callIds })).toEqual({
+    workspaceId,
+    seq: 1,
+    leftNanoUsd: -125_000n,
+    spentNanoUsdByMonth: new Map([
+      ['2026-08', 125_000n],
+      ['2026-11', 0n],
+      ['2026-12', 0n],
+    ]),
+    spentNanoUsdByKey: new Map([
+      [known.keyId, 125_000n],
+      [unknown.keyId, 0n],
+    ]),
+    finalCallIds: [known.callId],
+    unknownCallIds: [unknown.callId],
+  });
+});
+
+it('answers for each workspace by itself, whatever ids are asked for with another', async () => {
+  const [one, other] = [aUsageRecorded(), aUsageRecorded({ chargeNanoUsd: 7n })];
+  await aPartition(ledger.db).deliver([one, other]);
+  const callIds = [one.callId, other.callId];
+  const keyIds = [one.keyId, other.keyId];
+  const asked = [one, other].map(({ workspaceId }) => ({ workspaceId, month: '2026-11', keyIds, callIds }));
+  const { workspaces } = await absorb(ledger.db, asked);
+  const [first, second] = [one, other].map((event) => workspaces.find((row) => row.workspaceId === event.workspaceId));
+  expect([first?.leftNanoUsd, first?.finalCallIds]).toEqual([-125_000n, [one.callId]]);
+  expect([second?.leftNanoUsd, second?.finalCallIds]).toEqual([-7n, [other.callId]]);
+  expect(first?.spentNanoUsdByKey.get(other.keyId)).toBe(0n);
+});
+
+it('counts every change of sums once: batches, credits and what becomes known, and not what is only repeated', async () => {
+  const workspaceId = aWorkspace();
+  const seqs: number[] = [];
+  const after = async (change: Promise<unknown>): Promise<void> => {
+    await change;
+    seqs.push((await ask(workspaceId)).seq);
+  };
+  const partition = aPartition(ledger.db);
+  const [known, other] = [aUsageRecorded({ workspaceId }), aUsageRecorded({ workspaceId })];
+  const unknown = anUnchargedUsageRecorded('unknown', known && { ...known, status: 'unknown', ...uncharged });
+  await after(credit(workspaceId, 5n));
+  await after(partition.deliver([unknown, other]));
+  await after(partition.deliver([other, unknown]));
+  await after(partition.deliver([known]));
+  await after(partition.deliver([known, unknown]));
+  await after(credit(workspaceId, -5n));
+  expect(seqs).toEqual([1, 2, 2, 3, 3, 4]);
+});
+
+const uncharged = {
+  promptTokens: 0,
+  cachedPromptTokens: 0,
+  completionTokens: 0,
+  chargeNanoUsd: 0n,
+  formulaNanoUsd: 0n,
+};
+
+/** So much larger than all charges together that how many there are shows in what is left. */
+const CREDIT = 10n ** 15n;
+
+it.each([1, 2, 3])('is of one state of the books while many write: run %i', async (seed) => {
+  const shares = fc.sample(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), { seed, numRuns: 20_000 });
+  const share = (): number => shares.pop() ?? 0.5;
+  const workspaceId = aWorkspace();
+  const calls = Array.from({ length: 60 }, (_, n) =>
+    aUsageRecorded({
+      workspaceId,
+      keyId: `key_${n % 4}_${workspaceId}`,
+      startedAtMs: Date.UTC(2026, 8 + (n % 3), 20),
+      chargeNanoUsd: BigInt(Math.floor(share() * 100_000)),
+    }),
+  );
+  const callIds = calls.map(({ callId }) => callId);
+  const byId = new Map(calls.map((call) => [call.callId, call]));
+  let writers = 4;
+  let written = 0;
+  /** One after the other batches of some calls, each as unknown or as it ended, and a credit now and then. */
+  async function write(): Promise<void> {
+    const partition = aPartition(ledger.db);
+    for (let nth = 0; nth < 25; nth += 1) {
+      const batch = calls.filter(() => share() < 0.08).map((call) => (share() < 0.4 ? toUnknown(call) : call));
+      if (share() < 0.2) await credit(workspaceId, CREDIT);
+      if (batch.length > 0) await partition.deliver(batch);
+      written += 1;
+    }
+    writers -= 1;
+  }
+  const answers: AbsorbedWorkspace[] = [];
+  async function read(): Promise<void> {
+    let lastSeq = 0;
+    while (writers > 0) {
+      const answer = await ask(workspaceId, { month: '2026-09', callIds });
+      // Whoever asks later sees no earlier state.
+      expect(answer.seq).toBeGreaterThanOrEqual(lastSeq);
+      lastSeq = answer.seq;
+      answers.push(answer);
+      await delay(5);
+    }
+  }
+  await Promise.all([write(), write(), write(), write(), read(), read(), read()]);
+  expect(written).toBe(100);
+
+  const chargesOf = (some: UsageRecorded[]): bigint => some.reduce((sum, call) => sum + call.chargeNanoUsd, 0n);
+  const recordedIn = ({ finalCallIds }: AbsorbedWorkspace): UsageRecorded[] =>
+    finalCallIds.map((id) => byId.get(id) as UsageRecorded);
+  /** What was credited, if exactly the calls that an answer calls final are in its sums. */
+  const creditedIn = (answer: AbsorbedWorkspace): bigint => answer.leftNanoUsd + chargesOf(recordedIn(answer));
+  for (const answer of answers) {
+    const { spentNanoUsdByKey, spentNanoUsdByMonth } = answer;
+    const recorded = recordedIn(answer);
+    expect(creditedIn(answer) % CREDIT).toBe(0n);
+    for (const [keyId, spent] of spentNanoUsdByKey)
+      expect(spent).toBe(chargesOf(recorded.filter((call) => call.keyId === keyId)));
+    for (const [month, spent] of spentNanoUsdByMonth)
+      expect(spent).toBe(
+        chargesOf(recorded.filter((call) => new Date(call.startedAtMs).toISOString().startsWith(month))),
+      );
+  }
+  // Of two answers the one of the higher number contains the other; of one number they are the same.
+  const inOrder = answers.toSorted((a, b) => a.seq - b.seq);
+  for (const [index, later] of inOrder.entries()) {
+    const earlier = inOrder[index - 1];
+    if (!earlier) continue;
+    if (earlier.seq === later.seq) expect(later).toEqual(earlier);
+    expect(new Set(later.finalCallIds)).toEqual(new Set([...later.finalCallIds, ...earlier.finalCallIds]));
+    expect(creditedIn(later)).toBeGreaterThanOrEqual(creditedIn(earlier));
+  }
+  expect(new Set(answers.map(({ seq }) => seq)).size).toBeGreaterThan(10);
+});
+
+const toUnknown = (call: UsageRecorded): UsageRecorded => ({ ...call, status: 'unknown', ...uncharged });
+
+it('is silent on a timeline that the event log was not read again on', async () => {
+  await ledger.db.$executeRaw`UPDATE recovery SET timeline = current_timeline() - 1`;
+  const refusal = { fault: { kind: 'balances_catching_up' } };
+  await expect(ask(aWorkspace())).rejects.toMatchObject(refusal);
+  await ledger.db.$executeRaw`UPDATE recovery SET timeline = NULL`;
+  await expect(ask(aWorkspace())).rejects.toMatchObject(refusal);
+  await ledger.db.$executeRaw`UPDATE recovery SET timeline = current_timeline()`;
+  expect((await absorb(ledger.db, [{ workspaceId: 'ws_x', month: '2026-11', keyIds: [], callIds: [] }])).timeline).toBe(
+    1,
+  );
+});

@@ -1,0 +1,65 @@
+import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import { ApiError } from '@turnpike/public-api/apiError';
+import type { LedgerFault } from '../api/ledgerFault.ts';
+import type { Db } from '../database/createDb.ts';
+import { type AskedWorkspace, statements } from '../database/statements.ts';
+
+/** What the ledger has of a workspace. */
+export interface AbsorbedWorkspace {
+  workspaceId: string;
+  /** Counts the transactions that changed its sums: within one timeline, sums of a higher one contain those of a lower one. */
+  seq: number;
+  /** Credited less recorded. */
+  leftNanoUsd: NanoUsd;
+  /** By `YYYY-MM`: the month asked for, later ones, and those of the calls that are recorded. */
+  spentNanoUsdByMonth: Map<string, NanoUsd>;
+  /** The keys asked for, and those of the calls that are recorded. */
+  spentNanoUsdByKey: Map<string, NanoUsd>;
+  /** Which of the calls these sums contain: with their final ending, and as `unknown`. */
+  finalCallIds: string[];
+  unknownCallIds: string[];
+}
+
+/** All of one instant. */
+export interface Absorbed {
+  timeline: number;
+  workspaces: AbsorbedWorkspace[];
+}
+
+interface AbsorbedRow {
+  workspaceId: string;
+  timeline: number;
+  caughtUpWith: number | null;
+  seq: string;
+  left: string;
+  months: Record<string, string>;
+  keys: Record<string, string>;
+  final: string[];
+  unknown: string[];
+}
+
+/**
+ * What the gate takes over of some workspaces, each named once: sums, and which pending calls they contain. Throws
+ * `balances_catching_up` on a database that took over from another, until the event log is read again as far as it went then:
+ * calls that the other had recorded may have no row here, and are pending nowhere any more.
+ */
+export async function absorb(db: Db, asked: AskedWorkspace[]): Promise<Absorbed> {
+  const rows = await db.$queryRaw<AbsorbedRow[]>(statements.absorb(asked));
+  const [first] = rows;
+  if (!first) throw new Error('no row for any workspace asked for');
+  if (first.caughtUpWith !== first.timeline) throw new ApiError<LedgerFault>({ kind: 'balances_catching_up' });
+  return { timeline: first.timeline, workspaces: rows.map(toAbsorbed) };
+}
+
+const toAbsorbed = (row: AbsorbedRow): AbsorbedWorkspace => ({
+  workspaceId: row.workspaceId,
+  seq: Number(row.seq),
+  leftNanoUsd: BigInt(row.left),
+  spentNanoUsdByMonth: toAmounts(row.months),
+  spentNanoUsdByKey: toAmounts(row.keys),
+  finalCallIds: row.final,
+  unknownCallIds: row.unknown,
+});
+
+const toAmounts = (texts: Record<string, string>): Map<string, NanoUsd> =>
+  new Map(Object.entries(texts).map(([name, amount]) => [name, BigInt(amount)]));

@@ -1,0 +1,38 @@
+import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import type { Db } from '../database/createDb.ts';
+import { statements } from '../database/statements.ts';
+
+/** What a workspace was given and what it has spent, all of one instant. */
+export interface Balances {
+  creditedNanoUsd: NanoUsd;
+  spentNanoUsd: NanoUsd;
+  /** In the month asked for. */
+  monthSpentNanoUsd: NanoUsd;
+  spentNanoUsdByKey: Map<string, NanoUsd>;
+  /** Calls recorded, however they ended. */
+  requests: bigint;
+}
+
+interface BalancesRow {
+  credited: string;
+  spent: string;
+  monthSpent: string;
+  keys: Record<string, string>;
+  requests: string;
+}
+
+/** Sums of everything recorded; all zero for a workspace nobody has heard of. `month` is a UTC month as `YYYY-MM`. */
+export async function getBalances(
+  db: Db,
+  { workspaceId, month }: { workspaceId: string; month: string },
+): Promise<Balances> {
+  const [row] = await db.$queryRaw<BalancesRow[]>(statements.readBalances({ workspaceId, month }));
+  if (!row) throw new Error('a SELECT of sums gave no row');
+  return {
+    creditedNanoUsd: BigInt(row.credited),
+    spentNanoUsd: BigInt(row.spent),
+    monthSpentNanoUsd: BigInt(row.monthSpent),
+    spentNanoUsdByKey: new Map(Object.entries(row.keys).map(([keyId, amount]) => [keyId, BigInt(amount)])),
+    requests: BigInt(row.requests),
+  };
+}

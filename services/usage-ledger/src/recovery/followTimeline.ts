@@ -1,0 +1,53 @@
+import type { EventLogConsumer } from '@turnpike/event-log/eventLog';
+import { pause } from '@turnpike/lifecycle/pause';
+import { type Repetition, repeat } from '@turnpike/lifecycle/repeat';
+import type { Logger } from '@turnpike/logging/createLogger';
+import type { Db } from '../database/createDb.ts';
+import { statements } from '../database/statements.ts';
+
+export interface FollowTimelineDependencies {
+  db: Db;
+  /** Reads `topic`. */
+  consumer: Pick<EventLogConsumer, 'endOffsets' | 'goBack'>;
+  topic: string;
+  log: Logger;
+}
+
+const LOOK_EVERY_MS = 1_000;
+const CAUGHT_UP_EVERY_MS = 100;
+
+/**
+ * Has balances given again after the database has changed hands: a standby that took over may lack the last commits, and with them
+ * the rows of calls that are pending nowhere any more. Their events lie in the log, which outlives the database, below where it ends
+ * when the change is noticed; once it is read again up to there, nothing is missing.
+ */
+export const followTimeline = (dependencies: FollowTimelineDependencies): Repetition =>
+  repeat((signal) => catchUp(dependencies, signal), {
+    pauseMs: LOOK_EVERY_MS,
+    log: dependencies.log,
+    failing: 'no word on whether the database has changed hands; balances are given only where it has not',
+  });
+
+async function catchUp({ db, consumer, topic, log }: FollowTimelineDependencies, signal: AbortSignal): Promise<void> {
+  const [seen] = await db.$queryRaw<{ timeline: number; caughtUpWith: number | null }[]>(statements.readTimeline());
+  if (!seen) throw new Error('the row of recovery is gone');
+  const { timeline, caughtUpWith } = seen;
+  if (caughtUpWith === timeline) return;
+  if (caughtUpWith === null) log.info({ timeline }, 'no balances until the event log is read for the first time');
+  else
+    log.warn({ timeline, caughtUpWith }, 'the database changed hands: no balances until the event log is read again');
+  const ends = [...(await consumer.endOffsets())].map(([partition, end]) => ({ topic, partition, end }));
+  await consumer.goBack();
+  while (!signal.aborted) {
+    const caughtUp = await db.$queryRaw<{ was: number }[]>(statements.catchUp(timeline, ends));
+    if (caughtUp.length > 0) return log.info({ timeline }, 'the event log is read, and balances are given');
+    // Another replica was first, or the database has changed hands once more.
+    if (await isOver(db, timeline)) return;
+    await pause(CAUGHT_UP_EVERY_MS, signal);
+  }
+}
+
+async function isOver(db: Db, timeline: number): Promise<boolean> {
+  const [now] = await db.$queryRaw<{ timeline: number; caughtUpWith: number | null }[]>(statements.readTimeline());
+  return now?.timeline !== timeline || now.caughtUpWith === timeline;
+}

@@ -1,0 +1,7 @@
+import type { Db } from '../database/createDb.ts';
+
+/** Removes routers that have been silent for an hour, and every Redis that nobody has seen for a day: who comes back is new. */
+export async function forgetSilent(db: Db): Promise<void> {
+  await db.$executeRaw`DELETE FROM router WHERE heard_at < clock_timestamp() - INTERVAL '1 hour'`;
+  await db.$executeRaw`DELETE FROM redis_server WHERE seen_at < clock_timestamp() - INTERVAL '1 day'`;
+}

@@ -1,0 +1,86 @@
+import type { MarkedRedis, ReportedRouter } from '../database/statements.ts';
+
+/** A Redis that routers have seen. */
+export interface RedisServer extends MarkedRedis {
+  /** Whether calls are admitted there. */
+  isOpen: boolean;
+  /** For how long the routers have been waited for. */
+  raisedMsAgo: number;
+}
+
+/** All that reports have told by now. */
+export interface Recovery {
+  /** Those that are heard; the silent are waited for no more. */
+  routers: ReportedRouter[];
+  servers: RedisServer[];
+  /** Whether the ledger gives balances: a gate that opened before would let nobody in. */
+  hasBalances: boolean;
+}
+
+/** How a gate changes. */
+export type GateMove =
+  /** A Redis nobody has seen before: it gets a mark, and routers put back. */
+  | { kind: 'taken' }
+  /** It was emptied: it gets another mark, and all put back again. */
+  | { kind: 'emptied' }
+  /** Most routers have left the Redis that was open: it closes, so that this one may open. */
+  | { kind: 'superseded'; loser: RedisServer }
+  | { kind: 'opened'; fenced: string[] };
+
+/** The gate on one Redis, as it stands and as it is to change. */
+export interface Judgement {
+  server: RedisServer | undefined;
+  /** Calls are admitted in another Redis, which others see: this one is not the region's. */
+  isStranger: boolean;
+  /** Routers that are heard and have not put back. */
+  waitsFor: string[];
+  move: GateMove | undefined;
+}
+
+/** What is lost is admitted again within 5 s: so long the routers have, and a second is what everything else takes. */
+export const LONGEST_WAIT_MS = 4_000;
+/** So long a few routers may hold on to the Redis that is open while most see another. */
+const HELD_BY_FEW_MS = 2_000;
+/** So long those few have to hear that theirs is closed, before the other one opens: two reports. */
+export const LEAVE_MS = 2_000;
+
+/**
+ * What becomes of the gate on the Redis that a report is about. It opens once every router that is heard has put its pending calls
+ * back there, whatever it sees itself, or has had its time to; a router that is fenced so admits nothing until it has put back, too.
+ * One Redis at a time is open: beside an open one that anybody still sees, another stays closed unless most routers see that, and
+ * of two closed ones the one that more routers see comes first.
+ */
+export function judgeGate(
+  { routers, servers, hasBalances }: Recovery,
+  { redisId, missingMark }: { redisId: string; missingMark: string | null },
+): Judgement {
+  const server = servers.find((each) => each.redisId === redisId);
+  const waitsFor = routers.filter((router) => router.putBackMark !== server?.mark).map(({ routerId }) => routerId);
+  const asItIs = { server, isStranger: false, waitsFor, move: undefined };
+  if (!server) return { ...asItIs, move: { kind: 'taken' } };
+  if (missingMark === server.mark) return { ...asItIs, move: { kind: 'emptied' } };
+  if (server.isOpen) return asItIs;
+
+  const votes = (id: string): number => routers.filter((router) => router.redisId === id).length;
+  const rivals = servers.filter((each) => each !== server && votes(each.redisId) > 0);
+  const open = rivals.find(({ isOpen }) => isOpen);
+  if (open) {
+    const isOutvoted = server.raisedMsAgo >= HELD_BY_FEW_MS && votes(redisId) > votes(open.redisId);
+    return isOutvoted
+      ? { ...asItIs, move: { kind: 'superseded', loser: open } }
+      : { ...asItIs, isStranger: true, waitsFor };
+  }
+  const isFirst = rivals.every((rival) => !isContender(rival, routers) || comesBefore(server, rival, votes));
+  const hasAny = waitsFor.length < routers.length;
+  const isDue = waitsFor.length === 0 || server.raisedMsAgo >= LONGEST_WAIT_MS;
+  return isFirst && hasAny && isDue && hasBalances ? { ...asItIs, move: { kind: 'opened', fenced: waitsFor } } : asItIs;
+}
+
+/** Nobody can count in a Redis that nobody has put back into, however many see it. */
+const isContender = ({ mark }: RedisServer, routers: ReportedRouter[]): boolean =>
+  routers.some(({ putBackMark }) => putBackMark === mark);
+
+function comesBefore(one: RedisServer, other: RedisServer, votes: (redisId: string) => number): boolean {
+  const lead = votes(one.redisId) - votes(other.redisId);
+  return lead > 0 || (lead === 0 && one.raisedMsAgo > other.raisedMsAgo);
+}

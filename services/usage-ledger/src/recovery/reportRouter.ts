@@ -1,0 +1,124 @@
+import type { Logger } from '@turnpike/logging/createLogger';
+import type { Db } from '../database/createDb.ts';
+import { inTransaction, type Transaction } from '../database/inTransaction.ts';
+import { type ReportedRouter, statements } from '../database/statements.ts';
+import { type Judgement, judgeGate, LEAVE_MS, LONGEST_WAIT_MS, type Recovery } from './judgeGate.ts';
+
+/** A router's sign of life. */
+export interface RouterReport extends ReportedRouter {
+  /** A mark under which it had put back, and which that Redis does not have any more. */
+  missingMark: string | null;
+}
+
+/** What a router is told of the gate on the Redis that it sees. */
+export interface GateAnswer {
+  redisId: string | null;
+  /** What everything loaded there carries; null where it sees none. */
+  mark: string | null;
+  /** This very report brought the mark about: its router puts it there, and nobody else ever does. */
+  isToBeSet: boolean;
+  isOpen: boolean;
+  isStranger: boolean;
+  waitsFor: string[];
+}
+
+const NO_GATE: GateAnswer = {
+  redisId: null,
+  mark: null,
+  isToBeSet: false,
+  isOpen: false,
+  isStranger: false,
+  waitsFor: [],
+};
+/** Routers move over to another Redis one by one; later than this, some have been left behind. */
+const STRANGE_AFTER_MS = LONGEST_WAIT_MS;
+
+/**
+ * Makes `reportRouter(report)`, which takes a router's report and moves the gates as far as all reports together allow
+ * ([redis-lost.md](../../../../docs/redis-lost.md)). While the gate is open a report waits for no other.
+ */
+export function createReportRouter({ db, log }: { db: Db; log: Pick<Logger, 'info' | 'warn' | 'error'> }) {
+  /** Marks of strangers that were told of. */
+  const alerted = new Set<string>();
+
+  return async function reportRouter(report: RouterReport): Promise<GateAnswer> {
+    const [known] = await db.$queryRaw<{ mark: string; isOpen: boolean }[]>(statements.hearRouter(report));
+    const { redisId } = report;
+    if (redisId === null) return NO_GATE;
+    if (known?.isOpen && known.mark !== report.missingMark)
+      return { ...NO_GATE, redisId, mark: known.mark, isOpen: true };
+    const about = { redisId, missingMark: report.missingMark };
+    const { isStranger, waitsFor, server, hasRaised } = await judgeAndMove(db, about, log);
+    if (!server) throw new Error('a Redis that was just taken is not known');
+    if (isStranger && server.raisedMsAgo > STRANGE_AFTER_MS && !alerted.has(server.mark)) {
+      alerted.add(server.mark);
+      log.error({ redisId, routerId: report.routerId }, 'ALERT a router sees another Redis than the region counts in');
+    }
+    const { mark, isOpen } = server;
+    return { redisId, mark, isToBeSet: hasRaised, isOpen, isStranger, waitsFor: isOpen ? [] : waitsFor };
+  };
+}
+
+type About = Parameters<typeof judgeGate>[1];
+type Step = Judgement & { about: About };
+type Judged = Judgement & { hasRaised: boolean };
+
+/** Looks first and locks only to change something, so that routers that wait do not wait for each other as well. */
+async function judgeAndMove(db: Db, about: About, log: Pick<Logger, 'info' | 'warn'>): Promise<Judged> {
+  const seen = judgeGate(await readRecovery(db), about);
+  if (!seen.move) return { ...seen, hasRaised: false };
+  const steps = await inTransaction(db, async (tx) => {
+    await tx.$queryRaw(statements.lockRecovery());
+    const taken: Step[] = [];
+    for (;;) {
+      const judgement = judgeGate(await readRecovery(tx), about);
+      taken.push({ ...judgement, about });
+      if (!judgement.move) return taken;
+      await apply(tx, judgement, about);
+    }
+  });
+  for (const step of steps) logMove(step, log);
+  const hasRaised = steps.some(({ move }) => move !== undefined && move.kind !== 'opened');
+  return { ...(steps.at(-1) ?? seen), hasRaised };
+}
+
+async function readRecovery(db: Pick<Db, '$queryRaw'>): Promise<Recovery> {
+  const [row] = await db.$queryRaw<Recovery[]>(statements.readRecovery());
+  if (!row) throw new Error('a SELECT of what is known gave no row');
+  return row;
+}
+
+async function apply(tx: Transaction, { server, move }: Judgement, { redisId }: About): Promise<void> {
+  if (!server) return void (await tx.$executeRaw(statements.takeRedis(redisId)));
+  switch (move?.kind) {
+    case 'emptied':
+      await tx.$executeRaw(statements.raiseMark(server));
+      break;
+    case 'superseded':
+      await tx.$executeRaw(statements.raiseMark(move.loser));
+      await tx.$executeRaw(statements.raiseMark(server));
+      await tx.$executeRaw(statements.raisedAgo(redisId, LONGEST_WAIT_MS - LEAVE_MS));
+      break;
+    case 'opened':
+      await tx.$executeRaw(statements.openRedis(server));
+      break;
+  }
+}
+
+function logMove({ move, waitsFor, about: { redisId } }: Step, log: Pick<Logger, 'info' | 'warn'>): void {
+  switch (move?.kind) {
+    case 'taken':
+      log.warn({ redisId, waitsFor }, 'the gate is closed on a new Redis until these routers have put back');
+      break;
+    case 'emptied':
+      log.warn({ redisId, waitsFor }, 'the gate is closed: Redis was emptied, and these routers put back again');
+      break;
+    case 'superseded':
+      log.warn({ redisId, left: move.loser.redisId }, 'the gate is closed on a Redis that most routers have left');
+      break;
+    case 'opened':
+      if (move.fenced.length === 0) log.info({ redisId }, 'the gate is open');
+      else log.warn({ redisId, fenced: move.fenced }, 'the gate is open, and these routers have not put back');
+      break;
+  }
+}
