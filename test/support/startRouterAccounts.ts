@@ -143,10 +143,8 @@ export async function startRouterAccounts(options: RouterAccountsOptions): Promi
           continue;
         }
         if (answer?.outcome !== 'admitted') return undefined;
-        const { admittedAtMs, session } = answer;
-        const terms = { admittedAtMs, session, estimatedPromptTokens: 10, rpm: key.rpm, tpm: key.tpm };
         try {
-          return openCalls.open(call, terms);
+          return openCalls.open(call, answer.hold);
         } catch (error) {
           if (error instanceof ApiError) return undefined;
           throw error;

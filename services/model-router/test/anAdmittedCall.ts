@@ -1,30 +1,20 @@
-import { randomUUID } from 'node:crypto';
 import { noSpan } from '@turnpike/telemetry/callSpan';
-import { v7 as uuidv7 } from 'uuid';
-import type { HoldTerms } from '../src/money/call/pendingCalls.ts';
-import { type AdmittedCall, toUnknownEventJson } from '../src/money/call/toEvent.ts';
-import { createAdmit } from '../src/money/gate/admit.ts';
-import type { Standing } from '../src/money/redis/standing.ts';
-import { aKeyRecord } from './aKeyRecord.ts';
+import type { Hold } from '../src/money/call/pendingCalls.ts';
+import type { AdmittedCall } from '../src/money/call/toEvent.ts';
+import { aHold } from './aHold.ts';
 import { aPricedModel } from './aPricedModel.ts';
 import type { OpenedRedis } from './openTestRedis.ts';
 
-/** A call of a new workspace with ample credit, or of one that a test has put on the books, admitted and held in Redis. */
+/** A call of a new workspace with ample credit, admitted and held in Redis. */
 export async function anAdmittedCall(
   opened: OpenedRedis,
-  {
-    standing = opened.standing,
-    routerId = 'router-1',
-    holdNanoUsd = 1_000_000n,
-    workspaceId: known,
-  }: { standing?: Standing; routerId?: string; holdNanoUsd?: bigint; workspaceId?: string } = {},
-): Promise<{ call: AdmittedCall; terms: HoldTerms }> {
-  const workspaceId = known ?? `ws_${randomUUID()}`;
-  const key = aKeyRecord({ workspace: { workspaceId } });
-  if (known === undefined) await opened.credit(workspaceId, 10n ** 12n);
+  fields: { holdNanoUsd?: bigint } = {},
+): Promise<{ call: AdmittedCall; hold: Hold }> {
+  const hold = await aHold(opened, fields);
+  const { callId, keyId, workspaceId, holdNanoUsd } = hold;
   const call: AdmittedCall = {
-    callId: uuidv7(),
-    keyId: key.keyId,
+    callId,
+    keyId,
     workspaceId,
     region: 'us',
     operation: 'chat',
@@ -35,14 +25,5 @@ export async function anAdmittedCall(
     isStream: true,
     span: noSpan,
   };
-  const admission = await createAdmit(opened.redis, { standing, routerId })({
-    callId: call.callId,
-    key,
-    holdNanoUsd,
-    estimatedPromptTokens: 10,
-    unknownEventJson: toUnknownEventJson(call),
-  });
-  if (admission.outcome !== 'admitted') throw new Error(`call was ${admission.outcome}`);
-  const { admittedAtMs, session } = admission;
-  return { call, terms: { admittedAtMs, session, estimatedPromptTokens: 10, rpm: key.rpm, tpm: key.tpm } };
+  return { call, hold };
 }

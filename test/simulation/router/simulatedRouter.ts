@@ -118,7 +118,7 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
         span: noSpan,
       });
       try {
-        const { bound, terms } = await admitCall(admission, {
+        const { bound, hold } = await admitCall(admission, {
           callId,
           key,
           authenticateAgain: async () => options.authenticate(key.keyId),
@@ -127,7 +127,7 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
           unknownEventJson: ({ worstCaseNanoUsd }) => toUnknownEventJson(toCall(worstCaseNanoUsd)),
         });
         const holdNanoUsd = bound.worstCaseNanoUsd;
-        return { call: openCalls.open(toCall(holdNanoUsd), terms), holdNanoUsd };
+        return { call: openCalls.open(toCall(holdNanoUsd), hold), holdNanoUsd };
       } catch (error) {
         if (error instanceof ApiError) return undefined;
         throw error;

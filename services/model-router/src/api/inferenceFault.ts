@@ -12,9 +12,6 @@ export type ModelFault =
   | { kind: 'model_without_capacity'; model: string }
   | { kind: 'model_disabled'; model: string };
 
-/** The limit that a call's hold did not fit into. */
-export type BalanceLimiter = 'key_budget' | 'credit' | 'monthly_cap' | 'monthly_cap_reached';
-
 /** Why gate 4 refuses a call. */
 export type AdmissionFault =
   | { kind: 'account_on_hold' }
@@ -25,7 +22,8 @@ export type AdmissionFault =
       maxUsageCostNanoUsd: NanoUsd;
       keyRemainingNanoUsd: NanoUsd | null;
       heldNanoUsd: NanoUsd;
-      limitedBy: Exclude<BalanceLimiter, 'monthly_cap_reached'>;
+      /** The limit that the hold did not fit into. */
+      limitedBy: 'key_budget' | 'credit' | 'monthly_cap';
       affordableOutputTokens: number;
     }
   | { kind: 'rate_limited'; limiter: 'requests' | 'tokens'; retryAfterMs: number; rateLimit: RateLimitState }

@@ -97,9 +97,9 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
       span.setAttributes({ 'turnpike.response_format': fallback });
       callLog.info({ model: model.id, responseFormat: fallback }, 'asked for less than the client did');
     }
-    const { bound, rateLimit, terms } = admitted;
+    const { bound, rateLimit, hold } = admitted;
     const cacheSalt = fleet.cacheSaltOf({ workspaceId, model });
-    const open = money.openCalls.open(toCall(bound.worstCaseNanoUsd), terms);
+    const open = money.openCalls.open(toCall(bound.worstCaseNanoUsd), hold);
     const call: Call = {
       ...ids,
       operation,

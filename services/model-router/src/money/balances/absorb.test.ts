@@ -3,11 +3,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
 import { until } from '@turnpike/test-support/until';
-import { anAdmittedCall } from '../../../test/anAdmittedCall.ts';
+import { aHold } from '../../../test/aHold.ts';
 import { aTestLedger, type TestLedger } from '../../../test/aTestLedger.ts';
 import { type OpenedRedis, openTestRedis } from '../../../test/openTestRedis.ts';
 import { createCallEndings } from '../call/endCall.ts';
-import type { AdmittedCall } from '../call/toEvent.ts';
+import type { Hold } from '../call/pendingCalls.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
 import { Standing } from '../redis/standing.ts';
 import { type Absorber, createAbsorber } from './absorb.ts';
@@ -38,19 +38,19 @@ afterEach(() => ledger.close());
 const aWorkspaceId = (): string => `ws_${randomUUID()}`;
 
 /** A call of a new workspace that the ledger has credited 10,000. */
-async function aHeldCall(): Promise<AdmittedCall> {
-  const { call } = await anAdmittedCall(opened, { holdNanoUsd: HOLD });
+async function aHeldCall(): Promise<Hold> {
+  const call = await aHold(opened, { holdNanoUsd: HOLD });
   Object.assign(ledger.booksOf(call.workspaceId), { seq: 1, leftNanoUsd: 10_000n });
   return call;
 }
 
-async function settle({ callId, keyId, workspaceId }: AdmittedCall): Promise<void> {
+async function settle({ callId, keyId, workspaceId }: Hold): Promise<void> {
   const event = aUsageRecorded({ callId, keyId, workspaceId, chargeNanoUsd: CHARGE, holdNanoUsd: HOLD });
   expect(await createCallEndings(opened.redis).settle(event, toUsageRecordedJson(event))).toBe('held');
 }
 
 /** The ledger has the call for good. */
-function record({ callId, keyId, workspaceId }: AdmittedCall, chargeNanoUsd = CHARGE): void {
+function record({ callId, keyId, workspaceId }: Hold, chargeNanoUsd = CHARGE): void {
   const books = ledger.booksOf(workspaceId);
   if (chargeNanoUsd > 0n) books.seq += 1;
   books.leftNanoUsd -= chargeNanoUsd;
@@ -59,7 +59,7 @@ function record({ callId, keyId, workspaceId }: AdmittedCall, chargeNanoUsd = CH
   books.keys[keyId] = (books.keys[keyId] ?? 0n) + chargeNanoUsd;
 }
 
-const askAbout = async ({ callId, workspaceId }: AdmittedCall) =>
+const askAbout = async ({ callId, workspaceId }: Hold) =>
   (await absorber.absorbCalls([{ workspaceId, callIds: [callId] }])).final;
 
 /** Holds the ledger's answers of now back until they are let go. */
@@ -280,18 +280,18 @@ describe('a pending call that is recorded', () => {
 
 describe('a pending call whose row is unknown', () => {
   const { token } = { token: 'lapsed' };
-  async function anAbandonedCall(): Promise<AdmittedCall> {
+  async function anAbandonedCall(): Promise<Hold> {
     const former = new Standing();
     former.begin({ mark: opened.mark, token }, Number.POSITIVE_INFINITY);
     former.open();
-    const { call } = await anAdmittedCall(opened, { holdNanoUsd: HOLD, standing: former });
+    const call = await aHold(opened, { holdNanoUsd: HOLD, standing: former });
     Object.assign(ledger.booksOf(call.workspaceId), { seq: 1, leftNanoUsd: 10_000n });
     ledger.booksOf(call.workspaceId).unknown.push(call.callId);
     return call;
   }
-  const giveUp = ({ callId, workspaceId }: AdmittedCall, session: string) =>
+  const giveUp = ({ callId, workspaceId }: Hold, session: string) =>
     absorber.absorbCalls([{ workspaceId, callIds: [callId], unknownAs: new Map([[callId, session]]) }]);
-  const heldOf = async ({ workspaceId }: AdmittedCall) => (await opened.walletOf(workspaceId)).held;
+  const heldOf = async ({ workspaceId }: Hold) => (await opened.walletOf(workspaceId)).held;
 
   it('is dropped where it is held under the session that has lapsed, and is not done with', async () => {
     const call = await anAbandonedCall();
@@ -324,7 +324,7 @@ describe('a pending call whose row is unknown', () => {
 
 it('counts the calls of a wallet that was evicted alone again, before it is loaded', async () => {
   const call = await aHeldCall();
-  const ended = (await anAdmittedCall(opened, { workspaceId: call.workspaceId, holdNanoUsd: HOLD })).call;
+  const ended = await aHold(opened, { workspaceId: call.workspaceId, holdNanoUsd: HOLD });
   await settle(ended);
   await opened.redis.del(redisKeys.wallet(call.workspaceId));
   expect(await absorber.load(call.workspaceId)).toBe(true);

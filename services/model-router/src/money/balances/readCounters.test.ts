@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
-import { anAdmittedCall } from '../../../test/anAdmittedCall.ts';
+import { aHold } from '../../../test/aHold.ts';
 import { type OpenedRedis, openTestRedis } from '../../../test/openTestRedis.ts';
 import { createCallEndings } from '../call/endCall.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
@@ -22,10 +22,10 @@ const NOTHING = {
 };
 
 it('shows what is counted and pending, of which place of the ledger, by whom and under which session', async () => {
-  const { call, terms } = await anAdmittedCall(opened, { holdNanoUsd: 700n });
-  const { callId, keyId, workspaceId } = call;
-  const other = await anAdmittedCall(opened, { workspaceId, routerId: 'router-2' });
-  const { callId: endedId, keyId: otherKeyId } = other.call;
+  const hold = await aHold(opened, { holdNanoUsd: 700n });
+  const { callId, keyId, workspaceId } = hold;
+  const other = await aHold(opened, { workspaceId, routerId: 'router-2' });
+  const { callId: endedId, keyId: otherKeyId } = other;
   const event = aUsageRecorded({ callId: endedId, keyId: otherKeyId, workspaceId, chargeNanoUsd: 300n });
   await createCallEndings(opened.redis).settle(event, toUsageRecordedJson(event));
   await opened.redis.hset(redisKeys.call(workspaceId, endedId), 'session', 'lapsed');
@@ -46,9 +46,9 @@ it('shows what is counted and pending, of which place of the ledger, by whom and
     },
     nextAfter: undefined,
   });
-  const month = new Date(terms.admittedAtMs).toISOString().slice(0, 7);
+  const month = new Date(hold.admittedAtMs).toISOString().slice(0, 7);
   expect(months[month]).toEqual({ spentNanoUsd: 0n, timeline: 1, sequence: 1, heldNanoUsd: 700n, endedNanoUsd: 300n });
-  const { admittedAtMs } = terms;
+  const { admittedAtMs } = hold;
   expect(nowMs).toBeGreaterThanOrEqual(admittedAtMs);
   const { token: session } = opened.session;
   const held = { callId, keyId, kind: 'held', amountNanoUsd: 700n, month, session, hasLiveSession: true, admittedAtMs };

@@ -1,8 +1,8 @@
-import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { type CallAddress, headOf, redisKeys } from '../redis/redisKeys.ts';
 import { defineScript } from '../redis/redisScript.ts';
+import type { EndingEvent } from './pendingCalls.ts';
 
 /** A released admission can only still arrive while its command is under way. */
 const RELEASED_MS = 600_000;
@@ -14,7 +14,7 @@ export type Settlement = z.output<typeof settledSchema>;
 /** The ways a call's hold ends. Each may run any number of times; only the first that applies changes a balance. */
 export interface CallEndings {
   /** Turns the hold into the charge, and keeps the event beside it until the call is recorded. */
-  settle(event: UsageRecorded, eventJson: string): Promise<Settlement>;
+  settle(event: EndingEvent, eventJson: string): Promise<Settlement>;
   /** Takes back an admission whose answer came too late: hold, request and tokens. */
   release(address: CallAddress): Promise<void>;
 }

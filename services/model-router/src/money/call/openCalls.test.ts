@@ -82,8 +82,8 @@ async function spooled(): Promise<UsageRecorded[]> {
 }
 
 it('writes the event to the router’s disk before the call counts as ended, and settles it', async () => {
-  const { call, terms } = await anAdmittedCall(opened);
-  const open = book.open(call, terms);
+  const { call, hold } = await anAdmittedCall(opened);
+  const open = book.open(call, hold);
   expect(await open.end(completed, 'small-chat@engine-1')).toBe(true);
   const [event] = await spooled();
   expect(event).toMatchObject({
@@ -99,18 +99,18 @@ it('writes the event to the router’s disk before the call counts as ended, and
     completionTokens: 100,
     chargeNanoUsd: CHARGE,
     formulaNanoUsd: CHARGE,
-    startedAtMs: terms.admittedAtMs,
+    startedAtMs: hold.admittedAtMs,
   });
-  expect(event?.endedAtMs).toBeGreaterThanOrEqual(terms.admittedAtMs);
+  expect(event?.endedAtMs).toBeGreaterThanOrEqual(hold.admittedAtMs);
   await until('it is settled', async () => (await opened.walletOf(call.workspaceId)).ended === CHARGE);
   expect((await opened.walletOf(call.workspaceId)).held).toBe(0n);
   expect(recorded).toMatchObject([{ event }]);
 });
 
 it('keeps a call among those that would be put back, as held and then as ended, until it is recorded', async () => {
-  const { call, terms } = await anAdmittedCall(opened);
-  const open = book.open(call, terms);
-  expect([...pending.held]).toEqual([{ call, terms }]);
+  const { call, hold } = await anAdmittedCall(opened);
+  const open = book.open(call, hold);
+  expect([...pending.held]).toEqual([hold]);
   await open.end(completed);
   expect([...pending.held]).toEqual([]);
   expect([...pending.ended].map(({ event }) => event.callId)).toEqual([call.callId]);
@@ -119,10 +119,10 @@ it('keeps a call among those that would be put back, as held and then as ended, 
 });
 
 it('charges the whole prompt at the prompt’s price where a model is not cache-capable, as its client is shown', async () => {
-  const { call, terms } = await anAdmittedCall(opened);
+  const { call, hold } = await anAdmittedCall(opened);
   const prices = { ...call.model.prices, inputCacheRead: 0n };
   const model = { ...call.model, prices, isCacheCapable: false };
-  await book.open({ ...call, model }, terms).end(completed);
+  await book.open({ ...call, model }, hold).end(completed);
   const [event] = await spooled();
   const { promptTokens, completionTokens } = { promptTokens: 1_000, completionTokens: 100 };
   const formulaNanoUsd = computeCharge({ promptTokens, cachedPromptTokens: 0, completionTokens, images: 0 }, prices);
@@ -130,8 +130,8 @@ it('charges the whole prompt at the prompt’s price where a model is not cache-
 });
 
 it('ends a call once, however often and however differently it is told', async () => {
-  const { call, terms } = await anAdmittedCall(opened);
-  const open = book.open(call, terms);
+  const { call, hold } = await anAdmittedCall(opened);
+  const open = book.open(call, hold);
   const endings: Ending[] = [completed, { status: 'failure', reason: 'engine_reset' }, completed];
   expect(await Promise.all(endings.map((ending) => open.end(ending)))).toEqual([true, true, true]);
   expect(await spooled()).toHaveLength(1);
@@ -143,8 +143,8 @@ it.each<[string, Ending]>([
   ['failed', { status: 'failure', reason: 'engine_reset' }],
   ['ended without a count', { status: 'unknown', reason: 'engine_gave_no_count' }],
 ])('charges nothing and counts no token for a call that %s', async (_case, ending) => {
-  const { call, terms } = await anAdmittedCall(opened);
-  await book.open(call, terms).end(ending);
+  const { call, hold } = await anAdmittedCall(opened);
+  await book.open(call, hold).end(ending);
   expect(await spooled()).toMatchObject([
     { status: ending.status, reason: ending.reason, chargeNanoUsd: 0n, promptTokens: 0, completionTokens: 0 },
   ]);
@@ -158,16 +158,16 @@ it.each<[string, string, string[]]>([
 ])('%s', async (_what, reason, expected) => {
   const alerts: string[] = [];
   const alerting = aBook(spool, { ...noMetrics, alerted: (kind) => alerts.push(kind) });
-  const { call, terms } = await anAdmittedCall(opened);
-  await alerting.open(call, terms).end({ status: 'unknown', reason });
+  const { call, hold } = await anAdmittedCall(opened);
+  await alerting.open(call, hold).end({ status: 'unknown', reason });
   await alerting.close();
   expect(alerts).toEqual(expected);
   expect(await spooled()).toMatchObject([{ status: 'unknown', reason, chargeNanoUsd: 0n }]);
 });
 
 it('charges no more than the hold, and records what the formula gave', async () => {
-  const { call, terms } = await anAdmittedCall(opened, { holdNanoUsd: 5_000n });
-  await book.open(call, terms).end(completed);
+  const { call, hold } = await anAdmittedCall(opened, { holdNanoUsd: 5_000n });
+  await book.open(call, hold).end(completed);
   expect(await spooled()).toMatchObject([{ chargeNanoUsd: 5_000n, formulaNanoUsd: CHARGE, holdNanoUsd: 5_000n }]);
 });
 
@@ -176,9 +176,9 @@ it.each<[string, () => void]>([
   ['is another one by now', () => standing.begin({ mark: opened.mark, token: 'newer' }, Number.POSITIVE_INFINITY)],
   ['has lapsed by the clock, as of a router that was frozen', () => standing.renew(performance.now() - 1)],
 ])('opens no call that was admitted in a session which %s, and gives its hold back', async (_which, change) => {
-  const { call, terms } = await anAdmittedCall(opened);
+  const { call, hold } = await anAdmittedCall(opened);
   change();
-  expect(() => book.open(call, terms)).toThrow(
+  expect(() => book.open(call, hold)).toThrow(
     expect.objectContaining({ fault: { kind: 'admission_unavailable' } }) as unknown as Error,
   );
   await until('the hold is released', async () => (await opened.walletOf(call.workspaceId)).held === 0n);
@@ -187,8 +187,8 @@ it.each<[string, () => void]>([
 });
 
 it('settles a call later that ended while Redis was away', async () => {
-  const { call, terms } = await anAdmittedCall(opened);
-  const open = book.open(call, terms);
+  const { call, hold } = await anAdmittedCall(opened);
+  const open = book.open(call, hold);
   opened.server.freeze();
   expect(await open.end(completed)).toBe(true);
   expect(await spooled()).toHaveLength(1);
@@ -217,8 +217,8 @@ describe('when the disk refuses the event', () => {
   it('keeps it in Redis, and brings it to the disk once that takes it', async () => {
     const disk = aFullDisk();
     const onFullDisk = aBook(disk);
-    const { call, terms } = await anAdmittedCall(opened);
-    expect(await onFullDisk.open(call, terms).end(completed)).toBe(true);
+    const { call, hold } = await anAdmittedCall(opened);
+    expect(await onFullDisk.open(call, hold).end(completed)).toBe(true);
     const kept = await opened.redis.hget(redisKeys.call(call.workspaceId, call.callId), 'event');
     expect(parseUsageRecorded(kept ?? '')).toMatchObject({ status: 'success', chargeNanoUsd: CHARGE });
     disk.hasRoom = true;
@@ -231,8 +231,8 @@ describe('when the disk refuses the event', () => {
   it('keeps it on no disk once it is recorded', async () => {
     const disk = aFullDisk();
     const onFullDisk = aBook(disk);
-    const { call, terms } = await anAdmittedCall(opened);
-    await onFullDisk.open(call, terms).end(completed);
+    const { call, hold } = await anAdmittedCall(opened);
+    await onFullDisk.open(call, hold).end(completed);
     pending.remove(call.callId);
     disk.hasRoom = true;
     await onFullDisk.close();
@@ -242,10 +242,10 @@ describe('when the disk refuses the event', () => {
   it('and Redis does not answer, waits with the end of the call until Redis has it, and charges once', async () => {
     const disk = aFullDisk();
     const onFullDisk = aBook(disk);
-    const { call, terms } = await anAdmittedCall(opened);
+    const { call, hold } = await anAdmittedCall(opened);
     opened.server.freeze();
     let isOver = false;
-    const ending = onFullDisk.open(call, terms).end(completed);
+    const ending = onFullDisk.open(call, hold).end(completed);
     void ending.then(() => {
       isOver = true;
     });
@@ -262,8 +262,8 @@ describe('when the disk refuses the event', () => {
 
 describe('without a session', () => {
   it('settles no call, and ends it all the same; the next one brings it', async () => {
-    const { call, terms } = await anAdmittedCall(opened);
-    const open = book.open(call, terms);
+    const { call, hold } = await anAdmittedCall(opened);
+    const open = book.open(call, hold);
     standing.end();
     expect(await open.end(completed)).toBe(true);
     expect(await spooled()).toHaveLength(1);
@@ -273,8 +273,8 @@ describe('without a session', () => {
   });
 
   it('tries on no more once the call is recorded, and in the sums', async () => {
-    const { call, terms } = await anAdmittedCall(opened);
-    const open = book.open(call, terms);
+    const { call, hold } = await anAdmittedCall(opened);
+    const open = book.open(call, hold);
     standing.end();
     await open.end(completed);
     pending.remove(call.callId);
@@ -284,8 +284,8 @@ describe('without a session', () => {
 });
 
 it('puts all calls back under another session when Redis does not know one that must be pending', async () => {
-  const { call, terms } = await anAdmittedCall(opened);
-  const open = book.open(call, terms);
+  const { call, hold } = await anAdmittedCall(opened);
+  const open = book.open(call, hold);
   let looks = 0;
   standing.watch(() => {
     looks += 1;

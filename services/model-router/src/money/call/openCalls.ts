@@ -4,7 +4,7 @@ import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import { toCallAttributes } from '@turnpike/telemetry/toCallAttributes';
 import type { AdmissionFault } from '../../api/inferenceFault.ts';
 import type { CallEndings } from './endCall.ts';
-import type { HoldTerms } from './pendingCalls.ts';
+import type { Hold } from './pendingCalls.ts';
 import { createSettler, type SettlerOptions } from './settleCalls.ts';
 import { type AdmittedCall, type Ending, LEFT_BEFORE_FIRST_EVENT, toEvent } from './toEvent.ts';
 
@@ -58,13 +58,13 @@ export function createOpenCalls(options: OpenCallsOptions) {
      * Opens the book on an admitted call; durations are measured by a monotonic clock. Throws `admission_unavailable` where
      * the session that carries its hold is over: nothing has been run, and the hold is given back.
      */
-    open(call: AdmittedCall, terms: HoldTerms): OpenCall {
-      if (standing.session?.token !== terms.session) {
-        endings.release(call).catch(() => log.warn({ callId: call.callId }, 'hold not released; the sweeper finds it'));
+    open(call: AdmittedCall, hold: Hold): OpenCall {
+      if (standing.session?.token !== hold.session) {
+        endings.release(hold).catch(() => log.warn({ callId: call.callId }, 'hold not released; the sweeper finds it'));
         throw new ApiError<AdmissionFault>({ kind: 'admission_unavailable' });
       }
       const startedAt = performance.now();
-      pending.add({ call, terms });
+      pending.add(hold);
       size += 1;
       let ended: Promise<boolean> | undefined;
       return {
@@ -72,7 +72,7 @@ export function createOpenCalls(options: OpenCallsOptions) {
         end(ending, target = call.model.id) {
           if (ended) return ended;
           size -= 1;
-          const { admittedAtMs } = terms;
+          const { admittedAtMs } = hold;
           const endedAtMs = admittedAtMs + Math.round(performance.now() - startedAt);
           ended = end(call, { ending, target, admittedAtMs, endedAtMs });
           return ended;

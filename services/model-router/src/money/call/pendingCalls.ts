@@ -1,26 +1,31 @@
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
-import type { AdmittedCall } from './toEvent.ts';
+import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import type { CallAddress } from '../redis/redisKeys.ts';
 
-/** The terms of a hold in Redis: with the call, enough to put the hold back. */
-export interface HoldTerms {
+/** What is held in Redis for a call that runs: enough to put it back. */
+export interface Hold extends CallAddress {
+  holdNanoUsd: NanoUsd;
   /** Admission, by Redis' clock. */
   admittedAtMs: number;
   /** The session that it was admitted under. */
   session: string;
+  /** Taken from the tokens-per-minute bucket at the admission; the rest is taken at settlement. */
   estimatedPromptTokens: number;
   rpm: number;
   tpm: number;
+  /** The event a sweeper emits if the router dies: the call's `unknown` ending. */
+  unknownEventJson: string;
 }
 
-/** A call that runs. */
-export interface HeldCall {
-  call: AdmittedCall;
-  terms: HoldTerms;
-}
+/** What of a completion event the end of a hold goes by; all else in it is the business of its writer and of the ledger. */
+export type EndingEvent = Pick<
+  UsageRecorded,
+  'callId' | 'workspaceId' | 'keyId' | 'status' | 'chargeNanoUsd' | 'promptTokens' | 'completionTokens' | 'startedAtMs'
+>;
 
 /** How a call ended: what is to be settled, sent and recorded. */
 export interface EndedCall {
-  event: UsageRecorded;
+  event: EndingEvent;
   json: string;
 }
 
@@ -29,7 +34,7 @@ export interface EndedCall {
  * since. When Redis is lost they are put back. Bounded by the calls under way and by the size of the spool.
  */
 export class PendingCalls {
-  readonly #held = new Map<string, HeldCall>();
+  readonly #held = new Map<string, Hold>();
   readonly #ended = new Map<string, EndedCall>();
 
   /** Whether nothing is left to bring to the ledger. */
@@ -41,8 +46,8 @@ export class PendingCalls {
     return this.#held.size + this.#ended.size;
   }
 
-  add(held: HeldCall): void {
-    this.#held.set(held.call.callId, held);
+  add(hold: Hold): void {
+    this.#held.set(hold.callId, hold);
   }
 
   end(ended: EndedCall): void {
@@ -59,7 +64,7 @@ export class PendingCalls {
     return this.#ended.has(callId);
   }
 
-  get held(): Iterable<HeldCall> {
+  get held(): Iterable<Hold> {
     return this.#held.values();
   }
 

@@ -4,7 +4,7 @@ import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { parseUsageRecorded, toUsageRecordedJson, type UsageRecorded } from '@turnpike/events/usageRecorded';
 import { until } from '@turnpike/test-support/until';
 import type { Redis } from 'ioredis';
-import { anAdmittedCall } from '../../../test/anAdmittedCall.ts';
+import { aHold } from '../../../test/aHold.ts';
 import { type AnEventLog, anEventLog } from '../../../test/anEventLog.ts';
 import { aSilentLogger } from '../../../test/aSilentLogger.ts';
 import { aTestLedger, type TestLedger } from '../../../test/aTestLedger.ts';
@@ -14,8 +14,8 @@ import { createAbsorber } from '../balances/absorb.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
 import { Standing } from '../redis/standing.ts';
 import { createCallEndings } from './endCall.ts';
+import type { Hold } from './pendingCalls.ts';
 import { sweepCalls } from './sweepCalls.ts';
-import type { AdmittedCall } from './toEvent.ts';
 
 /** The sweeper's own rhythm. */
 const LEASE_MS = 100;
@@ -77,15 +77,14 @@ function sweep(redis: Redis = opened.redis): void {
 }
 
 /** A call under a session that is gone. */
-async function aLostCall(fields: { workspaceId?: string } = {}): Promise<{ call: AdmittedCall; admittedAtMs: number }> {
+async function aLostCall(fields: { workspaceId?: string } = {}): Promise<Hold> {
   const lapsed = new Standing();
   lapsed.begin({ mark: opened.mark, token: `lapsed ${randomUUID()}` }, Number.POSITIVE_INFINITY);
   lapsed.open();
-  const { call, terms } = await anAdmittedCall(opened, { standing: lapsed, ...fields });
-  return { call, admittedAtMs: terms.admittedAtMs };
+  return aHold(opened, { standing: lapsed, ...fields });
 }
 
-async function settle({ callId, keyId, workspaceId }: AdmittedCall): Promise<UsageRecorded> {
+async function settle({ callId, keyId, workspaceId }: Hold): Promise<UsageRecorded> {
   const event = aUsageRecorded({ callId, keyId, workspaceId, chargeNanoUsd: 700n });
   expect(await createCallEndings(opened.redis).settle(event, toUsageRecordedJson(event))).toBe('held');
   return event;
@@ -104,22 +103,26 @@ function aRedisThatFailsOnce(address: string, failure: Error): Redis {
 
 const heldBy = async ({ workspaceId }: { workspaceId: string }): Promise<bigint> =>
   (await opened.walletOf(workspaceId)).held;
-const sentOf = ({ callId }: AdmittedCall) =>
-  eventLog.taken.filter(({ value }) => parseUsageRecorded(value).callId === callId);
-const isSent = (call: AdmittedCall) => until('its event is in the log', () => sentOf(call).length > 0);
+const sentOf = ({ callId }: Hold) => eventLog.taken.filter(({ value }) => parseUsageRecorded(value).callId === callId);
+const isSent = (call: Hold) => until('its event is in the log', () => sentOf(call).length > 0);
 /** The ledger has recorded the `unknown` rows that the log has. */
-function recordUnknown({ callId, workspaceId }: AdmittedCall): void {
+function recordUnknown({ callId, workspaceId }: Hold): void {
   ledger.booksOf(workspaceId).unknown.push(callId);
 }
 
 it('sends the unknown ending of a call that lost its router, and lets go of its hold once that is recorded', async () => {
-  const { call, admittedAtMs } = await aLostCall();
+  const call = await aLostCall();
   sweep();
   await isSent(call);
   const [record] = sentOf(call);
   expect(record?.key).toBe(call.keyId);
   const event = parseUsageRecorded(record?.value ?? '');
-  expect(event).toMatchObject({ status: 'unknown', chargeNanoUsd: 0n, promptTokens: 0, startedAtMs: admittedAtMs });
+  expect(event).toMatchObject({
+    status: 'unknown',
+    chargeNanoUsd: 0n,
+    promptTokens: 0,
+    startedAtMs: call.admittedAtMs,
+  });
   expect(event.endedAtMs).toBeGreaterThanOrEqual(event.startedAtMs);
   expect(await heldBy(call)).toBe(call.holdNanoUsd);
 
@@ -130,7 +133,7 @@ it('sends the unknown ending of a call that lost its router, and lets go of its 
 });
 
 it('sends the true ending of a call that had ended, and leaves its charge until that is recorded', async () => {
-  const { call } = await aLostCall();
+  const call = await aLostCall();
   const event = await settle(call);
   sweep();
   await isSent(call);
@@ -147,7 +150,7 @@ it('sends the true ending of a call that had ended, and leaves its charge until 
 });
 
 it('sends nothing of a call that is recorded already, and lets go of it', async () => {
-  const { call } = await aLostCall();
+  const call = await aLostCall();
   ledger.booksOf(call.workspaceId).final.push(call.callId);
   sweep();
   await until('it is over', async () => (await opened.pendingOf(call.workspaceId)).length === 0);
@@ -156,12 +159,12 @@ it('sends nothing of a call that is recorded already, and lets go of it', async 
 });
 
 it('leaves a call alone whose session is live, and one that was put back under another', async () => {
-  const { call: running } = await anAdmittedCall(opened);
-  const { call: back } = await aLostCall();
+  const running = await aHold(opened);
+  const back = await aLostCall();
   const { token } = opened.session;
   await opened.redis.hset(redisKeys.call(back.workspaceId, back.callId), 'session', token);
   await opened.redis.hset(redisKeys.calls(back.workspaceId), back.callId, token);
-  const { call: lost } = await aLostCall();
+  const lost = await aLostCall();
   recordUnknown(running);
   recordUnknown(back);
   sweep();
@@ -172,7 +175,7 @@ it('leaves a call alone whose session is live, and one that was put back under a
 });
 
 it('takes no session for gone before it has missed it for a while', async () => {
-  const { call } = await aLostCall();
+  const call = await aLostCall();
   /** How many events were sent by each look. */
   const sent: number[] = [];
   const exists = async (...keys: string[]) => {
@@ -192,9 +195,9 @@ it.each<[string, string[], (address: string) => Promise<Redis>]>([
   ],
   ['Redis was too slow to give', [], async (address) => aRedisThatFailsOnce(address, new Error('Command timed out'))],
 ])('sweeps the others beside a call whose record %s', async (_why, kinds, spoil) => {
-  const { call: spoilt } = await aLostCall();
-  const { call: beside } = await aLostCall({ workspaceId: spoilt.workspaceId });
-  const { call: other } = await aLostCall();
+  const spoilt = await aLostCall();
+  const beside = await aLostCall({ workspaceId: spoilt.workspaceId });
+  const other = await aLostCall();
   sweep(await spoil(redisKeys.call(spoilt.workspaceId, spoilt.callId)));
   await isSent(beside);
   await isSent(other);
@@ -203,16 +206,16 @@ it.each<[string, string[], (address: string) => Promise<Redis>]>([
 });
 
 it('sweeps the others beside a workspace that cannot be', async () => {
-  const { call: spoilt } = await aLostCall();
+  const spoilt = await aLostCall();
   await opened.redis.set(redisKeys.wallet(spoilt.workspaceId), 'no hash');
-  const { call: other } = await aLostCall();
+  const other = await aLostCall();
   sweep();
   await isSent(other);
   await opened.redis.del(redisKeys.wallet(spoilt.workspaceId));
 });
 
 it('comes to every call of a workspace, however many unreadable ones are before it', async () => {
-  const { call } = await aLostCall();
+  const call = await aLostCall();
   const spoiling = opened.redis.pipeline();
   for (let nth = 0; nth < 2_100; nth += 1) {
     spoiling.hset(redisKeys.calls(call.workspaceId), `unreadable-${nth}`, 'lapsed');
@@ -230,11 +233,11 @@ it('comes to every workspace, however many keys there are', async () => {
   for (let nth = 0; nth < 5_000; nth += 1) filling.set(`{ws_${nth}}:other`, 1, 'PX', 60_000);
   await filling.exec();
   sweep();
-  for (const { call } of calls) await isSent(call);
+  for (const call of calls) await isSent(call);
 });
 
 it('looks away and goes on while the event log or the ledger is down', async () => {
-  const { call } = await aLostCall();
+  const call = await aLostCall();
   eventLog.isDown = true;
   ledger.fails = 503;
   sweep();
@@ -249,7 +252,7 @@ it('looks away and goes on while the event log or the ledger is down', async () 
 });
 
 it('does not sweep while another router does', async () => {
-  const { call } = await aLostCall();
+  const call = await aLostCall();
   await opened.redis.set(redisKeys.sweeper, 'another router', 'PX', 2_000);
   sweep();
   await until('the other one is gone', async () => {
@@ -263,8 +266,8 @@ it('does not sweep while another router does', async () => {
 });
 
 it('does not sweep while calls of routers are still put back', async () => {
-  const { call } = await aLostCall();
-  const { call: later } = await aLostCall();
+  const call = await aLostCall();
+  const later = await aLostCall();
   opened.standing.close();
   sweep();
   await new Promise((resolve) => setTimeout(resolve, 5 * LEASE_MS));

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { parseUsageRecorded, toUsageRecordedJson } from '@turnpike/events/usageRecorded';
 import type { Redis } from 'ioredis';
-import { anAdmittedCall } from '../../../test/anAdmittedCall.ts';
+import { aHold } from '../../../test/aHold.ts';
 import { type OpenedRedis, openTestRedis } from '../../../test/openTestRedis.ts';
 import { createCallEndings } from '../call/endCall.ts';
-import { type EndedCall, type HeldCall, PendingCalls } from '../call/pendingCalls.ts';
+import { type EndedCall, type Hold, PendingCalls } from '../call/pendingCalls.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
 import type { Session } from '../redis/standing.ts';
 import { createPutBack } from './putBack.ts';
@@ -30,14 +30,13 @@ beforeEach(() => {
 
 const aPutBack = (redis: Redis = opened.redis) => createPutBack(redis, { routerId, pending });
 
-async function aHeldCall(workspaceId?: string): Promise<HeldCall> {
-  const held = await anAdmittedCall(opened, { holdNanoUsd: HOLD, ...(workspaceId && { workspaceId }) });
+async function aHeldCall(workspaceId?: string): Promise<Hold> {
+  const held = await aHold(opened, { holdNanoUsd: HOLD, ...(workspaceId && { workspaceId }) });
   pending.add(held);
   return held;
 }
 
-function end({ call }: HeldCall): EndedCall {
-  const { callId, keyId, workspaceId } = call;
+function end({ callId, keyId, workspaceId }: Hold): EndedCall {
   const event = aUsageRecorded({ callId, keyId, workspaceId, chargeNanoUsd: CHARGE, holdNanoUsd: HOLD });
   const ended = { event, json: toUsageRecordedJson(event) };
   pending.end(ended);
@@ -45,11 +44,11 @@ function end({ call }: HeldCall): EndedCall {
 }
 
 /** Redis forgets a workspace. */
-async function forget({ call: { workspaceId } }: HeldCall): Promise<void> {
+async function forget({ workspaceId }: Hold): Promise<void> {
   await opened.redis.del(await opened.redis.keys(`{${workspaceId}}:*`));
 }
 
-const sumsOf = async ({ call: { workspaceId, keyId } }: HeldCall) => {
+const sumsOf = async ({ workspaceId, keyId }: Hold) => {
   const { held, ended } = await opened.walletOf(workspaceId);
   expect(await opened.keyOf(workspaceId, keyId)).toMatchObject({ held, ended });
   expect(await opened.monthsOf(workspaceId)).toMatchObject({ held, ended });
@@ -83,17 +82,17 @@ it('gives a Redis that has forgotten them the holds of calls that run and the ch
   await aPutBack()(session);
   expect(await sumsOf(held)).toEqual({ held: HOLD, ended: 0n });
   expect(await sumsOf(other)).toEqual({ held: 0n, ended: CHARGE });
-  const { admittedAtMs, estimatedPromptTokens, rpm, tpm } = held.terms;
-  const record = await opened.callOf(held.call);
+  const { admittedAtMs, estimatedPromptTokens, rpm, tpm } = held;
+  const record = await opened.callOf(held);
   expect(record).toMatchObject({
-    ...{ kind: 'held', amount: '1000', key: held.call.keyId, session: session.token, owner: routerId },
+    ...{ kind: 'held', amount: '1000', key: held.keyId, session: session.token, owner: routerId },
     ...{ estimate: String(estimatedPromptTokens), rpm: String(rpm), tpm: String(tpm) },
     ...{ admitted_at: String(admittedAtMs), month: new Date(admittedAtMs).toISOString().slice(0, 7) },
   });
-  expect(parseUsageRecorded(record.event ?? '')).toMatchObject({ callId: held.call.callId, status: 'unknown' });
-  expect(await opened.callOf(other.call)).toMatchObject({ kind: 'ended', amount: '300', event: ended.json });
-  const calls = await opened.redis.hgetall(redisKeys.calls(held.call.workspaceId));
-  expect(calls).toEqual({ [held.call.callId]: session.token });
+  expect(parseUsageRecorded(record.event ?? '')).toMatchObject({ callId: held.callId, status: 'unknown' });
+  expect(await opened.callOf(other)).toMatchObject({ kind: 'ended', amount: '300', event: ended.json });
+  const calls = await opened.redis.hgetall(redisKeys.calls(held.workspaceId));
+  expect(calls).toEqual({ [held.callId]: session.token });
 });
 
 it('gives what stands there the new session, and changes no sum, however often', async () => {
@@ -101,20 +100,20 @@ it('gives what stands there the new session, and changes no sum, however often',
   const putBack = aPutBack();
   for (const token of ['second', 'third']) await putBack({ mark: opened.mark, token });
   expect(await sumsOf(held)).toEqual({ held: HOLD, ended: 0n });
-  expect(await opened.callOf(held.call)).toMatchObject({ session: 'third' });
-  expect(await opened.redis.hgetall(redisKeys.calls(held.call.workspaceId))).toEqual({ [held.call.callId]: 'third' });
+  expect(await opened.callOf(held)).toMatchObject({ session: 'third' });
+  expect(await opened.redis.hgetall(redisKeys.calls(held.workspaceId))).toEqual({ [held.callId]: 'third' });
 });
 
 it('never turns a charge back into a hold', async () => {
   const held = await aHeldCall();
   const { event, json } = end(held);
   // Listed before it ended.
-  pending.remove(held.call.callId);
+  pending.remove(held.callId);
   pending.add(held);
   await createCallEndings(opened.redis).settle(event, json);
   await aPutBack()(session);
   expect(await sumsOf(held)).toEqual({ held: 0n, ended: CHARGE });
-  expect(await opened.callOf(held.call)).toMatchObject({ kind: 'ended', event: json, session: session.token });
+  expect(await opened.callOf(held)).toMatchObject({ kind: 'ended', event: json, session: session.token });
 });
 
 it('turns a hold into the charge of a call that has ended since', async () => {
@@ -126,18 +125,18 @@ it('turns a hold into the charge of a call that has ended since', async () => {
 
 it('counts the other calls of a wallet that was lost alone as well', async () => {
   const held = await aHeldCall();
-  const other = await anAdmittedCall(opened, { holdNanoUsd: HOLD, workspaceId: held.call.workspaceId });
-  await opened.redis.del(redisKeys.wallet(held.call.workspaceId));
+  const other = await aHold(opened, { holdNanoUsd: HOLD, workspaceId: held.workspaceId });
+  await opened.redis.del(redisKeys.wallet(held.workspaceId));
   await aPutBack()(session);
-  expect(await opened.walletOf(other.call.workspaceId)).toMatchObject({ held: 2n * HOLD, ended: 0n });
+  expect(await opened.walletOf(other.workspaceId)).toMatchObject({ held: 2n * HOLD, ended: 0n });
 });
 
 it('puts back many calls of many workspaces', async () => {
-  const calls: HeldCall[] = [];
+  const calls: Hold[] = [];
   for (let nth = 0; nth < 12; nth += 1) calls.push(await aHeldCall());
   const [first] = calls;
   const callIds = Array.from({ length: 250 }, () => randomUUID());
-  for (const callId of callIds) if (first) pending.add({ ...first, call: { ...first.call, callId } });
+  for (const callId of callIds) if (first) pending.add({ ...first, callId });
   for (const held of calls) await forget(held);
   await aPutBack()(session);
   for (const held of calls.slice(1)) expect(await sumsOf(held)).toEqual({ held: HOLD, ended: 0n });
@@ -150,7 +149,7 @@ it.each<[string, () => string]>([
 ])('puts nothing into a Redis %s, and says so', async (_which, theirs) => {
   const held = await aHeldCall();
   await expect(aPutBack()({ mark: theirs(), token: session.token })).rejects.toThrow('another one');
-  expect(await opened.callOf(held.call)).toMatchObject({ session: opened.session.token });
+  expect(await opened.callOf(held)).toMatchObject({ session: opened.session.token });
 });
 
 describe('a put-back that is late or comes twice', () => {
@@ -162,7 +161,7 @@ describe('a put-back that is late or comes twice', () => {
     await expect(putBack({ mark: opened.mark, token: 'lost' })).rejects.toThrow('timed out');
     await putBack(session);
     expect(await runLost()).toBe('late');
-    expect(await opened.callOf(held.call)).toMatchObject({ session: session.token });
+    expect(await opened.callOf(held)).toMatchObject({ session: session.token });
     expect(await sumsOf(held)).toEqual({ held: HOLD, ended: 0n });
   });
 
@@ -173,33 +172,33 @@ describe('a put-back that is late or comes twice', () => {
     await expect(putBack({ mark: opened.mark, token: 'lost' })).rejects.toThrow('timed out');
     const { event, json } = end(held);
     await createCallEndings(opened.redis).settle(event, json);
-    pending.remove(held.call.callId);
+    pending.remove(held.callId);
     await forget(held);
     await putBack(session);
     expect(await runLost()).toBe('late');
-    expect(await opened.pendingOf(held.call.workspaceId)).toEqual([]);
+    expect(await opened.pendingOf(held.workspaceId)).toEqual([]);
   });
 
   it('is not taken for one of another router', async () => {
     const held = await aHeldCall();
     await aPutBack()(session);
     const [theirs, token] = [new PendingCalls(), randomUUID()];
-    const other = await anAdmittedCall(opened, { holdNanoUsd: HOLD, workspaceId: held.call.workspaceId });
+    const other = await aHold(opened, { holdNanoUsd: HOLD, workspaceId: held.workspaceId });
     theirs.add(other);
     await createPutBack(opened.redis, { routerId: randomUUID(), pending: theirs })({ mark: opened.mark, token });
-    expect(await opened.callOf(other.call)).toMatchObject({ session: token });
-    expect(await opened.callOf(held.call)).toMatchObject({ session: session.token });
+    expect(await opened.callOf(other)).toMatchObject({ session: token });
+    expect(await opened.callOf(held)).toMatchObject({ session: session.token });
   });
 
   it('keeps no later process of its router from putting back, whose clock was set back', async () => {
     const held = await aHeldCall();
     const inAnHour = Date.now() + 3_600_000;
-    await opened.redis.hset(redisKeys.routers(held.call.workspaceId), routerId, inAnHour);
+    await opened.redis.hset(redisKeys.routers(held.workspaceId), routerId, inAnHour);
     const putBack = aPutBack();
     await expect(putBack(session)).rejects.toThrow('a later put-back was first');
     await putBack(session);
-    expect(await opened.callOf(held.call)).toMatchObject({ session: session.token });
-    const number = Number(await opened.redis.hget(redisKeys.routers(held.call.workspaceId), routerId));
+    expect(await opened.callOf(held)).toMatchObject({ session: session.token });
+    const number = Number(await opened.redis.hget(redisKeys.routers(held.workspaceId), routerId));
     expect(number).toBeGreaterThan(inAnHour);
   });
 });

@@ -1,7 +1,6 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import type { EndedCall, HeldCall, PendingCalls } from '../call/pendingCalls.ts';
-import { toUnknownEventJson } from '../call/toEvent.ts';
+import type { EndedCall, Hold, PendingCalls } from '../call/pendingCalls.ts';
 import { headOf, redisKeys } from '../redis/redisKeys.ts';
 import { defineScript } from '../redis/redisScript.ts';
 import type { Session } from '../redis/standing.ts';
@@ -59,7 +58,7 @@ export function createPutBack(
       if (others) others.push(fields);
       else byWorkspace.set(workspaceId, [fields]);
     };
-    for (const held of pending.held) add(held.call.workspaceId, ofHeld(held));
+    for (const hold of pending.held) add(hold.workspaceId, ofHold(hold));
     for (const ended of pending.ended) add(ended.event.workspaceId, ofEnded(ended));
     for (const workspaceId of byWorkspace.keys()) unsure.add(workspaceId);
     // Numbered as they are listed, whenever they run.
@@ -76,11 +75,9 @@ export function createPutBack(
 
 const monthOf = (ms: number): string => new Date(ms).toISOString().slice(0, 7);
 
-function ofHeld({ call, terms }: HeldCall): Fields {
-  const { callId, keyId, holdNanoUsd } = call;
-  const { admittedAtMs, estimatedPromptTokens, rpm, tpm } = terms;
-  const limits = [estimatedPromptTokens, rpm, tpm, admittedAtMs];
-  return [callId, 'held', holdNanoUsd.toString(), keyId, monthOf(admittedAtMs), ...limits, toUnknownEventJson(call)];
+function ofHold({ callId, keyId, holdNanoUsd, admittedAtMs, unknownEventJson, ...hold }: Hold): Fields {
+  const limits = [hold.estimatedPromptTokens, hold.rpm, hold.tpm, admittedAtMs];
+  return [callId, 'held', holdNanoUsd.toString(), keyId, monthOf(admittedAtMs), ...limits, unknownEventJson];
 }
 
 function ofEnded({ event, json }: EndedCall): Fields {

@@ -313,7 +313,7 @@ describe('a router', () => {
   it('stamps a call with its session', async () => {
     const key = await aFundedKey(10_000n);
     const request = aRequest(key);
-    expect(await admit(request)).toMatchObject({ outcome: 'admitted', session: opened.session.token });
+    expect(await admit(request)).toMatchObject({ outcome: 'admitted', hold: { session: opened.session.token } });
     const { workspaceId } = key.workspace;
     expect(await opened.redis.hgetall(redisKeys.calls(workspaceId))).toEqual({
       [request.callId]: opened.session.token,

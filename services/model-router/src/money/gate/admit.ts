@@ -3,23 +3,21 @@ import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { RateLimitState } from '@turnpike/public-api/headers';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import type { BalanceLimiter } from '../../api/inferenceFault.ts';
+import type { Hold } from '../call/pendingCalls.ts';
 import { headOf, redisKeys } from '../redis/redisKeys.ts';
 import { defineScript } from '../redis/redisScript.ts';
 import type { Standing } from '../redis/standing.ts';
 
-export interface AdmitRequest {
-  callId: string;
+export interface AdmitRequest
+  extends Pick<Hold, 'callId' | 'holdNanoUsd' | 'estimatedPromptTokens' | 'unknownEventJson'> {
   key: KeyRecord;
-  holdNanoUsd: NanoUsd;
-  /** Prompt tokens taken from the tokens-per-minute bucket now; the rest is taken at settlement. */
-  estimatedPromptTokens: number;
-  /** The event a sweeper emits if this router dies: the call's `unknown` ending. */
-  unknownEventJson: string;
 }
 
+/** The limit that a call's hold did not fit into. */
+export type BalanceLimiter = 'key_budget' | 'credit' | 'monthly_cap' | 'monthly_cap_reached';
+
 export type Admission =
-  | { outcome: 'admitted'; admittedAtMs: number; session: string; rateLimit: RateLimitState }
+  | { outcome: 'admitted'; hold: Hold; rateLimit: RateLimitState }
   | { outcome: 'rate_limited'; limiter: 'requests' | 'tokens'; retryAfterMs: number; rateLimit: RateLimitState }
   | {
       outcome: 'insufficient';
@@ -129,7 +127,23 @@ export function createAdmit(
       remainingTokens,
       resetTokensMs,
     };
-    if (outcome === 'admitted') return { outcome, admittedAtMs: nowMs, session: session.token, rateLimit };
+    if (outcome === 'admitted')
+      return {
+        outcome,
+        hold: {
+          callId,
+          workspaceId,
+          keyId,
+          holdNanoUsd,
+          admittedAtMs: nowMs,
+          session: session.token,
+          estimatedPromptTokens,
+          rpm,
+          tpm,
+          unknownEventJson,
+        },
+        rateLimit,
+      };
     if (outcome === 'rate_limited')
       return { outcome, limiter: limiter === 'tokens' ? 'tokens' : 'requests', retryAfterMs, rateLimit };
     return {

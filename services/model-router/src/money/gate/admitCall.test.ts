@@ -7,6 +7,7 @@ import { aKeyRecord } from '../../../test/aKeyRecord.ts';
 import { aPricedModel } from '../../../test/aPricedModel.ts';
 import { aSilentLogger } from '../../../test/aSilentLogger.ts';
 import { noMetrics } from '../../../test/noMetrics.ts';
+import type { Hold } from '../call/pendingCalls.ts';
 import type { Admission, AdmitRequest } from './admit.ts';
 import { type AdmitCallDependencies, admitCall } from './admitCall.ts';
 
@@ -18,7 +19,19 @@ const rateLimit = {
   remainingTokens: 999,
   resetTokensMs: 0,
 };
-const admitted: Admission = { outcome: 'admitted', admittedAtMs: 5, session: 'token', rateLimit };
+const hold: Hold = {
+  callId: 'call-1',
+  workspaceId: 'ws-1',
+  keyId: 'key-1',
+  holdNanoUsd: 1n,
+  admittedAtMs: 5,
+  session: 'token',
+  estimatedPromptTokens: 1,
+  rpm: 600,
+  tpm: 1_000,
+  unknownEventJson: '{}',
+};
+const admitted: Admission = { outcome: 'admitted', hold, rateLimit };
 const insufficient: Admission = {
   outcome: 'insufficient',
   limiter: 'credit',
@@ -130,13 +143,13 @@ async function run(answers: (Admission | Error)[], circumstances: Circumstances 
 it('asks Redis once when it admits', async () => {
   const { asked, result } = await run([admitted]);
   expect(asked).toEqual(['admit']);
-  expect(result).toMatchObject({ terms: { admittedAtMs: 5, session: 'token' }, rateLimit });
+  expect(result).toMatchObject({ hold, rateLimit });
 });
 
 it('brings balances that Redis does not have, and asks again', async () => {
   const { asked, result } = await run([{ outcome: 'not_loaded' }, admitted]);
   expect(asked).toEqual(['admit', 'load', 'admit']);
-  expect(result).toMatchObject({ terms: { admittedAtMs: 5 } });
+  expect(result).toMatchObject({ hold });
 });
 
 it('admits nothing while balances cannot be had', async () => {

@@ -12,7 +12,7 @@ import type { SlotOwner } from '../../request/shares/fairSlots.ts';
 import type { KeyAllowance } from '../../request/shares/keyAllowance.ts';
 import type { Absorber } from '../balances/absorb.ts';
 import type { CallEndings } from '../call/endCall.ts';
-import type { HoldTerms } from '../call/pendingCalls.ts';
+import type { Hold } from '../call/pendingCalls.ts';
 import type { Standing } from '../redis/standing.ts';
 import type { Admission, AdmitRequest } from './admit.ts';
 import { affordableOutputTokens, boundUsage, smallestCost, type UsageBound } from './boundUsage.ts';
@@ -41,7 +41,7 @@ export interface CallToAdmit {
 }
 
 export interface AdmittedByGate {
-  terms: HoldTerms;
+  hold: Hold;
   bound: UsageBound;
   rateLimit: RateLimitState;
 }
@@ -70,7 +70,7 @@ export async function admitCall(dependencies: AdmitCallDependencies, call: CallT
     switch (admission.outcome) {
       case 'admitted':
         giveBackCount?.();
-        return { terms: toTerms(admission, bound), bound, rateLimit: admission.rateLimit };
+        return { hold: admission.hold, bound, rateLimit: admission.rateLimit };
       case 'rate_limited':
         throw refuse({
           kind: 'rate_limited',
@@ -142,17 +142,6 @@ async function decide(
     throw refuse({ kind: 'admission_unavailable' }, error);
   }
 }
-
-const toTerms = (
-  { admittedAtMs, session, rateLimit }: Extract<Admission, { outcome: 'admitted' }>,
-  { estimatedPromptTokens }: UsageBound,
-): HoldTerms => ({
-  admittedAtMs,
-  session,
-  estimatedPromptTokens,
-  rpm: rateLimit.limitRequests,
-  tpm: rateLimit.limitTokens,
-});
 
 const toOwner = ({ keyId, workspace }: KeyRecord): SlotOwner => ({ keyId, workspaceId: workspace.workspaceId });
 
