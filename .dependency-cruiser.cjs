@@ -8,7 +8,7 @@ function layers(place, levels) {
       const isIn = (name) => (name === '.' ? '[^/]+$' : `${name}/`);
       const below = levels.slice(depth + 1).flat();
       return {
-        name: `one-way-${place.replace('services/', '').replace('/src', '')}-${folder}`,
+        name: `one-way-${place.replace(/^(services|libs)\//, '').replace('/src', '')}-${folder}`,
         comment: `${folder} of ${place} may import ${below.join(', ') || 'none of the others'}.`,
         severity: 'error',
         from: { path: `^${place}/${isIn(folder)}`, pathNot: '[.]test[.]ts$' },
@@ -86,14 +86,9 @@ module.exports = {
       ['placement'],
       ['terms'],
     ]),
-    ...layers('services/model-router/src/money', [
-      ['.'],
-      ['gate', 'follow'],
-      ['call'],
-      ['balances', 'spool'],
-      ['redis'],
-    ]),
+    ...layers('services/model-router/src/money', [['.'], ['gate', 'call']]),
     ...layers('services/model-router/src/request', [['.'], ['images'], ['shares']]),
+    ...layers('libs/holds/src', [['.'], ['gate', 'follow'], ['call'], ['balances', 'spool'], ['redis']]),
     ...layers('services/auth/src', [
       ['.'],
       ['routes'],

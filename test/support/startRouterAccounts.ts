@@ -1,28 +1,28 @@
 import { createEmbeddedProducer } from '@turnpike/event-log/createEmbeddedProducer';
 import type { EventRecord } from '@turnpike/event-log/eventLog';
+import { type Absorber, createAbsorber } from '@turnpike/holds/balances/absorb';
+import { createCallEndings } from '@turnpike/holds/call/endCall';
+import { PendingCalls } from '@turnpike/holds/call/pendingCalls';
+import { createRecorder } from '@turnpike/holds/call/recordCalls';
+import { retryReleases } from '@turnpike/holds/call/retryReleases';
+import { sweepCalls } from '@turnpike/holds/call/sweepCalls';
+import { takeUpSpool } from '@turnpike/holds/call/takeUpSpool';
+import { followRedis } from '@turnpike/holds/follow/followRedis';
+import { createPutBack } from '@turnpike/holds/follow/putBack';
+import { createLedgerReports } from '@turnpike/holds/follow/reportToLedger';
+import { createAdmit } from '@turnpike/holds/gate/admit';
+import { connectRedis } from '@turnpike/holds/redis/connectRedis';
+import { Standing } from '@turnpike/holds/redis/standing';
+import { openSpoolFolder } from '@turnpike/holds/spool/openSpoolFolder';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
+import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { noSpan } from '@turnpike/telemetry/callSpan';
+import { noMetrics } from '@turnpike/telemetry/noMetrics';
 import { v7 as uuidv7 } from 'uuid';
-import { type Absorber, createAbsorber } from '../../services/model-router/src/money/balances/absorb.ts';
-import { createCallEndings } from '../../services/model-router/src/money/call/endCall.ts';
 import { createOpenCalls, type OpenCall } from '../../services/model-router/src/money/call/openCalls.ts';
-import { PendingCalls } from '../../services/model-router/src/money/call/pendingCalls.ts';
-import { createRecorder } from '../../services/model-router/src/money/call/recordCalls.ts';
-import { retryReleases } from '../../services/model-router/src/money/call/retryReleases.ts';
-import { sweepCalls } from '../../services/model-router/src/money/call/sweepCalls.ts';
-import { takeUpSpool } from '../../services/model-router/src/money/call/takeUpSpool.ts';
 import { type AdmittedCall, toUnknownEventJson } from '../../services/model-router/src/money/call/toEvent.ts';
-import { followRedis } from '../../services/model-router/src/money/follow/followRedis.ts';
-import { createPutBack } from '../../services/model-router/src/money/follow/putBack.ts';
-import { createLedgerReports } from '../../services/model-router/src/money/follow/reportToLedger.ts';
-import { createAdmit } from '../../services/model-router/src/money/gate/admit.ts';
-import { connectRedis } from '../../services/model-router/src/money/redis/connectRedis.ts';
-import { Standing } from '../../services/model-router/src/money/redis/standing.ts';
-import { openSpoolFolder } from '../../services/model-router/src/money/spool/openSpoolFolder.ts';
 import { aPricedModel } from '../../services/model-router/test/aPricedModel.ts';
-import { aSilentLogger } from '../../services/model-router/test/aSilentLogger.ts';
-import { noMetrics } from '../../services/model-router/test/noMetrics.ts';
 
 /** What a router does with money, put together as its `main` does, without its HTTP side and engines. */
 export interface RouterAccounts {

@@ -1,4 +1,6 @@
+import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import { noSpan } from '@turnpike/telemetry/callSpan';
+import { noMetrics } from '@turnpike/telemetry/noMetrics';
 import type { AnswerTimeouts, Call, House } from '../src/answer/call.ts';
 import { CHAT_CHUNKS, editChatAnswer } from '../src/answer/operations/chat.ts';
 import type { AnsweredOperation } from '../src/answer/operations/operations.ts';
@@ -8,8 +10,6 @@ import { aChatRequest } from './aChatRequest.ts';
 import { anEngineQueue } from './anEngineQueue.ts';
 import { anEngineRegistry } from './anEngineRegistry.ts';
 import { aPricedModel } from './aPricedModel.ts';
-import { aSilentLogger } from './aSilentLogger.ts';
-import { noMetrics } from './noMetrics.ts';
 
 /** So long that nothing happens but what a test shortens. */
 const LONG_MS = 30_000;

@@ -1,14 +1,13 @@
 import { renameSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
+import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { noMetrics } from '@turnpike/telemetry/noMetrics';
+import { aTemporaryFolder } from '@turnpike/test-support/aTemporaryFolder';
 import type { Engine } from '../src/fleet/engine.ts';
 import { createEngineRegistry, type EngineRegistry } from '../src/fleet/engineRegistry.ts';
-
 import { aPricedModel } from './aPricedModel.ts';
-import { aSilentLogger } from './aSilentLogger.ts';
-import { aTemporaryFolder } from './aTemporaryFolder.ts';
 import { listenAnywhere } from './listenAnywhere.ts';
-import { noMetrics } from './noMetrics.ts';
 
 /** Answers some paths of an engine; what it leaves alone is answered as a well one does. */
 export type EngineBehaviour = (req: IncomingMessage, res: ServerResponse) => boolean;

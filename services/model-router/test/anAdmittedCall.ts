@@ -1,9 +1,9 @@
+import type { Hold } from '@turnpike/holds/call/pendingCalls';
+import { aHold } from '@turnpike/holds/test/aHold';
+import type { OpenedRedis } from '@turnpike/holds/test/openTestRedis';
 import { noSpan } from '@turnpike/telemetry/callSpan';
-import type { Hold } from '../src/money/call/pendingCalls.ts';
 import type { AdmittedCall } from '../src/money/call/toEvent.ts';
-import { aHold } from './aHold.ts';
 import { aPricedModel } from './aPricedModel.ts';
-import type { OpenedRedis } from './openTestRedis.ts';
 
 /** A call of a new workspace with ample credit, admitted and held in Redis. */
 export async function anAdmittedCall(

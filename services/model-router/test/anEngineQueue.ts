@@ -1,6 +1,6 @@
+import { noMetrics } from '@turnpike/telemetry/noMetrics';
 import { createEngineQueue, type EngineQueue, type EngineQueueOptions } from '../src/fleet/queue/engineQueue.ts';
 import { aFirstPlacer } from './aPlacement.ts';
-import { noMetrics } from './noMetrics.ts';
 
 /** A queue where nobody waits, unless an engine's room is small. */
 export const anEngineQueue = (options: Partial<EngineQueueOptions> = {}): EngineQueue =>

@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { noMetrics } from '@turnpike/telemetry/noMetrics';
+import { aTemporaryFolder } from '@turnpike/test-support/aTemporaryFolder';
 import { until } from '@turnpike/test-support/until';
 import { createEngineRegistry, type EngineRegistry } from '../src/fleet/engineRegistry.ts';
 import { createPlacer } from '../src/fleet/placement/placer.ts';
 import { anOpenCall, type RecordedCall } from './anOpenCall.ts';
 import { aPricedModel } from './aPricedModel.ts';
-import { aSilentLogger } from './aSilentLogger.ts';
-import { aTemporaryFolder } from './aTemporaryFolder.ts';
-import { noMetrics } from './noMetrics.ts';
 import { type ServedCall, serveCall } from './serveCall.ts';
 import { type Simulators, startSimulators } from './startSimulators.ts';
 

@@ -1,9 +1,9 @@
 import { globSync } from 'node:fs';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { readScript } from '../../../services/model-router/src/money/redis/redisScript.ts';
+import { readScript } from '@turnpike/holds/redis/redisScript';
 
-const folder = fileURLToPath(new URL('../../../services/model-router/src/money/scripts/', import.meta.url));
+const folder = fileURLToPath(new URL('../../../libs/holds/src/scripts/', import.meta.url));
 /** The part that others include, and what changes nothing and is run by audits alone. */
 const NOT_MODELLED = ['pending', 'readCounters'];
 

@@ -1,6 +1,6 @@
+import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
 import { computeCharge } from '@turnpike/money/price';
 import type { Ending } from '../../../services/model-router/src/money/call/toEvent.ts';
-import { aKeyRecord } from '../../../services/model-router/test/aKeyRecord.ts';
 import { MODEL } from '../router/simulatedRouter.ts';
 import type { Random } from '../world/random.ts';
 import type { SimulatedProcess } from '../world/world.ts';

@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import { until } from '@turnpike/test-support/until';
 import { aPricedModel } from '../../test/aPricedModel.ts';
-import { aSilentLogger } from '../../test/aSilentLogger.ts';
 import { listenAnywhere } from '../../test/listenAnywhere.ts';
 import { type CatalogFollower, followCatalog } from './followCatalog.ts';
 

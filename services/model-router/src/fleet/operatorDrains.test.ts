@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { type OpenedRedis, openTestRedis } from '@turnpike/holds/test/openTestRedis';
+import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import { until } from '@turnpike/test-support/until';
-import { aSilentLogger } from '../../test/aSilentLogger.ts';
-import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { followOperatorDrains } from './operatorDrains.ts';
 
 let opened: OpenedRedis;

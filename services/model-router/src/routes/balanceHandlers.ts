@@ -1,10 +1,10 @@
+import type { Absorber } from '@turnpike/holds/balances/absorb';
+import { type Counter, findKeySpend, type PendingCall } from '@turnpike/holds/balances/readCounters';
+import { createRaiseGeneration } from '@turnpike/holds/gate/admit';
 import type { FaultOf } from '@turnpike/internal-api/internalApi';
 import type { modelRouterApi } from '@turnpike/internal-api/modelRouter';
 import type { Handlers } from '@turnpike/internal-api/serveApi';
 import { ApiError } from '@turnpike/public-api/apiError';
-import type { Absorber } from '../money/balances/absorb.ts';
-import { type Counter, findKeySpend, type PendingCall } from '../money/balances/readCounters.ts';
-import { createRaiseGeneration } from '../money/gate/admit.ts';
 import type { Money } from '../money/openMoney.ts';
 
 export type BalanceHandlerDependencies = Pick<Money, 'redis' | 'absorber' | 'readCounters'>;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import type { Response } from 'express';
 import { aFleet, type Fleet } from '../../test/aFleet.ts';
-import { aSilentLogger } from '../../test/aSilentLogger.ts';
 import { createEngineHandlers } from './engineHandlers.ts';
 
 let fleet: Fleet;

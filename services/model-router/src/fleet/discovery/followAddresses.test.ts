@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import { aSilentLogger } from '../../../test/aSilentLogger.ts';
+import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import { type EngineEntry, parseEngineEntries } from './engineEntries.ts';
 import { type Addresses, followAddresses } from './followAddresses.ts';
 

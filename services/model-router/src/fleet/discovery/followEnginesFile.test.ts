@@ -2,9 +2,9 @@ import { renameSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { aTemporaryFolder } from '@turnpike/test-support/aTemporaryFolder';
 import { until } from '@turnpike/test-support/until';
-import { aSilentLogger } from '../../../test/aSilentLogger.ts';
-import { aTemporaryFolder } from '../../../test/aTemporaryFolder.ts';
 import { type EnginesFile, followEnginesFile } from './followEnginesFile.ts';
 
 let file: string;

@@ -1,11 +1,11 @@
 import { EventEmitter } from 'node:events';
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { ApiError } from '@turnpike/public-api/apiError';
+import { noMetrics } from '@turnpike/telemetry/noMetrics';
 import { anEngine } from '../../../test/anEngine.ts';
 import { anEngineQueue } from '../../../test/anEngineQueue.ts';
 import { aPlacement } from '../../../test/aPlacement.ts';
 import { aReport } from '../../../test/aReport.ts';
-import { noMetrics } from '../../../test/noMetrics.ts';
 import type { Engine } from '../engine.ts';
 import type { Attempt } from '../terms/attempt.ts';
 import type { EngineQueue, Turn } from './engineQueue.ts';

@@ -1,11 +1,11 @@
 import { toUsageRecordedJson, type UsageRecorded } from '@turnpike/events/usageRecorded';
+import type { CallEndings } from '@turnpike/holds/call/endCall';
+import type { Hold } from '@turnpike/holds/call/pendingCalls';
+import { createSettler, type SettlerOptions } from '@turnpike/holds/call/settleCalls';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import { toCallAttributes } from '@turnpike/telemetry/toCallAttributes';
 import type { AdmissionFault } from '../../api/inferenceFault.ts';
-import type { CallEndings } from './endCall.ts';
-import type { Hold } from './pendingCalls.ts';
-import { createSettler, type SettlerOptions } from './settleCalls.ts';
 import { type AdmittedCall, type Ending, LEFT_BEFORE_FIRST_EVENT, toEvent } from './toEvent.ts';
 
 export interface OpenCall {

@@ -1,14 +1,14 @@
 import { expect, it } from '@jest/globals';
+import type { Hold } from '@turnpike/holds/call/pendingCalls';
+import type { Admission, AdmitRequest } from '@turnpike/holds/gate/admit';
+import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
+import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
+import { noMetrics } from '@turnpike/telemetry/noMetrics';
 import { until } from '@turnpike/test-support/until';
 import { aChatRequest } from '../../../test/aChatRequest.ts';
-import { aKeyRecord } from '../../../test/aKeyRecord.ts';
 import { aPricedModel } from '../../../test/aPricedModel.ts';
-import { aSilentLogger } from '../../../test/aSilentLogger.ts';
-import { noMetrics } from '../../../test/noMetrics.ts';
-import type { Hold } from '../call/pendingCalls.ts';
-import type { Admission, AdmitRequest } from './admit.ts';
 import { type AdmitCallDependencies, admitCall } from './admitCall.ts';
 
 const rateLimit = {

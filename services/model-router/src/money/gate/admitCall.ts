@@ -1,4 +1,9 @@
 import type { Authenticator } from '@turnpike/authentication/createAuthenticator';
+import type { Absorber } from '@turnpike/holds/balances/absorb';
+import type { CallEndings } from '@turnpike/holds/call/endCall';
+import type { Hold } from '@turnpike/holds/call/pendingCalls';
+import type { Admission, AdmitRequest } from '@turnpike/holds/gate/admit';
+import type { Standing } from '@turnpike/holds/redis/standing';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
@@ -10,11 +15,6 @@ import type { CountPromptTokens } from '../../request/countPromptTokens.ts';
 import type { InferenceRequest } from '../../request/inferenceRequest.ts';
 import type { SlotOwner } from '../../request/shares/fairSlots.ts';
 import type { KeyAllowance } from '../../request/shares/keyAllowance.ts';
-import type { Absorber } from '../balances/absorb.ts';
-import type { CallEndings } from '../call/endCall.ts';
-import type { Hold } from '../call/pendingCalls.ts';
-import type { Standing } from '../redis/standing.ts';
-import type { Admission, AdmitRequest } from './admit.ts';
 import { affordableOutputTokens, boundUsage, smallestCost, type UsageBound } from './boundUsage.ts';
 
 export interface AdmitCallDependencies {

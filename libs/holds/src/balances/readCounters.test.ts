@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
+import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
+import { aHold } from '../../test/aHold.ts';
+import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
+import { createCallEndings } from '../call/endCall.ts';
+import { redisKeys } from '../redis/redisKeys.ts';
+import { createReadCounters } from './readCounters.ts';
+
+let opened: OpenedRedis;
+beforeAll(async () => {
+  opened = await openTestRedis();
+});
+afterAll(() => opened.close());
+
+const NOTHING = {
+  spentNanoUsd: undefined,
+  timeline: undefined,
+  sequence: undefined,
+  heldNanoUsd: 0n,
+  endedNanoUsd: 0n,
+};
+
+it('shows what is counted and pending, of which place of the ledger, by whom and under which session', async () => {
+  const hold = await aHold(opened, { holdNanoUsd: 700n });
+  const { callId, keyId, workspaceId } = hold;
+  const other = await aHold(opened, { workspaceId, routerId: 'router-2' });
+  const { callId: endedId, keyId: otherKeyId } = other;
+  const event = aUsageRecorded({ callId: endedId, keyId: otherKeyId, workspaceId, chargeNanoUsd: 300n });
+  await createCallEndings(opened.redis).settle(event, toUsageRecordedJson(event));
+  await opened.redis.hset(redisKeys.call(workspaceId, endedId), 'session', 'lapsed');
+  await opened.redis.hset(redisKeys.calls(workspaceId), endedId, 'lapsed');
+  await opened.loadKey(workspaceId, keyId, 50n);
+
+  const { calls, nowMs, months, ...counters } = await createReadCounters(opened.redis)(workspaceId, '0');
+  expect(counters).toEqual({
+    mark: opened.mark,
+    timeline: 1,
+    sequence: 1,
+    leftNanoUsd: 10n ** 12n,
+    heldNanoUsd: 700n,
+    endedNanoUsd: 300n,
+    keys: {
+      [keyId]: { spentNanoUsd: 50n, timeline: 1, sequence: 1, heldNanoUsd: 700n, endedNanoUsd: 0n },
+      [otherKeyId]: { ...NOTHING, endedNanoUsd: 300n },
+    },
+    nextAfter: undefined,
+  });
+  const month = new Date(hold.admittedAtMs).toISOString().slice(0, 7);
+  expect(months[month]).toEqual({ spentNanoUsd: 0n, timeline: 1, sequence: 1, heldNanoUsd: 700n, endedNanoUsd: 300n });
+  const { admittedAtMs } = hold;
+  expect(nowMs).toBeGreaterThanOrEqual(admittedAtMs);
+  const { token: session } = opened.session;
+  const held = { callId, keyId, kind: 'held', amountNanoUsd: 700n, month, session, hasLiveSession: true, admittedAtMs };
+  const ended = { callId: endedId, kind: 'ended', amountNanoUsd: 300n, session: 'lapsed', hasLiveSession: false };
+  expect(calls.find((one) => one.callId === callId)).toEqual({ ...held, owner: 'router-1' });
+  expect(calls.find((one) => one.callId === endedId)).toMatchObject({ ...ended, owner: 'router-2' });
+});
+
+it('brings nothing that is not loaded', async () => {
+  expect(await createReadCounters(opened.redis)('nobody', '0')).toEqual({
+    nowMs: expect.any(Number),
+    mark: undefined,
+    timeline: undefined,
+    sequence: undefined,
+    leftNanoUsd: undefined,
+    heldNanoUsd: 0n,
+    endedNanoUsd: 0n,
+    keys: {},
+    months: {},
+    calls: [],
+    nextAfter: undefined,
+  });
+});
+
+it('shows every call, by pages', async () => {
+  const workspaceId = 'ws_many';
+  const callIds = Array.from({ length: 3_000 }, (_, nth) => `call-${nth}`);
+  const putting = opened.redis.pipeline();
+  for (const callId of callIds) {
+    putting.hset(redisKeys.calls(workspaceId), callId, 'session');
+    putting.hset(redisKeys.call(workspaceId, callId), { kind: 'held', amount: 1, key: 'key', month: '2026-11' });
+  }
+  await putting.exec();
+  const readCounters = createReadCounters(opened.redis);
+  const seen = new Set<string>();
+  let pages = 0;
+  for (let after: string | undefined = '0'; after !== undefined; pages += 1) {
+    const page: Awaited<ReturnType<typeof readCounters>> = await readCounters(workspaceId, after);
+    for (const { callId } of page.calls) seen.add(callId);
+    after = page.nextAfter;
+  }
+  expect(seen).toEqual(new Set(callIds));
+  expect(pages).toBeGreaterThan(1);
+});

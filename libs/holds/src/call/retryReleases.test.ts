@@ -1,0 +1,83 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
+import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { type FaultProxy, openFaultProxy } from '@turnpike/test-support/faultProxy';
+import { until } from '@turnpike/test-support/until';
+import type { Redis } from 'ioredis';
+import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
+import { createAdmit } from '../gate/admit.ts';
+import { connectRedis } from '../redis/connectRedis.ts';
+import { createCallEndings } from './endCall.ts';
+import { retryReleases } from './retryReleases.ts';
+
+const HOLD = 1_000n;
+const LEASE_MS = 60_000;
+
+let opened: OpenedRedis;
+let proxy: FaultProxy;
+/** Reaches Redis by the proxy. */
+let redis: Redis;
+beforeAll(async () => {
+  opened = await openTestRedis();
+  proxy = await openFaultProxy(Number(new URL(opened.server.url).port));
+  redis = connectRedis(`redis://127.0.0.1:${proxy.port}`, { timeoutMs: 3_000, log: aSilentLogger() });
+  await new Promise((resolve) => redis.once('ready', resolve));
+});
+afterAll(async () => {
+  redis.disconnect();
+  await proxy.close();
+  await opened.close();
+});
+
+it('gives back the hold of an admission whose answer was lost with its connection, once Redis can be reached', async () => {
+  const key = aKeyRecord();
+  const { workspaceId } = key.workspace;
+  await opened.credit(workspaceId, 10n ** 12n);
+  const address = { callId: randomUUID(), keyId: key.keyId, workspaceId };
+  const admit = createAdmit(redis, { standing: opened.standing, routerId: 'router-1' });
+  const endings = retryReleases(createCallEndings(redis), { leaseMs: LEASE_MS });
+
+  await proxy.become({ holdReplies: true });
+  const admission = admit({
+    callId: address.callId,
+    key,
+    holdNanoUsd: HOLD,
+    estimatedPromptTokens: 10,
+    unknownEventJson: 'the unknown event',
+  });
+  const refused = expect(admission).rejects.toThrow();
+  await until('the hold to stand', async () => (await opened.walletOf(workspaceId)).held === HOLD);
+  await proxy.become({ refuse: true, holdReplies: true });
+  proxy.reset();
+  await refused;
+  const released = endings.release(address);
+  await expect(createCallEndings(redis).release(address)).rejects.toThrow();
+  expect(await opened.walletOf(workspaceId)).toMatchObject({ held: HOLD });
+
+  await proxy.become({});
+  await released;
+  expect(await opened.walletOf(workspaceId)).toMatchObject({ held: 0n, ended: 0n });
+  expect(await opened.pendingOf(workspaceId)).toEqual([]);
+});
+
+it('gives up after a lease, and goes on with the next', async () => {
+  const [lost, next] = [randomUUID(), randomUUID()];
+  let isAway = true;
+  const released: string[] = [];
+  const endings = retryReleases(
+    {
+      ...createCallEndings(redis),
+      async release({ callId }) {
+        if (isAway) throw new Error('Redis is away');
+        released.push(callId);
+      },
+    },
+    { leaseMs: 0 },
+  );
+  const address = { keyId: 'key', workspaceId: 'ws' };
+  await expect(endings.release({ ...address, callId: lost })).rejects.toThrow('Redis is away');
+  isAway = false;
+  await endings.release({ ...address, callId: next });
+  expect(released).toEqual([next]);
+});

@@ -1,0 +1,362 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import type { Logger } from '@turnpike/logging/createLogger';
+import { until } from '@turnpike/test-support/until';
+import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
+import { connectRedis } from '../redis/connectRedis.ts';
+import { redisKeys } from '../redis/redisKeys.ts';
+import { defineScript } from '../redis/redisScript.ts';
+import { readRedisId, readRedisTime } from '../redis/redisServer.ts';
+import { type Session, Standing } from '../redis/standing.ts';
+import { followRedis } from './followRedis.ts';
+import type { RedisNews, RouterReport } from './reportToLedger.ts';
+
+// One router and what the ledger tells it, on a real Redis (decision page: when Redis is lost).
+
+let opened: OpenedRedis;
+let redis: ReturnType<typeof connectRedis>;
+let standing: Standing;
+let news: RedisNews;
+let isLedgerAway: boolean;
+/** Marks that were given to this router to put. */
+let given: Set<string | null>;
+let reports: RouterReport[];
+/** Sessions that calls were put back under. */
+let sessions: Session[];
+/** What a put-back does; a test changes it. */
+let onPutBack: () => Promise<void>;
+let follower: ReturnType<typeof followRedis>;
+let logged: [level: string, message: string][];
+beforeAll(async () => {
+  opened = await openTestRedis();
+});
+afterAll(() => opened.close());
+/** A logger that keeps what is said. */
+function aKeepingLogger(): Logger {
+  const keep = (level: string) => (fields: object | string, message?: string) =>
+    void logged.push([level, message ?? String(fields)]);
+  return Object.assign(Object.create(aSilentLogger()) as Logger, { info: keep('info'), error: keep('error') });
+}
+beforeEach(async () => {
+  await opened.redis.flushall();
+  redis = connectRedis(opened.server.url, { timeoutMs: 500, log: aSilentLogger() });
+  await until('the connection stands', () => redis.status === 'ready');
+  [reports, sessions, logged] = [[], [], []];
+  isLedgerAway = false;
+  given = new Set();
+  onPutBack = async () => {};
+  standing = new Standing();
+  const redisId = await readRedisId(opened.redis);
+  news = { redisId, mark: randomUUID(), isToBeSet: true, isOpen: false, isStranger: false, waitsFor: [] };
+});
+afterEach(async () => {
+  await follower.close();
+  redis.disconnect();
+});
+
+function follow({ leaseMs = 60_000 } = {}): void {
+  follower = followRedis({
+    redis,
+    standing,
+    routerId: 'router-1',
+    leaseMs,
+    reports: {
+      async report(said) {
+        reports.push(said);
+        if (isLedgerAway) throw new Error('the ledger is away');
+        const isToBeSet = news.isToBeSet && !news.isStranger && !given.has(news.mark);
+        if (isToBeSet) given.add(news.mark);
+        return { ...news, isToBeSet };
+      },
+    },
+    async putBack(session) {
+      sessions.push(session);
+      await onPutBack();
+    },
+    log: aKeepingLogger(),
+  });
+}
+
+const markInRedis = () => opened.redis.get(redisKeys.mark);
+const markOf = ({ redisId, mark }: RedisNews) => `${redisId}:${mark}`;
+const isSaidToBeBack = () =>
+  until('it says that it has put back', () => reports.at(-1)?.putBackMark === news.mark && standing.session);
+async function opens(): Promise<Session> {
+  await isSaidToBeBack();
+  news = { ...news, isOpen: true };
+  await until('calls are admitted', () => standing.isOpen);
+  return standing.session as Session;
+}
+/** The ledger gives the Redis a new mark, as it does where one is missing. */
+const renewMark = (): void => {
+  news = { ...news, mark: randomUUID(), isOpen: false };
+};
+const isSaidToBeMissing = (mark: string | null) =>
+  until('it says that the mark is missing', () => reports.some(({ missingMark }) => missingMark === mark));
+
+it('marks a Redis that the ledger has named, puts its calls back there, and admits once the ledger opens it', async () => {
+  follow();
+  const { token } = (await isSaidToBeBack()) as Session;
+  expect(standing.isOpen).toBe(false);
+  expect(await markInRedis()).toBe(markOf(news));
+  expect(sessions).toEqual([{ mark: markOf(news), token }]);
+  expect(await opened.redis.get(redisKeys.session(token))).toBe('router-1');
+  await opens();
+  expect(reports.some(({ missingMark }) => missingMark !== null)).toBe(false);
+  expect(logged.filter(([, message]) => message === 'calls are admitted')).toHaveLength(1);
+});
+
+it('has its session before it puts anything back under it, and says nothing of it before all is there', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let wasLive = 0;
+  onPutBack = async () => {
+    wasLive = await opened.redis.exists(redisKeys.session(sessions.at(-1)?.token ?? ''));
+    await promise;
+  };
+  follow();
+  await until('it puts back', () => sessions.length === 1 && reports.length > 3);
+  expect(wasLive).toBe(1);
+  expect(standing.session).toBeUndefined();
+  expect(reports.every(({ putBackMark }) => putBackMark === null)).toBe(true);
+  resolve();
+  await isSaidToBeBack();
+  expect(sessions).toHaveLength(1);
+});
+
+it('tries a put-back that failed again, under another session', async () => {
+  onPutBack = async () => {
+    if (sessions.length < 3) throw new Error('Redis was too slow');
+  };
+  follow();
+  const { token } = (await isSaidToBeBack()) as Session;
+  expect(new Set(sessions.map((session) => session.token)).size).toBe(3);
+  expect(token).toBe(sessions[2]?.token);
+});
+
+it('closes when the ledger does, and goes on settling in its session meanwhile', async () => {
+  follow();
+  const session = await opens();
+  news = { ...news, isOpen: false };
+  await until('nothing is admitted', () => !standing.isOpen);
+  expect(standing.session).toEqual(session);
+});
+
+describe('a session', () => {
+  const lives = (token: string) => opened.redis.pttl(redisKeys.session(token));
+
+  it('is renewed while Redis answers', async () => {
+    follow({ leaseMs: 2_000 });
+    const { token } = await opens();
+    for (const _time of [1, 2]) {
+      await until('half of it is over', async () => (await lives(token)) < 1_600);
+      await until('it is renewed', async () => (await lives(token)) > 1_700);
+    }
+    expect(standing.session?.token).toBe(token);
+  });
+
+  it('is never renewed once it has lapsed: calls are put back under another one', async () => {
+    follow({ leaseMs: 1_000 });
+    const { token } = await opens();
+    opened.server.freeze();
+    await until('it is over for this router', () => standing.session === undefined);
+    expect(standing.isOpen).toBe(false);
+    await new Promise((resolve) => setTimeout(resolve, 1_200));
+    opened.server.thaw();
+    await until('calls are admitted again', () => standing.isOpen);
+    expect(standing.session?.token).not.toBe(token);
+    expect(await lives(token)).toBe(-2);
+    expect(sessions.length).toBeGreaterThan(1);
+    // Nothing was lost by that, as far as it knows.
+    expect(reports.some(({ missingMark }) => missingMark !== null)).toBe(false);
+  });
+
+  it('is over for its router before it is for others', async () => {
+    follow({ leaseMs: 1_000 });
+    const { token } = await opens();
+    // No command reaches Redis, which lives on.
+    redis.disconnect();
+    await until('it is over for this router', () => standing.session === undefined);
+    expect(await opened.redis.exists(redisKeys.session(token))).toBe(1);
+  });
+
+  it('ends with its router, so that what is left of it is found at once', async () => {
+    follow();
+    const { token } = await opens();
+    await follower.close();
+    expect(await lives(token)).toBe(-2);
+    expect([standing.session, standing.isOpen]).toEqual([undefined, false]);
+  });
+
+  it('is another one after a call was missing that must be pending', async () => {
+    follow();
+    const { token } = await opens();
+    standing.reportMissingCall();
+    expect(standing.isOpen).toBe(false);
+    await until('calls are admitted again', () => standing.isOpen);
+    expect(standing.session?.token).not.toBe(token);
+    expect(reports.some(({ missingMark }) => missingMark !== null)).toBe(false);
+  });
+});
+
+describe('a Redis that was emptied', () => {
+  it('is reported, and gets no mark before the ledger names another', async () => {
+    follow();
+    await opens();
+    const { mark: former } = news;
+    await opened.redis.flushall();
+    standing.suspect();
+    await isSaidToBeMissing(former);
+    expect(standing.isOpen).toBe(false);
+    expect(await markInRedis()).toBeNull();
+    renewMark();
+    await opens();
+    expect(await markInRedis()).toBe(markOf(news));
+    expect(sessions.at(-1)?.mark).toBe(markOf(news));
+    expect(reports.at(-1)).toMatchObject({ putBackMark: news.mark, missingMark: null });
+  });
+
+  it('is found without a hint', async () => {
+    follow({ leaseMs: 2_000 });
+    await opens();
+    const { mark: former } = news;
+    await opened.redis.flushall();
+    await isSaidToBeMissing(former);
+  });
+
+  it('is reported also where somebody has put the mark back', async () => {
+    follow();
+    const { mark } = await opens();
+    await opened.redis.flushall();
+    await opened.redis.set(redisKeys.mark, mark);
+    standing.suspect();
+    await isSaidToBeMissing(news.mark);
+    expect(reports.at(-1)?.putBackMark).toBeNull();
+  });
+
+  it('is reported where that happens before it was opened', async () => {
+    follow();
+    await isSaidToBeBack();
+    await opened.redis.flushall();
+    await isSaidToBeMissing(news.mark);
+    expect(await markInRedis()).toBeNull();
+  });
+});
+
+describe('a mark', () => {
+  const setMark = (mark: string, untilMs: number) =>
+    defineScript(opened.redis, 'setMark')([redisKeys.mark], [mark, untilMs]);
+
+  it('is put into no other Redis than its own', async () => {
+    follow();
+    await isSaidToBeBack();
+    const later = (await readRedisTime(opened.redis)) + 10_000;
+    expect(await setMark(`${'f'.repeat(40)}:${randomUUID()}`, later)).toBe('other_redis');
+    expect(await markInRedis()).toBe(markOf(news));
+  });
+
+  it('is not put any more where the ledger may have given this router up since it was asked', async () => {
+    follow();
+    await isSaidToBeBack();
+    const now = await readRedisTime(opened.redis);
+    expect(await setMark(`${news.redisId}:${randomUUID()}`, now - 1)).toBe('too_late');
+    expect(await markInRedis()).toBe(markOf(news));
+  });
+
+  it('is put by the router alone that it was given to, and reported missing where nobody has put it for half a second', async () => {
+    news = { ...news, isToBeSet: false };
+    const askedAt = performance.now();
+    follow();
+    await isSaidToBeMissing(news.mark);
+    expect(performance.now() - askedAt).toBeGreaterThanOrEqual(500);
+    expect(await markInRedis()).toBeNull();
+    // The other router has put it meanwhile.
+    await opened.redis.set(redisKeys.mark, markOf(news));
+    await opens();
+  });
+
+  it('is put in one try', async () => {
+    follow();
+    await isSaidToBeBack();
+    expect(given.size).toBe(1);
+    // Nobody has noticed yet.
+    await opened.redis.del(redisKeys.mark);
+    await isSaidToBeMissing(news.mark);
+    expect(await markInRedis()).toBeNull();
+  });
+
+  it('of another server counts for nothing, as of one that was restarted', async () => {
+    follow();
+    await opens();
+    // As a replica that is promoted, Redis gives itself another replication id.
+    await opened.redis.replicaof('127.0.0.1', 1);
+    await opened.redis.replicaof('NO', 'ONE');
+    const redisId = await readRedisId(opened.redis);
+    expect(redisId).not.toBe(news.redisId);
+    await until('nothing is admitted', () => !standing.isOpen);
+    news = { ...news, redisId, mark: randomUUID(), isOpen: false };
+    await opens();
+    expect(sessions.at(-1)?.mark).toBe(markOf(news));
+    expect(reports.every(({ missingMark }) => missingMark === null)).toBe(true);
+  });
+});
+
+describe('a stranger', () => {
+  it('admits nothing and writes nothing, and an alert is logged once', async () => {
+    news = { ...news, isStranger: true };
+    follow();
+    await until('it has asked a few times', () => reports.length > 5);
+    expect([standing.isOpen, standing.session]).toEqual([false, undefined]);
+    expect(sessions).toEqual([]);
+    expect(await opened.redis.keys('*')).toEqual([]);
+    expect(logged.filter(([, message]) => message.startsWith('ALERT'))).toHaveLength(1);
+  });
+
+  it('is none any more once the ledger says so', async () => {
+    news = { ...news, isStranger: true };
+    follow();
+    await until('it has asked', () => reports.length > 2);
+    news = { ...news, isStranger: false };
+    await opens();
+    news = { ...news, isStranger: true, isOpen: false };
+    await until('it says so again', () => logged.filter(([, message]) => message.startsWith('ALERT')).length === 2);
+    expect(standing.isOpen).toBe(false);
+  });
+});
+
+describe('while the ledger is away', () => {
+  it('goes on admitting into the Redis that it had opened', async () => {
+    follow({ leaseMs: 1_000 });
+    const { token } = await opens();
+    isLedgerAway = true;
+    const count = reports.length;
+    await until('it has asked in vain', () => reports.length > count + 5);
+    expect([standing.isOpen, standing.session?.token]).toEqual([true, token]);
+  });
+
+  it('admits again into that one after its session has lapsed, under another', async () => {
+    follow();
+    const { token } = await opens();
+    isLedgerAway = true;
+    standing.reportMissingCall();
+    await until('calls are admitted again', () => standing.isOpen);
+    expect(standing.session?.token).not.toBe(token);
+  });
+
+  it('admits nothing into one that it had not, nor into that one once it was emptied', async () => {
+    follow();
+    await isSaidToBeBack();
+    isLedgerAway = true;
+    const count = reports.length;
+    await until('it has asked in vain', () => reports.length > count + 3);
+    expect(standing.isOpen).toBe(false);
+    isLedgerAway = false;
+    await opens();
+    isLedgerAway = true;
+    await opened.redis.flushall();
+    standing.suspect();
+    await isSaidToBeMissing(news.mark);
+    expect(standing.isOpen).toBe(false);
+    expect(await markInRedis()).toBeNull();
+  });
+});

@@ -1,0 +1,162 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
+import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
+import type { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
+import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
+import { v7 as uuidv7 } from 'uuid';
+import { aFundedKey as fund } from '../../test/aFundedKey.ts';
+import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
+import { type Absorbed, toAbsorb } from '../../test/toAbsorb.ts';
+import { type CallEndings, createCallEndings } from '../call/endCall.ts';
+import { headOf, redisKeys } from '../redis/redisKeys.ts';
+import { defineScript, readScript } from '../redis/redisScript.ts';
+import { type Admission, createAdmit } from './admit.ts';
+
+const AMPLE = 10n ** 12n;
+
+let opened: OpenedRedis;
+let endings: CallEndings;
+let admit: ReturnType<typeof createAdmit>;
+let runAbsorb: ReturnType<typeof defineScript>;
+beforeAll(async () => {
+  opened = await openTestRedis();
+  endings = createCallEndings(opened.redis);
+  admit = createAdmit(opened.redis, { standing: opened.standing, routerId: 'router-1' });
+  runAbsorb = defineScript(opened.redis, 'absorb');
+});
+afterAll(() => opened.close());
+
+const aFundedKey = (leftNanoUsd: bigint, fields: Parameters<typeof aKeyRecord>[0] = {}): Promise<KeyRecord> =>
+  fund(opened, leftNanoUsd, fields);
+
+const ask = (key: KeyRecord, holdNanoUsd: bigint, callId = uuidv7()): Promise<Admission> =>
+  admit({ callId, key, holdNanoUsd, estimatedPromptTokens: 1, unknownEventJson: '{}' });
+
+async function aHeldCall(key: KeyRecord, { chargeNanoUsd = 300n, holdNanoUsd = 1_000n } = {}) {
+  const { workspaceId } = key.workspace;
+  const event = aUsageRecorded({ keyId: key.keyId, workspaceId, chargeNanoUsd, holdNanoUsd });
+  expect(await ask(key, holdNanoUsd, event.callId)).toMatchObject({ outcome: 'admitted' });
+  return { event, json: toUsageRecordedJson(event) };
+}
+
+/**
+ * The admit script 200 times, one after the other as Redis runs scripts anyhow, on balances for ten calls; answers how often
+ * each outcome came, and what the books say. A round of it is one command, so that there can be many.
+ */
+const roundScript = `
+local admit = function(KEYS, ARGV)
+${readScript('admit')}
+end
+local counts = {}
+redis.call('DEL', KEYS[4], KEYS[7], KEYS[8])
+redis.call('HSET', KEYS[2], 'left', ARGV[17], 'held', '0', 'ended', '0')
+redis.call('HSET', KEYS[6], 'held', '0', 'ended', '0')
+for _, field in ipairs(redis.call('HKEYS', KEYS[3])) do
+  if string.sub(field, -5) == ':held' then redis.call('HSET', KEYS[3], field, '0') end
+end
+for nth = 1, 200 do
+  KEYS[9], ARGV[4] = ARGV[3] .. nth, tostring(nth)
+  local outcome = admit(KEYS, ARGV)[1]
+  counts[outcome] = (counts[outcome] or 0) + 1
+  redis.call('DEL', KEYS[9])
+end
+return { counts.admitted or 0, counts.insufficient or 0, redis.call('HGET', KEYS[2], 'held'), redis.call('HLEN', KEYS[4]) }`;
+
+it('of 200 calls on the last cents of 10, exactly 10 are admitted, in each of 1,000 rounds', async () => {
+  const key = await aFundedKey(AMPLE);
+  const { keyId } = key;
+  const { workspaceId } = key.workspace;
+  const head = headOf(workspaceId, opened.mark);
+  const keys = [
+    ...head.keys,
+    redisKeys.key(workspaceId, keyId),
+    redisKeys.requestsPerMinute(workspaceId, keyId),
+    redisKeys.tokensPerMinute(workspaceId, keyId),
+    redisKeys.call(workspaceId, ''),
+  ];
+  const digest = (await opened.redis.script('LOAD', roundScript)) as string;
+  for (let seed = 1; seed <= 1_000; seed += 1) {
+    const hold = (seed * 7_919) % 1_000_000 || 1;
+    const budget = hold * 10 + ((seed * 104_729) % hold);
+    const [credit, keyBudget, cap] = [0, 1, 2].map((limit) => (limit === seed % 3 ? budget : 10 ** 12));
+    const call = ['', 1, 1_000_000, 1_000_000_000, 1, hold, keyBudget ?? '', cap ?? '', opened.session.token, '{}'];
+    const place = [keyId, 'router-1', '', credit ?? ''];
+    const round = await opened.redis.evalsha(digest, keys.length, ...keys, ...head.args, ...call, ...place);
+    expect(round).toEqual([10, 190, String(hold * 10), 10]);
+  }
+}, 300_000);
+
+/** What an absorb makes of this router's lapsed calls that the ledger has as unknown, and of those it has for good. */
+const absorb = ({ workspaceId }: KeyRecord['workspace'], sums: Partial<Absorbed>) =>
+  runAbsorb(...toAbsorb(workspaceId, opened.mark, sums));
+
+it('settling, and dropping as unknown, at the same instant charges each of 10,000 calls at most once', async () => {
+  const key = await aFundedKey(AMPLE * 100n, { rpm: 100_000_000, tpm: 2 ** 40 });
+  const { workspaceId } = key.workspace;
+  let charged = 0n;
+  for (let round = 0; round < 50; round += 1) {
+    const calls = await Promise.all(
+      Array.from({ length: 200 }, (_, nth) => aHeldCall(key, { chargeNanoUsd: BigInt(nth) })),
+    );
+    await Promise.all(
+      calls.flatMap(({ event, json }, nth) => {
+        const settle = async () => {
+          if ((await endings.settle(event, json)) === 'held') charged += event.chargeNanoUsd;
+        };
+        const drop = () => absorb(key.workspace, { unknown: [[event.callId, opened.session.token]] });
+        return (nth + round) % 2 === 0 ? [settle(), drop()] : [drop(), settle()];
+      }),
+    );
+    expect(await opened.walletOf(workspaceId)).toMatchObject({ ended: charged, held: 0n });
+  }
+  expect(await opened.keyOf(workspaceId, key.keyId)).toEqual({ spent: 0n, ended: charged, held: 0n });
+}, 300_000);
+
+it('two routers that settle one call at once charge it once, 1,000 times', async () => {
+  const key = await aFundedKey(AMPLE, { rpm: 100_000_000, tpm: 2 ** 40 });
+  const other = opened.redis.duplicate();
+  const twin = createCallEndings(other);
+  const calls = await Promise.all(Array.from({ length: 1_000 }, () => aHeldCall(key, { chargeNanoUsd: 7n })));
+  await Promise.all(calls.flatMap(({ event, json }) => [endings.settle(event, json), twin.settle(event, json)]));
+  other.disconnect();
+  expect(await opened.walletOf(key.workspace.workspaceId)).toMatchObject({ ended: 7_000n, held: 0n });
+});
+
+it('two routers that settle one call while its final row is absorbed count it once in all, 1,000 times', async () => {
+  const key = await aFundedKey(AMPLE, { rpm: 100_000_000, tpm: 2 ** 40 });
+  const other = opened.redis.duplicate();
+  const twin = createCallEndings(other);
+  const calls = await Promise.all(Array.from({ length: 1_000 }, () => aHeldCall(key, { chargeNanoUsd: 7n })));
+  const sequence = 2;
+  await Promise.all(
+    calls.flatMap(({ event, json }) => [
+      endings.settle(event, json),
+      absorb(key.workspace, { sequence, left: AMPLE - 7_000n, final: [event.callId] }),
+      twin.settle(event, json),
+    ]),
+  );
+  other.disconnect();
+  expect(await opened.walletOf(key.workspace.workspaceId)).toEqual({ left: AMPLE - 7_000n, ended: 0n, held: 0n });
+  expect(await opened.pendingOf(key.workspace.workspaceId)).toEqual([]);
+});
+
+describe('a limit that changes while calls run', () => {
+  it('raised, lets the next call in; lowered, stops new calls and no running one', async () => {
+    const key = await aFundedKey(AMPLE, { maxBudgetNanoUsd: 1_000n });
+    const running = await aHeldCall(key, { chargeNanoUsd: 900n });
+    expect(await ask(key, 1_000n)).toMatchObject({ outcome: 'insufficient', limiter: 'key_budget' });
+    expect(await ask({ ...key, maxBudgetNanoUsd: 2_000n }, 1_000n)).toMatchObject({ outcome: 'admitted' });
+    const lowered = { ...key, maxBudgetNanoUsd: 10n };
+    expect(await ask(lowered, 1n)).toMatchObject({ outcome: 'insufficient', availableNanoUsd: -1_990n });
+    expect(await endings.settle(running.event, running.json)).toBe('held');
+    expect(await opened.keyOf(key.workspace.workspaceId, key.keyId)).toEqual({ spent: 0n, ended: 900n, held: 1_000n });
+  });
+
+  it('topped up, lets the next call in', async () => {
+    const key = await aFundedKey(1_000n);
+    await aHeldCall(key);
+    expect(await ask(key, 1_000n)).toMatchObject({ outcome: 'insufficient', limiter: 'credit' });
+    await opened.redis.hset(redisKeys.wallet(key.workspace.workspaceId), 'left', 2_000);
+    expect(await ask(key, 1_000n)).toMatchObject({ outcome: 'admitted' });
+  });
+});

@@ -1,0 +1,393 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
+import { toAbsorb } from '../../test/toAbsorb.ts';
+import { headOf, redisKeys } from '../redis/redisKeys.ts';
+import { defineScript } from '../redis/redisScript.ts';
+
+// Two routers, their calls, a ledger and a Redis that may be emptied, in any order of the steps that each takes, against a simple
+// truth. What a router has to do in order, it does in order here; what may be late or come twice, does.
+
+const HOLD = 1_000n;
+const CREDIT = 10_000n;
+const KEY_ID = 'key_1';
+const MONTH = new Date().toISOString().slice(0, 7);
+
+let opened: OpenedRedis;
+const scripts: Record<string, ReturnType<typeof defineScript>> = {};
+beforeAll(async () => {
+  opened = await openTestRedis();
+  for (const name of ['admit', 'settle', 'release', 'absorb', 'putBack'])
+    scripts[name] = defineScript(opened.redis, name);
+});
+afterAll(() => opened.close());
+
+interface Call {
+  id: string;
+  router: Router;
+  charge: bigint;
+  /** `lost`: its router crashed while it ran. `unadmitted`: it never was, or it was released. */
+  state: 'unadmitted' | 'running' | 'lost' | 'ended';
+  isSpooled: boolean;
+  row: 'none' | 'unknown' | 'final';
+  /** Whether it may be in nobody's sums: its router's session was over when it was given up, or when Redis was emptied. */
+  isExcused: boolean;
+}
+
+interface Router {
+  name: string;
+  /** Its session, which is live. */
+  session: string | undefined;
+  number: number;
+}
+
+/** What a router was told by the ledger, and under which circumstances it had asked. */
+interface Answer {
+  mark: string;
+  router: Router;
+  session: string | undefined;
+  sums: Parameters<typeof toAbsorb>[2];
+}
+
+/** A router's list of its calls, under way to Redis. */
+interface Listing {
+  mark: string;
+  router: Router;
+  number: number;
+  session: string;
+  calls: { id: string; kind: 'held' | 'ended'; amount: bigint }[];
+}
+
+class World {
+  readonly workspaceId = `ws_${randomUUID()}`;
+  readonly #markKey = `mark:${this.workspaceId}`;
+  mark = '';
+  readonly routers: Router[] = ['router-1', 'router-2'].map((name) => ({ name, session: undefined, number: 0 }));
+  readonly calls: Call[] = [];
+  readonly answers: Answer[] = [];
+  readonly listings: Listing[] = [];
+  credited = CREDIT;
+  sequence = 1;
+
+  async run(name: string, keys: string[], args: (string | number)[]): Promise<unknown> {
+    const head = headOf(this.workspaceId, this.mark);
+    return scripts[name]?.([this.#markKey, ...head.keys.slice(1), ...keys], [...head.args, ...args]);
+  }
+
+  /** Redis is emptied, or another one takes its place; `keeps` what it had, as one that was restarted. */
+  async takeAnother(keeps: boolean): Promise<void> {
+    this.mark = `${opened.mark.slice(0, 40)}:${randomUUID()}`;
+    if (!keeps) {
+      const found = await opened.redis.keys(`{${this.workspaceId}}:*`);
+      if (found.length > 0) await opened.redis.del(found);
+    }
+    await opened.redis.set(this.#markKey, this.mark);
+    for (const router of this.routers) router.session = undefined;
+    // Until their routers have put them back.
+    for (const call of this.calls) call.isExcused = true;
+  }
+
+  /** As by eviction, which takes the place of its sums along: an answer that is under way then may be older than they were. */
+  async loseWallet(): Promise<void> {
+    this.answers.length = 0;
+    await opened.redis.del(redisKeys.wallet(this.workspaceId));
+  }
+
+  async admit(router: Router, charge: bigint): Promise<void> {
+    // The gate waits for all routers.
+    if (this.routers.some(({ session }) => session === undefined)) return;
+    const call: Call = {
+      id: randomUUID(),
+      router,
+      charge,
+      state: 'unadmitted',
+      isSpooled: false,
+      row: 'none',
+      isExcused: false,
+    };
+    const { workspaceId } = this;
+    const keys = [
+      redisKeys.key(workspaceId, KEY_ID),
+      redisKeys.requestsPerMinute(workspaceId, KEY_ID),
+      redisKeys.tokensPerMinute(workspaceId, KEY_ID),
+      redisKeys.call(workspaceId, call.id),
+    ];
+    const limits = [1, 1_000_000, 1_000_000_000, 1, String(HOLD), '', ''];
+    const session = router.session ?? '';
+    const [outcome] = (await this.run('admit', keys, [
+      ...[call.id, ...limits, session, '{}', KEY_ID, router.name, ''],
+    ])) as string[];
+    if (outcome !== 'admitted') return;
+    call.state = 'running';
+    this.calls.push(call);
+  }
+
+  /** The router's disk has the event; Redis has not heard. */
+  end(call: Call): void {
+    if (call.state !== 'running') return;
+    call.state = 'ended';
+    call.isSpooled = true;
+  }
+
+  async settle(call: Call): Promise<void> {
+    if (call.state !== 'ended') return;
+    const keys = [redisKeys.call(this.workspaceId, call.id), redisKeys.tokensPerMinute(this.workspaceId, KEY_ID)];
+    const found = await this.run('settle', keys, [String(call.charge), 1, '{}']);
+    // The router puts all back where a call must be pending and is not.
+    if (found === 'none' && call.isSpooled) call.router.session = undefined;
+  }
+
+  /** The event reached the ledger. */
+  record(call: Call): void {
+    if (call.state !== 'ended' || call.row === 'final') return;
+    call.row = 'final';
+    if (call.charge > 0n) this.sequence += 1;
+  }
+
+  /** As a sweeper does with a call whose session is over. */
+  async sweep(call: Call): Promise<void> {
+    if (call.row !== 'none') return;
+    const { workspaceId } = this;
+    const [kind, session] = await opened.redis.hmget(redisKeys.call(workspaceId, call.id), 'kind', 'session');
+    if (kind === 'held' && !this.isLive(session)) {
+      call.row = 'unknown';
+      call.isExcused = true;
+    }
+    if (kind === 'ended' && !this.isLive(session)) this.record(call);
+  }
+
+  isLive(session: string | null | undefined): boolean {
+    return this.routers.some((router) => router.session === session);
+  }
+
+  /** Asks about what waits in the router's spool, and about calls whose session is over. */
+  async ask(router: Router): Promise<void> {
+    const { mark } = this;
+    const { session } = router;
+    if (session === undefined) return;
+    const pending = await opened.redis.hgetall(redisKeys.calls(this.workspaceId));
+    const lapsed = Object.entries(pending).filter(([, of]) => !this.isLive(of));
+    const asked = new Set(this.calls.filter((call) => call.router === router && call.isSpooled).map(({ id }) => id));
+    for (const [id] of lapsed) asked.add(id);
+    const final = this.calls.filter(({ id, row }) => asked.has(id) && row === 'final').map(({ id }) => id);
+    const unknown = lapsed.filter(([id]) => this.calls.find((call) => call.id === id)?.row === 'unknown');
+    const { sequence, spent } = this;
+    const sums = {
+      sequence,
+      left: this.credited - spent,
+      months: { [MONTH]: spent },
+      keys: { [KEY_ID]: spent },
+      final,
+      unknown,
+    };
+    this.answers.push({ mark, router, session, sums });
+  }
+
+  async absorb({ mark, router, session, sums }: Answer): Promise<void> {
+    const [keys, args] = toAbsorb(this.workspaceId, mark, sums);
+    const answer = await scripts.absorb?.([this.#markKey, ...keys.slice(1)], args);
+    expect(answer).toEqual(mark === this.mark ? ['absorbed', expect.any(Number)] : ['closed', 0]);
+    // It may have been listed for a put-back since.
+    if (mark !== this.mark || router.session !== session) return;
+    for (const call of this.calls) if (call.router === router && sums.final?.includes(call.id)) call.isSpooled = false;
+  }
+
+  /** The first half of a put-back. */
+  list(router: Router): void {
+    router.session = undefined;
+    router.number += 1;
+    const own = this.calls.filter((call) => call.router === router && (call.state === 'running' || call.isSpooled));
+    this.listings.push({
+      mark: this.mark,
+      router,
+      number: router.number,
+      session: randomUUID(),
+      calls: own.map(({ id, state, charge }) =>
+        state === 'running' ? { id, kind: 'held', amount: HOLD } : { id, kind: 'ended', amount: charge },
+      ),
+    });
+  }
+
+  /** The second half, which may come late and twice. */
+  async putBack({ mark, router, number, session, calls }: Listing): Promise<void> {
+    const fields = calls.flatMap(({ id, kind, amount }) => [
+      id,
+      kind,
+      String(amount),
+      KEY_ID,
+      MONTH,
+      0,
+      60,
+      600,
+      1,
+      '{}',
+    ]);
+    const head = headOf(this.workspaceId, mark);
+    const outcome = await scripts.putBack?.(
+      [this.#markKey, ...head.keys.slice(1), redisKeys.routers(this.workspaceId)],
+      [...head.args, router.name, number, session, calls.length, ...fields],
+    );
+    if (mark !== this.mark) return expect(outcome).toBe('closed');
+    if (outcome !== 'back' || number !== router.number) return;
+    router.session = session;
+    for (const call of this.calls) if (call.router === router && call.state !== 'lost') call.isExcused = false;
+  }
+
+  /** Its running calls are nobody's; its disk stays. */
+  crash(router: Router): void {
+    router.session = undefined;
+    for (const call of this.calls) if (call.router === router && call.state === 'running') call.state = 'lost';
+  }
+
+  get spent(): bigint {
+    return this.calls.reduce((sum, { row, charge }) => (row === 'final' ? sum + charge : sum), 0n);
+  }
+
+  /** What the workspace's calls may come to: those that run their hold, those that ended their charge. */
+  get committed(): bigint {
+    const amounts = this.calls.map(({ state, charge, isExcused }) =>
+      isExcused ? 0n : state === 'running' ? HOLD : state === 'ended' ? charge : 0n,
+    );
+    return amounts.reduce((sum, amount) => sum + amount, 0n);
+  }
+
+  async check(): Promise<void> {
+    const [loaded, ofKey] = await Promise.all([
+      opened.redis.hget(redisKeys.wallet(this.workspaceId), 'loaded'),
+      opened.redis.hget(redisKeys.key(this.workspaceId, KEY_ID), 'loaded'),
+    ]);
+    const { left, held, ended } = await opened.walletOf(this.workspaceId);
+    expect(held >= 0n && ended >= 0n).toBe(true);
+    if (loaded !== this.mark) return;
+    expect(Number(left - held - ended)).toBeLessThanOrEqual(Number(this.credited - this.committed));
+    if (ofKey !== this.mark) return;
+    const key = await opened.keyOf(this.workspaceId, KEY_ID);
+    expect(Number(key.spent + key.held + key.ended)).toBeGreaterThanOrEqual(Number(this.committed));
+  }
+
+  /** Runs the routers' loops until nothing is left to do. */
+  async comeToRest(): Promise<void> {
+    for (const router of this.routers) {
+      if (router.session !== undefined) continue;
+      this.list(router);
+      await this.putBack(this.listings.at(-1) as Listing);
+    }
+    for (const call of this.calls) {
+      this.end(call);
+      await this.settle(call);
+      this.record(call);
+      await this.sweep(call);
+    }
+    for (const router of this.routers) {
+      await this.ask(router);
+      await this.absorb(this.answers.at(-1) as Answer);
+    }
+  }
+}
+
+interface Step {
+  kind: (typeof kinds)[number];
+  nth: number;
+  charge: bigint;
+}
+const kinds = [
+  ...['admit', 'admit', 'admit', 'admit', 'admit', 'admit', 'end', 'end', 'end', 'settle', 'settle', 'settle'],
+  ...[
+    'record',
+    'record',
+    'record',
+    'sweep',
+    'sweep',
+    'ask',
+    'ask',
+    'ask',
+    'absorb',
+    'absorb',
+    'absorb',
+    'absorbNewest',
+  ],
+  ...['list', 'recover', 'recover', 'putBack', 'putBack', 'putBack', 'putBackNewest', 'lapse', 'crash', 'credit'],
+  ...['empty', 'restart', 'loseWallet'],
+] as const;
+const aStep: fc.Arbitrary<Step> = fc.record({
+  kind: fc.constantFrom(...kinds),
+  nth: fc.nat(1_000),
+  charge: fc.constantFrom(0n, 1n, 300n, 1_000n),
+});
+
+async function take(world: World, { kind, nth, charge }: Step): Promise<unknown> {
+  const of = <Item>(items: readonly Item[]): Item | undefined => items[nth % Math.max(items.length, 1)];
+  const router = of(world.routers) as Router;
+  const [call, answer, listing] = [of(world.calls), of(world.answers), of(world.listings)];
+  switch (kind) {
+    case 'admit':
+      return world.admit(router, charge);
+    case 'end':
+      return call && world.end(call);
+    case 'settle':
+      return call && world.settle(call);
+    case 'record':
+      return call && world.record(call);
+    case 'sweep':
+      return call && world.sweep(call);
+    case 'ask':
+      return world.ask(router);
+    case 'absorb':
+      return answer && world.absorb(answer);
+    case 'absorbNewest':
+      return world.answers.length > 0 && world.absorb(world.answers.at(-1) as Answer);
+    case 'list':
+      return router.session === undefined && world.list(router);
+    case 'recover':
+      if (router.session !== undefined) return;
+      world.list(router);
+      return world.putBack(world.listings.at(-1) as Listing);
+    case 'putBack':
+      return listing && world.putBack(listing);
+    case 'putBackNewest':
+      return world.listings.length > 0 && world.putBack(world.listings.at(-1) as Listing);
+    case 'lapse':
+      router.session = undefined;
+      return;
+    case 'crash':
+      return world.crash(router);
+    case 'credit':
+      world.credited += charge;
+      world.sequence += 1;
+      return;
+    case 'empty':
+      return nth % 4 === 0 && world.takeAnother(false);
+    case 'restart':
+      return nth % 4 === 0 && world.takeAnother(true);
+    case 'loseWallet':
+      return nth % 4 === 0 && world.loseWallet();
+  }
+}
+
+it('in 400 orders of steps the gate never has more than there is, and once quiet exactly that', async () => {
+  const order = fc.array(aStep, { minLength: 20, maxLength: 80, size: 'max' });
+  let admitted = 0;
+  await fc.assert(
+    fc.asyncProperty(order, async (steps) => {
+      const world = new World();
+      await world.takeAnother(false);
+      await world.comeToRest();
+      for (const step of steps) {
+        await take(world, step);
+        await world.check();
+      }
+      await world.comeToRest();
+      await world.check();
+      const { credited, spent, workspaceId } = world;
+      expect(await opened.walletOf(workspaceId)).toEqual({ left: credited - spent, held: 0n, ended: 0n });
+      expect(await opened.keyOf(workspaceId, KEY_ID)).toEqual({ spent, held: 0n, ended: 0n });
+      expect(await opened.monthsOf(workspaceId)).toEqual({ spent, held: 0n, ended: 0n });
+      expect(await opened.pendingOf(workspaceId)).toEqual([]);
+      admitted += world.calls.length;
+    }),
+    { numRuns: 400, seed: 20_261_122 },
+  );
+  // The orders were not of steps that come to nothing.
+  expect(admitted).toBeGreaterThan(1_000);
+}, 120_000);

@@ -1,0 +1,35 @@
+import { randomUUID } from 'node:crypto';
+import { anUnchargedUsageRecorded } from '@turnpike/events/aUsageRecorded';
+import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
+import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
+import type { Hold } from '../src/call/pendingCalls.ts';
+import { createAdmit } from '../src/gate/admit.ts';
+import type { Standing } from '../src/redis/standing.ts';
+import type { OpenedRedis } from './openTestRedis.ts';
+
+/** What is held for a call of a new workspace with ample credit, or of one that a test has put on the books. */
+export async function aHold(
+  opened: OpenedRedis,
+  {
+    standing = opened.standing,
+    routerId = 'router-1',
+    holdNanoUsd = 1_000_000n,
+    workspaceId: known,
+  }: { standing?: Standing; routerId?: string; holdNanoUsd?: bigint; workspaceId?: string } = {},
+): Promise<Hold> {
+  const workspaceId = known ?? `ws_${randomUUID()}`;
+  const key = aKeyRecord({ workspace: { workspaceId } });
+  if (known === undefined) await opened.credit(workspaceId, 10n ** 12n);
+  const { keyId } = key;
+  // As its writer makes it: the sweeper puts the instants in.
+  const event = anUnchargedUsageRecorded('unknown', { keyId, workspaceId, holdNanoUsd });
+  const admission = await createAdmit(opened.redis, { standing, routerId })({
+    callId: event.callId,
+    key,
+    holdNanoUsd,
+    estimatedPromptTokens: 10,
+    unknownEventJson: toUsageRecordedJson({ ...event, startedAtMs: 0, endedAtMs: 0 }),
+  });
+  if (admission.outcome !== 'admitted') throw new Error(`call was ${admission.outcome}`);
+  return admission.hold;
+}

@@ -1,0 +1,77 @@
+import { json } from 'node:stream/consumers';
+import { serveHttp } from '@turnpike/test-support/serveHttp';
+
+/** What the ledger has of a workspace. */
+export interface LedgerBooks {
+  seq: number;
+  leftNanoUsd: bigint;
+  months: Record<string, bigint>;
+  keys: Record<string, bigint>;
+  /** Ids of the calls that are recorded. */
+  final: string[];
+  unknown: string[];
+}
+
+interface Asked {
+  workspace_id: string;
+  month: string;
+  keys: string[];
+  calls: string[];
+}
+
+/** A ledger that answers `absorb` from books which a test writes. */
+export interface TestLedger {
+  url: string;
+  timeline: number;
+  /** Every workspace that was asked about, question by question. */
+  asked: Asked[][];
+  /** Answers with this status instead. */
+  fails: number | undefined;
+  /** What an answer that is made waits for before it is sent. */
+  delivery: Promise<void>;
+  /** Of a workspace that has none yet, they are empty. */
+  booksOf(workspaceId: string): LedgerBooks;
+  close(): Promise<void>;
+}
+
+const toTexts = (amounts: Record<string, bigint>): Record<string, string> =>
+  Object.fromEntries(Object.entries(amounts).map(([name, amount]) => [name, amount.toString()]));
+
+export async function aTestLedger(): Promise<TestLedger> {
+  const all = new Map<string, LedgerBooks>();
+  const server = await serveHttp(async (req, res) => {
+    const { workspaces } = (await json(req)) as { workspaces: Asked[] };
+    ledger.asked.push(workspaces);
+    const { timeline, fails, delivery } = ledger;
+    const answers = workspaces.map(({ workspace_id, calls, keys: asked }) => {
+      const { seq, leftNanoUsd, months, keys, final, unknown } = ledger.booksOf(workspace_id);
+      return {
+        workspace_id,
+        seq,
+        left_nano_usd: leftNanoUsd.toString(),
+        months: toTexts(months),
+        keys: { ...Object.fromEntries(asked.map((keyId) => [keyId, '0'])), ...toTexts(keys) },
+        final: calls.filter((callId) => final.includes(callId)),
+        unknown: calls.filter((callId) => unknown.includes(callId)),
+      };
+    });
+    await delivery;
+    res.writeHead(fails ?? 200).end(JSON.stringify(fails === undefined ? { timeline, workspaces: answers } : {}));
+  });
+  const ledger: TestLedger = {
+    url: server.url,
+    timeline: 1,
+    asked: [],
+    fails: undefined,
+    delivery: Promise.resolve(),
+    booksOf(workspaceId) {
+      const known = all.get(workspaceId);
+      if (known) return known;
+      const books = { seq: 0, leftNanoUsd: 0n, months: {}, keys: {}, final: [], unknown: [] };
+      all.set(workspaceId, books);
+      return books;
+    },
+    close: () => server.close(),
+  };
+  return ledger;
+}

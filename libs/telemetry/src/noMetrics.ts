@@ -1,0 +1,5 @@
+import { createInferenceMetrics } from './inferenceMetrics.ts';
+import { noTelemetry } from './noTelemetry.ts';
+
+/** Instruments that measure nothing. */
+export const noMetrics = createInferenceMetrics(noTelemetry.meter);
