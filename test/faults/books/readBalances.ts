@@ -2,7 +2,10 @@ import type { Redis } from 'ioredis';
 
 /** What the gate counts of a limited amount, in nano-dollars. */
 export interface Balance {
-  /** Recorded, and ended but not yet taken over from the ledger; undefined where what is recorded was never asked for. */
+  /**
+   * Recorded, and ended but not yet taken over from the ledger; undefined where what is recorded was never asked for, or not since
+   * Redis became another one.
+   */
   spent: bigint | undefined;
   held: bigint;
 }
@@ -34,13 +37,13 @@ export async function readBalances(
   keyIds: readonly string[],
 ): Promise<WorkspaceBalances> {
   const wallet = await redis.hgetall(`{${workspaceId}}:wallet`);
+  const { left, sequence, held, ended, loaded: mark } = wallet;
   const keys = new Map<string, Balance>();
-  for (const keyId of keyIds) keys.set(keyId, toBalance(await redis.hgetall(`{${workspaceId}}:key:${keyId}`)));
+  for (const keyId of keyIds) keys.set(keyId, toBalance(await redis.hgetall(`{${workspaceId}}:key:${keyId}`), mark));
   const ofMonths = await redis.hgetall(`{${workspaceId}}:months`);
   const monthNames = new Set(Object.keys(ofMonths).map((field) => field.slice(0, 'YYYY-MM'.length)));
-  const months = new Map([...monthNames].map((month) => [month, toBalance(ofMonths, `${month}:`)]));
+  const months = new Map([...monthNames].map((month) => [month, toBalance(ofMonths, mark, `${month}:`)]));
   const pendingCalls = await redis.hlen(`{${workspaceId}}:calls`);
-  const { left, sequence, held, ended } = wallet;
   return {
     wallet:
       left === undefined
@@ -52,8 +55,8 @@ export async function readBalances(
   };
 }
 
-function toBalance(fields: Record<string, string>, prefix = ''): Balance {
-  const spent = fields[`${prefix}spent`];
+function toBalance(fields: Record<string, string>, mark: string | undefined, prefix = ''): Balance {
+  const spent = fields[`${prefix}loaded`] === mark ? fields[`${prefix}spent`] : undefined;
   return {
     spent: spent === undefined ? undefined : amount(spent) + amount(fields[`${prefix}ended`]),
     held: amount(fields[`${prefix}held`]),
