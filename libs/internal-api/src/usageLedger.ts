@@ -39,6 +39,50 @@ const absorbedSchema = z.object({
 /** What the ledger has of a workspace, of one instant. */
 export type AbsorbedWorkspace = z.output<typeof absorbedSchema>;
 
+const instant = z.iso.datetime();
+/** How a region stands with its Redis and its Postgres. */
+const recoverySchema = z
+  .object({
+    /** By the database's clock, as all instants here. */
+    now: instant,
+    /** Since when no router has admitted a call; null where one does, or none is heard. */
+    closed_since: instant.nullable(),
+    /** On each Redis that a router sees, or that is open. */
+    gates: z.array(
+      z.object({
+        redis_id: z.string(),
+        mark: z.uuid(),
+        is_open: z.boolean(),
+        since: instant,
+        /** How many routers that are heard see it. */
+        seen_by: count,
+        /** Of the routers that are heard: waited for, and fenced once the gate is open. */
+        waits_for: z.array(z.string()),
+      }),
+    ),
+    routers: z.array(
+      z.object({
+        router_id: z.string(),
+        /** Null while it sees none. */
+        redis_id: z.string().nullable(),
+        state: z.enum(['admits', 'waits', 'has_not_put_back', 'sees_no_redis', 'is_stranger', 'is_silent']),
+        /** Null where it admits. */
+        since: instant.nullable(),
+        /** Longer than anything is waited for. */
+        is_overdue: z.boolean(),
+      }),
+    ),
+    timeline: z.object({
+      current: count,
+      /** Balances are given while it is the current one; null before the event log was first read to its end. */
+      caught_up_with: count.nullable(),
+      /** Records of the event log that are not in the ledger yet; null while it does not answer. */
+      lag_records: count.nullable(),
+    }),
+  })
+  .meta({ id: 'Recovery' });
+export type RecoveryBody = z.output<typeof recoverySchema>;
+
 /** The groupings of a usage report. */
 export const USAGE_GROUPS = ['day', 'key', 'model'] as const;
 export type UsageGrouping = (typeof USAGE_GROUPS)[number];
@@ -252,6 +296,14 @@ export const usageLedgerApi = defineApi('usage-ledger', {
     promise: 'a router whose calls have all ended and are all recorded leaves',
     params: ofRouter,
     answer: z.object({}),
+  },
+  getRecovery: {
+    callers: ['operator'],
+    method: 'GET',
+    path: '/internal/recovery',
+    promise:
+      'on which Redis the gate is open or closed and since when, who is waited for and what each router lacks, and whether balances are given; changes nothing',
+    answer: recoverySchema,
   },
   appendEvents: {
     callers: ['model-router'],

@@ -14,6 +14,7 @@ import { type BookHandlerDependencies, createBookHandlers } from './routes/bookH
 import { createDeadLetterHandlers, type DeadLetterHandlerDependencies } from './routes/deadLetterHandlers.ts';
 import { getUsage } from './routes/getUsage.ts';
 import { getUsageRequest } from './routes/getUsageRequest.ts';
+import { createRecoveryHandlers, type RecoveryHandlerDependencies } from './routes/recoveryHandlers.ts';
 import { createRouterHandlers, type RouterHandlerDependencies } from './routes/routerHandlers.ts';
 
 /** Connections of the pool for look-ups: more than the slots below, so that readiness and the operator get theirs. */
@@ -25,7 +26,8 @@ const SUMS = { slots: 3, slotsPerKey: 2 };
 export interface AppDependencies
   extends BookHandlerDependencies,
     DeadLetterHandlerDependencies,
-    RouterHandlerDependencies {
+    RouterHandlerDependencies,
+    RecoveryHandlerDependencies {
   telemetry: Pick<Telemetry, 'meter'>;
   authenticator: Authenticator;
   lookUpsPerSecond: number;
@@ -80,6 +82,7 @@ function listInternalRoutes(dependencies: AppDependencies): RouteTable {
         ...createBookHandlers(dependencies),
         ...createDeadLetterHandlers(dependencies),
         ...createRouterHandlers(dependencies),
+        ...createRecoveryHandlers(dependencies),
       },
     }),
   };

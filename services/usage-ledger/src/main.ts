@@ -17,8 +17,10 @@ import { ensureUsagePartitions } from './ledger/ensureUsagePartitions.ts';
 import { createPriceList } from './reconcile/priceList.ts';
 import { reconcile } from './reconcile/reconcile.ts';
 import { scheduleReconciliation } from './reconcile/scheduleReconciliation.ts';
+import { readRecoveryStanding } from './recovery/describeRecovery.ts';
 import { followTimeline } from './recovery/followTimeline.ts';
 import { forgetSilent } from './recovery/forgetSilent.ts';
+import { observeRecovery } from './recovery/recoveryMetrics.ts';
 
 /** Statements that record and sum; they wait for locks, so they may take long. */
 const STATEMENT_TIMEOUT_MS = 30_000;
@@ -63,6 +65,7 @@ startService({
     shutdown.defer('usage consumer', () => consumer.close());
     const timeline = followTimeline({ db: reportDb, consumer, topic: usageRecorded.topic, log });
     shutdown.defer('timeline', () => timeline.close());
+    observeRecovery(telemetry.meter, () => readRecoveryStanding(reportDb));
     const router = createClient(modelRouterApi, {
       url: config.ROUTER_INTERNAL_URL,
       internalHeaders,
@@ -121,6 +124,7 @@ startService({
       db,
       balancesDb,
       reportDb,
+      readLag: () => consumer.lag(),
       announceCredit: createAnnounceCredit(router),
       reconcile: (workspaceId: string | undefined) => reconcile(auditing, workspaceId),
       store: 'store' in source ? source.store : undefined,

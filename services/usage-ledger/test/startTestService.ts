@@ -16,7 +16,9 @@ import { consumeUsageRecorded } from '../src/consumers/usageRecorded.ts';
 import { createAnnounceCredit } from '../src/credits/announceCredit.ts';
 import { createDb } from '../src/database/createDb.ts';
 import { createEventLogStore } from '../src/event-log/createEventLogStore.ts';
+import { readRecoveryStanding } from '../src/recovery/describeRecovery.ts';
 import { followTimeline } from '../src/recovery/followTimeline.ts';
+import { observeRecovery } from '../src/recovery/recoveryMetrics.ts';
 import { silentLog, type TestLedger } from './openTestLedger.ts';
 
 const keys = [{ id: 'k1', secret: 'a secret of more than thirty-two characters' }];
@@ -62,6 +64,7 @@ export async function startTestService(
   const log = silentLog;
   const consumer = consumeUsageRecorded({ db, log, telemetry, region: 'us', source: { store } });
   const timeline = followsTimeline ? followTimeline({ db, consumer, topic: usageRecorded.topic, log }) : undefined;
+  observeRecovery(telemetry.meter, () => readRecoveryStanding(db));
   const authenticator = createAuthenticator({
     authUrl,
     region: 'us',
@@ -85,6 +88,7 @@ export async function startTestService(
     db,
     balancesDb: db,
     reportDb: db,
+    readLag: () => consumer.lag(),
     announceCredit: createAnnounceCredit(
       createClient(modelRouterApi, { url: routerUrl, internalHeaders, timeoutMs: 20_000 }),
     ),

@@ -16,6 +16,7 @@ import { reconcileBooks } from '../commands/reconcileBooks.ts';
 import { replayDeadLetters } from '../commands/replayDeadLetters.ts';
 import { rotateKey } from '../commands/rotateKey.ts';
 import { showDeadLetter } from '../commands/showDeadLetter.ts';
+import { showRecovery } from '../commands/showRecovery.ts';
 import { showStatus } from '../commands/showStatus.ts';
 import { showUsage } from '../commands/showUsage.ts';
 import { showWorkspace } from '../commands/showWorkspace.ts';
@@ -25,6 +26,7 @@ import type { Command } from './command.ts';
 /** Every command, in the order of the help. */
 export const COMMANDS: Command[] = [
   showStatus,
+  showRecovery,
   createKey,
   listKeys,
   findKeys,

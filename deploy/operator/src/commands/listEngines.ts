@@ -1,10 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { engineSchema } from '@turnpike/internal-api/modelRouter';
 import { z } from 'zod';
 import { type Context, defineCommand, type Report } from '../cli/command.ts';
+import { reportOrWatch, WATCH } from '../cli/watch.ts';
 import { toInstantCell } from '../report/toInstantCell.ts';
-
-const REDRAW_MS = 1_000;
 
 type EngineRow = z.output<typeof engineSchema>;
 
@@ -62,13 +60,7 @@ async function report({ services, table }: Context): Promise<Report> {
 export const listEngines = defineCommand({
   words: 'engines',
   summary: 'the engines as the router that answers sees them now',
-  options: { watch: { help: 'go on showing them, every second, where the output is a terminal' } },
+  options: WATCH,
   input: z.object({ watch: z.boolean().default(false) }),
-  async run({ watch }, context) {
-    while (watch && context.redraw) {
-      context.redraw((await report(context)).text);
-      await delay(REDRAW_MS);
-    }
-    return report(context);
-  },
+  run: ({ watch }, context) => reportOrWatch(report, { watch, context }),
 });

@@ -171,10 +171,12 @@ export const statements = named({
    */
   hearRouter: ({ routerId, redisId, putBackMark }: ReportedRouter) => Prisma.sql`
     WITH heard AS (
-      INSERT INTO router (router_id, redis_id, put_back_mark)
-      VALUES (${routerId}, ${redisId}::TEXT, ${putBackMark}::UUID)
+      INSERT INTO router AS known (router_id, redis_id, put_back_mark, behind_since)
+      VALUES (${routerId}, ${redisId}::TEXT, ${putBackMark}::UUID,
+        CASE WHEN ${putBackMark}::UUID IS NULL THEN clock_timestamp() END)
       ON CONFLICT (router_id) DO UPDATE SET
-        heard_at = clock_timestamp(), redis_id = excluded.redis_id, put_back_mark = excluded.put_back_mark
+        heard_at = clock_timestamp(), redis_id = excluded.redis_id, put_back_mark = excluded.put_back_mark,
+        behind_since = CASE WHEN excluded.put_back_mark IS NULL THEN coalesce(known.behind_since, excluded.behind_since) END
     ), listening AS (
       UPDATE recovery SET heard_at = clock_timestamp(), listening_since = CASE
         WHEN clock_timestamp() - heard_at > make_interval(secs => ${LISTENING.longestGapMs / 1_000}) THEN clock_timestamp()

@@ -1,0 +1,101 @@
+import type { RecoveryBody } from '@turnpike/internal-api/usageLedger';
+import { z } from 'zod';
+import { type Context, defineCommand, type Report } from '../cli/command.ts';
+import { reportOrWatch, WATCH } from '../cli/watch.ts';
+
+type Router = RecoveryBody['routers'][number];
+
+const GATES = [
+  { title: 'gate' },
+  { title: 'redis' },
+  { title: 'mark' },
+  { title: 'since' },
+  { title: 'seen by', isNumber: true },
+  { title: 'waits for' },
+];
+const ROUTERS = [
+  { title: 'router' },
+  { title: 'redis' },
+  { title: 'state' },
+  { title: 'for', isNumber: true },
+  { title: '' },
+];
+
+const STATES: Record<Router['state'], string> = {
+  admits: 'admits calls',
+  waits: 'has put its calls back and waits for others',
+  has_not_put_back: 'has not put its calls back',
+  sees_no_redis: 'sees no Redis that answers as a primary',
+  is_stranger: 'sees another Redis than the region counts in',
+  is_silent: 'is not heard: dead, or cut off from the ledger; nobody waits for it',
+};
+
+/** Ids are told apart by less than all of them; `--json` has the whole. */
+const toShort = (id: string | null): string => id?.slice(0, 12) ?? '-';
+const toSecond = (instant: string): string => `${instant.slice(0, 19).replace('T', ' ')}Z`;
+const toList = (ids: string[]): string => (ids.length > 0 ? ids.join(', ') : '-');
+
+async function report({ services, readHealth, table }: Context): Promise<Report> {
+  const [recovery, { metrics }] = await Promise.all([services.ledger.getRecovery(), readHealth('model-router')]);
+  const { now, gates, routers, timeline } = recovery;
+  const swept = metrics.get('turnpike_swept_holds_total') ?? (metrics.size > 0 ? 0 : null);
+  const isGiven = timeline.current === timeline.caught_up_with;
+  const isHeard = routers.some(({ state }) => state !== 'is_silent');
+  const overdue = routers.filter(({ is_overdue: isOverdue }) => isOverdue);
+  const toDuration = (since: string | null): string =>
+    since === null ? '-' : `${Math.round((Date.parse(now) - Date.parse(since)) / 1_000)} s`;
+  const gateRows = gates.map((gate) => [
+    gate.is_open ? 'open' : 'closed',
+    toShort(gate.redis_id),
+    toShort(gate.mark),
+    toSecond(gate.since),
+    String(gate.seen_by),
+    toList(gate.waits_for),
+  ]);
+  const routerRows = routers.map((router) => [
+    router.router_id,
+    toShort(router.redis_id),
+    STATES[router.state],
+    toDuration(router.since),
+    router.is_overdue ? 'OVERDUE' : '',
+  ]);
+  return {
+    document: { ...recovery, swept_calls: swept },
+    text: [
+      ...(gates.length > 0 ? [table(GATES, gateRows), ''] : []),
+      ...(routers.length > 0 ? [table(ROUTERS, routerRows), ''] : []),
+      `  ${toTimelineText(timeline, isGiven)}`,
+      `  Calls that had lost their router, swept by the router that answers: ${swept ?? '?'}.`,
+      `  ${toVerdict(recovery, { isGiven, isHeard, overdue })}`,
+    ].join('\n'),
+    isFailure: !isGiven || !isHeard || overdue.length > 0,
+  };
+}
+
+function toTimelineText({ current, lag_records: lag }: RecoveryBody['timeline'], isGiven: boolean): string {
+  const left = `${lag ?? '?'} records of the event log are not in the ledger yet`;
+  return isGiven
+    ? `The ledger gives balances on timeline ${current} of Postgres; ${left}.`
+    : `The ledger gives NO balances on timeline ${current} of Postgres before the event log is read again; ${left}.`;
+}
+
+function toVerdict(
+  { routers }: RecoveryBody,
+  { isGiven, isHeard, overdue }: { isGiven: boolean; isHeard: boolean; overdue: Router[] },
+): string {
+  if (!isHeard) return 'NO router is heard.';
+  if (overdue.length > 0) return `OVERDUE, look at: ${overdue.map(({ router_id: id }) => id).join(', ')}.`;
+  if (!isGiven) return 'The event log is waited for.';
+  return routers.every(({ state }) => state === 'admits' || state === 'is_silent')
+    ? 'All is well: every router that is heard admits calls.'
+    : 'A recovery is under way, in its time.';
+}
+
+export const showRecovery = defineCommand({
+  words: 'recovery',
+  summary:
+    'which Redis counts, which routers admit calls and what the others lack; exit code 1 where that takes too long',
+  options: WATCH,
+  input: z.object({ watch: z.boolean().default(false) }),
+  run: ({ watch }, context) => reportOrWatch(report, { watch, context }),
+});

@@ -1,0 +1,53 @@
+import { createAskedGauge } from '@turnpike/telemetry/askedGauge';
+import type { Meter } from '@turnpike/telemetry/startTelemetry';
+import type { RecoveryStanding, RouterStanding } from './describeRecovery.ts';
+
+const isBehind = ({ state }: RouterStanding): boolean => state === 'has_not_put_back' || state === 'sees_no_redis';
+
+/** The instruments of a recovery, asked for at every scrape: one question for all of them. */
+export function observeRecovery(meter: Meter, ask: () => Promise<RecoveryStanding>): void {
+  let asking: Promise<RecoveryStanding> | undefined;
+  const share = (): Promise<RecoveryStanding> => {
+    asking ??= ask().finally(() => {
+      asking = undefined;
+    });
+    return asking;
+  };
+  const gauge = (name: string, description: string, of: (standing: RecoveryStanding) => number): void =>
+    createAskedGauge(meter, { name, description, ask: () => share().then(of) });
+  const count =
+    (isCounted: (router: RouterStanding, standing: RecoveryStanding) => boolean) => (standing: RecoveryStanding) =>
+      standing.routers.filter((router) => isCounted(router, standing)).length;
+
+  gauge('turnpike_gate_open', 'Whether a router admits calls, by what routers report: 1 or 0.', ({ closedMs }) =>
+    closedMs === null ? Number.NaN : Number(closedMs === 0),
+  );
+  gauge('turnpike_gate_closed_seconds', 'How long no router has admitted a call.', ({ closedMs }) =>
+    closedMs === null ? Number.NaN : closedMs / 1_000,
+  );
+  gauge(
+    'turnpike_routers_awaited',
+    'Routers that have not put their calls back, while the gate is closed.',
+    count((router, { closedMs }) => closedMs !== 0 && isBehind(router)),
+  );
+  gauge(
+    'turnpike_routers_fenced',
+    'Routers that have not put their calls back and admit nothing, while others do.',
+    count((router, { closedMs }) => closedMs === 0 && isBehind(router)),
+  );
+  gauge(
+    'turnpike_router_strangers',
+    'Routers that see another Redis than the region counts in.',
+    count(({ state }) => state === 'is_stranger'),
+  );
+  gauge(
+    'turnpike_routers_overdue',
+    'Routers that have admitted nothing for longer than anything is waited for.',
+    count(({ isOverdue }) => isOverdue),
+  );
+  gauge(
+    'turnpike_balances_given',
+    'Whether the ledger gives balances: 0 while it reads the event log again after Postgres changed hands.',
+    ({ timeline, caughtUpWith }) => Number(timeline === caughtUpWith),
+  );
+}

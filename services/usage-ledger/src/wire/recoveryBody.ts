@@ -1,0 +1,29 @@
+import type { RecoveryStanding } from '../recovery/describeRecovery.ts';
+
+/** How the region stands. Instants by the database's clock; `lag` is null while the event log does not answer. */
+export function toRecoveryBody(
+  { now, gates, routers, closedMs, timeline, caughtUpWith }: RecoveryStanding,
+  lag: bigint | null,
+) {
+  const since = (ms: number): string => new Date(now.getTime() - ms).toISOString();
+  return {
+    now: now.toISOString(),
+    closed_since: closedMs === null || closedMs === 0 ? null : since(closedMs),
+    gates: gates.map(({ redisId, mark, isOpen, forMs, seenBy, waitsFor }) => ({
+      redis_id: redisId,
+      mark,
+      is_open: isOpen,
+      since: since(forMs),
+      seen_by: seenBy,
+      waits_for: waitsFor,
+    })),
+    routers: routers.map(({ routerId, redisId, state, lackingMs, isOverdue }) => ({
+      router_id: routerId,
+      redis_id: redisId,
+      state,
+      since: state === 'admits' ? null : since(lackingMs),
+      is_overdue: isOverdue,
+    })),
+    timeline: { current: timeline, caught_up_with: caughtUpWith, lag_records: lag === null ? null : Number(lag) },
+  };
+}
