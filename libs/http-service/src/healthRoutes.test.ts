@@ -8,11 +8,13 @@ import { createHealthRoutes } from './healthRoutes.ts';
 import { listen } from './listen.ts';
 
 const there = { disk: true, redis: true, postgres: true };
+let balances: true | string = true;
 let server: Server;
 beforeAll(async () => {
   const routes = createHealthRoutes({
     disk: () => there.disk,
     redis: async () => there.redis,
+    balances: () => balances,
     postgres() {
       if (!there.postgres) throw new Error('connect ECONNREFUSED 10.0.0.1:5432');
       return true;
@@ -34,9 +36,20 @@ async function ask(path: string) {
   return { status: answer.status, body: await answer.json() };
 }
 
-it('is ready while all is there, and else names what is missing and nothing of why; alive it is in any case', async () => {
+it('is ready while all is there, and else names what is missing and nothing of what an error says; alive it is in any case', async () => {
   expect(await ask('/ready')).toEqual({ status: 200, body: { status: 'ready' } });
   Object.assign(there, { redis: false, postgres: false });
   expect(await ask('/ready')).toEqual({ status: 503, body: { status: 'not ready', missing: ['redis', 'postgres'] } });
   expect(await ask('/health')).toEqual({ status: 200, body: { status: 'ok' } });
+});
+
+it('says why something is missing where its check has words for that', async () => {
+  Object.assign(there, { redis: true, postgres: true });
+  balances = 'they are waited for';
+  expect(await ask('/ready')).toEqual({
+    status: 503,
+    body: { status: 'not ready', missing: ['balances: they are waited for'] },
+  });
+  balances = true;
+  expect(await ask('/ready')).toEqual({ status: 200, body: { status: 'ready' } });
 });

@@ -2,8 +2,10 @@ import type { Route } from './createHttpApp.ts';
 import { isEnding } from './drain.ts';
 import { openGuard } from './guard.ts';
 
+/** True where it is there; why it is not, in words for operators, or just false. */
+type Readiness = boolean | string;
 /** Readiness checks: each says whether something is there without which no call can be served. One that throws means no. */
-export type ReadinessChecks = Record<string, () => boolean | Promise<boolean>>;
+export type ReadinessChecks = Record<string, () => Readiness | Promise<Readiness>>;
 
 /**
  * `GET /health`, 200 as long as the process answers, and `GET /ready`, 200 while it can serve and 503 otherwise, with what is
@@ -27,11 +29,12 @@ export function createHealthRoutes(checks: ReadinessChecks): Route[] {
 }
 
 async function findMissing(checks: ReadinessChecks): Promise<string[]> {
-  const found = await Promise.all(
+  const missing = await Promise.all(
     Object.entries(checks).map(async ([name, check]) => {
-      const isThere = await Promise.try(check).catch(() => false);
-      return isThere ? [] : [name];
+      const found = await Promise.try(check).catch(() => false);
+      if (found === true) return [];
+      return found === false ? [name] : [`${name}: ${found}`];
     }),
   );
-  return found.flat();
+  return missing.flat();
 }

@@ -51,10 +51,11 @@ it('counts calls, tokens and waits of inference', async () => {
   metrics.shed(model, 'key_share');
   metrics.observeQueue(() => [{ model: 'org/small-chat', calls: 5 }]);
   metrics.holdSwept();
-  metrics.observe({ openCalls: () => 3, spoolBytes: () => 4_096, spoolLimitBytes: 65_536 });
+  metrics.observe({ isOpen: () => true, openCalls: () => 3, spoolBytes: () => 4_096, spoolLimitBytes: 65_536 });
 
   const samples = await readMetrics(telemetry);
   const wanted = {
+    turnpike_router_admits: 1,
     'turnpike_admit_seconds_bucket{le="0.0005"}': 0,
     'turnpike_admit_seconds_bucket{le="0.001"}': 1,
     'turnpike_time_to_first_token_seconds_bucket{model="org/small-chat",le="0.02"}': 0,

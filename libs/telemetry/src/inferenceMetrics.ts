@@ -21,6 +21,8 @@ export interface EndedCall {
 
 /** A router's state, asked for at every scrape. */
 export interface RouterState {
+  /** Whether calls are admitted: the balances in Redis are in force. */
+  isOpen: () => boolean;
   /** Calls under way; each of them has one hold. */
   openCalls: () => number;
   /** Completion events that the event log has not acknowledged, and the room there is for them. */
@@ -170,7 +172,12 @@ export function createInferenceMetrics(meter: Meter): InferenceMetrics {
     shed: ({ id }, reason) => sheds.add(1, { model: id, reason }),
     holdSwept: () => sweeps.add(1),
     alerted: (kind) => alerts.add(1, { kind }),
-    observe({ openCalls, spoolBytes, spoolLimitBytes }) {
+    observe({ isOpen, openCalls, spoolBytes, spoolLimitBytes }) {
+      gauge(
+        'turnpike_router_admits',
+        'Whether this router admits calls: 0 while the balances in Redis are not in force.',
+        (result) => result.observe(Number(isOpen())),
+      );
       gauge('turnpike_open_calls', 'Calls under way; each has one hold.', (result) => result.observe(openCalls()));
       gauge('turnpike_spool_bytes', 'Completion events the event log has not acknowledged.', (result) =>
         result.observe(spoolBytes()),

@@ -36,7 +36,11 @@ afterAll(() => opened.close());
 function aKeepingLogger(): Logger {
   const keep = (level: string) => (fields: object | string, message?: string) =>
     void logged.push([level, message ?? String(fields)]);
-  return Object.assign(Object.create(aSilentLogger()) as Logger, { info: keep('info'), error: keep('error') });
+  return Object.assign(Object.create(aSilentLogger()) as Logger, {
+    info: keep('info'),
+    warn: keep('warn'),
+    error: keep('error'),
+  });
 }
 beforeEach(async () => {
   await opened.redis.flushall();
@@ -140,6 +144,35 @@ it('closes when the ledger does, and goes on settling in its session meanwhile',
   news = { ...news, isOpen: false };
   await until('nothing is admitted', () => !standing.isOpen);
   expect(standing.session).toEqual(session);
+});
+
+it('says what keeps calls out while it does, and logs each reason once, however often it looks', async () => {
+  isLedgerAway = true;
+  follow();
+  const looks = (count: number) => until('it looks', () => reports.length >= count);
+  await looks(3);
+  expect(standing.lack).toBe('the ledger does not say whether the gate is open');
+  isLedgerAway = false;
+  news = { ...news, waitsFor: ['router-2', 'router-3'] };
+  await isSaidToBeBack();
+  await looks(reports.length + 3);
+  expect(standing.lack).toBe('others have not put their calls back: router-2, router-3');
+  news = { ...news, waitsFor: ['router-3'] };
+  await looks(reports.length + 3);
+  expect(standing.lack).toBe('others have not put their calls back: router-3');
+  await opens();
+  opened.server.freeze();
+  await until('it is noticed', () => standing.lack === 'no Redis answers as a primary');
+  opened.server.thaw();
+  await until('calls are admitted again', () => standing.isOpen);
+  const lines = logged.map(([, message]) => message);
+  const told = lines.filter((message) => message === 'no call is admitted' || message === 'calls are admitted');
+  expect(told.slice(0, 5)).toEqual([
+    ...Array(3).fill('no call is admitted'), // no word, not put back, others
+    'calls are admitted',
+    'no call is admitted',
+  ]);
+  expect(told.at(-1)).toBe('calls are admitted');
 });
 
 describe('a session', () => {

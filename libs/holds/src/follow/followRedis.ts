@@ -24,6 +24,16 @@ const UNMARKED_MS = 500;
 /** A mark is put only so soon after the ledger was asked that wants one; the rest is for clocks that are set. */
 const MARK_VALID_MS = 2_000;
 
+/** What keeps a router from admitting calls. */
+const LACKS = {
+  no_redis: 'no Redis answers as a primary',
+  no_word: 'the ledger does not say whether the gate is open',
+  stranger: 'the other routers see another Redis',
+  not_put_back: 'its calls are not put back yet',
+  others: 'others have not put their calls back',
+} as const;
+type Lack = keyof typeof LACKS;
+
 const markedSchema = z.enum(['marked', 'other_redis', 'too_late']);
 
 export interface FollowRedisOptions {
@@ -49,6 +59,8 @@ export function followRedis({ redis, standing, routerId, leaseMs, reports, putBa
   let isPuttingBack = false;
   let isClosed = false;
   let wasStranger = false;
+  /** What was told to keep calls out. */
+  let told: Lack | undefined;
   /** The mark of a session that went before its lease could end: Redis was emptied, whether or not it is marked again. */
   let emptied: string | undefined;
   /** A mark that this router has never seen in Redis, and since when it looks for it. */
@@ -146,9 +158,17 @@ export function followRedis({ redis, standing, routerId, leaseMs, reports, putBa
     wasStranger = isStranger;
   }
 
+  /** One line for each thing that comes to keep calls out, however often it is looked at. */
+  function closeFor(lack: Lack, waitsFor: string[] = []): void {
+    standing.close();
+    standing.lack = waitsFor.length > 0 ? `${LACKS[lack]}: ${waitsFor.join(', ')}` : LACKS[lack];
+    if (lack !== told) log.warn({ lack: standing.lack }, 'no call is admitted');
+    told = lack;
+  }
+
   async function step(): Promise<void> {
     const redisId = await askRedisId();
-    if (redisId === null) standing.close();
+    if (redisId === null) closeFor('no_redis');
     const [found, askedAtMs] =
       redisId === null ? [null, 0] : await Promise.all([redis.get(redisKeys.mark), readRedisTime(redis)]);
     await renew();
@@ -156,13 +176,14 @@ export function followRedis({ redis, standing, routerId, leaseMs, reports, putBa
     // While the ledger is away, the Redis that it called open stays so.
     const now = answer ?? (news?.isOpen && news.redisId === redisId ? news : undefined);
     if (answer) news = answer;
+    if (redisId === null) return;
     const mark = markOf(now);
-    if (!now || redisId === null || now.redisId !== redisId || mark === undefined) return standing.close();
+    if (!now || now.redisId !== redisId || mark === undefined) return closeFor('no_word');
     tellOfStranger(now.isStranger);
     // It is not the region's, and may be another's: nothing is written there.
-    if (now.isStranger) return standing.close();
+    if (now.isStranger) return closeFor('stranger');
     if (found !== mark) {
-      standing.close();
+      closeFor('not_put_back');
       const isKnownMissing = now.isOpen || standing.session?.mark === mark || emptied === mark;
       if (isKnownMissing) return answer ? wake() : undefined; // reported missing next
       // Two that put the same one could do so before and after somebody empties Redis, and nobody would notice.
@@ -170,12 +191,14 @@ export function followRedis({ redis, standing, routerId, leaseMs, reports, putBa
       await putMark(mark, askedAtMs);
     }
     if (standing.session?.mark !== mark) {
+      closeFor('not_put_back');
       standing.end();
       if (!isPuttingBack) void beginSession(mark);
       return;
     }
-    if (!now.isOpen) return standing.close();
+    if (!now.isOpen) return closeFor('others', now.waitsFor);
     if (!standing.isOpen) log.info('calls are admitted');
+    told = undefined;
     standing.open();
   }
 

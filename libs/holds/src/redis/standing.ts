@@ -14,6 +14,8 @@ export class Standing {
   #leaseEndsAt = Number.NEGATIVE_INFINITY;
   #isOpen = false;
   #onDoubt: (() => void) | undefined;
+  /** What keeps calls out while this is not open, as it was seen last; for people. */
+  lack = 'it has not been looked at yet';
 
   /** Undefined once its lease has ended by this process' clock, which is before anybody else could say so. */
   get session(): Session | undefined {

@@ -92,6 +92,7 @@ export async function openMoney(
   shutdown.defer('sweeper', () => sweeper.close());
   const openCalls = createOpenCalls({ endings, spool, recorder, pending, standing, metrics, log });
   metrics.observe({
+    isOpen: () => standing.isOpen,
     openCalls: () => openCalls.size,
     spoolBytes: () => spool.waitingBytes,
     spoolLimitBytes: config.SPOOL_MAX_BYTES,
