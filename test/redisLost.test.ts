@@ -6,7 +6,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { redisKeys } from '@turnpike/holds/redis/redisKeys';
 import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
+import { createClient } from '@turnpike/internal-api/createClient';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
+import { type RecoveryBody, usageLedgerApi } from '@turnpike/internal-api/usageLedger';
+import { createLogger } from '@turnpike/logging/createLogger';
+import { type RunningTelemetry, startTelemetry } from '@turnpike/telemetry/startTelemetry';
+import { readMetrics } from '@turnpike/test-support/readMetrics';
 import { startRedis, type TestRedis } from '@turnpike/test-support/startRedis';
 import { until } from '@turnpike/test-support/until';
 import { Redis } from 'ioredis';
@@ -27,6 +32,7 @@ const NOWHERE = 'http://127.0.0.1:9';
 
 let ledger: TestLedger;
 let service: TestService;
+let telemetry: RunningTelemetry;
 let server: TestRedis;
 let redis: Redis;
 let folder: string;
@@ -36,10 +42,18 @@ let cutOff: Set<number>;
 let spoilt: boolean;
 beforeAll(async () => {
   ledger = await openTestLedger();
-  service = await startTestService(ledger, { authUrl: NOWHERE, usageQueryTimeoutMs: 5_000 });
+  telemetry = startTelemetry({
+    service: 'usage-ledger',
+    region: 'us',
+    otlpEndpoint: undefined,
+    traceSampleRatio: 0,
+    log: createLogger({ service: 'usage-ledger', level: 'silent' }),
+  });
+  service = await startTestService(ledger, { authUrl: NOWHERE, usageQueryTimeoutMs: 5_000, telemetry });
 });
 afterAll(async () => {
   await service.close();
+  await telemetry.shutdown();
   await ledger.close();
 });
 beforeEach(async () => {
@@ -343,3 +357,53 @@ it('records as unknown the call of a router that died with Redis, where the file
   const pending = () => redis.hmget(redisKeys.wallet(workspaceId), 'held', 'ended');
   await until('nothing is held', async () => String(await pending()) === '0,0');
 });
+
+it('shows the operator, in order, what a recovery waits for, and what is left of it', async () => {
+  const client = createClient(usageLedgerApi, { url: service.internalUrl, internalHeaders, timeoutMs: 5_000 });
+  const shows = async (what: string, isShown: (recovery: RecoveryBody, states: string) => boolean) => {
+    let shown: RecoveryBody | undefined;
+    await until(what, async () => {
+      shown = await client.getRecovery();
+      return isShown(shown, shown.routers.map(({ state }) => state).join());
+    });
+    if (!shown) throw new Error('nothing is shown');
+    return shown;
+  };
+  const gauges = async () => {
+    const samples = await readMetrics(telemetry);
+    const names = ['gate_open', 'routers_awaited', 'routers_fenced', 'router_strangers', 'routers_overdue'];
+    return Object.fromEntries(names.map((name) => [name, samples.get(`turnpike_${name}`)]));
+  };
+  const none = { routers_awaited: 0, routers_fenced: 0, router_strangers: 0, routers_overdue: 0 };
+  const openOf = ({ gates }: RecoveryBody) =>
+    gates.find(({ is_open: isOpen, seen_by: seenBy }) => isOpen && seenBy > 0);
+
+  const before = await shows('all is well', (_, states) => states === 'admits,admits');
+  expect(before).toMatchObject({ closed_since: null, timeline: { current: before.timeline.caught_up_with } });
+  expect(openOf(before)).toMatchObject({ seen_by: 2, waits_for: [] });
+  expect(await gauges()).toEqual({ gate_open: 1, ...none });
+
+  await server.kill();
+  const away = await shows('nobody sees Redis', (_, states) => states === 'sees_no_redis,sees_no_redis');
+  expect(away.closed_since).not.toBeNull();
+  expect(await gauges()).toMatchObject({ gate_open: 0, routers_awaited: 2 });
+  await shows('that is too long', ({ routers: all }) => all.every(({ is_overdue: isOverdue }) => isOverdue));
+  expect((await readMetrics(telemetry)).get('turnpike_gate_closed_seconds')).toBeGreaterThan(4);
+
+  // One sees the Redis that comes back; the other is cut off from the ledger, which it had told that it sees none.
+  cutOff.add(1);
+  await server.restart({ empty: true });
+  const waiting = await shows('one waits for the other', (_, states) => states.includes('waits'));
+  expect(waiting.gates.find(({ is_open: isOpen }) => !isOpen)?.waits_for).toHaveLength(1);
+  expect(waiting.closed_since).not.toBeNull();
+  const after = await shows('the other is waited for no more', (_, states) =>
+    /^(admits,is_silent|is_silent,admits)$/.test(states),
+  );
+  expect(openOf(after)).toMatchObject({ seen_by: 1, waits_for: [] });
+  expect(openOf(after)?.redis_id).not.toBe(openOf(before)?.redis_id);
+  expect(await gauges()).toEqual({ gate_open: 1, ...none });
+
+  cutOff.clear();
+  const end = await shows('all is well again', (_, states) => states === 'admits,admits');
+  expect(end.closed_since).toBeNull();
+}, 60_000);

@@ -53,6 +53,8 @@ it.each([
   ['the wait in it', 'turnpike_queue_seconds_bucket'],
   ['retries', 'turnpike_engine_retries_total'],
   ['ejections', 'turnpike_engine_ejections_total'],
+  ['the gate', 'turnpike_gate_open'],
+  ['what a recovery waits for', 'turnpike_routers_overdue'],
 ])('the dashboard shows %s', async (_what, part) => {
   const { panels } = await readDashboard();
   expect(panels.filter(({ targets }) => targets.some(({ expr }) => expr.includes(part)))).not.toEqual([]);
