@@ -5,7 +5,7 @@ import { makeAccount } from '../support/makeAccount.ts';
 import { startTestStack, type TestStack } from '../support/startTestStack.ts';
 import { createClient } from './support/http.ts';
 import { row } from './support/row.ts';
-import { badKey, withoutCode, wrapped } from './support/shapes.ts';
+import { badKey, DOC_URL, withoutCode, wrapped } from './support/shapes.ts';
 import { type RecordingEngine, startRecordingEngine } from './support/startRecordingEngine.ts';
 
 const MODEL = 'llama-3.3-70b-instruct';
@@ -60,7 +60,7 @@ row('regions.wrong-region-key', async () => {
 
 row('regions.wrong-region-key.all', async () => {
   const stranger = createClient(eu.baseUrl, us.apiKey);
-  expect(await stranger.get('/models')).toMatchObject({ status: 401, body: withoutCode('auth') });
+  expect(await stranger.get('/models')).toMatchObject({ status: 401, body: withoutCode('auth', DOC_URL) });
   for (const path of ['/svc/key', LOOK_UP]) expect((await stranger.get(path)).status).toBe(401);
 });
 

@@ -13,8 +13,8 @@ export const serviceUrlSchema = z.url({ protocol: /^https?$/, error: 'must be an
 export const databaseUrlSchema = z.url({ protocol: /^postgres(ql)?$/, error: 'must be a postgresql:// address' });
 
 /**
- * The page where people manage their API keys, named in answers to callers without a valid one: one setting, on every
- * service that serves the public. The default is a dashboard on the same laptop.
+ * The page where people manage their API keys, named in answers to callers without a valid one or at its limits: one setting,
+ * on every service that serves the public. The default is a dashboard on the same laptop.
  */
 export const keysPageUrlSchema = z
   .url({ protocol: /^https?$/, error: 'must be an http(s) address' })

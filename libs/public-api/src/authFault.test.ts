@@ -1,4 +1,4 @@
-import { expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import {
   type AuthFault,
   type GuardFault,
@@ -11,7 +11,7 @@ import type { WireError } from './wireError.ts';
 const keysPageUrl = 'https://dashboard.example/keys';
 const FAMILIES = {
   chat: (fault: GuardFault) => toInferenceGuardError(fault, { keysPageUrl }),
-  models: toModelsGuardError,
+  models: (fault: GuardFault) => toModelsGuardError(fault, { keysPageUrl }),
   svc: (fault: GuardFault) => toServiceGuardError(fault, { keysPageUrl }),
 };
 const NO_RETRY = { 'x-should-retry': 'false' };
@@ -46,14 +46,30 @@ it.each<[keyof typeof FAMILIES, AuthFault['kind'], Omit<WireError, 'body'> & { b
     'auth_unavailable',
     { status: 503, body: { error: { ...busy, param: null } }, headers: { 'retry-after': '1' } },
   ],
-  ['models', 'missing_authorization', { status: 401, body: { error: { message, type: 'auth' } } }],
-  ['models', 'malformed_authorization', { status: 401, body: { error: { message, type: 'auth' } } }],
-  ['models', 'invalid_api_key', { status: 401, body: { error: { message, type: 'auth' } } }],
+  [
+    'models',
+    'missing_authorization',
+    { status: 401, body: { error: { message, type: 'auth', doc_url: keysPageUrl } } },
+  ],
+  [
+    'models',
+    'malformed_authorization',
+    { status: 401, body: { error: { message, type: 'auth', doc_url: keysPageUrl } } },
+  ],
+  ['models', 'invalid_api_key', { status: 401, body: { error: { message, type: 'auth', doc_url: keysPageUrl } } }],
   ['models', 'key_blocked', { status: 403, body: { error: { message, type: 'auth' } }, headers: NO_RETRY }],
   ['models', 'region_not_served', { status: 403, body: { error: { message, type: 'auth' } }, headers: NO_RETRY }],
   ['models', 'auth_unavailable', { status: 502, body: { detail: 'upstream router auth unavailable' } }],
-  ['svc', 'missing_authorization', { status: 401, body: { error: 'missing_authorization', message } }],
-  ['svc', 'malformed_authorization', { status: 401, body: { error: 'malformed_authorization', message } }],
+  [
+    'svc',
+    'missing_authorization',
+    { status: 401, body: { error: 'missing_authorization', message, doc_url: keysPageUrl } },
+  ],
+  [
+    'svc',
+    'malformed_authorization',
+    { status: 401, body: { error: 'malformed_authorization', message, doc_url: keysPageUrl } },
+  ],
   ['svc', 'invalid_api_key', { status: 401, body: { error: refusal } }],
   ['svc', 'key_blocked', { status: 401, body: { error: refusal } }],
   ['svc', 'region_not_served', { status: 401, body: { error: refusal } }],
@@ -62,11 +78,20 @@ it.each<[keyof typeof FAMILIES, AuthFault['kind'], Omit<WireError, 'body'> & { b
   expect(FAMILIES[family]({ kind })).toEqual(answer);
 });
 
-it.each<[keyof typeof FAMILIES, object]>([
-  ['chat', { error: { message, type: 'rate_limit_error', param: null, code: 'rate_limit_exceeded' } }],
-  ['models', { error: { message, type: 'rate_limit' } }],
-  ['svc', { error: 'rate_limit_exceeded', message }],
-])('%s says to whoever looks up too fast when to come again', (family, body) => {
-  const answer = { status: 429, body, headers: { 'retry-after': '7' } };
-  expect(FAMILIES[family]({ kind: 'look_ups_exceeded', of: 'address', retryAfterSeconds: 7 })).toEqual(answer);
+const THROTTLED: [keyof typeof FAMILIES, (docUrl: object) => object][] = [
+  [
+    'chat',
+    (docUrl) => ({ error: { message, type: 'rate_limit_error', param: null, code: 'rate_limit_exceeded', ...docUrl } }),
+  ],
+  ['models', (docUrl) => ({ error: { message, type: 'rate_limit', ...docUrl } })],
+  ['svc', (docUrl) => ({ error: 'rate_limit_exceeded', message, ...docUrl })],
+];
+describe.each(THROTTLED)('%s says to whoever looks up too fast when to come again', (family, bodyOf) => {
+  it.each<['key' | 'address', object]>([
+    ['key', { doc_url: keysPageUrl }],
+    ['address', {}],
+  ])('counted by %s, with a doc_url for the key’s own limit alone', (of, docUrl) => {
+    const answer = { status: 429, body: bodyOf(docUrl), headers: { 'retry-after': '7' } };
+    expect(FAMILIES[family]({ kind: 'look_ups_exceeded', of, retryAfterSeconds: 7 })).toEqual(answer);
+  });
 });

@@ -23,7 +23,7 @@ export interface LookUpFault {
 export type GuardFault = AuthFault | LookUpFault;
 
 export interface AuthErrorOptions {
-  /** The page where people create and revoke keys: the `doc_url` of a 401. */
+  /** The page where people manage keys, their limits and credit: the `doc_url` of a 401, a 402 and a key's own 429. */
   keysPageUrl: string;
 }
 
@@ -39,8 +39,12 @@ const TOO_MANY_LOOK_UPS: Record<LookUpFault['of'], string> = {
   address: `Too many different keys are tried from this address. ${WAIT}`,
 };
 
+/** What is counted by address is not the key's own limit: no page about the key helps. */
+const docUrlOf = ({ of }: LookUpFault, { keysPageUrl }: AuthErrorOptions) =>
+  of === 'key' ? { doc_url: keysPageUrl } : {};
+
 /** Chat, completions, embeddings. */
-export function toInferenceGuardError(fault: GuardFault, { keysPageUrl }: AuthErrorOptions): WireError {
+export function toInferenceGuardError(fault: GuardFault, options: AuthErrorOptions): WireError {
   switch (fault.kind) {
     case 'missing_authorization':
     case 'malformed_authorization':
@@ -50,7 +54,7 @@ export function toInferenceGuardError(fault: GuardFault, { keysPageUrl }: AuthEr
         type: 'authentication_error',
         param: null,
         code: 'invalid_api_key',
-        doc_url: keysPageUrl,
+        doc_url: options.keysPageUrl,
       });
     case 'key_blocked':
       return envelope(
@@ -67,18 +71,21 @@ export function toInferenceGuardError(fault: GuardFault, { keysPageUrl }: AuthEr
         retryAfter(1),
       );
     case 'look_ups_exceeded':
-      return throttled(TOO_MANY_LOOK_UPS[fault.of], retryAfter(fault.retryAfterSeconds));
+      return throttled(TOO_MANY_LOOK_UPS[fault.of], retryAfter(fault.retryAfterSeconds), docUrlOf(fault, options));
   }
 }
 
 /** `GET /v1/models`. */
-export function toModelsGuardError(fault: GuardFault): WireError {
+export function toModelsGuardError(fault: GuardFault, options: AuthErrorOptions): WireError {
   switch (fault.kind) {
     case 'missing_authorization':
     case 'malformed_authorization':
-      return envelope(401, { message: NO_KEY, type: 'auth' });
     case 'invalid_api_key':
-      return envelope(401, { message: INVALID_KEY, type: 'auth' });
+      return envelope(401, {
+        message: fault.kind === 'invalid_api_key' ? INVALID_KEY : NO_KEY,
+        type: 'auth',
+        doc_url: options.keysPageUrl,
+      });
     case 'key_blocked':
       return envelope(403, { message: BLOCKED, type: 'auth' }, NEVER_RETRY);
     case 'region_not_served':
@@ -88,18 +95,18 @@ export function toModelsGuardError(fault: GuardFault): WireError {
     case 'look_ups_exceeded':
       return envelope(
         429,
-        { message: TOO_MANY_LOOK_UPS[fault.of], type: 'rate_limit' },
+        { message: TOO_MANY_LOOK_UPS[fault.of], type: 'rate_limit', ...docUrlOf(fault, options) },
         retryAfter(fault.retryAfterSeconds),
       );
   }
 }
 
 /** `/v1/svc/*`. A blocked key is 401 here, as the look-ups have no 403. */
-export function toServiceGuardError(fault: GuardFault, { keysPageUrl }: AuthErrorOptions): WireError {
+export function toServiceGuardError(fault: GuardFault, options: AuthErrorOptions): WireError {
   switch (fault.kind) {
     case 'missing_authorization':
     case 'malformed_authorization':
-      return flat(401, fault.kind, { message: NO_KEY });
+      return flat(401, fault.kind, { message: NO_KEY, doc_url: options.keysPageUrl });
     case 'invalid_api_key':
     case 'key_blocked':
     case 'region_not_served':
@@ -108,7 +115,7 @@ export function toServiceGuardError(fault: GuardFault, { keysPageUrl }: AuthErro
         type: 'authentication_error',
         param: null,
         code: 'invalid_api_key',
-        doc_url: keysPageUrl,
+        doc_url: options.keysPageUrl,
       });
     case 'auth_unavailable':
       return envelope(
@@ -120,7 +127,7 @@ export function toServiceGuardError(fault: GuardFault, { keysPageUrl }: AuthErro
       return flat(
         429,
         'rate_limit_exceeded',
-        { message: TOO_MANY_LOOK_UPS[fault.of] },
+        { message: TOO_MANY_LOOK_UPS[fault.of], ...docUrlOf(fault, options) },
         retryAfter(fault.retryAfterSeconds),
       );
   }

@@ -1,12 +1,15 @@
 import { z } from 'zod';
 import { usdAmount } from './usdAmount.ts';
 
+const docUrl = z.url().optional().meta({
+  description: 'The page about keys, their limits and credit: on 401, 402 and a key’s own 429.',
+});
 const envelopeFields = {
   message: z.string().meta({ description: 'For people. Holds no key, no prompt and nothing of the service’s inside.' }),
   type: z.string().nullable(),
   param: z.string().nullable().optional().meta({ description: 'The field that is wrong, where it is known.' }),
   code: z.string().nullable().optional().meta({ description: 'A help in debugging, not a contract.' }),
-  doc_url: z.url().optional().meta({ description: 'Where to read on.' }),
+  doc_url: docUrl,
 };
 
 /** `{error: {message, type, param?, code?, doc_url?}}`: chat, completions, embeddings and parts of other families. */
@@ -20,6 +23,7 @@ export const flatErrorSchema = z
     error: z.string().meta({ description: 'A bare code.' }),
     message: z.string().meta({ description: 'For people.' }),
     param: z.string().optional().meta({ description: 'The field that is wrong.' }),
+    doc_url: docUrl,
   })
   .meta({ title: 'Flat error', description: 'The error of endpoints that serve directly.' });
 
@@ -58,12 +62,13 @@ export const insufficientBalanceSchema = rejectionOf('402', z.literal('insuffici
   held_usd: usdAmount.meta({ description: 'Held for calls under way.' }),
   limited_by: z.enum(['key_budget', 'credit', 'monthly_cap']).meta({ description: 'Which balance is too small.' }),
   affordable_output_tokens: z.int().min(0).meta({ description: 'With this `max_tokens` the request would pass.' }),
+  doc_url: docUrl,
 }).meta({ title: 'Insufficient balance', description: 'What the request could cost at most fits no balance.' });
 
 export const accountRefusedSchema = rejectionOf(
   '402',
   z.enum(['spend_cap_reached', 'account_on_hold', 'billing_not_provisioned']),
-  {},
+  { doc_url: docUrl },
 ).meta({ title: 'Account refused', description: 'The account cannot pay for anything now.' });
 
 export const regionNotServedSchema = rejectionOf('403', z.literal('region_not_served'), {}).meta({

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { ApiError } from './apiError.ts';
-import { toModelsGuardError } from './authFault.ts';
+import { type GuardFault, toModelsGuardError } from './authFault.ts';
 import { retryAfter } from './headers.ts';
 import { bare, findWording, type WireError } from './wireError.ts';
 
@@ -13,13 +13,15 @@ function toOwnError({ kind }: { kind: 'lost' | 'key_blocked' }): WireError {
   }
 }
 
+const toGuardError = (fault: GuardFault) => toModelsGuardError(fault, { keysPageUrl: '' });
+
 it.each<[string, unknown, number | undefined]>([
   ['the first wording that has a case for it', new ApiError({ kind: 'key_blocked' }), 502],
   ['a later one, where the first has none', new ApiError({ kind: 'invalid_api_key' }), 401],
   ['none, where no wording knows the fault', new ApiError({ kind: 'unheard_of' }), undefined],
   ['none, for what is no fault', new Error('lost'), undefined],
 ])('words an error by %s', (_case, error, status) => {
-  expect(findWording(error, [toOwnError, toModelsGuardError])?.status).toBe(status);
+  expect(findWording(error, [toOwnError, toGuardError])?.status).toBe(status);
 });
 
 it.each([

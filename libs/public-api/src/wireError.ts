@@ -21,8 +21,9 @@ export const invalid = (message: string, param: string | null = null) =>
   envelope(400, { message, type: 'invalid_request_error', param, code: null });
 export const notServed = (message: string, code: string, param: string | null = null) =>
   envelope(404, { message, type: 'invalid_request_error', param, code }, NEVER_RETRY);
-export const throttled = (message: string, headers: AnswerHeaders) =>
-  envelope(429, { message, type: 'rate_limit_error', param: null, code: 'rate_limit_exceeded' }, headers);
+/** With a `doc_url` it is a limit of the key, and not of its address. */
+export const throttled = (message: string, headers: AnswerHeaders, docUrl: { doc_url?: string } = {}) =>
+  envelope(429, { message, type: 'rate_limit_error', param: null, code: 'rate_limit_exceeded', ...docUrl }, headers);
 export const failed = (message: string, headers?: AnswerHeaders) =>
   envelope(500, { message, type: 'server_error', param: null, code: 'internal_error' }, headers);
 export const unavailable = (message: string, headers: AnswerHeaders = retryAfter(1)) =>

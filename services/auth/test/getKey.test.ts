@@ -85,7 +85,7 @@ it.each([
 ])('without a readable credential: a flat 401 %s', async (error, authorization) => {
   expect(await auth.getPublic('/v1/svc/key', authorization)).toEqual({
     status: 401,
-    body: { error, message: expect.any(String) },
+    body: { error, message: expect.any(String), doc_url: 'https://dashboard.example/keys' },
   });
 });
 

@@ -156,7 +156,7 @@ describe('with few look-ups a second', () => {
       Array(3).fill({
         status: 429,
         retryAfter: '1',
-        body: { error: 'rate_limit_exceeded', message: expect.any(String) },
+        body: { error: 'rate_limit_exceeded', message: expect.any(String), doc_url: 'https://dashboard.example/keys' },
       }),
     );
     expect(asked).toBeLessThanOrEqual(BURST);

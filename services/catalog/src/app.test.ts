@@ -12,7 +12,7 @@ import {
   type TestAuth,
   type TestRouter,
 } from '../test/startNeighbours.ts';
-import { getAs, startTestService, type TestService } from '../test/startTestService.ts';
+import { getAs, KEYS_PAGE_URL, startTestService, type TestService } from '../test/startTestService.ts';
 
 const free = {
   prompt: '0',
@@ -146,7 +146,8 @@ describe('GET /v1/models', () => {
       for (let nth = 0; nth < 5; nth += 1) answers.push(await ask(flooding, nth));
       expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 429]);
       expect(answers.at(-1)?.headers.get('retry-after')).toBe('1');
-      expect(answers.at(-1)?.body).toEqual({ error: { message: expect.any(String), type: 'rate_limit' } });
+      const error = { message: expect.any(String), type: 'rate_limit', doc_url: KEYS_PAGE_URL };
+      expect(answers.at(-1)?.body).toEqual({ error });
       expect((await ask(other, 9)).status).toBe(200);
     } finally {
       strict.close();
@@ -160,7 +161,7 @@ describe('GET /v1/models', () => {
   ])('answers 401 of type auth without a code for %s', async (_what, apiKey) => {
     const { status, body } = await getAs(service, apiKey, '/v1/models');
     expect(status).toBe(401);
-    expect(body).toEqual({ error: { message: expect.any(String), type: 'auth' } });
+    expect(body).toEqual({ error: { message: expect.any(String), type: 'auth', doc_url: KEYS_PAGE_URL } });
   });
 
   it.each(['Basic c2s6', 'Bearer', 'sk-something'])(
@@ -168,7 +169,7 @@ describe('GET /v1/models', () => {
     async (authorization) => {
       const { status, body } = await getAs(service, undefined, '/v1/models', { authorization });
       expect(status).toBe(401);
-      expect(body).toEqual({ error: { message: expect.any(String), type: 'auth' } });
+      expect(body).toEqual({ error: { message: expect.any(String), type: 'auth', doc_url: KEYS_PAGE_URL } });
     },
   );
 

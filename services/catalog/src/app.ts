@@ -7,7 +7,7 @@ import { createFaultWording, serveApi } from '@turnpike/internal-api/serveApi';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { Response } from 'express';
-import { toWireError } from './api/catalogError.ts';
+import { createToWireError } from './api/catalogError.ts';
 import type { CatalogFault } from './api/catalogFault.ts';
 import type { CatalogInForce } from './catalog/followCatalogFile.ts';
 import type { ModelChange, SwitchModel } from './catalog/switchModel.ts';
@@ -22,6 +22,8 @@ export interface AppDependencies extends ModelsDependencies {
   /** A catalog that was ever in force, as it was then. */
   findVersion: (version: number) => Promise<CatalogSnapshot | undefined>;
   switchModel: SwitchModel;
+  /** The page where people manage their API keys. */
+  keysPageUrl: string;
 }
 
 export const listRoutes = (dependencies: AppDependencies): ServiceRoutes => ({
@@ -34,7 +36,7 @@ export const listRoutes = (dependencies: AppDependencies): ServiceRoutes => ({
 /** The routes that clients reach through the edge. */
 function listPublicRoutes({ keyGuard, ...dependencies }: AppDependencies): RouteTable {
   return {
-    toWireError,
+    toWireError: createToWireError(dependencies),
     routes: [
       { method: 'get', path: '/v1/models', guard: keyGuard, handler: getModels(dependencies) },
       { method: 'get', path: '/v1/models/:id', guard: keyGuard, handler: getModel(dependencies) },

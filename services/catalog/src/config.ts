@@ -1,5 +1,10 @@
 import { commonConfig } from '@turnpike/config/commonConfig';
-import { databaseUrlSchema, lookUpsPerSecondSchema, serviceUrlSchema } from '@turnpike/config/sharedSettings';
+import {
+  databaseUrlSchema,
+  keysPageUrlSchema,
+  lookUpsPerSecondSchema,
+  serviceUrlSchema,
+} from '@turnpike/config/sharedSettings';
 import { z } from 'zod';
 
 const requestsPerMinute = z.coerce.number().int().positive();
@@ -25,5 +30,7 @@ export const configSchema = z.object({
    * not seen for 5 s that one client address may come with.
    */
   LOOK_UPS_PER_SECOND: lookUpsPerSecondSchema,
+  /** Page about keys and their limits: the `doc_url` of a 401 and of a key’s own 429. The default fits a laptop only. */
+  KEYS_PAGE_URL: keysPageUrlSchema,
 });
 export type Config = z.infer<typeof configSchema>;

@@ -55,6 +55,7 @@ startService({
       takeModelList: createModelListThrottle({ limits, keys }),
       findVersion: (version: number) => findCatalogVersion(db, version, region),
       switchModel: createModelSwitch({ db, catalog }),
+      keysPageUrl: config.KEYS_PAGE_URL,
     };
   },
   routes: listRoutes,

@@ -36,6 +36,7 @@ export interface TestServiceOptions {
   cacheTtlMs?: number;
 }
 
+export const KEYS_PAGE_URL = 'https://dashboard.example/keys';
 const NOBODY_LISTENS = 'http://127.0.0.1:1';
 const UNLIMITED: ModelListLimits = { perAddressPerMinute: 1_000_000, perMinute: 1_000_000 };
 
@@ -73,7 +74,17 @@ export async function startTestService(options: TestServiceOptions): Promise<Tes
   });
   const takeModelList = createModelListThrottle({ limits, keys, now: () => 0 });
   const internalGuard = createInternalGuard({ service: 'catalog', keys });
-  const routes = listRoutes({ log, keyGuard, internalGuard, catalog, live, takeModelList, findVersion, switchModel });
+  const routes = listRoutes({
+    log,
+    keyGuard,
+    internalGuard,
+    catalog,
+    live,
+    takeModelList,
+    findVersion,
+    switchModel,
+    keysPageUrl: KEYS_PAGE_URL,
+  });
   const { publicApp, internalApp } = createServiceApps(routes, { log, telemetry });
   const servers = await Promise.all([publicApp, internalApp].map((app) => listen(app, { host: '127.0.0.1', port: 0 })));
   if (options.routerUrl !== undefined) await until('the live view', () => live.current() !== undefined);

@@ -16,7 +16,7 @@ const milliseconds = z.coerce.number().int().positive();
 
 export const configSchema = z.object({
   ...commonConfig,
-  /** Page where people manage their API keys, the `doc_url` of a 401. The default fits a laptop only. */
+  /** Page about keys, their limits and credit: the `doc_url` of a 401, 402 and a key’s own 429. The default fits a laptop. */
   KEYS_PAGE_URL: keysPageUrlSchema,
   /** Redis of limits, holds and spend; its database has to persist and must not evict. */
   REDIS_URL: z.url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// address' }),

@@ -69,5 +69,6 @@ export const aHouse = (fields: Partial<House> = {}): House => ({
   countPromptTokens: async () => undefined,
   timeouts: LONG_TIMEOUTS,
   metrics: noMetrics,
+  keysPageUrl: 'https://dashboard.example/keys',
   ...fields,
 });

@@ -12,6 +12,7 @@ export const errorRows = {
   'errors.401.service.missing': '401 of look-ups without a key is flat: missing_authorization',
   'errors.401.service.malformed': '401 of look-ups with another scheme is flat: malformed_authorization',
   'errors.401.service.bad-key': '401 of look-ups with a bad key is an envelope of type authentication_error',
+  'errors.401.doc-url': 'every 401 has a doc_url: of inference, the model list and look-ups, as envelope and flat',
   'errors.402.credit': 'what the credit cannot carry is a wrapped 402: insufficient_balance, limited by credit',
   'errors.402.key-budget': 'what the key’s budget cannot carry is a wrapped 402, limited by key_budget',
   'errors.402.monthly-cap': 'what the monthly cap cannot carry is a wrapped 402, limited by monthly_cap',
@@ -21,6 +22,7 @@ export const errorRows = {
   'errors.402.spend-cap-reached': 'a monthly cap that is spent is 402 with spend_cap_reached',
   'errors.402.on-hold': 'an account on hold is 402 with account_on_hold',
   'errors.402.not-provisioned': 'an account without billing is 402 with billing_not_provisioned',
+  'errors.402.doc-url': 'every 402 has a doc_url among its provider-specific fields',
   'errors.402.free-model': 'a free model passes without credit',
   'errors.402.free-on-hold': 'a free model does not pass where the account is on hold or without billing',
   'errors.402.top-up': 'after a top-up the same key works again',
@@ -37,6 +39,7 @@ export const errorRows = {
   'errors.429.rpm': 'more requests than rpm are 429: rate_limit_error, rate_limit_exceeded',
   'errors.429.retry-after': 'a per-key 429 has Retry-After in whole seconds, at least 1, and the limit headers',
   'errors.429.tpm': 'a spent tpm gives the same 429',
+  'errors.429.doc-url': 'a per-key 429 has a doc_url on chat, completions and embeddings, of requests as of tokens',
   'errors.429.unbilled': 'what a limit refuses has no row and costs nothing',
   'errors.429.service-exempt': 'look-ups and the model list go on while the key’s requests are used up',
   'errors.429.models':

@@ -8,7 +8,7 @@ import { toNano } from '../../support/priceOf.ts';
 import { createClient } from '../support/http.ts';
 import { stack } from '../support/plainStack.ts';
 import { row } from '../support/row.ts';
-import { flat, withoutCode } from '../support/shapes.ts';
+import { DOC_URL, flat, withoutCode } from '../support/shapes.ts';
 
 const MODEL = 'llama-3.3-70b-instruct';
 const ALIAS = 'llama-3.3-70b';
@@ -138,7 +138,7 @@ row('models.one.unknown', async () => {
 
 row('models.needs-key', async () => {
   const { status, body } = await createClient(stack.baseUrl).get('/models');
-  expect({ status, body }).toEqual({ status: 401, body: withoutCode('auth') });
+  expect({ status, body }).toEqual({ status: 401, body: withoutCode('auth', DOC_URL) });
 });
 
 row('key.fields', async () => {

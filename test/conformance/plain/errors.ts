@@ -10,7 +10,7 @@ import { type Answer, type Client, createClient } from '../support/http.ts';
 import { client, stack } from '../support/plainStack.ts';
 import { row } from '../support/row.ts';
 import { setEngines } from '../support/setEngines.ts';
-import { badKey, envelope, flat, invalid, withoutCode, wrapped } from '../support/shapes.ts';
+import { badKey, DOC_URL, envelope, flat, invalid, withoutCode, wrapped } from '../support/shapes.ts';
 
 const MODEL = 'llama-3.3-70b-instruct';
 const FREE_MODEL = 'smollm2-1.7b-instruct';
@@ -100,21 +100,21 @@ row('errors.401.scheme-case', async () => {
 row('errors.401.models', async () => {
   for (const who of [createClient(stack.baseUrl), createClient(stack.baseUrl, generateApiKey())]) {
     const { status, body } = await who.get('/models');
-    expect({ status, body }).toEqual({ status: 401, body: withoutCode('auth') });
+    expect({ status, body }).toEqual({ status: 401, body: withoutCode('auth', DOC_URL) });
   }
 });
 
 row('errors.401.service.missing', async () => {
   for (const path of LOOK_UPS) {
     const { status, body } = await createClient(stack.baseUrl).get(path);
-    expect({ path, status, body }).toEqual({ path, status: 401, body: flat('missing_authorization') });
+    expect({ path, status, body }).toEqual({ path, status: 401, body: flat('missing_authorization', DOC_URL) });
   }
 });
 
 row('errors.401.service.malformed', async () => {
   for (const path of LOOK_UPS) {
     const { status, body } = await withHeaders({ authorization: 'Token abc' }).get(path);
-    expect({ path, status, body }).toEqual({ path, status: 401, body: flat('malformed_authorization') });
+    expect({ path, status, body }).toEqual({ path, status: 401, body: flat('malformed_authorization', DOC_URL) });
   }
 });
 
@@ -126,6 +126,19 @@ row('errors.401.service.bad-key', async () => {
       status: 401,
       body: { error: { type: 'authentication_error' } },
     });
+  }
+});
+
+row('errors.401.doc-url', async () => {
+  const strangers = [createClient(stack.baseUrl, generateApiKey()), withHeaders({ authorization: 'Token abc' })];
+  for (const who of [createClient(stack.baseUrl), ...strangers]) {
+    const answers = [await chatAs(who)];
+    for (const path of ['/models', ...LOOK_UPS]) answers.push(await who.get(path));
+    for (const { status, body } of answers) {
+      expect(status).toBe(401);
+      const { error, ...fields } = body as { error: object | string };
+      expect(typeof error === 'string' ? fields : error).toMatchObject(DOC_URL);
+    }
   }
 });
 
@@ -199,6 +212,17 @@ row('errors.402.on-hold', async () => {
 row('errors.402.not-provisioned', async () => {
   const { status, body } = await chatAs(await clientOf({}, { creditUsd: '10', billingStatus: 'not_provisioned' }));
   expect({ status, body }).toEqual({ status: 402, body: wrapped(402, 'billing_not_provisioned') });
+});
+
+row('errors.402.doc-url', async () => {
+  const answers = [
+    await chatAs(await poor()),
+    await chatAs(await clientOf({ maxBudgetUsd: '0.000001' })),
+    await chatAs(await clientOf({}, { creditUsd: '10', billingStatus: 'on_hold' })),
+    await chatAs(await clientOf({}, { creditUsd: '10', billingStatus: 'not_provisioned' })),
+  ];
+  expect(answers.map(({ status }) => status)).toEqual([402, 402, 402, 402]);
+  for (const answer of answers) expect(gateFieldsOf(answer)).toMatchObject(DOC_URL);
 });
 
 row('errors.402.free-model', async () => {
@@ -286,7 +310,7 @@ row('errors.404.provider-prefix', async () => {
   expect(await chatAs(client, { model: `meta-llama/${MODEL}` })).toMatchObject({ status: 404 });
 });
 
-const limited = () => envelope('rate_limit_error', 'rate_limit_exceeded');
+const limited = () => envelope('rate_limit_error', 'rate_limit_exceeded', DOC_URL);
 
 /** A client whose one request a minute is used up. */
 async function exhausted(workspace?: NewWorkspace): Promise<Client> {
@@ -316,6 +340,15 @@ row('errors.429.tpm', async () => {
   expect({ status, body }).toEqual({ status: 429, body: limited() });
   expect(headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
   expect(headers.get('x-ratelimit-remaining-tokens')).toBe('0');
+});
+
+row('errors.429.doc-url', async () => {
+  const of = { requests: await exhausted(), tokens: await clientOf({ tpm: 100 }) };
+  expect((await chatAs(of.tokens, {}, 'tokens=400')).status).toBe(200);
+  for (const key of Object.values(of)) {
+    for (const [path, body] of INFERENCE)
+      expect(await key.post(path, body)).toMatchObject({ status: 429, body: { error: DOC_URL } });
+  }
 });
 
 row('errors.429.unbilled', async () => {

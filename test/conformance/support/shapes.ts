@@ -32,17 +32,19 @@ export const wrapped = (status: number, message: string, fields: object = {}) =>
   },
 });
 
+/** What a 401, a 402 and a key's own 429 add: where to read on. */
+export const DOC_URL = { doc_url: expect.stringMatching(/^https?:\/\//) };
+
 /** Envelope of the inference family with its `code`. */
 export const envelope = (type: string, code: string, fields: object = {}) => ({
   error: { message: aText(), type, param: null, code, ...fields },
 });
 
 /** 401 of chat, completions and embeddings, and of a bad key on look-ups. */
-export const badKey = () =>
-  envelope('authentication_error', 'invalid_api_key', { doc_url: expect.stringMatching(/^https?:\/\//) });
+export const badKey = () => envelope('authentication_error', 'invalid_api_key', DOC_URL);
 
 /** `GET /v1/models`: an envelope without a code. */
-export const withoutCode = (type: string) => ({ error: { message: aText(), type } });
+export const withoutCode = (type: string, fields: object = {}) => ({ error: { message: aText(), type, ...fields } });
 
 /** `{error: "<code>", …}` with its explanation at the top. */
 export const flat = (error: string, fields: object = {}) => ({ error, message: aText(), ...fields });

@@ -5,7 +5,7 @@ import { type HeaderName, KEY_LIMIT_HEADERS } from '@turnpike/public-api/headers
 import type { WireError } from '@turnpike/public-api/wireError';
 import { toPublicError as createToKeyError } from '../../../../services/auth/src/api/authServiceError.ts';
 import type { SpendFault } from '../../../../services/auth/src/api/authServiceFault.ts';
-import { toWireError as toModelsError } from '../../../../services/catalog/src/api/catalogError.ts';
+import { createToWireError as createToModelsError } from '../../../../services/catalog/src/api/catalogError.ts';
 import type { ListFault } from '../../../../services/catalog/src/api/catalogFault.ts';
 import { toEdgeError } from '../../../../services/edge/src/api/edgeError.ts';
 import { createToWireError as createToInferenceError } from '../../../../services/model-router/src/api/inferenceError.ts';
@@ -70,7 +70,7 @@ const by =
     return worded;
   };
 const inference = by<InferenceFault>(createToInferenceError(OPTIONS));
-const models = by<GuardFault | ListFault>(toModelsError);
+const models = by<GuardFault | ListFault>(createToModelsError(OPTIONS));
 const key = by<GuardFault | SpendFault>((error) => createToKeyError(error, OPTIONS));
 const usage = by<GuardFault | UsageFault>(createToUsageError(OPTIONS));
 

@@ -1,14 +1,16 @@
-import { toModelsGuardError } from '@turnpike/public-api/authFault';
+import { type AuthErrorOptions, type GuardFault, toModelsGuardError } from '@turnpike/public-api/authFault';
 import { retryAfter } from '@turnpike/public-api/headers';
 import { bare, envelope, findWording, notServed, type WireError } from '@turnpike/public-api/wireError';
 import type { ListFault } from './catalogFault.ts';
 
-/** How `/v1/models` words what a handler threw; undefined for what nobody foresaw. */
-export function toWireError(error: unknown): WireError | undefined {
-  // A path that is not even well encoded: no model id could be in it.
-  if (error instanceof URIError) return toListError({ kind: 'model_not_found' });
-  return findWording(error, [toListError, toModelsGuardError]);
-}
+/** Makes the words of `/v1/models` for what a handler or its guard threw. Undefined for what nobody foresaw. */
+export const createToWireError =
+  (options: AuthErrorOptions) =>
+  (error: unknown): WireError | undefined => {
+    // A path that is not even well encoded: no model id could be in it.
+    if (error instanceof URIError) return toListError({ kind: 'model_not_found' });
+    return findWording(error, [toListError, (fault: GuardFault) => toModelsGuardError(fault, options)]);
+  };
 
 function toListError(fault: ListFault): WireError {
   switch (fault.kind) {

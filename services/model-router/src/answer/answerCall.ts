@@ -72,7 +72,7 @@ export async function answerCall(
     // The status has left: the fault becomes an event.
     if (fault.kind === 'key_bound_reached') house.metrics.keyBoundHit(fault.bound, call.keyId);
     if (outcome.kind === 'unforeseen') call.log.error({ err: outcome.error, callId: call.callId }, 'stream failed');
-    stream.fail(toInferenceError(fault));
+    stream.fail(toInferenceError(fault, house));
     return;
   }
   stream?.detach();

@@ -1,4 +1,5 @@
 import type { Logger } from '@turnpike/logging/createLogger';
+import type { AuthErrorOptions } from '@turnpike/public-api/authFault';
 import type { CallSpan } from '@turnpike/telemetry/callSpan';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { PricedModel } from '../catalog/catalog.ts';
@@ -28,7 +29,7 @@ export interface Call {
 }
 
 /** What all calls are answered with: bound once, at the start of the process. */
-export interface House {
+export interface House extends Readonly<AuthErrorOptions> {
   readonly fleet: Fleet;
   readonly images: ImageLoader;
   readonly countPromptTokens: CountPromptTokens;

@@ -28,6 +28,7 @@ const REFUSED_BODIES = { bound: 'refused_bodies', refillMs: 2_000, leastBytes: 1
 
 /** The settings that answers go by. */
 export interface AnswerSettings {
+  KEYS_PAGE_URL: string;
   BODIES_MAX_BYTES: number;
   REFUSED_BODIES_BYTES_PER_SECOND: number;
   IMAGES_TIMEOUT_MS: number;
@@ -94,6 +95,7 @@ export function openAnswers(
         slowReaderMs: config.SLOW_READER_TIMEOUT_MS,
       },
       metrics,
+      keysPageUrl: config.KEYS_PAGE_URL,
     },
   };
 }

@@ -3,7 +3,8 @@ import { ApiError } from '@turnpike/public-api/apiError';
 import { createToWireError } from './inferenceError.ts';
 import type { InferenceFault } from './inferenceFault.ts';
 
-const toWireError = createToWireError({ keysPageUrl: 'https://dashboard.example/keys' });
+const keysPageUrl = 'https://dashboard.example/keys';
+const toWireError = createToWireError({ keysPageUrl });
 const errorOf = (fault: InferenceFault) => {
   const { status, body, headers = {} } = toWireError(new ApiError(fault)) ?? { status: 0, body: {} };
   return { status, headers, error: (body as { error: Record<string, unknown> }).error };
@@ -38,6 +39,40 @@ it.each<[InferenceFault, string, string | null]>([
     headers: {},
     error: { message, type: 'invalid_request_error', param, code: null },
   });
+});
+
+const RATE_LIMIT = {
+  limitRequests: 1,
+  remainingRequests: 0,
+  resetRequestsMs: 1,
+  limitTokens: 1,
+  remainingTokens: 0,
+  resetTokensMs: 1,
+};
+it.each<InferenceFault>([
+  { kind: 'account_on_hold' },
+  { kind: 'billing_not_provisioned' },
+  { kind: 'spend_cap_reached' },
+  {
+    kind: 'insufficient_balance',
+    maxUsageCostNanoUsd: 2n,
+    keyRemainingNanoUsd: null,
+    heldNanoUsd: 0n,
+    limitedBy: 'credit',
+    affordableOutputTokens: 0,
+  },
+])('%j says among its specific fields where to read on', (fault) => {
+  const { status, error } = errorOf(fault);
+  expect(status).toBe(402);
+  expect(error.provider_specific_fields).toMatchObject({ doc_url: keysPageUrl });
+  expect(error).not.toHaveProperty('doc_url');
+});
+it.each<InferenceFault>([
+  { kind: 'rate_limited', limiter: 'requests', retryAfterMs: 1, rateLimit: RATE_LIMIT },
+  { kind: 'rate_limited', limiter: 'tokens', retryAfterMs: 1, rateLimit: RATE_LIMIT },
+  { kind: 'key_bound_reached', bound: 'refused_bodies', retryAfterSeconds: 1 },
+])('%j is a 429 of the key, which says where to read on', (fault) => {
+  expect(errorOf(fault)).toMatchObject({ status: 429, error: { doc_url: keysPageUrl } });
 });
 
 /** The usual clients retry by themselves: what would only fail again says so (decisions, Streams). */

@@ -23,7 +23,8 @@ const KEY_BOUND_MESSAGES: Record<Exclude<KeyBoundFault['bound'], 'refused_bodies
 };
 
 /** How chat, completions and embeddings word a fault past gate 1 (specification, Errors). A missing case does not compile. */
-export function toInferenceError(fault: CallFault): WireError {
+export function toInferenceError(fault: CallFault, { keysPageUrl }: AuthErrorOptions): WireError {
+  const docUrl = { doc_url: keysPageUrl };
   switch (fault.kind) {
     case 'body_too_large':
       return invalid(`The body is larger than the ${fault.maxBytes} bytes allowed here.`);
@@ -97,16 +98,18 @@ export function toInferenceError(fault: CallFault): WireError {
         NEVER_RETRY,
       );
     case 'account_on_hold':
-      return gateRejection(402, { error: fault.kind, message: 'The account is on hold. Contact support.' });
+      return gateRejection(402, { error: fault.kind, message: 'The account is on hold. Contact support.', ...docUrl });
     case 'billing_not_provisioned':
       return gateRejection(402, {
         error: fault.kind,
         message: 'The account is not set up for billing yet. Add a payment method in the dashboard.',
+        ...docUrl,
       });
     case 'spend_cap_reached':
       return gateRejection(402, {
         error: fault.kind,
         message: 'The monthly spend cap is reached. Raise it in the dashboard or wait for the next month.',
+        ...docUrl,
       });
     case 'insufficient_balance':
       return gateRejection(402, {
@@ -118,12 +121,14 @@ export function toInferenceError(fault: CallFault): WireError {
         held_usd: toUsdNumber(fault.heldNanoUsd),
         limited_by: fault.limitedBy,
         affordable_output_tokens: fault.affordableOutputTokens,
+        ...docUrl,
       });
     case 'rate_limited':
-      return throttled(`The key's ${fault.limiter} per minute are used up. Wait as long as Retry-After says.`, {
-        ...toRateLimitHeaders(fault.rateLimit),
-        ...retryAfter(fault.retryAfterMs / 1_000),
-      });
+      return throttled(
+        `The key's ${fault.limiter} per minute are used up. Wait as long as Retry-After says.`,
+        { ...toRateLimitHeaders(fault.rateLimit), ...retryAfter(fault.retryAfterMs / 1_000) },
+        docUrl,
+      );
     case 'admission_unavailable':
       return unavailable('Balances cannot be checked right now, so nothing was run or charged. Retry with backoff.');
     case 'catalog_unavailable':
@@ -141,6 +146,7 @@ export function toInferenceError(fault: CallFault): WireError {
         return throttled(
           'Too much of what this key sends is refused. Wait as long as Retry-After says.',
           retryAfter(fault.retryAfterSeconds),
+          docUrl,
         );
       return unavailable(
         `${KEY_BOUND_MESSAGES[fault.bound]} Nothing was run or charged. Retry after as long as Retry-After says.`,
@@ -175,4 +181,7 @@ export function toInferenceError(fault: CallFault): WireError {
 export const createToWireError =
   (options: AuthErrorOptions) =>
   (error: unknown): WireError | undefined =>
-    findWording(error, [toInferenceError, (fault: GuardFault) => toInferenceGuardError(fault, options)]);
+    findWording(error, [
+      (fault: CallFault) => toInferenceError(fault, options),
+      (fault: GuardFault) => toInferenceGuardError(fault, options),
+    ]);

@@ -40,7 +40,7 @@ beforeAll(async () => {
     } catch (error) {
       const fault = error instanceof ApiError ? (error.fault as BodyFault) : undefined;
       outcome.resolve(fault);
-      sendWireError(res, fault ? toInferenceError(fault) : { status: 500, body: { detail: '' } });
+      sendWireError(res, fault ? toInferenceError(fault, { keysPageUrl: '' }) : { status: 500, body: { detail: '' } });
     }
   });
   url = await listenAnywhere(server);

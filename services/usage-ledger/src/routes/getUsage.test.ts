@@ -263,7 +263,11 @@ describe('GET /v1/svc/usage', () => {
         expect(answer).toEqual({
           status: 429,
           retryAfter: expect.stringMatching(/^[1-9]\d*$/),
-          body: { error: 'rate_limit_exceeded', message: expect.any(String) },
+          body: {
+            error: 'rate_limit_exceeded',
+            message: expect.any(String),
+            doc_url: 'https://dashboard.example/keys',
+          },
         });
       }
       expect(answers.at(-1)?.status).toBe(200);

@@ -4,6 +4,7 @@ import { aMutatedStream } from '../../../test/aMutatedStream.ts';
 import { checkClientStream } from '../../../test/checkClientStream.ts';
 import { engineChunks } from '../../../test/engineChunks.ts';
 import { toInferenceError } from '../../api/inferenceError.ts';
+import type { EngineFault } from '../../api/inferenceFault.ts';
 import { vllm } from '../../fleet/vllm/vllm.ts';
 import { CHAT_CHUNKS } from '../operations/chat.ts';
 import { EngineStream, type StreamEnd } from './engineStream.ts';
@@ -40,9 +41,11 @@ function read(pieces: Buffer[], options?: Parameters<typeof aStream>[0]): ReadSt
   return { text: text + errorEvent, end: undefined };
 }
 
-const errorEvent = `data: ${JSON.stringify(toInferenceError({ kind: 'engine_failed' }).body)}\n\n`;
+const errorEventOf = (fault: EngineFault) =>
+  `data: ${JSON.stringify(toInferenceError(fault, { keysPageUrl: '' }).body)}\n\n`;
+const errorEvent = errorEventOf({ kind: 'engine_failed' });
 function lastEventsOf(end: StreamEnd): string {
-  if (end.kind === 'failed') return `data: ${JSON.stringify(toInferenceError(end.fault).body)}\n\n`;
+  if (end.kind === 'failed') return errorEventOf(end.fault);
   return end.usage ? `${end.usageEvent ?? ''}data: [DONE]\n\n` : errorEvent;
 }
 
