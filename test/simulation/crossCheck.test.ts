@@ -115,7 +115,7 @@ function aStep(share: () => number, sequence: number, redisId: string): Step {
     },
     settle: {
       keys: [...head, call, tpm],
-      args: [...names, whole(300_000), String(500 + Math.floor(share() * 1_500)), '{"e":3}'],
+      args: [...names, whole(300_000), pick(['', String(500 + Math.floor(share() * 1_500))]), '{"e":3}'],
     },
     release: { keys: [...head, call, tpm, rpm], args: [...names, callId, '600000'] },
     setMark: { keys: [MARK], args: [pick([inForce, inForce, mark]), pick(['0', '4102444800000'])] },

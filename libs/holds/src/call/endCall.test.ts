@@ -95,6 +95,22 @@ describe('settle', () => {
     expect(await levelOf(call)).toBeLessThan(-300);
   });
 
+  it('gives nothing of the estimate back where nobody knows what was used', async () => {
+    const uncounted = { promptTokens: 0, completionTokens: 0, chargeNanoUsd: 0n };
+    const call = await aHeldCall({ ...uncounted, status: 'unknown' }, { tpm: 1 });
+    expect(await levelOf(call)).toBe(-9);
+    expect(await endings.settle(call.event, call.json)).toBe('held');
+    expect(await levelOf(call)).toBeLessThan(-8);
+    expect(await pendingSums(call)).toEqual({ held: 0n, ended: 0n });
+  });
+
+  it('gives the estimate back where a call failed', async () => {
+    const nothing = { promptTokens: 0, completionTokens: 0, chargeNanoUsd: 0n };
+    const call = await aHeldCall({ ...nothing, status: 'failure' }, { tpm: 1 });
+    await endings.settle(call.event, call.json);
+    expect(await levelOf(call)).toBe(1);
+  });
+
   it('takes that once', async () => {
     const call = await aHeldCall({ promptTokens: 100, completionTokens: 400 }, { tpm: 100 });
     await endings.settle(call.event, call.json);

@@ -29,7 +29,8 @@ export function createCallEndings(redis: Redis): CallEndings {
   ];
   return {
     async settle(event, eventJson) {
-      const tokens = event.promptTokens + event.completionTokens;
+      // Where nobody counted, the prompt may have been computed all the same.
+      const tokens = event.status === 'unknown' ? '' : event.promptTokens + event.completionTokens;
       const { args } = headOf(event.workspaceId, '');
       const answer = await settle(keysOf(event), [...args, event.chargeNanoUsd.toString(), tokens, eventJson]);
       return settledSchema.parse(answer);

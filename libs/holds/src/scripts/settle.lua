@@ -1,7 +1,8 @@
 --[[ Ends a call: its hold becomes its charge, once, however often this runs. The call stays pending, with its completion event, until
   an absorb finds it in the ledger's sums. Uses pending.lua.
   KEYS[6] {workspace}:call:<call id>   KEYS[7] {workspace}:tpm:<id>
-  ARGV[4] charge, nano-dollars   ARGV[5] tokens used in all   ARGV[6] completion event, JSON
+  ARGV[4] charge, nano-dollars   ARGV[5] tokens used in all, or '' where nobody knows: what was estimated
+  stays taken   ARGV[6] completion event, JSON
   Returns what the call was: held | ended | released, or none where it is not pending. ]]
 -- include pending.lua
 local call = redis.call('HMGET', KEYS[6], 'kind', 'amount', 'key', 'month', 'estimate', 'tpm')
@@ -17,7 +18,7 @@ local tpm = tonumber(call[6])
 local bucket = redis.call('HMGET', KEYS[7], 'level', 'at')
 local level = tpm
 if bucket[1] then level = math.min(tpm, tonumber(bucket[1]) + math.max(nowUs - tonumber(bucket[2]), 0) * tpm / 60000000) end
-level = math.min(tpm, level - (tonumber(ARGV[5]) - tonumber(call[5])))
+level = math.min(tpm, level - ((tonumber(ARGV[5]) or tonumber(call[5])) - tonumber(call[5])))
 redis.call('HSET', KEYS[7], 'level', string.format('%.3f', level), 'at', string.format('%.0f', nowUs))
 redis.call('PEXPIRE', KEYS[7], math.ceil((tpm - level) * 60000 / tpm) + 1000)
 return 'held'
