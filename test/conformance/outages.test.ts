@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect } from '@jest/globals';
+import type { Part } from '@turnpike/local-stack/process/startParts';
 import { type FaultProxy, openFaultProxy } from '@turnpike/test-support/faultProxy';
 import type { LinkBehaviour } from '@turnpike/test-support/faultProxyBehaviour';
 import { until } from '@turnpike/test-support/until';
+import { leaveUnheard } from '../support/leaveUnheard.ts';
 import { makeAccount } from '../support/makeAccount.ts';
 import { readFirstEvent } from '../support/postJson.ts';
 import { startTestStack, type TestStack } from '../support/startTestStack.ts';
@@ -264,16 +266,32 @@ row('outages.stream-cut', async () => {
   });
 });
 
+let restarted: Part | undefined;
+/** Ends the router by a signal, and starts it again. */
+async function restartRouter(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+  const router = restarted ?? stack.running.parts.services['model-router'];
+  process.kill(router.pid, signal);
+  await until('the router’s end', async () => router.endedBy());
+  restarted = await stack.running.restart('model-router');
+  await untilWell();
+}
+
+row('billing.router-stops', async () => {
+  const account = await makeAccount(stack);
+  const headers = await leaveUnheard(stack, { account, body: aChat({}, 'ttft_ms=3000 tokens=50') });
+  await restartRouter('SIGTERM');
+  const record = await account.untilUsage(headers);
+  expect(record.status).toBe('success');
+  expect(record.prompt_tokens).toBeGreaterThan(0);
+});
+
 row('billing.router-died', async () => {
   const account = await makeAccount(stack, { maxBudgetUsd: '0.001' });
   const client = createClient(stack.baseUrl, account.apiKey);
   const asked = aChat({ stream: true, max_tokens: 2_000 }, 'tokens=50 fault=stall after=3');
   const response = await client.open('/chat/completions', asked);
   await readFirstEvent(response);
-  process.kill(stack.running.parts.services['model-router'].pid, 'SIGKILL');
-  await until('the router’s end', async () => stack.running.parts.services['model-router'].endedBy());
-  await stack.running.restart('model-router');
-  await untilWell();
+  await restartRouter('SIGKILL');
   const zero = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, total_spend: 0 };
   expect(await account.untilUsage(response.headers)).toMatchObject({ status: 'unknown', ...zero });
   // Half of the budget was held; once its row is taken over all of it may be asked for.

@@ -2,6 +2,7 @@ import { createAuthenticator } from '@turnpike/authentication/createAuthenticato
 import { startService } from '@turnpike/http-service/startService';
 import { createInferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import { openAnswers } from './answer/openAnswers.ts';
+import { LISTEN_ON_MS } from './answer/streamAttempt.ts';
 import { listRoutes } from './app.ts';
 import { followCatalog } from './catalog/followCatalog.ts';
 import { configSchema, toKubernetesApi } from './config.ts';
@@ -11,6 +12,9 @@ import { openMoney } from './money/openMoney.ts';
 const KEY_CACHE_TTL_MS = 30_000;
 /** Some times as many as auth works on at once: verdicts wait for each other, not for connections to be made. */
 const QUESTIONS_AT_ONCE = 32;
+
+/** What a stream that its client has left takes at the most, and a second to be recorded. */
+const LEFT_CALLS_MS = LISTEN_ON_MS + 1_000;
 
 startService({
   name: 'model-router',
@@ -30,6 +34,8 @@ startService({
       timeoutMs: config.AUTH_TIMEOUT_MS,
       questionsAtOnce: QUESTIONS_AT_ONCE,
     });
+    // Connections have closed by then: what is left are calls whose clients are gone.
+    shutdown.defer('calls without a client', () => money.openCalls.allEnded(), { timeoutMs: LEFT_CALLS_MS });
     return {
       log,
       region: config.REGION,

@@ -21,6 +21,7 @@ export const LONG_TIMEOUTS: AnswerTimeouts = {
   headersAfterMs: LONG_MS,
   keepAliveMs: LONG_MS,
   slowReaderMs: LONG_MS,
+  listenOnMs: LONG_MS,
 };
 
 /** Where a key's limits stand after a first small call. */

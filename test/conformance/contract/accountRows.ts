@@ -33,6 +33,10 @@ export const accountRows = {
   'billing.include_usage': 'a stream costs the same whether or not its client asked for the usage',
   'billing.client-leaves-stream':
     'a client that leaves mid-stream pays prompt and what the engine had produced, as a success',
+  'billing.client-leaves-unheard':
+    'a client that leaves a stream before its first event pays what the engine counts first within 5 s, and it stops there',
+  'billing.client-leaves-uncounted':
+    'where no count comes within 5 s it pays nothing, as unknown, and the tokens of the minute stay taken',
   'billing.client-leaves-whole': 'a client that leaves a whole answer pays all of it, as a success',
   'billing.engine-fails': 'an answer that the engine breaks off costs nothing, as a failure, whole and streamed',
   'billing.image-unfetchable': 'an image that may not be fetched costs nothing, as a failure',

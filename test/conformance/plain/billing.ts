@@ -2,6 +2,7 @@ import { expect } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
 import { expectBilled, expectNotAdmitted, expectUnbilled, type SeenUsage } from '../../support/expectBilled.ts';
 import { findServed } from '../../support/findServed.ts';
+import { leaveUnheard } from '../../support/leaveUnheard.ts';
 import { listRunning } from '../../support/listRunning.ts';
 import { type Account, makeAccount } from '../../support/makeAccount.ts';
 import { whileHeld } from '../../support/orderEngines.ts';
@@ -82,6 +83,33 @@ row('billing.client-leaves-stream', async () => {
   expect(record.completion_tokens).toBeGreaterThan(0);
   expect(record.completion_tokens).toBeLessThanOrEqual(served.completionTokens);
   await expectBilled(account, { headers: response.headers, model: MODEL, usage: record });
+});
+
+row('billing.client-leaves-unheard', async () => {
+  const account = await makeAccount(stack);
+  const body = aChat('ttft_ms=1500 itl_ms=50 tokens=4000');
+  const headers = await leaveUnheard(stack, { account, body });
+  const record = await account.untilUsage(headers);
+  const served = await until('the engine to stop', async () => {
+    const call = await findServed(stack, headers);
+    return call?.state === 'aborted' ? call : undefined;
+  });
+  expect(record).toMatchObject({ status: 'success', prompt_tokens: served.promptTokens });
+  expect(record.completion_tokens).toBeLessThanOrEqual(served.completionTokens);
+  expect(served.completionTokens).toBeLessThan(400);
+  await expectBilled(account, { headers, model: MODEL, usage: record });
+});
+
+row('billing.client-leaves-uncounted', async () => {
+  const account = await makeAccount(stack, { tpm: 100 });
+  const body = aChat(`ttft_ms=60000]] ${'far too long '.repeat(400)} [[sim: tokens=2`);
+  const headers = await leaveUnheard(stack, { account, body });
+  const zero = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, total_spend: 0 };
+  expect(await account.untilUsage(headers)).toMatchObject({ status: 'unknown', ...zero });
+  expect(await account.findSpend()).toBe(0n);
+  // The engine stopped, and what was taken of the minute's tokens for the prompt is not given back.
+  expect(await findServed(stack, headers)).toMatchObject({ state: 'aborted' });
+  expect((await chat(account)).status).toBe(429);
 });
 
 row('billing.client-leaves-whole', async () => {

@@ -14,7 +14,9 @@ export interface FailedAttempt extends AttemptFailure {
 }
 
 /** What an attempt on one engine came to. */
-export type AttemptEnd = Extract<Outcome, { kind: 'whole' | 'left_before_event' | 'left_midway' }> | FailedAttempt;
+export type AttemptEnd =
+  | Extract<Outcome, { kind: 'whole' | 'left_in_queue' | 'left_before_event' | 'left_midway' }>
+  | FailedAttempt;
 
 export interface AttemptOptions {
   /** From 1 on: a call may have a retry, engines that refuse it, and a connection that was just closing. */

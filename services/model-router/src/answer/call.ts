@@ -45,4 +45,5 @@ export interface AnswerTimeouts {
   headersAfterMs: number;
   keepAliveMs: number;
   slowReaderMs: number;
+  listenOnMs: number;
 }

@@ -9,6 +9,7 @@ import { resolveHost } from '../request/images/resolveHost.ts';
 import { type BodyMemory, createBodyMemory } from '../request/shares/bodyMemory.ts';
 import { createKeyAllowance, type KeyAllowance } from '../request/shares/keyAllowance.ts';
 import type { House } from './call.ts';
+import { LISTEN_ON_MS } from './streamAttempt.ts';
 
 /**
  * A call has at most 16 images: one workspace has four such calls on their way, and a key as many again three times in line.
@@ -93,6 +94,7 @@ export function openAnswers(
         headersAfterMs: config.HEADERS_AFTER_MS,
         keepAliveMs: config.KEEP_ALIVE_MS,
         slowReaderMs: config.SLOW_READER_TIMEOUT_MS,
+        listenOnMs: LISTEN_ON_MS,
       },
       metrics,
       keysPageUrl: config.KEYS_PAGE_URL,

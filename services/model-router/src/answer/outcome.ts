@@ -9,9 +9,9 @@ export type Outcome =
     /** The client left while its images were fetched. */
     | { kind: 'left_before_engine' }
     | { kind: 'left_in_queue' }
-    /** The client left a stream of which no event had come from the engine. */
+    /** The client left a stream of which no event had come from the engine, and none came soon after. */
     | { kind: 'left_before_event' }
-    /** The client left a stream on its way; `usage` is the engine's running count. */
+    /** The client left a stream; `usage` is the engine's count up to when it was told to stop. */
     | { kind: 'left_midway'; usage: EngineUsage | undefined }
     /** Nothing has reached the client: its images cannot be used, no engine could have the call, or the ones that had it failed. */
     | { kind: 'refused'; fault: CallFault }

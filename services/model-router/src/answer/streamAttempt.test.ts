@@ -198,7 +198,6 @@ it('ends in an error event when the engine falls silent between events', async (
 });
 
 it.each([
-  ['before the first event', [], { status: 'unknown', reason: 'client_left_before_first_event' }],
   [
     'after an event without a count',
     [engineChunks.uncounted('Hi')],
@@ -223,6 +222,65 @@ it.each([
   await until('the engine is stopped', () => engine.abortedRequests === 1);
   await until('the call is ended', () => call.endings.length > 0);
   expect(call.endings).toEqual([ending]);
+});
+
+/** A stream that its client has left before the engine said anything. */
+async function aStreamLeftEarly(options: Parameters<typeof streamed>[1] = {}) {
+  const upstream = Promise.withResolvers<ServerResponse>();
+  const engine = await engineThat((res) => upstream.resolve(begin(res)));
+  const other = await engineThatCompletes('engine-2');
+  const timeouts = { headersAfterMs: 20, ...options.timeouts };
+  const { url, call, response } = await streamed([engine, other], { ...options, timeouts });
+  const client = await connect(url);
+  const speaker = await upstream.promise;
+  client.request.destroy();
+  await until('the client is gone', () => response()?.destroyed === true);
+  return { engine, other, call, speaker };
+}
+const untilEnded = async (call: { endings: unknown[] }) => until('the call is ended', () => call.endings.length > 0);
+
+it('listens on when the client leaves before any event, stops the engine at its first count and charges that', async () => {
+  const { engine, call, speaker } = await aStreamLeftEarly();
+  speaker.write(engineChunks.uncounted('Hi'));
+  await until('it has been heard', () => speaker.writableLength === 0);
+  expect(call.endings).toEqual([]);
+  expect(engine.abortedRequests).toBe(0);
+  speaker.write(engineChunks.text('there', 2));
+  await untilEnded(call);
+  await until('the engine is stopped', () => engine.abortedRequests === 1);
+  expect(call.endings).toEqual([
+    {
+      status: 'success',
+      reason: 'client_left',
+      usage: { promptTokens: 9, completionTokens: 2, cachedPromptTokens: 0, reasoningTokens: 0 },
+    },
+  ]);
+});
+
+it('charges a whole answer that comes while it listens on by its count', async () => {
+  const { call, speaker } = await aStreamLeftEarly();
+  speaker.end(engineChunks.uncounted('Hi') + engineChunks.ending(3));
+  await untilEnded(call);
+  expect(call.endings).toMatchObject([{ status: 'success', reason: 'client_left', usage: { completionTokens: 3 } }]);
+});
+
+it.each([
+  ['event', [], 'client_left_before_first_event'],
+  ['count', [engineChunks.uncounted('Hi')], 'client_left_before_first_count'],
+])('stops an engine that gives no %s for as long as it listens on', async (_what, events, reason) => {
+  const { engine, call, speaker } = await aStreamLeftEarly({ timeouts: { listenOnMs: 300 } });
+  for (const event of events) speaker.write(event);
+  await untilEnded(call);
+  await until('the engine is stopped', () => engine.abortedRequests === 1);
+  expect(call.endings).toEqual([{ status: 'unknown', reason }]);
+});
+
+it('tries no other engine for a client that has left, where the one that it listens to fails', async () => {
+  const { other, call, speaker } = await aStreamLeftEarly();
+  speaker.socket?.resetAndDestroy();
+  await untilEnded(call);
+  expect(call.endings).toEqual([{ status: 'failure', reason: 'engine_failed' }]);
+  expect(other.requestIds).toEqual([]);
 });
 
 it.each([

@@ -12,6 +12,12 @@ import { ENGINE_FAILED } from './outcome.ts';
 /** How long an engine may take to end its response after it said it is done; its connection is dropped then. */
 const TRAILER_MS = 1_000;
 
+/**
+ * How long an engine may still give a count after its client has left a stream of which nothing had come (decisions, What is
+ * billed). Its prompt is being computed, and is not free.
+ */
+export const LISTEN_ON_MS = 5_000;
+
 /** What all attempts at one stream share. */
 interface Stream {
   client: ClientStream;
@@ -32,6 +38,8 @@ export class StreamAttempt {
   #silence: NodeJS.Timeout | undefined;
   /** Until the stream has to end. */
   #total: NodeJS.Timeout | undefined;
+  /** The client has left; until no count is waited for any more. */
+  #listening: NodeJS.Timeout | undefined;
   #exchange: EngineExchange | undefined;
   #refusal: EngineRefusal | undefined;
   #hasSent = false;
@@ -70,8 +78,9 @@ export class StreamAttempt {
     const { firstEventMs } = this.#house.timeouts;
     const { number, traceparent } = this.#options;
     const timeoutMs = endsAt - performance.now();
-    if (this.#client.hasLeft) this.#clientLeft();
-    else if (timeoutMs <= 0) this.#tooLong();
+    // No engine has had it: the one before failed.
+    if (this.#client.hasLeft) return Promise.resolve({ kind: 'left_in_queue' });
+    if (timeoutMs <= 0) this.#tooLong();
     if (this.#isOver) return this.#end.promise;
     this.#total = setTimeout(() => this.#tooLong(), timeoutMs);
     this.#awaitEvent(firstEventMs);
@@ -102,11 +111,24 @@ export class StreamAttempt {
     this.#silence = setTimeout(() => this.#broken('timeout'), ms);
   }
 
-  /** The client hung up: the engine stops at once, and what it had counted is charged. */
+  /** The client hung up: the engine stops, at once where it has begun, else at its first count. */
   #clientLeft(): void {
+    if (this.#isOver) return;
+    if (this.#stream.hasBegun) this.#leave();
+    else this.#listening = setTimeout(() => this.#leave(), this.#house.timeouts.listenOnMs);
+  }
+
+  /** The engine stops, and what it had counted is charged. */
+  #leave(): void {
     if (!this.#over()) return;
     const { hasBegun, usage } = this.#stream;
     this.#end.resolve(hasBegun ? { kind: 'left_midway', usage } : { kind: 'left_before_event' });
+  }
+
+  /** Hears the engine where nobody reads what it says: for its count alone. */
+  #count(end: StreamEnd | undefined): void {
+    if (this.#stream.usage || end?.kind === 'whole') this.#leave();
+    else if (end) this.#fail(end.fault, end.reason, { broken: end.broken });
   }
 
   #readOn(): void {
@@ -128,6 +150,10 @@ export class StreamAttempt {
     this.#attempt.firstEvent();
     // Bytes that were already on their way while the client is slow do not start the engine's clock again.
     if (!this.#isPaused) this.#awaitEvent(this.#house.timeouts.betweenEventsMs);
+    if (this.#listening) {
+      this.#count(step.end);
+      return;
+    }
     this.#send(step.events);
     if (step.end?.kind === 'failed') this.#fail(step.end.fault, step.end.reason, { broken: step.end.broken });
     else if (step.end) this.#completed(step.end);
@@ -191,7 +217,9 @@ export class StreamAttempt {
   ): void {
     if (!this.#over()) return;
     this.#logFailure(reason);
-    this.#end.resolve({ kind: 'failed', fault, reason, broken, isFinal, hasSent: this.#hasSent });
+    // Nobody would read what another engine says.
+    const isOver = isFinal || this.#listening !== undefined;
+    this.#end.resolve({ kind: 'failed', fault, reason, broken, isFinal: isOver, hasSent: this.#hasSent });
   }
 
   #logFailure(reason: string): void {
@@ -208,6 +236,7 @@ export class StreamAttempt {
     this.#isOver = true;
     clearTimeout(this.#total);
     clearTimeout(this.#silence);
+    clearTimeout(this.#listening);
     this.#exchange?.abort();
     return true;
   }

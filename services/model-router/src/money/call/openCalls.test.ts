@@ -1,4 +1,5 @@
 import { rm } from 'node:fs/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { parseUsageRecorded, type UsageRecorded } from '@turnpike/events/usageRecorded';
 import { createCallEndings } from '@turnpike/holds/call/endCall';
@@ -163,6 +164,25 @@ it.each<[string, string, string[]]>([
   await alerting.close();
   expect(alerts).toEqual(expected);
   expect(await spooled()).toMatchObject([{ status: 'unknown', reason, chargeNanoUsd: 0n }]);
+});
+
+it('says when all calls have ended, which is once their ends are on disk', async () => {
+  const writes = Promise.withResolvers<void>();
+  const slow = aBook({ append: (id, json) => writes.promise.then(() => spool.append(id, json)), release: () => {} });
+  await slow.allEnded();
+  const { call, hold } = await anAdmittedCall(opened);
+  const open = slow.open(call, hold);
+  let haveAllEnded = false;
+  const ended = slow.allEnded().then(() => {
+    haveAllEnded = true;
+  });
+  const ending = open.end(completed);
+  await pause(50);
+  expect(haveAllEnded).toBe(false);
+  writes.resolve();
+  expect(await ending).toBe(true);
+  await ended;
+  await slow.close();
 });
 
 it('charges no more than the hold, and records what the formula gave', async () => {

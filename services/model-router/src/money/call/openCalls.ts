@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { toUsageRecordedJson, type UsageRecorded } from '@turnpike/events/usageRecorded';
 import type { CallEndings } from '@turnpike/holds/call/endCall';
 import type { Hold } from '@turnpike/holds/call/pendingCalls';
@@ -7,6 +8,8 @@ import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import { toCallAttributes } from '@turnpike/telemetry/toCallAttributes';
 import type { AdmissionFault } from '../../api/inferenceFault.ts';
 import { type AdmittedCall, type Ending, LEFT_BEFORE_FIRST_EVENT, toEvent } from './toEvent.ts';
+
+const ENDED_POLL_MS = 20;
 
 export interface OpenCall {
   readonly callId: string;
@@ -29,6 +32,8 @@ export function createOpenCalls(options: OpenCallsOptions) {
   const { endings, pending, standing, metrics, log } = options;
   const settler = createSettler(options);
   let size = 0;
+  /** Calls whose end is not safe yet. */
+  let ending = 0;
 
   function alertIfWrong({ callId, formulaNanoUsd, holdNanoUsd, status, reason }: UsageRecorded): void {
     if (formulaNanoUsd > holdNanoUsd) {
@@ -38,7 +43,7 @@ export function createOpenCalls(options: OpenCallsOptions) {
     }
     if (reason === LEFT_BEFORE_FIRST_EVENT.reason) {
       // Any client can do this at will, so it must not call a person.
-      log.info({ callId }, 'client left before the first event: nothing is charged');
+      log.info({ callId }, 'client left, and no event came: nothing is charged, and its tokens per minute stay taken');
     } else if (status === 'unknown') {
       log.error({ callId, reason }, 'ALERT call ended without a count: nothing is charged');
       metrics.alerted('unknown_ending');
@@ -69,18 +74,25 @@ export function createOpenCalls(options: OpenCallsOptions) {
       let ended: Promise<boolean> | undefined;
       return {
         callId: call.callId,
-        end(ending, target = call.model.id) {
+        end(how, target = call.model.id) {
           if (ended) return ended;
           size -= 1;
+          ending += 1;
           const { admittedAtMs } = hold;
           const endedAtMs = admittedAtMs + Math.round(performance.now() - startedAt);
-          ended = end(call, { ending, target, admittedAtMs, endedAtMs });
+          ended = end(call, { ending: how, target, admittedAtMs, endedAtMs }).finally(() => {
+            ending -= 1;
+          });
           return ended;
         },
       };
     },
     get size(): number {
       return size;
+    },
+    /** Resolves once no call is under way, also of those whose clients are gone: their ends are where they are safe. */
+    async allEnded(): Promise<void> {
+      while (size + ending > 0) await delay(ENDED_POLL_MS, undefined, { ref: false });
     },
     /** Settlements under way get one more try; the rest is put back by the next process. */
     close: () => settler.close(),
