@@ -82,6 +82,7 @@ const OWN_VARIABLES: Partial<Record<ServiceName, (settings: StackSettings) => Re
     ENGINES_FILE: enginesFile,
     SPOOL_DIR: spoolDir,
     CACHE_SALT_KEYS: secrets.cacheSaltKeys,
+    STORE_COPIES: 'one',
   }),
   'usage-ledger': () => ({ STORE_COPIES: 'one' }),
 };

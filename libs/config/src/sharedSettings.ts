@@ -26,6 +26,12 @@ export const keysPageUrlSchema = z
  */
 export const lookUpsPerSecondSchema = z.coerce.number().int().positive().default(50);
 
+/**
+ * In how many places a store has to have what it acknowledges: one setting, on every service that lets go of something once a store
+ * has it. `several` unless it is said that one copy is enough.
+ */
+export const storeCopiesSchema = z.enum(['one', 'several']).default('several');
+
 const milliseconds = z.coerce.number().int().positive();
 
 /** How long a call may take, ms: one setting each, on the router, which keeps to it, and on the edge, which waits for that. */

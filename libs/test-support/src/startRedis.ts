@@ -26,7 +26,8 @@ export async function startRedis(): Promise<TestRedis> {
   const port = await findFreePort();
   let server: BoundProcess | undefined;
   async function start(): Promise<void> {
-    const args = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--appendonly', 'yes', '--save', ''];
+    const listening = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder];
+    const args = [...listening, '--appendonly', 'yes', '--maxmemory-policy', 'noeviction', '--save', ''];
     server = spawnBound('redis-server', args, { asNobody: false, cwd: folder });
     await server.untilOutput('Ready to accept connections', START_TIMEOUT_MS);
   }

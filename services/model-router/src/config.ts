@@ -5,6 +5,7 @@ import {
   kafkaBrokersSchema,
   keysPageUrlSchema,
   serviceUrlSchema,
+  storeCopiesSchema,
   streamTimeoutMsSchema,
   wholeTimeoutMsSchema,
 } from '@turnpike/config/sharedSettings';
@@ -20,6 +21,11 @@ export const configSchema = z.object({
   KEYS_PAGE_URL: keysPageUrlSchema,
   /** Redis of limits, holds and spend; its database has to persist and must not evict. */
   REDIS_URL: z.url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// address' }),
+  /**
+   * `several`: Redis must refuse writes that no replica gets (`min-replicas-to-write`), or this does not start. `one`: where the disk
+   * itself is replicated, or what it holds may be lost, as on a laptop.
+   */
+  STORE_COPIES: storeCopiesSchema,
   /** Auth's internal listener. */
   AUTH_INTERNAL_URL: serviceUrlSchema,
   /** The catalog's internal listener. */

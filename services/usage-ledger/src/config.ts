@@ -6,6 +6,7 @@ import {
   lookUpsPerSecondSchema,
   serviceSegmentSchema,
   serviceUrlSchema,
+  storeCopiesSchema,
 } from '@turnpike/config/sharedSettings';
 import { z } from 'zod';
 
@@ -17,7 +18,7 @@ export const configSchema = z.object({
    * `several`: a commit has to be on a synchronous standby as well before it is acknowledged, or this does not start. `one`: where the
    * disk itself is replicated, or what is recorded may be lost, as on a laptop.
    */
-  STORE_COPIES: z.enum(['one', 'several']).default('several'),
+  STORE_COPIES: storeCopiesSchema,
   /** Auth's internal listener. */
   AUTH_INTERNAL_URL: serviceUrlSchema,
   /** Longest wait for auth's verdict on a key; past it the look-up is refused with 503. */

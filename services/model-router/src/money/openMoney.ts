@@ -12,6 +12,7 @@ import { followRedis } from '@turnpike/holds/follow/followRedis';
 import { createPutBack } from '@turnpike/holds/follow/putBack';
 import { createLedgerReports } from '@turnpike/holds/follow/reportToLedger';
 import { createAdmit } from '@turnpike/holds/gate/admit';
+import { assertDurableRedis } from '@turnpike/holds/redis/assertDurableRedis';
 import { connectRedis } from '@turnpike/holds/redis/connectRedis';
 import { Standing } from '@turnpike/holds/redis/standing';
 import { openSpoolFolder } from '@turnpike/holds/spool/openSpoolFolder';
@@ -28,6 +29,7 @@ const RECORD_GRACE_MS = 5_000;
 export interface MoneySettings {
   REDIS_URL: string;
   REDIS_TIMEOUT_MS: number;
+  STORE_COPIES: 'one' | 'several';
   LEASE_MS: number;
   LEDGER_INTERNAL_URL: string;
   LEDGER_TIMEOUT_MS: number;
@@ -56,6 +58,7 @@ export async function openMoney(
   const { LEASE_MS: leaseMs, LEDGER_INTERNAL_URL: ledgerUrl } = config;
   const redis = connectRedis(config.REDIS_URL, { timeoutMs: config.REDIS_TIMEOUT_MS, log });
   shutdown.defer('redis', () => redis.disconnect());
+  await assertDurableRedis(redis, { copies: config.STORE_COPIES, log });
   const standing = new Standing();
   const endings = retryReleases(createCallEndings(redis), { leaseMs });
   const absorber = createAbsorber({ redis, ledgerUrl, internalHeaders, timeoutMs: config.LEDGER_TIMEOUT_MS, standing });
