@@ -73,8 +73,9 @@ async function readUntilCrash(
   options: ConsumeFromKafkaOptions,
   { signal, readers, onRunning }: { signal: AbortSignal; readers: Readers; onRunning: () => void },
 ): Promise<void> {
-  const { topic } = options;
-  await ensureTopic(kafka, topic);
+  const { topic, copies, log } = options;
+  const lacks = (await ensureTopic(kafka, topic, copies)).join('; ');
+  if (lacks !== '') log.error({ topic, lacks }, 'ALERT the event log may lose records');
   const consumer = kafka.consumer({
     // Its own, and a new one each time: nobody's absence is waited for. The broker forgets a group that was left.
     groupId: `${topic}.${randomUUID()}`,

@@ -1,9 +1,12 @@
 import type { Logger } from '@turnpike/logging/createLogger';
 import kafkajs, { type LogEntry } from 'kafkajs';
+import type { Copies } from './ensureTopic.ts';
 import { silenceTimeoutNegativeWarning } from './silenceTimeoutNegativeWarning.ts';
 
 export interface KafkaClientOptions {
   brokers: string[];
+  /** In how many places a topic has what it acknowledges. */
+  copies: Copies;
   log: Logger;
 }
 
@@ -11,7 +14,7 @@ export interface KafkaClientOptions {
  * A kafkajs client whose every request has a deadline and whose own retries end after some seconds, so that callers
  * learn of an outage and decide. Does not connect yet.
  */
-export function createKafkaClient({ brokers, log }: KafkaClientOptions): kafkajs.Kafka {
+export function createKafkaClient({ brokers, log }: Pick<KafkaClientOptions, 'brokers' | 'log'>): kafkajs.Kafka {
   silenceTimeoutNegativeWarning();
   return new kafkajs.Kafka({
     clientId: 'turnpike',

@@ -25,7 +25,7 @@ export function createKafkaProducer(options: KafkaClientOptions): EventLogProduc
 
   async function prepare(topic: string): Promise<void> {
     await producer.connect();
-    await ensureTopic(kafka, topic);
+    await ensureTopic(kafka, topic, options.copies);
   }
 
   return {

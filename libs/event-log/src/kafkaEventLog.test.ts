@@ -3,6 +3,7 @@ import { afterAll, describe, expect, it } from '@jest/globals';
 import { createLogger } from '@turnpike/logging/createLogger';
 import { until } from '@turnpike/test-support/until';
 import { describeEventLog } from '../test/eventLogContract.ts';
+import { assertDurableTopic } from './assertDurableTopic.ts';
 import { consumeFromKafka } from './consumeFromKafka.ts';
 import { createKafkaProducer } from './createKafkaProducer.ts';
 
@@ -12,19 +13,20 @@ const brokers = process.env.KAFKA_BROKERS?.split(',');
 if (brokers) {
   describeEventLog('Kafka', () => ({
     newTopic: () => `contract.${randomUUID()}`,
-    createProducer: () => createKafkaProducer({ brokers, log }),
-    consume: (options) => consumeFromKafka({ ...options, brokers, log }),
+    createProducer: () => createKafkaProducer({ brokers, copies: 'one', log }),
+    consume: (options) => consumeFromKafka({ ...options, brokers, copies: 'one', log }),
   }));
 
   it('stores each of 2,000 concurrent sends at an offset of its own', async () => {
     const topic = `sends.${randomUUID()}`;
-    const producer = createKafkaProducer({ brokers, log });
+    const producer = createKafkaProducer({ brokers, copies: 'one', log });
     const sent = Array.from({ length: 2_000 }, (_, n) => String(n));
     const places = new Map<string, string>();
     const offsets = new Map<number, bigint>();
     const consumer = consumeFromKafka({
       topic,
       brokers,
+      copies: 'one',
       log,
       nextOffset: async (partition) => offsets.get(partition) ?? 0n,
       async handle({ partition, records, nextOffset }) {
@@ -42,6 +44,20 @@ if (brokers) {
     expect(places.size).toBeGreaterThanOrEqual(sent.length);
     expect(new Set(places.values())).toEqual(new Set(sent));
   }, 60_000);
+
+  it('refuses a topic of one copy where several are wanted, and makes none that its brokers cannot copy', async () => {
+    const [single, wanted] = [`copies.${randomUUID()}`, `copies.${randomUUID()}`];
+    const producer = createKafkaProducer({ brokers, copies: 'one', log });
+    await producer.append(single, [{ key: 'a', value: 'b' }]);
+    await producer.close();
+    await expect(assertDurableTopic(single, { brokers, copies: 'several', log })).rejects.toThrow(
+      /1 replicas and must have 2 .*min.insync.replicas is 1 .*STORE_COPIES=one/,
+    );
+    await expect(assertDurableTopic(wanted, { brokers, copies: 'several', log })).rejects.toThrow(
+      /cannot be made with several copies: .*replication.*STORE_COPIES=one/i,
+    );
+    await assertDurableTopic(single, { brokers, copies: 'one', log });
+  });
 } else if (process.env.REQUIRE_KAFKA === '1') {
   it('has a Kafka broker to be tested on', () => {
     throw new Error('REQUIRE_KAFKA=1, and KAFKA_BROKERS names no broker');
@@ -55,8 +71,15 @@ if (brokers) {
   });
 }
 
+it('keeps nobody from starting where no broker answers', async () => {
+  const warned: unknown[] = [];
+  const telling = Object.assign(Object.create(log) as typeof log, { warn: (line: unknown) => void warned.push(line) });
+  await assertDurableTopic('nowhere', { brokers: ['127.0.0.1:1'], copies: 'several', log: telling });
+  expect(warned).toEqual([{ topic: 'nowhere' }]);
+});
+
 it('rejects a batch in bounded time when no broker answers', async () => {
-  const producer = createKafkaProducer({ brokers: ['127.0.0.1:1'], log });
+  const producer = createKafkaProducer({ brokers: ['127.0.0.1:1'], copies: 'one', log });
   await expect(producer.append('nowhere', [{ key: 'a', value: 'b' }])).rejects.toThrow();
   await producer.close();
 });

@@ -22,8 +22,8 @@ export const configSchema = z.object({
   /** Redis of limits, holds and spend; its database has to persist and must not evict. */
   REDIS_URL: z.url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// address' }),
   /**
-   * `several`: Redis must refuse writes that no replica gets (`min-replicas-to-write`), or this does not start. `one`: where the disk
-   * itself is replicated, or what it holds may be lost, as on a laptop.
+   * `several`: Redis must refuse writes that no replica gets (`min-replicas-to-write`), or this does not start; a topic of Kafka is made
+   * with three replicas. `one`: where the disks themselves are replicated, or what they hold may be lost, as on a laptop.
    */
   STORE_COPIES: storeCopiesSchema,
   /** Auth's internal listener. */

@@ -15,8 +15,8 @@ export const configSchema = z.object({
   /** Postgres database of usage, credits and the embedded event log, with the service's role, which may only add to the books. */
   DATABASE_URL: databaseUrlSchema,
   /**
-   * `several`: a commit has to be on a synchronous standby as well before it is acknowledged, or this does not start. `one`: where the
-   * disk itself is replicated, or what is recorded may be lost, as on a laptop.
+   * `several`: a commit has to be on a synchronous standby as well before it is acknowledged, and a record of Kafka on two brokers, or
+   * this does not start. `one`: where the disks themselves are replicated, or what is recorded may be lost, as on a laptop.
    */
   STORE_COPIES: storeCopiesSchema,
   /** Auth's internal listener. */

@@ -1,4 +1,5 @@
 import { createAuthenticator } from '@turnpike/authentication/createAuthenticator';
+import { assertDurableTopic } from '@turnpike/event-log/assertDurableTopic';
 import { usageRecorded } from '@turnpike/events/usageRecorded';
 import { startService } from '@turnpike/http-service/startService';
 import { catalogApi } from '@turnpike/internal-api/catalog';
@@ -60,7 +61,9 @@ startService({
     await assertDurableCommits(db, { copies: config.STORE_COPIES });
     await ensureUsagePartitions(db, [new Date(), new Date(Date.now() + 31 * DAY_MS)]);
 
-    const source = config.KAFKA_BROKERS ? { brokers: config.KAFKA_BROKERS } : { store: createEventLogStore(db) };
+    const { KAFKA_BROKERS: brokers, STORE_COPIES: copies } = config;
+    const source = brokers ? { brokers, copies } : { store: createEventLogStore(db) };
+    if (brokers) await assertDurableTopic(usageRecorded.topic, { brokers, copies, log });
     const consumer = consumeUsageRecorded({ db: recordingDb, log, telemetry, region, source });
     shutdown.defer('usage consumer', () => consumer.close());
     const timeline = followTimeline({ db: reportDb, consumer, topic: usageRecorded.topic, log });

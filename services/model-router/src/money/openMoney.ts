@@ -84,7 +84,7 @@ export async function openMoney(
   });
   shutdown.defer('session with Redis', () => follower.close());
   const eventLog = config.KAFKA_BROKERS
-    ? createKafkaProducer({ brokers: config.KAFKA_BROKERS, log })
+    ? createKafkaProducer({ brokers: config.KAFKA_BROKERS, copies: config.STORE_COPIES, log })
     : createEmbeddedProducer({ url: ledgerUrl, internalHeaders });
   shutdown.defer('event log', () => eventLog.close());
   const recorder = createRecorder({ eventLog, absorber, pending, spool, standing, log });

@@ -17,7 +17,7 @@ export interface UsageConsumerDependencies {
   telemetry: Pick<Telemetry, 'meter' | 'tracer'>;
   region: UsageRecorded['region'];
   /** The log to read: a broker's, or the embedded one. */
-  source: Pick<ConsumeFromKafkaOptions, 'brokers'> | { store: EventLogStore };
+  source: Pick<ConsumeFromKafkaOptions, 'brokers' | 'copies'> | { store: EventLogStore };
 }
 
 /** Reads the topic `usage.recorded.v1` and records what it says. */
@@ -38,7 +38,7 @@ export function consumeUsageRecorded({
   const consumer =
     'store' in source
       ? consumeFromStore({ ...options, store: source.store, log })
-      : consumeFromKafka({ ...options, brokers: source.brokers, log });
+      : consumeFromKafka({ ...options, ...source, log });
   recording.observeLag(() => consumer.lag());
   recording.observeDeadLetters(() => countDeadLetters(db));
   return consumer;
