@@ -81,14 +81,16 @@ CREATE OR REPLACE FUNCTION record_usage(posting_source TEXT, calls JSON) RETURNS
     ON CONFLICT (workspace_id) DO UPDATE SET
       seq = total.seq + 1,
       charge_nano_usd = total.charge_nano_usd + excluded.charge_nano_usd
+    RETURNING workspace_id, seq
   ), months AS (
     INSERT INTO workspace_month_total AS total (workspace_id, month, charge_nano_usd)
     SELECT workspace_id, date_trunc('month', hour AT TIME ZONE 'UTC')::DATE, sum(charge_nano_usd)
     FROM hourly GROUP BY 1, 2 ORDER BY 1, 2
     ON CONFLICT (workspace_id, month) DO UPDATE SET charge_nano_usd = total.charge_nano_usd + excluded.charge_nano_usd
   ), postings AS (
-    INSERT INTO posting (kind, workspace_id, key_id, source, wallet_nano_usd, counter_nano_usd)
-    SELECT 'usage', workspace_id, key_id, posting_source, -charge_nano_usd, charge_nano_usd FROM by_key
+    INSERT INTO posting (kind, workspace_id, seq, key_id, source, wallet_nano_usd, counter_nano_usd)
+    SELECT 'usage', workspace_id, seq, key_id, posting_source, -charge_nano_usd, charge_nano_usd
+    FROM by_key JOIN workspaces USING (workspace_id)
     WHERE charge_nano_usd <> 0 ORDER BY key_id
   )
   SELECT count(*) FROM recorded

@@ -43,7 +43,7 @@ interface AbsorbedRow {
  * `balances_catching_up` on a database that took over from another, until the event log is read again as far as it went then:
  * calls that the other had recorded may have no row here, and are pending nowhere any more.
  */
-export async function absorb(db: Db, asked: AskedWorkspace[]): Promise<Absorbed> {
+export async function absorb(db: Pick<Db, '$queryRaw'>, asked: AskedWorkspace[]): Promise<Absorbed> {
   const rows = await db.$queryRaw<AbsorbedRow[]>(statements.absorb(asked));
   const [first] = rows;
   if (!first) throw new Error('no row for any workspace asked for');

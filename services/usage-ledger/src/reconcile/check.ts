@@ -16,6 +16,7 @@ export const CHECKS = {
   redisHeld: 'held: Redis = its calls under way',
   redisEnded: 'charged, not recorded: Redis = its ended calls',
   redisPendingApart: 'keys and months whose pending sums differ',
+  redisWallet: 'sums in Redis without their wallet',
   redisAhead: 'sums in Redis newer than those of the ledger',
   redisLeft: 'left: Redis = ledger',
   redisSpentApart: 'keys and months whose spend in Redis differs',

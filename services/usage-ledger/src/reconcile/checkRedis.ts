@@ -2,9 +2,11 @@ import type { Client } from '@turnpike/internal-api/createClient';
 import type { modelRouterApi, RedisCounters } from '@turnpike/internal-api/modelRouter';
 import { absorb } from '../balances/absorb.ts';
 import type { Db } from '../database/createDb.ts';
+import { inOneSnapshot } from '../database/inOneSnapshot.ts';
 import { type Check, toCheck } from './check.ts';
 import { comparePending, compareSums } from './compareWithRedis.ts';
 import { findStrandedCalls } from './findStrandedCalls.ts';
+import { readPostedSince } from './readPostedSince.ts';
 
 export interface RedisCheckDependencies {
   /** Connections whose statements may take minutes. */
@@ -12,14 +14,14 @@ export interface RedisCheckDependencies {
   router: Pick<Client<typeof modelRouterApi>, 'getCounters' | 'reloadBalances'>;
 }
 
-/** Redis and the ledger are read one after the other, until nothing was recorded in between. */
-const MOST_ATTEMPTS = 40;
+/** A Redis on an earlier timeline than the ledger's has to take over its sums before they can be compared. */
+const MOST_ATTEMPTS = 5;
 /** Pages of pending calls that are looked at: a page has thousands. */
 const MOST_PAGES = 20;
 
 /**
  * Checks what Redis counts of a workspace against the ledger, while both go on. Every sum there knows which state of the ledger it
- * is of, so a difference at the same place is one, however much is under way. Rejects while a router cannot say.
+ * is of, and the ledger knows what it was then, so a difference is one, however much is under way. Rejects while a router cannot say.
  */
 export async function checkRedis(
   { auditDb, router }: RedisCheckDependencies,
@@ -27,7 +29,8 @@ export async function checkRedis(
 ): Promise<{ checks: Check[]; doubts: string[] }> {
   const doubts: string[] = [];
   const { counters, sums } = await compareAtOnePlace({ auditDb, router }, workspaceId);
-  if (!isDecided(sums)) doubts.push('the books changed faster than Redis and they could be read at the same place');
+  if (!isDecided(sums))
+    doubts.push('Redis has not taken over the sums that the ledger has on this timeline of Postgres');
   const pending = counters.next_after === null ? comparePending(counters) : [];
   if (counters.next_after !== null)
     doubts.push('more calls are pending than can be read at one instant: their sums were not added up');
@@ -54,7 +57,7 @@ export async function checkRedis(
   return { checks, doubts };
 }
 
-/** Redis' sums and the ledger's, of one place if there is such an instant. What Redis has not taken over yet it is asked to. */
+/** Redis' sums beside the ledger's at the same place. Where there are none to be had, Redis is asked to take over the newest. */
 async function compareAtOnePlace(
   { auditDb, router }: RedisCheckDependencies,
   workspaceId: string,
@@ -62,10 +65,14 @@ async function compareAtOnePlace(
   const params = { workspace_id: workspaceId };
   for (let attempt = 1; ; attempt += 1) {
     const counters = await router.getCounters({ params });
-    const { timeline, workspaces } = await absorb(auditDb, [
-      { workspaceId, month: firstMonthOf(counters), keyIds: Object.keys(counters.keys), callIds: [] },
-    ]);
-    const sums = workspaces.flatMap((books) => compareSums(counters, timeline, books));
+    const sums = await inOneSnapshot(auditDb, async (tx) => {
+      const asked = { workspaceId, month: firstMonthOf(counters), keyIds: Object.keys(counters.keys), callIds: [] };
+      const { timeline, workspaces } = await absorb(tx, [asked]);
+      const [books] = workspaces;
+      if (!books) return [];
+      const since = await readPostedSince(tx, counters, { timeline, books });
+      return compareSums(counters, timeline, { books, since });
+    });
     if (isDecided(sums) || attempt === MOST_ATTEMPTS) return { counters, sums };
     await router.reloadBalances({ params }).catch(() => {});
   }

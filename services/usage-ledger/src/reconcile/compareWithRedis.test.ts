@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import type { RedisCounters } from '@turnpike/internal-api/modelRouter';
 import type { AbsorbedWorkspace } from '../balances/absorb.ts';
-import { comparePending, compareSums } from './compareWithRedis.ts';
+import { comparePending, compareSums, type PostedSince } from './compareWithRedis.ts';
 
 const aCall = (fields: Partial<RedisCounters['calls'][number]> = {}): RedisCounters['calls'][number] => ({
   call_id: 'c1',
@@ -66,11 +66,28 @@ it.each<[string, Partial<RedisCounters>, string[]]>([
   expect(checks.filter(({ verdict }) => verdict !== 'equal').map(({ name }) => name)).toEqual(names);
 });
 
-it.each<[string, Partial<RedisCounters>, Partial<AbsorbedWorkspace>, string[]]>([
+const unplaced: PostedSince = { walletNanoUsd: undefined, chargedNanoUsdByKey: new Map() };
+/** Posted after the places of Redis. */
+const posted = (walletNanoUsd: bigint, charged: Record<string, bigint> = {}): PostedSince => ({
+  walletNanoUsd,
+  chargedNanoUsdByKey: new Map(Object.entries(charged)),
+});
+
+it.each<[string, Partial<RedisCounters>, Partial<AbsorbedWorkspace>, string[], PostedSince?]>([
   ['equal sums at one place', {}, {}, []],
-  ['what is not loaded', { left_nano_usd: null, mark: null }, { leftNanoUsd: 5n }, []],
+  ['what is not loaded', { left_nano_usd: null, mark: null, keys: {}, months: {} }, { leftNanoUsd: 5n }, []],
+  ['a wallet that was lost alone', { left_nano_usd: null, mark: null }, {}, ['redisWallet different']],
   ['another balance at one place', { left_nano_usd: 101n }, {}, ['redisLeft different']],
   ['another balance at an earlier place', { left_nano_usd: 101n, seq: 6 }, {}, ['redisLeft undecided']],
+  ['the balance of an earlier place', { left_nano_usd: 130n, seq: 6 }, {}, [], posted(-30n)],
+  [
+    'another balance than that of its earlier place',
+    { left_nano_usd: 131n, seq: 6 },
+    {},
+    ['redisLeft different'],
+    posted(-30n),
+  ],
+  ['today’s balance at an earlier place', { left_nano_usd: 100n, seq: 6 }, {}, ['redisLeft different'], posted(-30n)],
   [
     'another balance on an earlier timeline',
     { left_nano_usd: 101n, timeline: 1, seq: 90 },
@@ -94,6 +111,20 @@ it.each<[string, Partial<RedisCounters>, Partial<AbsorbedWorkspace>, string[]]>(
     {},
     ['redisSpentApart different'],
   ],
+  [
+    'less spend of a key than at its earlier place',
+    { keys: keysWith('k2', { spent_nano_usd: 14n }) },
+    {},
+    ['redisSpentApart different'],
+    posted(0n, { k2: 5n }),
+  ],
+  [
+    'the spend of a key at its earlier place',
+    { keys: keysWith('k2', { spent_nano_usd: 15n }) },
+    {},
+    [],
+    posted(0n, { k2: 5n }),
+  ],
   ['another spend of a month at one place', {}, { spentNanoUsdByMonth: new Map() }, ['redisSpentApart different']],
   [
     'a key whose spend is not loaded',
@@ -101,8 +132,8 @@ it.each<[string, Partial<RedisCounters>, Partial<AbsorbedWorkspace>, string[]]>(
     {},
     [],
   ],
-])('of recorded sums judges %s', (_what, counters, books, expected) => {
-  const checks = compareSums(redis(counters), 2, ledger(books));
+])('of recorded sums judges %s', (_what, counters, books, expected, since = unplaced) => {
+  const checks = compareSums(redis(counters), 2, { books: ledger(books), since });
   expect(checks.filter(({ verdict }) => verdict !== 'equal').map(({ name, verdict }) => `${name} ${verdict}`)).toEqual(
     expected,
   );

@@ -28,33 +28,57 @@ export function comparePending(counters: RedisCounters): Check[] {
 const sumOf = (calls: Calls, kind: Calls[number]['kind']): bigint =>
   calls.filter((call) => call.kind === kind).reduce((sum, call) => sum + call.amount_nano_usd, 0n);
 
+/** What was posted to a workspace's wallet after the places that Redis stands at. */
+export interface PostedSince {
+  /** After the wallet's place; undefined where postings have no place yet. */
+  walletNanoUsd: bigint | undefined;
+  /** Charged to each key after its place. */
+  chargedNanoUsdByKey: Map<string, bigint>;
+}
+
 /**
- * Holds the sums that Redis has taken over against those of the ledger, which were read after them. Each knows its place. At the
- * same place they are equal; behind it nothing is known but that spend only rises; ahead of it Redis can never be.
+ * Holds the sums that Redis has taken over against those of the ledger, which were read after them. Each knows its place, and what was
+ * posted since tells what the ledger's sum was there: so they are equal, or something is wrong, however fast the ledger goes on. Of a
+ * month behind the ledger nothing is known but that spend only rises; ahead of the ledger Redis can never be.
  */
-export function compareSums(counters: RedisCounters, timeline: number, books: AbsorbedWorkspace): Check[] {
-  if (counters.left_nano_usd === null) return [];
+export function compareSums(
+  counters: RedisCounters,
+  timeline: number,
+  { books, since }: { books: AbsorbedWorkspace; since: PostedSince },
+): Check[] {
+  const keys = Object.entries(counters.keys);
+  const months = Object.entries(counters.months);
+  if (counters.left_nano_usd === null) {
+    const orphans = [...keys, ...months].filter(([, { spent_nano_usd: spent }]) => spent !== null);
+    return [toCheck('redisWallet', 'count', BigInt(orphans.length), 0n)];
+  }
   const named = [
-    ...Object.entries(counters.keys).map(([keyId, counted]) => ({
+    ...keys.map(([keyId, counted]) => ({
       ...counted,
       recorded: books.spentNanoUsdByKey.get(keyId) ?? 0n,
+      since: since.walletNanoUsd === undefined ? undefined : (since.chargedNanoUsdByKey.get(keyId) ?? 0n),
     })),
-    ...Object.entries(counters.months).map(([month, counted]) => ({
+    ...months.map(([month, counted]) => ({
       ...counted,
       recorded: books.spentNanoUsdByMonth.get(month) ?? 0n,
+      since: undefined,
     })),
   ];
   const place = { timeline, seq: books.seq };
   const ahead = [counters, ...named].filter((sum) => placeOf(sum, place) === 'ahead').length;
-  const apart = named.filter(({ spent_nano_usd: spent, recorded, ...sum }) => {
+  const apart = named.filter(({ spent_nano_usd: spent, recorded, since: charged, ...sum }) => {
     if (spent === null || sum.timeline !== timeline) return false;
-    return placeOf(sum, place) === 'same' ? spent !== recorded : spent > recorded;
+    if (placeOf(sum, place) === 'same') return spent !== recorded;
+    return charged === undefined ? spent > recorded : spent !== recorded - charged;
   });
-  const left = toCheck('redisLeft', 'nano_usd', counters.left_nano_usd, books.leftNanoUsd);
-  const isDecided = placeOf(counters, place) === 'same';
+  const walletPlace = placeOf(counters, place);
+  const isBehind = walletPlace === 'behind' && counters.timeline === timeline;
+  const left = books.leftNanoUsd - (isBehind ? (since.walletNanoUsd ?? 0n) : 0n);
+  const isDecided = walletPlace === 'same' || (isBehind && since.walletNanoUsd !== undefined);
+  const leftCheck = toCheck('redisLeft', 'nano_usd', counters.left_nano_usd, left);
   return [
     toCheck('redisAhead', 'count', BigInt(ahead), 0n),
-    isDecided ? left : { ...left, verdict: 'undecided' },
+    isDecided ? leftCheck : { ...leftCheck, verdict: 'undecided' },
     toCheck('redisSpentApart', 'count', BigInt(apart.length), 0n),
   ];
 }
