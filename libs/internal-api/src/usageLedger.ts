@@ -328,8 +328,8 @@ export const usageLedgerApi = defineApi('usage-ledger', {
     method: 'GET',
     path: '/internal/reconciliation',
     promise:
-      'the books of one workspace, or of all, added up anew and held against Redis and the prices, which may take minutes; who asks the same meanwhile shares the answer, and `doubts` says what there was no time for',
-    params: z.object({ workspace_id: anyId.optional() }),
+      'the books of one workspace, or of all: the rows of open hours added up anew beside what is sealed, and held against Redis and the prices; with `seals` the rows of sealed hours as well, which may take minutes; who asks the same meanwhile shares the answer, and `doubts` says what there was no time for',
+    params: z.object({ workspace_id: anyId.optional(), seals: z.enum(['verify']).optional() }),
     answer: z.object({
       workspaces: z.array(
         z.object({ workspace_id: z.string(), checks: z.array(checkSchema), doubts: z.array(z.string()) }),

@@ -11,6 +11,12 @@ GRANT SELECT ON usage_request, key_total, workspace_total, workspace_month_total
 GRANT SELECT, INSERT ON credit TO :service_role;
 GRANT EXECUTE ON FUNCTION record_usage, ensure_usage_partition, first_call_id_at, current_timeline TO :service_role;
 
+-- Audits: seals are read here, and made by the owner's functions.
+GRANT SELECT ON sealing, sealed_hour, archived_hour, sealed_key, seal_amendment, sealed_wallet, sealed_posting TO :service_role;
+GRANT SELECT, UPDATE ON reconciliation TO :service_role;
+GRANT EXECUTE ON FUNCTION usage_by_hour, priced_usage, hash_usage_row, unsealed_postings, hash_posting,
+  begin_sealing, seal_usage, seal_postings TO :service_role;
+
 -- Where the consumer stands, and what it could not read: the bytes themselves stay as they came.
 GRANT SELECT, INSERT, UPDATE ON event_offset TO :service_role;
 GRANT SELECT, INSERT, UPDATE (reason, replayed_at, repaired_payload) ON dead_letter TO :service_role;

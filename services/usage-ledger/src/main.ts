@@ -15,9 +15,11 @@ import { createDb, type Db } from './database/createDb.ts';
 import { createEventLogStore } from './event-log/createEventLogStore.ts';
 import { dropReadRecords } from './event-log/dropReadRecords.ts';
 import { ensureUsagePartitions } from './ledger/ensureUsagePartitions.ts';
+import type { AskedBooks } from './reconcile/createReconcileGate.ts';
 import { createPriceList } from './reconcile/priceList.ts';
 import { reconcile } from './reconcile/reconcile.ts';
 import { scheduleReconciliation } from './reconcile/scheduleReconciliation.ts';
+import { sealBooks } from './reconcile/sealBooks.ts';
 import { readRecoveryStanding } from './recovery/describeRecovery.ts';
 import { followTimeline } from './recovery/followTimeline.ts';
 import { forgetSilent } from './recovery/forgetSilent.ts';
@@ -33,8 +35,10 @@ const QUESTIONS_AT_ONCE = 8;
 const BALANCES_STATEMENT_TIMEOUT_MS = 5_000;
 const REPORT_STATEMENT_TIMEOUT_MS = 2_000;
 const CLEANING_INTERVAL_MS = 60 * 60 * 1000;
-/** Adding up the books reads every row. */
+/** Adding up the books reads the rows of open hours; before anything is sealed, every row. */
 const AUDIT_STATEMENT_TIMEOUT_MS = 5 * 60 * 1000;
+/** Of a run, so that the books are added up in it as well. */
+const SEALING_TIME_MS = 6 * 60 * 1000;
 /** Holding them against Redis asks a router for each workspace. */
 const AUDIT_REDIS_TIME_MS = 4 * 60 * 1000;
 const ROUTER_TIMEOUT_MS = 2_000;
@@ -79,10 +83,11 @@ startService({
       internalHeaders,
       timeoutMs: CATALOG_TIMEOUT_MS,
     });
+    const listPrices = createPriceList(catalog);
     const auditing = {
       auditDb,
       router,
-      listPrices: createPriceList(catalog),
+      listPrices,
       redisTimeMs: AUDIT_REDIS_TIME_MS,
     };
     const reconciliation = scheduleReconciliation({
@@ -90,7 +95,12 @@ startService({
       log,
       telemetry,
       intervalMs: config.RECONCILE_INTERVAL_SECONDS * 1_000,
-      run: (signal) => reconcile(auditing, undefined, signal),
+      async run({ afterWorkspace, signal }) {
+        await sealBooks(auditDb, { listPrices, timeMs: SEALING_TIME_MS, signal }).catch((error: unknown) =>
+          log.warn({ error }, 'hours not sealed, trying again in the next run'),
+        );
+        return reconcile(auditing, { afterWorkspace, signal });
+      },
     });
     shutdown.defer('reconciliation', () => reconciliation.close());
     const clean = async (signal: AbortSignal): Promise<void> => {
@@ -129,7 +139,7 @@ startService({
       reportDb,
       readLag: () => consumer.lag(),
       announceCredit: createAnnounceCredit(router),
-      reconcile: (workspaceId: string | undefined) => reconcile(auditing, workspaceId),
+      reconcile: async (books: AskedBooks) => (await reconcile(auditing, books)).reports,
       store: 'store' in source ? source.store : undefined,
     };
   },

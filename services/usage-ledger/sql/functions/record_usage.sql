@@ -4,8 +4,10 @@
 -- Rows are taken in one order by every transaction, so that two of them seldom wait for each other crosswise.
 -- A total changes by what a row is now, less what it was before; `seq` of each workspace counts that they changed. `recorded_at` is
 -- when the ending that stands there was recorded.
+-- What changes in an hour that is sealed, or is being sealed, is noted: as of a snapshot from after the lock, which sealing begins with.
 CREATE OR REPLACE FUNCTION record_usage(posting_source TEXT, calls JSON) RETURNS BIGINT
   LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+  SELECT pg_advisory_xact_lock_shared(hashtext('sealing'));
   WITH recorded AS (
     INSERT INTO usage_request AS row (
       call_id, key_id, workspace_id, region, operation, model, canonical_model, price_version, status, reason,
@@ -46,6 +48,16 @@ CREATE OR REPLACE FUNCTION record_usage(posting_source TEXT, calls JSON) RETURNS
     SELECT (now).*, 1 AS sign FROM recorded
     UNION ALL
     SELECT (was).*, -1 FROM recorded WHERE (was).call_id IS NOT NULL
+  ), amendments AS (
+    INSERT INTO seal_amendment (call_id, workspace_id, key_id, hour, calls, charge_nano_usd, rows_hash)
+    SELECT (call).call_id, (call).workspace_id, (call).key_id, date_trunc('hour', (call).started_at, 'UTC'), sign,
+      sign * (call).charge_nano_usd, sign * hash_usage_row(call)::NUMERIC
+    FROM (
+      SELECT now AS call, 1 AS sign FROM recorded
+      UNION ALL
+      SELECT was, -1 FROM recorded WHERE (was).call_id IS NOT NULL
+    ) AS late
+    WHERE (call).started_at < (SELECT noted_before FROM sealing)
   ), hourly AS MATERIALIZED (
     SELECT key_id, workspace_id, date_trunc('hour', started_at, 'UTC') AS hour, canonical_model, modality,
       sum(sign) AS requests, sum(sign * (status = 'success')::INT) AS success,

@@ -6,9 +6,16 @@ import type { Db } from '../database/createDb.ts';
 /** The prices of models, by the version of the catalog. */
 export type PriceList = { version: number; model: string; of: TextPrices }[];
 
+/** The calls whose prices are wanted: those that began in a range, of one workspace or all. */
+export interface PricedCalls {
+  since: Date;
+  until?: Date;
+  workspaceId?: string | undefined;
+}
+
 /**
- * The prices of every catalog version that rows name, each asked of the catalog once: a version never changes. One that the
- * catalog does not know has no prices here. Rejects when the catalog cannot be asked.
+ * The prices of every catalog version that some calls name, or calls that amend a seal, each asked of the catalog once: a version
+ * never changes. One that the catalog does not know has no prices here. Rejects when the catalog cannot be asked.
  */
 export function createPriceList(catalog: Pick<Client<typeof catalogApi>, 'getCatalogVersion'>) {
   const known = new Map<number, PriceList>();
@@ -31,15 +38,40 @@ export function createPriceList(catalog: Pick<Client<typeof catalogApi>, 'getCat
     }));
   }
 
-  return async function listPrices(db: Db): Promise<PriceList> {
-    const rows = await db.$queryRaw<{ version: number }[]>`SELECT DISTINCT price_version AS version FROM usage_request`;
-    for (const { version } of rows) {
+  return async function listPrices(db: Db, calls: PricedCalls): Promise<PriceList> {
+    const versions = await readVersions(db, calls);
+    for (const version of versions) {
       if (known.has(version)) continue;
       const prices = await fetchPrices(version);
       if (prices.length > 0) known.set(version, prices);
     }
-    return [...known.values()].flat();
+    return versions.flatMap((version) => known.get(version) ?? []);
   };
 }
 
 export type ListPrices = ReturnType<typeof createPriceList>;
+
+async function readVersions(db: Db, { since, until, workspaceId }: PricedCalls): Promise<number[]> {
+  const rows = await db.$queryRaw<{ version: number }[]>`
+    SELECT DISTINCT price_version AS version FROM usage_request
+    WHERE started_at >= ${since.toISOString()}::TIMESTAMPTZ
+      AND started_at < ${until?.toISOString() ?? 'infinity'}::TIMESTAMPTZ
+      AND (${workspaceId ?? null}::TEXT IS NULL OR workspace_id = ${workspaceId ?? null})
+    UNION
+    SELECT price_version FROM seal_amendment JOIN usage_request USING (call_id)`;
+  return rows.map(({ version }) => version);
+}
+
+/** A price list as `priced_usage` takes it. Prices as text: a number of JSON is no bigint here. */
+export const toPricesJson = (prices: PriceList): string =>
+  JSON.stringify(
+    prices.map(({ version, model, of }) => ({
+      version,
+      model,
+      prompt: String(of.prompt),
+      cached: String(of.inputCacheRead),
+      completion: String(of.completion),
+      image: String(of.image),
+      request: String(of.request),
+    })),
+  );

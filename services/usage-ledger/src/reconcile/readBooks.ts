@@ -1,6 +1,8 @@
 import type { Db } from '../database/createDb.ts';
+import { inOneSnapshot } from '../database/inOneSnapshot.ts';
 import { type Check, toCheck } from './check.ts';
-import type { PriceList } from './priceList.ts';
+import { type PriceList, toPricesJson } from './priceList.ts';
+import { readHoursBefore } from './sealBooks.ts';
 
 /** The findings of the ledger's own checks in one workspace. */
 export interface LedgerBooks {
@@ -29,21 +31,15 @@ type SumName =
   | 'unpriced';
 type Sums = { workspaceId: string } & Record<SumName, string>;
 
-/** A whole table is read: it takes as long as the table is large. */
-const TIMEOUT_MS = 10 * 60 * 1_000;
-
 /**
- * Adds up the books anew from the rows, of one workspace or of all, and prices every row again, all of one snapshot. Reads the
- * whole table, so `db` needs a statement timeout of minutes.
+ * Adds up the books anew, of one workspace or of all: what is sealed, and beside it the rows of open hours, each priced again, and the
+ * postings since. All of one snapshot. Before anything is sealed that is every row, so `db` needs a statement timeout of minutes.
  */
 export async function readBooks(db: Db, prices: PriceList, workspaceId: string | undefined): Promise<LedgerBooks[]> {
-  const all = await db.$transaction(
-    async (tx) => {
-      await tx.$executeRaw`SET TRANSACTION READ ONLY`;
-      return sumBooks(tx, prices, workspaceId ?? null);
-    },
-    { isolationLevel: 'RepeatableRead', timeout: TIMEOUT_MS },
-  );
+  const all = await inOneSnapshot(db, async (tx) => {
+    const openSince = (await readHoursBefore(tx)).toISOString();
+    return sumBooks(tx, { prices: toPricesJson(prices), openSince, of: workspaceId ?? null });
+  });
   return all.map((sums) => ({
     workspaceId: sums.workspaceId,
     checks: toChecks(sums),
@@ -77,109 +73,78 @@ function toChecks(sums: Sums): Check[] {
   ];
 }
 
-/**
- * The charge of a row by the price list, as `computeCharge` of `libs/money` has it: summed exactly, rounded half-up once. Rows
- * are held against the hourly sums hour by hour as well: a call in the wrong hour changes no greater sum. An hourly sum of
- * nothing is as good as none: a call that became known in another hour leaves one.
- */
-function sumBooks(tx: Pick<Db, '$queryRaw'>, prices: PriceList, workspaceId: string | null): Promise<Sums[]> {
-  const column = (read: (price: PriceList[number]) => string | number) => prices.map(read);
+/** Every source says of a key what it has; a key's parts are then added up, and a workspace's keys. */
+function sumBooks(
+  tx: Pick<Db, '$queryRaw'>,
+  { prices, openSince, of }: { prices: string; openSince: string; of: string | null },
+): Promise<Sums[]> {
   return tx.$queryRaw<Sums[]>`
-    WITH price AS (
-      SELECT * FROM unnest(
-        ${column(({ version }) => version)}::INT[],
-        ${column(({ model }) => model)}::TEXT[],
-        ${column(({ of }) => String(of.prompt))}::NUMERIC[],
-        ${column(({ of }) => String(of.inputCacheRead))}::NUMERIC[],
-        ${column(({ of }) => String(of.completion))}::NUMERIC[],
-        ${column(({ of }) => String(of.image))}::NUMERIC[],
-        ${column(({ of }) => String(of.request))}::NUMERIC[]
-      ) AS price (price_version, canonical_model, prompt, cached, completion, image, request)
-    ), priced_row AS (
-      SELECT row.*, price.prompt IS NULL AS is_unpriced,
-        CASE WHEN status = 'success' THEN div(
-          (prompt_tokens - cached_prompt_tokens) * price.prompt + cached_prompt_tokens * price.cached
-            + completion_tokens * price.completion + images * price.image + price.request + 500000000,
-          1000000000
-        ) ELSE 0 END AS formula
-      FROM usage_request AS row LEFT JOIN price USING (price_version, canonical_model)
-      WHERE ${workspaceId}::TEXT IS NULL OR workspace_id = ${workspaceId}
-    ), of_row_hours AS (
-      SELECT workspace_id, key_id, date_trunc('hour', started_at, 'UTC') AS hour, canonical_model, modality,
-        count(*) AS calls, sum(charge_nano_usd) AS charge,
-        count(*) FILTER (WHERE status = 'success') AS success, count(*) FILTER (WHERE status = 'failure') AS failure,
-        count(*) FILTER (WHERE status = 'unknown') AS unknown, sum(prompt_tokens) AS prompt_tokens,
-        sum(cached_prompt_tokens) AS cached_prompt_tokens, sum(completion_tokens) AS completion_tokens,
-        sum(least(formula, hold_nano_usd)) FILTER (WHERE NOT is_unpriced) AS repriced,
-        sum(charge_nano_usd) FILTER (WHERE is_unpriced) AS unpriced_charge,
-        count(*) FILTER (WHERE is_unpriced) AS unpriced,
-        count(*) FILTER (WHERE NOT is_unpriced
-          AND (formula <> formula_nano_usd OR least(formula, hold_nano_usd) <> charge_nano_usd)) AS mispriced
-      FROM priced_row GROUP BY 1, 2, 3, 4, 5
-    ), of_rows AS (
-      SELECT workspace_id, key_id, sum(calls) AS calls, sum(charge) AS charge, sum(success) AS success,
-        sum(failure) AS failure, sum(unknown) AS unknown, sum(prompt_tokens) AS prompt_tokens,
-        sum(completion_tokens) AS completion_tokens, sum(repriced) AS repriced, sum(unpriced_charge) AS unpriced_charge,
-        sum(unpriced) AS unpriced, sum(mispriced) AS mispriced
-      FROM of_row_hours GROUP BY 1, 2
-    ), of_hours_apart AS (
-      SELECT key_id, count(*) AS hours_apart
-      FROM of_row_hours AS added FULL JOIN key_hour_total AS total USING (key_id, hour, canonical_model, modality)
-      WHERE (added.calls, added.success, added.failure, added.unknown, added.prompt_tokens, added.cached_prompt_tokens,
-          added.completion_tokens, added.charge)
-          IS DISTINCT FROM
-        (total.requests, total.success, total.failure, total.unknown, total.prompt_tokens, total.cached_prompt_tokens,
-          total.completion_tokens, total.charge_nano_usd)
-        AND (added.calls IS NOT NULL
-          OR (total.requests, total.success, total.failure, total.unknown, total.prompt_tokens, total.cached_prompt_tokens,
-            total.completion_tokens, total.charge_nano_usd) <> (0, 0, 0, 0, 0, 0, 0, 0))
-      GROUP BY 1
-    ), of_hours AS (
-      SELECT key_id, sum(requests) AS calls, sum(charge_nano_usd) AS charge, sum(success) AS success,
-        sum(failure) AS failure, sum(unknown) AS unknown, sum(prompt_tokens) AS prompt_tokens,
-        sum(completion_tokens) AS completion_tokens
-      FROM key_hour_total GROUP BY 1
-    ), of_postings AS (
-      SELECT workspace_id, key_id, sum(counter_nano_usd) AS charge FROM posting WHERE kind = 'usage' GROUP BY 1, 2
+    WITH late AS (
+      SELECT * FROM seal_amendment
+      WHERE hour < ${openSince}::TIMESTAMPTZ AND (${of}::TEXT IS NULL OR workspace_id = ${of})
+    ), posted AS MATERIALIZED (
+      SELECT workspace_id, added.* FROM workspace_total LEFT JOIN sealed_wallet AS sealed USING (workspace_id)
+      CROSS JOIN LATERAL unsealed_postings(workspace_id, coalesce(sealed.seq, -1)) AS added
+      WHERE ${of}::TEXT IS NULL OR workspace_id = ${of}
+    ), part (workspace_id, key_id, row_calls, row_charge, hour_calls, hour_charge, hours_apart, repriced, mispriced, unpriced,
+        key_calls, key_charge, posted) AS (
+      SELECT workspace_id, key_id, calls, charge_nano_usd, hour_calls, hour_charge_nano_usd, is_apart::INT, repriced_nano_usd,
+        mispriced, unpriced, 0, 0, 0
+      FROM usage_by_hour(${prices}::JSON, ${openSince}::TIMESTAMPTZ, 'infinity', ${of}::TEXT)
+      UNION ALL
+      SELECT workspace_id, key_id, calls, charge_nano_usd, hour_calls, hour_charge_nano_usd, hours_apart, repriced_nano_usd,
+        mispriced, unpriced, 0, 0, 0
+      FROM sealed_key WHERE ${of}::TEXT IS NULL OR workspace_id = ${of}
+      UNION ALL
+      SELECT late.workspace_id, late.key_id, late.calls, late.charge_nano_usd, late.calls, late.charge_nano_usd, 0,
+        repriced_nano_usd, is_mispriced::INT, is_unpriced::INT, 0, 0, 0
+      FROM late LEFT JOIN priced_usage(${prices}::JSON) AS call ON call.call_id = late.call_id AND late.calls = 1
+      UNION ALL
+      SELECT workspace_id, key_id, 0, 0, 0, 0, 0, 0, 0, 0, requests, charge_nano_usd, 0
+      FROM key_total WHERE ${of}::TEXT IS NULL OR workspace_id = ${of}
+      UNION ALL
+      SELECT workspace_id, key_id, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, charge_nano_usd
+      FROM sealed_posting WHERE ${of}::TEXT IS NULL OR workspace_id = ${of}
+      UNION ALL
+      SELECT workspace_id, key_id, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, charge_nano_usd FROM posted WHERE key_id IS NOT NULL
     ), of_key AS (
-      SELECT key_id, coalesce(total.workspace_id, of_rows.workspace_id, of_postings.workspace_id) AS workspace_id,
-        coalesce(of_rows.charge, 0) AS row_charge, coalesce(of_rows.calls, 0) AS row_calls,
-        coalesce(of_hours.charge, 0) AS hour_charge, coalesce(of_hours.calls, 0) AS hour_calls,
-        coalesce(total.charge_nano_usd, 0) AS key_charge, coalesce(total.requests, 0) AS key_calls,
-        coalesce(of_postings.charge, 0) AS posted,
-        coalesce(repriced, 0) + coalesce(unpriced_charge, 0) AS repriced, coalesce(mispriced, 0) AS mispriced,
-        coalesce(unpriced, 0) AS unpriced, coalesce(hours_apart, 0) AS hours_apart,
-        (of_rows.success, of_rows.failure, of_rows.unknown, of_rows.prompt_tokens, of_rows.completion_tokens)
-          IS DISTINCT FROM
-        (of_hours.success, of_hours.failure, of_hours.unknown, of_hours.prompt_tokens, of_hours.completion_tokens) AS is_apart
-      FROM of_rows FULL JOIN of_hours USING (key_id) FULL JOIN key_total AS total USING (key_id)
-        FULL JOIN of_postings USING (key_id) LEFT JOIN of_hours_apart USING (key_id)
+      SELECT workspace_id, coalesce(sum(row_calls), 0) AS row_calls, coalesce(sum(row_charge), 0) AS row_charge,
+        coalesce(sum(hour_calls), 0) AS hour_calls, coalesce(sum(hour_charge), 0) AS hour_charge,
+        sum(hours_apart) AS hours_apart, coalesce(sum(repriced), 0) AS repriced, coalesce(sum(mispriced), 0) AS mispriced,
+        coalesce(sum(unpriced), 0) AS unpriced, sum(key_calls) AS key_calls, sum(key_charge) AS key_charge, sum(posted) AS posted
+      FROM part GROUP BY workspace_id, key_id
     ), of_workspace AS (
       SELECT workspace_id, sum(row_charge) AS row_charges, sum(hour_charge) AS hour_charges, sum(key_charge) AS key_charges,
         sum(posted) AS usage_postings, sum(row_calls) AS row_calls, sum(hour_calls) AS hour_calls,
-        sum(repriced) AS repriced, sum(mispriced) AS mispriced, sum(unpriced) AS unpriced,
+        sum(row_charge) + sum(repriced) AS repriced, sum(mispriced) AS mispriced, sum(unpriced) AS unpriced,
         sum(hours_apart) AS hours_apart,
-        count(*) FILTER (WHERE is_apart OR row_calls <> key_calls
-          OR row_charge <> hour_charge OR row_charge <> key_charge OR row_charge <> posted) AS keys_apart
+        count(*) FILTER (WHERE row_calls <> key_calls OR row_charge <> hour_charge OR row_charge <> key_charge
+          OR row_charge <> posted) AS keys_apart
       FROM of_key GROUP BY 1
     ), of_months AS (
-      SELECT workspace_id, sum(charge_nano_usd) AS charge FROM workspace_month_total GROUP BY 1
+      SELECT workspace_id, sum(charge_nano_usd) AS charge FROM workspace_month_total
+      WHERE ${of}::TEXT IS NULL OR workspace_id = ${of} GROUP BY 1
     ), of_credits AS (
-      SELECT workspace_id, sum(amount_nano_usd) AS amount FROM credit GROUP BY 1
+      SELECT workspace_id, sum(amount_nano_usd) AS amount FROM credit
+      WHERE ${of}::TEXT IS NULL OR workspace_id = ${of} GROUP BY 1
     ), of_credit_postings AS (
-      SELECT workspace_id, sum(wallet_nano_usd) AS amount FROM posting WHERE kind = 'credit' GROUP BY 1
+      SELECT workspace_id, sum(credited_nano_usd) AS amount FROM (
+        SELECT workspace_id, credited_nano_usd FROM posted
+        UNION ALL SELECT workspace_id, credited_nano_usd FROM sealed_wallet WHERE ${of}::TEXT IS NULL OR workspace_id = ${of}
+      ) AS credited GROUP BY 1
     )
     SELECT workspace_id AS "workspaceId",
       coalesce(row_charges, 0)::TEXT AS "rowCharges", coalesce(hour_charges, 0)::TEXT AS "hourCharges",
       coalesce(key_charges, 0)::TEXT AS "keyCharges", coalesce(total.charge_nano_usd, 0)::TEXT AS "workspaceCharge",
       coalesce(total.credited_nano_usd, 0)::TEXT AS "workspaceCredit",
       coalesce(of_months.charge, 0)::TEXT AS "monthCharges", coalesce(usage_postings, 0)::TEXT AS "usagePostings",
-      coalesce(keys_apart, 0)::TEXT AS "keysApart", coalesce(hours_apart, 0)::TEXT AS "hoursApart", coalesce(row_calls, 0)::TEXT AS "rowCalls",
-      coalesce(hour_calls, 0)::TEXT AS "hourCalls", coalesce(of_credits.amount, 0)::TEXT AS "credits",
-      coalesce(of_credit_postings.amount, 0)::TEXT AS "creditPostings", coalesce(repriced, 0)::TEXT AS "repriced",
-      coalesce(mispriced, 0)::TEXT AS "mispriced", coalesce(unpriced, 0)::TEXT AS "unpriced"
+      coalesce(keys_apart, 0)::TEXT AS "keysApart", coalesce(hours_apart, 0)::TEXT AS "hoursApart",
+      coalesce(row_calls, 0)::TEXT AS "rowCalls", coalesce(hour_calls, 0)::TEXT AS "hourCalls",
+      coalesce(of_credits.amount, 0)::TEXT AS "credits", coalesce(of_credit_postings.amount, 0)::TEXT AS "creditPostings",
+      coalesce(repriced, 0)::TEXT AS "repriced", coalesce(mispriced, 0)::TEXT AS "mispriced",
+      coalesce(unpriced, 0)::TEXT AS "unpriced"
     FROM of_workspace FULL JOIN workspace_total AS total USING (workspace_id) FULL JOIN of_months USING (workspace_id)
       FULL JOIN of_credits USING (workspace_id) FULL JOIN of_credit_postings USING (workspace_id)
-    WHERE ${workspaceId}::TEXT IS NULL OR workspace_id = ${workspaceId}
+    WHERE ${of}::TEXT IS NULL OR workspace_id = ${of}
     ORDER BY workspace_id`;
 }

@@ -12,7 +12,7 @@ afterAll(() => ledger.close());
 it('checks the rows, and says of what it had no time to hold against Redis that it is not decided', async () => {
   const event = aUsageRecorded();
   await aPartition(ledger.db).deliver([event]);
-  const [report] = await reconcile(
+  const { reports, unasked } = await reconcile(
     {
       auditDb: ledger.db,
       router: {
@@ -22,8 +22,10 @@ it('checks the rows, and says of what it had no time to hold against Redis that 
       listPrices: async () => [],
       redisTimeMs: 0,
     },
-    event.workspaceId,
+    { workspaceId: event.workspaceId },
   );
+  const [report] = reports;
+  expect(unasked).toBe(1);
   expect(report?.checks.length).toBeGreaterThan(0);
   expect(report?.checks.every(({ verdict }) => verdict === 'equal')).toBe(true);
   expect(report?.doubts).toContain('there was no time left to ask what Redis counts');

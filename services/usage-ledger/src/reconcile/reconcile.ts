@@ -2,6 +2,8 @@ import type { WorkspaceReport } from './check.ts';
 import { checkRedis, type RedisCheckDependencies } from './checkRedis.ts';
 import type { ListPrices } from './priceList.ts';
 import { type LedgerBooks, readBooks } from './readBooks.ts';
+import { readHoursBefore } from './sealBooks.ts';
+import { type SealChecks, verifySeals } from './verifySeals.ts';
 
 export interface ReconcileDependencies extends RedisCheckDependencies {
   listPrices: ListPrices;
@@ -9,41 +11,71 @@ export interface ReconcileDependencies extends RedisCheckDependencies {
   redisTimeMs: number;
 }
 
+export interface ReconcileRequest {
+  /** All that the ledger knows where none is named. */
+  workspaceId?: string | undefined;
+  /** Also adds up the rows of sealed hours. */
+  verifiesSeals?: boolean;
+  /** The workspace after which Redis is asked first: those at the end may find no time. */
+  afterWorkspace?: string;
+  signal?: AbortSignal;
+}
+
+export interface Reconciled {
+  reports: WorkspaceReport[];
+  /** The workspace that was last held against Redis, and how many there was no time for. */
+  lastWorkspace: string;
+  unasked: number;
+}
+
 const CONCURRENT_WORKSPACES = 4;
 
 /**
  * Adds up the books of a workspace, or of all that the ledger knows, and holds them against what Redis counts. Changes
- * nothing. What cannot be decided, or not in time, is said in `doubts`: the rows have the statement timeout of `auditDb`, then
+ * nothing. What cannot be decided, or not in time, is said in `doubts`: a statement has the timeout of `auditDb`, then
  * Redis has `redisTimeMs`. Rejects once the workspaces in hand are checked where `signal` fires.
  */
 export async function reconcile(
   dependencies: ReconcileDependencies,
-  workspaceId: string | undefined,
-  signal?: AbortSignal,
-): Promise<WorkspaceReport[]> {
+  { workspaceId, verifiesSeals = false, afterWorkspace = '', signal }: ReconcileRequest = {},
+): Promise<Reconciled> {
   const { auditDb, listPrices, redisTimeMs } = dependencies;
-  const prices = await listPrices(auditDb).catch(() => undefined);
+  const since = await readHoursBefore(auditDb);
+  const prices = await listPrices(auditDb, { since, workspaceId }).catch(() => undefined);
   const found = await readBooks(auditDb, prices ?? [], workspaceId);
   const books = found.length === 0 && workspaceId ? [{ workspaceId, checks: [], unpriced: 0n }] : found;
+  const sealChecks = verifiesSeals ? await verifySeals(auditDb, workspaceId, signal) : undefined;
   const reports: WorkspaceReport[] = [];
-  const waiting = books.values();
+  let [lastWorkspace, unasked] = [afterWorkspace, 0];
+  const waiting = [
+    ...books.filter((entry) => entry.workspaceId > afterWorkspace),
+    ...books.filter((entry) => entry.workspaceId <= afterWorkspace),
+  ].values();
   const giveUpAt = performance.now() + redisTimeMs;
   const workers = Array.from({ length: CONCURRENT_WORKSPACES }, async () => {
     for (const entry of waiting) {
       if (signal?.aborted) return;
-      reports.push(await toReport(dependencies, entry, { isCatalogThere: prices !== undefined, giveUpAt }));
+      const report = toReport(entry, { isCatalogThere: prices !== undefined, sealChecks });
+      reports.push(report);
+      if (performance.now() >= giveUpAt) {
+        unasked += 1;
+        report.doubts.push('there was no time left to ask what Redis counts');
+        continue;
+      }
+      lastWorkspace = entry.workspaceId;
+      await addRedis(dependencies, report);
     }
   });
   await Promise.all(workers);
   signal?.throwIfAborted();
-  return reports.sort((a, b) => (a.workspaceId < b.workspaceId ? -1 : 1));
+  reports.sort((a, b) => (a.workspaceId < b.workspaceId ? -1 : 1));
+  return { reports, lastWorkspace, unasked };
 }
 
-async function toReport(
-  dependencies: ReconcileDependencies,
+function toReport(
   { workspaceId, checks, unpriced }: LedgerBooks,
-  { isCatalogThere, giveUpAt }: { isCatalogThere: boolean; giveUpAt: number },
-): Promise<WorkspaceReport> {
+  { isCatalogThere, sealChecks }: { isCatalogThere: boolean; sealChecks: SealChecks | undefined },
+): WorkspaceReport {
   const doubts: string[] = [];
   if (unpriced > 0n)
     doubts.push(
@@ -51,12 +83,14 @@ async function toReport(
         ? `${unpriced} rows name prices that the catalog does not know`
         : `the catalog does not answer: ${unpriced} rows could not be priced again`,
     );
-  if (performance.now() >= giveUpAt) {
-    doubts.push('there was no time left to ask what Redis counts');
-    return { workspaceId, checks, doubts };
+  return { workspaceId, checks: [...checks, ...(sealChecks?.(workspaceId) ?? [])], doubts };
+}
+
+async function addRedis(dependencies: ReconcileDependencies, report: WorkspaceReport): Promise<void> {
+  const redis = await checkRedis(dependencies, report.workspaceId).catch(() => undefined);
+  if (!redis) report.doubts.push('no router says what Redis counts');
+  else {
+    report.checks.push(...redis.checks);
+    report.doubts.push(...redis.doubts);
   }
-  const redis = await checkRedis(dependencies, workspaceId).catch(() => undefined);
-  if (!redis) doubts.push('no router says what Redis counts');
-  else doubts.push(...redis.doubts);
-  return { workspaceId, checks: [...checks, ...(redis?.checks ?? [])], doubts };
 }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { openTestLedger, silentLog, type TestLedger } from '../../test/openTestLedger.ts';
 import { toCheck, type WorkspaceReport } from './check.ts';
-import { scheduleReconciliation } from './scheduleReconciliation.ts';
+import { type ScheduleOptions, scheduleReconciliation } from './scheduleReconciliation.ts';
 
 let ledger: TestLedger;
 beforeAll(async () => {
@@ -17,21 +17,39 @@ const report: WorkspaceReport = {
   doubts: [],
 };
 
-it('raises an alert and counts every difference, in one replica at a time', async () => {
-  let counted = 0;
-  let [running, most, runs] = [0, 0, 0];
-  const alerts: object[] = [];
+const anInterval = () => ledger.db.$executeRaw`UPDATE reconciliation SET started_at = started_at - INTERVAL '1 hour'`;
+
+/** What a schedule logs, counts and shows. */
+function aWitness() {
+  const seen = { counted: 0, alerts: [] as object[], readGauge: async (): Promise<number> => Number.NaN };
   const log = Object.create(silentLog, {
-    error: { value: (fields: object, message: string) => alerts.push({ ...fields, message }) },
+    error: { value: (fields: object, message: string) => seen.alerts.push({ ...fields, message }) },
   });
   const meter = Object.create(noTelemetry.meter, {
-    createCounter: { value: () => ({ add: (n: number) => (counted += n) }) },
+    createCounter: { value: () => ({ add: (n: number) => (seen.counted += n) }) },
+    createObservableGauge: {
+      value: () => ({
+        addCallback(callback: (result: { observe: (value: number) => void }) => Promise<void>) {
+          seen.readGauge = async () => {
+            let value = Number.NaN;
+            await callback({ observe: (observed) => (value = observed) });
+            return value;
+          };
+        },
+      }),
+    },
   });
+  return { seen, log, telemetry: { meter } };
+}
+
+it('raises an alert and counts every difference, in one replica at a time', async () => {
+  let [running, most, runs] = [0, 0, 0];
+  const { seen, log, telemetry } = aWitness();
   const start = () =>
     scheduleReconciliation({
       db: ledger.db,
       log,
-      telemetry: { meter },
+      telemetry,
       intervalMs: 5,
       async run() {
         running += 1;
@@ -39,7 +57,7 @@ it('raises an alert and counts every difference, in one replica at a time', asyn
         await delay(20);
         running -= 1;
         runs += 1;
-        return [report];
+        return { reports: [report], lastWorkspace: 'ws_a', unasked: 0 };
       },
     });
   const replicas = [start(), start(), start()];
@@ -48,12 +66,55 @@ it('raises an alert and counts every difference, in one replica at a time', asyn
   expect(running).toBe(0);
 
   expect(most).toBe(1);
-  expect(counted).toBe(runs);
-  expect(alerts[0]).toEqual({
+  expect(seen.counted).toBe(runs);
+  expect(seen.alerts[0]).toEqual({
     message: 'ALERT the books differ',
     workspaceId: 'ws_a',
     check: 'left: Redis = ledger',
     left: '5',
     right: '7',
   });
+});
+
+it('runs once an interval however many replicas there are, from where the last run ended, and shows when one succeeded', async () => {
+  const began: string[] = [];
+  const { seen, log, telemetry } = aWitness();
+  const outcomes = [
+    () => Promise.resolve({ reports: [], lastWorkspace: 'ws_m', unasked: 3 }),
+    () => Promise.reject(new Error('no database')),
+    () => Promise.resolve({ reports: [], lastWorkspace: 'ws_z', unasked: 0 }),
+  ];
+  await ledger.db.$executeRaw`UPDATE reconciliation SET started_at = now(), succeeded_at = NULL, after_workspace = ''`;
+  const replicas = [1, 2, 3].map(() =>
+    scheduleReconciliation({
+      db: ledger.db,
+      log,
+      telemetry,
+      intervalMs: 3_600_000,
+      pollMs: 5,
+      run({ afterWorkspace }) {
+        began.push(afterWorkspace);
+        return (outcomes[began.length - 1] ?? outcomes[0])?.() as ReturnType<ScheduleOptions['run']>;
+      },
+    }),
+  );
+  const untilRuns = async (count: number) => {
+    while (began.length < count) await delay(5);
+    await delay(200);
+    expect(began).toHaveLength(count);
+  };
+  await untilRuns(0);
+  expect(await seen.readGauge()).toBeNaN();
+  await anInterval();
+  await untilRuns(1);
+  const firstSuccess = await seen.readGauge();
+  expect(Math.abs(firstSuccess - Date.now() / 1_000)).toBeLessThan(60);
+  await anInterval();
+  await untilRuns(2);
+  expect(await seen.readGauge()).toBe(firstSuccess);
+  await anInterval();
+  await untilRuns(3);
+  expect(await seen.readGauge()).toBeGreaterThan(firstSuccess);
+  await Promise.all(replicas.map((replica) => replica.close()));
+  expect(began).toEqual(['', 'ws_m', 'ws_m']);
 });

@@ -1,30 +1,50 @@
 import { type Repetition, repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
+import { createAskedGauge } from '@turnpike/telemetry/askedGauge';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import type { Db } from '../database/createDb.ts';
 import { CHECKS, type WorkspaceReport } from './check.ts';
+import type { Reconciled } from './reconcile.ts';
 
 export interface ScheduleOptions {
   db: Db;
   log: Logger;
   telemetry: Pick<Telemetry, 'meter'>;
+  /** From the begin of a run to that of the next, of all replicas together. */
   intervalMs: number;
-  /** Checks all workspaces; may end early, in an error, where the signal fires. */
-  run: (signal: AbortSignal) => Promise<WorkspaceReport[]>;
+  /** How often each looks whether a run is due. */
+  pollMs?: number;
+  /** Seals and checks all workspaces, from the one after `afterWorkspace` on; may end early, in an error, where the signal fires. */
+  run: (run: { afterWorkspace: string; signal: AbortSignal }) => Promise<Reconciled>;
 }
 
-/** Longest run: an hour's worth of rows is read in seconds, a year's in minutes. */
+/** Longest run: what is not sealed by then is in the next one. */
 const LONGEST_RUN_MS = 15 * 60 * 1_000;
+/** How soon after it is due a run begins, at most. */
+const LATEST_BEGIN_MS = 60_000;
 
 /**
- * Reconciles all workspaces again and again, in one replica at a time, and raises an alert for every difference: a line in
- * the log and a count in `turnpike_ledger_mismatch_total`.
+ * Reconciles all workspaces again and again, once an interval in the region however many replicas there are, and raises an alert for
+ * every difference: a line in the log and a count in `turnpike_ledger_mismatch_total`.
  */
-export function scheduleReconciliation({ db, log, telemetry, intervalMs, run }: ScheduleOptions): Repetition {
+export function scheduleReconciliation({
+  db,
+  log,
+  telemetry,
+  intervalMs,
+  pollMs = Math.ceil(Math.min(intervalMs / 4, LATEST_BEGIN_MS)),
+  run,
+}: ScheduleOptions): Repetition {
   const mismatches = telemetry.meter.createCounter('turnpike_ledger_mismatch_total', {
     description: 'Checks of the books whose two sides differed.',
   });
   mismatches.add(0);
+  createAskedGauge(telemetry.meter, {
+    name: 'turnpike_ledger_reconciled_timestamp_seconds',
+    description:
+      'When reconciliation last came to its end in the region, whatever it found; NaN before the first time.',
+    ask: () => readSuccess(db),
+  });
 
   function report({ workspaceId, checks, doubts }: WorkspaceReport): void {
     for (const { name, left, right, verdict } of checks) {
@@ -36,21 +56,47 @@ export function scheduleReconciliation({ db, log, telemetry, intervalMs, run }: 
     if (doubts.length > 0) log.warn({ workspaceId, doubts }, 'some of the books could not be checked');
   }
 
-  async function runAlone(signal: AbortSignal): Promise<void> {
+  async function runIfDue(signal: AbortSignal): Promise<void> {
+    // Holds a lock and nothing else: what is written meanwhile is written by other connections, so nothing is kept from being vacuumed.
     await db.$transaction(
       async (tx) => {
         const [row] = await tx.$queryRaw<{ is_mine: boolean }[]>`
           SELECT pg_try_advisory_xact_lock(hashtext('reconcile')) AS is_mine`;
-        if (row?.is_mine) for (const found of await run(signal)) report(found);
+        if (!row?.is_mine) return;
+        const begun = await beginRun(db, intervalMs);
+        if (!begun) return;
+        const { reports, lastWorkspace, unasked } = await run({ ...begun, signal });
+        for (const found of reports) report(found);
+        if (unasked > 0)
+          log.warn({ unasked, lastWorkspace }, 'not every workspace was held against Redis: more in the next run');
+        await endRun(db, lastWorkspace);
       },
       { timeout: LONGEST_RUN_MS },
     );
   }
 
-  return repeat(runAlone, {
-    pauseMs: intervalMs,
+  return repeat(runIfDue, {
+    pauseMs: pollMs,
     pausesFirst: true,
     log,
     failing: 'books not checked, trying again later',
   });
+}
+
+/** Notes that a run begins, where one is due. */
+async function beginRun(db: Db, intervalMs: number): Promise<{ afterWorkspace: string } | undefined> {
+  const [begun] = await db.$queryRaw<{ afterWorkspace: string }[]>`
+    UPDATE reconciliation SET started_at = clock_timestamp()
+    WHERE started_at <= clock_timestamp() - make_interval(secs => ${intervalMs / 1_000})
+    RETURNING after_workspace AS "afterWorkspace"`;
+  return begun;
+}
+
+const endRun = (db: Db, lastWorkspace: string) => db.$executeRaw`
+  UPDATE reconciliation SET succeeded_at = clock_timestamp(), after_workspace = ${lastWorkspace}`;
+
+async function readSuccess(db: Db): Promise<number> {
+  const [row] = await db.$queryRaw<{ seconds: number | null }[]>`
+    SELECT extract(epoch FROM succeeded_at)::FLOAT AS seconds FROM reconciliation`;
+  return row?.seconds ?? Number.NaN;
 }

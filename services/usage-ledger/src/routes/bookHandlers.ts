@@ -65,8 +65,9 @@ export function createBookHandlers(dependencies: BookHandlerDependencies): BookH
     async getBalances({ params: { workspace_id: workspaceId, month } }) {
       return toBalancesBody(await getBalances(db, { workspaceId, month }));
     },
-    async reconcile({ params: { workspace_id: workspaceId } }) {
-      return { workspaces: (await reconcile(workspaceId)).map(toReconciliationBody) };
+    async reconcile({ params: { workspace_id: workspaceId, seals } }) {
+      const reports = await reconcile({ workspaceId, verifiesSeals: seals === 'verify' });
+      return { workspaces: reports.map(toReconciliationBody) };
     },
   };
 }
