@@ -28,8 +28,8 @@ export interface StoredRecord {
 export interface RecordBatch {
   partition: number;
   /**
-   * The reader's position before this batch: what `nextOffset` last said. Below the first record's offset where the log
-   * lost records.
+   * The reader's position before this batch: what `nextOffset` last said. Not the first record's offset where the log lost records:
+   * below it where they were removed before they were read, above it where the log was made anew.
    */
   fromOffset: bigint;
   records: StoredRecord[];

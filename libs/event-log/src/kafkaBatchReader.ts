@@ -85,9 +85,8 @@ export function createBatchReader(options: BatchReaderOptions): BatchReader {
       // Fetched before it was said where to read: a log that has the place gives nothing from before it.
       const isEarly = firstOffset !== undefined && firstOffset < fromOffset && highOf(payload) >= fromOffset;
       if (!hasSought || isEarly) return seek(partition, fromOffset);
-      // Records were removed before they were read, or the log was made anew. What it does hold is read; repeats do no harm.
-      const expected = String(fromOffset);
-      log.error({ topic, partition, expected, found: String(firstOffset) }, 'the event log lacks records');
+      // Records were removed before they were read, or the log was made anew: the handler sees it by the batch. What the log does
+      // hold is read; repeats do no harm.
     }
     const handled = await whileAlive(payload, (alive) =>
       handleUntilDone(batch, { ...options, signal: AbortSignal.any([signal, alive]) }),

@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { anUnchargedUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { type UsageRecorded, usageRecorded } from '@turnpike/events/usageRecorded';
-import { aPartition, openTestLedger, type TestLedger, toValue } from '../../test/openTestLedger.ts';
+import type { Logger } from '@turnpike/logging/createLogger';
+import { aPartition, openTestLedger, silentLog, type TestLedger, toValue } from '../../test/openTestLedger.ts';
 import { getNextOffset, OffsetMoved } from '../event-log/eventOffset.ts';
+import type { RecordedBatch } from './recordingTelemetry.ts';
+import { recordUsageBatch } from './recordUsageBatch.ts';
 
 let ledger: TestLedger;
 beforeAll(async () => {
@@ -186,6 +189,50 @@ it('keeps poison as dead letters with offset and reason, records the rest, and m
   expect(letters[1]?.reason).toBe('not UTF-8');
   expect(await getNextOffset(ledger.db, { topic: usageRecorded.topic, partition: partition.partition })).toBe(4n);
 });
+
+it.each([
+  ['lost before they were read', 4n, 9n],
+  ['of a log that was made anew', 4n, 0n],
+])(
+  'reads on after records %s, counts that once, and raises an alert that names the offsets',
+  async (_case, expected, found) => {
+    const { partition } = aPartition(ledger.db);
+    const place = { topic: usageRecorded.topic, partition };
+    await ledger.db.eventOffset.create({ data: { ...place, nextOffset: expected } });
+    const event = aUsageRecorded();
+    const [gaps, alerts]: [boolean[], unknown[]] = [[], []];
+    const log = Object.assign(Object.create(silentLog) as Logger, {
+      error: (...line: unknown[]) => void alerts.push(line),
+    });
+    const context = {
+      topic: usageRecorded.topic,
+      region: 'us' as const,
+      now: new Date(),
+      log,
+      telemetry: { batchRecorded: ({ isAfterGap }: RecordedBatch) => void gaps.push(isAfterGap) },
+    };
+    const record = (fromOffset: bigint, offset: bigint) =>
+      recordUsageBatch(
+        ledger.db,
+        {
+          partition,
+          fromOffset,
+          records: [{ offset, key: 'a', value: toValue(event) }],
+          nextOffset: offset + 1n,
+          isAtEnd: true,
+        },
+        context,
+      );
+    await record(expected, found);
+    await record(found + 1n, found + 1n);
+
+    expect(await rowsOf(event)).toHaveLength(1);
+    expect(gaps).toEqual([true, false]);
+    expect(alerts).toEqual([
+      [{ ...place, expected: String(expected), found: String(found) }, 'ALERT the event log lacks records'],
+    ]);
+  },
+);
 
 it('finds the one record that only Postgres refuses, and records all others', async () => {
   await ledger.ownerDb.$executeRaw`ALTER TABLE usage_request ADD CONSTRAINT no_curse CHECK (model <> 'cursed')`;

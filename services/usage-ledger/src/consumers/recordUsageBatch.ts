@@ -75,7 +75,13 @@ async function commit(db: Db, batch: RecordBatch, { events, deadLetters, context
     await recordDeadLetters(tx, place, deadLetters);
     return recorded;
   });
-  telemetry.batchRecorded({ ...place, events, rows, deadLetters: deadLetters.length, startedAtMs });
+  const found = batch.records[0]?.offset ?? batch.fromOffset;
+  const isAfterGap = found !== batch.fromOffset;
+  telemetry.batchRecorded({ ...place, events, rows, deadLetters: deadLetters.length, isAfterGap, startedAtMs });
+  if (isAfterGap) {
+    const offsets = { expected: String(batch.fromOffset), found: String(found) };
+    log.error({ ...place, ...offsets }, 'ALERT the event log lacks records');
+  }
   for (const { offset, reason } of deadLetters) {
     log.error({ ...place, offset: String(offset), reason }, 'ALERT dead letter: a record could not be read');
   }

@@ -10,6 +10,8 @@ export interface RecordedBatch extends Partition {
   /** Rows that are new, or became known. */
   rows: number;
   deadLetters: number;
+  /** Whether the log lost records before this batch. */
+  isAfterGap: boolean;
   startedAtMs: number;
 }
 
@@ -32,6 +34,9 @@ export function createRecordingTelemetry({ meter, tracer }: Pick<Telemetry, 'met
   const deadLetters = meter.createCounter('turnpike_dead_letters_total', {
     description: 'Records of the event log that could not be read, and were kept aside.',
   });
+  const gaps = meter.createCounter('turnpike_event_log_gaps_total', {
+    description: 'Times that the event log had lost records before they were read, or was made anew.',
+  });
   const durations = meter.createHistogram('turnpike_record_batch_seconds', {
     description: 'One transaction of the ledger, from its begin to its commit.',
     advice: { explicitBucketBoundaries: SECONDS },
@@ -40,6 +45,7 @@ export function createRecordingTelemetry({ meter, tracer }: Pick<Telemetry, 'met
     batchRecorded(batch) {
       rows.add(batch.rows);
       deadLetters.add(batch.deadLetters);
+      gaps.add(Number(batch.isAfterGap));
       durations.record((Date.now() - batch.startedAtMs) / 1_000);
       tracer.recordBatch('record usage', {
         traceparents: batch.events.map(({ traceparent }) => traceparent),
