@@ -94,6 +94,7 @@ const MODELS: Models = {
   },
   absorb: ({ tables, timeline }, asked) =>
     asked.map((each) => ({ ...sumsOf(tables, each), timeline, caughtUpWith: tables.recovery.timeline })),
+  readTime: ({ nowMs }) => [{ now: new Date(nowMs) }],
   readTimeline: ({ tables, timeline }) => [{ timeline, caughtUpWith: tables.recovery.timeline }],
   catchUp({ tables, undo, timeline: current }, timeline, ends) {
     const was = tables.recovery.timeline;

@@ -20,10 +20,7 @@ export async function replayLetters({ log, world, database }: Stack): Promise<vo
   for (let letter = waiting(); letter; letter = waiting()) {
     const { id, payload } = letter;
     const repaired = Buffer.from(CUT_OFF + payload);
-    const now = new Date(world.beganAtMs + world.now);
     world.note(`dead letter ${id} is replayed`);
-    await replayDeadLetter(database.asDb(), { id, repaired, context: { region: 'us', now } }).catch(() =>
-      world.sleep(200),
-    );
+    await replayDeadLetter(database.asDb(), { id, repaired, region: 'us' }).catch(() => world.sleep(200));
   }
 }

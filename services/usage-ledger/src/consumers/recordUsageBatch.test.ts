@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { anUnchargedUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { type UsageRecorded, usageRecorded } from '@turnpike/events/usageRecorded';
 import type { Logger } from '@turnpike/logging/createLogger';
@@ -188,6 +188,37 @@ it('keeps poison as dead letters with offset and reason, records the rest, and m
   expect(letters[0]?.reason).toMatch('version');
   expect(letters[1]?.reason).toBe('not UTF-8');
   expect(await getNextOffset(ledger.db, { topic: usageRecorded.topic, partition: partition.partition })).toBe(4n);
+});
+
+describe('a call that lies ahead of a clock', () => {
+  const HOURS_2 = 2 * 60 * 60 * 1_000;
+  const ahead = () => aUsageRecorded({ startedAtMs: Date.now() + HOURS_2 });
+  const lettersOf = (partition: number) => ledger.db.deadLetter.findMany({ where: { partition } });
+
+  it('is recorded by the clock of the database, however slow this process’ is', async () => {
+    const event = aUsageRecorded();
+    await aPartition(ledger.db).deliver([event], { now: new Date(Date.now() - HOURS_2) });
+    expect(await rowsOf(event)).toHaveLength(1);
+  });
+
+  it('waits, and no other goes before it, where the two clocks differ: neither can be trusted', async () => {
+    const [early, event] = [aUsageRecorded(), ahead()];
+    const partition = aPartition(ledger.db);
+    await expect(partition.deliver([early, event], { now: new Date(event.startedAtMs) })).rejects.toThrow(
+      /clock .* more than an hour apart/,
+    );
+    expect([await rowsOf(early), await rowsOf(event), await lettersOf(partition.partition)]).toEqual([[], [], []]);
+  });
+
+  it('is a dead letter where both agree: its router’s clock is wrong, and holds up nobody else', async () => {
+    const [good, event] = [aUsageRecorded(), ahead()];
+    const partition = aPartition(ledger.db);
+    await partition.deliver([event, good]);
+    expect([await rowsOf(good), await rowsOf(event)]).toEqual([[expect.anything()], []]);
+    expect(await lettersOf(partition.partition)).toMatchObject([
+      { offset: 0n, reason: 'an instant lies more than an hour ahead' },
+    ]);
+  });
 });
 
 it.each([

@@ -9,11 +9,14 @@ import { moveOffset, type Partition } from '../event-log/eventOffset.ts';
 import { callInstantMs } from '../ledger/callInstant.ts';
 import { ensureUsagePartitions } from '../ledger/ensureUsagePartitions.ts';
 import { mergeEvents } from '../ledger/mergeEvents.ts';
-import { type ReadContext, readUsageEvent, UnreadableRecord } from '../ledger/readUsageEvent.ts';
+import { readTime } from '../ledger/readTime.ts';
+import { AheadOfTime, type ReadContext, readUsageEvent, UnreadableRecord } from '../ledger/readUsageEvent.ts';
 import { recordUsage } from '../ledger/recordUsage.ts';
 import type { RecordingTelemetry } from './recordingTelemetry.ts';
 
-export interface BatchContext extends ReadContext {
+export interface BatchContext extends Pick<ReadContext, 'region'> {
+  /** By this process' clock. */
+  now: Date;
   topic: string;
   log: Logger;
   telemetry: Pick<RecordingTelemetry, 'batchRecorded'>;
@@ -22,10 +25,11 @@ export interface BatchContext extends ReadContext {
 /**
  * Records a batch of the event log: the calls, every total and the partition's offset in one transaction, so that each
  * event counts once however often it is delivered. What cannot be recorded becomes a dead letter in the same transaction.
- * Throws `OffsetMoved`, with nothing changed, when another consumer has taken the partition.
+ * Throws `OffsetMoved`, with nothing changed, when another consumer has taken the partition; and throws where calls lie ahead of the
+ * database's clock and not of this process': one of the two is wrong, and a call is no dead letter for that.
  */
 export async function recordUsageBatch(db: Db, batch: RecordBatch, context: BatchContext): Promise<void> {
-  const { events, deadLetters } = readRecords(batch.records, context);
+  const { events, deadLetters } = readRecords(batch.records, context, await readTime(db));
   await ensureUsagePartitions(
     db,
     events.map(({ callId }) => new Date(callInstantMs(callId))),
@@ -40,19 +44,33 @@ export async function recordUsageBatch(db: Db, batch: RecordBatch, context: Batc
 
 function readRecords(
   records: StoredRecord[],
-  context: ReadContext,
+  { region, now: ownNow }: BatchContext,
+  now: Date,
 ): { events: UsageRecorded[]; deadLetters: DeadLetter[] } {
   const events: UsageRecorded[] = [];
   const deadLetters: DeadLetter[] = [];
   for (const { offset, value } of records) {
     try {
-      events.push(readUsageEvent(value, context));
+      events.push(readUsageEvent(value, { region, now }));
     } catch (error) {
       if (!(error instanceof UnreadableRecord)) throw error;
+      if (error instanceof AheadOfTime && isReadable(value, { region, now: ownNow }))
+        throw new Error("the database's clock and this process' are more than an hour apart: set the wrong one", {
+          cause: error,
+        });
       deadLetters.push({ offset, reason: error.message, payload: value });
     }
   }
   return { events: mergeEvents(events), deadLetters };
+}
+
+function isReadable(value: Buffer, context: ReadContext): boolean {
+  try {
+    readUsageEvent(value, context);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** The source of a batch, as the postings name it: `topic/partition/first offset`. */

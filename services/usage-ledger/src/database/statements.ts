@@ -46,6 +46,9 @@ export const LISTENING = {
  * (`test/simulation/ledger`): it compiles with a model of each and of nothing else.
  */
 export const statements = named({
+  /** The clock that all replicas go by. */
+  readTime: () => Prisma.sql`SELECT clock_timestamp() AS "now"`,
+
   /** Makes the partitions of months, given by their first days, unless they exist. */
   ensureUsagePartitions: (firstDays: string[]) => Prisma.sql`
     SELECT ensure_usage_partition(month::DATE) FROM unnest(${firstDays}::TEXT[]) AS month ORDER BY month`,

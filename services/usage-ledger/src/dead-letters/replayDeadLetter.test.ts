@@ -3,6 +3,8 @@ import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import { v7 as uuidv7 } from 'uuid';
 import { aPartition, openTestLedger, type TestLedger, toValue } from '../../test/openTestLedger.ts';
+import type { Db } from '../database/createDb.ts';
+import type { Prisma } from '../generated/client.ts';
 import { countDeadLetters, findDeadLetter, listDeadLetters } from './findDeadLetters.ts';
 import { replayDeadLetter } from './replayDeadLetter.ts';
 
@@ -34,7 +36,6 @@ const POISONS: ((event: UsageRecorded) => Buffer)[] = [
   (event) => changed(event, { padding: 'x'.repeat(5_000_000) }),
 ];
 
-const context = () => ({ region: 'us' as const, now: new Date() });
 const rows = () => ledger.db.usageRequest.count({ where: { workspaceId: WORKSPACE } });
 const spent = async () =>
   (await ledger.db.workspaceTotal.findUnique({ where: { workspaceId: WORKSPACE } }))?.chargeNanoUsd;
@@ -61,7 +62,7 @@ it('reads on past 100 poison events of 10,000, keeps them, and has all 10,000 on
 
   // Read again as they are: nothing has changed about them, so they wait on.
   for (const { id } of letters) {
-    const outcome = await replayDeadLetter(ledger.db, { id, repaired: undefined, context: context() });
+    const outcome = await replayDeadLetter(ledger.db, { id, repaired: undefined, region: 'us' });
     expect(outcome?.reason).toEqual(expect.any(String));
   }
   expect(await rows()).toBe(9_900);
@@ -69,7 +70,7 @@ it('reads on past 100 poison events of 10,000, keeps them, and has all 10,000 on
 
   for (const { id, offset } of letters) {
     const event = poisoned.get(offset) ?? aUsageRecorded();
-    const replay = () => replayDeadLetter(ledger.db, { id, repaired: toValue(event), context: context() });
+    const replay = () => replayDeadLetter(ledger.db, { id, repaired: toValue(event), region: 'us' });
     expect((await Promise.all([replay(), replay()])).filter(Boolean)).toEqual([{ id, reason: null }]);
     expect(await replay()).toBeUndefined();
   }
@@ -89,11 +90,16 @@ it('records a letter that today’s reader can read from its own bytes', async (
   await partition.deliver([event]);
   const letter = await ledger.db.deadLetter.findFirstOrThrow({ where: { partition: partition.partition } });
   expect(letter.reason).toMatch('more than an hour ahead');
-  const replay = (now: Date) =>
-    replayDeadLetter(ledger.db, { id: letter.deadLetterId, repaired: undefined, context: { region: 'us', now } });
+  const replay = (db: Db) => replayDeadLetter(db, { id: letter.deadLetterId, repaired: undefined, region: 'us' });
+  const later: Db = Object.create(ledger.db, {
+    $queryRaw: {
+      value: (statement: { name?: string }) =>
+        statement.name === 'readTime' ? [{ now: new Date(aheadMs) }] : ledger.db.$queryRaw(statement as Prisma.Sql),
+    },
+  });
 
-  expect(await replay(new Date())).toMatchObject({ reason: expect.any(String) });
-  expect(await replay(new Date(aheadMs))).toMatchObject({ reason: null });
+  expect(await replay(ledger.db)).toMatchObject({ reason: expect.any(String) });
+  expect(await replay(later)).toMatchObject({ reason: null });
 
   expect(await ledger.db.usageRequest.count({ where: { callId: event.callId } })).toBe(1);
   const postings = await ledger.db.posting.findMany({ where: { keyId: event.keyId } });
@@ -108,7 +114,7 @@ it('counts a call once, whose event came unspoiled as well', async () => {
   const outcome = await replayDeadLetter(ledger.db, {
     id: letter.deadLetterId,
     repaired: toValue(event),
-    context: context(),
+    region: 'us',
   });
 
   expect(outcome).toMatchObject({ reason: null });
@@ -124,7 +130,7 @@ it('keeps a letter whose repair only Postgres refuses, says so, and goes on sayi
   const outcome = await replayDeadLetter(ledger.db, {
     id: letter.deadLetterId,
     repaired: toValue(aUsageRecorded({ model: 'cursed' })),
-    context: context(),
+    region: 'us',
   });
 
   expect(outcome).toMatchObject({ reason: 'refused by Postgres: 23514' });
@@ -142,7 +148,7 @@ it.each([
   const partition = aPartition(ledger.db);
   await partition.deliver([Buffer.from('{')]);
   const letter = await ledger.db.deadLetter.findFirstOrThrow({ where: { partition: partition.partition } });
-  const outcome = await replayDeadLetter(ledger.db, { id: letter.deadLetterId, repaired, context: context() });
+  const outcome = await replayDeadLetter(ledger.db, { id: letter.deadLetterId, repaired, region: 'us' });
   expect(outcome).toEqual({
     id: letter.deadLetterId,
     reason: expect.stringMatching(repaired ? /keyId/ : /^not JSON$/),

@@ -6,6 +6,7 @@ import { inTransaction, type Transaction } from '../database/inTransaction.ts';
 import { statements } from '../database/statements.ts';
 import { callInstantMs } from '../ledger/callInstant.ts';
 import { ensureUsagePartitions } from '../ledger/ensureUsagePartitions.ts';
+import { readTime } from '../ledger/readTime.ts';
 import { type ReadContext, readUsageEvent, UnreadableRecord } from '../ledger/readUsageEvent.ts';
 import { recordUsage } from '../ledger/recordUsage.ts';
 
@@ -24,12 +25,12 @@ export interface ReplayOutcome {
  */
 export async function replayDeadLetter(
   db: Db,
-  { id, repaired, context }: { id: bigint; repaired: Buffer | undefined; context: ReadContext },
+  { id, repaired, region }: { id: bigint; repaired: Buffer | undefined; region: ReadContext['region'] },
 ): Promise<ReplayOutcome | undefined> {
   // Made outside of the transaction, since its events keep their month until then.
   const known = await findWaiting(db, id);
   if (!known) return undefined;
-  const read = tryToRead(repaired ?? known, context);
+  const read = tryToRead(repaired ?? known, { region, now: await readTime(db) });
   if ('event' in read) await ensureUsagePartitions(db, [new Date(callInstantMs(read.event.callId))]);
   try {
     return await inTransaction(db, (tx) => settle(tx, { id, repaired, read }));

@@ -7,9 +7,15 @@ export class UnreadableRecord extends Error {
   override name = 'UnreadableRecord';
 }
 
+/** An instant lies further ahead than two clocks may be apart. */
+export class AheadOfTime extends UnreadableRecord {
+  override name = 'AheadOfTime';
+}
+
 export interface ReadContext {
   /** Region of this stack: no other's calls belong here. */
   region: UsageRecorded['region'];
+  /** By the database's clock, which all replicas share. */
   now: Date;
 }
 
@@ -28,9 +34,6 @@ export function readUsageEvent(value: Buffer, { region, now }: ReadContext): Usa
   if (texts.some((text) => text.includes('\0') || !text.isWellFormed())) {
     throw new UnreadableRecord('a text holds a NUL or half a surrogate pair');
   }
-  if (instants.some((instantMs) => instantMs < EARLIEST_MS || instantMs > latestMs)) {
-    throw new UnreadableRecord('an instant lies before 2025 or more than an hour ahead');
-  }
   if (event.region !== region) throw new UnreadableRecord('the call belongs to another region');
   if (event.chargeNanoUsd > event.holdNanoUsd) throw new UnreadableRecord('the charge exceeds the hold');
   if (event.status !== 'success' && event.chargeNanoUsd > 0n) {
@@ -38,6 +41,11 @@ export function readUsageEvent(value: Buffer, { region, now }: ReadContext): Usa
   }
   if (event.cachedPromptTokens > event.promptTokens) {
     throw new UnreadableRecord('more prompt tokens are cached than there are');
+  }
+  if (instants.some((instantMs) => instantMs < EARLIEST_MS)) throw new UnreadableRecord('an instant lies before 2025');
+  // Last: whatever else is wrong with a record stays so however late it is.
+  if (instants.some((instantMs) => instantMs > latestMs)) {
+    throw new AheadOfTime('an instant lies more than an hour ahead');
   }
   return event;
 }

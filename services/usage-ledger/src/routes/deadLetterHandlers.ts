@@ -39,7 +39,7 @@ export function createDeadLetterHandlers({ db, lookUpDb, region }: DeadLetterHan
       const outcome = await replayDeadLetter(db, {
         id,
         repaired: repaired === undefined ? undefined : Buffer.from(repaired, 'base64'),
-        context: { region, now: new Date() },
+        region,
       });
       if (!outcome) throw new ApiError<LedgerFault>({ kind: 'dead_letter_not_found' });
       return { id: String(outcome.id), is_replayed: outcome.reason === null, reason: outcome.reason };
