@@ -66,6 +66,21 @@ it('forgets a key that is being rotated under both of its secrets', async () => 
   expect((await Promise.all(again)).map(({ generation }) => generation)).toEqual([2, 2]);
 });
 
+it('forgets what a key was let in by before its last two secrets, as that has ended', async () => {
+  const { authenticate, forget, questions } = anAuthenticator();
+  const secrets = [aHeader(), aHeader(), aHeader()];
+  for (const [index, secret] of secrets.entries()) {
+    const asked = authenticate(secret);
+    questions[index]?.resolve(record);
+    await asked;
+  }
+  forget(record.keyId);
+  const [ended = ''] = secrets;
+  const again = authenticate(ended);
+  questions[3]?.resolve(undefined);
+  await expect(again).rejects.toMatchObject({ fault: { kind: 'invalid_api_key' } });
+});
+
 it('asks nobody where it is told not to, once for all who wait, and not about what it remembers', async () => {
   const { authenticate, questions } = anAuthenticator();
   const key = aHeader();

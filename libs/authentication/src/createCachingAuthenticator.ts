@@ -7,8 +7,6 @@ import { parseAuthorization } from './parseAuthorization.ts';
 
 /** A verdict that lets nobody in is kept this long at most, so that a key is not kept out long after it may come in again. */
 const REFUSAL_TTL_MS = 5_000;
-/** Secrets of one key at a time: two while it is being rotated. */
-const SECRETS_OF_A_KEY = 2;
 
 export interface Authenticator {
   /**
@@ -42,6 +40,7 @@ export function createCachingAuthenticator(options: CachingAuthenticatorOptions)
   // Old ones stay, for a key is asked about again by whoever calls with it.
   const known = new LRUCache<string, KeyRecord>({ max: 50_000, ttl: cacheTtlMs, noDeleteOnStaleGet: true });
   const unknown = new LRUCache<string, true>({ max: 50_000, ttl: refusalTtlMs });
+  // A key has two secrets at most: those that it was let in by last.
   const hashesOfKeyId = new LRUCache<string, string[]>({ max: 50_000 });
   let questions = new Map<string, Promise<KeyRecord | undefined>>();
 
@@ -58,8 +57,9 @@ export function createCachingAuthenticator(options: CachingAuthenticatorOptions)
     }
     const isLetIn = !key.isBlocked && key.workspace.billingStatus === 'active';
     known.set(keySha256, key, { ttl: isLetIn ? cacheTtlMs : refusalTtlMs });
-    const others = (hashesOfKeyId.get(key.keyId) ?? []).filter((hash) => hash !== keySha256);
-    hashesOfKeyId.set(key.keyId, [keySha256, ...others].slice(0, SECRETS_OF_A_KEY));
+    const [other, ...ended] = (hashesOfKeyId.get(key.keyId) ?? []).filter((hash) => hash !== keySha256);
+    for (const hash of ended) known.delete(hash);
+    hashesOfKeyId.set(key.keyId, other === undefined ? [keySha256] : [keySha256, other]);
     return key;
   }
 
