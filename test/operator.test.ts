@@ -88,10 +88,13 @@ it('creates a key that works, shown once, with the limits it was given, and find
       max_budget_nano_usd: '1500000000',
       expires_at: '2099-01-31T00:00:00.000Z',
       created_at: expect.any(String),
+      old_secret: null,
     },
   ]);
   const table = await runTurnpike(['keys', 'list', '--workspace', workspaceId], stack);
-  expect(table.stdout).toMatch(/^ {2}id +key +name +status +rpm +tpm +budget USD +expires +created\n {2}key_\w+ +sk-/);
+  expect(table.stdout).toMatch(
+    /^ {2}id +key +name +status +rpm +tpm +budget USD +expires +created +old secret\n {2}key_\w+ +sk-/,
+  );
   expect(table.stdout).not.toContain(apiKey);
   expect((await done('keys', 'find', `sk-...${apiKey.slice(-4)}`)).keys).toEqual(list.keys);
 });
@@ -135,32 +138,38 @@ it('blocks a key from its next call on, and lets it in again', async () => {
   await until('the key to be let in', async () => ((await statusOf(apiKey)) === 200 ? true : undefined), 20_000);
 });
 
-it('rotates a key: both work for the grace, and without one the old key ends at once', async () => {
+it('rotates a key: both secrets work for the grace, and without one the old secret ends at once', async () => {
   const { key_id: keyId, api_key: apiKey } = await aKeyOf(await aWorkspace(), '--rpm', '77');
   expect(await statusOf(apiKey)).toBe(200);
   const rotated = await changed('keys', 'rotate', keyId, '--grace', '2h');
   expect(rotated).toMatchObject({
-    new_key: { rpm: 77, expires_at: null },
-    old_key: { key_id: keyId, expires_at: expect.any(String) },
+    new_key: { key_id: keyId, rpm: 77, expires_at: null, key: `sk-...${rotated.api_key.slice(-4)}` },
+    old_key: { key_id: keyId, rpm: 77, expires_at: expect.any(String), key: `sk-...${apiKey.slice(-4)}` },
   });
   const graceMs = Date.parse(rotated.old_key.expires_at) - Date.now();
   expect(graceMs).toBeGreaterThan(7_100_000);
   expect(graceMs).toBeLessThanOrEqual(7_200_000);
   expect([await statusOf(apiKey), await statusOf(rotated.api_key)]).toEqual([200, 200]);
 
-  const again = await changed('keys', 'rotate', rotated.new_key.key_id, '--grace', '0m');
+  await changed('keys', 'end-old', keyId, '--yes');
+  expect([await statusOf(apiKey), await statusOf(rotated.api_key)]).toEqual([401, 200]);
+  const again = await changed('keys', 'rotate', keyId, '--grace', '0m');
   expect([await statusOf(rotated.api_key), await statusOf(again.api_key)]).toEqual([401, 200]);
+  await changed('keys', 'revoke', keyId, '--yes');
+  expect(await statusOf(again.api_key)).toBe(401);
 });
 
-it('does not rotate a key twice: it names the one in its place, which has the whole of the old one’s time', async () => {
-  const { key_id: keyId } = await aKeyOf(await aWorkspace());
+it('gives a key no third secret while two work: it says when the old one ends, and how to end it now', async () => {
+  const { key_id: keyId, api_key: apiKey } = await aKeyOf(await aWorkspace());
   const rotated = await changed('keys', 'rotate', keyId, '--grace', '1m');
-  const again = await refused('keys', 'rotate', keyId);
-  expect(again).toEqual({
+  expect(await refused('keys', 'rotate', keyId)).toEqual({
     code: 1,
-    problem: `This key was rotated before: ${rotated.new_key.key_id} is in its place. Rotate that one. Where that one is lost, revoke it and make another with "turnpike keys create".`,
+    problem: `The old secret of this key works until ${rotated.old_key.expires_at}, and a key has two secrets at most. Wait for that, or end it now with "turnpike keys end-old KEY_ID".`,
   });
-  expect((await changed('keys', 'rotate', rotated.new_key.key_id)).new_key.expires_at).toBeNull();
+  for (const secret of [apiKey, rotated.api_key]) {
+    const { keys } = await done('keys', 'find', secret.slice(-4));
+    expect(keys.map((key: { key_id: string }) => key.key_id)).toContain(keyId);
+  }
 });
 
 it('makes a workspace that is served once it has credit and a key, and none anew', async () => {
@@ -192,8 +201,9 @@ it('leaves a line for every change in the log of the service that made it: who a
   await changed('workspaces', 'hold', id);
   await changed('credit', 'add', id, '3', '--id', credit, '--note', 'Tell nobody');
   const { key_id: keyId, api_key: apiKey } = await aKeyOf(id, '--name', 'Tell nobody');
-  const { new_key: newKey, api_key: newApiKey } = await changed('keys', 'rotate', keyId);
-  await changed('keys', 'revoke', newKey.key_id, '--yes');
+  const { api_key: newApiKey } = await changed('keys', 'rotate', keyId);
+  await changed('keys', 'end-old', keyId, '--yes');
+  await changed('keys', 'revoke', keyId, '--yes');
   const { engines } = await done('engines');
   await changed('engines', 'drain', engines[0].id);
   await changed('engines', 'undrain', engines[0].id);
@@ -219,8 +229,9 @@ it('leaves a line for every change in the log of the service that made it: who a
       isApplied: true,
     },
     { ...key, msg: 'key created' },
-    { ...key, msg: 'key rotated', newKeyId: newKey.key_id, endsAt: expect.any(String) },
-    { ...key, msg: 'key status set', keyId: newKey.key_id, status: 'revoked' },
+    { ...key, msg: 'key rotated', oldEndsAt: expect.any(String) },
+    { ...key, msg: 'old secret ended' },
+    { ...key, msg: 'key status set', status: 'revoked' },
     { service: 'model-router', msg: 'engine drained', engineId: engines[0].id },
     { service: 'model-router', msg: 'engine undrained', engineId: engines[0].id },
     { service: 'catalog', msg: 'model switched', model: MODEL, change: 'disable', version: expect.any(Number) },

@@ -50,6 +50,8 @@ export const keyDetailsSchema = z
     max_budget_nano_usd: nanoUsdSchema.nullable(),
     expires_at: z.string().nullable(),
     created_at: z.string(),
+    /** The secret before its last rotation, if it was ever rotated. */
+    old_secret: z.object({ last_four: z.string(), ends_at: z.string() }).nullable().default(null),
   })
   .meta({ id: 'Key' });
 export type KeyDetailsBody = z.input<typeof keyDetailsSchema>;
@@ -91,7 +93,8 @@ export const authApi = defineApi('auth', {
     callers: ['catalog', 'model-router', 'usage-ledger'],
     method: 'POST',
     path: '/internal/keys/verify',
-    promise: 'who a key is; null alike for unknown, revoked and expired ones',
+    promise:
+      'who a key is, by one of its secrets: `lastFour` and `expiresAt` are of that one; null alike for unknown, revoked and expired ones',
     body: z.object({ key_sha256: keySha256 }),
     bodyLimitBytes: 1_024,
     answer: z.object({ key: keyRecordSchema.nullable() }),
@@ -178,7 +181,7 @@ export const authApi = defineApi('auth', {
     method: 'GET',
     path: '/internal/keys',
     promise:
-      'the keys of the region that end in these characters, revoked and expired ones too, 500 a page, by their ids',
+      'the keys of the region of which a secret ends in these characters, revoked and expired ones too, 500 a page, by their ids',
     params: z.object({ last_four: lastFour, after: afterId }),
     answer: z.object({ keys: z.array(keyDetailsSchema), next_after: nextAfter }),
   },
@@ -214,12 +217,12 @@ export const authApi = defineApi('auth', {
     method: 'POST',
     path: '/internal/keys/:key_id/rotate',
     promise:
-      'a new key with the limits of an old one, which ends after the grace; not to be repeated, so where the router was not told of that end, the answer says it: `gate_told` is false, and it may take the old key for 30 s longer',
+      'a new secret for a key, whose old one ends after the grace; the answer shows the key as by each of them. Not to be repeated, so where the router was not told of that end, the answer says it: `gate_told` is false, and it may take the old secret for 30 s longer',
     params: ofKey,
     body: z.strictObject({
       key_sha256: keySha256,
       last_four: lastFour,
-      /** How long the old key goes on working beside the new one. */
+      /** How long the old secret goes on working beside the new one. */
       grace_seconds: z.number().int().min(0).max(LONGEST_GRACE_SECONDS),
     }),
     answer: z.object({ new_key: keyDetailsSchema, old_key: keyDetailsSchema, gate_told: z.boolean().default(true) }),
@@ -230,18 +233,35 @@ export const authApi = defineApi('auth', {
         status: 409,
         message: 'Only a key in use can be rotated; this one is blocked, revoked or expired.',
       },
-      /** A second key in its place would end when it does. */
+      key_has_two_secrets: {
+        status: 409,
+        message: 'The old secret of this key works until {oldEndsAt}, and a key has two secrets at most.',
+      },
+      /** By a version before, which made two keys of one. */
       key_rotated: {
         status: 409,
         message: 'This key was rotated before: {replacedBy} is in its place. Rotate that one.',
       },
     },
   },
+  endOldSecret: {
+    callers: ['operator'],
+    method: 'POST',
+    path: '/internal/keys/:key_id/end-old-secret',
+    promise: `ends the secret before the last rotation, and nothing else of the key; ${toldOrRepeat}`,
+    params: ofKey,
+    answer: keyDetailsSchema,
+    faults: {
+      ...UNKNOWN_KEY,
+      no_old_secret: { status: 409, message: 'This key was never rotated: it has one secret.' },
+      ...NOT_TOLD,
+    },
+  },
   revokeKey: {
     callers: ['operator'],
     method: 'POST',
     path: '/internal/keys/:key_id/revoke',
-    promise: `ends a key for good; ${toldOrRepeat}`,
+    promise: `ends a key for good, with both of its secrets; ${toldOrRepeat}`,
     params: ofKey,
     answer: keyStatus,
     faults: { ...UNKNOWN_KEY, ...NOT_TOLD },

@@ -9,7 +9,10 @@ export const keyInformationSchema = z
     key_name: z
       .string()
       .regex(/^sk-\.\.\..{4}$/)
-      .meta({ description: '`sk-...` and the last four characters; never the key.' }),
+      .meta({
+        description:
+          '`sk-...` and the last four characters of the secret that asks, as a key has two while it is rotated; never the key.',
+      }),
     spend_usd: usdAmount.meta({ description: 'All that the key has spent.' }),
     max_budget_usd: usdAmount.nullable().meta({ description: 'The most it may spend; null: no ceiling of its own.' }),
     remaining_budget_usd: usdAmount
@@ -19,7 +22,7 @@ export const keyInformationSchema = z
       rpm: z.int().min(1).meta({ description: 'Requests a minute.' }),
       tpm: z.int().min(1).meta({ description: 'Tokens a minute.' }),
     }),
-    expires_at: instant.nullable().meta({ description: 'Null: never.' }),
+    expires_at: instant.nullable().meta({ description: 'When the key ends, or the secret that asks; null: never.' }),
     generated_at: generatedAtField,
   })
   .meta({ title: 'Key information', description: 'The calling key: its limits and what is left of its budget.' });

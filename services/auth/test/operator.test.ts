@@ -36,6 +36,7 @@ it('shows a key without anything that lets anyone use it', async () => {
       max_budget_nano_usd: '5',
       expires_at: null,
       created_at: expect.stringMatching(/^20\d\d-/),
+      old_secret: null,
     },
   });
 });
@@ -124,57 +125,129 @@ it('creates a workspace once, and changes none that is there', async () => {
   expect(kept).toMatchObject({ billing_status: 'on_hold', version: 2 });
 });
 
-it('rotates a key: the new one has the old one’s name and limits, the old one ends after the grace', async () => {
-  const { keyId, apiKey: oldApiKey } = await registerAKey(auth, { rpm: 9, tpm: 8, max_budget_nano_usd: '7' });
+const endOld = (keyId: string) => auth.callInternal('POST', `/internal/keys/${keyId}/end-old-secret`);
+/** What the gate and look-ups are told of a secret. */
+const recordOf = async (apiKey: string) => (await verify(auth, apiKey)).key;
+
+it('rotates a key: both secrets are one key, each known by its own end, and the old one ends after the grace', async () => {
+  const limits = { rpm: 9, tpm: 8, max_budget_nano_usd: '7' };
+  const { keyId, workspaceId, apiKey: oldApiKey } = await registerAKey(auth, limits);
   const before = Date.now();
   const { status, body, apiKey } = await rotate(keyId);
   expect(status).toBe(200);
-  expect(body.new_key).toMatchObject({ name: 'A key', rpm: 9, tpm: 8, max_budget_nano_usd: '7', expires_at: null });
-  const [oldRecord, newRecord] = [(await verify(auth, oldApiKey)).key, (await verify(auth, apiKey)).key];
-  expect(oldRecord.keyId).toBe(keyId);
-  expect(newRecord).toMatchObject({ keyId: body.new_key.key_id, rpm: 9, tpm: 8, maxBudgetNanoUsd: '7' });
+  const both = { key_id: keyId, name: 'A key', ...limits };
+  expect(body).toMatchObject({
+    new_key: { ...both, last_four: apiKey.slice(-4), expires_at: null },
+    old_key: { ...both, last_four: oldApiKey.slice(-4), expires_at: expect.any(String) },
+  });
+  const [oldRecord, newRecord] = [await recordOf(oldApiKey), await recordOf(apiKey)];
+  expect(newRecord).toMatchObject({ keyId, lastFour: apiKey.slice(-4), expiresAt: null, maxBudgetNanoUsd: '7' });
+  expect(oldRecord).toEqual({
+    ...newRecord,
+    lastFour: oldApiKey.slice(-4),
+    expiresAt: body.old_key.expires_at,
+  });
   const endsAt = Date.parse(oldRecord.expiresAt);
   expect(endsAt).toBeGreaterThanOrEqual(before + HOUR_MS);
   expect(endsAt).toBeLessThanOrEqual(Date.now() + HOUR_MS);
+  expect(await auth.db.apiKey.count({ where: { workspaceId } })).toBe(1);
 });
 
-it('tells the router at once that a rotated key has an end', async () => {
+it('shows and finds a rotated key by either of its secrets', async () => {
+  const { keyId, workspaceId, apiKey: oldApiKey } = await registerAKey(auth);
+  const { apiKey, body } = await rotate(keyId);
+  const shown = {
+    key_id: keyId,
+    last_four: apiKey.slice(-4),
+    expires_at: null,
+    old_secret: { last_four: oldApiKey.slice(-4), ends_at: body.old_key.expires_at },
+  };
+  expect((await auth.callInternal('GET', `/internal/keys/${keyId}`)).body).toMatchObject(shown);
+  const listed = await auth.callInternal('GET', `/internal/workspaces/${workspaceId}/keys`);
+  expect(listed.body.keys).toMatchObject([shown]);
+  for (const secret of [apiKey, oldApiKey]) {
+    const found = await auth.callInternal('GET', `/internal/keys?last_four=${secret.slice(-4)}`);
+    expect(found.body.keys).toContainEqual(expect.objectContaining(shown));
+  }
+});
+
+it('tells the router at once that a secret has an end', async () => {
   const { keyId, workspaceId } = await registerAKey(auth);
   const before = auth.announced.length;
   await rotate(keyId);
-  expect(auth.announced.slice(before)).toEqual([
-    `PUT /internal/workspaces/${workspaceId}/keys/${keyId}/generation?generation=3`,
-  ]);
+  await endOld(keyId);
+  await endOld(keyId);
+  const told = (generation: number) =>
+    `PUT /internal/workspaces/${workspaceId}/keys/${keyId}/generation?generation=${generation}`;
+  expect(auth.announced.slice(before)).toEqual([told(3), told(4), told(4)]);
 });
 
-it('ends a rotated key without a grace at once, and never later than it would have ended anyway', async () => {
+it('ends an old secret without a grace at once, and never later than the key ends', async () => {
   const { keyId, apiKey } = await registerAKey(auth);
-  await rotate(keyId, { grace_seconds: 0 });
-  expect((await verify(auth, apiKey)).key).toBeNull();
+  const rotated = await rotate(keyId, { grace_seconds: 0 });
+  expect(await recordOf(apiKey)).toBeNull();
+  expect(await recordOf(rotated.apiKey)).toMatchObject({ keyId });
 
   const soon = new Date(Date.now() + 60_000).toISOString();
   const ending = await registerAKey(auth, { expires_at: soon });
-  expect((await rotate(ending.keyId)).body.old_key.expires_at).toBe(soon);
+  const { body } = await rotate(ending.keyId);
+  expect([body.old_key.expires_at, body.new_key.expires_at]).toEqual([soon, soon]);
 });
 
-it('does not rotate a key twice, which would give a key that ends with the first: it names the one in its place', async () => {
-  const { keyId, workspaceId } = await registerAKey(auth);
-  const first = await rotate(keyId, { grace_seconds: 60 });
-  const newKeyId = first.body.new_key.key_id;
-  expect(await rotate(keyId)).toMatchObject({
+it('takes no third secret while two work: it says when the old one ends, and takes it once that has ended', async () => {
+  const { keyId, apiKey: first } = await registerAKey(auth);
+  const { apiKey: second, body } = await rotate(keyId, { grace_seconds: 60 });
+  const third = await rotate(keyId);
+  expect(third).toMatchObject({
     status: 409,
-    body: { error: 'key_rotated', message: expect.stringContaining(newKeyId) },
+    body: { error: 'key_has_two_secrets', message: expect.stringContaining(body.old_key.expires_at) },
   });
-  expect(await auth.db.apiKey.count({ where: { workspaceId } })).toBe(2);
-  const next = await rotate(newKeyId);
-  expect(next).toMatchObject({ status: 200, body: { new_key: { expires_at: null } } });
+  expect(await recordOf(third.apiKey)).toBeNull();
+  expect([await recordOf(first), await recordOf(second)]).toMatchObject([{ keyId }, { keyId }]);
+
+  expect(await endOld(keyId)).toMatchObject({ status: 200, body: { key_id: keyId, last_four: second.slice(-4) } });
+  expect(await recordOf(first)).toBeNull();
+  const fourth = await rotate(keyId, { grace_seconds: 60 });
+  expect(fourth.status).toBe(200);
+  expect(await recordOf(first)).toBeNull();
+  expect([await recordOf(second), await recordOf(fourth.apiKey)]).toMatchObject([{ keyId }, { keyId }]);
+});
+
+it('ends no secret of a key that was never rotated, or of none', async () => {
+  const { keyId, apiKey } = await registerAKey(auth);
+  expect(await endOld(keyId)).toMatchObject({ status: 409, body: { error: 'no_old_secret' } });
+  expect(await endOld('key_none')).toMatchObject({ status: 404, body: { error: 'unknown_key' } });
+  expect(await recordOf(apiKey)).toMatchObject({ keyId });
 });
 
 it('rotates a key once when it is asked to several times at once', async () => {
-  const { keyId, workspaceId } = await registerAKey(auth);
+  const { keyId } = await registerAKey(auth);
   const answers = await Promise.all([1, 2, 3, 4].map(() => rotate(keyId)));
   expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409]);
-  expect(await auth.db.apiKey.count({ where: { workspaceId } })).toBe(2);
+  const records = await Promise.all(answers.map(({ apiKey }) => recordOf(apiKey)));
+  expect(records.map((record) => record !== null)).toEqual(answers.map(({ status }) => status === 200));
+});
+
+it.each(['block', 'revoke'])('keeps both secrets of a rotated key out after %s', async (change) => {
+  const { keyId, apiKey: oldApiKey } = await registerAKey(auth);
+  const { apiKey } = await rotate(keyId);
+  await auth.callInternal('POST', `/internal/keys/${keyId}/${change}`);
+  const out = change === 'block' ? { isBlocked: true } : null;
+  const records = [await recordOf(oldApiKey), await recordOf(apiKey)];
+  if (out) expect(records).toMatchObject([out, out]);
+  else expect(records).toEqual([null, null]);
+});
+
+it('registers no secret that a key has, or had last, for another', async () => {
+  const { keyId, registration } = await registerAKey(auth);
+  const { made } = await rotate(keyId, { grace_seconds: 0 });
+  const other = await registerAKey(auth);
+  for (const key_sha256 of [registration.key_sha256, made.key_sha256]) {
+    const taken = { status: 409, body: { error: 'key_already_registered' } };
+    expect(await rotate(other.keyId, { key_sha256 })).toMatchObject(taken);
+    expect(await rotate(keyId, { key_sha256 })).toMatchObject(taken);
+    expect(await auth.callInternal('POST', '/internal/keys', { ...registration, key_sha256 })).toMatchObject(taken);
+  }
 });
 
 it.each(['block', 'revoke'])('does not rotate a key after %s, and registers nothing', async (change) => {

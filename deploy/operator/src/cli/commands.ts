@@ -5,6 +5,7 @@ import { holdWorkspace, releaseWorkspace } from '../commands/changeWorkspaceHold
 import { createKey } from '../commands/createKey.ts';
 import { createWorkspace } from '../commands/createWorkspace.ts';
 import { drainEngine, undrainEngine } from '../commands/drainEngine.ts';
+import { endOldSecret } from '../commands/endOldSecret.ts';
 import { findKeys } from '../commands/findKeys.ts';
 import { listCredits } from '../commands/listCredits.ts';
 import { listDeadLetters } from '../commands/listDeadLetters.ts';
@@ -31,6 +32,7 @@ export const COMMANDS: Command[] = [
   listKeys,
   findKeys,
   rotateKey,
+  endOldSecret,
   blockKey,
   unblockKey,
   revokeKey,

@@ -14,13 +14,14 @@ const aKey = (id: string) => ({
   max_budget_nano_usd: null,
   expires_at: null,
   created_at: '2026-11-22T00:00:00Z',
+  old_secret: null,
 });
 
 it.each([
   ['was told', true],
   ['was not told, and says so', false],
-])('shows the new key where the gate %s', async (_case, isTold) => {
-  const rotation = { new_key: aKey('key_2'), old_key: aKey('key_1'), gate_told: isTold };
+])('shows the new secret where the gate %s', async (_case, isTold) => {
+  const rotation = { new_key: aKey('key_1'), old_key: aKey('key_1'), gate_told: isTold };
   const services = { auth: { rotateKey: async () => rotation } } as unknown as Services;
   const { text, document } = await rotateKey.run(
     { keyId: 'key_1' },

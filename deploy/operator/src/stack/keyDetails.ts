@@ -6,10 +6,16 @@ import type { Column } from '../report/formatTable.ts';
 import { toInstantCell } from '../report/toInstantCell.ts';
 
 /** A key as people and `--json` are shown it. */
-export const toShownKey = ({ last_four: lastFour, status, ...key }: z.output<typeof keyDetailsSchema>) => ({
+export const toShownKey = ({
+  last_four: lastFour,
+  status,
+  old_secret: old,
+  ...key
+}: z.output<typeof keyDetailsSchema>) => ({
   ...key,
   key: toMaskedKey(lastFour),
   status: status !== 'revoked' && isPast(key.expires_at) ? ('expired' as const) : status,
+  old_secret: old && { key: toMaskedKey(old.last_four), ends_at: old.ends_at },
 });
 export type ShownKey = ReturnType<typeof toShownKey>;
 
@@ -29,6 +35,7 @@ export const KEY_COLUMNS: Column[] = [
   { title: 'budget USD', isNumber: true },
   { title: 'expires' },
   { title: 'created' },
+  { title: 'old secret' },
 ];
 
 export const toKeyRow = (key: ShownKey): string[] => [
@@ -41,4 +48,9 @@ export const toKeyRow = (key: ShownKey): string[] => [
   toUsdCell(key.max_budget_nano_usd),
   toInstantCell(key.expires_at),
   toInstantCell(key.created_at),
+  toOldSecretCell(key.old_secret),
 ];
+
+/** One that has ended is told of too: it is what a customer asks about whose calls fail. */
+const toOldSecretCell = (old: ShownKey['old_secret']): string =>
+  old === null ? '-' : `${old.key} ${isPast(old.ends_at) ? 'ended' : 'until'} ${toInstantCell(old.ends_at)}`;

@@ -5,6 +5,7 @@ import type { StackAccess } from './findStack.ts';
 /** What to do about a refusal, where the service itself cannot know how it was asked. */
 const ADVICE: Record<string, string> = {
   unknown_key: '"turnpike keys list --workspace WS" shows the ids.',
+  key_has_two_secrets: 'Wait for that, or end it now with "turnpike keys end-old KEY_ID".',
   key_rotated: 'Where that one is lost, revoke it and make another with "turnpike keys create".',
   workspace_not_found: '"turnpike workspaces list" shows the ids.',
   model_not_found: '"turnpike models list" shows the ids; an alias is not one.',

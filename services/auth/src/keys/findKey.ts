@@ -1,33 +1,38 @@
-import { toStoredKeyHash } from '@turnpike/api-keys/apiKey';
 import type { NamedSecret } from '@turnpike/config/secrets';
 import { type KeyRecord, keyRecordSchema } from '@turnpike/internal-api/keyRecord';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { AuthFault } from '@turnpike/public-api/authFault';
 import type { Db } from '../database/openDatabases.ts';
+import { toStoredSecrets } from './storedSecret.ts';
 
 /**
- * The record of the key with this SHA-256, looked up under every pepper; none for an unknown, revoked or expired key.
- * Throws `auth_unavailable` when the database gives no answer, since no verdict is not a negative one.
+ * The record of the key that has a secret with this SHA-256, looked up under every pepper; none for an unknown, revoked or expired
+ * one. It shows the secret that asked: its last four characters, and its end, which for an old one comes before the key's. Throws
+ * `auth_unavailable` when the database gives no answer, since no verdict is not a negative one.
  */
 export async function findKey(
   db: Db,
   { keySha256, peppers }: { keySha256: string; peppers: NamedSecret[] },
 ): Promise<KeyRecord | undefined> {
-  const storedHashes = peppers.map(({ secret }) => toStoredKeyHash(keySha256, secret));
+  const storedHashes = toStoredSecrets(keySha256, peppers).map(({ storedHash }) => storedHash);
+  const hashes = { in: storedHashes };
   const key = await db.apiKey
-    .findFirst({ where: { storedHash: { in: storedHashes } }, include: { workspace: true } })
+    .findFirst({ where: { OR: [{ storedHash: hashes }, { oldStoredHash: hashes }] }, include: { workspace: true } })
     .catch((error: unknown) => {
       throw new ApiError<AuthFault>({ kind: 'auth_unavailable' }, { cause: error });
     });
   if (!key || key.status === 'revoked') return undefined;
-  if (key.expiresAt && key.expiresAt <= new Date()) return undefined;
+  const { storedHash, lastFour, expiresAt, oldLastFour, oldEndsAt } = key;
+  const isOld = !storedHashes.includes(storedHash);
+  const endsAt = isOld ? oldEndsAt : expiresAt;
+  if (endsAt && endsAt <= new Date()) return undefined;
   const { workspace } = key;
   return keyRecordSchema.parse({
     keyId: key.keyId,
-    lastFour: key.lastFour,
+    lastFour: isOld ? oldLastFour : lastFour,
     generation: key.generation + workspace.version,
     isBlocked: key.status === 'blocked',
-    expiresAt: key.expiresAt?.toISOString() ?? null,
+    expiresAt: endsAt?.toISOString() ?? null,
     rpm: key.rpm,
     tpm: key.tpm,
     maxBudgetNanoUsd: key.maxBudgetNanoUsd?.toString() ?? null,

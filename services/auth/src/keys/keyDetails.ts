@@ -14,7 +14,10 @@ export interface KeyDetails {
   tpm: number;
   maxBudgetNanoUsd: NanoUsd | null;
   expiresAt: Date | null;
-  /** The key that took its place when it was rotated. */
+  /** Of its old secret, if it was ever rotated. */
+  oldLastFour: string | null;
+  oldEndsAt: Date | null;
+  /** The key that took its place, where a version before rotated it. */
   replacedBy: string | null;
   createdAt: Date;
 }
@@ -26,7 +29,7 @@ export async function getKeyDetails(db: Pick<Db, 'apiKey'>, keyId: string): Prom
   return key;
 }
 
-/** The keys of a workspace, or those that end in four characters, of whichever workspace. */
+/** The keys of a workspace, or those of which a secret ends in four characters, of whichever workspace. */
 type KeyChoice = { workspaceId: string } | { lastFour: string };
 
 /** Some keys in the order of their ids: at most `limit` of those after the given id. */
@@ -36,8 +39,11 @@ export function listKeyDetails(
   { after, limit }: { after: string; limit: number },
 ): Promise<KeyDetails[]> {
   return db.apiKey.findMany({
-    where: { ...choice, keyId: { gt: after } },
+    where: { ...toFilter(choice), keyId: { gt: after } },
     orderBy: { keyId: 'asc' },
     take: limit,
   });
 }
+
+const toFilter = (choice: KeyChoice) =>
+  'lastFour' in choice ? { OR: [choice, { oldLastFour: choice.lastFour }] } : choice;

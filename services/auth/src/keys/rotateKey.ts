@@ -2,57 +2,89 @@ import type { NamedSecret } from '@turnpike/config/secrets';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { AuthServiceFault } from '../api/authServiceFault.ts';
 import type { Db } from '../database/openDatabases.ts';
-import { getKeyDetails, type KeyDetails } from './keyDetails.ts';
+import type { KeyDetails } from './keyDetails.ts';
 import type { KeyGeneration } from './keyGeneration.ts';
-import { registerKey } from './registerKey.ts';
+import { storeSecret, toStoreFault } from './storedSecret.ts';
 
 export interface Rotation {
   keyId: string;
-  /** The new key, made elsewhere. */
+  /** The new secret, made elsewhere. */
   keySha256: string;
   lastFour: string;
-  /** When the old key ends, unless it ends sooner anyway. */
+  /** When the old secret ends, unless the key ends sooner anyway. */
   oldEndsAt: Date;
 }
 
-export interface RotatedKeys {
-  newKey: KeyDetails;
-  oldKey: KeyDetails;
-  /** The generation of the old key, whose expiry has changed. */
+export interface RotatedKey {
+  key: KeyDetails & { oldLastFour: string; oldEndsAt: Date };
   generation: KeyGeneration;
 }
 
 /**
- * Registers a new key with the name and limits of an old one, and sets the old one's end: both or neither. What the old key
- * has spent stays with it. Throws `unknown_key`, `key_rotated` for a key that was rotated before, `key_not_in_use` for one that is
- * blocked, revoked or expired, and `key_already_registered`.
+ * Gives a key a new secret beside the one it has, which ends after a grace. Its limits, budget and history stay, as its id does.
+ * Throws `unknown_key`, `key_has_two_secrets` while an old one still works, `key_not_in_use` for a key that is blocked, revoked or
+ * expired, `key_rotated` for one that has another in its place since a version before, and `key_already_registered`.
  */
 export async function rotateKey(
   db: Db,
-  { keyId, keySha256, lastFour, oldEndsAt }: Rotation,
+  { keyId, keySha256, lastFour, oldEndsAt: graceEndsAt }: Rotation,
   { peppers, now }: { peppers: NamedSecret[]; now: Date },
-): Promise<RotatedKeys> {
+): Promise<RotatedKey> {
   return db.$transaction(async (tx) => {
     await tx.$executeRaw`SELECT 1 FROM api_key WHERE key_id = ${keyId} FOR UPDATE`;
-    const { name, workspaceId, rpm, tpm, maxBudgetNanoUsd, expiresAt, status, replacedBy } = await getKeyDetails(
-      tx,
-      keyId,
-    );
+    const key = await tx.apiKey.findUnique({ where: { keyId } });
+    if (!key) throw new ApiError<AuthServiceFault>({ kind: 'unknown_key' });
+    const { status, expiresAt, replacedBy } = key;
     if (replacedBy !== null) throw new ApiError<AuthServiceFault>({ kind: 'key_rotated', replacedBy });
     if (status !== 'active' || (expiresAt && expiresAt <= now))
       throw new ApiError<AuthServiceFault>({ kind: 'key_not_in_use' });
-    const limits = { name, workspaceId, rpm, tpm, maxBudgetNanoUsd, expiresAt };
-    const registered = await registerKey(tx, { keySha256, lastFour, ...limits }, { peppers });
-    const { workspace, ...oldKey } = await tx.apiKey.update({
-      where: { keyId },
-      data: {
-        expiresAt: expiresAt && expiresAt < oldEndsAt ? expiresAt : oldEndsAt,
-        replacedBy: registered.keyId,
-        generation: { increment: 1 },
-      },
-      include: { workspace: true },
-    });
-    const generation = { keyId, workspaceId, generation: oldKey.generation + workspace.version };
-    return { newKey: await getKeyDetails(tx, registered.keyId), oldKey, generation };
+    if (key.oldEndsAt && key.oldEndsAt > now)
+      throw new ApiError<AuthServiceFault>({ kind: 'key_has_two_secrets', oldEndsAt: key.oldEndsAt.toISOString() });
+
+    const secret = await storeSecret(tx, { keySha256, peppers });
+    const old = {
+      oldLastFour: key.lastFour,
+      oldEndsAt: expiresAt && expiresAt < graceEndsAt ? expiresAt : graceEndsAt,
+    };
+    const { workspace, ...rotated } = await tx.apiKey
+      .update({
+        where: { keyId },
+        data: {
+          ...secret,
+          lastFour,
+          ...old,
+          oldStoredHash: key.storedHash,
+          oldPepperId: key.pepperId,
+          generation: { increment: 1 },
+        },
+        include: { workspace: true },
+      })
+      .catch((error: unknown) => {
+        throw toStoreFault(error);
+      });
+    const { workspaceId } = workspace;
+    return {
+      key: { ...rotated, ...old },
+      generation: { keyId, workspaceId, generation: rotated.generation + workspace.version },
+    };
   });
+}
+
+/**
+ * Ends the old secret of a key at once, and nothing else of it; where that has ended already, nothing changes. Throws `unknown_key`,
+ * and `no_old_secret` for a key that was never rotated.
+ */
+export async function endOldSecret(
+  db: Db,
+  { keyId, now }: { keyId: string; now: Date },
+): Promise<{ key: KeyDetails; generation: KeyGeneration }> {
+  await db.apiKey.updateMany({
+    where: { keyId, oldEndsAt: { gt: now } },
+    data: { oldEndsAt: now, generation: { increment: 1 } },
+  });
+  const key = await db.apiKey.findUnique({ where: { keyId }, include: { workspace: true } });
+  if (!key) throw new ApiError<AuthServiceFault>({ kind: 'unknown_key' });
+  if (key.oldEndsAt === null) throw new ApiError<AuthServiceFault>({ kind: 'no_old_secret' });
+  const { workspaceId, generation, workspace } = key;
+  return { key, generation: { keyId, workspaceId, generation: generation + workspace.version } };
 }

@@ -7,7 +7,7 @@ import { findKey } from '../keys/findKey.ts';
 import { getKeyDetails, type KeyDetails, listKeyDetails } from '../keys/keyDetails.ts';
 import type { KeyGeneration } from '../keys/keyGeneration.ts';
 import { registerKey } from '../keys/registerKey.ts';
-import { rotateKey } from '../keys/rotateKey.ts';
+import { endOldSecret, rotateKey } from '../keys/rotateKey.ts';
 import { toKeyDetailsBody } from '../wire/keyDetailsBody.ts';
 import { toKeyRecordBody } from '../wire/keyRecordBody.ts';
 import { PAGE_SIZE, toNextAfter } from '../wire/page.ts';
@@ -16,7 +16,16 @@ import type { HandlerDependencies } from './handlerDependencies.ts';
 
 type KeyHandlers = Pick<
   Handlers<typeof authApi>,
-  'verifyKey' | 'listKeys' | 'findKeys' | 'getKey' | 'createKey' | 'rotateKey' | 'revokeKey' | 'blockKey' | 'unblockKey'
+  | 'verifyKey'
+  | 'listKeys'
+  | 'findKeys'
+  | 'getKey'
+  | 'createKey'
+  | 'rotateKey'
+  | 'endOldSecret'
+  | 'revokeKey'
+  | 'blockKey'
+  | 'unblockKey'
 >;
 
 /** Answers what the fleet asks about keys, and does what the operator wants of them. */
@@ -59,7 +68,7 @@ export function createKeyHandlers(dependencies: HandlerDependencies): KeyHandler
       toChangeLog(log, res).info({ keyId, workspaceId: newKey.workspaceId }, 'key created');
       return { key_id: keyId };
     }),
-    // Not to be repeated, which would make one key more: where the router was not told, the answer says so beside the keys.
+    // Not to be repeated, as its secret would not be the one that works: where the router was not told, the answer says so.
     rotateKey: changing(async ({ params: { key_id: keyId }, body }, res) => {
       const now = new Date();
       const rotation = {
@@ -68,16 +77,24 @@ export function createKeyHandlers(dependencies: HandlerDependencies): KeyHandler
         lastFour: body.last_four,
         oldEndsAt: new Date(now.getTime() + body.grace_seconds * 1_000),
       };
-      const { newKey, oldKey, generation } = await rotateKey(db, rotation, { peppers, now });
-      toChangeLog(log, res).info(
-        { keyId: oldKey.keyId, newKeyId: newKey.keyId, workspaceId: newKey.workspaceId, endsAt: oldKey.expiresAt },
-        'key rotated',
-      );
+      const { key, generation } = await rotateKey(db, rotation, { peppers, now });
+      const { workspaceId, oldEndsAt } = key;
+      toChangeLog(log, res).info({ keyId, workspaceId, oldEndsAt }, 'key rotated');
       const isGateTold = await tell(generation, res).then(
         () => true,
         () => false,
       );
-      return { new_key: toKeyDetailsBody(newKey), old_key: toKeyDetailsBody(oldKey), gate_told: isGateTold };
+      return {
+        new_key: toKeyDetailsBody(key),
+        old_key: toKeyDetailsBody({ ...key, lastFour: key.oldLastFour, expiresAt: oldEndsAt }),
+        gate_told: isGateTold,
+      };
+    }),
+    endOldSecret: changing(async ({ params: { key_id: keyId } }, res) => {
+      const { key, generation } = await endOldSecret(db, { keyId, now: new Date() });
+      toChangeLog(log, res).info({ keyId, workspaceId: key.workspaceId }, 'old secret ended');
+      await tell(generation, res);
+      return toKeyDetailsBody(key);
     }),
     revokeKey: changeStatus('revoke'),
     blockKey: changeStatus('block'),

@@ -15,5 +15,9 @@ export function toKeyDetailsBody(key: KeyDetails): KeyDetailsBody {
     max_budget_nano_usd: key.maxBudgetNanoUsd?.toString() ?? null,
     expires_at: key.expiresAt?.toISOString() ?? null,
     created_at: key.createdAt.toISOString(),
+    old_secret:
+      key.oldLastFour !== null && key.oldEndsAt !== null
+        ? { last_four: key.oldLastFour, ends_at: key.oldEndsAt.toISOString() }
+        : null,
   };
 }
