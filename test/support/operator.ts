@@ -26,6 +26,10 @@ export interface Operator {
   /** A key of a workspace of its own with 10 USD. */
   makeFundedKey(key?: NewKey, workspace?: NewWorkspace): Promise<string>;
   changeKey(apiKey: string, change: 'revoke' | 'block' | 'unblock'): Promise<void>;
+  /** A new secret of a key; the old one works for so long. */
+  rotateKey(apiKey: string, graceSeconds: number): Promise<string>;
+  /** Ends the secret that a key had before it was rotated, found by the one it has now. */
+  endOldSecret(apiKey: string): Promise<void>;
   capWorkspace(workspaceId: string, nanoUsd: bigint): Promise<void>;
   switchModel(model: string, change: 'disable' | 'enable'): Promise<void>;
 }
@@ -56,6 +60,11 @@ export function createOperator({
     });
     if (!response.ok) throw new Error(`${service} answered ${response.status}: ${await response.text()}`);
     return response.json();
+  }
+
+  async function keyIdOf(apiKey: string): Promise<string> {
+    const verdict = await call('auth', 'POST', '/internal/keys/verify', { key_sha256: toKeySha256(apiKey) });
+    return verdictSchema.parse(verdict).key.keyId;
   }
 
   const operator: Operator = {
@@ -96,9 +105,19 @@ export function createOperator({
       return operator.makeKey(await operator.makeWorkspace(workspace), key);
     },
     async changeKey(apiKey, change) {
-      const verdict = await call('auth', 'POST', '/internal/keys/verify', { key_sha256: toKeySha256(apiKey) });
-      const { keyId } = verdictSchema.parse(verdict).key;
-      await call('auth', 'POST', `/internal/keys/${keyId}/${change}`, {});
+      await call('auth', 'POST', `/internal/keys/${await keyIdOf(apiKey)}/${change}`, {});
+    },
+    async rotateKey(apiKey, graceSeconds) {
+      const newApiKey = generateApiKey();
+      await call('auth', 'POST', `/internal/keys/${await keyIdOf(apiKey)}/rotate`, {
+        key_sha256: toKeySha256(newApiKey),
+        last_four: newApiKey.slice(-4),
+        grace_seconds: graceSeconds,
+      });
+      return newApiKey;
+    },
+    async endOldSecret(apiKey) {
+      await call('auth', 'POST', `/internal/keys/${await keyIdOf(apiKey)}/end-old-secret`, {});
     },
     async capWorkspace(workspaceId, nanoUsd) {
       const body = { monthly_cap_nano_usd: nanoUsd.toString() };

@@ -22,6 +22,11 @@ export const accountRows = {
   'key.own-alone': 'key information shows the calling key alone: another key of the workspace changes nothing in it',
   'key.no-credit': 'key information answers when the key is out of credit',
   'usage.record': 'a usage record has exactly its sixteen fields, in USD, for text counted in tokens',
+  'key.two-secrets':
+    'a key that is rotated has two secrets of one spend and one history, and key_name shows the one that asked',
+  'key.two-secrets.limits':
+    'both secrets of a key take from the same requests and tokens of the minute and the same budget',
+  'key.old-secret-ends': 'an old secret that has ended is 401, at once for inference and within 5 s for look-ups',
   'usage.request_id': 'request_id is the x-router-call-id of the answer',
   'usage.models': 'canonical_model is the catalog id, and model the routing target',
   'usage.times': 'started_at, ended_at and generated_at are instants in this order',

@@ -212,6 +212,72 @@ row('key.own-alone', async () => {
   expect(await keyOf(colleague)).toMatchObject({ spend_usd: 0, key_name: `sk-...${colleague.apiKey.slice(-4)}` });
 });
 
+/** The same key by a new secret; the old one works for an hour. */
+const rotated = async (apiKey: string) => {
+  const newApiKey = await stack.operator.rotateKey(apiKey, 3_600);
+  return { newApiKey, byOld: createClient(stack.baseUrl, apiKey), byNew: createClient(stack.baseUrl, newApiKey) };
+};
+const nameOf = (apiKey: string) => `sk-...${apiKey.slice(-4)}`;
+
+row('key.two-secrets', async () => {
+  const account = await makeAccount(stack);
+  const first = await chat(account, 'tokens=40');
+  const { newApiKey, byOld, byNew } = await rotated(account.apiKey);
+  const second = await byNew.post('/chat/completions', aChat('tokens=40'));
+  const callIds = [first.headers, second.headers].map((headers) => headers.get('x-router-call-id'));
+  await account.untilUsage(first.headers);
+  await account.untilUsage(second.headers);
+  const spend_usd = Number(await account.findSpend()) / 1e9;
+  expect((await byOld.get('/svc/key')).body).toMatchObject({
+    key_name: nameOf(account.apiKey),
+    spend_usd,
+    expires_at: expect.any(String),
+  });
+  expect((await byNew.get('/svc/key')).body).toMatchObject({
+    key_name: nameOf(newApiKey),
+    spend_usd,
+    expires_at: null,
+  });
+  for (const who of [byOld, byNew]) {
+    for (const callId of callIds) expect((await who.get(`/svc/usage/request/${callId}`)).status).toBe(200);
+    expect((await who.get('/svc/usage')).body).toMatchObject({ totals: { requests: 2 } });
+  }
+});
+
+row('key.two-secrets.limits', async () => {
+  const limited = await makeAccount(stack, { rpm: 2 });
+  const of = await rotated(limited.apiKey);
+  const ask = (who: ReturnType<typeof createClient>) => who.post('/chat/completions', aChat('tokens=1'));
+  expect([(await ask(of.byOld)).status, (await ask(of.byNew)).status]).toEqual([200, 200]);
+  expect([(await ask(of.byOld)).status, (await ask(of.byNew)).status]).toEqual([429, 429]);
+
+  const budgeted = await makeAccount(stack, { maxBudgetUsd: '0.0009' });
+  const { headers } = await chat(budgeted, 'tokens=100', { max_tokens: 100 });
+  await budgeted.untilUsage(headers);
+  const { byOld, byNew } = await rotated(budgeted.apiKey);
+  const [old, renewed] = [(await byOld.get('/svc/key')).body, (await byNew.get('/svc/key')).body];
+  const { remaining_budget_usd: remaining } = old as { remaining_budget_usd: number };
+  expect(remaining).toBeLessThan(0.0009);
+  expect(renewed).toMatchObject({ max_budget_usd: 0.0009, remaining_budget_usd: remaining });
+});
+
+row('key.old-secret-ends', async () => {
+  const account = await makeAccount(stack);
+  const { newApiKey, byOld, byNew } = await rotated(account.apiKey);
+  const paths = ['/svc/key', '/svc/usage', '/models'];
+  const ask = (who: ReturnType<typeof createClient>) => who.post('/chat/completions', aChat('tokens=1'));
+  const look = (who: ReturnType<typeof createClient>) =>
+    Promise.all(paths.map(async (path) => (await who.get(path)).status));
+  // What is remembered of it must not let it in.
+  expect([(await ask(byOld)).status, ...(await look(byOld))]).toEqual([200, 200, 200, 200]);
+  await stack.operator.endOldSecret(newApiKey);
+  expect((await ask(byOld)).status).toBe(401);
+  await until('look-ups to know', async () =>
+    (await look(byOld)).every((status) => status === 401) ? true : undefined,
+  );
+  expect([(await ask(byNew)).status, ...(await look(byNew))]).toEqual([200, 200, 200, 200]);
+});
+
 /** A key that can pay for nothing. */
 const aPoorAccount = async () => makeAccount(stack, { workspaceId: await stack.operator.makeWorkspace() });
 
