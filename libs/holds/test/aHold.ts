@@ -15,10 +15,11 @@ export async function aHold(
     routerId = 'router-1',
     holdNanoUsd = 1_000_000n,
     workspaceId: known,
-  }: { standing?: Standing; routerId?: string; holdNanoUsd?: bigint; workspaceId?: string } = {},
+    keyId: knownKeyId,
+  }: { standing?: Standing; routerId?: string; holdNanoUsd?: bigint; workspaceId?: string; keyId?: string } = {},
 ): Promise<Hold> {
   const workspaceId = known ?? `ws_${randomUUID()}`;
-  const key = aKeyRecord({ workspace: { workspaceId } });
+  const key = aKeyRecord({ workspace: { workspaceId }, ...(knownKeyId !== undefined && { keyId: knownKeyId }) });
   if (known === undefined) await opened.credit(workspaceId, 10n ** 12n);
   const { keyId } = key;
   // As its writer makes it: the sweeper puts the instants in.

@@ -163,6 +163,7 @@ export class RedisData {
       return fields.map((field) => hash?.fields.get(field) ?? null);
     },
     HEXISTS: (key, field = '') => Number(this.#find(key, 'hash')?.fields.has(field) ?? false),
+    HLEN: (key) => this.#find(key, 'hash')?.fields.size ?? 0,
     HKEYS: (key) => [...(this.#find(key, 'hash')?.fields.keys() ?? [])],
     // All on one page, as Redis does with few fields.
     HSCAN: (key) => ['0', [...(this.#find(key, 'hash')?.fields ?? [])].flat()],
@@ -202,6 +203,7 @@ export class RedisData {
       for (const member of members) set.add(member);
       return set.size - before;
     },
+    SCARD: (key) => this.#find(key, 'set')?.members.size ?? 0,
     SMEMBERS: (key) => [...(this.#find(key, 'set')?.members ?? [])],
   };
 

@@ -7,8 +7,11 @@ import type { EndingEvent } from './pendingCalls.ts';
 /** A released admission can only still arrive while its command is under way. */
 const RELEASED_MS = 600_000;
 
-/** What `settle` found the call to be. `held`: it is charged now. `none`: it is not pending. */
-const settledSchema = z.enum(['held', 'ended', 'released', 'none']);
+/**
+ * What `settle` found the call to be. `held`: it is charged now. `unlisted`: it is as well, and the list of the workspace's calls had
+ * lost it. `none`: it is not pending.
+ */
+const settledSchema = z.enum(['held', 'unlisted', 'ended', 'released', 'none']);
 export type Settlement = z.output<typeof settledSchema>;
 
 /** The ways a call's hold ends. Each may run any number of times; only the first that applies changes a balance. */

@@ -36,9 +36,12 @@ export function createSettler({ endings, spool, recorder, pending, standing, log
   async function settleUntilTaken({ event, json }: EndedCall): Promise<boolean> {
     const { callId } = event;
     for (let attempt = 0; pending.hasEnded(callId); attempt += 1) {
-      if (standing.session) {
+      const { session } = standing;
+      if (session) {
         try {
           const found = await endings.settle(event, json);
+          // The list of calls was lost: the others of this router are missing there as well, unless they were put back since.
+          if (found === 'unlisted' && standing.session === session) standing.reportMissingCall();
           if (found !== 'none') return true;
           // It was dropped when this router was thought dead, or Redis has lost it.
           if (standing.session && pending.hasEnded(callId)) standing.reportMissingCall();

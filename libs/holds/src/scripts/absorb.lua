@@ -9,7 +9,6 @@
   Returns {closed} where another mark is in force, else {absorbed, 1 where the sums are newer or are counted only now, else 0}. ]]
 -- include pending.lua
 if not isInForce() then return { 'closed', 0 } end
-recount()
 local timeline, sequence = tonumber(ARGV[4]), tonumber(ARGV[5])
 -- What was loaded under another mark counts as nothing: this answer was asked for later.
 local function isNewer(loaded, knownTimeline, knownSequence)
@@ -18,7 +17,8 @@ local function isNewer(loaded, knownTimeline, knownSequence)
   return timeline > knownTimeline or (timeline == knownTimeline and sequence > knownSequence)
 end
 
-local wallet = redis.call('HMGET', KEYS[2], 'loaded', 'timeline', 'sequence')
+local wallet = redis.call('HMGET', KEYS[2], 'loaded', 'timeline', 'sequence', 'held')
+if not wallet[4] or redis.call('EXISTS', KEYS[3]) == 0 then hasLoss = true end
 local hasChanged = wallet[1] ~= ARGV[1]
 if isNewer(wallet[1], wallet[2], wallet[3]) then
   redis.call('HSET', KEYS[2], 'left', ARGV[6], 'timeline', ARGV[4], 'sequence', ARGV[5])
@@ -37,16 +37,15 @@ for _ = 1, tonumber(ARGV[7]) do
 end
 for _ = 1, tonumber(ARGV[8]) do
   local counter = ARGV[2] .. ARGV[at]
-  local known = redis.call('HMGET', counter, 'loaded', 'timeline', 'sequence')
+  local known = redis.call('HMGET', counter, 'loaded', 'timeline', 'sequence', 'held')
   if known[1] == ARGV[1] or ARGV[at + 2] == '1' then
     if isNewer(known[1], known[2], known[3]) then
       redis.call('HSET', counter, 'spent', ARGV[at + 1], 'timeline', ARGV[4], 'sequence', ARGV[5])
     end
-    if known[1] ~= ARGV[1] then
-      hasChanged = true
-      redis.call('SADD', KEYS[5], ARGV[at])
-    end
+    if known[1] ~= ARGV[1] then hasChanged = true end
     redis.call('HSET', counter, 'loaded', ARGV[1])
+    list(ARGV[at], known[4])
+    if not known[4] then redis.call('HSET', counter, 'held', '0', 'ended', '0') end
   end
   at = at + 3
 end
@@ -58,6 +57,8 @@ end
 for _ = 1, tonumber(ARGV[9]) do
   local call = redis.call('HMGET', ARGV[3] .. ARGV[at], 'kind', 'amount', 'key', 'month')
   if call[1] == 'held' or call[1] == 'ended' then drop(ARGV[at], call) end
+  -- One that has lost its record alone is counted still.
+  if not call[1] and redis.call('HDEL', KEYS[4], ARGV[at]) == 1 then hasLoss = true end
   at = at + 1
 end
 for _ = 1, tonumber(ARGV[10]) do
@@ -66,5 +67,19 @@ for _ = 1, tonumber(ARGV[10]) do
   local hasEndedSo = ARGV[at + 1] == 'ended' or (call[1] == 'ended' and string.find(call[6], '"status":"unknown"', 1, true))
   if (call[1] == 'held' or call[1] == 'ended') and (isLost or hasEndedSo) then drop(ARGV[at], call) end
   at = at + 2
+end
+if hasLoss then
+  -- Those that no pending call names are at zero.
+  at = 11
+  for _ = 1, tonumber(ARGV[7]) do
+    redis.call('HSET', KEYS[3], ARGV[at] .. ':held', '0', ARGV[at] .. ':ended', '0')
+    at = at + 2
+  end
+  for _ = 1, tonumber(ARGV[8]) do
+    local counter = ARGV[2] .. ARGV[at]
+    if redis.call('HEXISTS', counter, 'held') == 1 then redis.call('HSET', counter, 'held', '0', 'ended', '0') end
+    at = at + 3
+  end
+  recount()
 end
 return { 'absorbed', hasChanged and 1 or 0 }

@@ -105,9 +105,12 @@ level = level - estimate
 redis.call('HSET', KEYS[8], 'level', string.format('%.3f', level), 'at', text(nowUs))
 -- Not forgotten before it is full again.
 redis.call('PEXPIRE', KEYS[8], math.ceil((tpm - level) * 60000 / tpm) + 1000)
-if not key[4] then redis.call('SADD', KEYS[5], ARGV[14]) end
-add('held', ARGV[9], ARGV[14], month)
+if not key[4] then list(ARGV[14], false) end
+local monthHeld = add('held', ARGV[9], ARGV[14], month)
 redis.call('HSET', KEYS[9], 'kind', 'held', 'amount', ARGV[9], 'key', ARGV[14], 'month', month, 'session', ARGV[12],
   'owner', ARGV[15], 'estimate', ARGV[8], 'rpm', ARGV[6], 'tpm', ARGV[7], 'admitted_at', text(nowMs), 'event', ARGV[13])
 redis.call('HSET', KEYS[4], ARGV[4], ARGV[12])
+-- Nothing but this call where what is recorded was loaded: the months were lost alone.
+if monthHeld == amount and redis.call('HLEN', KEYS[3]) == 1 then hasLoss = true end
+if hasLoss then recount() end
 return answer('admitted', '', 0, keySpent, keyHeld + amount, 0)

@@ -13,32 +13,53 @@ local function isInForce()
     and string.find(redis.call('INFO', 'replication'), 'master_replid:' .. string.sub(ARGV[1], 1, 40), 1, true) ~= nil
 end
 
+-- Whether something was found to be lost alone, evicted or deleted by hand, so that all pending calls are to be counted again.
+local hasLoss = false
+
+-- Returns what the month has then.
 local function add(kind, amount, keyId, month)
   redis.call('HINCRBY', KEYS[2], kind, amount)
   redis.call('HINCRBY', ARGV[2] .. keyId, kind, amount)
-  redis.call('HINCRBY', KEYS[3], month .. ':' .. kind, amount)
+  return redis.call('HINCRBY', KEYS[3], month .. ':' .. kind, amount)
 end
 
+-- What falls below zero lacked what is taken. Nothing is no reason to begin a counter: it would hide that there was another one.
 local function take(kind, amount, keyId, month)
+  if tonumber(amount) == 0 then return end
   local digits = string.format('%.0f', 0 - tonumber(amount))
-  add(kind, digits, keyId, month)
-end
-
--- A wallet that was lost alone has its pending calls beside it still.
-local function recount()
-  if redis.call('HEXISTS', KEYS[2], 'held') == 1 then return end
-  redis.call('HSET', KEYS[2], 'held', '0', 'ended', '0')
-  local calls = redis.call('HKEYS', KEYS[4])
-  for _, id in ipairs(calls) do
-    local call = redis.call('HMGET', ARGV[3] .. id, 'key', 'month')
-    if call[1] then
-      redis.call('HSET', ARGV[2] .. call[1], 'held', '0', 'ended', '0')
-      redis.call('SADD', KEYS[5], call[1])
-      redis.call('HSET', KEYS[3], call[2] .. ':held', '0', call[2] .. ':ended', '0')
+  for _, counter in ipairs({ { KEYS[2], kind }, { ARGV[2] .. keyId, kind }, { KEYS[3], month .. ':' .. kind } }) do
+    if redis.call('HINCRBY', counter[1], counter[2], digits) < 0 then
+      redis.call('HSET', counter[1], counter[2], '0')
+      hasLoss = true
     end
   end
-  for _, id in ipairs(calls) do
+end
+
+-- Lists a key that is counted. One that was listed had a counter; and a list that begins with this one may be another one.
+local function list(keyId, hasCounter)
+  local isNew = redis.call('SADD', KEYS[5], keyId) == 1
+  if not isNew and not hasCounter then hasLoss = true end
+  if isNew and redis.call('SCARD', KEYS[5]) == 1 then hasLoss = true end
+end
+
+-- Counts all pending calls again, into counters that may lack some or all of them.
+local function recount()
+  redis.call('HSET', KEYS[2], 'held', '0', 'ended', '0')
+  local seen = {}
+  for _, id in ipairs(redis.call('HKEYS', KEYS[4])) do
     local call = redis.call('HMGET', ARGV[3] .. id, 'kind', 'amount', 'key', 'month')
-    if call[1] then add(call[1], call[2], call[3], call[4]) end
+    if call[2] then
+      local key, month = ARGV[2] .. call[3], call[4]
+      if not seen[key] then
+        seen[key] = true
+        redis.call('HSET', key, 'held', '0', 'ended', '0')
+        redis.call('SADD', KEYS[5], call[3])
+      end
+      if not seen[month] then
+        seen[month] = true
+        redis.call('HSET', KEYS[3], month .. ':held', '0', month .. ':ended', '0')
+      end
+      add(call[1], call[2], call[3], month)
+    end
   end
 end

@@ -11,16 +11,18 @@
 if not isInForce() then return 'closed' end
 if tonumber(redis.call('HGET', KEYS[6], ARGV[4]) or 0) >= tonumber(ARGV[5]) then return 'late' end
 redis.call('HSET', KEYS[6], ARGV[4], ARGV[5])
-recount()
+if redis.call('HEXISTS', KEYS[2], 'held') == 0 or redis.call('EXISTS', KEYS[3]) == 0 then hasLoss = true end
 local at = 8
 for _ = 1, tonumber(ARGV[7]) do
   local id, kind, amount, keyId, month = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
   local known = redis.call('HMGET', ARGV[3] .. id, 'kind', 'amount', 'key', 'month')
+  -- One that has lost its record alone is counted still.
+  if not known[1] and redis.call('HEXISTS', KEYS[4], id) == 1 then hasLoss = true end
+  list(keyId, redis.call('HEXISTS', ARGV[2] .. keyId, 'held') == 1)
   if known[1] == 'ended' then
     redis.call('HSET', ARGV[3] .. id, 'session', ARGV[6])
   else
     if known[1] == 'held' then take('held', known[2], known[3], known[4]) end
-    redis.call('SADD', KEYS[5], keyId)
     add(kind, amount, keyId, month)
     redis.call('DEL', ARGV[3] .. id)
     redis.call('HSET', ARGV[3] .. id, 'kind', kind, 'amount', amount, 'key', keyId, 'month', month, 'session', ARGV[6],
@@ -30,4 +32,5 @@ for _ = 1, tonumber(ARGV[7]) do
   redis.call('HSET', KEYS[4], id, ARGV[6])
   at = at + 10
 end
+if hasLoss then recount() end
 return 'back'

@@ -8,7 +8,6 @@
 local call = redis.call('HMGET', KEYS[6], 'kind', 'amount', 'key', 'month', 'estimate', 'rpm', 'tpm')
 if call[1] and call[1] ~= 'held' then return 0 end
 if call[1] then
-  recount()
   take('held', call[2], call[3], call[4])
   local time = redis.call('TIME')
   local nowUs = time[1] * 1000000 + time[2]
@@ -27,6 +26,7 @@ if call[1] then
 end
 redis.call('DEL', KEYS[6])
 redis.call('HDEL', KEYS[4], ARGV[4])
+if hasLoss then recount() end
 redis.call('HSET', KEYS[6], 'kind', 'released')
 redis.call('PEXPIRE', KEYS[6], ARGV[5])
 return call[1] and 1 or 0
