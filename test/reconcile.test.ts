@@ -1,7 +1,8 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parseSecrets } from '@turnpike/config/secrets';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { toUsageRecordedJson, usageRecorded } from '@turnpike/events/usageRecorded';
@@ -16,6 +17,9 @@ import { startTestStack, type TestStack } from './support/startTestStack.ts';
 // What "turnpike reconcile" and "turnpike dead-letters" say of a stack that runs.
 
 const MODEL = 'llama-3.3-70b-instruct';
+/** Of the load under which books are checked: what two cores bear beside other tests. By hand: `CALLS_PER_SECOND=200`. */
+const CALLS_PER_SECOND = Number(process.env.CALLS_PER_SECOND ?? 40);
+const MOST_AT_ONCE = 64;
 
 let stack: TestStack;
 /** As the command line names the stack. */
@@ -93,6 +97,11 @@ it('agrees to the nano-dollar while calls come, run and end', async () => {
   for (const { agree, differing } of [...found, await reconcileSurely()]) {
     expect({ agree, differing }).toEqual({ agree: true, differing: [] });
   }
+  const verified = await reconcileSurely('--seals');
+  expect(verified).toMatchObject({ agree: true, differing: [] });
+  expect(verified.workspaces[0]?.checks).toContainEqual(
+    expect.objectContaining({ check: 'sealed hours whose rows differ' }),
+  );
   const table = await runTurnpike(['reconcile', '--workspace', accounts[0]?.workspaceId ?? ''], stack);
   expect(table.stdout).toMatch(/workspace +check +left +right +difference/);
   expect(table.stdout).toContain('Workspaces: 1. All books agree.');
@@ -195,6 +204,74 @@ it('does not say that the books of a workspace agree that does not exist', async
   expect((await reconcileSurely('--workspace', unused)).agree).toBe(true);
 });
 
+describe('while calls come all the time', () => {
+  let isOver = false;
+  let calls = 0;
+  let load: Promise<unknown>;
+  let idle: { workspaceId: string; apiKey: string };
+  beforeAll(async () => {
+    idle = await aWorkspaceWithCalls();
+    const busy = [account, await aWorkspaceWithCalls()];
+    let nth = 0;
+    const underWay = new Set<Promise<unknown>>();
+    load = (async () => {
+      while (!isOver) {
+        const call = chat(busy[nth % 2]?.apiKey ?? '', { isStream: nth % 3 === 0, tokens: 4 })
+          .then(() => (calls += 1))
+          .finally(() => underWay.delete(call));
+        underWay.add(call);
+        nth += 1;
+        // A machine that is too slow for the rate has no more than this to do at once.
+        if (underWay.size >= MOST_AT_ONCE) await Promise.race(underWay);
+        await delay(1_000 / CALLS_PER_SECOND);
+      }
+      await Promise.all(underWay);
+    })();
+  }, 60_000);
+  afterAll(async () => {
+    isOver = true;
+    await load;
+  });
+
+  it('decides of every workspace that its books agree', async () => {
+    const before = calls;
+    for (let nth = 0; nth < 3; nth += 1) {
+      const { agree, differing } = await reconcileSurely();
+      expect({ agree, differing }).toEqual({ agree: true, differing: [] });
+    }
+    expect(calls).toBeGreaterThan(before);
+  });
+
+  it.each<[string, (busy: string) => Promise<() => Promise<unknown>>, string]>([
+    ['a row that was removed', removeRow, 'calls: rows = hourly sums'],
+    [
+      'a sum that was changed',
+      (id) => tamper('UPDATE workspace_total SET charge_nano_usd = charge_nano_usd + $2 WHERE workspace_id = $1', id),
+      'charges: rows = total of the workspace',
+    ],
+  ])('finds %s, in all books and in those of its workspace', async (_what, spoil, check) => {
+    const undo = await spoil(account.workspaceId);
+    const found = [await reconcile(), await reconcile('--workspace', account.workspaceId)];
+    await undo();
+    for (const { agree, differing } of found) {
+      expect(agree).toBe(false);
+      expect(differing).toContain(check);
+    }
+    // Redis has taken over what was wrong, and shows it until it takes over the next sum.
+    await until('books that agree again', async () => ((await reconcile()).agree ? true : undefined));
+  });
+
+  it('finds a wallet that is missing in Redis', async () => {
+    const wallet = `{${idle.workspaceId}}:wallet`;
+    const fields = await redis.hgetall(wallet);
+    await redis.del(wallet);
+    const found = await reconcile();
+    await redis.hset(wallet, fields);
+    expect(found).toMatchObject({ agree: false, differing: ['sums in Redis without their wallet'] });
+    expect((await reconcileSurely()).differing).toEqual([]);
+  });
+});
+
 it('lists, shows and replays dead letters', async () => {
   const event = aUsageRecorded();
   const value = toUsageRecordedJson(event);
@@ -231,6 +308,26 @@ it('lists, shows and replays dead letters', async () => {
   const { rows } = await superuser.query('SELECT status FROM usage_request WHERE call_id = $1', [event.callId]);
   expect(rows).toEqual([{ status: 'success' }]);
 });
+
+/** Removes a call's row; the result puts it back. */
+async function removeRow(workspaceId: string): Promise<() => Promise<unknown>> {
+  const inReplica = async (sql: string): Promise<void> => {
+    await superuser.query(`BEGIN; SET LOCAL session_replication_role = replica; ${sql}; COMMIT`);
+  };
+  const { rows } = await superuser.query<{ columns: string; id: string }>(
+    `SELECT string_agg(column_name, ', ') AS columns,
+       (SELECT call_id FROM usage_request WHERE workspace_id = $1 LIMIT 1) AS id
+     FROM information_schema.columns WHERE table_name = 'usage_request' AND is_generated = 'NEVER'`,
+    [workspaceId],
+  );
+  const { columns, id } = rows[0] as { columns: string; id: string };
+  await superuser.query(`CREATE TABLE removed_row AS SELECT ${columns} FROM usage_request WHERE call_id = '${id}'`);
+  await inReplica(`DELETE FROM usage_request WHERE call_id = '${id}'`);
+  return async () => {
+    await inReplica(`INSERT INTO usage_request (${columns}) SELECT ${columns} FROM removed_row`);
+    await superuser.query('DROP TABLE removed_row');
+  };
+}
 
 async function appendToEventLog(key: string, value: string): Promise<void> {
   const secretsSchema = z.object({ internalTokenKeys: z.string().transform(parseSecrets) });
