@@ -86,6 +86,19 @@ it.each<[string, string, RedisServer[], string]>([
   expect(judge(text, servers)).toBe(verdict);
 });
 
+it.each<[string, string, number, string | undefined]>([
+  ['begins anew while it is kept out', 'AAB', 600, 'kept_out'],
+  ['is not noted at each report', 'AAB', 400, undefined],
+  ['runs once most see it', 'ABB', 1_900, undefined],
+])('the time that others have for a Redis %s', (_what, text, raisedMsAgo, kind) => {
+  const servers = [aServer(A, { isOpen: true }), aServer(B, { raisedMsAgo })];
+  const judgement = judgeGate(
+    { routers: routers(text), servers, hasBalances: true },
+    { redisId: B, missingMark: null },
+  );
+  expect([judgement.isStranger, judgement.move?.kind]).toEqual([true, kind]);
+});
+
 it('an open gate stays open for whoever comes, unless its Redis was emptied', () => {
   const servers = [aServer(B, { isOpen: true })];
   expect(judge('Bb-', servers)).toBe('waits');

@@ -23,6 +23,8 @@ export type GateMove =
   | { kind: 'taken' }
   /** It was emptied: it gets another mark, and all put back again. */
   | { kind: 'emptied' }
+  /** Beside the one that is open this one stays closed, and no router is waited for: the time that they have begins later. */
+  | { kind: 'kept_out' }
   /** Most routers have left the Redis that was open: it closes, so that this one may open. */
   | { kind: 'superseded'; loser: RedisServer }
   | { kind: 'opened'; fenced: string[] };
@@ -41,6 +43,8 @@ export interface Judgement {
 export const LONGEST_WAIT_MS = 4_000;
 /** So long a few routers may hold on to the Redis that is open while most see another. */
 const HELD_BY_FEW_MS = 2_000;
+/** How often it is noted that nobody is waited for yet. */
+const KEPT_OUT_EVERY_MS = 500;
 /** So long those few have to hear that theirs is closed, before the other one opens: two reports. */
 export const LEAVE_MS = 2_000;
 
@@ -65,10 +69,11 @@ export function judgeGate(
   const rivals = servers.filter((each) => each !== server && votes(each.redisId) > 0);
   const open = rivals.find(({ isOpen }) => isOpen);
   if (open) {
-    const isOutvoted = server.raisedMsAgo >= HELD_BY_FEW_MS && votes(redisId) > votes(open.redisId);
-    return isOutvoted
-      ? { ...asItIs, move: { kind: 'superseded', loser: open } }
-      : { ...asItIs, isStranger: true, waitsFor };
+    const isSeenByMost = votes(redisId) > votes(open.redisId);
+    if (isSeenByMost && server.raisedMsAgo >= HELD_BY_FEW_MS)
+      return { ...asItIs, move: { kind: 'superseded', loser: open } };
+    const move = !isSeenByMost && server.raisedMsAgo > KEPT_OUT_EVERY_MS ? ({ kind: 'kept_out' } as const) : undefined;
+    return { ...asItIs, isStranger: true, move };
   }
   const isFirst = rivals.every((rival) => !isContender(rival, routers) || comesBefore(server, rival, votes));
   const hasAny = waitsFor.length < routers.length;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
 import { openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
 import { forgetSilent } from './forgetSilent.ts';
 import { createReportRouter, type GateAnswer, type RouterReport } from './reportRouter.ts';
@@ -28,6 +28,8 @@ beforeEach(async () => {
   report = (routerId, fields = {}) =>
     reportRouter({ routerId, redisId: REDIS_A, putBackMark: null, missingMark: null, ...fields });
 });
+
+afterEach(() => void jest.restoreAllMocks());
 
 /** A region whose gate is open on a Redis, all routers having put back there; its mark. */
 async function anOpenGate(routerIds: string[], redisId = REDIS_A): Promise<string> {
@@ -147,6 +149,8 @@ it('keeps a stranger out and the region open, and tells of it once', async () =>
   const inB = { redisId: REDIS_B, putBackMark: stranger.mark };
   for (let seconds = 0; seconds < 20; seconds += 2) {
     await silence(2);
+    const now = performance.now();
+    jest.spyOn(performance, 'now').mockReturnValue(now + 2_000);
     for (const routerId of ['r1', 'r2'])
       expect(await report(routerId, { putBackMark: mark })).toMatchObject({ isOpen: true });
     expect(await report('r3', inB)).toMatchObject({ isOpen: false, isStranger: true });
@@ -157,6 +161,22 @@ it('keeps a stranger out and the region open, and tells of it once', async () =>
   // It empties its Redis again and again: that is nobody else's.
   expect(await report('r3', { ...inB, missingMark: stranger.mark })).toMatchObject({ isOpen: false, isStranger: true });
   expect(await report('r1', { putBackMark: mark })).toMatchObject({ isOpen: true });
+});
+
+it('gives the others their time where a stranger’s Redis is the only one left', async () => {
+  await anOpenGate(['r1', 'r2']);
+  const { mark } = await report('r3', { redisId: REDIS_B });
+  await silence(2);
+  await report('r3', { redisId: REDIS_B });
+  for (const routerId of ['r1', 'r2']) await report(routerId, { redisId: null });
+  const inB = { redisId: REDIS_B, putBackMark: mark };
+  expect(await report('r3', inB)).toMatchObject({ isOpen: false, isStranger: false, waitsFor: ['r1', 'r2'] });
+  await silence(2);
+  for (const routerId of ['r1', 'r2']) await report(routerId, { redisId: null });
+  expect(await report('r3', inB)).toMatchObject({ isOpen: false });
+  await silence(2);
+  for (const routerId of ['r1', 'r2']) await report(routerId, { redisId: null });
+  expect(await report('r3', inB)).toMatchObject({ isOpen: true });
 });
 
 it('goes over to the Redis that most routers see, and one that holds on to the old one is left behind', async () => {

@@ -38,8 +38,15 @@ const STRANGE_AFTER_MS = LONGEST_WAIT_MS;
  * ([redis-lost.md](../../../../docs/redis-lost.md)). While the gate is open a report waits for no other.
  */
 export function createReportRouter({ db, log }: { db: Db; log: Pick<Logger, 'info' | 'warn' | 'error'> }) {
-  /** Marks of strangers that were told of. */
-  const alerted = new Set<string>();
+  /** By mark, since when a stranger is one, for this process; infinite once it was told of. */
+  const strangeSince = new Map<string, number>();
+
+  function hasBeenStrangeForLong(mark: string): boolean {
+    const since = strangeSince.get(mark) ?? performance.now();
+    const isLong = performance.now() - since > STRANGE_AFTER_MS;
+    strangeSince.set(mark, isLong ? Number.POSITIVE_INFINITY : since);
+    return isLong;
+  }
 
   return async function reportRouter(report: RouterReport): Promise<GateAnswer> {
     const [known] = await db.$queryRaw<{ mark: string; isOpen: boolean }[]>(statements.hearRouter(report));
@@ -50,10 +57,8 @@ export function createReportRouter({ db, log }: { db: Db; log: Pick<Logger, 'inf
     const about = { redisId, missingMark: report.missingMark };
     const { isStranger, waitsFor, server, hasRaised } = await judgeAndMove(db, about, log);
     if (!server) throw new Error('a Redis that was just taken is not known');
-    if (isStranger && server.raisedMsAgo > STRANGE_AFTER_MS && !alerted.has(server.mark)) {
-      alerted.add(server.mark);
+    if (isStranger && hasBeenStrangeForLong(server.mark))
       log.error({ redisId, routerId: report.routerId }, 'ALERT a router sees another Redis than the region counts in');
-    }
     const { mark, isOpen } = server;
     return { redisId, mark, isToBeSet: hasRaised, isOpen, isStranger, waitsFor: isOpen ? [] : waitsFor };
   };
@@ -78,7 +83,7 @@ async function judgeAndMove(db: Db, about: About, log: Pick<Logger, 'info' | 'wa
     }
   });
   for (const step of steps) logMove(step, log);
-  const hasRaised = steps.some(({ move }) => move !== undefined && move.kind !== 'opened');
+  const hasRaised = steps.some(({ move }) => move !== undefined && move.kind !== 'opened' && move.kind !== 'kept_out');
   return { ...(steps.at(-1) ?? seen), hasRaised };
 }
 
@@ -93,6 +98,9 @@ async function apply(tx: Transaction, { server, move }: Judgement, { redisId }: 
   switch (move?.kind) {
     case 'emptied':
       await tx.$executeRaw(statements.raiseMark(server));
+      break;
+    case 'kept_out':
+      await tx.$executeRaw(statements.raisedAgo(redisId, 0));
       break;
     case 'superseded':
       await tx.$executeRaw(statements.raiseMark(move.loser));
