@@ -119,7 +119,11 @@ function aStep(share: () => number, sequence: number, redisId: string): Step {
     },
     release: { keys: [...head, call, tpm, rpm], args: [...names, callId, '600000'] },
     setMark: { keys: [MARK], args: [pick([inForce, inForce, mark]), pick(['0', '4102444800000'])] },
-    raiseGeneration: { keys: [key], args: [whole(3)] },
+    raiseGeneration: {
+      keys: [key],
+      args: [whole(3), pick(['', '', '', '', 'active', 'blocked', 'blocked', 'revoked'])],
+    },
+    setBackGeneration: { keys: [key], args: [whole(3), whole(3)] },
   };
   const script = pick(['admit', 'admit', 'absorb', ...productScripts.keys()]);
   return { script, ...(steps[script] ?? { keys: [], args: [] }) };
@@ -201,6 +205,9 @@ it('answers thousands of random scripts and leaves the data as the real Redis do
     'putBack back',
     'putBack late',
     'putBack closed',
+    'setBackGeneration set_back',
+    'setBackGeneration kept_out',
+    'setBackGeneration changed',
     'setMark marked',
     'setMark other_redis',
     'setMark too_late',

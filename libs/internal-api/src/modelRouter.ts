@@ -122,8 +122,13 @@ export const modelRouterApi = defineApi('model-router', {
     callers: ['auth'],
     method: 'PUT',
     path: '/internal/workspaces/:workspace_id/keys/:key_id/generation',
-    promise: 'a key has changed: from the next call on, none of its records older than the answer’s is admitted',
-    params: ofKey.extend({ generation: z.coerce.number<number>().int().min(0) }),
+    promise:
+      'a key has changed: from the next call on, none of its records older than the answer’s is admitted; of one that was revoked none at all',
+    params: ofKey.extend({
+      generation: z.coerce.number<number>().int().min(0),
+      /** Where the change is one of the key’s status. */
+      status: z.enum(['active', 'blocked', 'revoked']).optional(),
+    }),
     answer: z.object({ generation: z.number() }),
     answerLimitBytes: 16 * 1024,
   },

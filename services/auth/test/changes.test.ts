@@ -137,7 +137,9 @@ it('blocks and unblocks a key, each change raising its generation and told to th
   expect(await statusOf(keyId, 'unblock')).toEqual({ status: 200, body: { key_id: keyId, status: 'active' } });
   expect((await verify(auth, apiKey)).key).toMatchObject({ isBlocked: false, generation: 4 });
   expect(auth.announced.slice(before)).toEqual(
-    [3, 4].map((n) => `PUT /internal/workspaces/${workspaceId}/keys/${keyId}/generation?generation=${n}`),
+    ['generation=3&status=blocked', 'generation=4&status=active'].map(
+      (said) => `PUT /internal/workspaces/${workspaceId}/keys/${keyId}/generation?${said}`,
+    ),
   );
 });
 
@@ -179,7 +181,9 @@ describe('a change that the router is not told of', () => {
     auth.answerAnnouncements(announcementHeard);
     const before = auth.announced.length;
     expect(await auth.callInternal(...request)).toMatchObject({ status: 200 });
-    expect(auth.announced.slice(before)).toEqual([expect.stringMatching(`/keys/${keyId}/generation\\?generation=3$`)]);
+    const said = `generation=3${request[1].endsWith('revoke') ? '&status=revoked' : ''}${request[1].endsWith('block') ? '&status=blocked' : ''}`;
+    expect(auth.announced.slice(before)).toEqual([expect.stringContaining(`/keys/${keyId}/generation?${said}`)]);
+    expect(auth.announced.at(-1)?.endsWith(said)).toBe(true);
     expect((await verify(auth, apiKey)).key).toEqual(whenTold);
   });
 

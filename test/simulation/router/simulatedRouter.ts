@@ -11,7 +11,8 @@ import { takeUpSpool } from '@turnpike/holds/call/takeUpSpool';
 import { followRedis } from '@turnpike/holds/follow/followRedis';
 import { createPutBack } from '@turnpike/holds/follow/putBack';
 import { createLedgerReports } from '@turnpike/holds/follow/reportToLedger';
-import { createAdmit, createRaiseGeneration } from '@turnpike/holds/gate/admit';
+import { createAdmit } from '@turnpike/holds/gate/admit';
+import { createRaiseGeneration, createSetBackGeneration } from '@turnpike/holds/gate/keyGeneration';
 import { Standing } from '@turnpike/holds/redis/standing';
 import type { Spool } from '@turnpike/holds/spool/spool';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
@@ -85,6 +86,7 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
   const authenticator: Authenticator = { authenticate: async () => options.authenticate(''), forget: () => {} };
   const admission = {
     admit: createAdmit(redis, { standing, routerId }),
+    setBackGeneration: createSetBackGeneration(redis),
     standing,
     endings,
     absorber,

@@ -337,6 +337,12 @@ it.each([
   expect(await admit(aRequest(key))).toMatchObject({ outcome });
 });
 
+it('admits no record of a key that was revoked, however new', async () => {
+  const key = await aFundedKey(10_000n, { generation: 9 });
+  await opened.redis.hset(redisKeys.key(key.workspace.workspaceId, key.keyId), { generation: 5, status: 'revoked' });
+  expect(await admit(aRequest(key))).toEqual({ outcome: 'stale_key', generation: 5 });
+});
+
 describe('a call id', () => {
   it('is admitted once', async () => {
     const key = await aFundedKey(10_000n);

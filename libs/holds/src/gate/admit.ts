@@ -35,7 +35,12 @@ export type Admission =
    * the Redis of this router's session. `stale_key`: the key or its workspace changed since its record was read, auth has to
    * be asked again. `not_billable`: the workspace's billing status lets nothing in.
    */
-  | { outcome: 'not_loaded' | 'closed' | 'stale_key' | 'not_billable' };
+  | { outcome: 'not_loaded' | 'closed' | 'not_billable' }
+  | {
+      outcome: 'stale_key';
+      /** From which on its records are admitted. */
+      generation: number;
+    };
 
 const decidedSchema = z.tuple([
   z.enum(['admitted', 'rate_limited', 'insufficient']),
@@ -50,9 +55,8 @@ const decidedSchema = z.tuple([
   z.coerce.bigint(),
   z.coerce.bigint(),
 ]);
-const undecidedSchema = z
-  .tuple([z.enum(['not_loaded', 'closed', 'stale_key', 'not_billable', 'repeated'])])
-  .rest(z.unknown());
+const undecidedSchema = z.tuple([z.enum(['not_loaded', 'closed', 'not_billable', 'repeated'])]).rest(z.unknown());
+const staleSchema = z.tuple([z.literal('stale_key'), z.unknown(), z.unknown(), z.coerce.number().int()]);
 
 /** Why the script may have to refuse a workspace whatever its balances are. */
 const OBSTACLES: Record<KeyRecord['workspace']['billingStatus'], string> = {
@@ -101,6 +105,8 @@ export function createAdmit(
         OBSTACLES[billingStatus],
       ],
     );
+    const stale = staleSchema.safeParse(answer);
+    if (stale.success) return { outcome: 'stale_key', generation: stale.data[3] };
     const undecided = undecidedSchema.safeParse(answer);
     if (undecided.success) {
       const [outcome] = undecided.data;
@@ -155,15 +161,4 @@ export function createAdmit(
       rateLimit,
     };
   };
-}
-
-const answerSchema = z.number().int();
-
-/** Makes `raiseGeneration(key)`: older records of the key are not admitted any more. Resolves with the generation in force. */
-export function createRaiseGeneration(
-  redis: Redis,
-): (key: { workspaceId: string; keyId: string; generation: number }) => Promise<number> {
-  const raiseGeneration = defineScript(redis, 'raiseGeneration');
-  return async ({ workspaceId, keyId, generation }) =>
-    answerSchema.parse(await raiseGeneration([redisKeys.key(workspaceId, keyId)], [generation]));
 }

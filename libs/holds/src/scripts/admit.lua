@@ -2,7 +2,7 @@
   all, key budget, credit, monthly cap, hold. What is refused consumes nothing. Time is Redis' own, so replicas agree. Amounts
   are nano-dollars; Lua counts in doubles, exact below 2^53 (9 million USD), so what a limit allows beyond that is not used.
   Uses pending.lua.
-  KEYS[6] {workspace}:key:<id> hash: spent, held, ended, loaded, generation
+  KEYS[6] {workspace}:key:<id> hash: spent, held, ended, loaded, generation, status
   KEYS[7] {workspace}:rpm:<id> next request's theoretical arrival time, µs (GCRA)
   KEYS[8] {workspace}:tpm:<id> hash: level (tokens), at (µs)
   KEYS[9] {workspace}:call:<call id>  the call's record
@@ -11,7 +11,7 @@
   ARGV[13] unknown-event JSON   ARGV[14] key id   ARGV[15] owner, a router's id
   ARGV[16] '' or why the workspace may not spend: account_on_hold | billing_not_provisioned
   Returns {outcome, nowMs, limiter, remainingRequests, resetRequestsMs, remainingTokens, resetTokensMs, retryAfterMs,
-           keySpent, keyHeld, available}; all but the outcome and limiter are numbers, as text above 2^31.
+           keySpent, keyHeld, available}, of stale_key {outcome, nowMs, '', generation in force}; all but the outcome and limiter are numbers, as text above 2^31.
   outcome: admitted | not_loaded | closed | stale_key | repeated | rate_limited | not_billable | insufficient
   limiter: requests | tokens | key_budget | credit | monthly_cap | monthly_cap_reached | '' ]]
 -- include pending.lua
@@ -37,8 +37,8 @@ local function limitOf(value) return value and math.min(value, LARGEST) end
 local function text(number) return string.format('%.0f', number) end
 
 if redis.call('EXISTS', KEYS[9]) == 1 then return { 'repeated', text(nowMs), '' } end
-local key = redis.call('HMGET', KEYS[6], 'generation', 'loaded', 'spent', 'held', 'ended')
-if key[1] and tonumber(key[1]) > tonumber(ARGV[5]) then return { 'stale_key', text(nowMs), '' } end
+local key = redis.call('HMGET', KEYS[6], 'generation', 'loaded', 'spent', 'held', 'ended', 'status')
+if key[1] and (key[6] == 'revoked' or tonumber(key[1]) > tonumber(ARGV[5])) then return { 'stale_key', text(nowMs), '', key[1] } end
 
 -- Requests per minute: capacity is one minute's worth, refilled continuously. What is stamped further ahead is of a clock that was
 -- set back since: it counts as never used.

@@ -3,4 +3,6 @@ export interface KeyGeneration {
   keyId: string;
   workspaceId: string;
   generation: number;
+  /** Of a change of the key's status: what it is now. */
+  status?: 'active' | 'blocked' | 'revoked';
 }

@@ -40,8 +40,15 @@ export function createRouterClient({ timeoutMs = 1_000, ...options }: RouterClie
   const announcements = connectUpTo(ANNOUNCED_AT_ONCE);
   const asking = createClient(modelRouterApi, { ...options, timeoutMs, dispatcher: questions });
   const telling = createClient(modelRouterApi, { ...options, timeoutMs, dispatcher: announcements });
-  const announce = ({ workspaceId, keyId, generation }: KeyGeneration) =>
-    telling.raiseKeyGeneration({ params: { workspace_id: workspaceId, key_id: keyId, generation } });
+  const announce = ({ workspaceId, keyId, generation, status }: KeyGeneration) =>
+    telling.raiseKeyGeneration({
+      params: {
+        workspace_id: workspaceId,
+        key_id: keyId,
+        generation,
+        ...(status && { status }),
+      },
+    });
 
   return {
     async getKeySpend({ workspaceId, keyId }, { traceparent }) {

@@ -36,8 +36,9 @@ export function createKeyHandlers(dependencies: HandlerDependencies): KeyHandler
   /** Repeating a change announces the key to the router again. */
   const changeStatus = (change: StatusChange) =>
     changing(async ({ params: { key_id: keyId } }: { params: { key_id: string } }, res) => {
-      const { status, ...generation } = await changeKeyStatus(db, { keyId, change });
-      toChangeLog(log, res).info({ keyId, workspaceId: generation.workspaceId, status }, 'key status set');
+      const generation = await changeKeyStatus(db, { keyId, change });
+      const { workspaceId, status } = generation;
+      toChangeLog(log, res).info({ keyId, workspaceId, status }, 'key status set');
       await tell(generation, res);
       return { key_id: keyId, status };
     });

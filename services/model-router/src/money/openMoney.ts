@@ -12,6 +12,7 @@ import { followRedis } from '@turnpike/holds/follow/followRedis';
 import { createPutBack } from '@turnpike/holds/follow/putBack';
 import { createLedgerReports } from '@turnpike/holds/follow/reportToLedger';
 import { createAdmit } from '@turnpike/holds/gate/admit';
+import { createSetBackGeneration } from '@turnpike/holds/gate/keyGeneration';
 import { assertDurableRedis } from '@turnpike/holds/redis/assertDurableRedis';
 import { connectRedis } from '@turnpike/holds/redis/connectRedis';
 import { Standing } from '@turnpike/holds/redis/standing';
@@ -46,6 +47,7 @@ export interface Money {
   readCounters: ReturnType<typeof createReadCounters>;
   endings: CallEndings;
   admit: ReturnType<typeof createAdmit>;
+  setBackGeneration: ReturnType<typeof createSetBackGeneration>;
   spool: Spool;
   openCalls: OpenCalls;
 }
@@ -102,5 +104,7 @@ export async function openMoney(
   });
   shutdown.defer('open calls', () => openCalls.close());
   const admit = createAdmit(redis, { standing, routerId });
-  return { redis, standing, absorber, readCounters: createReadCounters(redis), endings, admit, spool, openCalls };
+  const setBackGeneration = createSetBackGeneration(redis);
+  const readCounters = createReadCounters(redis);
+  return { redis, standing, absorber, readCounters, endings, admit, setBackGeneration, spool, openCalls };
 }

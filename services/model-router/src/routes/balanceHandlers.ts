@@ -1,6 +1,6 @@
 import type { Absorber } from '@turnpike/holds/balances/absorb';
 import { type Counter, findKeySpend, type PendingCall } from '@turnpike/holds/balances/readCounters';
-import { createRaiseGeneration } from '@turnpike/holds/gate/admit';
+import { createRaiseGeneration } from '@turnpike/holds/gate/keyGeneration';
 import type { FaultOf } from '@turnpike/internal-api/internalApi';
 import type { modelRouterApi } from '@turnpike/internal-api/modelRouter';
 import type { Handlers } from '@turnpike/internal-api/serveApi';
@@ -23,8 +23,9 @@ export function createBalanceHandlers(dependencies: BalanceHandlerDependencies):
       const { spentNanoUsd, heldNanoUsd } = await findKeySpend(dependencies, { workspaceId, keyId });
       return { spend_nano_usd: spentNanoUsd.toString(), held_nano_usd: heldNanoUsd.toString() };
     },
-    async raiseKeyGeneration({ params: { workspace_id: workspaceId, key_id: keyId, generation } }) {
-      return { generation: await raiseGeneration({ workspaceId, keyId, generation }) };
+    async raiseKeyGeneration({ params }) {
+      const { workspace_id: workspaceId, key_id: keyId, generation, status } = params;
+      return { generation: await raiseGeneration({ workspaceId, keyId, generation, status }) };
     },
     reloadBalances: createReloadBalances(dependencies),
     async getCounters({ params: { workspace_id: workspaceId, after } }) {

@@ -5,6 +5,7 @@ import { parseUsageRecorded } from '@turnpike/events/usageRecorded';
 import { createCallEndings } from '@turnpike/holds/call/endCall';
 import { type EndedCall, PendingCalls } from '@turnpike/holds/call/pendingCalls';
 import { createAdmit } from '@turnpike/holds/gate/admit';
+import { createSetBackGeneration } from '@turnpike/holds/gate/keyGeneration';
 import { Spool } from '@turnpike/holds/spool/spool';
 import { type OpenedRedis, openTestRedis } from '@turnpike/holds/test/openTestRedis';
 import { createHttpApp } from '@turnpike/http-service/createHttpApp';
@@ -89,6 +90,7 @@ function serveChat(
       bodies,
       refusedBodies,
       admission: {
+        setBackGeneration: createSetBackGeneration(opened.redis),
         admit: createAdmit(opened.redis, { standing: opened.standing, routerId: 'router-1' }),
         endings: createCallEndings(opened.redis),
         absorber: { load: notAsked, refresh: notAsked },

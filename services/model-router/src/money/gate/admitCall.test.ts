@@ -61,6 +61,8 @@ interface Circumstances {
   loadFails?: boolean;
   isOpen?: boolean;
   releaseFails?: boolean;
+  /** What comes of admitting older records of the key again. */
+  setBack?: 'set_back' | 'kept_out' | 'changed';
   /** Whether engines have counted as much in vain for this key as they may. */
   isCountUsedUp?: boolean;
   /** Fields of the request's body. */
@@ -70,7 +72,13 @@ interface Circumstances {
 /** Runs the gate against these answers of the admit script, one after the other. */
 async function run(answers: (Admission | Error)[], circumstances: Circumstances = {}): Promise<Run> {
   const { key = aKeyRecord(), count, hasNewerCredits = false, loadFails = false, isOpen = true } = circumstances;
-  const { newKey = key, isCountUsedUp = false, releaseFails = false, fields = { max_tokens: 100 } } = circumstances;
+  const {
+    setBack = 'set_back',
+    newKey = key,
+    isCountUsedUp = false,
+    releaseFails = false,
+    fields = { max_tokens: 100 },
+  } = circumstances;
   const asked: string[] = [];
   const requests: AdmitRequest[] = [];
   const dependencies: AdmitCallDependencies = {
@@ -99,6 +107,10 @@ async function run(answers: (Admission | Error)[], circumstances: Circumstances 
         asked.push('refresh');
         return hasNewerCredits;
       },
+    },
+    async setBackGeneration(_key, seen) {
+      asked.push(`set back from ${seen}`);
+      return setBack;
     },
     authenticator: { authenticate: async () => newKey, forget: () => void asked.push('forget') },
     async countPromptTokens() {
@@ -160,10 +172,32 @@ it('admits nothing while balances cannot be had', async () => {
 
 it('asks auth again about a key that has changed, and goes by the new record', async () => {
   const newKey = aKeyRecord({ generation: 2 });
-  const { asked, requests } = await run([{ outcome: 'stale_key' }, admitted], { newKey });
+  const { asked, requests } = await run([{ outcome: 'stale_key', generation: 2 }, admitted], { newKey });
   expect(asked).toEqual(['admit', 'forget', 'authenticate', 'admit']);
   expect(requests[1]?.key).toBe(newKey);
 });
+
+it('follows auth back where that knows an older key twice than it had told of, as its database was set back', async () => {
+  const stale: Admission = { outcome: 'stale_key', generation: 9 };
+  const asking = ['admit', 'forget', 'authenticate'];
+  const { asked } = await run([stale, stale, admitted]);
+  expect(asked).toEqual([...asking, ...asking, 'set back from 9', 'admit']);
+  // Each answer may have been to a question from before the change that follows it.
+  const changes = [9, 10, 11].map((generation): Admission => ({ outcome: 'stale_key', generation }));
+  expect((await run([...changes, admitted])).asked).toEqual([...asking, ...asking, ...asking, 'admit']);
+});
+
+it.each([9, 0])(
+  'keeps out a key that was revoked at generation %i, whatever auth says of it by now',
+  async (generation) => {
+    const stale: Admission = { outcome: 'stale_key', generation };
+    const asking = ['admit', 'forget', 'authenticate'];
+    expect(await run([stale, stale], { setBack: 'kept_out' })).toMatchObject({
+      asked: [...asking, ...asking, `set back from ${generation}`],
+      result: { kind: 'admission_unavailable' },
+    });
+  },
+);
 
 it.each([
   ['on_hold', 'account_on_hold'],
@@ -171,7 +205,7 @@ it.each([
 ] as const)('refuses an account %s when the script says so, and asks nobody else', async (billingStatus, kind) => {
   const key = aKeyRecord({ workspace: { billingStatus } });
   expect(await run([{ outcome: 'not_billable' }], { key })).toMatchObject({ asked: ['admit'], result: { kind } });
-  const stale: Admission[] = [{ outcome: 'stale_key' }, { outcome: 'not_billable' }];
+  const stale: Admission[] = [{ outcome: 'stale_key', generation: 1 }, { outcome: 'not_billable' }];
   expect(await run(stale, { newKey: key })).toMatchObject({ result: { kind } });
 });
 

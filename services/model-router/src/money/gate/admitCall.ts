@@ -3,6 +3,7 @@ import type { Absorber } from '@turnpike/holds/balances/absorb';
 import type { CallEndings } from '@turnpike/holds/call/endCall';
 import type { Hold } from '@turnpike/holds/call/pendingCalls';
 import type { Admission, AdmitRequest } from '@turnpike/holds/gate/admit';
+import type { createSetBackGeneration } from '@turnpike/holds/gate/keyGeneration';
 import type { Standing } from '@turnpike/holds/redis/standing';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import type { Logger } from '@turnpike/logging/createLogger';
@@ -22,6 +23,7 @@ export interface AdmitCallDependencies {
   endings: Pick<CallEndings, 'release'>;
   absorber: Pick<Absorber, 'load' | 'refresh'>;
   authenticator: Authenticator;
+  setBackGeneration: ReturnType<typeof createSetBackGeneration>;
   countPromptTokens: CountPromptTokens;
   /** Prompts that engines count for calls that are then refused for want of credit. */
   refusedCounts: KeyAllowance;
@@ -63,6 +65,8 @@ export async function admitCall(dependencies: AdmitCallDependencies, call: CallT
   let { key } = call;
   if (!standing.isOpen) throw refuse({ kind: 'admission_unavailable' });
   let bound = boundUsage(request, model);
+  /** The generation in force before auth was asked last. */
+  let seen: number | undefined;
   let giveBackCount: (() => void) | undefined;
 
   for (let round = 0; round < MAX_ROUNDS; round += 1) {
@@ -83,10 +87,17 @@ export async function admitCall(dependencies: AdmitCallDependencies, call: CallT
           throw refuse({ kind: 'admission_unavailable' }, error);
         });
         break;
-      case 'stale_key':
+      case 'stale_key': {
         authenticator.forget(key.keyId);
+        const { generation: brought } = key;
         key = await call.authenticateAgain();
+        // Told twice the same. An answer may be to a question from before the change, the next one is not. It is older than what was
+        // told of, or is refused though it is not, as of a key that was revoked.
+        const isSetBack = key.generation < admission.generation || brought >= admission.generation;
+        if (isSetBack && seen === admission.generation) await followSetBack(dependencies, key, seen);
+        seen = admission.generation;
         break;
+      }
       case 'not_billable':
         throw refuse(toBillingFault(key));
       case 'closed':
@@ -111,6 +122,26 @@ export async function admitCall(dependencies: AdmitCallDependencies, call: CallT
       }
     }
   }
+  throw refuse({ kind: 'admission_unavailable' });
+}
+
+/**
+ * Auth commits a change before it tells of it, so a record that it gives afterwards and that is older is of a database that was set
+ * back. What it says counts again from now on, but of a key that was revoked or blocked.
+ */
+async function followSetBack(
+  { setBackGeneration, log }: AdmitCallDependencies,
+  { keyId, generation, workspace: { workspaceId } }: KeyRecord,
+  seen: number,
+): Promise<void> {
+  const outcome = await setBackGeneration({ workspaceId, keyId, generation }, seen).catch((error: unknown) => {
+    throw refuse({ kind: 'admission_unavailable' }, error);
+  });
+  const about = { keyId, workspaceId, generation, seen };
+  if (outcome === 'set_back' && generation < seen)
+    log.error(about, 'ALERT auth gives an older record of a key than it had told of: its database was set back');
+  if (outcome !== 'kept_out') return;
+  log.error(about, 'ALERT auth lets in a key that was revoked or blocked: its database was set back; do that again');
   throw refuse({ kind: 'admission_unavailable' });
 }
 
