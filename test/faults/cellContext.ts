@@ -128,13 +128,6 @@ export class CellContext {
     this.rules.unknownAtMost += calls.filter(wasLost).length;
   }
 
-  /** A call whose client was gone before the engine had counted anything may end as unknown. */
-  allowUnknown(calls: readonly CallRecord[]): void {
-    const isGone = ({ outcome, deltas }: CallRecord): boolean =>
-      deltas === 0 && (outcome === 'left' || outcome === 'broken' || outcome === '503');
-    this.rules.unknownAtMost += calls.filter(isGone).length;
-  }
-
   /** A call of which the engine never said what it used ends as unknown, whatever its client saw. */
   allowUnknownEndings(calls: readonly CallRecord[]): void {
     this.rules.unknownAtMost += calls.filter(({ usage, outcome }) => outcome !== 'ok' || !usage).length;

@@ -11,7 +11,6 @@ export const edge: CellTable = {
     times: 3,
     load: { tokens: [1, 300] },
     ends: { ok: true, broken: true, '503': true },
-    also: (context, calls) => context.allowUnknown(calls),
   },
   'edge-router-cut': {
     breaks: 'all connections between edge and router are reset five times while streams run',
@@ -22,6 +21,5 @@ export const edge: CellTable = {
     times: 5,
     load: { tokens: [1, 300] },
     ends: { ok: true, broken: true, '503': true },
-    also: (context, calls) => context.allowUnknown(calls),
   },
 };
