@@ -5,7 +5,7 @@ import type { BookRules, Findings } from './books/evidence.ts';
 import { findBusyEngines } from './books/findBusyEngines.ts';
 import { ProblemList } from './books/problemList.ts';
 import { readBalances } from './books/readBalances.ts';
-import { readRows, readTotals } from './books/readLedger.ts';
+import { readCredits, readRows, readTotals } from './books/readLedger.ts';
 import { readPrices } from './books/readPrices.ts';
 import { watchBalances } from './books/watchBalances.ts';
 import { askEdge } from './load/askEdge.ts';
@@ -206,19 +206,21 @@ export class CellContext {
     const workspaceIds = this.#accounts.map(({ workspaceId }) => workspaceId);
     try {
       const served = await Promise.all(simulators.map((simulator) => simulator.listServed(this.#startedAt)));
-      const balances = this.#accounts.map(async ({ workspaceId, keys }) => {
+      const read = this.#accounts.map(async ({ workspaceId, keys }) => {
         const keyIds = keys.map(({ keyId }) => keyId);
         await operator.reloadBalances(workspaceId);
         return [workspaceId, await readBalances(redis, workspaceId, keyIds)] as const;
       });
+      const balances = new Map(await Promise.all(read));
       const engines = await operator.listEngines();
       const findings = checkBooks(
         {
           calls: this.records,
           served: served.flat(),
-          balances: new Map(await Promise.all(balances)),
+          balances,
           totals: await readTotals(ledger, workspaceIds),
           rows: await readRows(ledger, workspaceIds),
+          credits: await readCredits(ledger, workspaceIds),
           prices: await readPrices(catalog),
         },
         this.rules,

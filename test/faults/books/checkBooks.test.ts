@@ -54,6 +54,7 @@ const row: LedgerRow = {
   hold: 100n,
   month: '2026-11',
   startedAtMs: 0,
+  endedAtMs: 1_000,
 };
 const totalsOf = (charge: bigint, requests = 1): LedgerTotals => ({
   byKey: new Map([['key', charge]]),
@@ -75,6 +76,7 @@ const whole: Evidence = {
   served: [served],
   rows: [row],
   totals: totalsOf(15n),
+  credits: [{ workspaceId: 'ws', amount: 1_000n, atMs: 0 }],
   balances: new Map([['ws', balancesOf(15n)]]),
   prices,
 };
@@ -136,6 +138,24 @@ it.each<[string, Partial<Evidence>, RegExp]>([
   ],
 ])('names %s', (_case, change, problem) => {
   expect(checkBooks({ ...whole, ...change }, STRICT).problems).toContainEqual(expect.stringMatching(problem));
+});
+
+describe('more under way than was credited', () => {
+  const another = { ...row, callId: 'another', hold: 950n, startedAtMs: 500, endedAtMs: 600 };
+  const problemsOf = (change: Partial<LedgerRow>, credits = whole.credits) =>
+    checkBooks({ ...whole, rows: [row, { ...another, ...change }], credits }, STRICT).problems;
+  const overspent = expect.stringMatching(/more was under way and charged than was credited: ws: 50 beyond it/);
+
+  it('is found at any instant, whatever was charged in the end', () => {
+    expect(problemsOf({})).toContainEqual(overspent);
+  });
+  it('is not where one call began after the other had ended', () => {
+    expect(problemsOf({ startedAtMs: 1_000, endedAtMs: 1_100 })).not.toContainEqual(overspent);
+  });
+  it('is found where the credit came too late', () => {
+    const credits = [1, 2_000].map((atMs) => ({ workspaceId: 'ws', amount: 500n, atMs: atMs === 1 ? 0 : atMs }));
+    expect(problemsOf({ hold: 450n }, credits)).toContainEqual(overspent);
+  });
 });
 
 it('lets as many calls end as unknown as a cell says', () => {

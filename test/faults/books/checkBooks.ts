@@ -1,6 +1,7 @@
 import { compareCalls } from './compareCalls.ts';
 import { compareSums } from './compareSums.ts';
 import type { BookRules, Evidence, Findings } from './evidence.ts';
+import { findOverspend } from './findOverspend.ts';
 import { ProblemList } from './problemList.ts';
 
 /** Holds all that is known of a cell's calls against each other, to the nano-dollar. */
@@ -8,6 +9,7 @@ export function checkBooks(evidence: Evidence, rules: BookRules): Findings {
   const problems = new ProblemList();
   const calls = compareCalls(evidence, rules, problems);
   const sums = compareSums(evidence, problems);
+  findOverspend(evidence, problems);
   return {
     lost: calls.lost + sums.lost,
     doubled: calls.doubled + sums.doubled,

@@ -1,7 +1,7 @@
 import type { CallRecord } from '../load/callRecord.ts';
 import type { ServedRequest } from '../stack/simulators.ts';
 import type { WorkspaceBalances } from './readBalances.ts';
-import type { LedgerRow, LedgerTotals } from './readLedger.ts';
+import type { GivenCredit, LedgerRow, LedgerTotals } from './readLedger.ts';
 import type { PriceList } from './readPrices.ts';
 
 /** All that is known of the calls of one cell, by everybody who knows anything of them. */
@@ -12,6 +12,7 @@ export interface Evidence {
   served: readonly ServedRequest[];
   rows: readonly LedgerRow[];
   totals: LedgerTotals;
+  credits: readonly GivenCredit[];
   balances: ReadonlyMap<string, WorkspaceBalances>;
   prices: PriceList;
 }

@@ -18,6 +18,7 @@ export interface LedgerRow {
   /** `YYYY-MM` of its admission. */
   month: string;
   startedAtMs: number;
+  endedAtMs: number;
 }
 
 /** What the ledger's sums say of some workspaces, by what they sum over. */
@@ -45,7 +46,8 @@ export async function readRows(db: pg.Pool, workspaceIds: readonly string[]): Pr
     `SELECT call_id, key_id, workspace_id, model, canonical_model, price_version, status, reason, prompt_tokens,
        cached_prompt_tokens, completion_tokens, charge_nano_usd, hold_nano_usd,
        to_char(started_at AT TIME ZONE 'UTC', 'YYYY-MM') AS month,
-       (extract(epoch FROM started_at) * 1000)::BIGINT AS started_at_ms
+       (extract(epoch FROM started_at) * 1000)::BIGINT AS started_at_ms,
+       (extract(epoch FROM ended_at) * 1000)::BIGINT AS ended_at_ms
      FROM usage_request WHERE workspace_id = ANY($1)`,
     [workspaceIds],
   );
@@ -65,6 +67,7 @@ export async function readRows(db: pg.Pool, workspaceIds: readonly string[]): Pr
     hold: BigInt(row.hold_nano_usd),
     month: row.month,
     startedAtMs: Number(row.started_at_ms),
+    endedAtMs: Number(row.ended_at_ms),
   }));
 }
 
@@ -99,4 +102,24 @@ export async function readTotals(db: pg.Pool, workspaceIds: readonly string[]): 
     credited: toMap(credited),
     sequence: toMap(sequence),
   };
+}
+
+/** A credit, and when it was given. */
+export interface GivenCredit {
+  workspaceId: string;
+  amount: bigint;
+  atMs: number;
+}
+
+export async function readCredits(db: pg.Pool, workspaceIds: readonly string[]): Promise<GivenCredit[]> {
+  const { rows } = await db.query(
+    `SELECT workspace_id, amount_nano_usd, (extract(epoch FROM created_at) * 1000)::BIGINT AS at_ms
+     FROM credit WHERE workspace_id = ANY($1)`,
+    [workspaceIds],
+  );
+  return rows.map((row) => ({
+    workspaceId: row.workspace_id,
+    amount: BigInt(row.amount_nano_usd),
+    atMs: Number(row.at_ms),
+  }));
 }
