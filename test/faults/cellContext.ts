@@ -71,7 +71,7 @@ export class CellContext {
     this.calls = calls;
     this.account = account;
     this.#accounts = [account];
-    this.#watch = watchBalances(stack.redis, this.#accounts, (what, example) => this.#problems.add(what, example));
+    this.#watch = watchBalances(stack, this.#accounts, (what, example) => this.#problems.add(what, example));
   }
 
   /** Every call of the cell that has ended. */
@@ -163,6 +163,13 @@ export class CellContext {
   checkRecovery(withinMs: number): void {
     const isInTime = (this.recoveryMs ?? 0) <= withinMs;
     this.check(isInTime, `all is mended, and calls succeed only after ${withinMs / 1_000} s`);
+  }
+
+  /** Notes a problem where no call succeeds within this time from now, whatever is still broken. */
+  async checkServing(withinMs: number): Promise<void> {
+    const tookMs = await this.#untilServing();
+    this.notes.push(`others admit again after ${((tookMs ?? RECOVERY_LIMIT_MS) / 1_000).toFixed(1)} s`);
+    this.check((tookMs ?? RECOVERY_LIMIT_MS) <= withinMs, `others admit again only after ${withinMs / 1_000} s`);
   }
 
   /** Says that the fault is mended, and waits until a call succeeds. */

@@ -8,7 +8,7 @@ import { type ListedModel, listModels } from './listModels.ts';
 import { loadLocalSecrets } from './localSecrets.ts';
 import type { Observation } from './observation.ts';
 import { setLogsAside } from './process/setLogsAside.ts';
-import { type Part, type PartEnd, startParts, toPartEndText } from './process/startParts.ts';
+import { type Part, type PartEnd, type Parts, startParts, toPartEndText } from './process/startParts.ts';
 import { StackError } from './stackError.ts';
 import { linkStackFile, type StackDescription, writeStackFile } from './stackFile.ts';
 import { type LinkReplica, listLinks, listReplicas, type OpenLink, openLinks } from './stackLinks.ts';
@@ -64,6 +64,8 @@ export interface RunningStack {
   edges: LinkReplica[];
   /** Starts a part that has ended again, with the settings and the data it had, and resolves when it is ready. */
   restart(part: string): Promise<Part>;
+  /** Starts a process by the command of a part, under another name and with other variables. Waits for nothing. */
+  startLike: Parts['startLike'];
   /**
    * Stops every part and resolves when no process of the stack is left. Streams that are open may end first, for some
    * seconds, unless `hurry` is aborted.
@@ -160,7 +162,15 @@ async function runLaunch(options: StackOptions, launch: Launch): Promise<Running
     endSignal.throwIfAborted();
     isUp = true;
     const edges = listReplicas(launch.settings.ports, 'edge', 'port');
-    return { stack, parts: launched, models, edges, restart: parts.restart, stop: parts.stop };
+    return {
+      stack,
+      parts: launched,
+      models,
+      edges,
+      restart: parts.restart,
+      startLike: parts.startLike,
+      stop: parts.stop,
+    };
   } catch (error) {
     await parts.stop();
     throw error;

@@ -6,11 +6,12 @@ import { breakUnderLoad } from '../breakUnderLoad.ts';
 import type { CellTable } from '../cell.ts';
 import type { CellContext } from '../cellContext.ts';
 import { disturb, type Fault, freeze, kill, reset } from '../fault.ts';
+import { startReplica } from '../stack/secondRedis.ts';
 
 const appendOnlyFile = (dataDir: string): string => join(dataDir, 'redis', 'appendonlydir');
 
 /** Redis dies, and comes back without its file. */
-const loseFile: Fault = {
+export const loseFile: Fault = {
   ...kill('redis'),
   async strike({ stack: { parts, dataDir } }) {
     await parts.kill('redis');
@@ -88,6 +89,27 @@ export const redis: CellTable = {
     forMs: 0,
     ends: { ok: true, '503': true },
   },
+  'redis-demoted': {
+    breaks: 'a replica is promoted and the old primary becomes its replica; connections stay up, the address moves',
+    holds: 'routers leave the old one by themselves and serve again within 5 s; charges are in every balance',
+    eventLog: 'embedded',
+    serviceSettings: {},
+    run: (context) => changePrimary(context, { isDemoted: true }),
+  },
+  'redis-host-lost': {
+    breaks: 'the host of Redis is gone without a word, for good, and its replica takes over behind the same name',
+    holds: 'routers leave the dead connections by themselves and serve again within 5 s',
+    eventLog: 'embedded',
+    serviceSettings: {},
+    run: (context) => changePrimary(context, { isDemoted: false }),
+  },
+  'wallet-evicted': {
+    breaks: 'a wallet, the months or the counter of a key is deleted in Redis several times a second, under load',
+    holds:
+      'calls go on, or get 503 where the ledger has no time; no counter stays wrong, and no workspace is overspent',
+    eventLog: 'kafka',
+    run: evictCounters,
+  },
   'redis-empty': {
     breaks: 'kill -9 of Redis, back after 2 s without its file, while streams run',
     holds: 'new calls get 503 until balances and holds are rebuilt; the streams’ charges are in every balance',
@@ -139,4 +161,55 @@ async function runOutOfCredit(context: CellContext): Promise<void> {
   const { byWorkspace } = await readTotals(ledger, [workspaceId]);
   const spent = byWorkspace.get(workspaceId) ?? 0n;
   context.check(spent <= CREDIT, `${spent} nano-dollars are spent, and ${CREDIT} were given`);
+}
+
+/** Within 5 s of what happened: the routers have no less to do than after a loss. */
+const SERVES_WITHIN_MS = 5_000;
+
+async function changePrimary(context: CellContext, { isDemoted }: { isDemoted: boolean }): Promise<void> {
+  const { stack } = context;
+  const replica = await startReplica(stack);
+  const calls = await breakUnderLoad(context, {
+    fault: {
+      async strike() {
+        if (!isDemoted) stack.links.lose({ to: 'redis' });
+        await replica.promote();
+        stack.links.redirect({ to: 'redis' }, replica.port);
+        if (isDemoted) await replica.demoteFormer();
+        replica.takeOver();
+      },
+      repair: async () => undefined,
+    },
+    forMs: 0,
+    load: { tokens: [1, 600] },
+  });
+  context.checkRecovery(SERVES_WITHIN_MS);
+  context.checkOutcomes(calls, { ok: true, '503': true });
+}
+
+const EVICTED_EVERY_MS: [number, number] = [20, 200];
+
+async function evictCounters(context: CellContext): Promise<void> {
+  const { random, stack } = context;
+  const poor = await context.openAccount({ creditNanoUsd: CREDIT });
+  const half = Math.ceil(context.calls / 2);
+  const load = context.startLoad({ calls: half, tokens: [1, 200] });
+  const poorLoad = context.startLoad({ calls: half, keys: poor.keys, tokens: [50, 400], maxTokens: 400 });
+  let evicted = 0;
+  while (load.sent + poorLoad.sent < 2 * half || load.open + poorLoad.open > 0) {
+    const { workspaceId, keys } = random.share() < 0.5 ? poor : context.account;
+    const names = ['wallet', 'months', `key:${keys[random.between(0, keys.length - 1)]?.keyId}`];
+    evicted += await stack.redis.del(`{${workspaceId}}:${names[random.between(0, names.length - 1)]}`);
+    await pause(random.between(...EVICTED_EVERY_MS));
+  }
+  context.checkOutcomes(await load.done, { ok: true, '503': true });
+  const calls = await poorLoad.done;
+  context.checkOutcomes(calls, { ok: true, '402': true, '503': true });
+  context.check(
+    calls.some(({ outcome }) => outcome === '402'),
+    'the credit never ran out',
+  );
+  context.check(evicted > 0, 'nothing was evicted');
+  context.notes.push(`${evicted} counters were evicted`);
+  await context.repaired();
 }

@@ -41,6 +41,11 @@ export class Links {
     for (const proxy of this.#chosen(choice)) proxy.lose();
   }
 
+  /** New connections of the chosen links lead to another port from now on; open ones stay where they are. */
+  redirect(choice: LinkChoice, port: number): void {
+    for (const proxy of this.#chosen(choice)) proxy.redirect(port);
+  }
+
   /** All links pass everything on. */
   async mend(): Promise<void> {
     await Promise.all(this.#links.map(({ proxy }) => proxy.become({})));

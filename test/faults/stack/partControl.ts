@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Part } from '@turnpike/local-stack/process/startParts';
 import type { RunningStack } from '@turnpike/local-stack/startStack';
 import { isAnyAlive, killProcesses, signalProcesses } from './signalProcesses.ts';
 
@@ -55,6 +56,13 @@ export class PartControl {
     const { pid } = await this.#running.restart(part);
     this.#pids.set(part, pid);
     this.#dead.delete(part);
+  }
+
+  /** Starts a process by the command of a part, under another name and with other variables. Waits for nothing. */
+  startLike(part: string, other: { name: string; env: Record<string, string> }): Part {
+    const started = this.#running.startLike(part, other);
+    this.#pids.set(other.name, started.pid);
+    return started;
   }
 
   /** Whether a part was killed or frozen and is not yet back. */

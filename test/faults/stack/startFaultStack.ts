@@ -63,7 +63,11 @@ export interface FaultStack {
   /** Direct, not by the proxies. */
   ledger: pg.Pool;
   catalog: pg.Pool;
-  redis: Redis;
+  readonly redis: Redis;
+  /** Where Redis listens, with its password. */
+  readonly redisUrl: string;
+  /** Another Redis has taken over: it is looked at from now on. */
+  lookAtRedis(url: string): void;
   /** Address by which services of the fleet read what the edge does not serve. */
   internalUrlOf(service: InternalService): string;
   /** Where the operator's command line finds the stack. */
@@ -72,6 +76,8 @@ export interface FaultStack {
   untilReady(): Promise<void>;
   /** Undoes every fault, whoever caused it. */
   mend(): Promise<void>;
+  /** Something that a cell has started ends with the stack. */
+  stopLater(stop: () => Promise<void>): void;
   stop(): Promise<void>;
 }
 
@@ -133,8 +139,8 @@ async function describe(
     return pool.on('error', () => undefined); // Postgres is killed on purpose
   };
   const [ledger, catalog] = [poolOf('ledger'), poolOf('catalog')];
-  const redis = new Redis(us.redis_url, { maxRetriesPerRequest: 0, enableOfflineQueue: true, commandTimeout: 2_000 });
-  redis.on('error', () => undefined);
+  let redisUrl = us.redis_url;
+  let redis = openRedis(redisUrl);
   const parts = new PartControl(running);
   const simulators = us.simulator_admin_urls.map((url) => new Simulator(url));
   const mend = async () => {
@@ -143,6 +149,7 @@ async function describe(
     await Promise.all(simulators.map((simulator) => simulator.mend()));
   };
   await mend();
+  const others: (() => Promise<void>)[] = [];
   return {
     baseUrl: replicas === 1 ? us.base_url : `http://127.0.0.1:${await links.openClients(running.edges)}/v1`,
     stateDir,
@@ -156,7 +163,17 @@ async function describe(
     operator: createOperator(us.services, secrets),
     ledger,
     catalog,
-    redis,
+    get redis() {
+      return redis;
+    },
+    get redisUrl() {
+      return redisUrl;
+    },
+    lookAtRedis(url) {
+      redis.disconnect();
+      redisUrl = url;
+      redis = openRedis(url);
+    },
     internalUrlOf: (service) => us.services[service].internal_url,
     async untilReady() {
       const urls = Object.values(us.services).map((service) => `${service.internal_url}/ready`);
@@ -164,14 +181,21 @@ async function describe(
       if (!(await waitFor(areReady, { timeoutMs: READY_WITHIN_MS }))) throw new Error('a service is not ready');
     },
     mend,
+    stopLater: (stop) => void others.push(stop),
     async stop() {
       parts.thawAll();
       redis.disconnect();
       await Promise.all([ledger.end(), catalog.end()]);
       await running.stop(AbortSignal.abort());
+      await Promise.all(others.map((stop) => stop()));
       await removeAll();
     },
   };
+}
+
+function openRedis(url: string): Redis {
+  const redis = new Redis(url, { maxRetriesPerRequest: 0, enableOfflineQueue: true, commandTimeout: 2_000 });
+  return redis.on('error', () => undefined); // Redis is killed on purpose
 }
 
 async function isReady(url: string): Promise<boolean> {

@@ -124,6 +124,16 @@ it('starts a part that has ended again, by the same command, and keeps what it s
   expect(isAlive(second.pid)).toBe(false);
 });
 
+it('starts a process as a part was started, by another name, with other variables', async () => {
+  const first = startShell('twin', 'echo "$MOOD"; exec sleep 60');
+  const second = parts.startLike('twin', { name: 'other', env: { MOOD: 'cross' } });
+  const hasSaid = (part: Part, text: string) =>
+    parts.untilReady(part, async ({ logFile }) => readFileSync(logFile, 'utf8') === text, 60_000);
+  await hasSaid(first, '\n');
+  await hasSaid(second, 'cross\n');
+  expect(() => parts.startLike('nobody', { name: 'other', env: {} })).toThrow('There is no part nobody');
+});
+
 it('refuses to start a part again that it does not know', async () => {
   await expect(parts.restart('nobody')).rejects.toThrow('There is no part nobody');
 });

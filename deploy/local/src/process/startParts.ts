@@ -65,6 +65,8 @@ export interface Parts {
    * Its log goes on in a file of its own.
    */
   restart(name: string): Promise<Part>;
+  /** Starts a process by the command of a part, under another name and with other variables. Waits for nothing. */
+  startLike(part: string, other: { name: string; env: Record<string, string> }): Part;
   /** Removes a file when the parts have been stopped, even where the launcher is killed. */
   removeAtEnd(file: string): void;
   /** Makes a link to such a file lead to another stack's then, or removes it where there is none. */
@@ -145,6 +147,12 @@ export function startParts({ logDir, env, signal, onUnexpectedEnd }: PartsOption
     return part;
   }
 
+  function startLike(part: string, { name, env: otherEnv }: { name: string; env: Record<string, string> }): Part {
+    const { command } = starts.get(part) ?? {};
+    if (!command) throw new StackError(`There is no part ${part} that was started before.`);
+    return start({ ...command, name, env: { ...command.env, ...otherEnv } });
+  }
+
   async function stop(hurry?: AbortSignal): Promise<void> {
     stopping.abort(new StackError('The stack was stopped.'));
     for (const layer of [3, 2, 1, 0] satisfies Layer[]) {
@@ -159,6 +167,7 @@ export function startParts({ logDir, env, signal, onUnexpectedEnd }: PartsOption
     run: (what, step) => runToEnd(what, { ...step, env: { ...env, ...step.env }, signal: endSignal }),
     untilReady,
     restart,
+    startLike,
     removeAtEnd: (file) => reaper.tell({ type: 'remove', file }),
     unlinkAtEnd: (link, file) => reaper.tell({ type: 'unlink', link, file }),
     stop,
