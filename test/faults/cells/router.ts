@@ -1,7 +1,10 @@
 import { execFile } from 'node:child_process';
-import { rm, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { findFreePort } from '@turnpike/test-support/findFreePort';
+import { readRows } from '../books/readLedger.ts';
 import { breakUnderLoad } from '../breakUnderLoad.ts';
 import type { CellTable } from '../cell.ts';
 import type { CellContext } from '../cellContext.ts';
@@ -45,6 +48,22 @@ export const router: CellTable = {
     eventLog: 'kafka',
     run: loseSpool,
   },
+  'router-and-disk-lost': {
+    breaks:
+      'kill -9 of one of two routers, for good and with its disk, full of events that the frozen broker has not taken',
+    holds:
+      'the other admits on; within 20 s every call that ended has its exact charge, kept in Redis, and every other is unknown',
+    eventLog: 'kafka',
+    replicas: 2,
+    serviceSettings: {},
+    run: loseRouter,
+  },
+  'two-on-a-volume': {
+    breaks: 'a second router is started on the spool of one that runs, twice, under load',
+    holds: 'it refuses to start and says whose the spool is; the first one goes on, and nothing is lost',
+    eventLog: 'embedded',
+    run: startDouble,
+  },
   'disk-full': {
     breaks: 'the disk of the spool is full twice, for three seconds each time',
     holds: 'new calls get 503; those under way end well, with their events in Redis until the disk takes them',
@@ -70,6 +89,62 @@ async function loseSpool(context: CellContext): Promise<void> {
   });
   context.allowUnknownAtStrikes(calls);
   context.checkOutcomes(calls, { ok: true, broken: true, '503': true });
+}
+
+/** So long the broker takes nothing. */
+const UNREAD_MS = 1_500;
+/** Until another router admits, and until it has had everything of the dead one recorded. */
+const SERVES_WITHIN_MS = 5_000;
+const RECORDED_WITHIN_MS = 20_000;
+
+async function loseRouter(context: CellContext): Promise<void> {
+  const { parts, dataDir, ledger } = context.stack;
+  const load = context.startLoad({ calls: context.calls, tokens: [1, 300] });
+  await load.untilSent(Math.floor(context.calls * (0.2 + context.random.share() * 0.3)));
+  parts.freeze('kafka');
+  await pause(UNREAD_MS);
+  await parts.kill('model-router');
+  await rm(join(dataDir, 'spool'), { recursive: true });
+  await context.checkServing(SERVES_WITHIN_MS);
+  const before = [...load.records];
+  parts.thaw('kafka');
+  const admitted = before.flatMap(({ callId, isAdmitted }) => (isAdmitted && callId !== undefined ? [callId] : []));
+  await context.until(
+    'a row of every call that had ended',
+    async () => {
+      const recorded = new Set((await readRows(ledger, [context.account.workspaceId])).map(({ callId }) => callId));
+      return admitted.every((callId) => recorded.has(callId));
+    },
+    RECORDED_WITHIN_MS,
+  );
+  const calls = await load.done;
+  context.allowUnknownAtStrikes(calls);
+  context.checkOutcomes(calls, { ok: true, broken: true, '503': true });
+  await parts.restart('model-router');
+  await context.repaired();
+}
+
+/** Long enough for a process to start and to be refused, on a machine that does much else. */
+const REFUSED_WITHIN_MS = 30_000;
+
+async function startDouble(context: CellContext): Promise<void> {
+  const calls = await breakUnderLoad(context, {
+    fault: {
+      async strike({ stack: { parts } }) {
+        const [port, internalPort] = [await findFreePort(), await findFreePort()];
+        const env = { PORT: String(port), INTERNAL_PORT: String(internalPort) };
+        const double = parts.startLike('model-router', { name: 'model-router-double', env });
+        await context.until('the double to end', async () => double.endedBy() !== undefined, REFUSED_WITHIN_MS);
+        const said = await readFile(double.logFile, 'utf8');
+        context.check(said.includes('another router uses the spool in'), 'the double did not say whose the spool is');
+      },
+      repair: async () => undefined,
+    },
+    forMs: 0,
+    times: 2,
+    load: { tokens: [1, 300] },
+  });
+  context.checkOutcomes(calls, { ok: true });
 }
 
 const run = promisify(execFile);
