@@ -14,6 +14,7 @@ import { postgres } from './cells/postgres.ts';
 import { races } from './cells/races.ts';
 import { redis } from './cells/redis.ts';
 import { router } from './cells/router.ts';
+import { strangers } from './cells/strangers.ts';
 
 const GROUPS: Record<string, CellTable> = {
   auth,
@@ -29,6 +30,7 @@ const GROUPS: Record<string, CellTable> = {
   races,
   redis,
   router,
+  strangers,
 };
 
 /** Every cell there is, by group and name. */
