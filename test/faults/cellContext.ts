@@ -37,7 +37,7 @@ export class CellContext {
   /** A workspace with plenty of credit and 20 keys. */
   readonly account: Account;
   /** What the fault may do to the books; a cell says so where it may do anything. */
-  readonly rules: BookRules = { unknownAtMost: 0, enginesLie: false };
+  readonly rules: BookRules = { unknownAtMost: 0, enginesLie: false, goneWithPostgres: new Set() };
   /** From the last call's end until the books are whole, at most: two leases, and two seconds for the row to come. */
   booksWithinMs = 2 * LEASE_MS + 2_000;
   /** From repair to the first good answer; undefined where nothing was repaired. */

@@ -7,7 +7,7 @@ import type { WorkspaceBalances } from './readBalances.ts';
 import type { LedgerRow, LedgerTotals } from './readLedger.ts';
 
 const CALL_ID = '01a1fdc5-cc2d-704b-868a-03753fd16fa2';
-const STRICT: BookRules = { unknownAtMost: 0, enginesLie: false };
+const STRICT: BookRules = { unknownAtMost: 0, enginesLie: false, goneWithPostgres: new Set() };
 /** One nano-dollar a token. */
 const prices = {
   costOf: ({ promptTokens, completionTokens }: { promptTokens: number; completionTokens: number }) =>
@@ -138,6 +138,12 @@ it.each<[string, Partial<Evidence>, RegExp]>([
   ],
 ])('names %s', (_case, change, problem) => {
   expect(checkBooks({ ...whole, ...change }, STRICT).problems).toContainEqual(expect.stringMatching(problem));
+});
+
+it('lets a row be gone that a cell says went with its Postgres, and no other', () => {
+  const gone = { ...whole, rows: [], totals: totalsOf(0n, 0), balances: free.balances };
+  expect(areWhole(checkBooks(gone, { ...STRICT, goneWithPostgres: new Set([CALL_ID]) }))).toBe(true);
+  expect(checkBooks(gone, { ...STRICT, goneWithPostgres: new Set(['another']) }).lost).toBe(1);
 });
 
 describe('more under way than was credited', () => {

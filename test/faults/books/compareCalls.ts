@@ -23,7 +23,7 @@ export function compareCalls(
     const { callId, client, attempts, row } = call;
     if (!row) {
       const isAdmitted = client?.isAdmitted === true || attempts.length > 0;
-      if (!isAdmitted) continue;
+      if (!isAdmitted || rules.goneWithPostgres.has(callId)) continue;
       lost += 1;
       problems.add('a call has no row', `${callId}: ${describeCall(call)}`);
       continue;

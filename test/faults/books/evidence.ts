@@ -23,6 +23,8 @@ export interface BookRules {
   unknownAtMost: number;
   /** Whether engines count truly; where they are made to lie, rows have what they said to the client. */
   enginesLie: boolean;
+  /** Calls whose rows went with a Postgres that was the event log as well. */
+  goneWithPostgres: Set<string>;
 }
 
 /** What the books say. Whole are those with nothing lost, doubled or apart, and no problem. */

@@ -1,10 +1,14 @@
 import { execFile } from 'node:child_process';
+import { appendFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { readRows } from '../books/readLedger.ts';
 import { breakUnderLoad } from '../breakUnderLoad.ts';
 import type { CellTable } from '../cell.ts';
 import type { CellContext } from '../cellContext.ts';
 import { freeze, kill, reset } from '../fault.ts';
+import type { CallRecord } from '../load/callRecord.ts';
 
 export const postgres: CellTable = {
   'postgres-kill': {
@@ -61,6 +65,20 @@ export const postgres: CellTable = {
     holds: 'the offsets go back with the rows, so that what was lost is read again',
     eventLog: 'kafka',
     run: restoreCopy,
+  },
+  'standby-lost-commits': {
+    breaks: 'Postgres dies, and a standby takes over that lacks its last commits, on a timeline of its own',
+    holds: 'the ledger reads the event log again before it gives balances; every call has its row, every sum is whole',
+    eventLog: 'kafka',
+    run: (context) => failOver(context, { losesLog: false }),
+  },
+  'standby-lost-commits-embedded': {
+    breaks: 'the same where Postgres is the event log as well',
+    holds:
+      'rows that were absorbed are lost with it, and no others: what was not absorbed is sent again; sums are whole',
+    eventLog: 'embedded',
+    serviceSettings: {},
+    run: (context) => failOver(context, { losesLog: true }),
   },
 };
 
@@ -126,4 +144,56 @@ async function restoreCopy(context: CellContext): Promise<void> {
     times: 2,
   });
   context.checkOutcomes(calls, { ok: true });
+}
+
+/** An event that was sent and is not recorded is sent again half a minute later. */
+const SENT_AGAIN_WITHIN_MS = 60_000;
+/** From a call's end to its row, at most, on a machine that does much else. */
+const RECORDED_WITHIN_MS = 5_000;
+
+async function failOver(context: CellContext, { losesLog }: { losesLog: boolean }): Promise<void> {
+  const { dataDir, ledger } = context.stack;
+  const data = join(dataDir, 'postgres');
+  const standby = join(dataDir, 'postgres-standby');
+  const fault = kill('postgres');
+  let [copiedAt, failedAt] = [0, 0];
+  const calls = await breakUnderLoad(context, {
+    fault: {
+      ...fault,
+      async strike() {
+        await fault.strike(context);
+        if (copiedAt === 0) {
+          await run('cp', ['-a', data, standby]);
+          copiedAt = Date.now();
+          return;
+        }
+        failedAt = Date.now();
+        // It ends its recovery at once, as there is no more log to be had, and begins a timeline.
+        await appendFile(join(standby, 'postgresql.auto.conf'), "restore_command = 'false'\n");
+        await writeFile(join(standby, 'recovery.signal'), '');
+        await run('rm', ['-rf', data]);
+        await run('mv', [standby, data]);
+      },
+    },
+    forMs: 100,
+    times: 2,
+  });
+  context.checkOutcomes(calls, { ok: true, '503': true });
+  const { rows } = await ledger.query('SELECT timeline_id FROM pg_control_checkpoint()');
+  context.check(Number(rows[0]?.timeline_id) > 1, 'the standby began no timeline of its own');
+  if (!losesLog) return;
+  const isAtRisk = ({ endedAt }: CallRecord): boolean => endedAt > copiedAt - RECORDED_WITHIN_MS && endedAt < failedAt;
+  const findLost = async () => {
+    const recorded = new Set((await readRows(ledger, [context.account.workspaceId])).map(({ callId }) => callId));
+    return calls.filter(({ isAdmitted, callId = '' }) => isAdmitted && !recorded.has(callId));
+  };
+  await context.until(
+    'a row of every call but those that were recorded by what is gone',
+    async () => (await findLost()).every(isAtRisk),
+    SENT_AGAIN_WITHIN_MS,
+  );
+  await pause(SENT_AGAIN_WITHIN_MS / 2);
+  const lost = await findLost();
+  for (const { callId = '' } of lost) context.rules.goneWithPostgres.add(callId);
+  context.notes.push(`${lost.length} rows are gone with the old primary`);
 }
