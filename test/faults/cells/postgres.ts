@@ -185,7 +185,7 @@ async function failOver(context: CellContext, { losesLog }: { losesLog: boolean 
   const isAtRisk = ({ endedAt }: CallRecord): boolean => endedAt > copiedAt - RECORDED_WITHIN_MS && endedAt < failedAt;
   const findLost = async () => {
     const recorded = new Set((await readRows(ledger, [context.account.workspaceId])).map(({ callId }) => callId));
-    return calls.filter(({ isAdmitted, callId = '' }) => isAdmitted && !recorded.has(callId));
+    return context.records.filter(({ isAdmitted, callId = '' }) => isAdmitted && !recorded.has(callId));
   };
   await context.until(
     'a row of every call but those that were recorded by what is gone',
