@@ -94,7 +94,7 @@ function aStep(share: () => number, sequence: number, redisId: string): Step {
       ],
     },
     putBack: {
-      keys: [...head, `${ws}:routers`],
+      keys: [...head, `${ws}:owners`],
       args: [
         ...names,
         pick(['r1', 'r2']),

@@ -68,7 +68,7 @@ export async function startRouterAccounts(options: RouterAccountsOptions): Promi
     },
   };
   const folder = await openSpoolFolder(spoolDir);
-  const { routerId } = folder;
+  const { owner } = folder;
   const pending = new PendingCalls();
   const { spool, left } = await takeUpSpool({ dir: spoolDir, maxBytes: 64 * 1_048_576, metrics: noMetrics, log });
   for (const ended of left.calls) pending.end(ended);
@@ -88,19 +88,19 @@ export async function startRouterAccounts(options: RouterAccountsOptions): Promi
   const follower = followRedis({
     redis,
     standing,
-    routerId,
+    owner,
     leaseMs,
     reports: {
-      report: (report) => createLedgerReports({ ...ledger, ledgerUrl: ledger.ledgerUrl, routerId }).report(report),
+      report: (report) => createLedgerReports({ ...ledger, ledgerUrl: ledger.ledgerUrl, owner }).report(report),
     },
-    putBack: createPutBack(redis, { routerId, pending }),
+    putBack: createPutBack(redis, { owner, pending }),
     log,
   });
   const recorder = createRecorder({ eventLog, absorber, pending, spool, standing, log });
   for (const ended of left.calls) recorder.add(ended);
   const sweeper = sweepCalls({ redis, absorber, standing, eventLog, metrics: noMetrics, log, leaseMs });
   const openCalls = createOpenCalls({ endings, spool, recorder, pending, standing, metrics: noMetrics, log });
-  const admit = createAdmit(redis, { standing, routerId });
+  const admit = createAdmit(redis, { standing, owner });
 
   async function stop(graceMs: number): Promise<void> {
     await openCalls.close();

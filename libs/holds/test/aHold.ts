@@ -12,11 +12,11 @@ export async function aHold(
   opened: OpenedRedis,
   {
     standing = opened.standing,
-    routerId = 'router-1',
+    owner = 'router-1',
     holdNanoUsd = 1_000_000n,
     workspaceId: known,
     keyId: knownKeyId,
-  }: { standing?: Standing; routerId?: string; holdNanoUsd?: bigint; workspaceId?: string; keyId?: string } = {},
+  }: { standing?: Standing; owner?: string; holdNanoUsd?: bigint; workspaceId?: string; keyId?: string } = {},
 ): Promise<Hold> {
   const workspaceId = known ?? `ws_${randomUUID()}`;
   const key = aKeyRecord({ workspace: { workspaceId }, ...(knownKeyId !== undefined && { keyId: knownKeyId }) });
@@ -24,7 +24,7 @@ export async function aHold(
   const { keyId } = key;
   // As its writer makes it: the sweeper puts the instants in.
   const event = anUnchargedUsageRecorded('unknown', { keyId, workspaceId, holdNanoUsd });
-  const admission = await createAdmit(opened.redis, { standing, routerId })({
+  const admission = await createAdmit(opened.redis, { standing, owner })({
     callId: event.callId,
     key,
     holdNanoUsd,

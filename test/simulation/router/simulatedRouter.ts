@@ -31,7 +31,7 @@ import { aPricedModel } from '../../../services/model-router/test/aPricedModel.t
 export const MODEL = aPricedModel();
 
 export interface SimulatedRouterOptions {
-  routerId: string;
+  owner: string;
   redis: Redis;
   ledgerUrl: string;
   spoolDir: string;
@@ -62,7 +62,7 @@ export type SimulatedRouter = Awaited<ReturnType<typeof startSimulatedRouter>>;
 
 /** A router's money side, put together as its `main` does, on whatever stands in for Redis, disk and network here. */
 export async function startSimulatedRouter(options: SimulatedRouterOptions) {
-  const { routerId, ledgerUrl, spoolDir, leaseMs, log } = options;
+  const { owner, ledgerUrl, spoolDir, leaseMs, log } = options;
   const internalHeaders = () => ({});
   const pending = new PendingCalls();
   const taken = await takeUpSpool({ dir: spoolDir, maxBytes: 1_048_576, metrics: noMetrics, log });
@@ -72,20 +72,20 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
     standing: new Standing(),
     pending,
     spool: taken.spool,
-    putBack: createPutBack(options.redis, { routerId, pending }),
+    putBack: createPutBack(options.redis, { owner, pending }),
     eventLog: createEmbeddedProducer({ url: ledgerUrl, internalHeaders }),
   });
   const endings = retryReleases(createCallEndings(redis), { leaseMs });
   const absorber = createAbsorber({ redis, ledgerUrl, internalHeaders, standing });
-  const reports = createLedgerReports({ ledgerUrl, internalHeaders, routerId });
-  followRedis({ redis, standing, routerId, leaseMs, reports, putBack, log });
+  const reports = createLedgerReports({ ledgerUrl, internalHeaders, owner });
+  followRedis({ redis, standing, owner, leaseMs, reports, putBack, log });
   const recorder = createRecorder({ eventLog, absorber, pending, spool, standing, log });
   for (const ended of taken.left.calls) recorder.add(ended);
   sweepCalls({ redis, absorber, standing, eventLog, metrics: noMetrics, log, leaseMs });
   const openCalls = createOpenCalls({ endings, spool, recorder, pending, standing, metrics: noMetrics, log });
   const authenticator: Authenticator = { authenticate: async () => options.authenticate(''), forget: () => {} };
   const admission = {
-    admit: createAdmit(redis, { standing, routerId }),
+    admit: createAdmit(redis, { standing, owner }),
     setBackGeneration: createSetBackGeneration(redis),
     standing,
     endings,

@@ -113,7 +113,7 @@ export class Stack {
     const { index, process, client } = machine;
     const start = (): void =>
       void startSimulatedRouter({
-        routerId: `router-${index}`,
+        owner: `router-${index}`,
         redis: client.asRedis(),
         ledgerUrl: `http://for-router-${index}`,
         spoolDir: `/spool/${index}`,

@@ -300,7 +300,7 @@ describe('a pending call whose row is unknown', () => {
     expect(await opened.pendingOf(call.workspaceId)).toEqual([]);
   });
 
-  it('stays where its router has put it back under another session since', async () => {
+  it('stays where its owner has put it back under another session since', async () => {
     const call = await anAbandonedCall();
     await opened.redis.hset(redisKeys.call(call.workspaceId, call.callId), 'session', 'newer');
     await giveUp(call, token);
@@ -334,7 +334,7 @@ it('counts the calls of a wallet that was evicted alone again, before it is load
   expect(await opened.monthsOf(call.workspaceId)).toMatchObject(sums);
 });
 
-describe('a router', () => {
+describe('an owner', () => {
   it('brings nothing without a session', async () => {
     standing.end();
     await expect(absorber.load(aWorkspaceId())).rejects.toThrow('no session');

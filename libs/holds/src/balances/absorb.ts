@@ -27,7 +27,7 @@ export interface Question {
 
 /**
  * The one way that the ledger's sums come to Redis. Each of these asks the ledger and takes over what it says: newer sums, and the
- * calls that they contain are pending no more. All reject while the ledger does not answer, or this router has no session.
+ * calls that they contain are pending no more. All reject while the ledger does not answer, or this owner has no session.
  */
 export interface Absorber {
   /**
@@ -39,7 +39,7 @@ export interface Absorber {
   refresh(workspaceId: string): Promise<boolean>;
   /** Does what `load` does, but asks the ledger after this call began. */
   reload(workspaceId: string): Promise<boolean>;
-  /** Of some calls, says which are recorded, and pending no more where they have ended so or have lost their router. */
+  /** Of some calls, says which are recorded, and pending no more where they have ended so or have lost their owner. */
   absorbCalls(questions: Question[]): Promise<RecordedCalls>;
 }
 
@@ -74,7 +74,7 @@ export function createAbsorber({
 
   function getSession(): Session {
     const { session } = standing;
-    if (!session) throw new Error('this router has no session with Redis');
+    if (!session) throw new Error('this owner has no session with Redis');
     return session;
   }
 

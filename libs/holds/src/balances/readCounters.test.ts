@@ -24,7 +24,7 @@ const NOTHING = {
 it('shows what is counted and pending, of which place of the ledger, by whom and under which session', async () => {
   const hold = await aHold(opened, { holdNanoUsd: 700n });
   const { callId, keyId, workspaceId } = hold;
-  const other = await aHold(opened, { workspaceId, routerId: 'router-2' });
+  const other = await aHold(opened, { workspaceId, owner: 'router-2' });
   const { callId: endedId, keyId: otherKeyId } = other;
   const event = aUsageRecorded({ callId: endedId, keyId: otherKeyId, workspaceId, chargeNanoUsd: 300n });
   await createCallEndings(opened.redis).settle(event, toUsageRecordedJson(event));

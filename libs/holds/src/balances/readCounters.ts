@@ -26,7 +26,7 @@ export interface PendingCall {
   month: string;
   session: string;
   hasLiveSession: boolean;
-  /** The router that admitted it. */
+  /** The owner that admitted it. */
   owner: string;
   admittedAtMs: number;
 }

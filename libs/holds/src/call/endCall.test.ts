@@ -34,7 +34,7 @@ async function aCall(fields: Partial<UsageRecorded> = {}, { tpm = 1_000_000 } = 
 }
 
 const admit = ({ key, event }: HeldCall) =>
-  createAdmit(opened.redis, { standing: opened.standing, routerId: 'router-1' })({
+  createAdmit(opened.redis, { standing: opened.standing, owner: 'router-1' })({
     callId: event.callId,
     key,
     holdNanoUsd: event.holdNanoUsd,

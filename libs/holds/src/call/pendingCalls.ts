@@ -13,7 +13,7 @@ export interface Hold extends CallAddress {
   estimatedPromptTokens: number;
   rpm: number;
   tpm: number;
-  /** The event a sweeper emits if the router dies: the call's `unknown` ending. */
+  /** The event a sweeper emits if the owner dies: the call's `unknown` ending. */
   unknownEventJson: string;
 }
 
@@ -30,7 +30,7 @@ export interface EndedCall {
 }
 
 /**
- * The calls of this router that the ledger has not recorded, as far as an absorb has said: those that run, and those that have ended
+ * The calls of this owner that the ledger has not recorded, as far as an absorb has said: those that run, and those that have ended
  * since. When Redis is lost they are put back. Bounded by the calls under way and by the size of the spool.
  */
 export class PendingCalls {

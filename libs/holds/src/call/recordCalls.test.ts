@@ -50,7 +50,7 @@ afterEach(async () => {
   await recorder.close(0);
 });
 
-/** Calls that have ended, as their router hands them on. */
+/** Calls that have ended, as their owner hands them on. */
 function endSome(count: number, fields: Parameters<typeof aUsageRecorded>[0] = {}): EndedCall[] {
   const some = Array.from({ length: count }, () => {
     const event = aUsageRecorded(fields);

@@ -35,7 +35,7 @@ it('gives back the hold of an admission whose answer was lost with its connectio
   const { workspaceId } = key.workspace;
   await opened.credit(workspaceId, 10n ** 12n);
   const address = { callId: randomUUID(), keyId: key.keyId, workspaceId };
-  const admit = createAdmit(redis, { standing: opened.standing, routerId: 'router-1' });
+  const admit = createAdmit(redis, { standing: opened.standing, owner: 'router-1' });
   const endings = retryReleases(createCallEndings(redis), { leaseMs: LEASE_MS });
 
   await proxy.become({ holdReplies: true });

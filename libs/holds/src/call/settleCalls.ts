@@ -43,7 +43,7 @@ export function createSettler({ endings, spool, recorder, pending, standing, log
           // The list of calls was lost: the others of this router are missing there as well, unless they were put back since.
           if (found === 'unlisted' && standing.session === session) standing.reportMissingCall();
           if (found !== 'none') return true;
-          // It was dropped when this router was thought dead, or Redis has lost it.
+          // It was dropped when this owner was thought dead, or Redis has lost it.
           if (standing.session && pending.hasEnded(callId)) standing.reportMissingCall();
           return true;
         } catch (error) {

@@ -110,7 +110,7 @@ function recordUnknown({ callId, workspaceId }: Hold): void {
   ledger.booksOf(workspaceId).unknown.push(callId);
 }
 
-it('sends the unknown ending of a call that lost its router, and lets go of its hold once that is recorded', async () => {
+it('sends the unknown ending of a call that lost its owner, and lets go of its hold once that is recorded', async () => {
   const call = await aLostCall();
   sweep();
   await isSent(call);
@@ -251,21 +251,21 @@ it('looks away and goes on while the event log or the ledger is down', async () 
   expect(swept).toBe(1);
 });
 
-it('does not sweep while another router does', async () => {
+it('does not sweep while another owner does', async () => {
   const call = await aLostCall();
-  await opened.redis.set(redisKeys.sweeper, 'another router', 'PX', 2_000);
+  await opened.redis.set(redisKeys.sweeper, 'another owner', 'PX', 2_000);
   sweep();
   await until('the other one is gone', async () => {
     // Read before it is known that the other one was still there then.
     const sent = sentOf(call).length;
-    if ((await opened.redis.get(redisKeys.sweeper)) !== 'another router') return true;
+    if ((await opened.redis.get(redisKeys.sweeper)) !== 'another owner') return true;
     expect(sent).toBe(0);
     return false;
   });
   await isSent(call);
 });
 
-it('does not sweep while calls of routers are still put back', async () => {
+it('does not sweep while calls of owners are still put back', async () => {
   const call = await aLostCall();
   const later = await aLostCall();
   opened.standing.close();

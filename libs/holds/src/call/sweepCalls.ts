@@ -22,10 +22,10 @@ const MAX_TOLD = 10_000;
 const SOON_MS = 1_000;
 
 /**
- * Ends calls that have lost their router. It walks all pending calls; those under a session that has been gone for `leaseMs` / 4
+ * Ends calls that have lost their owner. It walks all pending calls; those under a session that has been gone for `leaseMs` / 4
  * are looked up in the ledger, which lets go of them if they are recorded; of the others the kept event goes to the event log: of a
- * held one its `unknown` ending, of an ended one the true one. Nothing else changes a balance here, so to be wrong about a router
- * costs no more than a row that its true ending replaces. One router sweeps at a time.
+ * held one its `unknown` ending, of an ended one the true one. Nothing else changes a balance here, so to be wrong about an owner
+ * costs no more than a row that its true ending replaces. One owner sweeps at a time.
  */
 export function sweepCalls({
   redis,
@@ -44,11 +44,11 @@ export function sweepCalls({
   log: Logger;
   leaseMs: number;
 }) {
-  const owner = randomUUID();
+  const self = randomUUID();
   const graceMs = leaseMs / 4;
   /** By session, when it was first seen to be gone. */
   const goneSince = new Map<string, number>();
-  /** Calls that were said to have lost their router. */
+  /** Calls that were said to have lost their owner. */
   const told = new Set<string>();
 
   /** Whether the walk has sent events, which are to be looked for soon. */
@@ -56,13 +56,13 @@ export function sweepCalls({
 
   async function isMyTurn(): Promise<boolean> {
     if (!standing.isOpen) return false;
-    if ((await redis.set(redisKeys.sweeper, owner, 'PX', leaseMs, 'NX')) === 'OK') return true;
-    if ((await redis.get(redisKeys.sweeper)) !== owner) return false;
+    if ((await redis.set(redisKeys.sweeper, self, 'PX', leaseMs, 'NX')) === 'OK') return true;
+    if ((await redis.get(redisKeys.sweeper)) !== self) return false;
     await redis.pexpire(redisKeys.sweeper, leaseMs);
     return true;
   }
 
-  /** A session that is gone never comes back: its router has another one by now, if it lives. */
+  /** A session that is gone never comes back: its owner has another one by now, if it lives. */
   async function hasLapsed(session: string): Promise<boolean> {
     if ((await redis.exists(redisKeys.session(session))) === 1) {
       goneSince.delete(session);
@@ -110,7 +110,7 @@ export function sweepCalls({
         if (told.size >= MAX_TOLD) told.clear();
         told.add(callId);
         metrics.holdSwept();
-        log.warn({ callId }, 'call had lost its router: recorded as unknown');
+        log.warn({ callId }, 'call had lost its owner: recorded as unknown');
       }
       return { key, value: toUnknownEvent(json, Number(admittedAt)) };
     } catch (error) {
@@ -155,7 +155,7 @@ export function sweepCalls({
       if (redis.status !== 'ready') throw error;
       log.warn(
         { err: error, workspaceId: workspaceOf(callsKey) },
-        'calls that lost their router wait for a later round',
+        'calls that lost their owner wait for a later round',
       );
     }
   }

@@ -10,18 +10,18 @@ import { defineScript } from '../redis/redisScript.ts';
 import { readRedisId, readRedisTime } from '../redis/redisServer.ts';
 import { type Session, Standing } from '../redis/standing.ts';
 import { followRedis } from './followRedis.ts';
-import type { RedisNews, RouterReport } from './reportToLedger.ts';
+import type { OwnerReport, RedisNews } from './reportToLedger.ts';
 
-// One router and what the ledger tells it, on a real Redis (decision page: when Redis is lost).
+// One owner and what the ledger tells it, on a real Redis (decision page: when Redis is lost).
 
 let opened: OpenedRedis;
 let redis: ReturnType<typeof connectRedis>;
 let standing: Standing;
 let news: RedisNews;
 let isLedgerAway: boolean;
-/** Marks that were given to this router to put. */
+/** Marks that were given to this owner to put. */
 let given: Set<string | null>;
-let reports: RouterReport[];
+let reports: OwnerReport[];
 /** Sessions that calls were put back under. */
 let sessions: Session[];
 /** What a put-back does; a test changes it. */
@@ -63,7 +63,7 @@ function follow({ leaseMs = 60_000 } = {}): void {
   follower = followRedis({
     redis,
     standing,
-    routerId: 'router-1',
+    owner: 'router-1',
     leaseMs,
     reports: {
       async report(said) {
@@ -192,7 +192,7 @@ describe('a session', () => {
     follow({ leaseMs: 1_000 });
     const { token } = await opens();
     opened.server.freeze();
-    await until('it is over for this router', () => standing.session === undefined);
+    await until('it is over for this owner', () => standing.session === undefined);
     expect(standing.isOpen).toBe(false);
     await new Promise((resolve) => setTimeout(resolve, 1_200));
     opened.server.thaw();
@@ -204,16 +204,16 @@ describe('a session', () => {
     expect(reports.some(({ missingMark }) => missingMark !== null)).toBe(false);
   });
 
-  it('is over for its router before it is for others', async () => {
+  it('is over for its owner before it is for others', async () => {
     follow({ leaseMs: 1_000 });
     const { token } = await opens();
     // No command reaches Redis, which lives on.
     redis.disconnect();
-    await until('it is over for this router', () => standing.session === undefined);
+    await until('it is over for this owner', () => standing.session === undefined);
     expect(await opened.redis.exists(redisKeys.session(token))).toBe(1);
   });
 
-  it('ends with its router, so that what is left of it is found at once', async () => {
+  it('ends with its owner, so that what is left of it is found at once', async () => {
     follow();
     const { token } = await opens();
     await follower.close();
@@ -288,7 +288,7 @@ describe('a mark', () => {
     expect(await markInRedis()).toBe(markOf(news));
   });
 
-  it('is not put any more where the ledger may have given this router up since it was asked', async () => {
+  it('is not put any more where the ledger may have given this owner up since it was asked', async () => {
     follow();
     await isSaidToBeBack();
     const now = await readRedisTime(opened.redis);
@@ -296,14 +296,14 @@ describe('a mark', () => {
     expect(await markInRedis()).toBe(markOf(news));
   });
 
-  it('is put by the router alone that it was given to, and reported missing where nobody has put it for half a second', async () => {
+  it('is put by the owner alone that it was given to, and reported missing where nobody has put it for half a second', async () => {
     news = { ...news, isToBeSet: false };
     const askedAt = performance.now();
     follow();
     await isSaidToBeMissing(news.mark);
     expect(performance.now() - askedAt).toBeGreaterThanOrEqual(500);
     expect(await markInRedis()).toBeNull();
-    // The other router has put it meanwhile.
+    // The other owner has put it meanwhile.
     await opened.redis.set(redisKeys.mark, markOf(news));
     await opens();
   });

@@ -9,7 +9,7 @@ import { readRedisId, readRedisTime } from '../redis/redisServer.ts';
 import type { Session, Standing } from '../redis/standing.ts';
 import type { LedgerReports, RedisNews } from './reportToLedger.ts';
 
-/** How often a router looks while all is well, and while it waits for others. */
+/** How often an owner looks while all is well, and while it waits for others. */
 const OPEN_MS = 1_000;
 const CLOSED_MS = 250;
 /**
@@ -17,9 +17,9 @@ const CLOSED_MS = 250;
  * quarter of an hour, and one to a primary that was demoted for ever.
  */
 const REPLACE_MS = 500;
-/** A lease is over for this router a little before it is for others. */
+/** A lease is over for this owner a little before it is for others. */
 const LEASE_MARGIN_MS = 100;
-/** So long the router that a mark was given to has to put it; then whoever misses it has another one made. */
+/** So long the owner that a mark was given to has to put it; then whoever misses it has another one made. */
 const UNMARKED_MS = 500;
 /** A mark is put only so soon after the ledger was asked that wants one; the rest is for clocks that are set. */
 const MARK_VALID_MS = 2_000;
@@ -39,7 +39,7 @@ const markedSchema = z.enum(['marked', 'other_redis', 'too_late']);
 export interface FollowRedisOptions {
   redis: Redis;
   standing: Standing;
-  routerId: string;
+  owner: string;
   leaseMs: number;
   reports: Pick<LedgerReports, 'report'>;
   putBack: (session: Session) => Promise<void>;
@@ -47,11 +47,11 @@ export interface FollowRedisOptions {
 }
 
 /**
- * Keeps this router's session with Redis, and finds out when Redis is another one or has lost what it had: it was restarted, a
- * replica was promoted, it was emptied. Then this router puts its calls back under a new session, and admits none until the ledger
- * says that all routers have, or that those which have not are waited for no more (decision page: when Redis is lost).
+ * Keeps this owner's session with Redis, and finds out when Redis is another one or has lost what it had: it was restarted, a
+ * replica was promoted, it was emptied. Then this owner puts its calls back under a new session, and admits none until the ledger
+ * says that all owners have, or that those which have not are waited for no more (decision page: when Redis is lost).
  */
-export function followRedis({ redis, standing, routerId, leaseMs, reports, putBack, log }: FollowRedisOptions) {
+export function followRedis({ redis, standing, owner, leaseMs, reports, putBack, log }: FollowRedisOptions) {
   const setMark = defineScript(redis, 'setMark');
   /** What the ledger said last. */
   let news: RedisNews | undefined;
@@ -63,7 +63,7 @@ export function followRedis({ redis, standing, routerId, leaseMs, reports, putBa
   let told: Lack | undefined;
   /** The mark of a session that went before its lease could end: Redis was emptied, whether or not it is marked again. */
   let emptied: string | undefined;
-  /** A mark that this router has never seen in Redis, and since when it looks for it. */
+  /** A mark that this owner has never seen in Redis, and since when it looks for it. */
   let awaited: { mark: string; since: number } | undefined;
   /** Since when no primary answers on this connection. */
   let unansweredSince: number | undefined;
@@ -105,7 +105,7 @@ export function followRedis({ redis, standing, routerId, leaseMs, reports, putBa
     const session = { mark, token: randomUUID() };
     const askedAt = performance.now();
     try {
-      await redis.set(redisKeys.session(session.token), routerId, 'PX', leaseMs, 'NX');
+      await redis.set(redisKeys.session(session.token), owner, 'PX', leaseMs, 'NX');
       await putBack(session);
       if (isClosed) return;
       standing.begin(session, askedAt + leaseMs - LEASE_MARGIN_MS);
@@ -154,7 +154,7 @@ export function followRedis({ redis, standing, routerId, leaseMs, reports, putBa
 
   function tellOfStranger(isStranger: boolean): void {
     if (isStranger && !wasStranger)
-      log.error('ALERT this router sees another Redis than the others: it admits no call; look at its REDIS_URL');
+      log.error('ALERT this process sees another Redis than the others: it admits no call; look at its REDIS_URL');
     wasStranger = isStranger;
   }
 

@@ -17,7 +17,7 @@ const CHARGE = 300n;
 let opened: OpenedRedis;
 let pending: PendingCalls;
 let session: Session;
-let routerId: string;
+let owner: string;
 beforeAll(async () => {
   opened = await openTestRedis();
 });
@@ -25,10 +25,10 @@ afterAll(() => opened.close());
 beforeEach(() => {
   pending = new PendingCalls();
   session = { mark: opened.mark, token: randomUUID() };
-  routerId = randomUUID();
+  owner = randomUUID();
 });
 
-const aPutBack = (redis: Redis = opened.redis) => createPutBack(redis, { routerId, pending });
+const aPutBack = (redis: Redis = opened.redis) => createPutBack(redis, { owner, pending });
 
 async function aHeldCall(workspaceId?: string): Promise<Hold> {
   const held = await aHold(opened, { holdNanoUsd: HOLD, ...(workspaceId && { workspaceId }) });
@@ -85,7 +85,7 @@ it('gives a Redis that has forgotten them the holds of calls that run and the ch
   const { admittedAtMs, estimatedPromptTokens, rpm, tpm } = held;
   const record = await opened.callOf(held);
   expect(record).toMatchObject({
-    ...{ kind: 'held', amount: '1000', key: held.keyId, session: session.token, owner: routerId },
+    ...{ kind: 'held', amount: '1000', key: held.keyId, session: session.token, owner: owner },
     ...{ estimate: String(estimatedPromptTokens), rpm: String(rpm), tpm: String(tpm) },
     ...{ admitted_at: String(admittedAtMs), month: new Date(admittedAtMs).toISOString().slice(0, 7) },
   });
@@ -179,26 +179,26 @@ describe('a put-back that is late or comes twice', () => {
     expect(await opened.pendingOf(held.workspaceId)).toEqual([]);
   });
 
-  it('is not taken for one of another router', async () => {
+  it('is not taken for one of another owner', async () => {
     const held = await aHeldCall();
     await aPutBack()(session);
     const [theirs, token] = [new PendingCalls(), randomUUID()];
     const other = await aHold(opened, { holdNanoUsd: HOLD, workspaceId: held.workspaceId });
     theirs.add(other);
-    await createPutBack(opened.redis, { routerId: randomUUID(), pending: theirs })({ mark: opened.mark, token });
+    await createPutBack(opened.redis, { owner: randomUUID(), pending: theirs })({ mark: opened.mark, token });
     expect(await opened.callOf(other)).toMatchObject({ session: token });
     expect(await opened.callOf(held)).toMatchObject({ session: session.token });
   });
 
-  it('keeps no later process of its router from putting back, whose clock was set back', async () => {
+  it('keeps no later process of its owner from putting back, whose clock was set back', async () => {
     const held = await aHeldCall();
     const inAnHour = Date.now() + 3_600_000;
-    await opened.redis.hset(redisKeys.routers(held.workspaceId), routerId, inAnHour);
+    await opened.redis.hset(redisKeys.owners(held.workspaceId), owner, inAnHour);
     const putBack = aPutBack();
     await expect(putBack(session)).rejects.toThrow('a later put-back was first');
     await putBack(session);
     expect(await opened.callOf(held)).toMatchObject({ session: session.token });
-    const number = Number(await opened.redis.hget(redisKeys.routers(held.workspaceId), routerId));
+    const number = Number(await opened.redis.hget(redisKeys.owners(held.workspaceId), owner));
     expect(number).toBeGreaterThan(inAnHour);
   });
 });

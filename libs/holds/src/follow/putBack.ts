@@ -15,13 +15,13 @@ const answerSchema = z.enum(['back', 'closed', 'late']);
 type Fields = (string | number)[];
 
 /**
- * Makes `putBack(session)`: gives every call of this router that the ledger has not recorded its place in Redis, under a new session:
+ * Makes `putBack(session)`: gives every call of this owner that the ledger has not recorded its place in Redis, under a new session:
  * the running ones their hold, the ended ones their charge. Rejects where one could not be put back; doing it all again changes
  * nothing for the others.
  */
 export function createPutBack(
   redis: Redis,
-  { routerId, pending }: { routerId: string; pending: PendingCalls },
+  { owner, pending }: { owner: string; pending: PendingCalls },
 ): (session: Session) => Promise<void> {
   const putBack = defineScript(redis, 'putBack');
   let lastNumber = 0;
@@ -37,14 +37,14 @@ export function createPutBack(
     const groups = calls.length === 0 ? [[]] : [...inGroups(calls, CALLS_A_SCRIPT)];
     for (const [index, group] of groups.entries()) {
       const answer = await putBack(
-        [...keys, redisKeys.routers(workspaceId)],
-        [...args, routerId, number + index, token, group.length, ...group.flat()],
+        [...keys, redisKeys.owners(workspaceId)],
+        [...args, owner, number + index, token, group.length, ...group.flat()],
       );
       const outcome = answerSchema.parse(answer);
       if (outcome === 'back') continue;
-      // The clock was set back since a former process of this router, or this comes late itself.
+      // The clock was set back since a former process of this owner, or this comes late itself.
       if (outcome === 'late')
-        lastNumber = Math.max(lastNumber, Number(await redis.hget(redisKeys.routers(workspaceId), routerId)));
+        lastNumber = Math.max(lastNumber, Number(await redis.hget(redisKeys.owners(workspaceId), owner)));
       throw new Error(
         `calls cannot be put back: ${outcome === 'late' ? 'a later put-back was first' : 'Redis is another one by now'}`,
       );

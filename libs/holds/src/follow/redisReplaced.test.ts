@@ -33,13 +33,13 @@ afterEach(async () => {
   await Promise.all([former.close(), promoted.close()]);
 });
 
-/** Follows Redis beside a ledger that knows no other router, and opens whatever Redis this one has put back into. */
+/** Follows Redis beside a ledger that knows no other owner, and opens whatever Redis this one has put back into. */
 async function startFollower(): Promise<void> {
   const marks = new Map<string, string>();
   follower = followRedis({
     redis,
     standing,
-    routerId: 'router-1',
+    owner: 'router-1',
     leaseMs: 60_000,
     reports: {
       async report({ redisId, putBackMark }) {

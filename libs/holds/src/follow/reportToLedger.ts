@@ -3,8 +3,8 @@ import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 
 const TIMEOUT_MS = 1_000;
 
-/** A router's sign of life to the ledger. */
-export interface RouterReport {
+/** An owner's sign of life to the ledger. */
+export interface OwnerReport {
   /** Replication id of the Redis it sees; null while it sees none. */
   redisId: string | null;
   /** The mark under which its calls are put back. */
@@ -13,39 +13,39 @@ export interface RouterReport {
   missingMark: string | null;
 }
 
-/** What the ledger says of the Redis that a router sees. */
+/** What the ledger says of the Redis that an owner sees. */
 export interface RedisNews {
   redisId: string | null;
   /** The name of its mark; null where no Redis is seen. */
   mark: string | null;
-  /** The ledger gave this mark to this very report: this router puts it into Redis, in one try, and nobody else does. */
+  /** The ledger gave this mark to this very report: this owner puts it into Redis, in one try, and nobody else does. */
   isToBeSet: boolean;
-  /** Whether the calls of all routers are put back, so that calls may be admitted. */
+  /** Whether the calls of all owners are put back, so that calls may be admitted. */
   isOpen: boolean;
-  /** Other routers count in another Redis. */
+  /** Other owners count in another Redis. */
   isStranger: boolean;
   /** Routers whose calls are not put back yet. */
   waitsFor: string[];
 }
 
 export interface LedgerReports {
-  report(report: RouterReport): Promise<RedisNews>;
-  /** This router has brought all its calls to the ledger: nobody need wait for it. */
+  report(report: OwnerReport): Promise<RedisNews>;
+  /** This owner has brought all its calls to the ledger: nobody need wait for it. */
   leave(): Promise<void>;
 }
 
-/** Carries a router's signs of life to the ledger, which knows who else counts in which Redis. */
+/** Carries an owner's signs of life to the ledger, which knows who else counts in which Redis. */
 export function createLedgerReports({
   ledgerUrl,
   internalHeaders,
-  routerId,
+  owner,
 }: {
   ledgerUrl: string;
   internalHeaders: (audience: string) => Record<string, string>;
-  routerId: string;
+  owner: string;
 }): LedgerReports {
   const ledger = createClient(usageLedgerApi, { url: ledgerUrl, internalHeaders, timeoutMs: TIMEOUT_MS });
-  const params = { router_id: routerId };
+  const params = { router_id: owner };
   return {
     async report({ redisId, putBackMark, missingMark }) {
       const body = { redis_id: redisId, put_back_mark: putBackMark, missing_mark: missingMark };

@@ -16,7 +16,7 @@ let opened: OpenedRedis;
 let admit: (request: AdmitRequest) => Promise<Admission>;
 beforeAll(async () => {
   opened = await openTestRedis();
-  admit = createAdmit(opened.redis, { standing: opened.standing, routerId: 'router-1' });
+  admit = createAdmit(opened.redis, { standing: opened.standing, owner: 'router-1' });
 });
 afterAll(() => opened.close());
 
@@ -284,9 +284,9 @@ describe('sums that Redis does not have', () => {
   });
 });
 
-describe('a router', () => {
+describe('an owner', () => {
   const admitAs = (standing: Pick<Standing, 'session' | 'isOpen'>) =>
-    createAdmit(opened.redis, { standing, routerId: 'router-2' });
+    createAdmit(opened.redis, { standing, owner: 'router-2' });
 
   it.each<[string, () => Pick<Standing, 'session' | 'isOpen'>]>([
     ['without a session', () => new Standing()],

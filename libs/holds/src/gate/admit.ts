@@ -32,7 +32,7 @@ export type Admission =
     }
   /**
    * `not_loaded`: Redis lacks sums that this call is limited by, they have to come from the ledger first. `closed`: this is not
-   * the Redis of this router's session. `stale_key`: the key or its workspace changed since its record was read, auth has to
+   * the Redis of this owner's session. `stale_key`: the key or its workspace changed since its record was read, auth has to
    * be asked again. `not_billable`: the workspace's billing status lets nothing in.
    */
   | { outcome: 'not_loaded' | 'closed' | 'not_billable' }
@@ -71,7 +71,7 @@ const OBSTACLES: Record<KeyRecord['workspace']['billingStatus'], string> = {
  */
 export function createAdmit(
   redis: Redis,
-  { standing, routerId }: { standing: Pick<Standing, 'session' | 'isOpen'>; routerId: string },
+  { standing, owner }: { standing: Pick<Standing, 'session' | 'isOpen'>; owner: string },
 ): (request: AdmitRequest) => Promise<Admission> {
   const admit = defineScript(redis, 'admit');
   return async ({ callId, key, holdNanoUsd, estimatedPromptTokens, unknownEventJson }) => {
@@ -101,7 +101,7 @@ export function createAdmit(
         session.token,
         unknownEventJson,
         keyId,
-        routerId,
+        owner,
         OBSTACLES[billingStatus],
       ],
     );

@@ -21,7 +21,7 @@ let runAbsorb: ReturnType<typeof defineScript>;
 beforeAll(async () => {
   opened = await openTestRedis();
   endings = createCallEndings(opened.redis);
-  admit = createAdmit(opened.redis, { standing: opened.standing, routerId: 'router-1' });
+  admit = createAdmit(opened.redis, { standing: opened.standing, owner: 'router-1' });
   runAbsorb = defineScript(opened.redis, 'absorb');
 });
 afterAll(() => opened.close());
@@ -86,7 +86,7 @@ it('of 200 calls on the last cents of 10, exactly 10 are admitted, in each of 1,
   }
 }, 300_000);
 
-/** What an absorb makes of this router's lapsed calls that the ledger has as unknown, and of those it has for good. */
+/** What an absorb makes of this owner's lapsed calls that the ledger has as unknown, and of those it has for good. */
 const absorb = ({ workspaceId }: KeyRecord['workspace'], sums: Partial<Absorbed>) =>
   runAbsorb(...toAbsorb(workspaceId, opened.mark, sums));
 
@@ -112,7 +112,7 @@ it('settling, and dropping as unknown, at the same instant charges each of 10,00
   expect(await opened.keyOf(workspaceId, key.keyId)).toEqual({ spent: 0n, ended: charged, held: 0n });
 }, 300_000);
 
-it('two routers that settle one call at once charge it once, 1,000 times', async () => {
+it('two owners that settle one call at once charge it once, 1,000 times', async () => {
   const key = await aFundedKey(AMPLE, { rpm: 100_000_000, tpm: 2 ** 40 });
   const other = opened.redis.duplicate();
   const twin = createCallEndings(other);
@@ -122,7 +122,7 @@ it('two routers that settle one call at once charge it once, 1,000 times', async
   expect(await opened.walletOf(key.workspace.workspaceId)).toMatchObject({ ended: 7_000n, held: 0n });
 });
 
-it('two routers that settle one call while its final row is absorbed count it once in all, 1,000 times', async () => {
+it('two owners that settle one call while its final row is absorbed count it once in all, 1,000 times', async () => {
   const key = await aFundedKey(AMPLE, { rpm: 100_000_000, tpm: 2 ** 40 });
   const other = opened.redis.duplicate();
   const twin = createCallEndings(other);

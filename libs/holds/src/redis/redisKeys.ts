@@ -12,9 +12,9 @@ export const redisKeys = {
   calls: (workspaceId: string) => `{${workspaceId}}:calls`,
   /** Ids of the keys that have a counter. */
   keys: (workspaceId: string) => `{${workspaceId}}:keys`,
-  /** Number of each router's last put-back. */
-  routers: (workspaceId: string) => `{${workspaceId}}:routers`,
-  /** Lives as long as its router says so. */
+  /** Number of each owner's last put-back. */
+  owners: (workspaceId: string) => `{${workspaceId}}:owners`,
+  /** Lives as long as its owner says so. */
   session: (token: string) => `session:${token}`,
   sweeper: 'sweeper',
 };

@@ -12,7 +12,7 @@ export async function readRedisId(redis: Redis): Promise<string> {
   return id;
 }
 
-/** The clock of Redis, whole milliseconds: the one that admissions and leases go by, whichever router asks. */
+/** The clock of Redis, whole milliseconds: the one that admissions and leases go by, whichever owner asks. */
 export async function readRedisTime(redis: Redis): Promise<number> {
   const [seconds, micros] = await redis.time();
   return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);

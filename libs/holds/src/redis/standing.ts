@@ -1,12 +1,12 @@
-/** A session of this router, and the mark of the Redis that its pending calls stand in under it. */
+/** A session of this owner, and the mark of the Redis that its pending calls stand in under it. */
 export interface Session {
   readonly mark: string;
   readonly token: string;
 }
 
 /**
- * Where this router stands with Redis. `session`: its pending calls are put back, so calls may be settled and sums taken over.
- * `isOpen`: those of all routers are, so calls may be admitted. `followRedis` alone grants either; whoever finds a reason for doubt
+ * Where this owner stands with Redis. `session`: its pending calls are put back, so calls may be settled and sums taken over.
+ * `isOpen`: those of all owners are, so calls may be admitted. `followRedis` alone grants either; whoever finds a reason for doubt
  * takes it back.
  */
 export class Standing {

@@ -4,8 +4,8 @@
   ARGV[4] timeline   ARGV[5] sequence   ARGV[6] credited less recorded
   ARGV[7] how many months   ARGV[8] keys   ARGV[9] calls with a final row   ARGV[10] calls with an unknown one
   ARGV[11…] YYYY-MM and what is recorded of it; key id, what is recorded of it, and '1' where it is to be counted from now on; the
-    ids of calls; and of those whose row is unknown also why they may be dropped, as their router may yet end them otherwise: the
-    session that was seen to have lapsed, where they are held under that very one; 'ended' where their router ended them so; or ''.
+    ids of calls; and of those whose row is unknown also why they may be dropped, as their owner may yet end them otherwise: the
+    session that was seen to have lapsed, where they are held under that very one; 'ended' where their owner ended them so; or ''.
   Returns {closed} where another mark is in force, else {absorbed, 1 where the sums are newer or are counted only now, else 0}. ]]
 -- include pending.lua
 if not isInForce() then return { 'closed', 0 } end

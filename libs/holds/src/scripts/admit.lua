@@ -7,8 +7,8 @@
   KEYS[8] {workspace}:tpm:<id> hash: level (tokens), at (µs)
   KEYS[9] {workspace}:call:<call id>  the call's record
   ARGV[4] call id    ARGV[5] key generation    ARGV[6] rpm   ARGV[7] tpm   ARGV[8] estimated prompt tokens
-  ARGV[9] hold       ARGV[10] key budget or '' ARGV[11] monthly cap or ''  ARGV[12] session of the router
-  ARGV[13] unknown-event JSON   ARGV[14] key id   ARGV[15] owner, a router's id
+  ARGV[9] hold       ARGV[10] key budget or '' ARGV[11] monthly cap or ''  ARGV[12] the owner's session
+  ARGV[13] unknown-event JSON   ARGV[14] key id   ARGV[15] owner's name
   ARGV[16] '' or why the workspace may not spend: account_on_hold | billing_not_provisioned
   Returns {outcome, nowMs, limiter, remainingRequests, resetRequestsMs, remainingTokens, resetTokensMs, retryAfterMs,
            keySpent, keyHeld, available}, of stale_key {outcome, nowMs, '', generation in force}; all but the outcome and limiter are numbers, as text above 2^31.

@@ -225,7 +225,7 @@ class World {
     ]);
     const head = headOf(this.workspaceId, mark);
     const outcome = await scripts.putBack?.(
-      [this.#markKey, ...head.keys.slice(1), redisKeys.routers(this.workspaceId)],
+      [this.#markKey, ...head.keys.slice(1), redisKeys.owners(this.workspaceId)],
       [...head.args, router.name, number, session, calls.length, ...fields],
     );
     if (mark !== this.mark) return expect(outcome).toBe('closed');

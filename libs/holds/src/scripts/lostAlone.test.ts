@@ -70,7 +70,7 @@ async function putBack({ running = [], over = [] }: { running?: Hold[]; over?: H
   const pending = new PendingCalls();
   for (const held of running) pending.add(held);
   for (const held of over) pending.end(toEnded(held));
-  await createPutBack(opened.redis, { routerId: 'router-1', pending })(opened.session);
+  await createPutBack(opened.redis, { owner: 'router-1', pending })(opened.session);
 }
 
 /** Every counter against the records of the calls that are listed. Gives the sums of the wallet. */

@@ -2,7 +2,7 @@
 -- that name it.
 --   KEYS[1] mark   KEYS[2] {workspace}:wallet   KEYS[3] {workspace}:months   KEYS[4] {workspace}:calls
 --   KEYS[5] {workspace}:keys, the ids of all keys that have a counter
---   ARGV[1] the mark that the router counts by   ARGV[2], ARGV[3] what the names of a key's counter and of a call's record begin
+--   ARGV[1] the mark that the owner counts by   ARGV[2], ARGV[3] what the names of a key's counter and of a call's record begin
 --   with: the id comes last, and the hash tag is the workspace's, as in KEYS
 -- A counter (wallet, key, month) has what is recorded, as of a timeline and sequence of the ledger, and beside it the sums of its
 -- pending calls: `held` of those that run, `ended` of those whose charge is known.

@@ -1,8 +1,8 @@
---[[ Puts a router's calls back as pending ones, under its new session: those that run with their hold, those that have ended and may
+--[[ Puts an owner's calls back as pending ones, under its new session: those that run with their hold, those that have ended and may
   not be recorded with their charge. What stands there already gets the session; a charge stays a charge. A limit may be passed by it:
   the call was admitted within the limits of then. Uses pending.lua.
-  KEYS[6] {workspace}:routers  hash of routers' ids and the number of their last put-back here
-  ARGV[4] router's id   ARGV[5] number, higher than in any put-back before: what comes late or twice changes nothing
+  KEYS[6] {workspace}:owners  hash of owners' names and the number of their last put-back here
+  ARGV[4] owner's name   ARGV[5] number, higher than in any put-back before: what comes late or twice changes nothing
   ARGV[6] session       ARGV[7] how many calls
   ARGV[8…] of each: id, kind (held | ended), amount, key id, YYYY-MM of the admission, estimated prompt tokens, rpm, tpm, admission (ms),
     event JSON: of a held one its unknown ending

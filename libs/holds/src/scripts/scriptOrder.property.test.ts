@@ -24,7 +24,7 @@ let runPutBack: ReturnType<typeof defineScript>;
 beforeAll(async () => {
   opened = await openTestRedis();
   endings = createCallEndings(opened.redis);
-  admit = createAdmit(opened.redis, { standing: opened.standing, routerId: 'router-1' });
+  admit = createAdmit(opened.redis, { standing: opened.standing, owner: 'router-1' });
   runAbsorb = defineScript(opened.redis, 'absorb');
   runPutBack = defineScript(opened.redis, 'putBack');
 });
@@ -55,7 +55,7 @@ function putBack({ event, json }: Call, kind: 'held' | 'ended', number: number) 
   const { keys, args } = headOf(workspaceId, opened.mark);
   const amount = String(kind === 'held' ? HOLD : chargeNanoUsd);
   return runPutBack(
-    [...keys, redisKeys.routers(workspaceId)],
+    [...keys, redisKeys.owners(workspaceId)],
     [...args, 'router-1', number, 'second', 1, callId, kind, amount, keyId, MONTH, 0, 60, 600, 1, json],
   );
 }

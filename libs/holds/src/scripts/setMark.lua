@@ -1,5 +1,5 @@
 --[[ Marks a Redis as the one that balances are kept in from now on, before anything is put back into it. Whoever empties Redis takes the
-  mark along, and nothing puts it back: what has lost it has lost holds. So it is put only while the ledger waits for the router
+  mark along, and nothing puts it back: what has lost it has lost holds. So it is put only while the ledger waits for the owner
   that puts it, however late the command comes.
   KEYS[1] mark   ARGV[1] the mark: replication id, colon, a unique name   ARGV[2] until when, ms by Redis' clock
   Returns marked | other_redis | too_late. ]]

@@ -18,12 +18,12 @@ afterEach(async () => {
   await rm(dir, { recursive: true });
 });
 
-it('refuses a folder that another router has, by whatever path it comes, and says what to do', async () => {
+it('refuses a folder that another owner has, by whatever path it comes, and says what to do', async () => {
   const folder = await openSpoolFolder(dir);
   const detour = `${dir}-detour`;
   await symlink(dir, detour);
-  await expect(openSpoolFolder(dir)).rejects.toThrow(/another router uses the spool in .*SPOOL_DIR of its own/);
-  await expect(openSpoolFolder(detour)).rejects.toThrow(/another router/);
+  await expect(openSpoolFolder(dir)).rejects.toThrow(/another process uses the spool in .*SPOOL_DIR of its own/);
+  await expect(openSpoolFolder(detour)).rejects.toThrow(/another process/);
   await rm(detour);
   await folder.release();
   await (await openSpoolFolder(dir)).release();
@@ -34,7 +34,7 @@ async function startRouter(launcher: string[] = []): Promise<{ child: ChildProce
   const module = fileURLToPath(new URL('./openSpoolFolder.ts', import.meta.url));
   const program = `const { openSpoolFolder } = await import(${JSON.stringify(module)});
     const say = (text) => console.log(text);
-    await openSpoolFolder(${JSON.stringify(dir)}).then(({ routerId }) => say(routerId), ({ message }) => say(message));
+    await openSpoolFolder(${JSON.stringify(dir)}).then(({ owner }) => say(owner), ({ message }) => say(message));
     setInterval(() => {}, 1000);`;
   const [command = '', ...args] = [...launcher, process.execPath, '--input-type=module', '-e', program];
   const child = spawn(command, args, { env: {}, stdio: ['ignore', 'pipe', 'inherit'] });
@@ -48,12 +48,12 @@ async function kill(child: ChildProcess): Promise<void> {
   await once(child, 'exit');
 }
 
-it('lets a router in right after kill -9 of its predecessor, as the same router', async () => {
-  const { child, said: routerId } = await startRouter();
-  await expect(openSpoolFolder(dir)).rejects.toThrow(/another router/);
+it('lets an owner in right after kill -9 of its predecessor, as the same owner', async () => {
+  const { child, said: owner } = await startRouter();
+  await expect(openSpoolFolder(dir)).rejects.toThrow(/another process/);
   await kill(child);
   const folder = await openSpoolFolder(dir);
-  expect(folder.routerId).toBe(routerId);
+  expect(folder.owner).toBe(owner);
   await folder.release();
 });
 
@@ -63,14 +63,14 @@ const canContain = spawnSync('unshare', [...CONTAINER.slice(1), 'true']).status 
 if (!canContain) console.warn('NOT TESTED: this machine lets nobody make network namespaces (unshare --net)');
 
 (canContain ? it : it.skip)(
-  'refuses a folder that a router in another container has, until that one ends',
+  'refuses a folder that an owner in another container has, until that one ends',
   async () => {
     const { child } = await startRouter(CONTAINER);
-    await expect(openSpoolFolder(dir)).rejects.toThrow(/another router/);
+    await expect(openSpoolFolder(dir)).rejects.toThrow(/another process/);
     const { child: second, said } = await startRouter(CONTAINER);
-    expect(said).toMatch(/another router/);
+    expect(said).toMatch(/another process/);
     await kill(second);
-    await expect(openSpoolFolder(dir)).rejects.toThrow(/another router/);
+    await expect(openSpoolFolder(dir)).rejects.toThrow(/another process/);
     await kill(child);
     await (await openSpoolFolder(dir)).release();
   },
@@ -81,12 +81,12 @@ it('says what it wants where the command that locks is missing', async () => {
   expect(said).toMatch(/command flock .*does not run/);
 });
 
-it('is a new router where its id was cut short by a crash', async () => {
+it('is a new owner where its id was cut short by a crash', async () => {
   const first = await openSpoolFolder(dir);
   await first.release();
-  await truncate(join(dir, 'router-id'), 5);
+  await truncate(join(dir, 'owner'), 5);
   const second = await openSpoolFolder(dir);
-  expect(second.routerId).toMatch(/^[0-9a-f-]{36}$/);
-  expect(second.routerId).not.toBe(first.routerId);
+  expect(second.owner).toMatch(/^[0-9a-f-]{36}$/);
+  expect(second.owner).not.toBe(first.owner);
   await second.release();
 });

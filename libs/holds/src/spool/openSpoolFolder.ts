@@ -6,8 +6,8 @@ import { join } from 'node:path';
 
 /** A spool folder that is this process' alone. */
 export interface SpoolFolder {
-  /** Lies in the folder: a router that comes back to it is the same router. */
-  routerId: string;
+  /** Lies in the folder: an owner that comes back to it is the same owner. */
+  owner: string;
   /** Lets another process have the folder. */
   release(): Promise<void>;
 }
@@ -15,19 +15,19 @@ export interface SpoolFolder {
 const LOCK_FILE = 'lock';
 /** The exit status of `flock -n` when another process has the lock. */
 const HELD_STATUS = 1;
-const ID_FILE = 'router-id';
+const ID_FILE = 'owner';
 const ID_PATTERN = /^[0-9a-f-]{36}$/;
 
 /**
  * Makes the folder where missing and takes it for this process. Throws one clear line when another process has it: two
- * routers on one spool would send each other's events and delete them.
+ * owners on one spool would send each other's events and delete them.
  */
 export async function openSpoolFolder(dir: string): Promise<SpoolFolder> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
   const lock = lockFolder(dir);
   try {
     return {
-      routerId: await readRouterId(dir),
+      owner: await readOwner(dir),
       release: async () => closeSync(lock),
     };
   } catch (error) {
@@ -65,19 +65,19 @@ function takeLock(fd: number, dir: string): void {
     });
   if (status === 0) return;
   if (status === HELD_STATUS && stderr === '')
-    throw new Error(`another router uses the spool in ${dir}: stop it, or give this one a SPOOL_DIR of its own`);
+    throw new Error(`another process uses the spool in ${dir}: stop it, or give this one a SPOOL_DIR of its own`);
   throw new Error(`the spool in ${dir} cannot be locked (flock, status ${status}): ${stderr.trim()}`);
 }
 
-async function readRouterId(dir: string): Promise<string> {
+async function readOwner(dir: string): Promise<string> {
   const path = join(dir, ID_FILE);
   const known = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return '';
     throw error;
   });
   if (ID_PATTERN.test(known)) return known;
-  // A file cut short by a crash tells no more than a missing one: the router is a new one.
-  const routerId = randomUUID();
-  await writeFile(path, routerId, { mode: 0o600 });
-  return routerId;
+  // A file cut short by a crash tells no more than a missing one: the owner is a new one.
+  const owner = randomUUID();
+  await writeFile(path, owner, { mode: 0o600 });
+  return owner;
 }

@@ -39,7 +39,7 @@ interface Place {
 }
 
 /**
- * The router's own disk: completion events wait here until they are released. An appended event survives the process at once and
+ * The owner's own disk: completion events wait here until they are released. An appended event survives the process at once and
  * the machine within 50 ms; where the disk fails to flush it, it is written anew to another file, and nothing is taken before that is
  * done. Lines carry a checksum, so that a line torn by a crash is told from an event. Bounded: `isFull` says when no new call may be
  * admitted. A segment goes once all of its events are released.

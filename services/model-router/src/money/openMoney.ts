@@ -67,9 +67,9 @@ export async function openMoney(
 
   const folder = await openSpoolFolder(config.SPOOL_DIR);
   shutdown.defer('spool folder', () => folder.release());
-  const { routerId } = folder;
+  const { owner } = folder;
   const pending = new PendingCalls();
-  const reports = createLedgerReports({ ledgerUrl, internalHeaders, routerId });
+  const reports = createLedgerReports({ ledgerUrl, internalHeaders, owner });
   const { spool, left } = await takeUpSpool({ dir: config.SPOOL_DIR, maxBytes: config.SPOOL_MAX_BYTES, metrics, log });
   shutdown.defer('spool', () => spool.close());
   // Where something is left to bring, the ledger goes on counting on this router's return.
@@ -78,10 +78,10 @@ export async function openMoney(
   const follower = followRedis({
     redis,
     standing,
-    routerId,
+    owner,
     leaseMs,
     reports,
-    putBack: createPutBack(redis, { routerId, pending }),
+    putBack: createPutBack(redis, { owner, pending }),
     log,
   });
   shutdown.defer('session with Redis', () => follower.close());
@@ -103,7 +103,7 @@ export async function openMoney(
     spoolLimitBytes: config.SPOOL_MAX_BYTES,
   });
   shutdown.defer('open calls', () => openCalls.close());
-  const admit = createAdmit(redis, { standing, routerId });
+  const admit = createAdmit(redis, { standing, owner });
   const setBackGeneration = createSetBackGeneration(redis);
   const readCounters = createReadCounters(redis);
   return { redis, standing, absorber, readCounters, endings, admit, setBackGeneration, spool, openCalls };

@@ -91,7 +91,7 @@ function serveChat(
       refusedBodies,
       admission: {
         setBackGeneration: createSetBackGeneration(opened.redis),
-        admit: createAdmit(opened.redis, { standing: opened.standing, routerId: 'router-1' }),
+        admit: createAdmit(opened.redis, { standing: opened.standing, owner: 'router-1' }),
         endings: createCallEndings(opened.redis),
         absorber: { load: notAsked, refresh: notAsked },
         authenticator: { authenticate: notAsked, forget: () => {} },
