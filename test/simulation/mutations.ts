@@ -64,8 +64,8 @@ export const MUTATIONS: Record<string, Mutation> = {
     faults: ['routerFreezes', 'routerFreezes', 'routerLosesRedis', 'eventLogIsDown'],
     script: inScript(
       'absorb',
-      "if call[1] == 'held' and call[5] == ARGV[at + 1]",
-      'if call[1] and call[5] == ARGV[at + 1]',
+      "call[1] == 'held' and call[5] == ARGV[at + 1]",
+      'call[1] and call[5] == ARGV[at + 1]',
     ),
   },
   'an unknown row drops a hold that was put back under another session': {
