@@ -38,9 +38,9 @@ export const MUTATIONS: Record<string, Mutation> = {
     faults: ['redisIsSlow', 'redisIsSlow', 'redisIsSlow', 'redisFreezes'],
     script: inScript('release', "redis.call('HSET', KEYS[6], 'kind', 'released')", ''),
   },
-  'admission looks at no balance': { script: inScript('admit', 'if available < amount then', 'if false then') },
-  'admission looks at no budget of a key': { script: inScript('admit', 'limitOf(tonumber(ARGV[10]))', 'nil') },
-  'admission looks at no cap': { script: inScript('admit', 'limitOf(tonumber(ARGV[11]))', 'nil') },
+  'admission looks at no balance': { script: inScript('admit', 'if available >= amount then', 'if true then') },
+  'admission looks at no budget of a key': { script: inScript('admit', 'limitOf(tonumber(budget))', 'nil') },
+  'admission looks at no cap': { script: inScript('admit', 'limitOf(tonumber(cap))', 'nil') },
   'admission does not ask whether the mark is in force, nor whether sums were loaded under it': {
     script: (name, source) =>
       inScript(

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Redis } from 'ioredis';
 
 const folder = new URL('../scripts/', import.meta.url);
-const INCLUDE = /^-- include (\w+\.lua)$/m;
+const INCLUDE = /^-- include (\w+\.lua)$/gm;
 
 /** The text of a script in `scripts/`, with what it includes in its place. */
 export function readScript(name: string): string {

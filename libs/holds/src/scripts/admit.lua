@@ -1,8 +1,7 @@
 --[[ Admits one call or refuses it, all or nothing: requests and tokens per minute, then whether the workspace may spend at
   all, key budget, credit, monthly cap, hold. What is refused consumes nothing. Time is Redis' own, so replicas agree. Amounts
   are nano-dollars; Lua counts in doubles, exact below 2^53 (9 million USD), so what a limit allows beyond that is not used.
-  Uses pending.lua.
-  KEYS[6] {workspace}:key:<id> hash: spent, held, ended, loaded, generation, status
+  Uses pending.lua and limits.lua.
   KEYS[7] {workspace}:rpm:<id> next request's theoretical arrival time, µs (GCRA)
   KEYS[8] {workspace}:tpm:<id> hash: level (tokens), at (µs)
   KEYS[9] {workspace}:call:<call id>  the call's record
@@ -15,6 +14,7 @@
   outcome: admitted | not_loaded | closed | stale_key | repeated | rate_limited | not_billable | insufficient
   limiter: requests | tokens | key_budget | credit | monthly_cap | monthly_cap_reached | '' ]]
 -- include pending.lua
+-- include limits.lua
 local amount = tonumber(ARGV[9])
 local rpm, tpm, estimate = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local time = redis.call('TIME')
@@ -32,13 +32,10 @@ local function monthOf(seconds)
   local year = yoe + era * 400 + (month <= 2 and 1 or 0)
   return string.format('%04d-%02d', year, month)
 end
-local LARGEST = 9007199254740991
-local function limitOf(value) return value and math.min(value, LARGEST) end
-local function text(number) return string.format('%.0f', number) end
 
 if redis.call('EXISTS', KEYS[9]) == 1 then return { 'repeated', text(nowMs), '' } end
-local key = redis.call('HMGET', KEYS[6], 'generation', 'loaded', 'spent', 'held', 'ended', 'status')
-if key[1] and (key[6] == 'revoked' or tonumber(key[1]) > tonumber(ARGV[5])) then return { 'stale_key', text(nowMs), '', key[1] } end
+local key = readKey()
+if isStale(key, ARGV[5]) then return { 'stale_key', text(nowMs), '', key[1] } end
 
 -- Requests per minute: capacity is one minute's worth, refilled continuously. What is stamped further ahead is of a clock that was
 -- set back since: it counts as never used.
@@ -69,35 +66,10 @@ if ARGV[16] ~= '' then return answer('not_billable', '', 0, 0, 0, 0) end
 
 if not isInForce() then return { 'closed', text(nowMs), '' } end
 local month = monthOf(tonumber(time[1]))
-local wallet = redis.call('HMGET', KEYS[2], 'loaded', 'left', 'held', 'ended')
-if wallet[1] ~= ARGV[1] then return { 'not_loaded', text(nowMs), '' } end
--- What limits nothing need not be loaded.
-if ARGV[10] ~= '' and key[2] ~= ARGV[1] then return { 'not_loaded', text(nowMs), '' } end
-local ofMonth = { ARGV[1] }
-if ARGV[11] ~= '' then
-  ofMonth = redis.call('HMGET', KEYS[3], month .. ':loaded', month .. ':spent', month .. ':held', month .. ':ended')
-end
-if ofMonth[1] ~= ARGV[1] then return { 'not_loaded', text(nowMs), '' } end
-
 local keySpent, keyHeld = tonumber(key[3] or 0) + tonumber(key[5] or 0), tonumber(key[4] or 0)
-if amount > 0 then
-  local monthSpent = tonumber(ofMonth[2] or 0) + tonumber(ofMonth[4] or 0)
-  local limits = {
-    { 'key_budget', limitOf(tonumber(ARGV[10])), keySpent + keyHeld },
-    { 'credit', limitOf(tonumber(wallet[2])), tonumber(wallet[3] or 0) + tonumber(wallet[4] or 0) },
-    { 'monthly_cap', limitOf(tonumber(ARGV[11])), monthSpent + tonumber(ofMonth[3] or 0) },
-  }
-  -- The scarcest limit is the one named: paying off another would not help the caller.
-  local scarcest, available
-  for _, limit in ipairs(limits) do
-    if limit[2] and (not available or limit[2] - limit[3] < available) then scarcest, available = limit, limit[2] - limit[3] end
-  end
-  if available < amount then
-    local limiter = scarcest[1]
-    if limiter == 'monthly_cap' and monthSpent >= scarcest[2] then limiter = 'monthly_cap_reached' end
-    return answer('insufficient', limiter, 0, keySpent, keyHeld, available)
-  end
-end
+local limiter, available = findShortage(amount, key, month, ARGV[10], ARGV[11])
+if limiter == 'not_loaded' then return { 'not_loaded', text(nowMs), '' } end
+if limiter ~= '' then return answer('insufficient', limiter, 0, keySpent, keyHeld, available) end
 
 usedUs = usedUs + intervalUs
 redis.call('SET', KEYS[7], text(nowUs + usedUs), 'PX', math.ceil(usedUs / 1000) + 1)

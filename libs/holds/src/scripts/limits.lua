@@ -1,0 +1,43 @@
+-- What scripts that take a hold know of the limits it has to fit into: key budget, credit, monthly cap. It stands after pending.lua.
+--   KEYS[6] {workspace}:key:<id> hash: spent, held, ended, loaded, generation, status
+
+local LARGEST = 9007199254740991
+local function limitOf(value) return value and math.min(value, LARGEST) end
+local function text(number) return string.format('%.0f', number) end
+
+local function readKey()
+  return redis.call('HMGET', KEYS[6], 'generation', 'loaded', 'spent', 'held', 'ended', 'status')
+end
+-- Of a revoked key no record is in force, however new.
+local function isStale(key, generation)
+  return key[1] and (key[6] == 'revoked' or tonumber(key[1]) > tonumber(generation))
+end
+
+-- Says which limit does not carry so much more, and what that one still carries: '' where all do, 'not_loaded' where Redis lacks a
+-- sum. `key` is what readKey gave; budget and cap are '' where there are none.
+local function findShortage(amount, key, month, budget, cap)
+  local wallet = redis.call('HMGET', KEYS[2], 'loaded', 'left', 'held', 'ended')
+  if wallet[1] ~= ARGV[1] then return 'not_loaded', 0 end
+  -- What limits nothing need not be loaded.
+  if budget ~= '' and key[2] ~= ARGV[1] then return 'not_loaded', 0 end
+  local ofMonth = { ARGV[1] }
+  if cap ~= '' then
+    ofMonth = redis.call('HMGET', KEYS[3], month .. ':loaded', month .. ':spent', month .. ':held', month .. ':ended')
+  end
+  if ofMonth[1] ~= ARGV[1] then return 'not_loaded', 0 end
+  if amount <= 0 then return '', 0 end
+  local monthSpent = tonumber(ofMonth[2] or 0) + tonumber(ofMonth[4] or 0)
+  local limits = {
+    { 'key_budget', limitOf(tonumber(budget)), tonumber(key[3] or 0) + tonumber(key[5] or 0) + tonumber(key[4] or 0) },
+    { 'credit', limitOf(tonumber(wallet[2])), tonumber(wallet[3] or 0) + tonumber(wallet[4] or 0) },
+    { 'monthly_cap', limitOf(tonumber(cap)), monthSpent + tonumber(ofMonth[3] or 0) },
+  }
+  -- The scarcest limit is the one named: paying off another would not help the caller.
+  local scarcest, available
+  for _, limit in ipairs(limits) do
+    if limit[2] and (not available or limit[2] - limit[3] < available) then scarcest, available = limit, limit[2] - limit[3] end
+  end
+  if available >= amount then return '', available end
+  if scarcest[1] == 'monthly_cap' and monthSpent >= scarcest[2] then return 'monthly_cap_reached', available end
+  return scarcest[1], available
+end
