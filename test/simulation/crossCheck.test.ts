@@ -71,6 +71,19 @@ function aStep(share: () => number, sequence: number, redisId: string): Step {
         pick(['', '', '', 'account_on_hold']),
       ],
     },
+    extend: {
+      keys: [...head, key, call],
+      args: [
+        ...names,
+        whole(4_000_000),
+        whole(3),
+        pick(['', '700000']),
+        pick(['', '900000']),
+        session,
+        '{"e":4}',
+        pick(['', '', '', 'account_on_hold']),
+      ],
+    },
     absorb: {
       keys: head,
       args: [
@@ -193,6 +206,13 @@ it('answers thousands of random scripts and leaves the data as the real Redis do
     'admit not_loaded',
     'admit closed',
     'admit not_billable',
+    'extend extended',
+    'extend insufficient',
+    'extend not_held',
+    'extend not_loaded',
+    'extend closed',
+    'extend stale_key',
+    'extend not_billable',
     'settle held',
     'settle unlisted',
     'settle ended',

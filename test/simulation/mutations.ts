@@ -62,11 +62,7 @@ export const MUTATIONS: Record<string, Mutation> = {
   },
   'an unknown row drops a call whose charge is known': {
     faults: ['routerFreezes', 'routerFreezes', 'routerLosesRedis', 'eventLogIsDown'],
-    script: inScript(
-      'absorb',
-      "call[1] == 'held' and call[5] == ARGV[at + 1]",
-      'call[1] and call[5] == ARGV[at + 1]',
-    ),
+    script: inScript('absorb', "call[1] == 'held' and call[5] == ARGV[at + 1]", 'call[1] and call[5] == ARGV[at + 1]'),
   },
   'an unknown row drops a hold that was put back under another session': {
     faults: ['routerFreezes', 'routerLosesRedis', 'routerFreezes', 'requestsAreLate'],

@@ -1,22 +1,16 @@
 import { createEmbeddedProducer } from '@turnpike/event-log/createEmbeddedProducer';
 import type { EventRecord } from '@turnpike/event-log/eventLog';
 import { type Absorber, createAbsorber } from '@turnpike/holds/balances/absorb';
-import { createCallEndings } from '@turnpike/holds/call/endCall';
 import { PendingCalls } from '@turnpike/holds/call/pendingCalls';
-import { createRecorder } from '@turnpike/holds/call/recordCalls';
-import { retryReleases } from '@turnpike/holds/call/retryReleases';
-import { sweepCalls } from '@turnpike/holds/call/sweepCalls';
 import { takeUpSpool } from '@turnpike/holds/call/takeUpSpool';
-import { followRedis } from '@turnpike/holds/follow/followRedis';
 import { createPutBack } from '@turnpike/holds/follow/putBack';
-import { createLedgerReports } from '@turnpike/holds/follow/reportToLedger';
-import { createAdmit } from '@turnpike/holds/gate/admit';
+import { createLedgerReports, type LedgerReports } from '@turnpike/holds/follow/reportToLedger';
+import { createHolds } from '@turnpike/holds/holds';
 import { connectRedis } from '@turnpike/holds/redis/connectRedis';
 import { Standing } from '@turnpike/holds/redis/standing';
 import { openSpoolFolder } from '@turnpike/holds/spool/openSpoolFolder';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
-import { ApiError } from '@turnpike/public-api/apiError';
 import { noSpan } from '@turnpike/telemetry/callSpan';
 import { noMetrics } from '@turnpike/telemetry/noMetrics';
 import { v7 as uuidv7 } from 'uuid';
@@ -59,7 +53,6 @@ export async function startRouterAccounts(options: RouterAccountsOptions): Promi
   const log = aSilentLogger();
   const redis = connectRedis(redisUrl, { timeoutMs: TIMEOUT_MS, log });
   const standing = new Standing();
-  const endings = retryReleases(createCallEndings(redis), { leaseMs });
   // Asked for at each request, so that a test can cut a router off.
   const ledger = {
     internalHeaders,
@@ -71,7 +64,6 @@ export async function startRouterAccounts(options: RouterAccountsOptions): Promi
   const { owner } = folder;
   const pending = new PendingCalls();
   const { spool, left } = await takeUpSpool({ dir: spoolDir, maxBytes: 64 * 1_048_576, metrics: noMetrics, log });
-  for (const ended of left.calls) pending.end(ended);
   const eventLog = {
     async append(topic: string, records: EventRecord[]) {
       const producer = createEmbeddedProducer({ url: ledger.ledgerUrl, internalHeaders });
@@ -85,28 +77,16 @@ export async function startRouterAccounts(options: RouterAccountsOptions): Promi
     load: (...what) => absorberNow().load(...what),
     absorbCalls: (questions) => absorberNow().absorbCalls(questions),
   };
-  const follower = followRedis({
-    redis,
-    standing,
-    owner,
-    leaseMs,
-    reports: {
-      report: (report) => createLedgerReports({ ...ledger, ledgerUrl: ledger.ledgerUrl, owner }).report(report),
-    },
-    putBack: createPutBack(redis, { owner, pending }),
-    log,
-  });
-  const recorder = createRecorder({ eventLog, absorber, pending, spool, standing, log });
-  for (const ended of left.calls) recorder.add(ended);
-  const sweeper = sweepCalls({ redis, absorber, standing, eventLog, metrics: noMetrics, log, leaseMs });
-  const openCalls = createOpenCalls({ endings, spool, recorder, pending, standing, metrics: noMetrics, log });
-  const admit = createAdmit(redis, { standing, owner });
+  const reports: Pick<LedgerReports, 'report'> = {
+    report: (report) => createLedgerReports({ ...ledger, ledgerUrl: ledger.ledgerUrl, owner }).report(report),
+  };
+  const putBack = createPutBack(redis, { owner, pending });
+  const parts = { redis, owner, leaseMs, standing, pending, spool, left, putBack, absorber, reports, eventLog };
+  const holds = createHolds({ ...parts, metrics: noMetrics, log });
+  const openCalls = createOpenCalls({ holds, metrics: noMetrics, log });
 
   async function stop(graceMs: number): Promise<void> {
-    await openCalls.close();
-    await sweeper.close();
-    await recorder.close(graceMs);
-    await follower.close();
+    await holds.close(graceMs);
     await spool.close();
     redis.disconnect();
     await folder.release();
@@ -133,22 +113,14 @@ export async function startRouterAccounts(options: RouterAccountsOptions): Promi
       };
       const request = { callId: call.callId, key, holdNanoUsd, estimatedPromptTokens: 10 };
       for (let round = 0; round < 3 && standing.isOpen; round += 1) {
-        const answer = await admit({ ...request, unknownEventJson: toUnknownEventJson(call) }).catch(() => {
-          endings.release(call).catch(() => {});
-          return undefined;
-        });
-        if (answer?.outcome === 'closed') standing.suspect();
+        const answer = await holds
+          .admit({ ...request, unknownEventJson: toUnknownEventJson(call) })
+          .catch(() => undefined);
         if (answer?.outcome === 'not_loaded') {
           await absorber.load(workspaceId, keyId).catch(() => {});
           continue;
         }
-        if (answer?.outcome !== 'admitted') return undefined;
-        try {
-          return openCalls.open(call, answer.hold);
-        } catch (error) {
-          if (error instanceof ApiError) return undefined;
-          throw error;
-        }
+        return answer?.outcome === 'admitted' ? openCalls.open(call, answer.hold) : undefined;
       }
       return undefined;
     },

@@ -2,17 +2,12 @@ import type { Authenticator } from '@turnpike/authentication/createAuthenticator
 import { createEmbeddedProducer } from '@turnpike/event-log/createEmbeddedProducer';
 import type { EventLogProducer } from '@turnpike/event-log/eventLog';
 import { createAbsorber } from '@turnpike/holds/balances/absorb';
-import { createCallEndings } from '@turnpike/holds/call/endCall';
 import { PendingCalls } from '@turnpike/holds/call/pendingCalls';
-import { createRecorder } from '@turnpike/holds/call/recordCalls';
-import { retryReleases } from '@turnpike/holds/call/retryReleases';
-import { sweepCalls } from '@turnpike/holds/call/sweepCalls';
 import { takeUpSpool } from '@turnpike/holds/call/takeUpSpool';
-import { followRedis } from '@turnpike/holds/follow/followRedis';
 import { createPutBack } from '@turnpike/holds/follow/putBack';
 import { createLedgerReports } from '@turnpike/holds/follow/reportToLedger';
-import { createAdmit } from '@turnpike/holds/gate/admit';
 import { createRaiseGeneration, createSetBackGeneration } from '@turnpike/holds/gate/keyGeneration';
+import { createHolds } from '@turnpike/holds/holds';
 import { Standing } from '@turnpike/holds/redis/standing';
 import type { Spool } from '@turnpike/holds/spool/spool';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
@@ -66,8 +61,7 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
   const internalHeaders = () => ({});
   const pending = new PendingCalls();
   const taken = await takeUpSpool({ dir: spoolDir, maxBytes: 1_048_576, metrics: noMetrics, log });
-  for (const ended of taken.left.calls) pending.end(ended);
-  const { redis, standing, spool, putBack, eventLog } = options.mutate({
+  const parts = options.mutate({
     redis: options.redis,
     standing: new Standing(),
     pending,
@@ -75,20 +69,17 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
     putBack: createPutBack(options.redis, { owner, pending }),
     eventLog: createEmbeddedProducer({ url: ledgerUrl, internalHeaders }),
   });
-  const endings = retryReleases(createCallEndings(redis), { leaseMs });
+  const { redis, standing, spool } = parts;
   const absorber = createAbsorber({ redis, ledgerUrl, internalHeaders, standing });
   const reports = createLedgerReports({ ledgerUrl, internalHeaders, owner });
-  followRedis({ redis, standing, owner, leaseMs, reports, putBack, log });
-  const recorder = createRecorder({ eventLog, absorber, pending, spool, standing, log });
-  for (const ended of taken.left.calls) recorder.add(ended);
-  sweepCalls({ redis, absorber, standing, eventLog, metrics: noMetrics, log, leaseMs });
-  const openCalls = createOpenCalls({ endings, spool, recorder, pending, standing, metrics: noMetrics, log });
+  const { left } = taken;
+  const holds = createHolds({ ...parts, owner, leaseMs, left, absorber, reports, metrics: noMetrics, log });
+  const openCalls = createOpenCalls({ holds, metrics: noMetrics, log });
   const authenticator: Authenticator = { authenticate: async () => options.authenticate(''), forget: () => {} };
   const admission = {
-    admit: createAdmit(redis, { standing, owner }),
+    holds,
     setBackGeneration: createSetBackGeneration(redis),
     standing,
-    endings,
     absorber,
     authenticator,
     countPromptTokens: async () => undefined,

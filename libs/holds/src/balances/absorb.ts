@@ -18,6 +18,8 @@ export interface Question {
   workspaceId: string;
   keyIds?: string[];
   callIds?: string[];
+  /** `YYYY-MM`; the one that Redis' clock says unless it is given. */
+  month?: string;
   /**
    * By call id, why it may be dropped where the ledger has but an `unknown` row: the session that it is held under and that was seen to
    * have lapsed, or `ended` where it has ended so.
@@ -31,10 +33,10 @@ export interface Question {
  */
 export interface Absorber {
   /**
-   * Brings a workspace's sums, and those of a key; what is asked at once shares one answer. Says whether what Redis counts with has
+   * Brings a workspace's sums, those of a key, and those of a month, or of this one; what is asked at once shares one answer. Says whether what Redis counts with has
    * changed.
    */
-  load(workspaceId: string, keyId?: string): Promise<boolean>;
+  load(workspaceId: string, keyId?: string, month?: string): Promise<boolean>;
   /** Does what `load` does, at most every 500 ms. */
   refresh(workspaceId: string): Promise<boolean>;
   /** Does what `load` does, but asks the ledger after this call began. */
@@ -80,10 +82,10 @@ export function createAbsorber({
 
   async function ask(questions: Question[]) {
     // By Redis' clock, which admissions are dated by.
-    const month = new Date(await readRedisTime(redis)).toISOString().slice(0, 7);
+    const now = new Date(await readRedisTime(redis)).toISOString().slice(0, 7);
     return ledger.absorb({
       body: {
-        workspaces: questions.map(({ workspaceId, keyIds = [], callIds = [] }) => ({
+        workspaces: questions.map(({ workspaceId, keyIds = [], callIds = [], month = now }) => ({
           workspace_id: workspaceId,
           month,
           keys: keyIds,
@@ -137,11 +139,12 @@ export function createAbsorber({
     return hasChanged;
   }
 
-  function load(workspaceId: string, keyId = ''): Promise<boolean> {
-    const name = `${workspaceId} ${keyId}`;
+  function load(workspaceId: string, keyId = '', month = ''): Promise<boolean> {
+    const name = `${workspaceId} ${keyId} ${month}`;
     const running = loading.get(name);
     if (running) return running;
-    const bringing = bring({ workspaceId, keyIds: keyId === '' ? [] : [keyId] }).finally(() => loading.delete(name));
+    const question = { workspaceId, keyIds: keyId === '' ? [] : [keyId], ...(month !== '' && { month }) };
+    const bringing = bring(question).finally(() => loading.delete(name));
     loading.set(name, bringing);
     return bringing;
   }
@@ -168,7 +171,7 @@ export function createAbsorber({
     load,
     async reload(workspaceId) {
       // The ledger may have answered that one already. Who waits here as well shares the one that follows.
-      await loading.get(`${workspaceId} `)?.catch(() => undefined);
+      await loading.get(`${workspaceId}  `)?.catch(() => undefined);
       return load(workspaceId);
     },
     async refresh(workspaceId) {

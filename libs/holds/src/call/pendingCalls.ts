@@ -17,6 +17,9 @@ export interface Hold extends CallAddress {
   unknownEventJson: string;
 }
 
+/** The month that a call counts in, `YYYY-MM`: that of its admission. */
+export const monthOf = (admittedAtMs: number): string => new Date(admittedAtMs).toISOString().slice(0, 7);
+
 /** What of a completion event the end of a hold goes by; all else in it is the business of its writer and of the ledger. */
 export type EndingEvent = Pick<
   UsageRecorded,
@@ -58,6 +61,15 @@ export class PendingCalls {
   /** The sums in Redis contain the call. */
   remove(callId: string): void {
     this.#ended.delete(callId);
+  }
+
+  /** What was held for the call is given back. */
+  drop(callId: string): void {
+    this.#held.delete(callId);
+  }
+
+  isHeld(callId: string): boolean {
+    return this.#held.has(callId);
   }
 
   hasEnded(callId: string): boolean {

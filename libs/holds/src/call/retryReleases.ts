@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from '@turnpike/logging/createLogger';
 import type { CallAddress } from '../redis/redisKeys.ts';
+import type { Standing } from '../redis/standing.ts';
 import type { CallEndings } from './endCall.ts';
 
 const PAUSE_MS = 100;
@@ -52,5 +54,25 @@ export function retryReleases(endings: CallEndings, { leaseMs }: { leaseMs: numb
         await promise;
       }
     },
+  };
+}
+
+/** Makes `giveBack(address)`: releases a hold, or ends the session that it stands under, so that a sweeper finds it. Never rejects. */
+export function createGiveBack({
+  endings,
+  standing,
+  log,
+}: {
+  endings: Pick<CallEndings, 'release'>;
+  standing: Pick<Standing, 'reportMissingCall'>;
+  log: Logger;
+}): (address: CallAddress) => Promise<void> {
+  return async (address) => {
+    try {
+      await endings.release(address);
+    } catch (error) {
+      log.warn({ err: error, callId: address.callId }, 'hold could not be released; it ends with this session');
+      standing.reportMissingCall();
+    }
   };
 }

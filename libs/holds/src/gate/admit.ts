@@ -59,7 +59,7 @@ const undecidedSchema = z.tuple([z.enum(['not_loaded', 'closed', 'not_billable',
 const staleSchema = z.tuple([z.literal('stale_key'), z.unknown(), z.unknown(), z.coerce.number().int()]);
 
 /** Why the script may have to refuse a workspace whatever its balances are. */
-const OBSTACLES: Record<KeyRecord['workspace']['billingStatus'], string> = {
+export const OBSTACLES: Record<KeyRecord['workspace']['billingStatus'], string> = {
   active: '',
   on_hold: 'account_on_hold',
   not_provisioned: 'billing_not_provisioned',

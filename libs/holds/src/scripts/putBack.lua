@@ -1,6 +1,6 @@
 --[[ Puts an owner's calls back as pending ones, under its new session: those that run with their hold, those that have ended and may
-  not be recorded with their charge. What stands there already gets the session; a charge stays a charge. A limit may be passed by it:
-  the call was admitted within the limits of then. Uses pending.lua.
+  not be recorded with their charge. What stands there already gets the session; a charge stays a charge, and
+  a hold that was released stays so. A limit may be passed by it: the call was admitted within the limits of then. Uses pending.lua.
   KEYS[6] {workspace}:owners  hash of owners' names and the number of their last put-back here
   ARGV[4] owner's name   ARGV[5] number, higher than in any put-back before: what comes late or twice changes nothing
   ARGV[6] session       ARGV[7] how many calls
@@ -19,9 +19,10 @@ for _ = 1, tonumber(ARGV[7]) do
   -- One that has lost its record alone is counted still.
   if not known[1] and redis.call('HEXISTS', KEYS[4], id) == 1 then hasLoss = true end
   list(keyId, redis.call('HEXISTS', ARGV[2] .. keyId, 'held') == 1)
+  local isReleased = kind == 'held' and known[1] == 'released'
   if known[1] == 'ended' then
     redis.call('HSET', ARGV[3] .. id, 'session', ARGV[6])
-  else
+  elseif not isReleased then
     if known[1] == 'held' then take('held', known[2], known[3], known[4]) end
     add(kind, amount, keyId, month)
     redis.call('DEL', ARGV[3] .. id)
@@ -29,7 +30,7 @@ for _ = 1, tonumber(ARGV[7]) do
       'owner', ARGV[4], 'estimate', ARGV[at + 5], 'rpm', ARGV[at + 6], 'tpm', ARGV[at + 7], 'admitted_at', ARGV[at + 8],
       'event', ARGV[at + 9])
   end
-  redis.call('HSET', KEYS[4], id, ARGV[6])
+  if not isReleased then redis.call('HSET', KEYS[4], id, ARGV[6]) end
   at = at + 10
 end
 if hasLoss then recount() end

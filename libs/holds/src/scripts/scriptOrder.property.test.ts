@@ -96,6 +96,7 @@ function after(model: Model, step: Step): Model {
       return { ...model, state: state === 'held' && isItsOwn ? 'absent' : state, isLoaded: true };
     }
     case 'putBackHeld':
+      if (state === 'released') return { ...model, number: number + 1 };
       return { ...model, state: state === 'ended' ? 'ended' : 'held', session: 'second', number: number + 1 };
     case 'putBackEnded':
       return { ...model, state: 'ended', session: 'second', number: number + 1 };

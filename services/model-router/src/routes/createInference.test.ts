@@ -4,8 +4,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { parseUsageRecorded } from '@turnpike/events/usageRecorded';
 import { createCallEndings } from '@turnpike/holds/call/endCall';
 import { type EndedCall, PendingCalls } from '@turnpike/holds/call/pendingCalls';
+import type { Recorder } from '@turnpike/holds/call/recordCalls';
+import { createGiveBack } from '@turnpike/holds/call/retryReleases';
+import { createSettler } from '@turnpike/holds/call/settleCalls';
 import { createAdmit } from '@turnpike/holds/gate/admit';
 import { createSetBackGeneration } from '@turnpike/holds/gate/keyGeneration';
+import { createLetIn } from '@turnpike/holds/gate/letIn';
+import type { Holds } from '@turnpike/holds/holds';
 import { Spool } from '@turnpike/holds/spool/spool';
 import { type OpenedRedis, openTestRedis } from '@turnpike/holds/test/openTestRedis';
 import { createHttpApp } from '@turnpike/http-service/createHttpApp';
@@ -43,6 +48,8 @@ let opened: OpenedRedis;
 let dir: string;
 let spool: Spool;
 let recorded: EndedCall[];
+let settler: ReturnType<typeof createSettler>;
+let letIn: Holds['admit'];
 let openCalls: OpenCalls;
 let key: KeyRecord;
 let server: Server;
@@ -54,15 +61,14 @@ beforeEach(async () => {
   dir = await aTemporaryFolder();
   ({ spool } = await Spool.open({ dir, maxBytes: 1_000_000, log, idOf: (json) => parseUsageRecorded(json).callId }));
   recorded = [];
-  openCalls = createOpenCalls({
-    metrics: noMetrics,
-    standing: opened.standing,
-    pending: new PendingCalls(),
-    recorder: { add: (ended) => void recorded.push(ended) },
-    endings: createCallEndings(opened.redis),
-    spool,
-    log,
-  });
+  const endings = createCallEndings(opened.redis);
+  const { standing } = opened;
+  const pending = new PendingCalls();
+  const recorder: Pick<Recorder, 'add'> = { add: (ended) => void recorded.push(ended) };
+  settler = createSettler({ standing, pending, recorder, endings, spool, log });
+  const admit = createAdmit(opened.redis, { standing, owner: 'router-1' });
+  letIn = createLetIn({ admit, giveBack: createGiveBack({ endings, standing, log }), pending, standing });
+  openCalls = createOpenCalls({ holds: { settle: settler.record }, metrics: noMetrics, log });
   key = aKeyRecord();
   await opened.credit(key.workspace.workspaceId, 10n ** 12n);
   await opened.loadKey(key.workspace.workspaceId, key.keyId);
@@ -70,7 +76,7 @@ beforeEach(async () => {
 afterEach(async () => {
   server.closeAllConnections();
   server.close();
-  await openCalls.close();
+  await settler.close();
   await spool.close();
   await rm(dir, { recursive: true });
 });
@@ -91,8 +97,7 @@ function serveChat(
       refusedBodies,
       admission: {
         setBackGeneration: createSetBackGeneration(opened.redis),
-        admit: createAdmit(opened.redis, { standing: opened.standing, owner: 'router-1' }),
-        endings: createCallEndings(opened.redis),
+        holds: { admit: letIn },
         absorber: { load: notAsked, refresh: notAsked },
         authenticator: { authenticate: notAsked, forget: () => {} },
         countPromptTokens: async () => undefined,

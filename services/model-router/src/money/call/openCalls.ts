@@ -1,12 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { toUsageRecordedJson, type UsageRecorded } from '@turnpike/events/usageRecorded';
-import type { CallEndings } from '@turnpike/holds/call/endCall';
 import type { Hold } from '@turnpike/holds/call/pendingCalls';
-import { createSettler, type SettlerOptions } from '@turnpike/holds/call/settleCalls';
-import { ApiError } from '@turnpike/public-api/apiError';
+import type { Holds } from '@turnpike/holds/holds';
+import type { Logger } from '@turnpike/logging/createLogger';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import { toCallAttributes } from '@turnpike/telemetry/toCallAttributes';
-import type { AdmissionFault } from '../../api/inferenceFault.ts';
 import { type AdmittedCall, type Ending, LEFT_BEFORE_FIRST_EVENT, toEvent } from './toEvent.ts';
 
 const ENDED_POLL_MS = 20;
@@ -22,15 +20,14 @@ export interface OpenCall {
   end(ending: Ending, target?: string): Promise<boolean>;
 }
 
-export interface OpenCallsOptions extends SettlerOptions {
-  endings: CallEndings;
+export interface OpenCallsOptions {
+  holds: Pick<Holds, 'settle'>;
   metrics: Pick<InferenceMetrics, 'callEnded' | 'alerted'>;
+  log: Logger;
 }
 
 /** The calls under way in this router: each is settled once when it ends. */
-export function createOpenCalls(options: OpenCallsOptions) {
-  const { endings, pending, standing, metrics, log } = options;
-  const settler = createSettler(options);
+export function createOpenCalls({ holds, metrics, log }: OpenCallsOptions) {
   let size = 0;
   /** Calls whose end is not safe yet. */
   let ending = 0;
@@ -55,21 +52,13 @@ export function createOpenCalls(options: OpenCallsOptions) {
     alertIfWrong(event);
     metrics.callEnded(event);
     call.span.setAttributes(toCallAttributes(event));
-    return settler.record({ event, json: toUsageRecordedJson(event) });
+    return holds.settle({ event, json: toUsageRecordedJson(event) });
   }
 
   return {
-    /**
-     * Opens the book on an admitted call; durations are measured by a monotonic clock. Throws `admission_unavailable` where
-     * the session that carries its hold is over: nothing has been run, and the hold is given back.
-     */
-    open(call: AdmittedCall, hold: Hold): OpenCall {
-      if (standing.session?.token !== hold.session) {
-        endings.release(hold).catch(() => log.warn({ callId: call.callId }, 'hold not released; the sweeper finds it'));
-        throw new ApiError<AdmissionFault>({ kind: 'admission_unavailable' });
-      }
+    /** Opens the book on an admitted call; durations are measured by a monotonic clock. */
+    open(call: AdmittedCall, { admittedAtMs }: Pick<Hold, 'admittedAtMs'>): OpenCall {
       const startedAt = performance.now();
-      pending.add(hold);
       size += 1;
       let ended: Promise<boolean> | undefined;
       return {
@@ -78,7 +67,6 @@ export function createOpenCalls(options: OpenCallsOptions) {
           if (ended) return ended;
           size -= 1;
           ending += 1;
-          const { admittedAtMs } = hold;
           const endedAtMs = admittedAtMs + Math.round(performance.now() - startedAt);
           ended = end(call, { ending: how, target, admittedAtMs, endedAtMs }).finally(() => {
             ending -= 1;
@@ -94,8 +82,6 @@ export function createOpenCalls(options: OpenCallsOptions) {
     async allEnded(): Promise<void> {
       while (size + ending > 0) await delay(ENDED_POLL_MS, undefined, { ref: false });
     },
-    /** Settlements under way get one more try; the rest is put back by the next process. */
-    close: () => settler.close(),
   };
 }
 export type OpenCalls = ReturnType<typeof createOpenCalls>;

@@ -6,7 +6,6 @@ import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { noMetrics } from '@turnpike/telemetry/noMetrics';
-import { until } from '@turnpike/test-support/until';
 import { aChatRequest } from '../../../test/aChatRequest.ts';
 import { aPricedModel } from '../../../test/aPricedModel.ts';
 import { type AdmitCallDependencies, admitCall } from './admitCall.ts';
@@ -60,7 +59,6 @@ interface Circumstances {
   hasNewerCredits?: boolean;
   loadFails?: boolean;
   isOpen?: boolean;
-  releaseFails?: boolean;
   /** What comes of admitting older records of the key again. */
   setBack?: 'set_back' | 'kept_out' | 'changed';
   /** Whether engines have counted as much in vain for this key as they may. */
@@ -72,28 +70,18 @@ interface Circumstances {
 /** Runs the gate against these answers of the admit script, one after the other. */
 async function run(answers: (Admission | Error)[], circumstances: Circumstances = {}): Promise<Run> {
   const { key = aKeyRecord(), count, hasNewerCredits = false, loadFails = false, isOpen = true } = circumstances;
-  const {
-    setBack = 'set_back',
-    newKey = key,
-    isCountUsedUp = false,
-    releaseFails = false,
-    fields = { max_tokens: 100 },
-  } = circumstances;
+  const { setBack = 'set_back', newKey = key, isCountUsedUp = false, fields = { max_tokens: 100 } } = circumstances;
   const asked: string[] = [];
   const requests: AdmitRequest[] = [];
   const dependencies: AdmitCallDependencies = {
-    async admit(request) {
-      requests.push(request);
-      asked.push('admit');
-      const answer = answers[requests.length - 1];
-      if (!answer) throw new Error('asked more often than the test foresaw');
-      if (answer instanceof Error) throw answer;
-      return answer;
-    },
-    endings: {
-      async release() {
-        asked.push('release');
-        if (releaseFails) throw new Error('Redis is away');
+    holds: {
+      async admit(request) {
+        requests.push(request);
+        asked.push('admit');
+        const answer = answers[requests.length - 1];
+        if (!answer) throw new Error('asked more often than the test foresaw');
+        if (answer instanceof Error) throw answer;
+        return answer;
       },
     },
     absorber: {
@@ -127,11 +115,7 @@ async function run(answers: (Admission | Error)[], circumstances: Circumstances 
         return () => void asked.push('give count back');
       },
     },
-    standing: {
-      isOpen,
-      suspect: () => void asked.push('suspect'),
-      reportMissingCall: () => void asked.push('end the session'),
-    },
+    standing: { isOpen },
     metrics: noMetrics,
     log: aSilentLogger(),
   };
@@ -209,10 +193,10 @@ it.each([
   expect(await run(stale, { newKey: key })).toMatchObject({ result: { kind } });
 });
 
-it('admits nothing while calls are put back, and has Redis looked at when this is another one', async () => {
+it('admits nothing while calls are put back, nor where Redis is another one', async () => {
   const result = { kind: 'admission_unavailable' };
   expect(await run([], { isOpen: false })).toMatchObject({ asked: [], result });
-  expect(await run([{ outcome: 'closed' }])).toMatchObject({ asked: ['admit', 'suspect'], result });
+  expect(await run([{ outcome: 'closed' }])).toMatchObject({ asked: ['admit'], result });
 });
 
 it('refuses nobody on a guess: the engine counts before the balance is called too small', async () => {
@@ -285,16 +269,9 @@ it('passes on which limit a key has run into', async () => {
   expect(result).toEqual({ kind: 'rate_limited', limiter: 'tokens', retryAfterMs: 700, rateLimit });
 });
 
-it('releases what Redis may yet admit when it gives no decision in time', async () => {
+it('refuses where Redis gives no decision in time', async () => {
   const { asked, result } = await run([new Error('Command timed out')]);
-  expect(asked).toEqual(['admit', 'release']);
-  expect(result).toEqual({ kind: 'admission_unavailable' });
-});
-
-it('ends its session where that cannot be released: the hold stays for a sweeper, which takes no live router’s', async () => {
-  const { asked, result } = await run([new Error('Command timed out')], { releaseFails: true });
-  await until('it is known', () => asked.length === 3);
-  expect(asked).toEqual(['admit', 'release', 'end the session']);
+  expect(asked).toEqual(['admit']);
   expect(result).toEqual({ kind: 'admission_unavailable' });
 });
 

@@ -1,9 +1,9 @@
 import type { Authenticator } from '@turnpike/authentication/createAuthenticator';
 import type { Absorber } from '@turnpike/holds/balances/absorb';
-import type { CallEndings } from '@turnpike/holds/call/endCall';
 import type { Hold } from '@turnpike/holds/call/pendingCalls';
-import type { Admission, AdmitRequest } from '@turnpike/holds/gate/admit';
+import type { Admission } from '@turnpike/holds/gate/admit';
 import type { createSetBackGeneration } from '@turnpike/holds/gate/keyGeneration';
+import type { Holds } from '@turnpike/holds/holds';
 import type { Standing } from '@turnpike/holds/redis/standing';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import type { Logger } from '@turnpike/logging/createLogger';
@@ -19,15 +19,14 @@ import type { KeyAllowance } from '../../request/shares/keyAllowance.ts';
 import { affordableOutputTokens, boundUsage, smallestCost, type UsageBound } from './boundUsage.ts';
 
 export interface AdmitCallDependencies {
-  admit: (request: AdmitRequest) => Promise<Admission>;
-  endings: Pick<CallEndings, 'release'>;
+  holds: Pick<Holds, 'admit'>;
   absorber: Pick<Absorber, 'load' | 'refresh'>;
   authenticator: Authenticator;
   setBackGeneration: ReturnType<typeof createSetBackGeneration>;
   countPromptTokens: CountPromptTokens;
   /** Prompts that engines count for calls that are then refused for want of credit. */
   refusedCounts: KeyAllowance;
-  standing: Pick<Standing, 'isOpen' | 'suspect' | 'reportMissingCall'>;
+  standing: Pick<Standing, 'isOpen'>;
   metrics: Pick<InferenceMetrics, 'admitted'>;
   log: Logger;
 }
@@ -101,7 +100,6 @@ export async function admitCall(dependencies: AdmitCallDependencies, call: CallT
       case 'not_billable':
         throw refuse(toBillingFault(key));
       case 'closed':
-        standing.suspect();
         throw refuse({ kind: 'admission_unavailable' });
       case 'insufficient': {
         if (!giveBackCount && admission.availableNanoUsd >= smallestCost(request, model)) {
@@ -146,14 +144,14 @@ async function followSetBack(
 }
 
 async function decide(
-  { admit, endings, standing, metrics, log }: AdmitCallDependencies,
+  { holds, metrics }: AdmitCallDependencies,
   call: CallToAdmit,
   bound: UsageBound,
 ): Promise<Admission> {
   const { callId, key } = call;
   const askedAt = performance.now();
   try {
-    const admission = await admit({
+    const admission = await holds.admit({
       callId,
       key,
       holdNanoUsd: bound.worstCaseNanoUsd,
@@ -163,13 +161,6 @@ async function decide(
     metrics.admitted((performance.now() - askedAt) / 1_000);
     return admission;
   } catch (error) {
-    // Redis may yet admit what nobody waits for any more; what is released or swept holds nothing.
-    void endings
-      .release({ callId, keyId: key.keyId, workspaceId: key.workspace.workspaceId })
-      .catch((failure: unknown) => {
-        log.warn({ err: failure, callId }, 'late admission could not be released; it ends with this session');
-        standing.reportMissingCall();
-      });
     throw refuse({ kind: 'admission_unavailable' }, error);
   }
 }

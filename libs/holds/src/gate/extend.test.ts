@@ -1,0 +1,210 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
+import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
+import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
+import type { Redis } from 'ioredis';
+import { v7 as uuidv7 } from 'uuid';
+import { aFundedKey } from '../../test/aFundedKey.ts';
+import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
+import { createCallEndings } from '../call/endCall.ts';
+import { type Hold, monthOf, PendingCalls } from '../call/pendingCalls.ts';
+import { redisKeys } from '../redis/redisKeys.ts';
+import { Standing } from '../redis/standing.ts';
+import { createAdmit } from './admit.ts';
+import { createExtend, type ExtendRequest } from './extend.ts';
+
+let opened: OpenedRedis;
+let standing: Standing;
+let pending: PendingCalls;
+/** What the ledger was asked for. */
+let loaded: unknown[];
+let onLoad: () => Promise<unknown>;
+beforeAll(async () => {
+  opened = await openTestRedis();
+});
+afterAll(() => opened.close());
+beforeEach(() => {
+  standing = new Standing();
+  standing.begin(opened.session, Number.POSITIVE_INFINITY);
+  standing.open();
+  pending = new PendingCalls();
+  loaded = [];
+  onLoad = async () => {};
+});
+
+const anExtend = (redis: Redis = opened.redis) =>
+  createExtend(redis, {
+    standing,
+    pending,
+    absorber: {
+      async load(...asked) {
+        loaded.push(asked);
+        await onLoad();
+        return true;
+      },
+    },
+  });
+
+/** A call that holds 100 of what its workspace has, of 1,000 unless told. */
+async function aHeldCall(fields: Parameters<typeof aFundedKey>[2] = {}, left = 1_000n) {
+  const key = await aFundedKey(opened, left, fields);
+  const admit = createAdmit(opened.redis, { standing, owner: 'router-1' });
+  const request = { callId: uuidv7(), key, holdNanoUsd: 100n, estimatedPromptTokens: 0, unknownEventJson: 'of 100' };
+  const admission = await admit(request);
+  if (admission.outcome !== 'admitted') throw new Error(`call was ${admission.outcome}`);
+  pending.add(admission.hold);
+  return { key, hold: admission.hold };
+}
+
+const to = (key: KeyRecord, holdNanoUsd: bigint): ExtendRequest => ({
+  key,
+  holdNanoUsd,
+  unknownEventJson: `of ${holdNanoUsd}`,
+});
+
+async function heldBy(hold: Hold): Promise<bigint> {
+  const { held } = await opened.walletOf(hold.workspaceId);
+  expect(await opened.keyOf(hold.workspaceId, hold.keyId)).toMatchObject({ held });
+  expect(await opened.monthsOf(hold.workspaceId)).toMatchObject({ held });
+  expect((await opened.callOf(hold)).amount).toBe(String(held));
+  return held;
+}
+
+it('raises what is held, with the ending that a sweeper would give the call, and takes nothing of the key’s rates', async () => {
+  const { key, hold } = await aHeldCall();
+  const names = [
+    redisKeys.requestsPerMinute(hold.workspaceId, hold.keyId),
+    redisKeys.tokensPerMinute(hold.workspaceId, hold.keyId),
+  ] as const;
+  const rates = async () => [await opened.redis.get(names[0]), await opened.redis.hgetall(names[1])];
+  const before = await rates();
+  expect(await anExtend()(hold, to(key, 1_000n))).toEqual({ outcome: 'extended' });
+  expect(await heldBy(hold)).toBe(1_000n);
+  expect(hold).toMatchObject({ holdNanoUsd: 1_000n, unknownEventJson: 'of 1000' });
+  expect(await opened.callOf(hold)).toMatchObject({ kind: 'held', event: 'of 1000' });
+  expect(await rates()).toEqual(before);
+});
+
+it('changes nothing where as much is held already, however often and in whatever order it is asked', async () => {
+  const { key, hold } = await aHeldCall();
+  const extend = anExtend();
+  for (const amount of [300n, 300n, 100n, 1n]) {
+    expect(await extend(hold, to(key, amount))).toEqual({ outcome: 'extended' });
+    expect(await heldBy(hold)).toBe(300n);
+    expect(hold).toMatchObject({ holdNanoUsd: 300n, unknownEventJson: 'of 300' });
+  }
+  await Promise.all([400n, 600n, 500n].map((amount) => extend(hold, to(key, amount))));
+  expect([await heldBy(hold), hold.holdNanoUsd]).toEqual([600n, 600n]);
+});
+
+it.each<[string, Parameters<typeof aFundedKey>[2], bigint]>([
+  ['credit', {}, 1_000n],
+  ['key_budget', { maxBudgetNanoUsd: 1_000n }, 5_000n],
+  ['monthly_cap', { workspace: { monthlyCapNanoUsd: 1_000n } }, 5_000n],
+])('is refused where the difference does not fit into the %s, and changes nothing', async (limiter, fields, left) => {
+  const { key, hold } = await aHeldCall(fields, left);
+  const refusal = { outcome: 'insufficient', limiter, availableNanoUsd: 900n };
+  expect(await anExtend()(hold, to(key, 1_001n))).toEqual(refusal);
+  expect([await heldBy(hold), hold.holdNanoUsd, hold.unknownEventJson]).toEqual([100n, 100n, 'of 100']);
+  expect(await anExtend()(hold, to(key, 1_000n))).toEqual({ outcome: 'extended' });
+});
+
+it('lets no two calls have the same credit, 200 at once', async () => {
+  const { key, hold } = await aHeldCall({}, 10_000n);
+  const admit = createAdmit(opened.redis, { standing, owner: 'router-1' });
+  const holds = [hold];
+  for (let nth = 1; nth < 50; nth += 1) {
+    const call = { callId: uuidv7(), key, holdNanoUsd: 100n, estimatedPromptTokens: 0, unknownEventJson: '{}' };
+    const admission = await admit(call);
+    if (admission.outcome === 'admitted') holds.push(admission.hold);
+  }
+  const extend = anExtend();
+  await Promise.all(holds.flatMap((one) => [200n, 300n, 400n, 500n].map((amount) => extend(one, to(key, amount)))));
+  const { held } = await opened.walletOf(hold.workspaceId);
+  expect(held).toBe(10_000n);
+  expect(holds.reduce((sum, { holdNanoUsd }) => sum + holdNanoUsd, 0n)).toBe(held);
+});
+
+describe('a call that is not held', () => {
+  it('as it has ended, keeps its charge', async () => {
+    const { key, hold } = await aHeldCall();
+    const { callId, keyId, workspaceId } = hold;
+    const event = aUsageRecorded({ callId, keyId, workspaceId, chargeNanoUsd: 70n });
+    const ended = { event, json: toUsageRecordedJson(event) };
+    pending.end(ended);
+    await createCallEndings(opened.redis).settle(event, ended.json);
+    expect(await anExtend()(hold, to(key, 200n))).toEqual({ outcome: 'not_held' });
+    expect(await opened.walletOf(workspaceId)).toMatchObject({ held: 0n, ended: 70n });
+    expect(standing.session).toEqual(opened.session);
+  });
+
+  it('is not extended where another owner has it', async () => {
+    const { key, hold } = await aHeldCall();
+    await opened.redis.hset(redisKeys.call(hold.workspaceId, hold.callId), 'session', 'of another owner');
+    pending.drop(hold.callId);
+    expect(await anExtend()(hold, to(key, 200n))).toEqual({ outcome: 'not_held' });
+    expect(await heldBy(hold)).toBe(100n);
+  });
+
+  it('and runs all the same, has all calls put back: Redis has lost it', async () => {
+    const { key, hold } = await aHeldCall();
+    await opened.redis.del(redisKeys.call(hold.workspaceId, hold.callId));
+    expect(await anExtend()(hold, to(key, 200n))).toEqual({ outcome: 'not_held' });
+    expect(standing.session).toBeUndefined();
+  });
+});
+
+it('asks the ledger for the sums that Redis lacks, of the month that the call counts in', async () => {
+  const { key, hold } = await aHeldCall({ workspace: { monthlyCapNanoUsd: 1_000n } }, 5_000n);
+  const month = monthOf(hold.admittedAtMs);
+  await opened.redis.hdel(redisKeys.months(hold.workspaceId), `${month}:loaded`);
+  onLoad = () => opened.redis.hset(redisKeys.months(hold.workspaceId), `${month}:loaded`, opened.mark);
+  expect(await anExtend()(hold, to(key, 1_001n))).toMatchObject({ outcome: 'insufficient', limiter: 'monthly_cap' });
+  expect(loaded).toEqual([[hold.workspaceId, hold.keyId, month]]);
+  expect(await anExtend()(hold, to(key, 1_000n))).toEqual({ outcome: 'extended' });
+  await opened.redis.hdel(redisKeys.wallet(hold.workspaceId), 'loaded');
+  expect(await anExtend()(hold, to(key, 1_100n))).toEqual({ outcome: 'not_loaded' });
+});
+
+it.each<[string, (key: KeyRecord) => KeyRecord]>([
+  ['stale_key', (key) => ({ ...key, generation: 0 })],
+  ['not_billable', (key) => ({ ...key, workspace: { ...key.workspace, billingStatus: 'on_hold' } })],
+])('is refused as an admission is: %s', async (outcome, change) => {
+  const { key, hold } = await aHeldCall();
+  await opened.redis.hset(redisKeys.key(hold.workspaceId, hold.keyId), 'generation', 1);
+  expect(await anExtend()(hold, to(change(key), 200n))).toEqual({ outcome });
+  expect(await heldBy(hold)).toBe(100n);
+});
+
+it.each<[string, () => void]>([
+  ['there is no session', () => standing.end()],
+  ['calls of others are still put back', () => standing.close()],
+])('asks nothing of Redis while %s', async (_why, change) => {
+  const { key, hold } = await aHeldCall();
+  change();
+  expect(await anExtend()(hold, to(key, 200n))).toEqual({ outcome: 'closed' });
+  expect(await heldBy(hold)).toBe(100n);
+});
+
+it('extends nothing in another Redis, and has it looked at', async () => {
+  const { key, hold } = await aHeldCall();
+  standing.begin({ ...opened.session, mark: `${opened.mark}x` }, Number.POSITIVE_INFINITY);
+  expect(await anExtend()(hold, to(key, 200n))).toEqual({ outcome: 'closed' });
+  expect([await heldBy(hold), standing.isOpen]).toEqual([100n, false]);
+});
+
+it('is not believed where the session is another one when the answer comes: its hold was listed as it was', async () => {
+  const { key, hold } = await aHeldCall();
+  const redis = Object.create(opened.redis) as Redis;
+  redis.defineCommand = (name, definition) => {
+    opened.redis.defineCommand(name, definition);
+    const run = Reflect.get(opened.redis, name) as (...args: unknown[]) => Promise<unknown>;
+    Reflect.set(redis, name, async (...args: unknown[]) => {
+      const answer = await run.apply(opened.redis, args);
+      standing.begin({ mark: opened.mark, token: 'newer' }, Number.POSITIVE_INFINITY);
+      return answer;
+    });
+  };
+  expect(await anExtend(redis)(hold, to(key, 200n))).toEqual({ outcome: 'closed' });
+  expect(hold).toMatchObject({ holdNanoUsd: 100n, unknownEventJson: 'of 100' });
+});

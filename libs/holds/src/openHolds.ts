@@ -1,0 +1,77 @@
+import { createEmbeddedProducer } from '@turnpike/event-log/createEmbeddedProducer';
+import { createKafkaProducer } from '@turnpike/event-log/createKafkaProducer';
+import type { ServiceBase } from '@turnpike/http-service/startService';
+import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
+import type { Redis } from 'ioredis';
+import { type Absorber, createAbsorber } from './balances/absorb.ts';
+import { createReadCounters } from './balances/readCounters.ts';
+import { PendingCalls } from './call/pendingCalls.ts';
+import { takeUpSpool } from './call/takeUpSpool.ts';
+import { createPutBack } from './follow/putBack.ts';
+import { createLedgerReports } from './follow/reportToLedger.ts';
+import { createHolds, type Holds } from './holds.ts';
+import { assertDurableRedis } from './redis/assertDurableRedis.ts';
+import { connectRedis } from './redis/connectRedis.ts';
+import { Standing } from './redis/standing.ts';
+import { openSpoolFolder } from './spool/openSpoolFolder.ts';
+import type { Spool } from './spool/spool.ts';
+
+/** How long what has ended may still be recorded once this process stops; the spool, and Redis, keep the rest. */
+const RECORD_GRACE_MS = 5_000;
+/** Beside that: what is under way to Redis or to the ledger. */
+const CLOSE_MS = 10_000;
+
+/** The settings that holds go by. */
+export interface HoldsSettings {
+  REDIS_URL: string;
+  REDIS_TIMEOUT_MS: number;
+  STORE_COPIES: 'one' | 'several';
+  LEASE_MS: number;
+  LEDGER_INTERNAL_URL: string;
+  LEDGER_TIMEOUT_MS: number;
+  SPOOL_DIR: string;
+  SPOOL_MAX_BYTES: number;
+  KAFKA_BROKERS?: string[] | undefined;
+}
+
+/** The holds of this process, and what it knows of balances by them. */
+export interface OpenedHolds {
+  holds: Omit<Holds, 'close'>;
+  redis: Redis;
+  standing: Standing;
+  absorber: Absorber;
+  readCounters: ReturnType<typeof createReadCounters>;
+  spool: Spool;
+}
+
+/** Opens the spool, the connection to Redis and all that settles calls. Nothing is admitted until this process has a session. */
+export async function openHolds(
+  { config, log, shutdown, internalHeaders }: Omit<ServiceBase<HoldsSettings>, 'telemetry' | 'internalGuard'>,
+  metrics: Pick<InferenceMetrics, 'holdSwept' | 'alerted'>,
+): Promise<OpenedHolds> {
+  const { LEASE_MS: leaseMs, LEDGER_INTERNAL_URL: ledgerUrl } = config;
+  const redis = connectRedis(config.REDIS_URL, { timeoutMs: config.REDIS_TIMEOUT_MS, log });
+  shutdown.defer('redis', () => redis.disconnect());
+  await assertDurableRedis(redis, { copies: config.STORE_COPIES, log });
+  const standing = new Standing();
+  const absorber = createAbsorber({ redis, ledgerUrl, internalHeaders, timeoutMs: config.LEDGER_TIMEOUT_MS, standing });
+
+  const folder = await openSpoolFolder(config.SPOOL_DIR);
+  shutdown.defer('spool folder', () => folder.release());
+  const { owner } = folder;
+  const pending = new PendingCalls();
+  const reports = createLedgerReports({ ledgerUrl, internalHeaders, owner });
+  const { spool, left } = await takeUpSpool({ dir: config.SPOOL_DIR, maxBytes: config.SPOOL_MAX_BYTES, metrics, log });
+  shutdown.defer('spool', () => spool.close());
+  // Where something is left to bring, the ledger goes on counting on this owner's return.
+  shutdown.defer('owner in the ledger', () => (pending.isEmpty && spool.isEmpty ? reports.leave() : undefined));
+  const eventLog = config.KAFKA_BROKERS
+    ? createKafkaProducer({ brokers: config.KAFKA_BROKERS, copies: config.STORE_COPIES, log })
+    : createEmbeddedProducer({ url: ledgerUrl, internalHeaders });
+  shutdown.defer('event log', () => eventLog.close());
+  const putBack = createPutBack(redis, { owner, pending });
+  const parts = { redis, owner, leaseMs, standing, pending, spool, left, putBack, absorber, reports, eventLog };
+  const holds = createHolds({ ...parts, metrics, log });
+  shutdown.defer('holds', () => holds.close(RECORD_GRACE_MS), { timeoutMs: RECORD_GRACE_MS + CLOSE_MS });
+  return { holds, redis, standing, absorber, readCounters: createReadCounters(redis), spool };
+}
