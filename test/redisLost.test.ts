@@ -215,7 +215,7 @@ it.each([
   await server.kill();
   await until('the loss is noticed', async () => routers.every(({ standing }) => !standing.isOpen));
   expect(await succeed(before, 400n)).toBe(true);
-  // The gate stays closed for 4 s, as one router that is heard puts nothing back; and nobody who is cut off hears that it opened.
+  // The gate stays closed for 3 s, as one router that is heard puts nothing back; and nobody who is cut off hears that it opened.
   await ledger.db.router.create({ data: { routerId: 'slow', heardAt: new Date(Date.now() + 3_600_000) } });
   cutOff.add(1);
   await server.restart({ empty });

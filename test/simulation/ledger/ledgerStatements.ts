@@ -152,7 +152,10 @@ const MODELS: Models = {
   raiseMark({ tables, undo, nowMs }, { redisId, mark }) {
     const server = tables.redisServers.get(redisId);
     if (server?.mark !== mark) return 0;
-    changeServer(tables, undo, server, { mark: aMark(tables), raisedAt: nowMs, openedAt: null });
+    const isUsed =
+      server.openedAt !== null || [...tables.routers.values()].some(({ putBackMark }) => putBackMark === mark);
+    const raisedAt = isUsed ? nowMs : server.raisedAt;
+    changeServer(tables, undo, server, { mark: aMark(tables), raisedAt, openedAt: null });
     return 1;
   },
   raisedAgo({ tables, undo, nowMs }, redisId, ms) {

@@ -171,7 +171,8 @@ export function followRedis({ redis, standing, owner, leaseMs, reports, putBack,
     if (redisId === null) closeFor('no_redis');
     const [found, askedAtMs] =
       redisId === null ? [null, 0] : await Promise.all([redis.get(redisKeys.mark), readRedisTime(redis)]);
-    await renew();
+    // It would be waited for as long again.
+    if (redisId !== null) await renew();
     const answer = await report(redisId, found);
     // While the ledger is away, the Redis that it called open stays so.
     const now = answer ?? (news?.isOpen && news.redisId === redisId ? news : undefined);

@@ -223,9 +223,16 @@ export const statements = named({
   takeRedis: (redisId: string) => Prisma.sql`
     INSERT INTO redis_server (redis_id) VALUES (${redisId}) ON CONFLICT DO NOTHING`,
 
-  /** Closes the gate on a Redis, which gets another mark. Changes no row where it has another already. */
+  /**
+   * Closes the gate on a Redis, which gets another mark. Changes no row where it has another already. Where nobody has put back under
+   * the old one the time that routers have goes on: nothing was lost.
+   */
   raiseMark: ({ redisId, mark }: MarkedRedis) => Prisma.sql`
-    UPDATE redis_server SET mark = gen_random_uuid(), raised_at = clock_timestamp(), opened_at = NULL
+    UPDATE redis_server SET mark = gen_random_uuid(), opened_at = NULL,
+      raised_at = CASE
+        WHEN opened_at IS NULL AND NOT EXISTS (SELECT FROM router WHERE put_back_mark = ${mark}::UUID) THEN raised_at
+        ELSE clock_timestamp()
+      END
     WHERE redis_id = ${redisId} AND mark = ${mark}::UUID`,
 
   /** Counts the time that routers have for a Redis as if its mark had been raised so long ago. */

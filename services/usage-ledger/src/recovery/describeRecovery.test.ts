@@ -66,7 +66,7 @@ it('says that all is well once all have put back, and since when the gate is ope
   expect(await routersNow()).toEqual({ r1: ['admits', 0, false], r2: ['admits', 0, false] });
 });
 
-it('names who has not put back into a new Redis, for how long, and from 4 s on as overdue', async () => {
+it('names who has not put back into a new Redis, for how long, and from 3 s on as overdue', async () => {
   const { mark } = await report('r1');
   await report('r2');
   await report('r1', { putBackMark: mark });

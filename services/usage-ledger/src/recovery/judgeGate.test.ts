@@ -31,8 +31,8 @@ it.each<[string, string, RedisServer[], string]>([
   ['waits for those who see no Redis', 'BB-', [aServer(B)], 'waits'],
   ['opens when all have put back', 'BBB', [aServer(B)], 'opened'],
   ['does not open for nobody, however long it takes', 'bbb', [aServer(B, { raisedMsAgo: 60_000 })], 'waits'],
-  ['fences who takes longer than 4 s', 'Bb-', [aServer(B, { raisedMsAgo: 4_000 })], 'opened'],
-  ['waits until then', 'Bb-', [aServer(B, { raisedMsAgo: 3_900 })], 'waits'],
+  ['fences who takes longer than 3 s', 'Bb-', [aServer(B, { raisedMsAgo: 3_000 })], 'opened'],
+  ['waits until then', 'Bb-', [aServer(B, { raisedMsAgo: 2_900 })], 'waits'],
   [
     'takes over from one that was open and that nobody sees any more',
     'BB',

@@ -39,8 +39,8 @@ export interface Judgement {
   move: GateMove | undefined;
 }
 
-/** What is lost is admitted again within 5 s: so long the routers have, and a second is what everything else takes. */
-export const LONGEST_WAIT_MS = 4_000;
+/** What is lost is admitted again within 5 s: so long the routers have, and two seconds are for everything else. */
+export const LONGEST_WAIT_MS = 3_000;
 /** So long a few routers may hold on to the Redis that is open while most see another. */
 const HELD_BY_FEW_MS = 2_000;
 /** How often it is noted that nobody is waited for yet. */

@@ -95,13 +95,13 @@ it('lets one that comes later join an open gate, and one that sees no Redis wait
   });
 });
 
-it('waits for a router that sees no Redis, for 4 s', async () => {
+it('waits for a router that sees no Redis, for 3 s', async () => {
   await anOpenGate(['r1', 'r2']);
   const { mark } = await report('r1', { redisId: REDIS_B });
   await report('r2', { redisId: null });
   const putBack = { redisId: REDIS_B, putBackMark: mark };
   expect(await report('r1', putBack)).toMatchObject({ isOpen: false, waitsFor: ['r2'] });
-  await silence(4);
+  await silence(3);
   await report('r2', { redisId: null });
   expect(await report('r1', putBack)).toMatchObject({ isOpen: true });
   expect(logged.at(-1)).toMatchObject({ level: 'warn', fenced: ['r2'] });
