@@ -1,0 +1,122 @@
+import { randomUUID } from 'node:crypto';
+import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
+import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
+import { createAbsorber } from '@turnpike/holds/balances/absorb';
+import { createAdmit } from '@turnpike/holds/gate/admit';
+import { defineScript } from '@turnpike/holds/redis/redisScript';
+import { type OpenedRedis, openTestRedis } from '@turnpike/holds/test/openTestRedis';
+import { toAbsorb } from '@turnpike/holds/test/toAbsorb';
+import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
+import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
+import { addCredit } from '../../services/usage-ledger/src/credits/addCredit.ts';
+import type { TestLedger } from '../../services/usage-ledger/test/openTestLedger.ts';
+import { internalHeaders, startTestService } from '../../services/usage-ledger/test/startTestService.ts';
+import { median } from '../ledger/median.ts';
+import { inGroups } from './inGroups.ts';
+import { longestCommandMs } from './redisLoad.ts';
+
+const KEYS = 100_000;
+const CALLS = 10_000;
+const ROUNDS = 300;
+const HOLD = 1_000_000n;
+const NOWHERE = 'http://127.0.0.1:9';
+
+export interface LargeWorkspace {
+  keys: number;
+  calls: number;
+  /** Medians of the large one ÷ those of the small one. */
+  admitRatio: number;
+  absorbRatio: number;
+  longestCommandMs: number;
+}
+
+/** One workspace of very many keys and open calls, by turns with a small one, through a real ledger. */
+export async function measureLargeWorkspace(
+  ledger: TestLedger,
+  progress: (text: string) => void,
+): Promise<LargeWorkspace> {
+  const opened = await openTestRedis();
+  const service = await startTestService(ledger, { authUrl: NOWHERE, usageQueryTimeoutMs: 5_000 });
+  try {
+    const { standing, redis } = opened;
+    const absorber = createAbsorber({ redis, ledgerUrl: service.internalUrl, internalHeaders, standing });
+    const admit = admitWith(opened);
+    const [large, small] = [aKeyRecord(), aKeyRecord()];
+    progress('filling the large workspace');
+    await fill(opened, ledger, large);
+    for (const { workspace, keyId } of [large, small]) {
+      const { workspaceId } = workspace;
+      await addCredit(ledger.db, { creditId: randomUUID(), workspaceId, amountNanoUsd: 10n ** 14n, note: 'bench' });
+      await absorber.load(workspaceId, keyId);
+    }
+    const calls: string[] = [];
+    for (let call = 0; call < CALLS; call += 1) calls.push(await admit(large));
+
+    await redis.config('SET', 'slowlog-log-slower-than', '1000', 'slowlog-max-len', '1000');
+    await redis.slowlog('RESET');
+    const times = {
+      admit: { large: [] as number[], small: [] as number[] },
+      absorb: { large: [] as number[], small: [] as number[] },
+    };
+    const timed = async (into: number[], run: () => Promise<unknown>): Promise<void> => {
+      const startedAt = performance.now();
+      await run();
+      into.push(performance.now() - startedAt);
+    };
+    for (let round = 0; round < ROUNDS; round += 1) {
+      progress(`large and small workspace, round ${round} of ${ROUNDS}`);
+      const mine = { large: '', small: '' };
+      await timed(times.admit.large, async () => (mine.large = await admit(large)));
+      await timed(times.admit.small, async () => (mine.small = await admit(small)));
+      for (const [name, key] of Object.entries({ large, small }) as ['large' | 'small', KeyRecord][]) {
+        const { workspaceId } = key.workspace;
+        await timed(times.absorb[name], () => absorber.absorbCalls([{ workspaceId, callIds: [mine[name]] }]));
+      }
+    }
+    // All that one router asks about in a round are recorded at once.
+    for (const final of inGroups(calls, 1_000))
+      await defineScript(
+        redis,
+        'absorb',
+      )(...toAbsorb(large.workspace.workspaceId, opened.mark, { sequence: 2, final }));
+    const ratio = ({ large: one, small: other }: { large: number[]; small: number[] }): number =>
+      median(one) / median(other);
+    return {
+      keys: KEYS,
+      calls: CALLS,
+      admitRatio: ratio(times.admit),
+      absorbRatio: ratio(times.absorb),
+      longestCommandMs: await longestCommandMs(redis),
+    };
+  } finally {
+    await service.close();
+    await opened.close();
+  }
+}
+
+/** Totals of all keys in the ledger, counters of all in Redis, and credit for everything. */
+async function fill(
+  opened: OpenedRedis,
+  { ownerDb: db }: TestLedger,
+  { workspace: { workspaceId } }: KeyRecord,
+): Promise<void> {
+  const keyIds = Array.from({ length: KEYS }, (_, nth) => `key_${workspaceId}_${nth}`);
+  await db.$executeRaw`INSERT INTO key_total (key_id, workspace_id, requests, charge_nano_usd)
+    SELECT unnest(${keyIds}::TEXT[]), ${workspaceId}, 1, 1`;
+  const absorb = defineScript(opened.redis, 'absorb');
+  for (const some of inGroups(keyIds, 1_000)) {
+    const keys = Object.fromEntries(some.map((keyId) => [keyId, 1n]));
+    await absorb(...toAbsorb(workspaceId, opened.mark, { sequence: 0, left: 10n ** 14n, keys }));
+  }
+}
+
+function admitWith({ redis, standing }: OpenedRedis): (key: KeyRecord) => Promise<string> {
+  const admit = createAdmit(redis, { standing, owner: 'router-1' });
+  return async (key) => {
+    const event = aUsageRecorded({ callId: randomUUID(), keyId: key.keyId, workspaceId: key.workspace.workspaceId });
+    const request = { callId: event.callId, holdNanoUsd: HOLD, estimatedPromptTokens: 10 };
+    const answer = await admit({ ...request, key, unknownEventJson: toUsageRecordedJson(event) });
+    if (answer.outcome !== 'admitted') throw new Error(`a call was ${answer.outcome}`);
+    return event.callId;
+  };
+}

@@ -1,0 +1,14 @@
+import type { Redis } from 'ioredis';
+
+/** Of the commands since the slow log was last emptied, how long the longest took of Redis' one thread. */
+export async function longestCommandMs(redis: Redis): Promise<number> {
+  const entries = (await redis.slowlog('GET', '1000')) as [id: number, at: number, us: number, ...unknown[]][];
+  return Math.max(0, ...entries.map(([, , us]) => us)) / 1_000;
+}
+
+/** Processor time of Redis' one thread since it started. */
+export async function secondsOf(redis: Redis): Promise<number> {
+  const info = await redis.info('cpu');
+  const seconds = (name: string): number => Number(new RegExp(`${name}:([\\d.]+)`).exec(info)?.[1]);
+  return seconds('used_cpu_user_main_thread') + seconds('used_cpu_sys_main_thread');
+}
