@@ -247,6 +247,22 @@ describe('a pending call that is recorded', () => {
     expect(await opened.walletOf(call.workspaceId)).toEqual({ left: 9_700n, held: 0n, ended: 0n });
   });
 
+  it('is in the sum of a key that is counted only now, though that was asked for before it was recorded', async () => {
+    const call = await aHeldCall();
+    await settle(call);
+    const deliver = holdAnswers();
+    const older = absorber.load(call.workspaceId, call.keyId);
+    await until('the ledger has made its answer', () => ledger.asked.length === 1);
+    record(call);
+    ledger.delivery = Promise.resolve();
+    await askAbout(call);
+    deliver();
+    expect(await older).toBe(false);
+    expect(await opened.redis.hget(redisKeys.key(call.workspaceId, call.keyId), 'loaded')).toBeNull();
+    expect(await absorber.load(call.workspaceId, call.keyId)).toBe(true);
+    expect(await opened.keyOf(call.workspaceId, call.keyId)).toEqual({ spent: CHARGE, held: 0n, ended: 0n });
+  });
+
   it('brings the sum of its key, where that is loaded', async () => {
     const call = await aHeldCall();
     await settle(call);

@@ -20,6 +20,10 @@ end
 local wallet = redis.call('HMGET', KEYS[2], 'loaded', 'timeline', 'sequence', 'held')
 if not wallet[4] or redis.call('EXISTS', KEYS[3]) == 0 then hasLoss = true end
 local hasChanged = wallet[1] ~= ARGV[1]
+-- Calls that newer sums of the wallet contain may be pending no more: what is not counted yet cannot be counted from an older answer.
+local isLate = wallet[1] == ARGV[1]
+  and (timeline < tonumber(wallet[2]) or (timeline == tonumber(wallet[2]) and sequence < tonumber(wallet[3])))
+local function isUsable(loaded) return loaded == ARGV[1] or not isLate end
 if isNewer(wallet[1], wallet[2], wallet[3]) then
   redis.call('HSET', KEYS[2], 'left', ARGV[6], 'timeline', ARGV[4], 'sequence', ARGV[5])
   hasChanged = true
@@ -29,16 +33,16 @@ local at = 11
 for _ = 1, tonumber(ARGV[7]) do
   local month = ARGV[at]
   local known = redis.call('HMGET', KEYS[3], month .. ':loaded', month .. ':timeline', month .. ':sequence')
-  if isNewer(known[1], known[2], known[3]) then
-    redis.call('HSET', KEYS[3], month .. ':spent', ARGV[at + 1], month .. ':timeline', ARGV[4], month .. ':sequence', ARGV[5])
+  if isUsable(known[1]) and isNewer(known[1], known[2], known[3]) then
+    redis.call('HSET', KEYS[3], month .. ':spent', ARGV[at + 1], month .. ':timeline', ARGV[4], month .. ':sequence', ARGV[5],
+      month .. ':loaded', ARGV[1])
   end
-  redis.call('HSET', KEYS[3], month .. ':loaded', ARGV[1])
   at = at + 2
 end
 for _ = 1, tonumber(ARGV[8]) do
   local counter = ARGV[2] .. ARGV[at]
   local known = redis.call('HMGET', counter, 'loaded', 'timeline', 'sequence', 'held')
-  if known[1] == ARGV[1] or ARGV[at + 2] == '1' then
+  if known[1] == ARGV[1] or (ARGV[at + 2] == '1' and not isLate) then
     if isNewer(known[1], known[2], known[3]) then
       redis.call('HSET', counter, 'spent', ARGV[at + 1], 'timeline', ARGV[4], 'sequence', ARGV[5])
     end
