@@ -142,3 +142,16 @@ export const MUTATIONS: Record<string, Mutation> = {
     },
   },
 };
+
+/**
+ * Those that no check notices yet. What they remove is held by tests of the scripts on a real Redis; the simulation lacks the faults
+ * that would bring about what they break.
+ */
+export const NOT_NOTICED_YET: ReadonlySet<string> = new Set([
+  'admission does not ask whether the mark is in force, nor whether sums were loaded under it',
+  'older sums replace newer ones',
+  'an answer that was asked for under another mark is taken over',
+  'an unknown row drops a call whose charge is known',
+  'an unknown row drops a hold that was put back under another session',
+  'a put-back that comes late is run',
+]);
