@@ -253,6 +253,10 @@ it('leaves a line for every change in the log of the service that made it: who a
   expect(lines).toEqual(expected.map((line) => ({ ...common, ...line })));
   const text = JSON.stringify(lines);
   for (const secret of [apiKey, newApiKey, toKeySha256(apiKey), 'Tell nobody']) expect(text).not.toContain(secret);
+
+  // The router may have heard of the model while it was switched off, and hears the rest at its next look.
+  const { api_key: other } = await aKeyOf(await aWorkspace());
+  await until('the model to be served again', async () => (await statusOf(other)) === 200);
 });
 
 it('raises a monthly cap for the next call, and lifts it', async () => {
