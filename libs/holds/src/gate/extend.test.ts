@@ -71,7 +71,8 @@ async function heldBy(hold: Hold): Promise<bigint> {
 }
 
 it('raises what is held, with the ending that a sweeper would give the call, and takes nothing of the key’s rates', async () => {
-  const { key, hold } = await aHeldCall();
+  // Rates of which a call takes a second, so that they are there still.
+  const { key, hold } = await aHeldCall({ rpm: 60, tpm: 60_000 });
   const names = [
     redisKeys.requestsPerMinute(hold.workspaceId, hold.keyId),
     redisKeys.tokensPerMinute(hold.workspaceId, hold.keyId),
