@@ -1,13 +1,16 @@
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
+import { findMutant } from './findMutant.ts';
 import { formatViolation } from './formatViolation.ts';
 import { MODEL_USAGE, runModel } from './model/runModel.ts';
 import { MUTATIONS } from './mutations.ts';
+import { openSimulators } from './openSimulators.ts';
 import { simulateSeeds } from './simulateSeeds.ts';
 
-const USAGE = `npm run simulate -- [--seeds N] [--seed FIRST] [--mutation NAME]
+const USAGE = `npm run simulate -- [--seeds N] [--seed FIRST] [--mutation NAME] [--mutations]
   Lives through N seeds (1 with --seed, else 1,000) of the money's protocol with faults, and holds the books against the truth.
-  The same seed is the same run. --mutation takes something out of the protocol, which has to be noticed:
+  The same seed is the same run. --mutation takes something out of the protocol, which has to be noticed;
+  --mutations does so with each in turn, and says which check noticed it:
 ${Object.keys(MUTATIONS)
   .map((name) => `    ${name}`)
   .join('\n')}
@@ -24,6 +27,7 @@ async function main(): Promise<number> {
       seeds: { type: 'string' },
       seed: { type: 'string' },
       mutation: { type: 'string' },
+      mutations: { type: 'boolean' },
       model: { type: 'boolean' },
       help: { type: 'boolean' },
     },
@@ -32,6 +36,7 @@ async function main(): Promise<number> {
     process.stdout.write(`${USAGE}\n`);
     return values.help ? 0 : 1;
   }
+  if (values.mutations) return sayMutations();
   const first = Number(values.seed ?? 1);
   const count = Number(values.seeds ?? (values.seed === undefined ? 1_000 : 1));
   if (!Number.isSafeInteger(first) || !Number.isSafeInteger(count) || first < 0 || count < 1)
@@ -67,6 +72,20 @@ async function main(): Promise<number> {
   });
   say();
   return violations === 0 ? 0 : 1;
+}
+
+/** Looks for every mutation. */
+async function sayMutations(): Promise<number> {
+  const simulators = openSimulators(availableParallelism());
+  let missed = 0;
+  for (const name of Object.keys(MUTATIONS)) {
+    const { result, others, seeds } = await findMutant(name, simulators);
+    const how = result ? `'${result.check}' in seed ${result.seed}, ${seeds} seeds` : `NOT NOTICED in ${seeds} seeds`;
+    process.stdout.write(`${name}: ${how}${others.size > 0 ? `; before it '${[...others].join("', '")}'` : ''}\n`);
+    missed += Number(!result);
+  }
+  simulators.close();
+  return missed === 0 ? 0 : 1;
 }
 
 const args = process.argv.slice(2);

@@ -1,15 +1,25 @@
-import type { StatementName } from './ledger/ledgerStatements.ts';
+import type { AbsorbRow, StatementChanges } from './ledger/ledgerStatements.ts';
 import type { RouterParts } from './router/simulatedRouter.ts';
+import type { SourceChange } from './stand-ins/registerStandIns.ts';
+import type { CheckName } from './world/violation.ts';
 
 /** A change of the protocol that must not go unnoticed. */
 export interface Mutation {
+  /** The checks that notice it; what others find does not count. */
+  noticedBy: CheckName[];
   /** Makes a mutant of a script's source. */
   script?: (name: string, source: string) => string;
   router?: (parts: RouterParts) => RouterParts;
-  /** A statement of the ledger that changes nothing. */
-  ignoredStatement?: StatementName;
+  /** Makes mutants of what the ledger's statements do. */
+  statements?: StatementChanges;
+  /** Makes a mutant of the code of a service. */
+  source?: SourceChange;
   /** Names of faults that happen for certain, where chance alone would seldom bring about what the change breaks. */
   faults?: string[];
+  /** The lease of every seed: a short one where the change shows once one has lapsed. */
+  leaseMs?: number;
+  /** What breaks for good in every seed. */
+  breaks?: string;
 }
 
 /** In one script, one text for another; throws where the script has changed so that there is nothing to change any more. */
@@ -21,100 +31,144 @@ const inScript =
     return source.replace(from, to);
   };
 
+const inScripts =
+  (...changes: NonNullable<Mutation['script']>[]): NonNullable<Mutation['script']> =>
+  (name, source) =>
+    changes.reduce((changed, change) => change(name, changed), source);
+
+const aWhile = (mostMs: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, Math.random() * mostMs));
+
+/** What may come late anyway comes later, so that a change shows in few seeds: one script of Redis. */
+const withLate =
+  (script: string, mostMs: number): NonNullable<Mutation['router']> =>
+  (parts) => {
+    const { redis } = parts;
+    const define = redis.defineCommand.bind(redis);
+    redis.defineCommand = (name, definition) => {
+      define(name, definition);
+      if (name !== script) return;
+      const run = Reflect.get(redis, name) as (...args: unknown[]) => Promise<unknown>;
+      Reflect.set(redis, name, async (...args: unknown[]) => {
+        await aWhile(mostMs);
+        return run.apply(redis, args);
+      });
+    };
+    return parts;
+  };
+
+/** An absorb whose row of a workspace has some fields as they were when it was asked about before. */
+function withSumsOfBefore(pick: (row: AbsorbRow) => Partial<AbsorbRow>): NonNullable<StatementChanges['absorb']> {
+  return (run, { tables }) =>
+    run().map((row) => {
+      const before = lastSums.get(tables)?.get(row.workspaceId);
+      const last = lastSums.get(tables) ?? new Map<string, AbsorbRow>();
+      lastSums.set(tables, last.set(row.workspaceId, row));
+      return { ...row, ...(before && pick(before)) };
+    });
+}
+const lastSums = new WeakMap<object, Map<string, AbsorbRow>>();
+
 /** Each is the removal of one thing that the protocol stands on. */
 export const MUTATIONS: Record<string, Mutation> = {
   'settling a call charges it again when it was settled before': {
+    noticedBy: ['pending'],
     script: inScript(
       'settle',
       "if call[1] ~= 'held' then return",
       "if not call[1] or call[1] == 'released' then return",
     ),
   },
-  'settling keeps the hold': { script: inScript('settle', "take('held', call[2], call[3], call[4])", '') },
+  'settling keeps the hold': {
+    noticedBy: ['pending'],
+    script: inScript('settle', "take('held', call[2], call[3], call[4])", ''),
+  },
   'a released admission keeps its hold': {
+    noticedBy: ['pending'],
     script: inScript('release', "take('held', call[2], call[3], call[4])", ''),
   },
   'a released admission may come after all': {
+    noticedBy: ['quiet'],
     faults: ['redisIsSlow', 'redisIsSlow', 'redisIsSlow', 'redisFreezes'],
     script: inScript('release', "redis.call('HSET', KEYS[6], 'kind', 'released')", ''),
   },
-  'admission looks at no balance': { script: inScript('admit', 'if available >= amount then', 'if true then') },
-  'admission looks at no budget of a key': { script: inScript('admit', 'limitOf(tonumber(budget))', 'nil') },
-  'admission looks at no cap': { script: inScript('admit', 'limitOf(tonumber(cap))', 'nil') },
+  'admission looks at no balance': {
+    noticedBy: ['limits', 'covered'],
+    script: inScript('admit', 'if available >= amount then', 'if true then'),
+  },
+  'admission looks at no budget of a key': {
+    noticedBy: ['limits', 'covered'],
+    script: inScript('admit', 'limitOf(tonumber(budget))', 'nil'),
+  },
+  'admission looks at no cap': {
+    noticedBy: ['limits', 'covered'],
+    script: inScript('admit', 'limitOf(tonumber(cap))', 'nil'),
+  },
   'admission does not ask whether the mark is in force, nor whether sums were loaded under it': {
-    script: (name, source) =>
-      inScript(
-        'admit',
-        "if not isInForce() then return { 'closed'",
-        "if false then return { 'closed'",
-      )(name, inScript('admit', 'if wallet[1] ~= ARGV[1] then', 'if not wallet[1] then')(name, source)),
+    noticedBy: ['limits', 'covered', 'quiet', 'redis'],
+    breaks: 'aRouterLosesTheLog',
+    script: inScripts(
+      inScript('admit', "if not isInForce() then return { 'closed'", "if false then return { 'closed'"),
+      inScript('admit', 'if wallet[1] ~= ARGV[1] then', 'if not wallet[1] then'),
+    ),
   },
   'older sums replace newer ones': {
-    faults: ['requestsAreLate', 'requestsAreLate', 'requestsAreLate'],
+    noticedBy: ['limits', 'covered', 'redis'],
+    router: withLate('absorb', 1_000),
     script: inScript('absorb', 'return timeline > knownTimeline', 'if true then return true end return timeline > 0'),
   },
   'calls are dropped, and the sums that contain them are not taken over': {
+    noticedBy: ['limits', 'covered', 'redis'],
     script: inScript('absorb', "redis.call('HSET', KEYS[2], 'left', ARGV[6], ", "redis.call('HSET', KEYS[2], "),
   },
-  'an answer that was asked for under another mark is taken over': {
-    faults: ['redisComesBackEmpty', 'requestsAreLate', 'redisIsEmptied', 'requestsAreLate', 'redisComesBackEmpty'],
-    script: inScript('absorb', "if not isInForce() then return { 'closed', 0 } end", ''),
+  'an answer that was asked for under another mark counts as one under this': {
+    noticedBy: ['limits', 'covered'],
+    faults: ['redisIsEmptied', 'redisIsEmptied'],
+    router: withLate('absorb', 2_000),
+    script: inScripts(
+      inScript('absorb', "if not isInForce() then return { 'closed', 0 } end", ''),
+      inScript('absorb', "'loaded', ARGV[1])\nlocal at", "'loaded', redis.call('GET', KEYS[1]) or '')\nlocal at"),
+    ),
   },
-  'an unknown row drops a call whose charge is known': {
-    faults: ['routerFreezes', 'routerFreezes', 'routerLosesRedis', 'eventLogIsDown'],
-    script: inScript('absorb', "call[1] == 'held' and call[5] == ARGV[at + 1]", 'call[1] and call[5] == ARGV[at + 1]'),
+  'no router puts its calls back': {
+    noticedBy: ['limits', 'covered'],
+    router: (parts) => ({ ...parts, putBack: async () => {} }),
   },
-  'an unknown row drops a hold that was put back under another session': {
-    faults: ['routerFreezes', 'routerLosesRedis', 'routerFreezes', 'requestsAreLate'],
-    script: inScript('absorb', 'and call[5] == ARGV[at + 1]', ''),
-  },
-  'no router puts its calls back': { router: (parts) => ({ ...parts, putBack: async () => {} }) },
   'a router puts back its running calls alone': {
+    noticedBy: ['limits', 'covered'],
     router: (parts) => {
       Object.defineProperty(parts.pending, 'ended', { get: () => [] });
       return parts;
     },
   },
+  'what is counted only now is counted from an answer of before': {
+    leaseMs: 1_500,
+    noticedBy: ['covered'],
+    faults: ['redisIsEmptied', 'routerFreezes', 'routerFreezes', 'redisIsEmptied', 'routerFreezes'],
+    router: withLate('absorb', 2_000),
+    script: inScript('absorb', 'local isLate = wallet[1] == ARGV[1]', 'local isLate = false'),
+  },
   'a put-back turns a charge into a hold again': {
+    noticedBy: ['limits', 'covered', 'pending'],
     faults: ['redisIsSlow', 'redisIsEmptied', 'redisLosesItsTail', 'connectionsBreak'],
     script: inScript('putBack', "if known[1] == 'ended' then", 'if false then'),
   },
-  'a put-back that comes late is run': {
-    faults: [
-      'redisIsSlow',
-      'connectionsBreak',
-      'redisIsEmptied',
-      'redisIsSlow',
-      'connectionsBreak',
-      'redisLosesItsTail',
-    ],
-    script: inScript('putBack', '>= tonumber(ARGV[5])', '>= 1e300'),
-  },
-  'a session that has lapsed is taken up again': {
-    faults: ['routerFreezes', 'routerLosesRedis', 'routerFreezes'],
-    router: (parts) => {
-      const { redis } = parts;
-      redis.pexpire = (async (key: string, lifeMs: number) => {
-        await redis.set(key, 'again', 'PX', lifeMs);
-        return 1;
-      }) as typeof redis.pexpire;
-      Object.assign(parts.standing, { end: () => {} });
-      return parts;
-    },
-  },
   'a sweeper takes every session for lapsed': {
+    noticedBy: ['given up'],
     router: (parts) => {
       parts.redis.exists = (async () => 0) as typeof parts.redis.exists;
       return parts;
     },
   },
   'no sweeper ever finds a session lapsed': {
+    noticedBy: ['swept'],
+    breaks: 'aRouterDies',
     router: (parts) => {
       parts.redis.exists = (async () => 1) as typeof parts.redis.exists;
       return parts;
     },
   },
   'a router admits while the gate is closed': {
+    noticedBy: ['limits', 'covered'],
     faults: ['redisLosesItsTail', 'redisComesBackEmpty', 'redisIsEmptied'],
     router: (parts) => {
       Object.defineProperty(parts.standing, 'isOpen', { get: () => parts.standing.session !== undefined });
@@ -122,6 +176,7 @@ export const MUTATIONS: Record<string, Mutation> = {
     },
   },
   'the spool lets go of what the event log has, recorded or not': {
+    noticedBy: ['rows', 'limits', 'covered'],
     faults: ['routerIsKilled', 'redisComesBackEmpty', 'eventLogIsDown', 'ledgerIsKilled'],
     router: (parts) => {
       const { eventLog, spool, pending } = parts;
@@ -141,17 +196,236 @@ export const MUTATIONS: Record<string, Mutation> = {
       };
     },
   },
+  'what is recorded does not raise the sequence': {
+    noticedBy: ['limits', 'covered', 'redis'],
+    statements: {
+      recordUsage: (run, { tables }) => {
+        const before = tables.sequences;
+        tables.sequences = new Map(before);
+        const answer = run();
+        tables.sequences = before;
+        return answer;
+      },
+    },
+  },
+  'what a dead letter’s replay records does not raise the sequence': {
+    noticedBy: ['limits', 'covered', 'redis'],
+    faults: ['eventsAreSpoilt', 'eventsAreSpoilt'],
+    statements: {
+      recordUsage: (run, { tables }, source) => {
+        const before = tables.sequences;
+        if (source.startsWith('dead letter')) tables.sequences = new Map(before);
+        const answer = run();
+        tables.sequences = before;
+        return answer;
+      },
+    },
+  },
+  'a credit does not raise the sequence': {
+    noticedBy: ['limits', 'covered', 'redis'],
+    faults: ['creditIsGiven', 'creditIsTaken'],
+    statements: {
+      addCredit: (run, { tables }) => {
+        const before = tables.sequences;
+        tables.sequences = new Map(before);
+        const answer = run();
+        tables.sequences = before;
+        return answer;
+      },
+    },
+  },
+  'sums of a lower sequence replace those of a higher one, and no others': {
+    noticedBy: ['limits', 'covered', 'redis'],
+    script: inScript('absorb', 'sequence > knownSequence', 'sequence < knownSequence'),
+  },
+  'sums of a higher sequence replace those of a later timeline': {
+    noticedBy: ['limits', 'covered', 'redis'],
+    faults: ['databaseFailsOver', 'requestsAreLate'],
+    script: inScript(
+      'absorb',
+      'timeline > knownTimeline or (timeline == knownTimeline and sequence > knownSequence)',
+      'sequence > knownSequence',
+    ),
+  },
+  'an absorb has the sums of one instant and the calls of a later one': {
+    noticedBy: ['limits', 'covered'],
+    statements: { absorb: withSumsOfBefore(({ left, months, keys, seq }) => ({ left, months, keys, seq })) },
+  },
+  'an absorb has the sums of one instant, and the sequence and the calls of a later one': {
+    noticedBy: ['limits', 'covered', 'redis'],
+    statements: { absorb: withSumsOfBefore(({ left, months, keys }) => ({ left, months, keys })) },
+  },
+  'an absorb takes a call for recorded whose row is unknown': {
+    leaseMs: 1_500,
+    noticedBy: ['given up', 'limits', 'covered', 'rows'],
+    faults: ['routerFreezes', 'routerFreezes', 'routerLosesRedis'],
+    statements: {
+      absorb: (run) => run().map((row) => ({ ...row, final: [...row.final, ...row.unknown], unknown: [] })),
+    },
+  },
+  'an unknown row gives way to nothing': {
+    leaseMs: 1_500,
+    noticedBy: ['rows', 'quiet'],
+    faults: ['routerFreezes', 'routerLosesRedis', 'routerFreezes'],
+    statements: {
+      recordUsage: (run, { tables }, _source, events) => {
+        const known = events.filter(({ callId }) => tables.usageRequests.has(callId));
+        for (const event of known) events.splice(events.indexOf(event), 1);
+        return run();
+      },
+    },
+  },
+  'an unknown event replaces a row that is known': {
+    leaseMs: 1_500,
+    noticedBy: ['rows', 'totals'],
+    faults: ['routerFreezes', 'routerLosesRedis', 'routerFreezes'],
+    statements: {
+      recordUsage: (run, { tables }, _source, events) => {
+        for (const event of events) if (event.status === 'unknown') tables.usageRequests.delete(event.callId);
+        return run();
+      },
+    },
+  },
+  'what is delivered twice is charged twice': {
+    noticedBy: ['totals'],
+    faults: ['routerIsKilled', 'ledgerIsKilled', 'commitsAreLost'],
+    statements: {
+      recordUsage: (run, { tables }, _source, events) => {
+        for (const { callId } of events) tables.usageRequests.delete(callId);
+        return run();
+      },
+    },
+  },
+  'a reader moves the offset wherever it stands': {
+    noticedBy: ['offsets'],
+    faults: ['ledgerIsKilled', 'databaseIsSlow', 'commitsAreLost'],
+    statements: {
+      moveOffset: (run, { tables, undo }, { topic, partition }, { from, to }) => {
+        const name = `${topic} ${partition}`;
+        const before = tables.eventOffsets.get(name);
+        tables.eventOffsets.set(name, from);
+        undo.push(() =>
+          before === undefined ? tables.eventOffsets.delete(name) : tables.eventOffsets.set(name, before),
+        );
+        return run() || Number(to > 0n);
+      },
+    },
+  },
+  'balances are given on a new timeline before the log is read again': {
+    noticedBy: ['limits', 'covered'],
+    faults: ['databaseFailsOver', 'databaseFailsOver'],
+    source: {
+      file: 'services/usage-ledger/src/balances/absorb.ts',
+      from: 'if (first.caughtUpWith !== first.timeline)',
+      to: 'if (false)',
+    },
+  },
+  'the log counts as read again wherever its readers are': {
+    noticedBy: ['limits', 'covered'],
+    faults: ['databaseFailsOver', 'databaseFailsOver', 'databaseFailsOver'],
+    statements: {
+      catchUp: (_run, { tables, timeline }) => {
+        const was = tables.recovery.timeline;
+        tables.recovery = { ...tables.recovery, timeline };
+        return [{ was }];
+      },
+    },
+  },
+  'a gate opens once any router has put back': {
+    noticedBy: ['given up'],
+    source: {
+      file: 'services/usage-ledger/src/recovery/judgeGate.ts',
+      from: 'const isDue = waitsFor.length === 0 || server.raisedMsAgo >= LONGEST_WAIT_MS;',
+      to: 'const isDue = true;',
+    },
+  },
+  'a router that has put back under an earlier mark counts': {
+    noticedBy: ['given up', 'limits', 'covered'],
+    faults: ['redisIsEmptied', 'redisIsEmptied'],
+    source: {
+      file: 'services/usage-ledger/src/recovery/judgeGate.ts',
+      from: 'router.putBackMark !== server?.mark)',
+      to: 'router.putBackMark === null)',
+    },
+  },
+  'nobody is ever fenced': {
+    noticedBy: ['live'],
+    breaks: 'aRouterLosesRedis',
+    source: {
+      file: 'services/usage-ledger/src/recovery/judgeGate.ts',
+      from: ' || server.raisedMsAgo >= LONGEST_WAIT_MS',
+      to: '',
+    },
+  },
+  'who has been silent for long is waited for, and nobody is fenced': {
+    noticedBy: ['live'],
+    breaks: 'aRouterDies',
+    statements: {
+      readRecovery: (run, { tables }) =>
+        run().map(({ servers }) => ({
+          routers: [...tables.routers.values()].map(({ heardAt: _, ...router }) => router),
+          servers: servers.map((server) => ({ ...server, raisedMsAgo: Math.min(server.raisedMsAgo, 2_100) })),
+        })),
+    },
+  },
+  'silence counts while nobody could be heard': {
+    noticedBy: ['given up'],
+    faults: ['databaseIsAway', 'databaseIsAway', 'databaseIsAway', 'redisIsEmptied', 'redisComesBackEmpty'],
+    statements: {
+      readRecovery: (run, context) => {
+        const { tables } = context;
+        const { listeningSince } = tables.recovery;
+        tables.recovery.listeningSince = 0;
+        const answer = run();
+        tables.recovery.listeningSince = listeningSince;
+        return answer;
+      },
+    },
+  },
+  'a stranger is told that it is none': {
+    noticedBy: ['stranger'],
+    breaks: 'aRouterSeesAnotherRedis',
+    source: {
+      file: 'services/usage-ledger/src/recovery/judgeGate.ts',
+      from: '{ ...asItIs, isStranger: true, move }',
+      to: '{ ...asItIs, move }',
+    },
+  },
+  'the Redis that one router sees beside the others takes the gate': {
+    noticedBy: ['live', 'given up'],
+    breaks: 'aRouterSeesAnotherRedis',
+    source: {
+      file: 'services/usage-ledger/src/recovery/judgeGate.ts',
+      from: 'votes(redisId) > votes(open.redisId)',
+      to: 'true',
+    },
+  },
+  'the Redis that most routers see never takes the gate': {
+    noticedBy: ['live'],
+    breaks: 'aRouterStaysWithTheOldRedis',
+    source: {
+      file: 'services/usage-ledger/src/recovery/judgeGate.ts',
+      from: 'votes(redisId) > votes(open.redisId)',
+      to: 'false',
+    },
+  },
+  'a gate that opens leaves others open': {
+    noticedBy: ['one gate'],
+    statements: {
+      openRedis: (_run, { tables, nowMs }, { redisId }) => {
+        const server = tables.redisServers.get(redisId);
+        if (server) tables.redisServers.set(redisId, { ...server, openedAt: nowMs });
+        return 1;
+      },
+    },
+  },
+  'a Redis that was emptied keeps its mark': {
+    noticedBy: ['quiet'],
+    faults: ['redisIsEmptied'],
+    source: {
+      file: 'services/usage-ledger/src/recovery/judgeGate.ts',
+      from: 'if (missingMark === server.mark)',
+      to: 'if (false)',
+    },
+  },
 };
-
-/**
- * Those that no check notices yet. What they remove is held by tests of the scripts on a real Redis; the simulation lacks the faults
- * that would bring about what they break.
- */
-export const NOT_NOTICED_YET: ReadonlySet<string> = new Set([
-  'admission does not ask whether the mark is in force, nor whether sums were loaded under it',
-  'older sums replace newer ones',
-  'an answer that was asked for under another mark is taken over',
-  'an unknown row drops a call whose charge is known',
-  'an unknown row drops a hold that was put back under another session',
-  'a put-back that comes late is run',
-]);

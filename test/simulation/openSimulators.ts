@@ -28,10 +28,10 @@ export interface Simulators {
 
 const worker = fileURLToPath(new URL('./worker.ts', import.meta.url));
 
-/** Starts so many processes that live through seeds side by side. */
-export function openSimulators(processes: number): Simulators {
+/** Starts so many processes that live through seeds side by side; `mutant` names the mutation whose source they are to load. */
+export function openSimulators(processes: number, mutant = ''): Simulators {
   const children = Array.from({ length: processes }, () =>
-    fork(worker, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], execArgv: [], env: toPartEnvironment() }),
+    fork(worker, [mutant], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], execArgv: [], env: toPartEnvironment() }),
   );
   return {
     async simulate({ first, count, mutation, onResult }) {

@@ -29,8 +29,20 @@ type Models = {
   [Name in StatementName]: (context: StatementContext, ...args: Parameters<Statements[Name]>) => unknown;
 };
 
+/** What an absorb answers of one workspace. */
+export type AbsorbRow = ReturnType<typeof MODELS.absorb>[number];
+
+/** Mutants of what statements do: each is told how to run the statement as it is. */
+export type StatementChanges = {
+  [Name in StatementName]?: (
+    run: () => ReturnType<(typeof MODELS)[Name]>,
+    context: StatementContext,
+    ...args: Parameters<Statements[Name]>
+  ) => unknown;
+};
+
 /** What each statement does to the tables and answers: its rows, or how many rows it changed. */
-const MODELS: Models = {
+const MODELS = {
   ensureUsagePartitions: () => 0,
   beginOffset: () => 0,
   moveOffset({ tables, undo }, { topic, partition }, { from, to }) {
@@ -182,7 +194,7 @@ const MODELS: Models = {
     undo.push(() => log.splice(end));
     return records.length;
   },
-};
+} satisfies Models;
 
 const creditedTo = ({ credits }: LedgerTables, workspaceId: string): bigint =>
   credits
@@ -245,10 +257,17 @@ function aMark(tables: LedgerTables): string {
 }
 
 /** Throws for a statement that has no name in the ledger's `statements`, or a name without a model. */
-export function runStatement(context: StatementContext, { name, args }: NamedStatement): unknown {
+export function runStatement(
+  context: StatementContext,
+  { name, args }: NamedStatement,
+  changes: StatementChanges = {},
+): unknown {
   if (!Object.hasOwn(MODELS, name)) throw new Error(`the simulation has no model of this statement: ${name}`);
   const model = MODELS[name as StatementName] as (context: StatementContext, ...args: unknown[]) => unknown;
-  return model(context, ...args);
+  const change = changes[name as StatementName] as
+    | ((run: () => unknown, context: StatementContext, ...args: unknown[]) => unknown)
+    | undefined;
+  return change ? change(() => model(context, ...args), context, ...args) : model(context, ...args);
 }
 
 /** What the ledger asks of its database through Prisma's models, by table and operation. */

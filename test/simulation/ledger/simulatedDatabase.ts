@@ -4,8 +4,8 @@ import {
   MODEL_QUERIES,
   type NamedStatement,
   runStatement,
+  type StatementChanges,
   type StatementContext,
-  type StatementName,
 } from './ledgerStatements.ts';
 import { LedgerTables } from './ledgerTables.ts';
 
@@ -39,11 +39,12 @@ export class SimulatedDatabase {
   slownessMs = 0.3;
   /** Probability that a commit is done and its answer lost. */
   lostCommits = 0;
-  /** A statement that is taken to have found nothing. */
-  ignoredStatement: StatementName | undefined;
+  readonly #changes: StatementChanges;
 
-  constructor(world: World) {
+  /** `changes` make mutants of what statements do. */
+  constructor(world: World, changes: StatementChanges = {}) {
     this.#world = world;
+    this.#changes = changes;
   }
 
   /** Ends what is open, as when the server or the client dies. */
@@ -118,8 +119,7 @@ export class SimulatedDatabase {
   }
 
   #face(run: (query: (context: StatementContext) => unknown) => Promise<unknown>): object {
-    const raw = (nothing: unknown) => (statement: NamedStatement) =>
-      run((context) => (statement.name === this.ignoredStatement ? nothing : runStatement(context, statement)));
+    const raw = (statement: NamedStatement) => run((context) => runStatement(context, statement, this.#changes));
     const models = Object.entries(MODEL_QUERIES).map(([table, operations]) => [
       table,
       Object.fromEntries(
@@ -129,7 +129,7 @@ export class SimulatedDatabase {
         ]),
       ),
     ]);
-    return { ...Object.fromEntries(models), $queryRaw: raw([]), $executeRaw: raw(0) };
+    return { ...Object.fromEntries(models), $queryRaw: raw, $executeRaw: raw };
   }
 
   /** As the ledger's code knows it: with the statements that code uses, and no others. */

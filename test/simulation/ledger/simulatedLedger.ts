@@ -23,8 +23,9 @@ const wordFault = createFaultWording(usageLedgerApi);
 /** Each partition is a topic of its own in the store that stands for the log: one may be read long before another. */
 const topicOf = (partition: number): string => `${topic}/${partition}`;
 
-/** What the log of the simulation can be made to do. */
+/** The event log, which is apart from the ledger's database as a broker is, and what it can be made to do. */
 export interface LogState {
+  database: SimulatedDatabase;
   isDown: boolean;
   /** Makes of a record's text what is written of it. */
   write: (text: string) => string;
@@ -41,7 +42,7 @@ export class SimulatedLedger {
   constructor({ database, log, logger }: { database: SimulatedDatabase; log: LogState; logger: Logger }) {
     this.#log = log;
     this.#db = database.asDb();
-    const store = createEventLogStore(this.#db);
+    const store = createEventLogStore(log.database.asDb());
     // One emitter for all partitions: more listeners than one reader has.
     store.appends.setMaxListeners(100);
     this.#store = guarded(store, log);

@@ -30,6 +30,9 @@ function copyOf({ stored, expiresAtMs }: Entry): Entry {
   return { stored: { ...stored }, expiresAtMs };
 }
 
+/** Commands that a replica refuses. */
+const WRITES = new Set(['DEL', 'SET', 'PEXPIRE', 'HSET', 'HINCRBY', 'HDEL', 'SADD']);
+
 const isEmpty = (stored: Stored): boolean =>
   (stored.type === 'hash' && stored.fields.size === 0) || (stored.type === 'set' && stored.members.size === 0);
 
@@ -56,6 +59,7 @@ export class RedisData {
   /** Wall clock, µs. */
   readonly #clockUs: () => number;
   replicationId: string;
+  isReplica = false;
 
   constructor({ clockUs, replicationId }: { clockUs: () => number; replicationId: string }) {
     this.#clockUs = clockUs;
@@ -68,6 +72,15 @@ export class RedisData {
     this.#stepAt = at;
     const old = this.#changes.findIndex((change) => change.at >= at - REMEMBERED_MS);
     if (old > 200) this.#changes.splice(0, old);
+  }
+
+  /** As a replica has it that has not heard of what came after `at`. */
+  copyUntil(at: number, options: { clockUs: () => number; replicationId: string }): RedisData {
+    const copy = new RedisData(options);
+    copy.#entries = new Map([...this.#entries].map(([key, entry]) => [key, copyOf(entry)]));
+    copy.#changes = this.#changes.map((change) => ({ ...change, before: change.before && copyOf(change.before) }));
+    copy.loseAfter(at);
+    return copy;
   }
 
   loseAfter(at: number): void {
@@ -129,7 +142,7 @@ export class RedisData {
       return [String(Math.floor(us / 1e6)), String(us % 1e6)];
     },
     INFO: () =>
-      `# Replication\r\nrole:master\r\nconnected_slaves:0\r\nmaster_replid:${this.replicationId}\r\nmaster_repl_offset:0\r\n`,
+      `# Replication\r\nrole:${this.isReplica ? 'slave' : 'master'}\r\nconnected_slaves:0\r\nmaster_replid:${this.replicationId}\r\nmaster_repl_offset:0\r\n`,
     EXISTS: (key) => Number(this.#exists(key)),
     DEL: (...keys) => {
       const found = keys.filter((key) => this.#exists(key));
@@ -211,6 +224,8 @@ export class RedisData {
   run(command: string, args: string[]): Reply {
     const known = this.#commands[command.toUpperCase()];
     if (!known) throw new Error(`ERR unknown command here: ${command}`);
+    if (this.isReplica && WRITES.has(command.toUpperCase()))
+      throw new Error("READONLY You can't write against a read only replica.");
     const [key = '', ...rest] = args;
     return known(key, ...rest);
   }

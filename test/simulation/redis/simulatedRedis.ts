@@ -29,28 +29,47 @@ const idOf = (world: World): string =>
  */
 export class SimulatedRedis {
   readonly data: RedisData;
+  /** Makes a mutant of a script. */
+  readonly #change: (name: string, source: string) => string;
   readonly #world: World;
   readonly #scripts: Map<string, CompiledScript>;
   process: SimulatedProcess;
   onScript: (run: ScriptRun) => void = () => {};
   onDown: () => void = () => {};
 
-  /** `change` makes a mutant of a script. */
+  /** `change` makes a mutant of a script. `copyOf` is a primary whose replica this was, and that this takes over from, less its tail. */
   constructor(
     world: World,
-    { change = (_name, source) => source }: { change?: (name: string, source: string) => string } = {},
+    {
+      change = (_name, source) => source,
+      copyOf,
+    }: {
+      change?: (name: string, source: string) => string;
+      copyOf?: { data: RedisData; until: number; skewMs: number };
+    } = {},
   ) {
     this.#world = world;
-    this.process = world.spawn('redis');
-    this.data = new RedisData({
+    this.process = world.spawn('redis', copyOf?.skewMs);
+    const options = {
       clockUs: () => Math.floor(world.wallClockMs(this.process) * 1_000),
       replicationId: idOf(world),
-    });
+    };
+    this.data = copyOf ? copyOf.data.copyUntil(copyOf.until, options) : new RedisData(options);
+    this.#change = change;
     this.#scripts = new Map([...productScripts].map(([name, source]) => [name, compile(change(name, source))]));
   }
 
   get isUp(): boolean {
     return !this.process.isDead;
+  }
+
+  /** A replica of this one is promoted that lacks the last moments; this one becomes its replica, and goes on answering. */
+  demote({ lostMs, skewMs }: { lostMs: number; skewMs: number }): SimulatedRedis {
+    this.#world.note(`Redis is demoted; what takes over lacks its last ${lostMs} ms`);
+    const copyOf = { data: this.data, until: this.#world.now - lostMs, skewMs };
+    const promoted = new SimulatedRedis(this.#world, { change: this.#change, copyOf });
+    this.data.isReplica = true;
+    return promoted;
   }
 
   run(command: string, args: string[]): Reply {

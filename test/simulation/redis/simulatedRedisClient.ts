@@ -6,6 +6,8 @@ import type { SimulatedRedis } from './simulatedRedis.ts';
 
 /** The way between one router and Redis. */
 export interface RedisLink {
+  /** Where its address leads; a connection that stands stays where it is. */
+  server: SimulatedRedis;
   isCut: boolean;
   /** Longest one direction takes, ms. */
   slownessMs: number;
@@ -25,7 +27,8 @@ const RECONNECT_MS = 100;
 export class SimulatedRedisClient extends EventEmitter {
   status: 'ready' | 'reconnecting' = 'reconnecting';
   readonly #world: World;
-  readonly #server: SimulatedRedis;
+  /** What it is connected to. */
+  #server: SimulatedRedis;
   readonly #owner: SimulatedProcess;
   readonly #link: RedisLink;
   #pending = new Set<Pending>();
@@ -34,13 +37,10 @@ export class SimulatedRedisClient extends EventEmitter {
   #arrivesAt = 0;
   #answersAt = 0;
 
-  constructor(
-    world: World,
-    { server, owner, link }: { server: SimulatedRedis; owner: SimulatedProcess; link: RedisLink },
-  ) {
+  constructor(world: World, { owner, link }: { owner: SimulatedProcess; link: RedisLink }) {
     super();
     this.#world = world;
-    this.#server = server;
+    this.#server = link.server;
     this.#owner = owner;
     this.#link = link;
     this.#reconnect();
@@ -50,6 +50,7 @@ export class SimulatedRedisClient extends EventEmitter {
     this.#world.schedule(
       RECONNECT_MS * (0.5 + this.#world.random.share()),
       () => {
+        this.#server = this.#link.server;
         if (!this.#server.isUp || this.#server.process.frozenUntil > this.#world.now || this.#link.isCut)
           return this.#reconnect();
         this.status = 'ready';
@@ -77,6 +78,10 @@ export class SimulatedRedisClient extends EventEmitter {
     );
   }
 
+  get server(): SimulatedRedis {
+    return this.#server;
+  }
+
   /** As ioredis does when told to connect anew. */
   disconnect(): void {
     this.break();
@@ -86,8 +91,9 @@ export class SimulatedRedisClient extends EventEmitter {
     return 0.05 + this.#world.random.share() * this.#link.slownessMs;
   }
 
-  #send(execute: () => Reply): Promise<Reply> {
+  #send(execute: (server: SimulatedRedis) => Reply): Promise<Reply> {
     const world = this.#world;
+    const server = this.#server;
     if (this.status !== 'ready')
       return Promise.reject(new Error("Stream isn't writeable and enableOfflineQueue options is false"));
     return new Promise((resolve, reject) => {
@@ -100,10 +106,14 @@ export class SimulatedRedisClient extends EventEmitter {
       const pending: Pending = { settle };
       this.#pending.add(pending);
       const timeout = world.schedule(TIMEOUT_MS, () => settle(new Error('Command timed out')), this.#owner);
-      const { process } = this.#server;
+      const { process } = server;
       const connection = this.#connection;
       this.#arrivesAt = Math.max(this.#arrivesAt, world.now + this.#delayMs());
-      world.schedule(this.#arrivesAt - world.now, () => this.#arrive(execute, settle, connection), process);
+      world.schedule(
+        this.#arrivesAt - world.now,
+        () => this.#arrive(() => execute(server), settle, connection),
+        process,
+      );
     });
   }
 
@@ -117,27 +127,30 @@ export class SimulatedRedisClient extends EventEmitter {
       reply = execute();
     } catch (error) {
       failure = error instanceof Error ? error : new Error(String(error));
-      if (!/^WRONGTYPE/.test(failure.message)) world.fail(failure);
+      if (!/^(WRONGTYPE|READONLY)/.test(failure.message)) world.fail(failure);
     }
     if (connection !== this.#connection || this.#link.isCut) return;
     this.#answersAt = Math.max(this.#answersAt, world.now + this.#delayMs());
     world.schedule(
       this.#answersAt - world.now,
       () => {
-        if (connection === this.#connection) settle(failure, reply);
+        if (connection !== this.#connection) return;
+        settle(failure, reply);
+        // As `connectRedis` has it.
+        if (failure?.message.startsWith('READONLY')) this.break();
       },
       this.#owner,
     );
   }
 
   command(name: string, ...args: (string | number)[]): Promise<Reply> {
-    return this.#send(() => this.#server.run(name, args.map(String)));
+    return this.#send((server) => server.run(name, args.map(String)));
   }
 
   defineCommand(name: string): void {
     const run = (keyCount: number, ...rest: (string | number)[]): Promise<Reply> => {
       const texts = rest.map(String);
-      return this.#send(() => this.#server.runScript(name, texts.slice(0, keyCount), texts.slice(keyCount)));
+      return this.#send((server) => server.runScript(name, texts.slice(0, keyCount), texts.slice(keyCount)));
     };
     Object.assign(this, { [name]: run });
   }

@@ -25,6 +25,8 @@ import { aPricedModel } from '../../../services/model-router/test/aPricedModel.t
 
 export const MODEL = aPricedModel();
 
+const RECORD_GRACE_MS = 5_000;
+
 export interface SimulatedRouterOptions {
   owner: string;
   redis: Redis;
@@ -90,6 +92,15 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
   return {
     raiseGeneration: createRaiseGeneration(redis),
     load: (workspaceId: string, keyId?: string) => absorber.load(workspaceId, keyId),
+    /** Ends in order, as its `main` does. True where it has left nothing behind. */
+    async close(): Promise<boolean> {
+      await holds.close(RECORD_GRACE_MS);
+      const isDone = pending.isEmpty && spool.isEmpty;
+      if (isDone) await reports.leave().catch(() => {});
+      await spool.close();
+      return isDone;
+    },
+    reload: (workspaceId: string) => absorber.reload(workspaceId),
     isQuiet: () => standing.isOpen && pending.isEmpty && spool.isEmpty,
     /** Says what keeps it from being quiet, for the trace. */
     describe: () =>

@@ -1,5 +1,5 @@
 import type { UsageRow } from '../ledger/ledgerTables.ts';
-import { Violation } from '../world/violation.ts';
+import { type CheckName, Violation } from '../world/violation.ts';
 import { checkCharges } from './checkLimits.ts';
 import type { TrueCall } from './ledgerOfTruth.ts';
 import type { Stack } from './stack.ts';
@@ -8,37 +8,36 @@ import type { Stack } from './stack.ts';
 export function checkBooks(stack: Stack): void {
   const { tables } = stack.database;
   const letters = tables.deadLetters.filter(({ isReplayed }) => !isReplayed);
-  if (letters.length > 0) throw new Violation(`dead letters: ${letters.map(({ reason }) => reason).join('; ')}`);
+  if (letters.length > 0)
+    throw new Violation('rows', `dead letters: ${letters.map(({ reason }) => reason).join('; ')}`);
   for (const call of stack.truth.calls.values()) checkRow(stack, call, tables.usageRequests.get(call.callId));
   for (const row of tables.usageRequests.values())
-    if (!stack.truth.calls.has(row.callId)) throw new Violation(`a row of a call that nobody made: ${row.callId}`);
+    if (!stack.truth.calls.has(row.callId))
+      throw new Violation('rows', `a row of a call that nobody made: ${row.callId}`);
   checkTotals(stack);
   checkCharges(stack);
-  for (const workspaceId of stack.truth.creditedByWorkspace.keys()) checkRedis(stack, workspaceId);
+  for (const workspaceId of stack.truth.mostCredited.keys()) checkRedis(stack, workspaceId);
 }
 
 /** One row a call, as it truly ended; less is known only where somebody who knew it was lost. */
 function checkRow({ truth }: Stack, call: TrueCall, row: UsageRow | undefined): void {
-  const { ending, isKept, chargeNanoUsd } = call;
-  const name = `call ${call.callId.slice(-4)} of router-${call.router}`;
-  const hasDied = truth.has('process', call);
-  const mayBeMissing =
-    call.holdNanoUsd === undefined ||
-    (hasDied && truth.has('redis', call) && (isKept !== true || truth.isForgotten(call)));
+  const { ending, isKept, chargeNanoUsd, isLetIn } = call;
+  const name = `call ${call.callId.slice(-4)} of ${call.routerId}`;
   if (!row) {
-    if (!mayBeMissing) throw new Violation(`${name} has no row`);
+    if (isLetIn && !truth.isUnheardOf(call)) throw new Violation('rows', `${name} has no row`);
     return;
   }
   const isAsItEnded = ending !== undefined && row.status === ending.status && row.chargeNanoUsd === chargeNanoUsd;
-  const mayBeUnknown = isKept !== true || truth.isForgotten(call);
+  const mayBeUnknown = !isLetIn || (ending ? truth.isForgotten(call) : truth.has('process', call));
   if (isAsItEnded || (mayBeUnknown && row.status === 'unknown' && row.chargeNanoUsd === 0n)) return;
   throw new Violation(
+    'rows',
     `${name} is recorded as ${row.status}, ${row.chargeNanoUsd}; it ended as ${ending?.status ?? 'nothing'}, ${chargeNanoUsd}, ${isKept ? 'and was kept' : 'unkept'}`,
   );
 }
 
-function expectEqual(what: string, found: bigint, expected: bigint): void {
-  if (found !== expected) throw new Violation(`${what}: ${found}, and should be ${expected}`);
+function expectEqual(check: CheckName, what: string, found: bigint, expected: bigint): void {
+  if (found !== expected) throw new Violation(check, `${what}: ${found}, and should be ${expected}`);
 }
 
 const sum = (amounts: Iterable<bigint>): bigint => [...amounts].reduce((total, amount) => total + amount, 0n);
@@ -49,18 +48,19 @@ function checkTotals({ database: { tables }, keys }: Stack): void {
   for (const keyId of keys.keys()) {
     const ofKey = rows.filter((row) => row.keyId === keyId);
     const charge = sum(ofKey.map(({ chargeNanoUsd }) => chargeNanoUsd));
-    expectEqual(`total of ${keyId}`, tables.keyTotals.get(keyId)?.charge ?? 0n, charge);
+    expectEqual('totals', `total of ${keyId}`, tables.keyTotals.get(keyId)?.charge ?? 0n, charge);
     const hours = [...tables.hourTotals].filter(([name]) => name.startsWith(`${keyId} `)).map(([, total]) => total);
-    expectEqual(`hours of ${keyId}`, sum(hours.map((hour) => hour.charge)), charge);
-    expectEqual(`requests of ${keyId}`, sum(hours.map(({ requests }) => requests)), BigInt(ofKey.length));
+    expectEqual('totals', `hours of ${keyId}`, sum(hours.map((hour) => hour.charge)), charge);
+    expectEqual('totals', `requests of ${keyId}`, sum(hours.map(({ requests }) => requests)), BigInt(ofKey.length));
     expectEqual(
+      'totals',
       `postings of ${keyId}`,
       -sum(tables.postings.filter((each) => each.keyId === keyId).map(({ wallet }) => wallet)),
       charge,
     );
   }
-  expectEqual('workspaces', sum(tables.workspaceTotals.values()), all);
-  expectEqual('months', sum(tables.monthTotals.values()), all);
+  expectEqual('totals', 'workspaces', sum(tables.workspaceTotals.values()), all);
+  expectEqual('totals', 'months', sum(tables.monthTotals.values()), all);
 }
 
 function checkRedis({ redis, database: { tables }, world, keys }: Stack, workspaceId: string): void {
@@ -73,13 +73,13 @@ function checkRedis({ redis, database: { tables }, world, keys }: Stack, workspa
   const rows = [...tables.usageRequests.values()].filter((row) => row.workspaceId === workspaceId);
   const spentBy = (some: UsageRow[]): bigint => sum(some.map(({ chargeNanoUsd }) => chargeNanoUsd));
   const mark = redis.data.run('GET', ['mark']);
-  if (wallet.get('loaded') !== mark) throw new Violation(`${workspaceId} is not loaded`);
+  if (wallet.get('loaded') !== mark) throw new Violation('redis', `${workspaceId} is not loaded`);
   const credited = sum(
     tables.credits.filter((credit) => credit.workspaceId === workspaceId).map(({ amountNanoUsd }) => amountNanoUsd),
   );
-  expectEqual(`left in ${workspaceId}`, number(wallet, 'left'), credited - spentBy(rows));
+  expectEqual('redis', `left in ${workspaceId}`, number(wallet, 'left'), credited - spentBy(rows));
   const expectNothingPending = (what: string, of: Map<string, string>, prefix = ''): void => {
-    for (const kind of ['held', 'ended']) expectEqual(`${kind} ${what}`, number(of, `${prefix}${kind}`), 0n);
+    for (const kind of ['held', 'ended']) expectEqual('redis', `${kind} ${what}`, number(of, `${prefix}${kind}`), 0n);
   };
   expectNothingPending(`in ${workspaceId}`, wallet);
   const months = hash('months');
@@ -89,7 +89,7 @@ function checkRedis({ redis, database: { tables }, world, keys }: Stack, workspa
     expectNothingPending(`in ${workspaceId} in ${month}`, months, `${month}:`);
     if (months.get(`${month}:loaded`) !== mark || month < current) continue;
     const charge = spentBy(rows.filter((row) => monthOf(row) === month));
-    expectEqual(`spent in ${workspaceId} in ${month}`, number(months, `${month}:spent`), charge);
+    expectEqual('redis', `spent in ${workspaceId} in ${month}`, number(months, `${month}:spent`), charge);
   }
   for (const key of keys.values()) {
     if (key.workspace.workspaceId !== workspaceId) continue;
@@ -97,6 +97,6 @@ function checkRedis({ redis, database: { tables }, world, keys }: Stack, workspa
     expectNothingPending(`by ${key.keyId}`, counter);
     if (counter.get('loaded') !== mark) continue;
     const charge = spentBy(rows.filter(({ keyId }) => keyId === key.keyId));
-    expectEqual(`spent by ${key.keyId}`, number(counter, 'spent'), charge);
+    expectEqual('redis', `spent by ${key.keyId}`, number(counter, 'spent'), charge);
   }
 }

@@ -1,5 +1,6 @@
-import { Violation } from '../world/violation.ts';
+import { type CheckName, Violation } from '../world/violation.ts';
 import type { LedgerOfTruth, TrueCall } from './ledgerOfTruth.ts';
+import { readHash } from './readHash.ts';
 import type { Stack } from './stack.ts';
 
 /** Something that limits what some calls may cost together. */
@@ -9,46 +10,107 @@ export interface Limit {
 }
 
 /** The limits that a call counts against: its workspace's credit, its key's budget, its month's cap. */
-function limitsOf({ creditedByWorkspace, budgetByKey, capByWorkspace }: LedgerOfTruth, call: TrueCall): Limit[] {
-  const { workspaceId, keyId, month } = call;
-  const [budget, cap] = [budgetByKey.get(keyId), capByWorkspace.get(workspaceId)];
+function limitsOf(truth: LedgerOfTruth, { workspaceId, keyId, month }: TrueCall, credit: bigint): Limit[] {
+  const [budget, cap] = [truth.budgetByKey.get(keyId), truth.capByWorkspace.get(workspaceId)];
   return [
-    { name: `credit of ${workspaceId}`, atMost: creditedByWorkspace.get(workspaceId) ?? 0n },
+    { name: `credit of ${workspaceId}`, atMost: credit },
     ...(budget === undefined ? [] : [{ name: `budget of ${keyId}`, atMost: budget }]),
     ...(cap === undefined || month === undefined ? [] : [{ name: `cap of ${workspaceId} in ${month}`, atMost: cap }]),
   ];
 }
 
 /**
- * What calls truly cost and may yet cost is within the credit of their workspace, the budget of their key and the cap of their
- * month. To be asked when a call was let in: nothing else makes it more.
+ * By what engines know, and no matter what Redis counts: with this call, what calls of its workspace have cost and those under way may
+ * cost is within its credit, the key's budget and the month's cap. To be asked at the instant of its admission: nothing else makes
+ * it more. Not counted are calls that `excuse` names, and those that nobody knows of any more.
  */
-export function checkCommitments(stack: Stack): void {
+export function checkCommitments(stack: Stack, admitted: TrueCall): void {
   const { truth } = stack;
-  checkSums(truth, (call) => {
-    if (call.isExcused || call.holdNanoUsd === undefined) return 0n;
-    // Disk and Redis lost together: nobody is left who knows of the call.
-    if (truth.hasNoDisk(call) && truth.has('redis', call)) return 0n;
-    if (call.ending) return call.chargeNanoUsd;
-    return stack.isAlive(call) ? call.holdNanoUsd : 0n;
+  const limits = limitsOf(truth, admitted, truth.creditOf(admitted.workspaceId));
+  checkSums('limits', truth, {
+    isAsked: ({ workspaceId }) => workspaceId === admitted.workspaceId,
+    limitsOf: (call) => limitsOf(truth, call, 0n).flatMap(({ name }) => limits.filter((limit) => limit.name === name)),
+    amountOf: (call) => amountOf(stack, call),
   });
+}
+
+/** What a call has cost, or may yet cost while its engine runs; nothing where an exception is made of it. */
+function amountOf(stack: Stack, call: TrueCall): bigint {
+  const { truth } = stack;
+  if (call.isExcused || call.holdNanoUsd === undefined || truth.isForgotten(call)) return 0n;
+  if (call.ending) return call.chargeNanoUsd;
+  return stack.isAlive(call) ? call.holdNanoUsd : 0n;
+}
+
+/**
+ * What Redis counts of a workspace, of its keys and of its months is never less than what engines know, as far as sums are loaded and
+ * the gate is open: too much is refused for a moment, and never too little. Where a call was admitted they had to be.
+ */
+export function checkCovered(stack: Stack, workspaceId: string, isAdmitted: boolean): void {
+  const { truth, redis, keys, database } = stack;
+  const mark = redis.data.run('GET', ['mark']);
+  const server = database.tables.redisServers.get(redis.data.replicationId);
+  if (!server?.openedAt || mark !== `${server.redisId}:${server.mark}`) return;
+  const sums = new Map<string, bigint>();
+  for (const call of truth.calls.values()) {
+    if (call.workspaceId !== workspaceId || !call.isLetIn) continue;
+    const amount = amountOf(stack, call);
+    for (const name of new Set(['', call.keyId, call.month ?? ''])) sums.set(name, (sums.get(name) ?? 0n) + amount);
+  }
+  const expect = (what: string, name: string, counted: bigint): void => {
+    const known = sums.get(name) ?? 0n;
+    if (counted < known)
+      throw new Violation('covered', `of ${what} Redis counts ${counted}, and its calls come to ${known}`);
+  };
+  const read = (key: string): Map<string, string> => readHash(redis, `{${workspaceId}}:${key}`);
+  const count = (fields: Map<string, string>, prefix: string, ...names: string[]): bigint =>
+    names.reduce((sum, name) => sum + BigInt(fields.get(`${prefix}${name}`) ?? 0), 0n);
+  const wallet = read('wallet');
+  if ((wallet.get('loaded') !== mark && !isAdmitted) || !wallet.has('held')) return;
+  const counted = truth.creditOf(workspaceId) - count(wallet, '', 'left') + count(wallet, '', 'held', 'ended');
+  expect(workspaceId, '', counted);
+  const months = read('months');
+  // What a month that is over has spent limits nothing, and is not asked for any more.
+  const current = new Date(stack.world.wallClockMs(redis.process)).toISOString().slice(0, 7);
+  for (const month of new Set([...sums.keys()].filter((name) => /^\d{4}-\d\d$/.test(name) && name >= current)))
+    if (months.get(`${month}:loaded`) === mark)
+      expect(`${workspaceId} in ${month}`, month, count(months, `${month}:`, 'spent', 'held', 'ended'));
+  for (const { keyId, workspace } of keys.values()) {
+    if (workspace.workspaceId !== workspaceId) continue;
+    const counter = read(`key:${keyId}`);
+    if (counter.get('loaded') === mark) expect(keyId, keyId, count(counter, '', 'spent', 'held', 'ended'));
+  }
 }
 
 /** At the end: what was charged is within the same limits, but for calls whose holds somebody else could be given. */
 export function checkCharges({ truth, database }: Stack): void {
-  checkSums(truth, (call) =>
-    call.wasExcused ? 0n : (database.tables.usageRequests.get(call.callId)?.chargeNanoUsd ?? 0n),
-  );
+  checkSums('charges', truth, {
+    isAsked: ({ wasExcused }) => !wasExcused,
+    limitsOf: (call) => limitsOf(truth, call, truth.mostCredited.get(call.workspaceId) ?? 0n),
+    amountOf: ({ callId }) => database.tables.usageRequests.get(callId)?.chargeNanoUsd ?? 0n,
+  });
 }
 
-function checkSums(truth: LedgerOfTruth, amountOf: (call: TrueCall) => bigint): void {
+function checkSums(
+  check: CheckName,
+  { calls }: LedgerOfTruth,
+  {
+    isAsked,
+    limitsOf,
+    amountOf,
+  }: {
+    isAsked: (call: TrueCall) => boolean;
+    limitsOf: (call: TrueCall) => Limit[];
+    amountOf: (call: TrueCall) => bigint;
+  },
+): void {
   const sums = new Map<string, bigint>();
-  for (const call of truth.calls.values()) {
-    const amount = amountOf(call);
+  for (const call of calls.values()) {
+    const amount = isAsked(call) ? amountOf(call) : 0n;
     if (amount === 0n) continue;
-    for (const { name, atMost } of limitsOf(truth, call)) {
+    for (const { name, atMost } of limitsOf(call)) {
       const sum = (sums.get(name) ?? 0n) + amount;
-      if (sum > atMost) throw new Violation(`${name} is ${atMost}, and calls have ${sum} of it`);
+      if (sum > atMost) throw new Violation(check, `${name} is ${atMost}, and calls have ${sum} of it`);
       sums.set(name, sum);
     }
   }

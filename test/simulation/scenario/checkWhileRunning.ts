@@ -1,35 +1,55 @@
 import type { ScriptRun, SimulatedRedis } from '../redis/simulatedRedis.ts';
 import { Violation } from '../world/violation.ts';
-import type { LedgerOfTruth } from './ledgerOfTruth.ts';
+import { checkCommitments, checkCovered } from './checkLimits.ts';
+import type { TrueCall } from './ledgerOfTruth.ts';
+import { readHash } from './readHash.ts';
 import type { Stack } from './stack.ts';
 
 const tagOf = (key = ''): string => /^\{(.+?)\}/.exec(key)?.[1] ?? '';
 
 /** After each script: what Redis counts of the workspace is what its pending calls say. */
-export function checkScript(stack: Stack, run: ScriptRun): void {
-  const { truth, redis } = stack;
+export function checkScript(stack: Stack, run: ScriptRun, redis: SimulatedRedis): void {
   const workspaceId = tagOf(run.keys[1]);
   if (!workspaceId) return;
-  if (run.name === 'admit' && isReply(run, 'admitted')) noteAdmission(truth, run);
-  if (run.name === 'settle' && run.reply === 'held') noteSettled(truth, run.keys[5] ?? '', stack.world.now);
-  if (run.name === 'putBack' && run.reply === 'back') notePutBack(stack, run);
-  if (run.name === 'absorb' && isReply(run, 'absorbed')) noteAbsorbed(stack, run);
-  checkPending(stack, workspaceId);
+  // What stands in a Redis that is the region's no more is known to nobody.
+  const isRegions = redis === stack.redis;
+  if (isRegions && run.name === 'admit' && isReply(run, 'admitted')) noteAdmission(stack, run);
+  if (isRegions && run.name === 'settle' && run.reply === 'held') noteSettled(stack, run.keys[5] ?? '');
+  if (isRegions && run.name === 'putBack' && run.reply === 'back') notePutBack(stack, run);
+  if (isRegions && run.name === 'absorb' && isReply(run, 'absorbed')) noteAbsorbed(stack, run);
+  if (isRegions) checkCovered(stack, workspaceId, run.name === 'admit' && isReply(run, 'admitted'));
   const wallet = readHash(redis, `{${workspaceId}}:wallet`);
+  // One that was evicted is counted anew by the next script that changes it.
+  if (!wallet.has('held')) return;
+  checkPending(stack, workspaceId, redis);
   for (const kind of ['held', 'ended'])
-    if (big(wallet, kind) < 0n) throw new Violation(`${workspaceId} has ${big(wallet, kind)} ${kind}`);
+    if (big(wallet, kind) < 0n) throw new Violation('pending', `${workspaceId} has ${big(wallet, kind)} ${kind}`);
 }
 
 const isReply = ({ reply }: ScriptRun, outcome: string): boolean => Array.isArray(reply) && reply[0] === outcome;
 
-function noteAdmission(truth: LedgerOfTruth, { args, reply }: ScriptRun): void {
+function noteAdmission(stack: Stack, { args, reply }: ScriptRun): void {
+  const { truth, world } = stack;
   const call = truth.calls.get(args[3] ?? '');
-  if (call) call.month = new Date(Number((reply as string[])[1])).toISOString().slice(0, 7);
+  if (!call) return;
+  call.month = new Date(Number((reply as string[])[1])).toISOString().slice(0, 7);
+  call.session = args[11];
+  call.pendingAt = world.now;
+  call.isPending = true;
+  // Who asked too late was refused by then, and an admission that runs all the same is taken back.
+  if (call.isRefused) return;
+  call.holdNanoUsd = BigInt(args[8] ?? 0);
+  for (const other of truth.calls.values()) {
+    const isRunning = other.isLetIn && !other.ending && other.incarnation === call.incarnation;
+    if (other.isExcused && isRunning && other.routerId === call.routerId)
+      throw new Violation('given up', `${call.routerId} admits, and has not put back call ${other.callId.slice(-4)}`);
+  }
+  checkCommitments(stack, call);
 }
 
-function noteSettled(truth: LedgerOfTruth, record: string, now: number): void {
+function noteSettled({ truth, world }: Stack, record: string): void {
   const call = truth.calls.get(record.slice(record.lastIndexOf(':') + 1));
-  if (call) call.settledAt = now;
+  if (call) call.settledAt = world.now;
 }
 
 /** What a put-back brings is counted again. */
@@ -38,29 +58,79 @@ function notePutBack({ truth, world }: Stack, { args }: ScriptRun): void {
     const call = truth.calls.get(args[at] ?? '');
     if (!call) continue;
     call.isExcused = false;
+    call.session = args[5];
+    call.pendingAt = world.now;
+    call.isPending = true;
     if (args[at + 1] === 'ended') call.settledAt = world.now;
   }
 }
 
-/** A hold that was dropped for an unknown row may be given to others; a call whose charge is in the sums is counted again. */
-function noteAbsorbed({ truth, redis }: Stack, { args, keys }: ScriptRun): void {
+/**
+ * A hold that was dropped for an unknown row may be given to others, which is right only where its session has lapsed; a call whose
+ * charge is in the sums is counted again.
+ */
+function noteAbsorbed(stack: Stack, { args, keys }: ScriptRun): void {
+  const { truth, redis } = stack;
   const [months, keySums, finals, unknowns] = args.slice(6, 10).map(Number) as [number, number, number, number];
   const beginFinals = 10 + 2 * months + 3 * keySums;
   const beginUnknowns = beginFinals + finals;
+  const workspaceId = tagOf(keys[1]);
   for (const callId of args.slice(beginFinals, beginUnknowns)) {
     const call = truth.calls.get(callId);
-    if (call) call.isExcused = false;
+    if (!call) continue;
+    call.isExcused = false;
+    call.isPending = false;
   }
+  for (const call of truth.calls.values())
+    if (call.isExcused && call.workspaceId === workspaceId && isContained(stack, call)) call.isExcused = false;
   for (let nth = 0; nth < unknowns; nth += 1) {
     const callId = args[beginUnknowns + 2 * nth] ?? '';
     const call = truth.calls.get(callId);
-    const isGone = redis.data.run('EXISTS', [`{${tagOf(keys[1])}}:call:${callId}`]) === 0;
-    if (call && isGone) truth.excuse(call);
+    const exists = (key: string): boolean => redis.data.run('EXISTS', [key]) === 1;
+    if (!call?.isPending || exists(`{${workspaceId}}:call:${callId}`)) continue;
+    call.isPending = false;
+    const isRunning = call.holdNanoUsd !== undefined && !call.ending && stack.isAlive(call);
+    if (isRunning && exists(`session:${call.session}`))
+      throw new Violation(
+        'given up',
+        `call ${callId.slice(-4)} of ${call.routerId} was dropped, and its session lives`,
+      );
+    if (call.ending && call.ending.status !== 'unknown' && !truth.isForgotten(call) && call.settledAt !== undefined)
+      throw new Violation(
+        'given up',
+        `call ${callId.slice(-4)} of ${call.routerId} was dropped, and its charge is known`,
+      );
+    truth.excuse(call);
   }
 }
 
+/** Whether a call is recorded, and all sums in Redis that limit others by it are those of the ledger as it is now. */
+function isContained(stack: Stack, call: TrueCall): boolean {
+  const { database, redis } = stack;
+  const { workspaceId, keyId, month } = call;
+  if (!isRecorded(stack, call)) return false;
+  const wallet = readHash(redis, `{${workspaceId}}:wallet`);
+  const mark = wallet.get('loaded');
+  const isCurrent = (fields: Map<string, string>, prefix = ''): boolean =>
+    fields.get(`${prefix}timeline`) === String(database.timeline) &&
+    fields.get(`${prefix}sequence`) === String(database.tables.sequences.get(workspaceId) ?? 0);
+  const counters = [
+    [readHash(redis, `{${workspaceId}}:key:${keyId}`), ''],
+    [readHash(redis, `{${workspaceId}}:months`), `${month}:`],
+  ] as const;
+  return (
+    isCurrent(wallet) &&
+    counters.every(([fields, prefix]) => fields.get(`${prefix}loaded`) !== mark || isCurrent(fields, prefix))
+  );
+}
+
+function isRecorded({ database }: Stack, { callId }: TrueCall): boolean {
+  const row = database.tables.usageRequests.get(callId);
+  return row !== undefined && row.status !== 'unknown';
+}
+
 /** The wallet, its keys and its months have what the records of its pending calls come to. */
-function checkPending({ redis, keys }: Stack, workspaceId: string): void {
+function checkPending({ keys }: Stack, workspaceId: string, redis: SimulatedRedis): void {
   const wallet = readHash(redis, `{${workspaceId}}:wallet`);
   const months = readHash(redis, `{${workspaceId}}:months`);
   const sums = new Map<string, bigint>();
@@ -72,7 +142,10 @@ function checkPending({ redis, keys }: Stack, workspaceId: string): void {
   }
   const expect = (name: string, found: bigint): void => {
     if (found !== (sums.get(name) ?? 0n))
-      throw new Violation(`${workspaceId} counts ${found} ${name}, and its calls come to ${sums.get(name) ?? 0n}`);
+      throw new Violation(
+        'pending',
+        `${workspaceId} counts ${found} ${name}, and its calls come to ${sums.get(name) ?? 0n}`,
+      );
   };
   for (const kind of ['held', 'ended']) {
     expect(kind, big(wallet, kind));
@@ -86,21 +159,45 @@ function checkPending({ redis, keys }: Stack, workspaceId: string): void {
   }
 }
 
-function readHash(redis: SimulatedRedis, key: string): Map<string, string> {
-  const flat = redis.data.run('HGETALL', [key]) as string[];
-  return new Map(flat.flatMap((name, at) => (at % 2 ? [] : [[name, flat[at + 1] ?? '']])));
-}
-
 const big = (fields: Map<string, string>, name: string): bigint => BigInt(fields.get(name) ?? 0);
 
+/** A router that was heard so lately is waited for (the ledger takes it for dead after 3 s), … */
+const HEARD_MS = 2_900;
+/** … for so long after a mark was made (3 s), and after somebody saw another open Redis, beside which that one stayed closed (2 s). */
+const WAIT_MS = 2_900;
+const LEAVE_MS = 1_900;
+
 /**
- * A gate opens: who has not put its calls back by then may hold what nobody counts, as it is dead, or was waited for long enough.
+ * A gate opens: who has not put its calls back by then may hold what nobody counts. That is right only of one that was not heard, or
+ * had its time; of every other it says that the gate did not wait.
  */
-export function excuseTheLate({ database, truth }: Stack, mark: string): void {
+export function excuseTheLate(
+  stack: Stack,
+  { mark, raisedAt, rivalSeenAt }: { mark: string; raisedAt: number; rivalSeenAt: number },
+): void {
+  const { database, truth, world, machines } = stack;
+  const hadItsTime = world.now - raisedAt > WAIT_MS && world.now - rivalSeenAt > LEAVE_MS;
+  const hasPutBack = (routerId: string): boolean => database.tables.routers.get(routerId)?.putBackMark === mark;
+  for (const { routerId, process } of machines) {
+    // Nobody's silence counts from when nobody could be heard.
+    const listeningSince = database.tables.recovery.listeningSince - world.beganAtMs;
+    const heardAt = Math.max(truth.heardAt.get(routerId) ?? Number.NEGATIVE_INFINITY, listeningSince);
+    if (
+      hadItsTime ||
+      process.isDead ||
+      !truth.heardAt.has(routerId) ||
+      hasPutBack(routerId) ||
+      world.now - heardAt > HEARD_MS
+    )
+      continue;
+    throw new Violation(
+      'given up',
+      `the gate has opened without ${routerId}, which was heard ${world.now - heardAt} ms ago`,
+    );
+  }
   for (const call of truth.calls.values()) {
-    const row = database.tables.usageRequests.get(call.callId);
-    if (row && row.status !== 'unknown') continue;
-    const router = database.tables.routers.get(`router-${call.router}`);
-    if (router?.putBackMark !== mark) truth.excuse(call);
+    // Of what is recorded, sums that were loaded before have nothing yet.
+    const isKnown = call.isLetIn || call.pendingAt !== undefined;
+    if (isKnown && !isContained(stack, call) && !hasPutBack(call.routerId)) truth.excuse(call);
   }
 }

@@ -1,10 +1,12 @@
 import { addCredit } from '../../../services/usage-ledger/src/credits/addCredit.ts';
 import type { SimulatedProcess, World } from '../world/world.ts';
+import type { TrueCredit } from './ledgerOfTruth.ts';
 import { aBudget } from './load.ts';
 import { replayLetters, spoilEvents } from './spoiltEvents.ts';
 import { LINK_MS, type Stack } from './stack.ts';
 
 const LONG_MS = 20_000;
+const MOST_ROUTERS = 6;
 /** Most that clocks of different machines differ, and that one is set forward or back. */
 export const CLOCKS_APART_MS = 5_000;
 
@@ -17,8 +19,9 @@ async function loseRedis(stack: Stack, how: { isEmpty: boolean; lostMs: number; 
   if (!isRedisAvailable(stack)) return;
   redis.kill();
   await world.sleep(world.random.between(50, 2_000));
-  truth.lose({ at: world.now, kind: 'redis', router: undefined });
-  if (!redis.isUp) redis.start(how);
+  if (redis.isUp) return;
+  truth.lose({ at: world.now, kind: 'redis', router: undefined, since: how.isEmpty ? 0 : world.now - how.lostMs });
+  redis.start(how);
 }
 
 /** As FLUSHALL does: it stays the same Redis. */
@@ -53,9 +56,38 @@ async function killAndRestart(
   stack.killRouter(machine);
   if (!hasPower || !keepsDisk) truth.lose({ at: world.now, kind: 'disk', router: machine.index });
   if (!hasPower) machine.disk.losePower();
-  if (!keepsDisk) machine.disk.replace();
+  if (!keepsDisk) stack.replaceDisk(machine);
   await world.sleep(world.random.chance(0.3) ? LONG_MS : world.random.between(50, 3_000));
   stack.restartRouter(machine);
+}
+
+/** A standby of the ledger's Postgres takes over that lacks the last commits; what operators did that is lost, they do again. */
+async function failOverDatabase(stack: Stack): Promise<void> {
+  const { world, truth, database } = stack;
+  const lost = database.failOver(world.random.between(0, 8));
+  world.note(`the ledger's Postgres fails over, and lacks ${lost} commits`);
+  truth.heardAt.clear();
+  for (const credit of truth.credits) {
+    if (database.tables.credits.some(({ creditId }) => creditId === credit.creditId)) continue;
+    if (credit.amountNanoUsd < 0n) truth.count(credit, false);
+    void writeCredit(stack, credit).catch((error: unknown) => world.fail(error));
+  }
+  // What it lacks is read again, which may take its time.
+  const { log } = stack;
+  log.database.slownessMs = world.random.chance(0.5) ? 500 : 0.3;
+  world.schedule(
+    3_000,
+    () => {
+      log.database.slownessMs = 0.3;
+    },
+    world.own,
+  );
+  // The log has a letter as it was; what it was repaired to has nobody.
+  for (const callId of truth.replayed) {
+    const call = truth.calls.get(callId);
+    const row = database.tables.usageRequests.get(callId);
+    if (call && (!row || row.status === 'unknown')) truth.excuse(call);
+  }
 }
 
 /** For a while, then as before. */
@@ -87,6 +119,20 @@ export const FAULTS: Record<string, Fault> = {
     await loseRedis(stack, { isEmpty: false, lostMs: random.between(0, 300), skewMs });
     // The one that takes over has everybody at once, and answers some too late.
     await slowRedis(stack);
+  },
+  /** A replica takes over while its primary lives: no connection breaks. */
+  async redisIsDemoted(stack) {
+    if (!isRedisAvailable(stack)) return;
+    const { random } = stack.world;
+    const lostMs = random.between(0, 300);
+    const since = stack.world.now - lostMs;
+    stack.truth.lose({ at: stack.world.now, kind: 'redis', router: undefined, since });
+    stack.failOverRedis({ lostMs, skewMs: random.between(-CLOCKS_APART_MS, CLOCKS_APART_MS) });
+  },
+  async walletIsEvicted({ redis, world }) {
+    const workspaceId = `ws_${world.random.between(0, 1)}`;
+    world.note(`the wallet of ${workspaceId} is evicted`);
+    if (redis.isUp) redis.run('DEL', [`{${workspaceId}}:wallet`]);
   },
   async redisIsEmptied(stack) {
     emptyRedis(stack);
@@ -132,6 +178,14 @@ export const FAULTS: Record<string, Fault> = {
   connectionsBreak: async ({ machines }) => {
     for (const { client, process } of machines) if (!process.isDead) client.break();
   },
+  /** What a router sends is held up, and runs beside what it sends later on another connection. */
+  async commandsArriveLate({ machines, world }) {
+    const { redisLink, client, process } = world.random.pick(machines);
+    redisLink.slownessMs = 1_500;
+    await world.sleep(world.random.between(100, 600));
+    redisLink.slownessMs = LINK_MS;
+    if (!process.isDead) client.break();
+  },
   routerLosesLedger: (stack) => {
     const { ledgerLink } = stack.world.random.pick(stack.machines);
     const cut = (isCut: boolean) => () => {
@@ -143,12 +197,14 @@ export const FAULTS: Record<string, Fault> = {
     const set = (slownessMs: number) => () => {
       for (const { ledgerLink } of stack.machines) ledgerLink.slownessMs = slownessMs;
     };
-    return during(stack, 3_000, { begin: set(3_000), end: set(LINK_MS) });
+    // Beyond a second nobody waits for the answer any more.
+    const slownessMs = stack.world.random.between(200, 2_000);
+    return during(stack, 3_000, { begin: set(slownessMs), end: set(LINK_MS) });
   },
   routerIsKilled: (stack) => killAndRestart(stack, { hasPower: true, keepsDisk: true }),
   routerLosesPower: (stack) => killAndRestart(stack, { hasPower: false, keepsDisk: true }),
   routerLosesItsDisk: (stack) => killAndRestart(stack, { hasPower: true, keepsDisk: false }),
-  routerFreezes: (stack) => freeze(stack, 2 * stack.leaseMs),
+  routerFreezes: (stack) => freeze(stack, 2 * stack.leaseMs + 2_000),
   diskIsFull: (stack) => {
     const { world, truth } = stack;
     const { disk, index } = world.random.pick(stack.machines);
@@ -187,8 +243,8 @@ export const FAULTS: Record<string, Fault> = {
     if (stack.replicas[index]?.process.isDead) stack.startReplica(index);
   },
   databaseIsAway: (stack) => {
-    const { database } = stack;
-    return during(stack, 3_000, {
+    const { database, world } = stack;
+    return during(stack, world.random.chance(0.4) ? 10_000 : 3_000, {
       begin: () => {
         database.isAway = true;
         database.abort();
@@ -198,6 +254,7 @@ export const FAULTS: Record<string, Fault> = {
       },
     });
   },
+  databaseFailsOver: failOverDatabase,
   databaseIsSlow: (stack) => {
     const set = (slownessMs: number) => () => {
       stack.database.slownessMs = slownessMs;
@@ -214,6 +271,19 @@ export const FAULTS: Record<string, Fault> = {
     const { world } = stack;
     const workspaceId = `ws_${world.random.between(0, 1)}`;
     await giveCredit(stack, workspaceId, 400_000n * BigInt(world.random.between(1, 6)));
+  },
+  async creditIsTaken(stack) {
+    const { world } = stack;
+    await takeCredit(stack, `ws_${world.random.between(0, 1)}`, 400_000n * BigInt(world.random.between(1, 4)));
+  },
+  async routerJoins(stack) {
+    if (stack.machines.length < MOST_ROUTERS) stack.addRouter({ skewMs: 0 });
+  },
+  async routerLeaves(stack) {
+    const machine = stack.world.random.pick(stack.machines);
+    await stack.stopRouter(machine);
+    await stack.world.sleep(stack.world.random.between(100, LONG_MS));
+    stack.restartRouter(machine);
   },
   async keyIsChanged(stack) {
     const { world } = stack;
@@ -238,21 +308,56 @@ export const FAULTS: Record<string, Fault> = {
 };
 
 /** Gives a workspace credit, however often it has to be tried; the truth knows of it before anybody can spend it. */
-export async function giveCredit(
-  { world, truth, database }: Stack,
-  workspaceId: string,
-  amountNanoUsd: bigint,
-): Promise<void> {
-  const credit = { creditId: `credit-${world.now}-${workspaceId}`, workspaceId, amountNanoUsd, note: 'simulated' };
-  truth.creditedByWorkspace.set(workspaceId, (truth.creditedByWorkspace.get(workspaceId) ?? 0n) + amountNanoUsd);
+export async function giveCredit(stack: Stack, workspaceId: string, amountNanoUsd: bigint): Promise<void> {
+  const credit = aCredit(stack, workspaceId, amountNanoUsd);
+  stack.truth.count(credit, true);
+  await writeCredit(stack, credit);
+}
+
+/** Takes credit, as `turnpike credit take` does: it limits what is let in from when the command has ended. */
+async function takeCredit(stack: Stack, workspaceId: string, amountNanoUsd: bigint): Promise<void> {
+  await writeCredit(stack, aCredit(stack, workspaceId, -amountNanoUsd));
+}
+
+function aCredit({ world, truth }: Stack, workspaceId: string, amountNanoUsd: bigint): TrueCredit {
+  const creditId = `credit-${truth.credits.length}-${world.now}`;
+  const credit = { creditId, workspaceId, amountNanoUsd, isCounted: false };
+  truth.credits.push(credit);
+  return credit;
+}
+
+/** Tries until the ledger has it, and until Redis has heard of one that takes. */
+async function writeCredit(stack: Stack, credit: TrueCredit): Promise<void> {
+  const { world, truth, database } = stack;
+  const { creditId, workspaceId, amountNanoUsd } = credit;
+  const again = async (): Promise<void> => world.sleep(200);
   for (;;) {
     try {
-      await addCredit(database.asDb(), credit);
-      return;
+      await addCredit(database.asDb(), { creditId, workspaceId, amountNanoUsd, note: 'simulated' });
+      if (amountNanoUsd > 0n || (await hasReloaded(stack, workspaceId))) break;
     } catch {
-      await world.sleep(200);
+      // Its answer may be lost: it is given once, however often it is tried.
     }
+    await again();
   }
+  if (amountNanoUsd > 0n) return;
+  const isKnown = database.tables.credits.some((each) => each.creditId === creditId);
+  if (isKnown) truth.count(credit, true);
+  else await writeCredit(stack, credit);
+}
+
+function hasReloaded({ world, machines }: Stack, workspaceId: string): Promise<boolean> {
+  const { router, process } = world.random.pick(machines);
+  if (!router || process.isDead) return Promise.resolve(false);
+  return new Promise((resolve) => {
+    // One that dies or is frozen meanwhile answers nobody.
+    const deadline = world.schedule(9_000, () => resolve(false), world.own);
+    const end = (isDone: boolean) => () => {
+      deadline.isCancelled = true;
+      world.schedule(0, () => resolve(isDone), world.own);
+    };
+    world.schedule(0, () => void router.reload(workspaceId).then(end(true), end(false)), process);
+  });
 }
 
 /** Mends everything, at once. */
@@ -269,8 +374,10 @@ export function heal(stack: Stack): void {
   for (const machine of stack.machines) {
     if (machine.disk.isFull) stack.truth.lose({ at: world.now, kind: 'refusal', router: machine.index });
     Object.assign(machine.disk, { isFull: false, slownessMs: 1 });
-    Object.assign(machine.redisLink, { isCut: false, slownessMs: LINK_MS });
+    if (machine.client.server !== stack.redis) machine.client.break();
+    Object.assign(machine.redisLink, { server: stack.redis, isCut: false, slownessMs: LINK_MS });
     Object.assign(machine.ledgerLink, { isCut: false, slownessMs: LINK_MS });
+    Object.assign(machine.logLink, { isCut: false, slownessMs: LINK_MS });
     stack.restartRouter(machine);
   }
 }

@@ -5,20 +5,27 @@ export interface TrueCall {
   callId: string;
   keyId: string;
   workspaceId: string;
-  /** The router, and which of its processes. */
+  /** The router by its machine, which of its processes, and how it calls itself. */
   router: number;
   incarnation: number;
+  routerId: string;
   startedAt: number;
   /** `YYYY-MM` of its admission, by Redis' clock of then; undefined until Redis has admitted it. */
   month: string | undefined;
-  /** Set when the client was let in. */
+  /** Its worst case, from when Redis has admitted it; undefined again where its client was refused all the same. */
   holdNanoUsd: bigint | undefined;
+  isRefused: boolean;
+  isLetIn: boolean;
   ending: Ending | undefined;
   /** What it is to cost: the engine's count at the model's prices, the hold at most. */
   chargeNanoUsd: bigint;
   /** What the end of the call was told; undefined while it waits, or for ever where the router died. */
   isKept: boolean | undefined;
-  /** When its charge stood in Redis first. */
+  /** The session that it is pending under in Redis, and since when Redis has known of it. */
+  session: string | undefined;
+  pendingAt: number | undefined;
+  isPending: boolean;
+  /** Since when its charge stands in Redis. */
   settledAt: number | undefined;
   /** Its router was given up: its hold may be given to others, until it is put back or recorded. */
   isExcused: boolean;
@@ -33,6 +40,17 @@ export interface Loss {
   kind: 'redis' | 'process' | 'disk' | 'refusal';
   /** The router of a lost process or disk. */
   router: number | undefined;
+  /** Of Redis: what was written from then on is lost; undefined where all is. */
+  since?: number;
+}
+
+/** A credit that an operator has given, or taken where it is below zero. */
+export interface TrueCredit {
+  creditId: string;
+  workspaceId: string;
+  amountNanoUsd: bigint;
+  /** Whether it limits what calls may cost: from before it is given, and from when it is known to be taken. */
+  isCounted: boolean;
 }
 
 /** The truth of one run. */
@@ -41,11 +59,31 @@ export class LedgerOfTruth {
   readonly losses: Loss[] = [];
   /** Names of the faults so far. */
   readonly faults = new Set<string>();
-  readonly creditedByWorkspace = new Map<string, bigint>();
+  readonly credits: TrueCredit[] = [];
+  /** By workspace, the most that it was ever credited. */
+  readonly mostCredited = new Map<string, bigint>();
   /** The highest that each key's budget ever was; one that ever had none is not here. */
   readonly budgetByKey = new Map<string, bigint>();
   /** A month's cap, where a workspace has one. */
   readonly capByWorkspace = new Map<string, bigint>();
+  /** When the ledger last took a report of each router. */
+  readonly heardAt = new Map<string, number>();
+  /** Calls that a dead letter's replay has recorded. */
+  readonly replayed = new Set<string>();
+
+  count(credit: TrueCredit, isCounted: boolean): void {
+    credit.isCounted = isCounted;
+    const { workspaceId } = credit;
+    const most = this.mostCredited.get(workspaceId) ?? 0n;
+    const now = this.creditOf(workspaceId);
+    this.mostCredited.set(workspaceId, now > most ? now : most);
+  }
+
+  creditOf(workspaceId: string): bigint {
+    return this.credits
+      .filter((credit) => credit.isCounted && credit.workspaceId === workspaceId)
+      .reduce((sum, { amountNanoUsd }) => sum + amountNanoUsd, 0n);
+  }
 
   /** From here on the call may run uncounted, until it is put back or its charge is in the sums. */
   excuse(call: TrueCall): void {
@@ -64,15 +102,25 @@ export class LedgerOfTruth {
     );
   }
 
-  /** Whether the router's part of what is known of a call is gone, but for what it has in its memory. */
-  hasNoDisk(call: TrueCall): boolean {
-    return this.has('disk', call) || (this.has('refusal', call) && this.has('process', call));
+  /** Whether Redis has lost what it knew at that time and was not told since. */
+  hasRedisLost(toldAt: number | undefined): boolean {
+    if (toldAt === undefined) return true;
+    return this.losses.some(({ kind, at, since = 0 }) => kind === 'redis' && at >= toldAt && toldAt >= since);
   }
 
-  /** Whether nobody who knew how a call ended is left: its router's disk is gone, and Redis had not been told, or has lost it. */
+  /** Whether the router's part of what is known of a call's end is gone: its process, and with that or without it its disk. */
+  isGoneFromRouter(call: TrueCall): boolean {
+    const hasDied = this.has('process', call);
+    return hasDied && (call.isKept !== true || this.has('disk', call) || this.has('refusal', call));
+  }
+
+  /** Whether nobody who knew how a call ended is left: neither its router nor Redis. */
   isForgotten(call: TrueCall): boolean {
-    if (!this.hasNoDisk(call)) return false;
-    const { settledAt } = call;
-    return settledAt === undefined || this.losses.some(({ kind, at }) => kind === 'redis' && at >= settledAt);
+    return this.isGoneFromRouter(call) && this.hasRedisLost(call.settledAt);
+  }
+
+  /** Whether nobody who knew of the call at all is left. */
+  isUnheardOf(call: TrueCall): boolean {
+    return this.isGoneFromRouter(call) && this.hasRedisLost(call.pendingAt);
   }
 }

@@ -1,17 +1,21 @@
 import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
+import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { computeCharge } from '@turnpike/money/price';
 import type { Ending } from '../../../services/model-router/src/money/call/toEvent.ts';
 import { MODEL } from '../router/simulatedRouter.ts';
 import type { Random } from '../world/random.ts';
 import type { SimulatedProcess } from '../world/world.ts';
-import { checkCommitments } from './checkLimits.ts';
 import type { TrueCall } from './ledgerOfTruth.ts';
-import type { Stack } from './stack.ts';
+import type { RouterMachine, Stack } from './stack.ts';
 
 const OUTPUT_TOKENS = 1_000;
 /** About what such a call holds, in nano-dollars. */
 const TYPICAL_HOLD = 400_000n;
 const LONGEST_CALL_MS = 3_000;
+
+/** Of a workspace of its own, which nothing limits: whether it is let in says only whether its router admits. */
+export const PROBE_KEY = 'key_probe';
+export const PROBE_WORKSPACE = 'ws_probe';
 
 /** Workspaces and keys, with limits that a few calls at once come up against. */
 export function makeKeys({ world: { random }, keys, truth }: Stack): void {
@@ -26,6 +30,10 @@ export function makeKeys({ world: { random }, keys, truth }: Stack): void {
   }
 }
 
+export function makeProbeKey({ keys }: Stack): void {
+  keys.set(PROBE_KEY, aKeyRecord({ keyId: PROBE_KEY, workspace: { workspaceId: PROBE_WORKSPACE } }));
+}
+
 /** A budget of a few calls. */
 export const aBudget = (random: Random): bigint => TYPICAL_HOLD * BigInt(random.between(3, 10));
 
@@ -35,14 +43,22 @@ function aCallId({ world }: Stack, process: SimulatedProcess, nth: number): stri
   return `${instant.slice(0, 8)}-${instant.slice(8)}-7000-8000-${nth.toString(16).padStart(12, '0')}`;
 }
 
-/** One call, from the client's side: let in or not, served by an engine for a while, ended in some way. */
-export async function makeCall(stack: Stack, nth: number): Promise<void> {
-  const { world, truth } = stack;
-  const { random } = world;
+/** One call of a random key at a random router. */
+export function makeCall(stack: Stack, nth: number): void {
+  const { random } = stack.world;
   const machine = random.pick(stack.machines);
-  const key = random.pick([...stack.keys.values()]);
-  const { router, process, incarnation, index } = machine;
-  if (!router || process.isDead) return;
+  const key = random.pick([...stack.keys.values()].filter(({ keyId }) => keyId !== PROBE_KEY));
+  makeCallOf(stack, { machine, key, nth, longestMs: LONGEST_CALL_MS });
+}
+
+/** One call, from the client's side: let in or not, served by an engine for a while, ended in some way. Undefined where none is made. */
+export function makeCallOf(
+  stack: Stack,
+  { machine, key, nth, longestMs }: { machine: RouterMachine; key: KeyRecord; nth: number; longestMs: number },
+): TrueCall | undefined {
+  const { world, truth } = stack;
+  const { router, process, incarnation, index, routerId } = machine;
+  if (!router || process.isDead || machine.isLeaving) return undefined;
   const callId = aCallId(stack, process, nth);
   const call: TrueCall = {
     callId,
@@ -50,21 +66,28 @@ export async function makeCall(stack: Stack, nth: number): Promise<void> {
     workspaceId: key.workspace.workspaceId,
     router: index,
     incarnation,
+    routerId,
     startedAt: world.now,
     month: undefined,
     holdNanoUsd: undefined,
+    isRefused: false,
+    isLetIn: false,
     ending: undefined,
     chargeNanoUsd: 0n,
     isKept: undefined,
+    session: undefined,
+    pendingAt: undefined,
+    isPending: false,
     settledAt: undefined,
     isExcused: false,
     wasExcused: false,
   };
   truth.calls.set(callId, call);
-  world.schedule(0, () => void serve(stack, call), process);
+  world.schedule(0, () => void serve(stack, call, longestMs), process);
+  return call;
 }
 
-async function serve(stack: Stack, call: TrueCall): Promise<void> {
+async function serve(stack: Stack, call: TrueCall, longestMs: number): Promise<void> {
   const { world } = stack;
   const { random } = world;
   const { router } = stack.machines[call.router] ?? {};
@@ -73,10 +96,11 @@ async function serve(stack: Stack, call: TrueCall): Promise<void> {
   try {
     const letIn = await router.admit(call.callId, key, OUTPUT_TOKENS);
     world.note(`call ${call.callId.slice(-4)} of ${call.workspaceId} is ${letIn ? 'let in' : 'refused'}`);
+    call.isRefused = !letIn;
+    call.isLetIn = letIn !== undefined;
+    call.holdNanoUsd = letIn?.holdNanoUsd;
     if (!letIn) return;
-    call.holdNanoUsd = letIn.holdNanoUsd;
-    checkCommitments(stack);
-    await world.sleep(random.share() ** 2 * LONGEST_CALL_MS);
+    await world.sleep(random.share() ** 2 * longestMs);
     const ending = anEnding(stack);
     call.ending = ending;
     call.chargeNanoUsd = chargeOf(ending, letIn.holdNanoUsd);

@@ -14,13 +14,14 @@ export function spoilEvents({ log, world }: Stack): void {
 }
 
 /** Spoils no more, and replays each dead letter as it should have been, however often it has to be tried. */
-export async function replayLetters({ log, world, database }: Stack): Promise<void> {
+export async function replayLetters({ log, world, database, truth }: Stack): Promise<void> {
   log.write = asItIs;
   const waiting = () => database.tables.deadLetters.find(({ isReplayed }) => !isReplayed);
   for (let letter = waiting(); letter; letter = waiting()) {
     const { id, payload } = letter;
     const repaired = Buffer.from(CUT_OFF + payload);
     world.note(`dead letter ${id} is replayed`);
+    truth.replayed.add((JSON.parse(String(repaired)) as { callId: string }).callId);
     await replayDeadLetter(database.asDb(), { id, repaired, region: 'us' }).catch(() => world.sleep(200));
   }
 }

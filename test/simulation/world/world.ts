@@ -30,6 +30,8 @@ export class World {
   /** Wall clock at the beginning, ms since 1970. */
   readonly beganAtMs: number;
   now = 0;
+  /** What happens to everything else: it never dies. */
+  readonly own: SimulatedProcess;
   current: SimulatedProcess;
   /** Checked after every event. */
   onStep: () => void = () => {};
@@ -44,7 +46,8 @@ export class World {
     // Every other world lives through the turn of a month, most of them while calls run.
     const turn = Date.UTC(2026, 10, 1);
     this.beganAtMs = turn - this.random.between(0, 12_000) + (seed % 2) * 86_400_000;
-    this.current = this.spawn('world');
+    this.own = this.spawn('world');
+    this.current = this.own;
   }
 
   spawn(name: string, skewMs = 0): SimulatedProcess {
@@ -137,9 +140,9 @@ export class World {
   #runNext(limitMs: number): void {
     for (;;) {
       const event = this.#queue.pop();
-      if (!event) throw new Violation('nothing will ever happen again, and the run is not over');
+      if (!event) throw new Violation('quiet', 'nothing will ever happen again, and the run is not over');
       if (event.isCancelled) continue;
-      if (event.at > limitMs) throw new Violation(`the run is not over after ${limitMs / 1_000} s`);
+      if (event.at > limitMs) throw new Violation('quiet', `the run is not over after ${limitMs / 1_000} s`);
       this.now = event.at;
       event.run();
       return;

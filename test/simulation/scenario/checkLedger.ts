@@ -1,0 +1,104 @@
+import { Violation } from '../world/violation.ts';
+import { excuseTheLate } from './checkWhileRunning.ts';
+import type { Stack } from './stack.ts';
+
+/** The ledger takes a router for dead after so long. */
+const SILENT_MS = 3_000;
+/** One transaction closes a gate and gives another Redis a mark, which is to open after 2 s instead of 3. */
+const SUPERSEDED_MS = 500;
+const SOONER_MS = 1_000;
+
+/** Looks at the ledger after every step. */
+export interface LedgerWatch {
+  look: () => void;
+  /** Marks that Redises had. */
+  marks: ReadonlySet<string>;
+}
+
+/**
+ * Calls are admitted in one Redis at a time; a gate opens when it may; and a reader of the event log goes back with the database alone.
+ */
+export function watchLedger(stack: Stack): LedgerWatch {
+  const { world, database } = stack;
+  const { redisServers, eventOffsets, routers } = database.tables;
+  /** By Redis, its mark, and since when routers are waited for. */
+  const raised = new Map<string, { mark: string; at: number }>();
+  const openBefore = new Set<string>();
+  const wasOpen = new Set<string>();
+  /** Those that were open, and when one was last closed. */
+  const openRedis = new Set<string>();
+  let closed = { redisId: '', at: Number.NEGATIVE_INFINITY };
+  /** By mark, when somebody last saw another Redis that was open. */
+  const rivalSeenAt = new Map<string, number>();
+  const offsets = new Map<string, bigint>();
+  let { timeline } = database;
+
+  /** Whether a router that is heard sees an open Redis other than this. */
+  function seesOpen(but: string): boolean {
+    const nowMs = world.beganAtMs + world.now;
+    for (const router of routers.values()) {
+      if (router.redisId === null || router.redisId === but || nowMs - router.heardAt > SILENT_MS) continue;
+      if (redisServers.get(router.redisId)?.openedAt) return true;
+    }
+    return false;
+  }
+
+  /** From when a Redis with another mark waits for routers. Where nobody had put back under the one before, nothing was lost. */
+  function raisedAt(redisId: string, before: { mark: string; at: number } | undefined): number {
+    // Of one that most routers see, the few that held on to another have heard by then that theirs is closed.
+    const hasSuperseded = closed.redisId !== redisId && world.now - closed.at < SUPERSEDED_MS;
+    if (hasSuperseded) return world.now - SOONER_MS;
+    const isUsed = before && (wasOpen.has(before.mark) || hasPutBack(before.mark));
+    return before && !isUsed ? before.at : world.now;
+  }
+
+  const hasPutBack = (mark: string): boolean => [...routers.values()].some(({ putBackMark }) => putBackMark === mark);
+
+  function lookAtGates(): void {
+    let open = 0;
+    for (const { redisId, mark, openedAt } of redisServers.values()) {
+      const before = raised.get(redisId);
+      if (before?.mark !== mark) {
+        raised.set(redisId, { mark, at: raisedAt(redisId, before) });
+        world.note(`Redis ${redisId.slice(0, 4)} has mark ${mark.slice(-4)}`);
+      }
+      if (openedAt === null) {
+        if (openRedis.delete(redisId)) closed = { redisId, at: world.now };
+        openBefore.delete(mark);
+        if (redisServers.size > 1 && seesOpen(redisId)) rivalSeenAt.set(mark, world.now);
+        continue;
+      }
+      open += 1;
+      openRedis.add(redisId);
+      if (openBefore.has(mark)) continue;
+      openBefore.add(mark);
+      wasOpen.add(mark);
+      world.note(`the gate is open on Redis ${redisId.slice(0, 4)} under mark ${mark.slice(-4)}`);
+      excuseTheLate(stack, {
+        mark,
+        raisedAt: raised.get(redisId)?.at ?? world.now,
+        rivalSeenAt: rivalSeenAt.get(mark) ?? Number.NEGATIVE_INFINITY,
+      });
+    }
+    if (open > 1) throw new Violation('one gate', `the gates are open on ${open} Redises`);
+  }
+
+  function lookAtOffsets(): void {
+    if (timeline !== database.timeline) offsets.clear();
+    ({ timeline } = database);
+    for (const [place, offset] of eventOffsets) {
+      const before = offsets.get(place) ?? 0n;
+      if (offset < before)
+        throw new Violation('offsets', `the reader of ${place} went back from ${before} to ${offset}`);
+      offsets.set(place, offset);
+    }
+  }
+
+  return {
+    marks: wasOpen,
+    look() {
+      lookAtGates();
+      lookAtOffsets();
+    },
+  };
+}
