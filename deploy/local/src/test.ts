@@ -3,15 +3,17 @@ import { join } from 'node:path';
 import { repositoryRoot } from './repositoryRoot.ts';
 import { StackError } from './stackError.ts';
 import { startTestBroker, type TestBroker } from './startTestBroker.ts';
+import { ensureFfmpeg } from './tools/ensureFfmpeg.ts';
 import { ensurePythonPackages } from './tools/ensurePythonPackages.ts';
 import { ensureRedisServer } from './tools/ensureRedisServer.ts';
 
 /**
- * `npm test`: gets what the tests run against (Redis; a Kafka broker and Python clients where they can be had) and runs Jest
- * with the given arguments. Jest's summary is the last thing printed.
+ * `npm test`: gets what the tests run against (Redis and ffmpeg; a Kafka broker and Python clients where they can be had)
+ * and runs Jest with the given arguments. Jest's summary is the last thing printed.
  */
 async function main(): Promise<number> {
   await ensureRedisServer(say);
+  await ensureFfmpeg(say);
   const python = await findPythonIfPossible();
   const broker = await startBrokerIfPossible();
   try {
