@@ -223,6 +223,7 @@ it('answers thousands of random scripts and leaves the data as the real Redis do
     'absorb absorbed',
     'absorb closed',
     'putBack back',
+    'putBack recounted',
     'putBack late',
     'putBack closed',
     'setBackGeneration set_back',

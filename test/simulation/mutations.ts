@@ -131,7 +131,7 @@ export const MUTATIONS: Record<string, Mutation> = {
   },
   'no router puts its calls back': {
     noticedBy: ['limits', 'covered'],
-    router: (parts) => ({ ...parts, putBack: async () => {} }),
+    router: (parts) => ({ ...parts, putBack: async () => false }),
   },
   'a router puts back its running calls alone': {
     noticedBy: ['limits', 'covered'],

@@ -11,7 +11,7 @@ import { createSettler } from './call/settleCalls.ts';
 import { sweepCalls } from './call/sweepCalls.ts';
 import type { LeftEvents } from './call/takeUpSpool.ts';
 import { followRedis } from './follow/followRedis.ts';
-import { createTakeOver, type PutBack } from './follow/putBack.ts';
+import { createPutBackSome, type PutBack } from './follow/putBack.ts';
 import type { LedgerReports } from './follow/reportToLedger.ts';
 import { type Admission, type AdmitRequest, createAdmit } from './gate/admit.ts';
 import { createExtend, type ExtendRequest, type Extension } from './gate/extend.ts';
@@ -70,7 +70,8 @@ export function createHolds(parts: HoldsParts): Holds {
   for (const ended of left.calls) recorder.add(ended);
   for (const { id, json } of left.unreadable) recorder.addUnreadable(id, json);
   const sweeper = sweepCalls({ redis, absorber, standing, eventLog, metrics, log, leaseMs });
-  const settler = createSettler({ ...parts, endings, recorder });
+  const { takeOver, restore } = createPutBackSome({ putBack, pending, standing });
+  const settler = createSettler({ ...parts, endings, recorder, restore });
   const giveBack = createGiveBack({ endings, standing, log });
   return {
     admit: createLetIn({ admit: createAdmit(redis, { standing, owner }), giveBack, pending, standing }),
@@ -79,7 +80,7 @@ export function createHolds(parts: HoldsParts): Holds {
       pending.drop(hold.callId);
       await giveBack(hold);
     },
-    putBack: createTakeOver({ putBack, pending, standing }),
+    putBack: takeOver,
     settle: settler.record,
     async close(graceMs) {
       await settler.close();

@@ -11,7 +11,7 @@ import { aTemporaryFolder } from '@turnpike/test-support/aTemporaryFolder';
 import { until } from '@turnpike/test-support/until';
 import { v7 as uuidv7 } from 'uuid';
 import { createAbsorber } from '../src/balances/absorb.ts';
-import { type Hold, PendingCalls } from '../src/call/pendingCalls.ts';
+import { type Hold, monthOf, PendingCalls } from '../src/call/pendingCalls.ts';
 import { takeUpSpool } from '../src/call/takeUpSpool.ts';
 import { createPutBack } from '../src/follow/putBack.ts';
 import { createHolds, type Holds } from '../src/holds.ts';
@@ -236,6 +236,29 @@ it('charges a job once, as it ended, that was taken for lost while no process ha
   expect(streams.standing.isOpen).toBe(true);
 });
 
+it('charges a job that was taken for lost while it ran, and lets in others meanwhile', async () => {
+  const jobs = await start('jobs');
+  await opens(jobs);
+  await loadBalances();
+  const [job, other] = [await admit(jobs, 1_000n), await admit(jobs, 10n)];
+  const { session } = jobs.standing;
+  const { workspaceId } = key.workspace;
+  // What a sweeper leaves of it.
+  await opened.redis.del(redisKeys.call(workspaceId, job.callId));
+  await opened.redis.hdel(redisKeys.calls(workspaceId), job.callId);
+  for (const counter of [redisKeys.wallet(workspaceId), redisKeys.key(workspaceId, key.keyId)])
+    await opened.redis.hincrby(counter, 'held', -1_000);
+  await opened.redis.hincrby(redisKeys.months(workspaceId), `${monthOf(job.admittedAtMs)}:held`, -1_000);
+  await settle(jobs, job, 700n);
+  await until('it is charged', async () => (await walletOf()).ended === 700n);
+  expect(jobs.standing.session).toBe(session);
+  expect(jobs.standing.isOpen).toBe(true);
+  expect(await opened.callOf(other)).toMatchObject({ session: session?.token });
+  record();
+  await until('its charge is recorded', async () => (await walletOf()).ended === 0n);
+  expect(await walletOf()).toEqual({ left: CREDIT - 700n, held: 10n, ended: 0n });
+});
+
 it('hands a job from one owner to another, whose it is from then on', async () => {
   const [first, second] = [await start('first'), await start('second')];
   await opens(first);
@@ -260,7 +283,7 @@ it('gives a hold back whose job was never made, for good', async () => {
   // Listed before it was released, and put back after.
   const redis = opened.redis;
   const late = createPutBack(redis, { owner: 'jobs', pending: new PendingCalls() });
-  await late({ mark: opened.mark, token: randomUUID() }, [job]);
+  await late({ mark: opened.mark, token: randomUUID() }, { held: [job] });
   expect(await walletOf()).toMatchObject({ held: 10n });
   expect(await opened.pendingOf(key.workspace.workspaceId)).toEqual([other.callId]);
   expect([...jobs.pending.held].map(({ callId }) => callId)).toEqual([other.callId]);

@@ -47,7 +47,7 @@ async function misdirectRouter(context: CellContext): Promise<void> {
   const startedAt = Date.now();
   const name = 'model-router-misled';
   const misled = stack.parts.startLike('model-router-2', { name, env: { REDIS_URL: wrong.url } });
-  await untilSaid(context, { logFile: misled.logFile, text: 'ALERT this router sees another Redis than the others' });
+  await untilSaid(context, { logFile: misled.logFile, text: 'ALERT this process sees another Redis than the others' });
   await pause(STRANGE_FOR_MS);
   context.check((await wrong.redis.dbsize()) === 0, 'something was written into the Redis of nobody');
   const said = await readFile(misled.logFile, 'utf8');

@@ -96,7 +96,7 @@ export const BREAKAGES: Record<string, Breakage> = {
 
 /** How long a router goes on with what it was told of a Redis. */
 const HEARS_MS = 3_000;
-const WRITTEN = ['marked', 'back', 'absorbed', 'admitted'];
+const WRITTEN = ['marked', 'back', 'recounted', 'absorbed', 'admitted'];
 
 /** Into a Redis that is not the region's nothing is written, as long as the region has one that is open. */
 function checkStranger({ database, redis, world }: Stack, { name, reply }: ScriptRun): void {

@@ -15,7 +15,8 @@ export function checkScript(stack: Stack, run: ScriptRun, redis: SimulatedRedis)
   const isRegions = redis === stack.redis;
   if (isRegions && run.name === 'admit' && isReply(run, 'admitted')) noteAdmission(stack, run);
   if (isRegions && run.name === 'settle' && run.reply === 'held') noteSettled(stack, run.keys[5] ?? '');
-  if (isRegions && run.name === 'putBack' && run.reply === 'back') notePutBack(stack, run);
+  if (isRegions && run.name === 'putBack' && (run.reply === 'back' || run.reply === 'recounted'))
+    notePutBack(stack, run);
   if (isRegions && run.name === 'absorb' && isReply(run, 'absorbed')) noteAbsorbed(stack, run);
   if (isRegions) checkCovered(stack, workspaceId, run.name === 'admit' && isReply(run, 'admitted'));
   const wallet = readHash(redis, `{${workspaceId}}:wallet`);

@@ -7,44 +7,63 @@ import type { Settlement } from './endCall.ts';
 import { PendingCalls } from './pendingCalls.ts';
 import { createSettler } from './settleCalls.ts';
 
-/** Ends a call that a settlement finds so; says whether the router's calls are to be put back then. */
-async function settle(found: Settlement, meanwhile: (standing: Standing) => void = () => {}): Promise<boolean> {
+const CALL_ID = '0198a7b2-0000-7000-8000-000000000001';
+
+interface Found {
+  /** Whether all calls of this owner are to be put back. */
+  isReported: boolean;
+  /** Calls that are put back alone. */
+  restored: string[];
+}
+
+/** Ends a call that a settlement finds so, and once it has been put back, finds to have ended. */
+async function settle(found: Settlement, meanwhile: (standing: Standing) => void = () => {}): Promise<Found> {
   const standing = new Standing();
   standing.begin({ mark: 'mark', token: 'token' }, Number.POSITIVE_INFINITY);
   let isReported = false;
   standing.watch(() => {
     isReported = true;
   });
+  const restored: string[] = [];
+  const settled = Promise.withResolvers<void>();
   const settler = createSettler({
     endings: {
       async settle() {
         meanwhile(standing);
-        return found;
+        if (found === 'none' && restored.length === 0) return found;
+        settled.resolve();
+        return found === 'none' ? 'ended' : found;
       },
     },
     spool: { append: async () => {}, release: () => {} },
     recorder: { add: () => {} },
     pending: new PendingCalls(),
     standing,
+    restore: async ({ event }) => void restored.push(event.callId),
     log: aSilentLogger(),
   });
-  const event = aUsageRecorded();
+  const event = aUsageRecorded({ callId: CALL_ID });
   await settler.record({ event, json: toUsageRecordedJson(event) });
+  await settled.promise;
   await settler.close();
-  return isReported;
+  return { isReported, restored };
 }
 
 it.each<[Settlement, boolean]>([
   ['held', false],
   ['ended', false],
   ['released', false],
-  ['none', true],
   ['unlisted', true],
-])('a call that is found %s has the router put back its calls: %s', async (found, isPutBack) => {
-  expect(await settle(found)).toBe(isPutBack);
+])('a call that is found %s has the router put back all its calls: %s', async (found, isReported) => {
+  expect(await settle(found)).toEqual({ isReported, restored: [] });
+});
+
+it('puts back alone a call that was dropped while it ran, and settles it', async () => {
+  expect(await settle('none')).toEqual({ isReported: false, restored: [CALL_ID] });
 });
 
 it('puts back once for all calls that lost their place in the list: not for one of the session before', async () => {
   const another = { mark: 'mark', token: 'another' };
-  expect(await settle('unlisted', (standing) => standing.begin(another, Number.POSITIVE_INFINITY))).toBe(false);
+  const found = await settle('unlisted', (standing) => standing.begin(another, Number.POSITIVE_INFINITY));
+  expect(found.isReported).toBe(false);
 });

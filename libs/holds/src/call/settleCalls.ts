@@ -18,11 +18,13 @@ export interface SettlerOptions {
   recorder: Pick<Recorder, 'add'>;
   pending: PendingCalls;
   standing: Standing;
+  /** Tries to put a call back that has ended and was dropped. Never rejects. */
+  restore: (ended: EndedCall) => Promise<void>;
   log: Logger;
 }
 
 /** Puts the events of ended calls where they are safe, settles each call in Redis, and hands it on to be recorded. */
-export function createSettler({ endings, spool, recorder, pending, standing, log }: SettlerOptions) {
+export function createSettler({ endings, spool, recorder, pending, standing, restore, log }: SettlerOptions) {
   const running = new Set<Promise<unknown>>();
   let isClosing = false;
 
@@ -33,7 +35,8 @@ export function createSettler({ endings, spool, recorder, pending, standing, log
   const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms * (1 + Math.random())));
 
   /** Tries until Redis has taken it, or it is recorded, or put back with all others. False: neither, as this process ends. */
-  async function settleUntilTaken({ event, json }: EndedCall): Promise<boolean> {
+  async function settleUntilTaken(ended: EndedCall): Promise<boolean> {
+    const { event, json } = ended;
     const { callId } = event;
     for (let attempt = 0; pending.hasEnded(callId); attempt += 1) {
       const { session } = standing;
@@ -43,9 +46,8 @@ export function createSettler({ endings, spool, recorder, pending, standing, log
           // The list of calls was lost: the others of this router are missing there as well, unless they were put back since.
           if (found === 'unlisted' && standing.session === session) standing.reportMissingCall();
           if (found !== 'none') return true;
-          // It was dropped when this owner was thought dead, or Redis has lost it.
-          if (standing.session && pending.hasEnded(callId)) standing.reportMissingCall();
-          return true;
+          // It was dropped when this owner was thought dead, or Redis has lost it. The next attempt finds it.
+          await restore(ended);
         } catch (error) {
           if (attempt === 0) log.warn({ err: error, callId }, 'settlement waits for Redis');
         }

@@ -42,7 +42,7 @@ export interface FollowRedisOptions {
   owner: string;
   leaseMs: number;
   reports: Pick<LedgerReports, 'report'>;
-  putBack: (session: Session) => Promise<void>;
+  putBack: (session: Session) => Promise<unknown>;
   log: Logger;
 }
 

@@ -13,18 +13,24 @@ const WORKSPACES_AT_ONCE = 8;
 /** How often a session is looked for. */
 const PAUSE_MS = 100;
 
-const answerSchema = z.enum(['back', 'closed', 'late']);
+const answerSchema = z.enum(['back', 'recounted', 'closed', 'late']);
 
 /** What `putBack.lua` is told of a call. */
 type Fields = (string | number)[];
 
-/** `holds`: those alone, of all that are to be put back. */
-export type PutBack = (session: Session, holds?: readonly Hold[]) => Promise<void>;
+/** Those alone, of all that are to be put back. */
+interface Some {
+  held?: readonly Hold[];
+  ended?: readonly EndedCall[];
+}
+
+/** True where more than calls was lost, so that the pending ones of a workspace were counted again. */
+export type PutBack = (session: Session, some?: Some) => Promise<boolean>;
 
 /**
  * Makes `putBack(session)`: gives every call of this owner that the ledger has not recorded its place in Redis, under a new session:
  * the running ones their hold, the ended ones their charge. Rejects where one could not be put back; doing it all again changes
- * nothing for the others. With `holds`, those alone.
+ * nothing for the others. With `some`, those alone.
  */
 export function createPutBack(redis: Redis, { owner, pending }: { owner: string; pending: PendingCalls }): PutBack {
   const putBack = defineScript(redis, 'putBack');
@@ -36,8 +42,9 @@ export function createPutBack(redis: Redis, { owner, pending }: { owner: string;
     workspaceId: string,
     calls: Fields[],
     { mark, token, number }: Session & { number: number },
-  ) {
+  ): Promise<boolean> {
     const { keys, args } = headOf(workspaceId, mark);
+    let isRecounted = false;
     const groups = calls.length === 0 ? [[]] : [...inGroups(calls, CALLS_A_SCRIPT)];
     for (const [index, group] of groups.entries()) {
       const answer = await putBack(
@@ -45,7 +52,8 @@ export function createPutBack(redis: Redis, { owner, pending }: { owner: string;
         [...args, owner, number + index, token, group.length, ...group.flat()],
       );
       const outcome = answerSchema.parse(answer);
-      if (outcome === 'back') continue;
+      if (outcome === 'recounted') isRecounted = true;
+      if (outcome === 'back' || outcome === 'recounted') continue;
       // The clock was set back since a former process of this owner, or this comes late itself.
       if (outcome === 'late')
         lastNumber = Math.max(lastNumber, Number(await redis.hget(redisKeys.owners(workspaceId), owner)));
@@ -53,68 +61,94 @@ export function createPutBack(redis: Redis, { owner, pending }: { owner: string;
         `calls cannot be put back: ${outcome === 'late' ? 'a later put-back was first' : 'Redis is another one by now'}`,
       );
     }
+    return isRecounted;
   }
 
-  return async (session, holds) => {
-    const byWorkspace = new Map<string, Fields[]>(holds ? [] : [...unsure].map((workspaceId) => [workspaceId, []]));
+  return async (session, some) => {
+    const byWorkspace = new Map<string, Fields[]>(some ? [] : [...unsure].map((workspaceId) => [workspaceId, []]));
+    const { held = [], ended = [] } = some ?? { held: [...pending.held], ended: [...pending.ended] };
     const add = (workspaceId: string, fields: Fields): void => {
       const others = byWorkspace.get(workspaceId);
       if (others) others.push(fields);
       else byWorkspace.set(workspaceId, [fields]);
     };
-    for (const hold of holds ?? pending.held) add(hold.workspaceId, ofHold(hold));
-    if (!holds) for (const ended of pending.ended) add(ended.event.workspaceId, ofEnded(ended));
+    for (const hold of held) add(hold.workspaceId, ofHold(hold));
+    for (const call of ended) add(call.event.workspaceId, ofEnded(call));
     for (const workspaceId of byWorkspace.keys()) unsure.add(workspaceId);
     // Numbered as they are listed, whenever they run.
     const number = Math.max(lastNumber + 1, Date.now());
-    lastNumber = number + Math.ceil((holds?.length ?? pending.size) / CALLS_A_SCRIPT);
-    for (const some of inGroups([...byWorkspace], WORKSPACES_AT_ONCE)) {
-      const put = some.map(([workspaceId, calls]) => putWorkspace(workspaceId, calls, { ...session, number }));
-      const failed = (await Promise.allSettled(put)).find(({ status }) => status === 'rejected');
-      if (failed?.status === 'rejected') throw failed.reason;
+    lastNumber = number + Math.ceil((held.length + ended.length) / CALLS_A_SCRIPT);
+    let isRecounted = false;
+    for (const workspaces of inGroups([...byWorkspace], WORKSPACES_AT_ONCE)) {
+      const put = workspaces.map(([workspaceId, calls]) => putWorkspace(workspaceId, calls, { ...session, number }));
+      for (const done of await Promise.allSettled(put)) {
+        if (done.status === 'rejected') throw done.reason;
+        if (done.value) isRecounted = true;
+      }
     }
     for (const workspaceId of byWorkspace.keys()) unsure.delete(workspaceId);
+    return isRecounted;
   };
 }
 
-/**
- * Makes `takeOver(holds)`: they are put back with all others from now on, and at once where there is a session, which may have begun with a
- * list that lacks them. What could not be put back has all put back under another session. Resolves once all that is held of them still
- * stands in Redis.
- */
-export function createTakeOver({
+/** What is put back beside all that is, under the session that lives. */
+export interface PutBackSome {
+  /**
+   * Has these be put back with all others from now on, and at once where there is a session, which may have begun with a list that lacks
+   * them. Resolves once all that is held of them still stands in Redis.
+   */
+  takeOver(holds: readonly Hold[]): Promise<void>;
+  /** Tries once to put back a call that has ended and was dropped. Never rejects: under another session it is put back with all. */
+  restore(ended: EndedCall): Promise<void>;
+}
+
+/** Makes both. Where some could not be put back, or more was lost than they, all are put back under another session. */
+export function createPutBackSome({
   putBack,
   pending,
   standing,
 }: {
   putBack: PutBack;
-  pending: Pick<PendingCalls, 'add' | 'isHeld'>;
+  pending: Pick<PendingCalls, 'add' | 'isHeld' | 'hasEnded'>;
   standing: Pick<Standing, 'session' | 'reportMissingCall'>;
-}): (holds: readonly Hold[]) => Promise<void> {
+}): PutBackSome {
+  /** Whether they stand in Redis under the session of now. */
+  async function tryToPut(some: Some): Promise<boolean> {
+    const { session } = standing;
+    if (!session) return false;
+    const isBack = await putBack(session, some).then(
+      (isRecounted) => !isRecounted,
+      () => false,
+    );
+    const isSameSession = standing.session?.token === session.token;
+    // A command that failed may run late: a put-back of all has a higher number, and fences it.
+    if (isSameSession && !isBack) standing.reportMissingCall();
+    return isSameSession && isBack;
+  }
+
   async function putUntilBack(holds: readonly Hold[]): Promise<void> {
     for (;;) {
-      const left = holds.filter(({ callId }) => pending.isHeld(callId));
-      if (left.length === 0) return;
-      const { session } = standing;
-      if (session) {
-        const isBack = await putBack(session, left).then(
-          () => true,
-          () => false,
-        );
-        const isSameSession = standing.session?.token === session.token;
-        if (isBack && isSameSession) return;
-        // The command may run late: a put-back of all has a higher number, and fences it.
-        if (isSameSession) standing.reportMissingCall();
-      }
+      const held = holds.filter(({ callId }) => pending.isHeld(callId));
+      if (held.length === 0 || (await tryToPut({ held }))) return;
       await delay(PAUSE_MS, undefined, { ref: false });
     }
   }
+
   /** One after the other: of two at once, the older would come late. */
-  let turn: Promise<void> = Promise.resolve();
-  return (holds) => {
-    for (const hold of holds) pending.add(hold);
-    turn = turn.then(() => putUntilBack(holds));
-    return turn;
+  let turn: Promise<unknown> = Promise.resolve();
+  function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const done = turn.then(work);
+    turn = done;
+    return done;
+  }
+  return {
+    takeOver(holds) {
+      for (const hold of holds) pending.add(hold);
+      return inTurn(() => putUntilBack(holds));
+    },
+    async restore(ended) {
+      await inTurn(async () => pending.hasEnded(ended.event.callId) && (await tryToPut({ ended: [ended] })));
+    },
   };
 }
 

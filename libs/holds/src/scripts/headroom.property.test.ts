@@ -229,7 +229,7 @@ class World {
       [...head.args, router.name, number, session, calls.length, ...fields],
     );
     if (mark !== this.mark) return expect(outcome).toBe('closed');
-    if (outcome !== 'back' || number !== router.number) return;
+    if ((outcome !== 'back' && outcome !== 'recounted') || number !== router.number) return;
     router.session = session;
     for (const call of this.calls) if (call.router === router && call.state !== 'lost') call.isExcused = false;
   }

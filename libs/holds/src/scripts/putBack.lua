@@ -6,7 +6,7 @@
   ARGV[6] session       ARGV[7] how many calls
   ARGV[8…] of each: id, kind (held | ended), amount, key id, YYYY-MM of the admission, estimated prompt tokens, rpm, tpm, admission (ms),
     event JSON: of a held one its unknown ending
-  Returns back | closed | late. ]]
+  Returns back | recounted, where more than calls was lost | closed | late. ]]
 -- include pending.lua
 if not isInForce() then return 'closed' end
 if tonumber(redis.call('HGET', KEYS[6], ARGV[4]) or 0) >= tonumber(ARGV[5]) then return 'late' end
@@ -33,5 +33,6 @@ for _ = 1, tonumber(ARGV[7]) do
   if not isReleased then redis.call('HSET', KEYS[4], id, ARGV[6]) end
   at = at + 10
 end
-if hasLoss then recount() end
-return 'back'
+if not hasLoss then return 'back' end
+recount()
+return 'recounted'

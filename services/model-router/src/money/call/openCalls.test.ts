@@ -5,6 +5,7 @@ import { parseUsageRecorded, type UsageRecorded } from '@turnpike/events/usageRe
 import { createCallEndings } from '@turnpike/holds/call/endCall';
 import { type EndedCall, type Hold, PendingCalls } from '@turnpike/holds/call/pendingCalls';
 import { createSettler } from '@turnpike/holds/call/settleCalls';
+import { createPutBack, createPutBackSome } from '@turnpike/holds/follow/putBack';
 import { connectRedis } from '@turnpike/holds/redis/connectRedis';
 import { redisKeys } from '@turnpike/holds/redis/redisKeys';
 import { Standing } from '@turnpike/holds/redis/standing';
@@ -75,6 +76,8 @@ function aBook(disk: Pick<Spool, 'append' | 'release'> = spool, metrics = noMetr
     standing,
     recorder: { add: (ended) => void recorded.push(ended) },
     spool: disk,
+    restore: createPutBackSome({ putBack: createPutBack(redis, { owner: 'router-1', pending }), pending, standing })
+      .restore,
     log,
   });
   const calls = createOpenCalls({ holds: { settle: settler.record }, metrics, log });
@@ -304,7 +307,7 @@ describe('without a session', () => {
   });
 });
 
-it('puts all calls back under another session when Redis does not know one that must be pending', async () => {
+it('puts all calls back under another session when Redis has lost the record of one that must be pending', async () => {
   const { call, hold } = await anAdmittedCall(opened);
   const open = book.open(call, hold);
   let looks = 0;
