@@ -7,7 +7,8 @@ import { aHold } from '../../test/aHold.ts';
 import { aTestLedger, type TestLedger } from '../../test/aTestLedger.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { createCallEndings } from '../call/endCall.ts';
-import type { Hold } from '../call/pendingCalls.ts';
+import { type Hold, PendingCalls } from '../call/pendingCalls.ts';
+import { createPutBack, createPutBackSome } from '../follow/putBack.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
 import { Standing } from '../redis/standing.ts';
 import { type Absorber, createAbsorber } from './absorb.ts';
@@ -379,6 +380,25 @@ describe('an owner', () => {
     expect(looks).toBe(1);
   });
 
+  it('is not done with a call that it put back alone while it asked: nobody would ask about it any more', async () => {
+    const call = await aHeldCall();
+    await settle(call);
+    record(call);
+    const event = aUsageRecorded({ ...call, chargeNanoUsd: CHARGE, holdNanoUsd: HOLD });
+    const pending = new PendingCalls();
+    pending.end({ event, json: toUsageRecordedJson(event) });
+    const putBack = createPutBack(opened.redis, { owner: 'router-1', pending });
+    const { restore } = createPutBackSome({ putBack, pending, standing });
+    const letGo = holdAnswers();
+    const asked = askAbout(call);
+    await until('the ledger is asked', () => ledger.asked.length > 0);
+    for (const ended of pending.ended) await restore(ended);
+    letGo();
+    await expect(asked).rejects.toThrow('put back');
+    expect(await askAbout(call)).toEqual(new Set([call.callId]));
+    expect(await opened.pendingOf(call.workspaceId)).toEqual([]);
+  });
+
   it('is not done with a call where its session was over before Redis had taken it over: it may list it meanwhile', async () => {
     const call = await aHeldCall();
     record(call);
@@ -388,6 +408,6 @@ describe('an owner', () => {
     standing.end();
     standing.begin({ mark: opened.mark, token: randomUUID() }, Number.POSITIVE_INFINITY);
     deliver();
-    await expect(asked).rejects.toThrow('session');
+    await expect(asked).rejects.toThrow('put back');
   });
 });

@@ -57,7 +57,7 @@ export interface AbsorberOptions {
   internalHeaders: (audience: string) => Record<string, string>;
   /** Longest wait for the ledger. */
   timeoutMs?: number;
-  standing: Pick<Standing, 'session' | 'suspect'>;
+  standing: Pick<Standing, 'session' | 'suspect' | 'putBacks'>;
 }
 
 const answerSchema = z.tuple([z.enum(['absorbed', 'closed']), z.number()]);
@@ -181,14 +181,16 @@ export function createAbsorber({
     },
     async absorbCalls(questions) {
       const { token } = getSession();
+      const { putBacks } = standing;
       const [final, unknown] = [new Set<string>(), new Set<string>()];
       for (let start = 0; start < questions.length; start += WORKSPACES_A_QUESTION)
         for (const sums of await absorbSome(questions.slice(start, start + WORKSPACES_A_QUESTION))) {
           for (const callId of sums.final) final.add(callId);
           for (const callId of sums.unknown) unknown.add(callId);
         }
-      // They may be under way to Redis again with all that is put back, and nobody would ask about them any more.
-      if (standing.session?.token !== token) throw new Error('the session in which calls were asked about is over');
+      // They may be under way to Redis again with what is put back, and nobody would ask about them any more.
+      if (standing.session?.token !== token || standing.putBacks !== putBacks)
+        throw new Error('calls were put back while they were asked about');
       return { final, unknown };
     },
   };

@@ -110,16 +110,18 @@ export function createPutBackSome({
 }: {
   putBack: PutBack;
   pending: Pick<PendingCalls, 'add' | 'isHeld' | 'hasEnded'>;
-  standing: Pick<Standing, 'session' | 'reportMissingCall'>;
+  standing: Pick<Standing, 'session' | 'reportMissingCall' | 'notePutBack'>;
 }): PutBackSome {
   /** Whether they stand in Redis under the session of now. */
   async function tryToPut(some: Some): Promise<boolean> {
     const { session } = standing;
     if (!session) return false;
+    standing.notePutBack();
     const isBack = await putBack(session, some).then(
       (isRecounted) => !isRecounted,
       () => false,
     );
+    standing.notePutBack();
     const isSameSession = standing.session?.token === session.token;
     // A command that failed may run late: a put-back of all has a higher number, and fences it.
     if (isSameSession && !isBack) standing.reportMissingCall();

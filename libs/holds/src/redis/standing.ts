@@ -14,6 +14,7 @@ export class Standing {
   #leaseEndsAt = Number.NEGATIVE_INFINITY;
   #isOpen = false;
   #onDoubt: (() => void) | undefined;
+  #putBacks = 0;
   /** What keeps calls out while this is not open, as it was seen last; for people. */
   lack = 'it has not been looked at yet';
 
@@ -24,6 +25,16 @@ export class Standing {
 
   get isOpen(): boolean {
     return this.#isOpen && this.session !== undefined;
+  }
+
+  /** Differs from before where calls were put back meanwhile: what the ledger has said of them may have been taken over too early. */
+  get putBacks(): number {
+    return this.#putBacks;
+  }
+
+  /** Some calls are about to be put back under the session that lives, or have just been. */
+  notePutBack(): void {
+    this.#putBacks += 1;
   }
 
   /** From now on `onDoubt` is called whenever there is reason to look at once. */

@@ -175,6 +175,16 @@ it.each([false, true])(
   },
 );
 
+it('has who asks go on by another connection where it admits no call, which another router may', async () => {
+  const url = await serveChat({ findEngines: () => [anEngine('engine-1')] });
+  const body = JSON.stringify({ model: 'small-chat', messages: [{ role: 'user', content: 'Hello' }] });
+  const ask = () => fetch(`${url}/chat`, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+  opened.standing.close();
+  const refused = await ask();
+  expect([refused.status, refused.headers.get('connection')]).toEqual([503, 'close']);
+  opened.standing.open();
+});
+
 it('counts the memory of a body until the engine has finished, though the client of a whole answer is gone', async () => {
   const body = JSON.stringify({ model: 'small-chat', messages: [{ role: 'user', content: 'Hello' }] });
   // Of which one key gets half.

@@ -120,6 +120,8 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
       await answer(req, res, room);
     } catch (error) {
       const fault = error instanceof ApiError ? (error.fault as InferenceFault) : undefined;
+      // Another router may admit: who asked goes on by a new connection, which leads to one that is ready.
+      if (fault?.kind === 'admission_unavailable') res.shouldKeepAlive = false;
       if (fault?.kind === 'key_bound_reached') house.metrics.keyBoundHit(fault.bound, callingKey(res).keyId);
       throw error;
     } finally {
