@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { aSequence } from '../../test/support/aSequence.ts';
-import { VirtualClock } from '../../test/support/virtualClock.ts';
 import { engineSchema } from '../config.ts';
 import { Engine } from './engine.ts';
+import { VirtualClock } from './virtualClock.ts';
 
 const STEP = { timeModel: 'batch', stepMs: 6, stepMsPerRunning: 0.5, stepMsPerPrefillToken: 0.02 };
 
