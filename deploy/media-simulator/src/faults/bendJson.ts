@@ -1,0 +1,49 @@
+import type { FaultKind } from './fault.ts';
+
+type Members = Record<string, unknown>;
+const HUGE_LIST = 10_000;
+
+/** What a fault makes of an answer in JSON. */
+export function bendJson(json: object, kind: FaultKind | undefined): object {
+  switch (kind) {
+    case 'progress_backwards':
+      return eachJob(json, (job) => ({ ...job, progress: -Math.abs(Number(job.progress)) - 1 }));
+    case 'progress_101':
+      return eachJob(json, (job) => ({ ...job, progress: 101 }));
+    case 'progress_null':
+      return eachJob(json, (job) => ({ ...job, progress: null }));
+    case 'progress_text':
+      return eachJob(json, (job) => ({ ...job, progress: 'almost done' }));
+    case 'status_unknown':
+      return eachJob(json, (job) => ({ ...job, status: 'post_processing' }));
+    case 'list_omits':
+      return { ...json, data: dataOf(json).filter((_job, index) => index % 2 === 1) };
+    case 'list_of_10000':
+      return { ...json, data: [...dataOf(json), ...strangers(HUGE_LIST - dataOf(json).length)], has_more: false };
+    default:
+      return json;
+  }
+}
+
+const dataOf = (json: object): Members[] => ('data' in json && Array.isArray(json.data) ? json.data : []);
+
+/** Of one job, or of each in a list. */
+function eachJob(json: object, bend: (job: Members) => Members): object {
+  return 'data' in json ? { ...json, data: dataOf(json).map(bend) } : bend({ ...json });
+}
+
+/** Finished jobs that nobody here made. */
+function strangers(count: number): Members[] {
+  return Array.from({ length: count }, (_, index) => ({
+    id: `video_gen_${String(index).padStart(32, '0')}`,
+    object: 'video',
+    model: 'another-model',
+    prompt: 'another prompt',
+    status: 'completed',
+    progress: 100,
+    created_at: index,
+    completed_at: index,
+    seconds: '4',
+    error: null,
+  }));
+}

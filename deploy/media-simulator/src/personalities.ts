@@ -1,0 +1,16 @@
+import { z } from 'zod';
+import type { Personality } from './personalities/personality.ts';
+import { sglang } from './personalities/sglang.ts';
+import { trtllm } from './personalities/trtllm.ts';
+import { vllmOmni2026, vllmOmniEarly } from './personalities/vllmOmni.ts';
+
+/** The engines that a replica can play (README, Personalities). */
+export const PERSONALITIES = {
+  'vllm-omni-2026': vllmOmni2026,
+  'vllm-omni-early': vllmOmniEarly,
+  sglang,
+  trtllm,
+} satisfies Record<string, Personality>;
+
+export type PersonalityName = keyof typeof PERSONALITIES;
+export const personalityNameSchema = z.enum(Object.keys(PERSONALITIES) as [PersonalityName, ...PersonalityName[]]);

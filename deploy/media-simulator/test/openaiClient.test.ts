@@ -1,0 +1,51 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { until } from '@turnpike/test-support/until';
+import OpenAI from 'openai';
+import sharp from 'sharp';
+import type { PersonalityName } from '../src/personalities.ts';
+import { probeClip, toBuffer } from './support/readMedia.ts';
+import { MODEL, startTestReplica, type TestReplica } from './support/testReplica.ts';
+
+let replica: TestReplica;
+afterEach(() => replica.close());
+
+async function connect(personality: PersonalityName): Promise<OpenAI> {
+  replica = await startTestReplica(personality);
+  return new OpenAI({ baseURL: `${replica.url}/v1`, apiKey: 'unused', maxRetries: 0 });
+}
+
+describe('the official client', () => {
+  it.each(['vllm-omni-2026', 'vllm-omni-early', 'sglang', 'trtllm'] as const)(
+    'makes an image with %s',
+    async (name) => {
+      const client = await connect(name);
+      const request = { model: MODEL, prompt: 'a fox', size: '512x512', response_format: 'b64_json' } as const;
+      const { data } = await client.images.generate(request);
+      const image = sharp(Buffer.from(data?.[0]?.b64_json ?? '', 'base64'));
+      expect(await image.metadata()).toMatchObject({ format: 'png', width: 512 });
+    },
+  );
+
+  // SGLang and TensorRT-LLM take the same form; the first shows another kind of job when it deletes.
+  it.each(['vllm-omni-2026', 'vllm-omni-early'] as const)(
+    'makes, lists, gets and deletes a video with %s',
+    async (name) => {
+      const client = await connect(name);
+      const { id } = await client.videos.create({ model: MODEL, prompt: 'a fox', seconds: '4', size: '1280x720' });
+      await until('the clip', async () => (await client.videos.retrieve(id)).status === 'completed');
+      const listed: string[] = [];
+      for await (const video of client.videos.list({ limit: 1 })) listed.push(video.id);
+      expect(listed).toEqual([id]);
+      expect(await probeClip(await toBuffer(await client.videos.downloadContent(id)))).toMatchObject({ frames: 97 });
+      expect(await client.videos.delete(id)).toEqual({ id, deleted: true, object: 'video.deleted' });
+      await expect(client.videos.retrieve(id)).rejects.toMatchObject({ status: 404 });
+    },
+  );
+
+  it.each(['sglang', 'trtllm'] as const)('makes a video with %s', async (name) => {
+    const client = await connect(name);
+    const { id } = await client.videos.create({ model: MODEL, prompt: 'a fox', seconds: '4', size: '1280x720' });
+    await until('the clip', async () => (await client.videos.retrieve(id)).status === 'completed');
+    expect(await probeClip(await toBuffer(await client.videos.downloadContent(id)))).toMatchObject({ frames: 97 });
+  });
+});

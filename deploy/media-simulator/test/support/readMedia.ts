@@ -1,0 +1,50 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** What ffprobe counts by decoding all of it. Rejects where it can read nothing. */
+export interface Probed {
+  format: string;
+  frames: number;
+  width: number | undefined;
+  height: number | undefined;
+  fps: string | undefined;
+}
+
+/** Decodes a clip and counts. */
+export function probeClip(bytes: Buffer): Promise<Probed> {
+  return inFile(bytes, async (file) => {
+    const entries = 'format=format_name:stream=width,height,nb_read_frames,r_frame_rate';
+    const args = ['-v', 'error', '-count_frames', '-show_entries', entries, '-of', 'json', file];
+    const { stdout } = await run('ffprobe', args);
+    const { format, streams } = JSON.parse(stdout) as {
+      format: { format_name: string };
+      streams: { width?: number; height?: number; nb_read_frames?: string; r_frame_rate?: string }[];
+    };
+    const [stream] = streams;
+    return {
+      format: format.format_name,
+      frames: Number(stream?.nb_read_frames ?? 0),
+      width: stream?.width,
+      height: stream?.height,
+      fps: stream?.r_frame_rate,
+    };
+  });
+}
+
+async function inFile<T>(bytes: Buffer, read: (file: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'turnpike-probe-'));
+  const file = join(folder, 'media');
+  try {
+    await writeFile(file, bytes);
+    return await read(file);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+export const toBuffer = async (response: Response): Promise<Buffer> => Buffer.from(await response.arrayBuffer());
