@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { kokoro } from './personalities/kokoro.ts';
 import type { Personality } from './personalities/personality.ts';
 import { sglang } from './personalities/sglang.ts';
 import { trtllm } from './personalities/trtllm.ts';
@@ -10,6 +11,7 @@ export const PERSONALITIES = {
   'vllm-omni-early': vllmOmniEarly,
   sglang,
   trtllm,
+  kokoro,
 } satisfies Record<string, Personality>;
 
 export type PersonalityName = keyof typeof PERSONALITIES;

@@ -3,7 +3,7 @@ import { until } from '@turnpike/test-support/until';
 import OpenAI from 'openai';
 import sharp from 'sharp';
 import type { PersonalityName } from '../src/personalities.ts';
-import { probeClip, toBuffer } from './support/readMedia.ts';
+import { decodeSeconds, probeClip, toBuffer } from './support/readMedia.ts';
 import { MODEL, startTestReplica, type TestReplica } from './support/testReplica.ts';
 
 let replica: TestReplica;
@@ -47,5 +47,12 @@ describe('the official client', () => {
     const { id } = await client.videos.create({ model: MODEL, prompt: 'a fox', seconds: '4', size: '1280x720' });
     await until('the clip', async () => (await client.videos.retrieve(id)).status === 'completed');
     expect(await probeClip(await toBuffer(await client.videos.downloadContent(id)))).toMatchObject({ frames: 97 });
+  });
+
+  it.each(['kokoro', 'vllm-omni-2026'] as const)('speaks with %s', async (name) => {
+    const client = await connect(name);
+    const voice = name === 'kokoro' ? 'af_heart' : 'vivian';
+    const request = { model: MODEL, voice, input: 'Hello', response_format: 'flac' } as const;
+    expect(await decodeSeconds(await toBuffer(await client.audio.speech.create(request)))).toBe(0.54);
   });
 });

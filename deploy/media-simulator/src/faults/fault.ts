@@ -3,7 +3,7 @@ import type { Route } from '../wire/routes.ts';
 
 const CREATES_VIDEO = ['POST /v1/videos'] as const;
 const READS_JOB = ['GET /v1/videos/{id}', 'GET /v1/videos'] as const;
-const RENDERS = ['POST /v1/videos', 'POST /v1/images/generations'] as const;
+const RENDERS = ['POST /v1/videos', 'POST /v1/images/generations', 'POST /v1/audio/speech'] as const;
 const EVERYWHERE = null;
 
 /** The ways a replica fails, and the routes that each can strike (README, Faults). */
@@ -55,6 +55,8 @@ export const FAULTS = {
   output_forged_header: RENDERS,
   output_with_prompt: ['POST /v1/videos', 'POST /v1/images/generations'],
   fewer_images: ['POST /v1/images/generations'],
+  // Speech as events.
+  speech_without_done: ['POST /v1/audio/speech'],
 } as const satisfies Record<string, readonly Route[] | null>;
 
 export type FaultKind = keyof typeof FAULTS;

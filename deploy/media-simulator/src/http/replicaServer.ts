@@ -9,6 +9,7 @@ import { createImages, getImageContent } from './images.ts';
 import { describeBody, type RequestBody, readBody } from './readBody.ts';
 import { refuseByFault } from './refuseByFault.ts';
 import { sendAnswer } from './sendAnswer.ts';
+import { createSpeech, getVoices } from './speech.ts';
 import { createVideo, deleteVideo, getVideo, getVideoContent, listVideos } from './videos.ts';
 
 const RETRY_AFTER_SECONDS = 2;
@@ -23,6 +24,8 @@ const handlers: Record<Route, (call: Call) => Promise<Answer>> = {
   'GET /v1/videos/{id}': getVideo,
   'DELETE /v1/videos/{id}': deleteVideo,
   'GET /v1/videos/{id}/content': getVideoContent,
+  'POST /v1/audio/speech': createSpeech,
+  'GET /v1/audio/voices': getVoices,
 };
 
 /** The public face of a replica. */
@@ -76,13 +79,17 @@ async function answer(req: IncomingMessage, res: ServerResponse, replica: Replic
 
 const wordsOf = (methods: readonly string[]): string => (methods.length > 0 ? 'Method Not Allowed' : 'Not Found');
 
-function toAnswer(error: unknown, { personality, knobs }: Replica, path: string): Answer {
-  const { images, videos } = personality;
-  const dialect = path.startsWith('/v1/images') ? images : videos;
-  const form: ErrorForm = knobs.errorForm ?? dialect?.errorForm ?? 'detail';
+function toAnswer(error: unknown, replica: Replica, path: string): Answer {
   const known = error instanceof EngineError ? error : new EngineError(500, 'Internal Server Error');
+  const form = known.form ?? replica.knobs.errorForm ?? formOf(replica, path);
   const { status, body } = toErrorAnswer(known, form);
   return jsonAnswer(body, status);
+}
+
+/** Some engines word their errors otherwise from one operation to the next. */
+function formOf({ personality: { images, videos, speech } }: Replica, path: string): ErrorForm {
+  const dialect = path.startsWith('/v1/images') ? images : path.startsWith('/v1/videos') ? videos : speech;
+  return dialect?.errorForm ?? 'detail';
 }
 
 /** GET /v1/models: the one model that it serves. */

@@ -40,6 +40,24 @@ export interface VideoRequest {
   seed: number | null;
 }
 
+export interface SpeechRequest {
+  input: string;
+  voice: string;
+  format: Knobs['speechFormats'][number];
+  speed: number;
+  /** Whole, as bytes while they are made, or as server-sent events. */
+  delivery: 'whole' | 'stream' | 'events';
+}
+
+export interface TranscriptionRequest {
+  audio: Buffer;
+  format: 'json' | 'text' | 'srt' | 'verbose_json' | 'vtt';
+  language: string | null;
+  prompt: string;
+  wantsWords: boolean;
+  stream: boolean;
+}
+
 /** What a request is read against. */
 export interface ReadContext {
   model: string;
@@ -76,12 +94,55 @@ export interface VideoDialect extends Omit<Dialect<VideoRequest>, 'whenClientLea
   >;
 }
 
+export interface SpeechDialect extends Dialect<SpeechRequest> {
+  contentTypes: Record<SpeechRequest['format'], string>;
+  /** Headers of an answer that is whole. */
+  toHeaders: (request: SpeechRequest, seconds: number) => Record<string, string>;
+  toDelta: (audio: Buffer, request: SpeechRequest) => Buffer;
+  toDone: (request: SpeechRequest, seconds: number) => Buffer;
+  /** The event of a failure; without one the stream breaks. */
+  toErrorEvent?: (message: string) => Buffer;
+  /** `GET /v1/audio/voices`; without it the path is not there. */
+  toVoices?: (voices: readonly string[]) => object;
+}
+
+export interface Segment {
+  start: number;
+  end: number;
+  text: string;
+}
+
+export interface Transcript {
+  id: string;
+  task: 'transcribe' | 'translate';
+  text: string;
+  language: string;
+  /** Exact. */
+  seconds: number;
+  segments: Segment[];
+  /** Unix seconds. */
+  created: number;
+}
+
+export interface TranscriptionDialect extends Dialect<TranscriptionRequest> {
+  /** In the format that was asked for; events where it is to be streamed. */
+  toAnswer: (
+    transcript: Transcript,
+    request: TranscriptionRequest,
+    context: ReadContext,
+  ) => { json: object } | { text: string; contentType: string } | { events: Buffer[] };
+  /** What it says of a file that is no audio. */
+  notAudio: [status: number, message: string];
+}
+
 /** One engine: what it serves, and how each of it looks on the wire. */
 export interface Personality {
   /** What differs from a quick replica that does nothing wrong. */
   knobs: Partial<Knobs>;
   images?: ImageDialect;
   videos?: VideoDialect;
+  speech?: SpeechDialect;
+  transcriptions?: TranscriptionDialect;
   /** Who it says owns its models. */
   owner: string;
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { RequestBody } from '../http/readBody.ts';
+import { toEvent } from '../wire/answer.ts';
 import { EngineError } from '../wire/engineError.ts';
 import { integer, membersOf, optional, parseSize, readMembers, sizeText } from './fields.ts';
 import type {
@@ -8,6 +9,8 @@ import type {
   JobView,
   Personality,
   ReadContext,
+  SpeechDialect,
+  SpeechRequest,
   VideoDialect,
   VideoRequest,
 } from './personality.ts';
@@ -152,12 +155,91 @@ const videos = {
 
 const idOf = (job: object | undefined): unknown => (job && 'id' in job ? job.id : null);
 
+const speechSchema = z.object({
+  input: z.string().min(1, 'Input text cannot be empty'),
+  model: optional(z.string()),
+  voice: optional(z.string()),
+  instructions: optional(z.string()),
+  response_format: optional(z.enum(['wav', 'pcm', 'flac', 'mp3', 'aac', 'opus'])),
+  speed: optional(z.number().min(0.25).max(4)),
+  stream: optional(z.boolean()),
+  stream_format: optional(z.enum(['audio', 'sse'])),
+});
+
+const deliveries = { audio: 'stream', sse: 'events' } as const;
+
+function readSpeech(body: RequestBody, { model, knobs }: ReadContext): SpeechRequest {
+  const fields = readMembers(membersOf(body), speechSchema);
+  const { response_format: format = 'wav', speed = 1, stream_format, voice = knobs.voices[0] ?? '' } = fields;
+  if (fields.model !== undefined && fields.model !== model) {
+    throw new EngineError(404, `The model \`${fields.model}\` does not exist.`, { param: 'model' });
+  }
+  if (!knobs.voices.includes(voice.toLowerCase())) {
+    throw new EngineError(400, `Invalid voice '${voice}'. Supported: ${knobs.voices.join(', ')}`, { param: 'voice' });
+  }
+  if (!knobs.speechFormats.includes(format)) {
+    throw new EngineError(400, `Unsupported response_format: ${format}`, { param: 'response_format' });
+  }
+  const streamed = stream_format ?? (fields.stream ? 'sse' : undefined);
+  const canStream = (format === 'pcm' || format === 'wav') && speed === 1;
+  if (streamed && !canStream) {
+    throw new EngineError(400, "Streaming requires response_format 'pcm' or 'wav' and speed 1.0", { param: 'stream' });
+  }
+  return { input: fields.input, voice, format, speed, delivery: streamed ? deliveries[streamed] : 'whole' };
+}
+
+/** Tokens are counted somehow: nobody is to trust them. */
+function toUsage({ input }: SpeechRequest, seconds: number) {
+  const inputTokens = Math.ceil(input.length / 4);
+  const outputTokens = Math.ceil(seconds * 12.5);
+  return {
+    input_tokens: inputTokens,
+    output_tokens: outputTokens,
+    total_tokens: inputTokens + outputTokens,
+    input_token_details: { text_tokens: inputTokens, audio_tokens: 0 },
+  };
+}
+
+const speech: SpeechDialect = {
+  errorForm: 'envelope',
+  whenClientLeaves: 'aborts',
+  read: readSpeech,
+  contentTypes: {
+    wav: 'audio/wav',
+    pcm: 'audio/pcm',
+    flac: 'audio/flac',
+    mp3: 'audio/mpeg',
+    aac: 'audio/aac',
+    opus: 'audio/ogg',
+  },
+  toHeaders(request, seconds) {
+    const usage = toUsage(request, seconds);
+    return {
+      'x-vllm-omni-input-tokens': String(usage.input_tokens),
+      'x-vllm-omni-output-tokens': String(usage.output_tokens),
+      'x-vllm-omni-total-tokens': String(usage.total_tokens),
+      'x-vllm-omni-input-text-tokens': String(usage.input_tokens),
+      'x-vllm-omni-input-audio-tokens': '0',
+    };
+  },
+  toDelta: (audio, { format }) =>
+    toNamedEvent({ type: 'speech.audio.delta', audio: audio.toString('base64'), response_format: format }),
+  toDone: (request, seconds) => toNamedEvent({ type: 'speech.audio.done', usage: toUsage(request, seconds) }),
+  toErrorEvent: (message) =>
+    toNamedEvent({ type: 'speech.audio.error', error: { message, type: 'server_error', param: null, code: 500 } }),
+  toVoices: (voices) => ({ voices, uploaded_voices: [] }),
+};
+
+/** It names its events in a line of their own as well. */
+const toNamedEvent = (data: { type: string; [member: string]: unknown }): Buffer => toEvent(data, data.type);
+
 /** As of autumn 2026: a failed job is answered with its error's status, and DELETE stops the render. */
 export const vllmOmni2026: Personality = {
   owner: 'vllm-omni',
   knobs: { failedJobStatus: 'error', speechFormats: ['wav', 'pcm', 'flac', 'mp3', 'opus'], defaultFrames: 1 },
   images,
   videos,
+  speech,
 };
 
 /** As of its first releases: a job is in progress at once, a failed one is a 200, and DELETE leaves the render running. */

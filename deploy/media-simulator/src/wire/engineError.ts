@@ -6,6 +6,13 @@ export interface Issue {
   input: unknown;
 }
 
+interface ErrorDetails {
+  type?: string;
+  param?: string | null;
+  issues?: readonly Issue[];
+  form?: ErrorForm;
+}
+
 /** What an engine answers instead of what it was asked for; each words it in a form of its own. */
 export class EngineError extends Error {
   readonly status: number;
@@ -13,17 +20,16 @@ export class EngineError extends Error {
   readonly type: string;
   readonly param: string | null;
   readonly issues: readonly Issue[];
+  /** A form that this one has whatever the engine's others have. */
+  readonly form: ErrorForm | undefined;
 
-  constructor(
-    status: number,
-    message: string,
-    { type, param = null, issues = [] }: { type?: string; param?: string | null; issues?: readonly Issue[] } = {},
-  ) {
+  constructor(status: number, message: string, { type, param = null, issues = [], form }: ErrorDetails = {}) {
     super(message);
     this.status = status;
     this.type = type ?? TYPES.get(status) ?? 'BadRequestError';
     this.param = param;
     this.issues = issues;
+    this.form = form;
   }
 }
 

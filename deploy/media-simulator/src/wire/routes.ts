@@ -9,6 +9,8 @@ export const ROUTES = [
   'GET /v1/videos/{id}',
   'DELETE /v1/videos/{id}',
   'GET /v1/videos/{id}/content',
+  'POST /v1/audio/speech',
+  'GET /v1/audio/voices',
 ] as const;
 export type Route = (typeof ROUTES)[number];
 

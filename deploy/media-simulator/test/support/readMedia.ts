@@ -36,6 +36,16 @@ export function probeClip(bytes: Buffer): Promise<Probed> {
   });
 }
 
+/** The seconds that an audio file has when it is decoded. */
+export function decodeSeconds(bytes: Buffer, inputArgs: readonly string[] = []): Promise<number> {
+  return inFile(bytes, async (file) => {
+    const output = ['-f', 's16le', '-ac', '1', '-ar', '24000', '-'];
+    const options = { encoding: 'buffer', maxBuffer: 2 ** 28 } as const;
+    const { stdout } = await run('ffmpeg', ['-v', 'error', ...inputArgs, '-i', file, ...output], options);
+    return stdout.length / 2 / 24_000;
+  });
+}
+
 async function inFile<T>(bytes: Buffer, read: (file: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'turnpike-probe-'));
   const file = join(folder, 'media');
