@@ -1,6 +1,6 @@
 import { doesAnswer, readSnapshot, recordCall, sumsOf } from './ledger.ts';
 import { WORST } from './protocol.ts';
-import { beginSession, finishPutBack, listCalls, putBack, putBackNumbered } from './putBack.ts';
+import { beginSession, finishPutBack, listCalls, putBack, putBackAlone, putBackNumbered } from './putBack.ts';
 import {
   absorb,
   availableOf,
@@ -120,6 +120,7 @@ function runRound(state: State, gone: number | undefined): void {
   }
   if (!state.redis.isBarrierPassed) passBarrier(state);
   for (const call of state.calls) {
+    if (call.isAloneUnderWay) putBackAlone(state, call);
     if ((call.phase === 'asked' || call.phase === 'releasing') && state.ownerOf(call).isUp) release(state, call);
     if (call.phase === 'running') {
       call.phase = 'ended';

@@ -102,6 +102,17 @@ describe('done otherwise, and without the rule', () => {
   });
 });
 
+it('ALONE needs AGAIN as well, where a router asks about its own calls alone: no fault takes part', () => {
+  const { broken, trace } = search({
+    ...SMALL,
+    variants: ['OWN_CALLS', 'ALONE'],
+    rules: toRules(['AGAIN']),
+    kinds: [],
+  });
+  expect(broken?.invariant).toBe('exact');
+  expect(trace).toHaveLength(7);
+});
+
 const NOT_NEEDED: [name: string, without: Rule[], and: Rule[]][] = [
   ['EXISTS', ['EXISTS'], []],
   ['OLDLINE', [], ['OLDLINE']],

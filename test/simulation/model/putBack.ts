@@ -35,9 +35,30 @@ export function putBack(state: State, router: Router): void {
     if (rules.COMPARED) for (const under of state.absorbs) under.lapsed &= ~bitOf(call);
     noteToAskAgain(router, call, state);
   }
+  leaveAlone(state, router, rules.PUTONCE);
   router.hasSession = true;
   if (!router.isPutBackOfOlderProcess) router.isRestarted = false;
   router.putBack = 'ran';
+}
+
+/** What is put back alone comes under an older session now, or is refused. */
+function leaveAlone(state: State, router: Router, isRefused: boolean): void {
+  for (const call of state.calls) {
+    if (call.owner !== router.index) continue;
+    call.isAloneOfNewestSession = false;
+    if (isRefused) call.isAloneUnderWay = false;
+  }
+}
+
+/** The put-back script with one ended call. */
+export function putBackAlone(state: State, call: Call): void {
+  if (call.pending === 'none') {
+    call.pending = 'ended';
+    call.isOfNewestSession = call.isAloneOfNewestSession;
+    noteToAskAgain(state.ownerOf(call), call, state);
+  }
+  call.isAloneUnderWay = false;
+  call.isAloneOfNewestSession = false;
 }
 
 /** With OWN_CALLS nobody else would ask about it. */
@@ -57,6 +78,7 @@ export function beginSession(state: State, router: Router): void {
     if (call.owner !== router.index) continue;
     call.isOfNewestSession = false;
     call.isAskedInNewestSession = false;
+    call.isAloneOfNewestSession = false;
     if (state.protocol.rules.ENDFIRST) call.passesRecheck = false;
   }
 }
@@ -75,6 +97,7 @@ export function putBackNumbered(state: State, router: Router, list: 'listed' | '
     if (rules.COMPARED) for (const absorb of state.absorbs) absorb.lapsed &= ~bitOf(call);
     noteToAskAgain(router, call, state);
   }
+  leaveAlone(state, router, rules.NUMBER);
   if (isOlder) router.isOlderUnderWay = false;
   else router.putBack = 'ran';
   if (rules.NUMBER) router.isOlderUnderWay = false;

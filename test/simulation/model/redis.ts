@@ -131,6 +131,8 @@ export function loseRedis(state: State, comesBack: 'empty' | 'saved'): void {
     call.isOfNewestSession = isSaved && call.isSavedOfNewestSession;
     // It carries the id of Redis as well.
     if (call.admission === 'sent') call.admission = 'none';
+    if (rules.PUTID) call.isAloneUnderWay = false;
+    call.isAloneOfNewestSession = false;
   }
   for (const router of state.routers) {
     router.hasSession = isSaved && !rules.LOADED && router.hadSession;

@@ -42,6 +42,8 @@ export const VARIANTS = {
   OWN_CALLS:
     'a router asks once it has put back, about its own ended calls and those of lapsed sessions, and not about all that are pending',
   ENDED_SWEPT: 'an ended call of a lapsed session has its event, which Redis keeps, sent to the log',
+  ALONE:
+    'an ended call that is found to be pending no more, and is in the spool still, is put back alone under the session that lives',
 } as const;
 
 /** What a variant stands on in place of the rules that it does without. */
@@ -51,7 +53,8 @@ export const VARIANT_RULES = {
   TOMBSTONE: 'ROUTER_ADMITS: what was released is not admitted later',
   COMPARED: 'LAPSED_SEEN: the entry has to name the very session that was seen to have lapsed',
   NUMBER: 'NUMBERED: a put-back of an older list, or the same one again, is refused',
-  AGAIN: 'OWN_CALLS: ended calls that were put back and have left the spool meanwhile are asked about once more',
+  AGAIN:
+    'OWN_CALLS (and ALONE with it): ended calls that were put back and have left the spool meanwhile are asked about once more',
 } as const;
 
 export type Rule = keyof typeof RULES | keyof typeof NOT_NEEDED | keyof typeof VARIANT_RULES;

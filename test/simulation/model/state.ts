@@ -23,6 +23,9 @@ const CallView = viewOf({
   /** In Redis: the entry, and whether it names the newest session of its router. */
   pending,
   isOfNewestSession: flag,
+  /** With ALONE: it is being put back alone, and whether under the newest session of its router. */
+  isAloneUnderWay: flag,
+  isAloneOfNewestSession: flag,
   /** The same as Redis saved it. */
   savedPending: pending,
   isSavedOfNewestSession: flag,

@@ -1,6 +1,7 @@
 import { doesAnswer, recordCall } from '../ledger.ts';
 import { WORST } from '../protocol.ts';
-import { availableOf, hasLiveSession, isGateOpen, release } from '../redis.ts';
+import { putBackAlone } from '../putBack.ts';
+import { availableOf, hasLiveSession, isGateOpen, isReady, release } from '../redis.ts';
 import type { Call } from '../state.ts';
 import { callNameOf, nameOf, type Turn } from './turn.ts';
 
@@ -53,14 +54,21 @@ function endingSteps({ from, to, step }: Turn, call: Call): void {
 }
 
 function endedSteps({ from, to, step }: Turn, call: Call): void {
-  const { rules } = from.protocol;
+  const { rules, variants } = from.protocol;
   const next = to.call(call);
   const owner = from.ownerOf(call);
   if (call.pending === 'held' || (call.pending === 'none' && from.redis.isLoaded && !rules.EXISTS))
     step(`settling ${callNameOf(call)} runs in Redis`, () => {
       next.pending = 'ended';
     });
+  if (call.isAloneUnderWay)
+    step(`the put-back of ${callNameOf(call)} alone runs in Redis`, () => putBackAlone(to, next));
   if (!call.isSpooled || !owner.isUp) return;
+  if (variants.includes('ALONE') && call.pending === 'none' && !call.isAloneUnderWay && isReady(owner))
+    step(`${nameOf(owner)} finds ${callNameOf(call)} pending no more, and puts it back alone`, () => {
+      next.isAloneUnderWay = true;
+      next.isAloneOfNewestSession = true;
+    });
   if (!call.isFinalSent && (!rules.QUIET || (owner.hasSession && !owner.isRestarted)))
     step(`${nameOf(owner)} publishes ${callNameOf(call)}`, () => {
       next.isFinalSent = true;
