@@ -14,7 +14,7 @@ import { linkStackFile, type StackDescription, writeStackFile } from './stackFil
 import { type LinkReplica, listLinks, listReplicas, type OpenLink, openLinks } from './stackLinks.ts';
 import { takeStackLock } from './stackLock.ts';
 import { listPorts, toStackPorts } from './stackPorts.ts';
-import { ensureKafkaJars } from './tools/ensureKafkaJars.ts';
+import { ensureJars } from './tools/ensureJars.ts';
 import { ensureRedisServer } from './tools/ensureRedisServer.ts';
 import { toPartEnvironment } from './toPartEnvironment.ts';
 import type { ServiceSettings } from './toServiceEnvironments.ts';
@@ -112,7 +112,7 @@ async function prepareLaunch(options: StackOptions, { portsTimeoutMs }: { portsT
     );
   }
   await ensureRedisServer(say);
-  const kafkaJarDir = kafka ? await ensureKafkaJars(say) : undefined;
+  const kafkaJarDir = kafka ? await ensureJars('kafka', say) : undefined;
   const dataDirs = { embedded: join(stateDir, 'data-embedded'), kafka: join(stateDir, 'data-kafka') };
   const secretsFile = join(stateDir, 'secrets.json');
   const secrets = await loadLocalSecrets(secretsFile, { dataDirs: Object.values(dataDirs) });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { findFreePorts } from './findFreePorts.ts';
 import { startKafka } from './parts/startKafka.ts';
 import { startParts, toPartEndText } from './process/startParts.ts';
-import { ensureKafkaJars } from './tools/ensureKafkaJars.ts';
+import { ensureJars } from './tools/ensureJars.ts';
 import { toPartEnvironment } from './toPartEnvironment.ts';
 
 export interface TestBroker {
@@ -16,7 +16,7 @@ export interface TestBroker {
 
 /** Starts one real Kafka broker for a test run, on free ports and in a temporary folder. Throws a `StackError` where none can be had. */
 export async function startTestBroker(say: (line: string) => void): Promise<TestBroker> {
-  const jarDir = await ensureKafkaJars(say);
+  const jarDir = await ensureJars('kafka', say);
   const folder = await mkdtemp(join(tmpdir(), 'turnpike-kafka-'));
   const parts = startParts({
     logDir: folder,

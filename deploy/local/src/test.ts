@@ -4,62 +4,62 @@ import { repositoryRoot } from './repositoryRoot.ts';
 import { StackError } from './stackError.ts';
 import { startTestBroker, type TestBroker } from './startTestBroker.ts';
 import { ensureFfmpeg } from './tools/ensureFfmpeg.ts';
+import { ensureJars } from './tools/ensureJars.ts';
 import { ensurePythonPackages } from './tools/ensurePythonPackages.ts';
 import { ensureRedisServer } from './tools/ensureRedisServer.ts';
 
 /**
- * `npm test`: gets what the tests run against (Redis and ffmpeg; a Kafka broker and Python clients where they can be had)
- * and runs Jest with the given arguments. Jest's summary is the last thing printed.
+ * `npm test`: gets what the tests run against (Redis and ffmpeg; a Kafka broker, an S3 server and Python clients where they can
+ * be had) and runs Jest with the given arguments. Jest's summary is the last thing printed.
  */
 async function main(): Promise<number> {
   await ensureRedisServer(say);
   await ensureFfmpeg(say);
-  const python = await findPythonIfPossible();
-  const broker = await startBrokerIfPossible();
+  // An interpreter with the Python clients.
+  const python = await getIfPossible('PYTHON', 'PYTHON PACKAGES', () => ensurePythonPackages(say));
+  // The tests that need an S3 server start it.
+  const s3Jars = await getIfPossible('S3', 'S3 SERVER', () => ensureJars('s3proxy', say));
+  const broker = await getIfPossible('KAFKA', 'KAFKA BROKER', startBroker);
   try {
     const code = await runJest({
       TURNPIKE_TEST_KAFKA: broker ? 'available' : 'absent',
+      TURNPIKE_TEST_S3: s3Jars ? 'available' : 'absent',
       ...(broker && { KAFKA_BROKERS: broker.brokers }),
       ...(python && { TURNPIKE_TEST_PYTHON: python }),
     });
-    const { REQUIRE_KAFKA, REQUIRE_PYTHON } = process.env;
-    const isSomethingMissing = (!broker && REQUIRE_KAFKA === '1') || (!python && REQUIRE_PYTHON === '1');
+    const isSomethingMissing =
+      (!broker && isRequired('KAFKA')) || (!python && isRequired('PYTHON')) || (!s3Jars && isRequired('S3'));
     return code === 0 && isSomethingMissing ? 1 : code;
   } finally {
     await broker?.stop();
   }
 }
 
-/** A broker that somebody named in KAFKA_BROKERS is used as it is. */
-async function startBrokerIfPossible(): Promise<TestBroker | undefined> {
-  const { KAFKA_BROKERS: brokers, REQUIRE_KAFKA } = process.env;
-  if (brokers) return { brokers, stop: async () => undefined };
+/** What tests can be run without; who has none is told loudly what becomes of the run. */
+async function getIfPossible<Tool>(
+  name: Requirement,
+  words: string,
+  get: () => Promise<Tool>,
+): Promise<Tool | undefined> {
   try {
-    return await startTestBroker(say);
+    return await get();
   } catch (error) {
     if (!(error instanceof StackError)) throw error;
-    const consequence =
-      REQUIRE_KAFKA === '1'
-        ? 'REQUIRE_KAFKA=1 IS SET, SO THIS RUN FAILS'
-        : 'THE KAFKA TESTS ARE SKIPPED (REQUIRE_KAFKA=1 makes this a failure)';
-    say(`\n*** NO KAFKA BROKER: ${consequence}. ***\n${error.message}\n`);
+    const consequence = isRequired(name)
+      ? `REQUIRE_${name}=1 IS SET, SO THIS RUN FAILS`
+      : `ITS TESTS ARE SKIPPED (REQUIRE_${name}=1 makes this a failure)`;
+    say(`\n*** NO ${words}: ${consequence}. ***\n${error.message}\n`);
     return undefined;
   }
 }
 
-/** An interpreter with the Python clients. */
-async function findPythonIfPossible(): Promise<string | undefined> {
-  try {
-    return await ensurePythonPackages(say);
-  } catch (error) {
-    if (!(error instanceof StackError)) throw error;
-    const consequence =
-      process.env.REQUIRE_PYTHON === '1'
-        ? 'REQUIRE_PYTHON=1 IS SET, SO THIS RUN FAILS'
-        : 'THE PYTHON CLIENTS ARE NOT TESTED (REQUIRE_PYTHON=1 makes this a failure)';
-    say(`\n*** NO PYTHON PACKAGES: ${consequence}. ***\n${error.message}\n`);
-    return undefined;
-  }
+type Requirement = 'KAFKA' | 'PYTHON' | 'S3';
+const isRequired = (name: Requirement): boolean => process.env[`REQUIRE_${name}`] === '1';
+
+/** A broker that somebody named in KAFKA_BROKERS is used as it is. */
+async function startBroker(): Promise<TestBroker> {
+  const { KAFKA_BROKERS: brokers } = process.env;
+  return brokers ? { brokers, stop: async () => undefined } : startTestBroker(say);
 }
 
 function runJest(settings: Record<string, string>): Promise<number> {

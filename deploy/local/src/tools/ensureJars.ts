@@ -1,0 +1,63 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, rename, rm } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { runToEnd } from '../process/runToEnd.ts';
+import { repositoryRoot } from '../repositoryRoot.ts';
+import { StackError } from '../stackError.ts';
+import { hasCommand } from './hasCommand.ts';
+import { installDebianPackages } from './installDebianPackages.ts';
+
+/** A first fetch is some 50 MB, and Maven itself as much again. */
+const FETCH_TIMEOUT_MS = 600_000;
+
+/** The servers that come from Maven Central, as folders of this package with a `pom.xml`, and what people call them. */
+const SERVERS = { kafka: 'Kafka', s3proxy: 'S3Proxy' };
+export type JavaServer = keyof typeof SERVERS;
+
+/**
+ * The folder of a server's jars: fetched once per machine from Maven Central into the user's cache. `say` is told what takes
+ * long. Throws a `StackError` that says what is missing: Java, Maven, or the way to Maven Central.
+ */
+export async function ensureJars(server: JavaServer, say: (line: string) => void): Promise<string> {
+  const name = SERVERS[server];
+  const pomFile = join(repositoryRoot, 'deploy/local', server, 'pom.xml');
+  const version = await readVersion(server, pomFile);
+  const cacheDir = join(homedir(), '.cache', 'turnpike');
+  const jarDir = join(cacheDir, `${server}-${version}`);
+  if (!hasCommand('java')) await installDebianPackages(['default-jre-headless'], `Java, which ${name} runs on,`, say);
+  if (existsSync(jarDir)) return jarDir;
+  if (!hasCommand('mvn')) await installDebianPackages(['maven'], `Maven, which fetches ${name},`, say);
+
+  say(`Fetching ${name} ${version} from Maven Central, once for this machine…`);
+  // Fetched under another name and renamed when complete: an interrupted fetch leaves nothing that looks whole.
+  const partialDir = `${jarDir}.partial-${process.pid}`;
+  await mkdir(partialDir, { recursive: true });
+  try {
+    await runToEnd(`fetching ${name} from Maven Central`, {
+      command: 'mvn',
+      args: [
+        '-B',
+        '-q',
+        '-f',
+        pomFile,
+        'dependency:copy-dependencies',
+        '-DincludeScope=runtime',
+        `-DoutputDirectory=${partialDir}`,
+      ],
+      env: process.env,
+      timeoutMs: FETCH_TIMEOUT_MS,
+    });
+    await rename(partialDir, jarDir);
+  } catch (error) {
+    await rm(partialDir, { recursive: true, force: true });
+    if (!existsSync(jarDir)) throw error; // unless another process has fetched it meanwhile
+  }
+  return jarDir;
+}
+
+async function readVersion(server: JavaServer, pomFile: string): Promise<string> {
+  const version = new RegExp(`<${server}\\.version>([\\d.]+)<`).exec(await readFile(pomFile, 'utf8'))?.[1];
+  if (!version) throw new StackError(`${pomFile} does not say ${server}.version.`);
+  return version;
+}
