@@ -12,6 +12,7 @@ const LONGEST = [
   'services/model-router/test/fleetFaults.test.ts',
   'test/conformance/plain.test.ts',
   'test/rollingRestart.test.ts',
+  'test/objectStore.test.ts',
   'test/mainJob.test.ts',
   'test/attacks/bodies.test.ts',
   'test/canary.test.ts',
