@@ -2,7 +2,9 @@ import { z } from 'zod';
 import { kokoro } from './personalities/kokoro.ts';
 import type { Personality } from './personalities/personality.ts';
 import { sglang } from './personalities/sglang.ts';
+import { speaches } from './personalities/speaches.ts';
 import { trtllm } from './personalities/trtllm.ts';
+import { vllmAsr } from './personalities/vllmAsr.ts';
 import { vllmOmni2026, vllmOmniEarly } from './personalities/vllmOmni.ts';
 
 /** The engines that a replica can play (README, Personalities). */
@@ -11,6 +13,8 @@ export const PERSONALITIES = {
   'vllm-omni-early': vllmOmniEarly,
   sglang,
   trtllm,
+  'vllm-asr': vllmAsr,
+  speaches,
   kokoro,
 } satisfies Record<string, Personality>;
 

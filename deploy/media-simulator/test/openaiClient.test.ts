@@ -1,7 +1,9 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
-import OpenAI from 'openai';
+import OpenAI, { toFile } from 'openai';
 import sharp from 'sharp';
+import { encodeAudio } from '../src/outputs/encodeAudio.ts';
+import { speak } from '../src/outputs/tones.ts';
 import type { PersonalityName } from '../src/personalities.ts';
 import { decodeSeconds, probeClip, toBuffer } from './support/readMedia.ts';
 import { MODEL, startTestReplica, type TestReplica } from './support/testReplica.ts';
@@ -54,5 +56,16 @@ describe('the official client', () => {
     const voice = name === 'kokoro' ? 'af_heart' : 'vivian';
     const request = { model: MODEL, voice, input: 'Hello', response_format: 'flac' } as const;
     expect(await decodeSeconds(await toBuffer(await client.audio.speech.create(request)))).toBe(0.54);
+  });
+
+  it.each(['vllm-asr', 'speaches'] as const)('hears its own words again from %s', async (name) => {
+    const client = await connect(name);
+    const pcm = speak('Hello, world', { speed: 1, loudness: 8_000 });
+    const recording = await encodeAudio(pcm, 'mp3', { isStreamed: false });
+    const file = await toFile(recording, 'hello.mp3');
+    expect(await client.audio.transcriptions.create({ model: MODEL, file })).toMatchObject({ text: 'Hello, world' });
+    const verbose = { model: MODEL, file, response_format: 'verbose_json' } as const;
+    expect((await client.audio.transcriptions.create(verbose)).segments).toMatchObject([{ text: ' Hello, world' }]);
+    expect(await client.audio.translations.create({ model: MODEL, file })).toMatchObject({ text: 'Hello, world' });
   });
 });

@@ -20,10 +20,28 @@ export function bendJson(json: object, kind: FaultKind | undefined): object {
       return { ...json, data: dataOf(json).filter((_job, index) => index % 2 === 1) };
     case 'list_of_10000':
       return { ...json, data: [...dataOf(json), ...strangers(HUGE_LIST - dataOf(json).length)], has_more: false };
+    case 'usage_missing':
+      return withoutUsage(json);
+    case 'usage_negative':
+      return { ...json, usage: { type: 'duration', seconds: -7 } };
+    case 'usage_text':
+      return { ...json, usage: { type: 'duration', seconds: 'seven' } };
+    case 'duration_negative':
+      return withDuration(json, (given) => (typeof given === 'string' ? `-${given}` : -Number(given)));
+    case 'duration_other_form':
+      return withDuration(json, (given) => (typeof given === 'string' ? Number(given) : String(given)));
     default:
       return json;
   }
 }
+
+function withoutUsage(json: object): object {
+  const { usage: _usage, ...rest } = json as Members;
+  return rest;
+}
+
+const withDuration = (json: object, bend: (given: unknown) => unknown): object =>
+  'duration' in json ? { ...json, duration: bend(json.duration) } : json;
 
 const dataOf = (json: object): Members[] => ('data' in json && Array.isArray(json.data) ? json.data : []);
 

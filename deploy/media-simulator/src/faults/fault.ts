@@ -4,6 +4,7 @@ import type { Route } from '../wire/routes.ts';
 const CREATES_VIDEO = ['POST /v1/videos'] as const;
 const READS_JOB = ['GET /v1/videos/{id}', 'GET /v1/videos'] as const;
 const RENDERS = ['POST /v1/videos', 'POST /v1/images/generations', 'POST /v1/audio/speech'] as const;
+const TRANSCRIBES = ['POST /v1/audio/transcriptions', 'POST /v1/audio/translations'] as const;
 const EVERYWHERE = null;
 
 /** The ways a replica fails, and the routes that each can strike (README, Faults). */
@@ -57,6 +58,14 @@ export const FAULTS = {
   fewer_images: ['POST /v1/images/generations'],
   // Speech as events.
   speech_without_done: ['POST /v1/audio/speech'],
+  // Transcripts.
+  usage_missing: TRANSCRIBES,
+  usage_negative: TRANSCRIBES,
+  usage_text: TRANSCRIBES,
+  duration_negative: TRANSCRIBES,
+  duration_other_form: TRANSCRIBES,
+  segments_out_of_order: TRANSCRIBES,
+  transcript_of_30_mb: TRANSCRIBES,
 } as const satisfies Record<string, readonly Route[] | null>;
 
 export type FaultKind = keyof typeof FAULTS;

@@ -10,6 +10,7 @@ import { describeBody, type RequestBody, readBody } from './readBody.ts';
 import { refuseByFault } from './refuseByFault.ts';
 import { sendAnswer } from './sendAnswer.ts';
 import { createSpeech, getVoices } from './speech.ts';
+import { transcribe } from './transcriptions.ts';
 import { createVideo, deleteVideo, getVideo, getVideoContent, listVideos } from './videos.ts';
 
 const RETRY_AFTER_SECONDS = 2;
@@ -26,6 +27,8 @@ const handlers: Record<Route, (call: Call) => Promise<Answer>> = {
   'GET /v1/videos/{id}/content': getVideoContent,
   'POST /v1/audio/speech': createSpeech,
   'GET /v1/audio/voices': getVoices,
+  'POST /v1/audio/transcriptions': (call) => transcribe(call, 'transcription'),
+  'POST /v1/audio/translations': (call) => transcribe(call, 'translation'),
 };
 
 /** The public face of a replica. */
@@ -87,9 +90,12 @@ function toAnswer(error: unknown, replica: Replica, path: string): Answer {
 }
 
 /** Some engines word their errors otherwise from one operation to the next. */
-function formOf({ personality: { images, videos, speech } }: Replica, path: string): ErrorForm {
-  const dialect = path.startsWith('/v1/images') ? images : path.startsWith('/v1/videos') ? videos : speech;
-  return dialect?.errorForm ?? 'detail';
+function formOf({ personality }: Replica, path: string): ErrorForm {
+  const { images, videos, speech, transcriptions } = personality;
+  if (path.startsWith('/v1/images')) return images?.errorForm ?? 'detail';
+  if (path.startsWith('/v1/videos')) return videos?.errorForm ?? 'detail';
+  if (path.startsWith('/v1/audio/tra')) return transcriptions?.errorForm ?? 'detail';
+  return speech?.errorForm ?? 'detail';
 }
 
 /** GET /v1/models: the one model that it serves. */

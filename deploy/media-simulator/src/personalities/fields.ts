@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { RequestBody } from '../http/readBody.ts';
+import type { RequestBody, UploadedFile } from '../http/readBody.ts';
 import { EngineError, type Issue } from '../wire/engineError.ts';
 
 /** Whole numbers, also where a form brings them as text. */
@@ -19,6 +19,10 @@ export function parseSize(size: string): { width: number; height: number } {
 
 /** The members of a body: those of the JSON object, or the fields of a form. */
 export const membersOf = (body: RequestBody): unknown => (body.kind === 'json' ? body.value : body.fields);
+
+/** Fields and files of a form; of anything else none. */
+export const formOf = (body: RequestBody): { fields: Record<string, string>; files: Record<string, UploadedFile> } =>
+  body.kind === 'form' ? body : { fields: {}, files: {} };
 
 /** Reads members through a schema. Throws the list of what is wrong with them; what nobody asked for is passed over. */
 export function readMembers<Schema extends z.ZodType>(members: unknown, schema: Schema): z.output<Schema> {

@@ -11,6 +11,7 @@ interface ErrorDetails {
   param?: string | null;
   issues?: readonly Issue[];
   form?: ErrorForm;
+  cause?: unknown;
 }
 
 /** What an engine answers instead of what it was asked for; each words it in a form of its own. */
@@ -23,8 +24,8 @@ export class EngineError extends Error {
   /** A form that this one has whatever the engine's others have. */
   readonly form: ErrorForm | undefined;
 
-  constructor(status: number, message: string, { type, param = null, issues = [], form }: ErrorDetails = {}) {
-    super(message);
+  constructor(status: number, message: string, { type, param = null, issues = [], form, cause }: ErrorDetails = {}) {
+    super(message, { cause });
     this.status = status;
     this.type = type ?? TYPES.get(status) ?? 'BadRequestError';
     this.param = param;

@@ -11,6 +11,8 @@ export const ROUTES = [
   'GET /v1/videos/{id}/content',
   'POST /v1/audio/speech',
   'GET /v1/audio/voices',
+  'POST /v1/audio/transcriptions',
+  'POST /v1/audio/translations',
 ] as const;
 export type Route = (typeof ROUTES)[number];
 

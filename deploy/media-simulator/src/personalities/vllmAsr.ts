@@ -1,0 +1,104 @@
+import { z } from 'zod';
+import { toEvent } from '../wire/answer.ts';
+import { EngineError } from '../wire/engineError.ts';
+import { flag, formOf, optional, readMembers } from './fields.ts';
+import type { Personality, Transcript, TranscriptionDialect } from './personality.ts';
+
+const schema = z.object({
+  model: optional(z.string()),
+  language: optional(z.string()),
+  prompt: optional(z.string()),
+  response_format: optional(z.enum(['json', 'text', 'srt', 'verbose_json', 'vtt'])),
+  temperature: optional(z.coerce.number()),
+  'timestamp_granularities[]': optional(z.string()),
+  stream: optional(flag),
+});
+
+const REFUSED_FORMATS = ['srt', 'vtt'];
+
+const transcriptions: TranscriptionDialect = {
+  errorForm: 'envelope',
+  whenClientLeaves: 'aborts',
+  notAudio: [400, 'Invalid or unsupported audio file.'],
+  read(body, { model, knobs }) {
+    const { fields, files } = formOf(body);
+    if (typeof fields.file === 'string') {
+      throw new EngineError(422, "Expected 'file' to be a file-like object, not 'str'.", { form: 'detail' });
+    }
+    const issue = { type: 'missing', loc: ['body', 'file'], msg: 'Field required', input: null };
+    if (!files.file)
+      throw new EngineError(422, '1 validation error: file: Field required', { issues: [issue], param: 'file' });
+    const read = readMembers(fields, schema);
+    if (read.model !== undefined && read.model !== model) {
+      throw new EngineError(404, `The model \`${read.model}\` does not exist.`, { param: 'model' });
+    }
+    const audio = files.file.bytes;
+    if (audio.length > knobs.maxAudioMegabytes * 1024 * 1024) {
+      throw new EngineError(400, 'Maximum file size exceeded', { param: 'audio_filesize_mb' });
+    }
+    const format = read.response_format ?? 'json';
+    if (REFUSED_FORMATS.includes(format)) {
+      throw new EngineError(400, 'Currently only support response_format: `text`, `json` or `verbose_json`');
+    }
+    const stream = read.stream ?? false;
+    if (stream && format === 'verbose_json') {
+      throw new EngineError(400, "verbose_json format doesn't support streaming case");
+    }
+    return {
+      audio,
+      format,
+      language: read.language ?? null,
+      prompt: read.prompt ?? '',
+      wantsWords: read['timestamp_granularities[]'] === 'word',
+      stream,
+    };
+  },
+  toAnswer(transcript, { format, stream }, { model, knobs }) {
+    if (stream) return { events: toChunks(transcript, model) };
+    if (format === 'verbose_json') return { json: toVerbose(transcript, knobs.durationForm) };
+    const usage = { type: 'duration', seconds: Math.ceil(transcript.seconds) };
+    // `text` as well. A translation has no usage.
+    return { json: { text: transcript.text, ...(transcript.task === 'transcribe' && { usage }) } };
+  },
+};
+
+/** `duration` was a text until 2026. */
+const toVerbose = ({ seconds, language, text, segments }: Transcript, form: 'number' | 'text'): object => ({
+  duration: form === 'text' ? String(seconds) : seconds,
+  language,
+  text,
+  segments: segments.map((segment, id) => ({
+    id,
+    avg_logprob: -0.25,
+    compression_ratio: 1.25,
+    end: segment.end,
+    no_speech_prob: null,
+    seek: 0,
+    start: segment.start,
+    temperature: 0,
+    text: segment.text,
+    tokens: [50_364 + id],
+  })),
+  words: null,
+});
+
+/** Like a chat's, and not the public events of transcripts. */
+function toChunks({ id, task, segments, created }: Transcript, model: string): Buffer[] {
+  const [prefix, object] = task === 'translate' ? ['trsl', 'translation.chunk'] : ['trsc', 'transcription.chunk'];
+  const chunk = (content: string, finish: string | null): Buffer =>
+    toEvent({
+      id: `${prefix}-${id}`,
+      object,
+      created,
+      model,
+      choices: [{ delta: { content }, finish_reason: finish, stop_reason: null }],
+    });
+  return [...segments.map(({ text }) => chunk(text, null)), chunk('', 'stop'), toEvent('[DONE]')];
+}
+
+/** vLLM with a speech-to-text model: JSON whatever is asked, and a socket that closes stops the work. */
+export const vllmAsr: Personality = {
+  owner: 'vllm',
+  knobs: {},
+  transcriptions,
+};
