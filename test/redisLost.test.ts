@@ -216,7 +216,9 @@ it.each([
   await until('the loss is noticed', async () => routers.every(({ standing }) => !standing.isOpen));
   expect(await succeed(before, 400n)).toBe(true);
   // The gate stays closed for 3 s, as one router that is heard puts nothing back; and nobody who is cut off hears that it opened.
-  await ledger.db.router.create({ data: { routerId: 'slow', heardAt: new Date(Date.now() + 3_600_000) } });
+  await ledger.db.router.create({
+    data: { routerId: 'slow', shard: '0-16383', heardAt: new Date(Date.now() + 3_600_000) },
+  });
   cutOff.add(1);
   await server.restart({ empty });
   await until(
@@ -227,7 +229,7 @@ it.each([
   expect(await succeed(during, 4_000n)).toBe(true);
   expect(routers.some(({ standing }) => standing.isOpen)).toBe(false);
   cutOff.clear();
-  await ledger.db.router.delete({ where: { routerId: 'slow' } });
+  await ledger.db.router.deleteMany({ where: { routerId: 'slow' } });
   await allOpen();
   expect(await redis.hget(redisKeys.wallet(key.workspace.workspaceId), 'held')).not.toBeNull();
   expect(await succeed(after, 40_000n)).toBe(true);

@@ -1,4 +1,5 @@
 import type { AbsorbRow, StatementChanges } from './ledger/ledgerStatements.ts';
+import { serverName } from './ledger/ledgerTables.ts';
 import type { RouterParts } from './router/simulatedRouter.ts';
 import type { SourceChange } from './stand-ins/registerStandIns.ts';
 import type { CheckName } from './world/violation.ts';
@@ -412,9 +413,10 @@ export const MUTATIONS: Record<string, Mutation> = {
   'a gate that opens leaves others open': {
     noticedBy: ['one gate'],
     statements: {
-      openRedis: (_run, { tables, nowMs }, { redisId }) => {
-        const server = tables.redisServers.get(redisId);
-        if (server) tables.redisServers.set(redisId, { ...server, openedAt: nowMs });
+      openRedis: (_run, { tables, nowMs }, { shard, redisId }) => {
+        const name = serverName({ shard, redisId });
+        const server = tables.redisServers.get(name);
+        if (server) tables.redisServers.set(name, { ...server, openedAt: nowMs });
         return 1;
       },
     },

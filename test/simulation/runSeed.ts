@@ -1,3 +1,4 @@
+import { ALL_SLOTS, routerName, serverName } from './ledger/ledgerTables.ts';
 import type { Mutation } from './mutations.ts';
 import type { ScriptRun } from './redis/simulatedRedis.ts';
 import { BREAKAGES, breakForGood } from './scenario/breakForGood.ts';
@@ -157,10 +158,18 @@ function haveHistory({ database: { tables }, world }: Stack): void {
   const yesterday = world.beganAtMs - 86_000_000;
   for (let nth = 0; nth < 20; nth += 1) {
     const routerId = `former-${nth}`;
-    tables.routers.set(routerId, { routerId, redisId: FORMER_REDIS, putBackMark: FORMER_MARK, heardAt: yesterday });
+    const reported = {
+      routerId,
+      shard: ALL_SLOTS,
+      redisId: FORMER_REDIS,
+      putBackMark: FORMER_MARK,
+      heardAt: yesterday,
+    };
+    tables.routers.set(routerName(reported), reported);
   }
   const times = { raisedAt: yesterday, openedAt: yesterday, seenAt: yesterday };
-  tables.redisServers.set(FORMER_REDIS, { redisId: FORMER_REDIS, mark: FORMER_MARK, ...times });
+  const server = { shard: ALL_SLOTS, redisId: FORMER_REDIS, mark: FORMER_MARK, ...times };
+  tables.redisServers.set(serverName(server), server);
 }
 
 async function untilQuiet(stack: Stack): Promise<void> {

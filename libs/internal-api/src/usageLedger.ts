@@ -45,11 +45,13 @@ const recoverySchema = z
   .object({
     /** By the database's clock, as all instants here. */
     now: instant,
-    /** Since when no router has admitted a call; null where one does, or none is heard. */
+    /** Since when no router has admitted a call of some shard; null where one does of each, or none is heard. */
     closed_since: instant.nullable(),
     /** On each Redis that a router sees, or that is open. */
     gates: z.array(
       z.object({
+        /** Hash slots that it serves. */
+        shard: z.string(),
         redis_id: z.string(),
         mark: z.uuid(),
         is_open: z.boolean(),
@@ -60,8 +62,10 @@ const recoverySchema = z
         waits_for: z.array(z.string()),
       }),
     ),
+    /** Each for every shard. */
     routers: z.array(
       z.object({
+        shard: z.string(),
         router_id: z.string(),
         /** Null while it sees none. */
         redis_id: z.string().nullable(),
@@ -263,9 +267,14 @@ export const usageLedgerApi = defineApi('usage-ledger', {
     method: 'PUT',
     path: '/internal/routers/:router_id',
     promise:
-      'a sign of life every second, answered with whether the gate is open on the Redis that the router sees ([redis-lost.md](redis-lost.md))',
+      'a sign of life every second for each shard, answered with whether the gate is open on the Redis that the router sees there ([redis-lost.md](redis-lost.md))',
     params: ofRouter,
     body: z.object({
+      /** The hash slots it is about, as ranges or as their digest; a Redis that is no cluster serves all. */
+      shard: z
+        .string()
+        .regex(/^[0-9a-f,-]{1,128}$/, 'must be ranges of hash slots, or their digest')
+        .default('0-16383'),
       /** Replication id of the Redis it sees; null while it sees none. */
       redis_id: plainId.nullable(),
       /** The mark it has put its pending calls back under, and not lost its session since. */

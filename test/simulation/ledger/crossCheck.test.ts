@@ -134,10 +134,10 @@ it('catches up with a timeline as Postgres does', async () => {
     const catchUp = async (timeline: number, end: bigint): Promise<void> => {
       seen.push(await db.$queryRaw(statements.catchUp(timeline, [{ ...place, end }])));
       seen.push(await db.$queryRaw(statements.readTimeline()));
-      const [recovery] = await db.$queryRaw<{ servers: unknown[] }[]>(statements.readRecovery());
+      const [recovery] = await db.$queryRaw<{ servers: unknown[] }[]>(statements.readRecovery('0-9'));
       seen.push(recovery?.servers.length);
     };
-    await db.$executeRaw(statements.takeRedis('a'));
+    await db.$executeRaw(statements.takeRedis({ shard: '0-9', redisId: 'a' }));
     await comeFrom(0);
     await catchUp(1, 5n);
     await inTransaction(db, (tx) => moveOffset(tx, place, { from: 0n, to: 5n }));
@@ -177,10 +177,11 @@ it.each([1, 2, 3, 4, 5, 6, 7, 8])('moves the gates by random reports as Postgres
       return marks.indexOf(mark);
     };
     const seen: unknown[] = [];
-    for (let nth = 0; nth < 160; nth += 1) {
+    for (let nth = 0; nth < 250; nth += 1) {
       if (share() < 0.15) await pass(10);
       const { mark, ...answer } = await reportRouter({
         routerId: pick(['r1', 'r2', 'r3']),
+        shard: pick(['0-9', '0-9', '0-9', '0-8']),
         redisId: pick(['a', 'a', 'a', 'b', null]),
         putBackMark: share() < 0.75 ? pick([...marks.slice(-2), null]) : null,
         missingMark: share() < 0.1 ? pick([...marks.slice(-2), null]) : null,

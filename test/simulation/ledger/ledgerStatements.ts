@@ -3,7 +3,7 @@ import {
   LISTENING,
   type statements,
 } from '../../../services/usage-ledger/src/database/statements.ts';
-import type { LedgerTables, RecoveryRow, RedisServerRow } from './ledgerTables.ts';
+import { type LedgerTables, type RecoveryRow, type RedisServerRow, routerName, serverName } from './ledgerTables.ts';
 import { change, raiseSequence, recordUsageRows } from './recordUsageRows.ts';
 
 /** A statement on its way: what changes the tables says how to change them back. */
@@ -116,35 +116,41 @@ const MODELS = {
     if (was === timeline || current !== timeline || isBehind) return [];
     changeRecovery(tables, undo, { timeline });
     if (was !== null && was > timeline)
-      for (const [redisId, server] of [...tables.redisServers]) {
-        tables.redisServers.delete(redisId);
-        undo.push(() => tables.redisServers.set(redisId, server));
+      for (const [name, server] of [...tables.redisServers]) {
+        tables.redisServers.delete(name);
+        undo.push(() => tables.redisServers.set(name, server));
       }
     return [{ was }];
   },
-  hearRouter({ tables, undo, nowMs }, { routerId, redisId, putBackMark }) {
-    change(undo, tables.routers, routerId, { routerId, heardAt: nowMs, redisId, putBackMark });
+  hearRouter({ tables, undo, nowMs }, { routerId, shard, redisId, putBackMark }) {
+    const row = { routerId, shard, heardAt: nowMs, redisId, putBackMark };
+    change(undo, tables.routers, routerName(row), row);
     const silentMs = nowMs - tables.recovery.heardAt;
     if (silentMs > LISTENING.notedEveryMs) {
       const listeningSince = silentMs > LISTENING.longestGapMs ? nowMs : tables.recovery.listeningSince;
       changeRecovery(tables, undo, { heardAt: nowMs, listeningSince });
     }
-    const server = tables.redisServers.get(redisId ?? '');
+    const server = tables.redisServers.get(serverName({ shard, redisId: redisId ?? '' }));
     if (!server) return [];
     if (nowMs - server.seenAt > LISTENING.seenEveryMs) changeServer(tables, undo, server, { seenAt: nowMs });
     return [{ mark: server.mark, isOpen: server.openedAt !== null }];
   },
   lockRecovery: () => [],
-  readRecovery({ tables, nowMs, timeline }) {
+  readRecovery({ tables, nowMs, timeline }, shard) {
     const { listeningSince } = tables.recovery;
     const heard = [...tables.routers.values()].filter(
       ({ heardAt }) => nowMs - Math.max(heardAt, listeningSince) <= LISTENING.longestSilenceMs,
     );
     return [
       {
-        routers: heard.map(({ heardAt: _, ...router }) => router).sort((a, b) => (a.routerId < b.routerId ? -1 : 1)),
+        routers: [...new Set(heard.map(({ routerId }) => routerId))].sort().map((routerId) => {
+          const own = heard.find((row) => row.routerId === routerId && row.shard === shard);
+          return { routerId, redisId: own?.redisId ?? null, putBackMark: own?.putBackMark ?? null };
+        }),
         servers: [...tables.redisServers.values()]
+          .filter((server) => server.shard === shard)
           .map(({ redisId, mark, openedAt, raisedAt }) => ({
+            shard,
             redisId,
             mark,
             isOpen: openedAt !== null,
@@ -155,14 +161,14 @@ const MODELS = {
       },
     ];
   },
-  takeRedis({ tables, undo, nowMs }, redisId) {
-    if (tables.redisServers.has(redisId)) return 0;
+  takeRedis({ tables, undo, nowMs }, served) {
+    if (tables.redisServers.has(serverName(served))) return 0;
     const times = { raisedAt: nowMs, openedAt: null, seenAt: nowMs };
-    change(undo, tables.redisServers, redisId, { redisId, mark: aMark(tables), ...times });
+    change(undo, tables.redisServers, serverName(served), { ...served, mark: aMark(tables), ...times });
     return 1;
   },
-  raiseMark({ tables, undo, nowMs }, { redisId, mark }) {
-    const server = tables.redisServers.get(redisId);
+  raiseMark({ tables, undo, nowMs }, { mark, ...served }) {
+    const server = tables.redisServers.get(serverName(served));
     if (server?.mark !== mark) return 0;
     const isUsed =
       server.openedAt !== null || [...tables.routers.values()].some(({ putBackMark }) => putBackMark === mark);
@@ -170,16 +176,18 @@ const MODELS = {
     changeServer(tables, undo, server, { mark: aMark(tables), raisedAt, openedAt: null });
     return 1;
   },
-  raisedAgo({ tables, undo, nowMs }, redisId, ms) {
-    const server = tables.redisServers.get(redisId);
+  raisedAgo({ tables, undo, nowMs }, served, ms) {
+    const server = tables.redisServers.get(serverName(served));
     if (!server) return 0;
     changeServer(tables, undo, server, { raisedAt: nowMs - ms });
     return 1;
   },
-  openRedis({ tables, undo, nowMs }, { redisId, mark }) {
-    const server = tables.redisServers.get(redisId);
+  openRedis({ tables, undo, nowMs }, { mark, ...served }) {
+    const server = tables.redisServers.get(serverName(served));
     if (!server || server.mark !== mark || server.openedAt !== null) return 0;
-    const others = [...tables.redisServers.values()].filter((other) => other !== server && other.openedAt !== null);
+    const others = [...tables.redisServers.values()].filter(
+      ({ shard, redisId, openedAt }) => (shard === served.shard) !== (redisId === served.redisId) && openedAt !== null,
+    );
     for (const other of others)
       changeServer(tables, undo, other, { mark: aMark(tables), raisedAt: nowMs, openedAt: null });
     changeServer(tables, undo, server, { openedAt: nowMs });
@@ -248,7 +256,7 @@ const changeServer = (
   undo: (() => void)[],
   server: RedisServerRow,
   fields: Partial<RedisServerRow>,
-): void => change(undo, redisServers, server.redisId, { ...server, ...fields });
+): void => change(undo, redisServers, serverName(server), { ...server, ...fields });
 
 /** A UUID that nobody was given before. */
 function aMark(tables: LedgerTables): string {
@@ -274,9 +282,11 @@ export function runStatement(
 export const MODEL_QUERIES: Record<string, Record<string, (context: StatementContext, query: never) => unknown>> = {
   router: {
     deleteMany({ tables, undo }, { where: { routerId } }: { where: { routerId: string } }) {
-      const router = tables.routers.get(routerId);
-      if (router) undo.push(() => tables.routers.set(routerId, router));
-      tables.routers.delete(routerId);
+      for (const [name, router] of [...tables.routers]) {
+        if (router.routerId !== routerId) continue;
+        undo.push(() => tables.routers.set(name, router));
+        tables.routers.delete(name);
+      }
     },
   },
   credit: {

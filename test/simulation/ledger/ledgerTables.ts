@@ -1,5 +1,9 @@
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
-import type { MarkedRedis, ReportedRouter } from '../../../services/usage-ledger/src/database/statements.ts';
+import type {
+  MarkedRedis,
+  ReportedRouter,
+  ServedShard,
+} from '../../../services/usage-ledger/src/database/statements.ts';
 
 /** A row of `usage_request`, as the event that was recorded. */
 export type UsageRow = Pick<
@@ -50,6 +54,7 @@ export interface DeadLetterRow {
 }
 
 export interface RouterRow extends ReportedRouter {
+  shard: string;
   heardAt: number;
 }
 
@@ -64,6 +69,13 @@ export interface RecoveryRow {
   listeningSince: number;
   timeline: number | null;
 }
+
+/** The shard of a Redis that is no cluster, as every one is here. */
+export const ALL_SLOTS = '0-16383';
+
+export const routerName = ({ routerId, shard }: Pick<RouterRow, 'routerId' | 'shard'>): string =>
+  `${routerId} ${shard}`;
+export const serverName = ({ shard, redisId }: ServedShard): string => `${shard} ${redisId}`;
 
 /** The tables of the ledger's database that money runs through. */
 export class LedgerTables {
@@ -83,8 +95,18 @@ export class LedgerTables {
   deadLetters: DeadLetterRow[] = [];
   logs = new Map<string, LogRecord[]>();
   recovery: RecoveryRow = { heardAt: 0, listeningSince: 0, timeline: null };
+  /** By router and shard. */
   routers = new Map<string, RouterRow>();
+  /** By shard and replication id. */
   redisServers = new Map<string, RedisServerRow>();
   /** Marks given so far: none is given twice, whatever is rolled back. */
   marks = 0;
+
+  findRouter(routerId: string): RouterRow | undefined {
+    return this.routers.get(routerName({ routerId, shard: ALL_SLOTS }));
+  }
+
+  findServer(redisId: string): RedisServerRow | undefined {
+    return this.redisServers.get(serverName({ shard: ALL_SLOTS, redisId }));
+  }
 }

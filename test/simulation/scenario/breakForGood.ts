@@ -100,7 +100,7 @@ const WRITTEN = ['marked', 'back', 'recounted', 'absorbed', 'admitted'];
 
 /** Into a Redis that is not the region's nothing is written, as long as the region has one that is open. */
 function checkStranger({ database, redis, world }: Stack, { name, reply }: ScriptRun): void {
-  const openedAt = database.tables.redisServers.get(redis.data.replicationId)?.openedAt ?? Number.POSITIVE_INFINITY;
+  const openedAt = database.tables.findServer(redis.data.replicationId)?.openedAt ?? Number.POSITIVE_INFINITY;
   const outcome = Array.isArray(reply) ? reply[0] : reply;
   if (redis.isUp && WRITTEN.includes(String(outcome)) && world.beganAtMs + world.now - openedAt > HEARS_MS)
     world.fail(new Violation('stranger', `${name} has written into a Redis that is not the region's`));

@@ -20,7 +20,8 @@ export interface LedgerWatch {
  */
 export function watchLedger(stack: Stack): LedgerWatch {
   const { world, database } = stack;
-  const { redisServers, eventOffsets, routers } = database.tables;
+  const { tables } = database;
+  const { redisServers, eventOffsets, routers } = tables;
   /** By Redis, its mark, and since when routers are waited for. */
   const raised = new Map<string, { mark: string; at: number }>();
   const openBefore = new Set<string>();
@@ -38,7 +39,7 @@ export function watchLedger(stack: Stack): LedgerWatch {
     const nowMs = world.beganAtMs + world.now;
     for (const router of routers.values()) {
       if (router.redisId === null || router.redisId === but || nowMs - router.heardAt > SILENT_MS) continue;
-      if (redisServers.get(router.redisId)?.openedAt) return true;
+      if (tables.findServer(router.redisId)?.openedAt) return true;
     }
     return false;
   }

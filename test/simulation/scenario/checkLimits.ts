@@ -49,7 +49,7 @@ function amountOf(stack: Stack, call: TrueCall): bigint {
 export function checkCovered(stack: Stack, workspaceId: string, isAdmitted: boolean): void {
   const { truth, redis, keys, database } = stack;
   const mark = redis.data.run('GET', ['mark']);
-  const server = database.tables.redisServers.get(redis.data.replicationId);
+  const server = database.tables.findServer(redis.data.replicationId);
   if (!server?.openedAt || mark !== `${server.redisId}:${server.mark}`) return;
   const sums = new Map<string, bigint>();
   for (const call of truth.calls.values()) {

@@ -178,7 +178,7 @@ export function excuseTheLate(
 ): void {
   const { database, truth, world, machines } = stack;
   const hadItsTime = world.now - raisedAt > WAIT_MS && world.now - rivalSeenAt > LEAVE_MS;
-  const hasPutBack = (routerId: string): boolean => database.tables.routers.get(routerId)?.putBackMark === mark;
+  const hasPutBack = (routerId: string): boolean => database.tables.findRouter(routerId)?.putBackMark === mark;
   for (const { routerId, process } of machines) {
     // Nobody's silence counts from when nobody could be heard.
     const listeningSince = database.tables.recovery.listeningSince - world.beganAtMs;

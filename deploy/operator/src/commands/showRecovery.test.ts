@@ -10,6 +10,7 @@ const NOW = Date.parse('2026-11-22T19:30:00.000Z');
 const ago = (seconds: number): string => new Date(NOW - seconds * 1_000).toISOString();
 
 const gate = (fields: Partial<RecoveryBody['gates'][number]> = {}) => ({
+  shard: '0-16383',
   redis_id: REDIS_A,
   mark: MARK,
   is_open: true,
@@ -19,6 +20,7 @@ const gate = (fields: Partial<RecoveryBody['gates'][number]> = {}) => ({
   ...fields,
 });
 const router = (id: string, fields: Partial<RecoveryBody['routers'][number]> = {}) => ({
+  shard: '0-16383',
   router_id: id,
   redis_id: REDIS_A,
   state: 'admits' as const,
@@ -47,11 +49,11 @@ it('shows on one page that all is well', async () => {
   const { document, text, isFailure } = await recovery({});
   expect(isFailure).toBe(false);
   expect(document).toEqual({ ...WELL, swept_calls: 3 });
-  expect(text).toBe(`  gate  redis         mark          since                 seen by  waits for
-  open  aaaaaaaaaaaa  0198f2d4-000  2026-11-22 18:30:00Z        1  -
+  expect(text).toBe(`  gate  slots    redis         mark          since                 seen by  waits for
+  open  0-16383  aaaaaaaaaaaa  0198f2d4-000  2026-11-22 18:30:00Z        1  -
 
-  router  redis         state         for
-  r1      aaaaaaaaaaaa  admits calls    -
+  router  slots    redis         state         for
+  r1      0-16383  aaaaaaaaaaaa  admits calls    -
 
   The ledger gives balances on timeline 1 of Postgres; 0 records of the event log are not in the ledger yet.
   Calls that had lost their router, swept by the router that answers: 3.
@@ -69,7 +71,7 @@ it('says what each router lacks and for how long, and is no failure as long as t
     ],
   });
   expect(isFailure).toBe(false);
-  expect(text).toMatch(/^ {2}closed {2}a+ .* 2026-11-22 19:29:58Z +2 {2}r2$/m);
+  expect(text).toMatch(/^ {2}closed {2}0-16383 {2}a+ .* 2026-11-22 19:29:58Z +2 {2}r2$/m);
   expect(text).toMatch(/^ {2}r1 .* has put its calls back and waits for others .* 2 s$/m);
   expect(text).toMatch(/^ {2}r2 .* has not put its calls back .* 2 s$/m);
   expect(text).toMatch(/^ {2}r3 .* is not heard: dead, or cut off from the ledger; nobody waits for it .* 40 s$/m);
@@ -86,7 +88,7 @@ it('names whoever is overdue, and fails', async () => {
     ],
   });
   expect(isFailure).toBe(true);
-  expect(text).toMatch(/^ {2}r2 {6}- .* sees no Redis that answers as a primary .* 70 s {2}OVERDUE$/m);
+  expect(text).toMatch(/^ {2}r2 {6}0-16383 {2}- .* sees no Redis that answers as a primary .* 70 s {2}OVERDUE$/m);
   expect(text).toMatch(/^ {2}r3 .* sees another Redis than the region counts in .* 9 s {2}OVERDUE$/m);
   expect(text).toContain('OVERDUE, look at: r2, r3.');
 });

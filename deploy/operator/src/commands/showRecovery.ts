@@ -7,6 +7,7 @@ type Router = RecoveryBody['routers'][number];
 
 const GATES = [
   { title: 'gate' },
+  { title: 'slots' },
   { title: 'redis' },
   { title: 'mark' },
   { title: 'since' },
@@ -15,6 +16,7 @@ const GATES = [
 ];
 const ROUTERS = [
   { title: 'router' },
+  { title: 'slots' },
   { title: 'redis' },
   { title: 'state' },
   { title: 'for', isNumber: true },
@@ -46,6 +48,7 @@ async function report({ services, readHealth, table }: Context): Promise<Report>
     since === null ? '-' : `${Math.round((Date.parse(now) - Date.parse(since)) / 1_000)} s`;
   const gateRows = gates.map((gate) => [
     gate.is_open ? 'open' : 'closed',
+    toShort(gate.shard),
     toShort(gate.redis_id),
     toShort(gate.mark),
     toSecond(gate.since),
@@ -54,6 +57,7 @@ async function report({ services, readHealth, table }: Context): Promise<Report>
   ]);
   const routerRows = routers.map((router) => [
     router.router_id,
+    toShort(router.shard),
     toShort(router.redis_id),
     STATES[router.state],
     toDuration(router.since),
@@ -84,7 +88,8 @@ function toVerdict(
   { isGiven, isHeard, overdue }: { isGiven: boolean; isHeard: boolean; overdue: Router[] },
 ): string {
   if (!isHeard) return 'NO router is heard.';
-  if (overdue.length > 0) return `OVERDUE, look at: ${overdue.map(({ router_id: id }) => id).join(', ')}.`;
+  if (overdue.length > 0)
+    return `OVERDUE, look at: ${[...new Set(overdue.map(({ router_id: id }) => id))].join(', ')}.`;
   if (!isGiven) return 'The event log is waited for.';
   return routers.every(({ state }) => state === 'admits' || state === 'is_silent')
     ? 'All is well: every router that is heard admits calls.'

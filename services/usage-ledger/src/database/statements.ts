@@ -15,7 +15,7 @@ export interface AskedWorkspace {
   callIds: string[];
 }
 
-/** What a router says of itself. */
+/** What a router says of itself and a shard. */
 export interface ReportedRouter {
   routerId: string;
   /** Replication id of the Redis it sees; null while it sees none. */
@@ -24,9 +24,15 @@ export interface ReportedRouter {
   putBackMark: string | null;
 }
 
-/** A Redis, under the mark that what is loaded there carries. */
-export interface MarkedRedis {
+/** A Redis that serves a shard. */
+export interface ServedShard {
+  /** Of all that may serve these hash slots, one at a time is open. */
+  shard: string;
   redisId: string;
+}
+
+/** A Redis, under the mark that what is loaded there carries. */
+export interface MarkedRedis extends ServedShard {
   mark: string;
 }
 
@@ -169,15 +175,16 @@ export const statements = named({
     SELECT was FROM caught_up`,
 
   /**
-   * Takes a router's report, and gives what is known of the Redis that it sees: no row where that is none, or a new one. Locks no row
-   * for long that another router's report would wait for: what all share is changed now and then, by whoever finds it unlocked.
+   * Takes a router's report of a shard, and gives what is known of the Redis that it sees there: no row where that is none, or a new
+   * one. Locks no row for long that another router's report would wait for: what all share is changed now and then, by whoever finds
+   * it unlocked.
    */
-  hearRouter: ({ routerId, redisId, putBackMark }: ReportedRouter) => Prisma.sql`
+  hearRouter: ({ routerId, shard, redisId, putBackMark }: ReportedRouter & { shard: string }) => Prisma.sql`
     WITH heard AS (
-      INSERT INTO router AS known (router_id, redis_id, put_back_mark, behind_since)
-      VALUES (${routerId}, ${redisId}::TEXT, ${putBackMark}::UUID,
+      INSERT INTO router AS known (router_id, shard, redis_id, put_back_mark, behind_since)
+      VALUES (${routerId}, ${shard}, ${redisId}::TEXT, ${putBackMark}::UUID,
         CASE WHEN ${putBackMark}::UUID IS NULL THEN clock_timestamp() END)
-      ON CONFLICT (router_id) DO UPDATE SET
+      ON CONFLICT (router_id, shard) DO UPDATE SET
         heard_at = clock_timestamp(), redis_id = excluded.redis_id, put_back_mark = excluded.put_back_mark,
         behind_since = CASE WHEN excluded.put_back_mark IS NULL THEN coalesce(known.behind_since, excluded.behind_since) END
     ), listening AS (
@@ -189,69 +196,76 @@ export const statements = named({
         WHERE clock_timestamp() - heard_at > make_interval(secs => ${LISTENING.notedEveryMs / 1_000}) FOR UPDATE SKIP LOCKED)
     ), seen AS (
       UPDATE redis_server SET seen_at = clock_timestamp()
-      WHERE redis_id IN (
-        SELECT redis_id FROM redis_server
-        WHERE redis_id = ${redisId}::TEXT
+      WHERE (shard, redis_id) IN (
+        SELECT shard, redis_id FROM redis_server
+        WHERE shard = ${shard} AND redis_id = ${redisId}::TEXT
           AND clock_timestamp() - seen_at > make_interval(secs => ${LISTENING.seenEveryMs / 1_000}) FOR UPDATE SKIP LOCKED)
     )
-    SELECT mark, opened_at IS NOT NULL AS "isOpen" FROM redis_server WHERE redis_id = ${redisId}::TEXT`,
+    SELECT mark, opened_at IS NOT NULL AS "isOpen" FROM redis_server
+    WHERE shard = ${shard} AND redis_id = ${redisId}::TEXT`,
 
   /** One transaction at a time moves a gate. */
   lockRecovery: () => Prisma.sql`SELECT is_only FROM recovery FOR UPDATE`,
 
   /**
-   * The routers that are heard, silence being counted from when anybody could be, every Redis that they have seen, and whether
-   * balances are given on this timeline.
+   * The routers that are heard, of whatever shard, silence being counted from when anybody could be; what each says of this shard;
+   * every Redis that they have seen serve it; and whether balances are given on this timeline.
    */
-  readRecovery: () => Prisma.sql`
+  readRecovery: (shard: string) => Prisma.sql`
     SELECT
       coalesce((
-        SELECT jsonb_agg(jsonb_build_object('routerId', router_id, 'redisId', redis_id, 'putBackMark', put_back_mark)
-          ORDER BY router_id)
-        FROM router, recovery
-        WHERE clock_timestamp() - greatest(router.heard_at, listening_since)
-          <= make_interval(secs => ${LISTENING.longestSilenceMs / 1_000})
+        SELECT jsonb_agg(
+          jsonb_build_object('routerId', router_id, 'redisId', redis_id, 'putBackMark', put_back_mark) ORDER BY router_id)
+        FROM (
+          SELECT router_id, max(redis_id) FILTER (WHERE shard = ${shard}) AS redis_id,
+            max(put_back_mark::TEXT) FILTER (WHERE shard = ${shard}) AS put_back_mark
+          FROM router, recovery
+          WHERE clock_timestamp() - greatest(router.heard_at, listening_since)
+            <= make_interval(secs => ${LISTENING.longestSilenceMs / 1_000})
+          GROUP BY router_id
+        ) AS heard
       ), '[]') AS "routers",
       coalesce((
-        SELECT jsonb_agg(jsonb_build_object('redisId', redis_id, 'mark', mark, 'isOpen', opened_at IS NOT NULL,
+        SELECT jsonb_agg(jsonb_build_object('shard', shard, 'redisId', redis_id, 'mark', mark, 'isOpen', opened_at IS NOT NULL,
           'raisedMsAgo', extract(epoch FROM clock_timestamp() - raised_at) * 1000) ORDER BY redis_id)
-        FROM redis_server
+        FROM redis_server WHERE shard = ${shard}
       ), '[]') AS "servers",
       coalesce((SELECT timeline = current_timeline() FROM recovery), false) AS "hasBalances"`,
 
-  /** A Redis that nobody has seen before, under a mark of its own. */
-  takeRedis: (redisId: string) => Prisma.sql`
-    INSERT INTO redis_server (redis_id) VALUES (${redisId}) ON CONFLICT DO NOTHING`,
+  /** A Redis that nobody has seen serve this shard before, under a mark of its own. */
+  takeRedis: ({ shard, redisId }: ServedShard) => Prisma.sql`
+    INSERT INTO redis_server (shard, redis_id) VALUES (${shard}, ${redisId}) ON CONFLICT DO NOTHING`,
 
   /**
    * Closes the gate on a Redis, which gets another mark. Changes no row where it has another already. Where nobody has put back under
    * the old one the time that routers have goes on: nothing was lost.
    */
-  raiseMark: ({ redisId, mark }: MarkedRedis) => Prisma.sql`
+  raiseMark: ({ shard, redisId, mark }: MarkedRedis) => Prisma.sql`
     UPDATE redis_server SET mark = gen_random_uuid(), opened_at = NULL,
       raised_at = CASE
         WHEN opened_at IS NULL AND NOT EXISTS (SELECT FROM router WHERE put_back_mark = ${mark}::UUID) THEN raised_at
         ELSE clock_timestamp()
       END
-    WHERE redis_id = ${redisId} AND mark = ${mark}::UUID`,
+    WHERE shard = ${shard} AND redis_id = ${redisId} AND mark = ${mark}::UUID`,
 
   /** Counts the time that routers have for a Redis as if its mark had been raised so long ago. */
-  raisedAgo: (redisId: string, ms: number) => Prisma.sql`
+  raisedAgo: ({ shard, redisId }: ServedShard, ms: number) => Prisma.sql`
     UPDATE redis_server SET raised_at = clock_timestamp() - make_interval(secs => ${ms / 1_000})
-    WHERE redis_id = ${redisId}`,
+    WHERE shard = ${shard} AND redis_id = ${redisId}`,
 
   /**
-   * Opens the gate on a Redis and closes it on every other, for whoever may see that again. Changes no row where it has another mark,
-   * or is open.
+   * Opens the gate on a Redis and closes it, for whoever may see that again, on every other of the shard, and on this one as the shard
+   * that it was before it got other slots. Changes no row where it has another mark, or is open.
    */
-  openRedis: ({ redisId, mark }: MarkedRedis) => Prisma.sql`
+  openRedis: ({ shard, redisId, mark }: MarkedRedis) => Prisma.sql`
     WITH opened AS (
       UPDATE redis_server SET opened_at = clock_timestamp()
-      WHERE redis_id = ${redisId} AND mark = ${mark}::UUID AND opened_at IS NULL
-      RETURNING redis_id
+      WHERE shard = ${shard} AND redis_id = ${redisId} AND mark = ${mark}::UUID AND opened_at IS NULL
+      RETURNING shard, redis_id
     )
     UPDATE redis_server SET mark = gen_random_uuid(), raised_at = clock_timestamp(), opened_at = NULL
-    WHERE redis_id <> (SELECT redis_id FROM opened) AND opened_at IS NOT NULL`,
+    FROM opened
+    WHERE (redis_server.shard = opened.shard) <> (redis_server.redis_id = opened.redis_id) AND opened_at IS NOT NULL`,
 
   /** One append to a topic at a time, so that a reader never sees an offset before a lower one. */
   lockLog: (topic: string) => Prisma.sql`

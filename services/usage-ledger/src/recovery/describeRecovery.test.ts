@@ -19,7 +19,7 @@ beforeEach(async () => {
       timeline = current_timeline()`;
   const reportRouter = createReportRouter({ db: ledger.db, log: silentLog });
   report = (routerId, fields = {}) =>
-    reportRouter({ routerId, redisId: REDIS_A, putBackMark: null, missingMark: null, ...fields });
+    reportRouter({ routerId, shard: '0-16383', redisId: REDIS_A, putBackMark: null, missingMark: null, ...fields });
 });
 
 /** Everything that is known has been so for longer; whoever reported is heard all the same. */
@@ -61,7 +61,9 @@ it('says that all is well once all have put back, and since when the gate is ope
   await pass(7);
   const { gates, closedMs } = await standing();
   expect(closedMs).toBe(0);
-  expect(gates).toEqual([{ redisId: REDIS_A, mark, isOpen: true, forMs: expect.any(Number), seenBy: 2, waitsFor: [] }]);
+  expect(gates).toEqual([
+    { shard: '0-16383', redisId: REDIS_A, mark, isOpen: true, forMs: expect.any(Number), seenBy: 2, waitsFor: [] },
+  ]);
   expect(Math.floor((gates[0]?.forMs ?? 0) / 1_000)).toBe(7);
   expect(await routersNow()).toEqual({ r1: ['admits', 0, false], r2: ['admits', 0, false] });
 });
@@ -129,4 +131,24 @@ it('forgets what a router lacked once it has put back', async () => {
   expect(await routersNow()).toEqual({ r1: ['admits', 0, false] });
   await report('r1');
   expect(await routersNow()).toEqual({ r1: ['has_not_put_back', 0, false] });
+});
+
+it('tells each shard by itself, is closed while one of them is, and drops one that nobody speaks of any more', async () => {
+  const [low, high] = [{ shard: '0-99' }, { shard: '100-16383', redisId: REDIS_B }];
+  const { mark } = await report('r1', low);
+  await report('r1', { ...low, putBackMark: mark });
+  await report('r1', high);
+  await pass(3);
+  const { gates, routers, closedMs } = await standing();
+  expect(gates.map(({ shard, isOpen }) => [shard, isOpen])).toEqual([
+    ['0-99', true],
+    ['100-16383', false],
+  ]);
+  expect(routers).toMatchObject([
+    { shard: '0-99', routerId: 'r1', state: 'admits', isShardClosed: false },
+    { shard: '100-16383', routerId: 'r1', state: 'has_not_put_back', isShardClosed: true },
+  ]);
+  expect(closedMs).toBeGreaterThanOrEqual(3_000);
+  await ledger.db.$executeRaw`UPDATE router SET heard_at = heard_at - interval '10 seconds' WHERE shard = '100-16383'`;
+  expect(await standing()).toMatchObject({ routers: [{ shard: '0-99' }], closedMs: 0 });
 });

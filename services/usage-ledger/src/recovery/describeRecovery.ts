@@ -10,9 +10,12 @@ import { LONGEST_WAIT_MS } from './judgeGate.ts';
 type RouterState = 'admits' | 'waits' | 'has_not_put_back' | 'sees_no_redis' | 'is_stranger' | 'is_silent';
 
 export interface RouterStanding {
+  shard: string;
   routerId: string;
   redisId: string | null;
   state: RouterState;
+  /** Whether nobody admits calls of this shard. */
+  isShardClosed: boolean;
   /** How long it has admitted nothing, or been silent; 0 where it admits. */
   lackingMs: number;
   /** Whether that is longer than anything is waited for, so that somebody has to look at it; never where it waits for others. */
@@ -21,6 +24,7 @@ export interface RouterStanding {
 
 /** The gate on a Redis that a router sees, or that is open. */
 interface GateStanding {
+  shard: string;
   redisId: string;
   mark: string;
   isOpen: boolean;
@@ -36,7 +40,7 @@ export interface RecoveryStanding {
   now: Date;
   gates: GateStanding[];
   routers: RouterStanding[];
-  /** How long no router has admitted a call; 0 where one does, null where none is heard. */
+  /** How long no router has admitted a call of some shard; 0 where one does of each, null where none is heard. */
   closedMs: number | null;
   /** Of the database; null before the event log was first read to its end. */
   timeline: number;
@@ -44,6 +48,7 @@ export interface RecoveryStanding {
 }
 
 interface KnownRouter {
+  shard: string;
   routerId: string;
   redisId: string | null;
   putBackMark: string | null;
@@ -53,6 +58,7 @@ interface KnownRouter {
 }
 
 interface KnownServer {
+  shard: string;
   redisId: string;
   mark: string;
   isOpen: boolean;
@@ -71,17 +77,17 @@ export async function readRecoveryStanding(db: Db): Promise<RecoveryStanding> {
   const [known] = await db.$queryRaw<KnownRecovery[]>`
     SELECT clock_timestamp() AS "now", current_timeline() AS "timeline", recovery.timeline AS "caughtUpWith",
       coalesce((
-        SELECT jsonb_agg(jsonb_build_object('routerId', router_id, 'redisId', redis_id, 'putBackMark', put_back_mark,
+        SELECT jsonb_agg(jsonb_build_object('shard', shard, 'routerId', router_id, 'redisId', redis_id, 'putBackMark', put_back_mark,
           'isHeard', clock_timestamp() - greatest(router.heard_at, listening_since)
             <= make_interval(secs => ${LISTENING.longestSilenceMs / 1_000}),
           'silentMs', extract(epoch FROM clock_timestamp() - router.heard_at) * 1000,
-          'behindMs', extract(epoch FROM clock_timestamp() - behind_since) * 1000) ORDER BY router_id)
+          'behindMs', extract(epoch FROM clock_timestamp() - behind_since) * 1000) ORDER BY shard, router_id)
         FROM router
       ), '[]') AS "routers",
       coalesce((
-        SELECT jsonb_agg(jsonb_build_object('redisId', redis_id, 'mark', mark, 'isOpen', opened_at IS NOT NULL,
+        SELECT jsonb_agg(jsonb_build_object('shard', shard, 'redisId', redis_id, 'mark', mark, 'isOpen', opened_at IS NOT NULL,
           'raisedMsAgo', extract(epoch FROM clock_timestamp() - raised_at) * 1000,
-          'openedMsAgo', extract(epoch FROM clock_timestamp() - opened_at) * 1000) ORDER BY redis_id)
+          'openedMsAgo', extract(epoch FROM clock_timestamp() - opened_at) * 1000) ORDER BY shard, redis_id)
         FROM redis_server
       ), '[]') AS "servers"
     FROM recovery`;
@@ -89,19 +95,43 @@ export async function readRecoveryStanding(db: Db): Promise<RecoveryStanding> {
   return describeRecovery(known);
 }
 
-/** Says of what is known who admits calls, and of everybody else what is missing and for how long. */
+/** Says of what is known who admits calls, and of everybody else what is missing and for how long, in each shard by itself. */
 function describeRecovery({ routers, servers, ...rest }: KnownRecovery): RecoveryStanding {
+  const heardOf = new Set(routers.filter(({ isHeard }) => isHeard).map(({ shard }) => shard));
+  // One that nobody speaks of any more is none, as after its slots have gone to others; unless nobody says anything.
+  const names = [...new Set(routers.map(({ shard }) => shard))].filter(
+    (name) => heardOf.size === 0 || heardOf.has(name),
+  );
+  const shards = names.map((name) =>
+    describeShard(
+      routers.filter(({ shard }) => shard === name),
+      servers.filter(({ shard }) => shard === name),
+    ),
+  );
+  const closed = shards.flatMap(({ closedMs }) => (closedMs === null ? [] : [closedMs]));
+  return {
+    ...rest,
+    gates: shards.flatMap(({ gates }) => gates),
+    routers: shards.flatMap((shard) => shard.routers),
+    closedMs: closed.length === 0 ? null : Math.max(...closed),
+  };
+}
+
+function describeShard(
+  routers: KnownRouter[],
+  servers: KnownServer[],
+): Pick<RecoveryStanding, 'gates' | 'routers' | 'closedMs'> {
   const heard = routers.filter(({ isHeard }) => isHeard);
   const votes = (redisId: string): number => heard.filter((router) => router.redisId === redisId).length;
   const open = servers.find(({ isOpen, redisId }) => isOpen && votes(redisId) > 0);
   const standings = routers.map((router) => describeRouter(router, { servers, open }));
   const lacking = standings.filter(({ state }) => state !== 'admits' && state !== 'is_silent');
-  const isClosed = lacking.length === heard.length;
+  const isShardClosed = lacking.length === heard.length;
   return {
-    ...rest,
     gates: servers
       .filter(({ redisId, isOpen }) => isOpen || votes(redisId) > 0)
-      .map(({ redisId, mark, isOpen, raisedMsAgo, openedMsAgo }) => ({
+      .map(({ shard, redisId, mark, isOpen, raisedMsAgo, openedMsAgo }) => ({
+        shard,
         redisId,
         mark,
         isOpen,
@@ -109,23 +139,23 @@ function describeRecovery({ routers, servers, ...rest }: KnownRecovery): Recover
         seenBy: votes(redisId),
         waitsFor: heard.filter(({ putBackMark }) => putBackMark !== mark).map(({ routerId }) => routerId),
       })),
-    routers: standings,
-    closedMs: heard.length === 0 ? null : isClosed ? Math.max(...lacking.map(({ lackingMs }) => lackingMs)) : 0,
+    routers: standings.map((router) => ({ ...router, isShardClosed })),
+    closedMs: heard.length === 0 ? null : isShardClosed ? Math.max(...lacking.map(({ lackingMs }) => lackingMs)) : 0,
   };
 }
 
 function describeRouter(
   router: KnownRouter,
   { servers, open }: { servers: KnownServer[]; open: KnownServer | undefined },
-): RouterStanding {
-  const { routerId, redisId, putBackMark, behindMs } = router;
-  const about = { routerId, redisId };
+): Omit<RouterStanding, 'isShardClosed'> {
+  const { shard, routerId, redisId, putBackMark, behindMs } = router;
+  const about = { shard, routerId, redisId };
   if (!router.isHeard) return { ...about, state: 'is_silent', lackingMs: router.silentMs, isOverdue: false };
   const server = servers.find((each) => each.redisId === redisId);
   const raisedMs = server?.raisedMsAgo ?? 0;
   // One that has put back under a mark that is gone lacks since that went.
   const lackingMs = behindMs ?? raisedMs;
-  const lacks = (state: RouterState, waitedMs: number): RouterStanding => ({
+  const lacks = (state: RouterState, waitedMs: number) => ({
     ...about,
     state,
     lackingMs,

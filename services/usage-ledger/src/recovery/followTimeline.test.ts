@@ -76,7 +76,7 @@ it('gives no balances after a failover until what the standby lacked is read aga
 it('gives every Redis another mark where the timeline is an older one, as in a database that was restored', async () => {
   const reportRouter = createReportRouter({ db: ledger.db, log: silentLog });
   await ledger.db.$executeRaw`UPDATE recovery SET timeline = current_timeline()`;
-  const report = { routerId: 'r1', redisId: 'a'.repeat(40), putBackMark: null, missingMark: null };
+  const report = { routerId: 'r1', shard: '0-16383', redisId: 'a'.repeat(40), putBackMark: null, missingMark: null };
   const { mark } = await reportRouter(report);
   expect(await reportRouter({ ...report, putBackMark: mark })).toMatchObject({ mark, isOpen: true });
   await ledger.db.$executeRaw`UPDATE recovery SET timeline = current_timeline() + 7`;

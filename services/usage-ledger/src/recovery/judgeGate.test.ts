@@ -3,6 +3,7 @@ import { judgeGate, type RedisServer } from './judgeGate.ts';
 
 const [A, B] = ['a'.repeat(40), 'b'.repeat(40)];
 const aServer = (redisId: string, fields: Partial<RedisServer> = {}): RedisServer => ({
+  shard: '0-16383',
   redisId,
   mark: `mark of ${redisId[0]}`,
   isOpen: false,

@@ -1,6 +1,6 @@
 import type { MarkedRedis, ReportedRouter } from '../database/statements.ts';
 
-/** A Redis that routers have seen. */
+/** A Redis that routers have seen serve a shard. */
 export interface RedisServer extends MarkedRedis {
   /** Whether calls are admitted there. */
   isOpen: boolean;
@@ -8,9 +8,9 @@ export interface RedisServer extends MarkedRedis {
   raisedMsAgo: number;
 }
 
-/** All that reports have told by now. */
+/** All that reports have told of a shard by now. */
 export interface Recovery {
-  /** Those that are heard; the silent are waited for no more. */
+  /** Those that are heard, of this shard or another; the silent are waited for no more. */
   routers: ReportedRouter[];
   servers: RedisServer[];
   /** Whether the ledger gives balances: a gate that opened before would let nobody in. */
@@ -51,8 +51,8 @@ export const LEAVE_MS = 2_000;
 /**
  * What becomes of the gate on the Redis that a report is about. It opens once every router that is heard has put its pending calls
  * back there, whatever it sees itself, or has had its time to; a router that is fenced so admits nothing until it has put back, too.
- * One Redis at a time is open: beside an open one that anybody still sees, another stays closed unless most routers see that, and
- * of two closed ones the one that more routers see comes first.
+ * One Redis of a shard is open at a time: beside an open one that anybody still sees, another stays closed unless most routers see
+ * that, and of two closed ones the one that more routers see comes first.
  */
 export function judgeGate(
   { routers, servers, hasBalances }: Recovery,

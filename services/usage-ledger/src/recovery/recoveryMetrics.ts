@@ -16,24 +16,29 @@ export function observeRecovery(meter: Meter, ask: () => Promise<RecoveryStandin
   const gauge = (name: string, description: string, of: (standing: RecoveryStanding) => number): void =>
     createAskedGauge(meter, { name, description, ask: () => share().then(of) });
   const count =
-    (isCounted: (router: RouterStanding, standing: RecoveryStanding) => boolean) => (standing: RecoveryStanding) =>
-      standing.routers.filter((router) => isCounted(router, standing)).length;
+    (isCounted: (router: RouterStanding) => boolean) =>
+    ({ routers }: RecoveryStanding) =>
+      new Set(routers.filter(isCounted).map(({ routerId }) => routerId)).size;
 
-  gauge('turnpike_gate_open', 'Whether a router admits calls, by what routers report: 1 or 0.', ({ closedMs }) =>
-    closedMs === null ? Number.NaN : Number(closedMs === 0),
+  gauge(
+    'turnpike_gate_open',
+    'Whether a router admits calls of every shard, by what routers report: 1 or 0.',
+    ({ closedMs }) => (closedMs === null ? Number.NaN : Number(closedMs === 0)),
   );
-  gauge('turnpike_gate_closed_seconds', 'How long no router has admitted a call.', ({ closedMs }) =>
-    closedMs === null ? Number.NaN : closedMs / 1_000,
+  gauge(
+    'turnpike_gate_closed_seconds',
+    'How long no router has admitted a call, of the shard that has been closed longest.',
+    ({ closedMs }) => (closedMs === null ? Number.NaN : closedMs / 1_000),
   );
   gauge(
     'turnpike_routers_awaited',
     'Routers that have not put their calls back, while the gate is closed.',
-    count((router, { closedMs }) => closedMs !== 0 && isBehind(router)),
+    count((router) => router.isShardClosed && isBehind(router)),
   );
   gauge(
     'turnpike_routers_fenced',
     'Routers that have not put their calls back and admit nothing, while others do.',
-    count((router, { closedMs }) => closedMs === 0 && isBehind(router)),
+    count((router) => !router.isShardClosed && isBehind(router)),
   );
   gauge(
     'turnpike_router_strangers',

@@ -4,6 +4,7 @@ import { forgetSilent } from './forgetSilent.ts';
 import { createReportRouter, type GateAnswer, type RouterReport } from './reportRouter.ts';
 
 const [REDIS_A, REDIS_B, REDIS_C] = ['a', 'b', 'c'].map((letter) => letter.repeat(40)) as [string, string, string];
+const ALL = '0-16383';
 
 let ledger: TestLedger;
 let logged: { level: string; message: string; [field: string]: unknown }[];
@@ -26,7 +27,7 @@ beforeEach(async () => {
     log: { info: at('info'), warn: at('warn'), error: at('error') },
   });
   report = (routerId, fields = {}) =>
-    reportRouter({ routerId, redisId: REDIS_A, putBackMark: null, missingMark: null, ...fields });
+    reportRouter({ routerId, shard: ALL, redisId: REDIS_A, putBackMark: null, missingMark: null, ...fields });
 });
 
 afterEach(() => void jest.restoreAllMocks());
@@ -65,8 +66,14 @@ it('opens the gate on a new Redis once every router has put back under its mark,
   expect(await report('r2', { putBackMark: mark })).toMatchObject({ mark, isOpen: true, waitsFor: [] });
   expect(await report('r1', { putBackMark: mark })).toMatchObject({ isOpen: true });
   expect(logged).toEqual([
-    { level: 'warn', message: expect.stringMatching('closed on a new Redis'), redisId: REDIS_A, waitsFor: ['r1'] },
-    { level: 'info', message: 'the gate is open', redisId: REDIS_A },
+    {
+      level: 'warn',
+      message: expect.stringMatching('closed on a new Redis'),
+      shard: ALL,
+      redisId: REDIS_A,
+      waitsFor: ['r1'],
+    },
+    { level: 'info', message: 'the gate is open', shard: ALL, redisId: REDIS_A },
   ]);
 });
 
@@ -274,4 +281,36 @@ it('forgets routers after an hour of silence, and a Redis after a day', async ()
   await forgetSilent(ledger.db);
   expect((await ledger.db.router.findMany()).map(({ routerId }) => routerId)).toEqual(['r1']);
   expect((await ledger.db.redisServer.findMany()).map(({ redisId }) => redisId)).toEqual([REDIS_A]);
+});
+
+it('keeps a gate for each shard: one that is closed, or sees another Redis, closes no other', async () => {
+  const [low, high] = [{ shard: '0-99' }, { shard: '100-16383', redisId: REDIS_B }];
+  const { mark: lowMark } = await report('r1', low);
+  const { mark: highMark } = await report('r1', high);
+  expect(await report('r1', { ...low, putBackMark: lowMark })).toMatchObject({ isOpen: true });
+  expect(await report('r1', { ...high, putBackMark: highMark })).toMatchObject({ isOpen: true });
+  const { mark } = await report('r1', { ...high, redisId: REDIS_C });
+  expect(await report('r1', { ...high, redisId: REDIS_C, putBackMark: mark })).toMatchObject({ isOpen: true });
+  expect(await report('r1', { ...low, putBackMark: lowMark })).toMatchObject({ mark: lowMark, isOpen: true });
+  expect(await report('r1', { ...low, missingMark: lowMark })).toMatchObject({ isOpen: false });
+  expect(await report('r1', { ...high, redisId: REDIS_C, putBackMark: mark })).toMatchObject({ mark, isOpen: true });
+});
+
+it('waits for every router that is heard, of whatever shard', async () => {
+  await anOpenGate(['r1', 'r2']);
+  const other = { shard: '0-99', redisId: REDIS_B };
+  const { mark } = await report('r1', other);
+  expect(await report('r1', { ...other, putBackMark: mark })).toMatchObject({ isOpen: false, waitsFor: ['r2'] });
+  expect(await report('r2', { ...other, putBackMark: mark })).toMatchObject({ isOpen: true });
+});
+
+it('gives a Redis that serves other slots now another mark, and takes back the one that it had', async () => {
+  const before = await anOpenGate(['r1']);
+  const now = { shard: '0-16382' };
+  const { mark } = await report('r1', now);
+  expect(mark).not.toBe(before);
+  expect(await report('r1', { ...now, putBackMark: mark })).toMatchObject({ isOpen: true });
+  const again = await report('r1', { putBackMark: before });
+  expect(again).toMatchObject({ isOpen: false, waitsFor: ['r1'] });
+  expect(again.mark).not.toBe(before);
 });

@@ -4,8 +4,9 @@ import { inTransaction, type Transaction } from '../database/inTransaction.ts';
 import { type ReportedRouter, statements } from '../database/statements.ts';
 import { type Judgement, judgeGate, LEAVE_MS, LONGEST_WAIT_MS, type Recovery } from './judgeGate.ts';
 
-/** A router's sign of life. */
+/** A router's sign of life, with what it knows of a shard. */
 export interface RouterReport extends ReportedRouter {
+  shard: string;
   /** A mark under which it had put back, and which that Redis does not have any more. */
   missingMark: string | null;
 }
@@ -50,33 +51,36 @@ export function createReportRouter({ db, log }: { db: Db; log: Pick<Logger, 'inf
 
   return async function reportRouter(report: RouterReport): Promise<GateAnswer> {
     const [known] = await db.$queryRaw<{ mark: string; isOpen: boolean }[]>(statements.hearRouter(report));
-    const { redisId } = report;
+    const { shard, redisId } = report;
     if (redisId === null) return NO_GATE;
     if (known?.isOpen && known.mark !== report.missingMark)
       return { ...NO_GATE, redisId, mark: known.mark, isOpen: true };
-    const about = { redisId, missingMark: report.missingMark };
+    const about = { shard, redisId, missingMark: report.missingMark };
     const { isStranger, waitsFor, server, hasRaised } = await judgeAndMove(db, about, log);
     if (!server) throw new Error('a Redis that was just taken is not known');
     if (isStranger && hasBeenStrangeForLong(server.mark))
-      log.error({ redisId, routerId: report.routerId }, 'ALERT a router sees another Redis than the region counts in');
+      log.error(
+        { shard, redisId, routerId: report.routerId },
+        'ALERT a router sees another Redis than the region counts in',
+      );
     const { mark, isOpen } = server;
     return { redisId, mark, isToBeSet: hasRaised, isOpen, isStranger, waitsFor: isOpen ? [] : waitsFor };
   };
 }
 
-type About = Parameters<typeof judgeGate>[1];
+type About = Parameters<typeof judgeGate>[1] & { shard: string };
 type Step = Judgement & { about: About };
 type Judged = Judgement & { hasRaised: boolean };
 
 /** Looks first and locks only to change something, so that routers that wait do not wait for each other as well. */
 async function judgeAndMove(db: Db, about: About, log: Pick<Logger, 'info' | 'warn'>): Promise<Judged> {
-  const seen = judgeGate(await readRecovery(db), about);
+  const seen = judgeGate(await readRecovery(db, about.shard), about);
   if (!seen.move) return { ...seen, hasRaised: false };
   const steps = await inTransaction(db, async (tx) => {
     await tx.$queryRaw(statements.lockRecovery());
     const taken: Step[] = [];
     for (;;) {
-      const judgement = judgeGate(await readRecovery(tx), about);
+      const judgement = judgeGate(await readRecovery(tx, about.shard), about);
       taken.push({ ...judgement, about });
       if (!judgement.move) return taken;
       await apply(tx, judgement, about);
@@ -87,25 +91,25 @@ async function judgeAndMove(db: Db, about: About, log: Pick<Logger, 'info' | 'wa
   return { ...(steps.at(-1) ?? seen), hasRaised };
 }
 
-async function readRecovery(db: Pick<Db, '$queryRaw'>): Promise<Recovery> {
-  const [row] = await db.$queryRaw<Recovery[]>(statements.readRecovery());
+async function readRecovery(db: Pick<Db, '$queryRaw'>, shard: string): Promise<Recovery> {
+  const [row] = await db.$queryRaw<Recovery[]>(statements.readRecovery(shard));
   if (!row) throw new Error('a SELECT of what is known gave no row');
   return row;
 }
 
-async function apply(tx: Transaction, { server, move }: Judgement, { redisId }: About): Promise<void> {
-  if (!server) return void (await tx.$executeRaw(statements.takeRedis(redisId)));
+async function apply(tx: Transaction, { server, move }: Judgement, { shard, redisId }: About): Promise<void> {
+  if (!server) return void (await tx.$executeRaw(statements.takeRedis({ shard, redisId })));
   switch (move?.kind) {
     case 'emptied':
       await tx.$executeRaw(statements.raiseMark(server));
       break;
     case 'kept_out':
-      await tx.$executeRaw(statements.raisedAgo(redisId, 0));
+      await tx.$executeRaw(statements.raisedAgo({ shard, redisId }, 0));
       break;
     case 'superseded':
       await tx.$executeRaw(statements.raiseMark(move.loser));
       await tx.$executeRaw(statements.raiseMark(server));
-      await tx.$executeRaw(statements.raisedAgo(redisId, LONGEST_WAIT_MS - LEAVE_MS));
+      await tx.$executeRaw(statements.raisedAgo({ shard, redisId }, LONGEST_WAIT_MS - LEAVE_MS));
       break;
     case 'opened':
       await tx.$executeRaw(statements.openRedis(server));
@@ -113,20 +117,23 @@ async function apply(tx: Transaction, { server, move }: Judgement, { redisId }: 
   }
 }
 
-function logMove({ move, waitsFor, about: { redisId } }: Step, log: Pick<Logger, 'info' | 'warn'>): void {
+function logMove({ move, waitsFor, about: { shard, redisId } }: Step, log: Pick<Logger, 'info' | 'warn'>): void {
   switch (move?.kind) {
     case 'taken':
-      log.warn({ redisId, waitsFor }, 'the gate is closed on a new Redis until these routers have put back');
+      log.warn({ shard, redisId, waitsFor }, 'the gate is closed on a new Redis until these routers have put back');
       break;
     case 'emptied':
-      log.warn({ redisId, waitsFor }, 'the gate is closed: Redis was emptied, and these routers put back again');
+      log.warn({ shard, redisId, waitsFor }, 'the gate is closed: Redis was emptied, and these routers put back again');
       break;
     case 'superseded':
-      log.warn({ redisId, left: move.loser.redisId }, 'the gate is closed on a Redis that most routers have left');
+      log.warn(
+        { shard, redisId, left: move.loser.redisId },
+        'the gate is closed on a Redis that most routers have left',
+      );
       break;
     case 'opened':
-      if (move.fenced.length === 0) log.info({ redisId }, 'the gate is open');
-      else log.warn({ redisId, fenced: move.fenced }, 'the gate is open, and these routers have not put back');
+      if (move.fenced.length === 0) log.info({ shard, redisId }, 'the gate is open');
+      else log.warn({ shard, redisId, fenced: move.fenced }, 'the gate is open, and these routers have not put back');
       break;
   }
 }

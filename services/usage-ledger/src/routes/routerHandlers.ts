@@ -38,8 +38,8 @@ export function createRouterHandlers({ reportDb, balancesDb, log, store }: Route
       return toAbsorbedBody(await absorb(balancesDb, asked));
     },
     async reportRouter({ params: { router_id: routerId }, body }) {
-      const { redis_id: redisId, put_back_mark: putBackMark, missing_mark: missingMark } = body;
-      const gate = await reportRouter({ routerId, redisId, putBackMark, missingMark });
+      const { shard, redis_id: redisId, put_back_mark: putBackMark, missing_mark: missingMark } = body;
+      const gate = await reportRouter({ routerId, shard, redisId, putBackMark, missingMark });
       return {
         redis_id: gate.redisId,
         mark: gate.mark,

@@ -9,7 +9,8 @@ export function toRecoveryBody(
   return {
     now: now.toISOString(),
     closed_since: closedMs === null || closedMs === 0 ? null : since(closedMs),
-    gates: gates.map(({ redisId, mark, isOpen, forMs, seenBy, waitsFor }) => ({
+    gates: gates.map(({ shard, redisId, mark, isOpen, forMs, seenBy, waitsFor }) => ({
+      shard,
       redis_id: redisId,
       mark,
       is_open: isOpen,
@@ -17,7 +18,8 @@ export function toRecoveryBody(
       seen_by: seenBy,
       waits_for: waitsFor,
     })),
-    routers: routers.map(({ routerId, redisId, state, lackingMs, isOverdue }) => ({
+    routers: routers.map(({ shard, routerId, redisId, state, lackingMs, isOverdue }) => ({
+      shard,
       router_id: routerId,
       redis_id: redisId,
       state,
