@@ -76,7 +76,7 @@ afterEach(async () => {
 
 const startRouter = (index: number, leaseMs = LEASE_MS): Promise<RouterAccounts> =>
   startRouterAccounts({
-    redisUrl: server.url,
+    redisUrls: [server.url],
     ledgerUrl: () => (cutOff.has(index) ? NOWHERE : service.internalUrl),
     internalHeaders,
     spoolDir: join(folder, String(index)),
@@ -84,7 +84,7 @@ const startRouter = (index: number, leaseMs = LEASE_MS): Promise<RouterAccounts>
     write: (json) => (spoilt ? json.slice(1) : json),
   });
 
-const allOpen = () => until('all routers admit', async () => routers.every(({ standing }) => standing.isOpen), 20_000);
+const allOpen = () => until('all routers admit', async () => routers.every((each) => each.isOpen()), 20_000);
 const router = (index: number): RouterAccounts => {
   const found = routers[index];
   if (!found) throw new Error('no such router');
@@ -115,7 +115,7 @@ const succeed = (call: OpenCall, chargeNanoUsd: bigint): Promise<boolean> =>
 /** Kills Redis, as kill -9 does, and starts it again; resolves when it answers. */
 async function loseRedis({ empty }: { empty: boolean }): Promise<void> {
   await server.kill();
-  await until('the loss is noticed', async () => routers.every(({ standing }) => !standing.isOpen));
+  await until('the loss is noticed', async () => routers.every((each) => !each.isOpen()));
   await server.restart({ empty });
 }
 
@@ -213,7 +213,7 @@ it.each([
   const key = await aFundedKey(10n * HOLD);
   const [before, during, after] = [await anOpenCall(key), await anOpenCall(key, 1), await anOpenCall(key)];
   await server.kill();
-  await until('the loss is noticed', async () => routers.every(({ standing }) => !standing.isOpen));
+  await until('the loss is noticed', async () => routers.every((each) => !each.isOpen()));
   expect(await succeed(before, 400n)).toBe(true);
   // The gate stays closed for 3 s, as one router that is heard puts nothing back; and nobody who is cut off hears that it opened.
   await ledger.db.router.create({
@@ -227,7 +227,7 @@ it.each([
   );
   cutOff.add(0);
   expect(await succeed(during, 4_000n)).toBe(true);
-  expect(routers.some(({ standing }) => standing.isOpen)).toBe(false);
+  expect(routers.some((each) => each.isOpen())).toBe(false);
   cutOff.clear();
   await ledger.db.router.deleteMany({ where: { routerId: 'slow' } });
   await allOpen();
@@ -278,7 +278,7 @@ it('bills the calls of a router that was given up while it ran on, once it can b
   cutOff.add(1);
   await loseRedis({ empty: true });
   expect(await succeed(ended, 400n)).toBe(true);
-  await until('the other one admits', async () => router(0).standing.isOpen, 20_000);
+  await until('the other one admits', async () => router(0).isOpen(), 20_000);
   await succeed(await anOpenCall(key, 0), 4_000n);
   cutOff.clear();
   await allOpen();

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { redisKeys } from '@turnpike/holds/redis/redisKeys';
 import { readRedisId } from '@turnpike/holds/redis/redisServer';
+import { TAG } from '@turnpike/holds/test/aShard';
 import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { startRedis, type TestRedis } from '@turnpike/test-support/startRedis';
@@ -61,7 +62,7 @@ export async function measureManyWorkspaces(
       progress(`router ${index} of ${ROUTERS}`);
       routers.push(
         await startRouterAccounts({
-          redisUrl: server.url,
+          redisUrls: [server.url],
           ledgerUrl: () => service.internalUrl,
           internalHeaders,
           spoolDir: join(folder, String(index)),
@@ -113,7 +114,7 @@ interface Region {
 }
 
 const allOpen = (routers: RouterAccounts[]): Promise<unknown> =>
-  until('all routers to admit', () => routers.every(({ standing }) => standing.isOpen), 60_000);
+  until('all routers to admit', () => routers.every((each) => each.isOpen()), 60_000);
 
 /** Has every active workspace let its calls in, each through other routers. */
 async function openCalls({ ledger, routers, progress }: Region): Promise<KeyRecord[]> {
@@ -142,7 +143,7 @@ async function admitEach(routers: RouterAccounts[], keys: KeyRecord[], nth: numb
 async function recover({ server, redis, routers, progress }: Region, keys: KeyRecord[]) {
   progress('Redis is lost');
   await server.kill();
-  await until('the loss to be noticed', () => routers.every(({ standing }) => !standing.isOpen), 60_000);
+  await until('the loss to be noticed', () => routers.every((each) => !each.isOpen()), 60_000);
   await server.restart({ empty: true });
   const since = performance.now();
   await redis.config('SET', 'slowlog-log-slower-than', '1000', 'slowlog-max-len', '1000');
@@ -165,7 +166,7 @@ for nth = tonumber(ARGV[1]), tonumber(ARGV[2]) do
 end`;
 
 async function fillDormant(redis: Redis): Promise<void> {
-  const mark = `${await readRedisId(redis)}:${randomUUID()}`;
+  const mark = `${await readRedisId(redis)}:${TAG}:${randomUUID()}`;
   const step = 2_000;
   for (let first = 0; first < WORKSPACES - ACTIVE; first += step)
     await redis.eval(FILL, 0, first, Math.min(first + step, WORKSPACES - ACTIVE) - 1, mark);

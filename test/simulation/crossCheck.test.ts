@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { redisKeys } from '@turnpike/holds/redis/redisKeys';
+import { TAG } from '@turnpike/holds/test/aShard';
 import { startRedis, type TestRedis } from '@turnpike/test-support/startRedis';
 import { Redis } from 'ioredis';
 import { seededRandom } from '../../bench/seededRandom.ts';
@@ -11,7 +13,7 @@ import { runScript } from './redis/runScript.ts';
 
 const SEQUENCES = 300;
 const STEPS = 25;
-const MARK = 'mark';
+const MARK = redisKeys.mark(TAG);
 const CALL_IDS = ['c1', 'c2', 'c3'];
 
 let server: TestRedis;
@@ -40,9 +42,10 @@ function aStep(share: () => number, sequence: number, redisId: string): Step {
   const whole = (most: number): string => String(Math.floor(share() * most));
   const ws = `{ws_${sequence}}`;
   const [keyId, callId] = [pick(['a', 'b']), pick(CALL_IDS)];
-  const inForce = `${redisId}:m`;
-  const mark = share() < 0.95 ? inForce : pick([`${redisId}:n`, `${'f'.repeat(40)}:m`]);
-  const head = [MARK, `${ws}:wallet`, `${ws}:months`, `${ws}:calls`, `${ws}:keys`];
+  const markOf = (server: string, letter: string): string => `${server}:${TAG}:${letter.repeat(36)}`;
+  const inForce = markOf(redisId, 'm');
+  const mark = share() < 0.95 ? inForce : pick([markOf(redisId, 'n'), markOf('f'.repeat(40), 'm')]);
+  const head = [`${ws}:nothing`, `${ws}:wallet`, `${ws}:months`, `${ws}:calls`, `${ws}:keys`];
   const names = [mark, `${ws}:key:`, `${ws}:call:`];
   const [key, call, rpm, tpm] = [`key:${keyId}`, `call:${callId}`, `rpm:${keyId}`, `tpm:${keyId}`].map(
     (name) => `${ws}:${name}`,
@@ -131,7 +134,10 @@ function aStep(share: () => number, sequence: number, redisId: string): Step {
       args: [...names, whole(300_000), pick(['', String(500 + Math.floor(share() * 1_500))]), '{"e":3}'],
     },
     release: { keys: [...head, call, tpm, rpm], args: [...names, callId, '600000'] },
-    setMark: { keys: [MARK], args: [pick([inForce, inForce, mark]), pick(['0', '4102444800000'])] },
+    setMark: {
+      keys: [MARK],
+      args: [pick([inForce, inForce, mark]), pick(['0', '4102444800000']), ...pick([[], ['7', '8']])],
+    },
     raiseGeneration: {
       keys: [key],
       args: [whole(3), pick(['', '', '', '', 'active', 'blocked', 'blocked', 'revoked'])],
@@ -162,7 +168,7 @@ it('answers thousands of random scripts and leaves the data as the real Redis do
   const outcomes = new Map<string, number>();
   for (let sequence = 0; sequence < SEQUENCES; sequence += 1) {
     const share = seededRandom(sequence);
-    const touched = new Set<string>();
+    const touched = new Set<string>([MARK]);
     for (let nth = 0; nth < STEPS; nth += 1) {
       const { script, keys, args } = aStep(share, sequence, redisId);
       // Something is lost alone: evicted, or deleted by hand.

@@ -1,3 +1,4 @@
+import { TAG } from '@turnpike/holds/test/aShard';
 import type { AbsorbRow, StatementChanges } from './ledger/ledgerStatements.ts';
 import { serverName } from './ledger/ledgerTables.ts';
 import type { RouterParts } from './router/simulatedRouter.ts';
@@ -127,12 +128,19 @@ export const MUTATIONS: Record<string, Mutation> = {
     router: withLate('absorb', 2_000),
     script: inScripts(
       inScript('absorb', "if not isInForce() then return { 'closed', 0 } end", ''),
-      inScript('absorb', "'loaded', ARGV[1])\nlocal at", "'loaded', redis.call('GET', KEYS[1]) or '')\nlocal at"),
+      inScript(
+        'absorb',
+        "'loaded', ARGV[1])\nlocal at",
+        `'loaded', redis.call('GET', '{${TAG}}:mark') or '')\nlocal at`,
+      ),
     ),
   },
   'no router puts its calls back': {
     noticedBy: ['limits', 'covered'],
-    router: (parts) => ({ ...parts, putBack: async () => false }),
+    router: (parts) => {
+      for (const kind of ['held', 'ended']) Object.defineProperty(parts.pending, kind, { get: () => [] });
+      return parts;
+    },
   },
   'a router puts back its running calls alone': {
     noticedBy: ['limits', 'covered'],

@@ -1,13 +1,12 @@
 import { createEmbeddedProducer } from '@turnpike/event-log/createEmbeddedProducer';
 import type { EventRecord } from '@turnpike/event-log/eventLog';
-import { type Absorber, createAbsorber } from '@turnpike/holds/balances/absorb';
+import type { Absorber } from '@turnpike/holds/balances/absorb';
 import { PendingCalls } from '@turnpike/holds/call/pendingCalls';
 import { takeUpSpool } from '@turnpike/holds/call/takeUpSpool';
-import { createPutBack } from '@turnpike/holds/follow/putBack';
+import { countByShard } from '@turnpike/holds/countByShard';
 import { createLedgerReports, type LedgerReports } from '@turnpike/holds/follow/reportToLedger';
 import { createHolds } from '@turnpike/holds/holds';
-import { connectRedis } from '@turnpike/holds/redis/connectRedis';
-import { Standing } from '@turnpike/holds/redis/standing';
+import { openShards, type Shards } from '@turnpike/holds/redis/shards';
 import { openSpoolFolder } from '@turnpike/holds/spool/openSpoolFolder';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
@@ -20,7 +19,9 @@ import { aPricedModel } from '../../services/model-router/test/aPricedModel.ts';
 
 /** What a router does with money, put together as its `main` does, without its HTTP side and engines. */
 export interface RouterAccounts {
-  standing: Standing;
+  shards: Shards;
+  /** Whether there are shards, and all of them admit. */
+  isOpen(): boolean;
   pending: PendingCalls;
   /** Admits a call, loading balances where Redis has none; undefined where it is refused. */
   admit(key: KeyRecord, holdNanoUsd: bigint): Promise<OpenCall | undefined>;
@@ -34,7 +35,8 @@ export interface RouterAccounts {
 }
 
 export interface RouterAccountsOptions {
-  redisUrl: string;
+  /** Addresses of one Redis, or of nodes of a cluster. */
+  redisUrls: string[];
   /** Where this router reaches the ledger; a test that cuts it off changes what is returned. */
   ledgerUrl: () => string;
   internalHeaders: (audience: string) => Record<string, string>;
@@ -49,10 +51,10 @@ const MODEL = aPricedModel();
 const TIMEOUT_MS = 5_000;
 
 export async function startRouterAccounts(options: RouterAccountsOptions): Promise<RouterAccounts> {
-  const { redisUrl, internalHeaders, spoolDir, leaseMs } = options;
+  const { redisUrls, internalHeaders, spoolDir, leaseMs } = options;
   const log = aSilentLogger();
-  const redis = connectRedis(redisUrl, { timeoutMs: TIMEOUT_MS, log });
-  const standing = new Standing();
+  const shards = openShards({ urls: redisUrls, timeoutMs: TIMEOUT_MS, log });
+  const isOpen = () => shards.all.length > 0 && shards.all.every(({ standing }) => standing.isOpen);
   // Asked for at each request, so that a test can cut a router off.
   const ledger = {
     internalHeaders,
@@ -72,28 +74,28 @@ export async function startRouterAccounts(options: RouterAccountsOptions): Promi
     },
     close: async () => {},
   };
-  const absorberNow = () => createAbsorber({ redis, ...ledger, ledgerUrl: ledger.ledgerUrl, standing });
+  const countingNow = () => countByShard(shards, { ...ledger, ledgerUrl: ledger.ledgerUrl });
   const absorber: Pick<Absorber, 'load' | 'absorbCalls'> = {
-    load: (...what) => absorberNow().load(...what),
-    absorbCalls: (questions) => absorberNow().absorbCalls(questions),
+    load: (...what) => countingNow().absorber.load(...what),
+    absorbCalls: (questions) => countingNow().absorber.absorbCalls(questions),
   };
   const reports: Pick<LedgerReports, 'report'> = {
     report: (report) => createLedgerReports({ ...ledger, ledgerUrl: ledger.ledgerUrl, owner }).report(report),
   };
-  const putBack = createPutBack(redis, { owner, pending });
-  const parts = { redis, owner, leaseMs, standing, pending, spool, left, putBack, absorber, reports, eventLog };
+  const parts = { shards, owner, leaseMs, pending, spool, left, absorber, reports, eventLog };
   const holds = createHolds({ ...parts, metrics: noMetrics, log });
   const openCalls = createOpenCalls({ holds, metrics: noMetrics, log });
 
   async function stop(graceMs: number): Promise<void> {
     await holds.close(graceMs);
     await spool.close();
-    redis.disconnect();
+    await shards.close();
     await folder.release();
   }
 
   return {
-    standing,
+    shards,
+    isOpen,
     pending,
     async admit(key, holdNanoUsd) {
       const { keyId } = key;
@@ -112,7 +114,7 @@ export async function startRouterAccounts(options: RouterAccountsOptions): Promi
         span: noSpan,
       };
       const request = { callId: call.callId, key, holdNanoUsd, estimatedPromptTokens: 10 };
-      for (let round = 0; round < 3 && standing.isOpen; round += 1) {
+      for (let round = 0; round < 3 && shards.of(workspaceId)?.standing.isOpen; round += 1) {
         const answer = await holds
           .admit({ ...request, unknownEventJson: toUnknownEventJson(call) })
           .catch(() => undefined);
@@ -125,7 +127,7 @@ export async function startRouterAccounts(options: RouterAccountsOptions): Promi
       return undefined;
     },
     load: (workspaceId, keyId) => absorber.load(workspaceId, keyId),
-    isQuiet: () => standing.isOpen && pending.isEmpty && spool.isEmpty,
+    isQuiet: () => isOpen() && pending.isEmpty && spool.isEmpty,
     crash: () => stop(0),
     close: () => stop(5_000),
   };

@@ -1,36 +1,34 @@
 import type { EventLogProducer } from '@turnpike/event-log/eventLog';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
-import type { Redis } from 'ioredis';
 import type { Absorber } from './balances/absorb.ts';
-import { createCallEndings } from './call/endCall.ts';
-import type { EndedCall, Hold, PendingCalls } from './call/pendingCalls.ts';
+import { type CallEndings, createCallEndings } from './call/endCall.ts';
+import { type EndedCall, type Hold, type PendingCalls, pendingOf } from './call/pendingCalls.ts';
 import { createRecorder } from './call/recordCalls.ts';
 import { createGiveBack, retryReleases } from './call/retryReleases.ts';
 import { createSettler } from './call/settleCalls.ts';
 import { sweepCalls } from './call/sweepCalls.ts';
 import type { LeftEvents } from './call/takeUpSpool.ts';
 import { followRedis } from './follow/followRedis.ts';
-import { createPutBackSome, type PutBack } from './follow/putBack.ts';
+import { createPutBack, createPutBackSome, type PutBack } from './follow/putBack.ts';
 import type { LedgerReports } from './follow/reportToLedger.ts';
 import { type Admission, type AdmitRequest, createAdmit } from './gate/admit.ts';
 import { createExtend, type ExtendRequest, type Extension } from './gate/extend.ts';
 import { createLetIn } from './gate/letIn.ts';
-import type { Standing } from './redis/standing.ts';
+import { type OpenShards, perShard, type Shard } from './redis/shards.ts';
+import type { Standing, StandingOf } from './redis/standing.ts';
 import type { Spool } from './spool/spool.ts';
 
 /** What an owner has for its holds. */
 export interface HoldsParts {
-  redis: Redis;
+  shards: Pick<OpenShards, 'of' | 'attend'>;
   /** A name that comes back with the spool: this process has what the one before had. */
   owner: string;
   leaseMs: number;
-  standing: Standing;
   pending: PendingCalls;
   spool: Spool;
   /** What the process before left in the spool. */
   left: LeftEvents;
-  putBack: PutBack;
   absorber: Pick<Absorber, 'absorbCalls' | 'load'>;
   reports: Pick<LedgerReports, 'report'>;
   eventLog: EventLogProducer;
@@ -60,33 +58,77 @@ export interface Holds {
   close(graceMs: number): Promise<void>;
 }
 
+/** What a shard has for the holds of its workspaces. */
+interface ShardHolds extends Pick<Holds, 'admit' | 'extend'> {
+  standing: Standing;
+  endings: CallEndings;
+  giveBack: ReturnType<typeof createGiveBack>;
+  putBack: PutBack;
+}
+
 /** Keeps the calls of an owner from their admission until the ledger has recorded them. Nothing is admitted before it has a session. */
 export function createHolds(parts: HoldsParts): Holds {
-  const { redis, owner, leaseMs, standing, pending, left, putBack, absorber, reports, eventLog, metrics, log } = parts;
-  const endings = retryReleases(createCallEndings(redis), { leaseMs });
+  const { shards, owner, leaseMs, pending, left, absorber, reports, eventLog, metrics, log } = parts;
   for (const ended of left.calls) pending.end(ended);
-  const follower = followRedis({ redis, standing, owner, leaseMs, reports, putBack, log });
-  const recorder = createRecorder(parts);
+  const inShard = perShard(holdIn);
+  const of = (workspaceId: string): ShardHolds | undefined => {
+    const shard = shards.of(workspaceId);
+    return shard && inShard(shard);
+  };
+  /** In the shard that has the call by then, as slots may move meanwhile. */
+  const endings: CallEndings = {
+    settle: async (event, json) => endingsOf(event.workspaceId).settle(event, json),
+    release: async (address) => endingsOf(address.workspaceId).release(address),
+  };
+  function endingsOf(workspaceId: string): CallEndings {
+    const found = of(workspaceId);
+    if (!found) throw new Error('no Redis serves this workspace');
+    return found.endings;
+  }
+
+  /** Each has its own that wait to be released: a shard that is lost keeps no other waiting. */
+  const giveBackFor = (standing: Pick<Standing, 'reportMissingCall'>) =>
+    createGiveBack({ endings: retryReleases(endings, { leaseMs }), standing, log });
+  const giveBackUnserved = giveBackFor({ reportMissingCall: () => {} });
+
+  function holdIn(shard: Shard): ShardHolds {
+    const { redis, standing } = shard;
+    const giveBack = giveBackFor(standing);
+    return {
+      standing,
+      endings: createCallEndings(redis),
+      giveBack,
+      putBack: createPutBack(redis, { owner, pending: pendingOf(pending, (id) => shards.of(id) === shard) }),
+      admit: createLetIn({ admit: createAdmit(redis, { standing, owner }), giveBack, pending, standing }),
+      extend: createExtend(redis, { absorber, pending, standing }),
+    };
+  }
+
+  const following = shards.attend((shard) =>
+    followRedis({ shard, owner, leaseMs, reports, putBack: inShard(shard).putBack, log }),
+  );
+  const standingOf: StandingOf<'session' | 'reportMissingCall'> = (workspaceId) => shards.of(workspaceId)?.standing;
+  const recorder = createRecorder({ ...parts, standingOf });
   for (const ended of left.calls) recorder.add(ended);
   for (const { id, json } of left.unreadable) recorder.addUnreadable(id, json);
-  const sweeper = sweepCalls({ redis, absorber, standing, eventLog, metrics, log, leaseMs });
-  const { takeOver, restore } = createPutBackSome({ putBack, pending, standing });
-  const settler = createSettler({ ...parts, endings, recorder, restore });
-  const giveBack = createGiveBack({ endings, standing, log });
+  const sweeping = shards.attend((shard) => sweepCalls({ shard, absorber, eventLog, metrics, log, leaseMs }));
+  const { takeOver, restore } = createPutBackSome({ placeOf: of, pending });
+  const settler = createSettler({ ...parts, standingOf, endings, recorder, restore });
   return {
-    admit: createLetIn({ admit: createAdmit(redis, { standing, owner }), giveBack, pending, standing }),
-    extend: createExtend(redis, { absorber, pending, standing }),
+    admit: async (request) => of(request.key.workspace.workspaceId)?.admit(request) ?? { outcome: 'closed' },
+    extend: async (hold, request) => of(hold.workspaceId)?.extend(hold, request) ?? { outcome: 'closed' },
     async release(hold) {
       pending.drop(hold.callId);
+      const giveBack = of(hold.workspaceId)?.giveBack ?? giveBackUnserved;
       await giveBack(hold);
     },
     putBack: takeOver,
     settle: settler.record,
     async close(graceMs) {
       await settler.close();
-      await sweeper.close();
+      await sweeping.close();
       await recorder.close(graceMs);
-      await follower.close();
+      await following.close();
     },
   };
 }

@@ -2,17 +2,15 @@ import { createEmbeddedProducer } from '@turnpike/event-log/createEmbeddedProduc
 import { createKafkaProducer } from '@turnpike/event-log/createKafkaProducer';
 import type { ServiceBase } from '@turnpike/http-service/startService';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
-import type { Redis } from 'ioredis';
-import { type Absorber, createAbsorber } from './balances/absorb.ts';
-import { createReadCounters } from './balances/readCounters.ts';
 import { PendingCalls } from './call/pendingCalls.ts';
 import { takeUpSpool } from './call/takeUpSpool.ts';
-import { createPutBack } from './follow/putBack.ts';
+import { type Counting, countByShard } from './countByShard.ts';
 import { createLedgerReports } from './follow/reportToLedger.ts';
 import { createHolds, type Holds } from './holds.ts';
-import { assertDurableRedis } from './redis/assertDurableRedis.ts';
-import { connectRedis } from './redis/connectRedis.ts';
-import { Standing } from './redis/standing.ts';
+import { assertDurableRedis, type Durability } from './redis/assertDurableRedis.ts';
+import { createOpenness, type Openness } from './redis/openness.ts';
+import { type OpenShards, openShards, type Shards } from './redis/shards.ts';
+import type { StandingOf } from './redis/standing.ts';
 import { openSpoolFolder } from './spool/openSpoolFolder.ts';
 import type { Spool } from './spool/spool.ts';
 
@@ -23,7 +21,8 @@ const CLOSE_MS = 10_000;
 
 /** The settings that holds go by. */
 export interface HoldsSettings {
-  REDIS_URL: string;
+  /** Of one Redis, or of some nodes of a cluster. */
+  REDIS_URL: string[];
   REDIS_TIMEOUT_MS: number;
   STORE_COPIES: 'one' | 'several';
   LEASE_MS: number;
@@ -35,26 +34,24 @@ export interface HoldsSettings {
 }
 
 /** The holds of this process, and what it knows of balances by them. */
-export interface OpenedHolds {
+export interface OpenedHolds extends Counting, Openness {
   holds: Omit<Holds, 'close'>;
-  redis: Redis;
-  standing: Standing;
-  absorber: Absorber;
-  readCounters: ReturnType<typeof createReadCounters>;
+  shards: Shards;
+  standingOf: StandingOf<'isOpen'>;
   spool: Spool;
 }
 
-/** Opens the spool, the connection to Redis and all that settles calls. Nothing is admitted until this process has a session. */
+/** Opens the spool, the connections to Redis and all that settles calls. Nothing is admitted until this process has a session. */
 export async function openHolds(
   { config, log, shutdown, internalHeaders }: Omit<ServiceBase<HoldsSettings>, 'telemetry' | 'internalGuard'>,
   metrics: Pick<InferenceMetrics, 'holdSwept' | 'alerted'>,
 ): Promise<OpenedHolds> {
   const { LEASE_MS: leaseMs, LEDGER_INTERNAL_URL: ledgerUrl } = config;
-  const redis = connectRedis(config.REDIS_URL, { timeoutMs: config.REDIS_TIMEOUT_MS, log });
-  shutdown.defer('redis', () => redis.disconnect());
-  await assertDurableRedis(redis, { copies: config.STORE_COPIES, log });
-  const standing = new Standing();
-  const absorber = createAbsorber({ redis, ledgerUrl, internalHeaders, timeoutMs: config.LEDGER_TIMEOUT_MS, standing });
+  const shards = openShards({ urls: config.REDIS_URL, timeoutMs: config.REDIS_TIMEOUT_MS, log });
+  shutdown.defer('redis', () => shards.close());
+  await assertDurable(shards, { copies: config.STORE_COPIES, log });
+  const counting = countByShard(shards, { ledgerUrl, internalHeaders, timeoutMs: config.LEDGER_TIMEOUT_MS });
+  const { absorber } = counting;
 
   const folder = await openSpoolFolder(config.SPOOL_DIR);
   shutdown.defer('spool folder', () => folder.release());
@@ -69,9 +66,25 @@ export async function openHolds(
     ? createKafkaProducer({ brokers: config.KAFKA_BROKERS, copies: config.STORE_COPIES, log })
     : createEmbeddedProducer({ url: ledgerUrl, internalHeaders });
   shutdown.defer('event log', () => eventLog.close());
-  const putBack = createPutBack(redis, { owner, pending });
-  const parts = { redis, owner, leaseMs, standing, pending, spool, left, putBack, absorber, reports, eventLog };
+  const parts = { shards, owner, leaseMs, pending, spool, left, absorber, reports, eventLog };
   const holds = createHolds({ ...parts, metrics, log });
   shutdown.defer('holds', () => holds.close(RECORD_GRACE_MS), { timeoutMs: RECORD_GRACE_MS + CLOSE_MS });
-  return { holds, redis, standing, absorber, readCounters: createReadCounters(redis), spool };
+  const standingOf: OpenedHolds['standingOf'] = (workspaceId) => shards.of(workspaceId)?.standing;
+  return { ...counting, ...createOpenness(shards), holds, shards, standingOf, spool };
+}
+
+/** Throws where a shard that is there may lose what it is given; of one that comes later an alert says so. */
+async function assertDurable(shards: OpenShards, durability: Durability): Promise<void> {
+  const judged: Promise<void>[] = [];
+  let isStarting = true;
+  shards.attend(({ name, redis }) => {
+    const judging = assertDurableRedis(redis, durability);
+    if (isStarting) judged.push(judging);
+    else
+      judging.catch((err: unknown) => durability.log.error({ err, shard: name }, 'ALERT Redis may lose what it holds'));
+    return { close: async () => {} };
+  });
+  await shards.found();
+  isStarting = false;
+  await Promise.all(judged);
 }

@@ -20,6 +20,7 @@ import { redisKeys } from '../src/redis/redisKeys.ts';
 import { readRedisId } from '../src/redis/redisServer.ts';
 import { Standing } from '../src/redis/standing.ts';
 import { type AnEventLog, anEventLog } from './anEventLog.ts';
+import { aShard, shardsOf, TAG } from './aShard.ts';
 import { aTestLedger, type TestLedger } from './aTestLedger.ts';
 import { type OpenedRedis, openTestRedis } from './openTestRedis.ts';
 
@@ -87,15 +88,13 @@ async function start(owner: string): Promise<OwnerProcess> {
   const { spool, left } = await takeUpSpool({ dir: folder, maxBytes: 1_000_000, metrics: noMetrics, log });
   const absorber = createAbsorber({ redis, ledgerUrl: ledger.url, internalHeaders: () => ({}), standing });
   const holds = createHolds({
-    redis,
+    shards: shardsOf(aShard(redis, standing)),
     owner,
     leaseMs: LEASE_MS,
-    standing,
     pending,
     spool,
     left,
     absorber,
-    putBack: createPutBack(redis, { owner, pending }),
     reports: reportsOf(await markName()),
     eventLog,
     metrics: noMetrics,
@@ -120,10 +119,10 @@ async function start(owner: string): Promise<OwnerProcess> {
   return process;
 }
 
-/** The one that Redis has, which is its process' id and a name. */
+/** The one that Redis has, which is its process' id, the tag of its shard, and a name. */
 async function markName(): Promise<string> {
-  const mark = (await opened.redis.get(redisKeys.mark)) ?? '';
-  return mark.slice((await readRedisId(opened.redis)).length + 1);
+  const mark = (await opened.redis.get(redisKeys.mark(TAG))) ?? '';
+  return mark.slice(`${await readRedisId(opened.redis)}:${TAG}:`.length);
 }
 
 const opens = (process: OwnerProcess) => until('it has a session', () => process.standing.isOpen);

@@ -47,7 +47,7 @@ export function listRoutes(dependencies: AppDependencies): ServiceRoutes {
     },
     readinessChecks: {
       catalog: () => catalog.current() !== undefined,
-      'balances in Redis': () => money.standing.isOpen || money.standing.lack,
+      'balances in Redis': () => money.isOpen() || money.describeLack(),
     },
   };
 }

@@ -19,8 +19,12 @@ export const configSchema = z.object({
   ...commonConfig,
   /** Page about keys, their limits and credit: the `doc_url` of a 401, 402 and a key’s own 429. The default fits a laptop. */
   KEYS_PAGE_URL: keysPageUrlSchema,
-  /** Redis of limits, holds and spend; its database has to persist and must not evict. */
-  REDIS_URL: z.url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// address' }),
+  /** Redis of limits, holds and spend; its database has to persist and must not evict. Of a Redis Cluster: some of its nodes, comma separated. */
+  REDIS_URL: z
+    .string()
+    // A password may have a comma, too.
+    .transform((urls) => urls.split(/,(?=rediss?:)/))
+    .pipe(z.array(z.url({ protocol: /^rediss?$/, error: 'must be redis:// or rediss:// addresses' }))),
   /**
    * `several`: Redis must refuse writes that no replica gets (`min-replicas-to-write`), or this does not start; a topic of Kafka is made
    * with three replicas. `one`: where the disks themselves are replicated, or what they hold may be lost, as on a laptop.

@@ -23,7 +23,7 @@ startService({
     const { config, log, telemetry, shutdown, internalHeaders, internalGuard } = base;
     const metrics = createInferenceMetrics(telemetry.meter);
     const money = await openMoney(base, metrics);
-    const fleet = openFleet(base, { redis: money.redis, kubernetes: toKubernetesApi(config), metrics });
+    const fleet = openFleet(base, { shards: money.shards, kubernetes: toKubernetesApi(config), metrics });
     const catalog = followCatalog({ catalogUrl: config.CATALOG_INTERNAL_URL, internalHeaders, log });
     shutdown.defer('catalog', () => catalog.close());
     const authenticator = createAuthenticator({

@@ -169,6 +169,8 @@ export function compileLua(source: string): CompiledScript {
   return (redisCall, keys, args) => {
     const redis = new LuaTable();
     redis.set('call', redisCall);
+    // What fails here is a mistake of the script, and is to be seen.
+    redis.set('pcall', redisCall);
     const [answer] = compiled(
       runtime,
       redis,

@@ -4,12 +4,12 @@ import type { EventLogProducer } from '@turnpike/event-log/eventLog';
 import { createAbsorber } from '@turnpike/holds/balances/absorb';
 import { PendingCalls } from '@turnpike/holds/call/pendingCalls';
 import { takeUpSpool } from '@turnpike/holds/call/takeUpSpool';
-import { createPutBack } from '@turnpike/holds/follow/putBack';
 import { createLedgerReports } from '@turnpike/holds/follow/reportToLedger';
 import { createRaiseGeneration, createSetBackGeneration } from '@turnpike/holds/gate/keyGeneration';
 import { createHolds } from '@turnpike/holds/holds';
 import { Standing } from '@turnpike/holds/redis/standing';
 import type { Spool } from '@turnpike/holds/spool/spool';
+import { aShard, shardsOf } from '@turnpike/holds/test/aShard';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
@@ -45,7 +45,6 @@ export interface RouterParts {
   standing: Standing;
   pending: PendingCalls;
   spool: Spool;
-  putBack: ReturnType<typeof createPutBack>;
   eventLog: EventLogProducer;
 }
 
@@ -68,20 +67,20 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
     standing: new Standing(),
     pending,
     spool: taken.spool,
-    putBack: createPutBack(options.redis, { owner, pending }),
     eventLog: createEmbeddedProducer({ url: ledgerUrl, internalHeaders }),
   });
   const { redis, standing, spool } = parts;
   const absorber = createAbsorber({ redis, ledgerUrl, internalHeaders, standing });
   const reports = createLedgerReports({ ledgerUrl, internalHeaders, owner });
   const { left } = taken;
-  const holds = createHolds({ ...parts, owner, leaseMs, left, absorber, reports, metrics: noMetrics, log });
+  const shards = shardsOf(aShard(redis, standing));
+  const holds = createHolds({ ...parts, shards, owner, leaseMs, left, absorber, reports, metrics: noMetrics, log });
   const openCalls = createOpenCalls({ holds, metrics: noMetrics, log });
   const authenticator: Authenticator = { authenticate: async () => options.authenticate(''), forget: () => {} };
   const admission = {
     holds,
     setBackGeneration: createSetBackGeneration(redis),
-    standing,
+    standingOf: () => standing,
     absorber,
     authenticator,
     countPromptTokens: async () => undefined,

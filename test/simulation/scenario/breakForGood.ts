@@ -1,3 +1,5 @@
+import { redisKeys } from '@turnpike/holds/redis/redisKeys';
+import { TAG } from '@turnpike/holds/test/aShard';
 import type { ScriptRun } from '../redis/simulatedRedis.ts';
 import { Violation } from '../world/violation.ts';
 import { FAULTS, giveCredit } from './faults.ts';
@@ -164,7 +166,7 @@ async function probe(
 /** The calls of a router that is gone are pending no more. */
 function checkSwept({ truth, redis }: Stack, { index }: RouterMachine): void {
   for (const { callId, workspaceId, router, session } of truth.calls.values()) {
-    if (router !== index || redis.data.run('EXISTS', [`session:${session}`]) === 1) continue;
+    if (router !== index || redis.data.run('EXISTS', [redisKeys.session(TAG, session ?? '')]) === 1) continue;
     const kind = redis.data.run('HGET', [`{${workspaceId}}:call:${callId}`, 'kind']);
     if (kind === 'held' || kind === 'ended')
       throw new Violation('swept', `call ${callId.slice(-4)} of router-${index}, which is gone, is ${kind} still`);

@@ -1,3 +1,5 @@
+import { redisKeys } from '@turnpike/holds/redis/redisKeys';
+import { TAG } from '@turnpike/holds/test/aShard';
 import type { UsageRow } from '../ledger/ledgerTables.ts';
 import { type CheckName, Violation } from '../world/violation.ts';
 import { checkCharges } from './checkLimits.ts';
@@ -72,7 +74,7 @@ function checkRedis({ redis, database: { tables }, world, keys }: Stack, workspa
   const wallet = hash('wallet');
   const rows = [...tables.usageRequests.values()].filter((row) => row.workspaceId === workspaceId);
   const spentBy = (some: UsageRow[]): bigint => sum(some.map(({ chargeNanoUsd }) => chargeNanoUsd));
-  const mark = redis.data.run('GET', ['mark']);
+  const mark = redis.data.run('GET', [redisKeys.mark(TAG)]);
   if (wallet.get('loaded') !== mark) throw new Violation('redis', `${workspaceId} is not loaded`);
   const credited = sum(
     tables.credits.filter((credit) => credit.workspaceId === workspaceId).map(({ amountNanoUsd }) => amountNanoUsd),

@@ -1,3 +1,5 @@
+import { redisKeys } from '@turnpike/holds/redis/redisKeys';
+import { TAG } from '@turnpike/holds/test/aShard';
 import { type CheckName, Violation } from '../world/violation.ts';
 import type { LedgerOfTruth, TrueCall } from './ledgerOfTruth.ts';
 import { readHash } from './readHash.ts';
@@ -48,9 +50,9 @@ function amountOf(stack: Stack, call: TrueCall): bigint {
  */
 export function checkCovered(stack: Stack, workspaceId: string, isAdmitted: boolean): void {
   const { truth, redis, keys, database } = stack;
-  const mark = redis.data.run('GET', ['mark']);
+  const mark = redis.data.run('GET', [redisKeys.mark(TAG)]);
   const server = database.tables.findServer(redis.data.replicationId);
-  if (!server?.openedAt || mark !== `${server.redisId}:${server.mark}`) return;
+  if (!server?.openedAt || mark !== `${server.redisId}:${TAG}:${server.mark}`) return;
   const sums = new Map<string, bigint>();
   for (const call of truth.calls.values()) {
     if (call.workspaceId !== workspaceId || !call.isLetIn) continue;

@@ -1,3 +1,5 @@
+import { redisKeys } from '@turnpike/holds/redis/redisKeys';
+import { TAG } from '@turnpike/holds/test/aShard';
 import type { ScriptRun, SimulatedRedis } from '../redis/simulatedRedis.ts';
 import { Violation } from '../world/violation.ts';
 import { checkCommitments, checkCovered } from './checkLimits.ts';
@@ -91,7 +93,7 @@ function noteAbsorbed(stack: Stack, { args, keys }: ScriptRun): void {
     if (!call?.isPending || exists(`{${workspaceId}}:call:${callId}`)) continue;
     call.isPending = false;
     const isRunning = call.holdNanoUsd !== undefined && !call.ending && stack.isAlive(call);
-    if (isRunning && exists(`session:${call.session}`))
+    if (isRunning && exists(redisKeys.session(TAG, call.session ?? '')))
       throw new Violation(
         'given up',
         `call ${callId.slice(-4)} of ${call.routerId} was dropped, and its session lives`,

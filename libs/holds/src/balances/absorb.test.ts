@@ -4,6 +4,7 @@ import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
 import { until } from '@turnpike/test-support/until';
 import { aHold } from '../../test/aHold.ts';
+import { TAG } from '../../test/aShard.ts';
 import { aTestLedger, type TestLedger } from '../../test/aTestLedger.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { createCallEndings } from '../call/endCall.ts';
@@ -359,8 +360,8 @@ describe('an owner', () => {
   });
 
   it.each<[string, () => string]>([
-    ['another mark', () => `${opened.mark.slice(0, 41)}${randomUUID()}`],
-    ['the mark of another server', () => `${'f'.repeat(40)}:${randomUUID()}`],
+    ['another mark', () => `${opened.mark.slice(0, -36)}${randomUUID()}`],
+    ['the mark of another server', () => `${'f'.repeat(40)}:${TAG}:${randomUUID()}`],
   ])('brings nothing where Redis has %s by now, and has it looked at', async (_which, theirs) => {
     const call = await aHeldCall();
     record(call);
@@ -371,10 +372,10 @@ describe('an owner', () => {
     const deliver = holdAnswers();
     const asked = askAbout(call);
     await until('the ledger has made its answer', () => ledger.asked.length === 1);
-    await opened.redis.set(redisKeys.mark, theirs());
+    await opened.redis.set(redisKeys.mark(TAG), theirs());
     deliver();
     await expect(asked).rejects.toThrow('not the one of this session');
-    await opened.redis.set(redisKeys.mark, opened.mark);
+    await opened.redis.set(redisKeys.mark(TAG), opened.mark);
     expect(await opened.walletOf(call.workspaceId)).toMatchObject({ held: HOLD });
     expect(standing.isOpen).toBe(false);
     expect(looks).toBe(1);
@@ -388,7 +389,7 @@ describe('an owner', () => {
     const pending = new PendingCalls();
     pending.end({ event, json: toUsageRecordedJson(event) });
     const putBack = createPutBack(opened.redis, { owner: 'router-1', pending });
-    const { restore } = createPutBackSome({ putBack, pending, standing });
+    const { restore } = createPutBackSome({ placeOf: () => ({ putBack, standing }), pending });
     const letGo = holdAnswers();
     const asked = askAbout(call);
     await until('the ledger is asked', () => ledger.asked.length > 0);

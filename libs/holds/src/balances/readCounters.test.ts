@@ -32,7 +32,7 @@ it('shows what is counted and pending, of which place of the ledger, by whom and
   await opened.redis.hset(redisKeys.calls(workspaceId), endedId, 'lapsed');
   await opened.loadKey(workspaceId, keyId, 50n);
 
-  const { calls, nowMs, months, ...counters } = await createReadCounters(opened.redis)(workspaceId, '0');
+  const { calls, nowMs, months, ...counters } = await createReadCounters(opened.shard)(workspaceId, '0');
   expect(counters).toEqual({
     mark: opened.mark,
     timeline: 1,
@@ -58,7 +58,7 @@ it('shows what is counted and pending, of which place of the ledger, by whom and
 });
 
 it('brings nothing that is not loaded', async () => {
-  expect(await createReadCounters(opened.redis)('nobody', '0')).toEqual({
+  expect(await createReadCounters(opened.shard)('nobody', '0')).toEqual({
     nowMs: expect.any(Number),
     mark: undefined,
     timeline: undefined,
@@ -82,7 +82,7 @@ it('shows every call, by pages', async () => {
     putting.hset(redisKeys.call(workspaceId, callId), { kind: 'held', amount: 1, key: 'key', month: '2026-11' });
   }
   await putting.exec();
-  const readCounters = createReadCounters(opened.redis);
+  const readCounters = createReadCounters(opened.shard);
   const seen = new Set<string>();
   let pages = 0;
   for (let after: string | undefined = '0'; after !== undefined; pages += 1) {

@@ -1,8 +1,8 @@
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
-import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { headOf, redisKeys } from '../redis/redisKeys.ts';
 import { defineScript } from '../redis/redisScript.ts';
+import type { Shard } from '../redis/shards.ts';
 import type { Absorber } from './absorb.ts';
 
 /** What is recorded, as of a place in the ledger, and what pending calls come to: those that run, and those that have ended. */
@@ -66,8 +66,10 @@ const answerSchema = z.tuple([
 const kindSchema = z.enum(['held', 'ended']);
 
 /** Makes `readCounters(workspaceId, { after })`, for audits; what is not loaded is not brought. */
-export function createReadCounters(redis: Redis): (workspaceId: string, after: string) => Promise<Counters> {
-  const readCounters = defineScript(redis, 'readCounters');
+export function createReadCounters(
+  shard: Pick<Shard, 'redis' | 'tag'>,
+): (workspaceId: string, after: string) => Promise<Counters> {
+  const readCounters = defineScript(shard.redis, 'readCounters');
   return async (workspaceId, after) => {
     const { keys: names, args } = headOf(workspaceId, '');
     const answer = await readCounters(names, [...args, after, CALLS_PER_PAGE]);
@@ -81,7 +83,7 @@ export function createReadCounters(redis: Redis): (workspaceId: string, after: s
       leftNanoUsd: toAmount(wallet.get('left')),
       keys: Object.fromEntries(keys.map(([keyId, fields]) => [keyId, toCounter(fields)])),
       months: Object.fromEntries([...monthNames].map((month) => [month, toCounter(months, `${month}:`)])),
-      calls: await toCalls(redis, calls),
+      calls: await toCalls(shard, calls),
       nextAfter: cursor === '0' ? undefined : cursor,
     };
   };
@@ -99,9 +101,12 @@ const toCounter = (fields: Fields, prefix = ''): Counter => ({
   endedNanoUsd: toAmount(fields.get(`${prefix}ended`)) ?? 0n,
 });
 
-async function toCalls(redis: Redis, calls: [string, string, Fields][]): Promise<PendingCall[]> {
+async function toCalls(
+  { redis, tag }: Pick<Shard, 'redis' | 'tag'>,
+  calls: [string, string, Fields][],
+): Promise<PendingCall[]> {
   const sessions = [...new Set(calls.map(([, session]) => session))];
-  const alive = await Promise.all(sessions.map((session) => redis.exists(redisKeys.session(session))));
+  const alive = await Promise.all(sessions.map((session) => redis.exists(redisKeys.session(tag, session))));
   const live = new Set(sessions.filter((_, index) => alive[index] === 1));
   return calls.flatMap(([callId, session, fields]) => {
     const kind = kindSchema.safeParse(fields.get('kind')).data;
@@ -122,13 +127,14 @@ async function toCalls(redis: Redis, calls: [string, string, Fields][]): Promise
 
 /** A key's spend and what its running calls hold, from the same counters the gate uses. */
 export async function findKeySpend(
-  { redis, absorber }: { redis: Redis; absorber: Pick<Absorber, 'load'> },
+  { redis, tag }: Pick<Shard, 'redis' | 'tag'>,
+  absorber: Pick<Absorber, 'load'>,
   { workspaceId, keyId }: { workspaceId: string; keyId: string },
 ): Promise<{ spentNanoUsd: NanoUsd; heldNanoUsd: NanoUsd }> {
   const read = async () => {
     const [counter, mark] = await Promise.all([
       redis.hmget(redisKeys.key(workspaceId, keyId), 'loaded', 'spent', 'ended', 'held'),
-      redis.get(redisKeys.mark),
+      redis.get(redisKeys.mark(tag)),
     ]);
     const [loaded, spent, ended, held] = counter;
     const isLoaded = mark !== null && loaded === mark;

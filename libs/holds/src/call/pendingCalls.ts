@@ -84,3 +84,16 @@ export class PendingCalls {
     return this.#ended.values();
   }
 }
+
+/** What is to be put back of some workspaces, as it is whenever it is listed. */
+export const pendingOf = (
+  pending: PendingCalls,
+  isWanted: (workspaceId: string) => boolean,
+): Pick<PendingCalls, 'held' | 'ended'> => ({
+  get held() {
+    return [...pending.held].filter(({ workspaceId }) => isWanted(workspaceId));
+  },
+  get ended() {
+    return [...pending.ended].filter(({ event }) => isWanted(event.workspaceId));
+  },
+});

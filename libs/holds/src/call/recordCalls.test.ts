@@ -41,7 +41,7 @@ beforeEach(() => {
     },
     pending,
     spool: { release: (id) => void released.push(id) },
-    standing,
+    standingOf: () => standing,
     log: aSilentLogger(),
   });
 });

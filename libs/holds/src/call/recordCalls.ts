@@ -5,7 +5,7 @@ import { backoffMs } from '@turnpike/lifecycle/backoff';
 import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { Absorber } from '../balances/absorb.ts';
-import type { Standing } from '../redis/standing.ts';
+import type { StandingOf } from '../redis/standing.ts';
 import type { Spool } from '../spool/spool.ts';
 import type { EndedCall, PendingCalls } from './pendingCalls.ts';
 
@@ -38,7 +38,7 @@ export interface RecorderOptions {
   absorber: Pick<Absorber, 'absorbCalls'>;
   pending: PendingCalls;
   spool: Pick<Spool, 'release'>;
-  standing: Pick<Standing, 'session'>;
+  standingOf: StandingOf<'session'>;
   log: Logger;
 }
 
@@ -48,7 +48,7 @@ export type Recorder = ReturnType<typeof createRecorder>;
  * Brings the events of ended calls to the event log, and asks the ledger until each is recorded and the sums in Redis contain it:
  * only then does it leave the spool. What the log has lost meanwhile is sent again; repeats change nothing.
  */
-export function createRecorder({ eventLog, absorber, pending, spool, standing, log }: RecorderOptions) {
+export function createRecorder({ eventLog, absorber, pending, spool, standingOf, log }: RecorderOptions) {
   const calls = new Map<string, Progress>();
   let unsent: Progress[] = [];
   /** Events of the spool that no program can read: their reader keeps them as dead letters. */
@@ -96,16 +96,16 @@ export function createRecorder({ eventLog, absorber, pending, spool, standing, l
 
   /** Asks about those that wait longest for an answer, of all workspaces together. */
   async function ask(): Promise<void> {
-    if (!standing.session) return;
     const now = performance.now();
     const byWorkspace = new Map<string, Progress[]>();
     let questions = 0;
     for (const progress of calls.values()) {
       if (questions === MAX_QUESTIONS) break;
       if (progress.sends === 0 || progress.askAt > now) continue;
+      const { workspaceId } = progress.ended.event;
+      if (!standingOf(workspaceId)?.session) continue;
       if (progress.sendAt <= now) sendAgain(progress);
       questions += 1;
-      const { workspaceId } = progress.ended.event;
       const others = byWorkspace.get(workspaceId);
       if (others) others.push(progress);
       else byWorkspace.set(workspaceId, [progress]);

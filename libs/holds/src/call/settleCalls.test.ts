@@ -38,7 +38,7 @@ async function settle(found: Settlement, meanwhile: (standing: Standing) => void
     spool: { append: async () => {}, release: () => {} },
     recorder: { add: () => {} },
     pending: new PendingCalls(),
-    standing,
+    standingOf: () => standing,
     restore: async ({ event }) => void restored.push(event.callId),
     log: aSilentLogger(),
   });

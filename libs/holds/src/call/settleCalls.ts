@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '@turnpike/logging/createLogger';
-import type { Standing } from '../redis/standing.ts';
+import type { StandingOf } from '../redis/standing.ts';
 import type { Spool } from '../spool/spool.ts';
 import type { CallEndings } from './endCall.ts';
 import type { EndedCall, PendingCalls } from './pendingCalls.ts';
@@ -17,14 +17,14 @@ export interface SettlerOptions {
   spool: Pick<Spool, 'append' | 'release'>;
   recorder: Pick<Recorder, 'add'>;
   pending: PendingCalls;
-  standing: Standing;
+  standingOf: StandingOf<'session' | 'reportMissingCall'>;
   /** Tries to put a call back that has ended and was dropped. Never rejects. */
   restore: (ended: EndedCall) => Promise<void>;
   log: Logger;
 }
 
 /** Puts the events of ended calls where they are safe, settles each call in Redis, and hands it on to be recorded. */
-export function createSettler({ endings, spool, recorder, pending, standing, restore, log }: SettlerOptions) {
+export function createSettler({ endings, spool, recorder, pending, standingOf, restore, log }: SettlerOptions) {
   const running = new Set<Promise<unknown>>();
   let isClosing = false;
 
@@ -37,10 +37,11 @@ export function createSettler({ endings, spool, recorder, pending, standing, res
   /** Tries until Redis has taken it, or it is recorded, or put back with all others. False: neither, as this process ends. */
   async function settleUntilTaken(ended: EndedCall): Promise<boolean> {
     const { event, json } = ended;
-    const { callId } = event;
+    const { callId, workspaceId } = event;
     for (let attempt = 0; pending.hasEnded(callId); attempt += 1) {
-      const { session } = standing;
-      if (session) {
+      const standing = standingOf(workspaceId);
+      const session = standing?.session;
+      if (standing && session) {
         try {
           const found = await endings.settle(event, json);
           // The list of calls was lost: the others of this router are missing there as well, unless they were put back since.

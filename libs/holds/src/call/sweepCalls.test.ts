@@ -8,6 +8,7 @@ import { until } from '@turnpike/test-support/until';
 import type { Redis } from 'ioredis';
 import { aHold } from '../../test/aHold.ts';
 import { type AnEventLog, anEventLog } from '../../test/anEventLog.ts';
+import { TAG } from '../../test/aShard.ts';
 import { aTestLedger, type TestLedger } from '../../test/aTestLedger.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { createAbsorber } from '../balances/absorb.ts';
@@ -42,7 +43,7 @@ afterEach(async () => {
   ledger.close();
   // No test sweeps the calls of another.
   const found = await opened.redis.keys('{*}:calls');
-  await opened.redis.del(redisKeys.sweeper, ...found);
+  await opened.redis.del(redisKeys.sweeper(TAG), ...found);
 });
 
 function sweep(redis: Redis = opened.redis): void {
@@ -60,7 +61,7 @@ function sweep(redis: Redis = opened.redis): void {
           swept += 1;
         },
       },
-      redis,
+      shard: { redis, standing, tag: TAG },
       absorber: createAbsorber({
         redis: opened.redis,
         ledgerUrl: ledger.url,
@@ -68,7 +69,6 @@ function sweep(redis: Redis = opened.redis): void {
         timeoutMs: 20_000,
         standing,
       }),
-      standing,
       eventLog,
       log: aSilentLogger(),
       leaseMs: LEASE_MS,
@@ -253,12 +253,12 @@ it('looks away and goes on while the event log or the ledger is down', async () 
 
 it('does not sweep while another owner does', async () => {
   const call = await aLostCall();
-  await opened.redis.set(redisKeys.sweeper, 'another owner', 'PX', 2_000);
+  await opened.redis.set(redisKeys.sweeper(TAG), 'another owner', 'PX', 2_000);
   sweep();
   await until('the other one is gone', async () => {
     // Read before it is known that the other one was still there then.
     const sent = sentOf(call).length;
-    if ((await opened.redis.get(redisKeys.sweeper)) !== 'another owner') return true;
+    if ((await opened.redis.get(redisKeys.sweeper(TAG))) !== 'another owner') return true;
     expect(sent).toBe(0);
     return false;
   });

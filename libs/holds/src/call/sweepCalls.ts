@@ -5,11 +5,10 @@ import { pause } from '@turnpike/lifecycle/pause';
 import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
-import type { Redis } from 'ioredis';
 import { validate as isUuid } from 'uuid';
 import type { Absorber } from '../balances/absorb.ts';
 import { CALLS_PATTERN, redisKeys, workspaceOf } from '../redis/redisKeys.ts';
-import type { Standing } from '../redis/standing.ts';
+import type { Shard } from '../redis/shards.ts';
 
 /** Keys of Redis that a step of the walk looks at: well under a millisecond of its time. */
 const KEYS_A_STEP = 500;
@@ -22,23 +21,21 @@ const MAX_TOLD = 10_000;
 const SOON_MS = 1_000;
 
 /**
- * Ends calls that have lost their owner. It walks all pending calls; those under a session that has been gone for `leaseMs` / 4
- * are looked up in the ledger, which lets go of them if they are recorded; of the others the kept event goes to the event log: of a
- * held one its `unknown` ending, of an ended one the true one. Nothing else changes a balance here, so to be wrong about an owner
- * costs no more than a row that its true ending replaces. One owner sweeps at a time.
+ * Ends calls of a shard that have lost their owner. It walks all pending calls; those under a session that has been gone for
+ * `leaseMs` / 4 are looked up in the ledger, which lets go of them if they are recorded; of the others the kept event goes to the
+ * event log: of a held one its `unknown` ending, of an ended one the true one. Nothing else changes a balance here, so to be wrong
+ * about an owner costs no more than a row that its true ending replaces. One owner at a time sweeps a shard.
  */
 export function sweepCalls({
-  redis,
+  shard: { redis, standing, tag },
   absorber,
-  standing,
   eventLog,
   metrics,
   log,
   leaseMs,
 }: {
-  redis: Redis;
+  shard: Pick<Shard, 'redis' | 'standing' | 'tag'>;
   absorber: Pick<Absorber, 'absorbCalls'>;
-  standing: Pick<Standing, 'isOpen'>;
   eventLog: EventLogProducer;
   metrics: Pick<InferenceMetrics, 'holdSwept' | 'alerted'>;
   log: Logger;
@@ -56,15 +53,15 @@ export function sweepCalls({
 
   async function isMyTurn(): Promise<boolean> {
     if (!standing.isOpen) return false;
-    if ((await redis.set(redisKeys.sweeper, self, 'PX', leaseMs, 'NX')) === 'OK') return true;
-    if ((await redis.get(redisKeys.sweeper)) !== self) return false;
-    await redis.pexpire(redisKeys.sweeper, leaseMs);
+    if ((await redis.set(redisKeys.sweeper(tag), self, 'PX', leaseMs, 'NX')) === 'OK') return true;
+    if ((await redis.get(redisKeys.sweeper(tag))) !== self) return false;
+    await redis.pexpire(redisKeys.sweeper(tag), leaseMs);
     return true;
   }
 
   /** A session that is gone never comes back: its owner has another one by now, if it lives. */
   async function hasLapsed(session: string): Promise<boolean> {
-    if ((await redis.exists(redisKeys.session(session))) === 1) {
+    if ((await redis.exists(redisKeys.session(tag, session))) === 1) {
       goneSince.delete(session);
       return false;
     }
@@ -140,7 +137,7 @@ export function sweepCalls({
       for (const callsKey of found) await sweepOne(callsKey, signal);
       cursor = next;
       if (cursor !== '0') {
-        await redis.pexpire(redisKeys.sweeper, leaseMs);
+        await redis.pexpire(redisKeys.sweeper(tag), leaseMs);
         await pause(STEP_PAUSE_MS, signal);
       }
     } while (cursor !== '0' && !signal.aborted);

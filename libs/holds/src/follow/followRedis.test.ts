@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { until } from '@turnpike/test-support/until';
+import { aShard, TAG } from '../../test/aShard.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { connectRedis } from '../redis/connectRedis.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
@@ -61,8 +62,7 @@ afterEach(async () => {
 
 function follow({ leaseMs = 60_000 } = {}): void {
   follower = followRedis({
-    redis,
-    standing,
+    shard: aShard(redis, standing),
     owner: 'router-1',
     leaseMs,
     reports: {
@@ -82,8 +82,8 @@ function follow({ leaseMs = 60_000 } = {}): void {
   });
 }
 
-const markInRedis = () => opened.redis.get(redisKeys.mark);
-const markOf = ({ redisId, mark }: RedisNews) => `${redisId}:${mark}`;
+const markInRedis = () => opened.redis.get(redisKeys.mark(TAG));
+const markOf = ({ redisId, mark }: RedisNews) => `${redisId}:${TAG}:${mark}`;
 const isSaidToBeBack = () =>
   until('it says that it has put back', () => reports.at(-1)?.putBackMark === news.mark && standing.session);
 async function opens(): Promise<Session> {
@@ -105,7 +105,7 @@ it('marks a Redis that the ledger has named, puts its calls back there, and admi
   expect(standing.isOpen).toBe(false);
   expect(await markInRedis()).toBe(markOf(news));
   expect(sessions).toEqual([{ mark: markOf(news), token }]);
-  expect(await opened.redis.get(redisKeys.session(token))).toBe('router-1');
+  expect(await opened.redis.get(redisKeys.session(TAG, token))).toBe('router-1');
   await opens();
   expect(reports.some(({ missingMark }) => missingMark !== null)).toBe(false);
   expect(logged.filter(([, message]) => message === 'calls are admitted')).toHaveLength(1);
@@ -115,7 +115,7 @@ it('has its session before it puts anything back under it, and says nothing of i
   const { promise, resolve } = Promise.withResolvers<void>();
   let wasLive = 0;
   onPutBack = async () => {
-    wasLive = await opened.redis.exists(redisKeys.session(sessions.at(-1)?.token ?? ''));
+    wasLive = await opened.redis.exists(redisKeys.session(TAG, sessions.at(-1)?.token ?? ''));
     await promise;
   };
   follow();
@@ -176,7 +176,7 @@ it('says what keeps calls out while it does, and logs each reason once, however 
 });
 
 describe('a session', () => {
-  const lives = (token: string) => opened.redis.pttl(redisKeys.session(token));
+  const lives = (token: string) => opened.redis.pttl(redisKeys.session(TAG, token));
 
   it('is renewed while Redis answers', async () => {
     follow({ leaseMs: 2_000 });
@@ -210,7 +210,7 @@ describe('a session', () => {
     // No command reaches Redis, which lives on.
     redis.disconnect();
     await until('it is over for this owner', () => standing.session === undefined);
-    expect(await opened.redis.exists(redisKeys.session(token))).toBe(1);
+    expect(await opened.redis.exists(redisKeys.session(TAG, token))).toBe(1);
   });
 
   it('ends with its owner, so that what is left of it is found at once', async () => {
@@ -261,7 +261,7 @@ describe('a Redis that was emptied', () => {
     follow();
     const { mark } = await opens();
     await opened.redis.flushall();
-    await opened.redis.set(redisKeys.mark, mark);
+    await opened.redis.set(redisKeys.mark(TAG), mark);
     standing.suspect();
     await isSaidToBeMissing(news.mark);
     expect(reports.at(-1)?.putBackMark).toBeNull();
@@ -278,21 +278,29 @@ describe('a Redis that was emptied', () => {
 
 describe('a mark', () => {
   const setMark = (mark: string, untilMs: number) =>
-    defineScript(opened.redis, 'setMark')([redisKeys.mark], [mark, untilMs]);
+    defineScript(opened.redis, 'setMark')([redisKeys.mark(TAG)], [mark, untilMs]);
 
   it('is put into no other Redis than its own', async () => {
     follow();
     await isSaidToBeBack();
     const later = (await readRedisTime(opened.redis)) + 10_000;
-    expect(await setMark(`${'f'.repeat(40)}:${randomUUID()}`, later)).toBe('other_redis');
+    expect(await setMark(`${'f'.repeat(40)}:${TAG}:${randomUUID()}`, later)).toBe('other_redis');
     expect(await markInRedis()).toBe(markOf(news));
+  });
+
+  it('takes those away that the server had when it had fewer slots', async () => {
+    await opened.redis.mset(redisKeys.mark('7'), 'one', redisKeys.mark('8'), 'another');
+    const later = (await readRedisTime(opened.redis)) + 10_000;
+    const args = [`${news.redisId}:${TAG}:${randomUUID()}`, later, '7', '8'];
+    expect(await defineScript(opened.redis, 'setMark')([redisKeys.mark(TAG)], args)).toBe('marked');
+    expect(await opened.redis.mget(redisKeys.mark('7'), redisKeys.mark('8'))).toEqual([null, null]);
   });
 
   it('is not put any more where the ledger may have given this owner up since it was asked', async () => {
     follow();
     await isSaidToBeBack();
     const now = await readRedisTime(opened.redis);
-    expect(await setMark(`${news.redisId}:${randomUUID()}`, now - 1)).toBe('too_late');
+    expect(await setMark(`${news.redisId}:${TAG}:${randomUUID()}`, now - 1)).toBe('too_late');
     expect(await markInRedis()).toBe(markOf(news));
   });
 
@@ -304,7 +312,7 @@ describe('a mark', () => {
     expect(performance.now() - askedAt).toBeGreaterThanOrEqual(500);
     expect(await markInRedis()).toBeNull();
     // The other owner has put it meanwhile.
-    await opened.redis.set(redisKeys.mark, markOf(news));
+    await opened.redis.set(redisKeys.mark(TAG), markOf(news));
     await opens();
   });
 
@@ -313,7 +321,7 @@ describe('a mark', () => {
     await isSaidToBeBack();
     expect(given.size).toBe(1);
     // Nobody has noticed yet.
-    await opened.redis.del(redisKeys.mark);
+    await opened.redis.del(redisKeys.mark(TAG));
     await isSaidToBeMissing(news.mark);
     expect(await markInRedis()).toBeNull();
   });

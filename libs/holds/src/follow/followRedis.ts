@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
-import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { redisKeys } from '../redis/redisKeys.ts';
 import { defineScript } from '../redis/redisScript.ts';
 import { readRedisId, readRedisTime } from '../redis/redisServer.ts';
-import type { Session, Standing } from '../redis/standing.ts';
+import type { Shard } from '../redis/shards.ts';
+import type { Session } from '../redis/standing.ts';
 import type { LedgerReports, RedisNews } from './reportToLedger.ts';
 
 /** How often an owner looks while all is well, and while it waits for others. */
@@ -37,8 +37,7 @@ type Lack = keyof typeof LACKS;
 const markedSchema = z.enum(['marked', 'other_redis', 'too_late']);
 
 export interface FollowRedisOptions {
-  redis: Redis;
-  standing: Standing;
+  shard: Shard;
   owner: string;
   leaseMs: number;
   reports: Pick<LedgerReports, 'report'>;
@@ -47,11 +46,12 @@ export interface FollowRedisOptions {
 }
 
 /**
- * Keeps this owner's session with Redis, and finds out when Redis is another one or has lost what it had: it was restarted, a
- * replica was promoted, it was emptied. Then this owner puts its calls back under a new session, and admits none until the ledger
- * says that all owners have, or that those which have not are waited for no more (decision page: when Redis is lost).
+ * Keeps this owner's session with the Redis of a shard, and finds out when that is another one or has lost what it had: it was
+ * restarted, a replica was promoted, it was emptied. Then this owner puts its calls back under a new session, and admits none until
+ * the ledger says that all owners have, or that those which have not are waited for no more (decision page: when Redis is lost).
  */
-export function followRedis({ redis, standing, owner, leaseMs, reports, putBack, log }: FollowRedisOptions) {
+export function followRedis({ shard, owner, leaseMs, reports, putBack, log }: FollowRedisOptions) {
+  const { redis, standing, tag } = shard;
   const setMark = defineScript(redis, 'setMark');
   /** What the ledger said last. */
   let news: RedisNews | undefined;
@@ -69,7 +69,7 @@ export function followRedis({ redis, standing, owner, leaseMs, reports, putBack,
   let unansweredSince: number | undefined;
 
   const markOf = (known: RedisNews | undefined): string | undefined =>
-    known?.mark && known.redisId ? `${known.redisId}:${known.mark}` : undefined;
+    known?.mark && known.redisId ? `${known.redisId}:${tag}:${known.mark}` : undefined;
 
   /** Null where no primary answers; a connection on which that lasts is replaced. */
   async function askRedisId(): Promise<string | null> {
@@ -78,7 +78,7 @@ export function followRedis({ redis, standing, owner, leaseMs, reports, putBack,
     if (redisId !== null || !isConnected) unansweredSince = undefined;
     else unansweredSince ??= performance.now();
     if (unansweredSince !== undefined && performance.now() - unansweredSince >= REPLACE_MS) {
-      log.warn('no primary answers on the connection to Redis: it is replaced');
+      log.warn({ shard: shard.name }, 'no primary answers on the connection to Redis: it is replaced');
       unansweredSince = undefined;
       redis.disconnect(true);
     }
@@ -90,7 +90,7 @@ export function followRedis({ redis, standing, owner, leaseMs, reports, putBack,
     const { session } = standing;
     if (!session) return standing.end();
     const askedAt = performance.now();
-    const isAlive = await redis.pexpire(redisKeys.session(session.token), leaseMs).catch(() => undefined);
+    const isAlive = await redis.pexpire(redisKeys.session(tag, session.token), leaseMs).catch(() => undefined);
     if (isAlive === 1) standing.renew(askedAt + leaseMs - LEASE_MARGIN_MS);
     if (isAlive !== 0 || standing.session !== session) return;
     emptied = session.mark;
@@ -105,7 +105,7 @@ export function followRedis({ redis, standing, owner, leaseMs, reports, putBack,
     const session = { mark, token: randomUUID() };
     const askedAt = performance.now();
     try {
-      await redis.set(redisKeys.session(session.token), owner, 'PX', leaseMs, 'NX');
+      await redis.set(redisKeys.session(tag, session.token), owner, 'PX', leaseMs, 'NX');
       await putBack(session);
       if (isClosed) return;
       standing.begin(session, askedAt + leaseMs - LEASE_MARGIN_MS);
@@ -119,7 +119,8 @@ export function followRedis({ redis, standing, owner, leaseMs, reports, putBack,
   }
 
   async function putMark(mark: string, askedAtMs: number): Promise<void> {
-    const outcome = markedSchema.parse(await setMark([redisKeys.mark], [mark, askedAtMs + MARK_VALID_MS]));
+    const args = [mark, askedAtMs + MARK_VALID_MS, ...shard.otherTags()];
+    const outcome = markedSchema.parse(await setMark([redisKeys.mark(tag)], args));
     if (outcome !== 'marked') throw new Error(`Redis cannot be marked: ${outcome}`);
   }
 
@@ -142,6 +143,7 @@ export function followRedis({ redis, standing, owner, leaseMs, reports, putBack,
     const isMissing = isHere && hasGone;
     try {
       return await reports.report({
+        shard: shard.name,
         redisId,
         putBackMark: isHere && !isMissing && mark === known ? (news?.mark ?? null) : null,
         missingMark: isMissing ? (news?.mark ?? null) : null,
@@ -154,7 +156,10 @@ export function followRedis({ redis, standing, owner, leaseMs, reports, putBack,
 
   function tellOfStranger(isStranger: boolean): void {
     if (isStranger && !wasStranger)
-      log.error('ALERT this process sees another Redis than the others: it admits no call; look at its REDIS_URL');
+      log.error(
+        { shard: shard.name },
+        'ALERT this process sees another Redis than the others: it admits no call; look at its REDIS_URL',
+      );
     wasStranger = isStranger;
   }
 
@@ -162,7 +167,7 @@ export function followRedis({ redis, standing, owner, leaseMs, reports, putBack,
   function closeFor(lack: Lack, waitsFor: string[] = []): void {
     standing.close();
     standing.lack = waitsFor.length > 0 ? `${LACKS[lack]}: ${waitsFor.join(', ')}` : LACKS[lack];
-    if (lack !== told) log.warn({ lack: standing.lack }, 'no call is admitted');
+    if (lack !== told) log.warn({ shard: shard.name, lack: standing.lack }, 'no call is admitted');
     told = lack;
   }
 
@@ -170,7 +175,7 @@ export function followRedis({ redis, standing, owner, leaseMs, reports, putBack,
     const redisId = await askRedisId();
     if (redisId === null) closeFor('no_redis');
     const [found, askedAtMs] =
-      redisId === null ? [null, 0] : await Promise.all([redis.get(redisKeys.mark), readRedisTime(redis)]);
+      redisId === null ? [null, 0] : await Promise.all([redis.get(redisKeys.mark(tag)), readRedisTime(redis)]);
     // It would be waited for as long again.
     if (redisId !== null) await renew();
     const answer = await report(redisId, found);
@@ -198,7 +203,7 @@ export function followRedis({ redis, standing, owner, leaseMs, reports, putBack,
       return;
     }
     if (!now.isOpen) return closeFor('others', now.waitsFor);
-    if (!standing.isOpen) log.info('calls are admitted');
+    if (!standing.isOpen) log.info({ shard: shard.name }, 'calls are admitted');
     told = undefined;
     standing.open();
   }
@@ -227,7 +232,7 @@ export function followRedis({ redis, standing, owner, leaseMs, reports, putBack,
       await stepping.close();
       const { session } = standing;
       standing.end();
-      if (session) await redis.del(redisKeys.session(session.token)).catch(() => {});
+      if (session) await redis.del(redisKeys.session(tag, session.token)).catch(() => {});
     },
   };
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { parseUsageRecorded, toUsageRecordedJson } from '@turnpike/events/usageRecorded';
@@ -8,8 +9,8 @@ import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { createCallEndings } from '../call/endCall.ts';
 import { type EndedCall, type Hold, PendingCalls } from '../call/pendingCalls.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
-import type { Session } from '../redis/standing.ts';
-import { createPutBack } from './putBack.ts';
+import { type Session, Standing } from '../redis/standing.ts';
+import { createPutBack, createPutBackSome } from './putBack.ts';
 
 const HOLD = 1_000n;
 const CHARGE = 300n;
@@ -200,5 +201,42 @@ describe('a put-back that is late or comes twice', () => {
     expect(await opened.callOf(held)).toMatchObject({ session: session.token });
     const number = Number(await opened.redis.hget(redisKeys.owners(held.workspaceId), owner));
     expect(number).toBeGreaterThan(inAnHour);
+  });
+});
+
+describe('a take-over', () => {
+  const aJob = () => aHold(opened, { holdNanoUsd: HOLD });
+
+  it('waits for the place that is lost, and keeps nobody waiting who belongs elsewhere', async () => {
+    const lost = { putBack: aPutBack(), standing: new Standing() };
+    const well = { putBack: aPutBack(), standing: opened.standing };
+    const [waiting, beside, other] = [await aJob(), await aJob(), await aJob()];
+    const { takeOver } = createPutBackSome({
+      placeOf: (id) => (id === waiting.workspaceId ? lost : well),
+      pending,
+    });
+    let isBack = false;
+    const taking = takeOver([waiting, beside]).then(() => {
+      isBack = true;
+    });
+    await takeOver([other]);
+    expect(await opened.callOf(other)).toMatchObject({ owner });
+    expect(isBack).toBe(false);
+    lost.standing.begin(opened.session, Number.POSITIVE_INFINITY);
+    await taking;
+    for (const hold of [waiting, beside]) expect(await opened.callOf(hold)).toMatchObject({ owner });
+  });
+
+  it('goes to whoever serves the workspace by then', async () => {
+    const former = { putBack: aPutBack(), standing: new Standing() };
+    let serving: typeof former | undefined = former;
+    const { takeOver } = createPutBackSome({ placeOf: () => serving, pending });
+    const hold = await aJob();
+    const taking = takeOver([hold]);
+    serving = undefined;
+    await delay(150);
+    serving = { putBack: aPutBack(), standing: opened.standing };
+    await taking;
+    expect(await opened.callOf(hold)).toMatchObject({ owner });
   });
 });

@@ -32,7 +32,10 @@ export type PutBack = (session: Session, some?: Some) => Promise<boolean>;
  * the running ones their hold, the ended ones their charge. Rejects where one could not be put back; doing it all again changes
  * nothing for the others. With `some`, those alone.
  */
-export function createPutBack(redis: Redis, { owner, pending }: { owner: string; pending: PendingCalls }): PutBack {
+export function createPutBack(
+  redis: Redis,
+  { owner, pending }: { owner: string; pending: Pick<PendingCalls, 'held' | 'ended'> },
+): PutBack {
   const putBack = defineScript(redis, 'putBack');
   let lastNumber = 0;
   /** Workspaces of put-backs that failed: their scripts may run late, unless one with a higher number has run. */
@@ -91,7 +94,13 @@ export function createPutBack(redis: Redis, { owner, pending }: { owner: string;
   };
 }
 
-/** What is put back beside all that is, under the session that lives. */
+/** Where calls of a workspace are put back. */
+interface Place {
+  putBack: PutBack;
+  standing: Pick<Standing, 'session' | 'reportMissingCall' | 'notePutBack'>;
+}
+
+/** What is put back beside all that is, under the session that lives. A place that is lost keeps none waiting that belong elsewhere. */
 export interface PutBackSome {
   /**
    * Has these be put back with all others from now on, and at once where there is a session, which may have begun with a list that lacks
@@ -104,16 +113,15 @@ export interface PutBackSome {
 
 /** Makes both. Where some could not be put back, or more was lost than they, all are put back under another session. */
 export function createPutBackSome({
-  putBack,
+  placeOf,
   pending,
-  standing,
 }: {
-  putBack: PutBack;
+  /** Undefined while nobody serves the workspace. */
+  placeOf: (workspaceId: string) => Place | undefined;
   pending: Pick<PendingCalls, 'add' | 'isHeld' | 'hasEnded'>;
-  standing: Pick<Standing, 'session' | 'reportMissingCall' | 'notePutBack'>;
 }): PutBackSome {
   /** Whether they stand in Redis under the session of now. */
-  async function tryToPut(some: Some): Promise<boolean> {
+  async function tryToPut({ putBack, standing }: Place, some: Some): Promise<boolean> {
     const { session } = standing;
     if (!session) return false;
     standing.notePutBack();
@@ -128,28 +136,39 @@ export function createPutBackSome({
     return isSameSession && isBack;
   }
 
+  /** One after the other: of two at once, the older would come late. */
+  const turns = new WeakMap<Place, Promise<unknown>>();
+  function inTurn<Result>(place: Place, work: () => Promise<Result>): Promise<Result> {
+    const done = (turns.get(place) ?? Promise.resolve()).then(work);
+    turns.set(place, done);
+    return done;
+  }
+  const stillHeld = (holds: readonly Hold[]): Hold[] => holds.filter(({ callId }) => pending.isHeld(callId));
+
   async function putUntilBack(holds: readonly Hold[]): Promise<void> {
     for (;;) {
-      const held = holds.filter(({ callId }) => pending.isHeld(callId));
-      if (held.length === 0 || (await tryToPut({ held }))) return;
+      // Where a workspace belongs may change from one time to the next.
+      const byPlace = Map.groupBy(stillHeld(holds), ({ workspaceId }) => placeOf(workspaceId));
+      if (byPlace.size === 0) return;
+      if (byPlace.size > 1) {
+        await Promise.all([...byPlace.values()].map(putUntilBack));
+        return;
+      }
+      const [place] = byPlace.keys();
+      if (place && (await inTurn(place, () => tryToPut(place, { held: stillHeld(holds) })))) return;
       await delay(PAUSE_MS, undefined, { ref: false });
     }
   }
 
-  /** One after the other: of two at once, the older would come late. */
-  let turn: Promise<unknown> = Promise.resolve();
-  function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    const done = turn.then(work);
-    turn = done;
-    return done;
-  }
   return {
     takeOver(holds) {
       for (const hold of holds) pending.add(hold);
-      return inTurn(() => putUntilBack(holds));
+      return putUntilBack(holds);
     },
     async restore(ended) {
-      await inTurn(async () => pending.hasEnded(ended.event.callId) && (await tryToPut({ ended: [ended] })));
+      const { callId, workspaceId } = ended.event;
+      const place = placeOf(workspaceId);
+      if (place) await inTurn(place, async () => pending.hasEnded(callId) && tryToPut(place, { ended: [ended] }));
     },
   };
 }

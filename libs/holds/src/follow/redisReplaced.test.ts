@@ -4,6 +4,7 @@ import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import { type FaultProxy, openFaultProxy } from '@turnpike/test-support/faultProxy';
 import { until } from '@turnpike/test-support/until';
 import type { Redis } from 'ioredis';
+import { aShard } from '../../test/aShard.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { connectRedis } from '../redis/connectRedis.ts';
 import { readRedisId } from '../redis/redisServer.ts';
@@ -37,8 +38,7 @@ afterEach(async () => {
 async function startFollower(): Promise<void> {
   const marks = new Map<string, string>();
   follower = followRedis({
-    redis,
-    standing,
+    shard: aShard(redis, standing),
     owner: 'router-1',
     leaseMs: 60_000,
     reports: {

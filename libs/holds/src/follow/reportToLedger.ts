@@ -3,8 +3,9 @@ import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 
 const TIMEOUT_MS = 1_000;
 
-/** An owner's sign of life to the ledger. */
+/** An owner's sign of life to the ledger, with where it stands with a shard. */
 export interface OwnerReport {
+  shard: string;
   /** Replication id of the Redis it sees; null while it sees none. */
   redisId: string | null;
   /** The mark under which its calls are put back. */
@@ -47,8 +48,8 @@ export function createLedgerReports({
   const ledger = createClient(usageLedgerApi, { url: ledgerUrl, internalHeaders, timeoutMs: TIMEOUT_MS });
   const params = { router_id: owner };
   return {
-    async report({ redisId, putBackMark, missingMark }) {
-      const body = { redis_id: redisId, put_back_mark: putBackMark, missing_mark: missingMark };
+    async report({ shard, redisId, putBackMark, missingMark }) {
+      const body = { shard, redis_id: redisId, put_back_mark: putBackMark, missing_mark: missingMark };
       const news = await ledger.reportRouter({ params, body });
       return {
         redisId: news.redis_id,

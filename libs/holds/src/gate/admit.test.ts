@@ -5,6 +5,7 @@ import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { v7 as uuidv7 } from 'uuid';
 import { aFundedKey as fund } from '../../test/aFundedKey.ts';
+import { TAG } from '../../test/aShard.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { createCallEndings } from '../call/endCall.ts';
 import { headOf, redisKeys } from '../redis/redisKeys.ts';
@@ -293,7 +294,7 @@ describe('an owner', () => {
     ['that waits for others to put back', () => ({ session: opened.session, isOpen: false })],
     [
       'whose session is of another mark',
-      () => ({ session: { mark: `${opened.mark}x`, token: 'token' }, isOpen: true }),
+      () => ({ session: { mark: `${opened.mark.slice(0, -1)}x`, token: 'token' }, isOpen: true }),
     ],
     [
       'whose session is of another server, as of one that was restarted since, the mark being there again',
@@ -302,9 +303,9 @@ describe('an owner', () => {
   ])('%s admits nothing', async (_which, standing) => {
     const key = await aFundedKey(10_000n);
     const before = await snapshotOf(key);
-    await opened.redis.set(redisKeys.mark, standing().session?.mark.startsWith('f') ? otherServer() : opened.mark);
+    await opened.redis.set(redisKeys.mark(TAG), standing().session?.mark.startsWith('f') ? otherServer() : opened.mark);
     const { outcome } = await admitAs(standing())(aRequest(key));
-    await opened.redis.set(redisKeys.mark, opened.mark);
+    await opened.redis.set(redisKeys.mark(TAG), opened.mark);
     expect(outcome).toBe('closed');
     expect(await snapshotOf(key)).toEqual(before);
   });

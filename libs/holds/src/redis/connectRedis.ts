@@ -1,37 +1,67 @@
 import { backoffMs } from '@turnpike/lifecycle/backoff';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { Redis } from 'ioredis';
+import type { NodeAddress } from './readTopology.ts';
 
 /** How long a connection that is given up may take to end in order. Where nothing passes any more it never would. */
 const DISCONNECT_MS = 100;
 const BACKOFF = { firstMs: 50, longestMs: 1_000 };
 
+/** What a node of a cluster says that does not serve a key, or not now. It has not done what it was told. */
+const NOT_HERE = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN) |non local key/;
+const NO_PRIMARY = /^(READONLY|MASTERDOWN)\b/;
+
+export interface ConnectionOptions {
+  timeoutMs: number;
+  /** Told when the connection breaks and when it is back. */
+  log?: Logger | undefined;
+  /** Where the server is, if not where the URL says. */
+  address?: NodeAddress | undefined;
+  /** Called when this may not be the server any more that it was. */
+  onDoubt?: (() => void) | undefined;
+}
+
 /**
  * A connection whose commands fail within `timeoutMs` instead of waiting for Redis to come back: what cannot be decided
- * now is refused now. A command is never sent twice behind our back. A server that says that it is no primary any more is
- * left: its address may lead to the new one by now.
+ * now is refused now. A command is never sent twice behind our back, nor elsewhere. A server that says that it is no primary any more
+ * is left: its address may lead to the new one by now.
  */
-export function connectRedis(url: string, { timeoutMs, log }: { timeoutMs: number; log: Logger }): Redis {
+export function connectRedis(url: string, { timeoutMs, log, address, onDoubt }: ConnectionOptions): Redis {
   const redis = new Redis(url, {
+    lazyConnect: true,
     commandTimeout: timeoutMs,
     connectTimeout: 1_000,
     disconnectTimeout: DISCONNECT_MS,
     // `true` rejects the command and connects anew; it does not send the command again.
-    reconnectOnError: ({ message }) => /^(READONLY|MASTERDOWN)\b/.test(message),
+    reconnectOnError({ message }) {
+      const isNoPrimary = NO_PRIMARY.test(message);
+      if (isNoPrimary || NOT_HERE.test(message)) onDoubt?.();
+      return isNoPrimary;
+    },
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
     enableAutoPipelining: false,
     retryStrategy: (attempt) => backoffMs(attempt, BACKOFF),
   });
+  if (address) Object.assign(redis.options, address);
   let isDown = false;
   redis.on('error', (error) => {
-    if (!isDown) log.error({ err: error }, 'redis connection failed');
+    if (!isDown) log?.error({ err: error }, 'redis connection failed');
     isDown = true;
   });
   redis.on('ready', () => {
-    if (isDown) log.info('redis connection is back');
+    if (isDown) log?.info('redis connection is back');
     isDown = false;
   });
+  redis.on('close', () => onDoubt?.());
+  redis.connect().catch(() => {}); // an error of the connection, and tried again
   return redis;
+}
+
+/** Leaves the server that a connection leads to for another one; for the same one it does nothing. */
+export function moveConnection(redis: Redis, { host, port }: NodeAddress): void {
+  if (redis.options.host === host && redis.options.port === port) return;
+  Object.assign(redis.options, { host, port });
+  redis.disconnect(true);
 }

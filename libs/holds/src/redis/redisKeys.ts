@@ -1,7 +1,9 @@
 /** Every key of a workspace carries its hash tag, and is written by the scripts of `scripts/` and by nothing else. */
 export const redisKeys = {
-  /** What marks a Redis as the one that balances are kept in (`follow/followRedis.ts`). */
-  mark: 'mark',
+  /** What marks a Redis as the one that balances are kept in (`follow/followRedis.ts`), under the hash tag of its shard. */
+  mark: (tag: string) => `{${tag}}:mark`,
+  /** Never written. A cluster that moves a slot's keys elsewhere one by one refuses a script that names a key which is not here. */
+  nothing: (workspaceId: string) => `{${workspaceId}}:nothing`,
   wallet: (workspaceId: string) => `{${workspaceId}}:wallet`,
   months: (workspaceId: string) => `{${workspaceId}}:months`,
   key: (workspaceId: string, keyId: string) => `{${workspaceId}}:key:${keyId}`,
@@ -15,8 +17,8 @@ export const redisKeys = {
   /** Number of each owner's last put-back. */
   owners: (workspaceId: string) => `{${workspaceId}}:owners`,
   /** Lives as long as its owner says so. */
-  session: (token: string) => `session:${token}`,
-  sweeper: 'sweeper',
+  session: (tag: string, token: string) => `{${tag}}:session:${token}`,
+  sweeper: (tag: string) => `{${tag}}:sweeper`,
 };
 
 /** The pattern of all `calls`, and the workspace of one. */
@@ -34,7 +36,7 @@ export interface CallAddress {
 export function headOf(workspaceId: string, mark: string): { keys: string[]; args: string[] } {
   return {
     keys: [
-      redisKeys.mark,
+      redisKeys.nothing(workspaceId),
       redisKeys.wallet(workspaceId),
       redisKeys.months(workspaceId),
       redisKeys.calls(workspaceId),

@@ -77,3 +77,6 @@ export class Standing {
     this.#onDoubt?.();
   }
 }
+
+/** Where this owner stands with the Redis that a workspace is counted in; undefined while nobody serves it. */
+export type StandingOf<Part extends keyof Standing> = (workspaceId: string) => Pick<Standing, Part> | undefined;

@@ -61,7 +61,8 @@ interface Listing {
 
 class World {
   readonly workspaceId = `ws_${randomUUID()}`;
-  readonly #markKey = `mark:${this.workspaceId}`;
+  /** Its own, so that the workspaces of a test do not close each other. */
+  readonly #markKey = redisKeys.mark(this.workspaceId);
   mark = '';
   readonly routers: Router[] = ['router-1', 'router-2'].map((name) => ({ name, session: undefined, number: 0 }));
   readonly calls: Call[] = [];
@@ -72,12 +73,12 @@ class World {
 
   async run(name: string, keys: string[], args: (string | number)[]): Promise<unknown> {
     const head = headOf(this.workspaceId, this.mark);
-    return scripts[name]?.([this.#markKey, ...head.keys.slice(1), ...keys], [...head.args, ...args]);
+    return scripts[name]?.([...head.keys, ...keys], [...head.args, ...args]);
   }
 
   /** Redis is emptied, or another one takes its place; `keeps` what it had, as one that was restarted. */
   async takeAnother(keeps: boolean): Promise<void> {
-    this.mark = `${opened.mark.slice(0, 40)}:${randomUUID()}`;
+    this.mark = `${opened.mark.slice(0, 40)}:${this.workspaceId}:${randomUUID()}`;
     if (!keeps) {
       const found = await opened.redis.keys(`{${this.workspaceId}}:*`);
       if (found.length > 0) await opened.redis.del(found);
@@ -186,7 +187,7 @@ class World {
 
   async absorb({ mark, router, session, sums }: Answer): Promise<void> {
     const [keys, args] = toAbsorb(this.workspaceId, mark, sums);
-    const answer = await scripts.absorb?.([this.#markKey, ...keys.slice(1)], args);
+    const answer = await scripts.absorb?.(keys, args);
     expect(answer).toEqual(mark === this.mark ? ['absorbed', expect.any(Number)] : ['closed', 0]);
     // It may have been listed for a put-back since.
     if (mark !== this.mark || router.session !== session) return;
@@ -225,7 +226,7 @@ class World {
     ]);
     const head = headOf(this.workspaceId, mark);
     const outcome = await scripts.putBack?.(
-      [this.#markKey, ...head.keys.slice(1), redisKeys.owners(this.workspaceId)],
+      [...head.keys, redisKeys.owners(this.workspaceId)],
       [...head.args, router.name, number, session, calls.length, ...fields],
     );
     if (mark !== this.mark) return expect(outcome).toBe('closed');

@@ -1,15 +1,17 @@
 -- What every script knows of a workspace's pending calls: those that its sums here do not contain yet. It stands before the scripts
 -- that name it.
---   KEYS[1] mark   KEYS[2] {workspace}:wallet   KEYS[3] {workspace}:months   KEYS[4] {workspace}:calls
+--   KEYS[1] {workspace}:nothing, which never exists: a cluster that moves this slot's keys one by one refuses a script that names it
+--   KEYS[2] {workspace}:wallet   KEYS[3] {workspace}:months   KEYS[4] {workspace}:calls
 --   KEYS[5] {workspace}:keys, the ids of all keys that have a counter
 --   ARGV[1] the mark that the owner counts by   ARGV[2], ARGV[3] what the names of a key's counter and of a call's record begin
 --   with: the id comes last, and the hash tag is the workspace's, as in KEYS
 -- A counter (wallet, key, month) has what is recorded, as of a timeline and sequence of the ledger, and beside it the sums of its
 -- pending calls: `held` of those that run, `ended` of those whose charge is known.
 
--- A Redis that restarted or was promoted may lack what was written last, and one that was emptied lacks all of it.
+-- A Redis that restarted or was promoted may lack what was written last, and one that was emptied lacks all of it. The mark, which is
+-- <replication id>:<hash tag>:<name>, is nobody's key here; where its slot has gone elsewhere, to read it is an error, and no mark.
 local function isInForce()
-  return redis.call('GET', KEYS[1]) == ARGV[1]
+  return redis.pcall('GET', '{' .. string.sub(ARGV[1], 42, -38) .. '}:mark') == ARGV[1]
     and string.find(redis.call('INFO', 'replication'), 'master_replid:' .. string.sub(ARGV[1], 1, 40), 1, true) ~= nil
 end
 

@@ -2,13 +2,12 @@ import { createHmac } from 'node:crypto';
 import type { NamedSecret } from '@turnpike/config/secrets';
 import type { ServiceBase } from '@turnpike/http-service/startService';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
-import type { Redis } from 'ioredis';
 import type { PricedModel } from '../catalog/catalog.ts';
 import type { CountPromptTokens } from '../request/countPromptTokens.ts';
 import type { KubernetesApi } from './discovery/listEndpoints.ts';
 import { createEngineRegistry, type EngineRegistry } from './engineRegistry.ts';
 import { createFleet, type Fleet } from './fleet.ts';
-import { followOperatorDrains, type OperatorDrains } from './operatorDrains.ts';
+import { followOperatorDrains, type OperatorDrains, type SharedStore } from './operatorDrains.ts';
 import { createPlacer } from './placement/placer.ts';
 import { createPromptCounter } from './promptCounter.ts';
 import { createEngineQueue } from './queue/engineQueue.ts';
@@ -39,12 +38,16 @@ export interface OpenFleet {
   cacheSaltOf: CacheSaltOf;
 }
 
-/** Opens the list of engines and looks after them. `redis` says which ones an operator holds back. */
+/** Opens the list of engines and looks after them. `shards` say which ones an operator holds back. */
 export function openFleet(
   { config, log, shutdown }: ServiceBase<FleetSettings>,
-  { redis, kubernetes, metrics }: { redis: Redis; kubernetes: KubernetesApi | undefined; metrics: InferenceMetrics },
+  {
+    shards,
+    kubernetes,
+    metrics,
+  }: { shards: SharedStore; kubernetes: KubernetesApi | undefined; metrics: InferenceMetrics },
 ): OpenFleet {
-  const drains = followOperatorDrains({ redis, log });
+  const drains = followOperatorDrains({ shards, log });
   shutdown.defer('cordoned engines', () => drains.close());
   const engines = createEngineRegistry({
     enginesFile: config.ENGINES_FILE,

@@ -11,7 +11,9 @@ beforeAll(async () => {
 afterAll(() => opened.close());
 
 it('holds an engine back on every router until it is let in again', async () => {
-  const routers = [1, 2].map(() => followOperatorDrains({ redis: opened.redis, log: aSilentLogger() }));
+  const routers = [1, 2].map(() =>
+    followOperatorDrains({ shards: { having: () => opened.shard }, log: aSilentLogger() }),
+  );
   const [asked, other] = routers;
   await asked?.set('pool/1', true);
   expect(asked?.has('pool/1')).toBe(true);

@@ -13,18 +13,23 @@ export interface OperatorDrains {
   close(): Promise<void>;
 }
 
+/** Where routers share what they know: the Redis that has a key, while one serves it. */
+export interface SharedStore {
+  having(key: string): { redis: Pick<Redis, 'sadd' | 'srem' | 'smembers'> } | undefined;
+}
+
 /** Follows what operators asked for. While Redis does not answer, what was known last stays in force. */
-export function followOperatorDrains({
-  redis,
-  log,
-}: {
-  redis: Pick<Redis, 'sadd' | 'srem' | 'smembers'>;
-  log: Logger;
-}): OperatorDrains {
+export function followOperatorDrains({ shards, log }: { shards: SharedStore; log: Logger }): OperatorDrains {
   let draining: ReadonlySet<string> = new Set();
 
+  function getRedis() {
+    const shard = shards.having(REDIS_KEY);
+    if (!shard) throw new Error('no Redis has the list');
+    return shard.redis;
+  }
+
   async function read(): Promise<void> {
-    const latest = new Set(await redis.smembers(REDIS_KEY));
+    const latest = new Set(await getRedis().smembers(REDIS_KEY));
     if (latest.symmetricDifference(draining).size === 0) return;
     draining = latest;
     log.info({ engines: [...latest] }, 'engines cordoned by an operator');
@@ -39,8 +44,8 @@ export function followOperatorDrains({
   return {
     has: (engineId) => draining.has(engineId),
     async set(engineId, isDraining) {
-      if (isDraining) await redis.sadd(REDIS_KEY, engineId);
-      else await redis.srem(REDIS_KEY, engineId);
+      if (isDraining) await getRedis().sadd(REDIS_KEY, engineId);
+      else await getRedis().srem(REDIS_KEY, engineId);
       await polling.now();
     },
     close: polling.close,

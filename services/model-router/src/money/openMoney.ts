@@ -1,4 +1,3 @@
-import { createSetBackGeneration } from '@turnpike/holds/gate/keyGeneration';
 import { type HoldsSettings, type OpenedHolds, openHolds } from '@turnpike/holds/openHolds';
 import type { ServiceBase } from '@turnpike/http-service/startService';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
@@ -7,19 +6,18 @@ import { createOpenCalls, type OpenCalls } from './call/openCalls.ts';
 /** Holds, charges and their way to the ledger. */
 export interface Money extends OpenedHolds {
   openCalls: OpenCalls;
-  setBackGeneration: ReturnType<typeof createSetBackGeneration>;
 }
 
 /** Opens what holds are made of, and the calls under way on top. */
 export async function openMoney(base: ServiceBase<HoldsSettings>, metrics: InferenceMetrics): Promise<Money> {
   const opened = await openHolds(base, metrics);
-  const { holds, spool, standing, redis } = opened;
+  const { holds, spool, isOpen } = opened;
   const openCalls = createOpenCalls({ holds, metrics, log: base.log });
   metrics.observe({
-    isOpen: () => standing.isOpen,
+    isOpen,
     openCalls: () => openCalls.size,
     spoolBytes: () => spool.waitingBytes,
     spoolLimitBytes: base.config.SPOOL_MAX_BYTES,
   });
-  return { ...opened, openCalls, setBackGeneration: createSetBackGeneration(redis) };
+  return { ...opened, openCalls };
 }

@@ -1,13 +1,12 @@
 import type { Absorber } from '@turnpike/holds/balances/absorb';
-import { type Counter, findKeySpend, type PendingCall } from '@turnpike/holds/balances/readCounters';
-import { createRaiseGeneration } from '@turnpike/holds/gate/keyGeneration';
+import type { Counter, PendingCall } from '@turnpike/holds/balances/readCounters';
 import type { FaultOf } from '@turnpike/internal-api/internalApi';
 import type { modelRouterApi } from '@turnpike/internal-api/modelRouter';
 import type { Handlers } from '@turnpike/internal-api/serveApi';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { Money } from '../money/openMoney.ts';
 
-export type BalanceHandlerDependencies = Pick<Money, 'redis' | 'absorber' | 'readCounters'>;
+export type BalanceHandlerDependencies = Pick<Money, 'absorber' | 'readCounters' | 'findKeySpend' | 'raiseGeneration'>;
 
 type BalanceHandlers = Pick<
   Handlers<typeof modelRouterApi>,
@@ -16,16 +15,14 @@ type BalanceHandlers = Pick<
 
 /** What the gate counts, and what it is told of changes. */
 export function createBalanceHandlers(dependencies: BalanceHandlerDependencies): BalanceHandlers {
-  const { redis } = dependencies;
-  const raiseGeneration = createRaiseGeneration(redis);
   return {
     async getKeySpend({ params: { workspace_id: workspaceId, key_id: keyId } }) {
-      const { spentNanoUsd, heldNanoUsd } = await findKeySpend(dependencies, { workspaceId, keyId });
+      const { spentNanoUsd, heldNanoUsd } = await dependencies.findKeySpend({ workspaceId, keyId });
       return { spend_nano_usd: spentNanoUsd.toString(), held_nano_usd: heldNanoUsd.toString() };
     },
     async raiseKeyGeneration({ params }) {
       const { workspace_id: workspaceId, key_id: keyId, generation, status } = params;
-      return { generation: await raiseGeneration({ workspaceId, keyId, generation, status }) };
+      return { generation: await dependencies.raiseGeneration({ workspaceId, keyId, generation, status }) };
     },
     reloadBalances: createReloadBalances(dependencies),
     async getCounters({ params: { workspace_id: workspaceId, after } }) {

@@ -65,7 +65,15 @@ beforeEach(async () => {
   const { standing } = opened;
   const pending = new PendingCalls();
   const recorder: Pick<Recorder, 'add'> = { add: (ended) => void recorded.push(ended) };
-  settler = createSettler({ standing, pending, recorder, endings, spool, restore: async () => {}, log });
+  settler = createSettler({
+    standingOf: () => standing,
+    pending,
+    recorder,
+    endings,
+    spool,
+    restore: async () => {},
+    log,
+  });
   const admit = createAdmit(opened.redis, { standing, owner: 'router-1' });
   letIn = createLetIn({ admit, giveBack: createGiveBack({ endings, standing, log }), pending, standing });
   openCalls = createOpenCalls({ holds: { settle: settler.record }, metrics: noMetrics, log });
@@ -102,7 +110,7 @@ function serveChat(
         authenticator: { authenticate: notAsked, forget: () => {} },
         countPromptTokens: async () => undefined,
         refusedCounts: noAllowance,
-        standing: opened.standing,
+        standingOf: () => opened.standing,
         metrics: noMetrics,
         log,
       },

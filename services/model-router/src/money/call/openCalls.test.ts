@@ -70,14 +70,14 @@ type Book = OpenCalls & { close(): Promise<void> };
 
 /** Calls whose holds are put back with those of `pending`, as the gate has them. */
 function aBook(disk: Pick<Spool, 'append' | 'release'> = spool, metrics = noMetrics): Book {
+  const place = { putBack: createPutBack(redis, { owner: 'router-1', pending }), standing };
   const settler = createSettler({
     endings: createCallEndings(redis),
     pending,
-    standing,
+    standingOf: () => standing,
     recorder: { add: (ended) => void recorded.push(ended) },
     spool: disk,
-    restore: createPutBackSome({ putBack: createPutBack(redis, { owner: 'router-1', pending }), pending, standing })
-      .restore,
+    restore: createPutBackSome({ placeOf: () => place, pending }).restore,
     log,
   });
   const calls = createOpenCalls({ holds: { settle: settler.record }, metrics, log });

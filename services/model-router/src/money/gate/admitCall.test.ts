@@ -115,7 +115,7 @@ async function run(answers: (Admission | Error)[], circumstances: Circumstances 
         return () => void asked.push('give count back');
       },
     },
-    standing: { isOpen },
+    standingOf: () => ({ isOpen }),
     metrics: noMetrics,
     log: aSilentLogger(),
   };

@@ -4,7 +4,7 @@ import type { Hold } from '@turnpike/holds/call/pendingCalls';
 import type { Admission } from '@turnpike/holds/gate/admit';
 import type { createSetBackGeneration } from '@turnpike/holds/gate/keyGeneration';
 import type { Holds } from '@turnpike/holds/holds';
-import type { Standing } from '@turnpike/holds/redis/standing';
+import type { StandingOf } from '@turnpike/holds/redis/standing';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
@@ -26,7 +26,7 @@ export interface AdmitCallDependencies {
   countPromptTokens: CountPromptTokens;
   /** Prompts that engines count for calls that are then refused for want of credit. */
   refusedCounts: KeyAllowance;
-  standing: Pick<Standing, 'isOpen'>;
+  standingOf: StandingOf<'isOpen'>;
   metrics: Pick<InferenceMetrics, 'admitted'>;
   log: Logger;
 }
@@ -59,10 +59,11 @@ const MAX_ROUNDS = 4;
  * consumed nothing.
  */
 export async function admitCall(dependencies: AdmitCallDependencies, call: CallToAdmit): Promise<AdmittedByGate> {
-  const { absorber, authenticator, countPromptTokens, refusedCounts, standing, log } = dependencies;
+  const { absorber, authenticator, countPromptTokens, refusedCounts, standingOf, log } = dependencies;
   const { request, model } = call;
   let { key } = call;
-  if (!standing.isOpen) throw refuse({ kind: 'admission_unavailable' });
+  const standing = standingOf(key.workspace.workspaceId);
+  if (!standing?.isOpen) throw refuse({ kind: 'admission_unavailable' });
   let bound = boundUsage(request, model);
   /** The generation in force before auth was asked last. */
   let seen: number | undefined;

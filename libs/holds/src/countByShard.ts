@@ -1,0 +1,79 @@
+import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import { type Absorber, type AbsorberOptions, createAbsorber, type Question } from './balances/absorb.ts';
+import { type Counters, createReadCounters, findKeySpend } from './balances/readCounters.ts';
+import { createRaiseGeneration, createSetBackGeneration } from './gate/keyGeneration.ts';
+import { perShard, type Shard, type Shards } from './redis/shards.ts';
+
+/** What is known and told of a workspace's balances, in whatever shard it is. */
+export interface Counting {
+  absorber: Absorber;
+  raiseGeneration: ReturnType<typeof createRaiseGeneration>;
+  setBackGeneration: ReturnType<typeof createSetBackGeneration>;
+  readCounters(workspaceId: string, after: string): Promise<Counters>;
+  findKeySpend(key: { workspaceId: string; keyId: string }): Promise<{ spentNanoUsd: NanoUsd; heldNanoUsd: NanoUsd }>;
+}
+
+/** Counts each workspace in its shard, and rejects for those that nobody serves. */
+export function countByShard(
+  shards: Pick<Shards, 'of'>,
+  options: Omit<AbsorberOptions, 'redis' | 'standing'>,
+): Counting {
+  const inShard = perShard((shard) => countIn(shard, options));
+
+  async function of(workspaceId: string): Promise<Counting> {
+    const shard = shards.of(workspaceId);
+    if (!shard) throw new Error('no Redis serves this workspace');
+    return inShard(shard);
+  }
+
+  /** Asks one shard. Its answer counts for as long as calls are not put back, there or, where slots have moved, in another shard. */
+  async function absorbIn(shard: Shard | undefined, questions: Question[]) {
+    if (!shard) throw new Error('no Redis serves these workspaces');
+    const { session, putBacks } = shard.standing;
+    const recorded = await inShard(shard).absorber.absorbCalls(questions);
+    const isInForce = (): boolean =>
+      shard.standing.session?.token === session?.token &&
+      shard.standing.putBacks === putBacks &&
+      questions.every(({ workspaceId }) => shards.of(workspaceId) === shard);
+    return { ...recorded, isInForce };
+  }
+
+  /** A shard that is closed, or slow, keeps nobody else's calls from being found. */
+  async function absorbCalls(questions: Question[]) {
+    const byShard = Map.groupBy(questions, ({ workspaceId }) => shards.of(workspaceId));
+    const asked = await Promise.allSettled([...byShard].map(([shard, some]) => absorbIn(shard, some)));
+    const failed = asked.find((one) => one.status === 'rejected');
+    // Other shards may have been waited for meanwhile.
+    const recorded = asked.flatMap((one) => (one.status === 'fulfilled' && one.value.isInForce() ? [one.value] : []));
+    if (failed && recorded.length === 0) throw failed.reason;
+    return {
+      final: new Set(recorded.flatMap(({ final }) => [...final])),
+      unknown: new Set(recorded.flatMap(({ unknown }) => [...unknown])),
+    };
+  }
+
+  return {
+    absorber: {
+      load: async (workspaceId, ...what) => (await of(workspaceId)).absorber.load(workspaceId, ...what),
+      refresh: async (workspaceId) => (await of(workspaceId)).absorber.refresh(workspaceId),
+      reload: async (workspaceId) => (await of(workspaceId)).absorber.reload(workspaceId),
+      absorbCalls,
+    },
+    raiseGeneration: async (key) => (await of(key.workspaceId)).raiseGeneration(key),
+    setBackGeneration: async (key, seen) => (await of(key.workspaceId)).setBackGeneration(key, seen),
+    readCounters: async (workspaceId, after) => (await of(workspaceId)).readCounters(workspaceId, after),
+    findKeySpend: async (key) => (await of(key.workspaceId)).findKeySpend(key),
+  };
+}
+
+function countIn(shard: Shard, options: Omit<AbsorberOptions, 'redis' | 'standing'>): Counting {
+  const { redis, standing } = shard;
+  const absorber = createAbsorber({ ...options, redis, standing });
+  return {
+    absorber,
+    raiseGeneration: createRaiseGeneration(redis),
+    setBackGeneration: createSetBackGeneration(redis),
+    readCounters: createReadCounters(shard),
+    findKeySpend: (key) => findKeySpend(shard, absorber, key),
+  };
+}

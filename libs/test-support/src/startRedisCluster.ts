@@ -1,0 +1,114 @@
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { findFreePort } from './findFreePort.ts';
+import { type BoundProcess, spawnBound } from './spawnBound.ts';
+import { until } from './until.ts';
+
+/** A node of a cluster. */
+export interface ClusterNode {
+  port: number;
+  url: string;
+  /** Runs a command on it by `redis-cli`, and gives what that prints. */
+  run(...command: string[]): Promise<string>;
+  kill(): Promise<void>;
+  /** Starts it again with its data, or with none but its place in the cluster. */
+  restart(options?: { empty: boolean }): Promise<void>;
+}
+
+/** A private Redis Cluster: three masters, which serve a third of the slots each, in their order, and a replica of each. */
+export interface TestRedisCluster {
+  masters: [ClusterNode, ClusterNode, ClusterNode];
+  /** Of the master of the same place. */
+  replicas: [ClusterNode, ClusterNode, ClusterNode];
+  stop(): Promise<void>;
+}
+
+const START_TIMEOUT_MS = 60_000;
+/** A master that is silent for so long is failed over. */
+const NODE_TIMEOUT_MS = 1_500;
+/** The cluster bus of a node is on its port and so much. */
+const BUS_OFFSET = 10_000;
+const MOST_PORT = 65_535 - BUS_OFFSET;
+
+async function findNodePort(): Promise<number> {
+  const port = await findFreePort();
+  return port <= MOST_PORT ? port : findNodePort();
+}
+
+async function startNode(folder: string): Promise<ClusterNode & { stop(): Promise<void> }> {
+  const port = await findNodePort();
+  const dir = join(folder, String(port));
+  await mkdir(dir);
+  const args = Object.entries({
+    port,
+    bind: '127.0.0.1',
+    dir,
+    appendonly: 'yes',
+    save: '',
+    'cluster-enabled': 'yes',
+    'cluster-node-timeout': NODE_TIMEOUT_MS,
+    // A shard that is lost closes no other.
+    'cluster-require-full-coverage': 'no',
+  }).flatMap(([name, value]) => [`--${name}`, String(value)]);
+  let server: BoundProcess | undefined;
+  async function start(): Promise<void> {
+    server = spawnBound('redis-server', args, { asNobody: false, cwd: dir });
+    await server.untilOutput('Ready to accept connections', START_TIMEOUT_MS);
+  }
+  await start();
+  const kill = async (): Promise<void> => server?.end('SIGKILL');
+  return {
+    port,
+    url: `redis://127.0.0.1:${port}`,
+    run: (...command) => redisCli('-p', String(port), ...command),
+    kill,
+    async restart({ empty } = { empty: false }) {
+      if (empty) await rm(join(dir, 'appendonlydir'), { recursive: true, force: true });
+      await start();
+    },
+    stop: kill,
+  };
+}
+
+async function redisCli(...args: string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)('redis-cli', args);
+  return stdout.trim();
+}
+
+/** Starts a cluster of `redis-server` 7, with append-only files, on free ports; gone with the test process. */
+export async function startRedisCluster(): Promise<TestRedisCluster> {
+  const folder = await mkdtemp(join(tmpdir(), 'turnpike-redis-cluster-'));
+  const nodes = await Promise.all(Array.from({ length: 6 }, () => startNode(folder)));
+  const [first, second, third, ...others] = nodes;
+  const [ofFirst, ofSecond, ofThird] = others;
+  if (!first || !second || !third || !ofFirst || !ofSecond || !ofThird) throw new Error('a cluster has six nodes');
+  const masters: TestRedisCluster['masters'] = [first, second, third];
+  const replicas: TestRedisCluster['replicas'] = [ofFirst, ofSecond, ofThird];
+  const addresses = masters.map(({ port }) => `127.0.0.1:${port}`);
+  await redisCli('--cluster', 'create', ...addresses, '--cluster-yes');
+  const settled = async (node: ClusterNode) => (await node.run('cluster', 'info')).includes('cluster_state:ok');
+  for (const [nth, replica] of replicas.entries()) {
+    const master = masters[nth] as ClusterNode;
+    await replica.run('cluster', 'meet', '127.0.0.1', String(masters[0].port));
+    const masterId = await master.run('cluster', 'myid');
+    await until('the replica to know its master', async () =>
+      (await replica.run('cluster', 'replicate', masterId)).startsWith('OK'),
+    );
+  }
+  for (const node of nodes) await until('the cluster to be whole', () => settled(node));
+  for (const replica of replicas)
+    await until('the replica to be in step', async () =>
+      (await replica.run('info', 'replication')).includes('master_link_status:up'),
+    );
+  return {
+    masters,
+    replicas,
+    async stop() {
+      await Promise.all(nodes.map((node) => node.stop()));
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
