@@ -12,6 +12,8 @@ interface CellFacts {
   eventLog: FaultStackOptions['eventLog'];
   /** Settings of services that only this cell wants: it gets a stack of its own. */
   serviceSettings?: FaultStackOptions['serviceSettings'];
+  /** Why it says nothing about a stack on a Redis Cluster, where it runs on one Redis alone. */
+  notOnCluster?: string;
   /** How many processes each service has, where it is not one: beside `serviceSettings`, as that stack is its own too. */
   replicas?: number;
 }

@@ -27,7 +27,7 @@ export function end(part: string): Fault {
 /** SIGSTOP: connections stay open and nothing is answered. */
 export function freeze(part: string): Fault {
   return {
-    strike: async ({ stack }) => stack.parts.freeze(part),
+    strike: ({ stack }) => stack.parts.freeze(part),
     repair: async ({ stack }) => stack.parts.thaw(part),
   };
 }

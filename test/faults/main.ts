@@ -13,16 +13,17 @@ const FULL_CALLS = 10_000;
 
 /** `npm run faults`: runs the chosen cells, two stacks side by side, and prints a line for each. */
 async function main(): Promise<number> {
-  const { patterns, full, seed, list, help } = parseFaultArguments(process.argv.slice(2));
+  const { patterns, full, seed, cluster, list, help } = parseFaultArguments(process.argv.slice(2));
   if (help) return print(FAULTS_USAGE);
-  const cells = chooseCells(CELLS, patterns);
-  if (list) return print(formatList(cells));
-  return runCells(cells, { seed, calls: full ? FULL_CALLS : CALLS, signal: untilToldToStop() });
+  const chosen = chooseCells(CELLS, patterns);
+  if (list) return print(formatList(chosen));
+  const cells = cluster ? chosen.filter(({ notOnCluster }) => notOnCluster === undefined) : chosen;
+  return runCells(cells, { seed, cluster, calls: full ? FULL_CALLS : CALLS, signal: untilToldToStop() });
 }
 
 async function runCells(
   cells: readonly Cell[],
-  options: { seed: number; calls: number; signal: AbortSignal },
+  options: { seed: number; cluster: boolean; calls: number; signal: AbortSignal },
 ): Promise<number> {
   const startedAt = performance.now();
   const results: CellResult[] = [];
@@ -63,8 +64,8 @@ function turnOf({ group, serviceSettings }: Cell): number {
 function formatList(cells: readonly Cell[]): string {
   return cells
     .map(
-      ({ group, name, breaks, holds }) =>
-        `${group.padEnd(9)} ${name}\n            breaks: ${breaks}\n            holds:  ${holds}`,
+      ({ group, name, breaks, holds, notOnCluster }) =>
+        `${group.padEnd(9)} ${name}\n            breaks: ${breaks}\n            holds:  ${holds}${notOnCluster ? `\n            not on a cluster: ${notOnCluster}` : ''}`,
     )
     .join('\n');
 }

@@ -5,17 +5,18 @@ import { parseFaultArguments } from './parseFaultArguments.ts';
 
 describe('npm run faults', () => {
   it('reads what is to be run', () => {
-    expect(parseFaultArguments(['redis', 'broker-*', '--full', '--seed', '7'])).toEqual({
+    expect(parseFaultArguments(['redis', 'broker-*', '--full', '--cluster', '--seed', '7'])).toEqual({
       patterns: ['redis', 'broker-*'],
       full: true,
       seed: 7,
+      cluster: true,
       list: false,
       help: false,
     });
   });
 
   it.each([
-    ['an unknown option', ['--fast'], /--full, --seed N, --list and --help/],
+    ['an unknown option', ['--fast'], /--full, --seed N, --cluster, --list and --help/],
     ['a seed that is no number', ['--seed', 'x'], /--seed is "x"/],
     ['a seed that is too large', ['--seed', '4294967296'], /whole number from 0 to 4294967295/],
   ])('refuses %s and says what to write instead', (_case, args, message) => {

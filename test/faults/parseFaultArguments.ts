@@ -6,11 +6,13 @@ export interface FaultArguments {
   /** Ten times the completions. */
   full: boolean;
   seed: number;
+  /** The router counts on a Redis Cluster. */
+  cluster: boolean;
   list: boolean;
   help: boolean;
 }
 
-export const FAULTS_USAGE = `npm run faults -- [<group or cell>…] [--full] [--seed N] [--list]
+export const FAULTS_USAGE = `npm run faults -- [<group or cell>…] [--full] [--seed N] [--cluster] [--list]
 
 Breaks a running stack part by part under load, and holds the books against the engines' own log after every cell:
 nothing lost, nothing doubled, not a nano-dollar apart. All cells run where none is named.
@@ -18,6 +20,8 @@ nothing lost, nothing doubled, not a nano-dollar apart. All cells run where none
   <group or cell>   for instance: redis, router-kill, 'broker*'
   --full            10,000 completions a cell in place of 1,000
   --seed N          what decides when faults strike and what is sent; 1 where it is not given
+  --cluster         with a Redis Cluster of three masters and their replicas in place of one Redis; cells that say nothing
+                    about one are left out, and --list says why
   --list            show every cell, what it breaks and what must hold, and run none
   --help            show this`;
 
@@ -40,12 +44,13 @@ function parse(args: string[]) {
       options: {
         full: { type: 'boolean', default: false },
         seed: { type: 'string', default: '1' },
+        cluster: { type: 'boolean', default: false },
         list: { type: 'boolean', default: false },
         help: { type: 'boolean', short: 'h', default: false },
       },
     });
   } catch (error) {
     const problem = error instanceof Error ? error.message.split(/\. |\n/)[0] : String(error);
-    throw new StackError(`${problem}. There is --full, --seed N, --list and --help.`, { cause: error });
+    throw new StackError(`${problem}. There is --full, --seed N, --cluster, --list and --help.`, { cause: error });
   }
 }

@@ -18,6 +18,8 @@ const BUSY = 4;
 export interface LaneOptions {
   cells: readonly Cell[];
   seed: number;
+  /** Whether the router counts on a Redis Cluster. */
+  cluster: boolean;
   calls: number;
   signal: AbortSignal;
   onResult: (result: CellResult) => void;
@@ -101,8 +103,14 @@ export class Lane {
   async #stackFor({ eventLog, serviceSettings, replicas = 1 }: Cell): Promise<FaultStack> {
     if (serviceSettings) await this.#endStack();
     this.#doing = 'starting a stack';
-    const { signal } = this.#options;
-    this.#stack ??= await startFaultStack({ eventLog, replicas, signal, ...(serviceSettings && { serviceSettings }) });
+    const { signal, cluster } = this.#options;
+    this.#stack ??= await startFaultStack({
+      eventLog,
+      replicas,
+      cluster,
+      signal,
+      ...(serviceSettings && { serviceSettings }),
+    });
     return this.#stack;
   }
 

@@ -14,6 +14,9 @@ export interface ClusterNode {
   /** Runs a command on it by `redis-cli`, and gives what that prints. */
   run(...command: string[]): Promise<string>;
   kill(): Promise<void>;
+  /** Freezes the process: connections stay open and nothing is answered. */
+  freeze(): void;
+  thaw(): void;
   /** Starts it again with its data, or with none but its place in the cluster. */
   restart(options?: { empty: boolean }): Promise<void>;
 }
@@ -65,6 +68,8 @@ async function startNode(folder: string): Promise<ClusterNode & { stop(): Promis
     url: `redis://127.0.0.1:${port}`,
     run: (...command) => redisCli('-p', String(port), ...command),
     kill,
+    freeze: () => server?.signal('SIGSTOP'),
+    thaw: () => server?.signal('SIGCONT'),
     async restart({ empty } = { empty: false }) {
       if (empty) await rm(join(dir, 'appendonlydir'), { recursive: true, force: true });
       await start();

@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis';
+import type { Cluster, Redis } from 'ioredis';
 
 /** What the gate counts of a limited amount, in nano-dollars. */
 export interface Balance {
@@ -32,7 +32,7 @@ export interface WorkspaceBalances {
 const amount = (text: string | undefined): bigint => BigInt(text ?? 0);
 
 export async function readBalances(
-  redis: Redis,
+  redis: Redis | Cluster,
   workspaceId: string,
   keyIds: readonly string[],
 ): Promise<WorkspaceBalances> {

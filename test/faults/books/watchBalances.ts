@@ -1,11 +1,11 @@
-import type { Redis } from 'ioredis';
+import type { Cluster, Redis } from 'ioredis';
 import type { Account } from '../account.ts';
 
 const INTERVAL_MS = 200;
 
 /** Looks at every wallet while calls run: nothing in it goes below zero. What is spent beyond the credit the rows tell (`findOverspend.ts`). */
 export function watchBalances(
-  stack: { readonly redis: Redis },
+  stack: { readonly redis: Redis | Cluster },
   accounts: readonly Account[],
   report: (what: string, example: string) => void,
 ): { close(): void } {

@@ -45,7 +45,7 @@ export const postgres: CellTable = {
     fault: {
       ...freeze('postgres'),
       async strike(context) {
-        context.stack.parts.freeze('postgres');
+        await context.stack.parts.freeze('postgres');
         const { status, tookMs } = await askForUsage(context);
         context.check(status === 503 || status === 504, `a usage look-up got ${status}`);
         context.check(tookMs < 6_000, `a usage look-up took ${Math.round(tookMs)} ms`);

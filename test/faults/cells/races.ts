@@ -25,6 +25,7 @@ export const races: CellTable = {
       'running calls are put under a session that has lapsed, all the time, so that they are swept as they settle',
     holds: 'a call that ends well is charged once, whether or not it was taken for lost meanwhile',
     eventLog: 'embedded',
+    notOnCluster: 'it changes calls in Redis by transactions on one connection',
     run: strandCalls,
   },
   twins: {
@@ -51,7 +52,7 @@ async function breakAnything(context: CellContext): Promise<void> {
     const [isKill, forMs] = [random.share() < 0.5, random.between(100, LONGEST_MS)];
     if (parts.isBroken(part)) return;
     if (isKill) await parts.kill(part);
-    else parts.freeze(part);
+    else await parts.freeze(part);
     await pause(forMs);
     if (isKill) await parts.restart(part);
     else parts.thaw(part);

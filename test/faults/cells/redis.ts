@@ -35,6 +35,10 @@ const loseTail: Fault = {
   },
 };
 
+const ONE_ADDRESS = 'it leads the one address to a replica; test/redisCluster.test.ts demotes a master';
+const NO_PROXY = 'no proxy stands before the nodes of a cluster';
+const HAS_REPLICA = 'a replica has what the file lacks and takes over; test/redisCluster.test.ts empties a master';
+
 export const redis: CellTable = {
   'redis-kill': {
     breaks: 'kill -9 of Redis, back after 3 s with its file',
@@ -60,6 +64,7 @@ export const redis: CellTable = {
     breaks: 'every answer of Redis comes 1.2 s late for 5 s, past its deadline',
     holds: '200 or 503; an admission that came too late holds nothing in the end',
     eventLog: 'embedded',
+    notOnCluster: NO_PROXY,
     fault: disturb({ to: 'redis' }, { delayMs: 600 }),
     forMs: 5_000,
     ends: { ok: true, '503': true },
@@ -68,6 +73,7 @@ export const redis: CellTable = {
     breaks: 'Redis does what it is told for 2 s, and its answers never arrive',
     holds: 'admissions nobody waited for are taken back, and nothing is settled twice',
     eventLog: 'kafka',
+    notOnCluster: NO_PROXY,
     fault: disturb({ to: 'redis' }, { holdReplies: true }),
     forMs: 2_000,
     ends: { ok: true, '503': true },
@@ -76,6 +82,7 @@ export const redis: CellTable = {
     breaks: 'the router’s connection to Redis is reset ten times',
     holds: '200 or 503; a script that ran unseen is not run twice',
     eventLog: 'kafka',
+    notOnCluster: NO_PROXY,
     fault: reset({ to: 'redis' }),
     forMs: 50,
     times: 10,
@@ -85,6 +92,7 @@ export const redis: CellTable = {
     breaks: 'nothing passes any more, for good, on the connections to Redis; nobody closes them, and new ones work',
     holds: 'a router connects anew by itself, and nothing is charged twice',
     eventLog: 'kafka',
+    notOnCluster: NO_PROXY,
     fault: { strike: async ({ stack }) => stack.links.lose({ to: 'redis' }), repair: async () => undefined },
     forMs: 0,
     ends: { ok: true, '503': true },
@@ -93,6 +101,7 @@ export const redis: CellTable = {
     breaks: 'a replica is promoted and the old primary becomes its replica; connections stay up, the address moves',
     holds: 'routers leave the old one by themselves and serve again within 5 s; charges are in every balance',
     eventLog: 'embedded',
+    notOnCluster: ONE_ADDRESS,
     serviceSettings: {},
     run: (context) => changePrimary(context, { isDemoted: true }),
   },
@@ -100,6 +109,7 @@ export const redis: CellTable = {
     breaks: 'the host of Redis is gone without a word, for good, and its replica takes over behind the same name',
     holds: 'routers leave the dead connections by themselves and serve again within 5 s',
     eventLog: 'embedded',
+    notOnCluster: ONE_ADDRESS,
     serviceSettings: {},
     run: (context) => changePrimary(context, { isDemoted: false }),
   },
@@ -114,6 +124,7 @@ export const redis: CellTable = {
     breaks: 'kill -9 of Redis, back after 2 s without its file, while streams run',
     holds: 'new calls get 503 until balances and holds are rebuilt; the streams’ charges are in every balance',
     eventLog: 'kafka',
+    notOnCluster: HAS_REPLICA,
     fault: loseFile,
     forMs: 2_000,
     load: { tokens: [1, 1_500] },
@@ -123,6 +134,7 @@ export const redis: CellTable = {
     breaks: 'Redis comes back without its file three times, under streams of a workspace that runs out of credit',
     holds: 'in the end no more is spent than was given',
     eventLog: 'embedded',
+    notOnCluster: HAS_REPLICA,
     run: runOutOfCredit,
   },
   'redis-tail-lost': {
@@ -130,6 +142,7 @@ export const redis: CellTable = {
     holds:
       'what it forgot is in every balance again; nothing it forgot is held, and nothing it remembers is charged twice',
     eventLog: 'embedded',
+    notOnCluster: HAS_REPLICA,
     fault: loseTail,
     forMs: 200,
     load: { tokens: [1, 600] },

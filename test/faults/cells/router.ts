@@ -75,7 +75,7 @@ export const router: CellTable = {
 async function loseSpool(context: CellContext): Promise<void> {
   const { parts, dataDir } = context.stack;
   const fault = kill('model-router');
-  parts.freeze('kafka');
+  await parts.freeze('kafka');
   const calls = await breakUnderLoad(context, {
     fault: {
       ...fault,
@@ -101,7 +101,7 @@ async function loseRouter(context: CellContext): Promise<void> {
   const { parts, dataDir, ledger } = context.stack;
   const load = context.startLoad({ calls: context.calls, tokens: [1, 300] });
   await load.untilSent(Math.floor(context.calls * (0.2 + context.random.share() * 0.3)));
-  parts.freeze('kafka');
+  await parts.freeze('kafka');
   await pause(UNREAD_MS);
   await parts.kill('model-router');
   await rm(join(dataDir, 'spool'), { recursive: true });

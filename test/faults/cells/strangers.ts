@@ -12,6 +12,8 @@ export const strangers: CellTable = {
     breaks: 'one of two routers is started again with the address of another Redis, an empty one',
     holds: 'the other goes on without a pause; the stranger admits nothing, writes nothing there, and says so',
     eventLog: 'embedded',
+    notOnCluster:
+      'it leads a router to another Redis by the proxy before it, and none stands before the nodes of a cluster',
     replicas: 2,
     serviceSettings: {},
     run: misdirectRouter,
@@ -20,6 +22,7 @@ export const strangers: CellTable = {
     breaks: 'Redis comes back without its file, and one of two routers, which the ledger hears, does not reach it',
     holds: 'the other admits again within 5 s; with the laggard back, every charge is in every balance',
     eventLog: 'embedded',
+    notOnCluster: 'it keeps a router from Redis by the proxy before it, and none stands before the nodes of a cluster',
     replicas: 2,
     serviceSettings: {},
     run: keepLaggard,

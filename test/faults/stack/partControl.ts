@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Part } from '@turnpike/local-stack/process/startParts';
 import type { RunningStack } from '@turnpike/local-stack/startStack';
+import type { ClusterPart } from './clusterPart.ts';
 import { isAnyAlive, killProcesses, signalProcesses } from './signalProcesses.ts';
 
 const POLL_MS = 10;
@@ -13,9 +14,12 @@ export class PartControl {
   readonly #pids = new Map<string, number>();
   readonly #dead = new Set<string>();
   readonly #frozen = new Set<string>();
+  /** Stands in for the stack's own Redis. */
+  readonly #cluster: ClusterPart | undefined;
 
-  constructor(running: RunningStack) {
+  constructor(running: RunningStack, cluster: ClusterPart | undefined) {
     this.#running = running;
+    this.#cluster = cluster;
     const { stores, engines, services, replicas } = running.parts;
     for (const { name, pid } of [...stores, ...engines, ...Object.values(services), ...replicas])
       if (pid !== null) this.#pids.set(name, pid);
@@ -23,11 +27,13 @@ export class PartControl {
 
   /** SIGKILL to all of the part's processes. Resolves when they are gone. */
   async kill(part: string): Promise<void> {
-    const pid = this.#pidOf(part);
     this.#dead.add(part);
     this.#frozen.delete(part);
-    const killed = killProcesses(pid);
-    while (isAnyAlive(killed)) await pause(POLL_MS);
+    if (this.#cluster && part === 'redis') await this.#cluster.kill();
+    else {
+      const killed = killProcesses(this.#pidOf(part));
+      while (isAnyAlive(killed)) await pause(POLL_MS);
+    }
     this.struckAt.push(Date.now());
   }
 
@@ -40,21 +46,23 @@ export class PartControl {
   }
 
   /** SIGSTOP to all of the part's processes: connections stay open and nothing is answered. */
-  freeze(part: string): void {
+  async freeze(part: string): Promise<void> {
     this.#frozen.add(part);
     this.struckAt.push(Date.now());
-    signalProcesses(this.#pidOf(part), 'SIGSTOP');
+    if (this.#cluster && part === 'redis') await this.#cluster.freeze();
+    else signalProcesses(this.#pidOf(part), 'SIGSTOP');
   }
 
   thaw(part: string): void {
     this.#frozen.delete(part);
-    signalProcesses(this.#pidOf(part), 'SIGCONT');
+    if (this.#cluster && part === 'redis') this.#cluster.thaw();
+    else signalProcesses(this.#pidOf(part), 'SIGCONT');
   }
 
   /** Starts a killed part with the settings and the data it had. Resolves when it is ready. */
   async restart(part: string): Promise<void> {
-    const { pid } = await this.#running.restart(part);
-    this.#pids.set(part, pid);
+    if (this.#cluster && part === 'redis') await this.#cluster.restart();
+    else this.#pids.set(part, (await this.#running.restart(part)).pid);
     this.#dead.delete(part);
   }
 
@@ -74,6 +82,7 @@ export class PartControl {
   async mend(): Promise<void> {
     for (const part of this.#frozen) this.thaw(part);
     for (const part of this.#dead) await this.restart(part);
+    await this.#cluster?.untilWhole();
   }
 
   /** A process that is frozen could not be stopped in an orderly way. */

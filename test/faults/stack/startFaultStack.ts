@@ -5,10 +5,12 @@ import type { InternalService } from '@turnpike/config/services';
 import type { RunningStack, StackOptions } from '@turnpike/local-stack/startStack';
 import { startStackSomewhere } from '@turnpike/local-stack/startStackSomewhere';
 import { waitFor } from '@turnpike/local-stack/waitFor';
-import { Redis } from 'ioredis';
+import { startRedisCluster, type TestRedisCluster } from '@turnpike/test-support/startRedisCluster';
+import { Cluster, Redis } from 'ioredis';
 import pg from 'pg';
 import { request } from 'undici';
 import { z } from 'zod';
+import { ClusterPart } from './clusterPart.ts';
 import { toCatalogText } from './faultCatalog.ts';
 import { Links } from './links.ts';
 import { createOperator, type Operator } from './operator.ts';
@@ -45,6 +47,8 @@ export interface FaultStackOptions {
   serviceSettings?: NonNullable<StackOptions['serviceSettings']>;
   /** Processes of each service. */
   replicas: number;
+  /** Whether the router counts on a Redis Cluster, in place of the stack's own Redis. */
+  cluster: boolean;
   signal: AbortSignal;
 }
 
@@ -63,7 +67,7 @@ export interface FaultStack {
   /** Direct, not by the proxies. */
   ledger: pg.Pool;
   catalog: pg.Pool;
-  readonly redis: Redis;
+  readonly redis: Redis | Cluster;
   /** Where Redis listens, with its password. */
   readonly redisUrl: string;
   /** Another Redis has taken over: it is looked at from now on. */
@@ -84,8 +88,10 @@ export interface FaultStack {
 export async function startFaultStack(options: FaultStackOptions): Promise<FaultStack> {
   const stateDir = await mkdtemp(join(tmpdir(), 'turnpike-faults-'));
   const links = new Links();
+  const cluster = options.cluster ? await startRedisCluster() : undefined;
   const removeAll = async () => {
     await links.close();
+    await cluster?.stop();
     await rm(stateDir, { recursive: true, force: true });
   };
   try {
@@ -97,12 +103,15 @@ export async function startFaultStack(options: FaultStackOptions): Promise<Fault
       kafka: eventLog === 'kafka',
       catalogFile,
       observation: { LOG_LEVEL: 'info' },
-      serviceSettings: mergeSettings(serviceSettings),
+      serviceSettings: mergeSettings(
+        serviceSettings,
+        cluster?.masters.map(({ url }) => url),
+      ),
       replicas,
       openLink: (link) => links.open(link),
       signal,
     });
-    return await describe(running, { ...options, stateDir, catalogFile, links, removeAll });
+    return await describe(running, { ...options, cluster, stateDir, catalogFile, links, removeAll });
   } catch (error) {
     await removeAll();
     throw error;
@@ -111,11 +120,16 @@ export async function startFaultStack(options: FaultStackOptions): Promise<Fault
 
 function mergeSettings(
   own: NonNullable<StackOptions['serviceSettings']>,
+  redisUrls: string[] | undefined,
 ): NonNullable<StackOptions['serviceSettings']> {
   return {
     ...own,
     edge: { ...SERVICE_SETTINGS.edge, ...own.edge },
-    'model-router': { ...SERVICE_SETTINGS['model-router'], ...own['model-router'] },
+    'model-router': {
+      ...SERVICE_SETTINGS['model-router'],
+      ...own['model-router'],
+      ...(redisUrls && { REDIS_URL: redisUrls.join(',') }),
+    },
   };
 }
 
@@ -124,11 +138,18 @@ async function describe(
   {
     eventLog,
     replicas,
+    cluster,
     stateDir,
     catalogFile,
     links,
     removeAll,
-  }: FaultStackOptions & { stateDir: string; catalogFile: string; links: Links; removeAll: () => Promise<void> },
+  }: Omit<FaultStackOptions, 'cluster'> & {
+    cluster: TestRedisCluster | undefined;
+    stateDir: string;
+    catalogFile: string;
+    links: Links;
+    removeAll: () => Promise<void>;
+  },
 ): Promise<FaultStack> {
   const { us } = running.stack.regions;
   const secretsText = await readFile(us.secrets_file, 'utf8');
@@ -140,8 +161,8 @@ async function describe(
   };
   const [ledger, catalog] = [poolOf('ledger'), poolOf('catalog')];
   let redisUrl = us.redis_url;
-  let redis = openRedis(redisUrl);
-  const parts = new PartControl(running);
+  let redis = cluster ? openCluster(cluster) : openRedis(redisUrl);
+  const parts = new PartControl(running, cluster && new ClusterPart(cluster));
   const simulators = us.simulator_admin_urls.map((url) => new Simulator(url));
   const mend = async () => {
     await parts.mend();
@@ -193,8 +214,15 @@ async function describe(
   };
 }
 
+const REDIS_OPTIONS = { maxRetriesPerRequest: 0, enableOfflineQueue: true, commandTimeout: 2_000 };
+
+function openCluster({ masters }: TestRedisCluster): Cluster {
+  const urls = masters.map(({ url }) => url);
+  return new Cluster(urls, { redisOptions: REDIS_OPTIONS }).on('error', () => undefined);
+}
+
 function openRedis(url: string): Redis {
-  const redis = new Redis(url, { maxRetriesPerRequest: 0, enableOfflineQueue: true, commandTimeout: 2_000 });
+  const redis = new Redis(url, REDIS_OPTIONS);
   return redis.on('error', () => undefined); // Redis is killed on purpose
 }
 
