@@ -170,6 +170,11 @@ export class RedisData {
       if (lifeMs <= 0) this.#entries.delete(key);
       return 1;
     },
+    PTTL: (key) => {
+      if (!this.#exists(key)) return -2;
+      const at = this.#entries.get(key)?.expiresAtMs;
+      return at === undefined ? -1 : Math.round(at - this.#clockUs() / 1_000);
+    },
     HGET: (key, field = '') => this.#find(key, 'hash')?.fields.get(field) ?? null,
     HMGET: (key, ...fields) => {
       const hash = this.#find(key, 'hash');

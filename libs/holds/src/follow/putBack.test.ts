@@ -191,6 +191,18 @@ describe('a put-back that is late or comes twice', () => {
     expect(await opened.callOf(held)).toMatchObject({ session: session.token });
   });
 
+  it('forgets owners that have put nothing back for a day, where there are many', async () => {
+    const held = await aHeldCall();
+    const names = redisKeys.owners(held.workspaceId);
+    const [now, aDayAgo] = [Date.now(), Date.now() - 86_400_000 - 60_000];
+    for (let nth = 0; nth < 150; nth += 1)
+      await opened.redis.hset(names, `old-${nth}`, aDayAgo, `young-${nth}`, now - 1_000);
+    await aPutBack()(session);
+    expect(Object.keys(await opened.redis.hgetall(names)).filter((name) => name.startsWith('old'))).toEqual([]);
+    expect(await opened.redis.hlen(names)).toBe(151);
+    expect(await opened.redis.pttl(names)).toBeGreaterThan(39 * 86_400_000);
+  });
+
   it('keeps no later process of its owner from putting back, whose clock was set back', async () => {
     const held = await aHeldCall();
     const inAnHour = Date.now() + 3_600_000;

@@ -46,8 +46,11 @@ for _ = 1, tonumber(ARGV[8]) do
     if isNewer(known[1], known[2], known[3]) then
       redis.call('HSET', counter, 'spent', ARGV[at + 1], 'timeline', ARGV[4], 'sequence', ARGV[5])
     end
-    if known[1] ~= ARGV[1] then hasChanged = true end
     redis.call('HSET', counter, 'loaded', ARGV[1])
+    if known[1] ~= ARGV[1] then
+      hasChanged = true
+      redis.call('PEXPIRE', counter, forgottenMs)
+    end
     list(ARGV[at], known[4])
     if not known[4] then redis.call('HSET', counter, 'held', '0', 'ended', '0') end
   end
@@ -55,6 +58,7 @@ for _ = 1, tonumber(ARGV[8]) do
 end
 local function drop(id, call)
   take(call[1], call[2], call[3], call[4])
+  redis.call('PEXPIRE', ARGV[2] .. call[3], forgottenMs)
   redis.call('DEL', ARGV[3] .. id)
   redis.call('HDEL', KEYS[4], id)
 end
@@ -85,5 +89,9 @@ if hasLoss then
     at = at + 3
   end
   recount()
+end
+-- Pending calls have no end of their own: where a counter had one before them, they are counted again.
+if redis.call('PTTL', KEYS[2]) < forgottenMs / 2 then
+  for _, key in ipairs({ KEYS[2], KEYS[3], KEYS[5] }) do redis.call('PEXPIRE', key, forgottenMs) end
 end
 return { 'absorbed', hasChanged and 1 or 0 }

@@ -146,6 +146,36 @@ it('counts nothing again for a new key or a new month of a workspace', async () 
   expect(await opened.walletOf(workspaceId)).toMatchObject({ held: 7_000n + 2n * HOLD });
 });
 
+describe('a workspace that nobody uses', () => {
+  const DAY_MS = 86_400_000;
+  const countersOf = () => [
+    redisKeys.wallet(workspaceId),
+    redisKeys.months(workspaceId),
+    redisKeys.keys(workspaceId),
+    redisKeys.key(workspaceId, first.keyId),
+  ];
+  const daysLeft = async () =>
+    Promise.all(countersOf().map(async (name) => Math.ceil((await opened.redis.pttl(name)) / DAY_MS)));
+
+  it('is forgotten 40 days after its last call was recorded, and its pending calls are not', async () => {
+    await absorb(first);
+    expect(await daysLeft()).toEqual([40, 40, 40, 40]);
+    expect(await opened.redis.pttl(redisKeys.calls(workspaceId))).toBe(-1);
+  });
+
+  it('has its time anew when it is used after half of it', async () => {
+    for (const name of countersOf()) await opened.redis.pexpire(name, 19 * DAY_MS);
+    await absorb(first);
+    expect(await daysLeft()).toEqual([40, 40, 40, 40]);
+  });
+
+  it('is counted whole again where it was forgotten beside a call that is pending still', async () => {
+    await opened.redis.del(countersOf());
+    await absorber.load(workspaceId, first.keyId);
+    expect(await expectWholeSums()).toEqual({ held: 2n * HOLD, ended: CHARGE });
+  });
+});
+
 describe('the list of calls lost alone', () => {
   beforeEach(async () => {
     await opened.redis.del(redisKeys.calls(workspaceId));

@@ -15,6 +15,9 @@ local function isInForce()
     and string.find(redis.call('INFO', 'replication'), 'master_replid:' .. string.sub(ARGV[1], 1, 40), 1, true) ~= nil
 end
 
+-- So long after its last use a workspace is forgotten here: the ledger has it all, and it is loaded again when it is used.
+local forgottenMs = 40 * 86400000
+
 -- Whether something was found to be lost alone, evicted or deleted by hand, so that all pending calls are to be counted again.
 local hasLoss = false
 

@@ -11,6 +11,14 @@
 if not isInForce() then return 'closed' end
 if tonumber(redis.call('HGET', KEYS[6], ARGV[4]) or 0) >= tonumber(ARGV[5]) then return 'late' end
 redis.call('HSET', KEYS[6], ARGV[4], ARGV[5])
+redis.call('PEXPIRE', KEYS[6], forgottenMs)
+-- Numbers are not below the milliseconds of their time. Of an owner that has put nothing back for a day, nothing is under way.
+if redis.call('HLEN', KEYS[6]) > 200 then
+  local owners = redis.call('HGETALL', KEYS[6])
+  for nth = 1, #owners, 2 do
+    if tonumber(owners[nth + 1]) < tonumber(ARGV[5]) - 86400000 then redis.call('HDEL', KEYS[6], owners[nth]) end
+  end
+end
 if redis.call('HEXISTS', KEYS[2], 'held') == 0 or redis.call('EXISTS', KEYS[3]) == 0 then hasLoss = true end
 local at = 8
 for _ = 1, tonumber(ARGV[7]) do

@@ -7,6 +7,8 @@ local key = redis.call('HMGET', KEYS[1], 'generation', 'status')
 local known = tonumber(key[1] or -1)
 local given = tonumber(ARGV[1])
 if given > known then redis.call('HSET', KEYS[1], 'generation', ARGV[1]) end
+-- Long after nobody has an older record of the key any more.
+if not key[1] then redis.call('PEXPIRE', KEYS[1], 40 * 86400000) end
 -- A revocation is for good.
 if key[2] ~= 'revoked' and given >= known then
   if ARGV[2] == 'revoked' or ARGV[2] == 'blocked' then redis.call('HSET', KEYS[1], 'status', ARGV[2]) end
