@@ -97,7 +97,7 @@ startService({
       intervalMs: config.RECONCILE_INTERVAL_SECONDS * 1_000,
       async run({ afterWorkspace, signal }) {
         await sealBooks(auditDb, { listPrices, timeMs: SEALING_TIME_MS, signal }).catch((error: unknown) =>
-          log.warn({ error }, 'hours not sealed, trying again in the next run'),
+          log.warn({ err: error }, 'hours not sealed, trying again in the next run'),
         );
         return reconcile(auditing, { afterWorkspace, signal });
       },
