@@ -88,6 +88,12 @@ describe('images', () => {
     expect(await response.json()).toMatchObject({ object: 'error', type: 'BadRequestError', code: 400 });
   });
 
+  it('refuses a format that it does not make, in the form of errors that a test has chosen', async () => {
+    replica = await startTestReplica('vllm-omni-2026', { imageFormats: ['png'], errorForm: 'envelope' });
+    const response = await replica.postJson(PATH, { prompt: 'x', output_format: 'webp' });
+    expect([response.status, await response.json()]).toMatchObject([400, { error: { code: 400, param: null } }]);
+  });
+
   it('goes on rendering when its client has left', async () => {
     replica = await startTestReplica('vllm-omni-2026', { renderBaseMs: 100 });
     const leaving = AbortSignal.timeout(30);

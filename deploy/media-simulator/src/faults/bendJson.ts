@@ -7,7 +7,7 @@ const HUGE_LIST = 10_000;
 export function bendJson(json: object, kind: FaultKind | undefined): object {
   switch (kind) {
     case 'progress_backwards':
-      return eachJob(json, (job) => ({ ...job, progress: -Math.abs(Number(job.progress)) - 1 }));
+      return eachJob(json, (job) => ({ ...job, progress: 100 - Number(job.progress) }));
     case 'progress_101':
       return eachJob(json, (job) => ({ ...job, progress: 101 }));
     case 'progress_null':

@@ -64,7 +64,6 @@ export async function getVideoContent(call: Call): Promise<Answer> {
   const bytes = job.fileName ? await replica.files.read(job.fileName) : undefined;
   if (!bytes) throw refusal(dialect, 'noFile', job);
   return bytesAnswer(bytes, job.fileName?.endsWith('.avi') ? 'video/x-msvideo' : 'video/mp4', {
-    'accept-ranges': 'bytes',
     'content-disposition': `attachment; filename="${job.fileName}"`,
   });
 }

@@ -25,7 +25,7 @@ interface State {
   files: { name: string; bytes: number }[];
 }
 
-interface Rule {
+export interface Rule {
   match?: { route?: Route; model?: string; nth?: number; everyNth?: number; probability?: number };
   fault: FaultKind;
   times?: number;
@@ -44,6 +44,7 @@ export interface TestReplica {
   admin(path: string, body?: object): Promise<unknown>;
   configure(knobs: Partial<Knobs>): Promise<unknown>;
   addFaults(...rules: Rule[]): Promise<unknown>;
+  clearFaults(): Promise<unknown>;
   log(): Promise<Log>;
   state(): Promise<State>;
   /** The log's entry of the last request of a route, once that is over. */
@@ -88,6 +89,7 @@ export async function startTestReplica(
     admin,
     configure: (changes) => admin('config', changes),
     addFaults: (...rules) => admin('faults', rules),
+    clearFaults: () => fetch(`${adminUrl}/faults`, { method: 'DELETE' }),
     log: () => readAdmin<Log>('log'),
     state: () => readAdmin<State>('state'),
     lastRequest: (route) =>
