@@ -18,8 +18,7 @@ export class OutputFiles {
   /** Rejects as a full disk does where it does not fit. */
   async save(name: string, bytes: Buffer): Promise<void> {
     const { diskBytes } = this.#knobs();
-    const taken = this.list().reduce((sum, file) => sum + file.bytes, 0);
-    if (diskBytes !== null && taken + bytes.length > diskBytes) {
+    if (diskBytes !== null && this.#taken() + bytes.length > diskBytes) {
       throw new EngineError(500, `[Errno 28] No space left on device: 'outputs/${name}'`);
     }
     await writeFile(join(this.#folder, name), bytes);
@@ -36,6 +35,10 @@ export class OutputFiles {
 
   removeAll(): void {
     for (const { name } of this.list()) this.remove(name);
+  }
+
+  #taken(): number {
+    return this.list().reduce((sum, file) => sum + file.bytes, 0);
   }
 
   list(): { name: string; bytes: number }[] {
