@@ -7,7 +7,7 @@ import type { NanoUsd } from './nanoUsd.ts';
 export type AttoUsd = bigint;
 
 const ATTO_DIGITS = 18;
-const ATTO_PER_NANO = 1_000_000_000n;
+export const ATTO_PER_NANO = 1_000_000_000n;
 
 /**
  * Reads a price string of the catalog: USD in plain notation, `"0"` where nothing is charged.
