@@ -47,3 +47,21 @@ export function anUnchargedUsageRecorded(
   };
   return aUsageRecorded({ status, reason: 'router_lost', ...nothing, ...fields });
 }
+
+/** Two images that were made and charged. */
+export function aMediaUsageRecorded(fields: Partial<UsageRecorded> = {}): UsageRecorded {
+  return aUsageRecorded({
+    version: 2,
+    operation: 'images.generations',
+    model: 'small-image@backend-1',
+    canonicalModel: 'small-image',
+    modality: 'image',
+    billingUnit: 'image',
+    units: 2,
+    promptTokens: 0,
+    cachedPromptTokens: 0,
+    completionTokens: 0,
+    isStream: false,
+    ...fields,
+  });
+}

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { aUsageRecorded } from './aUsageRecorded.ts';
+import { aMediaUsageRecorded, aUsageRecorded } from './aUsageRecorded.ts';
 import { parseUsageRecorded, toUsageRecordedJson } from './usageRecorded.ts';
 
 const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
@@ -23,3 +23,24 @@ it.each(['', 'x', traceparent.toUpperCase(), `${traceparent}-x`, 7, null, { a: 1
     expect(parseUsageRecorded(toUsageRecordedJson(event)).traceparent).toBeUndefined();
   },
 );
+
+it('reads media as they are written, and text of either version', () => {
+  for (const event of [aMediaUsageRecorded(), aUsageRecorded({ version: 2 }), aUsageRecorded()])
+    expect(parseUsageRecorded(toUsageRecordedJson(event))).toEqual(event);
+});
+
+it.each<[string, Parameters<typeof aMediaUsageRecorded>[0]]>([
+  ['version', { version: 1 }],
+  ['modality', { modality: 'video' }],
+  ['modality', { operation: 'chat' }],
+  ['modality', { promptTokens: 1 }],
+  ['modality', { images: 1 }],
+  ['billingUnit', { billingUnit: 'token' }],
+  ['billingUnit', { billingUnit: 'second' }],
+  ['units', { units: undefined }],
+  ['units', { units: 1.5 }],
+  ['units', { units: -1 }],
+  ['units', { operation: 'chat', modality: 'text', billingUnit: 'token' }],
+])('names %s of media that are not whole: %p', (field, fields) => {
+  expect(() => parseUsageRecorded(toUsageRecordedJson(aMediaUsageRecorded(fields)))).toThrow(new RegExp(`^${field}: `));
+});

@@ -1,9 +1,10 @@
 import { nonNegativeNanoUsdSchema } from '@turnpike/money/nanoUsd';
-import { OPERATION_NAMES } from '@turnpike/public-api/operations';
+import { BILLING_UNITS, MODALITIES, type Modality, UNITS_OF } from '@turnpike/public-api/modality';
+import { MEDIA_OPERATIONS, OPERATION_NAMES } from '@turnpike/public-api/operations';
 import { TRACEPARENT_PATTERN } from '@turnpike/telemetry/traceparent';
 import { z } from 'zod';
 
-const tokenCount = z
+const count = z
   .number()
   .int()
   .min(0)
@@ -11,51 +12,77 @@ const tokenCount = z
 const instantMs = z.number().int().min(0).max(8.64e15);
 const id = z.string().min(1).max(128);
 
+const MEDIA_OPERATION_NAMES = Object.keys(MEDIA_OPERATIONS) as (keyof typeof MEDIA_OPERATIONS)[];
+
+const callSchema = z.object({
+  /** 1 is text alone, and is what text is written in: a ledger of the version before reads no other. 2 has `units`. */
+  version: z.literal([1, 2]),
+  /** The `x-router-call-id` the client saw, a UUIDv7; the idempotency key of the event. */
+  callId: z.uuid({ version: 'v7' }),
+  keyId: id,
+  workspaceId: id,
+  region: z.enum(['us', 'eu']),
+  operation: z.enum([...OPERATION_NAMES, ...MEDIA_OPERATION_NAMES]),
+  /** Routing target that served the call: not stable across packaging changes. */
+  model: id,
+  canonicalModel: id,
+  /** Catalog version whose prices the call was admitted under. */
+  priceVersion: z
+    .number()
+    .int()
+    .min(1)
+    .max(2 ** 31 - 1),
+  status: z.enum(['success', 'failure', 'unknown']),
+  /** Why it is not a success, or how a success ended early: a short code for operators, never text from a client or engine. */
+  reason: z.string().max(64).nullable(),
+  promptTokens: count,
+  /** Part of `promptTokens` that the engine read from its prefix cache. */
+  cachedPromptTokens: count,
+  completionTokens: count,
+  images: count,
+  /** The charge: the smaller of the formula and the hold. */
+  chargeNanoUsd: nonNegativeNanoUsdSchema,
+  formulaNanoUsd: nonNegativeNanoUsdSchema,
+  holdNanoUsd: nonNegativeNanoUsdSchema,
+  modality: z.enum(MODALITIES),
+  billingUnit: z.enum(BILLING_UNITS),
+  /** What was measured of media: images, characters, whole seconds, also where the price is a minute's. Absent of text. */
+  units: count.optional(),
+  isStream: z.boolean(),
+  /** Admission, by Redis' clock; the call belongs to this instant's hour and month. */
+  startedAtMs: instantMs,
+  endedAtMs: instantMs,
+  /** The router's span of the call, if it was traced. A value of another form is dropped: a call counts without its trace. */
+  traceparent: z.string().regex(TRACEPARENT_PATTERN).optional().catch(undefined),
+});
+
 /**
- * How one admitted call ended: written by model-router when it ends, read by usage-ledger, which turns it into exactly
+ * How one admitted call ended: written when it ends by whoever admitted it, read by usage-ledger, which turns it into exactly
  * one row. Carries ids, counts and prices, never text. Partitioned by `keyId`.
  */
 export const usageRecorded = {
   topic: 'usage.recorded.v1',
-  schema: z.object({
-    version: z.literal(1),
-    /** The `x-router-call-id` the client saw, a UUIDv7; the idempotency key of the event. */
-    callId: z.uuid({ version: 'v7' }),
-    keyId: id,
-    workspaceId: id,
-    region: z.enum(['us', 'eu']),
-    operation: z.enum(OPERATION_NAMES),
-    /** Routing target that served the call: not stable across packaging changes. */
-    model: id,
-    canonicalModel: id,
-    /** Catalog version whose prices the call was admitted under. */
-    priceVersion: z
-      .number()
-      .int()
-      .min(1)
-      .max(2 ** 31 - 1),
-    status: z.enum(['success', 'failure', 'unknown']),
-    /** Why it is not a success, or how a success ended early: a short code for operators, never text from a client or engine. */
-    reason: z.string().max(64).nullable(),
-    promptTokens: tokenCount,
-    /** Part of `promptTokens` that the engine read from its prefix cache. */
-    cachedPromptTokens: tokenCount,
-    completionTokens: tokenCount,
-    images: tokenCount,
-    /** The charge: the smaller of the formula and the hold. */
-    chargeNanoUsd: nonNegativeNanoUsdSchema,
-    formulaNanoUsd: nonNegativeNanoUsdSchema,
-    holdNanoUsd: nonNegativeNanoUsdSchema,
-    modality: z.literal('text'),
-    billingUnit: z.literal('token'),
-    isStream: z.boolean(),
-    /** Admission, by Redis' clock; the call belongs to this instant's hour and month. */
-    startedAtMs: instantMs,
-    endedAtMs: instantMs,
-    /** The router's span of the call, if it was traced. A value of another form is dropped: a call counts without its trace. */
-    traceparent: z.string().regex(TRACEPARENT_PATTERN).optional().catch(undefined),
+  schema: callSchema.superRefine((call, context) => {
+    const problem = findMisfit(call);
+    if (problem) context.addIssue({ code: 'custom', path: [problem[0]], message: problem[1] });
   }),
 };
+
+/** The first field that does not fit the others, and why. */
+function findMisfit(call: z.output<typeof callSchema>): [keyof UsageRecorded, string] | undefined {
+  const { version, operation, modality, billingUnit, units, promptTokens, completionTokens, images } = call;
+  const madeBy: Modality =
+    operation in MEDIA_OPERATIONS ? MEDIA_OPERATIONS[operation as keyof typeof MEDIA_OPERATIONS] : 'text';
+  if (version === 1 && modality !== 'text') return ['version', 'must be 2 for media'];
+  if (modality !== madeBy) return ['modality', `must be ${madeBy} for ${operation}`];
+  if (!UNITS_OF[modality].includes(billingUnit))
+    return ['billingUnit', `must be one of ${UNITS_OF[modality].join(', ')} for ${modality}`];
+  if ((units === undefined) !== (modality === 'text'))
+    return ['units', 'must be there for media, and for nothing else'];
+  if (modality !== 'text' && promptTokens + completionTokens + images > 0)
+    return ['modality', 'must be text where tokens or images in a prompt are counted'];
+  return undefined;
+}
 
 export type UsageRecorded = z.output<typeof usageRecorded.schema>;
 

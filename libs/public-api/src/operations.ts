@@ -1,3 +1,5 @@
+import type { Modality } from './modality.ts';
+
 /** The inference operations, as usage rows and completion events name them. */
 export const OPERATION_NAMES = ['chat', 'completions', 'embeddings'] as const;
 
@@ -9,3 +11,12 @@ export const OPERATION_PATHS: Readonly<Record<OperationName, string>> = {
   completions: '/v1/completions',
   embeddings: '/v1/embeddings',
 };
+
+/** The media operations, as usage rows and completion events name them, with the modality of each. */
+export const MEDIA_OPERATIONS = {
+  'images.generations': 'image',
+  videos: 'video',
+  'audio.speech': 'audio',
+  'audio.transcriptions': 'audio',
+  'audio.translations': 'audio',
+} as const satisfies Record<string, Modality>;

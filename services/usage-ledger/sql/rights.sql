@@ -7,7 +7,7 @@ REVOKE ALL ON ALL FUNCTIONS IN SCHEMA public FROM PUBLIC, :service_role;
 GRANT USAGE ON SCHEMA public TO :service_role;
 
 -- The books: read here, written by the owner's functions. A credit posts itself.
-GRANT SELECT ON usage_request, key_total, workspace_total, workspace_month_total, key_hour_total, posting TO :service_role;
+GRANT SELECT ON usage_request, key_total, workspace_total, workspace_month_total, key_hour_total, key_hour_units, posting TO :service_role;
 GRANT SELECT, INSERT ON credit TO :service_role;
 GRANT EXECUTE ON FUNCTION record_usage, ensure_usage_partition, first_call_id_at, current_timeline TO :service_role;
 

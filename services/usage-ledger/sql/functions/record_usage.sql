@@ -12,12 +12,12 @@ CREATE OR REPLACE FUNCTION record_usage(posting_source TEXT, calls JSON) RETURNS
     INSERT INTO usage_request AS row (
       call_id, key_id, workspace_id, region, operation, model, canonical_model, price_version, status, reason,
       prompt_tokens, cached_prompt_tokens, completion_tokens, images, charge_nano_usd, formula_nano_usd, hold_nano_usd,
-      modality, billing_unit, is_stream, started_at, ended_at
+      modality, billing_unit, units, is_stream, started_at, ended_at
     )
     SELECT
       call_id, key_id, workspace_id, region, operation, model, canonical_model, price_version, status, reason,
       prompt_tokens, cached_prompt_tokens, completion_tokens, images, charge_nano_usd, formula_nano_usd, hold_nano_usd,
-      modality, billing_unit, is_stream, started_at, ended_at
+      modality, billing_unit, units, is_stream, started_at, ended_at
     FROM json_populate_recordset(NULL::usage_request, calls)
     ORDER BY call_id
     ON CONFLICT (call_id) DO UPDATE SET
@@ -37,6 +37,7 @@ CREATE OR REPLACE FUNCTION record_usage(posting_source TEXT, calls JSON) RETURNS
       hold_nano_usd = excluded.hold_nano_usd,
       modality = excluded.modality,
       billing_unit = excluded.billing_unit,
+      units = excluded.units,
       is_stream = excluded.is_stream,
       started_at = excluded.started_at,
       ended_at = excluded.ended_at,
@@ -44,7 +45,7 @@ CREATE OR REPLACE FUNCTION record_usage(posting_source TEXT, calls JSON) RETURNS
     WHERE row.status = 'unknown' AND excluded.status <> 'unknown'
       AND row.key_id = excluded.key_id AND row.workspace_id = excluded.workspace_id
     RETURNING old AS was, new AS now
-  ), change AS (
+  ), change AS NOT MATERIALIZED (
     SELECT (now).*, 1 AS sign FROM recorded
     UNION ALL
     SELECT (was).*, -1 FROM recorded WHERE (was).call_id IS NOT NULL
@@ -79,6 +80,11 @@ CREATE OR REPLACE FUNCTION record_usage(posting_source TEXT, calls JSON) RETURNS
       cached_prompt_tokens = total.cached_prompt_tokens + excluded.cached_prompt_tokens,
       completion_tokens = total.completion_tokens + excluded.completion_tokens,
       charge_nano_usd = total.charge_nano_usd + excluded.charge_nano_usd
+  ), units AS (
+    INSERT INTO key_hour_units AS total
+    SELECT key_id, date_trunc('hour', started_at, 'UTC'), canonical_model, modality, billing_unit, sum(sign * units)
+    FROM change WHERE units <> 0 GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
+    ON CONFLICT (key_id, hour, canonical_model, modality, billing_unit) DO UPDATE SET units = total.units + excluded.units
   ), by_key AS MATERIALIZED (
     SELECT key_id, workspace_id, sum(requests) AS requests, sum(charge_nano_usd) AS charge_nano_usd FROM hourly GROUP BY 1, 2
   ), keys AS (

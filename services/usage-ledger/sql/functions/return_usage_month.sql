@@ -1,11 +1,20 @@
--- Puts the rows of an archived month back into usage_request, from usage_request_YYYY_MM_archived. Run by the database's owner.
+-- Puts the rows of an archived month back into usage_request, from usage_request_YYYY_MM_archived. Run by the database's owner. A month that
+-- was archived by a version before gets the column and the checks that came since (0006_media_units).
 CREATE OR REPLACE FUNCTION return_usage_month(month DATE) RETURNS VOID
   LANGUAGE plpgsql SET search_path = public, pg_temp SET lock_timeout = '5s' AS $$
 DECLARE
   first_day DATE := date_trunc('month', month);
   part TEXT := 'usage_request_' || to_char(first_day, 'YYYY_MM');
+  wanted RECORD;
 BEGIN
   EXECUTE format('DROP TRIGGER IF EXISTS keep_archived ON %I', part || '_archived');
+  EXECUTE format('ALTER TABLE %I ADD COLUMN IF NOT EXISTS units INT', part || '_archived');
+  FOR wanted IN SELECT conname, pg_get_constraintdef(oid) AS definition FROM pg_constraint
+    WHERE conrelid = 'usage_request'::REGCLASS AND contype = 'c'
+  LOOP
+    EXECUTE format('ALTER TABLE %I DROP CONSTRAINT IF EXISTS %I, ADD CONSTRAINT %2$I %s', part || '_archived', wanted.conname,
+      wanted.definition);
+  END LOOP;
   EXECUTE format('DROP TABLE %I', part);
   EXECUTE format('ALTER TABLE %I RENAME TO %I', part || '_archived', part);
   EXECUTE format('ALTER TABLE usage_request ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', part,

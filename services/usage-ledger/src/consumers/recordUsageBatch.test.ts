@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { anUnchargedUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
+import { aMediaUsageRecorded, anUnchargedUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { type UsageRecorded, usageRecorded } from '@turnpike/events/usageRecorded';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { aPartition, openTestLedger, silentLog, type TestLedger, toValue } from '../../test/openTestLedger.ts';
@@ -42,6 +42,23 @@ it('writes every field of a call and adds its charge to each total', async () =>
   });
   expect(await totalsOf(event)).toEqual([125_000n, 125_000n, 125_000n]);
   expect(await hoursOf(event)).toEqual([{ counts: [1, 1, 0, 0], tokens: [120, 20, 80], charge: 125_000n }]);
+});
+
+it('writes the units of media, and adds them to those of the hour by what they are billed by, once', async () => {
+  const first = aMediaUsageRecorded();
+  const { keyId, workspaceId, startedAtMs } = first;
+  const own = { keyId, workspaceId, startedAtMs, canonicalModel: first.canonicalModel };
+  const second = aMediaUsageRecorded({ ...own, units: 5 });
+  const none = { units: 0, chargeNanoUsd: 0n, formulaNanoUsd: 0n };
+  const partition = aPartition(ledger.db);
+  await partition.deliver([first, { ...second, status: 'unknown', ...none }]);
+  await partition.deliver([first, second, aMediaUsageRecorded({ ...own, status: 'failure', ...none }), second]);
+
+  expect(await rowsOf(second)).toMatchObject([{ units: 5, modality: 'image', billingUnit: 'image', promptTokens: 0 }]);
+  expect(await hoursOf(first)).toEqual([{ counts: [3, 2, 1, 0], tokens: [0, 0, 0], charge: 250_000n }]);
+  const hours = await ledger.db.$queryRaw`
+    SELECT canonical_model AS model, modality, billing_unit AS unit, units::INT AS units FROM key_hour_units WHERE key_id = ${keyId}`;
+  expect(hours).toEqual([{ model: 'small-image', modality: 'image', unit: 'image', units: 7 }]);
 });
 
 it('charges a call once when its event is delivered again, in the same batch and in a later one', async () => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { anUnchargedUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
+import { aMediaUsageRecorded, anUnchargedUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { migrate } from '@turnpike/migrations/migrate';
 import { openPostgres } from '@turnpike/test-support/startPostgres';
 import { v7 as uuidv7 } from 'uuid';
@@ -189,4 +189,62 @@ it('numbers the sums that there are, and knows what was credited, when a databas
     { id: 'given', seq: 1, credited: 70, spent: 0 },
     { id: 'spent', seq: 1, credited: 0, spent: 8 },
   ]);
+});
+
+it('keeps the rows, hashes and archived months of a database of before media, and records in all of them', async () => {
+  const postgres = await openPostgres();
+  const databaseUrl = await postgres.createDatabase();
+  const names = [
+    '0001_tables',
+    '0002_balances_by_sequence',
+    '0003_router_behind_since',
+    '0004_postings_by_sequence',
+    '0005_sealed_hours',
+  ];
+  const before = await sqlWith(names);
+  await migrate({ databaseUrl, folder: before });
+  const db = createDb({ databaseUrl, poolSize: 2, statementTimeoutMs: 30_000 });
+  const [march, april] = [Date.UTC(2026, 2, 5), Date.UTC(2026, 3, 5)];
+  await ensureUsagePartitions(db, [new Date(march), new Date(april)]);
+  const [kept, archived] = [april, march].map((startedAtMs) => uuidv7({ msecs: startedAtMs }));
+  await db.$executeRaw`
+    INSERT INTO usage_request (call_id, key_id, workspace_id, region, operation, model, canonical_model, price_version, status,
+      prompt_tokens, cached_prompt_tokens, completion_tokens, images, charge_nano_usd, formula_nano_usd, hold_nano_usd, modality,
+      billing_unit, is_stream, started_at, ended_at)
+    SELECT id::UUID, 'k', 'w', 'us', 'chat', 'm', 'm', 1, 'success', 1, 0, 1, 0, 5, 5, 9, 'text', 'token', false, now(), now()
+    FROM unnest(${[kept, archived]}::TEXT[]) AS id`;
+  const hashed = () => db.$queryRaw<{ hash: bigint }[]>`
+    SELECT hash_record_extended(ROW(call_id, key_id, workspace_id, region, operation, model, canonical_model, price_version, status,
+      reason, prompt_tokens, cached_prompt_tokens, completion_tokens, images, charge_nano_usd, formula_nano_usd, hold_nano_usd,
+      modality, billing_unit, is_stream, started_at, ended_at, recorded_at), 0) AS hash FROM usage_request ORDER BY call_id`;
+  const [, hashBefore] = await hashed();
+  // As archive_usage_month of then did.
+  await db.$executeRaw`ALTER TABLE usage_request DETACH PARTITION usage_request_2026_03`;
+  await db.$executeRaw`ALTER TABLE usage_request_2026_03 RENAME TO usage_request_2026_03_archived`;
+  await ensureUsagePartitions(db, [new Date(march)]);
+
+  await migrate({ databaseUrl, folder: new URL('../../sql/', import.meta.url) });
+  expect(await db.$queryRaw`SELECT hash_usage_row(call) AS hash FROM usage_request AS call`).toEqual([hashBefore]);
+  await db.$executeRaw`SELECT return_usage_month('2026-03-01')`;
+  const media = [march, april, Date.UTC(2026, 4, 5)].map((startedAtMs) => aMediaUsageRecorded({ startedAtMs }));
+  await aPartition(db).deliver(media);
+  const callIds = (await db.usageRequest.findMany({ orderBy: { callId: 'asc' } })).map(({ callId }) => callId);
+  await db.$disconnect();
+  await postgres.stop();
+  await rm(before, { recursive: true });
+  expect(callIds).toEqual([archived, kept, ...media.map(({ callId }) => callId)].sort());
+});
+
+it.each([
+  ['media without units, as the functions of the version before would', { units: undefined }, 'media_have_units'],
+  ['an operation that is none', { operation: 'x' }, 'operation_check'],
+  ['media billed by tokens', { billing_unit: 'token' }, 'text_is_billed_by_token'],
+  ['units of a call that failed', { status: 'failure', charge_nano_usd: 0 }, 'only_a_success_consumes'],
+])('the table refuses %s', async (_what, fields, constraint) => {
+  const { callId } = aMediaUsageRecorded();
+  await aPartition(ledger.db).deliver([aMediaUsageRecorded({ callId })]);
+  const [row] = await ledger.db.$queryRaw<{ row: object }[]>`
+    SELECT to_json(call) AS row FROM usage_request AS call WHERE call_id = ${callId}::UUID`;
+  const changed = JSON.stringify([{ ...row?.row, call_id: uuidv7(), ...fields }]);
+  await expect(ledger.db.$queryRaw`SELECT record_usage('test', ${changed}::JSON)`).rejects.toThrow(constraint);
 });

@@ -311,6 +311,7 @@ function toRow(event: UsageRecorded): Record<string, unknown> {
     hold_nano_usd: String(event.holdNanoUsd),
     modality: event.modality,
     billing_unit: event.billingUnit,
+    units: event.units ?? null,
     is_stream: event.isStream,
     started_at: new Date(event.startedAtMs),
     ended_at: new Date(Math.max(event.endedAtMs, event.startedAtMs)),

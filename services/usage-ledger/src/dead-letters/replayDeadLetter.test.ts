@@ -27,7 +27,7 @@ const POISONS: ((event: UsageRecorded) => Buffer)[] = [
   (event) => toValue(event).subarray(0, -1),
   (event) => changed(event, { model: 'a\u0000b' }),
   (event) => changed(event, { model: 'half \ud800' }),
-  (event) => changed(event, { version: 2 }),
+  (event) => changed(event, { version: 3 }),
   (event) => changed(event, { promptTokens: 2 ** 70 }),
   (event) => changed(event, { completionTokens: -1 }),
   (event) => changed(event, { keyId: undefined, chargeNanoUsd: undefined }),

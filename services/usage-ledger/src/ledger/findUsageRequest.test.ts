@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
+import { aMediaUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { v7 as uuidv7 } from 'uuid';
 import { aPartition, openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
 import type { Db } from '../database/createDb.ts';
@@ -38,6 +38,12 @@ it('never takes the call beside an id for the call of the id', async () => {
     const id = hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
     expect(await findUsageRequest(ledger.db, { callId: id, keyId })).toBeUndefined();
   }
+});
+
+it('finds no call of media, whose handle is the job', async () => {
+  const { callId, keyId } = aMediaUsageRecorded();
+  await aPartition(ledger.db).deliver([aMediaUsageRecorded({ callId, keyId })]);
+  expect(await findUsageRequest(ledger.db, { callId, keyId })).toBeUndefined();
 });
 
 it.each([

@@ -6,7 +6,7 @@ const UUID_PATTERN = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
  * The recorded call of an id, if the key made it. An id that could not be one, an id of another key and an id whose row
- * is not written yet are all undefined.
+ * is not written yet are all undefined, and so is one of media: their handle is the job.
  */
 export async function findUsageRequest(
   db: Pick<Db, 'usageRequest'>,
@@ -20,5 +20,5 @@ export async function findUsageRequest(
     where: { callId: { gte: firstCallIdOfMonth(id), lte: id } },
     orderBy: { callId: 'desc' },
   });
-  return nearest?.callId === id && nearest.keyId === keyId ? nearest : undefined;
+  return nearest?.callId === id && nearest.keyId === keyId && nearest.modality === 'text' ? nearest : undefined;
 }

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
+import { aMediaUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { v7 as uuidv7 } from 'uuid';
 import { toValue } from '../../test/openTestLedger.ts';
 import { readUsageEvent, UnreadableRecord } from './readUsageEvent.ts';
@@ -15,6 +15,11 @@ it('reads back what the router writes', () => {
   expect(readUsageEvent(toValue(event), context)).toEqual(event);
 });
 
+it('reads back what is written of media', () => {
+  const event = aMediaUsageRecorded();
+  expect(readUsageEvent(toValue(event), context)).toEqual(event);
+});
+
 it('takes events whose clock is up to an hour ahead', () => {
   const event = aUsageRecorded({ startedAtMs: nowMs + HOUR_MS - 5_000 });
   expect(readUsageEvent(toValue(event), context)).toEqual(event);
@@ -25,7 +30,7 @@ it.each<[string, Buffer]>([
   ['something that is not JSON', Buffer.from('{"version": 1')],
   ['JSON that is not an event', Buffer.from('[]')],
   ['bytes that are not UTF-8', Buffer.from([0x22, 0xff, 0x22])],
-  ['an unknown version', changed({ version: 2 })],
+  ['an unknown version', changed({ version: 3 })],
   ['a missing field', changed({ keyId: undefined })],
   ['a NUL', changed({ keyId: 'key_\u0000' })],
   ['half a surrogate pair', changed({ model: '\ud800' })],
@@ -36,6 +41,8 @@ it.each<[string, Buffer]>([
   ['an amount as a number', changed({ chargeNanoUsd: 1 })],
   ['a charge above the hold', changed({ chargeNanoUsd: '900001' })],
   ['a failure that is charged', changed({ status: 'failure' })],
+  ['a failure that consumed units', toValue(aMediaUsageRecorded({ status: 'failure', chargeNanoUsd: 0n }))],
+  ['media of the version before', toValue(aMediaUsageRecorded({ version: 1 }))],
   ['more cached prompt tokens than prompt tokens', changed({ cachedPromptTokens: 121 })],
   ['a call id that is no UUIDv7', changed({ callId: 'c0ffee00-0000-4000-8000-000000000000' })],
   ['a call id from before 2025', changed({ callId: uuidv7({ msecs: Date.UTC(2024, 11, 31) }) })],

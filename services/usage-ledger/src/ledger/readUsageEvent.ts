@@ -39,6 +39,9 @@ export function readUsageEvent(value: Buffer, { region, now }: ReadContext): Usa
   if (event.status !== 'success' && event.chargeNanoUsd > 0n) {
     throw new UnreadableRecord('a call that did not succeed is charged');
   }
+  if (event.status !== 'success' && (event.units ?? 0) > 0) {
+    throw new UnreadableRecord('a call that did not succeed has consumed units');
+  }
   if (event.cachedPromptTokens > event.promptTokens) {
     throw new UnreadableRecord('more prompt tokens are cached than there are');
   }
