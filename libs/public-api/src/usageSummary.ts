@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MODALITIES } from './modality.ts';
 import { tokenCount } from './tokenUsage.ts';
 import { currencyField, generatedAtField, instant, usdAmount } from './usdAmount.ts';
 
@@ -13,15 +14,20 @@ const sums = {
   completion_tokens: tokenCount,
   total_tokens: tokenCount,
   cache_read_input_tokens: tokenCount.meta({ description: 'Prompt tokens that were read from the cache.' }),
-  units_consumed: z.number().min(0).nullable().meta({ description: 'Null for text, which is counted in tokens.' }),
-  total_spend: usdAmount.meta({ description: 'The sum of the records’ `total_spend`, to the nano-dollar.' }),
+  units_consumed: z.number().min(0).nullable().meta({
+    description:
+      'Of media, in what their models are billed by (`billing_unit`). Null for text, which is counted in tokens, and where calls were billed by different units.',
+  }),
+  total_spend: usdAmount.meta({
+    description: 'The sum of the calls’ charges, to the nano-dollar: of text, that of the records’ `total_spend`.',
+  }),
 };
 
 const groupSchema = z.strictObject({
   model: z.string().optional().meta({ description: 'Catalog id; where `group_by` names it.' }),
   day: z.iso.date().optional().meta({ description: 'UTC day; where `group_by` names it.' }),
   hour: instant.optional().meta({ description: 'Start of the hour, UTC; where `group_by` names it.' }),
-  modality: z.string().optional().meta({ description: 'Where `group_by` names it.' }),
+  modality: z.enum(MODALITIES).optional().meta({ description: 'Where `group_by` names it.' }),
   ...sums,
 });
 

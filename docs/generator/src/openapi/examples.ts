@@ -55,6 +55,7 @@ const SUMS = {
   completionTokens: 910n,
   cachedPromptTokens: 1_600n,
   chargeNanoUsd: 1_234_567n,
+  units: null,
 };
 
 /** What an engine writes of an answer, whole or in chunks. */

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
+import { aMediaUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
+import type { BillingUnit } from '@turnpike/public-api/modality';
 import fc from 'fast-check';
 import { aPartition, openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
 import { toUsageBody } from '../wire/usageBody.ts';
@@ -23,6 +24,14 @@ const FIRST_HOUR_MS = Date.UTC(2026, 8, 29, 20);
 const HOURS = 60;
 const LIMIT = 10_000;
 
+/** What calls of media are billed by; none is priced by the second and by the minute. */
+const MEDIA = [
+  { operation: 'images.generations', modality: 'image', billingUnit: 'image' },
+  { operation: 'videos', modality: 'video', billingUnit: 'second' },
+  { operation: 'audio.speech', modality: 'audio', billingUnit: 'character' },
+  { operation: 'audio.transcriptions', modality: 'audio', billingUnit: 'minute' },
+] as const;
+
 const eventArbitrary = fc.record({
   key: fc.nat(1),
   model: fc.constantFrom('small-chat', 'large-chat', 'Embeddings'),
@@ -35,6 +44,8 @@ const eventArbitrary = fc.record({
   charge: fc.bigInt({ min: 0n, max: 10n ** 12n }),
   promptTokens: fc.nat(100_000),
   completionTokens: fc.nat(100_000),
+  medium: fc.constantFrom('text' as const, ...MEDIA.keys()),
+  units: fc.nat(3_600),
 });
 
 /** Deliveries of every event and of some again, in any order; then a question. */
@@ -59,18 +70,22 @@ const nothing = {
 };
 
 function toEvents(calls: Call[], run: string): UsageRecorded[] {
-  return calls.flatMap(({ key, model, admittedAfterMs, status, isSwept, charge, promptTokens, completionTokens }) => {
-    const base = aUsageRecorded({
+  return calls.flatMap(({ medium, units, ...call }) => {
+    const { key, model, admittedAfterMs, status, isSwept, charge, promptTokens, completionTokens } = call;
+    const media = medium === 'text' ? undefined : MEDIA[medium];
+    const base = (media ? aMediaUsageRecorded : aUsageRecorded)({
+      ...media,
       keyId: `key_${key}_${run}`,
       workspaceId: `ws_${run}`,
       canonicalModel: model,
       startedAtMs: FIRST_HOUR_MS + admittedAfterMs,
       holdNanoUsd: charge,
     });
-    const counts = { promptTokens, cachedPromptTokens: promptTokens >> 1, completionTokens };
+    const counts = media ? { units } : { promptTokens, cachedPromptTokens: promptTokens >> 1, completionTokens };
     const used = { ...counts, chargeNanoUsd: charge, formulaNanoUsd: charge };
-    const ended = { ...base, status, ...(status === 'success' ? used : nothing) };
-    return isSwept ? [{ ...base, status: 'unknown' as const, ...nothing }, ended] : [ended];
+    const unused = { ...nothing, ...(media && { units: 0 }) };
+    const ended = { ...base, status, ...(status === 'success' ? used : unused) };
+    return isSwept ? [{ ...base, status: 'unknown' as const, ...unused }, ended] : [ended];
   });
 }
 
@@ -91,6 +106,9 @@ async function sumOfRows(keyId: string, start: Date, end: Date): Promise<UsageSu
   const count = (status: string) => BigInt(rows.filter((row) => row.status === status).length);
   const sum = (read: (row: (typeof rows)[number]) => bigint | number) =>
     rows.reduce((total, row) => total + BigInt(read(row)), 0n);
+  const kinds = new Set(rows.filter(({ units }) => units).map(({ billingUnit }) => billingUnit as BillingUnit));
+  const [billingUnit = null] = kinds;
+  const isOfOneKind = kinds.size < 2 && rows.some(({ modality }) => modality !== 'text');
   return {
     requests: BigInt(rows.length),
     success: count('success'),
@@ -100,6 +118,7 @@ async function sumOfRows(keyId: string, start: Date, end: Date): Promise<UsageSu
     cachedPromptTokens: sum((row) => row.cachedPromptTokens),
     completionTokens: sum((row) => row.completionTokens),
     chargeNanoUsd: sum((row) => row.chargeNanoUsd),
+    units: isOfOneKind ? { count: sum(({ units }) => units ?? 0), billingUnit } : null,
   };
 }
 
@@ -115,9 +134,13 @@ const SUMS = [
 ] as const satisfies (keyof UsageSums)[];
 
 function add(parts: UsageSums[]): UsageSums {
-  const total = (name: keyof UsageSums) => parts.reduce((sum, part) => sum + part[name], 0n);
+  const total = (name: (typeof SUMS)[number]) => parts.reduce((sum, part) => sum + part[name], 0n);
   return Object.fromEntries(SUMS.map((name) => [name, total(name)])) as unknown as UsageSums;
 }
+
+/** Units stand beside what is no text, unless audio of two kinds meet. */
+const isShown = ({ modality, units }: UsageGroup): boolean =>
+  modality === 'audio' || (units === null) === (modality === 'text');
 
 const keysOf = ({ day, hour, model, modality }: UsageGroup) =>
   JSON.stringify([day?.getTime() ?? null, hour?.getTime() ?? null, model, modality]);
@@ -139,6 +162,7 @@ it('totals are the sum of the calls’ rows, of the groups and of every cut of t
 
       expect(whole.totals).toMatchObject({ ...(await sumOfRows(keyId, first, last)) });
       expect(add(whole.groups)).toEqual(add([whole.totals]));
+      for (const group of whole.groups) if (groupBy.includes('modality')) expect(isShown(group)).toBe(true);
       expect(add([before.totals, after.totals])).toEqual(add([whole.totals]));
       // Each group once, in the one order.
       expect(new Set(whole.groups.map(keysOf)).size).toBe(whole.groups.length);

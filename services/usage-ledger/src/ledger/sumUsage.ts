@@ -1,4 +1,5 @@
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import type { BillingUnit, Modality } from '@turnpike/public-api/modality';
 import type { Db } from '../database/createDb.ts';
 
 export type UsageDimension = 'model' | 'day' | 'hour' | 'modality';
@@ -19,6 +20,14 @@ export interface UsageSums {
   cachedPromptTokens: bigint;
   completionTokens: bigint;
   chargeNanoUsd: NanoUsd;
+  /** What was measured of media; null where nothing of the kind was called, or where it is not all of one billing unit. */
+  units: MeasuredUnits | null;
+}
+
+/** Units of one kind; of nothing, where no call consumed any, no kind is known. */
+export interface MeasuredUnits {
+  count: bigint;
+  billingUnit: BillingUnit | null;
 }
 
 /** The sums of the calls that agree in what was grouped by; null is what was not. */
@@ -28,7 +37,7 @@ export interface UsageGroup extends UsageSums {
   /** The begin of a UTC day. */
   day: Date | null;
   hour: Date | null;
-  modality: string | null;
+  modality: Modality | null;
 }
 
 export interface UsageReport {
@@ -37,7 +46,13 @@ export interface UsageReport {
   groups: UsageGroup[];
 }
 
-type SumsRow = Record<keyof UsageSums, string> & Omit<UsageGroup, keyof UsageSums>;
+type SumsRow = Record<Exclude<keyof UsageSums, 'units'>, string> &
+  Omit<UsageGroup, keyof UsageSums> & {
+    units: string;
+    isMedia: boolean;
+    firstUnit: BillingUnit | null;
+    lastUnit: BillingUnit | null;
+  };
 
 /**
  * What a key used in a range, in all and by group: one look at its hourly sums, so the totals are the sum of the groups.
@@ -52,14 +67,22 @@ export async function sumUsage(
   const by = (dimension: UsageDimension): boolean => groupBy.includes(dimension);
   // The empty grouping set is the row of totals. It comes first, and comes even if there are no calls.
   const rows = await db.$queryRaw<SumsRow[]>`
-    WITH hours AS (
+    WITH used AS (
+      SELECT hour, canonical_model, modality, requests, success, failure, unknown, prompt_tokens, cached_prompt_tokens,
+        completion_tokens, charge_nano_usd, NULL AS billing_unit, 0 AS units
+      FROM key_hour_total
+      WHERE key_id = ${keyId} AND hour >= ${start.toISOString()}::TIMESTAMPTZ AND hour < ${end.toISOString()}::TIMESTAMPTZ
+      UNION ALL
+      SELECT hour, canonical_model, modality, 0, 0, 0, 0, 0, 0, 0, 0, billing_unit, units
+      FROM key_hour_units
+      WHERE key_id = ${keyId} AND hour >= ${start.toISOString()}::TIMESTAMPTZ AND hour < ${end.toISOString()}::TIMESTAMPTZ
+    ), hours AS (
       SELECT CASE WHEN ${by('day')} THEN date_trunc('day', hour, 'UTC') END AS of_day,
         CASE WHEN ${by('hour')} THEN hour END AS of_hour,
         CASE WHEN ${by('model')} THEN canonical_model END COLLATE "C" AS of_model,
         CASE WHEN ${by('modality')} THEN modality END COLLATE "C" AS of_modality,
-        total.*
-      FROM key_hour_total AS total
-      WHERE key_id = ${keyId} AND hour >= ${start.toISOString()}::TIMESTAMPTZ AND hour < ${end.toISOString()}::TIMESTAMPTZ
+        used.*
+      FROM used
     )
     SELECT of_day AS "day", of_hour AS "hour", of_model AS "model", of_modality AS "modality",
       coalesce(sum(requests), 0)::TEXT AS "requests", coalesce(sum(success), 0)::TEXT AS "success",
@@ -67,7 +90,9 @@ export async function sumUsage(
       coalesce(sum(prompt_tokens), 0)::TEXT AS "promptTokens",
       coalesce(sum(cached_prompt_tokens), 0)::TEXT AS "cachedPromptTokens",
       coalesce(sum(completion_tokens), 0)::TEXT AS "completionTokens",
-      coalesce(sum(charge_nano_usd), 0)::TEXT AS "chargeNanoUsd"
+      coalesce(sum(charge_nano_usd), 0)::TEXT AS "chargeNanoUsd", coalesce(sum(units), 0)::TEXT AS "units",
+      coalesce(bool_or(modality <> 'text'), false) AS "isMedia",
+      min(billing_unit) AS "firstUnit", max(billing_unit) AS "lastUnit"
     FROM hours
     GROUP BY GROUPING SETS ((), (of_day, of_hour, of_model, of_modality))
     ORDER BY grouping(of_day) DESC, of_day, of_hour, of_model, of_modality
@@ -91,5 +116,9 @@ function toGroup({ day, hour, model, modality, ...sums }: SumsRow): UsageGroup {
     cachedPromptTokens: BigInt(sums.cachedPromptTokens),
     completionTokens: BigInt(sums.completionTokens),
     chargeNanoUsd: BigInt(sums.chargeNanoUsd),
+    units:
+      sums.isMedia && sums.firstUnit === sums.lastUnit
+        ? { count: BigInt(sums.units), billingUnit: sums.firstUnit }
+        : null,
   };
 }

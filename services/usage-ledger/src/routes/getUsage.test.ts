@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateApiKey } from '@turnpike/api-keys/apiKey';
-import { anUnchargedUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
+import { aMediaUsageRecorded, anUnchargedUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import { usageSummarySchema } from '@turnpike/public-api/usageSummary';
 import { startPostgres, type TestPostgres } from '@turnpike/test-support/startPostgres';
@@ -131,6 +131,58 @@ describe('GET /v1/svc/usage', () => {
     const { body } = await get(`?${OCTOBER}${query}`, as(auth.issueKey(key.keyId)));
     const each = groups.length === 1 ? body.totals : one;
     expect(body.data).toEqual(groups.map((group) => ({ ...group, ...(each as object) })));
+  });
+
+  it('shows the units of media by modality and by model, beside text that has none', async () => {
+    const key = { ...aKey(), startedAtMs: at(5, 22) };
+    const nothing = { units: 0, chargeNanoUsd: 0n, formulaNanoUsd: 0n };
+    const speech = { modality: 'audio', operation: 'audio.speech', billingUnit: 'character' } as const;
+    const speechToText = { modality: 'audio', operation: 'audio.transcriptions', billingUnit: 'minute' } as const;
+    const media = { ...none, requests: 1, success: 1, total_spend: 0.000125 };
+    await recorded(
+      aUsageRecorded(key),
+      aMediaUsageRecorded(key),
+      aMediaUsageRecorded({ ...key, ...nothing, status: 'failure' }),
+    );
+    const headers = as(auth.issueKey(key.keyId));
+    expect((await get(`?${OCTOBER}`, headers)).body.totals).toEqual({
+      ...one,
+      requests: 3,
+      success: 2,
+      failure: 1,
+      units_consumed: 2,
+      total_spend: 0.00025,
+    });
+
+    await recorded(
+      aMediaUsageRecorded({ ...key, ...speech, canonicalModel: 'voice', units: 4_000 }),
+      aMediaUsageRecorded({ ...key, ...speechToText, canonicalModel: 'ear', units: 75 }),
+      aMediaUsageRecorded({
+        ...key,
+        ...nothing,
+        modality: 'video',
+        operation: 'videos',
+        billingUnit: 'second',
+        status: 'failure',
+      }),
+    );
+    // Characters and minutes are not added up.
+    const byModality = await get(`?${OCTOBER}&group_by=modality`, headers);
+    expect(byModality.body.data).toEqual([
+      { modality: 'audio', ...media, requests: 2, success: 2, total_spend: 0.00025 },
+      { modality: 'image', ...media, requests: 2, failure: 1, units_consumed: 2 },
+      { modality: 'text', ...one },
+      { modality: 'video', ...none, requests: 1, failure: 1, units_consumed: 0 },
+    ]);
+    const byModel = await get(`?${OCTOBER}&group_by=model,modality`, headers);
+    expect(byModel.body.data).toEqual(
+      expect.arrayContaining([
+        { model: 'voice', modality: 'audio', ...media, units_consumed: 4_000 },
+        { model: 'ear', modality: 'audio', ...media, units_consumed: 1.25 },
+      ]),
+    );
+    expect(byModel.body.totals).toMatchObject({ requests: 6, units_consumed: null });
+    expect(usageSummarySchema.safeParse(byModel.body).error).toBeUndefined();
   });
 
   it('counts a call in the hour it was admitted in, from the start on and up to the end', async () => {

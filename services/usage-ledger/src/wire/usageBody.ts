@@ -1,4 +1,5 @@
 import { toUsdNumber } from '@turnpike/money/nanoUsd';
+import { toUnitsConsumed } from '@turnpike/money/unitPrice';
 import type { UsageSummary } from '@turnpike/public-api/usageSummary';
 import type { UsageGroup, UsageRange, UsageReport, UsageSums } from '../ledger/sumUsage.ts';
 
@@ -39,8 +40,7 @@ function toSumsBody(sums: UsageSums) {
     completion_tokens: Number(sums.completionTokens),
     total_tokens: Number(sums.promptTokens + sums.completionTokens),
     cache_read_input_tokens: Number(sums.cachedPromptTokens),
-    // As in the record of one call: all that is recorded is text, which is counted in tokens.
-    units_consumed: null,
+    units_consumed: sums.units && toUnitsConsumed(sums.units.count, sums.units.billingUnit),
     total_spend: toUsdNumber(sums.chargeNanoUsd),
   };
 }
