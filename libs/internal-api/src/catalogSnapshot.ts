@@ -1,8 +1,9 @@
 import { parsePrice } from '@turnpike/money/price';
+import { MEDIA_BILLING_UNITS } from '@turnpike/public-api/modality';
 import { modelEntrySchema } from '@turnpike/public-api/modelEntry';
 import { z } from 'zod';
 
-const priceSchema = z.string().superRefine((text, context) => {
+export const priceSchema = z.string().superRefine((text, context) => {
   try {
     parsePrice(text);
   } catch (error) {
@@ -60,6 +61,8 @@ export const catalogModelSchema = z.object({
   maxTokensPerImage: z.number().int().min(0),
   /** Unix seconds of the model's first appearance in the catalog. */
   createdAt: z.number().int(),
+  /** What a model of images, audio or video is billed by; absent of any other. One without a price is not to be run. */
+  media: z.object({ billingUnit: z.enum(MEDIA_BILLING_UNITS), unitPrice: priceSchema.nullable() }).optional(),
 });
 export type CatalogModel = z.output<typeof catalogModelSchema>;
 

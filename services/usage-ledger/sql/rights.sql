@@ -14,7 +14,7 @@ GRANT EXECUTE ON FUNCTION record_usage, ensure_usage_partition, first_call_id_at
 -- Audits: seals are read here, and made by the owner's functions.
 GRANT SELECT ON sealing, sealed_hour, archived_hour, sealed_key, seal_amendment, sealed_wallet, sealed_posting TO :service_role;
 GRANT SELECT, UPDATE ON reconciliation TO :service_role;
-GRANT EXECUTE ON FUNCTION usage_by_hour, priced_usage, hash_usage_row, unsealed_postings, hash_posting,
+GRANT EXECUTE ON FUNCTION usage_by_hour, priced_calls, priced_usage, hash_usage_row, unsealed_postings, hash_posting,
   begin_sealing, seal_usage, seal_postings TO :service_role;
 
 -- Where the consumer stands, and what it could not read: the bytes themselves stay as they came.

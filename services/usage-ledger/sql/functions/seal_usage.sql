@@ -53,7 +53,7 @@ BEGIN
   SELECT late.workspace_id, late.key_id, date_trunc('month', hour AT TIME ZONE 'UTC')::DATE, sum(late.calls),
     sum(late.charge_nano_usd), sum(late.calls), sum(late.charge_nano_usd), 0, coalesce(sum(repriced_nano_usd), 0),
     count(*) FILTER (WHERE is_mispriced), count(*) FILTER (WHERE is_unpriced)
-  FROM late LEFT JOIN priced_usage(prices) AS call ON call.call_id = late.call_id AND late.calls = 1
+  FROM late LEFT JOIN priced_calls(prices) AS call ON call.call_id = late.call_id AND late.calls = 1
   GROUP BY 1, 2, 3
   ON CONFLICT (workspace_id, key_id, month) DO UPDATE SET
     calls = sealed.calls + excluded.calls,

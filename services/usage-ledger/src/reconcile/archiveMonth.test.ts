@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
+import { aMediaUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import { aPartition, openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
 import { readBooks } from './readBooks.ts';
@@ -37,7 +37,10 @@ async function tamper(sql: string, ...values: unknown[]): Promise<void> {
 
 it('agrees after a sealed month was archived, and after it was put back; a late event of it becomes a dead letter', async () => {
   const startedAtMs = Date.UTC(2026, 2, 10, 12);
-  const events = [aUsageRecorded({ startedAtMs }), aUsageRecorded({ startedAtMs: startedAtMs + 3 * HOUR_MS })] as const;
+  const events = [
+    aUsageRecorded({ startedAtMs }),
+    aMediaUsageRecorded({ startedAtMs: startedAtMs + 3 * HOUR_MS }),
+  ] as const;
   const [first] = events;
   const { workspaceId } = first;
   await deliver(...events, aUsageRecorded({ workspaceId }));

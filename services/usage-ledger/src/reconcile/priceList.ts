@@ -1,10 +1,12 @@
 import { catalogApi } from '@turnpike/internal-api/catalog';
+import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
 import { type Client, isRefusal } from '@turnpike/internal-api/createClient';
 import { parsePrice, type TextPrices } from '@turnpike/money/price';
+import type { UnitPrice } from '@turnpike/money/unitPrice';
 import type { Db } from '../database/createDb.ts';
 
-/** The prices of models, by the version of the catalog. */
-export type PriceList = { version: number; model: string; of: TextPrices }[];
+/** The prices of models, by the version of the catalog: of tokens, or of what media are billed by. */
+export type PriceList = { version: number; model: string; of: TextPrices | UnitPrice }[];
 
 /** The calls whose prices are wanted: those that began in a range, of one workspace or all. */
 export interface PricedCalls {
@@ -25,17 +27,10 @@ export function createPriceList(catalog: Pick<Client<typeof catalogApi>, 'getCat
       if (isRefusal(error, catalogApi.routes.getCatalogVersion, 'version_not_found')) return undefined;
       throw error;
     });
-    return (snapshot?.models ?? []).map(({ id, pricing }) => ({
-      version,
-      model: id,
-      of: {
-        prompt: parsePrice(pricing.prompt),
-        completion: parsePrice(pricing.completion),
-        inputCacheRead: parsePrice(pricing.input_cache_read),
-        request: parsePrice(pricing.request),
-        image: parsePrice(pricing.image),
-      },
-    }));
+    return (snapshot?.models ?? []).flatMap((model) => {
+      const of = readPrices(model);
+      return of ? [{ version, model: model.id, of }] : [];
+    });
   }
 
   return async function listPrices(db: Db, calls: PricedCalls): Promise<PriceList> {
@@ -46,6 +41,21 @@ export function createPriceList(catalog: Pick<Client<typeof catalogApi>, 'getCat
       if (prices.length > 0) known.set(version, prices);
     }
     return versions.flatMap((version) => known.get(version) ?? []);
+  };
+}
+
+/** A model's prices; undefined of media that have none. */
+function readPrices({ pricing, media }: CatalogModel): PriceList[number]['of'] | undefined {
+  if (media)
+    return media.unitPrice === null
+      ? undefined
+      : { billingUnit: media.billingUnit, price: parsePrice(media.unitPrice) };
+  return {
+    prompt: parsePrice(pricing.prompt),
+    completion: parsePrice(pricing.completion),
+    inputCacheRead: parsePrice(pricing.input_cache_read),
+    request: parsePrice(pricing.request),
+    image: parsePrice(pricing.image),
   };
 }
 
@@ -62,16 +72,20 @@ async function readVersions(db: Db, { since, until, workspaceId }: PricedCalls):
   return rows.map(({ version }) => version);
 }
 
-/** A price list as `priced_usage` takes it. Prices as text: a number of JSON is no bigint here. */
+/** A price list as `priced_calls` takes it. Prices as text: a number of JSON is no bigint here. */
 export const toPricesJson = (prices: PriceList): string =>
   JSON.stringify(
     prices.map(({ version, model, of }) => ({
       version,
       model,
-      prompt: String(of.prompt),
-      cached: String(of.inputCacheRead),
-      completion: String(of.completion),
-      image: String(of.image),
-      request: String(of.request),
+      ...('billingUnit' in of
+        ? { unit: of.billingUnit, unit_price: String(of.price) }
+        : {
+            prompt: String(of.prompt),
+            cached: String(of.inputCacheRead),
+            completion: String(of.completion),
+            image: String(of.image),
+            request: String(of.request),
+          }),
     })),
   );

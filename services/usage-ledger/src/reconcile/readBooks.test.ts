@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { anUnchargedUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
+import { aMediaUsageRecorded, anUnchargedUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { computeCharge } from '@turnpike/money/price';
+import { computeUnitCharge } from '@turnpike/money/unitPrice';
 import fc from 'fast-check';
 import { aPartition, openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
 import { addCredit } from '../credits/addCredit.ts';
@@ -31,7 +32,7 @@ const callArbitrary = fc.record({
 it('prices every row again to the nano-dollar, as the router priced it', async () => {
   const workspaceId = 'ws_priced';
   const calls = fc.sample(callArbitrary, 500);
-  const prices: PriceList = calls.map(({ of }, n) => ({ version: n + 1, model: `model-${n % 7}`, of }));
+  const prices = calls.map(({ of }, n) => ({ version: n + 1, model: `model-${n % 7}`, of }));
   const events = calls.map(({ of, promptTokens, cachedShare, completionTokens, images, holdShare }, n) => {
     const usage = {
       promptTokens,
@@ -56,6 +57,65 @@ it('prices every row again to the nano-dollar, as the router priced it', async (
   if (first) first.of.request += 10n ** 9n;
   const [dearer] = await readBooks(ledger.db, prices, workspaceId);
   expect(dearer?.checks.filter(({ verdict }) => verdict !== 'equal').map(({ name }) => name)).toContain('mispriced');
+});
+
+const mediaArbitrary = fc.record({
+  media: fc.constantFrom(
+    { operation: 'images.generations', modality: 'image', billingUnit: 'image' } as const,
+    { operation: 'videos', modality: 'video', billingUnit: 'second' } as const,
+    { operation: 'audio.speech', modality: 'audio', billingUnit: 'character' } as const,
+    { operation: 'audio.transcriptions', modality: 'audio', billingUnit: 'minute' } as const,
+  ),
+  price: fc.bigInt({ min: 0n, max: 10n ** 18n }),
+  units: fc.integer({ min: 0, max: 100_000 }),
+  holdShare: fc.constantFrom(1n, 2n),
+});
+
+it('prices media again by what they are billed by, a minute’s price divided at the end', async () => {
+  const workspaceId = 'ws_media';
+  const calls = fc.sample(mediaArbitrary, 500);
+  const prices = calls.map(({ media: { billingUnit }, price: own }, n) => ({
+    version: n + 1,
+    model: 'maker',
+    of: { billingUnit, price: own },
+  }));
+  const events = calls.map(({ media, price: own, units, holdShare }, n) => {
+    const formulaNanoUsd = computeUnitCharge(units, { billingUnit: media.billingUnit, price: own });
+    const holdNanoUsd = formulaNanoUsd / holdShare;
+    const amounts = { formulaNanoUsd, holdNanoUsd, chargeNanoUsd: holdNanoUsd };
+    return aMediaUsageRecorded({
+      ...media,
+      units,
+      workspaceId,
+      canonicalModel: 'maker',
+      priceVersion: n + 1,
+      ...amounts,
+    });
+  });
+  const uncharged = { units: 0, chargeNanoUsd: 0n, formulaNanoUsd: 0n };
+  const failed = aMediaUsageRecorded({ ...uncharged, workspaceId, canonicalModel: 'maker', status: 'failure' });
+  await aPartition(ledger.db).deliver([...events, { ...failed, priceVersion: 1 }]);
+  const differing = async (list: PriceList) => {
+    const [books] = await readBooks(ledger.db, list, workspaceId);
+    return { unpriced: books?.unpriced, different: books?.checks.filter(({ verdict }) => verdict !== 'equal') };
+  };
+
+  expect(await differing(prices)).toEqual({ unpriced: 0n, different: [] });
+  const [first] = prices;
+  if (first) first.of.price += 10n ** 12n;
+  expect((await differing(prices)).different?.map(({ name }) => name)).toContain('mispriced');
+  expect(await differing(prices.slice(1))).toEqual({ unpriced: 2n, different: [] });
+});
+
+it.each<[string, PriceList[number]['of']]>([
+  ['another unit', { billingUnit: 'second', price: 1n }],
+  ['tokens', { prompt: 0n, completion: 0n, inputCacheRead: 0n, request: 0n, image: 0n }],
+])('takes a row that is billed by something else than its price is for, which is %s, for wrong', async (_what, of) => {
+  const { workspaceId, canonicalModel: model, priceVersion: version } = aMediaUsageRecorded();
+  await aPartition(ledger.db).deliver([aMediaUsageRecorded({ workspaceId })]);
+  const [books] = await readBooks(ledger.db, [{ version, model, of }], workspaceId);
+  expect(books?.unpriced).toBe(0n);
+  expect(books?.checks.filter(({ verdict }) => verdict !== 'equal').map(({ name }) => name)).toEqual(['mispriced']);
 });
 
 it('counts rows whose prices nobody knows, and takes them for neither right nor wrong', async () => {
@@ -130,4 +190,24 @@ it.each([
   const [books] = await readBooks(ledger.db, [], workspaceId);
   const different = books?.checks.filter(({ verdict }) => verdict === 'different').map(({ name }) => name);
   expect(different).toEqual(expect.arrayContaining(names));
+});
+
+it.each([
+  ['units of a row', 'UPDATE usage_request SET units = units + 1 WHERE key_id = $1'],
+  ['units of an hour', 'UPDATE key_hour_units SET units = units - 1 WHERE key_id = $1'],
+  ['what an hour’s units are', "UPDATE key_hour_units SET billing_unit = 'second' WHERE key_id = $1"],
+])('notices that %s were changed', async (_what, sql) => {
+  const { workspaceId, keyId } = aMediaUsageRecorded();
+  await aPartition(ledger.db).deliver([aMediaUsageRecorded({ workspaceId, keyId })]);
+  const differences = async () =>
+    (await readBooks(ledger.db, [], workspaceId)).flatMap(({ checks }) =>
+      checks.filter(({ verdict }) => verdict !== 'equal').map(({ name }) => name),
+    );
+  expect(await differences()).toEqual([]);
+  await ledger.ownerDb.$transaction(async (tx) => {
+    await tx.$executeRaw`ALTER TABLE usage_request DISABLE TRIGGER USER`;
+    await tx.$executeRawUnsafe(sql, keyId);
+    await tx.$executeRaw`ALTER TABLE usage_request ENABLE TRIGGER USER`;
+  });
+  expect(await differences()).toEqual(['hoursApart']);
 });

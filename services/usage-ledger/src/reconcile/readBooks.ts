@@ -98,7 +98,7 @@ function sumBooks(
       UNION ALL
       SELECT late.workspace_id, late.key_id, late.calls, late.charge_nano_usd, late.calls, late.charge_nano_usd, 0,
         repriced_nano_usd, is_mispriced::INT, is_unpriced::INT, 0, 0, 0
-      FROM late LEFT JOIN priced_usage(${prices}::JSON) AS call ON call.call_id = late.call_id AND late.calls = 1
+      FROM late LEFT JOIN priced_calls(${prices}::JSON) AS call ON call.call_id = late.call_id AND late.calls = 1
       UNION ALL
       SELECT workspace_id, key_id, 0, 0, 0, 0, 0, 0, 0, 0, requests, charge_nano_usd, 0
       FROM key_total WHERE ${of}::TEXT IS NULL OR workspace_id = ${of}

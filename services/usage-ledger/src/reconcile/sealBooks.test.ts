@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { anUnchargedUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
+import { aMediaUsageRecorded, anUnchargedUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import { seededRandom } from '../../../../bench/seededRandom.ts';
 import { aPartition, openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
@@ -59,7 +59,7 @@ it('seals hours 2 h after their end, and agrees with what came before, in and af
   await addCredit(ledger.db, { creditId: 'c1', workspaceId, amountNanoUsd: 7n, note: '' });
   const ages = [24 * 40, 24, 23.5, 4, 0];
   await deliver(...ages.map((age) => aUsageRecorded({ ...own, startedAtMs: hoursAgo(age) })));
-  await deliver(aUsageRecorded({ startedAtMs: hoursAgo(30) }), aUsageRecorded());
+  await deliver(aUsageRecorded({ startedAtMs: hoursAgo(30) }), aMediaUsageRecorded());
   await seal();
 
   expect(await readHoursBefore(ledger.db)).toEqual(new Date(Math.floor(hoursAgo(2) / HOUR_MS) * HOUR_MS));
@@ -90,7 +90,7 @@ it.each([
 it('takes late calls of sealed hours, and unknown ones that become known there, for lawful: before the next sealing and after', async () => {
   const known = aUsageRecorded({ startedAtMs: hoursAgo(10) });
   const { callId, keyId, workspaceId, startedAtMs } = known;
-  const moved = aUsageRecorded({ workspaceId, startedAtMs: hoursAgo(20) });
+  const moved = aMediaUsageRecorded({ workspaceId, startedAtMs: hoursAgo(20) });
   await deliver(
     anUnchargedUsageRecorded('unknown', { callId, keyId, workspaceId, startedAtMs }),
     anUnchargedUsageRecorded('unknown', { ...idsOf(moved), startedAtMs: hoursAgo(9) }),
@@ -136,6 +136,16 @@ const TAMPERINGS: [string, string, { found: string[]; bySeals: string[] }][] = [
     { found: [], bySeals: ['sealedHoursApart', 'sealsApart'] },
   ],
   [
+    'the units of a row are changed, which no sum of money is',
+    'UPDATE usage_request SET units = units + 1 WHERE workspace_id = $1',
+    { found: [], bySeals: ['sealedHoursApart', 'sealsApart'] },
+  ],
+  [
+    'the sealed units of an hour are changed',
+    'UPDATE key_hour_units SET units = units + 1 WHERE key_id IN (SELECT key_id FROM key_total WHERE workspace_id = $1)',
+    { found: [], bySeals: ['sealedHoursApart'] },
+  ],
+  [
     'a sealed hourly sum is changed',
     'UPDATE key_hour_total SET requests = requests + 1 WHERE key_id IN (SELECT key_id FROM key_total WHERE workspace_id = $1)',
     { found: [], bySeals: ['sealedHoursApart'] },
@@ -167,7 +177,7 @@ const TAMPERINGS: [string, string, { found: string[]; bySeals: string[] }][] = [
 it.each(TAMPERINGS)(
   'of what is sealed finds that %s, of one workspace and of all',
   async (_what, sql, { found, bySeals }) => {
-    const event = aUsageRecorded({ startedAtMs: hoursAgo(10) });
+    const event = aMediaUsageRecorded({ startedAtMs: hoursAgo(10) });
     const { workspaceId, keyId } = event;
     await deliver(event, anUnchargedUsageRecorded('unknown', { workspaceId, keyId, startedAtMs: hoursAgo(10) }));
     await deliver(aUsageRecorded({ startedAtMs: hoursAgo(10) }));
@@ -209,7 +219,7 @@ it('agrees at every instant while calls of all hours are recorded, known and sea
   const pick = <T>(choices: T[]): T => choices[Math.floor(share() * choices.length)] as T;
   const workspaces = ['w1', 'w2', 'w3'];
   const calls = Array.from({ length: 400 }, (_, nth) =>
-    aUsageRecorded({
+    (nth % 2 === 0 ? aUsageRecorded : aMediaUsageRecorded)({
       keyId: `k${nth % 6}`,
       workspaceId: workspaces[nth % 3] as string,
       startedAtMs: hoursAgo(share() * 12),
