@@ -201,6 +201,14 @@ export function excuseTheLate(
   for (const call of truth.calls.values()) {
     // Of what is recorded, sums that were loaded before have nothing yet.
     const isKnown = call.isLetIn || call.pendingAt !== undefined;
-    if (isKnown && !isContained(stack, call) && !hasPutBack(call.routerId)) truth.excuse(call);
+    const isForgotten = !isContained(stack, call) && !hasPutBack(call.routerId) && !standsUnderSession(stack, call);
+    if (isKnown && isForgotten) truth.excuse(call);
   }
+}
+
+/** Whether a call is pending under a session that lives: also where the ledger, set back, knows nothing of its router's put-back. */
+function standsUnderSession({ redis }: Stack, { workspaceId, callId, session }: TrueCall): boolean {
+  const record = readHash(redis, `{${workspaceId}}:call:${callId}`);
+  const isAlive = redis.data.run('EXISTS', [redisKeys.session(TAG, session ?? '')]) === 1;
+  return isAlive && record.get('session') === session;
 }
