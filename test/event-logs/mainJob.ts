@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
 import OpenAI from 'openai';
-import { expectBilled, expectNotAdmitted, expectUnbilled } from './support/expectBilled.ts';
-import { findServed } from './support/findServed.ts';
-import { makeAccount } from './support/makeAccount.ts';
-import { rejectionOf } from './support/rejectionOf.ts';
-import { startTestStack, type TestStack } from './support/startTestStack.ts';
+import { expectBilled, expectNotAdmitted, expectUnbilled } from '../support/expectBilled.ts';
+import { findServed } from '../support/findServed.ts';
+import { makeAccount } from '../support/makeAccount.ts';
+import { rejectionOf } from '../support/rejectionOf.ts';
+import { stack } from './stack.ts';
 
 const MODEL = 'llama-3.3-70b-instruct';
 
@@ -19,76 +19,58 @@ const CONVERSATION: OpenAI.ChatCompletionMessageParam[] = [
   { role: 'user', content: 'Danke 🙏 Now tell me a longer story about all of them. [[sim: tokens=160]]' },
 ];
 
-const isKafkaHere = process.env.TURNPIKE_TEST_KAFKA === 'available';
-
-describe.each([
-  { eventLog: 'the embedded event log', kafka: false },
-  { eventLog: 'Kafka', kafka: true },
-])('the main job over $eventLog', ({ kafka }) => {
-  const run = kafka && !isKafkaHere ? it.skip : it;
-  let stack: TestStack;
-
-  beforeAll(async () => {
-    if (!kafka || isKafkaHere) stack = await startTestStack({ kafka });
-  }, 120_000);
-  afterAll(async () => {
-    await stack?.stop();
-  }, 60_000);
-
-  run(
-    'streams a long multi-turn chat, and asked whole it is the same, each with its row, price and spend',
-    async () => {
-      const account = await makeAccount(stack);
-      const { data: stream, response: streamed } = await account.openai.chat.completions
-        .create({
-          model: MODEL,
-          messages: CONVERSATION,
-          stream: true,
-          stream_options: { include_usage: true },
-          seed: 7,
-        })
-        .withResponse();
-      let text = '';
-      let usage: OpenAI.CompletionUsage | null | undefined;
-      const finishReasons: string[] = [];
-      for await (const chunk of stream) {
-        expect(chunk.model).toBe(MODEL);
-        expect(chunk).not.toHaveProperty('system_fingerprint');
-        text += chunk.choices[0]?.delta.content ?? '';
-        if (chunk.choices[0]?.finish_reason) finishReasons.push(chunk.choices[0].finish_reason);
-        usage = chunk.usage ?? usage;
-      }
-      expect(finishReasons).toHaveLength(1);
-      expect(text.length).toBeGreaterThan(100);
-      expect(text).not.toContain('\uFFFD');
-      expect(usage?.completion_tokens).toBe(160);
-      const streamedCharge = await expectBilled(account, { headers: streamed.headers, model: MODEL, usage });
-      const row = await account.untilUsage(streamed.headers);
-      expect(row).toMatchObject({
-        object: 'usage.request',
-        currency: 'USD',
-        request_id: streamed.headers.get('x-router-call-id'),
-        units_consumed: null,
-        billing_unit: 'token',
-      });
-      expect(Date.parse(row.ended_at)).toBeGreaterThanOrEqual(Date.parse(row.started_at));
-
-      // Equal requests give equal answers on every engine.
-      const { data: whole, response } = await account.openai.chat.completions
-        .create({ model: MODEL, messages: CONVERSATION, seed: 7 })
-        .withResponse();
-      expect(whole.choices[0]?.message.content).toBe(text);
-      expect(whole.usage?.completion_tokens).toBe(160);
-      await expectBilled(account, {
-        headers: response.headers,
+export function testMainJob(): void {
+  it('streams a long multi-turn chat, and asked whole it is the same, each with its row, price and spend', async () => {
+    const account = await makeAccount(stack);
+    const { data: stream, response: streamed } = await account.openai.chat.completions
+      .create({
         model: MODEL,
-        usage: whole.usage,
-        spentBefore: streamedCharge,
-      });
-    },
-  );
+        messages: CONVERSATION,
+        stream: true,
+        stream_options: { include_usage: true },
+        seed: 7,
+      })
+      .withResponse();
+    let text = '';
+    let usage: OpenAI.CompletionUsage | null | undefined;
+    const finishReasons: string[] = [];
+    for await (const chunk of stream) {
+      expect(chunk.model).toBe(MODEL);
+      expect(chunk).not.toHaveProperty('system_fingerprint');
+      text += chunk.choices[0]?.delta.content ?? '';
+      if (chunk.choices[0]?.finish_reason) finishReasons.push(chunk.choices[0].finish_reason);
+      usage = chunk.usage ?? usage;
+    }
+    expect(finishReasons).toHaveLength(1);
+    expect(text.length).toBeGreaterThan(100);
+    expect(text).not.toContain('\uFFFD');
+    expect(usage?.completion_tokens).toBe(160);
+    const streamedCharge = await expectBilled(account, { headers: streamed.headers, model: MODEL, usage });
+    const row = await account.untilUsage(streamed.headers);
+    expect(row).toMatchObject({
+      object: 'usage.request',
+      currency: 'USD',
+      request_id: streamed.headers.get('x-router-call-id'),
+      units_consumed: null,
+      billing_unit: 'token',
+    });
+    expect(Date.parse(row.ended_at)).toBeGreaterThanOrEqual(Date.parse(row.started_at));
 
-  run('answers whole chats, and the key’s spend is the sum of its rows to the nano-dollar', async () => {
+    // Equal requests give equal answers on every engine.
+    const { data: whole, response } = await account.openai.chat.completions
+      .create({ model: MODEL, messages: CONVERSATION, seed: 7 })
+      .withResponse();
+    expect(whole.choices[0]?.message.content).toBe(text);
+    expect(whole.usage?.completion_tokens).toBe(160);
+    await expectBilled(account, {
+      headers: response.headers,
+      model: MODEL,
+      usage: whole.usage,
+      spentBefore: streamedCharge,
+    });
+  });
+
+  it('answers whole chats, and the key’s spend is the sum of its rows to the nano-dollar', async () => {
     const account = await makeAccount(stack);
     let spentBefore = 0n;
     for (const content of ['Übung [[sim: tokens=33]]', '日本語で [[sim: tokens=57]]', '🙂 [[sim: tokens=1]]']) {
@@ -101,7 +83,7 @@ describe.each([
     }
   });
 
-  run('bills a stream cancelled in the middle by the engine’s running count, and the engine stops', async () => {
+  it('bills a stream cancelled in the middle by the engine’s running count, and the engine stops', async () => {
     const account = await makeAccount(stack);
     const { data: stream, response } = await account.openai.chat.completions
       .create({
@@ -127,7 +109,7 @@ describe.each([
     await expectBilled(account, { headers: response.headers, model: MODEL, usage: row });
   });
 
-  run('refuses a mistyped key with 401, and neither a row nor a charge comes of it', async () => {
+  it('refuses a mistyped key with 401, and neither a row nor a charge comes of it', async () => {
     const account = await makeAccount(stack);
     const { apiKey } = account;
     const last = apiKey.at(-1) === 'a' ? 'b' : 'a';
@@ -148,7 +130,7 @@ describe.each([
     await expectBilled(account, { headers: response.headers, model: MODEL, usage: data.usage });
   });
 
-  run('refuses an unknown model with the wrapped 404 and says what was meant', async () => {
+  it('refuses an unknown model with the wrapped 404 and says what was meant', async () => {
     const account = await makeAccount(stack);
     const error = await rejectionOf(
       account.openai.chat.completions.create({
@@ -167,7 +149,7 @@ describe.each([
     await expectNotAdmitted(account, error.headers);
   });
 
-  run('names the replacement of a retired model', async () => {
+  it('names the replacement of a retired model', async () => {
     const account = await makeAccount(stack);
     const error = await rejectionOf(
       account.openai.chat.completions.create({
@@ -181,7 +163,7 @@ describe.each([
     });
   });
 
-  run('refuses with 402 what the budget cannot carry at worst, and says what it could', async () => {
+  it('refuses with 402 what the budget cannot carry at worst, and says what it could', async () => {
     const account = await makeAccount(stack, { maxBudgetUsd: '0.0001' });
     const error = await rejectionOf(
       account.openai.chat.completions.create({
@@ -216,7 +198,7 @@ describe.each([
     expect(answer.choices[0]?.finish_reason).toMatch(/stop|length/);
   });
 
-  run('lets the same key go on after a top-up', async () => {
+  it('lets the same key go on after a top-up', async () => {
     const workspaceId = await stack.operator.makeWorkspace();
     const account = await makeAccount(stack, { workspaceId });
     const ask = () =>
@@ -233,7 +215,7 @@ describe.each([
     expect(answer.usage?.completion_tokens).toBe(5);
   });
 
-  run('refuses with 429, Retry-After and the limit headers what is above the key’s requests per minute', async () => {
+  it('refuses with 429, Retry-After and the limit headers what is above the key’s requests per minute', async () => {
     const account = await makeAccount(stack, { rpm: 2 });
     const ask = () =>
       account.post('/chat/completions', {
@@ -254,7 +236,7 @@ describe.each([
     expect(await refused.json()).toMatchObject({ error: { type: 'rate_limit_error', code: 'rate_limit_exceeded' } });
   });
 
-  run('ends a stream whose engine fails in an error event, and charges nothing', async () => {
+  it('ends a stream whose engine fails in an error event, and charges nothing', async () => {
     const account = await makeAccount(stack);
     const { data: stream, response } = await account.openai.chat.completions
       .create({
@@ -272,7 +254,7 @@ describe.each([
     await expectUnbilled(account, response.headers);
   });
 
-  run('lists the region’s models and shows the key as the headers do', async () => {
+  it('lists the region’s models and shows the key as the headers do', async () => {
     const account = await makeAccount(stack, { rpm: 77, tpm: 7_700, maxBudgetUsd: '1.5' });
     const { status, body } = await account.get<object>('/svc/key');
     expect(status).toBe(200);
@@ -294,7 +276,7 @@ describe.each([
     expect(listed.body.data.map(({ id }) => id)).not.toContain('llama-3.1-70b-instruct');
   });
 
-  run.each([
+  it.each([
     ['not JSON', '{"model":', 'application/json', null],
     ['not an object', '[]', 'application/json', null],
     ['no JSON content type', '{}', 'text/plain', null],
@@ -335,4 +317,4 @@ describe.each([
       error: { message: expect.any(String), type: 'invalid_request_error', param, code: null },
     });
   });
-});
+}

@@ -1,21 +1,18 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { generateApiKey } from '@turnpike/api-keys/apiKey';
 import { aPng } from '@turnpike/test-support/anImage';
-import { type Collector, startCollector } from '@turnpike/test-support/startCollector';
 import { until } from '@turnpike/test-support/until';
-import { type Evidence, type Found, findTexts } from './support/evidence/evidence.ts';
-import { readAll } from './support/evidence/readAll.ts';
-import { readMetricPages } from './support/evidence/readMetricPages.ts';
-import { postJson, readFirstEvent } from './support/postJson.ts';
-import { startTestStack, type TestStack } from './support/startTestStack.ts';
+import { type Evidence, type Found, findTexts } from '../support/evidence/evidence.ts';
+import { readAll } from '../support/evidence/readAll.ts';
+import { readMetricPages } from '../support/evidence/readMetricPages.ts';
+import { postJson, readFirstEvent } from '../support/postJson.ts';
+import { collector, stack } from './stack.ts';
 
 const MODEL = 'llama-3.3-70b-instruct';
 const SMALL_WINDOW_MODEL = 'smollm2-1.7b-instruct';
 const IMAGE_MODEL = 'qwen2.5-vl-7b-instruct';
 const EMBEDDING_MODEL = 'bge-m3';
-
-const isKafkaHere = process.env.TURNPIKE_TEST_KAFKA === 'available';
 
 /** Stands in all that a client says and gets: a text of ASCII and one of three bytes a character, both of this run alone. */
 const ASCII = `canary${randomBytes(8).toString('hex')}`;
@@ -25,26 +22,8 @@ const secret = (where: string): string => `${WIDE} ${ASCII} ${where} ${ASCII}${W
 /** The random parts of a key, so that one that was cut short is found too. */
 const partsOf = (apiKey: string): string[] => [apiKey.slice(3, 23), apiKey.slice(-28, -8)];
 
-describe.each([
-  { eventLog: 'the embedded event log', kafka: false },
-  { eventLog: 'Kafka', kafka: true },
-])('what clients say and get, with $eventLog', ({ kafka }) => {
-  const run = kafka && !isKafkaHere ? it.skip : it;
-  let collector: Collector;
-  let stack: TestStack;
+export function testCanary({ kafka }: { kafka: boolean }): void {
   let apiKey: string;
-
-  beforeAll(async () => {
-    if (kafka && !isKafkaHere) return;
-    collector = await startCollector();
-    const tracing = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, TRACE_SAMPLE_RATIO: '1' };
-    stack = await startTestStack({ kafka, observation: { ...tracing, LOG_LEVEL: 'debug' } });
-    apiKey = await stack.operator.makeFundedKey();
-  }, 120_000);
-  afterAll(async () => {
-    await stack?.stop();
-    await collector?.close();
-  }, 60_000);
 
   const post = (path: string, body: object | string, key = apiKey, signal?: AbortSignal) =>
     postJson(`${stack.baseUrl}${path}`, { apiKey: key, body, ...(signal && { signal }) });
@@ -166,49 +145,46 @@ describe.each([
     return keys;
   }
 
-  run(
-    'is nowhere in logs, traces, metrics, databases, Redis, spool and topics, though the ids of calls are',
-    async () => {
-      const callId = await answerWell();
-      await fail();
-      await beRefused();
-      await leaveEarly();
-      const mistyped = await mistype();
-      await until('the trace of the first call', async () =>
-        collector.requests.some(({ text }) => text.includes(callId)) ? true : undefined,
-      );
-      const metrics = await readMetricPages(stack.running.stack.regions.us.services);
+  it('is nowhere in logs, traces, metrics, databases, Redis, spool and topics, though the ids of calls are', async () => {
+    apiKey = await stack.operator.makeFundedKey();
+    const callId = await answerWell();
+    await fail();
+    await beRefused();
+    await leaveEarly();
+    const mistyped = await mistype();
+    await until('the trace of the first call', async () =>
+      collector.requests.some(({ text }) => text.includes(callId)) ? true : undefined,
+    );
+    const metrics = await readMetricPages(stack.running.stack.regions.us.services);
 
-      const cut = await chat('[[sim: tokens=150 itl_ms=50]]', { stream: true });
-      const cutCallId = cut.headers.get('x-router-call-id') ?? '';
-      await readFirstEvent(cut);
-      process.kill(stack.running.stack.regions.us.services['model-router'].pid, 'SIGKILL');
-      // Not its text: a body of which something was read has none.
-      await expect(Array.fromAsync(cut.body ?? [])).rejects.toThrow();
-      await ended(chat(''), 503);
+    const cut = await chat('[[sim: tokens=150 itl_ms=50]]', { stream: true });
+    const cutCallId = cut.headers.get('x-router-call-id') ?? '';
+    await readFirstEvent(cut);
+    process.kill(stack.running.stack.regions.us.services['model-router'].pid, 'SIGKILL');
+    // Not its text: a body of which something was read has none.
+    await expect(Array.fromAsync(cut.body ?? [])).rejects.toThrow();
+    await ended(chat(''), 503);
 
-      const secrets = [ASCII, WIDE, ...[apiKey, ...mistyped].flatMap(partsOf)];
-      const found = await findTexts(evidenceWith(metrics), [...secrets, callId, cutCallId, MODEL, 'Test key']);
-      expect(
-        secrets.flatMap((text) => (found.get(text) ?? ['not looked for']).map((place) => ({ text, place }))),
-      ).toEqual([]);
+    const secrets = [ASCII, WIDE, ...[apiKey, ...mistyped].flatMap(partsOf)];
+    const found = await findTexts(evidenceWith(metrics), [...secrets, callId, cutCallId, MODEL, 'Test key']);
+    expect(
+      secrets.flatMap((text) => (found.get(text) ?? ['not looked for']).map((place) => ({ text, place }))),
+    ).toEqual([]);
 
-      // That nothing was found means something only because this search finds what is there.
-      const folder = kafka ? 'data-kafka' : 'data-embedded';
-      expectPlaces(found, callId, [
-        /^traces$/,
-        kafka ? /^topic usage\.recorded/ : /^table ledger public\.event_log_record$/,
-        /^table ledger public\.usage_request/,
-        new RegExp(`^file ${folder}/spool/`),
-        new RegExp(`^file ${folder}/redis/appendonlydir/`),
-      ]);
-      expectPlaces(found, cutCallId, [/^redis .*:call:/]);
-      expectPlaces(found, MODEL, [/^metrics model-router$/, /^table catalog /, /^file logs\/model-router\.log$/]);
-      expectPlaces(found, 'Test key', [/^table auth public\.api_key$/, new RegExp(`^file ${folder}/postgres/pg_wal/`)]);
-    },
-    120_000,
-  );
-});
+    // That nothing was found means something only because this search finds what is there.
+    const folder = kafka ? 'data-kafka' : 'data-embedded';
+    expectPlaces(found, callId, [
+      /^traces$/,
+      kafka ? /^topic usage\.recorded/ : /^table ledger public\.event_log_record$/,
+      /^table ledger public\.usage_request/,
+      new RegExp(`^file ${folder}/spool/`),
+      new RegExp(`^file ${folder}/redis/appendonlydir/`),
+    ]);
+    expectPlaces(found, cutCallId, [/^redis .*:call:/]);
+    expectPlaces(found, MODEL, [/^metrics model-router$/, /^table catalog /, /^file logs\/model-router\.log$/]);
+    expectPlaces(found, 'Test key', [/^table auth public\.api_key$/, new RegExp(`^file ${folder}/postgres/pg_wal/`)]);
+  }, 120_000);
+}
 
 const toolCall = (args: string) => ({ id: 'call_1', type: 'function', function: { name: 'weather', arguments: args } });
 
