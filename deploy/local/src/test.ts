@@ -7,6 +7,7 @@ import { ensureFfmpeg } from './tools/ensureFfmpeg.ts';
 import { ensureJars } from './tools/ensureJars.ts';
 import { ensurePythonPackages } from './tools/ensurePythonPackages.ts';
 import { ensureRedisServer } from './tools/ensureRedisServer.ts';
+import { NODE_COMPILE_CACHE } from './toPartEnvironment.ts';
 
 /**
  * `npm test`: gets what the tests run against (Redis and ffmpeg; a Kafka broker, an S3 server and Python clients where they can
@@ -70,6 +71,7 @@ function runJest(settings: Record<string, string>): Promise<number> {
     env: {
       ...process.env,
       ...settings,
+      NODE_COMPILE_CACHE,
       // Jest's ES modules need the first. The others keep two warnings out of every test file's output: the one that
       // comes with it, and the Kafka client's of a timer that it computed below zero, which does no harm.
       NODE_OPTIONS:
