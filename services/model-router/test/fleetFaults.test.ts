@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import { noMetrics } from '@turnpike/telemetry/noMetrics';
 import { aTemporaryFolder } from '@turnpike/test-support/aTemporaryFolder';
@@ -21,8 +21,11 @@ let simulators: Simulators;
 let registry: EngineRegistry;
 let enginesFile: string;
 let served: ServedCall;
-beforeEach(async () => {
+beforeAll(async () => {
   simulators = await startSimulators(model.id, ENGINES);
+});
+afterAll(() => simulators.stop());
+beforeEach(async () => {
   enginesFile = join(await aTemporaryFolder(), 'engines.json');
   listEngines(simulators.ports);
   registry = createEngineRegistry({
@@ -44,7 +47,7 @@ beforeEach(async () => {
 afterEach(async () => {
   served.close();
   await registry.close();
-  await simulators.stop();
+  await simulators.reset();
 });
 
 function listEngines(ports: number[]): void {

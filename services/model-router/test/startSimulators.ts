@@ -11,7 +11,9 @@ export interface Simulators {
   /** How many calls each engine has seen, by its port; probes are none. */
   countCalls(): Promise<Map<number, number>>;
   /** Sends an order to the admin port. */
-  order(what: 'faults' | 'config' | 'state', content: object): Promise<void>;
+  order(what: 'faults' | 'config' | 'state', content: object): Promise<unknown>;
+  /** Restarts all engines as they were at first. */
+  reset(): Promise<void>;
   /** Stops the process in its tracks: its connections stay open and nothing answers. */
   freeze(): void;
   thaw(): void;
@@ -33,6 +35,11 @@ export async function startSimulators(model: string, count: number): Promise<Sim
     if (!response.ok) throw new Error(`the simulator answered ${response.status} to ${what}: ${text}`);
     return JSON.parse(text);
   }
+  function order(what: string, content: object): Promise<unknown> {
+    const headers = { 'content-type': 'application/json' };
+    return ask(what, { method: 'POST', headers, body: JSON.stringify(content) });
+  }
+  const { engines: atFirst } = (await order('config', {})) as { engines: object[] };
   return {
     ports,
     async countCalls() {
@@ -40,9 +47,11 @@ export async function startSimulators(model: string, count: number): Promise<Sim
       const calls = requests.filter(({ requestId }) => !requestId.startsWith('probe-'));
       return new Map(ports.map((port) => [port, calls.filter((call) => call.port === port).length]));
     },
-    async order(what, content) {
-      const headers = { 'content-type': 'application/json' };
-      await ask(what, { method: 'POST', headers, body: JSON.stringify(content) });
+    order,
+    async reset() {
+      await ask('faults', { method: 'DELETE' });
+      for (const knobs of atFirst) await order('config', knobs);
+      for (const state of ['dead', 'serving']) await order('state', { state });
     },
     freeze: () => void child.signal('SIGSTOP'),
     thaw: () => void child.signal('SIGCONT'),
