@@ -68,40 +68,37 @@ describe('a stack that runs', () => {
     await start.untilPrinted('The other parts go on running.');
     expect(pidsBelow(start)).toContain(region.services.edge.pid);
   });
+
+  it(
+    'leaves no process behind, killed or stopped with Ctrl-C, and has the same key and the logs of before when it runs again',
+    async () => {
+      const processesOfKilled = listDescendants(start.pid);
+      expect(processesOfKilled.length).toBeGreaterThan(8);
+
+      start.signal('SIGKILL');
+      const areGone = async () => (findSurvivors(processesOfKilled).length === 0 ? true : undefined);
+      await waitFor(areGone, { timeoutMs: 60_000 });
+      expect(findSurvivors(processesOfKilled)).toEqual([]);
+      expect(existsSync(join(stateDir, 'stack.json'))).toBe(false);
+
+      const readEdgeLog = (folder: string) => readFile(join(stateDir, folder, 'edge.log'), 'utf8');
+      const logOfKilled = await readEdgeLog('logs');
+
+      const stopped = run();
+      await stopped.untilPrinted(LAST_LINE);
+      expect((await readRegion()).api_key).toBe(region.api_key);
+      expect(await readEdgeLog('logs-before')).toBe(logOfKilled);
+      const processesOfStopped = listDescendants(stopped.pid);
+
+      stopped.signal('SIGINT');
+      expect(await stopped.exited).toBe(0);
+      expect(stopped.output()).toContain('\nStopped.\n');
+      expect(findSurvivors(processesOfStopped)).toEqual([]);
+      expect(existsSync(join(stateDir, 'stack.json'))).toBe(false);
+    },
+    TIMEOUT_MS,
+  );
 });
-
-it(
-  'leaves no process behind, killed or stopped with Ctrl-C, and has the same key and the logs of before when it runs again',
-  async () => {
-    const killed = run();
-    await killed.untilPrinted(LAST_LINE);
-    const { api_key: apiKey } = await readRegion();
-    const processesOfKilled = listDescendants(killed.pid);
-    expect(processesOfKilled.length).toBeGreaterThan(8);
-
-    killed.signal('SIGKILL');
-    const areGone = async () => (findSurvivors(processesOfKilled).length === 0 ? true : undefined);
-    await waitFor(areGone, { timeoutMs: 60_000 });
-    expect(findSurvivors(processesOfKilled)).toEqual([]);
-    expect(existsSync(join(stateDir, 'stack.json'))).toBe(false);
-
-    const readEdgeLog = (folder: string) => readFile(join(stateDir, folder, 'edge.log'), 'utf8');
-    const logOfKilled = await readEdgeLog('logs');
-
-    const stopped = run();
-    await stopped.untilPrinted(LAST_LINE);
-    expect((await readRegion()).api_key).toBe(apiKey);
-    expect(await readEdgeLog('logs-before')).toBe(logOfKilled);
-    const processesOfStopped = listDescendants(stopped.pid);
-
-    stopped.signal('SIGINT');
-    expect(await stopped.exited).toBe(0);
-    expect(stopped.output()).toContain('\nStopped.\n');
-    expect(findSurvivors(processesOfStopped)).toEqual([]);
-    expect(existsSync(join(stateDir, 'stack.json'))).toBe(false);
-  },
-  TIMEOUT_MS,
-);
 
 it(
   'waits for an open stream when it is told to stop, says so, and stops at once when Ctrl-C comes again',
