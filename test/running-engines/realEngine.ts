@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
 import OpenAI from 'openai';
-import { priceOf, toNano } from './support/priceOf.ts';
-import { PLAIN_USAGE, type PlainEngine, startPlainEngine } from './support/startPlainEngine.ts';
-import { startTestStack, type TestStack } from './support/startTestStack.ts';
+import { priceOf, toNano } from '../support/priceOf.ts';
+import { PLAIN_USAGE } from '../support/startPlainEngine.ts';
+import { ODD_ID, ODD_NAME, stack } from './stack.ts';
 
 /** What the engine says it serves, and its window. */
 const MODEL = 'tiny-random-llama';
 const WINDOW_TOKENS = 8_192;
-/** What a plain engine calls its model, and what the catalog makes of it. */
-const PLAIN_NAME = 'Org/Odd Model:1B';
-const PLAIN_ID = 'odd-model-1b';
 const MESSAGES: OpenAI.ChatCompletionMessageParam[] = [
   { role: 'system', content: 'Tu es bref.' },
   { role: 'user', content: 'Où est le café ? 天気 😀' },
@@ -26,17 +23,6 @@ interface UsageRecord {
 }
 
 type Pricing = Parameters<typeof priceOf>[1];
-
-let plain: PlainEngine;
-let stack: TestStack;
-beforeAll(async () => {
-  plain = await startPlainEngine(PLAIN_NAME);
-  stack = await startTestStack({ kafka: false, engines: [{ kind: 'tiny' }, { kind: 'running', url: plain.url }] });
-}, 120_000);
-afterAll(async () => {
-  await stack?.stop();
-  await plain?.stop();
-}, 60_000);
 
 const clientOf = (apiKey: string) => new OpenAI({ apiKey, baseURL: stack.baseUrl, maxRetries: 0 });
 
@@ -215,19 +201,19 @@ it('stops the engine when a client leaves its stream, and charges what was gener
 });
 
 it.each([
-  ['the id that the catalog gave it', PLAIN_ID],
-  ["the engine's own name", PLAIN_NAME],
+  ['the id that the catalog gave it', ODD_ID],
+  ["the engine's own name", ODD_NAME],
 ])('serves a model that is called otherwise than a catalog may call it, by %s', async (_what, model) => {
   const apiKey = await stack.operator.makeFundedKey();
-  const { context_length: contextLength, pricing } = await getListed(PLAIN_ID, apiKey);
+  const { context_length: contextLength, pricing } = await getListed(ODD_ID, apiKey);
   expect(contextLength).toBe(8_192); // what is assumed where an engine states none
   const { data, response } = await clientOf(apiKey)
     .chat.completions.create({ model, messages: MESSAGES })
     .withResponse();
 
-  expect(data.model).toBe(PLAIN_ID);
+  expect(data.model).toBe(ODD_ID);
   const row = await untilUsage(response, apiKey);
-  expect(row).toMatchObject({ model: `engine-2/${PLAIN_ID}`, canonical_model: PLAIN_ID, status: 'success' });
+  expect(row).toMatchObject({ model: `engine-2/${ODD_ID}`, canonical_model: ODD_ID, status: 'success' });
   expect(toNano(row.total_spend)).toBe(priceOf({ ...PLAIN_USAGE, cached_tokens: 0 }, pricing));
 });
 
