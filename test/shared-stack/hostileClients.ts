@@ -1,23 +1,16 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
-import { listRunning } from './support/listRunning.ts';
-import { whileHeld } from './support/orderEngines.ts';
-import { startTestStack, type TestStack } from './support/startTestStack.ts';
+import { listRunning } from '../support/listRunning.ts';
+import { whileHeld } from '../support/orderEngines.ts';
+import { stack } from './stack.ts';
 
 const MODEL = 'llama-3.1-8b-instruct';
 interface GateFields {
   held_usd: number;
   key_remaining_usd: number;
 }
-
-let stack: TestStack;
-
-beforeAll(async () => {
-  stack = await startTestStack({ kafka: false });
-}, 120_000);
-afterAll(() => stack?.stop(), 60_000);
 
 const chat = (apiKey: string, content: string, fields: object = {}): Promise<Response> =>
   fetch(`${stack.baseUrl}/chat/completions`, {

@@ -1,19 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { userInfo } from 'node:os';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { toKeySha256 } from '@turnpike/api-keys/apiKey';
 import { until } from '@turnpike/test-support/until';
-import { readLogLines } from './support/readLogLines.ts';
-import { type CommandOutcome, runTurnpike, runTurnpikeHere } from './support/runTurnpike.ts';
-import { startTestStack, type TestStack } from './support/startTestStack.ts';
+import { readLogLines } from '../support/readLogLines.ts';
+import { type CommandOutcome, runTurnpike, runTurnpikeHere } from '../support/runTurnpike.ts';
+import { stack } from './stack.ts';
 
 const MODEL = 'llama-3.3-70b-instruct';
-
-let stack: TestStack;
-beforeAll(async () => {
-  stack = await startTestStack({ kafka: false });
-}, 120_000);
-afterAll(() => stack?.stop(), 60_000);
 
 const place = () => `stack ${stack.running.stack.port_base}, region us`;
 

@@ -11,8 +11,8 @@ import { until } from '@turnpike/test-support/until';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { z } from 'zod';
-import { runTurnpike, runTurnpikeHere } from './support/runTurnpike.ts';
-import { startTestStack, type TestStack } from './support/startTestStack.ts';
+import { runTurnpike, runTurnpikeHere } from '../support/runTurnpike.ts';
+import { stack } from './stack.ts';
 
 // What "turnpike reconcile" and "turnpike dead-letters" say of a stack that runs.
 
@@ -21,14 +21,12 @@ const MODEL = 'llama-3.3-70b-instruct';
 const CALLS_PER_SECOND = Number(process.env.CALLS_PER_SECOND ?? 40);
 const MOST_AT_ONCE = 64;
 
-let stack: TestStack;
 /** As the command line names the stack. */
 const port = () => stack.running.stack.port_base;
 let superuser: pg.Client;
 let redis: Redis;
 let account: { workspaceId: string; apiKey: string };
 beforeAll(async () => {
-  stack = await startTestStack({ kafka: false });
   const { postgres_url: postgresUrl, redis_url: redisUrl } = stack.running.stack.regions.us;
   superuser = new pg.Client({ connectionString: Object.assign(new URL(postgresUrl), { pathname: '/ledger' }).href });
   await superuser.connect();
@@ -38,7 +36,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await superuser?.end();
   redis?.disconnect();
-  await stack?.stop();
 }, 60_000);
 
 interface Found {

@@ -1,31 +1,10 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
-import { type Account, makeAccount } from './support/makeAccount.ts';
-import { startTestStack, type TestStack } from './support/startTestStack.ts';
+import { expect, it } from '@jest/globals';
+import { type Account, makeAccount } from '../support/makeAccount.ts';
+import { MODEL_WITH_SHARED_CACHE, stack } from './stack.ts';
 
 const SEPARATE = 'llama-3.3-70b-instruct';
-const SHARED = 'llama-3.1-8b-instruct';
 /** Some 2,000 tokens. */
 const PROMPT = 'the same question as before '.repeat(400);
-
-let folder: string;
-let stack: TestStack;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'turnpike-catalog-'));
-  const catalogFile = join(folder, 'us.yaml');
-  const deployed = await readFile(join(repositoryRoot, 'deploy/catalog/us.yaml'), 'utf8');
-  const entry = `  - id: ${SHARED}\n`;
-  if (!deployed.includes(entry)) throw new Error(`the deployed catalog has no ${SHARED}`);
-  await writeFile(catalogFile, deployed.replace(entry, `${entry}    shared_prefix_cache: true\n`));
-  stack = await startTestStack({ kafka: false, serviceSettings: { catalog: { CATALOG_FILE: catalogFile } } });
-}, 120_000);
-afterAll(async () => {
-  await stack?.stop();
-  await rm(folder, { recursive: true, force: true });
-}, 60_000);
 
 /** Prompt tokens that were read from the cache, of all there were. */
 async function ask(account: Account, model: string): Promise<{ cached: number; prompt: number }> {
@@ -51,6 +30,6 @@ it('reads nothing that another workspace has cached, though the prompt is the sa
 
 it('shares what is cached between workspaces on a model whose catalog entry says so', async () => {
   const [first, second] = [await makeAccount(stack), await makeAccount(stack)];
-  expect((await ask(first, SHARED)).cached).toBe(0);
-  expect((await ask(second, SHARED)).cached).toBeGreaterThan(1_900);
+  expect((await ask(first, MODEL_WITH_SHARED_CACHE)).cached).toBe(0);
+  expect((await ask(second, MODEL_WITH_SHARED_CACHE)).cached).toBeGreaterThan(1_900);
 });
