@@ -19,7 +19,7 @@ const LONGEST = [
   'test/attacks/lookUps.test.ts',
   'deploy/local/test/running.test.ts',
   'test/redisLost.test.ts',
-  'test/attacks/imageFetches.test.ts',
+  'test/attacks/hoards.test.ts',
   'test/attacks/hostileParts.test.ts',
   'services/model-router/src/catalog/followCatalog.test.ts',
   'libs/http-service/src/connection.test.ts',

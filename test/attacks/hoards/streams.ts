@@ -1,0 +1,101 @@
+import { type ClientRequest, request } from 'node:http';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { scrapeMetrics } from '@turnpike/test-support/readMetrics';
+import { until } from '@turnpike/test-support/until';
+import { listRunning } from '../../support/listRunning.ts';
+import { type Account, makeAccount } from '../../support/makeAccount.ts';
+import { stack, WAITING } from './stack.ts';
+
+// One key with more long streams than a model's engines have room for: it took all of it, and others' calls waited until they
+// were turned away.
+
+const MODEL = 'llama-3.1-8b-instruct';
+const STREAMS = 300;
+/** What one key alone may have of the room on a model's engines: three quarters. */
+const PART = 48;
+/** The same of what the router thinks they carry after it has tried twice. */
+const MOST = PART * 1.25 ** 2;
+const CHATS = 48;
+const CHATS_AT_ONCE = 4;
+
+/** What the attacker has sent. */
+const sent: ClientRequest[] = [];
+const routerMetrics = () =>
+  scrapeMetrics(`${stack.running.stack.regions.us.services['model-router'].internal_url}/metrics`);
+const queued = async () => (await routerMetrics()).get(`turnpike_queued_calls{model="${MODEL}"}`) ?? 0;
+const chat = (content: string, fields: object = {}) => ({
+  model: MODEL,
+  messages: [{ role: 'user', content }],
+  ...fields,
+});
+
+/** Opens a stream that no test lives to see the end of; `onRefusal` gets the body of an answer that is none. */
+function openStream({ apiKey }: Account, isRead: boolean, onRefusal: (body: string) => void): void {
+  const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
+  const stream = request(`${stack.baseUrl}/chat/completions`, { method: 'POST', agent: false, headers }, (answer) => {
+    answer.on('error', () => {});
+    if (answer.statusCode === 200) {
+      if (isRead) answer.resume();
+      return;
+    }
+    void Array.fromAsync(answer.setEncoding('utf8')).then((parts) => onRefusal(parts.join('')));
+  });
+  // Its end is ours, or what the test finds missing.
+  stream.on('error', () => {});
+  stream.end(JSON.stringify(chat('Go on. [[sim: tokens=8000 itl_ms=250]]', { stream: true, max_tokens: 8_000 })));
+  sent.push(stream);
+}
+
+describe('streams', () => {
+  afterEach(async () => {
+    for (const stream of sent.splice(0)) stream.destroy();
+    await until('the engines to be free again', async () => (await listRunning(stack)).flat().length === 0);
+  });
+
+  it.each([
+    ['reads none of them', false],
+    ['reads them all', true],
+  ])(
+    'one key that opens 300 long streams and %s gets three quarters of the room, and no call of another waits or is refused',
+    async (_case, isRead) => {
+      const [attacker, other] = await Promise.all([makeAccount(stack), makeAccount(stack)]);
+      // A workspace whose balances have yet to be loaded would wait for more than its turn.
+      expect((await other.post('/chat/completions', chat('Hi [[sim: tokens=3]]'))).status).toBe(200);
+      const waitsBefore = (await routerMetrics()).get(`turnpike_queue_seconds_count{model="${MODEL}"}`) ?? 0;
+      const refusals: string[] = [];
+      for (let count = 0; count < STREAMS; count += 1) openStream(attacker, isRead, (body) => refusals.push(body));
+      await until('every stream to run, to wait or to be refused', async () => {
+        const running = (await listRunning(stack)).flat().length;
+        return running + (await queued()) + refusals.length === STREAMS;
+      });
+
+      const statuses: number[] = [];
+      const chats = async (): Promise<void> => {
+        for (let count = 0; count < CHATS / CHATS_AT_ONCE; count += 1) {
+          const answer = await other.post('/chat/completions', chat('Hi [[sim: tokens=3]]'));
+          await answer.text();
+          statuses.push(answer.status);
+        }
+      };
+      await Promise.all(Array.from({ length: CHATS_AT_ONCE }, chats));
+
+      expect(statuses).toEqual(Array.from({ length: CHATS }, () => 200));
+      const running = (await listRunning(stack)).flat().length;
+      const metrics = await routerMetrics();
+      // The router may have tried meanwhile whether its engines carry more, by a quarter each time.
+      expect(running).toBeGreaterThanOrEqual(PART);
+      expect(running).toBeLessThanOrEqual(MOST);
+      // Nobody who was placed had to wait for it, but for those of the key itself that came in by that.
+      const waited = (metrics.get(`turnpike_queue_seconds_count{model="${MODEL}"}`) ?? 0) - waitsBefore;
+      expect(waited).toBeLessThanOrEqual(running - PART);
+      expect(refusals.length).toBeGreaterThanOrEqual(STREAMS - running - WAITING);
+      for (const body of refusals)
+        expect(JSON.parse(body).error).toMatchObject({
+          code: 'service_unavailable',
+          message: expect.stringContaining('as many calls under way on this model as one key may have'),
+        });
+      const hits = [...metrics].filter(([name]) => /^turnpike_key_bounds_total\{bound="streams",key="key_/.test(name));
+      expect(hits.map(([, count]) => count)).toContain(refusals.length);
+    },
+  );
+});
