@@ -25,7 +25,8 @@ export const pricingSchema = z.strictObject({
   internal_reasoning: priceSchema,
 });
 
-const { category, input_modalities, output_modalities, quantization } = modelEntrySchema.shape;
+const { category, input_modalities, output_modalities, quantization, capabilities } = modelEntrySchema.shape;
+const can = capabilities.unwrap().shape;
 export type Category = z.output<typeof category>;
 
 /**
@@ -61,8 +62,22 @@ export const catalogModelSchema = z.object({
   maxTokensPerImage: z.number().int().min(0),
   /** Unix seconds of the model's first appearance in the catalog. */
   createdAt: z.number().int(),
-  /** What a model of images, audio or video is billed by; absent of any other. One without a price is not to be run. */
-  media: z.object({ billingUnit: z.enum(MEDIA_BILLING_UNITS), unitPrice: priceSchema.nullable() }).optional(),
+  /** What a model of images, audio or video is billed by, and what it can do; absent of any other. */
+  media: z
+    .object({
+      billingUnit: z.enum(MEDIA_BILLING_UNITS),
+      /** Null where it has none: it is not to be run, and is not free. */
+      unitPrice: priceSchema.nullable(),
+      capabilities: z.object({
+        sizes: can.sizes,
+        seconds: can.seconds,
+        voices: can.voices,
+        outputFormats: can.output_formats,
+        maxImages: can.max_images,
+        maxMinutes: can.max_minutes,
+      }),
+    })
+    .optional(),
 });
 export type CatalogModel = z.output<typeof catalogModelSchema>;
 

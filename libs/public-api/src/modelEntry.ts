@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MEDIA_BILLING_UNITS } from './modality.ts';
 
 const price = z.string().regex(/^\d+(\.\d+)?$/);
 
@@ -13,6 +14,26 @@ const pricingSchema = z
     internal_reasoning: price.meta({ description: 'Per token of reasoning, beside `completion`.' }),
   })
   .meta({ description: 'USD as decimal texts, never with an exponent; `0` where nothing is charged.' });
+
+/** What a media model can do: the values that a request may choose from, and the most that it may ask for. */
+const capabilitiesSchema = z
+  .strictObject({
+    sizes: z
+      .array(z.string().regex(/^[1-9]\d{0,4}x[1-9]\d{0,4}$/, 'must be a width and a height in pixels, as in 1024x1024'))
+      .min(1)
+      .optional()
+      .meta({ description: 'Of images and clips: width and height in pixels.' }),
+    seconds: z.array(z.int().min(1).max(3_600)).min(1).optional().meta({ description: 'Lengths of a clip.' }),
+    voices: z.array(z.string().min(1).max(64)).min(1).optional().meta({ description: 'Of speech.' }),
+    output_formats: z
+      .array(z.enum(['png', 'jpeg', 'webp', 'mp3', 'opus', 'aac', 'flac', 'wav', 'pcm']))
+      .min(1)
+      .optional()
+      .meta({ description: 'Of images and speech.' }),
+    max_images: z.int().min(1).max(10).optional().meta({ description: 'Most images of one request.' }),
+    max_minutes: z.int().min(1).max(1_440).optional().meta({ description: 'Longest recording that is transcribed.' }),
+  })
+  .meta({ description: 'What the model can do. Of image, audio and video models.' });
 
 /** An element of the model list (specification, Model entry). */
 export const modelEntrySchema = z
@@ -33,7 +54,16 @@ export const modelEntrySchema = z
     context_length: z.int().min(1).meta({ description: 'Window in tokens, prompt and completion together.' }),
     max_output_length: z.int().min(1).meta({ description: 'Most tokens of one answer.' }),
     pricing: pricingSchema,
-    is_free: z.boolean().meta({ description: 'Whether every price is 0.' }),
+    billing_unit: z
+      .enum(MEDIA_BILLING_UNITS)
+      .optional()
+      .meta({ description: 'What `unit_price` is for. Of image, audio and video models.' }),
+    unit_price: price.nullable().optional().meta({
+      description:
+        'USD for one `billing_unit`; null while there is no price, and then a call is 500 `pricing_unavailable`.',
+    }),
+    capabilities: capabilitiesSchema.optional(),
+    is_free: z.boolean().meta({ description: 'Whether every price is 0, `unit_price` among them.' }),
     is_ready: z.boolean().meta({ description: 'Whether it can be called right now; if not, a call answers 503.' }),
     supported_features: z
       .array(z.string())

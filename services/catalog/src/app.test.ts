@@ -23,10 +23,23 @@ const free = {
   web_search: '0',
   internal_reasoning: '0',
 };
+/** A model of images, which has a price for each. */
+const media = {
+  category: 'image' as const,
+  outputModalities: ['image' as const],
+  pricing: { ...free, completion: '0' },
+  media: {
+    billingUnit: 'image' as const,
+    unitPrice: '0.0028',
+    capabilities: { sizes: ['512x512'], outputFormats: ['png' as const], maxImages: 4 },
+  },
+};
 const models = [
   aCatalogModel({ id: 'ready', aliases: ['r', 'also-ready'] }),
   aCatalogModel({ id: 'free', pricing: free }),
   aCatalogModel({ id: 'sick' }),
+  aCatalogModel({ id: 'painter', ...media }),
+  aCatalogModel({ id: 'unpriced', ...media, media: { ...media.media, unitPrice: null } }),
   aCatalogModel({ id: 'nowhere', aliases: ['nowhere-alias'] }),
   aCatalogModel({ id: 'absent' }),
   aCatalogModel({ id: 'disabled', state: 'disabled' }),
@@ -36,6 +49,8 @@ const live = {
   ready: { engines: 2, healthy: 1 },
   free: { engines: 1, healthy: 1 },
   sick: { engines: 2, healthy: 0 },
+  painter: { engines: 1, healthy: 1 },
+  unpriced: { engines: 1, healthy: 1 },
   nowhere: { engines: 0, healthy: 0 },
   disabled: { engines: 1, healthy: 1 },
   retired: { engines: 1, healthy: 1 },
@@ -69,6 +84,16 @@ const readyBody = {
   supported_features: ['tools', 'tool_use'],
   supported_parameters: ['max_tokens', 'temperature'],
   supported_sampling_parameters: ['temperature'],
+};
+/** What a media model has beside the seven prices: it is not free for having none among them. */
+const painter = {
+  category: 'image',
+  output_modalities: ['image'],
+  pricing: media.pricing,
+  billing_unit: 'image',
+  unit_price: '0.0028',
+  capabilities: { sizes: ['512x512'], output_formats: ['png'], max_images: 4 },
+  is_free: false,
 };
 const notFoundBody = {
   error: {
@@ -104,6 +129,8 @@ describe('GET /v1/models', () => {
         readyBody,
         { ...readyBody, id: 'free', aliases: [], pricing: free, is_free: true },
         { ...readyBody, id: 'sick', aliases: [], is_ready: false },
+        { ...readyBody, id: 'painter', aliases: [], ...painter },
+        { ...readyBody, id: 'unpriced', aliases: [], ...painter, unit_price: null },
       ],
     });
   });

@@ -1,3 +1,4 @@
+import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
 import { toUsdText } from '@turnpike/money/nanoUsd';
 import { parsePrice } from '@turnpike/money/price';
 import { z } from 'zod';
@@ -9,6 +10,7 @@ const COLUMNS = [
   { title: 'engines ready', isNumber: true },
   { title: 'in USD/M', isNumber: true },
   { title: 'out USD/M', isNumber: true },
+  { title: 'USD a unit' },
   { title: 'replacement' },
 ];
 
@@ -18,16 +20,17 @@ export const listModels = defineCommand({
   input: z.object({}),
   async run(_input, { services, table }) {
     const [catalog, live] = await Promise.all([services.catalog.getCatalog(), services.router.getLiveModels()]);
-    const models = catalog.models.map(({ id, name, category, state, replacement, pricing }) => {
+    const models = catalog.models.map(({ id, name, category, state, replacement, pricing, media }) => {
       const { engines = 0, healthy = 0 } = live.models[id] ?? {};
-      return { id, name, category, state, replacement, engines, healthy_engines: healthy, pricing };
+      return { id, name, category, state, replacement, engines, healthy_engines: healthy, pricing, media };
     });
     const rows = models.map((model) => [
       model.id,
       model.state,
       `${model.healthy_engines} of ${model.engines}`,
-      toUsdPerMillion(model.pricing.prompt),
-      toUsdPerMillion(model.pricing.completion),
+      ...(model.media
+        ? ['-', '-', toUnitPrice(model.media)]
+        : [toUsdPerMillion(model.pricing.prompt), toUsdPerMillion(model.pricing.completion), '-']),
       model.replacement ?? '-',
     ]);
     return {
@@ -36,6 +39,10 @@ export const listModels = defineCommand({
     };
   },
 });
+
+/** What media are billed by; one without a price is not run. */
+const toUnitPrice = ({ billingUnit, unitPrice }: NonNullable<CatalogModel['media']>): string =>
+  unitPrice === null ? `no price for a ${billingUnit}` : `${unitPrice} a ${billingUnit}`;
 
 /** A price is an exact count of 1e-18 USD, so a million of them are a whole count of nano-dollars down to 1e-15 USD. */
 const toUsdPerMillion = (price: string): string => toUsdText(parsePrice(price) / 1_000n);

@@ -1,8 +1,9 @@
-import { type CatalogModel, pricingSchema } from '@turnpike/internal-api/catalogSnapshot';
+import { type CatalogModel, priceSchema, pricingSchema } from '@turnpike/internal-api/catalogSnapshot';
 import { modelEntrySchema } from '@turnpike/public-api/modelEntry';
 import { z } from 'zod';
 
-const { category, input_modalities, output_modalities, quantization } = modelEntrySchema.shape;
+const { category, input_modalities, output_modalities, quantization, billing_unit, capabilities } =
+  modelEntrySchema.shape;
 const region = z.enum(['us', 'eu']);
 const tokens = z.number().int('must be a whole number of tokens').min(1, 'must be at least 1 token');
 const atMost = z.number().int().min(0);
@@ -19,7 +20,12 @@ const modelSchema = z.strictObject({
   quantization: quantization.default('unknown'),
   context_length: tokens,
   max_output_length: tokens,
-  pricing: pricingSchema,
+  /** Of a model that is billed by tokens. */
+  pricing: pricingSchema.optional(),
+  /** Of a media model. One without a price is listed and not run: it is never free by being forgotten. */
+  billing_unit,
+  unit_price: priceSchema.optional(),
+  capabilities,
   state: z.enum(['live', 'disabled', 'retired']).default('live'),
   replacement: z.string().optional(),
   /** Regions the model is licensed for. In any other it does not exist. */
@@ -36,6 +42,8 @@ const modelSchema = z.strictObject({
   max_tokens_per_image: atMost.default(0),
   created: z.iso.date(),
 });
+
+type FileModel = z.output<typeof modelSchema>;
 
 /** A catalog file by itself; whether its entries fit together is for `findContradictions`. */
 export const catalogFileSchema = z.strictObject({ region, models: z.array(modelSchema).min(1) });
@@ -56,7 +64,7 @@ export function toCatalogModels(file: CatalogFile): CatalogModel[] {
       quantization: model.quantization,
       contextLength: model.context_length,
       maxOutputLength: model.max_output_length,
-      pricing: model.pricing,
+      ...toPrices(model),
       state: model.state,
       replacement: model.replacement ?? null,
       supportedFeatures: model.supported_features,
@@ -69,4 +77,36 @@ export function toCatalogModels(file: CatalogFile): CatalogModel[] {
       maxTokensPerImage: model.max_tokens_per_image,
       createdAt: Date.parse(model.created) / 1_000,
     }));
+}
+
+const NO_PRICES = {
+  prompt: '0',
+  completion: '0',
+  input_cache_read: '0',
+  request: '0',
+  image: '0',
+  web_search: '0',
+  internal_reasoning: '0',
+};
+
+/** A price of images stands among the seven prices as well, for readers that know those alone. */
+function toPrices(model: FileModel): Pick<CatalogModel, 'pricing' | 'media'> {
+  const { pricing = NO_PRICES, billing_unit: billingUnit, unit_price: unitPrice, capabilities = {} } = model;
+  if (billingUnit === undefined) return { pricing };
+  const { sizes, seconds, voices, output_formats, max_images, max_minutes } = capabilities;
+  return {
+    pricing: billingUnit === 'image' ? { ...pricing, image: unitPrice ?? pricing.image } : pricing,
+    media: {
+      billingUnit,
+      unitPrice: unitPrice ?? null,
+      capabilities: {
+        sizes,
+        seconds,
+        voices,
+        outputFormats: output_formats,
+        maxImages: max_images,
+        maxMinutes: max_minutes,
+      },
+    },
+  };
 }

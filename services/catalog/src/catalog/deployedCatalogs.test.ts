@@ -21,6 +21,13 @@ describe.each(['us', 'eu'] as const)('the catalog of region %s that we deploy', 
     }
   });
 
+  it('has a price for every model, of tokens or of a unit', async () => {
+    const models = await read();
+    for (const { media } of models) if (media) expect(parsePrice(media.unitPrice ?? '')).toBeGreaterThan(0n);
+    const categories = models.flatMap(({ category, media }) => (media ? [category] : []));
+    expect(new Set(categories)).toEqual(new Set(['image', 'audio', 'video']));
+  });
+
   it('gives every name to one model only', async () => {
     const names = (await read()).flatMap(({ id, aliases }) => [id, ...aliases]);
     expect(new Set(names).size).toBe(names.length);

@@ -1,33 +1,17 @@
-import { z } from 'zod';
-
-/** Something wrong in a catalog file: the steps to where it stands, and the reason. */
-export interface CatalogMistake {
-  steps: (string | number)[];
-  reason: string;
-}
-
-const text = z.string().optional().catch(undefined);
-const texts = z.array(z.string().catch('')).catch([]);
-const outlineModelSchema = z.object({
-  id: text,
-  aliases: texts,
-  state: text.default('live'),
-  replacement: text,
-  clearance: texts,
-  input_modalities: texts,
-  max_tokens_per_image: z.number().catch(0),
-});
-
-/** As much of a file as can be read: malformed parts count as absent, since the file's schema reports them. */
-const outlineSchema = z
-  .object({ region: text, models: z.array(outlineModelSchema.catch(outlineModelSchema.parse({}))).catch([]) })
-  .catch({ region: undefined, models: [] });
-type Outline = z.output<typeof outlineSchema>;
+import { findBillingMistakes } from './findBillingMistakes.ts';
+import { type CatalogMistake, type Outline, outlineSchema } from './outline.ts';
 
 /** The entries of a catalog file that contradict each other. Takes any content, so that no mistake hides another. */
 export function findContradictions(content: unknown): CatalogMistake[] {
   const outline = outlineSchema.parse(content);
-  return [...findTakenNames(outline), ...findLostReplacements(outline), ...findUnboundedImages(outline)];
+  return [
+    ...findTakenNames(outline),
+    ...findLostReplacements(outline),
+    ...findUnboundedImages(outline),
+    ...outline.models.flatMap((model, index) =>
+      findBillingMistakes(model).map(({ steps, reason }) => ({ steps: ['models', index, ...steps], reason })),
+    ),
+  ];
 }
 
 /** A `model` value names one model: no id stands twice, no alias is another's alias or anyone's id. */

@@ -2,7 +2,8 @@ import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
 import { toProblem } from '@turnpike/schema-problems/toProblem';
 import type { z } from 'zod';
 import { catalogFileSchema, toCatalogModels } from './catalogFile.ts';
-import { type CatalogMistake, findContradictions } from './findContradictions.ts';
+import { findContradictions } from './findContradictions.ts';
+import type { CatalogMistake } from './outline.ts';
 
 export type ParsedCatalog = { models: CatalogModel[] } | { mistakes: CatalogMistake[] };
 

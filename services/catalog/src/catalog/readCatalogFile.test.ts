@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { aCatalogModel } from '../../test/aCatalogModel.ts';
 import { catalogTextOf, catalogTextWith } from '../../test/catalogText.ts';
 import { CatalogFileError, readCatalogFile } from './readCatalogFile.ts';
@@ -181,5 +181,175 @@ it('says that a file is missing', async () => {
   await expect(readCatalogFile(missing, 'us')).rejects.toMatchObject({
     name: 'CatalogFileError',
     message: `${missing}: cannot be read (ENOENT)`,
+  });
+});
+
+describe('a media model', () => {
+  const image = [
+    'category: image',
+    'output_modalities: [image]',
+    'billing_unit: image',
+    'unit_price: "0.0028"',
+    'capabilities: { sizes: [512x512], output_formats: [png, webp], max_images: 4 }',
+  ];
+  const speech = [
+    'category: audio',
+    'output_modalities: [audio]',
+    'billing_unit: character',
+    'unit_price: "0.0000008"',
+    'capabilities: { voices: [emma], output_formats: [mp3, pcm] }',
+  ];
+  /** The catalog's one model, and one of media after it: its id stands on line 26, its lines from 29 on. */
+  const textOf = (lines: string[]): string => {
+    const common = ['name: A', 'hugging_face_id: ""'];
+    const rest = [
+      'clearance: [us]',
+      'context_length: 512',
+      'max_output_length: 1',
+      'supported_parameters: []',
+      'supported_sampling_parameters: []',
+      'template_tokens_per_message: 0',
+      'template_tokens_per_request: 0',
+      'created: 2025-01-26',
+    ];
+    return `${catalogTextWith({})}  - id: maker\n${[...common, ...lines, ...rest].map((line) => `    ${line}\n`).join('')}`;
+  };
+  const changed = (lines: string[], change: string, to: string | undefined): string[] =>
+    lines.flatMap((line) => (line.startsWith(change) ? (to === undefined ? [] : [to]) : [line]));
+  const mediaOf = async (lines: string[]) => {
+    await writeFile(path, textOf(lines));
+    const [, model] = await readCatalogFile(path, 'us');
+    return model && { media: model.media, pricing: model.pricing };
+  };
+  const none = {
+    prompt: '0',
+    completion: '0',
+    input_cache_read: '0',
+    request: '0',
+    image: '0',
+    web_search: '0',
+    internal_reasoning: '0',
+  };
+
+  it('has one price, and says what it can do', async () => {
+    expect(await mediaOf(image)).toEqual({
+      media: {
+        billingUnit: 'image',
+        unitPrice: '0.0028',
+        capabilities: { sizes: ['512x512'], outputFormats: ['png', 'webp'], maxImages: 4 },
+      },
+      pricing: { ...none, image: '0.0028' },
+    });
+    expect(await mediaOf(speech)).toMatchObject({ media: { billingUnit: 'character' }, pricing: none });
+  });
+
+  it('without a price has none, which is not 0', async () => {
+    const unpriced = await mediaOf(changed(image, 'unit_price', undefined));
+    expect(unpriced).toMatchObject({ media: { unitPrice: null }, pricing: none });
+    expect(await mediaOf(changed(image, 'unit_price', 'unit_price: "0"'))).toMatchObject({ media: { unitPrice: '0' } });
+  });
+
+  it.each<[string, string[], string]>([
+    ['no unit', changed(image, 'billing_unit', undefined), ':26: models[1].billing_unit: is missing'],
+    [
+      'a unit that nobody knows',
+      changed(image, 'billing_unit', 'billing_unit: token'),
+      ':31: models[1].billing_unit: must be image, second, character or minute',
+    ],
+    [
+      'a unit that cannot be measured of it',
+      changed(image, 'billing_unit', 'billing_unit: second'),
+      ':31: models[1].billing_unit: must be image for category image',
+    ],
+    [
+      'a unit of the other kind',
+      changed(speech, 'billing_unit', 'billing_unit: image'),
+      ':31: models[1].billing_unit: must be second, character or minute for category audio',
+    ],
+    [
+      'a price as a number',
+      changed(image, 'unit_price', 'unit_price: 0.1'),
+      ':32: models[1].unit_price: must be a text: put it in quotes',
+    ],
+    [
+      'a price with an exponent',
+      changed(image, 'unit_price', 'unit_price: "1e-3"'),
+      `:32: models[1].unit_price: "1e-3" ${notAPrice}`,
+    ],
+    [
+      'prices of tokens',
+      [
+        ...image,
+        'pricing: { prompt: "0", completion: "0", input_cache_read: "0", request: "0", image: "0", web_search: "0", internal_reasoning: "0" }',
+      ],
+      ':34: models[1].pricing: is for tokens: media have billing_unit and unit_price',
+    ],
+    [
+      'a size that is none',
+      changed(image, 'capabilities', 'capabilities: { sizes: [512], output_formats: [png], max_images: 4 }'),
+      ':33: models[1].capabilities.sizes[0]: must be a text: put it in quotes',
+    ],
+    [
+      'a size of no width',
+      changed(image, 'capabilities', 'capabilities: { sizes: [512x], output_formats: [png], max_images: 4 }'),
+      ':33: models[1].capabilities.sizes[0]: must be a width and a height in pixels, as in 1024x1024',
+    ],
+    [
+      'no sizes',
+      changed(image, 'capabilities', 'capabilities: { sizes: [], output_formats: [png], max_images: 4 }'),
+      ':33: models[1].capabilities.sizes: must not be empty',
+    ],
+    [
+      'more images than a request may ask for',
+      changed(image, 'capabilities', 'capabilities: { sizes: [8x8], output_formats: [png], max_images: 11 }'),
+      ':33: models[1].capabilities.max_images: must be at most 10',
+    ],
+    [
+      'a format of another kind',
+      changed(image, 'capabilities', 'capabilities: { sizes: [8x8], output_formats: [png, mp3], max_images: 1 }'),
+      ':33: models[1].capabilities.output_formats[1]: must be png, jpeg or webp for image',
+    ],
+    [
+      'a format that is none',
+      changed(speech, 'capabilities', 'capabilities: { voices: [emma], output_formats: [midi] }'),
+      ':33: models[1].capabilities.output_formats[0]: must be png, jpeg, webp, mp3, opus, aac, flac, wav or pcm',
+    ],
+    [
+      'a capability missing',
+      changed(speech, 'capabilities', 'capabilities: { output_formats: [mp3] }'),
+      ':33: models[1].capabilities.voices: is missing',
+    ],
+    [
+      'a capability of another kind',
+      changed(speech, 'capabilities', 'capabilities: { voices: [emma], output_formats: [mp3], max_minutes: 3 }'),
+      ':33: models[1].capabilities.max_minutes: is not for speech, which has voices and output_formats',
+    ],
+    [
+      'a capability that nobody knows',
+      changed(speech, 'capabilities', 'capabilities: { voices: [emma], output_formats: [mp3], moods: [glad] }'),
+      ':33: models[1].capabilities.moods: is not a key known here',
+    ],
+    [
+      'nothing that it makes',
+      changed(image, 'output', undefined),
+      ':26: models[1].output_modalities: must name image, as the category does',
+    ],
+    [
+      'audio neither in nor out',
+      changed(speech, 'output', undefined),
+      ':29: models[1].category: an audio model takes audio (input_modalities) or makes it (output_modalities), one of the two',
+    ],
+  ])('is refused with %s, with its line', async (_what, lines, mistake) => {
+    expect(await mistakesIn(textOf(lines))).toEqual([mistake]);
+  });
+
+  it('is what its category says: a model of text has prices of tokens, and nothing of media', async () => {
+    expect(await mistakesIn(textOf(changed(image, 'category', 'category: text')))).toEqual([
+      ':26: models[1].pricing: is missing',
+      ...[31, 32, 33].map((line, nth) => {
+        const key = ['billing_unit', 'unit_price', 'capabilities'][nth];
+        return `:${line}: models[1].${key}: is for categories image, audio and video alone`;
+      }),
+    ]);
   });
 });

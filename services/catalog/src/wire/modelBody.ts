@@ -21,7 +21,8 @@ export function toModelBody(model: CatalogModel, { isReady }: { isReady: boolean
     context_length: model.contextLength,
     max_output_length: model.maxOutputLength,
     pricing: model.pricing,
-    is_free: Object.values(model.pricing).every((price) => parsePrice(price) === 0n),
+    ...toMediaBody(model),
+    is_free: isFree(model),
     is_ready: isReady,
     supported_features: model.supportedFeatures.flatMap(toLabels),
     supported_parameters: model.supportedParameters,
@@ -31,3 +32,27 @@ export function toModelBody(model: CatalogModel, { isReady }: { isReady: boolean
 
 /** Tool support has two labels, of which readers of catalogs look for either (specification, Model entry). */
 const toLabels = (feature: string): string[] => (feature === 'tools' ? ['tools', 'tool_use'] : [feature]);
+
+/** What the entry of a media model has beside the seven prices. */
+function toMediaBody({ media }: CatalogModel): Pick<ModelEntry, 'billing_unit' | 'unit_price' | 'capabilities'> {
+  if (!media) return {};
+  const { sizes, seconds, voices, outputFormats, maxImages, maxMinutes } = media.capabilities;
+  return {
+    billing_unit: media.billingUnit,
+    unit_price: media.unitPrice,
+    capabilities: {
+      sizes,
+      seconds,
+      voices,
+      output_formats: outputFormats,
+      max_images: maxImages,
+      max_minutes: maxMinutes,
+    },
+  };
+}
+
+/** A price that is not there is not 0. */
+function isFree({ pricing, media }: CatalogModel): boolean {
+  const prices = media ? [media.unitPrice] : Object.values(pricing);
+  return prices.every((price) => price !== null && parsePrice(price) === 0n);
+}

@@ -45,7 +45,7 @@ const aModel = (id: string, fields: object) => ({
   ...fields,
 });
 const anImageModel = (id: string, unitPrice: string | null) =>
-  aModel(id, { category: 'image', media: { billingUnit: 'image', unitPrice } });
+  aModel(id, { category: 'image', media: { billingUnit: 'image', unitPrice, capabilities: {} } });
 
 it('prices calls of tokens and of units by the version that they name, and leaves alone what the catalog has no price for', async () => {
   const asked: number[] = [];

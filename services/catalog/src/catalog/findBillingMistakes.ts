@@ -1,0 +1,84 @@
+import { MEDIA_BILLING_UNITS, UNITS_OF } from '@turnpike/public-api/modality';
+import { modelEntrySchema } from '@turnpike/public-api/modelEntry';
+import type { CatalogMistake, OutlineModel } from './outline.ts';
+
+/** The kinds of media models: what each has to say that it can do, and the formats that it may name. */
+type Kind = 'image' | 'video' | 'speech' | 'speech-to-text';
+const KINDS: Readonly<Record<Kind, { has: readonly string[]; formats: readonly string[] }>> = {
+  image: { has: ['sizes', 'output_formats', 'max_images'], formats: ['png', 'jpeg', 'webp'] },
+  video: { has: ['sizes', 'seconds'], formats: [] },
+  speech: { has: ['voices', 'output_formats'], formats: ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'] },
+  'speech-to-text': { has: ['max_minutes'], formats: [] },
+};
+
+const MEDIA_KEYS = ['billing_unit', 'unit_price', 'capabilities'] as const;
+const CATEGORIES = modelEntrySchema.shape.category.options;
+const CHOICES = new Intl.ListFormat('en-GB', { type: 'disjunction' });
+
+/**
+ * What a model says of its price and of what it can do, and should not, or does not, and should: one of text is billed by tokens, one of
+ * media by a unit. A media model without a price is no mistake.
+ */
+export function findBillingMistakes(model: OutlineModel): CatalogMistake[] {
+  const category = CATEGORIES.find((known) => known === model.category);
+  if (category === undefined) return [];
+  if (category !== 'image' && category !== 'audio' && category !== 'video') return findMistakesOfText(model);
+  const mistakes: CatalogMistake[] = [];
+  if (model.pricing !== undefined)
+    mistakes.push({ steps: ['pricing'], reason: 'is for tokens: media have billing_unit and unit_price' });
+  const units = UNITS_OF[category];
+  const unit = MEDIA_BILLING_UNITS.find((known) => known === model.billing_unit);
+  if (model.billing_unit === undefined) mistakes.push({ steps: ['billing_unit'], reason: 'is missing' });
+  else if (unit && !units.includes(unit))
+    mistakes.push({ steps: ['billing_unit'], reason: `must be ${CHOICES.format(units)} for category ${category}` });
+  const kind = toKind(category, model);
+  return typeof kind === 'string' ? [...mistakes, ...findMistakesOfKind(kind, model)] : [...mistakes, kind];
+}
+
+function findMistakesOfText(model: OutlineModel): CatalogMistake[] {
+  const missing = model.pricing === undefined ? [{ steps: ['pricing'], reason: 'is missing' }] : [];
+  const foreign = MEDIA_KEYS.filter((key) => model[key] !== undefined);
+  return [
+    ...missing,
+    ...foreign.map((key) => ({ steps: [key], reason: 'is for categories image, audio and video alone' })),
+  ];
+}
+
+function toKind(
+  category: 'image' | 'audio' | 'video',
+  { input_modalities: takes, output_modalities: makes }: OutlineModel,
+): Kind | CatalogMistake {
+  if (category !== 'audio')
+    return makes.includes(category)
+      ? category
+      : { steps: ['output_modalities'], reason: `must name ${category}, as the category does` };
+  if (makes.includes('audio') !== takes.includes('audio')) return makes.includes('audio') ? 'speech' : 'speech-to-text';
+  const reason = 'an audio model takes audio (input_modalities) or makes it (output_modalities), one of the two';
+  return { steps: ['category'], reason };
+}
+
+function findMistakesOfKind(kind: Kind, { capabilities = {} }: OutlineModel): CatalogMistake[] {
+  const { has, formats } = KINDS[kind];
+  const missing = has.filter((name) => capabilities[name] === undefined);
+  const foreign = Object.keys(capabilities).filter((name) => !has.includes(name) && isCapability(name));
+  const { output_formats: named } = capabilities;
+  const others = formats.length > 0 && Array.isArray(named) ? [...named.entries()] : [];
+  return [
+    ...missing.map((name) => ({ steps: ['capabilities', name], reason: 'is missing' })),
+    ...foreign.map((name) => ({
+      steps: ['capabilities', name],
+      reason: `is not for ${kind}, which has ${new Intl.ListFormat('en-GB').format(has)}`,
+    })),
+    ...others
+      .filter(([, format]) => isFormat(format) && !formats.includes(format))
+      .map(([index]) => ({
+        steps: ['capabilities', 'output_formats', index],
+        reason: `must be ${CHOICES.format(formats)} for ${kind}`,
+      })),
+  ];
+}
+
+/** Whether it is a word of any kind's: what is none is reported by the file's schema. */
+const isCapability = (name: string): boolean => Object.values(KINDS).some(({ has }) => has.includes(name));
+const isFormat = (format: unknown): format is string =>
+  Object.values(KINDS).some(({ formats }) => formats.includes(String(format)));
