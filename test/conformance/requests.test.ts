@@ -12,6 +12,8 @@ const ALIAS = 'llama-3.3-70b';
 const PLAIN_MODEL = 'deepseek-r1-0528';
 const VISION_MODEL = 'qwen2.5-vl-7b-instruct';
 const EMBEDDING_MODEL = 'bge-m3';
+/** Of images, audio and video: the catalog has them, and no operation of text serves them. */
+const MEDIA_MODELS = ['flux.1-schnell', 'whisper-large-v3', 'wan2.2-t2v-a14b'];
 const TOOLS = [{ type: 'function', function: { name: 'forecast', parameters: { type: 'object' } } }];
 const SCHEMA_FORMAT = { type: 'json_schema', json_schema: { name: 'lake', schema: { type: 'object' } } };
 
@@ -330,6 +332,16 @@ row('request.wrong-category', async () => {
   expect(completion).toMatchObject({ status: 400, body: invalid('model') });
   const embedding = await client.post('/embeddings', { model: MODEL, input: 'hi' });
   expect(embedding).toMatchObject({ status: 400, body: invalid('model') });
+  for (const model of MEDIA_MODELS) {
+    await expectRefused({ model }, 'model');
+    for (const [path, fields] of [
+      ['/completions', { prompt: 'hi' }],
+      ['/embeddings', { input: 'hi' }],
+    ] as const) {
+      const answer = await client.post(path, { model, ...fields });
+      expect(answer).toMatchObject({ status: 400, body: invalid('model') });
+    }
+  }
 });
 
 row('request.invalid-values', async () => {

@@ -106,7 +106,8 @@ export const modelRouterApi = defineApi('model-router', {
     callers: ['catalog', 'operator'],
     method: 'GET',
     path: '/internal/models/live',
-    promise: 'for each model of the catalog, how many engines the region has and how many answer',
+    promise:
+      'for each model of the catalog that is billed by tokens, how many engines the region has and how many answer',
     answer: z.object({ models: liveModelsSchema }),
   },
   getKeySpend: {

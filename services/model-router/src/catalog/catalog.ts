@@ -37,10 +37,14 @@ export function toCatalog({ version, models }: CatalogSnapshot): Catalog {
   };
 }
 
+const MEDIA_CATEGORIES = new Set(['image', 'audio', 'video']);
 const GENERATING_CATEGORIES = new Set(['text', 'code', 'reasoning', 'multimodal']);
 
 /** Whether a model serves chat and completions. */
 export const generatesText = ({ category }: CatalogModel): boolean => GENERATING_CATEGORIES.has(category);
+
+/** Whether a model makes or takes media in place of text: it is known here, so that a call of text can be told, and not served. */
+export const isMedia = ({ category }: CatalogModel): boolean => MEDIA_CATEGORIES.has(category);
 
 /**
  * The model that a client's `model` value names in this region, by id and then by alias.
@@ -61,12 +65,12 @@ export function getModel(catalog: Catalog, name: string): PricedModel {
 const MAX_SUGGESTIONS = 3;
 const MAX_COMPARED_LENGTH = 96;
 
-/** Live models whose names are close to what was typed, nearest first. */
+/** Live models of text whose names are close to what was typed, nearest first. */
 function findSimilar(catalog: Catalog, name: string): string[] {
   const typed = name.slice(0, MAX_COMPARED_LENGTH).toLowerCase();
   const bare = typed.slice(typed.lastIndexOf('/') + 1);
   return catalog.models
-    .filter((model) => model.state === 'live')
+    .filter((model) => model.state === 'live' && !isMedia(model))
     .map((model) => ({
       id: model.id,
       distance: Math.min(...[model.id, ...model.aliases].map((known) => distance(bare, known.toLowerCase()))),

@@ -47,6 +47,13 @@ describe('an unknown name', () => {
     expect(faultOf('bigg')).toMatchObject({ didYouMean: ['large-chat'] });
   });
 
+  it('is told no model of media, which does not serve text', () => {
+    const known = aCatalog({ id: 'whisper', category: 'audio' }, { id: 'whimper' });
+    expect(() => getModel(known, 'whispe')).toThrow(
+      expect.objectContaining({ fault: { kind: 'unknown_model', didYouMean: ['whimper'] } }),
+    );
+  });
+
   it.each(['paused-chatt', 'old-chat'])('is told no model that cannot be called: %s', (name) => {
     const { didYouMean } = faultOf(name) as { didYouMean: string[] };
     expect(didYouMean).not.toEqual(expect.arrayContaining(['paused-chat']));

@@ -430,6 +430,9 @@ describe('against the model', () => {
   const image = user([imageOf(PNG)]);
   it.each<[string, object, Parameters<typeof aPricedModel>[0], string | undefined]>([
     ['a model that makes no text', {}, { category: 'embeddings' }, 'model'],
+    ['a model of images', {}, { category: 'image' }, 'model'],
+    ['a model of audio', {}, { category: 'audio' }, 'model'],
+    ['a model of video', {}, { category: 'video' }, 'model'],
     ['tools on a model without them', { tools }, { supportedFeatures: [] }, 'tools'],
     ['tools on a model with them', { tools }, { supportedFeatures: ['tools'] }, undefined],
     ['images on a model without them', image, { inputModalities: ['text'] }, 'messages'],

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import type { Response } from 'express';
 import { aFleet, type Fleet } from '../../test/aFleet.ts';
+import { aCatalog } from '../../test/aPricedModel.ts';
 import { createEngineHandlers } from './engineHandlers.ts';
 
 let fleet: Fleet;
@@ -27,4 +28,22 @@ it('lists whole tokens in flight on every engine, and says which are slow', asyn
   expect(engines.map(({ id }) => id).sort()).toEqual(fleet.engines.map(({ id }) => id).sort());
   expect(engines.map((engine) => engine.tokens_in_flight)).toEqual([42, 42]);
   expect(engines.map((engine) => engine.is_slow)).toEqual([true, true]);
+});
+
+it('says nothing of media models, whatever engines list: what is live of them is not the router’s to say', () => {
+  const [engine] = fleet.engines;
+  if (!engine) throw new Error('a fleet of engines');
+  const catalog = aCatalog(
+    { id: 'writer' },
+    ...(['image', 'audio', 'video'] as const).map((category) => ({ id: category, category })),
+  );
+  const { getLiveModels } = createEngineHandlers({
+    log: aSilentLogger(),
+    catalog: { current: () => catalog },
+    engines: Object.assign(Object.create(fleet.registry), { findEngines: () => [engine], isConfigured: () => true }),
+    drains: { has: () => false, set: async () => {} },
+  });
+  expect(getLiveModels({ params: undefined, body: undefined }, {} as Response)).toEqual({
+    models: { writer: { engines: 1, healthy: expect.any(Number) } },
+  });
 });

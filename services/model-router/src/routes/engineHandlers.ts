@@ -5,6 +5,7 @@ import type { Handlers } from '@turnpike/internal-api/serveApi';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { Response } from 'express';
+import { isMedia } from '../catalog/catalog.ts';
 import type { CatalogFollower } from '../catalog/followCatalog.ts';
 import { type Engine, servedNameOf } from '../fleet/engine.ts';
 import type { EngineRegistry } from '../fleet/engineRegistry.ts';
@@ -53,7 +54,8 @@ export function createEngineHandlers(dependencies: EngineHandlerDependencies): E
     drainEngine: hold(true),
     undrainEngine: hold(false),
     getLiveModels() {
-      const counts = modelsOf().map((model) => {
+      const served = modelsOf().filter((model) => !isMedia(model));
+      const counts = served.map((model) => {
         const configured = engines.findEngines(model);
         // A model whose engines have all gone is listed as not ready, not as if nobody had ever wanted it here.
         const count = configured.length === 0 && engines.isConfigured(model) ? 1 : configured.length;
