@@ -1,5 +1,5 @@
 -- Puts the rows of an archived month back into usage_request, from usage_request_YYYY_MM_archived. Run by the database's owner. A month that
--- was archived by a version before gets the column and the checks that came since (0006_media_units).
+-- was archived by a version before gets the column and the checks that came since (0007_media_units).
 CREATE OR REPLACE FUNCTION return_usage_month(month DATE) RETURNS VOID
   LANGUAGE plpgsql SET search_path = public, pg_temp SET lock_timeout = '5s' AS $$
 DECLARE

@@ -200,6 +200,7 @@ it('keeps the rows, hashes and archived months of a database of before media, an
     '0003_router_behind_since',
     '0004_postings_by_sequence',
     '0005_sealed_hours',
+    '0006_gates_by_shard',
   ];
   const before = await sqlWith(names);
   await migrate({ databaseUrl, folder: before });
