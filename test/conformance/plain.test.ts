@@ -1,4 +1,4 @@
-// One file, as its rows share one stack.
+// One file, as its rows and the client libraries share one stack.
 import './plain/accounts.ts';
 import './plain/aggregates.ts';
 import './plain/answers.ts';
@@ -6,3 +6,4 @@ import './plain/billing.ts';
 import './plain/completions.ts';
 import './plain/embeddings.ts';
 import './plain/errors.ts';
+import '../clients/testClients.ts';

@@ -8,10 +8,9 @@ import Sequencer from '@jest/test-sequencer';
 const LONGEST = [
   'test/fuzz/fuzz.test.ts',
   'test/simulation/simulation.test.ts',
-  'test/sharedStack.test.ts',
-  'test/clients/clients.test.ts',
-  'services/model-router/test/fleetFaults.test.ts',
   'test/conformance/plain.test.ts',
+  'test/sharedStack.test.ts',
+  'services/model-router/test/fleetFaults.test.ts',
   'test/rollingRestart.test.ts',
   'test/objectStore.test.ts',
   'test/eventLogs.test.ts',

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { stack } from '../conformance/support/plainStack.ts';
 import { makeAccount } from '../support/makeAccount.ts';
-import { startTestStack, type TestStack } from '../support/startTestStack.ts';
 import { answerSteps } from './answers.ts';
 import { aiSdkClient } from './npm/aiSdkClient.ts';
 import { langchainClient } from './npm/langchainClient.ts';
@@ -11,15 +11,12 @@ import { refusalSteps } from './refusals.ts';
 const STEPS = [...answerSteps, ...refusalSteps];
 const isPythonHere = process.env.TURNPIKE_TEST_PYTHON !== undefined;
 
-let stack: TestStack;
-beforeAll(async () => {
-  const opened = (isPythonHere ? pythonClients : []).map((client) => client.open?.());
-  stack = await startTestStack({ kafka: false });
-  await Promise.allSettled(opened); // one that cannot begin says so at its own first step
-}, 180_000);
+let opened: Promise<unknown>;
+beforeAll(() => {
+  opened = Promise.allSettled((isPythonHere ? pythonClients : []).map((client) => client.open?.()));
+});
 afterAll(async () => {
   await Promise.all(pythonClients.map((client) => client.close?.()));
-  await stack?.stop();
 }, 60_000);
 
 describe.each([
@@ -27,6 +24,8 @@ describe.each([
   ...pythonClients.map((client) => ({ client, isHere: isPythonHere })),
 ])('$client.name', ({ client, isHere }) => {
   const run = isHere ? it : it.skip;
+  // One that cannot begin says so at its own first step.
+  beforeAll(() => opened, 180_000);
 
   run.each(STEPS.filter(({ needs }) => !client.lacks?.includes(needs)))('$does', async ({ key, check }) => {
     const account = await makeAccount(stack, key);
