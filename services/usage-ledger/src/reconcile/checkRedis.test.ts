@@ -270,7 +270,7 @@ it.each<[string, Partial<PendingCall>, number]>([
   ['a charge of a router that is gone', { kind: 'ended', has_live_session: false, admitted_at_ms: 0 }, 0],
 ])('of %s says how many are without an owner', async (_what, fields, count) => {
   const workspaceId = aWorkspace();
-  await ledger.db.$executeRaw`INSERT INTO router (router_id) VALUES ('heard') ON CONFLICT DO NOTHING`;
+  await ledger.db.$executeRaw`INSERT INTO router (router_id, shard) VALUES ('heard', '*') ON CONFLICT DO NOTHING`;
   const calls = [pendingOf(aUsageRecorded({ workspaceId }), fields)];
   const { odd } = await check(workspaceId, aRedis(workspaceId, { calls }));
   expect(odd).toEqual(count === 0 ? [] : [['ownerless', 'different', count]]);
