@@ -26,7 +26,7 @@ describeObjectStore('folder', () => ({
   leaveUnfinished: async (key) => void (await leaveUnfinished(key)),
 }));
 
-const open = () => openFolderStore({ folder, idleTimeoutMs: 500 });
+const open = () => openFolderStore({ folder, idleTimeoutMs: 30_000 });
 
 it('cleans up after a crash when it is opened, and leaves the file of a put that goes on', async () => {
   const crashed = await leaveUnfinished('crashed/a/clip.mp4');
@@ -78,7 +78,7 @@ it('says that it is unavailable where the disk fails, without saying where', asy
 it('is opened through a link, as a disk of its own may be', async () => {
   const path = join(folder, 'linked');
   await symlink(await mkdtemp(join(tmpdir(), 'turnpike-objects-')), path);
-  const store = await openFolderStore({ folder: path, idleTimeoutMs: 500 });
+  const store = await openFolderStore({ folder: path, idleTimeoutMs: 30_000 });
   await store.put('a/image.png', aStream(5), OPTIONS);
   expect((await summarize((await store.get('a/image.png')).content)).bytes).toBe(5);
 });
