@@ -136,7 +136,7 @@ async function startDouble(context: CellContext): Promise<void> {
         const double = parts.startLike('model-router', { name: 'model-router-double', env });
         await context.until('the double to end', async () => double.endedBy() !== undefined, REFUSED_WITHIN_MS);
         const said = await readFile(double.logFile, 'utf8');
-        context.check(said.includes('another router uses the spool in'), 'the double did not say whose the spool is');
+        context.check(said.includes('another process uses the spool in'), 'the double did not say whose the spool is');
       },
       repair: async () => undefined,
     },
