@@ -17,6 +17,7 @@ interface Asked {
   month: string;
   keys: string[];
   calls: string[];
+  known?: { timeline: number; seq: number };
 }
 
 /** A ledger that answers `absorb` from books which a test writes. */

@@ -241,6 +241,8 @@ export const usageLedgerApi = defineApi('usage-ledger', {
             month,
             keys: z.array(anyId).max(ABSORB_LIMITS.keys),
             calls: z.array(z.uuid()).max(ABSORB_LIMITS.calls),
+            /** Where the asker has seen its sums stand: a database that is behind that has been set back. */
+            known: z.object({ timeline: count.min(1), seq: count.min(0) }).optional(),
           }),
         )
         .min(1)

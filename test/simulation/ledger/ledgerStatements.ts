@@ -115,11 +115,14 @@ const MODELS = {
     );
     if (was === timeline || current !== timeline || isBehind) return [];
     changeRecovery(tables, undo, { timeline });
-    if (was !== null && was > timeline)
-      for (const [name, server] of [...tables.redisServers]) {
-        tables.redisServers.delete(name);
-        undo.push(() => tables.redisServers.set(name, server));
-      }
+    if (was !== null && was > timeline) forgetServers(tables, undo);
+    return [{ was }];
+  },
+  forgetTimeline({ tables, undo }) {
+    const was = tables.recovery.timeline;
+    if (was === null) return [];
+    changeRecovery(tables, undo, { timeline: null });
+    forgetServers(tables, undo);
     return [{ was }];
   },
   hearRouter({ tables, undo, nowMs }, { routerId, shard, redisId, putBackMark }) {
@@ -241,6 +244,13 @@ function sumsOf(tables: LedgerTables, { workspaceId, month, keyIds, callIds }: A
     final: idsOf((status) => status !== 'unknown'),
     unknown: idsOf((status) => status === 'unknown'),
   };
+}
+
+function forgetServers(tables: StatementContext['tables'], undo: StatementContext['undo']): void {
+  for (const [name, server] of [...tables.redisServers]) {
+    tables.redisServers.delete(name);
+    undo.push(() => tables.redisServers.set(name, server));
+  }
 }
 
 function changeRecovery(tables: LedgerTables, undo: (() => void)[], fields: Partial<RecoveryRow>): void {

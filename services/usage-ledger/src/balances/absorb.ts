@@ -51,6 +51,17 @@ export async function absorb(db: Pick<Db, '$queryRaw'>, asked: AskedWorkspace[])
   return { timeline: first.timeline, workspaces: rows.map(toAbsorbed) };
 }
 
+/**
+ * Whether some asker has seen sums that this database had not made yet: its disk was set back, to a copy or a snapshot of before. A
+ * database that takes over or is restored from its log says so itself, by its timeline; this one does not.
+ */
+export function isSetBack({ timeline, workspaces }: Absorbed, asked: AskedWorkspace[]): boolean {
+  const seqs = new Map(workspaces.map(({ workspaceId, seq }) => [workspaceId, seq]));
+  return asked.some(
+    ({ workspaceId, known }) => known?.timeline === timeline && (seqs.get(workspaceId) ?? known.seq) < known.seq,
+  );
+}
+
 const toAbsorbed = (row: AbsorbedRow): AbsorbedWorkspace => ({
   workspaceId: row.workspaceId,
   seq: Number(row.seq),

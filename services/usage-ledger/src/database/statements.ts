@@ -13,6 +13,8 @@ export interface AskedWorkspace {
   month: string;
   keyIds: string[];
   callIds: string[];
+  /** Where who asks has seen its sums stand. */
+  known?: { timeline: number; seq: number } | undefined;
 }
 
 /** What a router says of itself and a shard. */
@@ -151,6 +153,15 @@ export const statements = named({
       FROM (SELECT DISTINCT unnest(asked.calls) AS id) AS wanted
       JOIN usage_request ON call_id = wanted.id AND workspace_id = asked.workspace_id
     ) AS recorded`,
+
+  /**
+   * Has no balances given until the event log is read again, and every Redis get a new mark: what is loaded there is of a state that no
+   * number compares with. A row where that was not so before.
+   */
+  forgetTimeline: () => Prisma.sql`
+    WITH forgotten AS (UPDATE recovery SET timeline = NULL WHERE timeline IS NOT NULL RETURNING old.timeline AS was),
+      unmarked AS (DELETE FROM redis_server WHERE EXISTS (SELECT FROM forgotten))
+    SELECT was FROM forgotten`,
 
   /** The timeline that the database writes, and the one that it had last read the event log again on. */
   readTimeline: () => Prisma.sql`SELECT current_timeline() AS "timeline", timeline AS "caughtUpWith" FROM recovery`,

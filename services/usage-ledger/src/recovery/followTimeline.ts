@@ -33,7 +33,7 @@ async function catchUp({ db, consumer, topic, log }: FollowTimelineDependencies,
   if (!seen) throw new Error('the row of recovery is gone');
   const { timeline, caughtUpWith } = seen;
   if (caughtUpWith === timeline) return;
-  if (caughtUpWith === null) log.info({ timeline }, 'no balances until the event log is read for the first time');
+  if (caughtUpWith === null) log.info({ timeline }, 'no balances until the event log is read');
   else
     log.warn({ timeline, caughtUpWith }, 'the database changed hands: no balances until the event log is read again');
   const ends = [...(await consumer.endOffsets())].map(([partition, end]) => ({ topic, partition, end }));
