@@ -233,7 +233,7 @@ export const usageLedgerApi = defineApi('usage-ledger', {
     method: 'POST',
     path: '/internal/balances/absorb',
     promise:
-      'of some workspaces, all of one instant: what is left, what months and keys have spent, and which of the pending calls these sums contain; changes nothing',
+      'of some workspaces, all of one instant: what is left, what months and keys have spent, and which of the pending calls these sums contain; where the asker has seen newer sums than there are, no balances are given until the event log is read again',
     body: z.object({
       workspaces: z
         .array(
