@@ -22,10 +22,12 @@ export interface TestPostgres extends TestDatabases {
   crash(): Promise<void>;
   /** Starts it again on the same data and port. */
   restart(): Promise<void>;
-  /** Keeps what it has now, for `failOver`. */
+  /** Keeps what it has now, for `failOver` and `setBack`. */
   keepStandby(): Promise<void>;
   /** Ends the server, and has in its place what was kept last: as a standby that takes over and lacks the commits since. */
   failOver(): Promise<void>;
+  /** Ends the server, and has what was kept last on its disk, as a snapshot that is brought up: the server does not know. */
+  setBack(): Promise<void>;
   /** Stops the server, which cuts connections still open, and removes its data. */
   stop(): Promise<void>;
 }
@@ -67,6 +69,11 @@ export async function startPostgres(): Promise<TestPostgres> {
     server = spawnBound(join(bin, 'postgres'), args, options);
     await server.untilOutput('database system is ready to accept connections', START_TIMEOUT_MS);
   }
+  async function bringBack(): Promise<void> {
+    await server?.end('SIGQUIT');
+    await rm(dataDir, { recursive: true, force: true });
+    await run('cp', ['-r', standbyDir, dataDir], options);
+  }
   await start();
 
   return {
@@ -81,10 +88,12 @@ export async function startPostgres(): Promise<TestPostgres> {
       await start();
     },
     async failOver() {
-      await server?.end('SIGQUIT');
-      await rm(dataDir, { recursive: true, force: true });
-      await run('cp', ['-r', standbyDir, dataDir], options);
+      await bringBack();
       await run('touch', [join(dataDir, 'recovery.signal')], options);
+      await start();
+    },
+    async setBack() {
+      await bringBack();
       await start();
     },
     async stop() {

@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { Redis } from 'ioredis';
 import { findFreePort } from './findFreePort.ts';
 import { type BoundProcess, spawnBound } from './spawnBound.ts';
 import { until } from './until.ts';
@@ -11,7 +12,7 @@ import { until } from './until.ts';
 export interface ClusterNode {
   port: number;
   url: string;
-  /** Runs a command on it by `redis-cli`, and gives what that prints. */
+  /** Runs a command on it and gives what it answers as text, a list by lines; its words where it refuses. */
   run(...command: string[]): Promise<string>;
   kill(): Promise<void>;
   /** Freezes the process: connections stay open and nothing is answered. */
@@ -66,7 +67,7 @@ async function startNode(folder: string): Promise<ClusterNode & { stop(): Promis
   return {
     port,
     url: `redis://127.0.0.1:${port}`,
-    run: (...command) => redisCli('-p', String(port), ...command),
+    run: (...command) => ask(port, command),
     kill,
     freeze: () => server?.signal('SIGSTOP'),
     thaw: () => server?.signal('SIGCONT'),
@@ -76,6 +77,23 @@ async function startNode(folder: string): Promise<ClusterNode & { stop(): Promis
     },
     stop: kill,
   };
+}
+
+/** On a connection of its own: while a cluster forms its nodes are asked many times, and a process for each takes longer. */
+async function ask(port: number, [name = '', ...args]: string[]): Promise<string> {
+  const redis = new Redis({ port, lazyConnect: true, enableReadyCheck: false, retryStrategy: () => null });
+  // Whoever asks is told by the rejection.
+  redis.on('error', () => undefined);
+  try {
+    await redis.connect();
+    const answer = await redis.call(name, ...args);
+    return (Array.isArray(answer) ? answer.join('\n') : String(answer)).trim();
+  } catch (error) {
+    if (error instanceof Error && error.name === 'ReplyError') return error.message;
+    throw error;
+  } finally {
+    redis.disconnect();
+  }
 }
 
 async function redisCli(...args: string[]): Promise<string> {
