@@ -16,12 +16,12 @@ export interface Finding {
 
 /** Lives through seeds with a mutation until one of the checks that it names notices it. `simulators` run what changes no source. */
 export async function findMutant(mutation: string, simulators: Simulators): Promise<Finding> {
-  const { noticedBy = [], source } = MUTATIONS[mutation] ?? {};
+  const { noticedBy = [], source, seed = 1 } = MUTATIONS[mutation] ?? {};
   const own = source ? openSimulators(1, mutation) : undefined;
   const finding: Finding = { result: undefined, others: new Set(), seeds: 0 };
   try {
     await (own ?? simulators).simulate({
-      first: 1,
+      first: seed,
       count: MUTANT_SEEDS,
       mutation,
       onResult(result) {

@@ -16,12 +16,16 @@ export interface Mutation {
   statements?: StatementChanges;
   /** Makes a mutant of the code of a service. */
   source?: SourceChange;
+  /** The ledger's database goes on under its number when its server is started again. */
+  isBlindToRestarts?: boolean;
   /** Names of faults that happen for certain, where chance alone would seldom bring about what the change breaks. */
   faults?: string[];
   /** The lease of every seed: a short one where the change shows once one has lapsed. */
   leaseMs?: number;
   /** What breaks for good in every seed. */
   breaks?: string;
+  /** The first seed that notices it, where that takes many; the search begins there. */
+  seed?: number;
 }
 
 /** In one script, one text for another; throws where the script has changed so that there is nothing to change any more. */
@@ -73,6 +77,7 @@ const lastSums = new WeakMap<object, Map<string, AbsorbRow>>();
 /** Each is the removal of one thing that the protocol stands on. */
 export const MUTATIONS: Record<string, Mutation> = {
   'settling a call charges it again when it was settled before': {
+    seed: 37,
     noticedBy: ['pending'],
     script: inScript(
       'settle',
@@ -85,10 +90,12 @@ export const MUTATIONS: Record<string, Mutation> = {
     script: inScript('settle', "take('held', call[2], call[3], call[4])", ''),
   },
   'a released admission keeps its hold': {
+    seed: 37,
     noticedBy: ['pending'],
     script: inScript('release', "take('held', call[2], call[3], call[4])", ''),
   },
   'a released admission may come after all': {
+    seed: 139,
     noticedBy: ['quiet'],
     faults: ['redisIsSlow', 'redisIsSlow', 'redisIsSlow', 'redisFreezes'],
     script: inScript('release', "redis.call('HSET', KEYS[6], 'kind', 'released')", ''),
@@ -106,6 +113,7 @@ export const MUTATIONS: Record<string, Mutation> = {
     script: inScript('admit', 'limitOf(tonumber(cap))', 'nil'),
   },
   'admission does not ask whether the mark is in force, nor whether sums were loaded under it': {
+    seed: 36,
     noticedBy: ['limits', 'covered', 'quiet', 'redis'],
     breaks: 'aRouterLosesTheLog',
     script: inScripts(
@@ -136,6 +144,7 @@ export const MUTATIONS: Record<string, Mutation> = {
     ),
   },
   'no router puts its calls back': {
+    seed: 34,
     noticedBy: ['limits', 'covered'],
     router: (parts) => {
       for (const kind of ['held', 'ended']) Object.defineProperty(parts.pending, kind, { get: () => [] });
@@ -143,6 +152,7 @@ export const MUTATIONS: Record<string, Mutation> = {
     },
   },
   'a router puts back its running calls alone': {
+    seed: 45,
     noticedBy: ['limits', 'covered'],
     router: (parts) => {
       Object.defineProperty(parts.pending, 'ended', { get: () => [] });
@@ -177,6 +187,7 @@ export const MUTATIONS: Record<string, Mutation> = {
     },
   },
   'a router admits while the gate is closed': {
+    seed: 135,
     noticedBy: ['limits', 'covered'],
     faults: ['redisLosesItsTail', 'redisComesBackEmpty', 'redisIsEmptied'],
     router: (parts) => {
@@ -185,6 +196,7 @@ export const MUTATIONS: Record<string, Mutation> = {
     },
   },
   'the spool lets go of what the event log has, recorded or not': {
+    seed: 98,
     noticedBy: ['rows', 'limits', 'covered'],
     faults: ['routerIsKilled', 'redisComesBackEmpty', 'eventLogIsDown', 'ledgerIsKilled'],
     router: (parts) => {
@@ -329,6 +341,24 @@ export const MUTATIONS: Record<string, Mutation> = {
       to: 'if (false)',
     },
   },
+  'a database that is started again counts as the one that it was, whatever its disk was set back to': {
+    noticedBy: ['limits', 'covered', 'redis'],
+    faults: ['databaseIsSetBack', 'databaseIsSetBack'],
+    isBlindToRestarts: true,
+  },
+  'routers are not given their time again by a database that was set back to before they put back': {
+    seed: 144,
+    noticedBy: ['given up'],
+    faults: ['databaseIsSetBack', 'databaseIsSetBack', 'redisIsEmptied', 'databaseIsSetBack'],
+    statements: {
+      catchUp: (run, { tables }) => {
+        const before = [...tables.redisServers];
+        const answer = run();
+        for (const [name, server] of before) tables.redisServers.set(name, server);
+        return answer;
+      },
+    },
+  },
   'the log counts as read again wherever its readers are': {
     noticedBy: ['limits', 'covered'],
     faults: ['databaseFailsOver', 'databaseFailsOver', 'databaseFailsOver'],
@@ -371,7 +401,8 @@ export const MUTATIONS: Record<string, Mutation> = {
     breaks: 'aRouterDies',
     statements: {
       readRecovery: (run, { tables }) =>
-        run().map(({ servers }) => ({
+        run().map(({ servers, ...answer }) => ({
+          ...answer,
           routers: [...tables.routers.values()].map(({ heardAt: _, ...router }) => router),
           servers: servers.map((server) => ({ ...server, raisedMsAgo: Math.min(server.raisedMsAgo, 2_100) })),
         })),

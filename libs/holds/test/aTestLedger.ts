@@ -17,7 +17,6 @@ interface Asked {
   month: string;
   keys: string[];
   calls: string[];
-  known?: { timeline: number; seq: number };
 }
 
 /** A ledger that answers `absorb` from books which a test writes. */

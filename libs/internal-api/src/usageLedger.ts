@@ -233,7 +233,7 @@ export const usageLedgerApi = defineApi('usage-ledger', {
     method: 'POST',
     path: '/internal/balances/absorb',
     promise:
-      'of some workspaces, all of one instant: what is left, what months and keys have spent, and which of the pending calls these sums contain; where the asker has seen newer sums than there are, no balances are given until the event log is read again',
+      'of some workspaces, all of one instant: what is left, what months and keys have spent, and which of the pending calls these sums contain; changes nothing',
     body: z.object({
       workspaces: z
         .array(
@@ -241,8 +241,6 @@ export const usageLedgerApi = defineApi('usage-ledger', {
             month,
             keys: z.array(anyId).max(ABSORB_LIMITS.keys),
             calls: z.array(z.uuid()).max(ABSORB_LIMITS.calls),
-            /** Where the asker has seen its sums stand: a database that is behind that has been set back. */
-            known: z.object({ timeline: count.min(1), seq: count.min(0) }).optional(),
           }),
         )
         .min(1)
@@ -259,7 +257,7 @@ export const usageLedgerApi = defineApi('usage-ledger', {
     faults: {
       balances_catching_up: {
         status: 503,
-        message: 'The database has changed hands. Balances are given once the event log has been read again.',
+        message: 'The database was started again. Balances are given once the event log has been read again.',
         retryAfterSeconds: 1,
       },
     },

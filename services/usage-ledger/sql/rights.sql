@@ -26,4 +26,5 @@ GRANT SELECT, INSERT, DELETE ON event_log_record TO :service_role;
 
 -- Which Redis the gate counts in, and the routers that count there.
 GRANT SELECT, UPDATE ON recovery TO :service_role;
+GRANT SELECT, INSERT ON postgres_run TO :service_role;
 GRANT SELECT, INSERT, UPDATE, DELETE ON router, redis_server TO :service_role;

@@ -1,5 +1,4 @@
 import { createAuthenticator } from '@turnpike/authentication/createAuthenticator';
-import { assertDurableTopic } from '@turnpike/event-log/assertDurableTopic';
 import { usageRecorded } from '@turnpike/events/usageRecorded';
 import { startService } from '@turnpike/http-service/startService';
 import { catalogApi } from '@turnpike/internal-api/catalog';
@@ -67,8 +66,11 @@ startService({
 
     const { KAFKA_BROKERS: brokers, STORE_COPIES: copies } = config;
     const source = brokers ? { brokers, copies } : { store: createEventLogStore(db) };
-    if (brokers) await assertDurableTopic(usageRecorded.topic, { brokers, copies, log });
-    const consumer = consumeUsageRecorded({ db: recordingDb, log, telemetry, region, source });
+    if (brokers) {
+      const { assertDurableTopic } = await import('@turnpike/event-log/assertDurableTopic');
+      await assertDurableTopic(usageRecorded.topic, { brokers, copies, log });
+    }
+    const consumer = await consumeUsageRecorded({ db: recordingDb, log, telemetry, region, source });
     shutdown.defer('usage consumer', () => consumer.close());
     const timeline = followTimeline({ db: reportDb, consumer, topic: usageRecorded.topic, log });
     shutdown.defer('timeline', () => timeline.close());

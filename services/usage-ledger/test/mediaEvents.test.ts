@@ -47,7 +47,7 @@ it.each(logs)('records events of both versions from %s', async (_name, open) => 
   const owner = { keyId: `key_${randomUUID()}`, workspaceId: `ws_${randomUUID()}` };
   const events = [aUsageRecorded(owner), aMediaUsageRecorded(owner), aUsageRecorded({ ...owner, version: 2 })];
   await append(events.map((event) => ({ key: event.keyId, value: toUsageRecordedJson(event) })));
-  const consumer = consumeUsageRecorded({
+  const consumer = await consumeUsageRecorded({
     db: ledger.db,
     log: silentLog,
     telemetry: noTelemetry,

@@ -9,6 +9,7 @@ import { createServiceApps } from '@turnpike/http-service/serviceApps';
 import { createClient } from '@turnpike/internal-api/createClient';
 import { modelRouterApi } from '@turnpike/internal-api/modelRouter';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
+import type { Logger } from '@turnpike/logging/createLogger';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import { LOOK_UP_CONNECTIONS, listRoutes } from '../src/app.ts';
@@ -46,6 +47,7 @@ export async function startTestService(
     lookUpsPerSecond = 1_000_000,
     cacheTtlMs = 1,
     followsTimeline = true,
+    log = silentLog,
   }: {
     authUrl: string;
     usageQueryTimeoutMs: number;
@@ -56,13 +58,13 @@ export async function startTestService(
     cacheTtlMs?: number;
     /** Whether balances are given once the event log is read, or when a test says so. */
     followsTimeline?: boolean;
+    log?: Logger;
   },
 ): Promise<TestService> {
   const lookUpDb = createDb({ databaseUrl, poolSize: LOOK_UP_CONNECTIONS, statementTimeoutMs: usageQueryTimeoutMs });
   await lookUpDb.$connect();
   const store = createEventLogStore(db);
-  const log = silentLog;
-  const consumer = consumeUsageRecorded({ db, log, telemetry, region: 'us', source: { store } });
+  const consumer = await consumeUsageRecorded({ db, log, telemetry, region: 'us', source: { store } });
   const timeline = followsTimeline ? followTimeline({ db, consumer, topic: usageRecorded.topic, log }) : undefined;
   observeRecovery(telemetry.meter, () => readRecoveryStanding(db));
   const authenticator = createAuthenticator({

@@ -12,48 +12,48 @@ import { moveOffset } from '../../../services/usage-ledger/src/event-log/eventOf
 import { ensureUsagePartitions } from '../../../services/usage-ledger/src/ledger/ensureUsagePartitions.ts';
 import { recordUsage } from '../../../services/usage-ledger/src/ledger/recordUsage.ts';
 import { createReportRouter } from '../../../services/usage-ledger/src/recovery/reportRouter.ts';
-import { openTestLedger, silentLog, type TestLedger } from '../../../services/usage-ledger/test/openTestLedger.ts';
+import { openStoppedLedger, type StoppedLedger } from '../../../services/usage-ledger/test/openStoppedLedger.ts';
+import { silentLog } from '../../../services/usage-ledger/test/openTestLedger.ts';
 import { World } from '../world/world.ts';
 import { SimulatedDatabase } from './simulatedDatabase.ts';
 
 // What stands in for the ledger's Postgres does what it does.
 
-let ledger: TestLedger;
+let ledger: StoppedLedger;
 beforeAll(async () => {
-  ledger = await openTestLedger();
+  ledger = await openStoppedLedger();
 });
 afterAll(() => ledger.close());
 
 /** A database, real or simulated. */
 interface Place {
   db: Db;
+  /** Of the real one: the number of its server's run. */
+  timeline: number;
   /** Time passes there. */
   pass: (seconds: number) => Promise<unknown>;
   /** As if it had last caught up with another timeline than its own. */
-  comeFrom: (timeline: number) => Promise<unknown>;
+  comeFrom: (former: number) => Promise<unknown>;
 }
 
 /** What a life in the simulated database shows, and the same life in the real one. */
 async function inBoth(live: (place: Place) => Promise<unknown>): Promise<{ simulated: unknown; real: unknown }> {
   const { db } = ledger;
-  const pass = (seconds: number) =>
-    db.$transaction([
-      db.$executeRaw`UPDATE router SET heard_at = heard_at - make_interval(secs => ${seconds})`,
-      db.$executeRaw`UPDATE redis_server SET raised_at = raised_at - make_interval(secs => ${seconds})`,
-      db.$executeRaw`UPDATE recovery SET heard_at = heard_at - make_interval(secs => ${seconds}),
-        listening_since = listening_since - make_interval(secs => ${seconds})`,
-    ]);
-  const comeFrom = (timeline: number) => db.$executeRaw`UPDATE recovery SET timeline = ${timeline}`;
-  const real = await live({ db, pass, comeFrom });
+  const comeFrom = (former: number) => db.$executeRaw`UPDATE recovery SET timeline = ${former}`;
+  const [now] = await db.$queryRaw<{ timeline: number }[]>(statements.readTimeline());
+  const { timeline } = now ?? { timeline: 0 };
+  const real = await live({ db, timeline, pass: ledger.pass, comeFrom });
   const world = new World(1);
   const database = new SimulatedDatabase(world);
+  database.timeline = timeline;
   let simulated: unknown;
   await world.run(async () => {
     simulated = await live({
       db: database.asDb(),
+      timeline,
       pass: (seconds) => world.sleep(seconds * 1_000),
-      async comeFrom(timeline) {
-        database.tables.recovery = { ...database.tables.recovery, timeline };
+      async comeFrom(former) {
+        database.tables.recovery = { ...database.tables.recovery, timeline: former };
       },
     });
   }, 3_600_000);
@@ -95,7 +95,7 @@ it('records random batches, adds credits and gives balances as the ledger’s fu
       callIds: calls.filter(() => share() < 0.2).map(({ callId }) => callId),
     })),
   );
-  async function live({ db }: Place): Promise<unknown[]> {
+  async function live({ db, timeline: current }: Place): Promise<unknown[]> {
     const seen: unknown[] = [];
     const absorbAll = async (nth: number): Promise<unknown> => {
       const { timeline, workspaces: answers } = await absorb(db, questions[nth] ?? []);
@@ -111,7 +111,7 @@ it('records random batches, adds credits and gives balances as the ledger’s fu
       };
     };
     seen.push(await absorbAll(0).catch((error: Error) => error.message));
-    seen.push(await db.$queryRaw(statements.catchUp(1, [])));
+    seen.push(await db.$queryRaw(statements.catchUp(current, [])));
     for (const [nth, batch] of batches.entries()) {
       seen.push(await inTransaction(db, (tx) => recordUsage(tx, 'test', batch)));
       const workspaceId = workspaces[nth % 2] ?? '';
@@ -128,33 +128,42 @@ it('records random batches, adds credits and gives balances as the ledger’s fu
 
 it('catches up with a timeline as Postgres does', async () => {
   const topic = 'caught.v1';
-  async function live({ db, comeFrom }: Place): Promise<unknown[]> {
+  async function live({ db, timeline: current, comeFrom, pass }: Place): Promise<unknown[]> {
     const place = { topic, partition: 3 };
     const seen: unknown[] = [];
     const catchUp = async (timeline: number, end: bigint): Promise<void> => {
       seen.push(await db.$queryRaw(statements.catchUp(timeline, [{ ...place, end }])));
       seen.push(await db.$queryRaw(statements.readTimeline()));
-      const [recovery] = await db.$queryRaw<{ servers: unknown[] }[]>(statements.readRecovery('0-9'));
-      seen.push(recovery?.servers.length);
+      const [recovery] = await db.$queryRaw<{ servers: { isOpen: boolean; raisedMsAgo: number }[] }[]>(
+        statements.readRecovery('0-9'),
+      );
+      seen.push(recovery?.servers.map(({ isOpen, raisedMsAgo }) => [isOpen, raisedMsAgo > 9_000]));
     };
-    await db.$executeRaw(statements.takeRedis({ shard: '0-9', redisId: 'a' }));
+    for (const redisId of ['a', 'b']) await db.$executeRaw(statements.takeRedis({ shard: '0-9', redisId }));
+    const [taken] = await db.$queryRaw<{ servers: { mark: string }[] }[]>(statements.readRecovery('0-9'));
+    const { mark = '' } = taken?.servers[0] ?? {};
+    await db.$executeRaw(statements.openRedis({ shard: '0-9', redisId: 'a', mark }));
+    await pass(10);
     await comeFrom(0);
-    await catchUp(1, 5n);
+    await catchUp(current, 5n);
     await inTransaction(db, (tx) => moveOffset(tx, place, { from: 0n, to: 5n }));
     // Not the database's own.
-    await catchUp(2, 5n);
-    await catchUp(1, 6n);
-    await catchUp(1, 5n);
-    await catchUp(1, 5n);
-    // An older one than before.
-    await comeFrom(9);
-    await catchUp(1, 5n);
+    await catchUp(current + 1, 5n);
+    await catchUp(current, 6n);
+    await catchUp(current, 5n);
+    await catchUp(current, 5n);
     return seen;
   }
   const { simulated, real } = await inBoth(live);
   expect(simulated).toEqual(real);
-  expect((real as unknown[]).filter((_, nth) => nth % 3 === 0)).toEqual([[], [], [], [{ was: 0 }], [], [{ was: 9 }]]);
-  expect((real as unknown[]).filter((_, nth) => nth % 3 === 2)).toEqual([1, 1, 1, 1, 1, 0]);
+  const [answers, gates] = [0, 2].map((which) => (real as unknown[]).filter((_, nth) => nth % 3 === which));
+  expect(answers).toEqual([[], [], [], [{ was: 0 }], []]);
+  // Who is waited for has its time from then on.
+  const [before, after] = [true, false].map((isLong) => [
+    [true, true],
+    [false, isLong],
+  ]);
+  expect(gates).toEqual([before, before, before, after, after]);
 });
 
 /** How often reports were answered in which way, over all seeds. */
@@ -164,10 +173,10 @@ it.each([1, 2, 3, 4, 5, 6, 7, 8])('moves the gates by random reports as Postgres
   await ledger.db.router.deleteMany();
   await ledger.db.redisServer.deleteMany();
   await ledger.db.$executeRaw`UPDATE recovery SET heard_at = clock_timestamp(), listening_since = clock_timestamp()`;
-  async function live({ db, pass }: Place): Promise<unknown[]> {
+  async function live({ db, timeline, pass }: Place): Promise<unknown[]> {
     const share = seededRandom(seed);
     const pick = <T>(choices: T[]): T => choices[Math.floor(share() * choices.length)] as T;
-    await db.$queryRaw(statements.catchUp(1, []));
+    await db.$queryRaw(statements.catchUp(timeline, []));
     const reportRouter = createReportRouter({ db, log: silentLog });
     /** Every mark told, in the order of its coming: the marks themselves are by chance. */
     const marks: string[] = [];

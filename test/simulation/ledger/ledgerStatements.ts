@@ -108,21 +108,15 @@ const MODELS = {
     asked.map((each) => ({ ...sumsOf(tables, each), timeline, caughtUpWith: tables.recovery.timeline })),
   readTime: ({ nowMs }) => [{ now: new Date(nowMs) }],
   readTimeline: ({ tables, timeline }) => [{ timeline, caughtUpWith: tables.recovery.timeline }],
-  catchUp({ tables, undo, timeline: current }, timeline, ends) {
+  catchUp({ tables, undo, nowMs, timeline: current }, timeline, ends) {
     const was = tables.recovery.timeline;
     const isBehind = ends.some(
       ({ topic, partition, end }) => (tables.eventOffsets.get(`${topic} ${partition}`) ?? 0n) < end,
     );
     if (was === timeline || current !== timeline || isBehind) return [];
     changeRecovery(tables, undo, { timeline });
-    if (was !== null && was > timeline) forgetServers(tables, undo);
-    return [{ was }];
-  },
-  forgetTimeline({ tables, undo }) {
-    const was = tables.recovery.timeline;
-    if (was === null) return [];
-    changeRecovery(tables, undo, { timeline: null });
-    forgetServers(tables, undo);
+    for (const server of [...tables.redisServers.values()])
+      if (server.openedAt === null) changeServer(tables, undo, server, { raisedAt: nowMs });
     return [{ was }];
   },
   hearRouter({ tables, undo, nowMs }, { routerId, shard, redisId, putBackMark }) {
@@ -244,13 +238,6 @@ function sumsOf(tables: LedgerTables, { workspaceId, month, keyIds, callIds }: A
     final: idsOf((status) => status !== 'unknown'),
     unknown: idsOf((status) => status === 'unknown'),
   };
-}
-
-function forgetServers(tables: StatementContext['tables'], undo: StatementContext['undo']): void {
-  for (const [name, server] of [...tables.redisServers]) {
-    tables.redisServers.delete(name);
-    undo.push(() => tables.redisServers.set(name, server));
-  }
 }
 
 function changeRecovery(tables: LedgerTables, undo: (() => void)[], fields: Partial<RecoveryRow>): void {

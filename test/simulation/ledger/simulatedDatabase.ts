@@ -15,7 +15,7 @@ interface Session {
   isOver: boolean;
 }
 
-/** How many commits a failover can lose at most. */
+/** How many commits can be lost at most. */
 const LOSABLE_COMMITS = 100;
 
 const AWAY = new Error('Connection terminated unexpectedly');
@@ -32,19 +32,28 @@ export class SimulatedDatabase {
   #waiting: { owner: SimulatedProcess; start: () => void }[] = [];
   /** How to undo the last commits, the latest last. */
   readonly #committed: (() => void)[][] = [];
-  /** What the server writes: a standby that takes over begins another one. */
+  /** The number of the server's run, as `current_timeline()` gives it. */
   timeline = 1;
+  /** How often its last commits were lost. */
+  losses = 0;
   isAway = false;
   /** Longest a statement takes, ms. */
   slownessMs = 0.3;
   /** Probability that a commit is done and its answer lost. */
   lostCommits = 0;
   readonly #changes: StatementChanges;
+  readonly #isBlind: boolean;
 
-  /** `changes` make mutants of what statements do. */
-  constructor(world: World, changes: StatementChanges = {}) {
+  /** `changes` make mutants of what statements do; one that is blind does not see that its server was started again. */
+  constructor(world: World, changes: StatementChanges = {}, isBlind = false) {
     this.#world = world;
     this.#changes = changes;
+    this.#isBlind = isBlind;
+  }
+
+  /** Whether its tables show what is not committed, and may be undone. */
+  get isMidTransaction(): boolean {
+    return (this.#session?.undo.length ?? 0) > 0;
   }
 
   /** Ends what is open, as when the server or the client dies. */
@@ -55,8 +64,19 @@ export class SimulatedDatabase {
 
   /** A standby takes over that lacks the last commits; returns how many it lacks. */
   failOver(lost: number): number {
-    this.abort();
     this.timeline += 1;
+    return this.#lose(lost);
+  }
+
+  /** The server is started again, on a disk that lacks the last commits; returns how many it lacks. */
+  startAgain(lost: number): number {
+    if (!this.#isBlind) this.timeline += 1;
+    return this.#lose(lost);
+  }
+
+  #lose(lost: number): number {
+    this.abort();
+    if (lost > 0) this.losses += 1;
     const undone = lost === 0 ? [] : this.#committed.splice(-lost);
     for (const undo of undone.toReversed()) for (const back of undo.toReversed()) back();
     return undone.length;

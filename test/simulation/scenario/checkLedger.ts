@@ -5,10 +5,9 @@ import type { Stack } from './stack.ts';
 /** The ledger takes a router for dead after so long. */
 const SILENT_MS = 3_000;
 /** One transaction closes a gate and gives another Redis a mark, which is to open after 2 s instead of 3. */
-const SUPERSEDED_MS = 500;
 const SOONER_MS = 1_000;
 
-/** Looks at the ledger after every step. */
+/** Looks at the ledger after every step, at what is committed. */
 export interface LedgerWatch {
   look: () => void;
   /** Marks that Redises had. */
@@ -26,13 +25,11 @@ export function watchLedger(stack: Stack): LedgerWatch {
   const raised = new Map<string, { mark: string; at: number }>();
   const openBefore = new Set<string>();
   const wasOpen = new Set<string>();
-  /** Those that were open, and when one was last closed. */
   const openRedis = new Set<string>();
-  let closed = { redisId: '', at: Number.NEGATIVE_INFINITY };
   /** By mark, when somebody last saw another Redis that was open. */
   const rivalSeenAt = new Map<string, number>();
   const offsets = new Map<string, bigint>();
-  let { timeline } = database;
+  let { losses } = database;
 
   /** Whether a router that is heard sees an open Redis other than this. */
   function seesOpen(but: string): boolean {
@@ -45,9 +42,8 @@ export function watchLedger(stack: Stack): LedgerWatch {
   }
 
   /** From when a Redis with another mark waits for routers. Where nobody had put back under the one before, nothing was lost. */
-  function raisedAt(redisId: string, before: { mark: string; at: number } | undefined): number {
+  function raisedAt(before: { mark: string; at: number } | undefined, hasSuperseded: boolean): number {
     // Of one that most routers see, the few that held on to another have heard by then that theirs is closed.
-    const hasSuperseded = closed.redisId !== redisId && world.now - closed.at < SUPERSEDED_MS;
     if (hasSuperseded) return world.now - SOONER_MS;
     const isUsed = before && (wasOpen.has(before.mark) || hasPutBack(before.mark));
     return before && !isUsed ? before.at : world.now;
@@ -56,15 +52,18 @@ export function watchLedger(stack: Stack): LedgerWatch {
   const hasPutBack = (mark: string): boolean => [...routers.values()].some(({ putBackMark }) => putBackMark === mark);
 
   function lookAtGates(): void {
+    const closed = [...redisServers.values()].filter(
+      ({ redisId, openedAt }) => openedAt === null && openRedis.delete(redisId),
+    );
     let open = 0;
     for (const { redisId, mark, openedAt } of redisServers.values()) {
       const before = raised.get(redisId);
       if (before?.mark !== mark) {
-        raised.set(redisId, { mark, at: raisedAt(redisId, before) });
+        const hasSuperseded = closed.some((other) => other.redisId !== redisId);
+        raised.set(redisId, { mark, at: raisedAt(before, hasSuperseded) });
         world.note(`Redis ${redisId.slice(0, 4)} has mark ${mark.slice(-4)}`);
       }
       if (openedAt === null) {
-        if (openRedis.delete(redisId)) closed = { redisId, at: world.now };
         openBefore.delete(mark);
         if (redisServers.size > 1 && seesOpen(redisId)) rivalSeenAt.set(mark, world.now);
         continue;
@@ -85,8 +84,8 @@ export function watchLedger(stack: Stack): LedgerWatch {
   }
 
   function lookAtOffsets(): void {
-    if (timeline !== database.timeline) offsets.clear();
-    ({ timeline } = database);
+    if (losses !== database.losses) offsets.clear();
+    ({ losses } = database);
     for (const [place, offset] of eventOffsets) {
       const before = offsets.get(place) ?? 0n;
       if (offset < before)
@@ -98,6 +97,7 @@ export function watchLedger(stack: Stack): LedgerWatch {
   return {
     marks: wasOpen,
     look() {
+      if (database.isMidTransaction) return;
       lookAtGates();
       lookAtOffsets();
     },

@@ -61,11 +61,9 @@ async function killAndRestart(
   stack.restartRouter(machine);
 }
 
-/** A standby of the ledger's Postgres takes over that lacks the last commits; what operators did that is lost, they do again. */
-async function failOverDatabase(stack: Stack): Promise<void> {
+/** The ledger's Postgres lacks its last commits. What operators did that is lost, they do again. */
+function noteLostCommits(stack: Stack): void {
   const { world, truth, database } = stack;
-  const lost = database.failOver(world.random.between(0, 8));
-  world.note(`the ledger's Postgres fails over, and lacks ${lost} commits`);
   truth.heardAt.clear();
   for (const credit of truth.credits) {
     if (database.tables.credits.some(({ creditId }) => creditId === credit.creditId)) continue;
@@ -99,6 +97,19 @@ async function during(
   begin();
   await stack.world.sleep(stack.world.random.between(50, mostMs));
   end();
+}
+
+function haveDatabaseAway(stack: Stack, mostMs: number, begin: () => void): Promise<void> {
+  const { database } = stack;
+  return during(stack, mostMs, {
+    begin: () => {
+      database.isAway = true;
+      begin();
+    },
+    end: () => {
+      database.isAway = false;
+    },
+  });
 }
 
 function slowRedis(stack: Stack): Promise<void> {
@@ -244,17 +255,28 @@ export const FAULTS: Record<string, Fault> = {
   },
   databaseIsAway: (stack) => {
     const { database, world } = stack;
-    return during(stack, world.random.chance(0.4) ? 10_000 : 3_000, {
-      begin: () => {
-        database.isAway = true;
-        database.abort();
-      },
-      end: () => {
-        database.isAway = false;
-      },
+    return haveDatabaseAway(stack, world.random.chance(0.4) ? 10_000 : 3_000, () => {
+      // It had died, or nobody could reach it.
+      if (world.random.chance(0.5)) database.startAgain(0);
+      else database.abort();
     });
   },
-  databaseFailsOver: failOverDatabase,
+  /** A standby takes over. */
+  async databaseFailsOver(stack) {
+    const { world, database } = stack;
+    const lost = database.failOver(world.random.between(0, 8));
+    world.note(`the ledger's Postgres fails over, and lacks ${lost} commits`);
+    noteLostCommits(stack);
+  },
+  /** Its disk is one of before, as a snapshot of it: the server does not know. */
+  databaseIsSetBack: (stack) => {
+    const { world, database } = stack;
+    return haveDatabaseAway(stack, 3_000, () => {
+      const lost = database.startAgain(world.random.between(0, 30));
+      world.note(`the disk of the ledger's Postgres is set back by ${lost} commits`);
+      noteLostCommits(stack);
+    });
+  },
   databaseIsSlow: (stack) => {
     const set = (slownessMs: number) => () => {
       stack.database.slownessMs = slownessMs;

@@ -77,7 +77,7 @@ export class Stack {
     this.#logger = createTraceLogger(world);
     this.redis = this.#watch(this.makeRedis());
     this.log = { isDown: false, write: asItIs, database: new SimulatedDatabase(world) };
-    this.database = new SimulatedDatabase(world, mutation?.statements);
+    this.database = new SimulatedDatabase(world, mutation?.statements, mutation?.isBlindToRestarts);
     connectNetwork((url, request) => this.#carry(url, request));
     for (let index = 0; index < LEDGER_REPLICAS; index += 1) this.startReplica(index);
   }
@@ -276,11 +276,11 @@ export class Stack {
         delayMs(),
         () => {
           const askedAt = world.now;
-          const { timeline } = this.database;
+          const { losses } = this.database;
           ledger.answer(method, url, body).then(
             ({ status, text }) => {
               // What the database of then took may be lost with it.
-              const isKept = timeline === this.database.timeline;
+              const isKept = losses === this.database.losses;
               if (isReport && status === 200 && isKept) this.truth.heardAt.set(routerId, askedAt);
               answer(status, text);
             },

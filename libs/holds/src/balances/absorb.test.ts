@@ -381,21 +381,6 @@ describe('an owner', () => {
     expect(looks).toBe(1);
   });
 
-  it('tells the ledger how new the sums are that it has seen under this mark', async () => {
-    const call = await aHeldCall();
-    const { workspaceId } = call;
-    record(call);
-    await absorber.load(workspaceId);
-    await absorber.reload(workspaceId);
-    standing.begin(
-      { mark: `${opened.mark.slice(0, 41)}${randomUUID()}`, token: randomUUID() },
-      Number.POSITIVE_INFINITY,
-    );
-    await absorber.load(workspaceId).catch(() => undefined);
-    const known = ledger.asked.flat().map((asked) => asked.known);
-    expect(known).toEqual([undefined, { timeline: 1, seq: 2 }, undefined]);
-  });
-
   it('is not done with a call that it put back alone while it asked: nobody would ask about it any more', async () => {
     const call = await aHeldCall();
     await settle(call);

@@ -73,8 +73,6 @@ export function createAbsorber({
   const ledger = createClient(usageLedgerApi, { url: ledgerUrl, internalHeaders, timeoutMs });
   const loading = new Map<string, Promise<boolean>>();
   const loadedAt = new Map<string, number>();
-  /** The newest sums of each workspace that Redis has taken over under a mark, as far as this owner knows. */
-  const places = new Map<string, { mark: string; timeline: number; seq: number }>();
 
   function getSession(): Session {
     const { session } = standing;
@@ -82,22 +80,7 @@ export function createAbsorber({
     return session;
   }
 
-  /** Where Redis stands: a ledger that says something older, asked afterwards, has been set back. */
-  function knownOf(workspaceId: string, mark: string): { timeline: number; seq: number } | undefined {
-    const place = places.get(workspaceId);
-    return place?.mark === mark ? { timeline: place.timeline, seq: place.seq } : undefined;
-  }
-
-  function note(workspaceId: string, place: { mark: string; timeline: number; seq: number }): void {
-    const known = knownOf(workspaceId, place.mark);
-    const isOlder =
-      known && (place.timeline < known.timeline || (place.timeline === known.timeline && place.seq <= known.seq));
-    if (isOlder) return;
-    if (places.size >= MAX_WORKSPACES) places.clear();
-    places.set(workspaceId, place);
-  }
-
-  async function ask(questions: Question[], mark: string) {
+  async function ask(questions: Question[]) {
     // By Redis' clock, which admissions are dated by.
     const now = new Date(await readRedisTime(redis)).toISOString().slice(0, 7);
     return ledger.absorb({
@@ -107,7 +90,6 @@ export function createAbsorber({
           month,
           keys: keyIds,
           calls: callIds,
-          known: knownOf(workspaceId, mark),
         })),
       },
     });
@@ -142,14 +124,13 @@ export function createAbsorber({
       standing.suspect();
       throw new Error('Redis is not the one of this session any more');
     }
-    note(sums.workspace_id, { mark, timeline, seq: sums.seq });
     return hasChanged === 1;
   }
 
   async function bring(question: Question): Promise<boolean> {
     // Read before the ledger is asked: what it says may not go to a Redis that came later.
     const { mark } = getSession();
-    const { timeline, workspaces } = await ask([question], mark);
+    const { timeline, workspaces } = await ask([question]);
     const [sums] = workspaces;
     if (!sums) throw new Error('the ledger left out a workspace');
     const hasChanged = await takeOver(timeline, sums, { mark, question });
@@ -170,7 +151,7 @@ export function createAbsorber({
 
   async function absorbSome(questions: Question[]): Promise<Answer['workspaces']> {
     const { mark } = getSession();
-    const { timeline, workspaces } = await ask(questions, mark);
+    const { timeline, workspaces } = await ask(questions);
     const byWorkspace = new Map(questions.map((question) => [question.workspaceId, question]));
     const taken = await Promise.allSettled(
       workspaces.map(async (sums) => {

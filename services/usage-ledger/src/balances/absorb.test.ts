@@ -1,14 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { anUnchargedUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import fc from 'fast-check';
 import { aPartition, openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
 import { addCredit } from '../credits/addCredit.ts';
 import { type AskedWorkspace, statements } from '../database/statements.ts';
-import { createRouterHandlers } from '../routes/routerHandlers.ts';
 import { type AbsorbedWorkspace, absorb } from './absorb.ts';
 
 let ledger: TestLedger;
@@ -204,11 +202,18 @@ it.each([1, 2, 3])('is of one state of the books while many write: run %i', asyn
   for (const [index, later] of inOrder.entries()) {
     const earlier = inOrder[index - 1];
     if (!earlier) continue;
-    if (earlier.seq === later.seq) expect(later).toEqual(earlier);
+    if (earlier.seq === later.seq) expect(withIdsAsSets(later)).toEqual(withIdsAsSets(earlier));
     expect(new Set(later.finalCallIds)).toEqual(new Set([...later.finalCallIds, ...earlier.finalCallIds]));
     expect(creditedIn(later)).toBeGreaterThanOrEqual(creditedIn(earlier));
   }
   expect(new Set(answers.map(({ seq }) => seq)).size).toBeGreaterThan(10);
+});
+
+/** The ids of calls come in the order in which Postgres happens to read them. */
+const withIdsAsSets = (answer: AbsorbedWorkspace) => ({
+  ...answer,
+  finalCallIds: new Set(answer.finalCallIds),
+  unknownCallIds: new Set(answer.unknownCallIds),
 });
 
 const toUnknown = (call: UsageRecorded): UsageRecorded => ({ ...call, status: 'unknown', ...uncharged });
@@ -220,48 +225,7 @@ it('is silent on a timeline that the event log was not read again on', async () 
   await ledger.db.$executeRaw`UPDATE recovery SET timeline = NULL`;
   await expect(ask(aWorkspace())).rejects.toMatchObject(refusal);
   await ledger.db.$executeRaw`UPDATE recovery SET timeline = current_timeline()`;
-  expect((await absorb(ledger.db, [{ workspaceId: 'ws_x', month: '2026-11', keyIds: [], callIds: [] }])).timeline).toBe(
-    1,
-  );
-});
-
-describe('a database that was set back', () => {
-  const routers = () =>
-    createRouterHandlers({
-      balancesDb: ledger.db,
-      reportDb: ledger.db,
-      log: aSilentLogger(),
-      store: undefined,
-    });
-  const askAs = (workspaceId: string, known?: { timeline: number; seq: number }) =>
-    routers().absorb({
-      params: undefined,
-      body: { workspaces: [{ workspace_id: workspaceId, month: '2026-11', keys: [], calls: [], known }] },
-    });
-
-  it('gives no balances until the log is read again, and has every Redis marked anew', async () => {
-    const workspaceId = aWorkspace();
-    for (const amount of [5_000n, 1_000n]) await credit(workspaceId, amount);
-    const { timeline } = await askAs(workspaceId);
-    await routers().reportRouter({
-      params: { router_id: 'router-1' },
-      body: { shard: '0-16383', redis_id: 'f'.repeat(40), put_back_mark: null, missing_mark: null },
-    });
-    expect(await ledger.db.redisServer.count()).toBe(1);
-    expect(await askAs(workspaceId, { timeline, seq: 2 })).toMatchObject({ workspaces: [{ seq: 2 }] });
-    const tooNew = { timeline, seq: 3 };
-    for (const _time of [1, 2])
-      await expect(askAs(workspaceId, tooNew)).rejects.toMatchObject({ fault: { kind: 'balances_catching_up' } });
-    await expect(askAs(workspaceId)).rejects.toMatchObject({ fault: { kind: 'balances_catching_up' } });
-    expect(await ledger.db.redisServer.count()).toBe(0);
-    expect(await ledger.db.$queryRaw(statements.catchUp(timeline, []))).toHaveLength(1);
-    expect(await askAs(workspaceId)).toMatchObject({ workspaces: [{ seq: 2 }] });
-  });
-
-  it('is not one that took over from another, whose sequences are its own', async () => {
-    const workspaceId = aWorkspace();
-    await credit(workspaceId, 5_000n);
-    const { timeline } = await askAs(workspaceId);
-    expect(await askAs(workspaceId, { timeline: timeline - 1, seq: 9 })).toMatchObject({ workspaces: [{ seq: 1 }] });
-  });
+  const [now] = await ledger.db.$queryRaw<{ timeline: number }[]>(statements.readTimeline());
+  const { timeline } = await absorb(ledger.db, [{ workspaceId: 'ws_x', month: '2026-11', keyIds: [], callIds: [] }]);
+  expect(timeline).toBe(now?.timeline);
 });

@@ -40,8 +40,8 @@ interface AbsorbedRow {
 
 /**
  * What the gate takes over of some workspaces, each named once: sums, and which pending calls they contain. Throws
- * `balances_catching_up` on a database that took over from another, until the event log is read again as far as it went then:
- * calls that the other had recorded may have no row here, and are pending nowhere any more.
+ * `balances_catching_up` on a database that was started or took over from another, until the event log is read again as far as it went
+ * then: calls that were recorded before may have no row here, and are pending nowhere any more.
  */
 export async function absorb(db: Pick<Db, '$queryRaw'>, asked: AskedWorkspace[]): Promise<Absorbed> {
   const rows = await db.$queryRaw<AbsorbedRow[]>(statements.absorb(asked));
@@ -49,17 +49,6 @@ export async function absorb(db: Pick<Db, '$queryRaw'>, asked: AskedWorkspace[])
   if (!first) throw new Error('no row for any workspace asked for');
   if (first.caughtUpWith !== first.timeline) throw new ApiError<LedgerFault>({ kind: 'balances_catching_up' });
   return { timeline: first.timeline, workspaces: rows.map(toAbsorbed) };
-}
-
-/**
- * Whether some asker has seen sums that this database had not made yet: its disk was set back, to a copy or a snapshot of before. A
- * database that takes over or is restored from its log says so itself, by its timeline; this one does not.
- */
-export function isSetBack({ timeline, workspaces }: Absorbed, asked: AskedWorkspace[]): boolean {
-  const seqs = new Map(workspaces.map(({ workspaceId, seq }) => [workspaceId, seq]));
-  return asked.some(
-    ({ workspaceId, known }) => known?.timeline === timeline && (seqs.get(workspaceId) ?? known.seq) < known.seq,
-  );
 }
 
 const toAbsorbed = (row: AbsorbedRow): AbsorbedWorkspace => ({

@@ -1,4 +1,4 @@
-import { type ConsumeFromKafkaOptions, consumeFromKafka } from '@turnpike/event-log/consumeFromKafka';
+import type { ConsumeFromKafkaOptions } from '@turnpike/event-log/consumeFromKafka';
 import { consumeFromStore } from '@turnpike/event-log/consumeFromStore';
 import type { ConsumeOptions, EventLogConsumer } from '@turnpike/event-log/eventLog';
 import type { EventLogStore } from '@turnpike/event-log/eventLogStore';
@@ -20,14 +20,14 @@ export interface UsageConsumerDependencies {
   source: Pick<ConsumeFromKafkaOptions, 'brokers' | 'copies'> | { store: EventLogStore };
 }
 
-/** Reads the topic `usage.recorded.v1` and records what it says. */
-export function consumeUsageRecorded({
+/** Reads the topic `usage.recorded.v1` and records what it says. Kafka's client is loaded only where there is a broker. */
+export async function consumeUsageRecorded({
   db,
   log,
   telemetry,
   region,
   source,
-}: UsageConsumerDependencies): EventLogConsumer {
+}: UsageConsumerDependencies): Promise<EventLogConsumer> {
   const { topic } = usageRecorded;
   const recording = createRecordingTelemetry(telemetry);
   const options: ConsumeOptions = {
@@ -38,7 +38,7 @@ export function consumeUsageRecorded({
   const consumer =
     'store' in source
       ? consumeFromStore({ ...options, store: source.store, log })
-      : consumeFromKafka({ ...options, ...source, log });
+      : (await import('@turnpike/event-log/consumeFromKafka')).consumeFromKafka({ ...options, ...source, log });
   recording.observeLag(() => consumer.lag());
   recording.observeDeadLetters(() => countDeadLetters(db));
   return consumer;

@@ -13,8 +13,6 @@ export interface AskedWorkspace {
   month: string;
   keyIds: string[];
   callIds: string[];
-  /** Where who asks has seen its sums stand. */
-  known?: { timeline: number; seq: number } | undefined;
 }
 
 /** What a router says of itself and a shard. */
@@ -42,8 +40,12 @@ export interface MarkedRedis extends ServedShard {
 export const LISTENING = {
   /** A router that reports every second is taken for dead after so long. */
   longestSilenceMs: 3_000,
-  /** Without any report for so long nobody could be heard, so nobody's silence counts from before. */
-  longestGapMs: 5_000,
+  /**
+   * Without any report for so long nobody could be heard, so nobody's silence counts from before. Less than the longest silence by the
+   * second between two reports, or all others would be taken for dead by whoever is heard first; and more than that second, or a router
+   * that is alone would be such a gap itself.
+   */
+  longestGapMs: 2_000,
   notedEveryMs: 500,
   seenEveryMs: 60_000,
 } as const;
@@ -154,22 +156,13 @@ export const statements = named({
       JOIN usage_request ON call_id = wanted.id AND workspace_id = asked.workspace_id
     ) AS recorded`,
 
-  /**
-   * Has no balances given until the event log is read again, and every Redis get a new mark: what is loaded there is of a state that no
-   * number compares with. A row where that was not so before.
-   */
-  forgetTimeline: () => Prisma.sql`
-    WITH forgotten AS (UPDATE recovery SET timeline = NULL WHERE timeline IS NOT NULL RETURNING old.timeline AS was),
-      unmarked AS (DELETE FROM redis_server WHERE EXISTS (SELECT FROM forgotten))
-    SELECT was FROM forgotten`,
-
   /** The timeline that the database writes, and the one that it had last read the event log again on. */
   readTimeline: () => Prisma.sql`SELECT current_timeline() AS "timeline", timeline AS "caughtUpWith" FROM recovery`,
 
   /**
-   * Lets balances be given on this timeline, if it still is the database's and every partition is read up to these offsets. On an
-   * older one than before, which is a database that was restored, every Redis gets a new mark: what is loaded there is of a state
-   * that no number compares with. Changes no row otherwise.
+   * Lets balances be given on this timeline, if it still is the database's and every partition is read up to these offsets; changes
+   * no row otherwise. Routers are waited for from now on where a gate is closed: since when they were may be of a mark that nobody
+   * had used by then, and that they have put back after since.
    */
   catchUp: (timeline: number, ends: (Place & { end: bigint })[]) => Prisma.sql`
     WITH caught_up AS (
@@ -182,7 +175,7 @@ export const statements = named({
       )
       RETURNING old.timeline AS was
     )
-    , forgotten AS (DELETE FROM redis_server WHERE (SELECT was FROM caught_up) > ${timeline})
+    , awaited AS (UPDATE redis_server SET raised_at = clock_timestamp() WHERE opened_at IS NULL AND EXISTS (SELECT FROM caught_up))
     SELECT was FROM caught_up`,
 
   /**

@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { openTestLedger, silentLog, type TestLedger } from '../../test/openTestLedger.ts';
+import { openStoppedLedger, type StoppedLedger } from '../../test/openStoppedLedger.ts';
+import { silentLog } from '../../test/openTestLedger.ts';
 import { readRecoveryStanding } from './describeRecovery.ts';
 import { createReportRouter, type GateAnswer, type RouterReport } from './reportRouter.ts';
 
 const [REDIS_A, REDIS_B] = ['a'.repeat(40), 'b'.repeat(40)] as const;
 
-let ledger: TestLedger;
+let ledger: StoppedLedger;
 let report: (routerId: string, fields?: Partial<RouterReport>) => Promise<GateAnswer>;
 beforeAll(async () => {
-  ledger = await openTestLedger();
+  ledger = await openStoppedLedger();
 });
 afterAll(() => ledger.close());
 beforeEach(async () => {

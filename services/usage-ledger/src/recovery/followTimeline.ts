@@ -17,15 +17,15 @@ const LOOK_EVERY_MS = 1_000;
 const CAUGHT_UP_EVERY_MS = 100;
 
 /**
- * Has balances given again after the database has changed hands: a standby that took over may lack the last commits, and with them
- * the rows of calls that are pending nowhere any more. Their events lie in the log, which outlives the database, below where it ends
- * when the change is noticed; once it is read again up to there, nothing is missing.
+ * Has balances given again after the database was started or has changed hands: a disk that was set back, or a standby that took over,
+ * may lack the last commits, and with them the rows of calls that are pending nowhere any more. Their events lie in the log, which
+ * outlives the database, below where it ends when the change is noticed; once it is read again up to there, nothing is missing.
  */
 export const followTimeline = (dependencies: FollowTimelineDependencies): Repetition =>
   repeat((signal) => catchUp(dependencies, signal), {
     pauseMs: LOOK_EVERY_MS,
     log: dependencies.log,
-    failing: 'no word on whether the database has changed hands; balances are given only where it has not',
+    failing: 'no word on whether the database was started again; balances are given only where it was not',
   });
 
 async function catchUp({ db, consumer, topic, log }: FollowTimelineDependencies, signal: AbortSignal): Promise<void> {
@@ -33,9 +33,12 @@ async function catchUp({ db, consumer, topic, log }: FollowTimelineDependencies,
   if (!seen) throw new Error('the row of recovery is gone');
   const { timeline, caughtUpWith } = seen;
   if (caughtUpWith === timeline) return;
-  if (caughtUpWith === null) log.info({ timeline }, 'no balances until the event log is read');
+  if (caughtUpWith === null) log.info({ timeline }, 'no balances until the event log is read for the first time');
   else
-    log.warn({ timeline, caughtUpWith }, 'the database changed hands: no balances until the event log is read again');
+    log.warn(
+      { timeline, caughtUpWith },
+      'the database was started again: no balances until the event log is read again',
+    );
   const ends = [...(await consumer.endOffsets())].map(([partition, end]) => ({ topic, partition, end }));
   await consumer.goBack();
   while (!signal.aborted) {

@@ -52,7 +52,7 @@ export function observeRecovery(meter: Meter, ask: () => Promise<RecoveryStandin
   );
   gauge(
     'turnpike_balances_given',
-    'Whether the ledger gives balances: 0 while it reads the event log again after Postgres changed hands.',
+    'Whether the ledger gives balances: 0 while it reads the event log again after Postgres was started or taken over from.',
     ({ timeline, caughtUpWith }) => Number(timeline === caughtUpWith),
   );
 }

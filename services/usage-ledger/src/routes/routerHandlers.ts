@@ -4,9 +4,8 @@ import type { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { LedgerFault } from '../api/ledgerFault.ts';
-import { absorb, isSetBack } from '../balances/absorb.ts';
+import { absorb } from '../balances/absorb.ts';
 import type { Db } from '../database/createDb.ts';
-import { statements } from '../database/statements.ts';
 import { createReportRouter } from '../recovery/reportRouter.ts';
 import { toAbsorbedBody } from '../wire/balancesBody.ts';
 
@@ -30,19 +29,13 @@ export function createRouterHandlers({ reportDb, balancesDb, log, store }: Route
   const reportRouter = createReportRouter({ db: reportDb, log });
   return {
     async absorb({ body: { workspaces } }) {
-      const asked = workspaces.map(({ workspace_id: workspaceId, month, keys: keyIds, calls: callIds, known }) => ({
+      const asked = workspaces.map(({ workspace_id: workspaceId, month, keys: keyIds, calls: callIds }) => ({
         workspaceId,
         month,
         keyIds,
         callIds,
-        known,
       }));
-      const absorbed = await absorb(balancesDb, asked);
-      if (!isSetBack(absorbed, asked)) return toAbsorbedBody(absorbed);
-      const forgotten = await reportDb.$queryRaw<unknown[]>(statements.forgetTimeline());
-      if (forgotten.length > 0)
-        log.error('ALERT the database lacks what it had committed: no balances until the event log is read again');
-      throw new ApiError<LedgerFault>({ kind: 'balances_catching_up' });
+      return toAbsorbedBody(await absorb(balancesDb, asked));
     },
     async reportRouter({ params: { router_id: routerId }, body }) {
       const { shard, redis_id: redisId, put_back_mark: putBackMark, missing_mark: missingMark } = body;

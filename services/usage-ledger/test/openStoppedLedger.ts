@@ -1,0 +1,43 @@
+import { openTestLedger, type TestLedger } from './openTestLedger.ts';
+
+/** A ledger's database whose clock stands still: what a test takes on a busy machine is no time. */
+export interface StoppedLedger extends TestLedger {
+  /** Moves the clock on. */
+  pass(seconds: number): Promise<void>;
+}
+
+/**
+ * Puts a clock in the place of `clock_timestamp()`, for statements and for the defaults of columns. Each look at it comes a microsecond
+ * after the one before, so that of two things one is the earlier. `now()` goes on as ever.
+ */
+export async function openStoppedLedger(): Promise<StoppedLedger> {
+  const ledger = await openTestLedger();
+  const { db, ownerDb } = ledger;
+  for (const statement of [
+    'CREATE SCHEMA stopped',
+    'CREATE SEQUENCE stopped.microseconds',
+    `SELECT setval('stopped.microseconds', (extract(epoch FROM clock_timestamp()) * 1000000)::BIGINT)`,
+    `CREATE FUNCTION stopped.clock_timestamp() RETURNS TIMESTAMPTZ LANGUAGE sql VOLATILE SECURITY DEFINER
+      RETURN TIMESTAMPTZ 'epoch' + nextval('stopped.microseconds') * INTERVAL '1 microsecond'`,
+    'GRANT USAGE ON SCHEMA stopped TO PUBLIC',
+    `DO $$ DECLARE defaulted RECORD; BEGIN
+      EXECUTE format('ALTER DATABASE %I SET search_path = public, stopped, pg_catalog', current_database());
+      FOR defaulted IN SELECT table_name, column_name FROM information_schema.columns WHERE column_default = 'clock_timestamp()' LOOP
+        EXECUTE format('ALTER TABLE %I ALTER %I SET DEFAULT stopped.clock_timestamp()', defaulted.table_name, defaulted.column_name);
+      END LOOP;
+    END $$`,
+  ])
+    await ownerDb.$executeRawUnsafe(statement);
+  // A connection keeps the search path that it began with.
+  for (const each of [db, ownerDb]) {
+    await each.$disconnect();
+    await each.$connect();
+  }
+  return {
+    ...ledger,
+    async pass(seconds) {
+      await ownerDb.$executeRaw`
+        SELECT setval('stopped.microseconds', nextval('stopped.microseconds') + (${seconds}::FLOAT * 1000000)::BIGINT)`;
+    },
+  };
+}
