@@ -3,7 +3,7 @@ import type { State } from './state.ts';
 
 /** Clears what can no longer matter, so that states with the same future are the same row. */
 export function forget(state: State): void {
-  const { calls, routers, absorbs, ledger, before, saved, faults, protocol } = state;
+  const { calls, routers, absorbs, ledger, before, copy, saved, faults, protocol } = state;
   const { rules, kinds } = protocol;
   const isNumbered = protocol.variants.includes('NUMBERED');
   for (const router of routers) {
@@ -32,6 +32,10 @@ export function forget(state: State): void {
   if (faults.left === 0 || !kinds.includes('failover')) {
     for (const call of calls) call.recordBefore = 'none';
     before.clear();
+  }
+  if (faults.left === 0 || !kinds.includes('setback')) {
+    for (const call of calls) call.recordCopied = 'none';
+    copy.clear();
   }
   if (faults.left > 0) return;
   for (const call of calls) {

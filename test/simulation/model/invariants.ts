@@ -36,7 +36,7 @@ export interface Broken {
 export function createInvariants(state: State): { find(): Broken | undefined; findAtOnce(): Broken | undefined } {
   const ahead = new State(state.protocol);
   function findAhead(gone?: number): Broken | undefined {
-    ahead.bytes.set(state.bytes);
+    ahead.words.set(state.words);
     return findOnceQuiet(ahead, gone);
   }
   return {

@@ -21,7 +21,7 @@ export function readSnapshot(state: State, asked: number, lapsed: number): Answe
 export const finalsOf = (state: State): number => state.setOf(({ record }) => record === 'final');
 export const unknownsOf = (state: State): number => state.setOf(({ record }) => record === 'unknown');
 
-/** After a failover the ledger is silent until it has read the log again. */
+/** On a new timeline the ledger is silent until it has read the log again. */
 export function doesAnswer(state: State): boolean {
   const { rules } = state.protocol;
   return !rules.CATCHUP || (state.ledger.toReadAgain & ~finalsOf(state)) === 0;
@@ -45,15 +45,43 @@ export function commit({ calls, ledger, before }: State, isInSums: boolean, chan
 }
 
 /** The standby that takes over lacks the last commit. */
-export function failOver({ calls, ledger, before }: State): void {
-  ledger.toReadAgain = 0;
-  for (const call of calls) {
-    call.record = call.recordBefore;
-    if (call.isFinalSent) ledger.toReadAgain |= bitOf(call);
-  }
-  ledger.timeline += 1;
+export function failOver(state: State): void {
+  const { calls, ledger, before } = state;
+  for (const call of calls) call.record = call.recordBefore;
   ledger.seq = before.seq;
   ledger.hasCreditUp = before.hasCreditUp;
   ledger.hasCreditDown = before.hasCreditDown;
   before.exists = false;
+  beginTimeline(state);
+}
+
+function beginTimeline({ ledger, calls }: State): void {
+  ledger.timeline += 1;
+  ledger.toReadAgain = 0;
+  for (const call of calls) if (call.isFinalSent) ledger.toReadAgain |= bitOf(call);
+}
+
+export function copyDisk({ calls, ledger, copy }: State): void {
+  for (const call of calls) call.recordCopied = call.record;
+  copy.exists = true;
+  copy.timeline = ledger.timeline;
+  copy.seq = ledger.seq;
+  copy.hasCreditUp = ledger.hasCreditUp;
+  copy.hasCreditDown = ledger.hasCreditDown;
+}
+
+/** The snapshot is brought up as it is. */
+export function setBack(state: State): void {
+  const { calls, ledger, before, copy, protocol } = state;
+  for (const call of calls) call.record = call.recordCopied;
+  ledger.seq = copy.seq;
+  ledger.hasCreditUp = copy.hasCreditUp;
+  ledger.hasCreditDown = copy.hasCreditDown;
+  before.exists = false;
+  if (protocol.rules.STARTED) {
+    beginTimeline(state);
+    return;
+  }
+  ledger.timeline = copy.timeline;
+  ledger.toReadAgain = 0;
 }

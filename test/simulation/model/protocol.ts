@@ -1,7 +1,7 @@
 import type { Rules, Variant } from './rules.ts';
 
 /** What may go wrong. */
-export const FAULT_KINDS = ['crash', 'lapse', 'laggard', 'lost', 'restored', 'failover'] as const;
+export const FAULT_KINDS = ['crash', 'lapse', 'laggard', 'lost', 'restored', 'failover', 'setback'] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
 /** A laggard is late for a barrier, and only a Redis that was lost has one. */

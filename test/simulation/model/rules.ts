@@ -5,6 +5,7 @@ export const RULES = {
   TIMELINE: 'newer is a matter of timeline and then of seq',
   CATCHUP:
     'after a failover the ledger answers only when it has read the log again up to where it ended at the failover',
+  STARTED: 'a database of the ledger that was started again is on a later timeline, whatever its disk says',
   SNAPSHOT: 'sums and recorded calls are of one snapshot',
   SAMESEQ: 'calls recorded as final are dropped also by an answer that is not newer',
   UNKNOWN: 'calls recorded as unknown are dropped too, under OWNER and HELD',

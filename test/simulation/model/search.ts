@@ -32,10 +32,10 @@ export function search(
   const from = new State(protocol);
   const to = new State(protocol);
   const invariants = createInvariants(from);
-  const table = new RowTable(from.bytes.length);
+  const table = new RowTable(from.words.length);
   /** By state: the one from which it was reached first. */
   const parents: number[] = [-1];
-  table.add(from.begin().bytes);
+  table.add(from.begin().words);
   let depth = 0;
   let endOfDepth = 1;
   for (let current = 0; current < table.count && table.count < mostStates; current += 1) {
@@ -44,7 +44,7 @@ export function search(
       endOfDepth = table.count;
     }
     if (current % PROGRESS_EVERY === PROGRESS_EVERY - 1) onProgress?.({ found: table.count, checked: current, depth });
-    from.bytes.set(table.row(current));
+    from.words.set(table.row(current));
     const broken = invariants.find();
     if (broken)
       return {
@@ -55,7 +55,7 @@ export function search(
         trace: traceTo(current, { table, parents, from, to }),
       };
     forEachStep(from, to, () => {
-      if (table.add(to.bytes)) parents.push(current);
+      if (table.add(to.words)) parents.push(current);
     });
   }
   return { states: table.count, depth, isComplete: table.count < mostStates, broken: undefined, trace: [] };
@@ -73,9 +73,9 @@ function traceTo(last: number, { table, parents, from, to }: Reached): string[] 
   for (let current = last; current > 0; current = parents[current] ?? 0) {
     const goal = table.row(current);
     let via = '';
-    from.bytes.set(table.row(parents[current] ?? 0));
+    from.words.set(table.row(parents[current] ?? 0));
     forEachStep(from, to, (label) => {
-      if (via === '' && goal.every((byte, at) => byte === to.bytes[at])) via = label;
+      if (via === '' && goal.every((word, at) => word === to.words[at])) via = label;
     });
     trace.unshift(via);
   }

@@ -20,6 +20,8 @@ const CallView = viewOf({
   /** In the ledger, and there before its last commit. */
   record,
   recordBefore: record,
+  /** In the snapshot of its disk. */
+  recordCopied: record,
   /** In Redis: the entry, and whether it names the newest session of its router. */
   pending,
   isOfNewestSession: flag,
@@ -74,11 +76,13 @@ const LedgerView = viewOf({
   seq: number,
   hasCreditUp: flag,
   hasCreditDown: flag,
-  /** Calls that the log had as final at the failover. */
+  /** Calls that the log had as final when this timeline began. */
   toReadAgain: number,
 });
 
 const BeforeView = viewOf({ exists: flag, seq: number, hasCreditUp: flag, hasCreditDown: flag });
+
+const CopyView = viewOf({ exists: flag, timeline: number, seq: number, hasCreditUp: flag, hasCreditDown: flag });
 
 const AbsorbView = viewOf({
   stage: oneOf('none', 'reading', 'answered'),
@@ -109,6 +113,8 @@ export const isIn = (set: number, one: { index: number }): boolean => (set & bit
 export class State {
   readonly protocol: Protocol;
   readonly bytes: Uint8Array;
+  /** The same row by four bytes each, as it is kept and compared. */
+  readonly words: Int32Array;
   readonly calls: readonly Call[];
   readonly routers: readonly Router[];
   readonly redis: InstanceType<typeof RedisView>;
@@ -117,17 +123,19 @@ export class State {
   readonly ledger: InstanceType<typeof LedgerView>;
   /** The ledger before its last commit. */
   readonly before: InstanceType<typeof BeforeView>;
+  /** A snapshot of the ledger's disk. */
+  readonly copy: InstanceType<typeof CopyView>;
   /** Those under way, each of the router with its index. */
   readonly absorbs: readonly Absorb[];
   readonly faults: InstanceType<typeof FaultsView>;
 
   constructor(protocol: Protocol) {
     const { calls, absorbs } = protocol;
-    const single = [RedisView, SavedView, LedgerView, BeforeView, FaultsView];
+    const single = [RedisView, SavedView, LedgerView, BeforeView, CopyView, FaultsView];
     const singles = single.reduce((sum, { size }) => sum + size, 0);
-    const bytes = new Uint8Array(
-      calls * CallView.size + ROUTERS * RouterView.size + absorbs * AbsorbView.size + singles,
-    );
+    const size = calls * CallView.size + ROUTERS * RouterView.size + absorbs * AbsorbView.size + singles;
+    const words = new Int32Array(Math.ceil(size / Int32Array.BYTES_PER_ELEMENT));
+    const bytes = new Uint8Array(words.buffer);
     let at = 0;
     function view<F extends Fields>(Kind: ViewClass<F>, index = 0): View<F> {
       at += Kind.size;
@@ -135,12 +143,14 @@ export class State {
     }
     this.protocol = protocol;
     this.bytes = bytes;
+    this.words = words;
     this.calls = Array.from({ length: calls }, (_, index) => view(CallView, index));
     this.routers = Array.from({ length: ROUTERS }, (_, index) => view(RouterView, index));
     this.redis = view(RedisView);
     this.saved = view(SavedView);
     this.ledger = view(LedgerView);
     this.before = view(BeforeView);
+    this.copy = view(CopyView);
     this.absorbs = Array.from({ length: absorbs }, (_, index) => view(AbsorbView, index));
     this.faults = view(FaultsView);
   }

@@ -1,4 +1,4 @@
-import { commit, failOver } from '../ledger.ts';
+import { commit, copyDisk, failOver, setBack } from '../ledger.ts';
 import { isReady, loseRedis, passBarrier, saveRedis } from '../redis.ts';
 import type { Turn } from './turn.ts';
 
@@ -20,6 +20,9 @@ export function storeSteps({ from, to, step, fault }: Turn): void {
     step('Redis saves its state', () => saveRedis(to));
   if (from.saved.exists) fault('restored', 'Redis comes back as it was saved', () => loseRedis(to, 'saved'));
   if (from.before.exists) fault('failover', 'the ledger fails over and loses its last commit', () => failOver(to));
+  if (kinds.includes('setback') && from.faults.left > 0 && !from.copy.exists)
+    step("a snapshot is made of the ledger's disk", () => copyDisk(to));
+  if (from.copy.exists) fault('setback', "the ledger's disk is set back to the snapshot", () => setBack(to));
   if (hasCredits && !from.ledger.hasCreditUp)
     step('the ledger gives 1', () =>
       commit(to, true, () => {

@@ -15,7 +15,7 @@ export interface Turn {
 
 export function createTurn(from: State, to: State, onStep: (label: string) => void): Turn {
   function step(label: string, change: () => void): void {
-    to.bytes.set(from.bytes);
+    to.words.set(from.words);
     change();
     forget(to);
     onStep(label);
