@@ -12,6 +12,20 @@ export const serviceUrlSchema = z.url({ protocol: /^https?$/, error: 'must be an
 /** A Postgres database, with the role that a process works with. */
 export const databaseUrlSchema = z.url({ protocol: /^postgres(ql)?$/, error: 'must be a postgresql:// address' });
 
+/** The Redis of a region: one address, or those of some nodes of a Redis Cluster, comma separated. */
+export const redisUrlSchema = z
+  .string()
+  // A password may have a comma, too.
+  .transform((urls) => urls.split(/,(?=rediss?:)/))
+  .pipe(z.array(z.url({ protocol: /^rediss?$/, error: 'must be redis:// or rediss:// addresses' })));
+
+/** Size of a full spool, on every service that settles calls. */
+export const spoolMaxBytesSchema = z.coerce
+  .number()
+  .int()
+  .min(16_777_216, 'must be at least 16777216: the spool is kept in files of 4 MiB')
+  .default(67_108_864);
+
 /**
  * The page where people manage their API keys, named in answers to callers without a valid one or at its limits: one setting,
  * on every service that serves the public. The default is a dashboard on the same laptop.

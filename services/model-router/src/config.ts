@@ -4,7 +4,9 @@ import {
   imagesTimeoutMsSchema,
   kafkaBrokersSchema,
   keysPageUrlSchema,
+  redisUrlSchema,
   serviceUrlSchema,
+  spoolMaxBytesSchema,
   storeCopiesSchema,
   streamTimeoutMsSchema,
   wholeTimeoutMsSchema,
@@ -20,11 +22,7 @@ export const configSchema = z.object({
   /** Page about keys, their limits and credit: the `doc_url` of a 401, 402 and a key’s own 429. The default fits a laptop. */
   KEYS_PAGE_URL: keysPageUrlSchema,
   /** Redis of limits, holds and spend; its database has to persist and must not evict. Of a Redis Cluster: some of its nodes, comma separated. */
-  REDIS_URL: z
-    .string()
-    // A password may have a comma, too.
-    .transform((urls) => urls.split(/,(?=rediss?:)/))
-    .pipe(z.array(z.url({ protocol: /^rediss?$/, error: 'must be redis:// or rediss:// addresses' }))),
+  REDIS_URL: redisUrlSchema,
   /**
    * `several`: Redis must refuse writes that no replica gets (`min-replicas-to-write`), or this does not start; a topic of Kafka is made
    * with three replicas. `one`: where the disks themselves are replicated, or what they hold may be lost, as on a laptop.
@@ -47,11 +45,7 @@ export const configSchema = z.object({
   /** Folder of the spool: completion events wait here until the event log has acknowledged them. */
   SPOOL_DIR: z.string().min(1),
   /** Size of a full spool. At nine tenths of it new calls are refused with 503, before an event could be lost. */
-  SPOOL_MAX_BYTES: z.coerce
-    .number()
-    .int()
-    .min(16_777_216, 'must be at least 16777216: the spool is kept in files of 4 MiB')
-    .default(67_108_864),
+  SPOOL_MAX_BYTES: spoolMaxBytesSchema,
   /** Kafka's brokers, comma separated; without them events go to the ledger's embedded event log. */
   KAFKA_BROKERS: kafkaBrokersSchema,
   /** Memory for the bodies and whole (unstreamed) answers of all calls under way; a call that finds no room is refused with 503. Either takes some three times its size. */
