@@ -1,9 +1,10 @@
+import { followEntriesFile } from '@turnpike/lifecycle/followEntriesFile';
 import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { PricedModel } from '../catalog/catalog.ts';
+import { engineEntriesSchema } from './discovery/engineEntries.ts';
 import { followAddresses, type ListedEngine } from './discovery/followAddresses.ts';
-import { followEnginesFile } from './discovery/followEnginesFile.ts';
 import { createEndpointLister, type KubernetesApi } from './discovery/listEndpoints.ts';
 import { systemNameServer } from './discovery/resolveDns.ts';
 import { Engine, servedNameOf } from './engine.ts';
@@ -67,7 +68,12 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
   const list = (): Engine[] => [...members.values()].map(({ engine }) => engine);
   const alertedWindows = new Map<string, number>();
 
-  const file = followEnginesFile(enginesFile, { onChange: reconcile, log });
+  const file = followEntriesFile(enginesFile, {
+    setting: 'ENGINES_FILE',
+    schema: engineEntriesSchema,
+    onChange: reconcile,
+    log,
+  });
   const endpoints = kubernetes && createEndpointLister(kubernetes);
   const addresses = followAddresses({
     entries: file.entries,

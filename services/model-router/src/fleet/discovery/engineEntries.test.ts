@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
-import { parseEngineEntries } from './engineEntries.ts';
+import { engineEntriesSchema } from './engineEntries.ts';
 
-const parse = (...engines: object[]) => parseEngineEntries('engines.json', JSON.stringify({ engines }));
+const parse = (...engines: object[]) => engineEntriesSchema.parse({ engines });
 
 it('reads addresses, names and services of a cluster, each a routing target', () => {
   const entries = parse(
@@ -46,13 +46,8 @@ it.each([
     ],
     'engines: an engine id stands twice',
   ],
-])('says which file is wrong, where and why: %s', (_case, engines, reason) => {
-  expect(() => parse(...engines)).toThrow(`ENGINES_FILE engines.json cannot be used: ${reason}`);
-});
-
-it('says in one line where a file is no JSON', () => {
-  const broken = '{\n"engines": [,]}';
-  expect(() => parseEngineEntries('engines.json', broken)).toThrow(
-    /^ENGINES_FILE engines\.json cannot be used: .*"engines": \[,/,
-  );
+])('says where a file is wrong, and why: %s', (_case, engines, reason) => {
+  const { error } = engineEntriesSchema.safeParse({ engines });
+  const reasons = error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
+  expect(reasons).toEqual([expect.stringContaining(reason)]);
 });

@@ -55,28 +55,15 @@ export const digestOf = (address: string): string => createHash('sha256').update
 /** One entry of the engines file: a routing target and where its engines are. */
 export type EngineEntry = z.output<typeof entrySchema>;
 
-const fileSchema = z.strictObject({
-  engines: z
-    .array(entrySchema)
-    .max(MAX_ENTRIES)
-    .refine((entries) => new Set(entries.map(({ id }) => id)).size === entries.length, 'an engine id stands twice'),
-});
-
-const toOneLine = (error: unknown): string =>
-  error instanceof Error ? error.message.replace(/\s+/g, ' ') : String(error);
-
-/** Reads the text of an engines file. Throws one line that says where in `file` it is wrong, and why. */
-export function parseEngineEntries(file: string, text: string): EngineEntry[] {
-  try {
-    return fileSchema.parse(JSON.parse(text)).engines;
-  } catch (error) {
-    const reason =
-      error instanceof z.ZodError
-        ? error.issues.map(({ path, message }) => `${path.join('.') || 'the file'}: ${message}`).join('; ')
-        : toOneLine(error);
-    throw new Error(`ENGINES_FILE ${file} cannot be used: ${reason}`, { cause: error });
-  }
-}
+/** The entries of what an engines file holds. */
+export const engineEntriesSchema = z
+  .strictObject({
+    engines: z
+      .array(entrySchema)
+      .max(MAX_ENTRIES)
+      .refine((entries) => new Set(entries.map(({ id }) => id)).size === entries.length, 'an engine id stands twice'),
+  })
+  .transform(({ engines }) => engines);
 
 /** One address that stands behind an entry now. */
 export interface FoundAddress {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
-import { type EngineEntry, parseEngineEntries } from './engineEntries.ts';
+import { type EngineEntry, engineEntriesSchema } from './engineEntries.ts';
 import { type Addresses, followAddresses } from './followAddresses.ts';
 
 const NO_DATA = Object.assign(new Error('no data'), { code: 'ENODATA' });
@@ -19,7 +19,7 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-const entriesOf = (...engines: object[]): EngineEntry[] => parseEngineEntries('f', JSON.stringify({ engines }));
+const entriesOf = (...engines: object[]): EngineEntry[] => engineEntriesSchema.parse({ engines });
 const answer = async (addresses: string[] | Error): Promise<string[]> => {
   if (addresses instanceof Error) throw addresses;
   return addresses;

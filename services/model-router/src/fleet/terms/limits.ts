@@ -186,8 +186,6 @@ export const MAX_ENTRIES = 1_000;
 export const MAX_ADDRESSES = 500;
 /** How old what is known of a name or a service may be. */
 export const ADDRESSES_ROUND_MS = 3_000;
-/** Pause between two looks at the engines file: one that is mounted by exchanging a link tells no watcher. */
-export const FILE_ROUND_MS = 1_000;
 /** Longest wait for the cluster's API. */
 export const CLUSTER_TIMEOUT_MS = 3_000;
 /** Slices in one answer of the cluster's API … */
