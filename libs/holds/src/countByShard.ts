@@ -1,6 +1,7 @@
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { type Absorber, type AbsorberOptions, createAbsorber, type Question } from './balances/absorb.ts';
 import { type Counters, createReadCounters, findKeySpend } from './balances/readCounters.ts';
+import { createFindShortage } from './gate/findShortage.ts';
 import { createRaiseGeneration, createSetBackGeneration } from './gate/keyGeneration.ts';
 import { perShard, type Shard, type Shards } from './redis/shards.ts';
 
@@ -10,6 +11,7 @@ export interface Counting {
   raiseGeneration: ReturnType<typeof createRaiseGeneration>;
   setBackGeneration: ReturnType<typeof createSetBackGeneration>;
   readCounters(workspaceId: string, after: string): Promise<Counters>;
+  findShortage: ReturnType<typeof createFindShortage>;
   findKeySpend(key: { workspaceId: string; keyId: string }): Promise<{ spentNanoUsd: NanoUsd; heldNanoUsd: NanoUsd }>;
 }
 
@@ -62,6 +64,7 @@ export function countByShard(
     raiseGeneration: async (key) => (await of(key.workspaceId)).raiseGeneration(key),
     setBackGeneration: async (key, seen) => (await of(key.workspaceId)).setBackGeneration(key, seen),
     readCounters: async (workspaceId, after) => (await of(workspaceId)).readCounters(workspaceId, after),
+    findShortage: async (key, amount) => (await of(key.workspace.workspaceId)).findShortage(key, amount),
     findKeySpend: async (key) => (await of(key.workspaceId)).findKeySpend(key),
   };
 }
@@ -74,6 +77,7 @@ function countIn(shard: Shard, options: Omit<AbsorberOptions, 'redis' | 'standin
     raiseGeneration: createRaiseGeneration(redis),
     setBackGeneration: createSetBackGeneration(redis),
     readCounters: createReadCounters(shard),
+    findShortage: createFindShortage(redis, { standing }),
     findKeySpend: (key) => findKeySpend(shard, absorber, key),
   };
 }

@@ -1,5 +1,5 @@
 import { createEmbeddedProducer } from '@turnpike/event-log/createEmbeddedProducer';
-import { createKafkaProducer } from '@turnpike/event-log/createKafkaProducer';
+import type { EventLogProducer } from '@turnpike/event-log/eventLog';
 import type { ServiceBase } from '@turnpike/http-service/startService';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import { PendingCalls } from './call/pendingCalls.ts';
@@ -39,6 +39,8 @@ export interface OpenedHolds extends Counting, Openness {
   shards: Shards;
   standingOf: StandingOf<'isOpen'>;
   spool: Spool;
+  /** The name that this process holds under. */
+  owner: string;
 }
 
 /** Opens the spool, the connections to Redis and all that settles calls. Nothing is admitted until this process has a session. */
@@ -62,15 +64,24 @@ export async function openHolds(
   shutdown.defer('spool', () => spool.close());
   // Where something is left to bring, the ledger goes on counting on this owner's return.
   shutdown.defer('owner in the ledger', () => (pending.isEmpty && spool.isEmpty ? reports.leave() : undefined));
-  const eventLog = config.KAFKA_BROKERS
-    ? createKafkaProducer({ brokers: config.KAFKA_BROKERS, copies: config.STORE_COPIES, log })
-    : createEmbeddedProducer({ url: ledgerUrl, internalHeaders });
+  const eventLog =
+    (await openKafkaProducer(config, log)) ?? createEmbeddedProducer({ url: ledgerUrl, internalHeaders });
   shutdown.defer('event log', () => eventLog.close());
   const parts = { shards, owner, leaseMs, pending, spool, left, absorber, reports, eventLog };
   const holds = createHolds({ ...parts, metrics, log });
   shutdown.defer('holds', () => holds.close(RECORD_GRACE_MS), { timeoutMs: RECORD_GRACE_MS + CLOSE_MS });
   const standingOf: OpenedHolds['standingOf'] = (workspaceId) => shards.of(workspaceId)?.standing;
-  return { ...counting, ...createOpenness(shards), holds, shards, standingOf, spool };
+  return { ...counting, ...createOpenness(shards), holds, shards, standingOf, spool, owner };
+}
+
+/** Kafka's client is loaded only where there is a broker: it is a good part of what a process loads. */
+async function openKafkaProducer(
+  { KAFKA_BROKERS: brokers, STORE_COPIES: copies }: HoldsSettings,
+  log: ServiceBase<HoldsSettings>['log'],
+): Promise<EventLogProducer | undefined> {
+  if (!brokers) return undefined;
+  const { createKafkaProducer } = await import('@turnpike/event-log/createKafkaProducer');
+  return createKafkaProducer({ brokers, copies, log });
 }
 
 /** Throws where a shard that is there may lose what it is given; of one that comes later an alert says so. */

@@ -32,7 +32,8 @@ export const engineSchema = z
   .meta({ id: 'Engine' });
 export type EngineBody = z.input<typeof engineSchema>;
 
-const liveModelsSchema = z.record(z.string(), z.object({ engines: z.number(), healthy: z.number() }));
+/** Of each model, how many engines the region has and how many of them answer. */
+export const liveModelsSchema = z.record(z.string(), z.object({ engines: z.number(), healthy: z.number() }));
 /** For each model, how many engines the region has for it and how many answer. */
 export type LiveModels = z.output<typeof liveModelsSchema>;
 

@@ -1,0 +1,93 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { toUsageRecordedJson, type UsageRecorded } from '@turnpike/events/usageRecorded';
+import type { Logger } from '@turnpike/logging/createLogger';
+import type { CallSpan } from '@turnpike/telemetry/callSpan';
+import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
+import { toCallAttributes } from '@turnpike/telemetry/toCallAttributes';
+import type { EndedCall, Hold } from './pendingCalls.ts';
+
+const ENDED_POLL_MS = 20;
+
+/** A call as the book goes by it. */
+export interface BookedCall<Ending> {
+  /** Follows the call, if it is traced. */
+  span: CallSpan;
+  toEvent(ending: Ending, instants: { admittedAtMs: number; endedAtMs: number }): UsageRecorded;
+}
+
+export interface CallBookOptions {
+  holds: { settle(ended: EndedCall): Promise<boolean> };
+  metrics: Pick<InferenceMetrics, 'callEnded' | 'alerted'>;
+  /** Whether a call without a count had none due, as clients can bring about at will: that must not call a person. */
+  hadNoneDue?: (event: UsageRecorded) => boolean;
+  log: Logger;
+}
+
+/** The calls under way in this process: each is settled once when it ends. */
+export interface CallBook {
+  /** Opens the book on an admitted call; durations are measured by a monotonic clock. What it gives ends the call. */
+  open<Ending>(call: BookedCall<Ending>, hold: Pick<Hold, 'admittedAtMs'>): EndCall<Ending>;
+  readonly size: number;
+  /** Resolves once no call is under way, also of those whose clients are gone: their ends are where they are safe. */
+  allEnded(): Promise<void>;
+}
+
+/**
+ * Ends the call once: the event is in the spool when this resolves, and its settlement under way. Later calls change nothing and resolve
+ * as the first. False when neither disk nor Redis could keep the event: then the answer must not end as if it were whole.
+ */
+export type EndCall<Ending> = (ending: Ending) => Promise<boolean>;
+
+export function createCallBook(options: CallBookOptions): CallBook {
+  const { holds } = options;
+  let size = 0;
+  /** Calls whose end is not safe yet. */
+  let ending = 0;
+
+  return {
+    open(call, { admittedAtMs }) {
+      const startedAt = performance.now();
+      size += 1;
+      let ended: Promise<boolean> | undefined;
+      return (how) => {
+        if (ended) return ended;
+        size -= 1;
+        ending += 1;
+        const endedAtMs = admittedAtMs + Math.round(performance.now() - startedAt);
+        const event = call.toEvent(how, { admittedAtMs, endedAtMs });
+        tellOfEnd(event, options);
+        call.span.setAttributes(toCallAttributes(event));
+        ended = holds.settle({ event, json: toUsageRecordedJson(event) }).finally(() => {
+          ending -= 1;
+        });
+        return ended;
+      };
+    },
+    get size(): number {
+      return size;
+    },
+    async allEnded(): Promise<void> {
+      while (size + ending > 0) await delay(ENDED_POLL_MS, undefined, { ref: false });
+    },
+  };
+}
+
+/** Counts a call that has ended, and alerts where its end is one that a person has to look at. */
+export function tellOfEnd(
+  event: UsageRecorded,
+  { metrics, hadNoneDue, log }: Pick<CallBookOptions, 'metrics' | 'hadNoneDue' | 'log'>,
+): void {
+  const { callId, formulaNanoUsd, holdNanoUsd, status, reason } = event;
+  if (formulaNanoUsd > holdNanoUsd) {
+    const amounts = { formula: String(formulaNanoUsd), hold: String(holdNanoUsd) };
+    log.error({ callId, ...amounts }, 'ALERT charge above hold: the excess is not charged');
+    metrics.alerted('charge_above_hold');
+  }
+  if (hadNoneDue?.(event)) {
+    log.info({ callId }, 'client left, and no event came: nothing is charged, and its tokens per minute stay taken');
+  } else if (status === 'unknown') {
+    log.error({ callId, reason }, 'ALERT call ended without a count: nothing is charged');
+    metrics.alerted('unknown_ending');
+  }
+  metrics.callEnded(event);
+}

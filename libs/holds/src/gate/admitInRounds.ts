@@ -1,0 +1,193 @@
+import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
+import type { Logger } from '@turnpike/logging/createLogger';
+import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import { ApiError } from '@turnpike/public-api/apiError';
+import type { RateLimitState } from '@turnpike/public-api/headers';
+import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
+import type { Absorber } from '../balances/absorb.ts';
+import type { Hold } from '../call/pendingCalls.ts';
+import type { StandingOf } from '../redis/standing.ts';
+import type { Admission, AdmitRequest } from './admit.ts';
+import type { createFindShortage, Shortage } from './findShortage.ts';
+import type { GateFault, Shortfall } from './gateFault.ts';
+import type { createSetBackGeneration } from './keyGeneration.ts';
+
+export interface GateDependencies {
+  holds: { admit(request: AdmitRequest): Promise<Admission> };
+  absorber: Pick<Absorber, 'load' | 'refresh'>;
+  /** Who remembers the records of keys. */
+  authenticator: { forget(keyId: string): void };
+  setBackGeneration: ReturnType<typeof createSetBackGeneration>;
+  standingOf: StandingOf<'isOpen'>;
+  metrics: Pick<InferenceMetrics, 'admitted'>;
+  log: Logger;
+}
+
+/** What is to be held of a call, and the ending that a sweeper would give it. */
+export type WantedHold = Pick<AdmitRequest, 'holdNanoUsd' | 'estimatedPromptTokens' | 'unknownEventJson'>;
+
+export interface CallToAdmit {
+  callId: string;
+  key: KeyRecord;
+  /** Asks again who is calling, after the key was found to have changed. */
+  authenticateAgain: () => Promise<KeyRecord>;
+  wanted: WantedHold;
+  /**
+   * Finds out whether the call could do with less, where a balance carries but `availableNanoUsd`: it is asked for that then. Asked
+   * each time that a balance is found to be too small, and before newer credits are.
+   */
+  findSmallerHold?: (availableNanoUsd: NanoUsd, key: KeyRecord) => Promise<WantedHold | undefined>;
+}
+
+/** What the gate has come to. What is to be said of a call that does not fit is the caller's business. */
+export type GateDecision =
+  | { outcome: 'admitted'; hold: Hold; rateLimit: RateLimitState }
+  /** `availableNanoUsd` is what the scarcest balance carries; negative where a limit was lowered below what is committed. */
+  | { outcome: 'insufficient'; shortfall: Shortfall; availableNanoUsd: NanoUsd };
+
+const refuse = (fault: GateFault, cause?: unknown): ApiError<GateFault> => new ApiError(fault, { cause });
+
+/** Each of: load balances, ask auth again, fetch newer credits. More rounds would mean that they do not help. */
+const MAX_ROUNDS = 4;
+
+/**
+ * Asks the gate for a hold, and asks again once what it lacked has been brought: balances that Redis does not have, a newer record of
+ * the key, a smaller hold, newer credits. So nobody is refused on what is out of date. Throws a `GateFault`; what is refused has
+ * consumed nothing.
+ */
+export async function admitInRounds(dependencies: GateDependencies, call: CallToAdmit): Promise<GateDecision> {
+  const { absorber, authenticator, standingOf } = dependencies;
+  let { key, wanted } = call;
+  if (!standingOf(key.workspace.workspaceId)?.isOpen) throw refuse({ kind: 'admission_unavailable' });
+  /** The generation in force before auth was asked last. */
+  let seen: number | undefined;
+
+  for (let round = 0; round < MAX_ROUNDS; round += 1) {
+    const admission = await decide(dependencies, { callId: call.callId, key, ...wanted });
+    switch (admission.outcome) {
+      case 'admitted':
+        return { outcome: 'admitted', hold: admission.hold, rateLimit: admission.rateLimit };
+      case 'rate_limited':
+        throw refuse({
+          kind: 'rate_limited',
+          limiter: admission.limiter,
+          retryAfterMs: admission.retryAfterMs,
+          rateLimit: admission.rateLimit,
+        });
+      case 'not_loaded':
+        await absorber.load(key.workspace.workspaceId, key.keyId).catch((error: unknown) => {
+          throw refuse({ kind: 'admission_unavailable' }, error);
+        });
+        break;
+      case 'stale_key': {
+        authenticator.forget(key.keyId);
+        const { generation: brought } = key;
+        key = await call.authenticateAgain();
+        // Told twice the same. An answer may be to a question from before the change, the next one is not. It is older than what was
+        // told of, or is refused though it is not, as of a key that was revoked.
+        const isSetBack = key.generation < admission.generation || brought >= admission.generation;
+        if (isSetBack && seen === admission.generation) await followSetBack(dependencies, key, seen);
+        seen = admission.generation;
+        break;
+      }
+      case 'not_billable':
+        throw refuse(toBillingFault(key));
+      case 'closed':
+        throw refuse({ kind: 'admission_unavailable' });
+      case 'insufficient': {
+        const smaller = await call.findSmallerHold?.(admission.availableNanoUsd, key);
+        if (smaller) {
+          wanted = smaller;
+          break;
+        }
+        const hasChanged = await fetchCredits(dependencies, key);
+        if (hasChanged && round < MAX_ROUNDS - 1) break;
+        return toShortfall(admission, { key, holdNanoUsd: wanted.holdNanoUsd });
+      }
+    }
+  }
+  throw refuse({ kind: 'admission_unavailable' });
+}
+
+/**
+ * Auth commits a change before it tells of it, so a record that it gives afterwards and that is older is of a database that was set
+ * back. What it says counts again from now on, but of a key that was revoked or blocked.
+ */
+async function followSetBack(
+  { setBackGeneration, log }: GateDependencies,
+  { keyId, generation, workspace: { workspaceId } }: KeyRecord,
+  seen: number,
+): Promise<void> {
+  const outcome = await setBackGeneration({ workspaceId, keyId, generation }, seen).catch((error: unknown) => {
+    throw refuse({ kind: 'admission_unavailable' }, error);
+  });
+  const about = { keyId, workspaceId, generation, seen };
+  if (outcome === 'set_back' && generation < seen)
+    log.error(about, 'ALERT auth gives an older record of a key than it had told of: its database was set back');
+  if (outcome !== 'kept_out') return;
+  log.error(about, 'ALERT auth lets in a key that was revoked or blocked: its database was set back; do that again');
+  throw refuse({ kind: 'admission_unavailable' });
+}
+
+async function decide({ holds, metrics }: GateDependencies, request: AdmitRequest): Promise<Admission> {
+  const askedAt = performance.now();
+  try {
+    const admission = await holds.admit(request);
+    metrics.admitted((performance.now() - askedAt) / 1_000);
+    return admission;
+  } catch (error) {
+    throw refuse({ kind: 'admission_unavailable' }, error);
+  }
+}
+
+/** Whether newer credits have come from the ledger. */
+const fetchCredits = (
+  { absorber, log }: Pick<GateDependencies, 'absorber' | 'log'>,
+  { workspace: { workspaceId } }: KeyRecord,
+): Promise<boolean> =>
+  absorber.refresh(workspaceId).catch((error: unknown) => {
+    log.warn({ err: error }, 'newer credits cannot be asked for; the balances at hand decide');
+    return false;
+  });
+
+/** Of a key whose workspace may not spend at all. */
+const toBillingFault = ({ workspace }: KeyRecord): GateFault =>
+  workspace.billingStatus === 'on_hold' ? { kind: 'account_on_hold' } : { kind: 'billing_not_provisioned' };
+
+function toShortfall(
+  { limiter, keySpentNanoUsd, keyHeldNanoUsd, availableNanoUsd }: Shortage,
+  { key, holdNanoUsd }: { key: KeyRecord; holdNanoUsd: NanoUsd },
+): Extract<GateDecision, { outcome: 'insufficient' }> {
+  if (limiter === 'monthly_cap_reached') throw refuse({ kind: 'spend_cap_reached' });
+  const { maxBudgetNanoUsd } = key;
+  const remaining = maxBudgetNanoUsd === null ? null : maxBudgetNanoUsd - keySpentNanoUsd;
+  const shortfall: Shortfall = {
+    maxUsageCostNanoUsd: holdNanoUsd,
+    keyRemainingNanoUsd: remaining !== null && remaining < 0n ? 0n : remaining,
+    heldNanoUsd: keyHeldNanoUsd,
+    limitedBy: limiter,
+  };
+  return { outcome: 'insufficient', shortfall, availableNanoUsd };
+}
+
+/**
+ * What a key lacks to spend so little now, before anything dear is done for a call of it that will cost as much at least. Throws a
+ * `GateFault` where it may not spend at all. It takes nothing, and where nothing can be said the admission has the last word.
+ */
+export async function findLack(
+  dependencies: Pick<GateDependencies, 'absorber' | 'log'> & { findShortage: ReturnType<typeof createFindShortage> },
+  key: KeyRecord,
+  leastNanoUsd: NanoUsd,
+): Promise<Shortfall | undefined> {
+  if (key.workspace.billingStatus !== 'active') throw refuse(toBillingFault(key));
+  if (leastNanoUsd === 0n) return undefined;
+  const { findShortage, log } = dependencies;
+  const ask = () =>
+    findShortage(key, leastNanoUsd).catch((error: unknown) => {
+      log.warn({ err: error }, 'what a key may spend cannot be asked for; its admission decides');
+      return undefined;
+    });
+  let shortage = await ask();
+  if (shortage && (await fetchCredits(dependencies, key))) shortage = await ask();
+  return shortage && toShortfall(shortage, { key, holdNanoUsd: leastNanoUsd }).shortfall;
+}

@@ -1,0 +1,21 @@
+import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import type { RateLimitState } from '@turnpike/public-api/headers';
+import type { BalanceLimiter } from './admit.ts';
+
+/** Why the gate lets a call in as little as any other: whoever asks it words this for its clients. */
+export type GateFault =
+  | { kind: 'account_on_hold' }
+  | { kind: 'billing_not_provisioned' }
+  | { kind: 'spend_cap_reached' }
+  | { kind: 'rate_limited'; limiter: 'requests' | 'tokens'; retryAfterMs: number; rateLimit: RateLimitState }
+  /** Redis gave no decision, or the spool is full: nothing is admitted that could not be recorded. */
+  | { kind: 'admission_unavailable' };
+
+/** What a call could cost at most, which does not fit into a balance. */
+export interface Shortfall {
+  maxUsageCostNanoUsd: NanoUsd;
+  keyRemainingNanoUsd: NanoUsd | null;
+  heldNanoUsd: NanoUsd;
+  /** The limit that the hold did not fit into. */
+  limitedBy: Exclude<BalanceLimiter, 'monthly_cap_reached'>;
+}
