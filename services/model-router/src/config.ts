@@ -11,9 +11,9 @@ import {
   streamTimeoutMsSchema,
   wholeTimeoutMsSchema,
 } from '@turnpike/config/sharedSettings';
+import { parseHosts } from '@turnpike/request-reading/images/parseHosts';
 import { z } from 'zod';
 import type { KubernetesApi } from './fleet/discovery/listEndpoints.ts';
-import { parseHosts } from './request/images/parseHosts.ts';
 
 const milliseconds = z.coerce.number().int().positive();
 

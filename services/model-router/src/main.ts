@@ -1,10 +1,11 @@
 import { createAuthenticator } from '@turnpike/authentication/createAuthenticator';
 import { startService } from '@turnpike/http-service/startService';
+import { followCatalog } from '@turnpike/internal-api/followCatalog';
 import { createInferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import { openAnswers } from './answer/openAnswers.ts';
 import { LISTEN_ON_MS } from './answer/streamAttempt.ts';
 import { listRoutes } from './app.ts';
-import { followCatalog } from './catalog/followCatalog.ts';
+import { toCatalog } from './catalog/catalog.ts';
 import { configSchema, toKubernetesApi } from './config.ts';
 import { openFleet } from './fleet/openFleet.ts';
 import { openMoney } from './money/openMoney.ts';
@@ -24,7 +25,12 @@ startService({
     const metrics = createInferenceMetrics(telemetry.meter);
     const money = await openMoney(base, metrics);
     const fleet = openFleet(base, { shards: money.shards, kubernetes: toKubernetesApi(config), metrics });
-    const catalog = followCatalog({ catalogUrl: config.CATALOG_INTERNAL_URL, internalHeaders, log });
+    const catalog = followCatalog({
+      catalogUrl: config.CATALOG_INTERNAL_URL,
+      internalHeaders,
+      toView: toCatalog,
+      log,
+    });
     shutdown.defer('catalog', () => catalog.close());
     const authenticator = createAuthenticator({
       authUrl: config.AUTH_INTERNAL_URL,

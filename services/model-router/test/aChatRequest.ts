@@ -1,6 +1,6 @@
+import { type JsonBody, toJsonBody } from '@turnpike/request-reading/body/readBody';
 import { KEPT_IN_CHATS, parseChatRequest } from '../src/request/chatRequest.ts';
 import type { InferenceRequest } from '../src/request/inferenceRequest.ts';
-import { type JsonBody, toJsonBody } from '../src/request/readBody.ts';
 
 const MAX_TEXT_BYTES = 4 * 1_048_576;
 

@@ -1,4 +1,5 @@
 import { createServer, type ServerResponse } from 'node:http';
+import { type BodyMemory, createBodyMemory } from '@turnpike/request-reading/shares/bodyMemory';
 import { type CallSpan, noSpan } from '@turnpike/telemetry/callSpan';
 import express, { type ErrorRequestHandler } from 'express';
 import { answerCall } from '../src/answer/answerCall.ts';
@@ -9,7 +10,6 @@ import type { EngineRegistry } from '../src/fleet/engineRegistry.ts';
 import { createFleet } from '../src/fleet/fleet.ts';
 import type { Placer } from '../src/fleet/placement/placer.ts';
 import type { EngineQueue } from '../src/fleet/queue/engineQueue.ts';
-import { type BodyMemory, createBodyMemory } from '../src/request/shares/bodyMemory.ts';
 import { aCall, aHouse, LONG_TIMEOUTS, RATE_LIMIT } from './aCall.ts';
 import { aChatRequest } from './aChatRequest.ts';
 import { anEngineQueue } from './anEngineQueue.ts';

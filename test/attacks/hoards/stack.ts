@@ -9,9 +9,16 @@ import { startTestStack, type TestStack } from '../../support/startTestStack.ts'
 const ROOM = 64;
 /** Calls of one key that may wait. */
 export const WAITING = 100;
+/** So few that hundreds are too many on any machine; twice as many at once are enough for other keys. */
+const LOOK_UPS_PER_SECOND = 10;
+const MIB = 1_048_576;
+/** Memory for the bodies of all calls: the least that may be set. */
+const BODY_MEMORY_BYTES = 64 * MIB;
+/** What a key may send in vain, as the product has it. */
+const REFUSED_BYTES_PER_SECOND = 4 * MIB;
 const PNG = aPng();
 
-/** The one stack of those who take all that there is for as long as they can. */
+/** The one stack of those who take all that there is: for as long as they can, or as often. */
 export let stack: TestStack;
 /** Whence images are fetched. */
 export let host: HttpStandIn;
@@ -31,15 +38,21 @@ beforeAll(async () => {
       open.delete(res);
     });
   });
+  const lookUps = { LOOK_UPS_PER_SECOND: String(LOOK_UPS_PER_SECOND) };
   stack = await startTestStack({
     kafka: false,
     serviceSettings: {
+      auth: lookUps,
+      catalog: lookUps,
+      'usage-ledger': lookUps,
       'model-router': {
         ENGINE_CALLS: String(ROOM / 2),
         QUEUE_KEY_SHARE: String(WAITING / 1_000),
         // What waits goes on doing so while a test looks, and nothing comes free by itself.
         QUEUE_TIMEOUT_MS: '300000',
         IMAGES_TIMEOUT_MS: '300000',
+        BODIES_MAX_BYTES: String(BODY_MEMORY_BYTES),
+        REFUSED_BODIES_BYTES_PER_SECOND: String(REFUSED_BYTES_PER_SECOND),
         IMAGE_PRIVATE_HOSTS: new URL(host.url).host,
       },
     },

@@ -1,12 +1,12 @@
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { AuthErrorOptions } from '@turnpike/public-api/authFault';
+import type { ImageLoader } from '@turnpike/request-reading/images/createImageLoader';
 import type { CallSpan } from '@turnpike/telemetry/callSpan';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { PricedModel } from '../catalog/catalog.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { UsageBound } from '../money/gate/boundUsage.ts';
 import type { CountPromptTokens } from '../request/countPromptTokens.ts';
-import type { ImageLoader } from '../request/images/createImageLoader.ts';
 import type { InferenceRequest } from '../request/inferenceRequest.ts';
 import type { AnsweredOperation } from './operations/operations.ts';
 

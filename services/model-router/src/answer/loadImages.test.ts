@@ -2,14 +2,14 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import { ApiError } from '@turnpike/public-api/apiError';
+import type { ImageLoader } from '@turnpike/request-reading/images/createImageLoader';
+import { ImageError, type ImageErrorReason } from '@turnpike/request-reading/images/imageError';
+import { createBodyMemory } from '@turnpike/request-reading/shares/bodyMemory';
 import { until } from '@turnpike/test-support/until';
 import type { Response } from 'express';
 import { aCall, aHouse, RATE_LIMIT } from '../../test/aCall.ts';
 import { aChatRequest } from '../../test/aChatRequest.ts';
 import { anOpenCall } from '../../test/anOpenCall.ts';
-import type { ImageLoader } from '../request/images/createImageLoader.ts';
-import { ImageError, type ImageErrorReason } from '../request/images/imageError.ts';
-import { createBodyMemory } from '../request/shares/bodyMemory.ts';
 import { answerCall, loadImages } from './answerCall.ts';
 
 const URL = 'https://example.org/a.png';

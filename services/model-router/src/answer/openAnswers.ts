@@ -1,13 +1,13 @@
 import type { Authenticator } from '@turnpike/authentication/createAuthenticator';
 import type { ServiceBase } from '@turnpike/http-service/startService';
+import { createImageLoader } from '@turnpike/request-reading/images/createImageLoader';
+import { resolveHost } from '@turnpike/request-reading/images/resolveHost';
+import { type BodyMemory, createBodyMemory } from '@turnpike/request-reading/shares/bodyMemory';
+import { createKeyAllowance, type KeyAllowance } from '@turnpike/request-reading/shares/keyAllowance';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { OpenFleet } from '../fleet/openFleet.ts';
 import type { AdmitCallDependencies } from '../money/gate/admitCall.ts';
 import type { Money } from '../money/openMoney.ts';
-import { createImageLoader } from '../request/images/createImageLoader.ts';
-import { resolveHost } from '../request/images/resolveHost.ts';
-import { type BodyMemory, createBodyMemory } from '../request/shares/bodyMemory.ts';
-import { createKeyAllowance, type KeyAllowance } from '../request/shares/keyAllowance.ts';
 import type { House } from './call.ts';
 import { LISTEN_ON_MS } from './streamAttempt.ts';
 

@@ -1,5 +1,6 @@
+import type { KeyBoundFault } from '@turnpike/request-reading/faults/keyBoundFault';
 import type { Response } from 'express';
-import type { EngineFault, KeyBoundFault } from '../api/inferenceFault.ts';
+import type { EngineFault } from '../api/inferenceFault.ts';
 import type { Engine } from '../fleet/engine.ts';
 import type { FleetCall } from '../fleet/fleet.ts';
 import type { Placement } from '../fleet/placement/placer.ts';

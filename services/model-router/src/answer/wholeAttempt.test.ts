@@ -1,12 +1,12 @@
 import { get, type IncomingMessage, type ServerResponse } from 'node:http';
 import { afterEach, expect, it } from '@jest/globals';
+import { type BodyMemory, createBodyMemory } from '@turnpike/request-reading/shares/bodyMemory';
 import { until } from '@turnpike/test-support/until';
 import { anEngineRegistry } from '../../test/anEngineRegistry.ts';
 import { anHttpEngine, type HttpEngine } from '../../test/anHttpEngine.ts';
 import { anOpenCall } from '../../test/anOpenCall.ts';
 import { type ServedCall, serveCall } from '../../test/serveCall.ts';
 import type { CallNews } from '../fleet/engineRegistry.ts';
-import { type BodyMemory, createBodyMemory } from '../request/shares/bodyMemory.ts';
 
 const USAGE = { prompt_tokens: 9, completion_tokens: 3, total_tokens: 12 };
 const COMPLETED = {

@@ -1,9 +1,9 @@
+import type { TakenBytes } from '@turnpike/request-reading/shares/bodyMemory';
 import type { EngineFault } from '../api/inferenceFault.ts';
 import type { EngineExchange } from '../fleet/dispatchToEngine.ts';
 import type { Engine } from '../fleet/engine.ts';
 import type { Attempt, EngineErrorKind } from '../fleet/terms/attempt.ts';
 import type { Dialect } from '../fleet/terms/dialect.ts';
-import type { TakenBytes } from '../request/shares/bodyMemory.ts';
 import { type AttemptEnd, type AttemptOn, type AttemptOptions, dispatchCall } from './attempt.ts';
 import type { Call, House } from './call.ts';
 import { ENGINE_FAILED } from './outcome.ts';

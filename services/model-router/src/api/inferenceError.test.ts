@@ -32,6 +32,24 @@ it.each<[InferenceFault, string, string | null]>([
     'The body holds half a surrogate pair, which no text may.',
     null,
   ],
+  [{ kind: 'body_too_large', maxBytes: 9 }, 'The body is larger than the 9 bytes allowed here.', null],
+  [{ kind: 'body_text_too_large', maxBytes: 9 }, 'The body holds more than 9 bytes outside inline images.', null],
+  [
+    { kind: 'body_compressed' },
+    'Compressed bodies are not accepted. Send the JSON as it is, without Content-Encoding.',
+    null,
+  ],
+  [{ kind: 'body_not_json_type' }, 'Send a JSON body with Content-Type: application/json.', null],
+  [{ kind: 'body_not_utf8' }, 'The body is not valid UTF-8.', null],
+  [{ kind: 'body_not_an_object' }, 'The body must be a JSON object.', null],
+  [{ kind: 'body_too_deep', maxDepth: 9 }, 'The body is nested deeper than 9 levels.', null],
+  [{ kind: 'body_too_many_values', maxValues: 9 }, 'The body holds more than 9 JSON values.', null],
+  [{ kind: 'body_too_many_fields', maxFields: 9 }, 'The body has more than 9 fields.', null],
+  [{ kind: 'body_object_too_large', maxFields: 9 }, 'An object within the body has more than 9 fields.', null],
+  [{ kind: 'body_key_repeated', param: 'n' }, 'A key stands twice in one object: n.', 'n'],
+  [{ kind: 'body_too_slow', silenceMs: 9_000 }, 'Nothing more of the body came for 9 s.', null],
+  [{ kind: 'body_unfinished', wholeMs: 9_000 }, 'The body was not whole after 9 s.', null],
+  [{ kind: 'body_aborted' }, 'The body ended before it was whole.', null],
   [{ kind: 'invalid_request', message: 'n must be 1', param: 'n' }, 'n must be 1', 'n'],
 ])('%j is a 400 of the validation family: %s', (fault, message, param) => {
   expect(errorOf(fault)).toEqual({
@@ -107,6 +125,7 @@ it.each<[number, InferenceFault]>([
   [503, { kind: 'engine_busy' }],
   [503, { kind: 'catalog_unavailable' }],
   [503, { kind: 'no_room_for_body' }],
+  [503, { kind: 'key_bound_reached', bound: 'body_memory', retryAfterSeconds: 1 }],
   [503, { kind: 'no_room_for_answer' }],
   [503, { kind: 'auth_unavailable' }],
 ])('%i %j may be retried after a second', (status, fault) => {

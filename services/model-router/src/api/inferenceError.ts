@@ -12,7 +12,8 @@ import {
   unavailable,
   type WireError,
 } from '@turnpike/public-api/wireError';
-import type { CallFault, KeyBoundFault } from './inferenceFault.ts';
+import type { KeyBoundFault } from '@turnpike/request-reading/faults/keyBoundFault';
+import type { CallFault } from './inferenceFault.ts';
 
 const KEY_BOUND_MESSAGES: Record<Exclude<KeyBoundFault['bound'], 'refused_bodies'>, string> = {
   body_memory:

@@ -1,9 +1,8 @@
-import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import type { GateFault, Shortfall } from '@turnpike/holds/gate/gateFault';
 import type { GuardFault } from '@turnpike/public-api/authFault';
-import type { RateLimitState } from '@turnpike/public-api/headers';
-import type { KeyBound } from '@turnpike/telemetry/keyBoundMetrics';
-import type { BodyFault } from './bodyFault.ts';
-import type { RequestFault } from './requestFault.ts';
+import type { BodyFault } from '@turnpike/request-reading/faults/bodyFault';
+import type { KeyBoundFault } from '@turnpike/request-reading/faults/keyBoundFault';
+import type { RequestFault } from '@turnpike/request-reading/faults/requestFault';
 
 /** Why a model of this name is not served. */
 export type ModelFault =
@@ -14,21 +13,8 @@ export type ModelFault =
 
 /** Why gate 4 refuses a call. */
 export type AdmissionFault =
-  | { kind: 'account_on_hold' }
-  | { kind: 'billing_not_provisioned' }
-  | { kind: 'spend_cap_reached' }
-  | {
-      kind: 'insufficient_balance';
-      maxUsageCostNanoUsd: NanoUsd;
-      keyRemainingNanoUsd: NanoUsd | null;
-      heldNanoUsd: NanoUsd;
-      /** The limit that the hold did not fit into. */
-      limitedBy: 'key_budget' | 'credit' | 'monthly_cap';
-      affordableOutputTokens: number;
-    }
-  | { kind: 'rate_limited'; limiter: 'requests' | 'tokens'; retryAfterMs: number; rateLimit: RateLimitState }
-  /** Redis gave no decision, or the spool is full: nothing is admitted that could not be recorded. */
-  | { kind: 'admission_unavailable' }
+  | GateFault
+  | (Shortfall & { kind: 'insufficient_balance'; affordableOutputTokens: number })
   | { kind: 'catalog_unavailable' };
 
 /** Why an engine gave no answer, or a bad one. */
@@ -52,13 +38,6 @@ export type EngineFault =
 /** An image that cannot be fetched or decoded. It says no more: from outside, all reasons are the same. */
 export interface ImageFault {
   kind: 'image_unusable';
-}
-
-/** The key would take more than its part of what belongs to all keys. Nothing was run, and nothing is charged. */
-export interface KeyBoundFault {
-  kind: 'key_bound_reached';
-  bound: Exclude<KeyBound, 'look_ups'>;
-  retryAfterSeconds: number;
 }
 
 /** Why inference is refused to a key that is let in, or fails. */

@@ -1,10 +1,10 @@
 import { ApiError } from '@turnpike/public-api/apiError';
+import { isInline } from '@turnpike/request-reading/images/decodeInlineImage';
+import { createFairSlots, type SlotLimits, type SlotOwner } from '@turnpike/request-reading/shares/fairSlots';
 import type { EngineFault } from '../api/inferenceFault.ts';
 import type { PricedModel } from '../catalog/catalog.ts';
 import type { CountPromptTokens } from '../request/countPromptTokens.ts';
-import { isInline } from '../request/images/decodeInlineImage.ts';
 import type { InferenceRequest } from '../request/inferenceRequest.ts';
-import { createFairSlots, type SlotLimits, type SlotOwner } from '../request/shares/fairSlots.ts';
 import { type Engine, servedNameOf } from './engine.ts';
 import type { EngineRegistry } from './engineRegistry.ts';
 import { RefusedQuestion } from './terms/dialect.ts';

@@ -1,16 +1,16 @@
 import { ApiError } from '@turnpike/public-api/apiError';
 import { type ChatRequest, chatRequestSchema, MAX_MESSAGES } from '@turnpike/public-api/chatRequest';
 import { OPERATION_PATHS } from '@turnpike/public-api/operations';
-import type { BodyFault } from '../api/bodyFault.ts';
+import type { JsonBody } from '@turnpike/request-reading/body/readBody';
+import { ANY_PLACE, type KeptPath } from '@turnpike/request-reading/body/scanJson';
+import type { BodyFault } from '@turnpike/request-reading/faults/bodyFault';
+import { invalidRequest } from '@turnpike/request-reading/faults/requestFault';
+import { createFieldReader } from '@turnpike/request-reading/fields/fieldReader';
+import { isInline } from '@turnpike/request-reading/images/decodeInlineImage';
 import type { ImageFault } from '../api/inferenceFault.ts';
-import { invalidRequest } from '../api/requestFault.ts';
 import { generatesText, type PricedModel } from '../catalog/catalog.ts';
-import { createFieldReader } from './fieldReader.ts';
-import { isInline } from './images/decodeInlineImage.ts';
 import type { InferenceRequest, Operation, RequestImages } from './inferenceRequest.ts';
-import type { JsonBody } from './readBody.ts';
 import { readTemplateSwitch, refuseEngineControlKeys, refuseSeedBeyond64Bits } from './requestFields.ts';
-import { ANY_PLACE, type KeptPath } from './scanJson.ts';
 
 const MIB = 1_048_576;
 const MAX_IMAGES = 16;

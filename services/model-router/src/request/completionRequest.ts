@@ -1,10 +1,10 @@
 import { completionRequestSchema } from '@turnpike/public-api/completionRequest';
 import { OPERATION_PATHS } from '@turnpike/public-api/operations';
-import { invalidRequest } from '../api/requestFault.ts';
+import type { JsonBody } from '@turnpike/request-reading/body/readBody';
+import { invalidRequest } from '@turnpike/request-reading/faults/requestFault';
+import { createFieldReader } from '@turnpike/request-reading/fields/fieldReader';
 import { generatesText } from '../catalog/catalog.ts';
-import { createFieldReader } from './fieldReader.ts';
 import { type InferenceRequest, NO_IMAGES, type Operation } from './inferenceRequest.ts';
-import type { JsonBody } from './readBody.ts';
 import { readTemplateSwitch, refuseEngineControlKeys, refuseSeedBeyond64Bits } from './requestFields.ts';
 
 /**

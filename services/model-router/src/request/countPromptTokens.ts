@@ -1,6 +1,6 @@
+import type { SlotOwner } from '@turnpike/request-reading/shares/fairSlots';
 import type { PricedModel } from '../catalog/catalog.ts';
 import type { InferenceRequest } from './inferenceRequest.ts';
-import type { SlotOwner } from './shares/fairSlots.ts';
 
 /**
  * The engine's count of the prompt, or undefined when no engine gives one in time. It is exact but for images that have not been

@@ -1,9 +1,9 @@
 import { embeddingRequestSchema } from '@turnpike/public-api/embeddingRequest';
 import { OPERATION_PATHS } from '@turnpike/public-api/operations';
-import { invalidRequest } from '../api/requestFault.ts';
-import { createFieldReader } from './fieldReader.ts';
+import type { JsonBody } from '@turnpike/request-reading/body/readBody';
+import { invalidRequest } from '@turnpike/request-reading/faults/requestFault';
+import { createFieldReader } from '@turnpike/request-reading/fields/fieldReader';
 import { type InferenceRequest, NO_IMAGES, type Operation } from './inferenceRequest.ts';
-import type { JsonBody } from './readBody.ts';
 import { readTemplateSwitch, refuseEngineControlKeys } from './requestFields.ts';
 
 const LIMIT_BYTES = 8 * 1_048_576;

@@ -1,6 +1,6 @@
 import type { OperationName } from '@turnpike/public-api/operations';
+import type { BodyLimits, JsonBody } from '@turnpike/request-reading/body/readBody';
 import type { PricedModel } from '../catalog/catalog.ts';
-import type { BodyLimits, JsonBody } from './readBody.ts';
 
 /** What tells one inference operation from another: how its requests are read, and what the gates and engines go by. */
 export interface Operation {

@@ -1,6 +1,6 @@
 import { ENGINE_CONTROL_KEYS, SEED_TOO_LARGE } from '@turnpike/public-api/requestFields';
-import { invalidRequest } from '../api/requestFault.ts';
-import type { JsonBody } from './readBody.ts';
+import type { JsonBody } from '@turnpike/request-reading/body/readBody';
+import { invalidRequest } from '@turnpike/request-reading/faults/requestFault';
 
 /** Throws `invalid_request` naming the first key of the body that no client may set (decisions, Order of the gates). */
 export function refuseEngineControlKeys(value: Record<string, unknown>): void {

@@ -1,4 +1,4 @@
-import type { JsonPath } from './scanJson.ts';
+import type { JsonPath } from '@turnpike/request-reading/body/scanJson';
 
 /** Values by where they stand, as the bytes that stand for them. */
 export type LiteralTree = Map<string | number, LiteralTree | readonly Buffer[]>;

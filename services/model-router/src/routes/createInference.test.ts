@@ -17,6 +17,8 @@ import { createHttpApp } from '@turnpike/http-service/createHttpApp';
 import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { createBodyMemory } from '@turnpike/request-reading/shares/bodyMemory';
+import { createKeyAllowance, type KeyAllowance } from '@turnpike/request-reading/shares/keyAllowance';
 import { noMetrics } from '@turnpike/telemetry/noMetrics';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { aTemporaryFolder } from '@turnpike/test-support/aTemporaryFolder';
@@ -32,8 +34,6 @@ import { createToWireError } from '../api/inferenceError.ts';
 import type { EngineRegistry } from '../fleet/engineRegistry.ts';
 import { createFleet } from '../fleet/fleet.ts';
 import { createOpenCalls, type OpenCalls } from '../money/call/openCalls.ts';
-import { createBodyMemory } from '../request/shares/bodyMemory.ts';
-import { createKeyAllowance, type KeyAllowance } from '../request/shares/keyAllowance.ts';
 import { createInference, type InferenceDependencies } from './createInference.ts';
 
 const log = aSilentLogger();
@@ -107,7 +107,7 @@ function serveChat(
         setBackGeneration: createSetBackGeneration(opened.redis),
         holds: { admit: letIn },
         absorber: { load: notAsked, refresh: notAsked },
-        authenticator: { authenticate: notAsked, forget: () => {} },
+        authenticator: { forget: () => {} },
         countPromptTokens: async () => undefined,
         refusedCounts: noAllowance,
         standingOf: () => opened.standing,

@@ -2,9 +2,12 @@ import type { Authenticator } from '@turnpike/authentication/createAuthenticator
 import { callingKey } from '@turnpike/authentication/keyGuard';
 import { spanOf } from '@turnpike/http-service/observeRequests';
 import { toRequestLog } from '@turnpike/http-service/toRequestLog';
+import type { CatalogFollower } from '@turnpike/internal-api/followCatalog';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { CALL_ID_HEADER } from '@turnpike/public-api/headers';
+import { readBody } from '@turnpike/request-reading/body/readBody';
+import type { TakenBytes } from '@turnpike/request-reading/shares/bodyMemory';
 import type { Request, RequestHandler, Response } from 'express';
 import { v7 as uuidv7 } from 'uuid';
 import { answerCall } from '../answer/answerCall.ts';
@@ -12,8 +15,7 @@ import type { Call } from '../answer/call.ts';
 import type { Answers } from '../answer/openAnswers.ts';
 import type { AnsweredOperation } from '../answer/operations/operations.ts';
 import type { AdmissionFault, EngineFault, InferenceFault, ModelFault } from '../api/inferenceFault.ts';
-import { getModel } from '../catalog/catalog.ts';
-import type { CatalogFollower } from '../catalog/followCatalog.ts';
+import { type Catalog, getModel } from '../catalog/catalog.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { OpenFleet } from '../fleet/openFleet.ts';
 import { type AdmittedCall, toUnknownEventJson } from '../money/call/toEvent.ts';
@@ -21,12 +23,10 @@ import { admitCall } from '../money/gate/admitCall.ts';
 import type { UsageBound } from '../money/gate/boundUsage.ts';
 import type { Money } from '../money/openMoney.ts';
 import type { InferenceRequest } from '../request/inferenceRequest.ts';
-import { readBody } from '../request/readBody.ts';
-import type { TakenBytes } from '../request/shares/bodyMemory.ts';
 
 export interface InferenceDependencies {
   region: 'us' | 'eu';
-  catalog: CatalogFollower;
+  catalog: CatalogFollower<Catalog>;
   authenticator: Authenticator;
   money: Pick<Money, 'spool' | 'openCalls'>;
   fleet: Pick<OpenFleet, 'cacheSaltOf'>;
@@ -147,7 +147,10 @@ const NOT_OF_THE_KEY: ReadonlySet<InferenceFault['kind']> = new Set([
 ]);
 
 /** Gate 3: the model, its price version, and whether anything could serve it now. */
-function resolveModel(request: InferenceRequest, { catalog, fleet }: { catalog: CatalogFollower; fleet: Fleet }) {
+function resolveModel(
+  request: InferenceRequest,
+  { catalog, fleet }: { catalog: CatalogFollower<Catalog>; fleet: Fleet },
+) {
   const current = catalog.current();
   if (!current) throw new ApiError<AdmissionFault>({ kind: 'catalog_unavailable' });
   const model = fleet.fitWindow(getModel(current, request.model));

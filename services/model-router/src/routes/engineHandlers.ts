@@ -1,19 +1,19 @@
 import { toChangeLog } from '@turnpike/http-service/toRequestLog';
+import type { CatalogFollower } from '@turnpike/internal-api/followCatalog';
 import type { FaultOf } from '@turnpike/internal-api/internalApi';
 import type { EngineBody, modelRouterApi } from '@turnpike/internal-api/modelRouter';
 import type { Handlers } from '@turnpike/internal-api/serveApi';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { Response } from 'express';
-import { isMedia } from '../catalog/catalog.ts';
-import type { CatalogFollower } from '../catalog/followCatalog.ts';
+import { type Catalog, isMedia } from '../catalog/catalog.ts';
 import { type Engine, servedNameOf } from '../fleet/engine.ts';
 import type { EngineRegistry } from '../fleet/engineRegistry.ts';
 import type { OperatorDrains } from '../fleet/operatorDrains.ts';
 
 export interface EngineHandlerDependencies {
   log: Logger;
-  catalog: Pick<CatalogFollower, 'current'>;
+  catalog: Pick<CatalogFollower<Catalog>, 'current'>;
   engines: Pick<EngineRegistry, 'list' | 'retries' | 'findEngines' | 'isConfigured'>;
   drains: Pick<OperatorDrains, 'has' | 'set'>;
 }

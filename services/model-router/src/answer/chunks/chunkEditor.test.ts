@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { describe, expect, it } from '@jest/globals';
+import { aCharacter } from '@turnpike/test-support/aCharacter';
 import fc from 'fast-check';
 import { CHAT_CHUNKS } from '../operations/chat.ts';
 import { ChunkEditor, type EditedEvent } from './chunkEditor.ts';
@@ -87,7 +88,7 @@ function expectedEvents(includeUsage: boolean): (chunk: object) => object | unde
 
 describe('an edited chunk is what parsing, picking and writing it anew would give', () => {
   const aText = fc.oneof(
-    fc.string({ unit: 'binary' }),
+    fc.string({ unit: aCharacter }),
     fc.string({ unit: 'grapheme' }),
     fc.constantFrom(
       ',"usage":{',
@@ -176,7 +177,7 @@ describe('an edited chunk is what parsing, picking and writing it anew would giv
     const aDamage = fc.record({
       at: fc.nat(300),
       remove: fc.nat(6),
-      insert: fc.string({ unit: 'binary', maxLength: 4 }),
+      insert: fc.string({ unit: aCharacter, maxLength: 4 }),
     });
     fc.assert(
       fc.property(fc.constantFrom(...writers), aText, aDamage, (write, content, { at, remove, insert }) => {

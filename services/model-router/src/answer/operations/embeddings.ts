@@ -1,5 +1,5 @@
 import type { EmbeddingList } from '@turnpike/public-api/embeddingList';
-import { scanJson } from '../../request/scanJson.ts';
+import { scanJson } from '@turnpike/request-reading/body/scanJson';
 import { isObject, parseJson, readEngineUsage, statusOf } from '../fields/answerFields.ts';
 import type { AnswerOptions, WholeAnswer } from './wholeAnswer.ts';
 

@@ -1,6 +1,7 @@
 import { ApiError } from '@turnpike/public-api/apiError';
+import type { KeyBoundFault } from '@turnpike/request-reading/faults/keyBoundFault';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
-import type { EngineFault, KeyBoundFault } from '../../api/inferenceFault.ts';
+import type { EngineFault } from '../../api/inferenceFault.ts';
 import type { PlaceableEngine, Placement, Placer } from '../placement/placer.ts';
 import type { Attempt } from '../terms/attempt.ts';
 import { FULL_MS, QUEUE_LOOK_MS } from '../terms/limits.ts';

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { aCharacter } from '@turnpike/test-support/aCharacter';
 import fc from 'fast-check';
 import { aChatRequest, aJsonBody } from '../../../test/aChatRequest.ts';
 import { aPricedModel } from '../../../test/aPricedModel.ts';
@@ -130,7 +131,7 @@ const INLINE = `data:image/png;base64,${'A'.repeat(4_000)}`;
 describe('whatever texts a conversation has', () => {
   const aText = fc.oneof(
     fc.string({ unit: 'grapheme', maxLength: 20 }),
-    fc.string({ unit: 'binary', maxLength: 5 }).map((text) => text.toWellFormed().replaceAll('\0', '').repeat(600)),
+    fc.string({ unit: aCharacter, maxLength: 5 }).map((text) => text.toWellFormed().replaceAll('\0', '').repeat(600)),
     fc.constantFrom('data:image/', '"'.repeat(1_023), `data:image/${'\\'.repeat(600)}`),
   );
   const anImage = fc.constantFrom(INLINE, 'data:image/png;base64,AAAA');

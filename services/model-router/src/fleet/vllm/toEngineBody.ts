@@ -1,4 +1,4 @@
-import { isInline } from '../../request/images/decodeInlineImage.ts';
+import { isInline } from '@turnpike/request-reading/images/decodeInlineImage';
 import type { InferenceRequest } from '../../request/inferenceRequest.ts';
 import { type PlacedLiteral, toLiteralTree, writeJson } from '../../request/writeJson.ts';
 import type { EngineCallFields } from '../terms/dialect.ts';

@@ -43,6 +43,10 @@ const insufficient: Admission = {
 /** A balance that might carry the call, if its prompt is shorter than its bytes. */
 const tight: Admission = { ...insufficient, availableNanoUsd: 10_000n };
 
+const notAsked = async (): Promise<never> => {
+  throw new Error('nobody should have asked');
+};
+
 /** What happened on the way: every question the gate asked, in order. */
 interface Run {
   asked: string[];
@@ -52,15 +56,9 @@ interface Run {
 
 interface Circumstances {
   key?: KeyRecord;
-  /** The key's record as auth has it now. */
-  newKey?: KeyRecord;
   /** The engine's own count; without it no engine counts. */
   count?: number;
   hasNewerCredits?: boolean;
-  loadFails?: boolean;
-  isOpen?: boolean;
-  /** What comes of admitting older records of the key again. */
-  setBack?: 'set_back' | 'kept_out' | 'changed';
   /** Whether engines have counted as much in vain for this key as they may. */
   isCountUsedUp?: boolean;
   /** Fields of the request's body. */
@@ -69,8 +67,8 @@ interface Circumstances {
 
 /** Runs the gate against these answers of the admit script, one after the other. */
 async function run(answers: (Admission | Error)[], circumstances: Circumstances = {}): Promise<Run> {
-  const { key = aKeyRecord(), count, hasNewerCredits = false, loadFails = false, isOpen = true } = circumstances;
-  const { setBack = 'set_back', newKey = key, isCountUsedUp = false, fields = { max_tokens: 100 } } = circumstances;
+  const { key = aKeyRecord(), count, hasNewerCredits = false } = circumstances;
+  const { isCountUsedUp = false, fields = { max_tokens: 100 } } = circumstances;
   const asked: string[] = [];
   const requests: AdmitRequest[] = [];
   const dependencies: AdmitCallDependencies = {
@@ -85,22 +83,14 @@ async function run(answers: (Admission | Error)[], circumstances: Circumstances 
       },
     },
     absorber: {
-      async load(workspaceId, keyId) {
-        asked.push('load');
-        expect([workspaceId, keyId]).toEqual([key.workspace.workspaceId, key.keyId]);
-        if (loadFails) throw new Error('ledger is down');
-        return true;
-      },
+      load: notAsked,
       async refresh() {
         asked.push('refresh');
         return hasNewerCredits;
       },
     },
-    async setBackGeneration(_key, seen) {
-      asked.push(`set back from ${seen}`);
-      return setBack;
-    },
-    authenticator: { authenticate: async () => newKey, forget: () => void asked.push('forget') },
+    setBackGeneration: notAsked,
+    authenticator: { forget: () => {} },
     async countPromptTokens() {
       asked.push('count');
       return count;
@@ -115,17 +105,14 @@ async function run(answers: (Admission | Error)[], circumstances: Circumstances 
         return () => void asked.push('give count back');
       },
     },
-    standingOf: () => ({ isOpen }),
+    standingOf: () => ({ isOpen: true }),
     metrics: noMetrics,
     log: aSilentLogger(),
   };
   const call = {
     callId: 'call',
     key,
-    async authenticateAgain(): Promise<KeyRecord> {
-      asked.push('authenticate');
-      return newKey;
-    },
+    authenticateAgain: notAsked,
     request: aChatRequest(fields),
     model: aPricedModel(),
     unknownEventJson: () => '{}',
@@ -140,63 +127,6 @@ it('asks Redis once when it admits', async () => {
   const { asked, result } = await run([admitted]);
   expect(asked).toEqual(['admit']);
   expect(result).toMatchObject({ hold, rateLimit });
-});
-
-it('brings balances that Redis does not have, and asks again', async () => {
-  const { asked, result } = await run([{ outcome: 'not_loaded' }, admitted]);
-  expect(asked).toEqual(['admit', 'load', 'admit']);
-  expect(result).toMatchObject({ hold });
-});
-
-it('admits nothing while balances cannot be had', async () => {
-  const { asked, result } = await run([{ outcome: 'not_loaded' }], { loadFails: true });
-  expect(asked).toEqual(['admit', 'load']);
-  expect(result).toEqual({ kind: 'admission_unavailable' });
-});
-
-it('asks auth again about a key that has changed, and goes by the new record', async () => {
-  const newKey = aKeyRecord({ generation: 2 });
-  const { asked, requests } = await run([{ outcome: 'stale_key', generation: 2 }, admitted], { newKey });
-  expect(asked).toEqual(['admit', 'forget', 'authenticate', 'admit']);
-  expect(requests[1]?.key).toBe(newKey);
-});
-
-it('follows auth back where that knows an older key twice than it had told of, as its database was set back', async () => {
-  const stale: Admission = { outcome: 'stale_key', generation: 9 };
-  const asking = ['admit', 'forget', 'authenticate'];
-  const { asked } = await run([stale, stale, admitted]);
-  expect(asked).toEqual([...asking, ...asking, 'set back from 9', 'admit']);
-  // Each answer may have been to a question from before the change that follows it.
-  const changes = [9, 10, 11].map((generation): Admission => ({ outcome: 'stale_key', generation }));
-  expect((await run([...changes, admitted])).asked).toEqual([...asking, ...asking, ...asking, 'admit']);
-});
-
-it.each([9, 0])(
-  'keeps out a key that was revoked at generation %i, whatever auth says of it by now',
-  async (generation) => {
-    const stale: Admission = { outcome: 'stale_key', generation };
-    const asking = ['admit', 'forget', 'authenticate'];
-    expect(await run([stale, stale], { setBack: 'kept_out' })).toMatchObject({
-      asked: [...asking, ...asking, `set back from ${generation}`],
-      result: { kind: 'admission_unavailable' },
-    });
-  },
-);
-
-it.each([
-  ['on_hold', 'account_on_hold'],
-  ['not_provisioned', 'billing_not_provisioned'],
-] as const)('refuses an account %s when the script says so, and asks nobody else', async (billingStatus, kind) => {
-  const key = aKeyRecord({ workspace: { billingStatus } });
-  expect(await run([{ outcome: 'not_billable' }], { key })).toMatchObject({ asked: ['admit'], result: { kind } });
-  const stale: Admission[] = [{ outcome: 'stale_key', generation: 1 }, { outcome: 'not_billable' }];
-  expect(await run(stale, { newKey: key })).toMatchObject({ result: { kind } });
-});
-
-it('admits nothing while calls are put back, nor where Redis is another one', async () => {
-  const result = { kind: 'admission_unavailable' };
-  expect(await run([], { isOpen: false })).toMatchObject({ asked: [], result });
-  expect(await run([{ outcome: 'closed' }])).toMatchObject({ asked: ['admit'], result });
 });
 
 it('refuses nobody on a guess: the engine counts before the balance is called too small', async () => {
@@ -247,36 +177,4 @@ it('says what the call could cost, what remains of the key, and what limits it',
     limitedBy: 'credit',
     affordableOutputTokens: 0,
   });
-});
-
-it.each([
-  [null, null],
-  [39n, 0n],
-])('shows what remains of a budget of %s as %s', async (maxBudgetNanoUsd, keyRemainingNanoUsd) => {
-  expect((await run([insufficient], { key: aKeyRecord({ maxBudgetNanoUsd }) })).result).toMatchObject({
-    keyRemainingNanoUsd,
-  });
-});
-
-it('tells a month that is spent from a call that is too dear', async () => {
-  const reached: Admission = { ...insufficient, limiter: 'monthly_cap_reached' };
-  expect((await run([reached])).result).toEqual({ kind: 'spend_cap_reached' });
-});
-
-it('passes on which limit a key has run into', async () => {
-  const { asked, result } = await run([{ outcome: 'rate_limited', limiter: 'tokens', retryAfterMs: 700, rateLimit }]);
-  expect(asked).toEqual(['admit']);
-  expect(result).toEqual({ kind: 'rate_limited', limiter: 'tokens', retryAfterMs: 700, rateLimit });
-});
-
-it('refuses where Redis gives no decision in time', async () => {
-  const { asked, result } = await run([new Error('Command timed out')]);
-  expect(asked).toEqual(['admit']);
-  expect(result).toEqual({ kind: 'admission_unavailable' });
-});
-
-it('does not ask for ever', async () => {
-  const { asked, result } = await run(Array.from({ length: 9 }, (): Admission => ({ outcome: 'not_loaded' })));
-  expect(asked.filter((question) => question === 'admit')).toHaveLength(4);
-  expect(result).toEqual({ kind: 'admission_unavailable' });
 });

@@ -1,15 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
+import { aCatalogModel } from '@turnpike/internal-api/aCatalogModel';
 import { computeCharge, computeWorstCase } from '@turnpike/money/price';
+import { aCharacter } from '@turnpike/test-support/aCharacter';
 import fc from 'fast-check';
 import { aChatRequest } from '../../../test/aChatRequest.ts';
-import { aCatalogModel, aPricedModel } from '../../../test/aPricedModel.ts';
+import { aPricedModel } from '../../../test/aPricedModel.ts';
 import { affordableOutputTokens, boundPromptTokens, boundUsage, needsExactPrompt } from './boundUsage.ts';
 
 // The same cases every time: no run fails by chance.
 fc.configureGlobal({ seed: 20_261_121 });
 
 /** Of any characters but NUL, which no body may hold. */
-const aText = fc.string({ unit: 'binary', maxLength: 60 }).map((text) => text.replaceAll('\0', ' '));
+const aText = fc.string({ unit: aCharacter, maxLength: 60 }).map((text) => text.replaceAll('\0', ' '));
 const PNG = 'data:image/png;base64,iVBORw0KGgo=';
 
 describe('the prompt bound', () => {

@@ -1,25 +1,13 @@
 import { connect } from 'node:net';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { generateApiKey } from '@turnpike/api-keys/apiKey';
-import { startTestStack, type TestStack } from '../support/startTestStack.ts';
+import { stack } from './stack.ts';
 
 const MODEL = 'llama-3.1-8b-instruct';
-/** So few that 900 are too many on any machine; twice as many at once are enough for the other keys. */
-const LOOK_UPS_PER_SECOND = 10;
 /** As many as one address may send at once before the edge's own flood limit would hide what is behind it. */
 const PIPELINED = 900;
 const ROUNDS = 12;
 const NO_CALL = '01890000-0000-7000-8000-000000000000';
-
-let stack: TestStack;
-beforeAll(async () => {
-  const limit = { LOOK_UPS_PER_SECOND: String(LOOK_UPS_PER_SECOND) };
-  stack = await startTestStack({
-    kafka: false,
-    serviceSettings: { auth: limit, catalog: limit, 'usage-ledger': limit },
-  });
-}, 120_000);
-afterAll(() => stack?.stop(), 60_000);
 
 /** Sends requests in one write from an address of its own, and gives the statuses of all answers in order. */
 function pipeline(localAddress: string, requests: { path: string; apiKey: string }[]): Promise<number[]> {

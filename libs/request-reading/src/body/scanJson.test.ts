@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { aCharacter } from '@turnpike/test-support/aCharacter';
 import fc from 'fast-check';
 import { ANY_PLACE, findRepeatedKey, scanJson } from './scanJson.ts';
 
@@ -22,10 +23,10 @@ function depthOf(value: unknown): number {
 }
 
 const aKey = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 8 }),
+  fc.string({ unit: aCharacter, maxLength: 8 }),
   fc.constantFrom('model', 'a"b', '\\', '', '__proto__'),
 );
-const anObject = fc.dictionary(aKey, fc.jsonValue({ maxDepth: 4, stringUnit: 'binary' }), { noNullPrototype: true });
+const anObject = fc.dictionary(aKey, fc.jsonValue({ maxDepth: 4, stringUnit: aCharacter }), { noNullPrototype: true });
 const aSpacing = fc.constantFrom(undefined, 1, '\t', '\n ');
 
 describe('for any JSON object', () => {

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { z } from 'zod';
-import { privateAddressForms } from '../../../test/privateAddressForms.ts';
+import { privateAddressForms } from '../../test/privateAddressForms.ts';
 import { findDialledAddresses, followRedirect, parseImageUrl } from './imageAddress.ts';
 import { ImageError } from './imageError.ts';
 import { isPublicAddress } from './isPublicAddress.ts';

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { aGif, aJpeg, aPng } from '@turnpike/test-support/anImage';
 import { until } from '@turnpike/test-support/until';
-import { anImageHost, type ImageHost } from '../../../test/anImageHost.ts';
+import { anImageHost, type ImageHost } from '../../test/anImageHost.ts';
 import { createBodyMemory } from '../shares/bodyMemory.ts';
 import { createImageLoader, type ImageLoader } from './createImageLoader.ts';
 

@@ -1,5 +1,5 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { listenAnywhere } from './listenAnywhere.ts';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { serveHttp } from '@turnpike/test-support/serveHttp';
 
 /** A web server of images, and what it saw. */
 export interface ImageHost {
@@ -11,12 +11,13 @@ export interface ImageHost {
   connections: number;
   /** Connections open now. */
   openConnections: number;
-  close(): void;
+  /** Ends every connection at once. */
+  close(): Promise<void>;
 }
 
 /** Serves on a free port of the loopback address, answering as `answer` says. */
 export async function anImageHost(answer: (res: ServerResponse, req: IncomingMessage) => void): Promise<ImageHost> {
-  const server = createServer((req, res) => {
+  const { server, url, close } = await serveHttp((req, res) => {
     host.requests.push(req);
     answer(res, req);
   });
@@ -27,17 +28,13 @@ export async function anImageHost(answer: (res: ServerResponse, req: IncomingMes
       host.openConnections -= 1;
     });
   });
-  const url = await listenAnywhere(server);
   const host: ImageHost = {
     url,
     hostAndPort: new URL(url).host,
     requests: [],
     connections: 0,
     openConnections: 0,
-    close() {
-      server.closeAllConnections();
-      server.close();
-    },
+    close,
   };
   return host;
 }

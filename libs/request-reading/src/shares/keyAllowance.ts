@@ -1,5 +1,5 @@
 import { ApiError } from '@turnpike/public-api/apiError';
-import type { KeyBoundFault } from '../../api/inferenceFault.ts';
+import type { KeyBoundFault } from '../faults/keyBoundFault.ts';
 
 export interface KeyAllowanceOptions {
   /** The bound's name in the metric and the fault. */

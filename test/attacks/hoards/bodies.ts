@@ -1,37 +1,20 @@
 import { connect, type Socket } from 'node:net';
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { afterEach, expect, it } from '@jest/globals';
 import { scrapeMetrics } from '@turnpike/test-support/readMetrics';
 import { until } from '@turnpike/test-support/until';
-import { type Account, makeAccount } from '../support/makeAccount.ts';
-import { startTestStack, type TestStack } from '../support/startTestStack.ts';
+import { type Account, makeAccount } from '../../support/makeAccount.ts';
+import { stack } from './stack.ts';
 
 // Bodies that cost the router more than their sender: small ones that took long to refuse, and large ones that never end.
 
 const MODEL = 'llama-3.1-8b-instruct';
 const MIB = 1_048_576;
-/** Memory for the bodies of all calls: the least that may be set. */
-const MEMORY_BYTES = 64 * MIB;
-/** What a key may send in vain, as the product has it. */
-const REFUSED_BYTES_PER_SECOND = 4 * MIB;
 const ROUNDS = 40;
 
-let stack: TestStack;
 const sockets: Socket[] = [];
-beforeAll(async () => {
-  stack = await startTestStack({
-    kafka: false,
-    serviceSettings: {
-      'model-router': {
-        BODIES_MAX_BYTES: String(MEMORY_BYTES),
-        REFUSED_BODIES_BYTES_PER_SECOND: String(REFUSED_BYTES_PER_SECOND),
-      },
-    },
-  });
-}, 120_000);
 afterEach(() => {
   for (const socket of sockets.splice(0)) socket.destroy();
 });
-afterAll(() => stack?.stop(), 60_000);
 
 interface Answer {
   status: number;

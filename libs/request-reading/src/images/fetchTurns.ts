@@ -1,5 +1,5 @@
 import { ApiError } from '@turnpike/public-api/apiError';
-import type { BodyFault } from '../../api/bodyFault.ts';
+import type { BodyFault } from '../faults/bodyFault.ts';
 import type { FairSlot, FairSlots, SlotOwner } from '../shares/fairSlots.ts';
 import { ImageError } from './imageError.ts';
 

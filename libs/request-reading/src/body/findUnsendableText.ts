@@ -1,4 +1,4 @@
-import type { UnsendableText } from '../api/bodyFault.ts';
+import type { UnsendableText } from '../faults/bodyFault.ts';
 
 /** A text within a value, and the way there. */
 export interface FoundText {

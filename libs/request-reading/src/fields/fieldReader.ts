@@ -1,7 +1,7 @@
 import { isIgnored } from '@turnpike/public-api/requestFields';
 import { toProblem } from '@turnpike/schema-problems/toProblem';
 import { z } from 'zod';
-import { invalidRequest } from '../api/requestFault.ts';
+import { invalidRequest } from '../faults/requestFault.ts';
 import { toParam } from './toParam.ts';
 
 /** The path to a value: its key, below the path of the value that holds it; undefined for the body itself. */

@@ -1,6 +1,6 @@
 import { ApiError } from '@turnpike/public-api/apiError';
-import type { BodyFault } from '../../api/bodyFault.ts';
-import type { KeyBoundFault } from '../../api/inferenceFault.ts';
+import type { BodyFault } from '../faults/bodyFault.ts';
+import type { KeyBoundFault } from '../faults/keyBoundFault.ts';
 
 /** An upload that has not got this much further for so long stands still. */
 const PROGRESS_BYTES = 16_384;

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import { ApiError } from '@turnpike/public-api/apiError';
-import type { BodyFault } from '../api/bodyFault.ts';
+import type { BodyFault } from '../faults/bodyFault.ts';
+import { toParam } from '../fields/toParam.ts';
+import type { TakenBytes } from '../shares/bodyMemory.ts';
 import { findUnsendableText } from './findUnsendableText.ts';
 import { parseAsScanned } from './parseAsScanned.ts';
 import { findRepeatedKey, type JsonLiteral, type JsonMember, type KeptPath, scanJson } from './scanJson.ts';
-import type { TakenBytes } from './shares/bodyMemory.ts';
-import { toParam } from './toParam.ts';
 
 /** A JSON object as it came, as it parses, and where its members lie in the bytes. No key stands twice in any object of it. */
 export interface JsonBody {

@@ -1,25 +1,20 @@
-import { createServer } from 'node:http';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { type HttpStandIn, serveHttp } from '@turnpike/test-support/serveHttp';
 import { until } from '@turnpike/test-support/until';
-import { aPricedModel } from '../../test/aPricedModel.ts';
-import { listenAnywhere } from '../../test/listenAnywhere.ts';
+import { aCatalogModel } from './aCatalogModel.ts';
 import { type CatalogFollower, followCatalog } from './followCatalog.ts';
 
-const { prices: _prices, ...model } = aPricedModel();
 /** What the catalog service answers next. */
 let answer: { status: number; body: string };
 let asked: (string | undefined)[];
-let follower: CatalogFollower;
+let follower: CatalogFollower<{ version: number; modelIds: string[] }>;
+let server: HttpStandIn;
 const log = aSilentLogger();
 const warned = jest.spyOn(log, 'warn');
-const server = createServer((req, res) => {
-  asked.push(req.headers['if-none-match']);
-  res.writeHead(answer.status).end(answer.body);
-});
 
 const serve = (version: number, status = 200): void => {
-  answer = { status, body: JSON.stringify({ version, region: 'us', models: [model] }) };
+  answer = { status, body: JSON.stringify({ version, region: 'us', models: [aCatalogModel()] }) };
   asked = [];
 };
 /** Until a question that the new answer was given to has been worked on. */
@@ -27,15 +22,20 @@ const untilRead = () => until('two more questions', () => asked.length >= 2);
 
 beforeAll(async () => {
   serve(3);
+  server = await serveHttp((req, res) => {
+    asked.push(req.headers['if-none-match']);
+    res.writeHead(answer.status).end(answer.body);
+  });
   follower = followCatalog({
-    catalogUrl: await listenAnywhere(server),
+    catalogUrl: server.url,
     internalHeaders: () => ({}),
+    toView: ({ version, models }) => ({ version, modelIds: models.map(({ id }) => id) }),
     log,
   });
 });
 afterAll(async () => {
   await follower.close();
-  server.close();
+  await server.close();
 });
 
 it('keeps the last good catalog through failures, nonsense and older versions, and takes the next newer one', async () => {
@@ -56,6 +56,7 @@ it('keeps the last good catalog through failures, nonsense and older versions, a
   expect(asked[0]).toBe('"3"');
   serve(4);
   await until('the newer catalog', () => follower.current()?.version === 4);
+  expect(follower.current()?.modelIds).toEqual([aCatalogModel().id]);
 });
 
 it('says once of each outage that the catalog cannot be read, whatever version ends it', async () => {
