@@ -22,6 +22,7 @@ async function leaveUnfinished(key: string): Promise<string> {
 }
 
 describeObjectStore('folder', () => ({
+  settings: { OBJECT_STORE_FOLDER: folder },
   open: ({ idleTimeoutMs }) => openFolderStore({ folder, idleTimeoutMs }),
   leaveUnfinished: async (key) => void (await leaveUnfinished(key)),
 }));
