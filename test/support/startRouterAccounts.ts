@@ -19,6 +19,8 @@ import { aPricedModel } from '../../services/model-router/test/aPricedModel.ts';
 
 /** What a router does with money, put together as its `main` does, without its HTTP side and engines. */
 export interface RouterAccounts {
+  /** The name that it holds under. */
+  owner: string;
   shards: Shards;
   /** Whether there are shards, and all of them admit. */
   isOpen(): boolean;
@@ -94,6 +96,7 @@ export async function startRouterAccounts(options: RouterAccountsOptions): Promi
   }
 
   return {
+    owner,
     shards,
     isOpen,
     pending,
