@@ -27,28 +27,47 @@ export interface Simulators {
 }
 
 const worker = fileURLToPath(new URL('./worker.ts', import.meta.url));
+/** A world ends while much in it waits, and Node keeps what waits for a signal: half a megabyte a seed. */
+const SEEDS_OF_A_PROCESS = 1_000;
 
 /** Starts so many processes that live through seeds side by side; `mutant` names the mutation whose source they are to load. */
 export function openSimulators(processes: number, mutant = ''): Simulators {
-  const children = Array.from({ length: processes }, () =>
-    fork(worker, [mutant], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], execArgv: [], env: toPartEnvironment() }),
-  );
+  const start = () => ({
+    child: fork(worker, [mutant], {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      execArgv: [],
+      env: toPartEnvironment(),
+    }),
+    seeds: 0,
+  });
+  const running = Array.from({ length: processes }, start);
+
+  /** A process for one more seed. */
+  function takeProcess(place: number): ChildProcess {
+    const old = running[place];
+    const taken = old && old.seeds < SEEDS_OF_A_PROCESS ? old : start();
+    if (taken !== old) old?.child.kill();
+    taken.seeds += 1;
+    running[place] = taken;
+    return taken.child;
+  }
+
   return {
     async simulate({ first, count, mutation, onResult }) {
       const seeds = Array.from({ length: count }, (_, nth) => first + nth).values();
       let isOver = false;
-      async function work(child: ChildProcess): Promise<void> {
+      async function work(place: number): Promise<void> {
         for (const seed of seeds) {
-          const result = await runIn(child, { seed, mutation, hasStacks: count === 1 });
+          const result = await runIn(takeProcess(place), { seed, mutation, hasStacks: count === 1 });
           if (isOver) return;
           isOver = !onResult(result);
           if (isOver) return;
         }
       }
-      await Promise.all(children.map(work));
+      await Promise.all(running.keys().map(work));
     },
     close() {
-      for (const child of children) child.kill();
+      for (const { child } of running) child.kill();
     },
   };
 }
