@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { aCharacter } from '@turnpike/test-support/aCharacter';
 import fc from 'fast-check';
 import { randomTextToken } from '../generation/randomText.ts';
 import { IncrementalDecoder } from './incrementalDecoder.ts';
@@ -11,7 +12,7 @@ fc.configureGlobal({ seed: 20_261_121 });
 
 const anyText = fc.oneof(
   fc.string({ unit: 'grapheme' }),
-  fc.string({ unit: 'binary' }),
+  fc.string({ unit: aCharacter }),
   fc.array(fc.constantFrom(...words, ' ', '  ', '\n', '.', ',')).map((parts) => parts.join('')),
 );
 const anyKey = fc.record({ low: fc.integer(), high: fc.integer() });
