@@ -71,6 +71,8 @@ export const catalogModelSchema = z.object({
       capabilities: z.object({
         sizes: can.sizes,
         seconds: can.seconds,
+        fps: can.fps,
+        steps: can.steps,
         voices: can.voices,
         outputFormats: can.output_formats,
         maxImages: can.max_images,

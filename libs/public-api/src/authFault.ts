@@ -101,6 +101,38 @@ export function toModelsGuardError(fault: GuardFault, options: AuthErrorOptions)
   }
 }
 
+/** `/v1/images`, `/v1/videos`, `/v1/audio`. */
+export function toMediaGuardError(fault: GuardFault, options: AuthErrorOptions): WireError {
+  switch (fault.kind) {
+    case 'missing_authorization':
+    case 'malformed_authorization':
+      return flat(401, 'missing_api_key', { message: NO_KEY, doc_url: options.keysPageUrl });
+    case 'invalid_api_key':
+      return flat(401, 'invalid_api_key', { message: INVALID_KEY, doc_url: options.keysPageUrl });
+    case 'key_blocked':
+      return envelope(
+        403,
+        { message: BLOCKED, type: 'permission_error', param: null, code: 'key_blocked' },
+        NEVER_RETRY,
+      );
+    case 'region_not_served':
+      return envelope(
+        403,
+        { message: WRONG_REGION, type: 'permission_error', param: null, code: 'region_not_served' },
+        NEVER_RETRY,
+      );
+    case 'auth_unavailable':
+      return flat(503, 'auth_service_unavailable', { message: UNAVAILABLE }, retryAfter(1));
+    case 'look_ups_exceeded':
+      return flat(
+        429,
+        'rate_limit_exceeded',
+        { message: TOO_MANY_LOOK_UPS[fault.of], ...docUrlOf(fault, options) },
+        retryAfter(fault.retryAfterSeconds),
+      );
+  }
+}
+
 /** `/v1/svc/*`. A blocked key is 401 here, as the look-ups have no 403. */
 export function toServiceGuardError(fault: GuardFault, options: AuthErrorOptions): WireError {
   switch (fault.kind) {

@@ -27,6 +27,40 @@ export const flatErrorSchema = z
   })
   .meta({ title: 'Flat error', description: 'The error of endpoints that serve directly.' });
 
+/** 402 of media: what a call could cost at most fits no balance. */
+export const mediaBalanceSchema = flatErrorSchema
+  .omit({ param: true })
+  .extend({
+    error: z.literal('insufficient_balance'),
+    max_usage_cost_usd: usdAmount.meta({ description: 'The most that the request could cost.' }),
+    key_remaining_usd: usdAmount
+      .nullable()
+      .meta({ description: 'What is left of the key’s budget; null: it has none.' }),
+    held_usd: usdAmount.meta({ description: 'Held for calls under way.' }),
+    limited_by: z.enum(['key_budget', 'credit', 'monthly_cap']).meta({ description: 'Which balance is too small.' }),
+  })
+  .meta({
+    title: 'Insufficient balance for media',
+    description: 'What the request could cost at most fits no balance.',
+  });
+
+/** 413 of speech-to-text. */
+export const uploadTooLargeSchema = z
+  .strictObject({
+    error: z.literal('file_too_large'),
+    message: z
+      .string()
+      .optional()
+      .meta({ description: 'Where the length was announced; none where it showed while reading.' }),
+    max_size_mb: z.int().min(1).meta({ description: 'Largest upload, in MiB.' }),
+  })
+  .meta({ title: 'Upload too large', description: 'The upload is above the limit.' });
+
+/** 422 of speech-to-text, of an upload that is no form. */
+export const noFormSchema = z
+  .strictObject({ error: z.literal('invalid_request_body'), detail: z.string().meta({ description: 'For people.' }) })
+  .meta({ title: 'No form', description: 'The upload has a wrong content type.' });
+
 /** `{detail}`, without an `error` key: the 502 of `GET /v1/svc/key` and `GET /v1/models`. */
 export const bareErrorSchema = z
   .strictObject({ detail: z.string().meta({ description: 'Diagnostic; not a contract.' }) })
@@ -79,6 +113,9 @@ export const regionNotServedSchema = rejectionOf('403', z.literal('region_not_se
 export type ErrorEnvelope = z.infer<typeof errorEnvelopeSchema>;
 export type BareError = z.infer<typeof bareErrorSchema>;
 export type FlatError = z.infer<typeof flatErrorSchema>;
+export type MediaBalance = z.infer<typeof mediaBalanceSchema>;
+export type UploadTooLarge = z.infer<typeof uploadTooLargeSchema>;
+export type NoForm = z.infer<typeof noFormSchema>;
 /** What a gate says under `provider_specific_fields`. */
 export type RejectionFields = z.infer<
   | typeof unknownModelSchema
@@ -95,4 +132,4 @@ interface GateRejection {
     provider_specific_fields: RejectionFields;
   };
 }
-export type ErrorBody = ErrorEnvelope | FlatError | BareError | GateRejection;
+export type ErrorBody = ErrorEnvelope | FlatError | MediaBalance | UploadTooLarge | NoForm | BareError | GateRejection;

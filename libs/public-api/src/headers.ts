@@ -57,6 +57,14 @@ export const HEADERS = {
     description: '`no`, on streams: proxies on the way must not hold events back.',
     schema: { type: 'string', const: 'no' },
   },
+  'openai-poll-after-ms': {
+    description: 'Of a job under way: milliseconds after which it may be worth looking again.',
+    schema: { type: 'integer', minimum: 1 },
+  },
+  'x-content-type-options': {
+    description: '`nosniff`, on what was made: it is what its type says.',
+    schema: { type: 'string', const: 'nosniff' },
+  },
   allow: {
     description: 'The methods that the path has.',
     schema: { type: 'string' },

@@ -24,6 +24,8 @@ const capabilitiesSchema = z
       .optional()
       .meta({ description: 'Of images and clips: width and height in pixels.' }),
     seconds: z.array(z.int().min(1).max(3_600)).min(1).optional().meta({ description: 'Lengths of a clip.' }),
+    fps: z.int().min(1).max(120).optional().meta({ description: 'Frames a second of a clip.' }),
+    steps: z.int().min(1).max(200).optional().meta({ description: 'Steps in which a clip is rendered.' }),
     voices: z.array(z.string().min(1).max(64)).min(1).optional().meta({ description: 'Of speech.' }),
     output_formats: z
       .array(z.enum(['png', 'jpeg', 'webp', 'mp3', 'opus', 'aac', 'flac', 'wav', 'pcm']))

@@ -32,8 +32,21 @@ it('counts calls, tokens and waits of inference', async () => {
     promptTokens: 120,
     cachedPromptTokens: 100,
     completionTokens: 30,
+    billingUnit: 'token',
     startedAtMs: 1_000,
     endedAtMs: 3_000,
+  });
+  metrics.callEnded({
+    canonicalModel: 'small-ear',
+    status: 'success',
+    isStream: false,
+    promptTokens: 0,
+    cachedPromptTokens: 0,
+    completionTokens: 0,
+    billingUnit: 'minute',
+    units: 61,
+    startedAtMs: 1_000,
+    endedAtMs: 1_500,
   });
   metrics.callPlaced({ id: 'engine-1' }, 'match');
   metrics.engineFirstEvent({ id: 'engine-1' }, 0.03);
@@ -65,6 +78,9 @@ it('counts calls, tokens and waits of inference', async () => {
     'turnpike_tokens_total{model="org/small-chat",kind="prompt"}': 120,
     'turnpike_tokens_total{model="org/small-chat",kind="cached_prompt"}': 100,
     'turnpike_tokens_total{model="org/small-chat",kind="completion"}': 30,
+    'turnpike_calls_total{model="small-ear",status="success",stream="false"}': 1,
+    'turnpike_units_total{model="small-ear",unit="minute"}': 61,
+    'turnpike_tokens_total{model="small-ear",kind="prompt"}': undefined,
     'turnpike_placements_total{engine="engine-1",reason="match"}': 1,
     'turnpike_engine_first_event_seconds_bucket{engine="engine-1",le="0.05"}': 1,
     'turnpike_cache_estimate_error_ratio_sum{model="org/small-chat",direction="under"}': 0.25,

@@ -15,11 +15,15 @@ export interface EndedCall {
   /** Part of `promptTokens` that the engine read from its prefix cache. */
   cachedPromptTokens: number;
   completionTokens: number;
+  /** What its model is billed by, a word of the catalog: `token` of text alone. */
+  billingUnit: string;
+  /** What was measured of media, of which no tokens are counted. */
+  units?: number | undefined;
   startedAtMs: number;
   endedAtMs: number;
 }
 
-/** A router's state, asked for at every scrape. */
+/** The state of what admits calls, asked for at every scrape. */
 export interface RouterState {
   /** Whether calls are admitted: the balances in Redis are in force. */
   isOpen: () => boolean;
@@ -87,9 +91,14 @@ export interface InferenceMetrics extends KeyBoundMetrics {
 /**
  * `charge_above_hold`: the formula gave more than was held, and the excess is lost. `unknown_ending`: a call whose engine
  * had begun to answer ended without a count and is not charged. `unreadable_call`: a call's record or event could not be read. `engine_window_too_small`: an
- * engine serves a smaller window than the catalog sells.
+ * engine serves a smaller window than the catalog sells. `backend_misconfigured`: a media backend refuses us, or its own model.
  */
-export type AlertKind = 'charge_above_hold' | 'unknown_ending' | 'unreadable_call' | 'engine_window_too_small';
+export type AlertKind =
+  | 'charge_above_hold'
+  | 'unknown_ending'
+  | 'unreadable_call'
+  | 'engine_window_too_small'
+  | 'backend_misconfigured';
 
 const BREAKER_VALUES = { closed: 0, half_open: 1, open: 2 };
 
@@ -117,6 +126,10 @@ export function createInferenceMetrics(meter: Meter): InferenceMetrics {
   const durations = histogram('turnpike_call_duration_seconds', 'From admission to the end of a call.', CALL_SECONDS);
   const calls = counter('turnpike_calls_total', 'Admitted calls that ended, by how they did.');
   const tokens = counter('turnpike_tokens_total', 'Tokens by kind; cached_prompt is a part of prompt.');
+  const units = counter(
+    'turnpike_units_total',
+    'What was measured of media, by unit; of what is billed by the minute, seconds.',
+  );
   const placements = counter('turnpike_placements_total', 'Calls sent to an engine, by why it was chosen.');
   const firstEvents = histogram(
     'turnpike_engine_first_event_seconds',
@@ -154,6 +167,10 @@ export function createInferenceMetrics(meter: Meter): InferenceMetrics {
       const { canonicalModel: model, status, isStream } = call;
       calls.add(1, { model, status, stream: isStream });
       durations.record((call.endedAtMs - call.startedAtMs) / 1_000, { model });
+      if (call.billingUnit !== 'token') {
+        units.add(call.units ?? 0, { model, unit: call.billingUnit });
+        return;
+      }
       tokens.add(call.promptTokens, { model, kind: 'prompt' });
       tokens.add(call.cachedPromptTokens, { model, kind: 'cached_prompt' });
       tokens.add(call.completionTokens, { model, kind: 'completion' });
@@ -175,7 +192,7 @@ export function createInferenceMetrics(meter: Meter): InferenceMetrics {
     observe({ isOpen, openCalls, spoolBytes, spoolLimitBytes }) {
       gauge(
         'turnpike_router_admits',
-        'Whether this router admits calls: 0 while the balances in Redis are not in force.',
+        'Whether this process admits calls: 0 while the balances in Redis are not in force.',
         (result) => result.observe(Number(isOpen())),
       );
       gauge('turnpike_open_calls', 'Calls under way; each has one hold.', (result) => result.observe(openCalls()));

@@ -93,7 +93,7 @@ const NO_PRICES = {
 function toPrices(model: FileModel): Pick<CatalogModel, 'pricing' | 'media'> {
   const { pricing = NO_PRICES, billing_unit: billingUnit, unit_price: unitPrice, capabilities = {} } = model;
   if (billingUnit === undefined) return { pricing };
-  const { sizes, seconds, voices, output_formats, max_images, max_minutes } = capabilities;
+  const { sizes, seconds, fps, steps, voices, output_formats, max_images, max_minutes } = capabilities;
   return {
     pricing: billingUnit === 'image' ? { ...pricing, image: unitPrice ?? pricing.image } : pricing,
     media: {
@@ -102,6 +102,8 @@ function toPrices(model: FileModel): Pick<CatalogModel, 'pricing' | 'media'> {
       capabilities: {
         sizes,
         seconds,
+        fps,
+        steps,
         voices,
         outputFormats: output_formats,
         maxImages: max_images,

@@ -1,15 +1,28 @@
-import { MEDIA_BILLING_UNITS, UNITS_OF } from '@turnpike/public-api/modality';
+import { MEDIA_BILLING_UNITS, type MediaBillingUnit, type Modality, UNITS_OF } from '@turnpike/public-api/modality';
 import { modelEntrySchema } from '@turnpike/public-api/modelEntry';
 import type { CatalogMistake, OutlineModel } from './outline.ts';
 
-/** The kinds of media models: what each has to say that it can do, and the formats that it may name. */
+/** The kinds of media models: what each has to say that it can do, the formats that it may name, and what is measured of it. */
 type Kind = 'image' | 'video' | 'speech' | 'speech-to-text';
-const KINDS: Readonly<Record<Kind, { has: readonly string[]; formats: readonly string[] }>> = {
-  image: { has: ['sizes', 'output_formats', 'max_images'], formats: ['png', 'jpeg', 'webp'] },
-  video: { has: ['sizes', 'seconds'], formats: [] },
-  speech: { has: ['voices', 'output_formats'], formats: ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'] },
-  'speech-to-text': { has: ['max_minutes'], formats: [] },
+const KINDS: Readonly<
+  Record<Kind, { has: readonly string[]; formats: readonly string[]; units: readonly MediaBillingUnit[] }>
+> = {
+  image: { has: ['sizes', 'output_formats', 'max_images'], formats: ['png', 'jpeg', 'webp'], units: ['image'] },
+  video: { has: ['sizes', 'seconds', 'fps', 'steps'], formats: [], units: ['second', 'minute'] },
+  speech: {
+    has: ['voices', 'output_formats'],
+    formats: ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'],
+    units: ['character'],
+  },
+  'speech-to-text': { has: ['max_minutes'], formats: [], units: ['second', 'minute'] },
 };
+
+const CATEGORY_OF = { image: 'image', video: 'video', speech: 'audio', 'speech-to-text': 'audio' } as const;
+
+type MediaCategory = Exclude<Modality, 'text'>;
+/** Whether models of a category are billed by what they make or hear, and not by tokens. */
+export const isMedia = (category: string | undefined): category is MediaCategory =>
+  category === 'image' || category === 'audio' || category === 'video';
 
 const MEDIA_KEYS = ['billing_unit', 'unit_price', 'capabilities'] as const;
 const CATEGORIES = modelEntrySchema.shape.category.options;
@@ -22,7 +35,7 @@ const CHOICES = new Intl.ListFormat('en-GB', { type: 'disjunction' });
 export function findBillingMistakes(model: OutlineModel): CatalogMistake[] {
   const category = CATEGORIES.find((known) => known === model.category);
   if (category === undefined) return [];
-  if (category !== 'image' && category !== 'audio' && category !== 'video') return findMistakesOfText(model);
+  if (!isMedia(category)) return findMistakesOfText(model);
   const mistakes: CatalogMistake[] = [];
   if (model.pricing !== undefined)
     mistakes.push({ steps: ['pricing'], reason: 'is for tokens: media have billing_unit and unit_price' });
@@ -45,7 +58,7 @@ function findMistakesOfText(model: OutlineModel): CatalogMistake[] {
 }
 
 function toKind(
-  category: 'image' | 'audio' | 'video',
+  category: MediaCategory,
   { input_modalities: takes, output_modalities: makes }: OutlineModel,
 ): Kind | CatalogMistake {
   if (category !== 'audio')
@@ -57,13 +70,19 @@ function toKind(
   return { steps: ['category'], reason };
 }
 
-function findMistakesOfKind(kind: Kind, { capabilities = {} }: OutlineModel): CatalogMistake[] {
-  const { has, formats } = KINDS[kind];
+function findMistakesOfKind(kind: Kind, { billing_unit: unit, capabilities = {} }: OutlineModel): CatalogMistake[] {
+  const { has, formats, units } = KINDS[kind];
+  // A unit of no category, or of another one, is told already.
+  const isOfCategory = UNITS_OF[CATEGORY_OF[kind]].some((known) => known === unit);
+  const isMeasured = units.some((known) => known === unit);
   const missing = has.filter((name) => capabilities[name] === undefined);
   const foreign = Object.keys(capabilities).filter((name) => !has.includes(name) && isCapability(name));
   const { output_formats: named } = capabilities;
   const others = formats.length > 0 && Array.isArray(named) ? [...named.entries()] : [];
   return [
+    ...(isOfCategory && !isMeasured
+      ? [{ steps: ['billing_unit'], reason: `must be ${CHOICES.format(units)} for ${kind}` }]
+      : []),
     ...missing.map((name) => ({ steps: ['capabilities', name], reason: 'is missing' })),
     ...foreign.map((name) => ({
       steps: ['capabilities', name],

@@ -1,4 +1,4 @@
-import { findBillingMistakes } from './findBillingMistakes.ts';
+import { findBillingMistakes, isMedia } from './findBillingMistakes.ts';
 import { type CatalogMistake, type Outline, outlineSchema } from './outline.ts';
 
 /** The entries of a catalog file that contradict each other. Takes any content, so that no mistake hides another. */
@@ -50,11 +50,12 @@ function findLostReplacements({ region, models }: Outline): CatalogMistake[] {
 }
 
 /**
- * Models that take images and do not say how many tokens one is at most: the cost of an image is held before its call.
+ * Models billed by tokens that take images and do not say how many tokens one is at most: the cost of an image is held before its call.
  */
 function findUnboundedImages({ models }: Outline): CatalogMistake[] {
   return models.flatMap((model, index) => {
-    if (!model.input_modalities.includes('image') || model.max_tokens_per_image > 0) return [];
+    const countsImages = model.input_modalities.includes('image') && !isMedia(model.category);
+    if (!countsImages || model.max_tokens_per_image > 0) return [];
     const reason = 'must be at least 1, since the model takes images';
     return [{ steps: ['models', index, 'max_tokens_per_image'], reason }];
   });

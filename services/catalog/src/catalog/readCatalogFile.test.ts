@@ -199,6 +199,13 @@ describe('a media model', () => {
     'unit_price: "0.0000008"',
     'capabilities: { voices: [emma], output_formats: [mp3, pcm] }',
   ];
+  const clip = [
+    'category: video',
+    'output_modalities: [video]',
+    'billing_unit: second',
+    'unit_price: "0.01"',
+    'capabilities: { sizes: [832x480], seconds: [3, 5], fps: 16, steps: 40 }',
+  ];
   /** The catalog's one model, and one of media after it: its id stands on line 26, its lines from 29 on. */
   const textOf = (lines: string[]): string => {
     const common = ['name: A', 'hugging_face_id: ""'];
@@ -241,6 +248,15 @@ describe('a media model', () => {
       pricing: { ...none, image: '0.0028' },
     });
     expect(await mediaOf(speech)).toMatchObject({ media: { billingUnit: 'character' }, pricing: none });
+    expect(await mediaOf(clip)).toMatchObject({
+      media: { capabilities: { sizes: ['832x480'], seconds: [3, 5], fps: 16, steps: 40 } },
+    });
+  });
+
+  it('that takes images says nothing of tokens', async () => {
+    const reference = ['input_modalities: [text, image]'];
+    expect(await mediaOf([...clip, ...reference])).toMatchObject({ media: { billingUnit: 'second' } });
+    expect(await mediaOf([...image, ...reference])).toMatchObject({ media: { billingUnit: 'image' } });
   });
 
   it('without a price has none, which is not 0', async () => {
@@ -265,6 +281,11 @@ describe('a media model', () => {
       'a unit of the other kind',
       changed(speech, 'billing_unit', 'billing_unit: image'),
       ':31: models[1].billing_unit: must be second, character or minute for category audio',
+    ],
+    [
+      'a unit that is not measured of what it makes',
+      changed(speech, 'billing_unit', 'billing_unit: minute'),
+      ':31: models[1].billing_unit: must be character for speech',
     ],
     [
       'a price as a number',
@@ -318,6 +339,11 @@ describe('a media model', () => {
       'a capability missing',
       changed(speech, 'capabilities', 'capabilities: { output_formats: [mp3] }'),
       ':33: models[1].capabilities.voices: is missing',
+    ],
+    [
+      'a clip of nobody knows how many frames',
+      changed(clip, 'capabilities', 'capabilities: { sizes: [832x480], seconds: [3], steps: 40 }'),
+      ':33: models[1].capabilities.fps: is missing',
     ],
     [
       'a capability of another kind',

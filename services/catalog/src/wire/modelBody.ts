@@ -36,13 +36,15 @@ const toLabels = (feature: string): string[] => (feature === 'tools' ? ['tools',
 /** What the entry of a media model has beside the seven prices. */
 function toMediaBody({ media }: CatalogModel): Pick<ModelEntry, 'billing_unit' | 'unit_price' | 'capabilities'> {
   if (!media) return {};
-  const { sizes, seconds, voices, outputFormats, maxImages, maxMinutes } = media.capabilities;
+  const { sizes, seconds, fps, steps, voices, outputFormats, maxImages, maxMinutes } = media.capabilities;
   return {
     billing_unit: media.billingUnit,
     unit_price: media.unitPrice,
     capabilities: {
       sizes,
       seconds,
+      fps,
+      steps,
       voices,
       output_formats: outputFormats,
       max_images: maxImages,
