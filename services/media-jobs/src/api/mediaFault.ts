@@ -1,0 +1,75 @@
+import type { GateFault, Shortfall } from '@turnpike/holds/gate/gateFault';
+import type { GuardFault } from '@turnpike/public-api/authFault';
+import type { JobErrorCode } from '@turnpike/public-api/mediaJob';
+import type { BodyFault } from '@turnpike/request-reading/faults/bodyFault';
+import type { KeyBoundFault } from '@turnpike/request-reading/faults/keyBoundFault';
+import type { RequestFault } from '@turnpike/request-reading/faults/requestFault';
+
+/** Why a form is not read. */
+export type FormFault =
+  /** The body is of another type, or names no boundary. */
+  | { kind: 'form_not_form_type' }
+  /** Speech-to-text alone, which says so in words of its own: the body has a type, and it is that of no form. */
+  | { kind: 'upload_not_form_type' }
+  | { kind: 'form_malformed' }
+  /** More parts, or longer headers or texts of parts, than any operation has. */
+  | { kind: 'form_too_large' }
+  /** Speech-to-text alone: every other body that is too large is malformed. `isAnnounced`: its length said so before it was read. */
+  | { kind: 'upload_too_large'; maxBytes: number; isAnnounced: boolean };
+
+/** Why a model is not served. */
+export type ModelFault =
+  /** Unknown, retired, not cleared for the region, or without a backend there. */
+  | { kind: 'model_not_found' }
+  | { kind: 'model_disabled'; model: string }
+  /** Nothing is run without a price, and nothing is free by having none. */
+  | { kind: 'pricing_unavailable'; model: string }
+  | { kind: 'catalog_unavailable' };
+
+/** Why a call is not admitted. */
+export type AdmissionFault = GateFault | (Shortfall & { kind: 'insufficient_balance' });
+
+/** Why an admitted call gave nothing. */
+export type BackendFault =
+  /** No replica could be asked, or the wait would be longer than anybody waits. Nothing was run. */
+  | { kind: 'backend_unavailable'; retryAfterSeconds: number }
+  /** More audio is to be decoded than there is room for. Nothing was run. */
+  | { kind: 'transcode_overloaded'; retryAfterSeconds: number }
+  /** The engine took the call and failed it. */
+  | { kind: 'backend_failed' }
+  /** The engine refused the request as the client's mistake, and named a field of ours or none. */
+  | { kind: 'backend_refused'; param: string | null }
+  | { kind: 'content_refused' }
+  /** The format needs times, and the engine gives none. */
+  | { kind: 'times_unavailable' }
+  /** What was made cannot be read now. */
+  | { kind: 'storage_unavailable' };
+
+/** What became of the job of a call that waits for it. Its row is there: whoever asks again unasked would make another. */
+export interface JobFault {
+  kind: 'job_failed';
+  code: JobErrorCode;
+}
+
+/** Why a job cannot be shown. */
+export type LookUpFault =
+  /** Unknown, expired, or another key's: from outside they are the same. */
+  | { kind: 'job_not_found' }
+  /** It has nothing to be fetched yet, or at this index. */
+  | { kind: 'content_not_there' }
+  /** Jobs cannot be looked up now. */
+  | { kind: 'jobs_unavailable' };
+
+/** Why a media call is refused to a key that is let in, or fails. */
+export type CallFault =
+  | BodyFault
+  | FormFault
+  | RequestFault
+  | KeyBoundFault
+  | ModelFault
+  | AdmissionFault
+  | BackendFault
+  | JobFault
+  | LookUpFault;
+
+export type MediaFault = GuardFault | CallFault;

@@ -1,0 +1,102 @@
+import type { CatalogModel, CatalogSnapshot } from '@turnpike/internal-api/catalogSnapshot';
+import { ApiError } from '@turnpike/public-api/apiError';
+import type { MediaBillingUnit } from '@turnpike/public-api/modality';
+import { MEDIA_OPERATIONS } from '@turnpike/public-api/operations';
+import type { ModelFault } from '../api/mediaFault.ts';
+import type { ClipSettings } from '../terms/backend.ts';
+import type { MediaOperation } from '../terms/mediaRequest.ts';
+
+/** A model of the catalog that makes media, or takes it. */
+export interface MediaModel extends CatalogModel {
+  media: NonNullable<CatalogModel['media']>;
+}
+
+/** The media models of one version of the region's catalog, by id and by alias. */
+export interface MediaCatalog {
+  version: number;
+  byName: ReadonlyMap<string, MediaModel>;
+  /** Ids of models that an administrator has switched off. */
+  disabled: readonly string[];
+}
+
+const isMedia = (model: CatalogModel): model is MediaModel => model.media !== undefined;
+
+export function toMediaCatalog({ version, models }: CatalogSnapshot): MediaCatalog {
+  const ofMedia = models.filter(isMedia);
+  // An id is never shadowed by another model's alias, whatever that makes.
+  const ids = new Set(models.map(({ id }) => id));
+  const aliases = ofMedia.flatMap((model) =>
+    model.aliases.filter((alias) => !ids.has(alias)).map((alias) => [alias, model] as const),
+  );
+  const byName = new Map([...aliases, ...ofMedia.map((model) => [model.id, model] as const)]);
+  const disabled = ofMedia.filter(({ state }) => state === 'disabled').map(({ id }) => id);
+  return { version, byName, disabled };
+}
+
+/** A model as a call is run on it: whatever becomes of the catalog, it is charged by this version. */
+export interface ResolvedModel {
+  model: MediaModel;
+  priceVersion: number;
+}
+
+/**
+ * The media model that a client's `model` value names in this region, by id and then by alias. Throws `model_not_found` alike for one that
+ * is unknown, retired, not cleared for the region or without a backend there, and for a model of text; `model_disabled` for one that an
+ * administrator has switched off.
+ */
+export function getMediaModel(
+  catalog: MediaCatalog | undefined,
+  name: string,
+  { isConfigured }: { isConfigured: (modelId: string) => boolean },
+): ResolvedModel {
+  if (!catalog) throw refuse({ kind: 'catalog_unavailable' });
+  const model = catalog.byName.get(name);
+  if (!model || model.state === 'retired') throw refuse({ kind: 'model_not_found' });
+  if (model.state === 'disabled') throw refuse({ kind: 'model_disabled', model: model.id });
+  if (!isConfigured(model.id)) throw refuse({ kind: 'model_not_found' });
+  return { model, priceVersion: catalog.version };
+}
+
+/** What is measured of each operation, and so what it can be billed by: both of time are counted in whole seconds. */
+const UNITS_OF: Readonly<Record<MediaOperation, readonly MediaBillingUnit[]>> = {
+  'images.generations': ['image'],
+  videos: ['second', 'minute'],
+  'audio.speech': ['character'],
+  'audio.transcriptions': ['second', 'minute'],
+  'audio.translations': ['second', 'minute'],
+};
+
+/** The price of one unit of a model, as the catalog writes it. */
+export interface PriceText {
+  billingUnit: MediaBillingUnit;
+  unitPrice: string;
+}
+
+/**
+ * What one unit of a model costs. Throws `pricing_unavailable` where there is no price, or one of what is not measured: such a model is not
+ * to be run, and is not free.
+ */
+export function priceOf({ id, media: { billingUnit, unitPrice } }: MediaModel, operation: MediaOperation): PriceText {
+  if (unitPrice === null || !UNITS_OF[operation].includes(billingUnit))
+    throw refuse({ kind: 'pricing_unavailable', model: id });
+  return { billingUnit, unitPrice };
+}
+
+/** What the models of an operation that are served here cost. */
+export const pricesFor = (catalog: MediaCatalog, operation: MediaOperation): PriceText[] =>
+  [...new Set(catalog.byName.values())].flatMap(({ state, category, media: { billingUnit, unitPrice } }) =>
+    state === 'live' &&
+    category === MEDIA_OPERATIONS[operation] &&
+    UNITS_OF[operation].includes(billingUnit) &&
+    unitPrice !== null
+      ? [{ billingUnit, unitPrice }]
+      : [],
+  );
+
+/** What the catalog fixes of a model's clips. */
+export function clipSettingsOf(catalog: MediaCatalog | undefined, modelId: string): ClipSettings {
+  const { fps, steps } = catalog?.byName.get(modelId)?.media.capabilities ?? {};
+  return { fps, steps };
+}
+
+const refuse = (fault: ModelFault): ApiError<ModelFault> => new ApiError(fault);
