@@ -1,0 +1,20 @@
+export type MediaFaultKind =
+  /** What a backend made is not what it should be: empty, cut off, of another kind or size. */
+  | 'invalid_output'
+  /** What a client sent holds no sound that can be read. */
+  | 'invalid_input'
+  /** It lasts longer than it may. */
+  | 'too_long'
+  /** Too much waits to be converted already, or this takes longer than it may. */
+  | 'overloaded';
+
+/** Why a file cannot be used. Its message holds nothing of the file, and nothing that a tool says of it. */
+export class MediaFault extends Error {
+  override name = 'MediaFault';
+  readonly kind: MediaFaultKind;
+
+  constructor(kind: MediaFaultKind, { cause }: { cause?: unknown } = {}) {
+    super(kind, { cause });
+    this.kind = kind;
+  }
+}

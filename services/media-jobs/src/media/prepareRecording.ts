@@ -1,0 +1,133 @@
+import { open } from 'node:fs/promises';
+import type { Upload } from '../terms/mediaRequest.ts';
+
+import { MediaFault } from './mediaFault.ts';
+import { createPrivateFile, type PrivateFile } from './privateFile.ts';
+import { readFlacSamples } from './readFlacSamples.ts';
+import { FILE_1, FILE_2, runTool, type ToolEnd } from './runTool.ts';
+import { SNIFFED_BYTES, type SoundKind, sniffSound } from './sniffSound.ts';
+import { hasHonestLength } from './wavChunks.ts';
+
+/** A client's recording as engines get it: one channel of 16 kHz. */
+export interface Recording {
+  /** By which this process can open it. */
+  path: string;
+  type: 'audio/flac' | 'audio/ogg';
+  bytes: number;
+  /** Decoded, to the millisecond: what is in `path` lasts so long, whatever the client's file said of itself. */
+  seconds: number;
+  discard(): Promise<void>;
+}
+
+export interface RecordingOptions {
+  folder: string;
+  maxSeconds: number;
+  signal: AbortSignal;
+}
+
+const RATE = 16_000;
+/** Below the 25 MiB that vLLM takes. */
+const MAX_ENGINE_BYTES = 24 * 1024 ** 2;
+/** A FLAC of 16 bits is never larger, but for its header. */
+const BYTES_PER_SECOND = RATE * 2;
+const HEADER_BYTES = 64 * 1024;
+/** Speech is understood at 12 kbit/s; more than 32 is not heard. */
+const OPUS_BITRATES = { least: 12_000, most: 32_000 };
+/** Of what the engine takes: the rest is for the container. */
+const OPUS_SHARE = 0.9;
+const LIMITS = { wallMs: 300_000, cpuSeconds: 240 };
+
+/** Decoders of sound that speech is recorded in; a file that wants another one is refused before it is run. */
+const DECODERS = [
+  ...['flac', 'mp3float', 'mp3', 'mp2float', 'mp2', 'mp1float', 'mp1', 'aac', 'opus', 'libopus', 'vorbis', 'alac'],
+  ...['pcm_s16le', 'pcm_s16be', 'pcm_s24le', 'pcm_s24be', 'pcm_s32le', 'pcm_u8', 'pcm_s8', 'pcm_f32le', 'pcm_f64le'],
+  ...['pcm_alaw', 'pcm_mulaw', 'adpcm_ms', 'adpcm_ima_wav', 'gsm_ms'],
+].join(',');
+
+/**
+ * Makes of an upload what engines are sent, and measures it. `invalid_input` where it is no sound of a kind that is taken, `too_long`
+ * where it lasts longer than it may. What is given back has to be discarded.
+ */
+export async function prepareRecording(
+  { path }: Pick<Upload, 'path'>,
+  { folder, maxSeconds, signal }: RecordingOptions,
+): Promise<Recording> {
+  const upload = await open(path, 'r');
+  const made: PrivateFile[] = [];
+  const newFile = async (): Promise<PrivateFile> => {
+    const file = await createPrivateFile(folder);
+    made.push(file);
+    return file;
+  };
+  let kept: PrivateFile | undefined;
+  try {
+    const flac = await newFile();
+    const source = await sourceArgs(upload);
+    const cut = ['-t', String(maxSeconds + 1), '-fs', String((maxSeconds + 2) * BYTES_PER_SECOND + HEADER_BYTES)];
+    const end = await runTool({
+      tool: 'ffmpeg',
+      args: [...source, ...toMono(cut), '-c:a', 'flac', '-f', 'flac', FILE_2],
+      files: [upload, flac.handle],
+      limits: LIMITS,
+      signal,
+    });
+    throwUnlessOk(end);
+    const samples = await readFlacSamples(flac.handle);
+    if (samples === 0) throw new MediaFault('invalid_input');
+    if (samples > maxSeconds * RATE + RATE / 1_000) throw new MediaFault('too_long');
+
+    const seconds = Math.floor(samples / (RATE / 1_000)) / 1_000;
+    const isSmall = (await flac.size()) <= MAX_ENGINE_BYTES;
+    kept = isSmall ? flac : await toOpus(flac, { file: await newFile(), seconds, signal });
+    const { path: keptPath, discard } = kept;
+    const type = isSmall ? 'audio/flac' : 'audio/ogg';
+    return { path: keptPath, type, bytes: await kept.size(), seconds, discard };
+  } finally {
+    await upload.close();
+    await Promise.all(made.map((file) => file !== kept && file.discard()));
+  }
+}
+
+/** Reads the first bytes, and tells ffmpeg what kind of file that is: it is not to find out by itself. */
+async function sourceArgs(upload: PrivateFile['handle']): Promise<string[]> {
+  const { buffer, bytesRead } = await upload.read(Buffer.alloc(SNIFFED_BYTES), 0, SNIFFED_BYTES, 0);
+  const kind = sniffSound(buffer.subarray(0, bytesRead));
+  if (!kind) throw new MediaFault('invalid_input');
+  const isOpenEnded = kind === 'wav' && !(await hasHonestLength(upload, (await upload.stat()).size));
+  return openArgs(kind, isOpenEnded ? ['-ignore_length', '1'] : []);
+}
+
+const openArgs = (kind: SoundKind, furtherArgs: readonly string[] = []): string[] => [
+  ...['-nostdin', '-protocol_whitelist', 'file,pipe', '-codec_whitelist', DECODERS, '-threads', '1'],
+  ...[...furtherArgs, '-f', kind, '-i', FILE_1],
+];
+
+/** The first track of sound and nothing else of the file. */
+const toMono = (cut: readonly string[]): string[] => [
+  ...['-map', '0:a:0', '-vn', '-sn', '-dn', '-map_metadata', '-1', '-map_metadata:s', '-1', '-map_chapters', '-1'],
+  ...['-ac', '1', '-ar', String(RATE), '-sample_fmt', 's16', ...cut],
+];
+
+/** At a rate at which the whole of it fits what engines take. */
+async function toOpus(
+  flac: PrivateFile,
+  { file, seconds, signal }: { file: PrivateFile; seconds: number; signal: AbortSignal },
+): Promise<PrivateFile> {
+  const fitting = Math.floor((MAX_ENGINE_BYTES * 8 * OPUS_SHARE) / seconds);
+  if (fitting < OPUS_BITRATES.least) throw new MediaFault('too_long');
+  const bitrate = Math.min(fitting, OPUS_BITRATES.most);
+  const end = await runTool({
+    tool: 'ffmpeg',
+    args: [...openArgs('flac'), '-map', '0:a:0', '-c:a', 'libopus', '-b:a', String(bitrate), '-f', 'ogg', FILE_2],
+    files: [flac.handle, file.handle],
+    limits: LIMITS,
+    signal,
+  });
+  throwUnlessOk(end);
+  return file;
+}
+
+function throwUnlessOk({ outcome }: ToolEnd): void {
+  if (outcome === 'ok') return;
+  throw new MediaFault(outcome === 'too_slow' ? 'overloaded' : 'invalid_input', { cause: new Error(outcome) });
+}

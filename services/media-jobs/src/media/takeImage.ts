@@ -1,0 +1,67 @@
+import type { Readable } from 'node:stream';
+import sharp, { type Sharp } from 'sharp';
+import type { ImageRequest, Size } from '../terms/mediaRequest.ts';
+import { MediaFault } from './mediaFault.ts';
+import { createPrivateFile, type PrivateFile } from './privateFile.ts';
+import { type TakenFile, toTakenFile } from './takenFile.ts';
+import type { WorkPool } from './workPool.ts';
+
+/** What clients are promised of an image. */
+export type AskedImage = Pick<ImageRequest, 'outputFormat' | 'outputCompression'> & { size: Size };
+
+const FORMATS = new Set<string>(['png', 'jpeg', 'webp']);
+/** Unless a client says otherwise; it has no meaning for PNG. */
+const DEFAULT_QUALITY = 100;
+
+// The cache knows files by their names, which ours share, and keeps what should be gone.
+sharp.cache(false);
+sharp.concurrency(1);
+
+/**
+ * Reads an image to its end, decodes it, and makes of it the file that clients get: in the format that was asked for, without
+ * anything that was written beside the picture. `invalid_output` where it cannot be decoded or is of another size.
+ */
+export async function takeImage(
+  source: Readable,
+  asked: AskedImage,
+  { folder, pool, signal }: { folder: string; pool: WorkPool; signal: AbortSignal },
+): Promise<TakenFile> {
+  const came = await createPrivateFile(folder);
+  try {
+    await came.fill(source, signal);
+    return await pool.run(() => convert(came, asked, folder), { isPatient: true, signal });
+  } finally {
+    await came.discard();
+  }
+}
+
+async function convert(came: PrivateFile, asked: AskedImage, folder: string): Promise<TakenFile> {
+  const { width, height } = asked.size;
+  const image = await createPrivateFile(folder);
+  try {
+    // The size that its header says is checked before a pixel is decoded, and no more pixels are than it should have.
+    const picture = sharp(came.path, { limitInputPixels: width * height, failOn: 'error' });
+    const header = await picture.metadata();
+    const isOne = (header.pages ?? 1) === 1;
+    if (!FORMATS.has(header.format) || !isOne || header.width !== width || header.height !== height) {
+      throw new MediaFault('invalid_output');
+    }
+    await encode(picture, asked).toFile(image.path);
+    return await toTakenFile(image, `image/${asked.outputFormat}`);
+  } catch (error) {
+    await image.discard();
+    throw error instanceof MediaFault ? error : new MediaFault('invalid_output', { cause: error });
+  }
+}
+
+function encode(picture: Sharp, { outputFormat, outputCompression = DEFAULT_QUALITY }: AskedImage): Sharp {
+  const quality = Math.max(outputCompression, 1);
+  switch (outputFormat) {
+    case 'png':
+      return picture.png();
+    case 'jpeg':
+      return picture.jpeg({ quality });
+    case 'webp':
+      return picture.webp({ quality });
+  }
+}

@@ -1,0 +1,71 @@
+import type { Readable } from 'node:stream';
+import type { SpeechFormat } from '../terms/mediaRequest.ts';
+import { MediaFault } from './mediaFault.ts';
+import { createPrivateFile, type PrivateFile } from './privateFile.ts';
+import { readProgress } from './readProgress.ts';
+import { FILE_1, runTool } from './runTool.ts';
+import { type TakenFile, toTakenFile } from './takenFile.ts';
+import { isCutOff } from './wavChunks.ts';
+import type { WorkPool } from './workPool.ts';
+
+/** Speech that was decoded to its end. */
+export interface Speech extends TakenFile {
+  /** Decoded. */
+  seconds: number;
+}
+
+export interface SpeechOptions {
+  format: SpeechFormat;
+  /** Media type of that format. */
+  type: string;
+  folder: string;
+  pool: WorkPool;
+  signal: AbortSignal;
+}
+
+/** What ffmpeg calls the formats; samples alone have no header to say what they are. */
+const SOURCES: Record<SpeechFormat, string[]> = {
+  mp3: ['-f', 'mp3'],
+  opus: ['-f', 'ogg'],
+  aac: ['-f', 'aac'],
+  flac: ['-f', 'flac'],
+  wav: ['-f', 'wav'],
+  pcm: ['-f', 's16le', '-ar', '24000', '-ac', '1'],
+};
+const DECODERS = 'mp3float,mp3,opus,libopus,vorbis,aac,flac,pcm_s16le,pcm_f32le,pcm_s24le';
+const LIMITS = { wallMs: 120_000, cpuSeconds: 60 };
+
+/** Reads speech to its end and decodes it. `invalid_output` where it is not of its format, is cut off, or says nothing. */
+export async function takeSpeech(source: Readable, { folder, pool, ...options }: SpeechOptions): Promise<Speech> {
+  const { signal, type } = options;
+  const file = await createPrivateFile(folder);
+  try {
+    await file.fill(source, signal);
+    const seconds = await pool.run(() => measure(file, options), { isPatient: true, signal });
+    return { ...(await toTakenFile(file, type)), seconds };
+  } catch (error) {
+    await file.discard();
+    throw error;
+  }
+}
+
+async function measure(
+  file: PrivateFile,
+  { format, signal }: Pick<SpeechOptions, 'format' | 'signal'>,
+): Promise<number> {
+  if (format === 'wav' && (await isCutOff(file.handle, await file.size()))) throw new MediaFault('invalid_output');
+  const { outcome, output } = await runTool({
+    tool: 'ffmpeg',
+    args: [
+      ...['-nostdin', '-protocol_whitelist', 'file,pipe', '-codec_whitelist', DECODERS, '-threads', '1'],
+      ...[...SOURCES[format], '-i', FILE_1, '-map', '0:a:0', '-progress', 'pipe:1', '-f', 'null', '-'],
+    ],
+    files: [file.handle],
+    limits: LIMITS,
+    signal,
+  });
+  if (outcome === 'too_slow') throw new MediaFault('overloaded');
+  const { seconds } = readProgress(output);
+  if (outcome !== 'ok' || seconds === 0) throw new MediaFault('invalid_output', { cause: new Error(outcome) });
+  return seconds;
+}
