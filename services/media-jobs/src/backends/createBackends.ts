@@ -1,0 +1,140 @@
+import { followEntriesFile } from '@turnpike/lifecycle/followEntriesFile';
+import type { Logger } from '@turnpike/logging/createLogger';
+import { Agent } from 'undici';
+import { BackendFault, type Dialect, type EngineName, type Replica } from '../terms/backend.ts';
+import { type Answer, askBackend, type Question } from './exchange/askBackend.ts';
+import { readText } from './exchange/readText.ts';
+import { type ReplicaState, type ReplicaWatch, watchReplica } from './health/watchReplica.ts';
+import { CONNECT_TIMEOUT_MS, IDLE_CONNECTION_MS, MAX_CONNECTIONS, MAX_ERROR_BYTES } from './limits.ts';
+import { replicaEntriesSchema } from './replicaEntries.ts';
+import { readEngineError } from './verdict/readEngineError.ts';
+import { toBackendFault } from './verdict/toBackendFault.ts';
+import { kokoro } from './wires/kokoro.ts';
+import { sglang } from './wires/sglang.ts';
+import { speaches } from './wires/speaches.ts';
+import { trtllm } from './wires/trtllm.ts';
+import { vllmAsr } from './wires/vllmAsr.ts';
+import { vllmOmni } from './wires/vllmOmni.ts';
+import type { Refusal, Wire } from './wires/wire.ts';
+
+/** The region's media backends, as this process sees them now. */
+export interface Backends {
+  /** Those of a model that take new work: listed, not draining, and in. */
+  replicasFor(model: string): Replica[];
+  /** Whether the file lists one for a model, whatever its state. */
+  isConfigured(model: string): boolean;
+  /** All that the file lists. */
+  list(): { replica: Replica; state: ReplicaState }[];
+  /** One by its id; undefined once the file no longer lists it. */
+  find(id: string): Replica | undefined;
+  /** How a replica is spoken to. What it fails at counts for its health. */
+  dialectOf(replica: Pick<Replica, 'engine'>): Dialect;
+  /** Breaks off whatever is under way. */
+  close(): Promise<void>;
+}
+
+export interface BackendsOptions {
+  /** JSON file that lists them; read again when it changes. */
+  file: string;
+  metrics: { alerted(kind: 'backend_misconfigured'): void };
+  log: Logger;
+}
+
+const WIRES: Record<EngineName, (wire: Wire) => Dialect> = {
+  'vllm-omni': vllmOmni,
+  sglang,
+  trtllm,
+  'vllm-asr': vllmAsr,
+  speaches,
+  kokoro,
+};
+
+/** What an entry that changed in anything else goes on under: another address is another replica. */
+const keyOf = ({ id, url, engine, model }: Replica): string => [id, url, engine, model].join(' ');
+
+/** Follows the backends file and looks after each replica in it. Throws one line when the file cannot be used. */
+export function createBackends({ file, metrics, log }: BackendsOptions): Backends {
+  const agent = new Agent({
+    connections: MAX_CONNECTIONS,
+    pipelining: 1,
+    keepAliveTimeout: IDLE_CONNECTION_MS,
+    keepAliveMaxTimeout: IDLE_CONNECTION_MS,
+    connect: { timeout: CONNECT_TIMEOUT_MS },
+  });
+  const watches = new Map<string, ReplicaWatch>();
+  const backendsFile = followEntriesFile(file, {
+    setting: 'MEDIA_BACKENDS_FILE',
+    schema: replicaEntriesSchema,
+    onChange: reconcile,
+    log,
+  });
+
+  const watchOf = (replica: Replica): ReplicaWatch | undefined => watches.get(keyOf(replica));
+  const stateOf = (replica: Replica): ReplicaState => watchOf(replica)?.state ?? 'starting';
+
+  /** Looks after what the file lists, and no longer after what it does not. */
+  function reconcile(): void {
+    const wanted = new Set(backendsFile.entries().map(keyOf));
+    for (const [key, watch] of watches) {
+      if (wanted.has(key)) continue;
+      watches.delete(key);
+      void watch.close();
+    }
+    for (const replica of backendsFile.entries()) {
+      if (watchOf(replica)) continue;
+      const watch = watchReplica(replica, {
+        ask: (question) => ask(replica, question),
+        onMisconfigured: () => metrics.alerted('backend_misconfigured'),
+        log,
+      });
+      watches.set(keyOf(replica), watch);
+    }
+  }
+
+  /** One that takes no connection, or no work, is out at once: nothing else has to find that out. */
+  async function ask(replica: Replica, question: Question): Promise<Answer> {
+    try {
+      return await askBackend(agent, replica, question);
+    } catch (error) {
+      if (error instanceof BackendFault && isGone(error, question)) watchOf(replica)?.leaveOut('unreachable');
+      throw error;
+    }
+  }
+
+  async function refusalOf(replica: Replica, { answer, begins, text }: Refusal): Promise<BackendFault> {
+    const { status, retryAfterMs } = answer;
+    // Its status alone says enough where its text does not come.
+    const sentence = text ?? (await readText(answer, MAX_ERROR_BYTES).catch(() => ''));
+    const fault = toBackendFault(status, readEngineError(sentence), { begins, retryAfterMs });
+    if (fault.kind === 'misconfigured') watchOf(replica)?.leaveOut('misconfigured');
+    return fault;
+  }
+
+  const wire: Wire = { ask, refusalOf, servedNameOf: (replica) => watchOf(replica)?.servedName ?? replica.model };
+  const dialects = new Map(Object.entries(WIRES).map(([engine, open]) => [engine, open(wire)]));
+  reconcile();
+
+  return {
+    replicasFor: (model) =>
+      backendsFile
+        .entries()
+        .filter((replica) => replica.model === model && !replica.draining && stateOf(replica) === 'ready'),
+    isConfigured: (model) => backendsFile.entries().some((replica) => replica.model === model),
+    list: () => backendsFile.entries().map((replica) => ({ replica, state: stateOf(replica) })),
+    find: (id) => backendsFile.entries().find((replica) => replica.id === id),
+    dialectOf: ({ engine }) => dialects.get(engine) ?? {},
+    async close() {
+      await backendsFile.close();
+      const watching = Array.from(watches.values(), (watch) => watch.close());
+      await agent.destroy();
+      await Promise.all(watching);
+    },
+  };
+}
+
+function isGone({ kind, cause }: BackendFault, { begins }: Question): boolean {
+  if (kind === 'cut_off') return true;
+  return kind === 'unreachable' && (begins === 'work' || isRefusal(cause));
+}
+
+const isRefusal = (cause: unknown): boolean => (cause as NodeJS.ErrnoException | undefined)?.code === 'ECONNREFUSED';

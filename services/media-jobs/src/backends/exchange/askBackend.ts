@@ -1,0 +1,98 @@
+import type { Readable } from 'node:stream';
+import { type Dispatcher, FormData } from 'undici';
+import { BackendFault, type Replica } from '../../terms/backend.ts';
+import { BODY_IDLE_MS, MAX_RETRY_AFTER_MS, UNANSWERED_WITHIN_MS } from '../limits.ts';
+
+/**
+ * What a request begins at an engine: a `job` that goes on without us, `work` that the connection waits for, or `nothing`; it
+ * decides what an answer that does not come means. `content` is read of what is there: nothing is begun, and its answer may break off.
+ */
+export type Begins = 'job' | 'work' | 'content' | 'nothing';
+
+export interface Question {
+  method: 'GET' | 'POST' | 'DELETE';
+  path: string;
+  /** Sent as JSON, or as a form. */
+  body?: object | FormData;
+  begins: Begins;
+  /** Longest wait for the head of the answer. */
+  answerWithinMs: number;
+  signal: AbortSignal;
+}
+
+/** The head of an answer, and its body as it comes. Whoever takes one reads the body to its end or destroys it. */
+export interface Answer {
+  status: number;
+  contentType: string;
+  contentLength: number | undefined;
+  retryAfterMs: number | undefined;
+  body: Readable;
+  /** What it means that the body broke off, or is not what it should be. The signal's reason where that has fired. */
+  broken(cause?: unknown): unknown;
+}
+
+/** Nothing was sent. */
+const REFUSED = new Set([
+  'ECONNREFUSED',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+]);
+
+const NO_ANSWER = { job: 'answer_lost', work: 'failed', content: 'unreachable', nothing: 'unreachable' } as const;
+const BROKEN_ANSWER = { ...NO_ANSWER, content: 'answer_lost' } as const;
+
+/** Asks a replica, whatever the status of its answer. Rejects with a `BackendFault` where none comes, or with the signal's reason. */
+export async function askBackend(
+  dispatcher: Dispatcher,
+  { url }: Pick<Replica, 'url'>,
+  { method, path, body, begins, answerWithinMs, signal }: Question,
+): Promise<Answer> {
+  const beganAtMs = performance.now();
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), answerWithinMs);
+  const isJson = body !== undefined && !(body instanceof FormData);
+  try {
+    const answer = await dispatcher.request({
+      origin: url,
+      method,
+      path,
+      headers: { accept: '*/*', ...(isJson && { 'content-type': 'application/json' }) },
+      ...(body && { body: isJson ? JSON.stringify(body) : (body as FormData) }),
+      headersTimeout: 0, // by the timer, which is exact
+      bodyTimeout: BODY_IDLE_MS,
+      signal: AbortSignal.any([signal, late.signal]),
+    });
+    // It may fail while nobody reads; whoever reads next is told.
+    answer.body.on('error', () => {});
+    return {
+      status: answer.statusCode,
+      contentType: textOf(answer.headers['content-type']).toLowerCase(),
+      contentLength: wholeNumber(textOf(answer.headers['content-length'])),
+      retryAfterMs: toRetryAfterMs(textOf(answer.headers['retry-after'])),
+      body: answer.body,
+      broken: (cause) => (signal.aborted ? signal.reason : new BackendFault(BROKEN_ANSWER[begins], { cause })),
+    };
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    const { code = '' } = error as NodeJS.ErrnoException;
+    const isAtOnce = !late.signal.aborted && performance.now() - beganAtMs < UNANSWERED_WITHIN_MS;
+    if (REFUSED.has(code)) throw new BackendFault('unreachable', { cause: error });
+    if (begins === 'work' && isAtOnce) throw new BackendFault('cut_off', { cause: error });
+    throw new BackendFault(NO_ANSWER[begins], { cause: error });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+const textOf = (header: string | string[] | undefined): string => (Array.isArray(header) ? header[0] : header) ?? '';
+const wholeNumber = (text: string): number | undefined => (/^\d{1,15}$/.test(text) ? Number(text) : undefined);
+
+/** Seconds, or an instant. */
+function toRetryAfterMs(text: string): number | undefined {
+  if (text === '') return undefined;
+  const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - Date.now();
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS);
+}

@@ -1,0 +1,129 @@
+import { repeat } from '@turnpike/lifecycle/repeat';
+import type { Logger } from '@turnpike/logging/createLogger';
+import { z } from 'zod';
+import { BackendFault, type Replica } from '../../terms/backend.ts';
+import type { Answer, Question } from '../exchange/askBackend.ts';
+import { parseJson, readText } from '../exchange/readText.ts';
+import {
+  CHECK_ROUND_MS,
+  CHECK_ROUND_WHILE_OUT_MS,
+  CHECK_TIMEOUT_MS,
+  FIRST_PAUSE_MS,
+  LONGEST_PAUSE_MS,
+  MAX_JOB_BYTES,
+  MAX_MISSED_CHECKS,
+  TRUSTED_AFTER_MS,
+} from '../limits.ts';
+import { readEngineError } from '../verdict/readEngineError.ts';
+import { toBackendFault } from '../verdict/toBackendFault.ts';
+
+/**
+ * - `starting`: it has not answered yet.
+ * - `ready`: it works.
+ * - `out`: it is left out until it has passed a check.
+ */
+export type ReplicaState = 'starting' | 'ready' | 'out';
+/** It cannot be reached, or it refuses us or does not have its own model. */
+export type OutReason = 'unreachable' | 'misconfigured';
+
+export interface ReplicaWatch {
+  readonly state: ReplicaState;
+  /** What it calls its model. */
+  readonly servedName: string;
+  /** Takes it out of rotation until a check that begins later has passed; one that refuses us again and again for longer and longer. */
+  leaveOut(reason: OutReason): void;
+  close(): Promise<void>;
+}
+
+export interface WatchOptions {
+  ask: (question: Question) => Promise<Answer>;
+  /** Called each time that it goes out as `misconfigured`. */
+  onMisconfigured: () => void;
+  log: Logger;
+}
+
+const modelsSchema = z.object({ data: z.array(z.object({ id: z.string() })).min(1) });
+
+/** Looks after a replica: asks for its models every so often, and keeps what that and everything else says of its health. */
+export function watchReplica(replica: Replica, { ask, onMisconfigured, log }: WatchOptions): ReplicaWatch {
+  let state: ReplicaState = 'starting';
+  let servedName = replica.model;
+  let missed = 0;
+  let readySinceMs = 0;
+  let outUntilMs = 0;
+  let pauseMs = FIRST_PAUSE_MS;
+  let timesOut = 0;
+
+  function leaveOut(reason: OutReason): void {
+    timesOut += 1; // a check under way says nothing any more
+    const isNews = state !== 'out';
+    const now = performance.now();
+    if (reason === 'misconfigured' && now >= outUntilMs) {
+      pauseMs = now - readySinceMs > TRUSTED_AFTER_MS ? FIRST_PAUSE_MS : Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+      outUntilMs = now + pauseMs;
+    }
+    if (!isNews) return;
+    state = 'out';
+    if (reason === 'misconfigured') {
+      onMisconfigured();
+      log.error(
+        { backend: replica.id, model: replica.model },
+        'ALERT a media backend refuses us or its own model: it is out until a check passes',
+      );
+    } else log.warn({ backend: replica.id }, 'media backend cannot be reached: it is out until a check passes');
+  }
+
+  function takeIn(names: readonly string[]): void {
+    servedName = names.find((name) => name === replica.model) ?? names[0] ?? replica.model;
+    missed = 0;
+    if (state === 'ready' || performance.now() < outUntilMs) return;
+    state = 'ready';
+    readySinceMs = performance.now();
+    log.info({ backend: replica.id, serves: servedName }, 'media backend is in');
+  }
+
+  async function check(signal: AbortSignal): Promise<void> {
+    const before = timesOut;
+    try {
+      const names = await readModels(signal);
+      if (before === timesOut) takeIn(names);
+    } catch (error) {
+      if (signal.aborted) return;
+      missed += 1;
+      if (error instanceof BackendFault && error.kind === 'misconfigured') leaveOut('misconfigured');
+      else if (missed >= MAX_MISSED_CHECKS) leaveOut('unreachable');
+    }
+  }
+
+  async function readModels(signal: AbortSignal): Promise<string[]> {
+    const answer = await ask({
+      method: 'GET',
+      path: '/v1/models',
+      begins: 'nothing',
+      answerWithinMs: CHECK_TIMEOUT_MS,
+      signal: AbortSignal.any([signal, AbortSignal.timeout(2 * CHECK_TIMEOUT_MS)]),
+    });
+    const text = await readText(answer, MAX_JOB_BYTES);
+    if (answer.status !== 200) {
+      throw toBackendFault(answer.status, readEngineError(text), { begins: 'nothing', retryAfterMs: undefined });
+    }
+    return modelsSchema.parse(parseJson(text)).data.map(({ id }) => id);
+  }
+
+  const checking = repeat(check, {
+    pauseMs: () => (state === 'ready' && missed === 0 ? CHECK_ROUND_MS : CHECK_ROUND_WHILE_OUT_MS),
+    log,
+    failing: `media backend ${replica.id} is not looked after`,
+  });
+
+  return {
+    get state() {
+      return state;
+    },
+    get servedName() {
+      return servedName;
+    },
+    leaveOut,
+    close: checking.close,
+  };
+}

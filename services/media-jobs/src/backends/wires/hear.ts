@@ -1,0 +1,119 @@
+import { openAsBlob } from 'node:fs';
+import { FormData } from 'undici';
+import { z } from 'zod';
+import type { Dialect, Replica } from '../../terms/backend.ts';
+import type { TranscriptRequest } from '../../terms/mediaRequest.ts';
+import type { Transcript } from '../../terms/transcript.ts';
+import type { Answer } from '../exchange/askBackend.ts';
+import { parseJson, readText } from '../exchange/readText.ts';
+import { MAX_ERROR_BYTES, MAX_TRANSCRIPT_BYTES, WORK_ANSWER_MS } from '../limits.ts';
+import { readEngineError } from '../verdict/readEngineError.ts';
+import { isSuccess, type Wire } from './wire.ts';
+
+/** In what the engines differ. */
+export interface HearingEngine {
+  /** Whether it can tell when each word was said. */
+  hasWords: boolean;
+}
+
+const PATHS = { 'audio.transcriptions': '/v1/audio/transcriptions', 'audio.translations': '/v1/audio/translations' };
+const NO_TIMES = /verbose_json|response_format|timestamp/;
+
+/** Transcripts of all engines that hear. One that gives no times is asked for the text alone, and not for times again. */
+export function hear(wire: Wire, { hasWords }: HearingEngine): NonNullable<Dialect['transcribe']> {
+  const withoutTimes = new Set<string>();
+
+  async function ask(
+    replica: Replica,
+    request: TranscriptRequest,
+    {
+      path,
+      type,
+      format,
+      signal,
+    }: { path: string; type: string; format: 'verbose_json' | 'json'; signal: AbortSignal },
+  ): Promise<Answer> {
+    const form = toForm(request, { model: wire.servedNameOf(replica), format, hasWords });
+    // Read from the disk as it is sent.
+    form.set('file', await openAsBlob(path, { type }), type === 'audio/ogg' ? 'audio.ogg' : 'audio.flac');
+    return wire.ask(replica, {
+      method: 'POST',
+      path: PATHS[request.operation],
+      body: form,
+      begins: 'work',
+      answerWithinMs: WORK_ANSWER_MS,
+      signal,
+    });
+  }
+
+  return async (replica, request, audio, signal) => {
+    const format = withoutTimes.has(replica.id) ? 'json' : 'verbose_json';
+    let answer = await ask(replica, request, { ...audio, format, signal });
+    if (!isSuccess(answer)) {
+      const text = await readText(answer, MAX_ERROR_BYTES);
+      const isAboutTimes = NO_TIMES.test(Object.values(readEngineError(text)).join(' '));
+      const mayDoWithout =
+        format === 'verbose_json' && isAboutTimes && (answer.status === 400 || answer.status === 422);
+      if (!mayDoWithout) throw await wire.refusalOf(replica, { answer, text, begins: 'work' });
+      withoutTimes.add(replica.id);
+      answer = await ask(replica, request, { ...audio, format: 'json', signal });
+      if (!isSuccess(answer)) throw await wire.refusalOf(replica, { answer, begins: 'work' });
+    }
+    const transcript = readTranscript(parseJson(await readText(answer, MAX_TRANSCRIPT_BYTES)));
+    if (!transcript) throw answer.broken(new Error('the answer is no transcript'));
+    return transcript;
+  };
+}
+
+function toForm(
+  { operation, language, prompt, temperature, granularities }: TranscriptRequest,
+  { model, format, hasWords }: { model: string; format: string; hasWords: boolean },
+): FormData {
+  const form = new FormData();
+  form.set('model', model);
+  form.set('response_format', format);
+  if (language !== undefined && operation === 'audio.transcriptions') form.set('language', language);
+  if (prompt !== undefined) form.set('prompt', prompt);
+  if (temperature !== undefined) form.set('temperature', String(temperature));
+  if (format === 'verbose_json' && hasWords && granularities.includes('word')) {
+    form.append('timestamp_granularities[]', 'segment');
+    form.append('timestamp_granularities[]', 'word');
+  }
+  return form;
+}
+
+const seconds = z.number().nonnegative();
+const wordSchema = z.object({ start: seconds, end: seconds, word: z.string() });
+const segmentSchema = z.object({
+  start: seconds,
+  end: seconds,
+  text: z.string(),
+  words: z.array(wordSchema).nullish(),
+});
+const transcriptSchema = z.object({
+  text: z.string(),
+  language: z.string().nullish().catch(null),
+  segments: z.array(segmentSchema).nullish().catch(null),
+  words: z.array(wordSchema).nullish().catch(null),
+});
+
+const inOrder = <Part extends { start: number; end: number }>(parts: readonly Part[]): Part[] =>
+  parts.toSorted((a, b) => a.start - b.start || a.end - b.end);
+
+/**
+ * A transcript in any engine's words; undefined where it is none. What it says of lengths is not read: seconds are measured by us.
+ * Times that make no sense are as good as none.
+ */
+function readTranscript(body: unknown): Transcript | undefined {
+  const { success, data } = transcriptSchema.safeParse(body);
+  if (!success) return undefined;
+  const segments = data.segments ? inOrder(data.segments) : null;
+  const ofSegments = segments?.flatMap(({ words }) => words ?? []) ?? [];
+  const words = data.words ?? (ofSegments.length > 0 ? ofSegments : null);
+  return {
+    text: data.text,
+    language: data.language ?? null,
+    segments: segments?.map(({ start, end, text }) => ({ start, end, text })) ?? null,
+    words: words && inOrder(words),
+  };
+}
