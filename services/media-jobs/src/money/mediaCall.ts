@@ -1,0 +1,45 @@
+import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import { parsePrice } from '@turnpike/money/price';
+import { computeUnitCharge } from '@turnpike/money/unitPrice';
+import type { PriceText } from '../catalog/mediaCatalog.ts';
+import type { MediaOperation, MediaRequest } from '../terms/mediaRequest.ts';
+
+/** What of a call is fixed when it is admitted, as far as its charge goes by it: a job has it all in its row. */
+export interface MediaCall extends PriceText {
+  callId: string;
+  workspaceId: string;
+  keyId: string;
+  operation: MediaOperation;
+  /** Canonical id. */
+  model: string;
+  priceVersion: number;
+  /** The most that can be measured of it: images, characters, whole seconds. */
+  unitsBound: number;
+  holdNanoUsd: NanoUsd;
+}
+
+/** What so many units cost, by the price that the call was admitted under. */
+export const chargeOf = (units: number, { billingUnit, unitPrice }: PriceText): NanoUsd =>
+  computeUnitCharge(units, { billingUnit, price: parsePrice(unitPrice) });
+
+/** What a unit costs of the cheapest of these; 0 where there are none. */
+export function leastCharge(prices: readonly PriceText[]): NanoUsd {
+  const [least = 0n] = prices.map((price) => chargeOf(1, price)).sort((a, b) => (a < b ? -1 : 1));
+  return least;
+}
+
+/** What can be measured of a request at most. Of a recording, its decoded seconds are known before anything is held: rounded up. */
+export function boundUnits(request: MediaRequest, { heardSeconds }: { heardSeconds?: number } = {}): number {
+  switch (request.operation) {
+    case 'images.generations':
+      return request.n;
+    case 'videos':
+      return request.seconds;
+    case 'audio.speech':
+      return request.characters;
+    case 'audio.transcriptions':
+    case 'audio.translations':
+      if (heardSeconds === undefined) throw new Error('a recording is measured before its call is admitted');
+      return Math.ceil(heardSeconds);
+  }
+}

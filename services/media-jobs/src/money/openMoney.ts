@@ -1,0 +1,41 @@
+import type { UsageRecorded } from '@turnpike/events/usageRecorded';
+import { type CallBook, createCallBook, tellOfEnd } from '@turnpike/holds/call/callBook';
+import type { EndedCall } from '@turnpike/holds/call/pendingCalls';
+import { type HoldsSettings, type OpenedHolds, openHolds } from '@turnpike/holds/openHolds';
+import type { ServiceBase } from '@turnpike/http-service/startService';
+
+import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
+
+/** Holds, charges and their way to the ledger. */
+export interface Money extends OpenedHolds {
+  /** Calls that are answered as they run. A job is in its row instead. */
+  callBook: CallBook;
+  /**
+   * Ends a job's hold by the event that its row has, which is counted once it is safe. Any number of times: the call counts once. False
+   * when neither disk nor Redis could keep the event.
+   */
+  settleJob(ended: EndedCall & { event: UsageRecorded }): Promise<boolean>;
+}
+
+/** Opens what holds are made of, and the calls under way on top. */
+export async function openMoney(base: ServiceBase<HoldsSettings>, metrics: InferenceMetrics): Promise<Money> {
+  const opened = await openHolds(base, metrics);
+  const { holds, spool, isOpen } = opened;
+  const { log } = base;
+  const callBook = createCallBook({ holds, metrics, log });
+  metrics.observe({
+    isOpen,
+    openCalls: () => callBook.size,
+    spoolBytes: () => spool.waitingBytes,
+    spoolLimitBytes: base.config.SPOOL_MAX_BYTES,
+  });
+  return {
+    ...opened,
+    callBook,
+    async settleJob(ended) {
+      const isSafe = await holds.settle(ended);
+      if (isSafe) tellOfEnd(ended.event, { metrics, log });
+      return isSafe;
+    },
+  };
+}

@@ -1,0 +1,285 @@
+import { createHash } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Readable } from 'node:stream';
+import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy';
+import { ApiError } from '@turnpike/public-api/apiError';
+import type { BodyFault } from '@turnpike/request-reading/faults/bodyFault';
+import { invalidRequest } from '@turnpike/request-reading/faults/requestFault';
+import { toParam } from '@turnpike/request-reading/fields/toParam';
+import type { FormFault } from '../../api/mediaFault.ts';
+import type { Upload } from '../../terms/mediaRequest.ts';
+import type { CallRoom } from '../uploads/callRoom.ts';
+
+/** A form as it came: texts in their order, and files on the disk. */
+export interface Form {
+  texts: { name: string; value: string }[];
+  /** One by its name; undefined of a name that came as text or not at all. */
+  files: ReadonlyMap<string, Upload>;
+}
+
+export interface FormLimits {
+  maxBytes: number;
+  /** Of all texts together. */
+  maxTextBytes: number;
+  /** The parts that may be files, one of each. */
+  fileNames: ReadonlySet<string>;
+  /** What a body above the limit is refused with: `isAnnounced` where its length said so before it was read. */
+  tooLarge: (isAnnounced: boolean) => FormFault | BodyFault;
+  /** Longest wait for more of a form that is not whole. */
+  silenceMs?: number;
+  /** Longest wait for the whole of it. */
+  wholeMs?: number;
+  /** Longest wait for the parser, and the disk, once all of it has come: of some malformed forms the parser never says anything. */
+  settleMs?: number;
+}
+
+/** Request and answer: a form that is refused while it is coming closes its connection with the answer. */
+export interface Exchange {
+  req: IncomingMessage;
+  res: Pick<ServerResponse, 'shouldKeepAlive'>;
+}
+
+const SILENCE_MS = 30_000;
+/** Less than a listener waits for a request, so that the refusal is in words of ours. */
+const WHOLE_MS = 120_000;
+const SETTLE_MS = 10_000;
+const MAX_PARTS = 64;
+const MAX_PART_HEADERS = 16;
+const MAX_PART_HEADER_BYTES = 8_192;
+/** In the parser, on the way to the disk, and in the socket. */
+const BUFFER_BYTES = 65_536;
+/** What an upload under way takes of the memory at most, with the buffers that nobody needs any more and nobody has freed yet. */
+export const MEMORY_OF_UPLOAD = 1_048_576;
+const FORM_TYPE = /^multipart\/form-data\s*(?:;|$)/i;
+
+const refuse = (fault: FormFault | BodyFault): ApiError => new ApiError(fault);
+
+/** Whether a request announces a form. */
+export const isForm = ({ headers }: IncomingMessage): boolean => FORM_TYPE.test(headers['content-type'] ?? '');
+
+/**
+ * Reads a form: its texts into memory, its files to the disk as they come. Parts may stand in any order. Throws a `FormFault` or
+ * `BodyFault` where it cannot be read, `invalid_request` for a part that is a file and may not be, or stands twice as one. What it has
+ * taken of `room` stays taken until the room is closed, but for what reading alone needs; files are to be discarded.
+ */
+export async function readForm({ req, res }: Exchange, limits: FormLimits, room: CallRoom): Promise<Form> {
+  const { maxBytes, tooLarge } = limits;
+  const encoding = req.headers['content-encoding'];
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw refuse({ kind: 'body_compressed' });
+  if (!isForm(req)) throw refuse({ kind: 'form_not_form_type' });
+  const parser = createParser(req);
+  if (Number(req.headers['content-length'] ?? 0) > maxBytes) {
+    res.shouldKeepAlive = false;
+    throw refuse(tooLarge(true));
+  }
+  if (!room.memory.take(MEMORY_OF_UPLOAD)) {
+    res.shouldKeepAlive = false;
+    throw room.memory.refusal();
+  }
+  const parts = collectParts(limits, room);
+  try {
+    await receive(req, parser, { ...limits, parts, room });
+    return { texts: parts.texts, files: parts.files };
+  } catch (error) {
+    res.shouldKeepAlive = false;
+    parser.destroy();
+    await parts.discard();
+    throw error;
+  } finally {
+    room.memory.giveBack(MEMORY_OF_UPLOAD);
+  }
+}
+
+function createParser(req: IncomingMessage): BusboyInstance {
+  try {
+    return new Busboy({
+      headers: { 'content-type': req.headers['content-type'] ?? '' },
+      highWaterMark: BUFFER_BYTES,
+      fileHwm: BUFFER_BYTES,
+      // Each part is read as bytes: whether they are text is for us to say.
+      isPartAFile: () => true,
+      limits: {
+        parts: MAX_PARTS,
+        files: MAX_PARTS,
+        headerPairs: MAX_PART_HEADERS,
+        headerSize: MAX_PART_HEADER_BYTES,
+      },
+    });
+  } catch {
+    throw refuse({ kind: 'form_not_form_type' });
+  }
+}
+
+/** The parts of one form. */
+interface Parts {
+  texts: Form['texts'];
+  files: Map<string, Upload>;
+  /** Takes a part; what is thrown is why the form is refused. */
+  add(name: string | undefined, fileName: string | undefined, stream: Readable): Promise<void>;
+  discard(): Promise<void>;
+}
+
+function collectParts({ fileNames, maxTextBytes }: FormLimits, room: CallRoom): Parts {
+  const texts: Form['texts'] = [];
+  const files = new Map<string, Upload>();
+  const opened: Promise<{ close(): Promise<void> }>[] = [];
+  const names = new Set<string>();
+  let textBytes = 0;
+
+  async function readText(stream: AsyncIterable<Buffer>): Promise<Buffer> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of stream) {
+      textBytes += chunk.length;
+      if (textBytes > maxTextBytes) throw refuse({ kind: 'form_too_large' });
+      if (!room.memory.take(chunk.length)) throw room.memory.refusal();
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks);
+  }
+
+  async function readFile(stream: AsyncIterable<Buffer>): Promise<Upload> {
+    const opening = room.folder.create();
+    opened.push(opening);
+    const file = await opening;
+    const hash = createHash('sha256');
+    let bytes = 0;
+    for await (const chunk of stream) {
+      if (!room.disk.take(chunk.length)) throw room.disk.refusal();
+      bytes += chunk.length;
+      hash.update(chunk);
+      await file.write(chunk).catch(refuseFullDisk);
+    }
+    return { path: file.path, bytes, sha256: hash.digest('hex'), discard: () => file.close() };
+  }
+
+  return {
+    texts,
+    files,
+    async add(name, fileName, stream) {
+      if (name === undefined || name === '') throw refuse({ kind: 'form_malformed' });
+      if (fileName === undefined) {
+        const bytes = await readText(stream);
+        texts.push({ name, value: decode(bytes, name) });
+        return;
+      }
+      const param = toParam([name]);
+      if (!fileNames.has(name)) throw invalidRequest(param, `${param ?? 'A part'} may not be a file`);
+      if (names.has(name)) throw invalidRequest(param, `${param ?? 'A part'} is given more than once`);
+      names.add(name);
+      files.set(name, await readFile(stream));
+    },
+    async discard() {
+      for (const opening of opened)
+        await opening.then(
+          (file) => file.close(),
+          () => undefined,
+        );
+    },
+  };
+}
+
+/** Resolves when the form has been read whole. After a refusal nothing more of it is read. */
+function receive(
+  req: IncomingMessage,
+  parser: BusboyInstance,
+  {
+    maxBytes,
+    tooLarge,
+    silenceMs = SILENCE_MS,
+    wholeMs = WHOLE_MS,
+    settleMs = SETTLE_MS,
+    parts,
+    room,
+  }: FormLimits & { parts: Parts; room: CallRoom },
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const underWay: Promise<void>[] = [];
+    const streams: Readable[] = [];
+    let size = 0;
+    let isOver = false;
+    let isParsed = false;
+    let settling: NodeJS.Timeout | undefined;
+    const end = (outcome: () => void): void => {
+      if (isOver) return;
+      isOver = true;
+      clearTimeout(silence);
+      clearTimeout(deadline);
+      clearTimeout(settling);
+      uploaded();
+      outcome();
+    };
+    const giveUp = (error: unknown): void =>
+      end(() => {
+        req.unpipe(parser);
+        req.pause();
+        for (const stream of streams) stream.destroy();
+        // Whoever discards the files must not meet one that is still being written.
+        void Promise.allSettled(underWay).then(() => reject(error));
+      });
+    let partsUnderWay = 0;
+    /** Where nothing of it is under way, a parser that takes no more has lost its way in what it was given. */
+    const isParserLost = (): boolean => parser.writableNeedDrain && partsUnderWay === 0;
+    const silence = setTimeout(
+      () => giveUp(refuse(isParserLost() ? { kind: 'form_malformed' } : { kind: 'body_too_slow', silenceMs })),
+      silenceMs,
+    );
+    const deadline = setTimeout(() => giveUp(refuse({ kind: 'body_unfinished', wholeMs })), wholeMs);
+    const uploaded = room.disk.beginUpload(giveUp);
+
+    parser.on('error', () => giveUp(refuse({ kind: 'form_malformed' })));
+    for (const limit of ['partsLimit', 'filesLimit'] as const)
+      parser.on(limit, () => giveUp(refuse({ kind: 'form_too_large' })));
+    parser.on('file', (name: string | undefined, stream: BusboyFileStream, fileName: string | undefined) => {
+      // A stream may fail before anybody reads it.
+      stream.on('error', () => giveUp(refuse({ kind: 'form_malformed' })));
+      streams.push(stream);
+      const added = parts.add(name, fileName, stream);
+      underWay.push(added);
+      partsUnderWay += 1;
+      added.then(() => {
+        partsUnderWay -= 1;
+      }, giveUp);
+    });
+    // Bytes may follow the last part, and be too many like any others.
+    const endIfWhole = (): void => {
+      if (isParsed && req.complete && req.readableEnded) Promise.all(underWay).then(() => end(resolve), giveUp);
+    };
+    parser.on('finish', () => {
+      isParsed = true;
+      endIfWhole();
+    });
+
+    req.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      silence.refresh();
+      if (size > maxBytes) giveUp(refuse(tooLarge(false)));
+    });
+    req.on('end', () => {
+      clearTimeout(silence);
+      settling = setTimeout(() => giveUp(refuse({ kind: 'form_malformed' })), settleMs);
+      endIfWhole();
+    });
+    req.on('error', () => giveUp(refuse({ kind: 'body_aborted' })));
+    req.on('close', () => {
+      if (!req.complete) giveUp(refuse({ kind: 'body_aborted' }));
+    });
+    // A client that left while its key was looked up sends no further event.
+    if (req.destroyed) giveUp(refuse({ kind: 'body_aborted' }));
+    else req.pipe(parser);
+  });
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+function decode(bytes: Buffer, name: string): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    const param = toParam([name]);
+    throw invalidRequest(param, `${param ?? 'A part'} is not valid UTF-8`);
+  }
+}
+
+function refuseFullDisk(error: NodeJS.ErrnoException): never {
+  throw error.code === 'ENOSPC' || error.code === 'EDQUOT' ? refuse({ kind: 'no_room_for_body' }) : error;
+}

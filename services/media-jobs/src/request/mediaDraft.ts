@@ -1,0 +1,21 @@
+import { createHash } from 'node:crypto';
+import type { MediaOperation, MediaRequest } from '../terms/mediaRequest.ts';
+import type { RequestedModel } from './models/modelRules.ts';
+
+/** What a client asks for, read and checked as far as that goes without its model. */
+export interface MediaDraft<Request extends MediaRequest> {
+  /** As the client wrote it: an id or an alias. */
+  readonly model: string;
+  /** SHA-256 of the fields as they were understood and of the files: the same for a call that its client sends again. */
+  readonly digest: Buffer;
+  /** The request to this model, by its id. Throws `invalid_request` for what the model cannot do, and names what it can. */
+  forModel(model: RequestedModel): Request;
+  /** Lets go of what was read, files included. To be called once nothing needs the request any more, however the call ends. */
+  discard(): Promise<void>;
+}
+
+export function digestOf(operation: MediaOperation, fields: object, ...sha256s: string[]): Buffer {
+  return createHash('sha256')
+    .update(JSON.stringify([operation, fields, ...sha256s]))
+    .digest();
+}

@@ -1,0 +1,68 @@
+import { invalidRequest } from '@turnpike/request-reading/faults/requestFault';
+import type { MediaModel } from '../../catalog/mediaCatalog.ts';
+import type { MediaOperation, Size } from '../../terms/mediaRequest.ts';
+
+/** What requests are held against. */
+export type RequestedModel = Pick<MediaModel, 'id' | 'category' | 'inputModalities' | 'outputModalities' | 'media'>;
+export type Capabilities = MediaModel['media']['capabilities'];
+
+/** What models are for, as clients are told. */
+const PURPOSES = {
+  image: 'making images',
+  video: 'making videos',
+  speech: 'speaking',
+  'speech-to-text': 'writing down speech',
+} as const;
+type Kind = keyof typeof PURPOSES;
+
+const KIND_OF: Readonly<Record<MediaOperation, Kind>> = {
+  'images.generations': 'image',
+  videos: 'video',
+  'audio.speech': 'speech',
+  'audio.transcriptions': 'speech-to-text',
+  'audio.translations': 'speech-to-text',
+};
+
+/** `a, b or c`. */
+const CHOICES = new Intl.ListFormat('en-GB', { type: 'disjunction' });
+
+/** What a model of the operation's kind can do. Throws `invalid_request` for any other model. */
+export function capabilitiesFor(operation: MediaOperation, model: RequestedModel): Capabilities {
+  const kind = KIND_OF[operation];
+  if (kindOf(model) !== kind)
+    throw invalidRequest('model', `model must be one for ${PURPOSES[kind]}: GET /v1/models lists them`);
+  return model.media.capabilities;
+}
+
+function kindOf({ category, outputModalities }: RequestedModel): Kind | undefined {
+  if (category === 'image' || category === 'video') return category;
+  if (category === 'audio') return outputModalities.includes('audio') ? 'speech' : 'speech-to-text';
+  return undefined;
+}
+
+/**
+ * The value that was asked for, or else the one that models have by default, or their first. Throws `invalid_request`, which names those
+ * allowed.
+ */
+export function oneOf<Value extends string | number>(
+  param: string,
+  value: Value | undefined,
+  { allowed, byDefault }: { allowed: readonly Value[] | undefined; byDefault?: NoInfer<Value> },
+): Value {
+  const [first] = allowed ?? [];
+  // The catalog takes no model that does not say what it can do.
+  if (allowed === undefined || first === undefined) throw new Error(`the model does not say which ${param} it has`);
+  const chosen = value ?? (byDefault !== undefined && allowed.includes(byDefault) ? byDefault : first);
+  if (!allowed.includes(chosen))
+    throw invalidRequest(param, `${param} must be ${CHOICES.format(allowed.map(String))} for this model`);
+  return chosen;
+}
+
+/** One of the model's sizes; its first for `auto` or none. */
+export function sizeOf(size: string | undefined, { sizes }: Capabilities): Size {
+  const [width, height] = oneOf('size', size === 'auto' ? undefined : size, { allowed: sizes })
+    .split('x')
+    .map(Number);
+  if (width === undefined || height === undefined) throw new Error('the catalog has a size that is none');
+  return { width, height };
+}

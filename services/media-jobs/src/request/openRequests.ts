@@ -1,0 +1,127 @@
+import { ApiError } from '@turnpike/public-api/apiError';
+import { readBody } from '@turnpike/request-reading/body/readBody';
+import { createImageLoader } from '@turnpike/request-reading/images/createImageLoader';
+import { resolveHost } from '@turnpike/request-reading/images/resolveHost';
+import { createBodyMemory } from '@turnpike/request-reading/shares/bodyMemory';
+import type { FormFault } from '../api/mediaFault.ts';
+import type { ImageRequest, MediaRequest, SpeechRequest, TranscriptRequest } from '../terms/mediaRequest.ts';
+import { type Exchange, type FormLimits, isForm, readForm } from './form/readForm.ts';
+import { toFormValue } from './form/toFormValue.ts';
+import type { MediaDraft } from './mediaDraft.ts';
+import { draftImageRequest } from './operations/imageRequest.ts';
+import { draftSpeechRequest } from './operations/speechRequest.ts';
+import { draftTranscriptRequest } from './operations/transcriptRequest.ts';
+import { draftVideoRequest, type VideoDraft } from './operations/videoRequest.ts';
+import { type CallRoom, openCallRoom } from './uploads/callRoom.ts';
+import { openUploadFolder } from './uploads/uploadFolder.ts';
+
+const MIB = 1_048_576;
+const JSON_LIMITS = { maxBytes: MIB, maxTextBytes: MIB };
+/** Most of it is an image. */
+const VIDEO_JSON_LIMITS = { maxBytes: 20 * MIB, maxTextBytes: MIB };
+const VIDEO_FORM_LIMITS: FormLimits = {
+  maxBytes: VIDEO_JSON_LIMITS.maxBytes,
+  // An image may come as the text of a data URL.
+  maxTextBytes: VIDEO_JSON_LIMITS.maxBytes,
+  fileNames: new Set(['input_reference']),
+  tooLarge: () => ({ kind: 'body_too_large', maxBytes: VIDEO_JSON_LIMITS.maxBytes }),
+};
+const UPLOAD_MAX_BYTES = 25 * MIB;
+const UPLOAD_LIMITS: FormLimits = {
+  maxBytes: UPLOAD_MAX_BYTES,
+  maxTextBytes: MIB / 8,
+  fileNames: new Set(['file']),
+  tooLarge: (isAnnounced) => ({ kind: 'upload_too_large', maxBytes: UPLOAD_MAX_BYTES, isAnnounced }),
+};
+
+/** An image is asked for once in a request, so a key has as many calls on their way as it has fetches. */
+const IMAGE_FETCHES = { inAll: 64, perWorkspace: 16, waitingPerKey: 48 };
+const IMAGE_WAIT_MS = 2_000;
+
+export interface RequestsOptions {
+  /** Private to this process, and emptied now. */
+  folder: string;
+  /** Memory of the bodies of all calls under way. */
+  memoryMaxBytes: number;
+  /** What their files may take of the disk. */
+  diskMaxBytes: number;
+  imagesTimeoutMs: number;
+  /** Hosts and ports, `host:port`, that images may be fetched from though they are not public. */
+  imagePrivateHosts: ReadonlySet<string>;
+}
+
+/** Reads the bodies of media calls. What is thrown is worded by `api`; then nothing is kept of what was read. */
+export interface Requests {
+  readImageRequest(exchange: Exchange, keyId: string): Promise<MediaDraft<ImageRequest>>;
+  readVideoRequest(exchange: Exchange, keyId: string): Promise<VideoDraft>;
+  readSpeechRequest(exchange: Exchange, keyId: string): Promise<MediaDraft<SpeechRequest>>;
+  readTranscriptRequest(
+    operation: TranscriptRequest['operation'],
+    exchange: Exchange,
+    keyId: string,
+  ): Promise<MediaDraft<TranscriptRequest>>;
+  /** Uploads of calls under way, on this disk. */
+  uploads(): { files: number; bytes: number };
+}
+
+export async function openRequests(options: RequestsOptions): Promise<Requests> {
+  const room = {
+    memory: createBodyMemory(options.memoryMaxBytes),
+    disk: createBodyMemory(options.diskMaxBytes),
+    folder: await openUploadFolder(options.folder),
+  };
+  const images = createImageLoader({
+    privateHosts: options.imagePrivateHosts,
+    resolve: resolveHost,
+    times: { timeoutMs: options.imagesTimeoutMs, waitMs: IMAGE_WAIT_MS },
+    limits: IMAGE_FETCHES,
+  });
+
+  /** A draft with what it was read from, which goes with it. */
+  async function within<Request extends MediaRequest, Draft extends Omit<MediaDraft<Request>, 'discard'>>(
+    keyId: string,
+    read: (call: CallRoom, keep: (file: { discard(): Promise<void> }) => void) => Promise<Draft>,
+  ): Promise<Draft & Pick<MediaDraft<Request>, 'discard'>> {
+    const call = openCallRoom(room, keyId);
+    const kept: { discard(): Promise<void> }[] = [];
+    const discard = async (): Promise<void> => {
+      await Promise.all(kept.map((file) => file.discard()));
+      call.close();
+    };
+    try {
+      const draft = await read(call, (file) => kept.push(file));
+      return { ...draft, discard };
+    } catch (error) {
+      await discard();
+      throw error;
+    }
+  }
+
+  return {
+    readImageRequest: ({ req }, keyId) =>
+      within(keyId, async ({ memory }) => draftImageRequest((await readBody(req, JSON_LIMITS, memory)).value)),
+    readSpeechRequest: ({ req }, keyId) =>
+      within(keyId, async ({ memory }) => draftSpeechRequest((await readBody(req, JSON_LIMITS, memory)).value)),
+    readVideoRequest: (exchange, keyId) =>
+      within(keyId, async (call, keep) => {
+        if (!isForm(exchange.req)) {
+          const { value } = await readBody(exchange.req, VIDEO_JSON_LIMITS, call.memory);
+          return draftVideoRequest(value, { file: undefined, images, room: call.memory });
+        }
+        const form = await readForm(exchange, VIDEO_FORM_LIMITS, call);
+        const file = form.files.get('input_reference');
+        if (file) keep(file);
+        return draftVideoRequest(toFormValue(form, {}), { file, images, room: call.memory });
+      }),
+    readTranscriptRequest: (operation, exchange, keyId) =>
+      within(keyId, async (call, keep) => {
+        const type = exchange.req.headers['content-type'];
+        if (type !== undefined && !isForm(exchange.req))
+          throw new ApiError<FormFault>({ kind: 'upload_not_form_type' });
+        const form = await readForm(exchange, UPLOAD_LIMITS, call);
+        for (const file of form.files.values()) keep(file);
+        return draftTranscriptRequest(operation, form);
+      }),
+    uploads: () => room.folder.held(),
+  };
+}

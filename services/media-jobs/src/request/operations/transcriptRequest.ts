@@ -1,0 +1,70 @@
+import { transcriptionFieldsSchema, translationFieldsSchema } from '@turnpike/public-api/transcriptionRequest';
+import { invalidRequest } from '@turnpike/request-reading/faults/requestFault';
+import { createFieldReader } from '@turnpike/request-reading/fields/fieldReader';
+import type { TranscriptRequest } from '../../terms/mediaRequest.ts';
+import type { Form } from '../form/readForm.ts';
+import { toFormValue } from '../form/toFormValue.ts';
+import { digestOf, type MediaDraft } from '../mediaDraft.ts';
+import { capabilitiesFor } from '../models/modelRules.ts';
+
+type Operation = TranscriptRequest['operation'];
+
+const KINDS = { numbers: ['temperature'], booleans: ['stream', 'async'], lists: ['timestamp_granularities'] };
+const readTranscription = createFieldReader(transcriptionFieldsSchema);
+const readTranslation = createFieldReader(translationFieldsSchema);
+
+/** The fields of either operation: translations have fewer. */
+function readFields(operation: Operation, value: unknown): ReturnType<typeof readTranscription> {
+  return operation === 'audio.transcriptions'
+    ? readTranscription(value)
+    : {
+        ...readTranslation(value),
+        language: undefined,
+        timestamp_granularities: undefined,
+        stream: undefined,
+        chunking_strategy: undefined,
+        include: undefined,
+      };
+}
+
+/** Checks the parts of a form. Throws `invalid_request`. */
+export function draftTranscriptRequest(
+  operation: Operation,
+  { texts, files }: Form,
+): Omit<MediaDraft<TranscriptRequest>, 'discard'> {
+  const value = toFormValue({ texts }, KINDS);
+  if (value.file !== undefined) throw invalidRequest('file', 'file must be a file');
+  const file = files.get('file');
+  if (!file) throw invalidRequest('file', 'file is required');
+  if (file.bytes === 0) throw invalidRequest('file', 'file must not be empty');
+
+  const fields = readFields(operation, value);
+  const { language, prompt, temperature, timestamp_granularities: granularities } = fields;
+  const responseFormat = fields.response_format ?? 'json';
+  const isStream = fields.stream ?? false;
+  const isAsync = fields.async ?? false;
+  if (granularities && responseFormat !== 'verbose_json')
+    throw invalidRequest('timestamp_granularities', 'timestamp_granularities is only for response_format verbose_json');
+  if (isStream && responseFormat !== 'json' && responseFormat !== 'text')
+    throw invalidRequest('stream', 'stream is only for response_format json or text');
+  if (isStream && isAsync) throw invalidRequest('stream', 'stream cannot be asked for together with async');
+  return {
+    model: fields.model,
+    digest: digestOf(operation, fields, file.sha256),
+    forModel(model) {
+      capabilitiesFor(operation, model);
+      return {
+        operation,
+        model: model.id,
+        file,
+        ...(language !== undefined && { language }),
+        ...(prompt !== undefined && prompt !== '' && { prompt }),
+        ...(temperature !== undefined && { temperature }),
+        responseFormat,
+        granularities: granularities && granularities.length > 0 ? [...new Set(granularities)] : ['segment'],
+        isStream,
+        isAsync,
+      };
+    },
+  };
+}

@@ -1,0 +1,46 @@
+import { optional } from '@turnpike/public-api/requestFields';
+import { createFieldReader } from '@turnpike/request-reading/fields/fieldReader';
+import { z } from 'zod';
+
+const wholeNumber = (minimum: number, maximum: number) =>
+  z
+    .string()
+    .regex(/^\d{1,4}$/, `must be a whole number from ${minimum} to ${maximum}`)
+    .transform(Number)
+    .refine((value) => value >= minimum && value <= maximum, `must be a whole number from ${minimum} to ${maximum}`);
+
+const LIST_DEFAULT = 20;
+const LIST_MAX = 100;
+
+const readList = createFieldReader(
+  z.object({
+    // Anything else no job is called, and the database does not take all of it.
+    after: optional(z.string().regex(/^\w{1,64}$/, 'must be the id of a video')),
+    limit: optional(wholeNumber(1, LIST_MAX)),
+    order: optional(z.enum(['asc', 'desc'])),
+  }),
+);
+const readImageContent = createFieldReader(z.object({ index: optional(wholeNumber(0, 9)) }));
+const readVideoContent = createFieldReader(z.object({ variant: optional(z.literal('video', 'must be video')) }));
+
+/** Which page of a list is asked for. */
+export interface ListQuery {
+  /** The id of the job after which it begins. */
+  after?: string;
+  limit: number;
+  order: 'asc' | 'desc';
+}
+
+/** Reads the query of a list, 20 a page and the newest first unless it says otherwise. Throws `invalid_request`. */
+export function readListQuery(query: unknown): ListQuery {
+  const { after, limit = LIST_DEFAULT, order = 'desc' } = readList(query);
+  return { ...(after !== undefined && { after }), limit, order };
+}
+
+/** The index of the image that is asked for. Throws `invalid_request`. */
+export const readContentIndex = (query: unknown): number => readImageContent(query).index ?? 0;
+
+/** Throws `invalid_request` for another variant of a clip than the clip itself: no other is made. */
+export function checkContentVariant(query: unknown): void {
+  readVideoContent(query);
+}
