@@ -1,0 +1,119 @@
+import type { ServerResponse } from 'node:http';
+import { ApiError } from '@turnpike/public-api/apiError';
+import type { TranscriptEvent, Transcription, VerboseTranscription } from '@turnpike/public-api/audioAnswer';
+import type { BackendFault } from '../../api/mediaFault.ts';
+import type { TranscriptRequest } from '../../terms/mediaRequest.ts';
+import type { Transcript } from '../../terms/transcript.ts';
+import { OF_ONE_KEY } from '../content/sendContent.ts';
+import { EVENT_STREAM, toEvent } from '../eventStream.ts';
+import { toSrt, toVtt } from './transcriptText.ts';
+
+/** What of a request says how its transcript is shown. */
+export type TranscriptForm = Pick<TranscriptRequest, 'operation' | 'responseFormat' | 'granularities'>;
+
+/** Sends a transcript whole. */
+export function sendTranscript(res: ServerResponse, { type, body }: TranscriptAnswer): void {
+  const bytes = Buffer.from(body);
+  res.writeHead(200, { ...OF_ONE_KEY, 'content-type': type, 'content-length': bytes.length });
+  res.end(bytes);
+}
+
+/** A transcript as clients get it. */
+export interface TranscriptAnswer {
+  type: string;
+  body: string;
+}
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+
+/**
+ * Writes a transcript in the format that was asked for. `seconds` is how long the recording is, as it was decoded. Throws
+ * `times_unavailable` where the format has times and the engine gave none.
+ */
+export function toTranscriptAnswer(
+  transcript: Transcript,
+  form: TranscriptForm,
+  { seconds }: { seconds: number },
+): TranscriptAnswer {
+  if (lacksTimes(transcript, form)) throw new ApiError<BackendFault>({ kind: 'times_unavailable' });
+  const { operation, responseFormat, granularities } = form;
+  switch (responseFormat) {
+    case 'json':
+      return { type: JSON_TYPE, body: JSON.stringify(toJsonBody(transcript, operation, seconds)) };
+    case 'text':
+      return { type: 'text/plain; charset=utf-8', body: `${transcript.text.trim()}\n` };
+    case 'srt':
+      return { type: 'application/x-subrip; charset=utf-8', body: toSrt(transcript.segments ?? []) };
+    case 'vtt':
+      return { type: 'text/vtt; charset=utf-8', body: toVtt(transcript.segments ?? []) };
+    case 'verbose_json': {
+      const body = toVerboseBody(transcript, { operation, granularities, seconds });
+      return { type: JSON_TYPE, body: JSON.stringify(body) };
+    }
+  }
+}
+
+/** Whether its engine gave none of the times that a transcript is to be shown with. */
+export function lacksTimes(
+  { segments, words }: Pick<Transcript, 'segments' | 'words'>,
+  { responseFormat, granularities }: Pick<TranscriptForm, 'responseFormat' | 'granularities'>,
+): boolean {
+  switch (responseFormat) {
+    case 'json':
+    case 'text':
+      return false;
+    case 'srt':
+    case 'vtt':
+      return segments === null;
+    case 'verbose_json':
+      return granularities.some((granularity) => (granularity === 'word' ? words : segments) === null);
+  }
+}
+
+/** What is billed. The convention has none on translations. */
+const toDuration = (seconds: number) => ({ type: 'duration' as const, seconds: Math.ceil(seconds) });
+const toUsage = (operation: TranscriptForm['operation'], seconds: number) =>
+  operation === 'audio.transcriptions' ? { usage: toDuration(seconds) } : {};
+
+const toJsonBody = ({ text }: Transcript, operation: TranscriptForm['operation'], seconds: number): Transcription => ({
+  text: text.trim(),
+  ...toUsage(operation, seconds),
+});
+
+function toVerboseBody(
+  { text, language, segments, words }: Transcript,
+  { operation, granularities, seconds }: Omit<TranscriptForm, 'responseFormat'> & { seconds: number },
+): VerboseTranscription {
+  const isTranslation = operation === 'audio.translations';
+  return {
+    task: isTranslation ? 'translate' : 'transcribe',
+    language: isTranslation ? 'english' : (language ?? ''),
+    duration: seconds,
+    text: text.trim(),
+    ...(granularities.includes('segment') && {
+      segments: (segments ?? []).map(({ start, end, text: said }, id) => ({ id, start, end, text: said })),
+    }),
+    ...(granularities.includes('word') && {
+      words: (words ?? []).map(({ word, start, end }) => ({ word, start, end })),
+    }),
+    ...toUsage(operation, seconds),
+  };
+}
+
+/** The same as server-sent events, a part for each segment. */
+export function toTranscriptEvents({ text, segments }: Transcript, { seconds }: { seconds: number }): TranscriptAnswer {
+  const whole = text.trim();
+  const events: TranscriptEvent[] = [
+    ...toParts(whole, segments).map((delta) => ({ type: 'transcript.text.delta' as const, delta })),
+    { type: 'transcript.text.done', text: whole, usage: toDuration(seconds) },
+  ];
+  return { type: EVENT_STREAM['content-type'], body: events.map(toEvent).join('') };
+}
+
+/** The text in parts that give it together: by segments where these do, else in one. */
+function toParts(whole: string, segments: Transcript['segments']): string[] {
+  const parts = (segments ?? []).map(({ text }) => text).filter((text) => text !== '');
+  const [first = '', ...rest] = parts;
+  const trimmed = [first.trimStart(), ...rest];
+  return trimmed.join('').trimEnd() === whole ? trimmed : [whole];
+}
