@@ -1,0 +1,109 @@
+import { createReadStream } from 'node:fs';
+import { Readable } from 'node:stream';
+import type { Hold } from '@turnpike/holds/call/pendingCalls';
+import { pause } from '@turnpike/lifecycle/pause';
+import { MEDIA_OPERATIONS } from '@turnpike/public-api/operations';
+import { Prisma } from '../generated/client.ts';
+import type { MediaRequest } from '../terms/mediaRequest.ts';
+import { makeJobId } from './jobId.ts';
+import { inputKeyOf } from './objectKeys.ts';
+import { toHoldJson } from './owners/holdJson.ts';
+import { removeObjects } from './removal/removeJob.ts';
+import { insertJob, type NewJob } from './table/insertJob.ts';
+import { isOpen, JOB_COLUMNS, type JobRow, type StoredInput } from './table/jobRow.ts';
+import { stepJob } from './table/stepJob.ts';
+import { QUEUE_MS } from './times.ts';
+import { toEnd } from './work/endJob.ts';
+import type { House } from './work/house.ts';
+import { fromRequest } from './work/toRequest.ts';
+
+/** An admitted call that becomes a job. */
+export interface JobToMake
+  extends Pick<NewJob, 'priceVersion' | 'billingUnit' | 'unitPrice' | 'unitsBound' | 'digest'> {
+  request: MediaRequest;
+  /** Whether a client waits for it that is told no job. */
+  isHidden: boolean;
+  hold: Hold;
+}
+
+/** A statement that was given up here may run on in the database for so long. */
+const IN_DOUBT_MS = 10_000;
+const LARGEST_INPUT_BYTES = 32 * 1_048_576;
+
+/**
+ * Makes a job of a call that was let in: its texts' key and its files go to the object store, then its row is there. Where that fails, the
+ * hold is given back, and it rejects as the store or the database did.
+ */
+export async function makeJob(house: House, job: JobToMake): Promise<JobRow> {
+  const { db, texts, money } = house;
+  const { request, hold, isHidden } = job;
+  const modality = MEDIA_OPERATIONS[request.operation];
+  const jobId = makeJobId(modality === 'video' ? 'video' : 'job');
+  const { params, texts: plain } = fromRequest(request);
+  const [sealedTexts, inputs] = await Promise.all([texts.seal(jobId, plain), storeInputs(jobId, request, house)]).catch(
+    (error: unknown) => {
+      void money.release(hold);
+      // What was stored all the same is nobody's, and is swept.
+      removeObjects(house.store, jobId).catch(() => {});
+      throw error;
+    },
+  );
+  try {
+    return await insertJob(db, {
+      ...job,
+      jobId,
+      modality,
+      params,
+      inputs,
+      sealedTexts,
+      operation: request.operation,
+      model: request.model,
+      isHidden,
+      keyId: hold.keyId,
+      workspaceId: hold.workspaceId,
+      callId: hold.callId,
+      holdNanoUsd: hold.holdNanoUsd,
+      hold: toHoldJson(hold),
+      owner: money.owner,
+      queueMs: isHidden ? QUEUE_MS.waitedFor : QUEUE_MS[modality],
+    });
+  } catch (error) {
+    void undo(house, { jobId, hold });
+    throw error;
+  }
+}
+
+async function storeInputs(jobId: string, request: MediaRequest, { store, metrics }: House): Promise<StoredInput[]> {
+  const put = async (source: Readable, type: string, extension: string): Promise<StoredInput[]> => {
+    const key = inputKeyOf(jobId, extension);
+    const { bytes } = await store.put(key, source, { contentType: type, maxBytes: LARGEST_INPUT_BYTES });
+    metrics.bytesStored('input', bytes);
+    return [{ key, bytes, type }];
+  };
+  if (request.operation === 'videos' && request.inputReference) {
+    const { bytes, type } = request.inputReference;
+    return put(Readable.from([bytes]), type, 'image');
+  }
+  if (request.operation === 'audio.transcriptions' || request.operation === 'audio.translations')
+    return put(createReadStream(request.file.path), 'application/octet-stream', 'recording');
+  return [];
+}
+
+/** The client was told that there is no job: if there is one all the same, it is ended before it costs anything. */
+async function undo(house: House, { jobId, hold }: { jobId: string; hold: Hold }): Promise<void> {
+  const { db, money, log } = house;
+  for (;;) {
+    await pause(IN_DOUBT_MS, new AbortController().signal);
+    try {
+      const [row] = await db.$queryRaw<JobRow[]>(Prisma.sql`SELECT ${JOB_COLUMNS} FROM job WHERE job_id = ${jobId}`);
+      if (!row) {
+        await removeObjects(house.store, jobId);
+        await money.release(hold);
+        return;
+      }
+      if (!isOpen(row.state) || (await stepJob(db, row, toEnd(row, { state: 'cancelled' }, money)))) return;
+    } catch (error) {
+      log.warn({ err: error, jobId }, 'whether a job was made is in doubt; looked at again');
+    }
+  }
+}

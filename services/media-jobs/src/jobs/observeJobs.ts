@@ -1,0 +1,38 @@
+import { type Repetition, repeat } from '@turnpike/lifecycle/repeat';
+import type { JobsNow } from '@turnpike/telemetry/mediaMetrics';
+import { listOverdue } from './removal/listOverdue.ts';
+import type { House } from './work/house.ts';
+
+const ROUND_MS = 10_000;
+
+export interface ObserverOptions extends Pick<House, 'db' | 'metrics' | 'log'> {
+  roundMs?: number;
+}
+
+/** Looks every so often how the jobs of the region stand, for the metrics: a scrape waits for no database. */
+export function observeJobs({ db, metrics, log, roundMs = ROUND_MS }: ObserverOptions): Repetition {
+  let latest: JobsNow | undefined;
+  async function read(): Promise<JobsNow> {
+    const [jobs, slots, overdue] = await Promise.all([
+      // What is not over yet has an index of its own.
+      db.$queryRaw<JobsNow['jobs']>`
+        SELECT model, CASE WHEN ended_at IS NULL THEN state ELSE 'unsettled' END AS state, count(*)::INT AS jobs,
+          extract(epoch FROM now() - min(created_at))::FLOAT AS "oldestSeconds"
+        FROM job WHERE settled_at IS NULL GROUP BY 1, 2`,
+      db.$queryRaw<JobsNow['slots']>`
+        SELECT replica AS backend, count(*)::INT AS used FROM job
+        WHERE state IN ('submitting', 'running') AND replica IS NOT NULL GROUP BY replica`,
+      listOverdue(db),
+    ]);
+    const counts = new Map<string, number>();
+    for (const { lacks } of overdue) counts.set(lacks, (counts.get(lacks) ?? 0) + 1);
+    return { jobs, slots, overdue: Array.from(counts, ([lacks, count]) => ({ lacks, jobs: count })) };
+  }
+  async function look(): Promise<void> {
+    const reading = read();
+    latest = await reading.catch(() => undefined);
+    await reading;
+  }
+  metrics.observeJobs(() => latest);
+  return repeat(look, { pauseMs: roundMs, log, failing: 'how jobs stand cannot be asked for: their metrics are NaN' });
+}

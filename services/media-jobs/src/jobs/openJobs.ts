@@ -1,0 +1,190 @@
+import type { Hold } from '@turnpike/holds/call/pendingCalls';
+import type { Logger } from '@turnpike/logging/createLogger';
+import type { ByteRange, ObjectContent, ObjectStore } from '@turnpike/object-store/objectStore';
+import type { Db } from '../database/createDb.ts';
+import { Prisma } from '../generated/client.ts';
+import type { ShownJob, StoredOutput } from '../terms/job.ts';
+import { createEstimate } from './estimate.ts';
+import { type JobToMake, makeJob } from './makeJob.ts';
+import { observeJobs } from './observeJobs.ts';
+import { followOwners } from './owners/followOwners.ts';
+import { listOverdue, type OverdueJob } from './removal/listOverdue.ts';
+import { reapOrphans } from './removal/reapOrphans.ts';
+import { sweepStrays } from './removal/sweepStrays.ts';
+import { runLooks } from './runLooks.ts';
+import {
+  countAhead,
+  findByDigest,
+  findJob,
+  type JobAddress,
+  type JobList,
+  listJobs,
+  readQueuePosition,
+} from './table/findJobs.ts';
+import { isOpen, type JobRow } from './table/jobRow.ts';
+import { stepJob } from './table/stepJob.ts';
+import { createTextKeys } from './textKeys.ts';
+import { GRACE_MS, LEASE_MS, LOOK_MS, RETRY_MS, RUN_TIMES } from './times.ts';
+import { toShownJob } from './toShownJob.ts';
+import { watchJobs } from './watchJobs.ts';
+import { countAttempt } from './work/countAttempt.ts';
+import { toEnd } from './work/endJob.ts';
+import type { House } from './work/house.ts';
+
+export interface JobsOptions extends Omit<House, 'texts' | 'estimate' | 'leaseMs' | 'runTimes'> {
+  db: Db;
+  store: ObjectStore;
+  log: Logger;
+  /** Shorter ones for tests. */
+  leaseMs?: number;
+  runTimes?: House['runTimes'];
+  graceMs?: number;
+  lookMs?: number;
+  owners?: { livesMs: number; beatMs: number };
+  reaper?: { roundMs: number; unnamedMs: number };
+  observer?: { roundMs: number };
+}
+
+/** Jobs as routes see them. What a key did not make, has deleted, or has let expire is not there. */
+export interface Jobs {
+  /** Makes a job of a call that was let in. Where that fails its hold is given back. */
+  make(job: JobToMake): Promise<ShownJob>;
+  /** Gives the hold of a call back that was let in and becomes no job. */
+  giveBack(hold: Hold): Promise<void>;
+  find(address: JobAddress): Promise<ShownJob | undefined>;
+  /** The job of a call that is tried again. */
+  findRetried(call: { keyId: string; digest: Buffer }): Promise<ShownJob | undefined>;
+  list(list: JobList): Promise<ShownJob[]>;
+  /** Cancels a job, or has what it made removed. False where there is none. */
+  remove(address: JobAddress): Promise<boolean>;
+  /** The job once it is not any more as it was, or the signal fires. */
+  untilChanged(address: JobAddress, was: ShownJob['status'], signal: AbortSignal): Promise<ShownJob | undefined>;
+  /** The job once it has ended, or the signal fires. */
+  untilEnded(address: JobAddress, signal: AbortSignal): Promise<ShownJob | undefined>;
+  content(output: StoredOutput, range?: ByteRange): Promise<ObjectContent>;
+  /** When a job of this model that came now would be done; undefined where nobody knows, infinite where nobody could render it. */
+  expectWaitMs(model: string): Promise<number | undefined>;
+  listOverdue(): Promise<OverdueJob[]>;
+  close(): Promise<void>;
+}
+
+/** Opens the life of jobs: from here on this process begins them, works on them, ends them and removes them. */
+export async function openJobs(options: JobsOptions): Promise<Jobs> {
+  const {
+    db,
+    store,
+    backends,
+    money,
+    metrics,
+    log,
+    owners: ownerTimes,
+    reaper,
+    observer,
+    graceMs = GRACE_MS,
+    lookMs = LOOK_MS,
+    ...rest
+  } = options;
+  const estimate = createEstimate(db, { log });
+  const texts = createTextKeys(store);
+  const house: House = {
+    leaseMs: LEASE_MS,
+    runTimes: RUN_TIMES,
+    ...rest,
+    db,
+    store,
+    backends,
+    money,
+    metrics,
+    log,
+    texts,
+    estimate,
+  };
+  const watch = watchJobs(db, { log });
+  const looks = runLooks(house, { lookMs, onStep: watch.wake });
+  const owners = await followOwners({ db, money, log, onTaken: looks.wake, ...ownerTimes });
+  const reaping = reapOrphans({ db, backends, metrics, log, ...reaper });
+  const sweeping = sweepStrays({ db, store, metrics, log });
+  const observing = observeJobs({ db, metrics, log, ...observer });
+
+  async function show(row: JobRow): Promise<ShownJob> {
+    const [queuePosition, { prompt }] = await Promise.all([
+      row.state === 'queued' ? readQueuePosition(db, row) : null,
+      // A job is shown without its prompt rather than not at all.
+      row.operation === 'videos' ? texts.open(row).catch(() => ({ prompt: undefined })) : { prompt: undefined },
+    ]);
+    return toShownJob(row, { queuePosition, prompt: prompt ?? null });
+  }
+  const find: Jobs['find'] = async (address) => {
+    const row = await findJob(db, address);
+    return row && show(row);
+  };
+
+  /** Until it is one that is wanted, or time is up. */
+  async function until(
+    address: JobAddress,
+    isWanted: (job: ShownJob) => boolean,
+    signal: AbortSignal,
+  ): Promise<ShownJob | undefined> {
+    for (;;) {
+      const row = await findJob(db, address);
+      if (!row) return undefined;
+      const job = await show(row);
+      if (signal.aborted || isWanted(job)) return job;
+      await watch.untilChanged({ jobId: row.jobId, state: row.state }, signal);
+    }
+  }
+
+  return {
+    async make(job) {
+      const row = await makeJob(house, job);
+      looks.wake();
+      return show(row);
+    },
+    giveBack: (hold) => money.release(hold),
+    find,
+    async findRetried(call) {
+      const row = await findByDigest(db, { ...call, sinceMs: RETRY_MS });
+      return row && show(row);
+    },
+    list: async (list) => Promise.all((await listJobs(db, list)).map(show)),
+    async remove(address) {
+      for (;;) {
+        const row = await findJob(db, address);
+        if (!row) return false;
+        // Expired for a look, too, that began before this step and sees what it has done.
+        const end = isOpen(row.state)
+          ? toEnd(row, { state: 'cancelled' }, money)
+          : Prisma.sql`expires_at = created_at, remove_at = now(), due_at = now()`;
+        // Who was first has decided: the job is looked at again as it is then.
+        if (!(await stepJob(db, row, end))) continue;
+        if (isOpen(row.state)) countAttempt(row, 'cancelled', house);
+        looks.check(row.jobId);
+        looks.wake();
+        return true;
+      }
+    },
+    untilChanged: (address, was, signal) => until(address, ({ status }) => status !== was, signal),
+    untilEnded: (address, signal) =>
+      until(address, ({ status }) => status === 'completed' || status === 'failed', signal),
+    content: ({ key }, range) => store.get(key, range),
+    async expectWaitMs(model) {
+      const up = backends.list().filter(({ replica, isUp }) => isUp && !replica.draining && replica.model === model);
+      const slots = up.reduce((sum, { replica }) => sum + replica.slots, 0);
+      if (slots === 0) return Number.POSITIVE_INFINITY;
+      return estimate.waitMs(model, {
+        jobs: await countAhead(
+          db,
+          model,
+          up.map(({ replica }) => replica.id),
+        ),
+        slots,
+      });
+    },
+    listOverdue: () => listOverdue(db),
+    async close() {
+      await Promise.all([reaping.close(), sweeping.close(), observing.close(), estimate.close()]);
+      await looks.close(graceMs);
+      await owners.close();
+    },
+  };
+}

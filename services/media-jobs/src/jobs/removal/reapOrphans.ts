@@ -1,0 +1,70 @@
+import { type Repetition, repeat } from '@turnpike/lifecycle/repeat';
+import { BackendFault, type BackendJob, type Dialect, type Replica } from '../../terms/backend.ts';
+import type { House } from '../work/house.ts';
+
+/** How often each replica is asked for what it has. */
+const ROUND_MS = 60_000;
+/** What no row names for so long is nobody's: an answer that was lost is looked for much sooner. */
+const UNNAMED_MS = 120_000;
+
+export interface ReaperOptions extends Pick<House, 'db' | 'backends' | 'metrics' | 'log'> {
+  roundMs?: number;
+  unnamedMs?: number;
+}
+
+/**
+ * Removes what replicas have that no row names: answers that were lost, jobs that were cancelled, what was there before a database was
+ * set back. So a replica may serve one stack alone. What a row names may be gone from its replica at any time.
+ */
+export function reapOrphans({
+  db,
+  backends,
+  metrics,
+  log,
+  roundMs = ROUND_MS,
+  unnamedMs = UNNAMED_MS,
+}: ReaperOptions): Repetition {
+  /** Since when an id of a replica has been seen unnamed, by our own clock: a backend's may be wrong. */
+  let unnamed = new Map<string, number>();
+
+  async function reap(replica: Replica, dialect: Dialect, signal: AbortSignal): Promise<Map<string, number>> {
+    const listed: BackendJob[] = [];
+    for await (const job of dialect.listVideos?.(replica, signal) ?? []) listed.push(job);
+    const ids = listed.map(({ id }) => id);
+    // Read after the list: a job that was begun since is not in it.
+    const rows = await db.$queryRaw<{ id: string }[]>`
+      SELECT backend_id AS id FROM job
+      WHERE replica = ${replica.id} AND backend_id = ANY(${ids}) AND backend_cleared_at IS NULL`;
+    const named = new Set(rows.map(({ id }) => id));
+    const still = new Map<string, number>();
+    const now = performance.now();
+    for (const id of ids) {
+      if (named.has(id)) continue;
+      const name = `${replica.id} ${id}`;
+      const since = unnamed.get(name) ?? now;
+      if (now - since >= unnamedMs) {
+        await dialect.deleteVideo?.(replica, id, signal);
+        metrics.orphanRemoved(replica);
+        log.warn({ replica: replica.id }, 'a backend had a job that is nobody’s; it was removed');
+      } else still.set(name, since);
+    }
+    return still;
+  }
+
+  return repeat(
+    async (signal) => {
+      const seen: Map<string, number>[] = [];
+      for (const { replica, isUp } of backends.list()) {
+        const dialect = backends.dialectOf(replica);
+        if (!isUp || !dialect.listVideos) continue;
+        const found = await reap(replica, dialect, signal).catch((error: unknown) => {
+          if (error instanceof BackendFault) return new Map<string, number>();
+          throw error;
+        });
+        seen.push(found);
+      }
+      unnamed = new Map(seen.flatMap((each) => [...each]));
+    },
+    { pauseMs: roundMs, pausesFirst: true, log, failing: 'backends’ jobs that are nobody’s cannot be looked for' },
+  );
+}

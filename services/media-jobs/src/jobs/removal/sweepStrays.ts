@@ -1,0 +1,59 @@
+import { type Repetition, repeat } from '@turnpike/lifecycle/repeat';
+import type { House } from '../work/house.ts';
+
+const ROUND_MS = 3_600_000;
+/** What is younger may belong to a job that is being made, or to a worker that has just lost its job. */
+const STRAY_MS = 3_600_000;
+const FOLDERS = 'jobs/';
+/** Ids that are asked about at a time. */
+const BATCH = 500;
+
+export interface SweeperOptions extends Pick<House, 'db' | 'store' | 'metrics' | 'log'> {
+  roundMs?: number;
+  strayMs?: number;
+}
+
+/**
+ * Removes objects that belong to no job, or to one whose bytes were removed: a process died before the job's row was there, or a worker
+ * came late. Also what unfinished puts have left.
+ */
+export function sweepStrays({
+  db,
+  store,
+  metrics,
+  log,
+  roundMs = ROUND_MS,
+  strayMs = STRAY_MS,
+}: SweeperOptions): Repetition {
+  async function removeStrays(keys: { jobId: string; key: string }[]): Promise<void> {
+    const jobIds = [...new Set(keys.map(({ jobId }) => jobId))];
+    const rows = await db.$queryRaw<{ jobId: string }[]>`
+      SELECT job_id AS "jobId" FROM job WHERE job_id = ANY(${jobIds}) AND removed_at IS NULL`;
+    const kept = new Set(rows.map(({ jobId }) => jobId));
+    for (const { jobId, key } of keys) {
+      if (kept.has(jobId)) continue;
+      await store.delete(key);
+      metrics.strayRemoved();
+      log.warn({ jobId }, 'an object was nobody’s; it was removed');
+    }
+  }
+
+  return repeat(
+    async (signal) => {
+      const before = new Date(Date.now() - strayMs);
+      await store.removeUnfinished(FOLDERS, before);
+      let batch: { jobId: string; key: string }[] = [];
+      for await (const { key, modifiedAt } of store.list(FOLDERS)) {
+        if (signal.aborted) return;
+        const jobId = key.split('/')[1];
+        if (jobId === undefined || modifiedAt > before) continue;
+        batch.push({ jobId, key });
+        if (batch.length < BATCH) continue;
+        await removeStrays(batch);
+        batch = [];
+      }
+      await removeStrays(batch);
+    },
+    { pauseMs: roundMs, pausesFirst: true, log, failing: 'objects that are nobody’s cannot be looked for' },
+  );
+}

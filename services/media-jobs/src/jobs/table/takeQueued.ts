@@ -1,0 +1,104 @@
+import type { Db } from '../../database/createDb.ts';
+import { Prisma } from '../../generated/client.ts';
+import { interval, JOB_COLUMNS, type JobRow } from './jobRow.ts';
+
+/** Names the lock under which jobs are begun, among the advisory locks of the database. */
+const TURN_LOCK = 4_071_882_315;
+
+/** How long a job may be rendered, from its first attempt on. */
+export interface RunTimes {
+  /** Of images that a client waits for, from the job's beginning on. */
+  waitedForMs: number;
+  imageMs: number;
+  audioMs: number;
+  videoMs: number;
+}
+
+export interface TakeOptions {
+  replica: { id: string; model: string; slots: number };
+  /** Jobs of one key that may be rendered at a time. */
+  activePerKey: number;
+  /** How long a job that this replica has turned away is left to the others. */
+  leftToOthersMs: number;
+  leaseMs: number;
+  runTimes: RunTimes;
+}
+
+/** The models of which a job could have its turn now. */
+export async function listQueuedModels(db: Db): Promise<string[]> {
+  const rows = await db.$queryRaw<{ model: string }[]>(Prisma.sql`
+    WITH RECURSIVE queued AS (
+      (SELECT model FROM job WHERE state = 'queued' ORDER BY model LIMIT 1)
+      UNION ALL
+      SELECT next.model FROM queued CROSS JOIN LATERAL (
+        SELECT model FROM job WHERE state = 'queued' AND model > queued.model ORDER BY model LIMIT 1
+      ) AS next
+    )
+    SELECT model FROM queued`);
+  return rows.map(({ model }) => model);
+}
+
+/**
+ * Has the job whose turn it is begin on a replica, if there is room: the oldest of the workspace that has had no turn for longest, of
+ * the keys that have not as many under way as they may. Attempt and replica are committed with it, before anybody is asked to render.
+ *
+ * Turns are taken one after the other in the whole region, so that no slot is given twice. The look goes from one key to the next in an
+ * index of queued jobs alone: neither history nor one long queue makes it slower.
+ */
+export function takeQueued(
+  db: Db,
+  { replica, activePerKey, leftToOthersMs, leaseMs, runTimes }: TakeOptions,
+): Promise<JobRow | undefined> {
+  return db.$transaction(async (tx) => {
+    await tx.$executeRaw`SELECT pg_advisory_xact_lock(${TURN_LOCK}::BIGINT)`;
+    const rows = await tx.$queryRaw<JobRow[]>(Prisma.sql`
+      WITH RECURSIVE waiting AS (
+        (
+          SELECT workspace_id, key_id FROM job WHERE state = 'queued' AND model = ${replica.model}
+          ORDER BY workspace_id, key_id LIMIT 1
+        )
+        UNION ALL
+        SELECT next.workspace_id, next.key_id FROM waiting CROSS JOIN LATERAL (
+          SELECT workspace_id, key_id FROM job
+          WHERE state = 'queued' AND model = ${replica.model}
+            AND (workspace_id, key_id) > (waiting.workspace_id, waiting.key_id)
+          ORDER BY workspace_id, key_id LIMIT 1
+        ) AS next
+      ), first_of_key AS (
+        SELECT waiting.workspace_id, oldest.job_id, oldest.created_at FROM waiting CROSS JOIN LATERAL (
+          SELECT job_id, created_at FROM job
+          WHERE state = 'queued' AND model = ${replica.model}
+            AND workspace_id = waiting.workspace_id AND key_id = waiting.key_id
+            AND due_at <= now() AND deadline_at > now()
+            AND (replica IS DISTINCT FROM ${replica.id} OR due_at <= now() - ${interval(leftToOthersMs)})
+          ORDER BY created_at, job_id LIMIT 1
+        ) AS oldest
+        WHERE (
+          SELECT count(*) FROM job WHERE key_id = waiting.key_id AND state IN ('submitting', 'running', 'storing')
+        ) < ${activePerKey}
+      )
+      UPDATE job SET
+        state = 'submitting', version = version + 1, attempt = attempt + 1, attempts_counted = attempts_counted + 1,
+        replica = ${replica.id}, backend_id = NULL, missing_since = NULL, sent_at = now(), begun_at = coalesce(begun_at, now()),
+        deadline_at = CASE
+          WHEN begun_at IS NOT NULL THEN deadline_at
+          WHEN modality = 'image' AND params ->> 'isAsync' = 'false' THEN created_at + ${interval(runTimes.waitedForMs)}
+          WHEN modality = 'image' THEN now() + ${interval(runTimes.imageMs)}
+          WHEN modality = 'audio' THEN now() + ${interval(runTimes.audioMs)}
+          ELSE now() + ${interval(runTimes.videoMs)} END,
+        due_at = now() + ${interval(leaseMs)}
+      WHERE state = 'queued' AND job_id = (
+        SELECT job_id FROM first_of_key LEFT JOIN turn USING (workspace_id)
+        ORDER BY turn.begun_at NULLS FIRST, created_at, job_id LIMIT 1
+      ) AND (
+        SELECT count(*) FROM job WHERE replica = ${replica.id} AND state IN ('submitting', 'running')
+      ) < ${replica.slots}
+      RETURNING ${JOB_COLUMNS}`);
+    const [row] = rows;
+    if (row)
+      await tx.$executeRaw`
+        INSERT INTO turn (workspace_id, begun_at) VALUES (${row.workspaceId}, clock_timestamp())
+        ON CONFLICT (workspace_id) DO UPDATE SET begun_at = excluded.begun_at`;
+    return row;
+  });
+}

@@ -1,0 +1,19 @@
+import type { Money } from '../money/openMoney.ts';
+import { toMediaEvent } from '../money/toMediaEvent.ts';
+import { fromHoldJson } from './owners/holdJson.ts';
+import type { JobMoney } from './work/house.ts';
+
+/** What jobs need of the money. */
+export const toJobMoney = (
+  { owner, holds, settleJob }: Pick<Money, 'owner' | 'holds' | 'settleJob'>,
+  { region }: { region: 'us' | 'eu' },
+): JobMoney => ({
+  owner,
+  toEvent(job, ending) {
+    const { admittedAtMs } = fromHoldJson(job.hold);
+    return toMediaEvent(job, ending, { region, isStream: false, admittedAtMs, endedAtMs: admittedAtMs });
+  },
+  settle: settleJob,
+  putBack: (given) => holds.putBack(given),
+  release: (hold) => holds.release(hold),
+});

@@ -1,0 +1,54 @@
+import { backoffMs } from '@turnpike/lifecycle/backoff';
+import { pause } from '@turnpike/lifecycle/pause';
+import { ObjectStoreError } from '@turnpike/object-store/objectStoreError';
+import type { StoredOutput } from '../../terms/job.ts';
+import { outputKeyOf } from '../objectKeys.ts';
+import type { HeldJob } from './heldJob.ts';
+import type { House } from './house.ts';
+import type { MadeFile } from './workshop.ts';
+
+const BACKOFF = { firstMs: 500, longestMs: 15_000 };
+const LARGEST_BYTES = 512 * 1_048_576;
+
+/**
+ * Stores a file under a key of its own, and tries on for as long as the job is this worker's. After a try that failed the object may be
+ * there or not, so each has another key; what is left of the others goes with the job's folder.
+ */
+export async function storeFile(
+  held: HeldJob,
+  { made, index }: { made: Omit<MadeFile, 'discard'>; index: number },
+  { store, metrics, log }: Pick<House, 'store' | 'metrics' | 'log'>,
+): Promise<StoredOutput> {
+  const { jobId, version } = held.row;
+  for (let tries = 0; ; tries += 1) {
+    held.signal.throwIfAborted();
+    const key = outputKeyOf(jobId, { version, tries, index, extension: toExtension(made.type) });
+    try {
+      const stored = await store.put(key, made.read(), {
+        contentType: made.type,
+        maxBytes: LARGEST_BYTES,
+      });
+      metrics.bytesStored('output', stored.bytes);
+      const { width, height, seconds } = made;
+      return {
+        key,
+        ...stored,
+        type: made.type,
+        ...(width !== undefined && { width }),
+        ...(height !== undefined && { height }),
+        ...(seconds !== undefined && { seconds }),
+      };
+    } catch (error) {
+      if (!isStoreDown(error)) throw error;
+      metrics.storeFailed();
+      if (tries === 0) log.warn({ err: error, jobId }, 'the object store takes nothing; what was made waits for it');
+      await pause(backoffMs(tries, BACKOFF), held.signal);
+    }
+  }
+}
+
+/** Of its key: a store that is looked into by hand shows what lies there. */
+const toExtension = (type: string): string => type.split('/')[1]?.replace(/[^a-z0-9]/g, '') || 'bin';
+
+export const isStoreDown = (error: unknown): boolean =>
+  error instanceof ObjectStoreError && (error.kind === 'unavailable' || error.kind === 'stalled');

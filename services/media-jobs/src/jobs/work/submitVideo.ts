@@ -1,0 +1,32 @@
+import { Prisma } from '../../generated/client.ts';
+import { BackendFault, type BackendJob, type Replica } from '../../terms/backend.ts';
+import { interval } from '../table/jobRow.ts';
+import { adoptVideo } from './adoptVideo.ts';
+import { afterFault } from './afterFault.ts';
+import type { HeldJob } from './heldJob.ts';
+import type { House } from './house.ts';
+import { isStoreDown } from './storeFile.ts';
+import { toRequest } from './toRequest.ts';
+
+const FIRST_POLL_MS = 1_000;
+
+/** Has a replica begin a clip. The row names attempt and replica already, so that an answer that is lost can be looked for. */
+export async function submitVideo(held: HeldJob, replica: Replica, house: House): Promise<void> {
+  const dialect = house.backends.dialectOf(replica);
+  try {
+    const request = await toRequest(held.row, house).catch((error: unknown) => {
+      throw isStoreDown(error) ? new BackendFault('busy', { cause: error }) : error;
+    });
+    if (request.operation !== 'videos' || !dialect.createVideo) throw new BackendFault('misconfigured');
+    const options = { ...house.clipSettingsOf(held.row.model), signal: held.signal };
+    await follow(held, await dialect.createVideo(replica, request, options));
+  } catch (error) {
+    if (held.signal.aborted) throw error;
+    if (error instanceof BackendFault && error.kind === 'answer_lost') await adoptVideo(held, replica, house);
+    else await afterFault(held, error, house);
+  }
+}
+
+/** The job is a backend's from here on. One that was cancelled meanwhile is nobody's: whoever looks for such ones removes it. */
+const follow = (held: HeldJob, { id }: Pick<BackendJob, 'id'>): Promise<unknown> =>
+  held.step(Prisma.sql`state = 'running', backend_id = ${id}, due_at = now() + ${interval(FIRST_POLL_MS)}`);

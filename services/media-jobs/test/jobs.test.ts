@@ -1,0 +1,618 @@
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { ObjectStore } from '@turnpike/object-store/objectStore';
+import { unavailable } from '@turnpike/object-store/objectStoreError';
+import type { Jobs } from '../src/jobs/openJobs.ts';
+import { findJob } from '../src/jobs/table/findJobs.ts';
+import { InvalidOutput } from '../src/jobs/work/workshop.ts';
+import type { Transcript } from '../src/terms/transcript.ts';
+import { aFault, aReplica, someBackends, type TestReplica } from './aBackend.ts';
+import {
+  aCall,
+  anImageRequest,
+  aTranscriptRequest,
+  aVideoRequest,
+  eventually,
+  openTestJobs,
+  type TestJobs,
+} from './openTestJobs.ts';
+
+let test: TestJobs;
+let jobs: Jobs;
+let replica: TestReplica;
+let models = 0;
+let model = '';
+
+beforeAll(async () => {
+  test = await openTestJobs();
+});
+afterAll(() => test.close());
+
+/** A model and a replica of each test's own, so that jobs of another one are nobody's here. */
+beforeEach(async () => {
+  models += 1;
+  model = `model-${models}`;
+  const backends = someBackends(aReplica({ id: `replica-${models}`, model }));
+  replica = backends.of(`replica-${models}`);
+  jobs = await test.open({ backends });
+});
+afterEach(() => jobs.close());
+
+const settledOf = (callId: string) => test.books.settled.filter((event) => event.callId === callId);
+const ended = (jobId: string, state: string) =>
+  eventually(
+    () => test.read(jobId),
+    (row) => row.state === state && row.settledAt !== null,
+  );
+const addressOf = ({ id }: { id: string }, call: ReturnType<typeof aCall>) => ({ jobId: id, keyId: call.hold.keyId });
+
+describe('a job of images', () => {
+  it('is rendered one by one, stored, charged for what was made, and shown', async () => {
+    const call = aCall({ request: anImageRequest({ model, n: 3 }) });
+    const made = await jobs.make(call);
+    expect(made).toMatchObject({ status: 'queued', usage: null, outputs: [], prompt: null });
+    await ended(made.id, 'completed');
+    expect(settledOf(call.hold.callId)).toEqual([
+      expect.objectContaining({ status: 'success', chargeNanoUsd: 1_000_000n }),
+    ]);
+    const shown = await jobs.find(addressOf(made, call));
+    expect(shown).toMatchObject({ status: 'completed', progress: 100, usage: { units: 3, billingUnit: 'image' } });
+    expect(shown?.outputs).toHaveLength(3);
+    const [first] = shown?.outputs ?? [];
+    if (!first) throw new Error('nothing was made');
+    expect(await text((await jobs.content(first)).content)).toBe('an image');
+  });
+
+  it('is nobody else’s', async () => {
+    const call = aCall({ request: anImageRequest({ model }) });
+    const { id } = await jobs.make(call);
+    expect(await jobs.find({ jobId: id, keyId: 'key_other' })).toBeUndefined();
+    expect(await jobs.remove({ jobId: id, keyId: 'key_other' })).toBe(false);
+  });
+
+  it.each([
+    ['turned away', aFault('busy', { retryAfterMs: 10 }), 3],
+    ['unreachable', aFault('unreachable'), 2],
+  ])('goes on waiting where it is %s, and that is no attempt', async (_how, fault, times) => {
+    let left = times;
+    const render = replica.onImage;
+    replica.onImage = async (...given) => {
+      left -= 1;
+      if (left >= 0) throw fault;
+      return render(...given);
+    };
+    const { id } = await jobs.make(aCall({ request: anImageRequest({ model }) }));
+    expect(await ended(id, 'completed')).toMatchObject({ attempt: times + 1, attemptsCounted: 1 });
+  });
+
+  it.each([
+    ['failed', 'generation_failed', 2],
+    ['answer_lost', 'backend_lost', 2],
+    ['cut_off', 'backend_lost', 2],
+    ['refused_request', 'generation_failed', 1],
+    ['content_refused', 'content_refused', 1],
+  ] as const)('fails at no charge where its replica says %s', async (kind, code, attempts) => {
+    replica.onImage = async () => {
+      throw aFault(kind);
+    };
+    const call = aCall({ request: anImageRequest({ model }) });
+    const { id } = await jobs.make(call);
+    expect(await ended(id, 'failed')).toMatchObject({ errorCode: code, attempt: attempts, chargeNanoUsd: 0n });
+    expect(settledOf(call.hold.callId)).toEqual([expect.objectContaining({ status: 'failure', chargeNanoUsd: 0n })]);
+  });
+
+  it.each(['cut_off', 'busy', 'unreachable', 'failed', 'answer_lost'] as const)(
+    'is asked for each of its images twice at most, whatever its replica says half-way: %s',
+    async (kind) => {
+      const render = replica.onImage;
+      replica.onImage = (...given) => {
+        if (replica.begun.length % 3 === 0) throw aFault(kind);
+        return render(...given);
+      };
+      const call = aCall({ request: anImageRequest({ model, n: 3 }) });
+      const { id } = await jobs.make(call);
+      expect(await ended(id, 'failed')).toMatchObject({ attempt: 2, attemptsCounted: 2, chargeNanoUsd: 0n });
+      expect(replica.begun).toHaveLength(6);
+    },
+  );
+
+  it('has its second attempt after one that was cut off half-way, and what was turned away between them is none', async () => {
+    const faults = [undefined, aFault('cut_off'), aFault('busy', { retryAfterMs: 10 }), aFault('unreachable')];
+    const render = replica.onImage;
+    replica.onImage = (...given) => {
+      const fault = faults.shift();
+      if (fault) throw fault;
+      return render(...given);
+    };
+    const { id } = await jobs.make(aCall({ request: anImageRequest({ model, n: 2 }) }));
+    expect(await ended(id, 'completed')).toMatchObject({ attempt: 4, attemptsCounted: 2 });
+  });
+
+  it('fails where what came is no image', async () => {
+    replica.onImage = async () => {
+      throw new InvalidOutput('nothing in it');
+    };
+    const { id } = await jobs.make(aCall({ request: anImageRequest({ model }) }));
+    expect(await ended(id, 'failed')).toMatchObject({ errorCode: 'invalid_output' });
+  });
+
+  it('has another attempt where its worker dies, and what comes late of the first changes nothing', async () => {
+    const renders: PromiseWithResolvers<Readable>[] = [];
+    replica.onImage = () => {
+      const render = Promise.withResolvers<Readable>();
+      renders.push(render);
+      return render.promise;
+    };
+    const call = aCall({ request: anImageRequest({ model }) });
+    const { id } = await jobs.make(call);
+    await eventually(
+      () => renders.length,
+      (count) => count === 1,
+    );
+    // As a worker that is frozen: its lease passes, and somebody takes the job.
+    await test.db
+      .$executeRaw`UPDATE job SET due_at = now() - INTERVAL '1 second', version = version + 1 WHERE job_id = ${id}`;
+    await eventually(
+      () => renders.length,
+      (count) => count === 2,
+    );
+    renders[0]?.resolve(Readable.from([Buffer.from('too late')]));
+    await delay(200);
+    renders[1]?.resolve(Readable.from([Buffer.from('in time')]));
+    await ended(id, 'completed');
+    const shown = await jobs.find(addressOf({ id }, call));
+    const [output] = shown?.outputs ?? [];
+    if (!output) throw new Error('nothing was made');
+    expect(await text((await jobs.content(output)).content)).toBe('in time');
+    expect(settledOf(call.hold.callId)).toHaveLength(1);
+  });
+});
+
+describe('a transcript', () => {
+  const TIMES = [{ start: 0, end: 1 }];
+  const segments = TIMES.map((times) => ({ ...times, text: 'said' }));
+  const words = TIMES.map((times) => ({ ...times, word: 'said' }));
+
+  it.each([
+    ['srt', {}, { words }],
+    ['vtt', {}, { words }],
+    ['verbose_json', {}, { words }],
+    ['verbose_json', { granularities: ['word'] }, { segments }],
+    ['verbose_json', { granularities: ['segment', 'word'] }, { segments }],
+  ] as const)(
+    'has failed at no charge, once asked for, where its engine gave not the times of %s %j',
+    async (responseFormat, fields, given) => {
+      let asked = 0;
+      replica.onTranscript = async () => {
+        asked += 1;
+        return { text: 'said', language: 'en', segments: null, words: null, ...structuredClone(given) } as Transcript;
+      };
+      const request = aTranscriptRequest({ model, responseFormat, ...(structuredClone(fields) as object) });
+      const call = aCall({ request });
+      const { id } = await jobs.make(call);
+      expect(await ended(id, 'failed')).toMatchObject({ errorCode: 'invalid_output', chargeNanoUsd: 0n, outputs: [] });
+      expect(settledOf(call.hold.callId)).toEqual([expect.objectContaining({ status: 'failure', chargeNanoUsd: 0n })]);
+      expect(asked).toBe(1);
+    },
+  );
+
+  it.each([
+    ['json', null],
+    ['text', null],
+    ['srt', segments],
+    ['verbose_json', []],
+  ] as const)('is stored and charged where it has what %s needs', async (responseFormat, given) => {
+    const said = { text: 'said', language: 'en', segments: given && structuredClone([...given]), words: null };
+    replica.onTranscript = async () => said;
+    const call = aCall({ request: aTranscriptRequest({ model, responseFormat }) });
+    const { id } = await jobs.make(call);
+    expect(await ended(id, 'completed')).toMatchObject({ chargeNanoUsd: 1_000_000n });
+    const [output] = (await jobs.find(addressOf({ id }, call)))?.outputs ?? [];
+    if (!output) throw new Error('nothing was made');
+    expect(output).toMatchObject({ type: 'application/json', seconds: 1 });
+    expect(JSON.parse(await text((await jobs.content(output)).content))).toEqual(said);
+  });
+});
+
+describe('a clip', () => {
+  const begin = async (fields = {}) => {
+    const call = aCall({ request: aVideoRequest({ model }), ...fields });
+    const { id } = await jobs.make(call);
+    return { id, call };
+  };
+
+  it('is begun, looked after, stored, charged by its whole seconds, and removed at its backend', async () => {
+    const { id, call } = await begin();
+    await eventually(
+      () => replica.clips.size,
+      (size) => size === 1,
+    );
+    expect(await jobs.find(addressOf({ id }, call))).toMatchObject({ prompt: expect.stringContaining('a prompt') });
+    replica.completeAll();
+    expect(await ended(id, 'completed')).toMatchObject({ units: 4, backendId: 'clip-1' });
+    await eventually(
+      () => replica.deleted,
+      (deleted) => deleted.includes('clip-1'),
+    );
+    expect(settledOf(call.hold.callId)).toHaveLength(1);
+  });
+
+  it('whose answer was lost is taken up from its backend, and begun once', async () => {
+    replica.afterClip = () => {
+      throw aFault('answer_lost');
+    };
+    const { id } = await begin();
+    await eventually(
+      () => test.read(id),
+      ({ backendId }) => backendId === 'clip-1',
+    );
+    replica.completeAll();
+    await ended(id, 'completed');
+    expect(replica.begun).toHaveLength(1);
+  });
+
+  it('whose answer was lost, and which the backend does not show, is begun once more and no more than that', async () => {
+    replica.afterClip = () => {
+      replica.clips.clear();
+      throw aFault('answer_lost');
+    };
+    const { id } = await begin();
+    expect(await ended(id, 'failed')).toMatchObject({ errorCode: 'backend_lost' });
+    expect(replica.begun).toHaveLength(2);
+  });
+
+  it('that a backend has forgotten is begun again', async () => {
+    const { id } = await begin();
+    await eventually(
+      () => test.read(id),
+      ({ backendId }) => backendId === 'clip-1',
+    );
+    replica.clips.clear();
+    await eventually(
+      () => replica.clips.size,
+      (size) => size === 1,
+      20_000,
+    );
+    replica.completeAll();
+    await ended(id, 'completed');
+    expect(replica.begun).toHaveLength(2);
+  });
+
+  it('fails as its backend says, within a look', async () => {
+    const { id } = await begin();
+    await eventually(
+      () => replica.clips.size,
+      (size) => size === 1,
+    );
+    for (const clip of replica.clips.values()) Object.assign(clip, { status: 'failed', failure: 'content_refused' });
+    expect(await ended(id, 'failed')).toMatchObject({ errorCode: 'content_refused' });
+  });
+
+  it('ends at its deadline, and its backend is told', async () => {
+    const { id } = await begin();
+    await eventually(
+      () => test.read(id),
+      ({ state }) => state === 'running',
+    );
+    await test.db.$executeRaw`UPDATE job SET deadline_at = now() WHERE job_id = ${id}`;
+    expect(await ended(id, 'failed')).toMatchObject({ errorCode: 'timed_out' });
+    await eventually(
+      () => replica.deleted.length,
+      (count) => count === 1,
+    );
+  });
+
+  it('waits in its place for an object store that is down, and is charged once it is stored', async () => {
+    const { id } = await begin();
+    await eventually(
+      () => test.read(id),
+      ({ state }) => state === 'running',
+    );
+    let isDown = true;
+    replica.onContent = async () => {
+      if (isDown) throw aFault('unreachable');
+      return Readable.from([Buffer.from('a clip')]);
+    };
+    replica.completeAll();
+    await eventually(
+      () => test.read(id),
+      ({ state }) => state === 'storing',
+    );
+    isDown = false;
+    await ended(id, 'completed');
+  });
+});
+
+describe('the end of a job', () => {
+  it('is one, whoever comes first: its client, its worker or its deadline', async () => {
+    const made = Array.from({ length: 24 }, (_, index) => ({
+      index,
+      call: aCall({ request: anImageRequest({ model }) }),
+    }));
+    const ids = await Promise.all(
+      made.map(async ({ call, index }) => ({ index, call, id: (await jobs.make(call)).id })),
+    );
+    await Promise.all(
+      ids.map(async ({ id, index, call }) => {
+        await delay(index * 7);
+        if (index % 3 === 0) await jobs.remove({ jobId: id, keyId: call.hold.keyId });
+        if (index % 3 === 1)
+          await test.db.$executeRaw`UPDATE job SET deadline_at = now() WHERE job_id = ${id} AND ended_at IS NULL`;
+      }),
+    );
+    for (const { id, call } of ids) {
+      const row = await eventually(
+        () => test.read(id),
+        ({ settledAt }) => settledAt !== null,
+      );
+      const settled = settledOf(call.hold.callId);
+      expect(settled).toHaveLength(1);
+      expect(settled[0]?.chargeNanoUsd).toBe(row.chargeNanoUsd);
+      expect(row.chargeNanoUsd).toBe(row.state === 'completed' ? 1_000_000n : 0n);
+    }
+  });
+
+  it('is settled later where that cannot be now, once', async () => {
+    test.books.isTaking = false;
+    const call = aCall({ request: anImageRequest({ model }) });
+    const { id } = await jobs.make(call);
+    await eventually(
+      () => test.read(id),
+      ({ state }) => state === 'completed',
+    );
+    expect((await test.read(id)).settledAt).toBeNull();
+    test.books.isTaking = true;
+    await ended(id, 'completed');
+    expect(settledOf(call.hold.callId)).toHaveLength(1);
+  });
+
+  it('leaves nothing to be seen of what its client has cancelled', async () => {
+    replica.onImage = (_prompt, signal) =>
+      new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    const call = aCall({ request: anImageRequest({ model }) });
+    const { id } = await jobs.make(call);
+    await eventually(
+      () => test.read(id),
+      ({ state }) => state === 'running',
+    );
+    expect(await jobs.remove({ jobId: id, keyId: call.hold.keyId })).toBe(true);
+    expect(await jobs.find({ jobId: id, keyId: call.hold.keyId })).toBeUndefined();
+    expect(await jobs.remove({ jobId: id, keyId: call.hold.keyId })).toBe(false);
+    expect(await ended(id, 'cancelled')).toMatchObject({ chargeNanoUsd: 0n });
+  });
+});
+
+describe('turns', () => {
+  it('go round the workspaces, whatever one of them has queued', async () => {
+    replica.isUp = false;
+    const many = Array.from({ length: 20 }, (_, index) =>
+      aCall({
+        request: anImageRequest({ model, prompt: `many ${index}` }),
+        workspaceId: `ws_many_${model}`,
+        keyId: `key_many_${model}`,
+      }),
+    );
+    for (const call of many) await jobs.make(call);
+    const few = aCall({ request: anImageRequest({ model, prompt: 'few' }) });
+    const made = await jobs.make(few);
+    expect(made.queuePosition).toBe(1);
+    replica.isUp = true;
+    await ended(made.id, 'completed');
+    expect(replica.begun.indexOf('few')).toBeLessThan(2);
+  });
+
+  it('are not had by a key that has as many jobs under way as it may', async () => {
+    await jobs.close();
+    const backends = someBackends(aReplica({ id: replica.replica.id, model, slots: 4 }));
+    jobs = await test.open({ backends, activePerKey: 2 });
+    const hanging = backends.of(replica.replica.id);
+    hanging.onImage = (_prompt, signal) =>
+      new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    for (let index = 0; index < 4; index += 1)
+      await jobs.make(aCall({ request: anImageRequest({ model }), keyId: `key_${model}`, workspaceId: `ws_${model}` }));
+    await eventually(
+      () => hanging.begun.length,
+      (count) => count === 2,
+    );
+    await delay(600);
+    expect(hanging.begun).toHaveLength(2);
+  });
+
+  it('are never more than a replica has slots, however many processes look', async () => {
+    await jobs.close();
+    const backends = someBackends(aReplica({ id: replica.replica.id, model, slots: 2 }));
+    const state = backends.of(replica.replica.id);
+    let now = 0;
+    let most = 0;
+    state.onImage = async () => {
+      now += 1;
+      most = Math.max(most, now);
+      await delay(200);
+      now -= 1;
+      return Readable.from([Buffer.from('an image')]);
+    };
+    const processes = await Promise.all([1, 2, 3].map(() => test.open({ backends })));
+    jobs = processes[0] as Jobs;
+    const made = await Promise.all(
+      Array.from({ length: 12 }, () => jobs.make(aCall({ request: anImageRequest({ model }) }))),
+    );
+    for (const { id } of made) await ended(id, 'completed');
+    expect(most).toBe(2);
+    expect(state.begun).toHaveLength(12);
+    await Promise.all(processes.slice(1).map((each) => each.close()));
+  });
+});
+
+describe('owners', () => {
+  it('have their jobs taken over once they are gone, with what is held', async () => {
+    replica.isUp = false;
+    const call = aCall({ request: anImageRequest({ model }) });
+    const { id } = await jobs.make(call);
+    await jobs.close();
+    const backends = someBackends(aReplica({ id: replica.replica.id, model }));
+    jobs = await test.open({ backends, owner: `heir-${model}` });
+    expect(await ended(id, 'completed')).toMatchObject({ owner: `heir-${model}` });
+    expect(test.books.putBack).toContainEqual({ owner: `heir-${model}`, callId: call.hold.callId });
+    expect(settledOf(call.hold.callId)).toHaveLength(1);
+  });
+
+  it('that come back put back what they hold, and nobody takes it from one that lives', async () => {
+    replica.isUp = false;
+    const backends = someBackends(replica.replica);
+    const first = await test.open({ backends: { ...backends, list: () => [] }, owner: `first-${model}` });
+    const call = aCall({ request: anImageRequest({ model }) });
+    const { id } = await first.make(call);
+    // As after a crash: nobody has said that it is gone.
+    const again = await test.open({ backends, owner: `first-${model}` });
+    expect(test.books.putBack).toContainEqual({ owner: `first-${model}`, callId: call.hold.callId });
+    expect(await ended(id, 'completed')).toMatchObject({ owner: `first-${model}` });
+    await again.close();
+  });
+});
+
+describe('removal', () => {
+  it('takes a job from its client after 24 hours, and its bytes by then', async () => {
+    const call = aCall({ request: anImageRequest({ model }) });
+    const { id } = await jobs.make(call);
+    await ended(id, 'completed');
+    expect(await test.objectsOf(id)).toHaveLength(2);
+    await test.age(id, 24 * 3_600_000);
+    expect(await jobs.find({ jobId: id, keyId: call.hold.keyId })).toBeUndefined();
+    const row = await eventually(
+      () => test.read(id),
+      ({ removedAt }) => removedAt !== null,
+    );
+    expect(await test.objectsOf(id)).toEqual([]);
+    expect(row).toMatchObject({ sealedTexts: null, dueAt: null });
+    expect(row.outputs).toEqual([expect.objectContaining({ bytes: 8, sha256: expect.any(String) })]);
+    expect(row.outputs[0]).not.toHaveProperty('key');
+  });
+
+  it('leaves a clip and its prompt where they are for 24 hours, and has both gone before 48', async () => {
+    const call = aCall({ request: aVideoRequest({ model }) });
+    const { id } = await jobs.make(call);
+    await eventually(
+      () => replica.clips.size,
+      (size) => size === 1,
+    );
+    replica.completeAll();
+    await ended(id, 'completed');
+    // Until nobody has it in hand: what is written then is of before its times are moved.
+    await eventually(
+      () => test.read(id),
+      ({ dueAt, removeAt }) => removeAt !== null && dueAt?.getTime() === removeAt.getTime(),
+    );
+    await test.age(id, 24 * 3_600_000);
+    await delay(700);
+    expect(await test.objectsOf(id)).toHaveLength(2);
+    await test.age(id, 6 * 60_000);
+    await eventually(
+      () => test.read(id),
+      ({ removedAt }) => removedAt !== null,
+    );
+    expect(await test.objectsOf(id)).toEqual([]);
+    expect(await jobs.listOverdue()).toEqual([]);
+  });
+
+  it('of a job that its client deletes is at once', async () => {
+    const call = aCall({ request: anImageRequest({ model }) });
+    const { id } = await jobs.make(call);
+    await ended(id, 'completed');
+    expect(await jobs.remove({ jobId: id, keyId: call.hold.keyId })).toBe(true);
+    await eventually(
+      () => test.read(id),
+      ({ removedAt }) => removedAt !== null,
+    );
+    expect(await test.objectsOf(id)).toEqual([]);
+    expect(settledOf(call.hold.callId)).toEqual([expect.objectContaining({ chargeNanoUsd: 1_000_000n })]);
+  });
+
+  it('hides a job that its client deletes from looks, too, that began before', async () => {
+    const call = aCall({ request: anImageRequest({ model }) });
+    const { id } = await jobs.make(call);
+    await ended(id, 'completed');
+    const address = { jobId: id, keyId: call.hold.keyId };
+    await test.db.$transaction(async (look) => {
+      expect(await findJob(look, address)).toMatchObject({ jobId: id });
+      expect(await jobs.remove(address)).toBe(true);
+      expect(await findJob(look, address)).toBeUndefined();
+    });
+  });
+
+  it('that fails is tried again after a minute, not at once', async () => {
+    await jobs.close();
+    let tries = 0;
+    const store: ObjectStore = {
+      ...test.store,
+      async delete() {
+        tries += 1;
+        throw unavailable('failing');
+      },
+    };
+    jobs = await test.open({ backends: someBackends(replica.replica), store });
+    const call = aCall({ request: anImageRequest({ model }) });
+    const { id } = await jobs.make(call);
+    await ended(id, 'completed');
+    await jobs.remove({ jobId: id, keyId: call.hold.keyId });
+    await eventually(
+      () => test.read(id),
+      ({ dueAt, removeAt }) => (dueAt?.getTime() ?? 0) - (removeAt?.getTime() ?? 0) >= 60_000,
+    );
+    expect(tries).toBe(1);
+    expect((await test.read(id)).removedAt).toBeNull();
+  });
+
+  it('of what a backend has and no row names comes after a while', async () => {
+    await jobs.close();
+    const backends = someBackends(replica.replica);
+    const state = backends.of(replica.replica.id);
+    jobs = await test.open({ backends, reaper: { roundMs: 50, unnamedMs: 300 } });
+    const call = aCall({ request: aVideoRequest({ model }) });
+    await jobs.make(call);
+    await eventually(
+      () => state.clips.size,
+      (size) => size === 1,
+    );
+    state.clips.set('stray', { id: 'stray', status: 'in_progress', progress: 0, createdAtMs: null, prompt: 'stray' });
+    await eventually(
+      () => state.deleted,
+      (deleted) => deleted.length > 0,
+    );
+    expect(state.deleted).toEqual(['stray']);
+  });
+});
+
+it('waits for changes', async () => {
+  replica.isUp = false;
+  const call = aCall({ request: anImageRequest({ model }) });
+  const made = await jobs.make(call);
+  const address = addressOf(made, call);
+  const waiting = jobs.untilEnded(address, AbortSignal.timeout(10_000));
+  const soon = await jobs.untilChanged(address, 'queued', AbortSignal.timeout(300));
+  expect(soon).toMatchObject({ status: 'queued' });
+  replica.isUp = true;
+  expect(await waiting).toMatchObject({ status: 'completed' });
+});
+
+it('finds the job of a call that is tried again', async () => {
+  const call = aCall({ request: anImageRequest({ model }) });
+  const made = await jobs.make(call);
+  const { digest, hold } = call;
+  expect(await jobs.findRetried({ keyId: hold.keyId, digest })).toMatchObject({ id: made.id });
+  expect(await jobs.findRetried({ keyId: 'key_other', digest })).toBeUndefined();
+});
+
+it('lists a key’s own clips, page by page, from where a page ended', async () => {
+  replica.isUp = false;
+  const keyId = `key_${model}`;
+  const ids: string[] = [];
+  for (let index = 0; index < 5; index += 1)
+    ids.push((await jobs.make(aCall({ request: aVideoRequest({ model }), keyId }))).id);
+  const list = { keyId, modality: 'video', order: 'desc', limit: 2 } as const;
+  const first = await jobs.list({ ...list, after: undefined });
+  expect(first.map(({ id }) => id)).toEqual([ids[4], ids[3]]);
+  const second = await jobs.list({ ...list, after: ids[3] });
+  expect(second.map(({ id }) => id)).toEqual([ids[2], ids[1]]);
+});

@@ -1,0 +1,150 @@
+import type { Db } from '../../src/database/createDb.ts';
+
+/** The statements of a process that may be made to stand, by what they do. */
+const KINDS = [
+  ['find', /FROM job WHERE job_id = \? AND key_id = \?/],
+  ['list late', /FROM job\s+WHERE deadline_at <= now\(\)/],
+  ['take work', /due_at <= now\(\) AND state IN \('submitting'/],
+  ['take ended', /due_at <= now\(\) AND state IN \('completed'/],
+  ['take over', /UPDATE job SET owner =/],
+  ['beat', /INSERT INTO owner/],
+  ['end', /UPDATE job SET version = version \+ 1,\s+state = \?, units =/],
+  ['hide', /UPDATE job SET version = version \+ 1,\s+expires_at =/],
+] as const;
+export type StatementKind = (typeof KINDS)[number][0];
+
+const COMES_WITHIN_MS = 15_000;
+const JOB_ID = /^(video|job)_[0-9A-Za-z]{22}$/;
+
+export interface Statement {
+  kind: StatementKind;
+  /** Of one that is about one job. */
+  jobId: string | undefined;
+  /** The end that an `end` gives its job. */
+  state: string | undefined;
+  /** How many rows it has changed or found, once it is done. */
+  rows?: number;
+}
+
+/** When a statement was sent, and when its answer was there, by this process' clock. */
+export interface Passage {
+  sentAt: number;
+  answeredAt: number;
+}
+
+/** A statement that is about to be sent, and waits for its word. */
+export interface Stand {
+  go(): void;
+  passed: Promise<Passage>;
+}
+
+/** What a process sends to its database, which can be stopped on its way. */
+export interface Doors {
+  db: Db;
+  /** Has statements like these stand from here on. */
+  shut(...wanted: Wanted[]): void;
+  /** Has all that stand go on, unless somebody waits to say so, and the next ones pass. */
+  open(...wanted: Wanted[]): void;
+  /** Lets everything pass from here on, also what somebody has stopped. */
+  openAll(): void;
+  /** Resolves with the first statement like this that stands, or comes from here on: it is the caller's to send. */
+  stop(wanted: Wanted): Promise<Stand>;
+  /** Resolves once one like this stands which is nobody's. */
+  untilStanding(wanted: Wanted): Promise<void>;
+}
+
+export type Wanted = Pick<Statement, 'kind'> & Partial<Pick<Statement, 'jobId' | 'state'>>;
+
+/** Puts doors before a database. `onDone` hears of every statement of these kinds that has been answered. */
+export function openDoors(db: Db, { onDone }: { onDone: (statement: Statement) => void }): Doors {
+  const shut: Wanted[] = [];
+  const stops: { wanted: Wanted; take: (stand: Stand) => void }[] = [];
+  const standing: { statement: Statement; stand: Stand }[] = [];
+  const all = new Set<Stand>();
+  const lookouts: { wanted: Wanted; see: () => void }[] = [];
+
+  async function send(statement: Statement, query: () => Promise<unknown>): Promise<unknown> {
+    const told = Promise.withResolvers<void>();
+    const passed = Promise.withResolvers<Passage>();
+    const stand: Stand = { go: told.resolve, passed: passed.promise };
+    all.add(stand);
+    const stop = stops.findIndex(({ wanted }) => isLike(statement, wanted));
+    if (stop >= 0) stops.splice(stop, 1)[0]?.take(stand);
+    else if (shut.some((wanted) => isLike(statement, wanted))) {
+      standing.push({ statement, stand });
+      for (let at = lookouts.length - 1; at >= 0; at -= 1)
+        if (isLike(statement, (lookouts[at] as (typeof lookouts)[number]).wanted)) lookouts.splice(at, 1)[0]?.see();
+    } else told.resolve();
+    await told.promise;
+    const sentAt = performance.now();
+    try {
+      const result = await query();
+      onDone({ ...statement, rows: Array.isArray(result) ? result.length : Number(result) });
+      return result;
+    } finally {
+      passed.resolve({ sentAt, answeredAt: performance.now() });
+      all.delete(stand);
+    }
+  }
+
+  const through =
+    (name: '$queryRaw' | '$executeRaw') =>
+    (query: TemplateStringsArray | { sql: string; values: unknown[] }, ...given: unknown[]): unknown => {
+      const [sql, values] = 'sql' in query ? [query.sql, query.values] : [query.join('?'), given];
+      const ask = (): Promise<unknown> => (db[name] as (...all: unknown[]) => Promise<unknown>)(query, ...given);
+      const kind = KINDS.find(([, pattern]) => pattern.test(sql))?.[0];
+      if (!kind) return ask();
+      const jobId = values.find((value): value is string => typeof value === 'string' && JOB_ID.test(value));
+      return send({ kind, jobId, state: kind === 'end' ? String(values[0]) : undefined }, ask);
+    };
+  const own: Partial<Record<PropertyKey, unknown>> = {
+    $queryRaw: through('$queryRaw'),
+    $executeRaw: through('$executeRaw'),
+  };
+
+  return {
+    db: new Proxy(db, {
+      get(target, name) {
+        const value = own[name] ?? Reflect.get(target, name, target);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    }),
+    shut: (...wanted) => void shut.push(...wanted),
+    open(...wanted) {
+      for (const each of wanted) {
+        for (let at = shut.length - 1; at >= 0; at -= 1) if (isLike(shut[at] as Wanted, each)) shut.splice(at, 1);
+        for (let at = standing.length - 1; at >= 0; at -= 1)
+          if (isLike((standing[at] as (typeof standing)[number]).statement, each))
+            standing.splice(at, 1)[0]?.stand.go();
+      }
+    },
+    stop(wanted) {
+      const at = standing.findIndex(({ statement }) => isLike(statement, wanted));
+      if (at >= 0) return Promise.resolve((standing.splice(at, 1)[0] as (typeof standing)[number]).stand);
+      return within(wanted, (take) => stops.push({ wanted, take }));
+    },
+    async untilStanding(wanted) {
+      if (standing.some(({ statement }) => isLike(statement, wanted))) return;
+      await within<void>(wanted, (see) => lookouts.push({ wanted, see }));
+    },
+    openAll() {
+      shut.length = 0;
+      stops.length = 0;
+      for (const stand of all) stand.go();
+    },
+  };
+}
+
+/** Rejects where what is waited for does not come. */
+async function within<Value>(wanted: Wanted, wait: (come: (value: Value) => void) => void): Promise<Value> {
+  const { promise, resolve, reject } = Promise.withResolvers<Value>();
+  const timer = setTimeout(() => reject(new Error(`nobody came to ${JSON.stringify(wanted)}`)), COMES_WITHIN_MS);
+  wait(resolve);
+  return promise.finally(() => clearTimeout(timer));
+}
+
+/** Whether it is all that is wanted. */
+const isLike = (found: Wanted, { kind, jobId, state }: Wanted): boolean =>
+  found.kind === kind &&
+  (jobId === undefined || found.jobId === jobId) &&
+  (state === undefined || found.state === state);

@@ -1,0 +1,363 @@
+import { buffer } from 'node:stream/consumers';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { UsageRecorded } from '@turnpike/events/usageRecorded';
+import { noMediaMetrics } from '@turnpike/telemetry/noMetrics';
+import type { Jobs } from '../../src/jobs/openJobs.ts';
+import type { JobRow } from '../../src/jobs/table/jobRow.ts';
+import type { JobMetrics } from '../../src/jobs/work/house.ts';
+import type { ShownJob } from '../../src/terms/job.ts';
+import { aFault, aReplica, someBackends } from '../aBackend.ts';
+import { aCall, anImageRequest, aVideoRequest, eventually, openTestJobs } from '../openTestJobs.ts';
+import { type Contender, type Meeting, PROCESSES } from './drawMeetings.ts';
+import { type Doors, openDoors, type Passage, type Stand, type Statement, type Wanted } from './openDoors.ts';
+
+/** What was seen of a job that several came to at its end. */
+export interface Met {
+  meeting: Meeting;
+  worker: number;
+  jobId: string;
+  /** When each contender sent what it stood before, in the order in which they were let go. */
+  passages: Passage[];
+  /** All ends that somebody wanted to give it, by process; `rows` is 1 where it had it. */
+  ends: (Statement & { process: number })[];
+  /** What each DELETE of it was told: whether there was such a job. */
+  deleted: boolean[];
+  /** What each look at it saw. */
+  seen: (ShownJob | undefined)[];
+  /** What one was told who waited for its end; null where nobody did. */
+  awaited: ShownJob | undefined | null;
+  /** Settled, and with nothing left to do until its removal. */
+  row: JobRow;
+  settlements: UsageRecorded[];
+  /** How often its hold was given back as that of no job, and how often its end was counted. */
+  released: number;
+  counted: number;
+  /** As its client sees it then, and whether what it made could be read. */
+  shown: ShownJob | undefined;
+  isReadable: boolean;
+  objects: string[];
+}
+
+export interface Meetings {
+  /** Has a batch of jobs come to their ends, and what is left of them removed. */
+  hold(meetings: Meeting[], worker: number): Promise<Met[]>;
+  /** Attempts that the processes have counted, and that the rows have. */
+  countAttempts(): Promise<{ counted: number; made: number }>;
+  objectsLeft(): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+const MODEL = 'a-model';
+const REPLICA = 'replica-1';
+/** Longer than the test: leases and owners pass when the test says so. */
+const NEVER_MS = 3_600_000;
+/** An owner that has never said that it lives. */
+export const NOBODY = 'owner-that-is-gone';
+const BATCH_MS = 60_000;
+
+interface Process {
+  jobs: Jobs;
+  doors: Doors;
+}
+
+/** A job that is just before its end. */
+interface Ready {
+  meeting: Meeting;
+  jobId: string;
+  keyId: string;
+  callId: string;
+  /** Where its worker stands. */
+  stand: Stand | undefined;
+}
+
+export async function openMeetings(): Promise<Meetings> {
+  const test = await openTestJobs();
+  const { db, books, store } = test;
+  const counted = new Map<string, number>();
+  let attempts = 0;
+  const metrics: JobMetrics = {
+    ...noMediaMetrics,
+    jobEnded(job) {
+      const { jobId } = job as JobRow;
+      counted.set(jobId, (counted.get(jobId) ?? 0) + 1);
+    },
+    attemptEnded() {
+      attempts += 1;
+    },
+  };
+  let ends: Met['ends'] = [];
+  /** Whose replica is up: it alone begins jobs. */
+  let worker = 0;
+  let settledBefore = 0;
+
+  const backends = someBackends(aReplica({ id: REPLICA, model: MODEL, slots: 64 }));
+  const replica = backends.of(REPLICA);
+  const isRefused = (prompt: string): boolean => prompt.startsWith('refused');
+  const render = replica.onImage;
+  replica.onImage = async (prompt, signal) => {
+    if (isRefused(prompt)) throw aFault('content_refused');
+    return render(prompt, signal);
+  };
+  replica.afterClip = () => {
+    for (const clip of replica.clips.values())
+      Object.assign(
+        clip,
+        isRefused(clip.prompt) ? { status: 'failed', failure: 'content_refused' } : { status: 'completed' },
+      );
+  };
+
+  const processes: Process[] = [];
+  for (let at = 0; at < PROCESSES; at += 1) {
+    const doors = openDoors(await test.connect(), {
+      onDone: (statement) => {
+        if (statement.kind === 'end') ends.push({ ...statement, process: at });
+      },
+    });
+    const jobs = await test.open({
+      db: doors.db,
+      backends: { ...backends, list: () => [{ replica: replica.replica, isUp: at === worker }] },
+      metrics,
+      lookMs: 5,
+      leaseMs: NEVER_MS,
+      owners: { livesMs: NEVER_MS, beatMs: 20 },
+    });
+    doors.shut({ kind: 'beat' });
+    processes.push({ jobs, doors });
+  }
+  const processOf = (at: number): Process => processes[at] as Process;
+
+  /** Has all jobs of a batch come to where their workers would end them, or, where the meeting says so, be completed. */
+  async function prepare(meetings: Meeting[]): Promise<Ready[]> {
+    for (const { doors } of processes) doors.shut({ kind: 'list late' }, { kind: 'take over' });
+    const { doors } = processOf(worker);
+    const atEnd: Wanted[] = [
+      { kind: 'end', state: 'completed' },
+      { kind: 'end', state: 'failed' },
+    ];
+    doors.shut(...atEnd);
+    doors.open({ kind: 'list late' });
+    const made = await Promise.all(meetings.map(makeJob));
+    let areReady = false;
+    const polling = (async () => {
+      // Their first polls are due at once.
+      while (!areReady)
+        await eventually(
+          () => db.$executeRaw`
+            UPDATE job SET due_at = now() WHERE state = 'running' AND operation = 'videos'
+              AND due_at BETWEEN now() AND now() + INTERVAL '2 seconds'`,
+          (changed) => changed > 0 || areReady,
+        );
+    })();
+    for (const ready of made) {
+      const stand = await doors.stop({ kind: 'end', jobId: ready.jobId });
+      if (ready.meeting.worker !== 'has completed') ready.stand = stand;
+      else {
+        stand.go();
+        await stand.passed;
+        // Nobody settles it before it expires.
+        if (ready.meeting.contenders.some(({ kind }) => kind === 'expiry'))
+          await db.$executeRaw`UPDATE job SET due_at = remove_at WHERE job_id = ${ready.jobId}`;
+      }
+    }
+    areReady = true;
+    await polling;
+    doors.shut({ kind: 'list late' });
+    for (const each of processes)
+      await Promise.all([
+        each.doors.untilStanding({ kind: 'list late' }),
+        each.doors.untilStanding({ kind: 'take over' }),
+      ]);
+    return made;
+  }
+
+  async function makeJob(meeting: Meeting): Promise<Ready> {
+    const prompt = `${meeting.worker} ${meeting.index}`;
+    const request =
+      meeting.operation === 'videos'
+        ? aVideoRequest({ model: MODEL, prompt })
+        : anImageRequest({ model: MODEL, prompt });
+    const call = aCall({ request, workspaceId: 'a-workspace' });
+    const { id: jobId } = await processOf(meeting.maker).jobs.make(call);
+    return { meeting, jobId, keyId: call.hold.keyId, callId: call.hold.callId, stand: undefined };
+  }
+
+  /** Has one job's contenders come to where they are to start, then start, and resolves once all were answered. */
+  async function meet(
+    ready: Ready,
+  ): Promise<Pick<Met, 'passages' | 'deleted' | 'seen' | 'awaited'> & { awaiting: unknown }> {
+    const { meeting, jobId, keyId } = ready;
+    // Nobody is in the middle of a look, from before: he would see what is not for him yet.
+    for (const { doors } of processes) await doors.untilStanding({ kind: 'list late' });
+    const address = { jobId, keyId };
+    const awaiting = meeting.isAwaited
+      ? processOf((worker + 1) % PROCESSES).jobs.untilEnded(address, AbortSignal.timeout(BATCH_MS))
+      : undefined;
+    if (meeting.isLastAttempt) await db.$executeRaw`UPDATE job SET attempts_counted = 2 WHERE job_id = ${jobId}`;
+    const deleting: Promise<boolean>[] = [];
+    const looking: Promise<ShownJob | undefined>[] = [];
+    const come: Record<Contender['kind'], (contender: Contender) => Promise<Stand>> = {
+      async delete({ process, stands }) {
+        const { doors, jobs } = processOf(process);
+        const step: Wanted = ready.stand ? { kind: 'end', jobId, state: 'cancelled' } : { kind: 'hide', jobId };
+        const stand = doors.stop(stands === 'before its look' ? { kind: 'find', jobId } : step);
+        deleting.push(jobs.remove(address));
+        return stand;
+      },
+      async poll({ process }) {
+        const { doors, jobs } = processOf(process);
+        const stand = doors.stop({ kind: 'find', jobId });
+        looking.push(jobs.find(address));
+        return stand;
+      },
+      async takeover({ process }) {
+        await db.$executeRaw`UPDATE job SET due_at = now() - INTERVAL '1 second' WHERE job_id = ${jobId}`;
+        const { doors } = processOf(process);
+        return lookUntil(doors, { kind: 'take work' });
+      },
+      async deadline({ process, stands }) {
+        await db.$executeRaw`UPDATE job SET deadline_at = now() - INTERVAL '1 second' WHERE job_id = ${jobId}`;
+        const { doors } = processOf(process);
+        if (stands === 'before its look') return doors.stop({ kind: 'list late' });
+        return lookUntil(doors, { kind: 'end', jobId, state: 'failed' });
+      },
+      async heir({ process }) {
+        await db.$executeRaw`UPDATE job SET owner = ${NOBODY} WHERE job_id = ${jobId}`;
+        return processOf(process).doors.stop({ kind: 'take over' });
+      },
+      async expiry({ process }) {
+        await db.$executeRaw`
+          UPDATE job SET expires_at = now() - INTERVAL '1 second', remove_at = now() - INTERVAL '1 second',
+            due_at = now() - INTERVAL '1 second' WHERE job_id = ${jobId}`;
+        const { doors } = processOf(process);
+        return lookUntil(doors, { kind: 'take ended' });
+      },
+    };
+    const stands = new Map<Contender, Stand>();
+    // What is late or expired is so for everybody: who has looked before does so first.
+    for (const contender of meeting.contenders.toSorted((a, b) => TURNS.indexOf(a.kind) - TURNS.indexOf(b.kind)))
+      if (contender.kind !== 'delete' || contender.stands === 'before its step')
+        stands.set(contender, await come[contender.kind](contender));
+    for (const contender of meeting.contenders)
+      if (!stands.has(contender)) stands.set(contender, await come[contender.kind](contender));
+
+    const starters = meeting.contenders.map((contender) => stands.get(contender) as Stand);
+    if (ready.stand) starters.push(ready.stand);
+    const inOrder = meeting.order.map((at) => starters[at] as Stand);
+    const startedAt = performance.now();
+    for (const [at, { go }] of inOrder.entries()) {
+      while (performance.now() - startedAt < (meeting.offsetsMs[at] ?? 0)) await turn();
+      go();
+    }
+    const passages = await Promise.all(inOrder.map(({ passed }) => passed));
+    const [deleted, seen] = await Promise.all([Promise.all(deleting), Promise.all(looking)]);
+    return { passages, deleted, seen, awaited: null, awaiting };
+  }
+
+  const rowsOf = (jobIds: string[]): Promise<JobRow[]> =>
+    db.job.findMany({ where: { jobId: { in: jobIds } } }) as unknown as Promise<JobRow[]>;
+
+  async function hold(meetings: Meeting[], inProcess: number): Promise<Met[]> {
+    worker = inProcess;
+    ends = [];
+    const all = await prepare(meetings);
+    const jobIds = all.map(({ jobId }) => jobId);
+    const met: Awaited<ReturnType<typeof meet>>[] = [];
+    for (const ready of all) met.push(await meet(ready));
+
+    for (const { doors } of processes)
+      doors.open(
+        { kind: 'end', state: 'completed' },
+        { kind: 'end', state: 'failed' },
+        { kind: 'list late' },
+        { kind: 'take over' },
+      );
+    const rows = await eventually(
+      () => rowsOf(jobIds),
+      (found) =>
+        found.every(
+          ({ settledAt, dueAt, removeAt, removedAt }) =>
+            settledAt !== null && (removedAt === null ? dueAt?.getTime() === removeAt?.getTime() : dueAt === null),
+        ),
+      BATCH_MS,
+    );
+    const byId = new Map(rows.map((row) => [row.jobId, row]));
+    const settled = books.settled.slice(settledBefore) as UsageRecorded[];
+    settledBefore = books.settled.length;
+    const seen = await Promise.all(
+      all.map(async (ready, at): Promise<Met> => {
+        const { jobId, keyId, callId, meeting } = ready;
+        const { awaiting, ...given } = met[at] as (typeof met)[number];
+        const { jobs } = processOf((worker + 2) % PROCESSES);
+        const shown = await jobs.find({ jobId, keyId });
+        return {
+          ...given,
+          meeting,
+          worker,
+          jobId,
+          ends: ends.filter((end) => end.jobId === jobId),
+          awaited: awaiting === undefined ? null : await (awaiting as Promise<ShownJob | undefined>),
+          row: byId.get(jobId) as JobRow,
+          settlements: settled.filter((event) => event.callId === callId),
+          released: books.released.filter((each) => each === callId).length,
+          counted: counted.get(jobId) ?? 0,
+          shown,
+          isReadable: shown !== undefined && (await canRead(jobs, shown)),
+          objects: await test.objectsOf(jobId),
+        };
+      }),
+    );
+    await removeAll(jobIds);
+    return seen;
+  }
+
+  async function canRead(jobs: Jobs, { outputs }: ShownJob): Promise<boolean> {
+    for (const output of outputs) {
+      const bytes = await read(jobs, output).catch(() => undefined);
+      if (bytes?.length !== output.bytes) return false;
+    }
+    return outputs.length > 0;
+  }
+
+  const read = async (jobs: Jobs, output: ShownJob['outputs'][number]): Promise<Buffer> =>
+    buffer((await jobs.content(output)).content);
+
+  /** As if a day had passed for all of them. */
+  async function removeAll(jobIds: string[]): Promise<void> {
+    await db.$executeRaw`
+      UPDATE job SET expires_at = now(), remove_at = now(), due_at = now()
+      WHERE job_id = ANY(${jobIds}) AND removed_at IS NULL`;
+    await eventually(
+      () => db.job.count({ where: { jobId: { in: jobIds }, OR: [{ removedAt: null }, { dueAt: { not: null } }] } }),
+      (left) => left === 0,
+      BATCH_MS,
+    );
+  }
+
+  return {
+    hold,
+    async countAttempts() {
+      const { _sum } = await db.job.aggregate({ _sum: { attempt: true } });
+      return { counted: attempts, made: _sum.attempt ?? 0 };
+    },
+    async objectsLeft() {
+      const keys: string[] = [];
+      for await (const { key } of store.list('jobs/')) keys.push(key);
+      return keys;
+    },
+    async close() {
+      for (const { doors } of processes) doors.openAll();
+      await test.close();
+    },
+  };
+}
+
+/** Who comes first to where it stands. */
+const TURNS: Contender['kind'][] = ['delete', 'heir', 'takeover', 'deadline', 'expiry', 'poll'];
+
+/** Has a process that is before its next look go as far as this. */
+async function lookUntil(doors: Doors, wanted: Wanted): Promise<Stand> {
+  const look = await doors.stop({ kind: 'list late' });
+  const stand = doors.stop(wanted);
+  look.go();
+  return stand;
+}
