@@ -1,0 +1,75 @@
+import { commonConfig } from '@turnpike/config/commonConfig';
+import {
+  databaseUrlSchema,
+  imagesTimeoutMsSchema,
+  kafkaBrokersSchema,
+  keysPageUrlSchema,
+  lookUpsPerSecondSchema,
+  redisUrlSchema,
+  serviceUrlSchema,
+  spoolMaxBytesSchema,
+  storeCopiesSchema,
+} from '@turnpike/config/sharedSettings';
+import { checkObjectStore, objectStoreSettings } from '@turnpike/object-store/objectStoreSettings';
+import { parseHosts } from '@turnpike/request-reading/images/parseHosts';
+import { z } from 'zod';
+
+const milliseconds = z.coerce.number().int().positive();
+
+export const configSchema = z
+  .object({
+    ...commonConfig,
+    ...objectStoreSettings,
+    /** Postgres database of jobs, with the role that owns it. */
+    DATABASE_URL: databaseUrlSchema,
+    /** Base address by which clients reach the region: links to what was made begin with it. */
+    PUBLIC_URL: serviceUrlSchema,
+    /** Page about keys, their limits and credit: the `doc_url` of a 401, 402 and a key’s own 429. The default fits a laptop. */
+    KEYS_PAGE_URL: keysPageUrlSchema,
+    /** Redis of limits, holds and spend: the router's, as the two hold money of the same balances. */
+    REDIS_URL: redisUrlSchema,
+    /**
+     * `several`: Redis must refuse writes that no replica gets (`min-replicas-to-write`), or this does not start; a topic of Kafka is made
+     * with three replicas. `one`: where the disks themselves are replicated, or what they hold may be lost, as on a laptop.
+     */
+    STORE_COPIES: storeCopiesSchema,
+    /** Auth's internal listener. */
+    AUTH_INTERNAL_URL: serviceUrlSchema,
+    /** The catalog's internal listener. */
+    CATALOG_INTERNAL_URL: serviceUrlSchema,
+    /** The ledger's internal listener. */
+    LEDGER_INTERNAL_URL: serviceUrlSchema,
+    /** JSON file listing the region's media backends: `{"backends": [{"id", "url", "engine", "model", "slots"}]}`; read again when it changes. */
+    MEDIA_BACKENDS_FILE: z.string().min(1),
+    /** Memory for the bodies of all calls under way; a call that finds no room is refused with 503. */
+    BODIES_MAX_BYTES: z.coerce.number().int().min(67_108_864).default(268_435_456),
+    /** Disk for the uploads of all calls under way; a call that finds no room is refused with 503. */
+    UPLOADS_MAX_BYTES: z.coerce.number().int().min(67_108_864).default(2_147_483_648),
+    /** Longest fetch of an image that a client names by its address: names, connections, redirects and bytes. */
+    IMAGES_TIMEOUT_MS: imagesTimeoutMsSchema,
+    /** Hosts that clients' images may be fetched from although their address is private or their port unusual: `host:port`, comma separated. */
+    IMAGE_PRIVATE_HOSTS: z.string().default('').transform(parseHosts),
+    /** Folder of uploads and of what is being converted, private to this process; emptied at its start. */
+    UPLOAD_DIR: z.string().min(1),
+    /** Folder of the spool: completion events wait here until the event log has acknowledged them. Each process has its own. */
+    SPOOL_DIR: z.string().min(1),
+    /** Size of a full spool. At nine tenths of it new calls are refused with 503, before an event could be lost. */
+    SPOOL_MAX_BYTES: spoolMaxBytesSchema,
+    /** Kafka's brokers, comma separated; without them events go to the ledger's embedded event log. */
+    KAFKA_BROKERS: kafkaBrokersSchema,
+    /** How long a hold outlives the last sign of life of the process that took it. Renewed at a quarter of it. */
+    LEASE_MS: milliseconds.default(60_000),
+    /** Longest wait for auth's verdict on a key; past it the call is refused with 503. */
+    AUTH_TIMEOUT_MS: milliseconds.default(500),
+    /** Longest wait for the ledger's balances of a workspace that Redis has none of; past it the call is refused with 503. */
+    LEDGER_TIMEOUT_MS: milliseconds.default(1_000),
+    /** Longest wait for Redis to decide on a call; past it the call is refused with 503. */
+    REDIS_TIMEOUT_MS: milliseconds.default(250),
+    /** Reads of jobs, contents and lists, and deletes, that one key may make a second in one process, twice as many at once. */
+    LOOK_UPS_PER_SECOND: lookUpsPerSecondSchema,
+    /** Jobs of one key that are rendered at a time; the others of it wait, and let jobs of other keys pass. */
+    ACTIVE_JOBS_PER_KEY: z.coerce.number().int().positive().default(8),
+  })
+  .superRefine(checkObjectStore);
+
+export type Config = z.infer<typeof configSchema>;

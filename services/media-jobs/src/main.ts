@@ -1,0 +1,126 @@
+import { join } from 'node:path';
+import { createAuthenticator } from '@turnpike/authentication/createAuthenticator';
+import { LONGEST_MEDIA_SILENCE_MS } from '@turnpike/config/longestAnswers';
+import { startService } from '@turnpike/http-service/startService';
+import { followCatalog } from '@turnpike/internal-api/followCatalog';
+import { openObjectStore } from '@turnpike/object-store/openObjectStore';
+import { createInferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
+import { createMediaMetrics } from '@turnpike/telemetry/mediaMetrics';
+import { AUDIO_TYPES } from './answer/audio/sendSpeech.ts';
+import { lacksTimes } from './answer/audio/transcriptAnswer.ts';
+import { listRoutes } from './app.ts';
+import { createBackends } from './backends/createBackends.ts';
+import { createReplicaTurns } from './backends/replicaTurns.ts';
+import { clipSettingsOf, toMediaCatalog } from './catalog/mediaCatalog.ts';
+import { configSchema } from './config.ts';
+import { createDb } from './database/createDb.ts';
+import { openJobs } from './jobs/openJobs.ts';
+import { toJobMoney } from './jobs/toJobMoney.ts';
+import { toWorkshop } from './jobs/toWorkshop.ts';
+import { createMedia } from './media/createMedia.ts';
+import { openMoney } from './money/openMoney.ts';
+import { openRequests } from './request/openRequests.ts';
+
+const KEY_CACHE_TTL_MS = 30_000;
+/** Some times as many as auth works on at once: verdicts wait for each other, not for connections to be made. */
+const QUESTIONS_AT_ONCE = 32;
+/** Connections to the database. Statements touch a few rows each. */
+const POOL_SIZE = 20;
+const STATEMENT_TIMEOUT_MS = 5_000;
+/** What is at work has some time to end; its last steps have some more. */
+const JOBS_TIMEOUT_MS = 30_000;
+
+startService({
+  name: 'media-jobs',
+  schema: configSchema,
+  async open(base) {
+    const { config, log, telemetry, shutdown, internalHeaders, internalGuard } = base;
+    const region = config.REGION;
+    const metrics = createInferenceMetrics(telemetry.meter);
+    const mediaMetrics = createMediaMetrics(telemetry.meter);
+    const db = createDb({
+      databaseUrl: config.DATABASE_URL,
+      poolSize: POOL_SIZE,
+      statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    });
+    shutdown.defer('postgres', () => db.$disconnect());
+    const store = await openObjectStore(config, { log });
+    shutdown.defer('object store', () => store.close());
+    const money = await openMoney(base, metrics);
+    const catalog = followCatalog({
+      catalogUrl: config.CATALOG_INTERNAL_URL,
+      internalHeaders,
+      toView: toMediaCatalog,
+      log,
+    });
+    shutdown.defer('catalog', () => catalog.close());
+    const backends = createBackends({ file: config.MEDIA_BACKENDS_FILE, metrics, log });
+    shutdown.defer('backends', () => backends.close());
+    const replicas = createReplicaTurns(backends, mediaMetrics);
+    mediaMetrics.observeBackends(backends.list);
+    mediaMetrics.observeCalls(replicas.running);
+    // Emptied first: both folders are in it.
+    const requests = await openRequests({
+      folder: join(config.UPLOAD_DIR, 'uploads'),
+      memoryMaxBytes: config.BODIES_MAX_BYTES,
+      diskMaxBytes: config.UPLOADS_MAX_BYTES,
+      imagesTimeoutMs: config.IMAGES_TIMEOUT_MS,
+      imagePrivateHosts: config.IMAGE_PRIVATE_HOSTS,
+    });
+    mediaMetrics.observeUploads(requests.uploads, config.UPLOADS_MAX_BYTES);
+    const folder = join(config.UPLOAD_DIR, 'conversions');
+    const media = await createMedia({ folder });
+    mediaMetrics.observeDecoder(media.load);
+    const authenticator = createAuthenticator({
+      authUrl: config.AUTH_INTERNAL_URL,
+      region,
+      internalHeaders,
+      cacheTtlMs: KEY_CACHE_TTL_MS,
+      timeoutMs: config.AUTH_TIMEOUT_MS,
+      questionsAtOnce: QUESTIONS_AT_ONCE,
+    });
+    const jobs = await openJobs({
+      db,
+      store,
+      backends: {
+        list: () => backends.list().map(({ replica, state }) => ({ replica, isUp: state === 'ready' })),
+        dialectOf: backends.dialectOf,
+      },
+      workshop: toWorkshop(media, { folder, audioTypes: AUDIO_TYPES, lacksTimes }),
+      money: toJobMoney(money, { region }),
+      clipSettingsOf: (model) => clipSettingsOf(catalog.current(), model),
+      disabledModels: () => catalog.current()?.disabled ?? [],
+      activePerKey: config.ACTIVE_JOBS_PER_KEY,
+      metrics: mediaMetrics,
+      log,
+    });
+    shutdown.defer('jobs', () => jobs.close(), { timeoutMs: JOBS_TIMEOUT_MS });
+    // Connections have closed by then: what is left are calls whose clients are gone.
+    shutdown.defer('calls without a client', () => money.callBook.allEnded(), { timeoutMs: JOBS_TIMEOUT_MS });
+    return {
+      db,
+      money,
+      authenticator,
+      telemetry,
+      internalGuard,
+      lookUpsPerSecond: config.LOOK_UPS_PER_SECOND,
+      tokenKeys: config.INTERNAL_TOKEN_KEYS,
+      keysPageUrl: config.KEYS_PAGE_URL,
+      house: {
+        catalog,
+        backends,
+        replicas,
+        requests,
+        media,
+        authenticator,
+        admission: { ...money, region, authenticator, metrics, log },
+        findShortage: money.findShortage,
+        callBook: money.callBook,
+        jobs,
+        publicUrl: config.PUBLIC_URL,
+      },
+    };
+  },
+  routes: listRoutes,
+  longestAnswerMs: () => LONGEST_MEDIA_SILENCE_MS,
+});

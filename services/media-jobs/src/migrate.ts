@@ -1,0 +1,4 @@
+import { runMain } from '@turnpike/lifecycle/runMain';
+import { runMigrate } from '@turnpike/migrations/runMigrate';
+
+runMain(() => runMigrate('media-jobs', new URL('../sql/', import.meta.url)));

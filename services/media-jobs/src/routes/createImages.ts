@@ -1,0 +1,66 @@
+import { callingKey } from '@turnpike/authentication/keyGuard';
+import { ApiError } from '@turnpike/public-api/apiError';
+import type { RequestHandler } from 'express';
+import { sendImages } from '../answer/images/sendImages.ts';
+import type { BackendFault, JobFault } from '../api/mediaFault.ts';
+import { abortOnClose } from './abortOnClose.ts';
+import { type JobHouse, readOutputs, whereJobsAre } from './jobHouse.ts';
+import { type Exchange, resolve } from './mediaHouse.ts';
+import { obtainJob, sendJob } from './obtainJob.ts';
+
+/** Longest that a client is let wait for its images: proxies and clients give up soon after. Its job ends a little sooner. */
+const LONGEST_WAIT_MS = 100_000;
+/** What is expected to take longer is not begun: by an estimate, so well within that. */
+const LONGEST_EXPECTED_MS = 80_000;
+const RETRY_AFTER_SECONDS = 10;
+
+/**
+ * POST /v1/images/generations: the images, once they are made; or a job. A call that is waited for is a job inside, so that one whose
+ * connection broke finds its images when it is sent again, and goes on though its client has left.
+ */
+export function createImages(house: JobHouse): RequestHandler {
+  return async (req, res) => {
+    const { keyId } = callingKey(res);
+    const draft = await house.requests.readImageRequest({ req, res }, keyId);
+    try {
+      const asked = resolve(draft, house);
+      const { isAsync, responseFormat, model } = asked.request;
+      if (!isAsync) await assertInTime(house, model);
+      const isHidden = !isAsync && responseFormat === 'b64_json';
+      const job = await obtainJob(house, { req, res }, { ...asked, digest: draft.digest, isHidden });
+      if (isAsync) sendJob(house, { req, res }, job);
+      else await answer(house, { res }, { jobId: job.id, keyId });
+    } finally {
+      await draft.discard();
+    }
+  };
+}
+
+/** Throws `backend_unavailable` where the wait would be longer than anybody waits. */
+async function assertInTime({ jobs }: Pick<JobHouse, 'jobs'>, model: string): Promise<void> {
+  const waitMs = await whereJobsAre(jobs.expectWaitMs(model));
+  if (waitMs === undefined || waitMs <= LONGEST_EXPECTED_MS) return;
+  throw new ApiError<BackendFault>({ kind: 'backend_unavailable', retryAfterSeconds: RETRY_AFTER_SECONDS });
+}
+
+async function answer(
+  house: JobHouse,
+  { res }: Pick<Exchange, 'res'>,
+  address: { jobId: string; keyId: string },
+): Promise<void> {
+  const leaving = abortOnClose(res);
+  const signal = AbortSignal.any([leaving.signal, AbortSignal.timeout(LONGEST_WAIT_MS)]);
+  const job = await whereJobsAre(house.jobs.untilEnded(address, signal)).finally(leaving.forget);
+  if (leaving.signal.aborted) return;
+  if (job?.status !== 'completed' || job.usage === null || job.params.operation !== 'images.generations')
+    throw new ApiError<JobFault>({ kind: 'job_failed', code: job?.errorCode ?? 'timed_out' });
+  const { params, usage } = job;
+  await sendImages(
+    res,
+    { ...job, params, usage },
+    {
+      publicUrl: house.publicUrl,
+      open: () => readOutputs(house, job),
+    },
+  );
+}

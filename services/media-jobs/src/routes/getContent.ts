@@ -1,0 +1,47 @@
+import { text } from 'node:stream/consumers';
+import { callingKey } from '@turnpike/authentication/keyGuard';
+import { ApiError } from '@turnpike/public-api/apiError';
+import type { RequestHandler, Response } from 'express';
+import { toTranscriptAnswer } from '../answer/audio/transcriptAnswer.ts';
+import { OF_ONE_KEY, sendContent } from '../answer/content/sendContent.ts';
+import type { LookUpFault } from '../api/mediaFault.ts';
+import { checkContentVariant, readContentIndex } from '../request/readQuery.ts';
+import type { StoredOutput } from '../terms/job.ts';
+import type { TranscriptRequest } from '../terms/mediaRequest.ts';
+import type { Transcript } from '../terms/transcript.ts';
+import { findJob, type JobKind } from './findJob.ts';
+import { type JobHouse, whereOutputsAre } from './jobHouse.ts';
+
+/** GET …/content of a job: what it made, or a part of that. It comes from the store as it is read; nothing else has its bytes. */
+export function getContent(kind: JobKind, { jobs }: Pick<JobHouse, 'jobs'>): RequestHandler {
+  return async (req, res) => {
+    if (kind === 'video') checkContentVariant(req.query);
+    const index = kind === 'image' ? readContentIndex(req.query) : 0;
+    const { id, params, outputs } = await findJob(kind, { jobs }, { id: req.params.id, keyId: callingKey(res).keyId });
+    const output = outputs[index];
+    if (!output) throw new ApiError<LookUpFault>({ kind: 'content_not_there' });
+    if (params.operation === 'audio.transcriptions' || params.operation === 'audio.translations')
+      return sendTranscript({ jobs }, res, { output, params });
+    const name = outputs.length > 1 ? `${id}-${index}` : id;
+    await sendContent(req, res, {
+      ...output,
+      name,
+      open: async (range) => (await whereOutputsAre(jobs.content(output, range))).content,
+    });
+  };
+}
+
+/** Kept as what was said and when, and written in the format that was asked for at the beginning. */
+async function sendTranscript(
+  { jobs }: Pick<JobHouse, 'jobs'>,
+  res: Response,
+  { output, params }: { output: StoredOutput; params: Omit<TranscriptRequest, 'file' | 'prompt'> },
+): Promise<void> {
+  const { content } = await whereOutputsAre(jobs.content(output));
+  const transcript: Transcript = JSON.parse(await whereOutputsAre(text(content)));
+  const { type, body } = toTranscriptAnswer(transcript, params, { seconds: output.seconds ?? 0 });
+  res
+    .status(200)
+    .set({ ...OF_ONE_KEY, 'content-type': type })
+    .send(body);
+}

@@ -1,0 +1,55 @@
+import { callingKey } from '@turnpike/authentication/keyGuard';
+import type { RequestHandler, Response } from 'express';
+import { toDeletedBody, toMediaJobBody, toVideoBody, toVideoListBody } from '../answer/jobs/jobBodies.ts';
+import { toPollHeaders } from '../answer/jobs/pollHeaders.ts';
+import { preferredWaitMs } from '../request/callerHeaders.ts';
+import { readListQuery } from '../request/readQuery.ts';
+import type { ShownJob } from '../terms/job.ts';
+import { abortOnClose } from './abortOnClose.ts';
+import { findJob, type JobKind, notFound } from './findJob.ts';
+import { type JobHouse, whereJobsAre } from './jobHouse.ts';
+
+/** GET of a job: as it is, or, where its client prefers to wait, once its status is another one. */
+export function getJob(kind: JobKind, house: Pick<JobHouse, 'jobs' | 'publicUrl'>): RequestHandler {
+  return async (req, res) => {
+    const found = await findJob(kind, house, { id: req.params.id, keyId: callingKey(res).keyId });
+    const waitMs = preferredWaitMs(req);
+    const job = waitMs === undefined ? found : await waitForChange(house, { job: found, waitMs, res });
+    if (!job) throw notFound();
+    res.setHeaders(new Map(Object.entries(toPollHeaders(job))));
+    res.status(200).json(kind === 'video' ? toVideoBody(job) : toMediaJobBody(job, house));
+  };
+}
+
+/** DELETE of a job: cancels it where it has not ended, and has what it made removed. */
+export function deleteJob(kind: JobKind, { jobs }: Pick<JobHouse, 'jobs'>): RequestHandler {
+  return async (req, res) => {
+    const { id } = await findJob(kind, { jobs }, { id: req.params.id, keyId: callingKey(res).keyId });
+    if (!(await whereJobsAre(jobs.remove({ jobId: id, keyId: callingKey(res).keyId })))) throw notFound();
+    res.status(200).json(toDeletedBody(id, kind === 'video' ? 'video' : `${kind}.job`));
+  };
+}
+
+/** GET /v1/videos: the key's own that have not expired. */
+export function listVideos({ jobs }: Pick<JobHouse, 'jobs'>): RequestHandler {
+  return async (req, res) => {
+    const { limit, order, after } = readListQuery(req.query);
+    const list = { keyId: callingKey(res).keyId, modality: 'video', order, after } as const;
+    const found = await whereJobsAre(jobs.list({ ...list, limit: limit + 1 }));
+    res.status(200).json(toVideoListBody(found.slice(0, limit), { hasMore: found.length > limit }));
+  };
+}
+
+async function waitForChange(
+  { jobs }: Pick<JobHouse, 'jobs'>,
+  { job, waitMs, res }: { job: ShownJob; waitMs: number; res: Response },
+): Promise<ShownJob | undefined> {
+  if (job.status === 'completed' || job.status === 'failed') return job;
+  const leaving = abortOnClose(res);
+  const signal = AbortSignal.any([leaving.signal, AbortSignal.timeout(waitMs)]);
+  try {
+    return await whereJobsAre(jobs.untilChanged({ jobId: job.id, keyId: callingKey(res).keyId }, job.status, signal));
+  } finally {
+    leaving.forget();
+  }
+}

@@ -1,0 +1,100 @@
+import type { Authenticator } from '@turnpike/authentication/createAuthenticator';
+import { callingKey } from '@turnpike/authentication/keyGuard';
+import type { CallBook, EndCall } from '@turnpike/holds/call/callBook';
+import { spanOf } from '@turnpike/http-service/observeRequests';
+import type { CatalogFollower } from '@turnpike/internal-api/followCatalog';
+import { ApiError } from '@turnpike/public-api/apiError';
+import { toRateLimitHeaders } from '@turnpike/public-api/headers';
+import type { Request, Response } from 'express';
+import type { Backends } from '../backends/createBackends.ts';
+import type { ReplicaTurns } from '../backends/replicaTurns.ts';
+import { getMediaModel, type MediaCatalog, type ResolvedModel } from '../catalog/mediaCatalog.ts';
+import type { Jobs } from '../jobs/openJobs.ts';
+import type { Media } from '../media/createMedia.ts';
+import { type AdmitMediaDependencies, type AdmittedMedia, admitMedia } from '../money/admitMedia.ts';
+import { boundUnits } from '../money/mediaCall.ts';
+import type { Money } from '../money/openMoney.ts';
+import { type MediaEnding, toMediaEvent } from '../money/toMediaEvent.ts';
+import type { MediaDraft } from '../request/mediaDraft.ts';
+import type { Requests } from '../request/openRequests.ts';
+import type { MediaRequest } from '../terms/mediaRequest.ts';
+
+/** What media calls are answered with: bound once, at the start of the process. */
+export interface MediaHouse {
+  catalog: Pick<CatalogFollower<MediaCatalog>, 'current'>;
+  backends: Pick<Backends, 'isConfigured' | 'replicasFor' | 'list'>;
+  replicas: ReplicaTurns;
+  requests: Requests;
+  media: Pick<Media, 'prepareRecording' | 'convertSpeech'>;
+  authenticator: Pick<Authenticator, 'authenticate'>;
+  admission: AdmitMediaDependencies;
+  findShortage: Money['findShortage'];
+  callBook: Pick<CallBook, 'open'>;
+  jobs: Pick<Jobs, 'make' | 'giveBack' | 'findRetried'>;
+  /** Address by which clients reach the region. */
+  publicUrl: string;
+}
+
+export interface Exchange {
+  req: Request;
+  res: Response;
+}
+
+/** A request that its model can serve. */
+export interface ResolvedRequest<Request extends MediaRequest> {
+  request: Request;
+  resolved: ResolvedModel;
+}
+
+/** The gate of the model: it is there, and can do what is asked of it. Throws a `ModelFault`, or `invalid_request`. */
+export function resolve<Request extends MediaRequest>(
+  draft: Pick<MediaDraft<Request>, 'model' | 'forModel'>,
+  { catalog, backends }: Pick<MediaHouse, 'catalog' | 'backends'>,
+): ResolvedRequest<Request> {
+  const resolved = getMediaModel(catalog.current(), draft.model, backends);
+  return { request: draft.forModel(resolved.model), resolved };
+}
+
+/** The last gate (`admitMedia`). The answer shows the key's limits from then on. */
+export async function admit(
+  { admission, authenticator }: Pick<MediaHouse, 'admission' | 'authenticator'>,
+  { req, res }: Exchange,
+  { request, resolved, heardSeconds, isStream }: ToAdmit,
+): Promise<AdmittedMedia> {
+  const { authorization } = req.headers;
+  try {
+    const admitted = await admitMedia(admission, {
+      key: callingKey(res),
+      authenticateAgain: () => authenticator.authenticate(authorization),
+      operation: request.operation,
+      resolved,
+      unitsBound: boundUnits(request, heardSeconds === undefined ? {} : { heardSeconds }),
+      isStream,
+      traceparent: spanOf(res).traceparent,
+    });
+    res.setHeaders(new Map(Object.entries(toRateLimitHeaders(admitted.rateLimit))));
+    return admitted;
+  } catch (error) {
+    // Another process may admit: who asked goes on by a new connection, which leads to one that is ready.
+    if (error instanceof ApiError && error.fault.kind === 'admission_unavailable') res.shouldKeepAlive = false;
+    throw error;
+  }
+}
+interface ToAdmit extends ResolvedRequest<MediaRequest> {
+  /** Of a recording, as it was decoded. */
+  heardSeconds?: number;
+  isStream: boolean;
+}
+
+/** Opens the book on a call that is answered as it runs: from here on it has to be ended, whatever comes. */
+export function openCall(
+  { admission: { region }, callBook }: Pick<MediaHouse, 'admission' | 'callBook'>,
+  res: Response,
+  { admitted: { call, hold }, isStream }: { admitted: AdmittedMedia; isStream: boolean },
+): EndCall<MediaEnding> {
+  const span = spanOf(res);
+  const { traceparent } = span;
+  const toEvent = (ending: MediaEnding, instants: { admittedAtMs: number; endedAtMs: number }) =>
+    toMediaEvent(call, ending, { region, isStream, traceparent, ...instants });
+  return callBook.open({ span, toEvent }, hold);
+}
