@@ -37,6 +37,12 @@ const PATIENT = {
     REFUSED_BODIES_BYTES_PER_SECOND: '1000000000',
   },
   'usage-ledger': { AUTH_TIMEOUT_MS: '5000', LOOK_UPS_PER_SECOND: '1000' },
+  'media-jobs': {
+    AUTH_TIMEOUT_MS: '5000',
+    LEDGER_TIMEOUT_MS: '5000',
+    REDIS_TIMEOUT_MS: '5000',
+    LOOK_UPS_PER_SECOND: '1000',
+  },
 } satisfies ServiceSettings;
 
 /** What is given for a service goes over its patience. */
@@ -53,7 +59,10 @@ function withPatience(given: ServiceSettings = {}): ServiceSettings {
  * against the published interface description.
  */
 export async function startTestStack(
-  options: Pick<StackOptions, 'kafka' | 'engines' | 'observation' | 'serviceSettings' | 'openLink' | 'replicas'>,
+  options: Pick<
+    StackOptions,
+    'kafka' | 'engines' | 'catalogFile' | 'observation' | 'serviceSettings' | 'openLink' | 'replicas'
+  >,
 ): Promise<TestStack> {
   const stateDir = await mkdtemp(join(tmpdir(), 'turnpike-stack-'));
   // What a failed start leaves behind may still write for a moment, and the start's own error is the one to be seen.

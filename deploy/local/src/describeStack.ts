@@ -4,7 +4,7 @@ import type { StackDescription, StackRegion } from './stackFile.ts';
 import { type StackSettings, toRedisUrl, toServiceUrls } from './toServiceEnvironments.ts';
 
 /** Puts together how a stack that runs is reached. */
-export function describeStack(settings: StackSettings, { services, engines }: LaunchedParts): StackDescription {
+export function describeStack(settings: StackSettings, { services, engines, media }: LaunchedParts): StackDescription {
   const { ports, secrets, kafkaBrokers } = settings;
   const urls = toServiceUrls(ports);
   const us: StackRegion = {
@@ -17,6 +17,12 @@ export function describeStack(settings: StackSettings, { services, engines }: La
     })),
     engines: engines.flatMap(({ urls: engineUrls, pid }) => engineUrls.map((url) => ({ url, pid }))),
     simulator_admin_urls: engines.flatMap(({ adminUrl }) => (adminUrl === undefined ? [] : [adminUrl])),
+    media_backends: (media?.backends ?? []).map(({ id, model, port, adminPort }) => ({
+      id,
+      model,
+      url: `http://127.0.0.1:${port}`,
+      admin_url: `http://127.0.0.1:${adminPort}`,
+    })),
     secrets_file: settings.secretsFile,
     postgres_url: `postgresql://turnpike:${secrets.postgresPassword}@127.0.0.1:${ports.postgres}/postgres`,
     redis_url: toRedisUrl(settings),

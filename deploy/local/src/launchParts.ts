@@ -15,14 +15,18 @@ import { launchRealEngines } from './engines/launchRealEngines.ts';
 import { launchSimulators } from './engines/launchSimulators.ts';
 import type { EnginePlan } from './engines/planEngines.ts';
 import type { LocalSecrets } from './localSecrets.ts';
+import { type MediaBackend, toMediaBackends, writeMediaBackendsFile } from './media/mediaBackends.ts';
 import { migrateDatabase } from './parts/migrateDatabase.ts';
 import { startKafka } from './parts/startKafka.ts';
+import { startMediaSimulators } from './parts/startMediaSimulators.ts';
 import { type ServiceDatabase, startPostgres } from './parts/startPostgres.ts';
 import { startRedis } from './parts/startRedis.ts';
+import { startS3Proxy } from './parts/startS3Proxy.ts';
 import { startService } from './parts/startService.ts';
 import type { Part, Parts } from './process/startParts.ts';
 import { seedWorkspace } from './seedWorkspace.ts';
 import {
+  S3,
   type StackSettings,
   toMigrationEnvironment,
   toReplicaEnvironment,
@@ -49,6 +53,8 @@ export interface LaunchOptions {
   engineStateDir: string;
   /** Folder of the broker's jars; undefined where the event log is the embedded one. */
   kafkaJarDir: string | undefined;
+  /** Folder of the S3 server's jars; undefined where objects are kept in a folder. */
+  s3JarDir: string | undefined;
   onProgress: (progress: Progress) => void;
   say: (line: string) => void;
 }
@@ -56,6 +62,8 @@ export interface LaunchOptions {
 export interface LaunchedParts {
   stores: Part[];
   engines: LaunchedEngine[];
+  /** The simulated media backends, all of one process; none where the engines are real. */
+  media: { pid: number; backends: MediaBackend[] } | undefined;
   services: Record<ServiceName, Part>;
   /** Further processes of services, where there are several of each: `edge-2` and so on. */
   replicas: Part[];
@@ -65,7 +73,7 @@ export interface LaunchedParts {
 
 /** Starts everything, each part as soon as what it cannot start without is there, and resolves when all of it is ready. */
 export async function launchParts(options: LaunchOptions): Promise<LaunchedParts> {
-  const { parts, settings, dataDir, kafkaJarDir, onProgress } = options;
+  const { parts, settings, dataDir, kafkaJarDir, s3JarDir, onProgress } = options;
   const { ports, secrets } = settings;
   const urls = toServiceUrls(ports);
   const environments = toServiceEnvironments(settings);
@@ -113,11 +121,26 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
             }),
           }),
         );
+  const s3 =
+    s3JarDir === undefined
+      ? Promise.resolve(undefined)
+      : timed('s3', () =>
+          startS3Proxy({
+            parts,
+            jarDir: s3JarDir,
+            dataDir: join(dataDir, 's3'),
+            port: ports.s3,
+            secretAccessKey: secrets.s3Secret,
+            ...S3,
+          }),
+        );
   const ready = timed('engines', () => engines.ready);
+  const media = launchMedia(options);
+  const mediaReady = timed('media', () => media.ready);
 
   /** Started as soon as its stores are there; whom it needs to be ready may still be on the way. */
   const launch = async (service: ServiceName): Promise<Part> => {
-    const { redis: needsRedis, eventLog: needsEventLog, readyAfter = [] } = entryOf(service);
+    const { redis: needsRedis, eventLog: needsEventLog, objects: needsObjects, readyAfter = [] } = entryOf(service);
     if (isDatabaseService(service)) {
       await postgres;
       await migrateDatabase(parts, service, toMigrationEnvironment(service, settings));
@@ -125,7 +148,9 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
     await Promise.all([
       needsRedis && redis,
       needsEventLog && kafka,
+      needsObjects && s3,
       READS_OF_ENGINES.includes(service) && engines.listed,
+      entryOf(service).engines === 'media' && media.listed,
     ]);
     return timed(service, () =>
       startService({
@@ -149,9 +174,10 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
     }),
   );
 
-  const [stores, launchedEngines, models, services] = await Promise.all([
-    Promise.all([postgres, redis, kafka]),
+  const [stores, launchedEngines, launchedMedia, models, services] = await Promise.all([
+    Promise.all([postgres, redis, kafka, s3]),
     ready,
+    mediaReady,
     engines.listed,
     Promise.all(SERVICE_NAMES.map(async (service) => [service, await launched[service]] as const)),
     seed,
@@ -160,6 +186,7 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
   return {
     stores: stores.filter((part) => part !== undefined),
     engines: launchedEngines,
+    media: launchedMedia,
     models,
     services: Object.fromEntries(services) as Record<ServiceName, Part>,
     replicas,
@@ -178,6 +205,22 @@ function launchEngines({ parts, plan, settings, engineStateDir, say }: LaunchOpt
     enginesFile,
     say,
   });
+}
+
+/** Writes the file of media backends, and starts those that are simulated. */
+function launchMedia({ parts, plan, settings, dataDir }: LaunchOptions): {
+  listed: Promise<void>;
+  ready: Promise<LaunchedParts['media']>;
+} {
+  const { ports, mediaBackendsFile, portOf } = settings;
+  const models = plan.kind === 'simulated' ? plan.mediaModels : [];
+  const backends = toMediaBackends(models, { ports, dataDir: join(dataDir, 'media-simulators') });
+  const start = async (): Promise<LaunchedParts['media']> => {
+    if (backends.length === 0) return undefined;
+    const { pid } = await startMediaSimulators(parts, backends);
+    return { pid, backends };
+  };
+  return { listed: writeMediaBackendsFile(mediaBackendsFile, backends, { portOf }), ready: start() };
 }
 
 function listDatabases(passwords: LocalSecrets['databasePasswords']): ServiceDatabase[] {

@@ -26,6 +26,8 @@ const localSecretsSchema = z.object({
   /** By the name of the role. */
   databasePasswords: z.record(z.enum(DATABASE_ROLES), secretSchema),
   redisPassword: secretSchema,
+  /** Signs requests to the S3 server, where there is one. */
+  s3Secret: secretSchema,
   /** The key of the seeded workspace. It stands here so that a restart prints the same one. */
   apiKey: z.string(),
 });
@@ -66,6 +68,7 @@ function makeSecrets(): LocalSecrets {
       string
     >,
     redisPassword: secret(),
+    s3Secret: secret(),
     apiKey: generateApiKey(),
   };
 }

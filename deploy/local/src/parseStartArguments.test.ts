@@ -2,8 +2,8 @@ import { expect, it } from '@jest/globals';
 import { parseStartArguments } from './parseStartArguments.ts';
 
 it('starts simulated engines on the embedded event log unless told otherwise', () => {
-  expect(parseStartArguments([])).toEqual({ kafka: false, engines: [], help: false });
-  expect(parseStartArguments(['--kafka'])).toEqual({ kafka: true, engines: [], help: false });
+  expect(parseStartArguments([])).toEqual({ kafka: false, s3: false, engines: [], help: false });
+  expect(parseStartArguments(['--kafka', '--s3'])).toEqual({ kafka: true, s3: true, engines: [], help: false });
 });
 
 it('takes every engine that is named, with or without the /v1 that clients write', () => {
@@ -19,7 +19,7 @@ it('takes every engine that is named, with or without the /v1 that clients write
 it.each([['--kakfa'], ['--kafka=yes'], ['us'], ['-x'], ['--engine']])(
   'refuses %s and lists what there is',
   (argument) => {
-    expect(() => parseStartArguments([argument])).toThrow(/^.*The options are --kafka, --engine and --help\.$/);
+    expect(() => parseStartArguments([argument])).toThrow(/^.*The options are --kafka, --s3, --engine and --help\.$/);
   },
 );
 

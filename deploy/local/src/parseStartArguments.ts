@@ -5,17 +5,21 @@ import { StackError } from './stackError.ts';
 export interface StartArguments {
   /** Runs on a real Kafka broker in place of the embedded event log. */
   kafka: boolean;
+  /** Keeps objects on a real S3 server in place of a folder. */
+  s3: boolean;
   /** Real engines in place of the simulated ones; none by default. */
   engines: EngineChoice[];
   help: boolean;
 }
 
-export const START_USAGE = `npm start -- [--kafka] [--engine <address>]…
+export const START_USAGE = `npm start -- [--kafka] [--s3] [--engine <address>]…
 
 Starts the whole gateway on this machine: every service, a private Postgres and Redis, simulated engines,
 and a workspace with a key and credit. Ctrl-C stops all of it.
 
   --kafka                      use a real Kafka broker (needs Java and Maven) in place of the embedded event log
+  --s3                         keep images, clips and speech on a real S3 server (needs Java and Maven) in place of a
+                               folder
   --engine http://host:port    put the gateway in front of a server that speaks the public chat API, such as vLLM,
                                in place of the simulated engines; its models are found by asking it; may stand
                                several times
@@ -34,12 +38,13 @@ export function parseStartArguments(args: string[]): StartArguments {
   return { ...flags, engines: engine.map(parseEngineChoice) };
 }
 
-function parse(args: string[]): { kafka: boolean; engine: string[]; help: boolean } {
+function parse(args: string[]): { kafka: boolean; s3: boolean; engine: string[]; help: boolean } {
   try {
     const { values } = parseArgs({
       args,
       options: {
         kafka: { type: 'boolean', default: false },
+        s3: { type: 'boolean', default: false },
         engine: { type: 'string', multiple: true, default: [] },
         help: { type: 'boolean', short: 'h', default: false },
       },
@@ -47,6 +52,6 @@ function parse(args: string[]): { kafka: boolean; engine: string[]; help: boolea
     return values;
   } catch (error) {
     const problem = error instanceof Error ? error.message.split(/\. |\n/)[0] : String(error);
-    throw new StackError(`${problem}. The options are --kafka, --engine and --help.`, { cause: error });
+    throw new StackError(`${problem}. The options are --kafka, --s3, --engine and --help.`, { cause: error });
   }
 }

@@ -2,18 +2,26 @@ import { CatalogFileError, readCatalogFile } from '@turnpike/catalog/readCatalog
 import type { CatalogModel, Category } from '@turnpike/internal-api/catalogSnapshot';
 import { StackError } from './stackError.ts';
 
-/** Media models have no engine here, and so are not listed. */
-const SERVED_CATEGORIES: Category[] = ['text', 'code', 'reasoning', 'multimodal', 'embeddings'];
+const TEXT_CATEGORIES: Category[] = ['text', 'code', 'reasoning', 'multimodal', 'embeddings'];
+
+/** The models that a stack has engines for. */
+export interface ServedModels {
+  models: CatalogModel[];
+  mediaModels: CatalogModel[];
+}
 
 /**
- * The live models of a catalog file that a stack has engines for, in the file's order. Read as the catalog service
+ * The live models of a catalog file, in the file's order. Read as the catalog service
  * reads it, since that would go on with its last good version where a person wants to hear of a mistake. Throws a
  * `StackError` naming file, line and reason.
  */
-export async function readServedModels(file: string, region: 'us'): Promise<CatalogModel[]> {
+export async function readServedModels(file: string, region: 'us'): Promise<ServedModels> {
   try {
-    const models = await readCatalogFile(file, region);
-    return models.filter(({ category, state }) => SERVED_CATEGORIES.includes(category) && state === 'live');
+    const live = (await readCatalogFile(file, region)).filter(({ state }) => state === 'live');
+    return {
+      models: live.filter(({ category }) => TEXT_CATEGORIES.includes(category)),
+      mediaModels: live.filter(({ media }) => media !== undefined),
+    };
   } catch (error) {
     if (!(error instanceof CatalogFileError)) throw error;
     const [first, ...more] = error.message.split('\n');

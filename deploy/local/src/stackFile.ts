@@ -14,9 +14,11 @@ export interface StackRegion {
   engines: { url: string; pid: number | null }[];
   /** Empty where the engines are real. */
   simulator_admin_urls: string[];
+  /** The simulated media backends; empty where the engines are real. */
+  media_backends: { id: string; model: string; url: string; admin_url: string }[];
   /** Where the stack's secrets lie, for the operator's command line; only their owner may read them. */
   secrets_file: string;
-  /** The superuser's address of the database `postgres`; the services' own are `auth`, `catalog` and `ledger`. */
+  /** The superuser's address of the database `postgres`; the services' own are `auth`, `catalog`, `ledger` and `media`. */
   postgres_url: string;
   redis_url: string;
   /** Comma separated; null where the event log is the embedded one. */

@@ -2,31 +2,34 @@ import { expect, it } from '@jest/globals';
 import { listLinks, openLinks, type StackLink } from './stackLinks.ts';
 import { toStackPorts } from './stackPorts.ts';
 
-const ports = toStackPorts(10_000, { simulatedModels: 2, tinyEngines: 0 });
+const ports = toStackPorts(10_000, { simulatedModels: 2, mediaModels: 1, tinyEngines: 0 });
 const describe = ({ from, to }: StackLink): string => `${from} to ${to}`;
 
 it('knows every way by which a service reaches another process', () => {
-  const links = listLinks(ports, { kafka: true });
+  const links = listLinks(ports, { kafka: true, s3: true });
   expect(new Set(links.map(describe))).toEqual(
     new Set([
-      ...['auth', 'catalog', 'model-router', 'usage-ledger'].map((to) => `edge to ${to}`),
+      ...['auth', 'catalog', 'model-router', 'usage-ledger', 'media-jobs'].map((to) => `edge to ${to}`),
       ...['postgres', 'model-router'].map((to) => `auth to ${to}`),
-      ...['postgres', 'auth', 'model-router'].map((to) => `catalog to ${to}`),
+      ...['postgres', 'auth', 'model-router', 'media-jobs'].map((to) => `catalog to ${to}`),
       ...['redis', 'auth', 'catalog', 'usage-ledger', 'kafka', 'engines-1', 'engines-2'].map(
         (to) => `model-router to ${to}`,
       ),
       ...['postgres', 'auth', 'catalog', 'model-router', 'kafka'].map((to) => `usage-ledger to ${to}`),
+      ...['postgres', 'redis', 'auth', 'catalog', 'usage-ledger', 'kafka', 'media', 's3'].map(
+        (to) => `media-jobs to ${to}`,
+      ),
     ]),
   );
   expect(links.filter(({ to }) => to === 'engines-1').map(({ port }) => port)).toEqual(ports.engines[0]);
 });
 
 it('has no link to a broker where there is none', () => {
-  expect(listLinks(ports, { kafka: false }).some(({ to }) => to === 'kafka')).toBe(false);
+  expect(listLinks(ports, { kafka: false, s3: false }).some(({ to }) => to === 'kafka')).toBe(false);
 });
 
 it('says by which port a service reaches another, one for each that asks', async () => {
-  const links = listLinks(ports, { kafka: false });
+  const links = listLinks(ports, { kafka: false, s3: false });
   const portOf = await openLinks(links, async (link) => 40_000 + links.indexOf(link));
   const ways = links.map(({ from, port }) => portOf(from, port));
   expect(ways).toEqual(links.map((_link, index) => 40_000 + index));

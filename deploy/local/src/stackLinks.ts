@@ -9,7 +9,7 @@ import type { ServicePorts, StackPorts } from './stackPorts.ts';
 import type { PortOf } from './toServiceEnvironments.ts';
 
 /** The parts that services connect to. */
-export type LinkTarget = InternalService | 'postgres' | 'redis' | 'kafka' | `engines-${number}`;
+export type LinkTarget = InternalService | 'postgres' | 'redis' | 'kafka' | `engines-${number}` | 'media' | 's3';
 
 /** One service's way to a part. */
 export interface StackLink {
@@ -33,7 +33,7 @@ export interface LinkReplica {
 export type OpenLink = (link: StackLink) => Promise<number>;
 
 /** Every connection between two processes of a stack. */
-export function listLinks(ports: StackPorts, { kafka }: { kafka: boolean }): StackLink[] {
+export function listLinks(ports: StackPorts, { kafka, s3 }: { kafka: boolean; s3: boolean }): StackLink[] {
   const toService = (to: InternalService, listener: keyof ServicePorts) => ({
     to,
     port: ports.services[to][listener],
@@ -42,6 +42,7 @@ export function listLinks(ports: StackPorts, { kafka }: { kafka: boolean }): Sta
   const engines = ports.engines.flatMap((enginePorts, simulator) =>
     enginePorts.map((port) => ({ to: `engines-${simulator + 1}` as const, port })),
   );
+  const media = ports.media.flat().map(({ port }) => ({ to: 'media' as const, port }));
   const listTargets = (from: ServiceName): Omit<StackLink, 'from'>[] => {
     const entry = entryOf(from);
     return [
@@ -49,7 +50,9 @@ export function listLinks(ports: StackPorts, { kafka }: { kafka: boolean }): Sta
       ...(entry.redis ? [{ to: 'redis' as const, port: ports.redis }] : []),
       ...entry.calls.map((to) => toService(to, from === 'edge' ? 'port' : 'internalPort')),
       ...(kafka && isEventLogService(from) ? [{ to: 'kafka' as const, port: ports.kafkaListeners[from] }] : []),
-      ...(entry.engines ? engines : []),
+      ...(entry.engines === 'text' ? engines : []),
+      ...(entry.engines === 'media' ? media : []),
+      ...(s3 && entry.objects ? [{ to: 's3' as const, port: ports.s3 }] : []),
     ];
   };
   return SERVICE_NAMES.flatMap((from) => listTargets(from).map((target) => ({ from, ...target })));

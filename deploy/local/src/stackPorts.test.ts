@@ -2,9 +2,10 @@ import { expect, it } from '@jest/globals';
 import { listPorts, toStackPorts } from './stackPorts.ts';
 
 it('gives every listener of a stack its own port, all within a hundred of the first', () => {
-  const ports = listPorts(toStackPorts(8080, { simulatedModels: 6, tinyEngines: 2 }), { kafka: true }).map(
-    ({ port }) => port,
-  );
+  const ports = listPorts(toStackPorts(8080, { simulatedModels: 6, mediaModels: 5, tinyEngines: 2 }), {
+    kafka: true,
+    s3: true,
+  }).map(({ port }) => port);
 
   expect(new Set(ports).size).toBe(ports.length);
   expect(Math.min(...ports)).toBe(8080);
@@ -12,8 +13,8 @@ it('gives every listener of a stack its own port, all within a hundred of the fi
 });
 
 it('gives both replicas of a model a port, those of one simulator in a row', () => {
-  expect(toStackPorts(8080, { simulatedModels: 3, tinyEngines: 0 }).engines).toEqual([
-    [8100, 8101, 8102],
-    [8103, 8104, 8105],
+  expect(toStackPorts(8080, { simulatedModels: 3, mediaModels: 0, tinyEngines: 0 }).engines).toEqual([
+    [8102, 8103, 8104],
+    [8105, 8106, 8107],
   ]);
 });

@@ -8,6 +8,8 @@ import {
 
 /** Simulator processes. Each hosts every model, so that a model has two replicas and one can fail. */
 export const SIMULATORS = 2;
+/** Simulated backends of each media model, so that one can fail. One process has them all. */
+export const MEDIA_REPLICAS = 2;
 
 /** Services have two each, the public listener first, then the internal one. The rest follows. */
 const POSTGRES = 2 * SERVICE_NAMES.length;
@@ -15,6 +17,7 @@ const REDIS = POSTGRES + 1;
 const KAFKA = POSTGRES + 2;
 const KAFKA_CONTROLLER = POSTGRES + 3;
 const KAFKA_LISTENERS = POSTGRES + 4;
+const S3 = POSTGRES + 7;
 const SIMULATOR_ADMINS = POSTGRES + 8;
 const ENGINES = POSTGRES + 10;
 
@@ -22,6 +25,12 @@ const ENGINES = POSTGRES + 10;
 export interface ServicePorts {
   port: number;
   internalPort: number;
+}
+
+/** Where a simulated media backend listens. */
+export interface MediaPorts {
+  port: number;
+  adminPort: number;
 }
 
 export interface StackPorts {
@@ -34,12 +43,15 @@ export interface StackPorts {
   kafkaController: number;
   /** The broker has a listener for each client, so that each can be told another way to come. */
   kafkaListeners: Record<EventLogService, number>;
+  s3: number;
   /** One for each simulator process. */
   simulatorAdmins: number[];
   /** For each simulator process, one for each model. */
   engines: number[][];
   /** One for each tiny engine. */
   tinyEngines: number[];
+  /** For each media model, its backends. */
+  media: MediaPorts[][];
 }
 
 /** Every port of a stack, by its distance from the first one, so that stacks with other first ports live side by side. */
@@ -47,20 +59,27 @@ export function toStackPorts(
   portBase: number,
   {
     simulatedModels,
+    mediaModels,
     tinyEngines,
     replicas = 1,
-  }: { simulatedModels: number; tinyEngines: number; replicas?: number | undefined },
+  }: { simulatedModels: number; mediaModels: number; tinyEngines: number; replicas?: number | undefined },
 ): StackPorts {
   const listenersFrom = (first: number, service: ServiceName): ServicePorts => {
     const port = first + 2 * SERVICE_NAMES.indexOf(service);
     return { port, internalPort: port + 1 };
   };
-  const firstOfReplicas = portBase + ENGINES + SIMULATORS * simulatedModels + tinyEngines;
+  const firstOfMedia = portBase + ENGINES + SIMULATORS * simulatedModels + tinyEngines;
+  const firstOfReplicas = firstOfMedia + 2 * MEDIA_REPLICAS * mediaModels;
   const replicasOf = (service: ServiceName) =>
     Array.from({ length: replicas - 1 }, (_, index) =>
       listenersFrom(firstOfReplicas + 2 * SERVICE_NAMES.length * index, service),
     );
   const simulators = simulatedModels === 0 ? [] : Array.from({ length: SIMULATORS }, (_, simulator) => simulator);
+  const mediaFrom = (first: number): MediaPorts[] =>
+    Array.from({ length: MEDIA_REPLICAS }, (_, index) => ({
+      port: first + 2 * index,
+      adminPort: first + 2 * index + 1,
+    }));
   const portsFrom = (first: number, count: number) => Array.from({ length: count }, (_, index) => first + index);
   return {
     services: forEachOf(SERVICE_NAMES, (service) => listenersFrom(portBase, service)),
@@ -73,16 +92,21 @@ export function toStackPorts(
       EVENT_LOG_SERVICES,
       (service) => portBase + KAFKA_LISTENERS + EVENT_LOG_SERVICES.indexOf(service),
     ),
+    s3: portBase + S3,
     simulatorAdmins: simulators.map((simulator) => portBase + SIMULATOR_ADMINS + simulator),
     engines: simulators.map((simulator) =>
       portsFrom(portBase + ENGINES + simulator * simulatedModels, simulatedModels),
     ),
     tinyEngines: portsFrom(portBase + ENGINES + SIMULATORS * simulatedModels, tinyEngines),
+    media: Array.from({ length: mediaModels }, (_, model) => mediaFrom(firstOfMedia + 2 * MEDIA_REPLICAS * model)),
   };
 }
 
 /** What will listen on each port, to name it when it is taken. */
-export function listPorts(ports: StackPorts, { kafka }: { kafka: boolean }): { port: number; part: string }[] {
+export function listPorts(
+  ports: StackPorts,
+  { kafka, s3 }: { kafka: boolean; s3: boolean },
+): { port: number; part: string }[] {
   return [
     ...SERVICE_NAMES.flatMap((service) =>
       [ports.services[service], ...ports.replicas[service]].flatMap(({ port, internalPort }) => [
@@ -102,8 +126,13 @@ export function listPorts(ports: StackPorts, { kafka }: { kafka: boolean }): { p
           })),
         ]
       : []),
+    ...(s3 ? [{ port: ports.s3, part: 's3' }] : []),
     ...ports.simulatorAdmins.map((port) => ({ port, part: "an engine simulator's admin listener" })),
     ...ports.engines.flat().map((port) => ({ port, part: 'a simulated engine' })),
     ...ports.tinyEngines.map((port) => ({ port, part: 'a tiny engine' })),
+    ...ports.media.flat().flatMap(({ port, adminPort }) => [
+      { port, part: 'a simulated media backend' },
+      { port: adminPort, part: "a simulated media backend's admin listener" },
+    ]),
   ];
 }

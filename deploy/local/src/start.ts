@@ -15,7 +15,7 @@ const ONE_CTRL_C_MS = 1_000;
 
 /** `npm start`: runs the whole gateway on this machine until it is told to stop. */
 async function main(): Promise<number> {
-  const { kafka, engines, help } = parseStartArguments(process.argv.slice(2));
+  const { kafka, s3, engines, help } = parseStartArguments(process.argv.slice(2));
   if (help) {
     print(START_USAGE);
     return 0;
@@ -31,6 +31,7 @@ async function main(): Promise<number> {
     stateDir,
     link: join(repositoryRoot, '.turnpike', 'stack.json'),
     kafka,
+    s3,
     engines,
     observation: readObservation(process.env),
     signal: told.signal,

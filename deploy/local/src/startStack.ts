@@ -14,6 +14,7 @@ import { linkStackFile, type StackDescription, writeStackFile } from './stackFil
 import { type LinkReplica, listLinks, listReplicas, type OpenLink, openLinks } from './stackLinks.ts';
 import { takeStackLock } from './stackLock.ts';
 import { listPorts, toStackPorts } from './stackPorts.ts';
+import { ensureFfmpeg } from './tools/ensureFfmpeg.ts';
 import { ensureJars } from './tools/ensureJars.ts';
 import { ensureRedisServer } from './tools/ensureRedisServer.ts';
 import { toPartEnvironment } from './toPartEnvironment.ts';
@@ -35,6 +36,8 @@ export interface StackOptions {
   link?: string;
   /** Whether the event log is a real Kafka broker. */
   kafka: boolean;
+  /** Whether objects are kept by a real S3 server, in place of a folder. */
+  s3?: boolean;
   /** Real engines, whose models become the region's. Where none is given those of the catalog are simulated. */
   engines?: EngineChoice[];
   /** The region's models, simulated but for media models; the repository's catalog of region `us` where it is not given. */
@@ -96,14 +99,18 @@ export async function startStack(options: StackOptions): Promise<RunningStack> {
   }
 }
 
-type Launch = Pick<LaunchOptions, 'plan' | 'settings' | 'dataDir' | 'engineStateDir' | 'kafkaJarDir'>;
+type Launch = Pick<LaunchOptions, 'plan' | 'settings' | 'dataDir' | 'engineStateDir' | 'kafkaJarDir' | 's3JarDir'>;
+
+/** What a stack keeps, by the event log and the object store that it runs with. */
+const DATA_KINDS = ['embedded', 'kafka', 'embedded-s3', 'kafka-s3'] as const;
+type DataKind = (typeof DATA_KINDS)[number];
 
 /** Everything that can be in the way is looked at before anything is started. */
 async function prepareLaunch(options: StackOptions, { portsTimeoutMs }: { portsTimeoutMs: number }): Promise<Launch> {
-  const { portBase, stateDir, kafka, signal, say = () => undefined } = options;
+  const { portBase, stateDir, kafka, s3 = false, signal, say = () => undefined } = options;
   const plan = await planEngines({ engines: options.engines ?? [], catalogFile: options.catalogFile, signal });
   const ports = toStackPorts(portBase, { ...countListeners(plan), replicas: options.replicas });
-  const entries = listPorts(ports, { kafka });
+  const entries = listPorts(ports, { kafka, s3 });
   const areFree = async () => ((await findBusyPort(entries)) ? undefined : true);
   if (!(await waitFor(areFree, { timeoutMs: portsTimeoutMs }))) {
     const busy = await findBusyPort(entries);
@@ -112,25 +119,32 @@ async function prepareLaunch(options: StackOptions, { portsTimeoutMs }: { portsT
     );
   }
   await ensureRedisServer(say);
+  await ensureFfmpeg(say);
   const kafkaJarDir = kafka ? await ensureJars('kafka', say) : undefined;
-  const dataDirs = { embedded: join(stateDir, 'data-embedded'), kafka: join(stateDir, 'data-kafka') };
+  const s3JarDir = s3 ? await ensureJars('s3proxy', say) : undefined;
   const secretsFile = join(stateDir, 'secrets.json');
-  const secrets = await loadLocalSecrets(secretsFile, { dataDirs: Object.values(dataDirs) });
-  // The ledger has read each of the two event logs up to some offset that means nothing in the other.
-  const dataDir = kafka ? dataDirs.kafka : dataDirs.embedded;
+  const secrets = await loadLocalSecrets(secretsFile, {
+    dataDirs: DATA_KINDS.map((kind) => join(stateDir, `data-${kind}`)),
+  });
+  // The ledger has read each of the two event logs up to some offset that means nothing in the other, and a job's objects are in one
+  // of the two stores.
+  const kind: DataKind = `${kafka ? 'kafka' : 'embedded'}${s3 ? '-s3' : ''}`;
+  const dataDir = join(stateDir, `data-${kind}`);
   const settings = {
     ports,
     secrets,
     secretsFile,
     catalogFile: plan.kind === 'simulated' ? plan.catalogFile : join(stateDir, 'engine-catalog.json'),
     enginesFile: join(stateDir, 'engines.json'),
-    spoolDir: join(dataDir, 'spool'),
+    mediaBackendsFile: join(stateDir, 'media-backends.json'),
+    dataDir,
+    s3,
     kafkaBrokers: kafka ? `127.0.0.1:${ports.kafka}` : undefined,
     observation: options.observation ?? {},
     serviceSettings: options.serviceSettings ?? {},
-    portOf: await openLinks(listLinks(ports, { kafka }), options.openLink ?? (async ({ port }) => port)),
+    portOf: await openLinks(listLinks(ports, { kafka, s3 }), options.openLink ?? (async ({ port }) => port)),
   };
-  return { plan, settings, dataDir, engineStateDir: join(stateDir, 'tiny-engine'), kafkaJarDir };
+  return { plan, settings, dataDir, engineStateDir: join(stateDir, 'tiny-engine'), kafkaJarDir, s3JarDir };
 }
 
 async function runLaunch(options: StackOptions, launch: Launch): Promise<RunningStack> {
@@ -151,7 +165,8 @@ async function runLaunch(options: StackOptions, launch: Launch): Promise<Running
   try {
     const launched = await launchParts({ ...launch, parts, onProgress, say });
     const stack = describeStack(launch.settings, launched);
-    const models = await untilModelsReady(stack, launched.models.length, endSignal);
+    const ofMedia = new Set(launched.media?.backends.map(({ model }) => model));
+    const models = await untilModelsReady(stack, launched.models.length + ofMedia.size, endSignal);
     const stackFile = join(stateDir, 'stack.json');
     parts.removeAtEnd(stackFile);
     await writeStackFile(stackFile, stack);
@@ -193,6 +208,6 @@ async function untilModelsReady(
   );
   if (models) return models;
   throw new StackError(
-    `All parts run, but not every model became ready within ${MODELS_TIMEOUT_MS / 1000} s: GET ${baseUrl}/models. The logs of catalog and model-router say why.`,
+    `All parts run, but not every model became ready within ${MODELS_TIMEOUT_MS / 1000} s: GET ${baseUrl}/models. The logs of catalog, model-router and media-jobs say why.`,
   );
 }

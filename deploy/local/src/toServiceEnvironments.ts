@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import {
   type DatabaseService,
   entryOf,
@@ -26,7 +27,11 @@ export interface StackSettings {
   secretsFile: string;
   catalogFile: string;
   enginesFile: string;
-  spoolDir: string;
+  mediaBackendsFile: string;
+  /** Folder of what services keep on disk, each below a name of its own. */
+  dataDir: string;
+  /** Whether objects are kept by an S3 server, in place of a folder. */
+  s3: boolean;
   /** Comma separated; undefined where the event log is the embedded one. */
   kafkaBrokers: string | undefined;
   observation: Observation;
@@ -78,14 +83,36 @@ const OWN_VARIABLES: Partial<Record<ServiceName, (settings: StackSettings) => Re
   edge: () => ({ TRUSTED_HOPS: '0' }),
   auth: ({ secrets }) => ({ KEY_PEPPERS: secrets.keyPeppers }),
   catalog: ({ catalogFile }) => ({ CATALOG_FILE: catalogFile }),
-  'model-router': ({ enginesFile, spoolDir, secrets }) => ({
+  'model-router': ({ enginesFile, dataDir, secrets }) => ({
     ENGINES_FILE: enginesFile,
-    SPOOL_DIR: spoolDir,
+    SPOOL_DIR: join(dataDir, 'spool'),
     CACHE_SALT_KEYS: secrets.cacheSaltKeys,
     STORE_COPIES: 'one',
   }),
   'usage-ledger': () => ({ STORE_COPIES: 'one' }),
+  'media-jobs': (settings) => ({
+    PUBLIC_URL: toServiceUrls(settings.ports).edge.url,
+    MEDIA_BACKENDS_FILE: settings.mediaBackendsFile,
+    UPLOAD_DIR: join(settings.dataDir, 'media-uploads'),
+    SPOOL_DIR: join(settings.dataDir, 'media-spool'),
+    STORE_COPIES: 'one',
+    ...toObjectStoreVariables(settings),
+  }),
 };
+
+/** The bucket of the S3 server, and who signs requests to it. */
+export const S3 = { bucket: 'media', accessKeyId: 'turnpike-local' } as const;
+
+function toObjectStoreVariables({ s3, dataDir, ports, secrets, portOf }: StackSettings): Record<string, string> {
+  if (!s3) return { OBJECT_STORE_FOLDER: join(dataDir, 'objects') };
+  return {
+    OBJECT_STORE_URL: `http://127.0.0.1:${portOf('media-jobs', ports.s3)}`,
+    OBJECT_STORE_REGION: 'us-east-1',
+    OBJECT_STORE_BUCKET: S3.bucket,
+    OBJECT_STORE_ACCESS_KEY_ID: S3.accessKeyId,
+    OBJECT_STORE_SECRET_ACCESS_KEY: secrets.s3Secret,
+  };
+}
 
 /** Every variable that each service reads, apart from those whose default is right on a laptop. */
 export function toServiceEnvironments(settings: StackSettings): Record<ServiceName, Record<string, string>> {
@@ -127,16 +154,17 @@ function toCalleeVariables(service: ServiceName, { ports, portOf }: StackSetting
   return Object.fromEntries(variables);
 }
 
-/** What a further process of a service reads in place of the first one's: its own listeners, and its own spool. */
+/** What a further process of a service reads in place of the first one's: its own listeners, and folders of its own. */
 export function toReplicaEnvironment(
   environment: Record<string, string>,
   { ports, name }: { ports: ServicePorts; name: string },
 ): Record<string, string> {
-  const { SPOOL_DIR: spoolDir } = environment;
+  const { SPOOL_DIR: spoolDir, UPLOAD_DIR: uploadDir } = environment;
   return {
     ...environment,
     PORT: String(ports.port),
     INTERNAL_PORT: String(ports.internalPort),
     ...(spoolDir !== undefined && { SPOOL_DIR: `${spoolDir}-${name}` }),
+    ...(uploadDir !== undefined && { UPLOAD_DIR: `${uploadDir}-${name}` }),
   };
 }

@@ -22,7 +22,12 @@ afterEach(() => rm(stateDir, { recursive: true }));
 
 async function expectNothingLeft(): Promise<void> {
   expect(
-    await findBusyPort(listPorts(toStackPorts(portBase, { simulatedModels: 20, tinyEngines: 0 }), { kafka: true })),
+    await findBusyPort(
+      listPorts(toStackPorts(portBase, { simulatedModels: 20, mediaModels: 5, tinyEngines: 0 }), {
+        kafka: true,
+        s3: true,
+      }),
+    ),
   ).toBeUndefined();
   expect(existsSync(join(stateDir, 'launcher.json'))).toBe(false);
   expect(existsSync(join(stateDir, 'stack.json'))).toBe(false);

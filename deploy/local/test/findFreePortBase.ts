@@ -3,6 +3,7 @@ import { listPorts, toStackPorts } from '../src/stackPorts.ts';
 
 /** More than any catalog has. */
 const MODELS = 20;
+const MEDIA_MODELS = 4;
 
 /**
  * The first of a hundred free ports from `from` on. Below those that the system hands out by itself, so that no other
@@ -11,7 +12,12 @@ const MODELS = 20;
 export async function findFreePortBase(from: number): Promise<number> {
   for (let base = from; base < from + 1_000; base += 100) {
     if (
-      !(await findBusyPort(listPorts(toStackPorts(base, { simulatedModels: MODELS, tinyEngines: 0 }), { kafka: true })))
+      !(await findBusyPort(
+        listPorts(toStackPorts(base, { simulatedModels: MODELS, mediaModels: MEDIA_MODELS, tinyEngines: 0 }), {
+          kafka: true,
+          s3: true,
+        }),
+      ))
     )
       return base;
   }

@@ -11,7 +11,7 @@ it.each(['--engine', '--regions=us,eu', 'please'])(
     const start = runStart([argument], {});
 
     expect(await start.exited).toBe(1);
-    expect(start.output()).toMatch(/^.*The options are --kafka, --engine and --help\.\n$/);
+    expect(start.output()).toMatch(/^.*The options are --kafka, --s3, --engine and --help\.\n$/);
   },
 );
 

@@ -18,6 +18,12 @@ const GATES_MS = 30_000;
 export const toLongestSilenceMs = ({ IMAGES_TIMEOUT_MS, WHOLE_TIMEOUT_MS }: CallTimeouts): number =>
   IMAGES_TIMEOUT_MS + GATES_MS + WHOLE_TIMEOUT_MS;
 
+/**
+ * Longest that media-jobs says nothing about a call it works on: as long as a whole answer of a media engine may take, or a client that
+ * waits for its images.
+ */
+export const LONGEST_MEDIA_SILENCE_MS = 660_000;
+
 /** Longest that a call may take from its first byte to its last, whole or streamed. */
 export const toLongestCallMs = ({ IMAGES_TIMEOUT_MS, WHOLE_TIMEOUT_MS, STREAM_TIMEOUT_MS }: CallTimeouts): number =>
   IMAGES_TIMEOUT_MS + GATES_MS + Math.max(WHOLE_TIMEOUT_MS, STREAM_TIMEOUT_MS);

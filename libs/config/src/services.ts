@@ -11,8 +11,12 @@ interface ServiceEntry {
   redis?: true;
   /** Whether it reads or writes the event log. */
   eventLog?: true;
-  /** Whether it calls the engines. */
-  engines?: true;
+  /** The engines that it calls. */
+  engines?: 'text' | 'media';
+  /** Whether it keeps objects. */
+  objects?: true;
+  /** What Node is told where its process is started. */
+  nodeFlags?: readonly string[];
   /** When it stops, the highest first: who calls stops before whom it calls. */
   layer: 1 | 2 | 3;
 }
@@ -22,16 +26,21 @@ interface ServiceEntry {
  * local stack, the operator's command line, tests, and `startService`, which starts no other.
  */
 export const SERVICES = {
-  edge: { settings: 'EDGE', calls: ['auth', 'catalog', 'model-router', 'usage-ledger'], layer: 3 },
+  edge: { settings: 'EDGE', calls: ['auth', 'catalog', 'model-router', 'usage-ledger', 'media-jobs'], layer: 3 },
   auth: { settings: 'AUTH', calls: ['model-router'], database: { name: 'auth' }, layer: 1 },
-  catalog: { settings: 'CATALOG', calls: ['auth', 'model-router'], database: { name: 'catalog' }, layer: 1 },
+  catalog: {
+    settings: 'CATALOG',
+    calls: ['auth', 'model-router', 'media-jobs'],
+    database: { name: 'catalog' },
+    layer: 1,
+  },
   'model-router': {
     settings: 'ROUTER',
     calls: ['auth', 'catalog', 'usage-ledger'],
     readyAfter: ['catalog', 'usage-ledger'],
     redis: true,
     eventLog: true,
-    engines: true,
+    engines: 'text',
     layer: 2,
   },
   'usage-ledger': {
@@ -40,6 +49,19 @@ export const SERVICES = {
     database: { name: 'ledger', owner: 'ledger_owner' },
     eventLog: true,
     layer: 1,
+  },
+  'media-jobs': {
+    settings: 'MEDIA',
+    calls: ['auth', 'catalog', 'usage-ledger'],
+    readyAfter: ['catalog', 'usage-ledger'],
+    database: { name: 'media' },
+    redis: true,
+    eventLog: true,
+    engines: 'media',
+    objects: true,
+    // Otherwise V8 lets its young generation grow to 128 MiB, however little of that lives, and keeps them: a quarter is enough here.
+    nodeFlags: ['--max-semi-space-size=16'],
+    layer: 2,
   },
 } as const satisfies Record<string, ServiceEntry>;
 

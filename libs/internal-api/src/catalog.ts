@@ -23,7 +23,7 @@ const switched = {
 /** The catalog: models and their prices. */
 export const catalogApi = defineApi('catalog', {
   getCatalog: {
-    callers: ['model-router', 'operator'],
+    callers: ['model-router', 'media-jobs', 'operator'],
     method: 'GET',
     path: '/internal/catalog',
     promise: 'the snapshot in force; `If-None-Match: "<version>"` gets 304',

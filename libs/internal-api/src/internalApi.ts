@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 
 /** A service with internal routes, by the name that tokens for it bear. */
-export type Callee = 'auth' | 'catalog' | 'model-router' | 'usage-ledger';
+export type Callee = 'auth' | 'catalog' | 'model-router' | 'usage-ledger' | 'media-jobs';
 export type Caller = Callee | 'operator';
 
 /** How a refusal is said: `{error: <the fault's name>, message}` under this status. */

@@ -229,7 +229,7 @@ export const usageLedgerApi = defineApi('usage-ledger', {
     answerLimitBytes: LARGE_ANSWER_BYTES,
   },
   absorb: {
-    callers: ['model-router'],
+    callers: ['model-router', 'media-jobs'],
     method: 'POST',
     path: '/internal/balances/absorb',
     promise:
@@ -263,7 +263,7 @@ export const usageLedgerApi = defineApi('usage-ledger', {
     },
   },
   reportRouter: {
-    callers: ['model-router'],
+    callers: ['model-router', 'media-jobs'],
     method: 'PUT',
     path: '/internal/routers/:router_id',
     promise:
@@ -299,7 +299,7 @@ export const usageLedgerApi = defineApi('usage-ledger', {
     }),
   },
   removeRouter: {
-    callers: ['model-router'],
+    callers: ['model-router', 'media-jobs'],
     method: 'DELETE',
     path: '/internal/routers/:router_id',
     promise: 'a router whose calls have all ended and are all recorded leaves',
@@ -315,7 +315,7 @@ export const usageLedgerApi = defineApi('usage-ledger', {
     answer: recoverySchema,
   },
   appendEvents: {
-    callers: ['model-router'],
+    callers: ['model-router', 'media-jobs'],
     method: 'POST',
     path: '/internal/event-log/:topic',
     promise: 'answered once they are committed; only where the event log is the embedded one',

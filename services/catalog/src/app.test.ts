@@ -49,13 +49,12 @@ const live = {
   ready: { engines: 2, healthy: 1 },
   free: { engines: 1, healthy: 1 },
   sick: { engines: 2, healthy: 0 },
-  painter: { engines: 1, healthy: 1 },
-  unpriced: { engines: 1, healthy: 1 },
   nowhere: { engines: 0, healthy: 0 },
   disabled: { engines: 1, healthy: 1 },
   retired: { engines: 1, healthy: 1 },
   'not-in-the-catalog': { engines: 1, healthy: 1 },
 };
+const liveMedia = { painter: { engines: 1, healthy: 1 }, unpriced: { engines: 1, healthy: 1 } };
 const readyBody = {
   id: 'ready',
   object: 'model',
@@ -106,16 +105,19 @@ const notFoundBody = {
 
 let auth: TestAuth;
 let router: TestRouter;
+let mediaJobs: TestRouter;
 let service: TestService;
 let caller: string;
 beforeAll(async () => {
-  [auth, router] = await Promise.all([startTestAuth(), startTestRouter()]);
+  [auth, router, mediaJobs] = await Promise.all([startTestAuth(), startTestRouter(), startTestRouter('media-jobs')]);
   router.setLive(live);
+  mediaJobs.setLive(liveMedia);
   caller = auth.issueKey();
-  service = await startTestService({ models, authUrl: auth.url, routerUrl: router.url });
+  service = await startTestService({ models, authUrl: auth.url, routerUrl: router.url, mediaUrl: mediaJobs.url });
+  await until('media to be listed', async () => (await getAs(service, caller, '/v1/models/painter')).status === 200);
 });
 afterAll(() => {
-  for (const server of [service, router, auth]) server.close();
+  for (const server of [service, router, mediaJobs, auth]) server.close();
 });
 
 describe('GET /v1/models', () => {

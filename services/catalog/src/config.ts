@@ -21,6 +21,8 @@ export const configSchema = z.object({
   AUTH_TIMEOUT_MS: z.coerce.number().int().positive().default(500),
   /** The router's internal listener. */
   ROUTER_INTERNAL_URL: serviceUrlSchema,
+  /** The internal listener of media-jobs. */
+  MEDIA_INTERNAL_URL: serviceUrlSchema,
   /** Model lists one client address may ask for. */
   MODEL_LIST_PER_IP_PER_MINUTE: requestsPerMinute.default(120),
   /** Model lists this process gives out in all. */

@@ -25,7 +25,12 @@ startService({
     shutdown.defer('postgres', () => db.$disconnect());
     const catalog = await followCatalogFile({ db, path: config.CATALOG_FILE, region, log });
     shutdown.defer('catalog file', () => catalog.close());
-    const live = followLiveModels({ routerUrl: config.ROUTER_INTERNAL_URL, internalHeaders, log });
+    const live = followLiveModels({
+      routerUrl: config.ROUTER_INTERNAL_URL,
+      mediaUrl: config.MEDIA_INTERNAL_URL,
+      internalHeaders,
+      log,
+    });
     shutdown.defer('live models', () => live.close());
 
     const authenticator = createAuthenticator({

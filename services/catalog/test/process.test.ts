@@ -58,7 +58,13 @@ it('does not start with a wrong environment, and names every variable', async ()
   const { code, output } = await start('main', { REGION: 'mars', MODEL_LIST_PER_MINUTE: '0' }).ended;
   expect(code).toBe(1);
   const named = ['REGION', 'PORT', 'INTERNAL_PORT', 'INTERNAL_TOKEN_KEYS', 'DATABASE_URL', 'CATALOG_FILE'];
-  for (const name of [...named, 'AUTH_INTERNAL_URL', 'ROUTER_INTERNAL_URL', 'MODEL_LIST_PER_MINUTE'])
+  for (const name of [
+    ...named,
+    'AUTH_INTERNAL_URL',
+    'ROUTER_INTERNAL_URL',
+    'MEDIA_INTERNAL_URL',
+    'MODEL_LIST_PER_MINUTE',
+  ])
     expect(output).toContain(`  ${name}: `);
 });
 
@@ -72,6 +78,7 @@ async function environment(): Promise<Record<string, string>> {
     CATALOG_FILE: catalog.path,
     AUTH_INTERNAL_URL: auth.url,
     ROUTER_INTERNAL_URL: router.url,
+    MEDIA_INTERNAL_URL: router.url,
   };
 }
 

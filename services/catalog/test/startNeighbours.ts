@@ -72,10 +72,10 @@ export async function startTestAuth(): Promise<TestAuth> {
   };
 }
 
-/** A stand-in for the router that says which models are live. */
-export async function startTestRouter(): Promise<TestRouter> {
+/** A stand-in for the router, or for media-jobs, that says which models are live. */
+export async function startTestRouter(service: 'model-router' | 'media-jobs' = 'model-router'): Promise<TestRouter> {
   let models: LiveModels = {};
-  const neighbour = await startNeighbour('model-router', () => ({ models }));
+  const neighbour = await startNeighbour(service, () => ({ models }));
   return {
     ...neighbour,
     setLive(live) {

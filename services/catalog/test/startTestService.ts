@@ -28,8 +28,9 @@ export interface TestService {
 export interface TestServiceOptions {
   models: CatalogModel[];
   authUrl: string;
-  /** Without one, the router is never reached. */
+  /** Without one, the router is never reached; without the other, media-jobs. */
   routerUrl?: string;
+  mediaUrl?: string;
   limits?: ModelListLimits;
   lookUpsPerSecond?: number;
   /** Unless given nothing about keys is remembered, so that tests can change what auth says. */
@@ -45,6 +46,7 @@ export async function startTestService(options: TestServiceOptions): Promise<Tes
   const {
     authUrl,
     routerUrl = NOBODY_LISTENS,
+    mediaUrl = NOBODY_LISTENS,
     limits = UNLIMITED,
     lookUpsPerSecond = 1_000_000,
     cacheTtlMs = 1,
@@ -56,7 +58,7 @@ export async function startTestService(options: TestServiceOptions): Promise<Tes
   const internalHeaders = createTokenIssuer({ service: 'catalog', keys });
   const log = silentLog;
   const telemetry = noTelemetry;
-  const live = followLiveModels({ routerUrl, internalHeaders, log });
+  const live = followLiveModels({ routerUrl, mediaUrl, internalHeaders, log });
   const authenticator = createAuthenticator({
     authUrl,
     region: 'us',

@@ -11,6 +11,7 @@ const REQUIRED = {
   CATALOG_URL: 'http://catalog',
   ROUTER_URL: 'http://router',
   LEDGER_URL: 'http://ledger',
+  MEDIA_URL: 'http://media',
   TRUSTED_HOPS: '0',
 };
 

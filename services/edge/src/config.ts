@@ -16,6 +16,8 @@ export const configSchema = z.object({
   CATALOG_URL: serviceUrlSchema,
   /** The router's public listener. */
   ROUTER_URL: serviceUrlSchema,
+  /** The public listener of media-jobs. */
+  MEDIA_URL: serviceUrlSchema,
   /** The ledger's public listener. */
   LEDGER_URL: serviceUrlSchema,
   /** How many proxies in front of the edge append to `X-Forwarded-For`. 0: clients connect directly. */

@@ -39,7 +39,7 @@ export function launchRealEngines(options: RealEnginesOptions): LaunchingEngines
     ready: serving.then((engines) => engines.map(({ launched }) => launched)),
     listed: serving.then(async (engines) => {
       await writeFiles(engines, options);
-      return readServedModels(options.catalogFile, 'us');
+      return (await readServedModels(options.catalogFile, 'us')).models;
     }),
   };
 }

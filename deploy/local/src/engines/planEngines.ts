@@ -1,6 +1,5 @@
 import { join } from 'node:path';
-import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
-import { readServedModels } from '../readServedModels.ts';
+import { readServedModels, type ServedModels } from '../readServedModels.ts';
 import { repositoryRoot } from '../repositoryRoot.ts';
 import { type DiscoveredModel, discoverModels } from './discoverModels.ts';
 import { type EngineChoice, refuseSameEngineTwice } from './engineChoice.ts';
@@ -10,7 +9,7 @@ export type PlannedEngine = { kind: 'tiny' } | { kind: 'running'; url: string; m
 
 /** What will serve the stack's models: simulators of a catalog file's models, or real engines. */
 export type EnginePlan =
-  | { kind: 'simulated'; catalogFile: string; models: CatalogModel[] }
+  | ({ kind: 'simulated'; catalogFile: string } & ServedModels)
   | { kind: 'real'; engines: PlannedEngine[] };
 
 export interface PlanOptions {
@@ -25,7 +24,7 @@ export interface PlanOptions {
 export async function planEngines({ engines, catalogFile, signal }: PlanOptions): Promise<EnginePlan> {
   if (engines.length === 0) {
     const file = catalogFile ?? join(repositoryRoot, 'deploy/catalog/us.yaml');
-    return { kind: 'simulated', catalogFile: file, models: await readServedModels(file, 'us') };
+    return { kind: 'simulated', catalogFile: file, ...(await readServedModels(file, 'us')) };
   }
   refuseSameEngineTwice(engines);
   const planned = engines.map(async (choice): Promise<PlannedEngine> => {
@@ -36,8 +35,9 @@ export async function planEngines({ engines, catalogFile, signal }: PlanOptions)
 }
 
 /** What a plan needs ports for. */
-export function countListeners(plan: EnginePlan): { simulatedModels: number; tinyEngines: number } {
-  return plan.kind === 'simulated'
-    ? { simulatedModels: plan.models.length, tinyEngines: 0 }
-    : { simulatedModels: 0, tinyEngines: plan.engines.filter(({ kind }) => kind === 'tiny').length };
+export function countListeners(plan: EnginePlan): Record<'simulatedModels' | 'mediaModels' | 'tinyEngines', number> {
+  if (plan.kind === 'simulated')
+    return { simulatedModels: plan.models.length, mediaModels: plan.mediaModels.length, tinyEngines: 0 };
+  const tinyEngines = plan.engines.filter(({ kind }) => kind === 'tiny').length;
+  return { simulatedModels: 0, mediaModels: 0, tinyEngines };
 }

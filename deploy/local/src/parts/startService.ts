@@ -21,11 +21,12 @@ export interface ServiceOptions {
 /** Starts one service and resolves when it says on its internal listener that it can serve. */
 export async function startService(options: ServiceOptions): Promise<Part> {
   const { parts, service, name, internalUrl, env, untilServed } = options;
+  const { layer, nodeFlags = [] } = entryOf(service);
   const part = parts.start({
     name,
-    layer: entryOf(service).layer,
+    layer,
     command: process.execPath,
-    args: [join(repositoryRoot, 'services', service, 'src/main.ts')],
+    args: [...nodeFlags, join(repositoryRoot, 'services', service, 'src/main.ts')],
     env,
     stopSignal: 'SIGTERM',
     hasChannel: true,

@@ -20,16 +20,19 @@ export interface ReportOptions {
 /** What a person who has just started a stack wants to know: what runs, what can be called, how to try it, how to end it. */
 export function formatStack(running: RunningStack, { stateDir, heading }: ReportOptions): string {
   const { us } = running.stack.regions;
+  const ofText = running.models.filter(isOfText);
+  const ofMedia = running.models.filter((model) => !isOfText(model));
   const near = (path: string) => relative(repositoryRoot, path);
   return [
     heading('What runs'),
     formatTable([['part', 'address', 'internal', 'pid'], ...toPartRows(running)]),
     '',
     heading('Models (USD per million tokens)'),
-    formatTable([['id', 'category', 'in', 'out', 'context'], ...running.models.map(toModelRow)], { right: [2, 3, 4] }),
+    formatTable([['id', 'category', 'in', 'out', 'context'], ...ofText.map(toModelRow)], { right: [2, 3, 4] }),
     '',
+    ...(ofMedia.length === 0 ? [] : [...formatMedia(ofMedia, heading), '']),
     heading(`Try it (the key's workspace was given ${SEEDED_CREDIT_USD} USD)`),
-    formatCurl(us.base_url, us.api_key, running.models.find(generatesText)?.id ?? ''),
+    formatCurl(us.base_url, us.api_key, ofText.find(generatesText)?.id ?? ''),
     '',
     `  Logs are in ${near(stateDir)}/logs, addresses and pids in ${near(stateDir)}/stack.json.`,
     '  Ctrl-C stops everything.',
@@ -42,6 +45,7 @@ function toPartRows({ stack, parts }: RunningStack): string[][] {
     postgres: withoutSecret(us.postgres_url),
     redis: withoutSecret(us.redis_url),
     kafka: us.kafka_brokers ?? '',
+    s3proxy: '',
   };
   return [
     ...SERVICE_NAMES.map((service) => {
@@ -55,10 +59,33 @@ function toPartRows({ stack, parts }: RunningStack): string[][] {
       adminUrl ?? '',
       pid === null ? 'not ours' : String(pid),
     ]),
+    ...(parts.media ? [['media-simulators', toSpan(us.media_backends), '', String(parts.media.pid)]] : []),
   ];
 }
 
-/** All that are listed answer chats, but for those that turn texts into vectors. */
+/** The first address, and the last port. */
+const toSpan = (backends: { url: string }[]): string =>
+  `${backends[0]?.url}…${new URL(backends.at(-1)?.url ?? '').port}`;
+
+const isOfText = ({ billing_unit: unit }: ListedModel): boolean => unit === undefined;
+
+const formatMedia = (models: ListedModel[], heading: ReportOptions['heading']): string[] => [
+  heading('Media models (USD)'),
+  formatTable(
+    [
+      ['id', 'category', 'price', 'for one'],
+      ...models.map((model) => [
+        model.id,
+        model.category,
+        model.unit_price ?? NOT_APPLICABLE,
+        model.billing_unit ?? '',
+      ]),
+    ],
+    { right: [2] },
+  ),
+];
+
+/** All of text answer chats, but for those that turn texts into vectors. */
 const generatesText = ({ category }: ListedModel): boolean => category !== 'embeddings';
 
 function toModelRow(model: ListedModel): string[] {

@@ -12,6 +12,7 @@ import { listDeadLetters } from '../commands/listDeadLetters.ts';
 import { listEngines } from '../commands/listEngines.ts';
 import { listKeys } from '../commands/listKeys.ts';
 import { listModels } from '../commands/listModels.ts';
+import { listOverdueJobs } from '../commands/listOverdueJobs.ts';
 import { listWorkspaces } from '../commands/listWorkspaces.ts';
 import { reconcileBooks } from '../commands/reconcileBooks.ts';
 import { replayDeadLetters } from '../commands/replayDeadLetters.ts';
@@ -56,4 +57,5 @@ export const COMMANDS: Command[] = [
   listDeadLetters,
   showDeadLetter,
   replayDeadLetters,
+  listOverdueJobs,
 ];

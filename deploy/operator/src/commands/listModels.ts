@@ -19,9 +19,14 @@ export const listModels = defineCommand({
   summary: 'every model of the region’s catalog, also those that clients do not see',
   input: z.object({}),
   async run(_input, { services, table }) {
-    const [catalog, live] = await Promise.all([services.catalog.getCatalog(), services.router.getLiveModels()]);
+    const [catalog, ofText, ofMedia] = await Promise.all([
+      services.catalog.getCatalog(),
+      services.router.getLiveModels(),
+      services.media.getLiveModels(),
+    ]);
+    const live = { ...ofText.models, ...ofMedia.models };
     const models = catalog.models.map(({ id, name, category, state, replacement, pricing, media }) => {
-      const { engines = 0, healthy = 0 } = live.models[id] ?? {};
+      const { engines = 0, healthy = 0 } = live[id] ?? {};
       return { id, name, category, state, replacement, engines, healthy_engines: healthy, pricing, media };
     });
     const rows = models.map((model) => [

@@ -50,6 +50,11 @@ it('says of each service whether it is ready, else what it lacks, and what wants
       200,
       '# TYPE x gauge\nturnpike_event_lag_records{partition="0"} 3\nturnpike_event_lag_records{partition="1"} 4\nturnpike_ledger_dead_letters 2\n',
     ],
+    '/media-jobs/ready': READY,
+    '/media-jobs/internal/jobs/overdue': [
+      200,
+      '{"jobs":[{"id":"video_1","modality":"video","ended_at":null,"lacks":"end"}]}',
+    ],
   };
   const { document, text, isFailure } = await status();
   expect(document).toEqual({
@@ -58,6 +63,7 @@ it('says of each service whether it is ready, else what it lacks, and what wants
       catalog: { state: 'ending', missing: [], version: 7, live_models: 0 },
       'model-router': { state: 'no_answer', missing: [] },
       'usage-ledger': { state: 'ready', missing: [], event_lag_records: 7, dead_letters: 2, mismatches: 0 },
+      'media-jobs': { state: 'ready', missing: [], overdue_jobs: 1, spool_bytes: null, alerts: null },
     },
   });
   expect(text.split('\n').map((line) => line.trim().split(/ {2,}/))).toEqual([
@@ -66,6 +72,7 @@ it('says of each service whether it is ready, else what it lacks, and what wants
     ['catalog', 'ending', 'version 7, live models 0'],
     ['model-router', 'no answer'],
     ['usage-ledger', 'ready', 'event lag records 7, dead letters 2, mismatches 0'],
+    ['media-jobs', 'ready', 'overdue jobs 1, spool bytes ?, alerts ?'],
   ]);
   expect(isFailure).toBe(true);
 });

@@ -35,6 +35,14 @@ const FACTS: Record<InternalService, (health: Health, services: Services) => Pro
     dead_letters: metrics.get('turnpike_ledger_dead_letters') ?? null,
     mismatches: metrics.get('turnpike_ledger_mismatch_total') ?? (metrics.size > 0 ? 0 : null),
   }),
+  'media-jobs': async ({ metrics }, { media }) => ({
+    overdue_jobs: await media.listOverdueJobs().then(
+      ({ jobs }) => jobs.length,
+      () => null,
+    ),
+    spool_bytes: metrics.get('turnpike_spool_bytes') ?? null,
+    alerts: metrics.get('turnpike_alerts_total') ?? (metrics.size > 0 ? 0 : null),
+  }),
 };
 
 export const showStatus = defineCommand({

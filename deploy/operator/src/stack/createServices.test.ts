@@ -19,7 +19,7 @@ async function serve(listener: RequestListener) {
   server = createServer(listener);
   await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const urls = { auth: url, catalog: url, 'model-router': url, 'usage-ledger': url };
+  const urls = { auth: url, catalog: url, 'model-router': url, 'usage-ledger': url, 'media-jobs': url };
   const changes: string[] = [];
   const services = createServices({ urls, tokenKeys }, { user: 'alice', onChange: () => void changes.push('change') });
   return { services, urls, changes };

@@ -2,6 +2,7 @@ import { authApi } from '@turnpike/internal-api/auth';
 import { catalogApi } from '@turnpike/internal-api/catalog';
 import { type Client, createClient } from '@turnpike/internal-api/createClient';
 import type { InternalApi } from '@turnpike/internal-api/internalApi';
+import { mediaJobsApi } from '@turnpike/internal-api/mediaJobs';
 import { modelRouterApi } from '@turnpike/internal-api/modelRouter';
 import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
@@ -15,6 +16,7 @@ export interface Services {
   catalog: Client<typeof catalogApi>;
   router: Client<typeof modelRouterApi>;
   ledger: Client<typeof usageLedgerApi>;
+  media: Client<typeof mediaJobsApi>;
 }
 
 /** Calls a stack's services in the name of the operator; what they log of a change names `user`. */
@@ -37,5 +39,6 @@ export function createServices(
     catalog: toClient(catalogApi),
     router: toClient(modelRouterApi),
     ledger: toClient(usageLedgerApi),
+    media: toClient(mediaJobsApi),
   };
 }

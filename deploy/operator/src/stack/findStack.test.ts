@@ -12,6 +12,7 @@ const env = {
   TURNPIKE_CATALOG_INTERNAL_URL: 'http://catalog:8081',
   TURNPIKE_ROUTER_INTERNAL_URL: 'http://router:8081',
   TURNPIKE_LEDGER_INTERNAL_URL: 'http://ledger:8081',
+  TURNPIKE_MEDIA_INTERNAL_URL: 'http://media:8081',
   TURNPIKE_REGION: 'eu',
   INTERNAL_TOKEN_KEYS: `k2:${secret},k1:${secret}`,
 };
@@ -30,7 +31,7 @@ async function writeStack(port: number, { regions = ['us'], pid = process.pid } 
   await mkdir(folder, { recursive: true });
   const describe = (region: string) => {
     const services = Object.fromEntries(
-      ['auth', 'catalog', 'model-router', 'usage-ledger'].map((name) => [
+      ['auth', 'catalog', 'model-router', 'usage-ledger', 'media-jobs'].map((name) => [
         name,
         { internal_url: `http://${name}.${region}:${port}`, pid },
       ]),
@@ -54,6 +55,7 @@ it('takes the stack that the environment names, as in production', async () => {
       catalog: 'http://catalog:8081',
       'model-router': 'http://router:8081',
       'usage-ledger': 'http://ledger:8081',
+      'media-jobs': 'http://media:8081',
     },
     tokenKeys: [
       { id: 'k2', secret },
@@ -72,6 +74,7 @@ it('takes a stack file before the environment, and its secrets from where it say
       catalog: 'http://catalog.us:9800',
       'model-router': 'http://model-router.us:9800',
       'usage-ledger': 'http://usage-ledger.us:9800',
+      'media-jobs': 'http://media-jobs.us:9800',
     },
     tokenKeys: [{ id: 'local1', secret }],
   });

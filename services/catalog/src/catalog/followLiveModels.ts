@@ -1,4 +1,5 @@
 import { createClient } from '@turnpike/internal-api/createClient';
+import { mediaJobsApi } from '@turnpike/internal-api/mediaJobs';
 import { type LiveModels, modelRouterApi } from '@turnpike/internal-api/modelRouter';
 import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
@@ -8,26 +9,48 @@ const FIRST_POLL_MS = 250;
 const TIMEOUT_MS = 1_000;
 
 export interface LiveModelFollower {
-  /** The router's last view; undefined until it was reached once. */
+  /** What is served as of the last looks; undefined until the router was reached once. */
   current(): LiveModels | undefined;
   close(): Promise<void>;
 }
 
-/** Follows the router's view of the engines. A router that is away changes nothing: the last view stands. */
-export function followLiveModels({
-  routerUrl,
-  internalHeaders,
-  log,
-}: {
+export interface FollowLiveModelsOptions {
   routerUrl: string;
+  mediaUrl: string;
   internalHeaders: (audience: string) => Record<string, string>;
   log: Logger;
-}): LiveModelFollower {
+}
+
+/**
+ * Follows the router's view of its engines, and that of media-jobs of its backends. One that is away changes nothing: its last view
+ * stands. Models of text are there without those of media.
+ */
+export function followLiveModels({
+  routerUrl,
+  mediaUrl,
+  internalHeaders,
+  log,
+}: FollowLiveModelsOptions): LiveModelFollower {
   const router = createClient(modelRouterApi, { url: routerUrl, internalHeaders, timeoutMs: TIMEOUT_MS });
+  const media = createClient(mediaJobsApi, { url: mediaUrl, internalHeaders, timeoutMs: TIMEOUT_MS });
+  const ofText = follow('model-router', () => router.getLiveModels(), log);
+  const ofMedia = follow('media-jobs', () => media.getLiveModels(), log);
+  return {
+    current() {
+      const models = ofText.current();
+      return models && { ...models, ...ofMedia.current() };
+    },
+    async close() {
+      await Promise.all([ofText.close(), ofMedia.close()]);
+    },
+  };
+}
+
+function follow(service: string, ask: () => Promise<{ models: LiveModels }>, log: Logger): LiveModelFollower {
   let live: LiveModels | undefined;
 
   async function poll(): Promise<void> {
-    live = (await router.getLiveModels()).models;
+    live = (await ask()).models;
   }
 
   const isSettled = (): boolean =>
@@ -35,7 +58,7 @@ export function followLiveModels({
   const polling = repeat(poll, {
     pauseMs: () => (isSettled() ? POLL_MS : FIRST_POLL_MS),
     log,
-    failing: 'model-router cannot be asked which models are live; its last view stands',
+    failing: `${service} cannot be asked which models are live; its last view stands`,
   });
   return { current: () => live, close: polling.close };
 }

@@ -10,7 +10,11 @@ const PASSED_ON = [
   'content-encoding', // refused behind, in the family's own words
   'content-length',
   'content-type',
+  'if-range', // whether a range is of what the client has
+  'prefer', // how long a client waits for a job
+  'range', // of contents
   'user-agent',
+  'x-stainless-retry-count', // says of a call that it was tried before
 ] as const;
 
 /** Most headers of a request; none that is meant for this API has nearly as many. */
@@ -19,7 +23,7 @@ export const MAX_HEADERS = 99;
 /** A client's headers as they are passed on, with what the edge says about the call added. */
 export function toUpstreamHeaders(req: IncomingMessage, ours: Record<string, string>): IncomingHttpHeaders {
   const { headers } = req;
-  const passed: IncomingHttpHeaders = {};
+  const passed: Record<string, string | string[] | undefined> = {};
   for (const name of PASSED_ON) {
     if (headers[name] !== undefined) passed[name] = headers[name];
   }

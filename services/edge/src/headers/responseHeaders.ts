@@ -5,8 +5,11 @@ import { HEADERS, type HeaderName, REQUEST_ID_HEADER } from '@turnpike/public-ap
 const OF_THE_EDGE: readonly string[] = [REQUEST_ID_HEADER, 'x-ratelimit-reset'] satisfies HeaderName[];
 /** The only headers of a service's answer that clients see. What services and engines say about themselves is not among them. */
 const SHOWN = new Set([
+  'accept-ranges',
   'cache-control',
+  'content-disposition',
   'content-length',
+  'content-range',
   'content-type',
   'etag',
   'transfer-encoding',

@@ -24,8 +24,23 @@ const UNSUPPORTED: Record<string, UnsupportedOperation> = {
   '/v1/realtime': { name: 'realtime', instead: 'Use POST /v1/chat/completions with "stream": true instead.' },
 };
 
-/** The unsupported operation at a raw path or above it (specification, Endpoints, 5), if there is one. */
+const NEW_VIDEO = 'Make a new one with POST /v1/videos instead.';
+/** Operations below paths that there are. */
+const UNSUPPORTED_MEDIA: [RegExp, UnsupportedOperation][] = [
+  [
+    /^\/v1\/images\/(?:edits|variations)$/,
+    { name: 'edits and variations of images', instead: 'Make a new one with POST /v1/images/generations instead.' },
+  ],
+  [/^\/v1\/videos\/edits(?:\/|$)/, { name: 'edits of videos', instead: NEW_VIDEO }],
+  [/^\/v1\/videos\/extensions(?:\/|$)/, { name: 'extensions of videos', instead: NEW_VIDEO }],
+  [/^\/v1\/videos\/characters(?:\/|$)/, { name: 'characters of videos', instead: 'Describe them in the prompt.' }],
+  [/^\/v1\/videos\/[^/]+\/remix$/, { name: 'remixes of videos', instead: NEW_VIDEO }],
+];
+
+/** The unsupported operation at a raw path or above it (specification, Endpoints, 5; decisions, Media), if there is one. */
 export function findUnsupportedOperation(rawPath: string): UnsupportedOperation | undefined {
+  const media = UNSUPPORTED_MEDIA.find(([pattern]) => pattern.test(rawPath));
+  if (media) return media[1];
   const [, version, resource] = rawPath.split('/', 3);
   const operation = `/${version}/${resource}`;
   return Object.hasOwn(UNSUPPORTED, operation) ? UNSUPPORTED[operation] : undefined;

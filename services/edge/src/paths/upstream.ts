@@ -1,4 +1,4 @@
-import { type CallTimeouts, toLongestSilenceMs } from '@turnpike/config/longestAnswers';
+import { type CallTimeouts, LONGEST_MEDIA_SILENCE_MS, toLongestSilenceMs } from '@turnpike/config/longestAnswers';
 
 /** A service that the edge passes requests on to. */
 interface UpstreamEntry {
@@ -15,6 +15,7 @@ export const UPSTREAMS = {
   catalog: { setting: 'CATALOG_URL', silenceMs: () => 3_000, errors: 'bare' },
   // It works on answers for as long as its settings let it.
   'model-router': { setting: 'ROUTER_URL', silenceMs: toLongestSilenceMs, errors: 'envelope' },
+  'media-jobs': { setting: 'MEDIA_URL', silenceMs: () => LONGEST_MEDIA_SILENCE_MS, errors: 'flat' },
   'usage-ledger': { setting: 'LEDGER_URL', silenceMs: () => 7_000, errors: 'flat' },
 } as const satisfies Record<string, UpstreamEntry>;
 
