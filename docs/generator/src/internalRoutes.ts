@@ -1,12 +1,13 @@
 import { authApi } from '@turnpike/internal-api/auth';
 import { catalogApi } from '@turnpike/internal-api/catalog';
 import type { InternalApi, InternalRoute } from '@turnpike/internal-api/internalApi';
+import { mediaJobsApi } from '@turnpike/internal-api/mediaJobs';
 import { modelRouterApi } from '@turnpike/internal-api/modelRouter';
 import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import { z } from 'zod';
 import { formatRows } from './formatReference.ts';
 
-const APIS: InternalApi[] = [authApi, catalogApi, modelRouterApi, usageLedgerApi];
+const APIS: InternalApi[] = [authApi, catalogApi, modelRouterApi, usageLedgerApi, mediaJobsApi];
 const HEAD = ['caller → callee', 'route on the internal listener', 'body → answer', 'promise'];
 
 /** Every route between the services as one Markdown table. */

@@ -30,16 +30,18 @@ export async function readSettings(): Promise<ServiceSettings[]> {
   const commonSource = await readFile(join(repositoryRoot, 'libs/config/src/commonConfig.ts'), 'utf8');
   const common = toSettings(commonConfig, commonSource, 'libs/config');
   const services = (await readdir(join(repositoryRoot, 'services'))).sort();
-  const own = services.map(async (service) => ({ service, settings: await readOwnSettings(service) }));
+  const kept = await readFile(join(repositoryRoot, 'libs/object-store/src/objectStoreSettings.ts'), 'utf8');
+  const own = services.map(async (service) => ({ service, settings: await readOwnSettings(service, kept) }));
   return [{ service: undefined, settings: common }, ...(await Promise.all(own))];
 }
 
-async function readOwnSettings(service: string): Promise<Setting[]> {
+/** The variables of objects are a lib's, and stand among those of each service that keeps some. */
+async function readOwnSettings(service: string, sourceOfObjects: string): Promise<Setting[]> {
   const file = join(repositoryRoot, 'services', service, 'src/config.ts');
   const { configSchema }: { configSchema?: unknown } = await import(pathToFileURL(file).href);
   if (!(configSchema instanceof z.ZodObject)) throw new Error(`${file} exports no object schema as configSchema`);
   const own = Object.entries(configSchema.shape as z.ZodRawShape).filter(([name]) => !(name in commonConfig));
-  return toSettings(Object.fromEntries(own), await readFile(file, 'utf8'), service);
+  return toSettings(Object.fromEntries(own), (await readFile(file, 'utf8')) + sourceOfObjects, service);
 }
 
 function toSettings(shape: z.ZodRawShape, source: string, where: string): Setting[] {

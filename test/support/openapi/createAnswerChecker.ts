@@ -1,5 +1,6 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
+import type { StreamEnd } from './createEventChecker.ts';
 import { type DocumentedResponse, escapePointer, findResponse, type OpenApiDocument } from './readDocument.ts';
 
 /** The beginning of an answer: all that is known before its body. */
@@ -15,6 +16,8 @@ export interface AnswerHead {
 export interface CheckedHead {
   problems: string[];
   media: string;
+  /** How it ends where it is a stream of events. */
+  streamEnd: StreamEnd;
   /** What is wrong with the body's JSON, or with that of one event. */
   checkJson(value: unknown): string[];
 }
@@ -22,13 +25,22 @@ export interface CheckedHead {
 export type AnswerChecker = (head: AnswerHead) => CheckedHead;
 
 const DOCUMENT = 'openapi.json';
+const STREAMS_OF_MEDIA = /^\/v1\/(?:images|audio)\//;
 /** Headers that mean something to clients: the document lists every one that an answer has. */
 const LISTED_HEADER = /^(x-.*|retry-after|allow)$/;
 
 /** Checks answers against the published document: status, headers, media type and bodies. Schemas are compiled once. */
 export function createAnswerChecker(document: OpenApiDocument): AnswerChecker {
-  const ajv = new Ajv2020({ allErrors: true, allowUnionTypes: true, strictTypes: false, validateFormats: true });
-  const headerAjv = new Ajv2020({ coerceTypes: true });
+  // That the document's schemas are schemas is a test of its own, docs/generator's: here it would be seen to in every file.
+  const shared = { validateSchema: false, meta: false };
+  const ajv = new Ajv2020({
+    ...shared,
+    allErrors: true,
+    allowUnionTypes: true,
+    strictTypes: false,
+    validateFormats: true,
+  });
+  const headerAjv = new Ajv2020({ ...shared, coerceTypes: true });
   for (const each of [ajv, headerAjv]) addFormats.default(each);
   // The document stands for one schema, so that references within it lead somewhere; its members are no keywords.
   ajv.addVocabulary([...Object.keys(document), 'x-support', 'x-support-note']);
@@ -76,20 +88,23 @@ export function createAnswerChecker(document: OpenApiDocument): AnswerChecker {
 
   return ({ method, path, status, headers }) => {
     const [media = ''] = (headers.get('content-type') ?? '').split(';');
+    const streamEnd = STREAMS_OF_MEDIA.test(path) ? 'type' : '[DONE]';
     const found = findResponse(document, { method, path, status });
     const content = found?.response.content[media];
-    if (!found) return { problems: ['has a status that is not documented'], media, checkJson: () => [] };
+    if (!found) return { problems: ['has a status that is not documented'], media, streamEnd, checkJson: () => [] };
     const problems = checkHeaders(found.response, headers);
     if (!content)
       return {
         problems: [...problems, `is ${media || 'of no media type'}, which is not documented`],
         media,
+        streamEnd,
         checkJson: () => [],
       };
     const pointer = `${found.pointer}/content/${escapePointer(media)}/schema`;
     return {
       problems,
       media,
+      streamEnd,
       checkJson(value) {
         const validate = compile(pointer);
         return validate(value) ? [] : [ajv.errorsText(validate.errors, { dataVar: 'body' })];

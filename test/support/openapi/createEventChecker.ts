@@ -3,14 +3,29 @@ import { parseJson } from './parseJson.ts';
 /** Checks a stream of server-sent events as its bytes pass. What it finds is told at once, each time. */
 export interface EventChecker {
   push(bytes: Uint8Array): string[];
-  /** The stream came to its own end, which has to be `[DONE]` or an error. */
+  /** The stream came to its own end, which has to be said, or an error. */
   end(): string[];
 }
 
-type Ending = 'none' | 'done' | 'error';
+/** How streams end: with `[DONE]`, or, as those of media, with an event of a type that says so. */
+export type StreamEnd = '[DONE]' | 'type';
+
+/** `perhaps`: one of several of which the last is the end. */
+type Ending = 'none' | 'perhaps' | 'done' | 'error';
+
+function endingOf(value: unknown, streamEnd: StreamEnd): Ending {
+  if (typeof value !== 'object' || value === null) return 'none';
+  if ('error' in value) return 'error';
+  if (streamEnd !== 'type' || !('type' in value)) return 'none';
+  if (String(value.type).endsWith('.done')) return 'done';
+  return String(value.type).endsWith('.completed') ? 'perhaps' : 'none';
+}
 
 /** Takes the events of one stream apart and gives the JSON of each to `checkJson`. */
-export function createEventChecker(checkJson: (value: unknown) => string[]): EventChecker {
+export function createEventChecker(
+  checkJson: (value: unknown) => string[],
+  streamEnd: StreamEnd = '[DONE]',
+): EventChecker {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let rest = '';
   let ending: Ending = 'none';
@@ -18,15 +33,16 @@ export function createEventChecker(checkJson: (value: unknown) => string[]): Eve
   function checkEvent(event: string): string[] {
     if (event.startsWith(':') && !event.includes('\n')) return [];
     if (!event.startsWith('data: ') || event.includes('\n')) return [`has what is no event: ${event}`];
-    if (ending !== 'none') return [`goes on after its ${ending === 'done' ? '[DONE]' : 'error'}: ${event}`];
+    if (ending === 'done') return [`goes on after its end: ${event}`];
+    if (ending === 'error') return [`goes on after its error: ${event}`];
     const data = event.slice('data: '.length);
-    if (data === '[DONE]') {
+    if (data === '[DONE]' && streamEnd === '[DONE]') {
       ending = 'done';
       return [];
     }
     const value = parseJson(data);
     if (value === undefined) return [`has an event that is no JSON: ${data}`];
-    if (typeof value === 'object' && value !== null && 'error' in value) ending = 'error';
+    ending = endingOf(value, streamEnd);
     return checkJson(value).map((problem) => `${problem}, in the event ${data}`);
   }
 
@@ -38,7 +54,7 @@ export function createEventChecker(checkJson: (value: unknown) => string[]): Eve
     },
     end() {
       if (rest !== '') return [`ends within an event: ${rest}`];
-      return ending === 'none' ? ['ends as if whole, with neither [DONE] nor an error'] : [];
+      return ending === 'none' ? ['ends as if whole, with neither an end of its own nor an error'] : [];
     },
   };
 }

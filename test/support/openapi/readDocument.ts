@@ -53,8 +53,11 @@ export function findResponse(
   return resolve(document, response, `#/paths/${escapePointer(template)}/${name}/responses/${status}`);
 }
 
+/** Words that the public API has in the place of a video's id: nothing is served there. */
+const NO_ID = '(?!(?:edits|extensions|characters)(?:/|$))';
+
 const toPattern = (template: string): RegExp =>
-  new RegExp(`^${template.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{\w+\}/g, '[^/]+')}$`);
+  new RegExp(`^${template.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{\w+\}/g, `${NO_ID}[^/]+`)}$`);
 
 function resolve(document: OpenApiDocument, response: Referable<DocumentedResponse>, pointer: string): FoundResponse {
   if (!('$ref' in response)) return { pointer, response };

@@ -5,6 +5,7 @@ import { parseJson } from './parseJson.ts';
 import { readDocument } from './readDocument.ts';
 
 const EVENTS = 'text/event-stream';
+const JSON_TYPE = 'application/json';
 
 const checkHead = createAnswerChecker(readDocument());
 const violations: string[] = [];
@@ -39,7 +40,9 @@ const fetchWatched: typeof fetch = async (input, init) => {
   };
   const checked = checkAnswerHead(head);
   const note = (problems: string[]) => noteViolations(head, problems);
-  return checked.media === EVENTS ? watchEvents(response, checked, note) : checkWhole(response, checked, note);
+  if (checked.media === EVENTS) return watchEvents(response, checked, note);
+  // Images, clips, audio and subtitles have a head alone that could be wrong.
+  return checked.media === JSON_TYPE ? checkWhole(response, checked, note) : response;
 };
 
 /** Checks an answer that did not come by `fetch`, as far as it is known. */
@@ -54,8 +57,12 @@ function noteViolations({ method, path, status }: AnswerHead, problems: string[]
 }
 
 /** Each event is checked after it was passed on, one at a time: nothing is kept back, and who leaves is seen to leave. */
-function watchEvents(response: Response, { checkJson }: CheckedHead, note: (problems: string[]) => void): Response {
-  const checker = createEventChecker(checkJson);
+function watchEvents(
+  response: Response,
+  { checkJson, streamEnd }: CheckedHead,
+  note: (problems: string[]) => void,
+): Response {
+  const checker = createEventChecker(checkJson, streamEnd);
   const watching = new TransformStream<Uint8Array, Uint8Array>({
     transform(bytes, controller) {
       controller.enqueue(bytes);

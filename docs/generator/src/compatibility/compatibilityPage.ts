@@ -3,7 +3,7 @@ import { ENGINE_CONTROL_KEYS } from '@turnpike/public-api/requestFields';
 import { formatRows } from '../formatReference.ts';
 import type { JsonSchema } from '../openapi/jsonSchema.ts';
 import { type OpenApiDocument, toOpenApiDocument } from '../openapi/openApiDocument.ts';
-import type { Operation } from '../openapi/operations.ts';
+import type { Operation } from '../openapi/operation.ts';
 import { repositoryRoot } from '../repositoryRoot.ts';
 import { auditSdk } from './auditSdk.ts';
 import { type FieldSupport, listFields } from './listFields.ts';
@@ -14,11 +14,14 @@ export const COMPATIBILITY_FILE = join(repositoryRoot, 'docs/compatibility.md');
 
 const JSON_TYPE = 'application/json';
 const EVENTS_TYPE = 'text/event-stream';
-const ANY_OTHER: FieldSupport = {
-  field: 'any other field',
+const FORM_TYPE = 'multipart/form-data';
+const ANY_OTHER = 'any other field';
+const FORWARDED: FieldSupport = {
+  field: ANY_OTHER,
   support: 'partial',
   note: 'Forwarded to the engine, which takes, ignores or refuses it.',
 };
+const REFUSED: FieldSupport = { field: ANY_OTHER, support: 'no', note: '422.' };
 
 /** The compatibility matrix: every field of every operation, ours and the pinned SDK's. Throws when the SDK awaits its audit. */
 export function renderCompatibility(): string {
@@ -56,14 +59,16 @@ function formatOperation(name: string, operation: Operation, { components }: Ope
   const parameters = (operation.parameters ?? []).map(
     ({ name: field, description: note }): FieldSupport => ({ field, support: 'yes', note }),
   );
-  const request = operation.requestBody?.content[JSON_TYPE];
-  if (request) parts.push('### Request', tabulate('request', request.schema, [ANY_OTHER]));
+  const { [JSON_TYPE]: json, [FORM_TYPE]: form } = operation.requestBody?.content ?? {};
+  const request = json ?? form;
+  const anyOther = operation.tags.includes('Media') ? REFUSED : FORWARDED;
+  if (request) parts.push('### Request', tabulate('request', request.schema, [anyOther]));
   if (parameters.length > 0) parts.push('### Parameters', formatTable(parameters));
-  const answer = operation.responses[200];
+  const answer = operation.responses[200] ?? operation.responses[202];
   if (answer === undefined || !('content' in answer)) throw new Error(`${name} has no answer`);
   const { [JSON_TYPE]: whole, [EVENTS_TYPE]: events } = answer.content;
   if (whole) parts.push('### Answer', tabulate('answer', whole.schema, []));
-  const [chunk] = events?.schema.anyOf ?? [];
+  const [chunk] = events?.schema.anyOf ?? (events ? [events.schema] : []);
   if (chunk) parts.push('### Events, with `stream`', tabulate('events', chunk, []));
   return parts.join('\n\n');
 }
@@ -82,6 +87,8 @@ const formatControlKeys = (): string =>
   `## Fields that no client may set
 
 They steer the serving engine rather than the model, cross the border between tenants, or cost more than what is held for
-a call. In the body of any inference request each is 400, with its name as \`param\`: ${[...ENGINE_CONTROL_KEYS]
+a call. In the body of a chat, completion or embedding each is 400, with its name as \`param\`: ${[
+    ...ENGINE_CONTROL_KEYS,
+  ]
     .map((key) => `\`${key}\``)
     .join(', ')}; and \`chat_template_kwargs\` with anything but \`enable_thinking\`.`;

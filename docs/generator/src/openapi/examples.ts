@@ -2,6 +2,15 @@ import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
 import type { ModelList } from '@turnpike/public-api/modelEntry';
 import { toKeyInformationBody } from '../../../../services/auth/src/wire/keyInformationBody.ts';
 import { toModelBody } from '../../../../services/catalog/src/wire/modelBody.ts';
+import { toTranscriptAnswer } from '../../../../services/media-jobs/src/answer/audio/transcriptAnswer.ts';
+import { toImageLinksBody } from '../../../../services/media-jobs/src/answer/images/imageAnswer.ts';
+import {
+  toDeletedBody,
+  toMediaJobBody,
+  toVideoBody,
+  toVideoListBody,
+} from '../../../../services/media-jobs/src/answer/jobs/jobBodies.ts';
+import type { ShownJob } from '../../../../services/media-jobs/src/terms/job.ts';
 import { ChunkEditor, type ChunkShape } from '../../../../services/model-router/src/answer/chunks/chunkEditor.ts';
 import { CHAT_CHUNKS, editChatAnswer } from '../../../../services/model-router/src/answer/operations/chat.ts';
 import {
@@ -85,6 +94,54 @@ function toEvents(shape: ChunkShape, ...choices: object[]): string {
   return `${events.join('')}data: [DONE]\n\n`;
 }
 
+const IMAGE_PARAMS = {
+  operation: 'images.generations' as const,
+  model: 'flux.1-schnell',
+  n: 1,
+  size: { width: 512, height: 512 },
+  outputFormat: 'png' as const,
+  responseFormat: 'url' as const,
+  isAsync: true,
+  isStream: false,
+};
+const IMAGE_USAGE = { billingUnit: 'image' as const, units: 1, chargeNanoUsd: 2_800_000n };
+const OUTPUTS = [{ key: 'images/job_1/1/0.png', bytes: 1_024, sha256: '', type: 'image/png' }];
+const PUBLIC_URL = 'https://api.turnpike.example';
+
+const WAITING: ShownJob = {
+  id: 'job_3uZVJWwJq1v9sXk2Tn8dLe',
+  status: 'queued',
+  progress: 0,
+  queuePosition: 2,
+  params: IMAGE_PARAMS,
+  prompt: null,
+  createdAt: NOW,
+  completedAt: null,
+  expiresAt: null,
+  errorCode: null,
+  outputs: [],
+  usage: null,
+};
+const MADE: ShownJob = {
+  ...WAITING,
+  status: 'completed',
+  progress: 100,
+  queuePosition: null,
+  completedAt: new Date(NOW.getTime() + 9_000),
+  expiresAt: new Date(NOW.getTime() + 86_409_000),
+  outputs: OUTPUTS,
+  usage: IMAGE_USAGE,
+};
+const VIDEO: ShownJob = {
+  ...WAITING,
+  id: 'video_6yR2mDq0bHc4TzWf9sKpXa',
+  status: 'in_progress',
+  progress: 40,
+  queuePosition: null,
+  params: { operation: 'videos', model: 'wan2.2-t2v-a14b', seconds: 5, size: { width: 832, height: 480 } },
+  prompt: 'A toll gate opens at dawn.',
+};
+
 /** One example of each body, by the operation's id: answers as services write them. Every one is checked against its schema. */
 export const EXAMPLES = {
   createChatCompletion: {
@@ -112,6 +169,31 @@ export const EXAMPLES = {
       editEmbeddingAnswer,
       { data: [{ index: 0, embedding: [0.0123, -0.0456] }], usage: { prompt_tokens: 6 } },
       'multilingual-embeddings',
+    ),
+  },
+  createImages: {
+    request: { model: IMAGE_PARAMS.model, prompt: 'A toll gate at dawn.', size: '512x512', response_format: 'url' },
+    answer: toImageLinksBody({ ...MADE, params: IMAGE_PARAMS, usage: IMAGE_USAGE }, { publicUrl: PUBLIC_URL }),
+  },
+  getImageJob: {
+    waiting: toMediaJobBody(WAITING, { publicUrl: PUBLIC_URL }),
+    answer: toMediaJobBody(MADE, { publicUrl: PUBLIC_URL }),
+  },
+  createVideo: {
+    request: { model: VIDEO.params.model, prompt: VIDEO.prompt, seconds: '5', size: '832x480' },
+    answer: toVideoBody(VIDEO),
+  },
+  listVideos: { answer: toVideoListBody([VIDEO], { hasMore: false }) },
+  deleteVideo: { answer: toDeletedBody(VIDEO.id, 'video') },
+  createSpeech: { request: { model: 'kokoro-82m', input: 'Have a good journey.', voice: 'af_heart' } },
+  createTranscription: {
+    request: { file: 'the bytes of speech.mp3', model: 'whisper-large-v3', response_format: 'json' },
+    answer: JSON.parse(
+      toTranscriptAnswer(
+        { text: 'Have a good journey.', language: 'en', segments: null, words: null },
+        { operation: 'audio.transcriptions', responseFormat: 'json', granularities: ['segment'] },
+        { seconds: 1.6 },
+      ).body,
     ),
   },
   listModels: { answer: { object: 'list', data: [toModelBody(MODEL, { isReady: true })] } satisfies ModelList },

@@ -1,3 +1,10 @@
+import {
+  anyTranscriptionSchema,
+  speechEventSchema,
+  transcriptEventSchema,
+  transcriptionSchema,
+  verboseTranscriptionSchema,
+} from '@turnpike/public-api/audioAnswer';
 import { chatChunkSchema, chatCompletionSchema, toolCallSchema } from '@turnpike/public-api/chatAnswer';
 import { chatMessageSchema, chatRequestSchema, messageContentSchema } from '@turnpike/public-api/chatRequest';
 import { completionRequestSchema } from '@turnpike/public-api/completionRequest';
@@ -9,48 +16,78 @@ import {
   errorEnvelopeSchema,
   flatErrorSchema,
   insufficientBalanceSchema,
+  mediaBalanceSchema,
+  noFormSchema,
   regionNotServedSchema,
   unknownModelSchema,
+  uploadTooLargeSchema,
 } from '@turnpike/public-api/errorBodies';
+import { imageAnswerSchema, imageEventSchema } from '@turnpike/public-api/imageAnswer';
+import { imageRequestSchema } from '@turnpike/public-api/imageRequest';
 import { keyInformationSchema } from '@turnpike/public-api/keyInformation';
+import { deletedJobSchema, mediaJobSchema, mediaUsageSchema } from '@turnpike/public-api/mediaJob';
 import { modelEntrySchema, modelListSchema } from '@turnpike/public-api/modelEntry';
+import { speechRequestSchema } from '@turnpike/public-api/speechRequest';
 import { textChunkSchema, textCompletionSchema } from '@turnpike/public-api/textCompletion';
 import { tokenUsageSchema } from '@turnpike/public-api/tokenUsage';
+import { transcriptionRequestSchema, translationRequestSchema } from '@turnpike/public-api/transcriptionRequest';
 import { usageRecordSchema } from '@turnpike/public-api/usageRecord';
 import { usageSummarySchema } from '@turnpike/public-api/usageSummary';
+import { videoListSchema, videoSchema } from '@turnpike/public-api/video';
+import { videoRequestSchema } from '@turnpike/public-api/videoRequest';
 import { z } from 'zod';
 import { type JsonSchema, tidySchema } from './jsonSchema.ts';
 
-/** What clients send: the schemas that the router reads bodies through. */
+/** What clients send: the schemas that bodies are read through. */
 const REQUESTS = {
   ChatMessage: chatMessageSchema,
   MessageContent: messageContentSchema,
   ChatRequest: chatRequestSchema,
   CompletionRequest: completionRequestSchema,
   EmbeddingRequest: embeddingRequestSchema,
+  ImageRequest: imageRequestSchema,
+  SpeechRequest: speechRequestSchema,
+  TranscriptionRequest: transcriptionRequestSchema,
+  TranslationRequest: translationRequestSchema,
+  VideoRequest: videoRequestSchema,
 };
 
 /** What clients get. */
 const RESPONSES = {
   AccountRefused: accountRefusedSchema,
+  AnyTranscription: anyTranscriptionSchema,
   BareError: bareErrorSchema,
   ChatChunk: chatChunkSchema,
   ChatCompletion: chatCompletionSchema,
+  DeletedJob: deletedJobSchema,
   Embeddings: embeddingListSchema,
   ErrorEnvelope: errorEnvelopeSchema,
   FlatError: flatErrorSchema,
+  ImageEvent: imageEventSchema,
+  Images: imageAnswerSchema,
   InsufficientBalance: insufficientBalanceSchema,
   KeyInformation: keyInformationSchema,
+  MediaBalance: mediaBalanceSchema,
+  MediaJob: mediaJobSchema,
+  MediaUsage: mediaUsageSchema,
   Model: modelEntrySchema,
   ModelList: modelListSchema,
+  NoForm: noFormSchema,
   RegionNotServed: regionNotServedSchema,
+  SpeechEvent: speechEventSchema,
   TextChunk: textChunkSchema,
   TextCompletion: textCompletionSchema,
   TokenUsage: tokenUsageSchema,
   ToolCall: toolCallSchema,
+  TranscriptEvent: transcriptEventSchema,
+  Transcription: transcriptionSchema,
   UnknownModel: unknownModelSchema,
+  UploadTooLarge: uploadTooLargeSchema,
   UsageRecord: usageRecordSchema,
   UsageSummary: usageSummarySchema,
+  VerboseTranscription: verboseTranscriptionSchema,
+  Video: videoSchema,
+  VideoList: videoListSchema,
 };
 
 export type SchemaName = keyof typeof REQUESTS | keyof typeof RESPONSES;

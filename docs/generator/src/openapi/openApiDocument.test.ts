@@ -36,6 +36,21 @@ it.each([
   ['getKey', [200, 401, 405, 429, 502, 503]],
   ['getUsage', [200, 400, 401, 405, 429, 503, 504]],
   ['getUsageRequest', [200, 401, 404, 405, 429, 503, 504]],
+  ['createImages', [200, 202, 400, 401, 402, 403, 404, 405, 422, 429, 500, 503]],
+  ['createVideo', [200, 400, 401, 402, 403, 404, 405, 422, 429, 500, 503]],
+  ['createSpeech', [200, 202, 400, 401, 402, 403, 404, 405, 422, 429, 500, 503]],
+  ['createTranscription', [200, 202, 400, 401, 402, 403, 404, 405, 413, 422, 429, 500, 503]],
+  ['createTranslation', [200, 202, 400, 401, 402, 403, 404, 405, 413, 422, 429, 500, 503]],
+  ['listVideos', [200, 401, 403, 405, 422, 429, 500, 503]],
+  ['getVideo', [200, 401, 403, 404, 405, 429, 500, 503]],
+  ['deleteVideo', [200, 401, 403, 404, 405, 429, 500, 503]],
+  ['getVideoContent', [200, 206, 401, 403, 404, 405, 422, 429, 500, 503]],
+  ['getImageJob', [200, 401, 403, 404, 405, 429, 500, 503]],
+  ['deleteImageJob', [200, 401, 403, 404, 405, 429, 500, 503]],
+  ['getImageContent', [200, 206, 401, 403, 404, 405, 422, 429, 500, 503]],
+  ['getAudioJob', [200, 401, 403, 404, 405, 429, 500, 503]],
+  ['deleteAudioJob', [200, 401, 403, 404, 405, 429, 500, 503]],
+  ['getAudioContent', [200, 206, 401, 403, 404, 405, 429, 500, 503]],
 ])('%s answers with no status but those of the specification', (id, statuses) => {
   const found = operations.find(({ operation }) => operation.operationId === id);
   expect(Object.keys(found?.operation.responses ?? {}).map(Number)).toEqual(statuses);
@@ -65,7 +80,26 @@ it('gives examples that are what the schemas say', () => {
 });
 
 it('lets nothing unknown into an answer, at any depth', () => {
-  const answers = ['ChatCompletion', 'ChatChunk', 'TextCompletion', 'TextChunk', 'Embeddings', 'Model', 'UsageRecord'];
+  const media = [
+    'Images',
+    'ImageEvent',
+    'MediaJob',
+    'Video',
+    'VideoList',
+    'DeletedJob',
+    'AnyTranscription',
+    'SpeechEvent',
+  ];
+  const answers = [
+    ...media,
+    'ChatCompletion',
+    'ChatChunk',
+    'TextCompletion',
+    'TextChunk',
+    'Embeddings',
+    'Model',
+    'UsageRecord',
+  ];
   for (const name of answers) expect(findOpenObjects(document.components.schemas[name], name)).toEqual([]);
 });
 

@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import { repositoryRoot } from '../repositoryRoot.ts';
 import type { JsonSchema } from './jsonSchema.ts';
 import { toJsonSchemas } from './jsonSchemas.ts';
-import { type Operation, PATHS } from './operations.ts';
+import type { Methods } from './operation.ts';
+import { PATHS } from './operations.ts';
 import { type ResponseObject, SHARED_RESPONSES } from './responses.ts';
 
 export const OPENAPI_FILE = join(repositoryRoot, 'docs/openapi.json');
@@ -13,7 +14,7 @@ export interface OpenApiDocument {
   servers: object[];
   security: object[];
   tags: object[];
-  paths: Record<string, Partial<Record<'get' | 'post', Operation>>>;
+  paths: Record<string, Methods>;
   components: {
     securitySchemes: object;
     responses: Record<string, ResponseObject>;
@@ -22,7 +23,7 @@ export interface OpenApiDocument {
 }
 
 const DESCRIPTION = [
-  'Inference for text, code, reasoning, vision and embedding models, after a widely used public chat API: a client written for it works when the base address and the model change.',
+  'Inference for text, code, reasoning, vision, embedding, image, audio and video models, after a widely used public chat API: a client written for it works when the base address and the model change.',
   'Branch on the HTTP status: statuses are stable, the bodies of errors are for people and may change. There are no idempotency keys.',
   'In `/v1/svc/…` the segment `svc` is the service’s own name, which an installation may change. Calls are meant to come from servers: no CORS header is ever sent.',
   '`x-support` says of a field how far it is supported where that is not `yes`, and `x-support-note` how.',
@@ -45,6 +46,11 @@ export function toOpenApiDocument(): OpenApiDocument {
     security: [{ apiKey: [] }],
     tags: [
       { name: 'Inference', description: 'Chat, text completion, embeddings. Each call is held for, run and charged.' },
+      {
+        name: 'Media',
+        description:
+          'Images, videos, speech and speech-to-text, at once or as jobs that are kept for 24 hours. What is charged is measured, once.',
+      },
       { name: 'Models', description: 'What the region serves.' },
       { name: 'Account', description: 'The calling key: limits, credit, usage and cost.' },
     ],

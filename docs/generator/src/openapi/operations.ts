@@ -1,30 +1,10 @@
 import { type HeaderName, KEY_LIMIT_HEADERS } from '@turnpike/public-api/headers';
 import { EXAMPLES } from './examples.ts';
 import { toHeaders } from './headers.ts';
-import type { JsonSchema } from './jsonSchema.ts';
 import { refTo, type SchemaName } from './jsonSchemas.ts';
-import type { ResponseObject, SharedResponse } from './responses.ts';
-
-export interface Parameter {
-  name: string;
-  in: 'path' | 'query';
-  required: boolean;
-  description: string;
-  schema: JsonSchema;
-  explode?: boolean;
-}
-
-export interface Operation {
-  operationId: string;
-  tags: string[];
-  summary: string;
-  description: string;
-  parameters?: Parameter[];
-  requestBody?: { required: true; content: Record<string, { schema: JsonSchema; example: unknown }> };
-  responses: Record<string, ResponseObject | { $ref: string }>;
-}
-
-type Errors = Record<string, SharedResponse>;
+import { MEDIA_PATHS } from './mediaOperations.ts';
+import { type Errors, jsonAnswer, jsonBody, type Methods, type Parameter, refsTo } from './operation.ts';
+import type { ResponseObject } from './responses.ts';
 
 const INFERENCE_ERRORS: Errors = {
   400: 'InferenceInvalid',
@@ -54,22 +34,6 @@ const USAGE_ERRORS: Errors = {
 
 /** On every answer of an engine. */
 const CALL_HEADERS: HeaderName[] = ['x-router-call-id', ...KEY_LIMIT_HEADERS];
-
-const refsTo = (errors: Errors) =>
-  Object.fromEntries(
-    Object.entries(errors).map(([status, name]) => [status, { $ref: `#/components/responses/${name}` }]),
-  );
-
-const jsonBody = (schema: SchemaName, example: unknown) => ({
-  required: true as const,
-  content: { 'application/json': { schema: refTo(schema), example } },
-});
-
-const jsonAnswer = (description: string, schema: SchemaName, example: unknown): ResponseObject => ({
-  description,
-  headers: toHeaders({}),
-  content: { 'application/json': { schema: refTo(schema), example } },
-});
 
 /** A whole answer, or where `stream` is true its events, each checked against `chunk` or an error. */
 function toGeneratedAnswer(
@@ -102,7 +66,7 @@ const instantParameter = (name: string, description: string): Parameter => ({
 });
 
 /** Every path that clients may call, its methods, and what they do. Nothing else is served. */
-export const PATHS: Record<string, Partial<Record<'get' | 'post', Operation>>> = {
+export const PATHS: Record<string, Methods> = {
   '/v1/chat/completions': {
     post: {
       operationId: 'createChatCompletion',
@@ -146,6 +110,7 @@ export const PATHS: Record<string, Partial<Record<'get' | 'post', Operation>>> =
       },
     },
   },
+  ...MEDIA_PATHS,
   '/v1/models': {
     get: {
       operationId: 'listModels',

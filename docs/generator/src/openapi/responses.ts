@@ -8,6 +8,8 @@ import type { SpendFault } from '../../../../services/auth/src/api/authServiceFa
 import { createToWireError as createToModelsError } from '../../../../services/catalog/src/api/catalogError.ts';
 import type { ListFault } from '../../../../services/catalog/src/api/catalogFault.ts';
 import { toEdgeError } from '../../../../services/edge/src/api/edgeError.ts';
+import { createToWireError as createToMediaError } from '../../../../services/media-jobs/src/api/mediaError.ts';
+import type { MediaFault } from '../../../../services/media-jobs/src/api/mediaFault.ts';
 import { createToWireError as createToInferenceError } from '../../../../services/model-router/src/api/inferenceError.ts';
 import type { InferenceFault } from '../../../../services/model-router/src/api/inferenceFault.ts';
 import { createToPublicError as createToUsageError } from '../../../../services/usage-ledger/src/api/ledgerError.ts';
@@ -70,6 +72,7 @@ const by =
     return worded;
   };
 const inference = by<InferenceFault>(createToInferenceError(OPTIONS));
+const media = by<MediaFault>(createToMediaError(OPTIONS));
 const models = by<GuardFault | ListFault>(createToModelsError(OPTIONS));
 const key = by<GuardFault | SpendFault>((error) => createToKeyError(error, OPTIONS));
 const usage = by<GuardFault | UsageFault>(createToUsageError(OPTIONS));
@@ -199,6 +202,13 @@ export const SHARED_RESPONSES = {
     },
     always: ['x-router-call-id', 'x-should-retry'],
   }),
+  JobNotFound: toErrorResponse({
+    description:
+      'No such job of this key: an unknown id, one of another key, or one whose 24 hours are over. Of contents also: there is nothing yet, or nothing at this index.',
+    bodies: ['FlatError'],
+    examples: { unknown: media({ kind: 'job_not_found' }), unfinished: media({ kind: 'content_not_there' }) },
+    always: ['x-should-retry'],
+  }),
   KeyUnavailable: toErrorResponse({
     description: 'Too many keys are looked up at once. Retry with backoff.',
     bodies: ['FlatError'],
@@ -229,6 +239,111 @@ export const SHARED_RESPONSES = {
       missing: usage({ kind: 'missing_authorization' }),
       invalid: usage({ kind: 'invalid_api_key' }),
     },
+  }),
+  MediaBalance: toErrorResponse({
+    description:
+      'What the request could cost at most fits no balance, or the account cannot pay now. Nothing ran. Told apart by `message`; after a top-up the same key works again.',
+    bodies: ['MediaBalance', 'FlatError'],
+    examples: {
+      insufficient_balance: media({
+        kind: 'insufficient_balance',
+        maxUsageCostNanoUsd: 50_000_000n,
+        keyRemainingNanoUsd: 10_000_000n,
+        heldNanoUsd: 0n,
+        limitedBy: 'key_budget',
+      }),
+      spend_cap_reached: media({ kind: 'spend_cap_reached' }),
+    },
+    always: ['x-should-retry'],
+    sometimes: KEY_LIMIT_HEADERS,
+  }),
+  MediaFailure: toErrorResponse({
+    description:
+      'The model or the gateway failed, and nothing was charged. With `pricing_unavailable` there is no price: nothing ran, and it is safe to retry.',
+    bodies: ['FlatError', 'ErrorEnvelope'],
+    examples: {
+      no_price: media({ kind: 'pricing_unavailable', model: 'flux.1-schnell' }),
+      failed: media({ kind: 'backend_failed' }),
+      unforeseen: toInternalError(),
+    },
+    sometimes: ['x-should-retry', ...KEY_LIMIT_HEADERS],
+  }),
+  MediaForbidden: toErrorResponse({
+    description: 'The key is blocked by an administrator, or its organization belongs to another region.',
+    bodies: ['ErrorEnvelope'],
+    examples: { key_blocked: media({ kind: 'key_blocked' }), region_not_served: media({ kind: 'region_not_served' }) },
+    always: ['x-should-retry'],
+  }),
+  MediaInvalid: toErrorResponse({
+    description: 'A field failed: `param` names it, and `message` says what it may be. The same request fails again.',
+    bodies: ['FlatError'],
+    examples: {
+      field: media({
+        kind: 'invalid_request',
+        message: 'size must be 512x512 or 1024x1024 for this model',
+        param: 'size',
+      }),
+    },
+    sometimes: KEY_LIMIT_HEADERS,
+  }),
+  MediaLookUpUnavailable: toErrorResponse({
+    description: 'Jobs, or the key, cannot be looked up right now. Retry with backoff.',
+    bodies: ['FlatError'],
+    examples: { jobs: media({ kind: 'jobs_unavailable' }), keys: media({ kind: 'auth_unavailable' }) },
+    sometimes: ['retry-after'],
+  }),
+  MediaMalformed: toErrorResponse({
+    description:
+      'The body does not parse: it has a wrong content type, is malformed, or larger than it may be; or the model refused the request for its content.',
+    bodies: ['FlatError', 'ErrorEnvelope'],
+    examples: { json: media({ kind: 'body_not_json' }), content: media({ kind: 'content_refused' }) },
+    sometimes: ['x-should-retry', ...KEY_LIMIT_HEADERS],
+  }),
+  MediaThrottled: toErrorResponse({
+    description:
+      'The key’s requests of this minute are used up, or too many wrong keys are tried from the address (both flat); or the flood limit (an envelope).',
+    bodies: ['FlatError', 'ErrorEnvelope'],
+    examples: {
+      key: media({ kind: 'rate_limited', limiter: 'requests', retryAfterMs: 100, rateLimit: KEY_LIMITS }),
+      flood: FLOODED,
+    },
+    sometimes: ['retry-after', 'x-ratelimit-reset', ...KEY_LIMIT_HEADERS],
+    sets: [
+      {
+        description: 'A limit of the key.',
+        required: ['retry-after', ...KEY_LIMIT_HEADERS],
+        absent: ['x-ratelimit-reset'],
+      },
+      {
+        description: 'Too many wrong keys from the address.',
+        required: ['retry-after'],
+        absent: ['x-ratelimit-reset', ...KEY_LIMIT_HEADERS],
+      },
+      FLOOD,
+    ],
+  }),
+  MediaUnauthorized: toErrorResponse({
+    description: 'The key is missing, mistyped, revoked, expired, or of another region’s host.',
+    bodies: ['FlatError'],
+    examples: { missing: media({ kind: 'missing_authorization' }), invalid: media({ kind: 'invalid_api_key' }) },
+  }),
+  MediaUnavailable: toErrorResponse({
+    description:
+      'Nothing can serve it right now (`backend_unavailable`, `transcode_overloaded`), or something needed is not there: retry with backoff, unless `x-should-retry` says no. With `model_deactivated` the model is switched off: use another.',
+    bodies: ['FlatError'],
+    examples: {
+      backend: media({ kind: 'backend_unavailable', retryAfterSeconds: 20 }),
+      transcode: media({ kind: 'transcode_overloaded', retryAfterSeconds: 2 }),
+      disabled: media({ kind: 'model_disabled', model: 'flux.1-schnell' }),
+    },
+    sometimes: ['retry-after', 'x-should-retry', ...KEY_LIMIT_HEADERS],
+  }),
+  MediaUnknownModel: toErrorResponse({
+    description: 'No such media model in this region, or one that is not served here now.',
+    bodies: ['ErrorEnvelope'],
+    examples: { unknown: media({ kind: 'model_not_found' }) },
+    always: ['x-should-retry'],
+    sometimes: KEY_LIMIT_HEADERS,
   }),
   MethodNotAllowed: toErrorResponse({
     description: 'The path is known; another method was used.',
@@ -275,6 +390,23 @@ export const SHARED_RESPONSES = {
       }),
     },
     always: ['x-should-retry'],
+  }),
+  UploadInvalid: toErrorResponse({
+    description: 'A field failed: `param` names it. An upload of a wrong content type says so in `detail`.',
+    bodies: ['FlatError', 'NoForm'],
+    examples: {
+      field: media({ kind: 'invalid_request', message: 'file must not be empty', param: 'file' }),
+      no_form: media({ kind: 'upload_not_form_type' }),
+    },
+    sometimes: KEY_LIMIT_HEADERS,
+  }),
+  UploadTooLarge: toErrorResponse({
+    description: 'The upload is above the limit: by its announced length, or, without a `message`, by what came of it.',
+    bodies: ['UploadTooLarge'],
+    examples: {
+      announced: media({ kind: 'upload_too_large', maxBytes: 26_214_400, isAnnounced: true }),
+      read: media({ kind: 'upload_too_large', maxBytes: 26_214_400, isAnnounced: false }),
+    },
   }),
   UsageInvalid: toErrorResponse({
     description: 'A parameter cannot be served: `param` names it.',
