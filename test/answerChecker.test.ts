@@ -135,7 +135,7 @@ it('has nothing to say of a stream that is as documented, whole or failed', () =
 it.each([
   ['ends without [DONE]', toEvents(CHUNK), 'ends as if whole'],
   ['ends within an event', `${toEvents(CHUNK)}data: {`, 'ends within an event'],
-  ['goes on after [DONE]', toEvents('[DONE]', CHUNK), 'goes on after its [DONE]'],
+  ['goes on after [DONE]', toEvents('[DONE]', CHUNK), 'goes on after its end'],
   ['says [DONE] after an error', toEvents(ENVELOPE, '[DONE]'), 'goes on after its error'],
   ['has an event that is no JSON', toEvents('{', '[DONE]'), 'has an event that is no JSON'],
   ['has a line that is no event', `event: ping\n\n${toEvents('[DONE]')}`, 'has what is no event'],
@@ -146,4 +146,25 @@ it.each([
   ],
 ])('tells of a stream that %s', (_case, text, problem) => {
   expect(problemsOfStream(text).join()).toContain(problem);
+});
+
+/** What is told of a stream of media. */
+function problemsOfMedia(path: string, ...events: unknown[]): string[] {
+  const head = { method: 'POST', path, status: 200, headers: new Headers(streamHeaders) };
+  const { checkJson, streamEnd } = check(head);
+  const checker = createEventChecker(checkJson, streamEnd);
+  return [...checker.push(Buffer.from(toEvents(...events))), ...checker.end()];
+}
+const MEDIA_USAGE = { billing_unit: 'character', units_consumed: 2, total_spend: 0.1 };
+const SPOKEN = { type: 'speech.audio.done', usage: MEDIA_USAGE };
+const DRAWN = { type: 'image_generation.completed', created_at: 1, size: '1x1', output_format: 'png', b64_json: '' };
+
+it('knows by their types where streams of media end', () => {
+  const delta = { type: 'speech.audio.delta', audio: 'AAAA' };
+  expect(problemsOfMedia('/v1/audio/speech', delta, SPOKEN)).toEqual([]);
+  expect(problemsOfMedia('/v1/images/generations', DRAWN, { ...DRAWN, usage: MEDIA_USAGE })).toEqual([]);
+  expect(problemsOfMedia('/v1/audio/speech', delta).join()).toContain('ends as if whole');
+  expect(problemsOfMedia('/v1/audio/speech', SPOKEN, delta).join()).toContain('goes on after its end');
+  expect(problemsOfMedia('/v1/audio/speech', SPOKEN, '[DONE]').join()).toContain('goes on after its end');
+  expect(problemsOfMedia('/v1/audio/speech', delta, '[DONE]').join()).toContain('no JSON');
 });

@@ -25,7 +25,14 @@ export type Order =
   | { do: 'callTool'; model: string; question: string; stream: boolean }
   /** The answer is wanted as a `Trip`. */
   | { do: 'structure'; model: string; question: string }
-  | { do: 'embed'; model: string; texts: string[]; encoding: 'float' | 'base64' };
+  | { do: 'embed'; model: string; texts: string[]; encoding: 'float' | 'base64' }
+  | { do: 'draw'; model: string; prompt: string; count: number; as: 'b64_json' | 'url' }
+  /** The clip is waited for, fetched, found in the list by pages of one, and deleted, so that it is gone. */
+  | { do: 'film'; model: string; prompt: string; seconds: string }
+  /** The speech is written into a file as it comes. */
+  | { do: 'speak'; model: string; text: string; voice: string; format: 'mp3' | 'wav' }
+  /** `audio` is base64. */
+  | { do: 'hear'; model: string; audio: string; format: 'json' | 'verbose_json' | 'srt' };
 
 /** What a client may lack. */
 export type Skill = Order['do'] | 'base64';
@@ -58,6 +65,19 @@ export const seenSchema = z.object({
   toolCalls: z.array(z.object({ name: z.string(), arguments: z.unknown() })).optional(),
   value: z.unknown().optional(),
   vectors: z.array(z.array(z.number())).optional(),
+  /** As base64, or as addresses. */
+  images: z.array(z.string()).optional(),
+  clip: z
+    .object({
+      status: z.string(),
+      bytes: z.string(),
+      listed: z.array(z.string()),
+      deleted: z.boolean(),
+      /** The error of a look-up once it was deleted. */
+      errorAfterwards: z.string(),
+    })
+    .optional(),
+  audio: z.string().optional(),
   /** The error that the client raised. */
   refusal: z
     .object({

@@ -2,13 +2,14 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { stack } from '../conformance/support/plainStack.ts';
 import { makeAccount } from '../support/makeAccount.ts';
 import { answerSteps } from './answers.ts';
+import { mediaSteps } from './media.ts';
 import { aiSdkClient } from './npm/aiSdkClient.ts';
 import { langchainClient } from './npm/langchainClient.ts';
 import { openaiClient } from './npm/openaiClient.ts';
 import { pythonClients } from './python/pythonClients.ts';
 import { refusalSteps } from './refusals.ts';
 
-const STEPS = [...answerSteps, ...refusalSteps];
+const STEPS = [...answerSteps, ...refusalSteps, ...mediaSteps];
 const isPythonHere = process.env.TURNPIKE_TEST_PYTHON !== undefined;
 
 let opened: Promise<unknown>;

@@ -4,9 +4,12 @@ import { expect, it } from '@jest/globals';
 import { notYetServedRows } from './contract/notYetServedRows.ts';
 import { rows } from './contract/rows.ts';
 
+/** Files whose tests share a stack, and are registered by one test file. */
+const FOLDERS = ['plain', 'recorded', 'media'];
+
 /** Ids of the rows that the files of this folder register: the test files, and those that share a stack. */
 const registered = readdirSync(import.meta.dirname, { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.test.ts') || name.startsWith(`plain${sep}`))
+  .filter((name) => name.endsWith('.test.ts') || FOLDERS.some((folder) => name.startsWith(`${folder}${sep}`)))
   .flatMap((name) => [...readFileSync(join(import.meta.dirname, name), 'utf8').matchAll(/^row\(\s*'([^']+)'/gm)])
   .map(([, id]) => id ?? '');
 

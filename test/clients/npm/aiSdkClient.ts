@@ -33,7 +33,7 @@ export const aiSdkClient = createNpmClient({
     rateLimited: 'AI_APICallError',
     promptTooLong: 'AI_APICallError',
   },
-  lacks: ['listModels', 'base64'],
+  lacks: ['listModels', 'base64', 'draw', 'film', 'speak', 'hear'],
   async answer(order, { baseUrl, apiKey, maxRetries, fetch }) {
     const provider = createOpenAICompatible({
       name: 'turnpike',
@@ -46,6 +46,11 @@ export const aiSdkClient = createNpmClient({
     switch (order.do) {
       case 'listModels':
         throw new Error('the AI SDK does not list models');
+      case 'draw':
+      case 'film':
+      case 'speak':
+      case 'hear':
+        throw new Error('the AI SDK is not asked for media');
       case 'chat':
         return chat({ model: provider(order.model), maxRetries }, order);
       case 'callTool':

@@ -26,13 +26,18 @@ export const langchainClient = createNpmClient({
     rateLimited: 'RateLimitError',
     promptTooLong: 'ContextOverflowError',
   },
-  lacks: ['listModels'],
+  lacks: ['listModels', 'draw', 'film', 'speak', 'hear'],
   hides: ['embeddingUsage'],
   async answer(order, { baseUrl, apiKey, maxRetries, fetch }) {
     const fields = { apiKey, maxRetries, configuration: { baseURL: baseUrl, fetch } };
     switch (order.do) {
       case 'listModels':
         throw new Error('LangChain does not list models');
+      case 'draw':
+      case 'film':
+      case 'speak':
+      case 'hear':
+        throw new Error('LangChain is not asked for media');
       case 'chat': {
         const { model, maxTokens } = order;
         return chat(new ChatOpenAI({ ...fields, model, ...(maxTokens !== undefined && { maxTokens }) }), order);

@@ -1,4 +1,8 @@
-import OpenAI from 'openai';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import OpenAI, { toFile } from 'openai';
 import { zodResponseFormat } from 'openai/helpers/zod';
 import { z } from 'zod';
 import { FORECAST, type Message, type Order, tripSchema, type Usage } from '../order.ts';
@@ -45,6 +49,21 @@ export const openaiClient = createNpmClient({
         const { data, usage } = await openai.embeddings.create({ model, input, encoding_format });
         return { vectors: data.map(({ embedding }) => toVector(embedding)), usages: [toUsage(usage)] };
       }
+      case 'draw': {
+        const { model, prompt, count: n, as: response_format } = order;
+        const { data = [] } = await openai.images.generate({ model, prompt, n, response_format });
+        return { images: data.map(({ b64_json, url }) => b64_json ?? url ?? '') };
+      }
+      case 'film':
+        return { clip: await film(openai, order) };
+      case 'speak':
+        return { audio: await speak(openai, order) };
+      case 'hear': {
+        const { model, audio, format: response_format } = order;
+        const file = await toFile(Buffer.from(audio, 'base64'), 'speech.wav');
+        const heard = await openai.audio.transcriptions.create({ model, file, response_format });
+        return { text: typeof heard === 'string' ? heard : heard.text };
+      }
     }
   },
   toRefusal(error) {
@@ -62,6 +81,44 @@ async function chat(openai: OpenAI, order: Asked<'chat'>): Promise<Sight> {
     ...(maxTokens !== undefined && { max_tokens: maxTokens }),
   };
   return stream ? readStream(openai, asked, leaveAfter) : toSight(await openai.chat.completions.create(asked));
+}
+
+/** This package has nothing that waits for a clip, but keeps to what an answer says of the next look. */
+async function film(openai: OpenAI, { model, prompt, seconds }: Asked<'film'>): Promise<NonNullable<Sight['clip']>> {
+  const { id } = await openai.videos.create({
+    model: model as OpenAI.VideoModel,
+    prompt,
+    seconds: seconds as OpenAI.VideoSeconds,
+  });
+  for (;;) {
+    const { data, response } = await openai.videos.retrieve(id).withResponse();
+    if (data.status === 'queued' || data.status === 'in_progress') {
+      await delay(Number(response.headers.get('openai-poll-after-ms')));
+      continue;
+    }
+    const content = await openai.videos.downloadContent(id);
+    const bytes = Buffer.from(await content.arrayBuffer()).toString('base64');
+    const listed = (await Array.fromAsync(openai.videos.list({ limit: 1 }))).map((video) => video.id);
+    const { deleted } = await openai.videos.delete(id);
+    const errorAfterwards = await openai.videos.retrieve(id).then(
+      () => 'none',
+      (error: Error) => error.constructor.name,
+    );
+    return { status: data.status, bytes, listed, deleted, errorAfterwards };
+  }
+}
+
+async function speak(openai: OpenAI, { model, text, voice, format }: Asked<'speak'>): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'turnpike-speech-'));
+  try {
+    const file = join(folder, 'speech');
+    const { body } = await openai.audio.speech.create({ model, input: text, voice, response_format: format });
+    if (!body) throw new Error('an answer without audio');
+    await writeFile(file, body);
+    return await readFile(file, 'base64');
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 }
 
 async function readStream(openai: OpenAI, asked: Chat, leaveAfter = Number.POSITIVE_INFINITY): Promise<Sight> {

@@ -20,7 +20,7 @@ export const pythonClients: Client[] = [
     name: 'litellm (PyPI)',
     script: 'litellm_client.py',
     errors: { ...ERRORS, insufficientBalance: 'APIError', promptTooLong: 'ContextWindowExceededError' },
-    lacks: ['listModels', 'base64'],
+    lacks: ['listModels', 'base64', 'draw', 'film', 'speak', 'hear'],
     hides: ['suggestions'],
   }),
 ];

@@ -1,6 +1,7 @@
 import { accountRows } from './accountRows.ts';
 import { answerRows } from './answerRows.ts';
 import { errorRows } from './errorRows.ts';
+import { mediaRows } from './mediaRows.ts';
 import { outageRows } from './outageRows.ts';
 import { regionRows } from './regionRows.ts';
 import { requestRows } from './requestRows.ts';
@@ -20,6 +21,7 @@ export const rows = {
   ...transportRows,
   ...regionRows,
   ...outageRows,
+  ...mediaRows,
 } as const;
 
 export type RowId = keyof typeof rows;

@@ -2,6 +2,8 @@
 export interface Answer {
   status: number;
   headers: Headers;
+  bytes: Buffer;
+  /** The bytes as text. */
   text: string;
   /** The text as JSON; undefined where it is none. */
   body: unknown;
@@ -11,11 +13,16 @@ export interface Call {
   headers?: Record<string, string>;
 }
 
+interface Sending extends Call {
+  /** An object goes as JSON; a text, bytes and a form go as they are. */
+  body?: object | string | Buffer | FormData;
+}
+
 /** Whoever sends requests with one key, or with none. Retries nothing. */
 export interface Client {
+  send(method: 'GET' | 'POST' | 'DELETE', path: string, sending?: Sending): Promise<Answer>;
   get(path: string, call?: Call): Promise<Answer>;
-  /** Sends an object as JSON, and a text or bytes as they are. */
-  post(path: string, body: object | string | Buffer, call?: Call): Promise<Answer>;
+  post(path: string, body: NonNullable<Sending['body']>, call?: Call): Promise<Answer>;
   /** The same, the answer unread. */
   open(path: string, body: object, signal?: AbortSignal): Promise<Response>;
 }
@@ -24,15 +31,16 @@ export interface Client {
 export function createClient(baseUrl: string, apiKey?: string): Client {
   const own: Record<string, string> = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
   const json = { ...own, 'content-type': 'application/json' };
+  const send: Client['send'] = async (method, path, { body, headers } = {}) => {
+    // A form says by itself where its parts begin.
+    const fitting = body === undefined || body instanceof FormData ? own : json;
+    const content = body === undefined ? {} : { body: toContent(body) };
+    return read(await fetch(`${baseUrl}${path}`, { method, headers: { ...fitting, ...headers }, ...content }));
+  };
   return {
-    get: async (path, { headers } = {}) => read(await fetch(`${baseUrl}${path}`, { headers: { ...own, ...headers } })),
-    async post(path, body, { headers } = {}) {
-      const isRaw = typeof body === 'string' || Buffer.isBuffer(body);
-      const content = isRaw ? new Uint8Array(Buffer.from(body)) : JSON.stringify(body);
-      return read(
-        await fetch(`${baseUrl}${path}`, { method: 'POST', headers: { ...json, ...headers }, body: content }),
-      );
-    },
+    send,
+    get: (path, call) => send('GET', path, call),
+    post: (path, body, call) => send('POST', path, { ...call, body }),
     open: (path, body, signal) =>
       fetch(`${baseUrl}${path}`, {
         method: 'POST',
@@ -43,9 +51,15 @@ export function createClient(baseUrl: string, apiKey?: string): Client {
   };
 }
 
+function toContent(body: NonNullable<Sending['body']>): string | Uint8Array<ArrayBuffer> | FormData {
+  if (typeof body === 'string' || body instanceof FormData) return body;
+  return Buffer.isBuffer(body) ? new Uint8Array(body) : JSON.stringify(body);
+}
+
 async function read(response: Response): Promise<Answer> {
-  const text = await response.text();
-  return { status: response.status, headers: response.headers, text, body: parse(text) };
+  const bytes = Buffer.from(await response.arrayBuffer());
+  const text = bytes.toString();
+  return { status: response.status, headers: response.headers, bytes, text, body: parse(text) };
 }
 
 function parse(text: string): unknown {

@@ -1,38 +1,24 @@
-import { afterAll, beforeAll, expect } from '@jest/globals';
-import { startTestStack, type TestStack } from '../support/startTestStack.ts';
-import { type Answer, type Client, createClient } from './support/http.ts';
-import { row } from './support/row.ts';
-import { invalid, PNG, wrapped } from './support/shapes.ts';
-import { type RecordingEngine, startRecordingEngine } from './support/startRecordingEngine.ts';
-import { DISABLED_MODEL, MODEL_WITHOUT_CACHE, UNCLEARED_MODEL, writeCatalogFile } from './support/writeCatalogFile.ts';
+import { expect } from '@jest/globals';
+import { type Answer, createClient } from '../support/http.ts';
+import {
+  client,
+  EMBEDDING_MODEL,
+  engine,
+  MODEL,
+  PLAIN_MODEL,
+  SERVED_MODELS,
+  stack,
+  VISION_MODEL,
+} from '../support/recordedStack.ts';
+import { row } from '../support/row.ts';
+import { invalid, PNG, wrapped } from '../support/shapes.ts';
+import { DISABLED_MODEL, MODEL_WITHOUT_CACHE, UNCLEARED_MODEL } from '../support/writeCatalogFile.ts';
 
-const MODEL = 'llama-3.3-70b-instruct';
 const ALIAS = 'llama-3.3-70b';
-/** Knows neither tools nor schemas. */
-const PLAIN_MODEL = 'deepseek-r1-0528';
-const VISION_MODEL = 'qwen2.5-vl-7b-instruct';
-const EMBEDDING_MODEL = 'bge-m3';
 /** Of images, audio and video: the catalog has them, and no operation of text serves them. */
 const MEDIA_MODELS = ['flux.1-schnell', 'whisper-large-v3', 'wan2.2-t2v-a14b'];
 const TOOLS = [{ type: 'function', function: { name: 'forecast', parameters: { type: 'object' } } }];
 const SCHEMA_FORMAT = { type: 'json_schema', json_schema: { name: 'lake', schema: { type: 'object' } } };
-
-let engine: RecordingEngine;
-let stack: TestStack;
-let client: Client;
-beforeAll(async () => {
-  engine = await startRecordingEngine([MODEL, PLAIN_MODEL, VISION_MODEL, EMBEDDING_MODEL, MODEL_WITHOUT_CACHE]);
-  stack = await startTestStack({
-    kafka: false,
-    engines: [{ kind: 'running', url: engine.url }],
-    serviceSettings: { catalog: { CATALOG_FILE: await writeCatalogFile() } },
-  });
-  client = createClient(stack.baseUrl, stack.apiKey);
-}, 120_000);
-afterAll(async () => {
-  await stack?.stop();
-  await engine?.stop();
-}, 60_000);
 
 const aChat = (fields: object = {}) => ({ model: MODEL, messages: [{ role: 'user', content: 'hi' }], ...fields });
 const withParts = (...parts: object[]) => ({ messages: [{ role: 'user', content: parts }] });
@@ -427,7 +413,7 @@ row('errors.404.uncleared', async () => {
 row('errors.404.not-listed', async () => {
   const { data } = (await client.get('/models')).body as { data: { id: string }[] };
   const ids = data.map(({ id }) => id).sort();
-  expect(ids).toEqual([MODEL, PLAIN_MODEL, VISION_MODEL, EMBEDDING_MODEL, MODEL_WITHOUT_CACHE].sort());
+  expect(ids).toEqual(SERVED_MODELS.toSorted());
 });
 
 row('gates.503-before-402', async () => {

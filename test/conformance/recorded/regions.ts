@@ -1,45 +1,37 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect } from '@jest/globals';
 import pg from 'pg';
-import { makeAccount } from '../support/makeAccount.ts';
-import { startTestStack, type TestStack } from '../support/startTestStack.ts';
-import { createClient } from './support/http.ts';
-import { row } from './support/row.ts';
-import { badKey, DOC_URL, withoutCode, wrapped } from './support/shapes.ts';
-import { type RecordingEngine, startRecordingEngine } from './support/startRecordingEngine.ts';
+import { makeAccount } from '../../support/makeAccount.ts';
+import { startTestStack, type TestStack } from '../../support/startTestStack.ts';
+import { createClient } from '../support/http.ts';
+import { MODEL, SERVED_MODELS, US_MODEL, stack as us } from '../support/recordedStack.ts';
+import { row } from '../support/row.ts';
+import { badKey, DOC_URL, withoutCode, wrapped } from '../support/shapes.ts';
+import { type RecordingEngine, startRecordingEngine } from '../support/startRecordingEngine.ts';
 
-const MODEL = 'llama-3.3-70b-instruct';
-/** Cleared for us alone. */
-const US_MODEL = 'gemma-3-27b-it';
-const CATALOGS = join(import.meta.dirname, '../../deploy/catalog');
+const EU_CATALOG = join(import.meta.dirname, '../../../deploy/catalog/eu.yaml');
 
-type Region = 'us' | 'eu';
-let engines: Record<Region, RecordingEngine>;
-let us: TestStack;
+let engine: RecordingEngine;
 let eu: TestStack;
-
-/** A stack is made one of a region by the setting that its services read, and by the region's catalog. */
-function startRegion(region: Region, engine: RecordingEngine): Promise<TestStack> {
-  const settings = { REGION: region };
-  return startTestStack({
+beforeAll(async () => {
+  engine = await startRecordingEngine([MODEL]);
+  // A stack is made one of a region by the setting that its services read, and by the region's catalog.
+  const settings = { REGION: 'eu' };
+  eu = await startTestStack({
     kafka: false,
     engines: [{ kind: 'running', url: engine.url }],
     serviceSettings: {
       edge: settings,
       auth: settings,
-      catalog: { ...settings, CATALOG_FILE: join(CATALOGS, `${region}.yaml`) },
+      catalog: { ...settings, CATALOG_FILE: EU_CATALOG },
       'model-router': settings,
       'usage-ledger': settings,
     },
   });
-}
-
-beforeAll(async () => {
-  engines = { us: await startRecordingEngine([MODEL, US_MODEL]), eu: await startRecordingEngine([MODEL]) };
-  [us, eu] = await Promise.all([startRegion('us', engines.us), startRegion('eu', engines.eu)]);
 }, 120_000);
 afterAll(async () => {
-  await Promise.all([us?.stop(), eu?.stop(), engines?.us.stop(), engines?.eu.stop()]);
+  await eu?.stop();
+  await engine?.stop();
 }, 60_000);
 
 const clientOf = ({ baseUrl, apiKey }: TestStack) => createClient(baseUrl, apiKey);
@@ -68,7 +60,7 @@ const listOf = async (stack: TestStack): Promise<string[]> =>
   ((await clientOf(stack).get('/models')).body as { data: { id: string }[] }).data.map(({ id }) => id);
 
 row('regions.own-list', async () => {
-  expect((await listOf(us)).sort()).toEqual([US_MODEL, MODEL].sort());
+  expect((await listOf(us)).sort()).toEqual(SERVED_MODELS.toSorted());
   expect(await listOf(eu)).toEqual([MODEL]);
 });
 

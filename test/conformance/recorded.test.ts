@@ -1,0 +1,3 @@
+// One file, as these share one stack.
+import './recorded/requests.ts';
+import './recorded/regions.ts';

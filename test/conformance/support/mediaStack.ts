@@ -1,0 +1,42 @@
+import { rm } from 'node:fs/promises';
+import { afterAll, beforeAll } from '@jest/globals';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import { orderMediaBackends } from '../../support/mediaBackends.ts';
+import { startTestStack, type TestStack } from '../../support/startTestStack.ts';
+import { writeMediaCatalog } from './writeMediaCatalog.ts';
+
+/** The one stack of all rows of media: few models, of every kind, and backends that take no time. */
+export let stack: TestStack;
+/** Where the jobs are: rows move their times, as nobody waits for a day. */
+export let jobTable: pg.Client;
+/** Where balances are. */
+export let redis: Redis;
+
+/** More than a row makes, and few enough for one to make more. */
+const LOOK_UPS_PER_SECOND = 30;
+
+let folder: string | undefined;
+beforeAll(async () => {
+  const catalog = await writeMediaCatalog();
+  folder = catalog.folder;
+  stack = await startTestStack({
+    kafka: false,
+    catalogFile: catalog.served,
+    serviceSettings: {
+      catalog: { CATALOG_FILE: catalog.listed },
+      'media-jobs': { LOOK_UPS_PER_SECOND: String(LOOK_UPS_PER_SECOND) },
+    },
+  });
+  await orderMediaBackends(stack, 'config', { body: { renderBaseMs: 5, msPerFrame: 0 } });
+  const { postgres_url: url, redis_url: redisUrl } = stack.running.stack.regions.us;
+  redis = new Redis(redisUrl);
+  jobTable = new pg.Client({ connectionString: url.replace(/\/postgres$/, '/media') });
+  await jobTable.connect();
+}, 120_000);
+afterAll(async () => {
+  redis?.disconnect();
+  await jobTable?.end();
+  await stack?.stop();
+  if (folder !== undefined) await rm(folder, { recursive: true, force: true });
+}, 60_000);
