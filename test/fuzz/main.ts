@@ -44,7 +44,7 @@ async function soak(stack: FuzzStack, { seed, cases }: Pick<FuzzArguments, 'seed
     },
   });
   const tookMs = performance.now() - startedAt;
-  const bookProblems = await stack.books.check(result.servedCallIds);
+  const bookProblems = await stack.books.check({ callIds: result.servedCallIds, media: result.servedMedia });
   progress.close();
   print(formatReport(result, { seed, tookMs, bookProblems }));
   return result.findings === 0 && bookProblems.length === 0 ? 0 : 1;

@@ -264,6 +264,7 @@ const PAGES = {
     months: new Map(),
     pendingCalls: 0,
   },
+  mediaCallIds: new Set<string>(),
   shownSpend: 5n,
 } satisfies BookPages;
 
@@ -287,6 +288,12 @@ it.each<[string, BookPages, string[], string]>([
     '1 nano-dollars are still held',
   ],
   ['a call without a row', PAGES, ['a', 'c'], '1 served calls have no row of success, such as c'],
+  [
+    'a call of media that nobody was served',
+    { ...PAGES, mediaCallIds: new Set(['a']) },
+    [],
+    '1 calls of media succeeded',
+  ],
   ['a row that nobody was served', PAGES, [], '1 calls succeeded, but 0 were served'],
   [
     'a call that is open',
@@ -296,6 +303,6 @@ it.each<[string, BookPages, string[], string]>([
   ],
 ])('tells of books with %s', async (_case, pages, served, problem) => {
   await standIn(() => undefined);
-  expect(compareBooks(PAGES, ['a'])).toEqual([]);
-  expect(compareBooks(pages, served).join()).toContain(problem);
+  expect(compareBooks(PAGES, { callIds: ['a'], media: 0 })).toEqual([]);
+  expect(compareBooks(pages, { callIds: served, media: 0 }).join()).toContain(problem);
 });

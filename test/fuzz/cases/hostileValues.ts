@@ -1,3 +1,4 @@
+import { aCharacter } from '@turnpike/test-support/aCharacter';
 import fc from 'fast-check';
 
 const nested = (open: string, close: string, depth: number): string =>
@@ -118,7 +119,7 @@ export const hostileKey: fc.Arbitrary<string> = fc
       ...['cache_salt', 'priority', 'request_id', 'best_of', 'echo', 'documents', 'api_base', 'prompt_embeds'],
       ...['chat_template', 'chat_template_kwargs', 'guided_json', 'structured_outputs', 'ignore_eos', 'min_tokens'],
     ),
-    fc.string({ unit: 'binary', maxLength: 12 }),
+    fc.string({ unit: aCharacter, maxLength: 12 }),
   )
   .map((key) => JSON.stringify(key));
 

@@ -10,6 +10,8 @@ import { findLeaks } from './findLeaks.ts';
 export type Judge = (fuzzCase: FuzzCase, answer: Answer) => Problem[];
 
 const INFERENCE = /^\/v1\/(chat\/completions|completions|embeddings)$/;
+/** Other types are images, clips and audio, of which only the head is known. */
+const TEXTS = /^(?:text\/|application\/)/;
 /** The refusal of what is not well-formed HTTP belongs to no operation; every inference operation documents it. */
 const MALFORMED = { method: 'POST', path: '/v1/chat/completions' };
 
@@ -21,14 +23,16 @@ export function createJudge({ secrets }: { secrets: readonly string[] }): Judge 
   const checkHead = createAnswerChecker(readDocument());
 
   function checkShape(fuzzCase: FuzzCase, { status, headers, body }: Answer): string[] {
-    const { problems, media, checkJson } = checkHead({ ...toOperation(fuzzCase, status), status, headers });
+    const { problems, media, streamEnd, checkJson } = checkHead({ ...toOperation(fuzzCase, status), status, headers });
+    if (!TEXTS.test(media)) return problems;
     const text = body.toString('utf8');
     if (!Buffer.from(text).equals(body)) return [...problems, 'is no UTF-8'];
     if (media !== 'text/event-stream') {
+      if (media !== 'application/json') return problems;
       const value = parseJson(text);
       return [...problems, ...(value === undefined ? ['has a body that is no JSON'] : checkJson(value))];
     }
-    const events = createEventChecker(checkJson);
+    const events = createEventChecker(checkJson, streamEnd);
     return [...problems, ...events.push(body), ...events.end()];
   }
 

@@ -13,7 +13,11 @@ export function expectedStatuses(fuzzCase: FuzzCase): readonly number[] {
   if (fuzzCase.kind === 'raw') return fuzzCase.statuses;
   if (hasTooMuchHead(fuzzCase)) return [400];
   const isInference = /^\/v1\/(chat\/completions|completions|embeddings)$/.test(fuzzCase.path);
-  const statuses = isInference ? inferenceStatuses(fuzzCase) : lookUpStatuses(fuzzCase);
+  const statuses = isInference
+    ? inferenceStatuses(fuzzCase)
+    : isOfMedia(fuzzCase)
+      ? mediaStatuses(fuzzCase)
+      : lookUpStatuses(fuzzCase);
   return hasMuchHead(fuzzCase) ? [400, ...statuses] : statuses;
 }
 
@@ -41,6 +45,31 @@ function inferenceStatuses(call: CallCase): readonly number[] {
   return isRefusable(call) ? [400] : [200, 400, 404];
 }
 
+const MEDIA = /^\/v1\/(?:images|videos|audio)(?:\/|\?|$)/;
+const isOfMedia = ({ path }: CallCase): boolean => MEDIA.test(path);
+const JSON_OF_MEDIA = /^\/v1\/(?:images\/generations|audio\/speech)$/;
+const UPLOADS = /^\/v1\/audio\/(?:transcriptions|translations)$/;
+const JOBS = /^\/v1\/(?:videos|images\/jobs|audio\/jobs)\/([^/]+)(\/content)?$/;
+
+/** Whether media are asked for at a path, and not looked up. */
+export const isCreation = ({ path, method }: CallCase): boolean =>
+  method === 'POST' && (JSON_OF_MEDIA.test(path) || UPLOADS.test(path) || path === '/v1/videos');
+
+function mediaStatuses(call: CallCase): readonly number[] {
+  const [path = ''] = call.path.split('?');
+  if (isUnlisted(path)) return [404];
+  const isLookUp = call.method === 'GET' && (path === '/v1/videos' || JOBS.test(path));
+  const isDelete = call.method === 'DELETE' && JOBS.exec(path)?.[2] === undefined && JOBS.test(path);
+  if (!isLookUp && !isDelete && !isCreation(call)) return [405];
+  if (!hasKey(call)) return [401];
+  // Of jobs that nobody has; a query is looked at first.
+  if (JOBS.test(path)) return isDelete ? [404] : [404, 422];
+  if (isLookUp) return [200, 422];
+  // A text that no engine could be sent is a field that fails.
+  if (JSON_OF_MEDIA.test(path)) return isRefusable(call) ? [400, 422] : [200, 202, 400, 404, 422];
+  return UPLOADS.test(path) ? [200, 202, 400, 404, 422] : [200, 400, 404, 422];
+}
+
 function lookUpStatuses(call: CallCase): readonly number[] {
   const [path = ''] = call.path.split('?');
   if (isUnlisted(path)) return [404];
@@ -55,11 +84,20 @@ const PLAIN_ID = /^(?:[\w.~:@+,=-]|%[0-9a-f]{2})+$/i;
 const SEPARATOR = /%(?:2f|5c)/i;
 const CONTROL_CHARACTER = /%(?:[01][0-9a-f]|7f)/i;
 
-/** Whether a look-up's path is nobody's: its id holds a separator or what is no UTF-8; a model's, a control character. */
+/** Whether a look-up's path is nobody's: its id holds a separator or what is no UTF-8; a model's or a job's, a control character. */
 export function isUnlisted(path: string): boolean {
+  const job = JOBS.exec(path)?.[1];
+  if (job !== undefined) return NO_JOB.test(path) || isNobodys(job) || CONTROL_CHARACTER.test(job);
   const [, kind, id] = ONE_THING.exec(path) ?? [];
   if (id === undefined) return false;
-  if (!PLAIN_ID.test(id) || SEPARATOR.test(id) || (kind === 'models' && CONTROL_CHARACTER.test(id))) return true;
+  return isNobodys(id) || (kind === 'models' && CONTROL_CHARACTER.test(id));
+}
+
+/** Words that the convention has in the place of a job's id. */
+const NO_JOB = /\/(?:edits|extensions|characters)(?:\/|$)/;
+
+function isNobodys(id: string): boolean {
+  if (!PLAIN_ID.test(id) || SEPARATOR.test(id)) return true;
   return !isDecodable(id) || ['.', '..'].includes(decodeURIComponent(id));
 }
 

@@ -6,21 +6,30 @@ import { toNano } from '../../support/priceOf.ts';
 
 /** The accounts of one workspace with one key, wherever they are kept. */
 export interface Books {
-  /** What is wrong with them once nothing is under way; waits for that, and gives up after half a minute. */
-  check(servedCallIds: readonly string[]): Promise<string[]>;
+  /** What is wrong with them once nothing is under way; waits for that, and gives up after some minutes. */
+  check(served: ServedCalls): Promise<string[]>;
   close(): Promise<void>;
+}
+
+/** What a run saw to be served: calls of text by their ids, and how many of media, whose ids nobody is told. */
+export interface ServedCalls {
+  callIds: readonly string[];
+  media: number;
 }
 
 /** What the accounts are, all read at one time. */
 export interface BookPages {
   rows: readonly LedgerRow[];
+  /** Which of them are of media. */
+  mediaCallIds: ReadonlySet<string>;
   totals: LedgerTotals;
   balances: WorkspaceBalances;
   /** What the client is told that the key has spent. */
   shownSpend: bigint;
 }
 
-const PATIENCE_MS = 30_000;
+/** Clips are made one after the other, long after their calls were answered. */
+const PATIENCE_MS = 150_000;
 const PAUSE_MS = 250;
 const QUERY_TIMEOUT_MS = 10_000;
 
@@ -47,18 +56,23 @@ export function openBooks({
     const keyIds = [...new Set(rows.map(({ keyId }) => keyId))];
     const answer = await fetch(`${baseUrl}/svc/key`, { headers: { authorization: `Bearer ${apiKey}` } });
     const { spend_usd: spend } = (await answer.json()) as { spend_usd: number };
+    const { rows: ofMedia } = await ledger.query<{ call_id: string }>(
+      `SELECT call_id FROM usage_request WHERE workspace_id = $1 AND modality <> 'text'`,
+      [workspaceId],
+    );
     return {
       rows,
+      mediaCallIds: new Set(ofMedia.map(({ call_id: callId }) => callId)),
       totals: await readTotals(ledger, [workspaceId]),
       balances: await readBalances(redis, workspaceId, keyIds),
       shownSpend: toNano(spend),
     };
   }
   return {
-    async check(servedCallIds) {
+    async check(served) {
       const deadline = performance.now() + PATIENCE_MS;
       for (;;) {
-        const problems = compareBooks(await readPages(), servedCallIds);
+        const problems = compareBooks(await readPages(), served);
         if (problems.length === 0 || performance.now() > deadline) return problems;
         await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
       }
@@ -72,11 +86,13 @@ export function openBooks({
 
 /** What differs: each call that was served is charged once, sums are those of the rows everywhere, nothing is held. */
 export function compareBooks(
-  { rows, totals, balances, shownSpend }: BookPages,
-  servedCallIds: readonly string[],
+  { rows, mediaCallIds, totals, balances, shownSpend }: BookPages,
+  { callIds: servedCallIds, media }: ServedCalls,
 ): string[] {
   const sum = rows.reduce((total, { charge }) => total + charge, 0n);
-  const succeeded = new Set(rows.filter(({ status }) => status === 'success').map(({ callId }) => callId));
+  const successes = rows.filter(({ status }) => status === 'success').map(({ callId }) => callId);
+  const succeeded = new Set(successes.filter((callId) => !mediaCallIds.has(callId)));
+  const mediaSucceeded = successes.length - succeeded.size;
   const unrecorded = servedCallIds.filter((callId) => !succeeded.has(callId));
   const unknown = rows.filter(({ status }) => status === 'unknown');
   const chargedInVain = rows.filter(({ status, charge }) => status !== 'success' && charge !== 0n);
@@ -103,6 +119,7 @@ export function compareBooks(
     ...(succeeded.size === servedCallIds.length
       ? []
       : [`${succeeded.size} calls succeeded, but ${servedCallIds.length} were served`]),
+    ...(mediaSucceeded === media ? [] : [`${mediaSucceeded} calls of media succeeded, but ${media} were served`]),
     ...(unknown.length === 0 ? [] : [`${unknown.length} calls are unknown, such as ${unknown[0]?.callId}`]),
     ...(chargedInVain.length === 0 ? [] : [`${chargedInVain.length} calls failed and were charged`]),
   ];

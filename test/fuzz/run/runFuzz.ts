@@ -39,6 +39,8 @@ export interface FuzzResult extends FuzzTally {
   findings: number;
   groups: FindingGroup[];
   servedCallIds: string[];
+  /** Calls of media that were let in. */
+  servedMedia: number;
 }
 
 /** Cases between two looks at the event loops. */
@@ -55,10 +57,12 @@ export async function runFuzz(
   const tally: FuzzTally = { done: 0, statuses: new Map(), findings: 0, unsteady: 0, longestBlockedMs: 0 };
   const list = new FindingList({ maxGroups: MAX_GROUPS });
   const servedCallIds: string[] = [];
-  const note = ({ status, servedCallId }: Outcome): void => {
+  let servedMedia = 0;
+  const note = ({ status, servedCallId, isServedMedia }: Outcome): void => {
     const name = String(status ?? 'none');
     tally.statuses.set(name, (tally.statuses.get(name) ?? 0) + 1);
     if (servedCallId !== undefined) servedCallIds.push(servedCallId);
+    if (isServedMedia) servedMedia += 1;
   };
   const tryAlone = async (fuzzCase: FuzzCase): Promise<Problem[]> => {
     const outcome = await tryCase(fuzzCase, target);
@@ -108,7 +112,7 @@ export async function runFuzz(
   const groups: FindingGroup[] = [];
   for (const finding of list.list())
     groups.push({ ...finding, smallest: await shrinkFinding(finding, { seed, tryAlone, blocksAlone }) });
-  return { ...tally, groups, servedCallIds };
+  return { ...tally, groups, servedCallIds, servedMedia };
 }
 
 /** Finds which of some cases block an event loop by themselves, every time. True if any does. */

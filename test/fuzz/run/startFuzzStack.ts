@@ -26,6 +26,12 @@ const SERVICE_SETTINGS = {
     LOOK_UPS_PER_SECOND: '1000000',
   },
   'usage-ledger': { LOOK_UPS_PER_SECOND: '1000000' },
+  'media-jobs': {
+    AUTH_TIMEOUT_MS: '5000',
+    LEDGER_TIMEOUT_MS: '5000',
+    REDIS_TIMEOUT_MS: '5000',
+    LOOK_UPS_PER_SECOND: '1000000',
+  },
   'model-router': {
     AUTH_TIMEOUT_MS: '5000',
     LEDGER_TIMEOUT_MS: '5000',
@@ -34,6 +40,7 @@ const SERVICE_SETTINGS = {
   },
 } satisfies StackOptions['serviceSettings'];
 const QUICK_ENGINE = { timeToFirstTokenMs: 0, interTokenMs: 0 };
+const QUICK_MEDIA_ENGINE = { renderBaseMs: 1, msPerFrame: 0 };
 const NO_LIMIT = 1_000_000_000;
 const TIMEOUT_MS = 30_000;
 
@@ -63,6 +70,7 @@ async function describe(
     base_url: baseUrl,
     engines,
     simulator_admin_urls: admins,
+    media_backends: mediaBackends,
     postgres_url,
     redis_url,
   } = running.stack.regions.us;
@@ -70,23 +78,31 @@ async function describe(
   const operator = createOperator({ services, internalTokenKeys: secrets.internalTokenKeys });
   const workspaceId = await operator.makeWorkspace({ creditUsd: '1000000' });
   const apiKey = await operator.makeKey(workspaceId, { rpm: NO_LIMIT, tpm: NO_LIMIT });
-  await Promise.all(
-    admins.map((admin) =>
-      fetch(`${admin}/admin/config`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(QUICK_ENGINE),
-      }),
-    ),
-  );
+  const quicken = (admin: string, knobs: object) =>
+    fetch(`${admin}/admin/config`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(knobs),
+    });
+  await Promise.all([
+    ...admins.map((admin) => quicken(admin, QUICK_ENGINE)),
+    ...mediaBackends.map(({ admin_url: admin }) => quicken(admin, QUICK_MEDIA_ENGINE)),
+  ]);
   const { origin } = new URL(baseUrl);
-  const inside = [...Object.values(services).map(({ internal_url: url }) => url), ...engines.map(({ url }) => url)];
+  const inside = [
+    ...Object.values(services).map(({ internal_url: url }) => url),
+    ...[...engines, ...mediaBackends].map(({ url }) => url),
+  ];
   const sender = createSender({ origin, apiKey, connections: inFlight, timeoutMs: TIMEOUT_MS });
   const books = openBooks({ postgresUrl: postgres_url, redisUrl: redis_url, baseUrl, workspaceId, apiKey });
   return {
     sender,
     judge: createJudge({ secrets: [apiKey, workspaceId, stateDir, ...inside.map((url) => new URL(url).host)] }),
-    loops: createLoopProbe([services.edge, services['model-router']].map(({ internal_url: url }) => `${url}/metrics`)),
+    loops: createLoopProbe(
+      [services.edge, services['model-router'], services['media-jobs']].map(
+        ({ internal_url: url }) => `${url}/metrics`,
+      ),
+    ),
     books,
     async stop() {
       await Promise.all([sender.close(), books.close()]);

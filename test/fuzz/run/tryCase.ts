@@ -1,6 +1,7 @@
 import type { FuzzCase } from '../cases/fuzzCase.ts';
 import type { Problem } from '../oracle/answer.ts';
 import type { Judge } from '../oracle/createJudge.ts';
+import { isCreation } from '../oracle/expectedStatuses.ts';
 import type { Sender } from './sendCase.ts';
 
 /** What came of one case. */
@@ -9,6 +10,8 @@ export interface Outcome {
   status: number | undefined;
   /** Of an answer that cost something. */
   servedCallId: string | undefined;
+  /** Whether media are, or will be made by it: their calls have no id that is shown. */
+  isServedMedia: boolean;
   problems: Problem[];
 }
 
@@ -21,11 +24,18 @@ export async function tryCase(
     const answer = await sender.send(fuzzCase);
     const callId = answer.headers.get('x-router-call-id');
     const isServed = answer.status === 200 && callId !== null;
-    return { status: answer.status, servedCallId: isServed ? callId : undefined, problems: judge(fuzzCase, answer) };
+    const isServedMedia = fuzzCase.kind === 'call' && isCreation(fuzzCase) && answer.status < 300;
+    return {
+      status: answer.status,
+      servedCallId: isServed ? callId : undefined,
+      isServedMedia,
+      problems: judge(fuzzCase, answer),
+    };
   } catch (error) {
     const { message, code } = error as Error & { code?: string };
     const text = `no whole answer: ${code ?? ''} ${message}`;
-    return { status: undefined, servedCallId: undefined, problems: [{ kind: 'silence', text, mayBeTheMachine: true }] };
+    const problems: Problem[] = [{ kind: 'silence', text, mayBeTheMachine: true }];
+    return { status: undefined, servedCallId: undefined, isServedMedia: false, problems };
   }
 }
 
