@@ -14,6 +14,8 @@ interface CellFacts {
   serviceSettings?: FaultStackOptions['serviceSettings'];
   /** Why it says nothing about a stack on a Redis Cluster, where it runs on one Redis alone. */
   notOnCluster?: string;
+  /** Whether objects lie on an S3 server: beside `serviceSettings`, as that stack is its own too. */
+  s3?: boolean;
   /** How many processes each service has, where it is not one: beside `serviceSettings`, as that stack is its own too. */
   replicas?: number;
 }

@@ -5,11 +5,14 @@ import type { BookRules, Findings } from './books/evidence.ts';
 import { findBusyEngines } from './books/findBusyEngines.ts';
 import { ProblemList } from './books/problemList.ts';
 import { readBalances } from './books/readBalances.ts';
+import { readJobs } from './books/readJobs.ts';
 import { readCredits, readRows, readTotals } from './books/readLedger.ts';
 import { readPrices } from './books/readPrices.ts';
 import { watchBalances } from './books/watchBalances.ts';
 import { askEdge } from './load/askEdge.ts';
 import { type CallRecord, countOutcomes, type Outcome } from './load/callRecord.ts';
+import type { MediaOutcome, MediaRecord } from './load/media/mediaRecord.ts';
+import { type MediaLoad, type MediaLoadOptions, startMedia } from './load/media/startMedia.ts';
 import type { Random } from './load/random.ts';
 import { type Load, type LoadOptions, startLoad } from './load/startLoad.ts';
 import { MODELS } from './stack/faultCatalog.ts';
@@ -21,12 +24,15 @@ const RECOVERY_LIMIT_MS = 30_000;
 const PROBE_INTERVAL_MS = 100;
 /** From a kill to the moment that is noted of it. */
 const NOTICED_WITHIN_MS = 500;
+/** What no row names is removed at a backend after two minutes, and it is looked for every minute. */
+const BACKENDS_EMPTY_WITHIN_MS = 200_000;
 const BOOKS_INTERVAL_MS = 300;
 /** After that it is certain that nothing more will come. */
 const BOOKS_PATIENCE_MS = 6 * LEASE_MS;
 
 /** How calls may end; a number is how many may at most. */
 export type AllowedOutcomes = Partial<Record<Outcome, true | number>>;
+export type AllowedMediaOutcomes = Partial<Record<MediaOutcome, true | number>>;
 
 /** What a cell works with, and what it leaves behind to be judged. */
 export class CellContext {
@@ -46,6 +52,7 @@ export class CellContext {
   readonly notes: string[] = [];
   readonly #accounts: Account[];
   readonly #loads: Load[] = [];
+  readonly #mediaLoads: MediaLoad[] = [];
   readonly #problems = new ProblemList();
   readonly #startedAt = Date.now();
   readonly #watch: { close(): void };
@@ -79,9 +86,14 @@ export class CellContext {
     return this.#loads.flatMap(({ records }) => records);
   }
 
+  /** Every media call of the cell that has ended. */
+  get mediaRecords(): MediaRecord[] {
+    return this.#mediaLoads.flatMap(({ records }) => records);
+  }
+
   /** Calls sent so far. */
   get sent(): number {
-    return this.#loads.reduce((sum, { sent }) => sum + sent, 0);
+    return [...this.#loads, ...this.#mediaLoads].reduce((sum, { sent }) => sum + sent, 0);
   }
 
   /** Calls under way. */
@@ -103,6 +115,14 @@ export class CellContext {
     return load;
   }
 
+  /** Begins to make media calls, and follows their jobs. */
+  startMedia(options: MediaLoadOptions): MediaLoad {
+    const { baseUrl } = this.stack;
+    const load = startMedia({ baseUrl, keys: this.account.keys, random: this.random }, options);
+    this.#mediaLoads.push(load);
+    return load;
+  }
+
   /** Notes a problem unless `isRight`. */
   check(isRight: boolean, what: string): void {
     if (!isRight) this.#problems.add(what);
@@ -110,13 +130,31 @@ export class CellContext {
 
   /** Notes every call that ended otherwise than it may. */
   checkOutcomes(calls: readonly CallRecord[], allowed: AllowedOutcomes): void {
+    this.#checkEnds(
+      calls.map(({ outcome, error, callId = 'no call id' }) => ({ outcome, error, example: callId })),
+      allowed,
+    );
+  }
+
+  /** The same of media calls. */
+  checkMediaOutcomes(calls: readonly MediaRecord[], allowed: AllowedMediaOutcomes): void {
+    this.#checkEnds(
+      calls.map(({ outcome, error, kind, jobId = 'no job' }) => ({ outcome, error, example: `${kind}, ${jobId}` })),
+      allowed,
+    );
+  }
+
+  #checkEnds<End extends string>(
+    calls: readonly { outcome: End; error: string | undefined; example: string }[],
+    allowed: Partial<Record<End, true | number>>,
+  ): void {
     for (const [outcome, count] of countOutcomes(calls)) {
-      const most = allowed[outcome];
+      const most: true | number | undefined = allowed[outcome];
       if (most === true || (most !== undefined && count <= most)) continue;
       this.#problems.add(`${count} calls ended in ${outcome}, ${most ?? 'none'} may`);
       // One status has many reasons.
-      for (const { callId = 'no call id', error } of calls.filter((call) => call.outcome === outcome))
-        this.#problems.add(`a call ended in ${outcome}${error === undefined ? '' : `: ${error}`}`, callId);
+      for (const { example, error } of calls.filter((call) => call.outcome === outcome))
+        this.#problems.add(`a call ended in ${outcome}${error === undefined ? '' : `: ${error}`}`, example);
     }
   }
 
@@ -159,6 +197,20 @@ export class CellContext {
     return this.until('the engines to have stopped', areStopped, timeoutMs);
   }
 
+  /** Waits until every job has ended and no media backend renders anything or has a record of a job. */
+  async untilMediaIsOver(): Promise<void> {
+    const { media, mediaBackends } = this.stack;
+    const workspaceIds = this.#accounts.map(({ workspaceId }) => workspaceId);
+    const since = performance.now();
+    const isOver = async (): Promise<boolean> => {
+      const jobs = await readJobs(media, workspaceIds);
+      const areEmpty = await Promise.all(mediaBackends.map((backend) => backend.isEmpty()));
+      return jobs.every(({ charge }) => charge !== null) && areEmpty.every(Boolean);
+    };
+    await this.until('every job to end, and the backends to have nothing left', isOver, BACKENDS_EMPTY_WITHIN_MS);
+    this.notes.push(`the backends had nothing left after ${((performance.now() - since) / 1_000).toFixed(1)} s`);
+  }
+
   /** Notes a problem where the first good answer came later after the repair. */
   checkRecovery(withinMs: number): void {
     const isInTime = (this.recoveryMs ?? 0) <= withinMs;
@@ -191,7 +243,7 @@ export class CellContext {
 
   /** Waits until the books are whole, for six leases at most, and says what is in them and how long that took. */
   async closeBooks(): Promise<Findings & { closedMs: number }> {
-    await Promise.all(this.#loads.map(({ done }) => done));
+    await Promise.all([...this.#loads, ...this.#mediaLoads].map(({ done }) => done as Promise<unknown>));
     const since = performance.now();
     let closed: Findings & { closedMs: number };
     do {
@@ -209,10 +261,11 @@ export class CellContext {
   }
 
   async #check(): Promise<Findings> {
-    const { ledger, catalog, redis, simulators, operator } = this.stack;
+    const { ledger, catalog, media, redis, simulators, mediaBackends, operator } = this.stack;
     const workspaceIds = this.#accounts.map(({ workspaceId }) => workspaceId);
     try {
       const served = await Promise.all(simulators.map((simulator) => simulator.listServed(this.#startedAt)));
+      const renders = await Promise.all(mediaBackends.map((backend) => backend.listRenders(this.#startedAt)));
       const read = this.#accounts.map(async ({ workspaceId, keys }) => {
         const keyIds = keys.map(({ keyId }) => keyId);
         await operator.reloadBalances(workspaceId);
@@ -224,6 +277,7 @@ export class CellContext {
         {
           calls: this.records,
           served: served.flat(),
+          media: { calls: this.mediaRecords, jobs: await readJobs(media, workspaceIds), renders: renders.flat() },
           balances,
           totals: await readTotals(ledger, workspaceIds),
           rows: await readRows(ledger, workspaceIds),

@@ -9,6 +9,7 @@ import { edge } from './cells/edge.ts';
 import { engines } from './cells/engines.ts';
 import { healthy } from './cells/healthy.ts';
 import { ledger } from './cells/ledger.ts';
+import { media } from './cells/media.ts';
 import { money } from './cells/money.ts';
 import { postgres } from './cells/postgres.ts';
 import { races } from './cells/races.ts';
@@ -25,6 +26,7 @@ const GROUPS: Record<string, CellTable> = {
   engines,
   healthy,
   ledger,
+  media,
   money,
   postgres,
   races,

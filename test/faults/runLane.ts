@@ -100,7 +100,7 @@ export class Lane {
     return result;
   }
 
-  async #stackFor({ eventLog, serviceSettings, replicas = 1 }: Cell): Promise<FaultStack> {
+  async #stackFor({ eventLog, serviceSettings, replicas = 1, s3 = false }: Cell): Promise<FaultStack> {
     if (serviceSettings) await this.#endStack();
     this.#doing = 'starting a stack';
     const { signal, cluster } = this.#options;
@@ -108,6 +108,7 @@ export class Lane {
       eventLog,
       replicas,
       cluster,
+      s3,
       signal,
       ...(serviceSettings && { serviceSettings }),
     });

@@ -108,7 +108,8 @@ function gather({ calls, served, rows }: Evidence): CallEvidence[] {
     const callId = request.requestId.slice(0, 36);
     attempts.set(callId, [...(attempts.get(callId) ?? []), request]);
   }
-  const rowsById = new Map(rows.map((row) => [row.callId, row]));
+  const ofText = rows.filter(({ modality }) => modality === 'text');
+  const rowsById = new Map(ofText.map((row) => [row.callId, row]));
   const callIds = new Set([...clients.keys(), ...attempts.keys(), ...rowsById.keys()]);
   return [...callIds].map((callId) => ({
     callId,
@@ -133,7 +134,7 @@ function describeCall({ client, attempts, row }: CallEvidence): string {
 
 function describeUnknown({ rows }: Evidence): string {
   const reasons = new Map<string, number>();
-  for (const { status, reason } of rows)
-    if (status === 'unknown') reasons.set(`${reason}`, (reasons.get(`${reason}`) ?? 0) + 1);
+  for (const { status, reason, modality } of rows)
+    if (status === 'unknown' && modality === 'text') reasons.set(`${reason}`, (reasons.get(`${reason}`) ?? 0) + 1);
   return [...reasons].map(([reason, count]) => `${count} ${reason}`).join(', ');
 }

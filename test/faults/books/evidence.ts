@@ -1,6 +1,9 @@
 import type { CallRecord } from '../load/callRecord.ts';
+import type { MediaRecord } from '../load/media/mediaRecord.ts';
+import type { Render } from '../stack/mediaBackends.ts';
 import type { ServedRequest } from '../stack/simulators.ts';
 import type { WorkspaceBalances } from './readBalances.ts';
+import type { JobRow } from './readJobs.ts';
 import type { GivenCredit, LedgerRow, LedgerTotals } from './readLedger.ts';
 import type { PriceList } from './readPrices.ts';
 
@@ -11,10 +14,20 @@ export interface Evidence {
   /** What the engines served. */
   served: readonly ServedRequest[];
   rows: readonly LedgerRow[];
+  media: MediaEvidence;
   totals: LedgerTotals;
   credits: readonly GivenCredit[];
   balances: ReadonlyMap<string, WorkspaceBalances>;
   prices: PriceList;
+}
+
+/** What is known of the media calls of one cell beside their rows in the ledger. */
+export interface MediaEvidence {
+  calls: readonly MediaRecord[];
+  /** The table of jobs. */
+  jobs: readonly JobRow[];
+  /** What the media backends rendered. */
+  renders: readonly Render[];
 }
 
 /** What a fault may do to the books without anything being wrong. */

@@ -5,6 +5,7 @@ export interface LedgerRow {
   callId: string;
   keyId: string;
   workspaceId: string;
+  modality: 'text' | 'image' | 'video' | 'audio';
   model: string;
   canonicalModel: string;
   priceVersion: number;
@@ -13,6 +14,8 @@ export interface LedgerRow {
   promptTokens: number;
   cachedTokens: number;
   completionTokens: number;
+  /** Of media what was measured; null of text. */
+  units: number | null;
   charge: bigint;
   hold: bigint;
   /** `YYYY-MM` of its admission. */
@@ -43,8 +46,8 @@ const toMap = (rows: Text[]): Map<string, bigint> =>
 /** Every row of some workspaces. */
 export async function readRows(db: pg.Pool, workspaceIds: readonly string[]): Promise<LedgerRow[]> {
   const { rows } = await db.query(
-    `SELECT call_id, key_id, workspace_id, model, canonical_model, price_version, status, reason, prompt_tokens,
-       cached_prompt_tokens, completion_tokens, charge_nano_usd, hold_nano_usd,
+    `SELECT call_id, key_id, workspace_id, modality, model, canonical_model, price_version, status, reason, prompt_tokens,
+       cached_prompt_tokens, completion_tokens, units, charge_nano_usd, hold_nano_usd,
        to_char(started_at AT TIME ZONE 'UTC', 'YYYY-MM') AS month,
        (extract(epoch FROM started_at) * 1000)::BIGINT AS started_at_ms,
        (extract(epoch FROM ended_at) * 1000)::BIGINT AS ended_at_ms
@@ -55,6 +58,7 @@ export async function readRows(db: pg.Pool, workspaceIds: readonly string[]): Pr
     callId: row.call_id,
     keyId: row.key_id,
     workspaceId: row.workspace_id,
+    modality: row.modality,
     model: row.model,
     canonicalModel: row.canonical_model,
     priceVersion: row.price_version,
@@ -63,6 +67,7 @@ export async function readRows(db: pg.Pool, workspaceIds: readonly string[]): Pr
     promptTokens: row.prompt_tokens,
     cachedTokens: row.cached_prompt_tokens,
     completionTokens: row.completion_tokens,
+    units: row.units,
     charge: BigInt(row.charge_nano_usd),
     hold: BigInt(row.hold_nano_usd),
     month: row.month,

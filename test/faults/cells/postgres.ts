@@ -61,9 +61,8 @@ export const postgres: CellTable = {
     run: lockUsage,
   },
   'postgres-restored': {
-    breaks:
-      'Postgres dies and comes back as it was seconds before, on its own timeline, as from a snapshot of its disk',
-    holds: 'what was lost is read again before balances are given, into a Redis that is marked anew',
+    breaks: 'Postgres dies and comes back as it was seconds before, as from a snapshot of its disk',
+    holds: 'what was lost is read again before balances are given, and those are newer',
     eventLog: 'kafka',
     run: restoreCopy,
   },
@@ -144,7 +143,7 @@ async function restoreCopy(context: CellContext): Promise<void> {
     forMs: 100,
     times: 2,
   });
-  // Nothing is admitted until the log is read again.
+  // What is not loaded when the ledger gives no balances cannot be counted.
   context.checkOutcomes(calls, { ok: true, '503': true });
 }
 

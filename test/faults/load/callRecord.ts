@@ -39,8 +39,8 @@ export interface CallRecord {
 }
 
 /** How many calls ended in which way. */
-export function countOutcomes(calls: readonly CallRecord[]): Map<Outcome, number> {
-  const counts = new Map<Outcome, number>();
+export function countOutcomes<End extends string>(calls: readonly { outcome: End }[]): Map<End, number> {
+  const counts = new Map<End, number>();
   for (const { outcome } of calls) counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
   return counts;
 }

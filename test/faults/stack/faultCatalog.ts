@@ -1,7 +1,36 @@
 /** The models of a fault stack. Prices with fractions of a nano-dollar, so that rounding shows. */
 export const MODELS = ['fault-small', 'fault-large'] as const;
 
-/** A catalog file whose prices follow from `turn`: another turn is another version. */
+/** The media models of a fault stack, one of each kind, with what a unit costs: with fractions of a nano-dollar as well. */
+export const MEDIA_MODELS = {
+  image: { id: 'fault-image', unit: 'image', unitPrice: '0.0000123455' },
+  video: { id: 'fault-video', unit: 'second', unitPrice: '0.0000071235' },
+  speech: { id: 'fault-speech', unit: 'character', unitPrice: '0.0000001235' },
+  transcript: { id: 'fault-transcript', unit: 'minute', unitPrice: '0.0000123451' },
+} as const;
+
+/** Small, so that two cores can make many of them. */
+export const MEDIA_SIZES = { image: '256x256', video: '160x96' } as const;
+/** What a clip may last. */
+export const CLIP_SECONDS = [1, 2] as const;
+
+const MEDIA_LINES: Record<keyof typeof MEDIA_MODELS, string> = {
+  image: `    category: image
+    output_modalities: [image]
+    capabilities: { sizes: [${MEDIA_SIZES.image}], output_formats: [png, jpeg, webp], max_images: 4 }`,
+  video: `    category: video
+    input_modalities: [text, image]
+    output_modalities: [video]
+    capabilities: { sizes: [${MEDIA_SIZES.video}], seconds: [${CLIP_SECONDS.join(', ')}], fps: 8, steps: 10 }`,
+  speech: `    category: audio
+    output_modalities: [audio]
+    capabilities: { voices: [af_heart], output_formats: [mp3, opus, aac, flac, wav, pcm] }`,
+  transcript: `    category: audio
+    input_modalities: [audio]
+    capabilities: { max_minutes: 10 }`,
+};
+
+/** A catalog file whose text prices follow from `turn`: another turn is another version. */
 export function toCatalogText(turn = 0): string {
   const entries = MODELS.map((id, index) => {
     const factor = (index + 1) * (turn + 1);
@@ -22,8 +51,28 @@ export function toCatalogText(turn = 0): string {
     created: 2026-01-01
 `;
   });
-  return `region: us\nmodels:\n${entries.join('\n')}`;
+  return `region: us\nmodels:\n${[...entries, ...MEDIA_ENTRIES].join('\n')}`;
 }
+
+const MEDIA_ENTRIES = Object.entries(MEDIA_MODELS).map(
+  ([kind, { id, unit, unitPrice }]) => `  - id: ${id}
+    name: ${id}
+    hugging_face_id: faults/${id}
+${MEDIA_LINES[kind as keyof typeof MEDIA_MODELS]}
+    quantization: bf16
+    context_length: 512
+    max_output_length: 1
+    billing_unit: ${unit}
+    unit_price: "${unitPrice}"
+    clearance: [us]
+    supported_parameters: []
+    supported_sampling_parameters: []
+    cache_capable: false
+    template_tokens_per_message: 0
+    template_tokens_per_request: 0
+    created: 2026-01-01
+`,
+);
 
 /** An integer count of 1e-10 USD as the catalog writes it. */
 function price(count: number): string {

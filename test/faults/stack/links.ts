@@ -46,6 +46,13 @@ export class Links {
     for (const proxy of this.#chosen(choice)) proxy.redirect(port);
   }
 
+  /** Where the part listens that the chosen links lead to. */
+  targetOf(choice: LinkChoice): number {
+    const [link] = this.#listChosen(choice);
+    if (!link) throw new Error(`there is no link to ${choice.to}`);
+    return link.link.port;
+  }
+
   /** All links pass everything on. */
   async mend(): Promise<void> {
     await Promise.all(this.#links.map(({ proxy }) => proxy.become({})));
@@ -55,11 +62,15 @@ export class Links {
     await Promise.all([this.#balancers.close(), ...this.#links.map(({ proxy }) => proxy.close())]);
   }
 
-  #chosen({ from, to }: LinkChoice): FaultProxy[] {
+  #chosen(choice: LinkChoice): FaultProxy[] {
+    return this.#listChosen(choice).map(({ proxy }) => proxy);
+  }
+
+  #listChosen({ from, to }: LinkChoice): { link: StackLink; proxy: FaultProxy }[] {
     const matches = ({ link }: { link: StackLink }) =>
       (from === undefined || link.from === from) &&
       (to === undefined || link.to === to || (to === 'engines' && link.to.startsWith('engines-')));
-    const chosen = this.#links.filter(matches).map(({ proxy }) => proxy);
+    const chosen = this.#links.filter(matches);
     if (chosen.length === 0) throw new Error(`there is no link from ${from ?? 'anybody'} to ${to ?? 'anybody'}`);
     return chosen;
   }

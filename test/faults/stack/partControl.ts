@@ -5,6 +5,8 @@ import type { ClusterPart } from './clusterPart.ts';
 import { isAnyAlive, killProcesses, signalProcesses } from './signalProcesses.ts';
 
 const POLL_MS = 10;
+/** All simulated media backends: one process. */
+const MEDIA_SIMULATORS = 'media-simulators';
 
 /** Kills, freezes and starts again the processes of a stack, by the names of its parts. */
 export class PartControl {
@@ -20,7 +22,8 @@ export class PartControl {
   constructor(running: RunningStack, cluster: ClusterPart | undefined) {
     this.#running = running;
     this.#cluster = cluster;
-    const { stores, engines, services, replicas } = running.parts;
+    const { stores, engines, media, services, replicas } = running.parts;
+    if (media) this.#pids.set(MEDIA_SIMULATORS, media.pid);
     for (const { name, pid } of [...stores, ...engines, ...Object.values(services), ...replicas])
       if (pid !== null) this.#pids.set(name, pid);
   }
@@ -31,7 +34,7 @@ export class PartControl {
     this.#frozen.delete(part);
     if (this.#cluster && part === 'redis') await this.#cluster.kill();
     else {
-      const killed = killProcesses(this.#pidOf(part));
+      const killed = killProcesses(this.pidOf(part));
       while (isAnyAlive(killed)) await pause(POLL_MS);
     }
     this.struckAt.push(Date.now());
@@ -39,7 +42,7 @@ export class PartControl {
 
   /** SIGTERM, as a deployment does. Resolves when the part has ended by itself. */
   async end(part: string): Promise<void> {
-    const pid = this.#pidOf(part);
+    const pid = this.pidOf(part);
     this.#dead.add(part);
     process.kill(pid, 'SIGTERM');
     while (isAnyAlive([pid])) await pause(POLL_MS);
@@ -50,13 +53,13 @@ export class PartControl {
     this.#frozen.add(part);
     this.struckAt.push(Date.now());
     if (this.#cluster && part === 'redis') await this.#cluster.freeze();
-    else signalProcesses(this.#pidOf(part), 'SIGSTOP');
+    else signalProcesses(this.pidOf(part), 'SIGSTOP');
   }
 
   thaw(part: string): void {
     this.#frozen.delete(part);
     if (this.#cluster && part === 'redis') this.#cluster.thaw();
-    else signalProcesses(this.#pidOf(part), 'SIGCONT');
+    else signalProcesses(this.pidOf(part), 'SIGCONT');
   }
 
   /** Starts a killed part with the settings and the data it had. Resolves when it is ready. */
@@ -90,7 +93,8 @@ export class PartControl {
     for (const part of this.#frozen) this.thaw(part);
   }
 
-  #pidOf(part: string): number {
+  /** The process of a part now. */
+  pidOf(part: string): number {
     const pid = this.#pids.get(part);
     if (pid === undefined) throw new Error(`there is no part ${part}`);
     return pid;

@@ -13,6 +13,7 @@ import { z } from 'zod';
 import { ClusterPart } from './clusterPart.ts';
 import { toCatalogText } from './faultCatalog.ts';
 import { Links } from './links.ts';
+import { MediaBackend } from './mediaBackends.ts';
 import { createOperator, type Operator } from './operator.ts';
 import { PartControl } from './partControl.ts';
 import { Simulator } from './simulators.ts';
@@ -35,6 +36,14 @@ const SERVICE_SETTINGS = {
     WHOLE_TIMEOUT_MS: '10000',
     STREAM_TIMEOUT_MS: '30000',
   },
+  'media-jobs': {
+    LEASE_MS: String(LEASE_MS),
+    REDIS_TIMEOUT_MS: '1000',
+    AUTH_TIMEOUT_MS: '2000',
+    // No cell is about what one key may have under way, or ask.
+    ACTIVE_JOBS_PER_KEY: '100',
+    LOOK_UPS_PER_SECOND: '1000',
+  },
 } satisfies StackOptions['serviceSettings'];
 
 const QUERY_TIMEOUT_MS = 10_000;
@@ -49,6 +58,8 @@ export interface FaultStackOptions {
   replicas: number;
   /** Whether the router counts on a Redis Cluster, in place of the stack's own Redis. */
   cluster: boolean;
+  /** Whether objects lie on an S3 server, with a proxy before it, in place of a folder. */
+  s3: boolean;
   signal: AbortSignal;
 }
 
@@ -63,10 +74,14 @@ export interface FaultStack {
   parts: PartControl;
   links: Links;
   simulators: readonly Simulator[];
+  mediaBackends: readonly MediaBackend[];
   operator: Operator;
   /** Direct, not by the proxies. */
   ledger: pg.Pool;
   catalog: pg.Pool;
+  media: pg.Pool;
+  /** The server of all databases, as the one who may see them. */
+  postgresUrl: string;
   readonly redis: Redis | Cluster;
   /** Where Redis listens, with its password. */
   readonly redisUrl: string;
@@ -97,10 +112,11 @@ export async function startFaultStack(options: FaultStackOptions): Promise<Fault
   try {
     const catalogFile = join(stateDir, 'catalog.yaml');
     await writeFile(catalogFile, toCatalogText());
-    const { eventLog, serviceSettings = {}, replicas, signal } = options;
+    const { eventLog, serviceSettings = {}, replicas, s3, signal } = options;
     const running = await startStackSomewhere({
       stateDir,
       kafka: eventLog === 'kafka',
+      s3,
       catalogFile,
       observation: { LOG_LEVEL: 'info' },
       serviceSettings: mergeSettings(
@@ -130,6 +146,11 @@ function mergeSettings(
       ...own['model-router'],
       ...(redisUrls && { REDIS_URL: redisUrls.join(',') }),
     },
+    'media-jobs': {
+      ...SERVICE_SETTINGS['media-jobs'],
+      ...own['media-jobs'],
+      ...(redisUrls && { REDIS_URL: redisUrls.join(',') }),
+    },
   };
 }
 
@@ -137,6 +158,7 @@ async function describe(
   running: RunningStack,
   {
     eventLog,
+    s3,
     replicas,
     cluster,
     stateDir,
@@ -159,15 +181,16 @@ async function describe(
     const pool = new pg.Pool({ connectionString, max: 4, query_timeout: QUERY_TIMEOUT_MS });
     return pool.on('error', () => undefined); // Postgres is killed on purpose
   };
-  const [ledger, catalog] = [poolOf('ledger'), poolOf('catalog')];
+  const [ledger, catalog, media] = [poolOf('ledger'), poolOf('catalog'), poolOf('media')];
   let redisUrl = us.redis_url;
   let redis = cluster ? openCluster(cluster) : openRedis(redisUrl);
   const parts = new PartControl(running, cluster && new ClusterPart(cluster));
   const simulators = us.simulator_admin_urls.map((url) => new Simulator(url));
+  const mediaBackends = us.media_backends.map(({ model, admin_url: url }) => new MediaBackend(model, url));
   const mend = async () => {
     await parts.mend();
     await links.mend();
-    await Promise.all(simulators.map((simulator) => simulator.mend()));
+    await Promise.all([...simulators, ...mediaBackends].map((simulator) => simulator.mend()));
   };
   await mend();
   const others: (() => Promise<void>)[] = [];
@@ -175,15 +198,18 @@ async function describe(
     baseUrl: replicas === 1 ? us.base_url : `http://127.0.0.1:${await links.openClients(running.edges)}/v1`,
     stateDir,
     stackFile: join(stateDir, 'stack.json'),
-    dataDir: join(stateDir, eventLog === 'kafka' ? 'data-kafka' : 'data-embedded'),
+    dataDir: join(stateDir, `data-${eventLog}${s3 ? '-s3' : ''}`),
     kafkaBrokers: us.kafka_brokers,
     catalogFile,
     parts,
     links,
     simulators,
+    mediaBackends,
     operator: createOperator(us.services, secrets),
     ledger,
     catalog,
+    media,
+    postgresUrl: us.postgres_url,
     get redis() {
       return redis;
     },
@@ -206,7 +232,7 @@ async function describe(
     async stop() {
       parts.thawAll();
       redis.disconnect();
-      await Promise.all([ledger.end(), catalog.end()]);
+      await Promise.all([ledger.end(), catalog.end(), media.end()]);
       await running.stop(AbortSignal.abort());
       await Promise.all(others.map((stop) => stop()));
       await removeAll();

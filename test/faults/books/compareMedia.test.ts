@@ -1,0 +1,141 @@
+import { expect, it } from '@jest/globals';
+import type { MediaRecord } from '../load/media/mediaRecord.ts';
+import { MEDIA_MODELS } from '../stack/faultCatalog.ts';
+import type { Render } from '../stack/mediaBackends.ts';
+import { compareMedia, costOf } from './compareMedia.ts';
+import { ProblemList } from './problemList.ts';
+import type { JobRow } from './readJobs.ts';
+import type { LedgerRow } from './readLedger.ts';
+
+const MODEL = MEDIA_MODELS.video.id;
+const CHARGE = costOf(2, MODEL);
+
+const client: MediaRecord = {
+  kind: 'video',
+  prompt: 'a fox',
+  units: 2,
+  outcome: 'ok',
+  error: undefined,
+  jobId: 'video_1',
+  usage: { units: 2, spend: Number(CHARGE) / 1e9 },
+  seen: ['queued', 'in_progress', 'completed'],
+  startedAt: 0,
+  endedAt: 1,
+};
+const job: JobRow = {
+  jobId: 'video_1',
+  callId: 'call',
+  operation: 'videos',
+  isHidden: false,
+  state: 'completed',
+  errorCode: null,
+  attempts: 1,
+  units: 2,
+  charge: CHARGE,
+  hold: CHARGE,
+  outputs: 1,
+  inputs: 0,
+  isSettled: true,
+};
+const row: LedgerRow = {
+  callId: 'call',
+  keyId: 'key',
+  workspaceId: 'ws',
+  modality: 'video',
+  model: MODEL,
+  canonicalModel: MODEL,
+  priceVersion: 1,
+  status: 'success',
+  reason: 'completed',
+  promptTokens: 0,
+  cachedTokens: 0,
+  completionTokens: 0,
+  units: 2,
+  charge: CHARGE,
+  hold: CHARGE,
+  month: '2026-11',
+  startedAtMs: 0,
+  endedAtMs: 1,
+};
+const render: Render = { model: MODEL, jobId: 'r', prompt: 'a fox', state: 'finished', units: {}, queuedAt: 0 };
+const failed = { state: 'failed', errorCode: 'backend_lost', units: 0, charge: 0n } as const;
+const refused: MediaRecord = {
+  ...client,
+  kind: 'speech',
+  outcome: '503',
+  jobId: undefined,
+  usage: undefined,
+  seen: [],
+};
+
+interface Case {
+  calls: MediaRecord[];
+  jobs: JobRow[];
+  renders: Render[];
+  rows: LedgerRow[];
+}
+
+function compare(change: Partial<Case>): ReturnType<typeof compareMedia> & { problems: string[] } {
+  const { rows, ...media }: Case = { calls: [client], jobs: [job], renders: [render], rows: [row], ...change };
+  const problems = new ProblemList();
+  const compared = compareMedia({ media, rows }, problems);
+  return { ...compared, problems: problems.toLines() };
+}
+
+it.each<[string, Partial<Case>]>([
+  ['a job that was completed', {}],
+  [
+    'one that failed',
+    {
+      calls: [{ ...client, outcome: 'failed', usage: undefined, seen: ['queued', 'failed'] }],
+      jobs: [{ ...job, ...failed }],
+      rows: [{ ...row, status: 'failure', units: 0, charge: 0n }],
+    },
+  ],
+  ['one of a client whose answer was lost', { calls: [{ ...client, outcome: 'broken', jobId: undefined }] }],
+  [
+    'images of which each was rendered twice',
+    { calls: [{ ...client, kind: 'image job' }], renders: [render, render, render, render] },
+  ],
+  ['a call that was refused', { calls: [refused], jobs: [], rows: [], renders: [] }],
+])('finds nothing wrong with %s', (_case, change) => {
+  expect(compare(change)).toEqual({ lost: 0, doubled: 0, difference: 0n, problems: [] });
+});
+
+it.each<[string, Partial<Case>, Partial<ReturnType<typeof compareMedia>>]>([
+  ['a job without a row', { jobs: [], rows: [] }, { lost: 1 }],
+  ['a job that the ledger lacks', { rows: [] }, { lost: 1 }],
+  ['audio that was refused and is charged', { calls: [refused], jobs: [], rows: [row, row] }, { difference: 0n }],
+  ['a row too many', { rows: [row, { ...row, callId: 'other' }] }, { doubled: 1 }],
+  ['a charge of the ledger’s own', { rows: [{ ...row, charge: CHARGE + 1n }] }, { difference: 1n }],
+  ['a charge of the job’s own', { jobs: [{ ...job, charge: CHARGE - 1n }] }, { difference: 1n }],
+  ['a charge for what failed', { jobs: [{ ...job, ...failed }] }, { difference: CHARGE }],
+  ['units that were not measured', { jobs: [{ ...job, units: 1 }] }, {}],
+  ['a job that goes on', { jobs: [{ ...job, state: 'running' }] }, {}],
+  ['an end that was not settled', { jobs: [{ ...job, isSettled: false }] }, {}],
+  ['uploads that stay', { jobs: [{ ...job, inputs: 1 }] }, {}],
+  ['two ends', { calls: [{ ...client, seen: ['completed', 'failed'] }] }, {}],
+  ['an end after which it went on', { calls: [{ ...client, seen: ['completed', 'in_progress'] }] }, {}],
+  ['another cost than the client was told', { calls: [{ ...client, usage: { units: 2, spend: 1 } }] }, {}],
+  ['what nobody rendered', { renders: [] }, {}],
+  ['what was rendered three times', { renders: [render, render, render] }, {}],
+  [
+    'images that were rendered more than twice each',
+    { calls: [{ ...client, kind: 'image job' }], renders: Array<Render>(5).fill(render) },
+    {},
+  ],
+  ['images that nobody got', { jobs: [job, { ...job, jobId: 'job_2', isHidden: true, operation: 'images' }] }, {}],
+])('finds %s', (_case, change, expected) => {
+  const compared = compare(change);
+  expect(compared).toMatchObject(expected);
+  expect(compared.problems).not.toEqual([]);
+});
+
+it.each([
+  [1, MEDIA_MODELS.image.id, 12_346n],
+  [2, MEDIA_MODELS.image.id, 24_691n],
+  [60, MEDIA_MODELS.transcript.id, 12_345n],
+  [1, MEDIA_MODELS.transcript.id, 206n],
+])('counts the cost of %i of %s: %i nano-dollars', (units, model, cost) => {
+  expect(costOf(units, model)).toBe(cost);
+});

@@ -1,0 +1,189 @@
+import type { MediaKind, MediaRecord } from '../load/media/mediaRecord.ts';
+import { MEDIA_MODELS } from '../stack/faultCatalog.ts';
+import type { Render } from '../stack/mediaBackends.ts';
+import type { Evidence } from './evidence.ts';
+import type { ProblemList } from './problemList.ts';
+import type { JobRow } from './readJobs.ts';
+import type { LedgerRow } from './readLedger.ts';
+
+interface Compared {
+  lost: number;
+  doubled: number;
+  difference: bigint;
+}
+
+/** Attempts of a job that may have rendered something. */
+const MOST_ATTEMPTS = 2;
+const TERMINAL = new Set(['completed', 'failed', 'cancelled']);
+/** A client that got this cannot know whether there was a job, or what became of it. */
+const IS_UNSURE = new Set(['broken', 'hung', '500', '502', '503', '504']);
+
+/** Compares each media call's row with its job, with what its client saw, and with what was rendered for it. */
+export function compareMedia({ media, rows }: Pick<Evidence, 'media' | 'rows'>, problems: ProblemList): Compared {
+  const ofMedia = new Map(rows.filter(({ modality }) => modality !== 'text').map((row) => [row.callId, row]));
+  const ofJobs = compareJobs(media, ofMedia, problems);
+  const jobCalls = new Set(media.jobs.map(({ callId }) => callId));
+  const withoutJob = [...ofMedia.values()].filter(({ callId }) => !jobCalls.has(callId));
+  const ofOthers = compareWithoutJob(media.calls, withoutJob, problems);
+  compareHidden(media, problems);
+  compareRenders(media, problems);
+  return {
+    lost: ofJobs.lost + ofOthers.lost,
+    doubled: ofJobs.doubled + ofOthers.doubled,
+    difference: ofJobs.difference + ofOthers.difference,
+  };
+}
+
+/** Each job has ended, once, with one row and one charge, that of what was measured; and its client was told so. */
+function compareJobs(
+  { calls, jobs }: Evidence['media'],
+  rows: ReadonlyMap<string, LedgerRow>,
+  problems: ProblemList,
+): Compared {
+  const compared: Compared = { lost: 0, doubled: 0, difference: 0n };
+  const byId = new Map(jobs.map((job) => [job.jobId, job]));
+  const clients = new Map<string, MediaRecord>();
+  for (const call of calls) {
+    if (call.jobId === undefined) continue;
+    clients.set(call.jobId, call);
+    if (byId.has(call.jobId)) continue;
+    compared.lost += 1;
+    problems.add('a job that a client was told of has no row', call.jobId);
+  }
+  for (const job of jobs) {
+    const client = clients.get(job.jobId);
+    const what = describe(job, client);
+    if (!TERMINAL.has(job.state)) {
+      problems.add('a job has not ended', what);
+      continue;
+    }
+    const row = rows.get(job.callId);
+    if (!row) {
+      compared.lost += 1;
+      problems.add('a job that has ended is not in the ledger', what);
+      continue;
+    }
+    const isCompleted = job.state === 'completed';
+    const units = isCompleted ? (client?.units ?? job.units ?? 0) : 0;
+    const charge = costOf(units, row.canonicalModel);
+    const difference = apart(row.charge, charge) + apart(job.charge ?? 0n, charge);
+    compared.difference += difference;
+    if (difference > 0n)
+      problems.add('a job is not charged what was measured', `${what}: ${job.charge}, ${row.charge} in the ledger`);
+    if ((row.status === 'success') !== isCompleted) problems.add(`the row of a job says ${row.status}`, what);
+    if (row.units !== units || job.units !== units)
+      problems.add('a job has other units than were measured', `${what}; ${row.units} in the ledger, not ${units}`);
+    if (!job.isSettled) problems.add('a job is not settled', what);
+    if (job.inputs > 0) problems.add('uploads of a job are still there', what);
+    if (isCompleted && job.outputs === 0) problems.add('a completed job has no output', what);
+    if (client) compareClient(client, job, problems);
+  }
+  return compared;
+}
+
+/** What a client was told of its job is what became of it, and it was told of one end. */
+function compareClient(client: MediaRecord, job: JobRow, problems: ProblemList): void {
+  const what = describe(job, client);
+  const ends = client.seen.filter((status) => status === 'completed' || status === 'failed');
+  if (ends.length > 1 || (ends.length === 1 && client.seen.at(-1) !== ends[0]))
+    problems.add('a client saw more than one end of a job', `${what}: ${client.seen.join(', ')}`);
+  if (client.outcome === 'ok' && job.state !== 'completed') problems.add('a client has what a job did not make', what);
+  if (client.outcome === 'failed' && job.state !== 'failed') problems.add('a client was told of another end', what);
+  const { usage } = client;
+  if (!usage || ends.length === 0) return;
+  // Shown in the unit of the price, and counted in seconds where that is a minute.
+  const shown = client.kind === 'transcript job' ? Math.round(usage.units * 60) : usage.units;
+  if (shown !== job.units || BigInt(Math.round(usage.spend * 1e9)) !== job.charge)
+    problems.add('a client was told another cost of its job', `${what}: told ${usage.units}, ${usage.spend}`);
+}
+
+/**
+ * Speech and transcripts that a client waits for have no job: one row each, of as many units as was asked for. What else has a row and
+ * no job was let in, and ended before there was one: it costs nothing, and its client got no answer.
+ */
+function compareWithoutJob(calls: readonly MediaRecord[], rows: readonly LedgerRow[], problems: ProblemList): Compared {
+  const compared: Compared = { lost: 0, doubled: 0, difference: 0n };
+  const waited = calls.filter(({ kind }) => kind === 'speech' || kind === 'transcript');
+  const left = new Set(rows);
+  const take = (isIt: (row: LedgerRow) => boolean): LedgerRow | undefined => {
+    const found = [...left].find(isIt);
+    if (found) left.delete(found);
+    return found;
+  };
+  for (const { kind, units } of waited.filter(({ outcome }) => outcome === 'ok')) {
+    const model = modelOf(kind);
+    if (take((row) => row.status === 'success' && row.units === units && row.canonicalModel === model)) continue;
+    compared.lost += 1;
+    problems.add('a call that was answered has no row of its units', `${kind}, ${units}`);
+  }
+  for (const row of rows) compared.difference += apart(row.charge, costOf(row.units ?? 0, row.canonicalModel));
+  const unsure = calls.filter(({ outcome, jobId }) => jobId === undefined && IS_UNSURE.has(outcome));
+  const surplus = left.size - unsure.length;
+  if (surplus > 0) {
+    compared.doubled += surplus;
+    problems.add(
+      'there are more rows without a job than calls',
+      `${left.size} for ${unsure.length} that did not end well`,
+    );
+  }
+  const charged = [...left].filter(({ charge }) => charge > 0n);
+  const cut = waited.filter(({ outcome }) => outcome === 'broken' || outcome === 'hung');
+  if (charged.length > cut.length)
+    problems.add('what was refused is charged', `${charged.length} rows, ${cut.length} calls were cut`);
+  return compared;
+}
+
+/** Images that a client waited for: as many completed jobs as answers, and more only where an answer was lost. */
+function compareHidden({ calls, jobs }: Evidence['media'], problems: ProblemList): void {
+  const hidden = jobs.filter(({ isHidden }) => isHidden);
+  const waited = calls.filter(({ kind }) => kind === 'images');
+  const completed = hidden.filter(({ state }) => state === 'completed').length;
+  const ok = waited.filter(({ outcome }) => outcome === 'ok').length;
+  const unsure = waited.filter(({ outcome }) => IS_UNSURE.has(outcome)).length;
+  if (completed < ok || completed > ok + unsure)
+    problems.add('images were charged that nobody got', `${completed} jobs completed, ${ok} calls ended well`);
+}
+
+/** What was completed was rendered, and nothing more often than there are attempts: what is waited for without a job has two as well. */
+function compareRenders({ calls, jobs, renders }: Evidence['media'], problems: ProblemList): void {
+  const byPrompt = new Map<string, Render[]>();
+  for (const render of renders) byPrompt.set(render.prompt, [...(byPrompt.get(render.prompt) ?? []), render]);
+  const byId = new Map(jobs.map((job) => [job.jobId, job]));
+  for (const { kind, prompt, units, outcome, jobId } of calls) {
+    if (kind.startsWith('transcript')) continue;
+    const finished = (byPrompt.get(prompt) ?? []).filter(({ state }) => state === 'finished').length;
+    const each = kind.startsWith('image') ? units : 1;
+    const isMade = outcome === 'ok' || (jobId !== undefined && byId.get(jobId)?.state === 'completed');
+    if (isMade && finished < each)
+      problems.add('more was completed than was rendered', `${kind} ${jobId}: ${finished}`);
+    if (finished > MOST_ATTEMPTS * each)
+      problems.add('something was rendered more often than it may', `${kind} ${jobId}: ${finished} times`);
+  }
+}
+
+const MODEL_OF: [string, (typeof MEDIA_MODELS)[keyof typeof MEDIA_MODELS]][] = [
+  ['image', MEDIA_MODELS.image],
+  ['video', MEDIA_MODELS.video],
+  ['speech', MEDIA_MODELS.speech],
+  ['transcript', MEDIA_MODELS.transcript],
+];
+const modelOf = (kind: MediaKind): string | undefined => MODEL_OF.find(([name]) => kind.startsWith(name))?.[1].id;
+
+const DIGITS = 18;
+const NANO_IN_ATTO = 10n ** 9n;
+const SECONDS_IN_MINUTE = 60n;
+
+/** What so many units cost: rounded half-up once. Written here anew, as the product's own arithmetic is not its own judge. */
+export function costOf(units: number, model: string): bigint {
+  const entry = Object.values(MEDIA_MODELS).find(({ id }) => id === model);
+  if (!entry) throw new Error(`there is no price of ${model}`);
+  const [whole = '0', fraction = ''] = entry.unitPrice.split('.');
+  const atto = BigInt(units) * BigInt(whole + fraction.padEnd(DIGITS, '0'));
+  const one = entry.unit === 'minute' ? SECONDS_IN_MINUTE * NANO_IN_ATTO : NANO_IN_ATTO;
+  return (2n * atto + one) / (2n * one);
+}
+
+const apart = (a: bigint, b: bigint): bigint => (a > b ? a - b : b - a);
+
+const describe = ({ jobId, operation, state, errorCode, attempts }: JobRow, client?: MediaRecord): string =>
+  `${jobId} (${operation}): ${state}${errorCode ? ` (${errorCode})` : ''} after ${attempts} attempts; client ${client?.outcome ?? 'unseen'}`;

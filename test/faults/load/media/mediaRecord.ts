@@ -1,0 +1,44 @@
+export const MEDIA_KINDS = [
+  'images',
+  'image job',
+  'video',
+  'speech',
+  'speech job',
+  'transcript',
+  'transcript job',
+] as const;
+/** What is asked for: the answer itself, or a job. A video is always a job. */
+export type MediaKind = (typeof MEDIA_KINDS)[number];
+
+/**
+ * How a media call ended for its client:
+ * - `ok`: the whole answer, or a completed job whose content came whole
+ * - `failed`: a job that failed
+ * - `deleted`: a job that its client deleted, and that was gone then
+ * - `gone`: a job that nobody deleted, and that was gone
+ * - `broken`: the connection broke before a whole answer to its creation
+ * - `hung`: nothing ended it within the client's patience
+ * - `malformed`: an answer that the specification does not know
+ * - the status of an error in place of an answer or a job
+ */
+export type MediaOutcome = 'ok' | 'failed' | 'deleted' | 'gone' | 'broken' | 'hung' | 'malformed' | `${number}`;
+
+/** All that a client knows of one media call. */
+export interface MediaRecord {
+  kind: MediaKind;
+  /** The prompt or text of this call and no other; of a recording, nothing that a backend sees. */
+  prompt: string;
+  /** What can be charged for it: images, seconds, characters. */
+  units: number;
+  outcome: MediaOutcome;
+  /** `code` or message of an error. */
+  error: string | undefined;
+  /** Undefined where no job was named. */
+  jobId: string | undefined;
+  /** What the job said it was charged, once it had ended. */
+  usage: { units: number; spend: number } | undefined;
+  /** Of a job, each status that was seen, in order and once in a row. */
+  seen: string[];
+  startedAt: number;
+  endedAt: number;
+}

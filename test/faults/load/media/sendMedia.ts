@@ -1,0 +1,176 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Dispatcher, FormData, request } from 'undici';
+import { z } from 'zod';
+import type { MediaOutcome, MediaRecord } from './mediaRecord.ts';
+import type { MediaPlan } from './planMedia.ts';
+
+/** Longest that a client waits for one answer, and for the end of a job. */
+const ANSWER_PATIENCE_MS = 110_000;
+const LOOK_PATIENCE_MS = 15_000;
+const LOOK_EVERY_MS = 250;
+const TERMINAL = new Set(['completed', 'failed']);
+
+const usageSchema = z.object({ units_consumed: z.number(), total_spend: z.number() });
+const jobSchema = z.object({
+  id: z.string(),
+  status: z.string(),
+  error: z.object({ code: z.string() }).nullable(),
+  usage: usageSchema.nullable(),
+});
+type Job = z.output<typeof jobSchema>;
+const imagesSchema = z.object({ data: z.array(z.object({ b64_json: z.string().min(1) })), usage: usageSchema });
+const transcriptSchema = z.object({ text: z.string() });
+const errorSchema = z.object({
+  error: z.union([z.string(), z.object({ code: z.unknown().optional(), message: z.string() })]),
+});
+
+interface Target {
+  baseUrl: string;
+  dispatcher: Dispatcher;
+  patienceMs: number;
+}
+
+interface Answer {
+  /** 0 where none came. */
+  status: number;
+  body: Buffer;
+  /** Whether the body came to its end. */
+  isWhole: boolean;
+  hasHung: boolean;
+}
+
+/** Makes one media call, and follows its job to the end, as a client without any retries of creations does. Never rejects. */
+export async function sendMedia(plan: MediaPlan, target: Target): Promise<MediaRecord> {
+  const { kind, prompt, units, path, jobsPath, body } = plan;
+  const record: MediaRecord = {
+    kind,
+    prompt,
+    units,
+    outcome: 'hung',
+    error: undefined,
+    jobId: undefined,
+    usage: undefined,
+    seen: [],
+    startedAt: Date.now(),
+    endedAt: 0,
+  };
+  const content =
+    body instanceof FormData
+      ? { body }
+      : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
+  const answer = await ask(target, { ...content, path, plan, method: 'POST', patienceMs: ANSWER_PATIENCE_MS });
+  const end = (outcome: MediaOutcome): MediaRecord => Object.assign(record, { outcome, endedAt: Date.now() });
+  if (answer.hasHung) return end('hung');
+  if (!answer.isWhole) return end('broken');
+  if (answer.status >= 300) {
+    record.error = toErrorText(answer.body);
+    return end(record.error === undefined ? 'malformed' : `${answer.status}`);
+  }
+  if (jobsPath === undefined) return end(readAnswer(record, answer));
+  const job = parse(jobSchema, answer.body);
+  if (!job) return end('malformed');
+  record.jobId = job.id;
+  see(record, job);
+  return end(await followJob(record, plan, target));
+}
+
+/** What came in place of a job. */
+function readAnswer(record: MediaRecord, { body }: Answer): MediaOutcome {
+  if (record.kind === 'speech') return body.length > 0 ? 'ok' : 'malformed';
+  if (record.kind === 'transcript') return parse(transcriptSchema, body) ? 'ok' : 'malformed';
+  const images = parse(imagesSchema, body);
+  if (images?.data.length !== record.units) return 'malformed';
+  record.usage = { units: images.usage.units_consumed, spend: images.usage.total_spend };
+  return 'ok';
+}
+
+/** Looks at a job until it has ended or is gone, whatever is broken meanwhile, and reads what it made. */
+async function followJob(record: MediaRecord, plan: MediaPlan, target: Target): Promise<MediaOutcome> {
+  const path = `${plan.jobsPath}/${record.jobId}`;
+  const deadline = performance.now() + target.patienceMs;
+  const deleteAt = performance.now() + (plan.deleteAfterMs ?? Number.POSITIVE_INFINITY);
+  let isDeleted = false;
+  const look = (what: string, method: 'GET' | 'DELETE' = 'GET'): Promise<Answer> =>
+    ask(target, { path: what, method, plan, patienceMs: LOOK_PATIENCE_MS });
+
+  while (performance.now() < deadline) {
+    if (!isDeleted && performance.now() >= deleteAt) {
+      const { status } = await look(path, 'DELETE');
+      // One whose answer was lost may have been deleted.
+      isDeleted = status === 200 || status === 404;
+      continue;
+    }
+    const { status, body, isWhole } = await look(path);
+    if (status === 404) return plan.deleteAfterMs === undefined ? 'gone' : 'deleted';
+    const job = status === 200 && isWhole ? parse(jobSchema, body) : undefined;
+    if (status === 200 && isWhole && !job) return 'malformed';
+    if (job && isDeleted) record.seen.push('there after it was deleted');
+    if (job) see(record, job);
+    const last = record.seen.at(-1) ?? '';
+    if (plan.deleteAfterMs === undefined && TERMINAL.has(last)) {
+      if (last === 'failed') return 'failed';
+      const content = await look(`${path}/content`);
+      if (content.status === 200 && content.isWhole) return content.body.length > 0 ? 'ok' : 'malformed';
+      // It may expire between the two looks.
+      if (content.status === 404) return 'gone';
+      if (content.status >= 400 && content.status < 500) return `${content.status}` as MediaOutcome;
+    }
+    await pause(Math.min(LOOK_EVERY_MS, Math.max(deleteAt - performance.now(), 1)));
+  }
+  return 'hung';
+}
+
+function see(record: MediaRecord, { status, error, usage }: Job): void {
+  if (record.seen.at(-1) !== status) record.seen.push(status);
+  if (error) record.error = error.code;
+  if (usage) record.usage = { units: usage.units_consumed, spend: usage.total_spend };
+}
+
+async function ask(
+  { baseUrl, dispatcher }: Target,
+  {
+    path,
+    plan,
+    patienceMs,
+    headers,
+    ...options
+  }: {
+    path: string;
+    method: 'GET' | 'POST' | 'DELETE';
+    plan: MediaPlan;
+    patienceMs: number;
+    headers?: Record<string, string>;
+    body?: string | FormData;
+  },
+): Promise<Answer> {
+  const patience = AbortSignal.timeout(patienceMs);
+  let status = 0;
+  const chunks: Buffer[] = [];
+  try {
+    const answer = await request(`${baseUrl}${path}`, {
+      ...options,
+      headers: { ...headers, authorization: `Bearer ${plan.apiKey}` },
+      signal: patience,
+      dispatcher,
+    });
+    status = answer.statusCode;
+    for await (const chunk of answer.body) chunks.push(chunk);
+    return { status, body: Buffer.concat(chunks), isWhole: true, hasHung: false };
+  } catch {
+    return { status, body: Buffer.concat(chunks), isWhole: false, hasHung: patience.aborted };
+  }
+}
+
+function parse<Schema extends z.ZodType>(schema: Schema, body: Buffer): z.output<Schema> | undefined {
+  try {
+    return schema.parse(JSON.parse(body.toString()));
+  } catch {
+    return undefined;
+  }
+}
+
+function toErrorText(body: Buffer): string | undefined {
+  const error = parse(errorSchema, body)?.error;
+  if (error === undefined || typeof error === 'string') return error;
+  return `${error.code ?? ''}: ${error.message}`;
+}

@@ -1,0 +1,74 @@
+import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Random } from '../load/random.ts';
+
+/** A server before the object store that fails some of its deletes, and passes all else on as it is. */
+export interface FailingDeletes {
+  port: number;
+  /** Deletes that were refused, and those that were done without a word. */
+  readonly failed: { refused: number; unanswered: number };
+  close(): Promise<void>;
+}
+
+/** Of the objects, how many have deletes that fail. */
+const SHARE = 0.3;
+/** How many of an object: each delete of the store's client is up to three requests, so that one or two of those fail as a whole. */
+const TIMES: [number, number] = [3, 6];
+const REFUSAL = '<?xml version="1.0"?><Error><Code>ServiceUnavailable</Code><Message>Try again.</Message></Error>';
+
+/** Opens one before a store that listens on this port of the loopback address. */
+export async function failDeletes(storePort: number, random: Random): Promise<FailingDeletes> {
+  const agent = new Agent({ keepAlive: true });
+  const failed = { refused: 0, unanswered: 0 };
+  /** Deletes of each object that are still to fail, and how. */
+  const left = new Map<string, { times: number; kind: keyof typeof failed }>();
+
+  function drawFailure(method = '', url = ''): keyof typeof failed | undefined {
+    if (method !== 'DELETE') return undefined;
+    let object = left.get(url);
+    if (!object) {
+      const times = random.share() < SHARE ? random.between(...TIMES) : 0;
+      object = { times, kind: random.share() < 0.5 ? 'refused' : 'unanswered' };
+      left.set(url, object);
+    }
+    object.times -= 1;
+    return object.times >= 0 ? object.kind : undefined;
+  }
+
+  function pass(req: IncomingMessage, res: ServerResponse): void {
+    const failure = drawFailure(req.method, req.url);
+    if (failure) failed[failure] += 1;
+    if (failure === 'refused') {
+      req.resume();
+      res.writeHead(503, { 'content-type': 'application/xml' }).end(REFUSAL);
+      return;
+    }
+    // With the host that its signature names.
+    const { method, url: path, headers } = req;
+    const passed = request({ host: '127.0.0.1', port: storePort, agent, method, path, headers }, (answer) => {
+      answer.on('error', () => res.destroy());
+      if (failure === 'unanswered') {
+        answer.resume().once('end', () => res.destroy());
+        return;
+      }
+      res.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(res);
+    });
+    passed.on('error', () => res.destroy());
+    res.once('close', () => passed.destroy());
+    req.on('error', () => passed.destroy()).pipe(passed);
+  }
+
+  const server = createServer({ keepAliveTimeout: 0, requestTimeout: 0 }, pass);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    port: (server.address() as AddressInfo).port,
+    failed,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+        agent.destroy();
+      }),
+  };
+}

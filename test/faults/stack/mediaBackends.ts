@@ -1,0 +1,97 @@
+import { request } from 'undici';
+import { z } from 'zod';
+
+const TIMEOUT_MS = 10_000;
+/** Quick, and slow enough that jobs overlap with what is done to them. */
+const QUICK = { renderBaseMs: 100, msPerStep: 0, msPerFrame: 10, msPerAudioSecond: 20 };
+
+/** One piece of work of a media backend, by its own log. */
+export interface Render {
+  model: string;
+  /** What a video's record is called there. */
+  jobId: string | null;
+  /** What was to be drawn or spoken; nothing where it heard. */
+  prompt: string;
+  state: 'waiting' | 'running' | 'finished' | 'aborted' | 'failed' | 'lost';
+  units: Record<string, unknown>;
+  queuedAt: number;
+}
+
+const logSchema = z.object({
+  renders: z.array(
+    z.object({
+      jobId: z.string().nullable(),
+      prompt: z.string(),
+      state: z.enum(['waiting', 'running', 'finished', 'aborted', 'failed', 'lost']),
+      units: z.record(z.string(), z.unknown()),
+      queuedAt: z.number(),
+    }),
+  ),
+});
+
+const stateSchema = z.object({
+  running: z.array(z.unknown()),
+  waiting: z.array(z.unknown()),
+  jobs: z.array(z.unknown()),
+});
+
+/** What one simulated media backend is told and asked by its admin listener. Its log outlives its process. */
+export class MediaBackend {
+  readonly model: string;
+  readonly #adminUrl: string;
+
+  constructor(model: string, adminUrl: string) {
+    this.model = model;
+    this.#adminUrl = adminUrl;
+  }
+
+  /** Every render that was asked for since an instant. */
+  async listRenders(sinceMs: number): Promise<Render[]> {
+    const { renders } = logSchema.parse(await this.#ask('GET', 'log'));
+    return renders.filter(({ queuedAt }) => queuedAt >= sinceMs).map((render) => ({ ...render, model: this.model }));
+  }
+
+  /** Whether it renders nothing and has no record of any job. */
+  async isEmpty(): Promise<boolean> {
+    const { running, waiting, jobs } = stateSchema.parse(await this.#ask('GET', 'state'));
+    return running.length + waiting.length + jobs.length === 0;
+  }
+
+  async configure(knobs: object): Promise<void> {
+    await this.#ask('POST', 'config', knobs);
+  }
+
+  async addFaults(rules: object[]): Promise<void> {
+    await this.#ask('POST', 'faults', rules);
+  }
+
+  async clearFaults(): Promise<void> {
+    await this.#ask('DELETE', 'faults');
+  }
+
+  /** Cuts its connections and forgets every job: its files stay behind. */
+  async restart(): Promise<void> {
+    await this.#ask('POST', 'restart', { records: 'forget' });
+  }
+
+  /** As it was at the start. */
+  async mend(): Promise<void> {
+    await this.clearFaults();
+    await this.configure(QUICK);
+    await this.#ask('POST', 'resume');
+  }
+
+  async #ask(method: 'GET' | 'POST' | 'DELETE', what: string, content: object = {}): Promise<unknown> {
+    const { statusCode, body } = await request(`${this.#adminUrl}/admin/${what}`, {
+      method,
+      ...(method === 'POST' && {
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(content),
+      }),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    const text = await body.text();
+    if (statusCode !== 200) throw new Error(`the media simulator answered ${statusCode} to ${method} ${what}: ${text}`);
+    return JSON.parse(text);
+  }
+}
