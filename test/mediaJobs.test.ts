@@ -1,0 +1,85 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { until } from '@turnpike/test-support/until';
+import { makeAccount } from './support/makeAccount.ts';
+import { startTestStack, type TestStack } from './support/startTestStack.ts';
+
+const IMAGES = { model: 'flux.1-schnell', prompt: 'a fox', size: '512x512', n: 2, async: true };
+const CLIP = { model: 'wan2.2-t2v-a14b', prompt: 'a fox runs', seconds: '3' };
+const JOBS = 8;
+const KILLS = 3;
+
+let stack: TestStack;
+beforeAll(async () => {
+  stack = await startTestStack({ kafka: false });
+}, 120_000);
+afterAll(() => stack?.stop(AbortSignal.abort()), 60_000);
+
+interface Job {
+  id: string;
+  status: string;
+  error: { code: string } | null;
+  usage: { units_consumed: number; total_spend: number } | null;
+}
+
+/** What a backend's admin port says of it. */
+interface BackendState {
+  jobs: unknown[];
+}
+
+it('ends and charges every job once, though the process that works on them is killed again and again', async () => {
+  const account = await makeAccount(stack, { rpm: 100_000, tpm: 1_000_000 });
+  const call = async <Answer>(method: string, path: string, body?: object): Promise<Answer> => {
+    const response = await fetch(`${stack.baseUrl}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${account.apiKey}`, 'content-type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+    return (await response.json()) as Answer;
+  };
+
+  const made: string[] = [];
+  for (let index = 0; index < JOBS; index += 1) {
+    const { id: images } = await call<Job>('POST', '/images/generations', { ...IMAGES, prompt: `a fox ${index}` });
+    const { id: clip } = await call<Job>('POST', '/videos', { ...CLIP, prompt: `a fox runs ${index}` });
+    made.push(`/images/jobs/${images}`, `/videos/${clip}`);
+  }
+  for (let kill = 0; kill < KILLS; kill += 1) {
+    await pause(1_500);
+    process.kill(stack.running.parts.services['media-jobs'].pid, 'SIGKILL');
+    stack.running.parts.services['media-jobs'] = await stack.running.restart('media-jobs');
+  }
+
+  const jobs = await Promise.all(
+    made.map((path) =>
+      until(
+        `the end of ${path}`,
+        async () => {
+          const job = await call<Job>('GET', path).catch(() => undefined);
+          await pause(500);
+          return job && ['completed', 'failed'].includes(job.status) ? { path, ...job } : undefined;
+        },
+        120_000,
+      ),
+    ),
+  );
+  // A render that dies with its worker is an attempt, and there are two: who was killed in both has failed, at no charge.
+  for (const { path, status, usage, error } of jobs) {
+    if (path.startsWith('/videos')) expect({ status, error }).toEqual({ status: 'completed', error: null });
+    if (status === 'failed')
+      expect({ error, spend: usage?.total_spend }).toMatchObject({ error: { code: 'backend_lost' }, spend: 0 });
+    else expect(usage?.units_consumed).toBe(path.startsWith('/videos') ? 3 : 2);
+  }
+  const spent = jobs.reduce((sum, { usage }) => sum + Math.round((usage?.total_spend ?? 0) * 1e9), 0);
+  await until('the ledger to have each job once', async () => {
+    const { spend_usd: recorded } = await call<{ spend_usd: number }>('GET', '/svc/key');
+    const { totals } = await call<{ totals: { requests: number } }>('GET', '/svc/usage');
+    return Math.round(recorded * 1e9) === spent && totals.requests === jobs.length;
+  });
+  const backends = stack.running.stack.regions.us.media_backends.filter(({ model }) => model === CLIP.model);
+  await until('the backends to have nothing of it', async () => {
+    const states = backends.map(async ({ admin_url: url }) => (await fetch(`${url}/admin/state`)).json());
+    return (await Promise.all(states)).every((state) => (state as BackendState).jobs.length === 0);
+  });
+}, 300_000);
