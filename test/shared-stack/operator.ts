@@ -238,7 +238,7 @@ it('leaves a line for every change in the log of the service that made it: who a
     time: expect.any(String),
     requestId: expect.any(String),
   };
-  const services = ['auth', 'catalog', 'model-router', 'usage-ledger'];
+  const services = ['auth', 'catalog', 'model-router', 'usage-ledger', 'media-jobs'];
   const lines = await until('every change to be in a log', async () => {
     const all = (await Promise.all(services.map((service) => readLogLines(stack.stateDir, service)))).flat();
     const changes = all.filter((line) => 'who' in line && line.time >= startedAt);
@@ -406,6 +406,18 @@ it('disables a model for clients: 503 model_deactivated and not listed, until it
   );
 });
 
+it('counts the engines of models of text, and the backends of models of media', async () => {
+  const engines = await until('all of them to be ready', async () => {
+    const { models } = await done('models', 'list');
+    const listed = [MODEL, 'flux.1-schnell'].map((id) => models.find((model: { id: string }) => model.id === id));
+    return listed.every((model) => model.healthy_engines === model.engines) ? listed : undefined;
+  });
+  expect(engines).toMatchObject([
+    { id: MODEL, engines: 2 },
+    { id: 'flux.1-schnell', engines: 2 },
+  ]);
+});
+
 it('says of each service that it is ready, and what wants a look', async () => {
   expect(await done('status')).toEqual({
     services: {
@@ -427,6 +439,7 @@ it('says of each service that it is ready, and what wants a look', async () => {
         dead_letters: 0,
         mismatches: 0,
       },
+      'media-jobs': { state: 'ready', missing: [], overdue_jobs: 0, spool_bytes: expect.any(Number), alerts: 0 },
     },
   });
 });
