@@ -33,17 +33,14 @@ export interface TestRedisCluster {
 const START_TIMEOUT_MS = 60_000;
 /** A master that is silent for so long is failed over. */
 const NODE_TIMEOUT_MS = 1_500;
-/** The cluster bus of a node is on its port and so much. */
-const BUS_OFFSET = 10_000;
-const MOST_PORT = 65_535 - BUS_OFFSET;
 
-async function findNodePort(): Promise<number> {
+/** A node, and the port of its cluster bus. */
+type StartedNode = ClusterNode & { busPort: number; stop(): Promise<void> };
+
+async function startNode(folder: string): Promise<StartedNode> {
   const port = await findFreePort();
-  return port <= MOST_PORT ? port : findNodePort();
-}
-
-async function startNode(folder: string): Promise<ClusterNode & { stop(): Promise<void> }> {
-  const port = await findNodePort();
+  // By itself it would take one among those of tests' stacks.
+  const busPort = await findFreePort();
   const dir = join(folder, String(port));
   await mkdir(dir);
   const args = Object.entries({
@@ -53,6 +50,7 @@ async function startNode(folder: string): Promise<ClusterNode & { stop(): Promis
     appendonly: 'yes',
     save: '',
     'cluster-enabled': 'yes',
+    'cluster-port': busPort,
     'cluster-node-timeout': NODE_TIMEOUT_MS,
     // A shard that is lost closes no other.
     'cluster-require-full-coverage': 'no',
@@ -66,6 +64,7 @@ async function startNode(folder: string): Promise<ClusterNode & { stop(): Promis
   const kill = async (): Promise<void> => server?.end('SIGKILL');
   return {
     port,
+    busPort,
     url: `redis://127.0.0.1:${port}`,
     run: (...command) => ask(port, command),
     kill,
@@ -108,14 +107,14 @@ export async function startRedisCluster(): Promise<TestRedisCluster> {
   const [first, second, third, ...others] = nodes;
   const [ofFirst, ofSecond, ofThird] = others;
   if (!first || !second || !third || !ofFirst || !ofSecond || !ofThird) throw new Error('a cluster has six nodes');
-  const masters: TestRedisCluster['masters'] = [first, second, third];
+  const masters: [StartedNode, StartedNode, StartedNode] = [first, second, third];
   const replicas: TestRedisCluster['replicas'] = [ofFirst, ofSecond, ofThird];
-  const addresses = masters.map(({ port }) => `127.0.0.1:${port}`);
+  const addresses = masters.map(({ port, busPort }) => `127.0.0.1:${port}@${busPort}`);
   await redisCli('--cluster', 'create', ...addresses, '--cluster-yes');
   const settled = async (node: ClusterNode) => (await node.run('cluster', 'info')).includes('cluster_state:ok');
   for (const [nth, replica] of replicas.entries()) {
     const master = masters[nth] as ClusterNode;
-    await replica.run('cluster', 'meet', '127.0.0.1', String(masters[0].port));
+    await replica.run('cluster', 'meet', '127.0.0.1', String(first.port), String(first.busPort));
     const masterId = await master.run('cluster', 'myid');
     await until('the replica to know its master', async () =>
       (await replica.run('cluster', 'replicate', masterId)).startsWith('OK'),
