@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
+import { daysAroundNow } from './support/daysAroundNow.ts';
 import { makeAccount } from './support/makeAccount.ts';
 import { startTestStack, type TestStack } from './support/startTestStack.ts';
 
@@ -74,7 +75,7 @@ it('ends and charges every job once, though the process that works on them is ki
   const spent = jobs.reduce((sum, { usage }) => sum + Math.round((usage?.total_spend ?? 0) * 1e9), 0);
   await until('the ledger to have each job once', async () => {
     const { spend_usd: recorded } = await call<{ spend_usd: number }>('GET', '/svc/key');
-    const { totals } = await call<{ totals: { requests: number } }>('GET', '/svc/usage');
+    const { totals } = await call<{ totals: { requests: number } }>('GET', `/svc/usage?${daysAroundNow()}`);
     return Math.round(recorded * 1e9) === spent && totals.requests === jobs.length;
   });
   const backends = stack.running.stack.regions.us.media_backends.filter(({ model }) => model === CLIP.model);

@@ -6,13 +6,13 @@ import { until } from '@turnpike/test-support/until';
 import { countOutcomes } from './faults/load/callRecord.ts';
 import { createRandom } from './faults/load/random.ts';
 import { startLoad } from './faults/load/startLoad.ts';
+import { daysAroundNow } from './support/daysAroundNow.ts';
 import { makeAccount } from './support/makeAccount.ts';
 import { startTestStack, type TestStack } from './support/startTestStack.ts';
 
 const MODEL = 'llama-3.3-70b-instruct';
 /** Longer than anybody here keeps an idle connection, 4 s, and than a balancer takes to notice, 0.1 s. */
 const SETTLING = { DRAIN_SETTLE_MS: '6000' };
-const DAY_MS = 24 * 60 * 60 * 1_000;
 
 let balancers: Balancers;
 let stack: TestStack;
@@ -60,10 +60,9 @@ it('a release that replaces every process, one replica of each service at a time
   const calls = await load.done;
 
   expect(Object.fromEntries(countOutcomes(calls))).toEqual({ ok: calls.length });
-  const dayOf = (days: number) => new Date(Date.now() + days * DAY_MS).toISOString().slice(0, 10);
   const totals = await until('a row of every call', async () => {
     const { body } = await account.get<{ totals: { requests: number; success: number; total_spend: number } }>(
-      `/svc/usage?start=${dayOf(-1)}&end=${dayOf(2)}`,
+      `/svc/usage?${daysAroundNow()}`,
     );
     return body.totals.requests === calls.length ? body.totals : undefined;
   });

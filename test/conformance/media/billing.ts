@@ -1,5 +1,6 @@
 import { expect } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
+import { daysAroundNow } from '../../support/daysAroundNow.ts';
 import { listRenders, orderMediaBackends } from '../../support/mediaBackends.ts';
 import { toNano } from '../../support/priceOf.ts';
 import {
@@ -102,10 +103,10 @@ row('media.billing.aggregate', async () => {
     .flat()
     .reduce((sum, job) => sum + spendOf(job), 0n);
   await expectSpent(caller, spent);
-  const day = (offset: number) => new Date(Date.now() + offset * 86_400_000).toISOString().slice(0, 10);
-  const query = `start=${day(-1)}&end=${day(2)}`;
   const { data, totals } = await until('all of it to be recorded', async () => {
-    const { body } = await caller.account.get<{ data: Sums[]; totals: Sums }>(`/svc/usage?${query}&group_by=modality`);
+    const { body } = await caller.account.get<{ data: Sums[]; totals: Sums }>(
+      `/svc/usage?${daysAroundNow()}&group_by=modality`,
+    );
     return body.totals.requests === 5 ? body : undefined;
   });
   for (const [modality, made] of Object.entries(jobs)) {
