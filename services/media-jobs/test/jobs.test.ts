@@ -473,11 +473,19 @@ describe('owners', () => {
 });
 
 describe('removal', () => {
+  /** Until nobody has a job in hand that has ended: what is written then is of before its times are moved. */
+  const left = (id: string) =>
+    eventually(
+      () => test.read(id),
+      ({ dueAt, removeAt }) => removeAt !== null && dueAt?.getTime() === removeAt.getTime(),
+    );
+
   it('takes a job from its client after 24 hours, and its bytes by then', async () => {
     const call = aCall({ request: anImageRequest({ model }) });
     const { id } = await jobs.make(call);
     await ended(id, 'completed');
     expect(await test.objectsOf(id)).toHaveLength(2);
+    await left(id);
     await test.age(id, 24 * 3_600_000);
     expect(await jobs.find({ jobId: id, keyId: call.hold.keyId })).toBeUndefined();
     const row = await eventually(
@@ -499,11 +507,7 @@ describe('removal', () => {
     );
     replica.completeAll();
     await ended(id, 'completed');
-    // Until nobody has it in hand: what is written then is of before its times are moved.
-    await eventually(
-      () => test.read(id),
-      ({ dueAt, removeAt }) => removeAt !== null && dueAt?.getTime() === removeAt.getTime(),
-    );
+    await left(id);
     await test.age(id, 24 * 3_600_000);
     await delay(700);
     expect(await test.objectsOf(id)).toHaveLength(2);

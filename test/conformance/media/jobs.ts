@@ -40,15 +40,20 @@ async function aVideoJob(caller: Caller, fields: object = {}): Promise<Job> {
   return jobOf(answer);
 }
 
-/** Makes the job's end lie further back, by so many seconds, than it did; what follows from it as well. */
+/**
+ * Makes the job's end lie further back, by so many seconds, than it did; what follows from it as well. Waits until nobody has it in
+ * hand: what is written then is of before its times are moved.
+ */
 async function age({ id }: Pick<Job, 'id'>, seconds: number): Promise<void> {
-  const { rowCount } = await jobTable.query(
-    `UPDATE job SET ended_at = ended_at - make_interval(secs => $2), expires_at = expires_at - make_interval(secs => $2),
-       remove_at = remove_at - make_interval(secs => $2), due_at = due_at - make_interval(secs => $2)
-     WHERE job_id = $1`,
-    [id, seconds],
-  );
-  expect(rowCount).toBe(1);
+  await until('nothing to be left to do for the job but its removal', async () => {
+    const { rowCount } = await jobTable.query(
+      `UPDATE job SET ended_at = ended_at - make_interval(secs => $2), expires_at = expires_at - make_interval(secs => $2),
+         remove_at = remove_at - make_interval(secs => $2), due_at = due_at - make_interval(secs => $2)
+       WHERE job_id = $1 AND due_at = remove_at`,
+      [id, seconds],
+    );
+    return rowCount === 1;
+  });
 }
 
 /** Asserts the one 404 of jobs, and gives its bytes. */
