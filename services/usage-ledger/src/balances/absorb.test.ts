@@ -71,9 +71,9 @@ it('gives what is left, of months from the one asked for on, and of the keys ask
 
 it('says how calls are recorded, and gives the sums of their months and keys unasked', async () => {
   const workspaceId = aWorkspace();
-  const august = Date.UTC(2026, 7, 31);
+  const [august, november] = [Date.UTC(2026, 7, 31), Date.UTC(2026, 10, 2)];
   const known = aUsageRecorded({ workspaceId, startedAtMs: august });
-  const unknown = anUnchargedUsageRecorded('unknown', { workspaceId });
+  const unknown = anUnchargedUsageRecorded('unknown', { workspaceId, startedAtMs: november });
   const foreign = aUsageRecorded();
   await aPartition(ledger.db).deliver([known, unknown, foreign]);
   const callIds = [known, unknown, foreign, aUsageRecorded(), known].map(({ callId }) => callId);
