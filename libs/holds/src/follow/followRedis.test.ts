@@ -179,11 +179,12 @@ describe('a session', () => {
   const lives = (token: string) => opened.redis.pttl(redisKeys.session(TAG, token));
 
   it('is renewed while Redis answers', async () => {
-    follow({ leaseMs: 2_000 });
+    // It looks each second, and may be late with that by nearly three.
+    follow({ leaseMs: 4_000 });
     const { token } = await opens();
     for (const _time of [1, 2]) {
-      await until('half of it is over', async () => (await lives(token)) < 1_600);
-      await until('it is renewed', async () => (await lives(token)) > 1_700);
+      await until('some of it is over', async () => (await lives(token)) < 3_300);
+      await until('it is renewed', async () => (await lives(token)) > 3_500);
     }
     expect(standing.session?.token).toBe(token);
   });
@@ -205,7 +206,7 @@ describe('a session', () => {
   });
 
   it('is over for its owner before it is for others', async () => {
-    follow({ leaseMs: 1_000 });
+    follow();
     const { token } = await opens();
     // No command reaches Redis, which lives on.
     redis.disconnect();
@@ -372,10 +373,11 @@ describe('a stranger', () => {
 
 describe('while the ledger is away', () => {
   it('goes on admitting into the Redis that it had opened', async () => {
-    follow({ leaseMs: 1_000 });
+    follow({ leaseMs: 3_000 });
     const { token } = await opens();
     isLedgerAway = true;
     const count = reports.length;
+    // A lease and a half.
     await until('it has asked in vain', () => reports.length > count + 5);
     expect([standing.isOpen, standing.session?.token]).toEqual([true, token]);
   });

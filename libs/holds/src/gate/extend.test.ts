@@ -46,10 +46,14 @@ const anExtend = (redis: Redis = opened.redis) =>
   });
 
 /** A call that holds 100 of what its workspace has, of 1,000 unless told. */
-async function aHeldCall(fields: Parameters<typeof aFundedKey>[2] = {}, left = 1_000n) {
+async function aHeldCall(
+  fields: Parameters<typeof aFundedKey>[2] = {},
+  left = 1_000n,
+  { estimatedPromptTokens = 0 }: { estimatedPromptTokens?: number } = {},
+) {
   const key = await aFundedKey(opened, left, fields);
   const admit = createAdmit(opened.redis, { standing, owner: 'router-1' });
-  const request = { callId: uuidv7(), key, holdNanoUsd: 100n, estimatedPromptTokens: 0, unknownEventJson: 'of 100' };
+  const request = { callId: uuidv7(), key, holdNanoUsd: 100n, estimatedPromptTokens, unknownEventJson: 'of 100' };
   const admission = await admit(request);
   if (admission.outcome !== 'admitted') throw new Error(`call was ${admission.outcome}`);
   pending.add(admission.hold);
@@ -71,8 +75,8 @@ async function heldBy(hold: Hold): Promise<bigint> {
 }
 
 it('raises what is held, with the ending that a sweeper would give the call, and takes nothing of the key’s rates', async () => {
-  // Rates of which a call takes a second, so that they are there still.
-  const { key, hold } = await aHeldCall({ rpm: 60, tpm: 60_000 });
+  // Rates of which a call takes half a minute: Redis forgets them when they are full again.
+  const { key, hold } = await aHeldCall({ rpm: 2, tpm: 200 }, 1_000n, { estimatedPromptTokens: 100 });
   const names = [
     redisKeys.requestsPerMinute(hold.workspaceId, hold.keyId),
     redisKeys.tokensPerMinute(hold.workspaceId, hold.keyId),
