@@ -572,14 +572,16 @@ describe('removal', () => {
     await jobs.close();
     const backends = someBackends(replica.replica);
     const state = backends.of(replica.replica.id);
-    jobs = await test.open({ backends, reaper: { roundMs: 50, unnamedMs: 300 } });
-    const call = aCall({ request: aVideoRequest({ model }) });
-    await jobs.make(call);
+    jobs = await test.open({ backends });
+    const { id } = await jobs.make(aCall({ request: aVideoRequest({ model }) }));
     await eventually(
-      () => state.clips.size,
-      (size) => size === 1,
+      () => test.read(id),
+      ({ backendId }) => backendId !== null,
     );
+    // Only now does anybody look who has so little patience: a busy database may take longer to name a clip.
+    await jobs.close();
     state.clips.set('stray', { id: 'stray', status: 'in_progress', progress: 0, createdAtMs: null, prompt: 'stray' });
+    jobs = await test.open({ backends, reaper: { roundMs: 50, unnamedMs: 300 } });
     await eventually(
       () => state.deleted,
       (deleted) => deleted.length > 0,
