@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { aTemporaryFolder } from '@turnpike/test-support/aTemporaryFolder';
@@ -109,16 +110,19 @@ async function uploadAtOnce({
 }): Promise<{ statuses: Record<number, number>; costBytes: number }> {
   const before = await memoryBytes();
   let most = before;
-  const sampling = setInterval(async () => {
-    most = Math.max(most, await memoryBytes());
-  }, SAMPLE_MS);
+  let isOver = false;
+  const sampling = (async () => {
+    for (; !isOver; await pause(SAMPLE_MS)) most = Math.max(most, await memoryBytes());
+  })();
   const uploads = Array.from({ length: count }, (_upload, index) => beginUpload(`key_${index % keys}`));
   await Promise.all(uploads.map(({ sent }) => sent));
   for (const upload of uploads) upload.end();
   const statuses: Record<number, number> = {};
   for (const status of await Promise.all(uploads.map((upload) => upload.status)))
     statuses[status] = (statuses[status] ?? 0) + 1;
-  clearInterval(sampling);
+  isOver = true;
+  // Whoever still read of a process that has ended would fail a test of another file.
+  await sampling;
   return { statuses, costBytes: most - before };
 }
 
