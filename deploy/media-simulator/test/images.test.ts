@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { until } from '@turnpike/test-support/until';
 import sharp from 'sharp';
 import type { PersonalityName } from '../src/personalities.ts';
 import { toBuffer } from './support/readMedia.ts';
@@ -95,15 +96,17 @@ describe('images', () => {
   });
 
   it('goes on rendering when its client has left', async () => {
-    replica = await startTestReplica('vllm-omni-2026', { renderBaseMs: 100 });
-    const leaving = AbortSignal.timeout(30);
-    const fields = JSON.stringify({ prompt: 'x', size: '64x64' });
+    replica = await startTestReplica('vllm-omni-2026', { clock: 'virtual', renderBaseMs: 1_000 });
+    const leaving = new AbortController();
+    const body = JSON.stringify({ prompt: 'x', size: '64x64' });
     const headers = { 'content-type': 'application/json' };
-    await expect(
-      fetch(replica.url + PATH, { method: 'POST', headers, body: fields, signal: leaving }),
-    ).rejects.toThrow();
+    const answer = fetch(replica.url + PATH, { method: 'POST', headers, body, signal: leaving.signal });
+    await until('the render', async () => (await replica.log()).totals.rendersStarted === 1);
+    leaving.abort();
+    await expect(answer).rejects.toThrow();
     expect(await replica.lastRequest(`POST ${PATH}`)).toMatchObject({ state: 'aborted', bytesServed: 0 });
-    await replica.postJson(PATH, { prompt: 'after it', size: '64x64' });
-    expect((await replica.log()).totals).toMatchObject({ rendersFinished: 2, rendersAborted: 0 });
+    await replica.admin('advance', { ms: 60_000 });
+    await until('its end', async () => (await replica.log()).totals.rendersFinished === 1);
+    expect((await replica.log()).totals).toMatchObject({ rendersFinished: 1, rendersAborted: 0 });
   });
 });

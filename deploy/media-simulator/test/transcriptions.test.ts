@@ -169,7 +169,7 @@ describe('a client that leaves', () => {
     ['vllm-asr', { rendersAborted: 1, rendersFinished: 0 }],
     ['speaches', { rendersAborted: 0, rendersFinished: 1 }],
   ] as [PersonalityName, object][])('%s: %j', async (personality, totals) => {
-    replica = await startTestReplica(personality, { renderBaseMs: 300 });
+    replica = await startTestReplica(personality, { clock: 'virtual', renderBaseMs: 1_000 });
     const leaving = new AbortController();
     const form = new FormData();
     form.append('file', await aRecording());
@@ -178,6 +178,8 @@ describe('a client that leaves', () => {
     await until('the render', async () => (await replica.log()).totals.rendersStarted === 1);
     leaving.abort();
     await expect(request).rejects.toThrow();
+    await until('its leaving', async () => (await replica.log()).requests.at(-1)?.state === 'aborted');
+    await replica.admin('advance', { ms: 60_000 });
     await until('its end', async () => (await replica.log()).renders[0]?.endedAt !== null);
     expect((await replica.log()).totals).toMatchObject(totals);
   });

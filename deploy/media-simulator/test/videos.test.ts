@@ -198,10 +198,11 @@ describe('DELETE', () => {
   it.each(['vllm-omni-early', 'sglang'] as const)(
     'of %s takes the record and leaves the render',
     async (personality) => {
-      replica = await startTestReplica(personality, { renderBaseMs: 50 });
+      replica = await startTestReplica(personality, { clock: 'virtual', renderBaseMs: 1_000 });
       const { id } = await createJob(replica, small);
       expect((await replica.delete(`/v1/videos/${id}`)).status).toBe(200);
       expect((await getJob(replica, id)).status).toBe(404);
+      await replica.admin('advance', { ms: 60_000 });
       await until('the render to finish', async () => (await replica.log()).totals.rendersFinished === 1);
       expect((await replica.state()).files).toHaveLength(1);
     },

@@ -86,13 +86,13 @@ function comment(res: ServerResponse): void {
 }
 
 it.each([
-  ['before its first event', [], 500],
-  ['after it', [HI], 200],
+  ['before its first event', [], { firstEventMs: 200 }, 500],
+  ['after it', [HI], { betweenEventsMs: 200 }, 200],
 ])(
   'takes an engine for silent that sends nothing but comments %s, and charges nothing',
-  async (_when, events, status) => {
+  async (_when, events, timeouts, status) => {
     const engine = await engineThat((res) => comment(begin(res, ...events)));
-    const { url, call } = await streamed([engine], { timeouts: { firstEventMs: 200, betweenEventsMs: 200 } });
+    const { url, call } = await streamed([engine], { timeouts });
     const client = await connect(url);
     await until('the answer ends', client.ended);
     expect(client.status).toBe(status);

@@ -240,13 +240,7 @@ it('comes to an end with any broken form, and keeps nothing of it', async () => 
         const call = openCallRoom(room, 'key_1');
         const body = Buffer.from(pieces.join(''), 'latin1');
         try {
-          await readBack(
-            await readForm(
-              anExchange(cut(body, places), { 'content-type': FORM_TYPE }),
-              { ...LIMITS, silenceMs: 100, settleMs: 100 },
-              call,
-            ),
-          );
+          await readBack(await readForm(anExchange(cut(body, places), { 'content-type': FORM_TYPE }), LIMITS, call));
           kinds.add('read');
         } catch (error) {
           if (!(error instanceof ApiError)) throw error;
