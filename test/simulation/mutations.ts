@@ -422,6 +422,11 @@ export const MUTATIONS: Record<string, Mutation> = {
       },
     },
   },
+  'a Redis that was kept out opens at once when the one that was open is emptied': {
+    noticedBy: ['given up'],
+    seed: 338_150,
+    statements: { othersRaisedAgoAtMost: () => 0 },
+  },
   'a stranger is told that it is none': {
     noticedBy: ['stranger'],
     breaks: 'aRouterSeesAnotherRedis',

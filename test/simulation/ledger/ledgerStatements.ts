@@ -179,6 +179,13 @@ const MODELS = {
     changeServer(tables, undo, server, { raisedAt: nowMs - ms });
     return 1;
   },
+  othersRaisedAgoAtMost({ tables, undo, nowMs }, { shard, redisId }, ms) {
+    const others = [...tables.redisServers.values()].filter(
+      (other) => other.shard === shard && other.redisId !== redisId && other.openedAt === null,
+    );
+    for (const other of others) changeServer(tables, undo, other, { raisedAt: Math.max(other.raisedAt, nowMs - ms) });
+    return others.length;
+  },
   openRedis({ tables, undo, nowMs }, { mark, ...served }) {
     const server = tables.redisServers.get(serverName(served));
     if (!server || server.mark !== mark || server.openedAt !== null) return 0;

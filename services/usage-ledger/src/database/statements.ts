@@ -257,6 +257,11 @@ export const statements = named({
     UPDATE redis_server SET raised_at = clock_timestamp() - make_interval(secs => ${ms / 1_000})
     WHERE shard = ${shard} AND redis_id = ${redisId}`,
 
+  /** Counts it so for every other Redis of the shard that is closed, where it is longer. */
+  othersRaisedAgoAtMost: ({ shard, redisId }: ServedShard, ms: number) => Prisma.sql`
+    UPDATE redis_server SET raised_at = greatest(raised_at, clock_timestamp() - make_interval(secs => ${ms / 1_000}))
+    WHERE shard = ${shard} AND redis_id <> ${redisId} AND opened_at IS NULL`,
+
   /**
    * Opens the gate on a Redis and closes it, for whoever may see that again, on every other of the shard, and on this one as the shard
    * that it was before it got other slots. Changes no row where it has another mark, or is open.

@@ -21,7 +21,7 @@ export interface Recovery {
 export type GateMove =
   /** A Redis nobody has seen before: it gets a mark, and routers put back. */
   | { kind: 'taken' }
-  /** It was emptied: it gets another mark, and all put back again. */
+  /** It was emptied: it gets another mark, and all put back again; where it was open, no other opens before they have heard of it. */
   | { kind: 'emptied' }
   /** Beside the one that is open this one stays closed, and no router is waited for: the time that they have begins later. */
   | { kind: 'kept_out' }
@@ -45,7 +45,7 @@ export const LONGEST_WAIT_MS = 3_000;
 const HELD_BY_FEW_MS = 2_000;
 /** How often it is noted that nobody is waited for yet. */
 const KEPT_OUT_EVERY_MS = 500;
-/** So long those few have to hear that theirs is closed, before the other one opens: two reports. */
+/** So long those who count in a Redis have to hear that it is closed, before another one opens: two reports. */
 export const LEAVE_MS = 2_000;
 
 /**

@@ -215,6 +215,24 @@ it('goes over to the Redis that most routers see, and one that holds on to the o
   expect(await report('r3', inA)).toMatchObject({ isOpen: false, isStranger: true });
 });
 
+it('gives those who counted in a Redis that is emptied the time to hear of it, before another one opens', async () => {
+  const mark = await anOpenGate(['r1', 'r2']);
+  const { mark: markB } = await report('r3', { redisId: REDIS_B });
+  const inB = { redisId: REDIS_B, putBackMark: markB };
+  expect(await report('r3', inB)).toMatchObject({ isStranger: true });
+  await silence(4);
+  for (const routerId of ['r1', 'r2']) await report(routerId, { putBackMark: mark });
+  const emptied = await report('r1', { missingMark: mark });
+  expect(emptied).toMatchObject({ isOpen: false, isToBeSet: true });
+  // Nobody has put back into the one that most see, yet.
+  expect(await report('r3', inB)).toMatchObject({ isOpen: false, waitsFor: ['r1', 'r2'] });
+  for (const routerId of ['r1', 'r2']) await report(routerId, { putBackMark: emptied.mark });
+  await silence(3);
+  for (const routerId of ['r1', 'r2']) await report(routerId, { putBackMark: emptied.mark });
+  expect(await report('r3', inB)).toMatchObject({ isOpen: false, isStranger: true });
+  expect(await report('r1', { putBackMark: emptied.mark })).toMatchObject({ isOpen: true });
+});
+
 it('does not open an old Redis again that somebody sees after another was opened', async () => {
   const old = await anOpenGate(['r1', 'r2']);
   const { mark } = await report('r1', { redisId: REDIS_B });

@@ -102,6 +102,9 @@ async function apply(tx: Transaction, { server, move }: Judgement, { shard, redi
   switch (move?.kind) {
     case 'emptied':
       await tx.$executeRaw(statements.raiseMark(server));
+      // Those that counted in it may have put back into no other yet.
+      if (server.isOpen)
+        await tx.$executeRaw(statements.othersRaisedAgoAtMost({ shard, redisId }, LONGEST_WAIT_MS - LEAVE_MS));
       break;
     case 'kept_out':
       await tx.$executeRaw(statements.raisedAgo({ shard, redisId }, 0));
