@@ -181,7 +181,7 @@ export function excuseTheLate(
   const { database, truth, world, machines } = stack;
   const hadItsTime = world.now - raisedAt > WAIT_MS && world.now - rivalSeenAt > LEAVE_MS;
   const hasPutBack = (routerId: string): boolean => database.tables.findRouter(routerId)?.putBackMark === mark;
-  for (const { routerId, process } of machines) {
+  for (const { routerId, process, router } of machines) {
     // Nobody's silence counts from when nobody could be heard.
     const listeningSince = database.tables.recovery.listeningSince - world.beganAtMs;
     const heardAt = Math.max(truth.heardAt.get(routerId) ?? Number.NEGATIVE_INFINITY, listeningSince);
@@ -189,6 +189,8 @@ export function excuseTheLate(
       hadItsTime ||
       process.isDead ||
       !truth.heardAt.has(routerId) ||
+      // It has left, with nothing to bring, and is about to be told that it may.
+      (!database.tables.findRouter(routerId) && router?.isEmpty()) ||
       hasPutBack(routerId) ||
       world.now - heardAt > HEARD_MS
     )
