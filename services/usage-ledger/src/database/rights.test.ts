@@ -94,9 +94,9 @@ it('the role records a call, and a month without a partition gets one, though it
   await aPartition(ledger.db).deliver([event]);
   expect(await ledger.db.usageRequest.count({ where: { callId: event.callId } })).toBe(1);
 
-  await ensureUsagePartitions(ledger.db, [new Date('2027-04-01')]);
+  await ensureUsagePartitions(ledger.db, [new Date('2025-04-01')]);
   const [owned] = await ledger.db.$queryRaw<{ mine: boolean }[]>`
-    SELECT tableowner = current_user AS mine FROM pg_tables WHERE tablename = 'usage_request_2027_04'`;
+    SELECT tableowner = current_user AS mine FROM pg_tables WHERE tablename = 'usage_request_2025_04'`;
   expect(owned?.mine).toBe(false);
 });
 
