@@ -80,6 +80,17 @@ describe('a replica', () => {
     (await render()).destroy();
   });
 
+  it('that goes away while it works leaves nobody to say what came of it', async () => {
+    backend = await openBackend('sglang');
+    await backend.simulator.admin('pause', {});
+    const rendering = render();
+    const failing = expect(rendering).rejects.toMatchObject({ kind: 'answer_lost' });
+    // What breaks sooner had most likely not begun.
+    await new Promise((resolve) => setTimeout(resolve, 1_200));
+    await backend.simulator.admin('restart', {});
+    await failing;
+  });
+
   it.each(['refuse_401', 'refuse_404'] as const)(
     'that says %s of its own model is out with an alert until a check passes',
     async (fault) => {

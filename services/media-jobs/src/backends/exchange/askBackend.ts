@@ -78,9 +78,10 @@ export async function askBackend(
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     const { code = '' } = error as NodeJS.ErrnoException;
-    const isAtOnce = !late.signal.aborted && performance.now() - beganAtMs < UNANSWERED_WITHIN_MS;
+    const isAtOnce = performance.now() - beganAtMs < UNANSWERED_WITHIN_MS;
     if (REFUSED.has(code)) throw new BackendFault('unreachable', { cause: error });
-    if (begins === 'work' && isAtOnce) throw new BackendFault('cut_off', { cause: error });
+    if (begins === 'work' && !late.signal.aborted)
+      throw new BackendFault(isAtOnce ? 'cut_off' : 'answer_lost', { cause: error });
     throw new BackendFault(NO_ANSWER[begins], { cause: error });
   } finally {
     clearTimeout(timer);
