@@ -42,7 +42,7 @@ export const configSchema = z
     /** JSON file listing the region's media backends: `{"backends": [{"id", "url", "engine", "model", "slots"}]}`; read again when it changes. */
     MEDIA_BACKENDS_FILE: z.string().min(1),
     /** Memory for the bodies of all calls under way; a call that finds no room is refused with 503. */
-    BODIES_MAX_BYTES: z.coerce.number().int().min(67_108_864).default(268_435_456),
+    BODIES_MAX_BYTES: z.coerce.number().int().min(67_108_864).default(134_217_728),
     /** Disk for the uploads of all calls under way; a call that finds no room is refused with 503. */
     UPLOADS_MAX_BYTES: z.coerce.number().int().min(67_108_864).default(2_147_483_648),
     /** Longest fetch of an image that a client names by its address: names, connections, redirects and bytes. */
