@@ -4,7 +4,7 @@ import { findFreePorts } from '@turnpike/local-stack/findFreePorts';
 import { request } from 'undici';
 import type { CellTable } from '../cell.ts';
 import type { AllowedMediaOutcomes, CellContext } from '../cellContext.ts';
-import { disturb, type Fault, kill } from '../fault.ts';
+import { disturb, end, type Fault, kill } from '../fault.ts';
 import { countOutcomes } from '../load/callRecord.ts';
 import type { MediaRecord } from '../load/media/mediaRecord.ts';
 import type { MediaLoad, MediaLoadOptions } from '../load/media/startMedia.ts';
@@ -42,6 +42,20 @@ export const media: CellTable = {
     serviceSettings: {},
     s3: true,
     run: breakWorkers,
+  },
+  'media-restart': {
+    breaks: 'media-jobs is ended by SIGTERM and started again three times, as by a deployment',
+    holds: 'what was under way ends well, and so does every job; only what comes meanwhile is refused',
+    eventLog: 'embedded',
+    run: (context) =>
+      breakMedia(context, {
+        fault: end('media-jobs'),
+        forMs: 200,
+        times: 3,
+        // So few that most of them do not come while it ends.
+        perSecond: 3,
+        ends: { ok: true, '503': true },
+      }),
   },
   'media-store-away': {
     breaks: 'the object store refuses every connection for 8 s',
@@ -134,13 +148,17 @@ interface MediaBreakage {
   fault: Fault;
   forMs: number;
   times?: number;
+  perSecond?: number;
   ends: AllowedMediaOutcomes;
 }
 
 /** Makes the cell's media calls, and breaks and mends the stack on the way. */
-async function breakMedia(context: CellContext, { fault, forMs, times = 1, ends }: MediaBreakage): Promise<void> {
+async function breakMedia(
+  context: CellContext,
+  { fault, forMs, times = 1, perSecond, ends }: MediaBreakage,
+): Promise<void> {
   const calls = countCalls(context);
-  const load = context.startMedia({ calls });
+  const load = context.startMedia({ calls, ...(perSecond !== undefined && { perSecond }) });
   for (let round = 0; round < times; round += 1) {
     await load.untilSent(Math.floor(calls * ((round + 0.2 + context.random.share() * 0.3) / times)));
     await fault.strike(context);
