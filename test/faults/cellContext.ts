@@ -205,7 +205,9 @@ export class CellContext {
     const isOver = async (): Promise<boolean> => {
       const jobs = await readJobs(media, workspaceIds);
       const areEmpty = await Promise.all(mediaBackends.map((backend) => backend.isEmpty()));
-      return jobs.every(({ charge }) => charge !== null) && areEmpty.every(Boolean);
+      // Uploads that could not be removed while the store was away are tried again after a minute.
+      const areCleared = jobs.every(({ charge, inputs }) => charge !== null && inputs === 0);
+      return areCleared && areEmpty.every(Boolean);
     };
     await this.until('every job to end, and the backends to have nothing left', isOver, BACKENDS_EMPTY_WITHIN_MS);
     this.notes.push(`the backends had nothing left after ${((performance.now() - since) / 1_000).toFixed(1)} s`);

@@ -203,8 +203,10 @@ const CREATES: Record<string, string> = {
   [MEDIA_MODELS.transcript.id]: 'POST /v1/audio/transcriptions',
 };
 const SECOND_WORKER = 'media-jobs-second';
-const STORE_AWAY_AFTER_MS = 15_000;
+/** The store goes away when most jobs have been made: without it none is. */
+const STORE_AWAY_AFTER = 0.9;
 const STORE_AWAY_MS = { ofMany: 600_000, ofFew: 5_000 };
+const MENDED_WITHIN_MS = 150_000;
 /** Why a job may fail: its attempts were lost, or there was no store for as long as it may take. */
 const OUTSIDE_FAULTS = new Set(['backend_lost', 'timed_out', 'storage_unavailable']);
 
@@ -223,12 +225,24 @@ async function breakWorkers(context: CellContext): Promise<void> {
       },
     ]);
   const loads: MediaLoad[] = [];
+  const awayMs = calls < 1_000 ? STORE_AWAY_MS.ofFew : STORE_AWAY_MS.ofMany;
+  const haveStoreAway = async (): Promise<void> => {
+    await storeAway.strike(context);
+    await pause(awayMs);
+    await storeAway.repair(context);
+  };
+  let storeBack: Promise<void> | undefined;
   const killing = async (): Promise<void> => {
     const kills = timesOf('kills');
     for (let kill = 0; kill < kills; kill += 1) {
       // What comes while there is nobody to take it would be refused.
       await context.stack.untilReady();
-      const load = context.startMedia({ ...MOSTLY_JOBS, calls: Math.ceil(calls / kills) });
+      if (kill >= kills * STORE_AWAY_AFTER) storeBack ??= haveStoreAway();
+      const load = context.startMedia({
+        ...MOSTLY_JOBS,
+        calls: Math.ceil(calls / kills),
+        patienceMs: awayMs + MENDED_WITHIN_MS,
+      });
       loads.push(load);
       await load.untilSent(Math.ceil(calls / kills));
       await pause(random.between(...ALIVE_MS));
@@ -250,13 +264,8 @@ async function breakWorkers(context: CellContext): Promise<void> {
       await mediaBackends[random.between(0, mediaBackends.length - 1)]?.restart();
     }
   };
-  const keepingStoreAway = async (): Promise<void> => {
-    await pause(STORE_AWAY_AFTER_MS);
-    await storeAway.strike(context);
-    await pause(calls < 1_000 ? STORE_AWAY_MS.ofFew : STORE_AWAY_MS.ofMany);
-    await storeAway.repair(context);
-  };
-  await Promise.all([killing(), freezing(), forgetting(), keepingStoreAway()]);
+  await Promise.all([killing(), freezing(), forgetting()]);
+  await storeBack;
   await context.repaired();
   const records = (await Promise.all(loads.map(({ done }) => done))).flat();
   noteEnds(context, records);
