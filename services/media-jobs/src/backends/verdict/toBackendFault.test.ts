@@ -13,6 +13,19 @@ describe('what an engine says', () => {
     ['a flat error', 400, { object: 'error', message: 'wrong', param: 'body.seconds' }, 'seconds'],
     ['a sentence', 400, { detail: "Invalid voice 'nobody'" }, 'voice'],
     ['a sentence within', 400, { detail: { error: 'validation_error', message: "Voice 'x' not found." } }, 'voice'],
+    ...(
+      [
+        ['Invalid or corrupted audio data. Ensure the input is a valid audio or video file', null, 'file'],
+        ['Audio exceeds maximum allowed duration of 600s (metadata reports 620.0s).', null, 'file'],
+        ['Audio would allocate 262 MiB of PCM (~4300.0s at 16000Hz x 1ch)', null, 'file'],
+        ["Unsupported language: 'xx'.  Must be one of ['af'", null, 'language'],
+      ] as const
+    ).map(([message, param, name]): [string, number, unknown, string] => [
+      `vLLM's "${message}"`,
+      400,
+      { error: { message, type: 'BadRequestError', param, code: 400 } },
+      name,
+    ]),
     ['a field that no client knows', 400, { error: { message: 'wrong', param: 'num_frames' } }, undefined],
     ['a sentence that repeats the request', 400, { detail: "Cannot draw 'Voice 'x''" }, undefined],
     ['nothing', 400, '', undefined],

@@ -22,7 +22,9 @@ const FIELD_SENTENCES: [RegExp, string][] = [
   [/^(Invalid voice|Voice) '/, 'voice'],
   [/^speed must be/, 'speed'],
   [/^Requested size .* exceeds/, 'size'],
-  [/^(Maximum file size exceeded|Invalid or unsupported audio file|Failed to decode audio)/, 'file'],
+  [/^(Maximum file size exceeded|Invalid or (unsupported|corrupted) audio|Failed to decode audio|No audio )/, 'file'],
+  [/^Audio (exceeds maximum allowed duration|would allocate|decode exceeded)/, 'file'],
+  [/^Unsupported language: '/, 'language'],
 ];
 /** An engine that has another model than it was listed for: nobody's request is to blame. */
 const MODEL_SENTENCES =

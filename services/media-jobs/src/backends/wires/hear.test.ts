@@ -41,7 +41,8 @@ describe.each(['vllm-asr', 'speaches'] as const)('a transcript of %s', (personal
     backend.dialect.transcribe(backend.replica, aTranscript(fields), { path, type }, signal);
 
   it('has text and segments, asked for by the fields that are known', async () => {
-    const { text, language, segments, words } = await hear({ language: 'en', prompt: 'foxes', temperature: 0.5 });
+    const fieldsOfClient = { language: 'en', prompt: 'foxes', temperature: 0.5 };
+    const { text, language, segments, words } = await hear({ ...fieldsOfClient, responseFormat: 'srt' });
     expect({ language, words }).toEqual({ language: 'en', words: null });
     expect(
       segments
@@ -60,6 +61,14 @@ describe.each(['vllm-asr', 'speaches'] as const)('a transcript of %s', (personal
       file: `audio.flac (audio/flac, ${length} bytes)`,
     });
     expect(bytesReceived).toBeGreaterThan(length);
+  });
+
+  it('is asked for without times where it is to have none and they would cost text', async () => {
+    const { text, segments } = await hear({ responseFormat: 'text' });
+    expect(text).not.toBe('');
+    expect(segments === null).toBe(personality === 'vllm-asr');
+    const { fields } = await backend.simulator.lastRequest('POST /v1/audio/transcriptions');
+    expect(fields.response_format).toBe(personality === 'vllm-asr' ? 'json' : 'verbose_json');
   });
 
   it('is of the seconds that were sent', async () => {
@@ -102,9 +111,9 @@ describe.each(['vllm-asr', 'speaches'] as const)('a transcript of %s', (personal
   );
 
   it('has its segments in order', async () => {
-    const expected = await hear();
+    const expected = await hear({ responseFormat: 'srt' });
     await backend.simulator.addFaults({ fault: 'segments_out_of_order', times: 1 });
-    expect((await hear()).segments).toEqual(expected.segments);
+    expect((await hear({ responseFormat: 'srt' })).segments).toEqual(expected.segments);
   });
 
   it.each([
@@ -156,7 +165,8 @@ it('an engine without times is asked for them once, and for the text alone from 
     const { transcribe } = backends.dialectOf(replica);
     const expected = { text: 'Good morning', language: null, segments: null, words: null };
     for (let time = 0; time < 2; time += 1) {
-      expect(await transcribe?.(replica, aTranscript(), { path, type: 'audio/flac' }, signal)).toEqual(expected);
+      const request = aTranscript({ responseFormat: 'verbose_json' });
+      expect(await transcribe?.(replica, request, { path, type: 'audio/flac' }, signal)).toEqual(expected);
     }
     expect(asked).toEqual(['verbose_json', 'json', 'json']);
   } finally {

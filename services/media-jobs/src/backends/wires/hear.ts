@@ -14,13 +14,15 @@ import { isSuccess, type Wire } from './wire.ts';
 export interface HearingEngine {
   /** Whether it can tell when each word was said. */
   hasWords: boolean;
+  /** Whether an answer with times lacks what the model said without one. */
+  timesCostText: boolean;
 }
 
 const PATHS = { 'audio.transcriptions': '/v1/audio/transcriptions', 'audio.translations': '/v1/audio/translations' };
 const NO_TIMES = /verbose_json|response_format|timestamp/;
 
 /** Transcripts of all engines that hear. One that gives no times is asked for the text alone, and not for times again. */
-export function hear(wire: Wire, { hasWords }: HearingEngine): NonNullable<Dialect['transcribe']> {
+export function hear(wire: Wire, { hasWords, timesCostText }: HearingEngine): NonNullable<Dialect['transcribe']> {
   const withoutTimes = new Set<string>();
 
   async function ask(
@@ -47,7 +49,8 @@ export function hear(wire: Wire, { hasWords }: HearingEngine): NonNullable<Diale
   }
 
   return async (replica, request, audio, signal) => {
-    const format = withoutTimes.has(replica.id) ? 'json' : 'verbose_json';
+    const wantsText = timesCostText && isTextAlone(request);
+    const format = wantsText || withoutTimes.has(replica.id) ? 'json' : 'verbose_json';
     let answer = await ask(replica, request, { ...audio, format, signal });
     if (!isSuccess(answer)) {
       const text = await readText(answer, MAX_ERROR_BYTES);
@@ -64,6 +67,9 @@ export function hear(wire: Wire, { hasWords }: HearingEngine): NonNullable<Diale
     return transcript;
   };
 }
+
+const isTextAlone = ({ responseFormat }: TranscriptRequest): boolean =>
+  responseFormat === 'json' || responseFormat === 'text';
 
 function toForm(
   { operation, language, prompt, temperature, granularities }: TranscriptRequest,
@@ -111,7 +117,8 @@ function readTranscript(body: unknown): Transcript | undefined {
   const ofSegments = segments?.flatMap(({ words }) => words ?? []) ?? [];
   const words = data.words ?? (ofSegments.length > 0 ? ofSegments : null);
   return {
-    text: data.text,
+    // Between parts that begin with a space vLLM puts one more.
+    text: data.text.replaceAll(/ {2,}/g, ' '),
     language: data.language ?? null,
     segments: segments?.map(({ start, end, text }) => ({ start, end, text })) ?? null,
     words: words && inOrder(words),
