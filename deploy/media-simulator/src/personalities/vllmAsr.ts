@@ -19,18 +19,29 @@ const REFUSED_FORMATS = ['srt', 'vtt'];
 const transcriptions: TranscriptionDialect = {
   errorForm: 'envelope',
   whenClientLeaves: 'aborts',
-  notAudio: [400, 'Invalid or unsupported audio file.'],
+  notAudio: [
+    400,
+    'Invalid or corrupted audio data. Ensure the input is a valid audio or video file (e.g. a complete WAV, MP3, or MP4).',
+  ],
   read(body, { model, knobs }) {
     const { fields, files } = formOf(body);
     if (typeof fields.file === 'string') {
-      throw new EngineError(422, "Expected 'file' to be a file-like object, not 'str'.", { form: 'detail' });
+      throw new EngineError(422, "Expected 'file' to be a file-like object, not 'str'.", {
+        type: 'Unprocessable Entity',
+      });
     }
     const issue = { type: 'missing', loc: ['body', 'file'], msg: 'Field required', input: null };
     if (!files.file)
-      throw new EngineError(422, '1 validation error: file: Field required', { issues: [issue], param: 'file' });
+      throw new EngineError(422, '1 validation error: body.file: Field required', {
+        type: 'Bad Request',
+        issues: [issue],
+        param: 'body.file',
+      });
     const read = readMembers(fields, schema);
     if (read.model !== undefined && read.model !== model) {
-      throw new EngineError(404, `The model \`${read.model}\` does not exist.`, { param: 'model' });
+      throw new EngineError(404, `The model \`${read.model}\` does not exist. Valid aliases: ${model}.`, {
+        param: 'model',
+      });
     }
     const audio = files.file.bytes;
     if (audio.length > knobs.maxAudioMegabytes * 1024 * 1024) {
@@ -38,7 +49,10 @@ const transcriptions: TranscriptionDialect = {
     }
     const format = read.response_format ?? 'json';
     if (REFUSED_FORMATS.includes(format)) {
-      throw new EngineError(400, 'Currently only support response_format: `text`, `json` or `verbose_json`');
+      throw new EngineError(
+        400,
+        'Currently only support response_format: `text`, `json`, `verbose_json` or `diarized_json`',
+      );
     }
     const stream = read.stream ?? false;
     if (stream && format === 'verbose_json') {
@@ -63,10 +77,11 @@ const transcriptions: TranscriptionDialect = {
 };
 
 /** `duration` was a text until 2026. */
-const toVerbose = ({ seconds, language, text, segments }: Transcript, form: 'number' | 'text'): object => ({
+const toVerbose = ({ seconds, language, segments }: Transcript, form: 'number' | 'text'): object => ({
   duration: form === 'text' ? String(seconds) : seconds,
   language,
-  text,
+  // Each begins with a space of its own as well.
+  text: segments.map((segment) => segment.text).join(' '),
   segments: segments.map((segment, id) => ({
     id,
     avg_logprob: -0.25,
@@ -84,14 +99,15 @@ const toVerbose = ({ seconds, language, text, segments }: Transcript, form: 'num
 
 /** Like a chat's, and not the public events of transcripts. */
 function toChunks({ id, task, segments, created }: Transcript, model: string): Buffer[] {
-  const [prefix, object] = task === 'translate' ? ['trsl', 'translation.chunk'] : ['trsc', 'transcription.chunk'];
+  const [prefix, object] =
+    task === 'translate' ? ['translate', 'translation.chunk'] : ['transcribe', 'transcription.chunk'];
   const chunk = (content: string, finish: string | null): Buffer =>
     toEvent({
       id: `${prefix}-${id}`,
       object,
       created,
       model,
-      choices: [{ delta: { content }, finish_reason: finish, stop_reason: null }],
+      choices: [{ delta: { content }, ...(finish !== null && { finish_reason: finish, stop_reason: null }) }],
     });
   return [...segments.map(({ text }) => chunk(text, null)), chunk('', 'stop'), toEvent('[DONE]')];
 }
