@@ -175,3 +175,41 @@ it('an engine without times is asked for them once, and for the text alone from 
     await file.remove();
   }
 });
+
+it.each([
+  ['nothing at all', '', []],
+  ['nothing for 30 s', 'Good morning', null],
+])(
+  '%s, over which an engine fails that is to give times, has the text that it has without',
+  async (_case, said, segments) => {
+    const asked: string[] = [];
+    const engine = await serveHttp(async (req, res) => {
+      if (req.method === 'GET') {
+        res.end(JSON.stringify({ data: [{ id: 'served-name' }] }));
+        return;
+      }
+      let body = '';
+      for await (const chunk of req) body += String(chunk);
+      const isVerbose = body.includes('verbose_json');
+      asked.push(isVerbose ? 'verbose_json' : 'json');
+      const failure = { error: { message: 'tuple index out of range', type: 'InternalServerError', code: 500 } };
+      res.writeHead(isVerbose ? 500 : 200).end(JSON.stringify(isVerbose ? failure : { text: said }));
+    });
+    const file = await aBackendsFile([{ id: 'asr', url: engine.url, engine: 'vllm-asr', model: 'm' }]);
+    const backends = createBackends({ file: file.path, metrics: { alerted: () => {} }, log: silentLog });
+    try {
+      const replica = await until('the replica', () => backends.replicasFor('m')[0]);
+      const { transcribe } = backends.dialectOf(replica);
+      const request = aTranscript({ responseFormat: 'srt' });
+      const expected = { text: said, language: null, segments, words: null };
+      for (let time = 0; time < 2; time += 1) {
+        expect(await transcribe?.(replica, request, { path, type: 'audio/flac' }, signal)).toEqual(expected);
+      }
+      expect(asked).toEqual(['verbose_json', 'json', 'verbose_json', 'json']);
+    } finally {
+      await backends.close();
+      await engine.close();
+      await file.remove();
+    }
+  },
+);

@@ -20,6 +20,8 @@ export interface HearingEngine {
 
 const PATHS = { 'audio.transcriptions': '/v1/audio/transcriptions', 'audio.translations': '/v1/audio/translations' };
 const NO_TIMES = /verbose_json|response_format|timestamp/;
+/** What vLLM 0.32 says, with 500, where it is to give times and 30 s have nothing said in them. */
+const SILENCE = 'tuple index out of range';
 
 /** Transcripts of all engines that hear. One that gives no times is asked for the text alone, and not for times again. */
 export function hear(wire: Wire, { hasWords, timesCostText }: HearingEngine): NonNullable<Dialect['transcribe']> {
@@ -52,19 +54,23 @@ export function hear(wire: Wire, { hasWords, timesCostText }: HearingEngine): No
     const wantsText = timesCostText && isTextAlone(request);
     const format = wantsText || withoutTimes.has(replica.id) ? 'json' : 'verbose_json';
     let answer = await ask(replica, request, { ...audio, format, signal });
+    let hasSilence = false;
     if (!isSuccess(answer)) {
       const text = await readText(answer, MAX_ERROR_BYTES);
-      const isAboutTimes = NO_TIMES.test(Object.values(readEngineError(text)).join(' '));
+      const error = readEngineError(text);
+      const isAboutTimes = NO_TIMES.test(Object.values(error).join(' '));
       const mayDoWithout =
         format === 'verbose_json' && isAboutTimes && (answer.status === 400 || answer.status === 422);
-      if (!mayDoWithout) throw await wire.refusalOf(replica, { answer, text, begins: 'work' });
-      withoutTimes.add(replica.id);
+      hasSilence = format === 'verbose_json' && answer.status === 500 && error.message === SILENCE;
+      if (!mayDoWithout && !hasSilence) throw await wire.refusalOf(replica, { answer, text, begins: 'work' });
+      if (mayDoWithout) withoutTimes.add(replica.id);
       answer = await ask(replica, request, { ...audio, format: 'json', signal });
       if (!isSuccess(answer)) throw await wire.refusalOf(replica, { answer, begins: 'work' });
     }
     const transcript = readTranscript(parseJson(await readText(answer, MAX_TRANSCRIPT_BYTES)));
     if (!transcript) throw answer.broken(new Error('the answer is no transcript'));
-    return transcript;
+    const isNothing = hasSilence && transcript.text.trim() === '';
+    return isNothing ? { ...transcript, segments: [] } : transcript;
   };
 }
 
