@@ -102,6 +102,7 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
     reload: (workspaceId: string) => absorber.reload(workspaceId),
     isQuiet: () => standing.isOpen && pending.isEmpty && spool.isEmpty,
     isEmpty: () => pending.isEmpty && spool.isEmpty,
+    session: () => standing.session?.token,
     /** Says what keeps it from being quiet, for the trace. */
     describe: () =>
       `${standing.session ? 'with' : 'without'} a session, ${standing.isOpen ? 'open' : 'closed'}, ${pending.size} pending, spool ${spool.isEmpty ? 'empty' : 'not empty'}`,

@@ -98,7 +98,11 @@ function noteAbsorbed(stack: Stack, { args, keys }: ScriptRun): void {
         'given up',
         `call ${callId.slice(-4)} of ${call.routerId} was dropped, and its session lives`,
       );
-    if (call.ending && call.ending.status !== 'unknown' && !truth.isForgotten(call) && call.settledAt !== undefined)
+    // Where Redis has lost the charge, it has the hold again, which is dropped as any other of a router whose session has lapsed.
+    const session = stack.machines.find(({ routerId }) => routerId === call.routerId)?.router?.session();
+    const isHeldAgain = truth.hasRedisLost(call.settledAt) && !exists(redisKeys.session(TAG, session ?? ''));
+    const isKnown = call.settledAt !== undefined && !truth.isForgotten(call) && !isHeldAgain;
+    if (call.ending && call.ending.status !== 'unknown' && isKnown)
       throw new Violation(
         'given up',
         `call ${callId.slice(-4)} of ${call.routerId} was dropped, and its charge is known`,
