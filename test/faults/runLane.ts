@@ -11,7 +11,7 @@ import { type FaultStack, startFaultStack } from './stack/startFaultStack.ts';
 
 /** Longest a cell may take, and what each of its calls adds to that; past it something hangs, and it has failed. */
 const CELL_TIMEOUT_MS = 200_000;
-const TIMEOUT_PER_CALL_MS = 60;
+const TIMEOUT_PER_CALL_MS = 150;
 /** Load a core beyond what the suite itself makes: deadlines pass then without any fault. */
 const BUSY = 4;
 
