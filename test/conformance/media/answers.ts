@@ -401,7 +401,8 @@ row('media.transcripts.stream', async () => {
   const events = eventsOf(text);
   const done = events.pop();
   expect(done).toMatchObject({ type: 'transcript.text.done', usage: { type: 'duration', seconds: 11 } });
-  expect(events.length).toBeGreaterThan(1);
+  // In one piece where the engine gave no times: it is asked for them only where they are shown.
+  expect(events.length).toBeGreaterThan(0);
   expect(events.map(({ delta }) => delta).join('')).toBe(done?.text);
 });
 
