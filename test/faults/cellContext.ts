@@ -26,6 +26,7 @@ const PROBE_INTERVAL_MS = 100;
 const NOTICED_WITHIN_MS = 500;
 /** What no row names is removed at a backend after two minutes, and it is looked for every minute. */
 const BACKENDS_EMPTY_WITHIN_MS = 200_000;
+const UPLOADS_GONE_WITHIN_MS = 150_000;
 const BOOKS_INTERVAL_MS = 300;
 /** After that it is certain that nothing more will come. */
 const BOOKS_PATIENCE_MS = 6 * LEASE_MS;
@@ -205,12 +206,18 @@ export class CellContext {
     const isOver = async (): Promise<boolean> => {
       const jobs = await readJobs(media, workspaceIds);
       const areEmpty = await Promise.all(mediaBackends.map((backend) => backend.isEmpty()));
-      // Uploads that could not be removed while the store was away are tried again after a minute.
-      const areCleared = jobs.every(({ charge, inputs }) => charge !== null && inputs === 0);
-      return areCleared && areEmpty.every(Boolean);
+      return jobs.every(({ charge }) => charge !== null) && areEmpty.every(Boolean);
     };
     await this.until('every job to end, and the backends to have nothing left', isOver, BACKENDS_EMPTY_WITHIN_MS);
     this.notes.push(`the backends had nothing left after ${((performance.now() - since) / 1_000).toFixed(1)} s`);
+  }
+
+  /** Waits until the store has no upload of a job any more: what could not be removed is tried again after a minute. */
+  untilUploadsAreGone(): Promise<void> {
+    const workspaceIds = this.#accounts.map(({ workspaceId }) => workspaceId);
+    const areGone = async (): Promise<boolean> =>
+      (await readJobs(this.stack.media, workspaceIds)).every(({ inputs }) => inputs === 0);
+    return this.until('the uploads of every job to be gone', areGone, UPLOADS_GONE_WITHIN_MS);
   }
 
   /** Notes a problem where the first good answer came later after the repair. */

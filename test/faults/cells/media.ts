@@ -174,6 +174,7 @@ async function breakMedia(
     'no call ended well',
   );
   await context.untilMediaIsOver();
+  await context.untilUploadsAreGone();
 }
 
 function noteEnds(context: CellContext, records: readonly MediaRecord[]): void {
@@ -274,6 +275,7 @@ async function breakWorkers(context: CellContext): Promise<void> {
     outcome !== 'failed' || OUTSIDE_FAULTS.has(error);
   context.check(records.every(isExcused), 'a job failed although nothing of it was lost');
   await context.untilMediaIsOver();
+  await context.untilUploadsAreGone();
 }
 
 const WORKER_READY_WITHIN_MS = 60_000;
