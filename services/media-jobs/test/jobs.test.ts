@@ -547,11 +547,11 @@ describe('removal', () => {
 
   it('that fails is tried again after a minute, not at once', async () => {
     await jobs.close();
-    let tries = 0;
+    const tried: string[] = [];
     const store: ObjectStore = {
       ...test.store,
-      async delete() {
-        tries += 1;
+      async delete(key) {
+        tried.push(key);
         throw unavailable('failing');
       },
     };
@@ -564,7 +564,8 @@ describe('removal', () => {
       () => test.read(id),
       ({ dueAt, removeAt }) => (dueAt?.getTime() ?? 0) - (removeAt?.getTime() ?? 0) >= 60_000,
     );
-    expect(tries).toBe(1);
+    // What other tests have left may be removed meanwhile.
+    expect(tried.filter((key) => key.includes(id))).toHaveLength(1);
     expect((await test.read(id)).removedAt).toBeNull();
   });
 
