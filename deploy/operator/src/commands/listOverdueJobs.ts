@@ -5,7 +5,7 @@ import { toInstantCell } from '../report/toInstantCell.ts';
 const COLUMNS = [{ title: 'job' }, { title: 'kind' }, { title: 'ended' }, { title: 'lacks' }];
 
 export const listOverdueJobs = defineCommand({
-  words: 'jobs overdue',
+  words: 'media overdue',
   summary: 'media jobs of which something is overdue: end, settlement, backend, removal; exit code 1 if there is one',
   input: z.object({}),
   async run(_input, { services, table }) {
