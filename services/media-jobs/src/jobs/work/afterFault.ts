@@ -1,3 +1,4 @@
+import { backoffMs } from '@turnpike/lifecycle/backoff';
 import { Prisma } from '../../generated/client.ts';
 import { BackendFault } from '../../terms/backend.ts';
 import type { JobErrorCode } from '../../terms/job.ts';
@@ -10,7 +11,7 @@ import type { House } from './house.ts';
 import { InvalidOutput } from './workshop.ts';
 
 /** How soon a job that was turned away has its turn again. */
-const TURNED_AWAY_MS = { first: 500, longest: 30_000 };
+const TURNED_AWAY = { firstMs: 500, longestMs: 30_000 };
 
 /** Ends a job that came to nothing. */
 export async function fail(
@@ -75,8 +76,8 @@ async function turnAway(
   const { row } = held;
   const { attempt, attemptsCounted } = row;
   // The more attempts there were that came to nothing, the longer.
-  const pauseMs = TURNED_AWAY_MS.first * 2 ** Math.min(attempt - attemptsCounted, 6);
-  const waitMs = Math.min(Math.max(pauseMs, retryAfterMs), TURNED_AWAY_MS.longest) * (0.75 + Math.random() / 2);
+  const pauseMs = backoffMs(attempt - attemptsCounted, TURNED_AWAY);
+  const waitMs = Math.max(pauseMs, Math.min(retryAfterMs, TURNED_AWAY.longestMs));
   await held.step(Prisma.sql`
     state = 'queued', attempts_counted = attempts_counted - 1, due_at = now() + ${interval(waitMs)}`);
   countAttempt(row, kind, house);
