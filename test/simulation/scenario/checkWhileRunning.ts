@@ -98,7 +98,7 @@ function noteAbsorbed(stack: Stack, { args, keys }: ScriptRun): void {
         'given up',
         `call ${callId.slice(-4)} of ${call.routerId} was dropped, and its session lives`,
       );
-    // Where Redis has lost the charge, it has the hold again, which is dropped as any other of a router whose session has lapsed.
+    // A charge that Redis has lost is a hold there again. It may be dropped like any hold once no session of its router lives.
     const session = stack.machines.find(({ routerId }) => routerId === call.routerId)?.router?.session();
     const isHeldAgain = truth.hasRedisLost(call.settledAt) && !exists(redisKeys.session(TAG, session ?? ''));
     const isKnown = call.settledAt !== undefined && !truth.isForgotten(call) && !isHeldAgain;

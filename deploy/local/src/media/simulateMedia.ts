@@ -11,7 +11,7 @@ const KNOBS = { renderBaseMs: 300, msPerFrame: 20 };
 runMain(async () => {
   const log = createLogger({ service: 'media-simulators', level: 'info' });
   const shutdown = createShutdown({ log });
-  const backends: MediaBackend[] = JSON.parse(process.env.BACKENDS ?? '[]');
+  const backends: MediaBackend[] = JSON.parse(process.env.BACKENDS ?? '');
   for (const { personality, model, port, adminPort, dataDir, voices } of backends) {
     const knobs = { ...KNOBS, ...(voices && { voices }) };
     const options = { listenHost: '127.0.0.1', port, adminPort, personality, model, dataDir, knobs };

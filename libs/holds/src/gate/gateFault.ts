@@ -2,7 +2,7 @@ import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { RateLimitState } from '@turnpike/public-api/headers';
 import type { BalanceLimiter } from './admit.ts';
 
-/** Why the gate lets a call in as little as any other: whoever asks it words this for its clients. */
+/** Why the gate refuses a call, of text as of media: each service words it for its own clients. */
 export type GateFault =
   | { kind: 'account_on_hold' }
   | { kind: 'billing_not_provisioned' }
