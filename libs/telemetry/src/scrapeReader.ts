@@ -1,11 +1,11 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { PrometheusSerializer } from '@opentelemetry/exporter-prometheus';
-import { AggregationTemporality, MetricReader } from '@opentelemetry/sdk-metrics';
+import { AggregationTemporality, type MetricData, MetricReader } from '@opentelemetry/sdk-metrics';
 
 /** Longest wait for all gauges together; those that have to ask somebody give up before. */
 const COLLECT_TIMEOUT_MS = 3_000;
 /** Label sets one instrument may have; what comes above them is summed under `otel_metric_overflow`. */
-const MAX_LABEL_SETS = 1_000;
+export const MAX_LABEL_SETS = 1_000;
 
 /** Hands out the metrics whenever they are asked for, in Prometheus' text format. */
 export class ScrapeReader extends MetricReader {
@@ -18,9 +18,10 @@ export class ScrapeReader extends MetricReader {
     });
   }
 
-  /** Answers one scrape. */
-  async answer(_req: IncomingMessage, res: ServerResponse): Promise<void> {
+  /** Answers one scrape, with these metrics beside those of the SDK. */
+  async answer(metrics: MetricData[], res: ServerResponse): Promise<void> {
     const { resourceMetrics } = await this.collect({ timeoutMillis: COLLECT_TIMEOUT_MS });
+    resourceMetrics.scopeMetrics.push({ scope: { name: 'turnpike' }, metrics });
     res.setHeader('content-type', 'text/plain; version=0.0.4; charset=utf-8');
     res.end(`${this.#serializer.serialize(resourceMetrics).trimEnd()}\n`);
   }

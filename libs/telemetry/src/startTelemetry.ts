@@ -6,7 +6,8 @@ import type { Logger } from '@turnpike/logging/createLogger';
 import { type CallTracer, createCallTracer, noTracer } from './callTracer.ts';
 import { createSpanExport } from './exportSpans.ts';
 import { observeProcess } from './processMetrics.ts';
-import { ScrapeReader } from './scrapeReader.ts';
+import { MAX_LABEL_SETS, ScrapeReader } from './scrapeReader.ts';
+import { createTallies } from './tallies.ts';
 
 export type { Meter };
 
@@ -44,7 +45,8 @@ export function startTelemetry(options: TelemetryOptions): RunningTelemetry {
   });
   const reader = new ScrapeReader();
   const meterProvider = new MeterProvider({ resource, readers: [reader] });
-  const meter = meterProvider.getMeter('turnpike');
+  const tallies = createTallies(meterProvider.getMeter('turnpike'), { maxLabelSets: MAX_LABEL_SETS });
+  const { meter } = tallies;
   const stopObserving = observeProcess(meter);
 
   const spans =
@@ -52,7 +54,7 @@ export function startTelemetry(options: TelemetryOptions): RunningTelemetry {
   return {
     meter,
     tracer: spans ? createCallTracer(spans.getTracer('turnpike'), { sampleRatio }) : noTracer,
-    serveMetrics: (req, res) => reader.answer(req, res),
+    serveMetrics: (_req, res) => reader.answer(tallies.collect(), res),
     async shutdown() {
       stopObserving();
       // A collector that is away has been reported; it does not make the end of a process a failed one.
