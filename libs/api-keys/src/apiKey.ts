@@ -1,4 +1,4 @@
-import { createHash, createHmac, randomInt } from 'node:crypto';
+import { createHmac, hash, randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 const PREFIX = 'sk-';
@@ -23,7 +23,7 @@ export function isWellFormedApiKey(text: string): boolean {
 
 /** SHA-256 of the key, hex: what travels between services in the key's stead. */
 export function toKeySha256(apiKey: string): string {
-  return createHash('sha256').update(apiKey).digest('hex');
+  return hash('sha256', apiKey);
 }
 
 /**

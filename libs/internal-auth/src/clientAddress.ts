@@ -16,6 +16,38 @@ export function signClientAddress(
   return `${claims}|${sign(`client ${claims}`, key.secret)}`;
 }
 
+/** Half of what a signed address is good for: whoever reads it has as much left. */
+const REUSE_MS = 15_000;
+/** Addresses whose signatures are kept; above that all are made anew, so that a flood from many costs no memory. */
+const MAX_KEPT = 10_000;
+
+/** Makes a `signClientAddress` that signs an address once for all calls that come from it within 15 s. */
+export function createClientAddressSigner({
+  keys,
+  now = Date.now,
+}: {
+  keys: NamedSecret[];
+  now?: () => number;
+}): (address: string) => string {
+  const signed = new Map<string, string>();
+  let reuseUntil = 0;
+  return (address) => {
+    const nowMs = now();
+    const leftMs = reuseUntil - nowMs;
+    // More is left than ever was where the clock was set back.
+    if (leftMs <= 0 || leftMs > REUSE_MS || signed.size >= MAX_KEPT) {
+      signed.clear();
+      reuseUntil = nowMs + REUSE_MS;
+    }
+    let value = signed.get(address);
+    if (value === undefined) {
+      value = signClientAddress(address, { keys, now });
+      signed.set(address, value);
+    }
+    return value;
+  };
+}
+
 /** The client address the edge vouched for, or undefined if nobody did. */
 export function verifyClientAddress(
   value: unknown,

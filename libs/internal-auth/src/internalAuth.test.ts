@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { signClientAddress, verifyClientAddress } from './clientAddress.ts';
+import { createClientAddressSigner, signClientAddress, verifyClientAddress } from './clientAddress.ts';
 import { createTokenIssuer, INTERNAL_TOKEN_HEADER, verifyInternalToken } from './internalToken.ts';
 import { sign } from './signature.ts';
 
@@ -84,6 +84,19 @@ describe('a client address the edge vouches for', () => {
       expect(verify(value, NOW + 30_000 + SKEW_MS)).toBeUndefined();
     },
   );
+
+  it('is signed anew while half of its time is left, by a clock that was set back too', () => {
+    let nowMs = NOW;
+    const signAddress = createClientAddressSigner({ keys, now: () => nowMs });
+    const first = signAddress('203.0.113.7');
+    expect(signAddress('203.0.113.8')).not.toBe(first);
+    nowMs += 14_999;
+    expect(signAddress('203.0.113.7')).toBe(first);
+    nowMs += 1;
+    expect(signAddress('203.0.113.7')).toBe(signClientAddress('203.0.113.7', { keys, now: () => nowMs }));
+    nowMs -= 3_600_000;
+    expect(signAddress('203.0.113.7')).toBe(signClientAddress('203.0.113.7', { keys, now: () => nowMs }));
+  });
 
   it('is not believed when another address is put in, or a service’s token in its place', () => {
     const value = signClientAddress('203.0.113.7', { keys, now: () => NOW });

@@ -102,7 +102,7 @@ export interface RateLimitState {
 }
 
 /** A duration as the limit headers write it: seconds with at most three decimals and a trailing `s`. */
-const toDuration = (ms: number): string => `${Number((ms / 1_000).toFixed(3))}s`;
+const toDuration = (ms: number): string => `${Math.round(ms) / 1_000}s`;
 
 /** The `x-ratelimit-*` headers of an inference answer: the key's limits, what is left, and when all of it is back. */
 export function toRateLimitHeaders(state: RateLimitState): Record<KeyLimitHeader, string> {

@@ -1,13 +1,13 @@
-import { isIP, isIPv6 } from 'node:net';
+import { isIPv4, isIPv6 } from 'node:net';
 
 /**
  * The block that an address is counted under: an IPv4 address itself, the /64 of an IPv6 address, since one customer
  * commonly holds all of it. An IPv4 address written as IPv6 counts as IPv4. Undefined when the text is no address.
  */
 export function toAddressBlock(text: string): string | undefined {
+  if (isIPv4(text)) return text;
   const [address = ''] = text.split('%', 1); // without an interface's name
-  if (!isIP(address)) return undefined;
-  if (!isIPv6(address)) return address;
+  if (!isIPv6(address)) return undefined;
   const groups = toGroups(address);
   const isMapped = groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff;
   if (isMapped)
