@@ -1,10 +1,10 @@
 import type { Hold } from '@turnpike/holds/call/pendingCalls';
 import { admitInRounds, type GateDependencies } from '@turnpike/holds/gate/admitInRounds';
 import type { Spool } from '@turnpike/holds/spool/spool';
+import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { RateLimitState } from '@turnpike/public-api/headers';
-import { v7 as uuidv7 } from 'uuid';
 import type { AdmissionFault } from '../api/mediaFault.ts';
 import { priceOf, type ResolvedModel } from '../catalog/mediaCatalog.ts';
 import type { MediaOperation } from '../terms/mediaRequest.ts';
@@ -44,7 +44,7 @@ export async function admitMedia(dependencies: AdmitMediaDependencies, asked: Me
   const price = priceOf(model, operation);
   if (dependencies.spool.isFull) throw refuse({ kind: 'admission_unavailable' });
   const call: MediaCall = {
-    callId: uuidv7(),
+    callId: newUuidV7(),
     workspaceId: key.workspace.workspaceId,
     keyId: key.keyId,
     operation,
