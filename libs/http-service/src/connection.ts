@@ -2,9 +2,9 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Socket } from 'node:net';
 import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import type { WireError } from '@turnpike/public-api/wireError';
-import { v7 as uuidv7 } from 'uuid';
 import { lingeringClose } from './lingeringClose.ts';
 import { toMalformedRequest } from './malformedRequest.ts';
+import { newUuidV7 } from './newUuidV7.ts';
 import { sendWireError } from './sendWireError.ts';
 
 /**
@@ -78,7 +78,7 @@ export class Connection {
     this.#latest = call;
     this.#calls.push(call);
     if (call.isLast) call.res.shouldKeepAlive = false;
-    call.res.once('close', () => this.#goOn());
+    call.res.on('close', this.#goOn);
     if (this.#calls.length === 1) {
       this.#answerFirst();
       return;
@@ -125,18 +125,18 @@ export class Connection {
     const { req, res } = first;
     // The answer may take as long as it does. Once it has been given, it is for the client to take it.
     this.#socket.setTimeout(0);
-    res.once('prefinish', () => this.#socket.setTimeout(UNREAD_MS));
+    res.on('prefinish', this.#boundUnread);
     const isCut = this.#isBroken && first === this.#latest && !req.complete;
     if (first.isRefused || isCut) {
       res.shouldKeepAlive = false;
-      res.setHeader(REQUEST_ID_HEADER, uuidv7());
+      res.setHeader(REQUEST_ID_HEADER, newUuidV7());
       sendWireError(res, toMalformedRequest());
     } else {
       this.#serve(req, res);
     }
   }
 
-  #goOn(): void {
+  readonly #goOn = (): void => {
     this.idleSince = performance.now();
     if (!this.#socket.writable) {
       this.#clear();
@@ -151,7 +151,7 @@ export class Connection {
     } else if (this.#isBroken) {
       this.#endBroken();
     }
-  }
+  };
 
   /** Broken bytes of a request that has its answer are that request's; and who has sent nothing is told nothing. */
   #endBroken(): void {
@@ -166,6 +166,11 @@ export class Connection {
     res.destroy();
     res.emit('close');
   }
+
+  /** The HTTP server bounds how long a connection is idle once the kernel has all of an answer, which it mostly has at once. */
+  readonly #boundUnread = (): void => {
+    if (this.#socket.writableLength > 0) this.#socket.setTimeout(UNREAD_MS);
+  };
 
   #refuse(): void {
     this.#socket.write(toRawAnswer(toMalformedRequest()));
@@ -202,7 +207,7 @@ function toRawAnswer({ status, body }: WireError): string {
     `HTTP/1.1 ${status} Bad Request`,
     'content-type: application/json; charset=utf-8',
     `content-length: ${Buffer.byteLength(payload)}`,
-    `x-request-id: ${uuidv7()}`,
+    `x-request-id: ${newUuidV7()}`,
     'connection: close',
   ];
   return `${head.join('\r\n')}\r\n\r\n${payload}`;

@@ -59,6 +59,21 @@ it.each([
   expect(response.headers.get('x-powered-by')).toBeNull();
 });
 
+it.each([
+  ['its path', 'GET', '/thing', 200],
+  ['its path with a query', 'GET', '/thing?a=/b', 200],
+  ['its headers alone', 'HEAD', '/thing', 200],
+  ['another method', 'POST', '/thing', 405],
+  ['a path below', 'GET', '/thing/1', 404],
+  ['another case', 'GET', '/THING', 404],
+  ['a slash behind', 'GET', '/thing/', 404],
+])('serves a path without parameters, and nothing else: %s', async (_case, method, path, status) => {
+  const response = await fetch((await serve({ ...thing, path: '/thing' })) + path, { method });
+  expect(response.status).toBe(status);
+  expect(response.headers.get('allow')).toBe(status === 405 ? 'GET' : null);
+  expect(response.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+});
+
 it('words a fault by its family, and says nothing of what nobody foresaw', async () => {
   const throwing = (path: string, error: unknown): Route => ({ ...thing, path, handler: () => Promise.reject(error) });
   const url = await serve(

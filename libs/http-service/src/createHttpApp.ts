@@ -1,13 +1,21 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import type { WireError } from '@turnpike/public-api/wireError';
 import { envelope, failed, notServed } from '@turnpike/public-api/wireError';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
-import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
-import { v7 as uuidv7 } from 'uuid';
+import express, {
+  type ErrorRequestHandler,
+  type Express,
+  type NextFunction,
+  type Request,
+  type RequestHandler,
+  type Response,
+} from 'express';
 import type { Guard } from './guard.ts';
-import { enterRoute, observeRequests, routeOf, spanOf } from './observeRequests.ts';
+import { newUuidV7 } from './newUuidV7.ts';
+import { enterRoute, observeRequest, routeOf, spanOf } from './observeRequests.ts';
 import { createRequestMetrics } from './requestMetrics.ts';
 import { sendWireError } from './sendWireError.ts';
 import { toRequestLog } from './toRequestLog.ts';
@@ -33,10 +41,10 @@ export interface HttpAppOptions {
 const REQUEST_ID_PATTERN = /^[A-Za-z0-9-]{1,64}$/;
 
 /**
- * An express app that serves exactly the listed routes: `x-request-id` on every answer, 405 with `Allow` on a known path,
+ * A listener that serves exactly the listed routes, by express: `x-request-id` on every answer, 405 with `Allow` on a known path,
  * 404 elsewhere, and no error that could show a stack. Throws if a route names no guard or stands twice.
  */
-export function createHttpApp({ log, telemetry, routes, toWireError }: HttpAppOptions): Express {
+export function createHttpApp({ log, telemetry, routes, toWireError }: HttpAppOptions): RequestListener {
   const { tracer } = telemetry;
   const metrics = createRequestMetrics(telemetry.meter);
   const app = express();
@@ -45,14 +53,8 @@ export function createHttpApp({ log, telemetry, routes, toWireError }: HttpAppOp
   app.enable('case sensitive routing');
   app.enable('strict routing');
 
-  app.use((req, res, next) => {
-    const given = req.headers[REQUEST_ID_HEADER];
-    // The edge strips the clients' own; on a direct call from inside, a well-formed id is kept for tracing.
-    res.setHeader(REQUEST_ID_HEADER, typeof given === 'string' && REQUEST_ID_PATTERN.test(given) ? given : uuidv7());
-    next();
-  });
-  app.use(observeRequests(metrics));
-
+  /** Routes whose path has no parameters, by method and path as most ask for them. Express tries one route after the other. */
+  const exactRoutes = new Map<string, RequestHandler[]>();
   const methodsByPath = new Map<string, string[]>();
   for (const { method, path, guard, handler } of routes) {
     if (!guard?.name || typeof guard.check !== 'function')
@@ -65,7 +67,9 @@ export function createHttpApp({ log, telemetry, routes, toWireError }: HttpAppOp
       enterRoute(res, { route, span: tracer.continueTrace(req.headers.traceparent, route) });
       next();
     };
-    app[method](path, enter, guard.check, handler);
+    const handlers = [enter, guard.check, handler];
+    if (/^[\w/.-]+$/.test(path)) exactRoutes.set(route, handlers);
+    app[method](path, handlers);
   }
   for (const [path, methods] of methodsByPath) {
     const allow = methods.map((method) => method.toUpperCase()).join(', ');
@@ -73,7 +77,7 @@ export function createHttpApp({ log, telemetry, routes, toWireError }: HttpAppOp
   }
   app.use((_req, res) => sendWireError(res, toNotFound()));
 
-  const onError: ErrorRequestHandler = (error: unknown, req, res, _next) => {
+  function answerError(error: unknown, req: Request, res: Response): void {
     const wireError = toWireError(error, req.path) ?? (isUndecodablePath(error) ? toNotFound() : undefined);
     const route = routeOf(res);
     const fault = error instanceof ApiError ? error.fault.kind : 'unforeseen';
@@ -82,15 +86,45 @@ export function createHttpApp({ log, telemetry, routes, toWireError }: HttpAppOp
     const status = wireError?.status ?? 500;
     if (status >= 500) toRequestLog(log, res).error({ err: error, route, status }, 'request failed');
     sendWireError(res, wireError ?? toInternalError());
+  }
+  const onError: ErrorRequestHandler = (error: unknown, req, res, _next) => {
+    try {
+      answerError(error, req, res);
+    } catch (errorOfThat) {
+      // Express would answer it as a page with the stack.
+      toRequestLog(log, res).error({ err: errorOfThat, route: routeOf(res) }, 'an error could not be worded');
+      sendWireError(res, toInternalError());
+    }
   };
   app.use(onError);
-  // An error in the wording of one would be express' own to answer, as a page with the stack.
-  const onErrorOfThat: ErrorRequestHandler = (error: unknown, _req, res, _next) => {
-    toRequestLog(log, res).error({ err: error, route: routeOf(res) }, 'an error could not be worded');
-    sendWireError(res, toInternalError());
+
+  /** Passes a request through handlers as express does. */
+  function pass([handler, ...rest]: RequestHandler[], req: Request, res: Response): void {
+    const next: NextFunction = (error?: unknown) => (error ? onError(error, req, res, next) : pass(rest, req, res));
+    if (handler) Promise.try(handler, req, res, next).catch(next);
+  }
+
+  return (req, res) => {
+    const given = req.headers[REQUEST_ID_HEADER];
+    // The edge strips the clients' own; on a direct call from inside, a well-formed id is kept for tracing.
+    res.setHeader(REQUEST_ID_HEADER, typeof given === 'string' && REQUEST_ID_PATTERN.test(given) ? given : newUuidV7());
+    observeRequest(res, metrics);
+    const [path = ''] = req.url?.split('?', 1) ?? [];
+    const handlers = exactRoutes.get(`${req.method} ${path}`);
+    if (handlers) pass(handlers, ...toExpress(app, req, res));
+    else app(req, res);
   };
-  app.use(onErrorOfThat);
-  return app;
+}
+
+/** A request and its answer with what express adds to them. */
+function toExpress(app: Express, req: IncomingMessage, res: ServerResponse): [Request, Response] {
+  const expressReq = Object.setPrototypeOf(req, app.request) as Request;
+  const expressRes = Object.setPrototypeOf(res, app.response) as Response;
+  expressReq.res = expressRes;
+  expressRes.req = expressReq;
+  expressReq.params = {};
+  expressRes.locals = {};
+  return [expressReq, expressRes];
 }
 
 /** A path whose encoding is broken is nobody's path. */

@@ -1,25 +1,28 @@
-import type { RequestListener } from 'node:http';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { NamedSecret } from '@turnpike/config/secrets';
 import { toInternalError, toMethodNotAllowed, toNotFound } from '@turnpike/http-service/createHttpApp';
 import { toMalformedRequest } from '@turnpike/http-service/malformedRequest';
-import { enterRoute, observeRequests } from '@turnpike/http-service/observeRequests';
+import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
+import { enterRoute, observeRequest, routeOf } from '@turnpike/http-service/observeRequests';
 import { createRequestMetrics } from '@turnpike/http-service/requestMetrics';
 import { sendWireError } from '@turnpike/http-service/sendWireError';
-import { CLIENT_ADDRESS_HEADER, signClientAddress } from '@turnpike/internal-auth/clientAddress';
+import { CLIENT_ADDRESS_HEADER, createClientAddressSigner } from '@turnpike/internal-auth/clientAddress';
+import type { Logger } from '@turnpike/logging/createLogger';
 import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
+import type { WireError } from '@turnpike/public-api/wireError';
+import { noSpan } from '@turnpike/telemetry/callSpan';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
-import express, { type Request, type RequestHandler, type Response } from 'express';
-import { v7 as uuidv7 } from 'uuid';
-import { createRefuse, type Refuse } from './api/refuse.ts';
+import { type EdgeFault, toEdgeError } from './api/edgeError.ts';
 import { createFloodGate, type FloodLimit } from './flood/createFloodGate.ts';
-import { findClientAddress } from './flood/findClientAddress.ts';
-import { countHeaders, MAX_HEADERS, toUpstreamHeaders } from './headers/requestHeaders.ts';
+import { type ClientAddress, findClientAddress } from './flood/findClientAddress.ts';
+import { countHeaders, MAX_HEADERS, toHeaderLine, toUpstreamHeaders } from './headers/requestHeaders.ts';
 import { findUnsupportedOperation } from './paths/findUnsupportedOperation.ts';
-import { findListedPaths, listPaths } from './paths/listedPaths.ts';
+import { createPathFinder, type ListedPath } from './paths/listedPaths.ts';
 import type { Upstream } from './paths/upstream.ts';
 import type { UpstreamProxy } from './proxy/createUpstreamProxy.ts';
 
 export interface AppDependencies {
+  log: Logger;
   telemetry: Pick<Telemetry, 'meter' | 'tracer'>;
   proxies: Record<Upstream, UpstreamProxy>;
   /** Keys that sign the client's address for the services behind. */
@@ -29,80 +32,83 @@ export interface AppDependencies {
   serviceSegment: string;
 }
 
-/** Stands for a target that is no path, such as a whole address; it is not on the list of paths. */
-const NO_PATH = '/';
-/** A fragment is not sent by any client that knows what it is. */
+/** No whole address, and no fragment, which is sent by no client that knows what it is. */
 const PATH = /^\/[^\s#]*$/;
 
-/** The public face of a region: flood limit, then the list of paths, then the service behind the path. */
+/**
+ * The public face of a region: flood limit, then the list of paths, then the service behind the path. A plain listener, since
+ * every request and every stream passes it.
+ */
 export function createApp(dependencies: AppDependencies): RequestListener {
-  const metrics = createRequestMetrics(dependencies.telemetry.meter);
-  const app = express();
-  app.disable('etag');
-  app.disable('x-powered-by');
-  app.use(nameRequest);
-  app.use(observeRequests(metrics));
-  const refuse = createRefuse(metrics);
-  app.use(createFloodGate({ limit: dependencies.floodLimit, trustedHops: dependencies.trustedHops, refuse }));
-  app.use(refuseAmbiguousHeaders);
-  app.use(createForwarder({ ...dependencies, refuse }));
+  const { log, telemetry, proxies, tokenKeys, trustedHops, floodLimit, serviceSegment } = dependencies;
+  const metrics = createRequestMetrics(telemetry.meter);
+  const takeRequest = createFloodGate(floodLimit);
+  const findPaths = createPathFinder(serviceSegment);
+  const signClientAddress = createClientAddressSigner({ keys: tokenKeys });
+
+  /** What a request calls, or what the edge itself answers to it. */
+  function decide(req: IncomingMessage, { block }: ClientAddress): ListedPath | EdgeFault | WireError {
+    const waitMs = takeRequest(block);
+    if (waitMs !== undefined) return { kind: 'flood_limit_exceeded', resetMs: waitMs };
+    if (isAmbiguous(req)) return toMalformedRequest();
+
+    const { method = '', url = '' } = req;
+    if (!PATH.test(url)) return toNotFound();
+    const query = url.indexOf('?');
+    const rawPath = query < 0 ? url : url.slice(0, query);
+    const listed = findPaths(rawPath);
+    const called = listed.find((path) => path.method === method);
+    if (called) return called;
+    if (listed.length > 0) return toMethodNotAllowed(method, listed.map((path) => path.method).join(', '));
+    const operation = findUnsupportedOperation(rawPath);
+    return operation ? { kind: 'unsupported_endpoint', operation } : toNotFound();
+  }
+
+  /** Every answer carries a request id of ours; a client's own is not taken over. */
+  function answer(res: ServerResponse, requestId: string, said: EdgeFault | WireError): void {
+    if (!res.headersSent) res.setHeader(REQUEST_ID_HEADER, requestId);
+    if ('kind' in said) metrics.faulted({ route: routeOf(res), fault: said.kind });
+    sendWireError(res, 'kind' in said ? toEdgeError(said) : said);
+  }
+
+  function forward(
+    req: IncomingMessage,
+    res: ServerResponse,
+    { called, requestId, address }: { called: ListedPath; requestId: string; address: string },
+  ): void {
+    const { operation: route, upstream } = called;
+    const span = telemetry.tracer.startTrace(route);
+    enterRoute(res, { route, span });
+    let headers = toUpstreamHeaders(req);
+    headers += toHeaderLine(REQUEST_ID_HEADER, requestId);
+    headers += toHeaderLine(CLIENT_ADDRESS_HEADER, signClientAddress(address));
+    if (span.traceparent !== undefined) headers += toHeaderLine('traceparent', span.traceparent);
+    const refuse = (fault: EdgeFault): void => answer(res, requestId, fault);
+    proxies[upstream].forward({ req, res, headers, call: { requestId, keepsHeaders: span !== noSpan, refuse } });
+  }
+
   return (req, res) => {
-    // Express would hand a target that is no path to Node's oldest parser, which may print it with a warning.
-    if (!PATH.test(req.url ?? '')) req.url = NO_PATH;
-    // The answer that express itself would give is HTML.
-    app(req as Request, res as Response, (error) => sendWireError(res, error ? toInternalError() : toNotFound()));
+    const requestId = newUuidV7();
+    observeRequest(res, metrics);
+    try {
+      const client = findClientAddress(req, trustedHops);
+      const decided = decide(req, client);
+      if ('pattern' in decided) forward(req, res, { called: decided, requestId, address: client.address });
+      else answer(res, requestId, decided);
+    } catch (error) {
+      log.error({ err: error, requestId, route: routeOf(res) }, 'request failed');
+      answer(res, requestId, toInternalError());
+    }
   };
 }
 
-/** Every answer carries a request id of ours; a client's own is not taken over. */
-const nameRequest: RequestHandler = (_req, res, next) => {
-  res.setHeader(REQUEST_ID_HEADER, uuidv7());
-  next();
-};
-
 /**
- * Refuses headers that two readers could read differently (request smuggling): too many to keep, no host or two, codings
- * beside chunks. Only HTTP/1.0 has requests without a host.
+ * Whether two readers could read the headers differently (request smuggling): too many to keep, no host or two, codings beside
+ * chunks. Only HTTP/1.0 has requests without a host.
  */
-const refuseAmbiguousHeaders: RequestHandler = (req, res, next) => {
+function isAmbiguous(req: IncomingMessage): boolean {
   const hosts = countHeaders(req, 'host');
   const hasClearHost = hosts === 1 || (hosts === 0 && req.httpVersion === '1.0');
   const { 'transfer-encoding': coding = 'chunked' } = req.headers;
-  if (req.rawHeaders.length / 2 <= MAX_HEADERS && hasClearHost && coding.toLowerCase() === 'chunked') return next();
-  sendWireError(res, toMalformedRequest());
-};
-
-function createForwarder({
-  telemetry,
-  proxies,
-  tokenKeys,
-  trustedHops,
-  serviceSegment,
-  refuse,
-}: AppDependencies & { refuse: Refuse }): RequestHandler {
-  const paths = listPaths(serviceSegment);
-  return (req, res) => {
-    const [rawPath = ''] = req.url.split('?', 1);
-    const listed = findListedPaths(paths, rawPath);
-    const called = listed.find(({ method }) => method === req.method);
-    if (called) {
-      const route = `${called.method} ${called.route}`;
-      const span = telemetry.tracer.startTrace(route);
-      enterRoute(res, { route, span });
-      const ours = {
-        ...(span.traceparent !== undefined && { traceparent: span.traceparent }),
-        [REQUEST_ID_HEADER]: String(res.getHeader(REQUEST_ID_HEADER)),
-        [CLIENT_ADDRESS_HEADER]: signClientAddress(findClientAddress(req, trustedHops).address, { keys: tokenKeys }),
-      };
-      req.headers = toUpstreamHeaders(req, ours);
-      return proxies[called.upstream].forward(req, res, (fault) => refuse(res, fault));
-    }
-    if (listed.length > 0) {
-      const allow = listed.map(({ method }) => method).join(', ');
-      return sendWireError(res, toMethodNotAllowed(req.method, allow));
-    }
-    const operation = findUnsupportedOperation(rawPath);
-    if (operation) return refuse(res, { kind: 'unsupported_endpoint', operation });
-    sendWireError(res, toNotFound());
-  };
+  return req.rawHeaders.length / 2 > MAX_HEADERS || !hasClearHost || coding.toLowerCase() !== 'chunked';
 }

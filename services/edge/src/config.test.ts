@@ -21,3 +21,8 @@ it('waits for the router for as long as the variables let it that the router its
   expect(toLongestSilenceMs(config)).toBeGreaterThan(1_260_000);
   expect(toLongestCallMs(config)).toBeGreaterThan(1_260_000);
 });
+
+it('refuses an address of a service that it cannot speak to', () => {
+  const { error } = configSchema.safeParse({ ...REQUIRED, ROUTER_URL: 'https://router' });
+  expect(error?.issues).toMatchObject([{ path: ['ROUTER_URL'], message: 'must be an http:// address' }]);
+});

@@ -2,24 +2,26 @@ import { commonConfig } from '@turnpike/config/commonConfig';
 import {
   imagesTimeoutMsSchema,
   serviceSegmentSchema,
-  serviceUrlSchema,
   streamTimeoutMsSchema,
   wholeTimeoutMsSchema,
 } from '@turnpike/config/sharedSettings';
 import { z } from 'zod';
 
+/** Plain HTTP is all that the edge speaks to services: TLS on that network is its own business. */
+const proxiedUrlSchema = z.url({ protocol: /^http$/, error: 'must be an http:// address' });
+
 export const configSchema = z.object({
   ...commonConfig,
   /** Auth's public listener. */
-  AUTH_URL: serviceUrlSchema,
+  AUTH_URL: proxiedUrlSchema,
   /** The catalog's public listener. */
-  CATALOG_URL: serviceUrlSchema,
+  CATALOG_URL: proxiedUrlSchema,
   /** The router's public listener. */
-  ROUTER_URL: serviceUrlSchema,
+  ROUTER_URL: proxiedUrlSchema,
   /** The public listener of media-jobs. */
-  MEDIA_URL: serviceUrlSchema,
+  MEDIA_URL: proxiedUrlSchema,
   /** The ledger's public listener. */
-  LEDGER_URL: serviceUrlSchema,
+  LEDGER_URL: proxiedUrlSchema,
   /** How many proxies in front of the edge append to `X-Forwarded-For`. 0: clients connect directly. */
   TRUSTED_HOPS: z.coerce.number().int().min(0),
   /** Flood limit per source IP (specification, Limits). */

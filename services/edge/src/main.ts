@@ -13,6 +13,7 @@ startService({
       for (const proxy of Object.values(proxies)) proxy.close();
     });
     return createApp({
+      log,
       telemetry,
       proxies,
       tokenKeys: config.INTERNAL_TOKEN_KEYS,

@@ -52,6 +52,7 @@ export async function startEdge(options: TestEdgeOptions = {}): Promise<TestEdge
     createUpstreamProxy({ upstream, url: urls[upstream], silenceTimeoutMs: SILENCE_TIMEOUT_MS, log }),
   );
   const app = createApp({
+    log,
     telemetry: options.telemetry ?? noTelemetry,
     proxies,
     tokenKeys,

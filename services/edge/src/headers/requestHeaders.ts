@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 
 /**
  * The only headers of a client that services behind get to see. Anything else could pass for what the edge or a service
@@ -20,20 +20,33 @@ const PASSED_ON = [
 /** Most headers of a request; none that is meant for this API has nearly as many. */
 export const MAX_HEADERS = 99;
 
-/** A client's headers as they are passed on, with what the edge says about the call added. */
-export function toUpstreamHeaders(req: IncomingMessage, ours: Record<string, string>): IncomingHttpHeaders {
+/** A client's headers as they are passed on: lines that end with CRLF. What the edge says about the call is for the edge to add. */
+export function toUpstreamHeaders(req: IncomingMessage): string {
   const { headers } = req;
-  const passed: Record<string, string | string[] | undefined> = {};
+  let lines = '';
   for (const name of PASSED_ON) {
-    if (headers[name] !== undefined) passed[name] = headers[name];
+    const value = headers[name];
+    if (value !== undefined)
+      lines += toHeaderLine(name, name === 'authorization' ? toOneKey(req, String(value)) : value);
   }
-  // Node keeps the first of two `Authorization` headers, which may not be the one that was meant. A value that no guard accepts
-  // is sent instead: 401.
-  if (countHeaders(req, 'authorization') > 1) passed.authorization = 'two keys';
-  if (headers['transfer-encoding'] !== undefined) passed['transfer-encoding'] = 'chunked';
-  return { ...passed, ...ours };
+  return headers['transfer-encoding'] === undefined ? lines : lines + toHeaderLine('transfer-encoding', 'chunked');
 }
 
+export const toHeaderLine = (name: string, value: string | string[]): string => `${name}: ${value}\r\n`;
+
+/**
+ * Node keeps the first of two `Authorization` headers, which may not be the one that was meant. A value that no guard accepts
+ * is sent instead: 401.
+ */
+const toOneKey = (req: IncomingMessage, first: string): string =>
+  countHeaders(req, 'authorization') > 1 ? 'two keys' : first;
+
 /** How often a header stands in a request; Node shows the first of some, and joins others. */
-export const countHeaders = ({ rawHeaders }: IncomingMessage, name: string): number =>
-  rawHeaders.filter((header, index) => index % 2 === 0 && header.toLowerCase() === name).length;
+export function countHeaders({ rawHeaders }: IncomingMessage, name: string): number {
+  let count = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const header = rawHeaders[at] as string;
+    if (header.length === name.length && header.toLowerCase() === name) count += 1;
+  }
+  return count;
+}

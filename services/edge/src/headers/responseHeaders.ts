@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import { HEADERS, type HeaderName, REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 
 /** Headers of ours that the edge alone writes: a service's own do not count. */
@@ -12,13 +11,15 @@ const SHOWN = new Set([
   'content-range',
   'content-type',
   'etag',
-  'transfer-encoding',
   ...Object.keys(HEADERS).filter((name) => !OF_THE_EDGE.includes(name)),
 ]);
 
-/** Removes from an answer's headers, in place, every one that is not for clients. */
-export function keepShownHeaders(headers: IncomingHttpHeaders): void {
-  for (const name of Object.keys(headers)) {
-    if (!SHOWN.has(name)) delete headers[name];
+/** Those of an answer's headers that clients see; names and values in turn, as they are given. */
+export function toShownHeaders(headers: readonly string[]): string[] {
+  const shown: string[] = [];
+  for (let at = 0; at < headers.length; at += 2) {
+    const name = headers[at] as string;
+    if (SHOWN.has(name)) shown.push(name, headers[at + 1] as string);
   }
+  return shown;
 }

@@ -5,7 +5,9 @@ import type { Upstream } from './upstream.ts';
 /** One operation that clients may call. */
 export interface ListedPath {
   method: 'GET' | 'POST' | 'DELETE';
-  /** The path as metrics and traces name it, parameters by their names. */
+  /** Method and route, as metrics and traces name it. */
+  operation: string;
+  /** The path, parameters by their names. */
   route: string;
   /** Matched against the raw path of the request line: case, slashes and encodings count as sent. */
   pattern: RegExp;
@@ -25,39 +27,42 @@ const JOB_ID = `(?!(?:edits|extensions|characters)(?:/|$))${PARAMETER}`;
 
 /** Every path that clients may call; nothing else is passed on. `serviceSegment` stands for `svc` in `/v1/svc/…`. */
 export function listPaths(serviceSegment: string): ListedPath[] {
-  const exactly = (path: string) => ({ route: path, pattern: new RegExp(`^${path}$`) });
-  const withParameter = (path: string, name: string, parameter: string) => ({
-    route: `${path}/:${name}`,
+  const list = (
+    upstream: Upstream,
+    method: ListedPath['method'],
+    route: string,
+    parameters: Record<string, string> = {},
+  ): ListedPath => ({
+    operation: `${method} ${route}`,
+    method,
+    route,
     // Only a parameter's hexadecimal digits may be of either case.
-    pattern: new RegExp(`^${path}/(?i:${parameter})$`),
+    pattern: new RegExp(`^${route.replace(/:(\w+)/g, (_parameter, name: string) => `(?i:${parameters[name]})`)}$`),
+    upstream,
   });
   return [
-    ...Object.values(OPERATION_PATHS).map(
-      (path): ListedPath => ({ method: 'POST', ...exactly(path), upstream: 'model-router' }),
-    ),
-    ...Object.values(MEDIA_ROUTES).map(
-      ({ method, path }): ListedPath => ({
-        method,
-        route: path,
-        pattern: new RegExp(`^${path.replace(':id', `(?i:${JOB_ID})`)}$`),
-        upstream: 'media-jobs',
-      }),
-    ),
-    { method: 'GET', ...exactly('/v1/models'), upstream: 'catalog' },
-    { method: 'GET', ...withParameter('/v1/models', 'id', PARAMETER), upstream: 'catalog' },
-    { method: 'GET', ...exactly(`/v1/${serviceSegment}/key`), upstream: 'auth' },
-    { method: 'GET', ...exactly(`/v1/${serviceSegment}/usage`), upstream: 'usage-ledger' },
-    {
-      method: 'GET',
-      ...withParameter(`/v1/${serviceSegment}/usage/request`, 'request_id', LOOK_UP_ID),
-      upstream: 'usage-ledger',
-    },
+    ...Object.values(OPERATION_PATHS).map((path) => list('model-router', 'POST', path)),
+    ...Object.values(MEDIA_ROUTES).map(({ method, path }) => list('media-jobs', method, path, { id: JOB_ID })),
+    list('catalog', 'GET', '/v1/models'),
+    list('catalog', 'GET', '/v1/models/:id', { id: PARAMETER }),
+    list('auth', 'GET', `/v1/${serviceSegment}/key`),
+    list('usage-ledger', 'GET', `/v1/${serviceSegment}/usage`),
+    list('usage-ledger', 'GET', `/v1/${serviceSegment}/usage/request/:request_id`, { request_id: LOOK_UP_ID }),
   ];
 }
 
-/** The listed operations at a raw path, query removed; none when the path is not listed. Nothing is normalised. */
-export function findListedPaths(paths: ListedPath[], rawPath: string): ListedPath[] {
-  return isDecodable(rawPath) ? paths.filter(({ pattern }) => pattern.test(rawPath)) : [];
+/**
+ * Makes the function that finds the listed operations at a raw path, query removed; none when the path is not listed. Nothing is
+ * normalised.
+ */
+export function createPathFinder(serviceSegment: string): (rawPath: string) => readonly ListedPath[] {
+  const paths = listPaths(serviceSegment);
+  const exact = Map.groupBy(
+    paths.filter(({ route }) => !route.includes(':')),
+    ({ route }) => route,
+  );
+  return (rawPath) =>
+    exact.get(rawPath) ?? (isDecodable(rawPath) ? paths.filter(({ pattern }) => pattern.test(rawPath)) : []);
 }
 
 /** Whether the encodings are whole UTF-8 and leave no dot segment, which a service behind could resolve. */

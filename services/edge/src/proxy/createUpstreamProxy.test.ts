@@ -31,10 +31,11 @@ async function start(upstream: RequestListener, maxInProgress: number) {
   const before = await listen(
     (req, res) => {
       answers.push(res);
-      proxy.forward(req, res, (fault) => {
+      const refuse = (fault: EdgeFault): void => {
         faults.push(fault);
         sendWireError(res, toEdgeError(fault));
-      });
+      };
+      proxy.forward({ req, res, headers: '', call: { requestId: 'r', keepsHeaders: false, refuse } });
     },
     { host: '127.0.0.1', port: 0 },
   );

@@ -1,11 +1,10 @@
 import { once } from 'node:events';
-import { request } from 'node:http';
 import { type AddressInfo, createServer, type LookupFunction, type Server } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { reachUpstream } from './reachUpstream.ts';
-import { UpstreamAgent } from './upstreamAgent.ts';
+import { UpstreamConnections } from './upstreamConnections.ts';
 
 /** Nobody listens there: the tests' server has one address of the loopback only. */
 const REFUSING = '127.0.0.2';
@@ -93,11 +92,19 @@ it('gives up on an address that does not answer after its time, and has sent not
 
 it('lets only so many requests wait for a connection', async () => {
   const busy = await startBusyListener();
-  const agent = new UpstreamAgent({ connectTimeoutMs: 500, maxConnecting: 5 });
-  const calls = Array.from({ length: 6 }, () => request({ host: LISTENING, port: busy.port, agent }));
-  const [error] = await Promise.race(calls.map((call) => once(call, 'error')));
-  expect(error).toMatchObject({ name: 'NotSentError', message: '5 requests wait for a connection' });
-  for (const call of calls) call.on('error', () => {}).destroy();
-  agent.destroy();
+  const connections = new UpstreamConnections({
+    host: LISTENING,
+    port: busy.port,
+    connectTimeoutMs: 500,
+    maxConnecting: 5,
+    idleMs: 1_000,
+    maxIdle: 5,
+  });
+  const opening = Array.from({ length: 6 }, () => connections.open());
+  await expect(Promise.race(opening)).rejects.toMatchObject({
+    name: 'NotSentError',
+    message: '5 requests wait for a connection',
+  });
+  for (const outcome of await Promise.allSettled(opening)) if (outcome.status === 'fulfilled') outcome.value.destroy();
   await busy.stop();
 });

@@ -38,12 +38,14 @@ function connectBefore(deadline: number, options: NetConnectOpts, timeoutMs: num
     // This process may have been held up itself, with a connection that stands and was not seen yet: its event comes before
     // this one.
     const timer = setTimeout(() => setImmediate(giveUp), deadline - performance.now());
+    const stopWaiting = (): void => clearTimeout(timer);
     socket.once('connect', () => {
-      clearTimeout(timer);
-      socket.off('error', reject);
+      stopWaiting();
+      // A connection may last for long: nothing of this is kept with it.
+      socket.off('error', reject).off('close', stopWaiting);
       resolve(socket);
     });
     socket.once('error', reject);
-    socket.once('close', () => clearTimeout(timer));
+    socket.once('close', stopWaiting);
   });
 }

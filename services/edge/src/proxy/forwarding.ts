@@ -1,0 +1,196 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
+import type { EdgeFault } from '../api/edgeError.ts';
+import { toShownHeaders } from '../headers/responseHeaders.ts';
+import type { ResponseHead, ResponseReader } from './responseReader.ts';
+import type { AnswerListener, UpstreamConnection } from './upstreamConnection.ts';
+import type { UpstreamConnections } from './upstreamConnections.ts';
+
+const LAST_CHUNK = '0\r\n\r\n';
+
+/** Up to here it is cheaper to copy bytes than to write them by themselves. */
+const MAX_TEXT_BYTES = 16_384;
+
+/** What all requests to an upstream share. */
+export interface ForwardingRoom {
+  connections: UpstreamConnections;
+  /** The upstream has nothing to do with a request any more, or never had; called once for each. */
+  leave(forwarding: Forwarding): void;
+  /** A request could not be passed on, and nothing has been answered. `wasSent`: the upstream may have begun to act on it. */
+  refuse(call: ForwardedCall, fault: { error: Error; wasSent: boolean }): void;
+}
+
+export interface ForwardedCall {
+  /** Names the call's answer. */
+  requestId: string;
+  /** Whoever watches the answer looks at its headers once they have left, which costs more. */
+  keepsHeaders: boolean;
+  /** Answers the call with a fault. */
+  refuse: (fault: EdgeFault) => void;
+}
+
+/** One request on its way to an upstream, and its answer on the way back. Neither is read faster than it is taken. */
+export class Forwarding implements AnswerListener {
+  readonly #req: IncomingMessage;
+  readonly #res: ServerResponse;
+  readonly #call: ForwardedCall;
+  readonly #room: ForwardingRoom;
+  #connection: UpstreamConnection | undefined;
+  /** Nothing of the request is left to send. */
+  #isSent = false;
+  #isOver = false;
+  /** The answer's body goes to the client in chunks. */
+  #isChunked = false;
+  #silentTicks = 0;
+
+  constructor(
+    room: ForwardingRoom,
+    { req, res, call }: { req: IncomingMessage; res: ServerResponse; call: ForwardedCall },
+  ) {
+    this.#room = room;
+    this.#req = req;
+    this.#res = res;
+    this.#call = call;
+  }
+
+  /** Sends the request, of which this is the request line and the headers. */
+  start(head: string): void {
+    this.#res.on('close', () => this.#abandon());
+    const { connections } = this.#room;
+    const idle = connections.takeIdle();
+    if (idle) this.#begin(idle, head);
+    else
+      connections.open().then(
+        (connection) => this.#begin(connection, head),
+        (error: Error) => this.onFailure(error),
+      );
+  }
+
+  /** Called at every tick of a clock: gives up once the upstream has been silent for longer than so many. */
+  tick(maxSilentTicks: number): void {
+    if (this.#connection === undefined) return;
+    this.#silentTicks += 1;
+    if (this.#silentTicks <= maxSilentTicks) return;
+    this.#connection.destroy();
+    this.onFailure(new Error('the upstream has been silent for too long'));
+  }
+
+  onAnswer(answer: ResponseReader, body: Buffer | undefined): boolean {
+    const res = this.#res;
+    this.#silentTicks = 0;
+    const head = answer.takeHead();
+    if (head) this.#answerHead(head);
+    if (answer.isWhole) {
+      this.#settle(answer.isPersistent);
+      this.#endAnswer(body);
+      return true;
+    }
+    // A stream's headers go out before its first event, which may be long in coming.
+    if (body === undefined) res.flushHeaders();
+    else if (!this.#writeAnswer(body, head !== undefined)) return false;
+    return true;
+  }
+
+  #answerHead({ status, headers }: ResponseHead): void {
+    const res = this.#res;
+    const { requestId, keepsHeaders } = this.#call;
+    const shown = toShownHeaders(headers);
+    // Whether the connection stays is between the client and us, and so is how the body comes where nobody knows its length.
+    shown.push(REQUEST_ID_HEADER, requestId, 'connection', res.shouldKeepAlive ? 'keep-alive' : 'close');
+    this.#isChunked = this.#req.httpVersion === '1.1' && mayHaveChunks(status, headers);
+    if (this.#isChunked) shown.push('transfer-encoding', 'chunked');
+    // Node keeps no headers that come with the status, which is cheaper, unless there are some already.
+    if (keepsHeaders) res.setHeader(REQUEST_ID_HEADER, requestId);
+    res.writeHead(status, shown);
+  }
+
+  #endAnswer(body: Buffer | undefined): void {
+    if (body === undefined) this.#res.end();
+    // Node joins text to the headers, but writes bytes by themselves.
+    else if (body.length <= MAX_TEXT_BYTES) this.#res.end(body.toString('latin1'), 'latin1');
+    else this.#res.end(Buffer.from(body));
+  }
+
+  /** Returns false, and goes on later, where the client has not taken what it has been sent. */
+  #writeAnswer(body: Buffer, isFirst: boolean): boolean {
+    const { socket } = this.#res;
+    // Node writes a chunk in four parts, which takes twice as long as in one.
+    const out = this.#isChunked && !isFirst ? socket : this.#res;
+    if (!out || out.write(out === socket ? toChunk(body) : Buffer.from(body))) return true;
+    out.once('drain', () => this.#connection?.resume());
+    return false;
+  }
+
+  onFailure(error: Error): void {
+    if (this.#isOver) return;
+    const wasSent = this.#connection !== undefined;
+    this.#settle(false);
+    // An answer that breaks off must not pass for whole.
+    if (this.#res.headersSent) this.#res.destroy();
+    else if (!this.#res.destroyed) this.#room.refuse(this.#call, { error, wasSent });
+  }
+
+  onDrain(): void {
+    this.#req.resume();
+  }
+
+  #begin(connection: UpstreamConnection, head: string): void {
+    if (this.#isOver) {
+      this.#room.connections.release(connection);
+      return;
+    }
+    this.#connection = connection;
+    connection.begin(head, this);
+    const req = this.#req;
+    const { 'content-length': length = '0', 'transfer-encoding': coding } = req.headers;
+    this.#isSent = length === '0' && coding === undefined;
+    if (!this.#isSent) {
+      req.on('data', (bytes: Buffer) => this.#send(coding === undefined ? bytes : toChunk(bytes)));
+      req.on('end', () => this.#endRequest(coding === undefined ? undefined : LAST_CHUNK));
+    }
+    // After what came of the body together with the head, which is read in the next tick.
+    process.nextTick(() => connection.flush());
+  }
+
+  /** What still comes once the exchange is over goes nowhere. */
+  #send(bytes: Buffer): void {
+    this.#silentTicks = 0;
+    if (this.#connection?.write(bytes) === false) this.#req.pause();
+  }
+
+  #endRequest(last: string | undefined): void {
+    this.#isSent = true;
+    if (last !== undefined) this.#connection?.write(last);
+  }
+
+  /** The client has left, unless it has its answer. */
+  #abandon(): void {
+    if (!this.#isOver) this.#settle(false);
+  }
+
+  /** The exchange is over: the connection is kept where it can serve another. */
+  #settle(isPersistent: boolean): void {
+    this.#isOver = true;
+    const { connections } = this.#room;
+    if (this.#connection && isPersistent && this.#isSent) connections.release(this.#connection);
+    else this.#connection?.destroy();
+    this.#connection = undefined;
+    // It may wait for the upstream to take more.
+    if (!this.#isSent) this.#req.resume();
+    this.#room.leave(this);
+  }
+}
+
+/** Bytes as a chunk of HTTP/1.1, copied. */
+function toChunk(bytes: Buffer): Buffer {
+  const size = `${bytes.length.toString(16)}\r\n`;
+  const chunk = Buffer.allocUnsafe(size.length + bytes.length + 2);
+  chunk.write(size, 'latin1');
+  bytes.copy(chunk, size.length);
+  chunk.write('\r\n', size.length + bytes.length, 'latin1');
+  return chunk;
+}
+
+/** Whether an answer has a body of unknown length. */
+const mayHaveChunks = (status: number, headers: readonly string[]): boolean =>
+  status !== 204 && status !== 304 && !headers.includes('content-length');

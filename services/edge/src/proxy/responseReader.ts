@@ -1,0 +1,232 @@
+/** What a service says ahead of its body. */
+export interface ResponseHead {
+  status: number;
+  /** Names in lower case, each followed by its value, in the order they came. */
+  headers: string[];
+}
+
+/** Longest head, and longest trailers. No service of ours sends nearly as much. */
+const MAX_HEAD_BYTES = 16_384;
+const HEAD_END = '\r\n\r\n';
+const STATUS_LINE = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: |$)/;
+const LENGTH = /^\d{1,15}$/;
+/** Hexadecimal digits of a chunk's size, which a number holds exactly. */
+const MAX_SIZE_DIGITS = 13;
+const CR = 13;
+const LF = 10;
+const SEMICOLON = 59;
+
+/** The bytes do not form an answer of HTTP/1.1, or two readers could read them differently. */
+class MalformedResponseError extends Error {
+  override name = 'MalformedResponseError';
+}
+
+type Step = 'head' | 'counted' | 'untilClose' | 'size' | 'extension' | 'chunk' | 'chunkEnd' | 'trailers';
+
+/** Reads one answer of HTTP/1.1 to a request that is not `HEAD`, in whatever pieces it comes. */
+export class ResponseReader {
+  #head: ResponseHead | undefined;
+  isWhole = false;
+  /** The service may be sent another request on the connection, after this answer. */
+  isPersistent = false;
+  #step: Step = 'head';
+  /** The beginning of a head. */
+  #begun: Buffer | undefined;
+  /** Bytes left of the body, or of a chunk; while a size is read, what it is so far. */
+  #left = 0;
+  /** Digits of the size so far. */
+  #digits = 0;
+  /** Bytes of extensions and trailers since the last chunk, and of the trailers' last line. */
+  #ignoredBytes = 0;
+  #lineBytes = 0;
+
+  /** The head has come. */
+  get isBegun(): boolean {
+    return this.#step !== 'head';
+  }
+
+  /**
+   * Reads what has come, and returns what there is of the body in it, where it came: chunks that came together are moved into
+   * one. Throws a `MalformedResponseError`, after which the connection is of no use.
+   */
+  read(bytes: Buffer): Buffer | undefined {
+    if (this.isWhole) throw new MalformedResponseError('bytes after the answer');
+    const body = this.#step === 'head' ? this.#readHead(bytes) : bytes;
+    if (body === undefined) return undefined;
+    if (this.#step === 'untilClose') return body.length > 0 ? body : undefined;
+    return this.#step === 'counted' ? this.#readCounted(body) : this.#readChunks(body);
+  }
+
+  /** The answer's head, once: a stream lasts for long, and nobody needs it again. Undefined until it is whole. */
+  takeHead(): ResponseHead | undefined {
+    const head = this.#head;
+    this.#head = undefined;
+    return head;
+  }
+
+  /** The service has ended its side of the connection. True if the answer is whole by that. */
+  end(): boolean {
+    if (this.#step === 'untilClose') this.isWhole = true;
+    return this.isWhole;
+  }
+
+  /** Returns what follows the head; undefined until it is whole. */
+  #readHead(bytes: Buffer): Buffer | undefined {
+    let unread = this.#begun === undefined ? bytes : Buffer.concat([this.#begun, bytes]);
+    for (;;) {
+      const end = unread.indexOf(HEAD_END, 0, 'latin1');
+      if (end > MAX_HEAD_BYTES || (end < 0 && unread.length > MAX_HEAD_BYTES))
+        throw new MalformedResponseError('head too large');
+      if (end < 0) {
+        this.#begun = Buffer.from(unread);
+        return undefined;
+      }
+      const lines = unread.toString('latin1', 0, end).split('\r\n');
+      unread = unread.subarray(end + HEAD_END.length);
+      // An interim answer, such as 100: the real one follows.
+      if (this.#takeHead(lines)) {
+        this.#begun = undefined;
+        return unread;
+      }
+    }
+  }
+
+  #takeHead([statusLine = '', ...lines]: string[]): boolean {
+    const [, minor, code] = STATUS_LINE.exec(statusLine) ?? [];
+    const status = Number(code);
+    if (code === undefined || status === 101) throw new MalformedResponseError('no status line of HTTP/1.1');
+    if (status < 200) return false;
+    const headers: string[] = [];
+    let length: string | undefined;
+    let coding: string | undefined;
+    let isLast = minor === '0';
+    for (const line of lines) {
+      const colon = line.indexOf(':');
+      const name = line.slice(0, Math.max(colon, 0)).toLowerCase();
+      if (name === '' || name.trim() !== name) throw new MalformedResponseError('a line is no header');
+      const value = line.slice(colon + 1).trim();
+      if (name === 'content-length') {
+        if (length !== undefined || !LENGTH.test(value)) throw new MalformedResponseError('no clear length');
+        length = value;
+      } else if (name === 'transfer-encoding') {
+        if (coding !== undefined || value.toLowerCase() !== 'chunked')
+          throw new MalformedResponseError('unknown coding');
+        coding = value;
+      } else if (name === 'connection' && value.toLowerCase().includes('close')) {
+        isLast = true;
+      }
+      headers.push(name, value);
+    }
+    if (length !== undefined && coding !== undefined) throw new MalformedResponseError('two framings');
+    this.#head = { status, headers };
+    this.isPersistent = !isLast;
+    if (status === 204 || status === 304) this.#expect(0);
+    else if (coding !== undefined) this.#step = 'size';
+    else if (length !== undefined) this.#expect(Number(length));
+    else {
+      this.#step = 'untilClose';
+      this.isPersistent = false;
+    }
+    return true;
+  }
+
+  #expect(bytes: number): void {
+    this.#step = 'counted';
+    this.#left = bytes;
+    this.isWhole = bytes === 0;
+  }
+
+  #readCounted(bytes: Buffer): Buffer | undefined {
+    if (bytes.length > this.#left) throw new MalformedResponseError('bytes after the answer');
+    this.#left -= bytes.length;
+    this.isWhole = this.#left === 0;
+    return bytes.length > 0 ? bytes : undefined;
+  }
+
+  #readChunks(bytes: Buffer): Buffer | undefined {
+    let begin = 0;
+    let end = 0;
+    let at = 0;
+    while (at < bytes.length) {
+      if (this.isWhole) throw new MalformedResponseError('bytes after the answer');
+      if (this.#step === 'chunk') {
+        const length = Math.min(this.#left, bytes.length - at);
+        if (end === 0) begin = at;
+        else bytes.copyWithin(end, at, at + length);
+        end = end === 0 ? at + length : end + length;
+        at += length;
+        this.#left -= length;
+        if (this.#left === 0) this.#step = 'chunkEnd';
+      } else {
+        this.#readFraming(bytes[at] as number);
+        at += 1;
+      }
+    }
+    return end > 0 ? bytes.subarray(begin, end) : undefined;
+  }
+
+  /** Takes one byte that is not of the body. */
+  #readFraming(byte: number): void {
+    switch (this.#step) {
+      case 'size':
+        this.#readSize(byte);
+        return;
+      case 'extension':
+        if (byte === LF) this.#beginChunk();
+        else this.#ignore();
+        return;
+      case 'chunkEnd':
+        if (byte === LF) this.#expectSize();
+        else if (byte !== CR) throw new MalformedResponseError('a chunk longer than its size');
+        return;
+      default:
+        this.#readTrailer(byte);
+    }
+  }
+
+  #readSize(byte: number): void {
+    const digit = toDigit(byte);
+    if (digit >= 0 && this.#digits < MAX_SIZE_DIGITS) {
+      this.#left = this.#left * 16 + digit;
+      this.#digits += 1;
+    } else if (this.#digits > 0 && (byte === CR || byte === SEMICOLON)) {
+      this.#step = 'extension';
+    } else {
+      throw new MalformedResponseError('no size of a chunk');
+    }
+  }
+
+  #beginChunk(): void {
+    this.#step = this.#left === 0 ? 'trailers' : 'chunk';
+    this.#lineBytes = 0;
+  }
+
+  #expectSize(): void {
+    this.#step = 'size';
+    this.#left = 0;
+    this.#digits = 0;
+    this.#ignoredBytes = 0;
+  }
+
+  /** Trailers mean nothing here. */
+  #readTrailer(byte: number): void {
+    this.#ignore();
+    if (byte === LF) {
+      this.isWhole = this.#lineBytes === 0;
+      this.#lineBytes = 0;
+    } else if (byte !== CR) {
+      this.#lineBytes += 1;
+    }
+  }
+
+  #ignore(): void {
+    this.#ignoredBytes += 1;
+    if (this.#ignoredBytes > MAX_HEAD_BYTES) throw new MalformedResponseError('extensions or trailers too large');
+  }
+}
+
+function toDigit(byte: number): number {
+  if (byte >= 48 && byte <= 57) return byte - 48;
+  const lower = byte | 32;
+  return lower >= 97 && lower <= 102 ? lower - 87 : -1;
+}

@@ -1,0 +1,108 @@
+import type { OnReadOpts, Socket } from 'node:net';
+import { ResponseReader } from './responseReader.ts';
+
+/**
+ * What is read from any upstream is read into these bytes, and whoever keeps some of it copies that: a read into memory of its own
+ * takes 64 KiB for a chunk of some hundred bytes.
+ */
+const READ_BYTES = Buffer.allocUnsafeSlow(65_536);
+
+/** Whoever waits for an answer. */
+export interface AnswerListener {
+  /**
+   * Some of the answer has come, its head at least; the body's bytes are the listener's during the call only. After one that is
+   * whole nothing follows, and the connection is the listener's to release. False: no more until `resume`.
+   */
+  onAnswer(answer: ResponseReader, body: Buffer | undefined): boolean;
+  /** The exchange broke off. Nothing follows. */
+  onFailure(error: Error): void;
+  /** The upstream takes more of the request, after a `write` that returned false. */
+  onDrain(): void;
+}
+
+/** One connection to an upstream, with one exchange at a time. */
+export class UpstreamConnection {
+  /** When its last exchange ended, or it was opened; on the clock of `performance`. */
+  idleSince = performance.now();
+  /** For the socket, which has to be made with it. */
+  readonly onread: OnReadOpts = { buffer: READ_BYTES, callback: (length) => this.#read(length) };
+  #socket: Socket | undefined;
+  #listener: AnswerListener | undefined;
+  #reader = new ResponseReader();
+  #error: Error | undefined;
+
+  /** Goes on with a socket that stands. */
+  attach(socket: Socket): this {
+    this.#socket = socket;
+    socket.on('error', (error) => {
+      this.#error = error;
+    });
+    socket.on('end', () => this.#end());
+    socket.on('close', () => this.#fail(this.#error ?? new Error('the upstream closed the connection')));
+    socket.on('drain', () => this.#listener?.onDrain());
+    return this;
+  }
+
+  get isOpen(): boolean {
+    return this.#socket?.readyState === 'open';
+  }
+
+  /** Begins a request. Nothing leaves before `flush`, so that its body leaves with its head where it is there already. */
+  begin(head: string, listener: AnswerListener): void {
+    this.#listener = listener;
+    this.#reader = new ResponseReader();
+    this.#socket?.cork();
+    this.#socket?.write(head, 'latin1');
+  }
+
+  flush(): void {
+    this.#socket?.uncork();
+  }
+
+  /** Sends more of a request. False: the rest may wait until `onDrain`. */
+  write(bytes: Buffer | string): boolean {
+    return this.#socket?.write(bytes) ?? false;
+  }
+
+  resume(): void {
+    this.#socket?.resume();
+  }
+
+  /** Drops the connection, and with it what is under way: nothing is heard of that. */
+  destroy(): void {
+    this.#listener = undefined;
+    this.#socket?.destroy();
+  }
+
+  #read(length: number): boolean {
+    const listener = this.#listener;
+    const reader = this.#reader;
+    // Where nobody has asked for anything, nothing that comes is an answer.
+    if (!listener) {
+      this.destroy();
+      return true;
+    }
+    try {
+      const body = reader.read(READ_BYTES.subarray(0, length));
+      if (reader.isWhole) this.#listener = undefined;
+      return !reader.isBegun || listener.onAnswer(reader, body);
+    } catch (error) {
+      this.destroy();
+      listener.onFailure(error as Error);
+      return true;
+    }
+  }
+
+  #end(): void {
+    const listener = this.#listener;
+    if (!listener || !this.#reader.end()) return;
+    this.#listener = undefined;
+    listener.onAnswer(this.#reader, undefined);
+  }
+
+  #fail(error: Error): void {
+    const listener = this.#listener;
+    this.#listener = undefined;
+    listener?.onFailure(error);
+  }
+}

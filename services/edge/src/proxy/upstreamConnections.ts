@@ -1,0 +1,78 @@
+import { NotSentError, reachUpstream } from './reachUpstream.ts';
+import { UpstreamConnection } from './upstreamConnection.ts';
+
+export interface UpstreamConnectionsOptions {
+  host: string;
+  port: number;
+  /** Longest wait for a connection. */
+  connectTimeoutMs: number;
+  /** Most requests that wait for a connection at once. Those above have theirs refused. */
+  maxConnecting: number;
+  /** Idle connections are let go after this time. */
+  idleMs: number;
+  maxIdle: number;
+}
+
+/** The connections to one upstream. A request gets one that stands, so whatever fails before that was never sent. */
+export class UpstreamConnections {
+  readonly #options: UpstreamConnectionsOptions;
+  /** The one idle for the longest first. */
+  readonly #idle: UpstreamConnection[] = [];
+  #connecting = 0;
+  #isClosed = false;
+
+  constructor(options: UpstreamConnectionsOptions) {
+    this.#options = options;
+  }
+
+  /** A connection that waits for a request, the one used last: the others may be let go. */
+  takeIdle(): UpstreamConnection | undefined {
+    for (let connection = this.#idle.pop(); connection; connection = this.#idle.pop()) {
+      if (connection.isOpen && !this.#isStale(connection)) return connection;
+      connection.destroy();
+    }
+    return undefined;
+  }
+
+  /** Opens one more. Rejects with a `NotSentError`, or as connections do. */
+  async open(): Promise<UpstreamConnection> {
+    const { host, port, connectTimeoutMs, maxConnecting } = this.#options;
+    if (this.#connecting >= maxConnecting) throw new NotSentError(`${maxConnecting} requests wait for a connection`);
+    this.#connecting += 1;
+    try {
+      const connection = new UpstreamConnection();
+      const { onread } = connection;
+      return connection.attach(
+        await reachUpstream({ host, port, noDelay: true, onread }, { timeoutMs: connectTimeoutMs }),
+      );
+    } finally {
+      this.#connecting -= 1;
+    }
+  }
+
+  /** Takes a connection back whose exchange is over, both ways. */
+  release(connection: UpstreamConnection): void {
+    if (this.#isClosed || this.#idle.length >= this.#options.maxIdle || !connection.isOpen) {
+      connection.destroy();
+      return;
+    }
+    connection.idleSince = performance.now();
+    this.#idle.push(connection);
+  }
+
+  /** Closes what has been idle for too long. */
+  closeStale(): void {
+    const firstKept = this.#idle.findIndex((connection) => !this.#isStale(connection));
+    for (const stale of this.#idle.splice(0, firstKept < 0 ? this.#idle.length : firstKept)) stale.destroy();
+  }
+
+  /** Closes the idle connections; those in use close with their answers. */
+  close(): void {
+    this.#isClosed = true;
+    for (const connection of this.#idle.splice(0)) connection.destroy();
+  }
+
+  #isStale({ idleSince }: UpstreamConnection): boolean {
+    return performance.now() - idleSince >= this.#options.idleMs;
+  }
+}
