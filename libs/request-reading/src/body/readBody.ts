@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { BodyFault } from '../faults/bodyFault.ts';
 import { toParam } from '../fields/toParam.ts';
@@ -66,7 +67,9 @@ export async function readBody(req: IncomingMessage, limits: BodyLimits, room: R
   if (!JSON_TYPE.test(req.headers['content-type'] ?? '')) throw refuse({ kind: 'body_not_json_type' });
   if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw refuse({ kind: 'body_too_large', maxBytes });
 
-  const bytes = await collect(req, { maxBytes, silenceMs, wholeMs, room });
+  // What came with the headers is read from the connection right after them.
+  if (!req.complete) await nextTurn();
+  const bytes = takeWhole(req, { maxBytes, room }) ?? (await collect(req, { maxBytes, silenceMs, wholeMs, room }));
   return toJsonBody(bytes, limits);
 }
 
@@ -97,6 +100,20 @@ export function toJsonBody(bytes: Buffer, { maxTextBytes, kept }: Pick<BodyLimit
   return { bytes, value: value as Record<string, unknown>, members, literals, maxTextBytes };
 }
 
+/**
+ * The body where all of it has come already, as most do with their headers: then there is nothing to wait for. Undefined where it has
+ * not, or is not to be had.
+ */
+function takeWhole(
+  req: IncomingMessage,
+  { maxBytes, room }: { maxBytes: number; room: Pick<Room, 'take'> },
+): Buffer | undefined {
+  if (!req.complete || req.destroyed || req.readableLength > maxBytes || !room.take(req.readableLength))
+    return undefined;
+  // Null where there is none.
+  return (req.read() as Buffer | null) ?? Buffer.alloc(0);
+}
+
 function collect(
   req: IncomingMessage,
   { maxBytes, silenceMs, wholeMs, room }: { maxBytes: number; silenceMs: number; wholeMs: number; room: Room },
@@ -104,9 +121,9 @@ function collect(
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
-    let isRefused = false;
+    let isOver = false;
     const giveUp = (error: ApiError): void => {
-      isRefused = true;
+      isOver = true;
       chunks.length = 0;
       clearTimeout(silence);
       clearTimeout(deadline);
@@ -119,21 +136,29 @@ function collect(
       size += chunk.length;
       // Some of the rest is read and dropped: closing now would cut the answer off before the client has it.
       if (size > maxBytes + MAX_DROPPED_BYTES) req.destroy();
-      if (isRefused) return;
+      if (isOver) return;
       silence.refresh();
       if (size > maxBytes) giveUp(refuse({ kind: 'body_too_large', maxBytes }));
       else if (!room.take(chunk.length)) giveUp(room.refusal());
       else chunks.push(chunk);
     });
     req.on('end', () => {
+      isOver = true;
       clearTimeout(silence);
       clearTimeout(deadline);
       uploaded();
       resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
+      // The request is there as long as its answer, and would keep them.
+      chunks.length = 0;
     });
-    for (const end of ['error', 'close']) req.on(end, () => giveUp(refuse({ kind: 'body_aborted' })));
+    // That a request closes once it has been read says nothing.
+    const abort = (): void => {
+      if (!isOver) giveUp(refuse({ kind: 'body_aborted' }));
+    };
+    req.on('error', abort);
+    req.on('close', abort);
     // A client that left while its key was looked up sends no further event.
-    if (req.destroyed) giveUp(refuse({ kind: 'body_aborted' }));
+    if (req.destroyed) abort();
   });
 }
 

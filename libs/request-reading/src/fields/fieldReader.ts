@@ -4,9 +4,7 @@ import { z } from 'zod';
 import { invalidRequest } from '../faults/requestFault.ts';
 import { toParam } from './toParam.ts';
 
-/** The path to a value: its key, below the path of the value that holds it; undefined for the body itself. */
-type Place = { below: Place; key: string | number } | undefined;
-type Read = (value: unknown, place: Place) => unknown;
+type Read = (value: unknown) => unknown;
 type Json = Record<string, unknown>;
 
 /** The schema within an `optional` one. */
@@ -19,13 +17,14 @@ function withinOptional(schema: z.ZodType): z.ZodType | undefined {
 /** Says no more than that a value is not as it should be, and where. */
 class Mismatch extends Error {
   override name = 'Mismatch';
-  readonly place: Place;
+  /** The way to it from the value that is being read, put together by those that hold it as it comes up to them. */
+  readonly path: PropertyKey[];
   /** False where the value is of the right kind and breaks another rule: then its own words say more than "must be this or that". */
   readonly isOfWrongKind: boolean;
 
-  constructor(problem: string, { place, isOfWrongKind }: { place: Place; isOfWrongKind: boolean }) {
+  constructor(problem: string, { path, isOfWrongKind }: { path: PropertyKey[]; isOfWrongKind: boolean }) {
     super(problem);
-    this.place = place;
+    this.path = path;
     this.isOfWrongKind = isOfWrongKind;
   }
 }
@@ -40,10 +39,10 @@ export function createFieldReader<Schema extends z.ZodType>(schema: Schema): (va
   const read = compile(schema);
   return (value) => {
     try {
-      return read(value, undefined) as z.output<Schema>;
+      return read(value) as z.output<Schema>;
     } catch (error) {
       if (!(error instanceof Mismatch)) throw error;
-      const param = toParam(pathOf(error.place));
+      const param = toParam(error.path);
       throw invalidRequest(param, `${param ?? 'The body'} ${error.message}`);
     }
   };
@@ -53,23 +52,24 @@ function compile(schema: z.ZodType): Read {
   const inner = withinOptional(schema);
   if (inner) {
     const read = compile(inner);
-    return (value, place) => (value === undefined || value === null ? undefined : read(value, place));
+    return (value) => (value === undefined || value === null ? undefined : read(value));
   }
   if (isIgnored(schema)) return () => undefined;
   if (schema instanceof z.ZodObject) return compileObject(schema);
   if (schema instanceof z.ZodArray) return compileArray(schema);
   if (schema instanceof z.ZodDiscriminatedUnion) return compileForms(schema);
   if (schema instanceof z.ZodUnion) return compileUnion(schema);
-  if (schema instanceof z.ZodRecord) return (value, place) => (isObject(value) ? value : refuse(schema, value, place));
+  if (schema instanceof z.ZodRecord) return (value) => (isObject(value) ? value : refuse(schema, value));
   if (schema instanceof z.ZodLiteral) {
     const { values } = schema;
-    return (value, place) => (values.has(value as z.core.util.Literal) ? value : refuse(schema, value, place));
+    return (value) => (values.has(value as z.core.util.Literal) ? value : refuse(schema, value));
   }
+  if (schema instanceof z.ZodBoolean) return (value) => (typeof value === 'boolean' ? value : refuse(schema, value));
   const isPlainText = schema instanceof z.ZodString && (schema.def.checks ?? []).length === 0;
-  if (isPlainText) return (value, place) => (typeof value === 'string' ? value : refuse(schema, value, place));
-  return (value, place) => {
+  if (isPlainText) return (value) => (typeof value === 'string' ? value : refuse(schema, value));
+  return (value) => {
     const result = schema.safeParse(value, { error: toProblem });
-    return result.success ? result.data : refuse(schema, value, place);
+    return result.success ? result.data : refuse(schema, value);
   };
 }
 
@@ -77,16 +77,22 @@ function compileObject(schema: z.ZodObject): Read {
   const fields = Object.entries(schema.shape).map(([key, field]) => ({ key, read: compile(field as z.ZodType) }));
   const known = new Set(Object.keys(schema.shape));
   const isStrict = schema.def.catchall instanceof z.ZodNever;
-  return (value, place) => {
-    if (!isObject(value)) return refuse(schema, value, place);
+  return (value) => {
+    if (!isObject(value)) return refuse(schema, value);
     const result: Json = {};
-    for (const { key, read } of fields) {
-      const field = read(value[key], { below: place, key });
-      if (field !== undefined) result[key] = field;
+    let at: PropertyKey = '';
+    try {
+      for (const { key, read } of fields) {
+        at = key;
+        const field = read(value[key]);
+        if (field !== undefined) result[key] = field;
+      }
+    } catch (error) {
+      throw below(at, error);
     }
     if (isStrict)
       for (const key in value)
-        if (!known.has(key)) throw mismatch('is not supported', { below: place, key }, { isOfWrongKind: false });
+        if (!known.has(key)) throw mismatch('is not supported', { path: [key], isOfWrongKind: false });
     return result;
   };
 }
@@ -94,12 +100,18 @@ function compileObject(schema: z.ZodObject): Read {
 function compileArray(schema: z.ZodArray): Read {
   const read = compile(schema.element as z.ZodType);
   const { minimum, maximum } = lengthsOf(schema);
-  return (value, place) => {
-    if (!Array.isArray(value)) return refuse(schema, value, place);
+  return (value) => {
+    if (!Array.isArray(value)) return refuse(schema, value);
     // Before anything of it is looked at.
-    if (value.length > maximum) throw mismatch(`must have at most ${maximum} items`, place, { isOfWrongKind: false });
-    if (value.length < minimum) return refuse(schema, value, place);
-    return value.map((element, index) => read(element, { below: place, key: index }));
+    if (value.length > maximum) throw mismatch(`must have at most ${maximum} items`, { isOfWrongKind: false });
+    if (value.length < minimum) return refuse(schema, value);
+    const result: unknown[] = [];
+    try {
+      for (const element of value) result.push(read(element));
+    } catch (error) {
+      throw below(result.length, error);
+    }
+    return result;
   };
 }
 
@@ -121,26 +133,26 @@ function compileForms(schema: z.ZodDiscriminatedUnion): Read {
     const read = compile(option);
     for (const name of (option.shape[discriminator] as z.ZodLiteral).values) forms.set(name, read);
   }
-  return (value, place) => {
-    if (!isObject(value)) throw mismatch(wordingOf(schema, value), place);
+  return (value) => {
+    if (!isObject(value)) throw mismatch(wordingOf(schema, value));
     const read = forms.get(value[discriminator]);
-    if (!read) throw mismatch(wordingOf(schema, value), { below: place, key: discriminator });
-    return read(value, place);
+    if (!read) throw mismatch(wordingOf(schema, value), { path: [discriminator] });
+    return read(value);
   };
 }
 
 /** Forms told apart by the kind of value. */
 function compileUnion(schema: z.ZodUnion): Read {
   const forms = (schema.def.options as z.ZodType[]).map((option) => ({ isOf: kindOf(option), read: compile(option) }));
-  return (value, place) => {
+  return (value) => {
     const form = forms.find(({ isOf }) => isOf(value));
-    if (!form) throw mismatch(wordingOf(schema, value), place);
+    if (!form) throw mismatch(wordingOf(schema, value));
     try {
-      return form.read(value, place);
+      return form.read(value);
     } catch (error) {
       // A part of a list of content parts is named itself; a list of what is no text is no form of `stop`.
-      const isOwnWording = error instanceof Mismatch && error.isOfWrongKind && !isFarBelow(error.place, place);
-      throw isOwnWording ? mismatch(wordingOf(schema, value), place) : error;
+      const isOwnWording = error instanceof Mismatch && error.isOfWrongKind && error.path.length <= 1;
+      throw isOwnWording ? mismatch(wordingOf(schema, value)) : error;
     }
   };
 }
@@ -152,17 +164,15 @@ function kindOf(schema: z.ZodType): (value: unknown) => boolean {
   throw new Error(`no form of a value is told by ${schema.type}`);
 }
 
-const isFarBelow = (inner: Place, outer: Place): boolean => inner?.below !== outer && inner !== outer;
-
 const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Words what is wrong with a value of another kind, or with a single one: neither takes zod long. */
-function refuse(schema: z.ZodType, value: unknown, place: Place): never {
+function refuse(schema: z.ZodType, value: unknown): never {
   const issue = schema.safeParse(value, { error: toProblem }).error?.issues[0];
   // A literal tells the forms of a value apart; one of several words does not.
   const isOfWrongKind = issue?.code === 'invalid_type' || schema instanceof z.ZodLiteral;
-  throw mismatch(issue?.message ?? 'is not valid', place, { isOfWrongKind });
+  throw mismatch(issue?.message ?? 'is not valid', { isOfWrongKind });
 }
 
 /** The schema's own wording for a value that has none of its forms. */
@@ -172,11 +182,13 @@ function wordingOf(schema: z.ZodUnion | z.ZodDiscriminatedUnion, value: unknown)
   return (typeof words === 'string' ? words : words?.message) ?? 'has none of the forms it may have';
 }
 
-const mismatch = (problem: string, place: Place, { isOfWrongKind = true } = {}): Mismatch =>
-  new Mismatch(problem, { place, isOfWrongKind });
+const mismatch = (
+  problem: string,
+  { path = [], isOfWrongKind = true }: { path?: PropertyKey[]; isOfWrongKind?: boolean } = {},
+): Mismatch => new Mismatch(problem, { path, isOfWrongKind });
 
-function pathOf(place: Place): PropertyKey[] {
-  const path: PropertyKey[] = [];
-  for (let step = place; step; step = step.below) path.unshift(step.key);
-  return path;
+/** What went wrong with the value under a key, as whoever holds that value sees it. */
+function below(key: PropertyKey, error: unknown): unknown {
+  if (error instanceof Mismatch) error.path.unshift(key);
+  return error;
 }
