@@ -55,7 +55,7 @@ export const aCall = (fields: Partial<Call> = {}): Call => ({
   cacheSalt: 'salt',
   receivedAt: performance.now(),
   span: noSpan,
-  log: aSilentLogger(),
+  log: aSilentLogger,
   ...fields,
 });
 

@@ -10,12 +10,15 @@ export function hashSlotOf(key: string): number {
 /** CRC-16 of the polynomial 0x1021 that begins at 0 (XMODEM). */
 function crc16(bytes: Uint8Array): number {
   let crc = 0;
-  for (const byte of bytes) {
-    crc ^= byte << 8;
-    for (let bit = 0; bit < 8; bit += 1) crc = ((crc & 0x8000) === 0 ? crc << 1 : (crc << 1) ^ 0x1021) & 0xffff;
-  }
+  for (const byte of bytes) crc = ((crc << 8) ^ (CRC_OF_BYTE[(crc >> 8) ^ byte] ?? 0)) & 0xffff;
   return crc;
 }
+
+const CRC_OF_BYTE = Uint16Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte << 8;
+  for (let bit = 0; bit < 8; bit += 1) crc = ((crc & 0x8000) === 0 ? crc << 1 : (crc << 1) ^ 0x1021) & 0xffff;
+  return crc;
+});
 
 const tags: string[] = [];
 let tried = 0;

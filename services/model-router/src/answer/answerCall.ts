@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { ApiError } from '@turnpike/public-api/apiError';
-import { NEVER_RETRY, type RateLimitState, toRateLimitHeaders } from '@turnpike/public-api/headers';
+import { KEY_LIMIT_HEADERS, NEVER_RETRY, type RateLimitState, toRateLimitHeaders } from '@turnpike/public-api/headers';
 import type { ImageLoader } from '@turnpike/request-reading/images/createImageLoader';
 import { ImageError } from '@turnpike/request-reading/images/imageError';
 import type { TakenBytes } from '@turnpike/request-reading/shares/bodyMemory';
@@ -13,6 +13,7 @@ import { fitOutput } from '../money/gate/boundUsage.ts';
 import type { InferenceRequest } from '../request/inferenceRequest.ts';
 import type { Call, House } from './call.ts';
 import { ClientStream, cutSlowReader } from './chunks/clientStream.ts';
+import type { Payload } from './fields/payload.ts';
 import { conclude, type Outcome } from './outcome.ts';
 import { runOnEngines } from './runOnEngines.ts';
 import { StreamAttempt } from './streamAttempt.ts';
@@ -41,7 +42,8 @@ export async function answerCall(
   let stream: ClientStream | undefined;
 
   async function run(): Promise<Outcome> {
-    res.setHeaders(new Map(Object.entries(toRateLimitHeaders(rateLimit))));
+    const limits = toRateLimitHeaders(rateLimit);
+    for (const name of KEY_LIMIT_HEADERS) res.setHeader(name, limits[name]);
     const bound = await fitOutput(house.countPromptTokens, { ...call, owner: call });
     const loaded = await loadImages(house.images, call, { room, res });
     if (loaded.kind !== 'loaded') return loaded;
@@ -63,7 +65,7 @@ export async function answerCall(
   });
   if (outcome.kind === 'whole' && outcome.usage && isKept) {
     if (stream) stream.done(outcome.rest);
-    else await sendWhole(res, outcome.rest ?? NOTHING, house.timeouts.slowReaderMs);
+    else await sendWhole(res, outcome.rest ?? '', house.timeouts.slowReaderMs);
     return;
   }
   const { fault } = conclude(outcome);
@@ -71,7 +73,7 @@ export async function answerCall(
   if (stream?.hasBegun) {
     // The status has left: the fault becomes an event.
     if (fault.kind === 'key_bound_reached') house.metrics.keyBoundHit(fault.bound, call.keyId);
-    if (outcome.kind === 'unforeseen') call.log.error({ err: outcome.error, callId: call.callId }, 'stream failed');
+    if (outcome.kind === 'unforeseen') call.log().error({ err: outcome.error, callId: call.callId }, 'stream failed');
     stream.fail(toInferenceError(fault, house));
     return;
   }
@@ -84,14 +86,16 @@ export async function answerCall(
 const toOutcome = (error: unknown): Outcome =>
   error instanceof ApiError ? { kind: 'refused', fault: error.fault as CallFault } : { kind: 'unforeseen', error };
 
-const NOTHING = Buffer.alloc(0);
-
 /** Sends a whole answer, if there is anybody who would read it. Resolves once it takes no memory any more: read, or cut. */
-async function sendWhole(res: Response, payload: Buffer, slowReaderMs: number): Promise<void> {
+async function sendWhole(res: Response, payload: Payload, slowReaderMs: number): Promise<void> {
   if (res.destroyed) return;
-  const closed = once(res, 'close');
-  res.writeHead(200, { 'content-type': 'application/json; charset=utf-8', 'content-length': payload.length });
+  const bytes = Buffer.byteLength(payload);
+  res.writeHead(200, { 'content-type': 'application/json; charset=utf-8', 'content-length': bytes });
+  // A text leaves with the headers, as one.
   res.end(payload);
+  // Most are with the client at once.
+  if (res.writableLength === 0) return;
+  const closed = once(res, 'close');
   cutSlowReader(res, slowReaderMs);
   await closed;
 }
@@ -122,7 +126,7 @@ export async function loadImages(
   } catch (error) {
     if (leaving.signal.aborted) return { kind: 'left_before_engine' };
     if (!(error instanceof ImageError)) throw error;
-    log.info({ reason: error.reason }, 'image cannot be used');
+    log().info({ reason: error.reason }, 'image cannot be used');
     return { kind: 'refused', fault: { kind: 'image_unusable' } };
   } finally {
     res.off('close', leave);

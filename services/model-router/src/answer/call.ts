@@ -25,7 +25,8 @@ export interface Call {
   /** When the request came, by `performance.now()`. */
   readonly receivedAt: number;
   readonly span: CallSpan;
-  readonly log: Logger;
+  /** Makes a log whose lines name the call: of most there is nothing to say. */
+  readonly log: () => Logger;
 }
 
 /** What all calls are answered with: bound once, at the start of the process. */

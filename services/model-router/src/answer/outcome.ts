@@ -1,11 +1,12 @@
 import type { CallFault, EngineFault } from '../api/inferenceFault.ts';
 import { type Ending, type EngineUsage, LEFT_BEFORE_FIRST_EVENT } from '../money/call/toEvent.ts';
+import type { Payload } from './fields/payload.ts';
 
 /** How an admitted call came out: all the ways there are. */
 export type Outcome =
   /** The engine's answer is whole. `usage` is its own count, if it gave one; `rest` is what the client has not been sent yet. */
   (
-    | { kind: 'whole'; usage: EngineUsage | undefined; rest: Buffer | undefined }
+    | { kind: 'whole'; usage: EngineUsage | undefined; rest: Payload | undefined }
     /** The client left while its images were fetched. */
     | { kind: 'left_before_engine' }
     | { kind: 'left_in_queue' }

@@ -40,7 +40,7 @@ type Reply = { size: number } & (
 
 function fetchReply(
   call: Call,
-  { engine, leaving }: Attempt<Engine>,
+  attempt: Attempt<Engine>,
   { room, timeoutMs, ...options }: AttemptOptions & { room: Room; timeoutMs: number },
 ): Promise<Reply> {
   return new Promise((resolve) => {
@@ -57,10 +57,10 @@ function fetchReply(
       fail(fault, broken);
     };
     const deadline = setTimeout(() => giveUp(ENGINE_FAILED, 'timeout'), timeoutMs);
-    leaving.addEventListener('abort', () => giveUp(ENGINE_FAILED, 'left_out'));
+    attempt.onLeave(() => giveUp(ENGINE_FAILED, 'left_out'));
     exchange = dispatchCall(
       call,
-      engine,
+      attempt.engine,
       { ...options, headersTimeoutMs: timeoutMs },
       {
         onHeaders: (code) => {
@@ -77,7 +77,12 @@ function fetchReply(
         },
         onEnd: () => {
           clearTimeout(deadline);
-          resolve({ kind: 'reply', size, status, bytes: Buffer.concat(chunks) });
+          resolve({
+            kind: 'reply',
+            size,
+            status,
+            bytes: chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks),
+          });
         },
         onError: (kind) => fail(kind === 'refused' ? { kind: 'no_healthy_engine' } : ENGINE_FAILED, kind),
       },

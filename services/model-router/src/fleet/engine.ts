@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { Pool } from 'undici';
 import type { PricedModel } from '../catalog/catalog.ts';
 import type { ListedEngine } from './discovery/followAddresses.ts';
@@ -39,6 +40,8 @@ export interface EngineOptions {
   isCordoned: () => boolean;
   room: RoomLimits;
   dialect: Dialect;
+  /** Called when it serves something else than before. */
+  onServes?: () => void;
 }
 
 /** One serving engine with all that this router knows of it: its identity, and its health, load and room, fed by one report. */
@@ -61,12 +64,13 @@ export class Engine {
   version: string | undefined;
   /** What it said of itself last. */
   report: EngineReport | undefined;
-  served: ServedModels = { names: [], windowTokens: undefined };
+  #served: ServedModels = { names: [], windowTokens: undefined };
   #lastState: EngineState = 'starting';
   #stateSince = new Date();
   readonly #isCordoned: () => boolean;
+  readonly #onServes: (() => void) | undefined;
 
-  constructor(listed: ListedEngine, { nowMs, random, isCordoned, room, dialect }: EngineOptions) {
+  constructor(listed: ListedEngine, { nowMs, random, isCordoned, room, dialect, onServes }: EngineOptions) {
     this.id = listed.id;
     this.origin = listed.origin;
     this.listed = listed;
@@ -75,6 +79,7 @@ export class Engine {
     this.load = new EngineLoad(nowMs);
     this.room = new EngineRoom(room, { load: this.load, nowMs });
     this.#isCordoned = isCordoned;
+    this.#onServes = onServes;
     this.pool = new Pool(listed.origin, {
       connections: MAX_CONNECTIONS,
       pipelining: 1,
@@ -95,13 +100,19 @@ export class Engine {
   get weight(): number {
     return this.listed.entry.weight;
   }
-  /** Names it answers to, first one first, as it last said. */
-  get servedNames(): readonly string[] {
-    return this.served.names;
+  /** What it serves, as it last said. */
+  set served(served: ServedModels) {
+    if (isDeepStrictEqual(served, this.#served)) return;
+    this.#served = served;
+    this.#onServes?.();
   }
-  /** Tokens that prompt and answer have together, as it last said. */
+  /** Names it answers to, first one first. */
+  get servedNames(): readonly string[] {
+    return this.#served.names;
+  }
+  /** Tokens that prompt and answer have together. */
   get windowTokens(): number | undefined {
-    return this.served.windowTokens;
+    return this.#served.windowTokens;
   }
 
   get isDraining(): boolean {
@@ -156,9 +167,8 @@ export function servedNameOf(
   engine: Pick<Engine, 'servedNames' | 'configuredModel'>,
   model: PricedModel,
 ): string | undefined {
-  const names = [model.id, model.huggingFaceId, ...model.aliases];
-  return (
-    engine.servedNames.find((name) => names.includes(name)) ??
-    (engine.configuredModel === model.id ? engine.servedNames[0] : undefined)
-  );
+  const { id, huggingFaceId, aliases } = model;
+  const { servedNames } = engine;
+  for (const name of servedNames) if (name === id || name === huggingFaceId || aliases.includes(name)) return name;
+  return engine.configuredModel === id ? servedNames[0] : undefined;
 }

@@ -29,7 +29,7 @@ export type CallNews =
 /** The live view of the region's engines. */
 export interface EngineRegistry {
   /** Engines listed for a model or known to serve it, healthy or not. */
-  findEngines(model: PricedModel): Engine[];
+  findEngines(model: PricedModel): readonly Engine[];
   /** Whether an entry names the model, though no engine stands behind it now. */
   isConfigured(model: PricedModel): boolean;
   /** The model as its engines can serve it: with their window, where that is smaller than the catalog says. */
@@ -67,6 +67,11 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
   const members = new Map<string, { engine: Engine; watch: EngineWatch }>();
   const list = (): Engine[] => [...members.values()].map(({ engine }) => engine);
   const alertedWindows = new Map<string, number>();
+  /** What is known of a model by its engines, until one of them comes, goes or serves something else: every call asks for it. */
+  let known = new WeakMap<PricedModel, { engines: readonly Engine[]; fitted: PricedModel }>();
+  const forgetKnown = (): void => {
+    known = new WeakMap();
+  };
 
   const file = followEntriesFile(enginesFile, {
     setting: 'ENGINES_FILE',
@@ -93,6 +98,7 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
       if (member) member.engine.listed = entry;
       else add(entry);
     }
+    forgetKnown();
   }
 
   function add(listed: ListedEngine): void {
@@ -102,6 +108,7 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
       isCordoned: () => isCordoned(listed.id),
       room,
       dialect: vllm,
+      onServes: forgetKnown,
     });
     const watch = watchEngine(engine, {
       leaveOut: giveUp,
@@ -161,6 +168,7 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
   function forget(engine: Engine): void {
     void members.get(keyOf(engine))?.watch.close();
     members.delete(keyOf(engine));
+    forgetKnown();
     void engine.pool.close();
     log.info({ engine: engine.id }, 'engine is gone');
   }
@@ -173,26 +181,36 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
     failing: 'the fleet is not looked after',
   });
 
-  const findEngines = (model: PricedModel): Engine[] =>
-    list().filter((engine) => engine.configuredModel === model.id || servedNameOf(engine, model) !== undefined);
+  function know(model: PricedModel): { engines: readonly Engine[]; fitted: PricedModel } {
+    const before = known.get(model);
+    if (before) return before;
+    const engines = list().filter(
+      (engine) => engine.configuredModel === model.id || servedNameOf(engine, model) !== undefined,
+    );
+    const found = { engines, fitted: fitWindow(model, engines) };
+    known.set(model, found);
+    return found;
+  }
+
+  function fitWindow(model: PricedModel, engines: readonly Engine[]): PricedModel {
+    const windows = engines.map(({ windowTokens }) => windowTokens ?? model.contextLength);
+    const window = Math.min(model.contextLength, ...windows);
+    if (window === model.contextLength) return model;
+    if (alertedWindows.get(model.id) !== window) {
+      alertedWindows.set(model.id, window);
+      metrics.alerted('engine_window_too_small');
+      log.error(
+        { model: model.id, catalogTokens: model.contextLength, engineTokens: window },
+        'ALERT an engine has a smaller window than the catalog says: calls are bounded by the smaller one',
+      );
+    }
+    return { ...model, contextLength: window, maxOutputLength: Math.min(model.maxOutputLength, window) };
+  }
 
   return {
-    findEngines,
+    findEngines: (model) => know(model).engines,
     isConfigured: (model) => file.entries().some((entry) => entry.model === model.id),
-    fitWindow(model) {
-      const windows = findEngines(model).map(({ windowTokens }) => windowTokens ?? model.contextLength);
-      const window = Math.min(model.contextLength, ...windows);
-      if (window === model.contextLength) return model;
-      if (alertedWindows.get(model.id) !== window) {
-        alertedWindows.set(model.id, window);
-        metrics.alerted('engine_window_too_small');
-        log.error(
-          { model: model.id, catalogTokens: model.contextLength, engineTokens: window },
-          'ALERT an engine has a smaller window than the catalog says: calls are bounded by the smaller one',
-        );
-      }
-      return { ...model, contextLength: window, maxOutputLength: Math.min(model.maxOutputLength, window) };
-    },
+    fitWindow: (model) => know(model).fitted,
     list,
     report(reported, news) {
       const member = members.get(keyOf(reported));

@@ -15,6 +15,9 @@ import { createEngineQueue } from './queue/engineQueue.ts';
 /** Above these engines are spared: an embedding asks 16 questions at a time, so one workspace has two of those under way. */
 const PROMPT_COUNTS = { inAll: 128, perWorkspace: 32, waitingPerKey: 128 };
 
+/** More than workspaces that call within a few minutes; one that is not kept is made again in some microseconds. */
+const MAX_KEPT_SALTS = 10_000;
+
 /** The settings that the fleet goes by. */
 export interface FleetSettings {
   ENGINES_FILE: string;
@@ -89,9 +92,15 @@ export type CacheSaltOf = (call: {
  */
 export function createCacheSalt([key]: NamedSecret[]): CacheSaltOf {
   if (!key) throw new Error('no key to make cache salts with');
-  // No workspace id has a space, so no workspace has a model's salt.
-  return ({ workspaceId, model }) =>
-    createHmac('sha256', key.secret)
-      .update(model.sharesPrefixCache ? `model ${model.id}` : workspaceId)
-      .digest('base64url');
+  const salts = new Map<string, string>();
+  return ({ workspaceId, model }) => {
+    // No workspace id has a space, so no workspace has a model's salt.
+    const owner = model.sharesPrefixCache ? `model ${model.id}` : workspaceId;
+    const known = salts.get(owner);
+    if (known !== undefined) return known;
+    const salt = createHmac('sha256', key.secret).update(owner).digest('base64url');
+    if (salts.size === MAX_KEPT_SALTS) salts.clear();
+    salts.set(owner, salt);
+    return salt;
+  };
 }

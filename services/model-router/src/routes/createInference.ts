@@ -1,5 +1,6 @@
 import type { Authenticator } from '@turnpike/authentication/createAuthenticator';
 import { callingKey } from '@turnpike/authentication/keyGuard';
+import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
 import { spanOf } from '@turnpike/http-service/observeRequests';
 import { toRequestLog } from '@turnpike/http-service/toRequestLog';
 import type { CatalogFollower } from '@turnpike/internal-api/followCatalog';
@@ -9,7 +10,6 @@ import { CALL_ID_HEADER } from '@turnpike/public-api/headers';
 import { readBody } from '@turnpike/request-reading/body/readBody';
 import type { TakenBytes } from '@turnpike/request-reading/shares/bodyMemory';
 import type { Request, RequestHandler, Response } from 'express';
-import { v7 as uuidv7 } from 'uuid';
 import { answerCall } from '../answer/answerCall.ts';
 import type { Call } from '../answer/call.ts';
 import type { Answers } from '../answer/openAnswers.ts';
@@ -59,7 +59,7 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
     const span = spanOf(res);
     const { authorization } = req.headers;
     const key = callingKey(res);
-    const callId = uuidv7();
+    const callId = newUuidV7();
     res.setHeader(CALL_ID_HEADER, callId);
     refusedBodies.check(key.keyId);
     const reader = { keyId: key.keyId, room };
@@ -91,11 +91,11 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
       unknownEventJson: ({ worstCaseNanoUsd }: UsageBound) => toUnknownEventJson(toCall(worstCaseNanoUsd)),
     };
     const admitted = await pass(() => admitCall(admission, callToAdmit), reader);
-    const callLog = toRequestLog(log, res);
+    const callLog = (): Logger => toRequestLog(log, res);
     const fallback = request.fallbackOn(model);
     if (fallback) {
       span.setAttributes({ 'turnpike.response_format': fallback });
-      callLog.info({ model: model.id, responseFormat: fallback }, 'asked for less than the client did');
+      callLog().info({ model: model.id, responseFormat: fallback }, 'asked for less than the client did');
     }
     const { bound, rateLimit, hold } = admitted;
     const cacheSalt = fleet.cacheSaltOf({ workspaceId, model });

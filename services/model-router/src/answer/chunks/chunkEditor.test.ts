@@ -204,6 +204,13 @@ describe('an edited chunk is what parsing, picking and writing it anew would giv
     expect(edit(editor, whole.replace('"learned"', text))).toEqual({ kind: 'broken' });
   });
 
+  it('copies the escapes of a line end, a quote and a backslash as they are', () => {
+    const editor = anEditor();
+    edit(editor, aChunk({ content: 'learned' }));
+    const content = 'a\n"b"\\c\t';
+    expect(shownBy(edit(editor, aChunk({ content })))).toMatchObject({ choices: [{ delta: { content } }] });
+  });
+
   it('sends no bytes that are not UTF-8', () => {
     const editor = anEditor();
     const whole = JSON.stringify(aChunk({ content: 'learned' }));

@@ -28,6 +28,7 @@ export type EditedEvent =
   | { kind: 'broken' };
 
 const DONE = Buffer.from('[DONE]');
+const OPEN_BRACKET = 0x5b;
 const NOTHING: EditedEvent = { kind: 'nothing' };
 const BROKEN: EditedEvent = { kind: 'broken' };
 const ABORTED: EditedEvent = { kind: 'error', status: 500, message: '', param: null };
@@ -123,7 +124,7 @@ export class ChunkEditor {
   }
 
   edit(data: Buffer): EditedEvent {
-    if (data.subarray(0, DONE.length).equals(DONE)) return { kind: 'done' };
+    if (data[0] === OPEN_BRACKET && data.subarray(0, DONE.length).equals(DONE)) return { kind: 'done' };
     const edited = this.#finishReason === undefined ? this.#frame?.edit(data) : undefined;
     if (!edited) return this.#editByParsing(data);
     if (edited.usage) this.#latestUsage = edited.usage;

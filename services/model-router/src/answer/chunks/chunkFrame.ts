@@ -7,59 +7,48 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
+const LAST_ASCII = 0x7f;
 const USAGE_MARK = Buffer.from(',"usage":{');
+/** By byte, whether it may stand behind a backslash and is read in one way alone; no part of a character that is written as `\\u`. */
+const SHORT_ESCAPES = new Uint8Array(256);
+for (const byte of Buffer.from('"\\bfnrt')) SHORT_ESCAPES[byte] = 1;
 
-/** A new value that is one text and nothing else: the bytes before and after the text. */
+/** How a new value is written that is one text and nothing else: the text stands once in each gap. */
 interface PlainForm {
-  start: Buffer;
-  end: Buffer;
-  /** What the client gets around the text, which stands once in each gap. */
-  clientParts: readonly Buffer[];
+  engine: readonly [start: string, end: string];
+  client: readonly string[];
 }
 
-const toForm = (start: string, end: string, ...clientParts: string[]): PlainForm => ({
-  start: Buffer.from(start),
-  end: Buffer.from(end),
-  clientParts: clientParts.map((part) => Buffer.from(part)),
-});
-const REASONING_PARTS = ['{"reasoning":"', '","reasoning_content":"', '"}'] as const;
+const REASONING = ['{"reasoning":"', '","reasoning_content":"', '"}'];
 
 /** The plain values that chunks may have, by the key they stand under. */
 const PLAIN_FORMS: Record<'delta' | 'text', readonly PlainForm[]> = {
   delta: [
-    toForm('{"content":"', '"}', '{"content":"', '"}'),
-    toForm('{"reasoning":"', '"}', ...REASONING_PARTS),
-    toForm('{"reasoning_content":"', '"}', ...REASONING_PARTS),
+    { engine: ['{"content":"', '"}'], client: ['{"content":"', '"}'] },
+    { engine: ['{"reasoning":"', '"}'], client: REASONING },
+    { engine: ['{"reasoning_content":"', '"}'], client: REASONING },
   ],
-  text: [toForm('"', '"', '"', '"')],
+  text: [{ engine: ['"', '"'], client: ['"', '"'] }],
 };
 
 /**
- * The bytes around the new value that the chunks of a stream share, as the engine writes them and as the client gets them.
- * It is learned from a chunk that was parsed; later chunks of plain text within the same bytes are edited by copying. The
- * bytes `,"usage":{` cannot stand inside a JSON string, where quotes are escaped, so the running usage is found without
- * parsing.
+ * The bytes around the text that the chunks of a stream share, as the engine writes them and as the client gets them. It is
+ * learned from a chunk that was parsed; later chunks of plain text within the same bytes are edited by copying. The bytes
+ * `,"usage":{` cannot stand inside a JSON string, where quotes are escaped, so the running usage is found without parsing.
  */
 export class ChunkFrame {
-  /** The plain forms, with the client's whole event around the text. */
-  readonly #forms: readonly PlainForm[];
-  readonly #engineHead: Buffer;
-  readonly #engineTail: Buffer;
+  readonly #head: Buffer;
+  readonly #tail: Buffer;
+  /** The client's whole event around the text, which stands once in each gap. */
+  readonly #clientParts: readonly Buffer[];
+  readonly #clientBytes: number;
 
-  private constructor(
-    forms: readonly PlainForm[],
-    engine: { head: Buffer; tail: Buffer },
-    client: { head: string; tail: string },
-  ) {
-    this.#forms = forms.map(({ clientParts, ...form }) => ({
-      ...form,
-      clientParts: clientParts.map((part, index) => {
-        const withHead = index === 0 ? [Buffer.from(client.head), part] : [part];
-        return Buffer.concat(index === clientParts.length - 1 ? [...withHead, Buffer.from(client.tail)] : withHead);
-      }),
-    }));
-    this.#engineHead = Buffer.from(engine.head);
-    this.#engineTail = Buffer.from(engine.tail);
+  private constructor(engine: { head: Buffer; tail: Buffer }, clientParts: readonly string[]) {
+    // Of their own, or the whole chunk would be kept.
+    this.#head = Buffer.from(engine.head);
+    this.#tail = Buffer.from(engine.tail);
+    this.#clientParts = clientParts.map((part) => Buffer.from(part));
+    this.#clientBytes = this.#clientParts.reduce((sum, { length }) => sum + length, 0);
   }
 
   /**
@@ -77,55 +66,91 @@ export class ChunkFrame {
     // Unescaped quotes stand around keys alone, so this is the key and no part of a text.
     const [head, tail] = clientEvent.split(`${mark}${JSON.stringify(emptyValue)}`);
     if (start < mark.length || end === -1 || head === undefined || tail === undefined) return undefined;
-    return new ChunkFrame(
-      PLAIN_FORMS[valueKey],
-      { head: body.subarray(0, start), tail: body.subarray(end) },
-      { head: `${head}${mark}`, tail },
-    );
+    for (const { engine, client } of PLAIN_FORMS[valueKey]) {
+      const textStart = start + engine[0].length;
+      const textEnd = end - engine[1].length;
+      if (textEnd < textStart || body.toString('latin1', start, textStart) !== engine[0]) continue;
+      if (body.toString('latin1', textEnd, end) !== engine[1]) continue;
+      const between = client.slice(1, -1);
+      return new ChunkFrame({ head: body.subarray(0, textStart), tail: body.subarray(textEnd) }, [
+        `${head}${mark}${client[0]}`,
+        ...between,
+        `${client.at(-1)}${tail}`,
+      ]);
+    }
+    return undefined;
   }
 
   /** The client's event for a chunk of this frame, and the running usage it had. Undefined where the chunk has to be parsed. */
   edit(data: Buffer): { event: Buffer; usage: Buffer | undefined } | undefined {
+    const { start, end } = findUsage(data);
+    // Most engines write it behind the text: then nothing is copied to leave it out.
+    if (start < this.#head.length) return this.#editCut(data);
+    const event = this.#toEvent(data, start, end);
+    return event && { event, usage: start === end ? undefined : data.subarray(start + USAGE_MARK.length - 1, end) };
+  }
+
+  #editCut(data: Buffer): { event: Buffer; usage: Buffer | undefined } | undefined {
     const { body, usage } = cutUsage(data);
-    const end = body.length - this.#engineTail.length;
-    const start = this.#engineHead.length;
-    if (end < start || !startsWith(body, this.#engineHead) || !body.subarray(end).equals(this.#engineTail))
-      return undefined;
-    const value = body.subarray(start, end);
-    for (const form of this.#forms) {
-      if (!isPlain(value, form)) continue;
-      const text = value.subarray(form.start.length, value.length - form.end.length);
-      const event: Buffer[] = [];
-      for (const part of form.clientParts) event.push(part, text);
-      event.pop();
-      return { event: Buffer.concat(event), usage };
+    const event = this.#toEvent(body, body.length, body.length);
+    return event && { event, usage };
+  }
+
+  /** Of a chunk in which `from` to `to` does not count. */
+  #toEvent(data: Buffer, from: number, to: number): Buffer | undefined {
+    const textStart = this.#head.length;
+    const textEnd = data.length - (to - from) - this.#tail.length;
+    if (textEnd < textStart || textEnd > from || !stands(this.#head, data, 0)) return undefined;
+    const isTail = stands(this.#tail, data, textEnd, 0, from - textEnd) && stands(this.#tail, data, to, from - textEnd);
+    return isTail && isPlain(data, textStart, textEnd) ? this.#write(data, textStart, textEnd) : undefined;
+  }
+
+  #write(data: Buffer, textStart: number, textEnd: number): Buffer {
+    const textBytes = textEnd - textStart;
+    const event = Buffer.allocUnsafe(this.#clientBytes + (this.#clientParts.length - 1) * textBytes);
+    let position = 0;
+    for (const part of this.#clientParts) {
+      if (position > 0) position += data.copy(event, position, textStart, textEnd);
+      position += part.copy(event, position);
     }
-    return undefined;
+    return event;
   }
 }
 
-const startsWith = (bytes: Buffer, start: Buffer): boolean => bytes.subarray(0, start.length).equals(start);
+/** Whether the bytes of `part`, all or some, stand in `data` at a place. Faster than to have them compared by Node, as they are few. */
+function stands(part: Buffer, data: Buffer, at: number, start = 0, end = part.length): boolean {
+  for (let index = start; index < end; index += 1) if (data[at + index - start] !== part[index]) return false;
+  return true;
+}
 
-/** Whether a value is the bytes of a plain text that a parser could not read otherwise. */
-function isPlain(value: Buffer, { start, end }: PlainForm): boolean {
-  const textEnd = value.length - end.length;
-  if (textEnd < start.length || !startsWith(value, start) || !value.subarray(textEnd).equals(end)) return false;
-  for (let position = start.length; position < textEnd; position += 1) {
-    const byte = value[position] ?? 0;
-    if (byte === QUOTE || byte === BACKSLASH || byte < SPACE) return false;
+/** Whether bytes are a plain text that a parser could not read otherwise. */
+function isPlain(data: Buffer, start: number, end: number): boolean {
+  let bits = 0;
+  for (let position = start; position < end; position += 1) {
+    const byte = data[position] ?? 0;
+    if (byte === QUOTE || byte < SPACE) return false;
+    if (byte === BACKSLASH) {
+      position += 1;
+      if (position === end || SHORT_ESCAPES[data[position] ?? 0] !== 1) return false;
+    }
+    bits |= byte;
   }
-  return isUtf8(value);
+  return bits <= LAST_ASCII || isUtf8(data.subarray(start, end));
+}
+
+/** Where the `usage` member of a chunk stands with the comma before it; nowhere, at its end, if it has none. */
+function findUsage(data: Buffer): { start: number; end: number } {
+  const start = data.lastIndexOf(USAGE_MARK);
+  const end = start === -1 ? -1 : endOfValue(data, start + USAGE_MARK.length - 1);
+  return end === -1 ? { start: data.length, end: data.length } : { start, end };
 }
 
 /** A chunk without its `usage` member, and that member's value, when there is one. */
-function cutUsage(data: Buffer): { body: Buffer; usage?: Buffer } {
-  const mark = data.lastIndexOf(USAGE_MARK);
-  if (mark === -1) return { body: data };
-  const start = mark + USAGE_MARK.length - 1;
-  const end = endOfValue(data, start);
-  if (end === -1) return { body: data };
-  const usage = data.subarray(start, end);
-  return { body: Buffer.concat([data.subarray(0, mark), data.subarray(end)]), usage };
+function cutUsage(data: Buffer): { body: Buffer; usage: Buffer | undefined } {
+  const { start, end } = findUsage(data);
+  if (start === end) return { body: data, usage: undefined };
+  const body = Buffer.concat([data.subarray(0, start), data.subarray(end)]);
+  return { body, usage: data.subarray(start + USAGE_MARK.length - 1, end) };
 }
 
 /** One past the text, list or object that opens at `start`, or -1 if it does not close. */

@@ -1,9 +1,19 @@
 import type { ServerResponse } from 'node:http';
 import { UNBUFFERED } from '@turnpike/public-api/headers';
 import type { WireError } from '@turnpike/public-api/wireError';
+import type { Payload } from '../fields/payload.ts';
 
-const KEEP_ALIVE = ': keep-alive\n\n';
+const CR = 0x0d;
+const LF = 0x0a;
+const KEEP_ALIVE = Buffer.from(': keep-alive\n\n');
+const LAST_CHUNK = Buffer.from('0\r\n\r\n');
 const DONE = Buffer.from('data: [DONE]\n\n');
+const STREAM_HEADERS = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-cache, no-transform',
+  ...UNBUFFERED,
+};
+const CHUNKED_HEADERS = { ...STREAM_HEADERS, 'transfer-encoding': 'chunked' };
 
 export interface ClientStreamOptions {
   /** After this long without a first event the headers go out, and the status can no longer change. */
@@ -21,8 +31,10 @@ export interface ClientStreamOptions {
 export class ClientStream {
   readonly #res: ServerResponse;
   readonly #options: ClientStreamOptions;
-  readonly #left = new AbortController();
+  /** Of each client but those of HTTP/1.0. */
+  readonly #isChunked: boolean;
   #isOver = false;
+  #onLeft: (() => void) | undefined;
   #onRead: (() => void) | undefined;
   #quietTimer: NodeJS.Timeout;
   #slowTimer: NodeJS.Timeout | undefined;
@@ -30,6 +42,7 @@ export class ClientStream {
   constructor(res: ServerResponse, options: ClientStreamOptions) {
     this.#res = res;
     this.#options = options;
+    this.#isChunked = res.useChunkedEncodingByDefault;
     this.#quietTimer = setTimeout(() => this.#fillSilence(), options.headersAfterMs);
     res.on('drain', this.#onDrain);
     res.on('close', this.#onClose);
@@ -47,32 +60,33 @@ export class ClientStream {
     return this.#isOver || this.#res.destroyed;
   }
 
-  /** Aborted when the client is gone, or reads nothing: its stream is over. */
-  get left(): AbortSignal {
-    return this.#left.signal;
+  /** Has somebody hear when the client is gone, or reads nothing, so that its stream is over; whoever asked last hears it. */
+  onLeft(hear: () => void): void {
+    this.#onLeft = hear;
   }
 
   /** Sends events. False when the client has not read them yet: `onRead` is called once it has, and more may come. */
-  write(events: Buffer, onRead: () => void): boolean {
+  write(events: readonly Buffer[], onRead: () => void): boolean {
     if (this.#isOver) return true;
-    this.#begin();
-    this.#rearmQuietTimer();
-    if (this.#res.write(events)) return true;
+    if (this.#res.headersSent) this.#quietTimer.refresh();
+    else this.#begin();
+    if (this.#res.write(this.#toPiece(events))) return true;
     this.#onRead = onRead;
     this.#slowTimer ??= setTimeout(() => this.#leave(), this.#options.slowReaderMs);
     return false;
   }
 
   /** Ends a stream that is whole, with one more event first if there is one. */
-  done(lastEvent?: Buffer): void {
+  done(lastEvent?: Payload): void {
     if (this.#isOver) return;
-    this.#end(lastEvent ? Buffer.concat([lastEvent, DONE]) : DONE);
+    const event = typeof lastEvent === 'string' ? Buffer.from(lastEvent) : lastEvent;
+    this.#end(event ? [event, DONE] : [DONE]);
   }
 
   /** Ends a stream that is not: one error event, no `[DONE]`. */
   fail({ body }: WireError): void {
     if (this.#isOver) return;
-    this.#end(Buffer.from(`data: ${JSON.stringify(body)}\n\n`));
+    this.#end([Buffer.from(`data: ${JSON.stringify(body)}\n\n`)]);
   }
 
   /** Drops a client that does not read: no word would reach it. */
@@ -85,34 +99,38 @@ export class ClientStream {
     this.#finish();
   }
 
+  /** The headers leave with what is written next. */
   #begin(): void {
-    if (this.#res.headersSent) return;
-    this.#res.writeHead(200, {
-      'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-cache, no-transform',
-      ...UNBUFFERED,
-    });
-    this.#res.flushHeaders();
+    this.#res.writeHead(200, this.#isChunked ? CHUNKED_HEADERS : STREAM_HEADERS);
+    // Chunks are written here: Node would write the size, the bytes and the end of each by themselves.
+    this.#res.chunkedEncoding = false;
+    clearTimeout(this.#quietTimer);
+    this.#quietTimer = setTimeout(() => this.#fillSilence(), this.#options.keepAliveMs);
   }
 
   /** Sends the last bytes. The call is over, so a client that does not read them is cut without a word to anyone. */
-  #end(lastBytes: Buffer): void {
-    this.#begin();
+  #end(lastEvents: readonly Buffer[]): void {
+    if (!this.#res.headersSent) this.#begin();
     this.#finish();
-    this.#res.end(lastBytes);
-    cutSlowReader(this.#res, this.#options.slowReaderMs);
+    const piece = this.#toPiece(lastEvents);
+    this.#res.end(this.#isChunked ? Buffer.concat([piece, LAST_CHUNK]) : piece);
+    if (this.#res.writableLength > 0) cutSlowReader(this.#res, this.#options.slowReaderMs);
+  }
+
+  #toPiece(events: readonly Buffer[]): Buffer {
+    if (this.#isChunked) return toChunk(events);
+    return events.length === 1 && events[0] ? events[0] : Buffer.concat(events);
   }
 
   #fillSilence(): void {
     if (this.#isOver) return;
-    if (this.hasBegun) this.#res.write(KEEP_ALIVE);
-    else this.#begin();
-    this.#rearmQuietTimer();
-  }
-
-  #rearmQuietTimer(): void {
-    clearTimeout(this.#quietTimer);
-    this.#quietTimer = setTimeout(() => this.#fillSilence(), this.#options.keepAliveMs);
+    if (this.hasBegun) {
+      this.#res.write(this.#toPiece([KEEP_ALIVE]));
+      this.#quietTimer.refresh();
+    } else {
+      this.#begin();
+      this.#res.flushHeaders();
+    }
   }
 
   readonly #onDrain = (): void => {
@@ -130,7 +148,7 @@ export class ClientStream {
     if (this.#isOver) return;
     this.#finish();
     this.#res.destroy();
-    this.#left.abort();
+    this.#onLeft?.();
   }
 
   #finish(): void {
@@ -140,6 +158,25 @@ export class ClientStream {
     this.#res.off('drain', this.#onDrain);
     this.#res.off('close', this.#onClose);
   }
+}
+
+/** Events as one chunk of HTTP/1.1 (RFC 9112, Chunked Transfer Coding). */
+function toChunk(events: readonly Buffer[]): Buffer {
+  let bytes = 0;
+  for (const event of events) bytes += event.length;
+  const size = bytes.toString(16);
+  const chunk = Buffer.allocUnsafe(size.length + bytes + 4);
+  let position = chunk.write(size, 'latin1');
+  position = endLine(chunk, position);
+  for (const event of events) position += event.copy(chunk, position);
+  endLine(chunk, position);
+  return chunk;
+}
+
+function endLine(chunk: Buffer, position: number): number {
+  chunk[position] = CR;
+  chunk[position + 1] = LF;
+  return position + 2;
 }
 
 /**

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { FinishReason } from '@turnpike/public-api/generatedAnswer';
 import type { TokenUsage } from '@turnpike/public-api/tokenUsage';
-import { z } from 'zod';
 import type { EngineUsage } from '../../money/call/toEvent.ts';
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -86,38 +85,37 @@ export interface ShownUsage extends EngineUsage {
   reasoningTokens: number;
 }
 
-const count = z
-  .number()
-  .int()
-  .min(0)
-  .max(2 ** 31 - 1);
-const usageSchema = z.object({
-  prompt_tokens: count,
-  completion_tokens: count.nullish(),
-  prompt_tokens_details: z.looseObject({ cached_tokens: count.nullish() }).nullish(),
-  // Nothing is charged by these, so a wrong one is no reason to refuse the count it stands in.
-  completion_tokens_details: z
-    .looseObject({ reasoning_tokens: count.nullish().catch(null) })
-    .nullish()
-    .catch(null),
-});
+const MAX_COUNT = 2 ** 31 - 1;
+
+const isCount = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_COUNT;
+
+/** A count that an engine may leave out, which is 0 then. Undefined where it is none. */
+function countOf(value: unknown): number | undefined {
+  if (value === undefined || value === null) return 0;
+  return isCount(value) ? value : undefined;
+}
+
+/** The same of a count among others that may be left out together. */
+function countIn(details: unknown, key: string): number | undefined {
+  if (details === undefined || details === null) return 0;
+  return isObject(details) ? countOf(details[key]) : undefined;
+}
 
 /** Reads an engine's `usage`. Undefined where it is absent or no count at all (negative, fractional, beyond 2^31): never guessed. */
 export function readEngineUsage(usage: unknown): ShownUsage | undefined {
-  const result = usageSchema.safeParse(usage);
-  if (!result.success) return undefined;
-  const {
-    prompt_tokens: promptTokens,
-    completion_tokens,
-    prompt_tokens_details,
-    completion_tokens_details,
-  } = result.data;
-  const completionTokens = completion_tokens ?? 0;
+  if (!isObject(usage)) return undefined;
+  const { prompt_tokens: promptTokens } = usage;
+  const completionTokens = countOf(usage.completion_tokens);
+  const cachedTokens = countIn(usage.prompt_tokens_details, 'cached_tokens');
+  if (!isCount(promptTokens) || completionTokens === undefined || cachedTokens === undefined) return undefined;
+  // Nothing is charged by it, so a wrong one is no reason to refuse the count it stands in.
+  const reasoningTokens = countIn(usage.completion_tokens_details, 'reasoning_tokens') ?? 0;
   return {
     promptTokens,
     completionTokens,
-    cachedPromptTokens: Math.min(prompt_tokens_details?.cached_tokens ?? 0, promptTokens),
-    reasoningTokens: Math.min(completion_tokens_details?.reasoning_tokens ?? 0, completionTokens),
+    cachedPromptTokens: Math.min(cachedTokens, promptTokens),
+    reasoningTokens: Math.min(reasoningTokens, completionTokens),
   };
 }
 

@@ -1,10 +1,11 @@
 import type { ShownUsage } from '../fields/answerFields.ts';
 import { isBrokenOff, isObject, parseJson, statusOf } from '../fields/answerFields.ts';
+import type { Payload } from '../fields/payload.ts';
 
 /** What an engine's whole answer means for the client. */
 export type WholeAnswer =
   /** Payload and usage are undefined where the engine counted nothing: such an answer is not handed out. */
-  | { kind: 'answer'; payload: Buffer | undefined; usage: ShownUsage | undefined; hasToolCall: boolean }
+  | { kind: 'answer'; payload: Payload | undefined; usage: ShownUsage | undefined; hasToolCall: boolean }
   /** The engine put an error into a body that came with 200. */
   | { kind: 'error'; status: number }
   | { kind: 'broken' };
@@ -14,7 +15,7 @@ export interface AnswerOptions {
   isCacheCapable: boolean;
 }
 
-export const toPayload = (body: object | undefined): Buffer | undefined => body && Buffer.from(JSON.stringify(body));
+export const toPayload = (body: object | undefined): string | undefined => body && JSON.stringify(body);
 
 /** An engine's JSON answer with its first choice and the reason it gives for its end; or what it is instead. */
 export function readAnswer(

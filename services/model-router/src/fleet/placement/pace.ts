@@ -18,10 +18,8 @@ export const lowerMedian = (values: readonly number[]): number | undefined =>
 class PaceMeasure {
   readonly #latest: number;
   readonly #values: number[] = [];
-  /** The quickest of the last few calls; undefined until there were some. */
-  now: number | undefined;
-  /** The median of many calls, which a moment of much work does not change; undefined until there were some. */
-  usual: number | undefined;
+  /** Of the values as they are, once it was asked for: an engine alone is compared with no other. */
+  #usual: number | undefined;
 
   /** `latest` is how many calls tell what the pace is now. */
   constructor(latest: number) {
@@ -31,9 +29,19 @@ class PaceMeasure {
   add(msPerToken: number): void {
     this.#values.push(msPerToken);
     if (this.#values.length > USUAL_CALLS) this.#values.shift();
-    if (this.#values.length < MIN_PACED_CALLS) return;
-    this.now = Math.min(...this.#values.slice(-this.#latest));
-    this.usual = lowerMedian(this.#values);
+    this.#usual = undefined;
+  }
+
+  /** The quickest of the last few calls; undefined until there were some. */
+  get now(): number | undefined {
+    return this.#values.length < MIN_PACED_CALLS ? undefined : Math.min(...this.#values.slice(-this.#latest));
+  }
+
+  /** The median of many calls, which a moment of much work does not change; undefined until there were some. */
+  get usual(): number | undefined {
+    if (this.#values.length < MIN_PACED_CALLS) return undefined;
+    this.#usual ??= lowerMedian(this.#values);
+    return this.#usual;
   }
 }
 

@@ -56,6 +56,8 @@ export interface Placer {
   expectTokens(placement: Placement): { promptTokens: number; outputTokens: number };
 }
 
+const NONE_SLOW: ReadonlySet<never> = new Set();
+
 /** Makes a placer. What is known of an engine is its load. */
 export function createPlacer({
   nowMs = () => performance.now(),
@@ -80,8 +82,9 @@ export function createPlacer({
       const habits = getHabits(placement.modelId);
       const { promptTokens, outputTokens } = habits.expect(placement);
       const paced = engines.map((engine) => ({ engine, weight: engine.weight ?? 1, pace: engine.load.pace }));
-      const usualMs = usualFirstEvent(paced);
-      const slow = findSlow(paced);
+      // One alone is compared with no other.
+      const usualMs = paced.length > 1 ? usualFirstEvent(paced) : undefined;
+      const slow = paced.length > 1 ? findSlow(paced) : NONE_SLOW;
       const quick = paced.filter((candidate) => !slow.has(candidate));
       const compared = quick.length > 0 ? quick : paced;
       for (const candidate of paced) candidate.engine.load.isSlow = !compared.includes(candidate);

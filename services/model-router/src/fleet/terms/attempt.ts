@@ -85,7 +85,7 @@ export class Attempt<Engine> {
   /** Why it is this engine. */
   readonly decision: Decision;
   readonly #observers: AttemptObserver[] = [];
-  #leaving: AbortController | undefined;
+  #onLeave: (() => void) | undefined;
   #hasBegun = false;
   #isOver = false;
 
@@ -94,14 +94,16 @@ export class Attempt<Engine> {
     this.decision = decision;
   }
 
-  /** Fires where nothing was heard yet and the engine turns out not to answer: another one will have the call. */
-  get leaving(): AbortSignal {
-    this.#leaving ??= new AbortController();
-    return this.#leaving.signal;
+  /**
+   * Has whoever exchanges bytes with the engine hear, perhaps again and again, that nothing was heard yet and the engine turns
+   * out not to answer: another one will have the call.
+   */
+  onLeave(hear: () => void): void {
+    this.#onLeave = hear;
   }
 
   leave(): void {
-    this.#leaving?.abort();
+    this.#onLeave?.();
   }
 
   subscribe(observer: AttemptObserver): void {

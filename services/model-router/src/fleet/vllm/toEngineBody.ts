@@ -39,27 +39,41 @@ export function toEngineBody(
   };
   const { bytes, members, value } = request.body;
   const replaced = request.replacedMembers(model);
-  const literals = toLiteralTree([...clientLiterals(request), ...fetchedImages(request)]);
-  const pieces: Buffer[] = [Buffer.from(JSON.stringify(owned).slice(0, -1))];
+  const hasLiterals = request.body.literals.length > 0 || request.images.urls.length > 0;
+  const literals = hasLiterals ? toLiteralTree([...clientLiterals(request), ...fetchedImages(request)]) : undefined;
+  const pieces: Buffer[] = [];
+  // Most bodies are short, and quickest written as one text.
+  let text = JSON.stringify(owned).slice(0, -1);
   for (const { key, start, end } of members) {
     if (OWNED_KEYS.has(key) || value[key] === null) continue;
     if (!Object.hasOwn(request.written, key)) {
-      pieces.push(COMMA, bytes.subarray(start, end));
+      if (end - start <= SHORT_BYTES) {
+        text += `,${bytes.toString('utf8', start, end)}`;
+      } else {
+        pieces.push(Buffer.from(`${text},`), bytes.subarray(start, end));
+        text = '';
+      }
       continue;
     }
-    const written = replaced.has(key)
-      ? { value: replaced.get(key), literals: undefined }
-      : { value: request.written[key], literals: literals.get(key) };
-    if (written.value === undefined) continue;
-    pieces.push(Buffer.from(`,${JSON.stringify(key)}:`), ...writeJson(written.value, written.literals));
+    const isReplaced = replaced.has(key);
+    const written = isReplaced ? replaced.get(key) : request.written[key];
+    if (written === undefined) continue;
+    const literalsThere = isReplaced ? undefined : literals?.get(key);
+    text += `,${JSON.stringify(key)}:`;
+    if (literalsThere) {
+      pieces.push(Buffer.from(text), ...writeJson(written, literalsThere));
+      text = '';
+    } else {
+      text += JSON.stringify(written);
+    }
   }
-  pieces.push(CLOSE);
-  return Buffer.concat(pieces);
+  const rest = Buffer.from(`${text}}`);
+  return pieces.length === 0 ? rest : Buffer.concat([...pieces, rest]);
 }
 
-const COMMA = Buffer.from(',');
+/** Up to here bytes are quicker made a text, and bytes again, than copied. */
+const SHORT_BYTES = 1_024;
 const QUOTE = Buffer.from('"');
-const CLOSE = Buffer.from('}');
 
 /**
  * A question for the engine's tokenizer, which it answers with the count of a prompt. A conversation's long strings and inline

@@ -25,9 +25,13 @@ export interface UsageBound {
 
 /** Bytes of the members that become prompt. JSON never takes fewer bytes than the UTF-8 text it stands for. */
 function promptBytesOf({ body, prompt }: InferenceRequest): { text: number; template: number } {
-  const sizes = new Map(body.members.map(({ key, valueStart, end }) => [key, end - valueStart]));
-  const sumOf = (keys: string[]) => keys.reduce((sum, key) => sum + (sizes.get(key) ?? 0), 0);
-  return { text: sumOf(prompt.textMembers) - prompt.imageBytes, template: sumOf(prompt.templateMembers) };
+  let text = -prompt.imageBytes;
+  let template = 0;
+  for (const { key, valueStart, end } of body.members) {
+    if (prompt.textMembers.includes(key)) text += end - valueStart;
+    if (prompt.templateMembers.includes(key)) template += end - valueStart;
+  }
+  return { text, template };
 }
 
 /** Prompt tokens without a tokenizer: a byte-level one never makes more tokens than bytes, plus template and images. */
