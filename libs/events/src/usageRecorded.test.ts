@@ -1,6 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { expect, it } from '@jest/globals';
 import { aMediaUsageRecorded, aUsageRecorded } from './aUsageRecorded.ts';
-import { parseUsageRecorded, toUsageRecordedJson } from './usageRecorded.ts';
+import { parseUsageRecorded, toUsageRecordedJson, usageRecorded } from './usageRecorded.ts';
 
 const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 
@@ -43,4 +44,57 @@ it.each<[string, Parameters<typeof aMediaUsageRecorded>[0]]>([
   ['units', { operation: 'chat', modality: 'text', billingUnit: 'token' }],
 ])('names %s of media that are not whole: %p', (field, fields) => {
   expect(() => parseUsageRecorded(toUsageRecordedJson(aMediaUsageRecorded(fields)))).toThrow(new RegExp(`^${field}: `));
+});
+
+const ODD = [
+  undefined,
+  null,
+  '',
+  'x',
+  'chat',
+  'us',
+  'unknown',
+  '7',
+  '-7',
+  '1.5',
+  '007',
+  '9'.repeat(19),
+  'y'.repeat(129),
+];
+const NUMBERS = [
+  0,
+  -0,
+  1,
+  2,
+  -1,
+  1.5,
+  2 ** 31 - 1,
+  2 ** 31,
+  8.64e15,
+  8.64e15 + 1,
+  1e308,
+  true,
+  false,
+  [],
+  {},
+  ['chat'],
+];
+const texts = [...'aä\0"\ud800'].flatMap((letter) => [1, 64, 65, 128].map((length) => letter.repeat(length)));
+
+it.each(Object.keys({ ...aMediaUsageRecorded({ traceparent }), unheardOf: 1 }))(
+  'takes of %s what the schema takes, and as the same',
+  (field) => {
+    const ids = [aUsageRecorded().callId.toUpperCase(), randomUUID(), traceparent, traceparent.slice(0, -1)];
+    for (const event of [aUsageRecorded({ traceparent }), aUsageRecorded(), aMediaUsageRecorded()])
+      for (const odd of [...ODD, ...NUMBERS, ...texts, ...ids]) {
+        const text = JSON.stringify({ ...JSON.parse(toUsageRecordedJson(event)), [field]: odd });
+        const { data } = usageRecorded.schema.safeParse(JSON.parse(text));
+        if (data) expect(parseUsageRecorded(text)).toStrictEqual(data);
+        else expect(() => parseUsageRecorded(text)).toThrow();
+      }
+  },
+);
+
+it.each(['null', '[]', '7', '"x"', '{}'])('refuses %s', (text) => {
+  expect(() => parseUsageRecorded(text)).toThrow();
 });

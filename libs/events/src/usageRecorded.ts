@@ -88,14 +88,100 @@ export type UsageRecorded = z.output<typeof usageRecorded.schema>;
 
 /** The event as JSON: amounts become decimal strings, the form `parseUsageRecorded` reads. */
 export function toUsageRecordedJson(event: UsageRecorded): string {
-  return JSON.stringify(event, (_name, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
+  // By name: a function that is asked about every field takes several times as long.
+  const { chargeNanoUsd, formulaNanoUsd, holdNanoUsd } = event;
+  return JSON.stringify({
+    ...event,
+    chargeNanoUsd: String(chargeNanoUsd),
+    formulaNanoUsd: String(formulaNanoUsd),
+    holdNanoUsd: String(holdNanoUsd),
+  });
 }
 
 /** Reads an event. Throws an Error that says what is wrong if the text is not one of the versions known here. */
 export function parseUsageRecorded(text: string): UsageRecorded {
-  const result = usageRecorded.schema.safeParse(JSON.parse(text));
+  const value: unknown = JSON.parse(text);
+  const plain = readPlain(value as Record<string, unknown> | null);
+  if (plain) return plain;
+  const result = usageRecorded.schema.safeParse(value);
   if (result.success) return result.data;
   throw new Error(
     result.error.issues.map((issue) => `${issue.path.join('.') || 'event'}: ${issue.message}`).join('; '),
   );
+}
+
+const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+const AMOUNT = /^\d{1,18}$/;
+const REGIONS: ReadonlySet<unknown> = new Set(callSchema.shape.region.options);
+const STATUSES: ReadonlySet<unknown> = new Set(callSchema.shape.status.options);
+const TEXT_OPERATIONS: ReadonlySet<unknown> = new Set(OPERATION_NAMES);
+
+const isWhole = (value: unknown, least: number, most: number): value is number =>
+  Number.isInteger(value) && (value as number) >= least && (value as number) <= most;
+const isCount = (value: unknown): value is number => isWhole(value, 0, 2 ** 31 - 1);
+const isInstant = (value: unknown): value is number => isWhole(value, 0, 8.64e15);
+const isId = (value: unknown): value is string => typeof value === 'string' && value.length > 0 && value.length <= 128;
+const isAmount = (value: unknown): value is string => typeof value === 'string' && AMOUNT.test(value);
+
+/**
+ * The event of text as nearly all are, in a quarter of the time that the schema takes for it. Undefined where this is in any doubt: the
+ * schema alone says what is wrong, and it takes whatever this takes, as the same.
+ */
+function readPlain(value: Record<string, unknown> | null): UsageRecorded | undefined {
+  if (typeof value !== 'object' || value === null || value.version !== 1 || value.units !== undefined) return undefined;
+  const { callId, keyId, workspaceId, region, operation, model, canonicalModel, priceVersion, status, reason } = value;
+  const { promptTokens, cachedPromptTokens, completionTokens, images, isStream, traceparent } = value;
+  const { chargeNanoUsd, formulaNanoUsd, holdNanoUsd, modality, billingUnit, startedAtMs, endedAtMs } = value;
+  const isPlain =
+    typeof callId === 'string' &&
+    UUID_V7.test(callId) &&
+    isId(keyId) &&
+    isId(workspaceId) &&
+    isId(model) &&
+    isId(canonicalModel) &&
+    REGIONS.has(region) &&
+    TEXT_OPERATIONS.has(operation) &&
+    STATUSES.has(status) &&
+    isWhole(priceVersion, 1, 2 ** 31 - 1) &&
+    (reason === null || (typeof reason === 'string' && reason.length <= 64)) &&
+    isCount(promptTokens) &&
+    isCount(cachedPromptTokens) &&
+    isCount(completionTokens) &&
+    isCount(images) &&
+    isAmount(chargeNanoUsd) &&
+    isAmount(formulaNanoUsd) &&
+    isAmount(holdNanoUsd) &&
+    modality === 'text' &&
+    billingUnit === 'token' &&
+    typeof isStream === 'boolean' &&
+    isInstant(startedAtMs) &&
+    isInstant(endedAtMs) &&
+    (traceparent === undefined || (typeof traceparent === 'string' && TRACEPARENT_PATTERN.test(traceparent)));
+  if (!isPlain) return undefined;
+  return {
+    version: 1,
+    callId,
+    keyId,
+    workspaceId,
+    region: region as UsageRecorded['region'],
+    operation: operation as UsageRecorded['operation'],
+    model,
+    canonicalModel,
+    priceVersion,
+    status: status as UsageRecorded['status'],
+    reason,
+    promptTokens,
+    cachedPromptTokens,
+    completionTokens,
+    images,
+    chargeNanoUsd: BigInt(chargeNanoUsd),
+    formulaNanoUsd: BigInt(formulaNanoUsd),
+    holdNanoUsd: BigInt(holdNanoUsd),
+    modality,
+    billingUnit,
+    isStream,
+    startedAtMs,
+    endedAtMs,
+    ...(traceparent !== undefined && { traceparent }),
+  };
 }
