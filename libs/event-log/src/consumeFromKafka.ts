@@ -15,6 +15,9 @@ export interface ConsumeFromKafkaOptions extends ConsumeOptions, KafkaClientOpti
 /** Batches of different partitions handled at once, so that one that does not succeed holds up few others. */
 const CONCURRENT_PARTITIONS = 4;
 
+const COLLECT_BYTES = 256 * 1024;
+const COLLECT_MS = 100;
+
 const LEAVE_TIMEOUT_MS = 5_000;
 
 /**
@@ -82,7 +85,9 @@ async function readUntilCrash(
     sessionTimeout: 30_000,
     heartbeatInterval: 3_000,
     maxBytesPerPartition: 1024 * 1024,
-    maxWaitTimeInMs: 250,
+    // What comes is collected: a transaction of many records takes little more than one of a few.
+    minBytes: COLLECT_BYTES,
+    maxWaitTimeInMs: COLLECT_MS,
     allowAutoTopicCreation: false,
     // Every crash comes to us: kafkajs itself restarts after some and not after others.
     retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: 3, restartOnFailure: async () => false },

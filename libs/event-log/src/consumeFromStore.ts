@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { pause } from '@turnpike/lifecycle/pause';
 import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { BACKOFF, type ConsumeOptions, type EventLogConsumer } from './eventLog.ts';
@@ -9,7 +10,9 @@ import { handleUntilDone } from './handleUntilDone.ts';
 export const EMBEDDED_PARTITION = -1;
 const RECORDS_PER_BATCH = 500;
 /** How soon an append by another process is noticed. */
-const POLL_MS = 500;
+const POLL_MS = 1_000;
+/** What comes is collected for this long: a transaction of many records takes little more than one of a few. */
+const COLLECT_MS = 100;
 
 export interface ConsumeFromStoreOptions extends ConsumeOptions {
   store: EventLogStore;
@@ -58,7 +61,10 @@ async function readOn(options: ConsumeFromStoreOptions, signal: AbortSignal): Pr
     if (!last) break;
     const isAtEnd = records.length < RECORDS_PER_BATCH;
     const batch = { partition: EMBEDDED_PARTITION, fromOffset, records, nextOffset: last.offset + 1n, isAtEnd };
-    position = (await handleUntilDone(batch, { ...options, signal }))?.position;
+    const handled = await handleUntilDone(batch, { ...options, signal });
+    if (isAtEnd) break;
+    position = handled?.position;
   }
   await appended;
+  await pause(COLLECT_MS, signal);
 }

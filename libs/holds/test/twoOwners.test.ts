@@ -253,6 +253,7 @@ it('charges a job that was taken for lost while it ran, and lets in others meanw
   expect(jobs.standing.session).toBe(session);
   expect(jobs.standing.isOpen).toBe(true);
   expect(await opened.callOf(other)).toMatchObject({ session: session?.token });
+  await until('its event is in the log', () => eventLog.taken.length > 0);
   record();
   await until('its charge is recorded', async () => (await walletOf()).ended === 0n);
   expect(await walletOf()).toEqual({ left: CREDIT - 700n, held: 10n, ended: 0n });

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
+import { withoutHurry } from '../redis/connectRedis.ts';
 import { type CallAddress, headOf, redisKeys } from '../redis/redisKeys.ts';
 import { defineScript } from '../redis/redisScript.ts';
 import type { EndingEvent } from './pendingCalls.ts';
@@ -35,7 +36,10 @@ export function createCallEndings(redis: Redis): CallEndings {
       // Where nobody counted, the prompt may have been computed all the same.
       const tokens = event.status === 'unknown' ? '' : event.promptTokens + event.completionTokens;
       const { args } = headOf(event.workspaceId, '');
-      const answer = await settle(keysOf(event), [...args, event.chargeNanoUsd.toString(), tokens, eventJson]);
+      // Whoever is admitted by this process goes by it all the same: nothing overtakes it.
+      const answer = await withoutHurry(() =>
+        settle(keysOf(event), [...args, event.chargeNanoUsd.toString(), tokens, eventJson]),
+      );
       return settledSchema.parse(answer);
     },
     async release(address) {

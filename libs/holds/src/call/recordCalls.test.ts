@@ -83,6 +83,17 @@ it('lets go of a call once it is in the sums in Redis, not when the log has its 
   expect([...pending.ended]).toEqual([second]);
 });
 
+it('asks about whatever was sent of a workspace at once, as its sums may contain it', async () => {
+  const [first] = endSome(1, { workspaceId: 'ws' });
+  await until('the ledger was asked', () => asked.length === 1);
+  const [second] = endSome(1, { workspaceId: 'ws' });
+  await isSent(2);
+  const before = asked.length;
+  // The first is due again before the second is for the first time.
+  await until('the ledger was asked again', () => asked.length > before);
+  expect(asked[before]).toMatchObject([{ callIds: [first?.event.callId, second?.event.callId] }]);
+});
+
 it('lets go of a call on an unknown row only where it has ended so itself', async () => {
   const [lost] = endSome(1, { status: 'unknown', chargeNanoUsd: 0n });
   const [ended] = endSome(1);

@@ -11,14 +11,14 @@ import type { EndedCall, PendingCalls } from './pendingCalls.ts';
 
 const MAX_BATCH = 500;
 /** Events are collected for this long: the log takes a batch for little more than the price of one event. */
-const LINGER_MS = 20;
-/** How soon the ledger is asked again whether calls are recorded, and how often it is asked about a call that never is. */
+const LINGER_MS = 100;
+/** How soon the ledger is asked whether what was sent is recorded, and how often it is asked about a call that never is. */
 const ASK = { firstMs: 250, longestMs: 5_000 };
 const ASK_PAUSE_MS = 250;
 /** When an event that the log took and the ledger does not show is sent again: the log may have lost it. */
 const SEND_AGAIN = { firstMs: 30_000, longestMs: 3_600_000 };
 const BACKOFF = { firstMs: 50, longestMs: 2_000 };
-/** Calls that the ledger is asked about in one round. */
+/** Calls that the ledger is asked about in one round; where there are more, the next one follows at once. */
 const MAX_QUESTIONS = 1_000;
 
 /** Partition key of an event that names no key a program can read. */
@@ -54,10 +54,14 @@ export function createRecorder({ eventLog, absorber, pending, spool, standingOf,
   /** Events of the spool that no program can read: their reader keeps them as dead letters. */
   let unreadable: { id: string; json: string }[] = [];
   let isClosing = false;
+  /** Whether there were more to ask about than one round takes. */
+  let hasMore = false;
   let onWork: (() => void) | undefined;
 
   async function send(): Promise<void> {
-    if (unsent.length === 0 && unreadable.length === 0) await waitForWork();
+    if (unsent.length === 0 && unreadable.length === 0 && !isClosing) await somethingToSend();
+    // Also after a batch: what has come meanwhile is a few.
+    if (unsent.length < MAX_BATCH) await delay(LINGER_MS);
     const some = unsent.slice(0, MAX_BATCH);
     const unnamed = unreadable.slice(0, MAX_BATCH);
     // All events of a key go to one partition.
@@ -70,18 +74,16 @@ export function createRecorder({ eventLog, absorber, pending, spool, standingOf,
     const now = performance.now();
     for (const progress of some) {
       progress.sendAt = now + backoffMs(progress.sends, SEND_AGAIN);
+      if (progress.sends === 0) progress.askAt = now + ASK.firstMs;
       progress.sends += 1;
     }
     for (const { id } of unnamed) spool.release(id);
   }
 
-  async function waitForWork(): Promise<void> {
-    if (!isClosing) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      onWork = resolve;
-      await promise;
-    }
-    await delay(LINGER_MS);
+  function somethingToSend(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    onWork = resolve;
+    return promise;
   }
 
   function sendAgain(progress: Progress): void {
@@ -94,21 +96,40 @@ export function createRecorder({ eventLog, absorber, pending, spool, standingOf,
     onWork?.();
   }
 
-  /** Asks about those that wait longest for an answer, of all workspaces together. */
+  /**
+   * Asks about those that wait longest for an answer, of all workspaces together, and then about what else was sent of the same
+   * workspaces: their sums may contain it, and would have it twice for as long as it pends beside them.
+   */
   async function ask(): Promise<void> {
     const now = performance.now();
     const byWorkspace = new Map<string, Progress[]>();
+    const others: Progress[] = [];
     let questions = 0;
+    hasMore = false;
     for (const progress of calls.values()) {
-      if (questions === MAX_QUESTIONS) break;
-      if (progress.sends === 0 || progress.askAt > now) continue;
+      if (progress.sends === 0) continue;
+      if (progress.askAt > now) {
+        others.push(progress);
+        continue;
+      }
+      if (questions === MAX_QUESTIONS) {
+        hasMore = true;
+        break;
+      }
       const { workspaceId } = progress.ended.event;
       if (!standingOf(workspaceId)?.session) continue;
       if (progress.sendAt <= now) sendAgain(progress);
       questions += 1;
-      const others = byWorkspace.get(workspaceId);
-      if (others) others.push(progress);
+      const due = byWorkspace.get(workspaceId);
+      if (due) due.push(progress);
       else byWorkspace.set(workspaceId, [progress]);
+    }
+    for (const progress of others) {
+      if (questions === MAX_QUESTIONS) break;
+      const due = byWorkspace.get(progress.ended.event.workspaceId);
+      if (!due) continue;
+      questions += 1;
+      due.push(progress);
     }
     if (questions === 0) return;
     const { final, unknown } = await absorber.absorbCalls(
@@ -124,7 +145,7 @@ export function createRecorder({ eventLog, absorber, pending, spool, standingOf,
       for (const progress of some) {
         const { callId, status } = progress.ended.event;
         if (final.has(callId) || (status === 'unknown' && unknown.has(callId))) forget(callId);
-        else {
+        else if (progress.askAt <= now) {
           progress.askAt = performance.now() + backoffMs(progress.asks, ASK);
           progress.asks += 1;
         }
@@ -144,7 +165,7 @@ export function createRecorder({ eventLog, absorber, pending, spool, standingOf,
     failing: 'event log takes no events; they wait in the spool',
   });
   const asking = repeat(ask, {
-    pauseMs: ASK_PAUSE_MS,
+    pauseMs: () => (hasMore ? 0 : ASK_PAUSE_MS),
     backoff: { firstMs: ASK_PAUSE_MS, longestMs: 5_000 },
     log,
     failing: 'whether calls are recorded cannot be asked; they stay in the spool',

@@ -42,21 +42,9 @@ export type Admission =
       generation: number;
     };
 
-const decidedSchema = z.tuple([
-  z.enum(['admitted', 'rate_limited', 'insufficient']),
-  z.coerce.number(),
-  z.enum(['', 'requests', 'tokens', 'key_budget', 'credit', 'monthly_cap', 'monthly_cap_reached']),
-  z.coerce.number(),
-  z.coerce.number(),
-  z.coerce.number(),
-  z.coerce.number(),
-  z.coerce.number(),
-  z.coerce.bigint(),
-  z.coerce.bigint(),
-  z.coerce.bigint(),
-]);
-const undecidedSchema = z.tuple([z.enum(['not_loaded', 'closed', 'not_billable', 'repeated'])]).rest(z.unknown());
-const staleSchema = z.tuple([z.literal('stale_key'), z.unknown(), z.unknown(), z.coerce.number().int()]);
+/** An outcome, and what is known with it (`admit.lua`). */
+const answerSchema = z.array(z.union([z.string(), z.number()]));
+type Answer = z.output<typeof answerSchema>;
 
 /** Why the script may have to refuse a workspace whatever its balances are. */
 export const OBSTACLES: Record<KeyRecord['workspace']['billingStatus'], string> = {
@@ -74,7 +62,8 @@ export function createAdmit(
   { standing, owner }: { standing: Pick<Standing, 'session' | 'isOpen'>; owner: string },
 ): (request: AdmitRequest) => Promise<Admission> {
   const admit = defineScript(redis, 'admit');
-  return async ({ callId, key, holdNanoUsd, estimatedPromptTokens, unknownEventJson }) => {
+  return async (request) => {
+    const { callId, key, holdNanoUsd, estimatedPromptTokens, unknownEventJson } = request;
     const { keyId, rpm, tpm, generation, maxBudgetNanoUsd } = key;
     const { workspaceId, monthlyCapNanoUsd, billingStatus } = key.workspace;
     const { session } = standing;
@@ -105,60 +94,68 @@ export function createAdmit(
         OBSTACLES[billingStatus],
       ],
     );
-    const stale = staleSchema.safeParse(answer);
-    if (stale.success) return { outcome: 'stale_key', generation: stale.data[3] };
-    const undecided = undecidedSchema.safeParse(answer);
-    if (undecided.success) {
-      const [outcome] = undecided.data;
-      if (outcome === 'repeated') throw new Error('call id was used before');
-      return { outcome };
-    }
-    const [
-      outcome,
-      nowMs,
-      limiter,
-      remainingRequests,
-      resetRequestsMs,
-      remainingTokens,
-      resetTokensMs,
-      retryAfterMs,
-      ...amounts
-    ] = decidedSchema.parse(answer);
-    const [keySpentNanoUsd, keyHeldNanoUsd, availableNanoUsd] = amounts;
-    const rateLimit = {
-      limitRequests: rpm,
-      remainingRequests,
-      resetRequestsMs,
-      limitTokens: tpm,
-      remainingTokens,
-      resetTokensMs,
-    };
-    if (outcome === 'admitted')
+    return toAdmission(answerSchema.parse(answer), request, session.token);
+  };
+}
+
+/** Read word by word: a schema that makes numbers of them all would take this process as long as the script takes Redis. */
+function toAdmission(answer: Answer, request: AdmitRequest, session: string): Admission {
+  const { callId, key, holdNanoUsd, estimatedPromptTokens, unknownEventJson } = request;
+  const { keyId, rpm, tpm } = key;
+  const [outcome, , limiter] = answer;
+  const number = (at: number): number => Number(answer[at]);
+  const amount = (at: number): NanoUsd => BigInt(answer[at] ?? 0);
+  const readRateLimit = (): RateLimitState => ({
+    limitRequests: rpm,
+    remainingRequests: number(3),
+    resetRequestsMs: number(4),
+    limitTokens: tpm,
+    remainingTokens: number(5),
+    resetTokensMs: number(6),
+  });
+  switch (outcome) {
+    case 'admitted':
       return {
         outcome,
         hold: {
           callId,
-          workspaceId,
+          workspaceId: key.workspace.workspaceId,
           keyId,
           holdNanoUsd,
-          admittedAtMs: nowMs,
-          session: session.token,
+          admittedAtMs: number(1),
+          session,
           estimatedPromptTokens,
           rpm,
           tpm,
           unknownEventJson,
         },
-        rateLimit,
+        rateLimit: readRateLimit(),
       };
-    if (outcome === 'rate_limited')
-      return { outcome, limiter: limiter === 'tokens' ? 'tokens' : 'requests', retryAfterMs, rateLimit };
-    return {
-      outcome,
-      limiter: limiter as BalanceLimiter,
-      keySpentNanoUsd,
-      keyHeldNanoUsd,
-      availableNanoUsd,
-      rateLimit,
-    };
-  };
+    case 'rate_limited':
+      return {
+        outcome,
+        limiter: limiter === 'tokens' ? 'tokens' : 'requests',
+        retryAfterMs: number(7),
+        rateLimit: readRateLimit(),
+      };
+    case 'insufficient':
+      return {
+        outcome,
+        limiter: limiter as BalanceLimiter,
+        keySpentNanoUsd: amount(8),
+        keyHeldNanoUsd: amount(9),
+        availableNanoUsd: amount(10),
+        rateLimit: readRateLimit(),
+      };
+    case 'stale_key':
+      return { outcome, generation: number(3) };
+    case 'not_loaded':
+    case 'closed':
+    case 'not_billable':
+      return { outcome };
+    case 'repeated':
+      throw new Error('call id was used before');
+    default:
+      throw new Error(`admit.lua answered ${outcome}`);
+  }
 }

@@ -1,3 +1,4 @@
+import type { Writable } from 'node:stream';
 import { backoffMs } from '@turnpike/lifecycle/backoff';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { Redis } from 'ioredis';
@@ -6,6 +7,9 @@ import type { NodeAddress } from './readTopology.ts';
 /** How long a connection that is given up may take to end in order. Where nothing passes any more it never would. */
 const DISCONNECT_MS = 100;
 const BACKOFF = { firstMs: 50, longestMs: 1_000 };
+
+/** How long a command that is in no hurry waits for others. */
+const PATIENCE_MS = 2;
 
 /** What a node of a cluster says that does not serve a key, or not now. It has not done what it was told. */
 const NOT_HERE = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN) |non local key/;
@@ -54,9 +58,46 @@ export function connectRedis(url: string, { timeoutMs, log, address, onDoubt }: 
     if (isDown) log?.info('redis connection is back');
     isDown = false;
   });
+  redis.on('connect', () => writeTogether(redis.stream));
   redis.on('close', () => onDoubt?.());
   redis.connect().catch(() => {}); // an error of the connection, and tried again
   return redis;
+}
+
+let mayWait = false;
+
+/** Runs a command that need not go out at once: it goes with the next one that does, and before it, or after 2 ms. */
+export function withoutHurry<Result>(run: () => Result): Result {
+  mayWait = true;
+  try {
+    return run();
+  } finally {
+    mayWait = false;
+  }
+}
+
+/**
+ * Has what one turn of the event loop writes go out together at its end, with what was in no hurry before: one system call here, one
+ * read and one write of Redis' one thread, and one of its file. Commands keep their order.
+ */
+function writeTogether(stream: Writable): void {
+  const write = stream.write.bind(stream);
+  let turnEnd: NodeJS.Immediate | undefined;
+  let patience: NodeJS.Timeout | undefined;
+  function flush(): void {
+    clearImmediate(turnEnd);
+    clearTimeout(patience);
+    turnEnd = undefined;
+    patience = undefined;
+    stream.uncork();
+  }
+  // The one way in which the client writes.
+  stream.write = (command: string | Uint8Array) => {
+    if (stream.writableCorked === 0) stream.cork();
+    if (mayWait) patience ??= setTimeout(flush, PATIENCE_MS);
+    else turnEnd ??= setImmediate(flush);
+    return write(command);
+  };
 }
 
 /** Leaves the server that a connection leads to for another one; for the same one it does nothing. */

@@ -56,9 +56,17 @@ for _ = 1, tonumber(ARGV[8]) do
   end
   at = at + 3
 end
+-- What is dropped, added up: it is taken off each counter at once.
+local sums, sumOf = {}, {}
 local function drop(id, call)
-  take(call[1], call[2], call[3], call[4])
-  redis.call('PEXPIRE', ARGV[2] .. call[3], forgottenMs)
+  local name = call[1] .. call[4] .. call[3]
+  local sum = sumOf[name]
+  if not sum then
+    sum = { call[1], 0, call[3], call[4] }
+    sumOf[name] = sum
+    sums[#sums + 1] = sum
+  end
+  sum[2] = sum[2] + tonumber(call[2])
   redis.call('DEL', ARGV[3] .. id)
   redis.call('HDEL', KEYS[4], id)
 end
@@ -75,6 +83,10 @@ for _ = 1, tonumber(ARGV[10]) do
   local hasEndedSo = ARGV[at + 1] == 'ended' or (call[1] == 'ended' and string.find(call[6], '"status":"unknown"', 1, true))
   if (call[1] == 'held' or call[1] == 'ended') and (isLost or hasEndedSo) then drop(ARGV[at], call) end
   at = at + 2
+end
+for _, sum in ipairs(sums) do
+  take(sum[1], sum[2], sum[3], sum[4])
+  redis.call('PEXPIRE', ARGV[2] .. sum[3], forgottenMs)
 end
 if hasLoss then
   -- Those that no pending call names are at zero.

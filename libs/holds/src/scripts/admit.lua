@@ -10,7 +10,8 @@
   ARGV[13] unknown-event JSON   ARGV[14] key id   ARGV[15] owner's name
   ARGV[16] '' or why the workspace may not spend: account_on_hold | billing_not_provisioned
   Returns {outcome, nowMs, limiter, remainingRequests, resetRequestsMs, remainingTokens, resetTokensMs, retryAfterMs,
-           keySpent, keyHeld, available}, of stale_key {outcome, nowMs, '', generation in force}; all but the outcome and limiter are numbers, as text above 2^31.
+           keySpent, keyHeld, available}, of stale_key {outcome, nowMs, '', generation in force}; all but the outcome and limiter are whole
+           numbers, which Redis answers exactly below 2^53.
   outcome: admitted | not_loaded | closed | stale_key | repeated | rate_limited | not_billable | insufficient
   limiter: requests | tokens | key_budget | credit | monthly_cap | monthly_cap_reached | '' ]]
 -- include pending.lua
@@ -33,9 +34,9 @@ local function monthOf(seconds)
   return string.format('%04d-%02d', year, month)
 end
 
-if redis.call('EXISTS', KEYS[9]) == 1 then return { 'repeated', text(nowMs), '' } end
+if redis.call('EXISTS', KEYS[9]) == 1 then return { 'repeated', nowMs, '' } end
 local key = readKey()
-if isStale(key, ARGV[5]) then return { 'stale_key', text(nowMs), '', key[1] } end
+if isStale(key, ARGV[5]) then return { 'stale_key', nowMs, '', tonumber(key[1]) } end
 
 -- Requests per minute: capacity is one minute's worth, refilled continuously. What is stamped further ahead is of a clock that was
 -- set back since: it counts as never used.
@@ -54,21 +55,21 @@ end
 
 local function answer(outcome, limiter, retryAfterMs, keySpent, keyHeld, available)
   return {
-    outcome, text(nowMs), limiter,
-    text(math.max(math.floor((windowUs - usedUs) / intervalUs + 0.000001), 0)), text(math.ceil(usedUs / 1000)),
-    text(math.max(math.floor(level), 0)), text(math.ceil((tpm - level) * 60000 / tpm)),
-    text(retryAfterMs), text(keySpent), text(keyHeld), text(available),
+    outcome, nowMs, limiter,
+    math.max(math.floor((windowUs - usedUs) / intervalUs + 0.000001), 0), math.ceil(usedUs / 1000),
+    math.max(math.floor(level), 0), math.ceil((tpm - level) * 60000 / tpm),
+    retryAfterMs, keySpent, keyHeld, available,
   }
 end
 if excessUs > 0.5 then return answer('rate_limited', 'requests', math.ceil(excessUs / 1000), 0, 0, 0) end
 if level <= 0 then return answer('rate_limited', 'tokens', math.ceil((1 - level) * 60000 / tpm), 0, 0, 0) end
 if ARGV[16] ~= '' then return answer('not_billable', '', 0, 0, 0, 0) end
 
-if not isInForce() then return { 'closed', text(nowMs), '' } end
+if not isInForce() then return { 'closed', nowMs, '' } end
 local month = monthOf(tonumber(time[1]))
 local keySpent, keyHeld = tonumber(key[3] or 0) + tonumber(key[5] or 0), tonumber(key[4] or 0)
 local limiter, available = findShortage(amount, key, month, ARGV[10], ARGV[11])
-if limiter == 'not_loaded' then return { 'not_loaded', text(nowMs), '' } end
+if limiter == 'not_loaded' then return { 'not_loaded', nowMs, '' } end
 if limiter ~= '' then return answer('insufficient', limiter, 0, keySpent, keyHeld, available) end
 
 usedUs = usedUs + intervalUs

@@ -28,16 +28,20 @@ local function add(kind, amount, keyId, month)
   return redis.call('HINCRBY', KEYS[3], month .. ':' .. kind, amount)
 end
 
--- What falls below zero lacked what is taken. Nothing is no reason to begin a counter: it would hide that there was another one.
+-- What falls below zero lacked what is taken.
+local function lower(counter, field, digits)
+  if redis.call('HINCRBY', counter, field, digits) >= 0 then return end
+  redis.call('HSET', counter, field, '0')
+  hasLoss = true
+end
+
+-- Nothing is no reason to begin a counter: it would hide that there was another one.
 local function take(kind, amount, keyId, month)
   if tonumber(amount) == 0 then return end
   local digits = string.format('%.0f', 0 - tonumber(amount))
-  for _, counter in ipairs({ { KEYS[2], kind }, { ARGV[2] .. keyId, kind }, { KEYS[3], month .. ':' .. kind } }) do
-    if redis.call('HINCRBY', counter[1], counter[2], digits) < 0 then
-      redis.call('HSET', counter[1], counter[2], '0')
-      hasLoss = true
-    end
-  end
+  lower(KEYS[2], kind, digits)
+  lower(ARGV[2] .. keyId, kind, digits)
+  lower(KEYS[3], month .. ':' .. kind, digits)
 end
 
 -- Lists a key that is counted. One that was listed had a counter; and a list that begins with this one may be another one.
