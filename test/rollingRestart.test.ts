@@ -67,5 +67,7 @@ it('a release that replaces every process, one replica of each service at a time
     return body.totals.requests === calls.length ? body.totals : undefined;
   });
   expect(totals.success).toBe(calls.length);
-  expect(await account.findSpend()).toBe(BigInt(Math.round(totals.total_spend * 1e9)));
+  // A call that one router has yet to ask about is in the sums that another has taken over, and beside them.
+  const spent = BigInt(Math.round(totals.total_spend * 1e9));
+  await until('the key to have spent what its rows say', async () => (await account.findSpend()) === spent);
 }, 300_000);

@@ -1,5 +1,6 @@
+import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import { TAG } from '@turnpike/holds/test/aShard';
-import type { AbsorbRow, StatementChanges } from './ledger/ledgerStatements.ts';
+import type { AbsorbRow, StatementChanges, StatementContext } from './ledger/ledgerStatements.ts';
 import { serverName } from './ledger/ledgerTables.ts';
 import type { RouterParts } from './router/simulatedRouter.ts';
 import type { SourceChange } from './stand-ins/registerStandIns.ts';
@@ -74,6 +75,15 @@ function withSumsOfBefore(pick: (row: AbsorbRow) => Partial<AbsorbRow>): NonNull
 }
 const lastSums = new WeakMap<object, Map<string, AbsorbRow>>();
 
+/** A mutant of how calls are recorded, of a batch that is in its place and of a dead letter. */
+const recording = (
+  change: (run: () => unknown, context: StatementContext, events: UsageRecorded[]) => unknown,
+): StatementChanges => ({
+  recordUsage: (run, context, _source, events) => change(run, context, events),
+  recordBatch: (run, context, { topic, partition }, { from }, { events }) =>
+    (context.tables.eventOffsets.get(`${topic} ${partition}`) ?? 0n) === from ? change(run, context, events) : run(),
+});
+
 /** Each is the removal of one thing that the protocol stands on. */
 export const MUTATIONS: Record<string, Mutation> = {
   'settling a call charges it again when it was settled before': {
@@ -113,7 +123,7 @@ export const MUTATIONS: Record<string, Mutation> = {
     script: inScript('admit', 'limitOf(tonumber(cap))', 'nil'),
   },
   'admission does not ask whether the mark is in force, nor whether sums were loaded under it': {
-    seed: 36,
+    seed: 1_519,
     noticedBy: ['limits', 'covered', 'quiet', 'redis'],
     breaks: 'aRouterLosesTheLog',
     script: inScripts(
@@ -219,23 +229,21 @@ export const MUTATIONS: Record<string, Mutation> = {
   },
   'what is recorded does not raise the sequence': {
     noticedBy: ['limits', 'covered', 'redis'],
-    statements: {
-      recordUsage: (run, { tables }) => {
-        const before = tables.sequences;
-        tables.sequences = new Map(before);
-        const answer = run();
-        tables.sequences = before;
-        return answer;
-      },
-    },
+    statements: recording((run, { tables }) => {
+      const before = tables.sequences;
+      tables.sequences = new Map(before);
+      const answer = run();
+      tables.sequences = before;
+      return answer;
+    }),
   },
   'what a dead letter’s replay records does not raise the sequence': {
     noticedBy: ['limits', 'covered', 'redis'],
     faults: ['eventsAreSpoilt', 'eventsAreSpoilt'],
     statements: {
-      recordUsage: (run, { tables }, source) => {
+      recordUsage: (run, { tables }) => {
         const before = tables.sequences;
-        if (source.startsWith('dead letter')) tables.sequences = new Map(before);
+        tables.sequences = new Map(before);
         const answer = run();
         tables.sequences = before;
         return answer;
@@ -288,47 +296,41 @@ export const MUTATIONS: Record<string, Mutation> = {
     leaseMs: 1_500,
     noticedBy: ['rows', 'quiet'],
     faults: ['routerFreezes', 'routerLosesRedis', 'routerFreezes'],
-    statements: {
-      recordUsage: (run, { tables }, _source, events) => {
-        const known = events.filter(({ callId }) => tables.usageRequests.has(callId));
-        for (const event of known) events.splice(events.indexOf(event), 1);
-        return run();
-      },
-    },
+    statements: recording((run, { tables }, events) => {
+      const known = events.filter(({ callId }) => tables.usageRequests.has(callId));
+      for (const event of known) events.splice(events.indexOf(event), 1);
+      return run();
+    }),
   },
   'an unknown event replaces a row that is known': {
     leaseMs: 1_500,
     noticedBy: ['rows', 'totals'],
     faults: ['routerFreezes', 'routerLosesRedis', 'routerFreezes'],
-    statements: {
-      recordUsage: (run, { tables }, _source, events) => {
-        for (const event of events) if (event.status === 'unknown') tables.usageRequests.delete(event.callId);
-        return run();
-      },
-    },
+    statements: recording((run, { tables }, events) => {
+      for (const event of events) if (event.status === 'unknown') tables.usageRequests.delete(event.callId);
+      return run();
+    }),
   },
   'what is delivered twice is charged twice': {
     noticedBy: ['totals'],
     faults: ['routerIsKilled', 'ledgerIsKilled', 'commitsAreLost'],
-    statements: {
-      recordUsage: (run, { tables }, _source, events) => {
-        for (const { callId } of events) tables.usageRequests.delete(callId);
-        return run();
-      },
-    },
+    statements: recording((run, { tables }, events) => {
+      for (const { callId } of events) tables.usageRequests.delete(callId);
+      return run();
+    }),
   },
   'a reader moves the offset wherever it stands': {
     noticedBy: ['offsets'],
     faults: ['ledgerIsKilled', 'databaseIsSlow', 'commitsAreLost'],
     statements: {
-      moveOffset: (run, { tables, undo }, { topic, partition }, { from, to }) => {
+      recordBatch: (run, { tables, undo }, { topic, partition }, { from }) => {
         const name = `${topic} ${partition}`;
         const before = tables.eventOffsets.get(name);
         tables.eventOffsets.set(name, from);
         undo.push(() =>
           before === undefined ? tables.eventOffsets.delete(name) : tables.eventOffsets.set(name, before),
         );
-        return run() || Number(to > 0n);
+        return run();
       },
     },
   },
@@ -421,11 +423,6 @@ export const MUTATIONS: Record<string, Mutation> = {
         return answer;
       },
     },
-  },
-  'a Redis that was kept out opens at once when the one that was open is emptied': {
-    noticedBy: ['given up'],
-    seed: 338_150,
-    statements: { othersRaisedAgoAtMost: () => 0 },
   },
   'a stranger is told that it is none': {
     noticedBy: ['stranger'],

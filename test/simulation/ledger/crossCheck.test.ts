@@ -8,7 +8,6 @@ import { addCredit } from '../../../services/usage-ledger/src/credits/addCredit.
 import type { Db } from '../../../services/usage-ledger/src/database/createDb.ts';
 import { inTransaction } from '../../../services/usage-ledger/src/database/inTransaction.ts';
 import { statements } from '../../../services/usage-ledger/src/database/statements.ts';
-import { moveOffset } from '../../../services/usage-ledger/src/event-log/eventOffset.ts';
 import { ensureUsagePartitions } from '../../../services/usage-ledger/src/ledger/ensureUsagePartitions.ts';
 import { recordUsage } from '../../../services/usage-ledger/src/ledger/recordUsage.ts';
 import { createReportRouter } from '../../../services/usage-ledger/src/recovery/reportRouter.ts';
@@ -126,6 +125,31 @@ it('records random batches, adds credits and gives balances as the ledger’s fu
   expect(simulated).toEqual(real);
 }, 60_000);
 
+it('records a batch where its partition stands as Postgres does, and nothing of one elsewhere', async () => {
+  const events = [aUsageRecorded({ workspaceId: 'batches' }), aUsageRecorded({ workspaceId: 'batches' })];
+  async function live({ db }: Place): Promise<unknown[]> {
+    await ensureUsagePartitions(db, [new Date()]);
+    const seen: unknown[] = [];
+    const record = async (from: bigint, to: bigint, some: UsageRecorded[]): Promise<void> => {
+      const letter = { offset: from, reason: 'none', payload: Buffer.from('x') };
+      const batch = { source: 'batch', events: some, deadLetters: some.length > 0 ? [letter] : [] };
+      seen.push(await db.$queryRaw(statements.recordBatch({ topic: 'batches.v1', partition: 1 }, { from, to }, batch)));
+      seen.push(await getBalances(db, { workspaceId: 'batches', month: '2026-11' }));
+    };
+    await record(3n, 4n, events);
+    await record(0n, 2n, events.slice(0, 1));
+    await record(0n, 2n, events);
+    await record(1n, 3n, events);
+    await record(2n, 3n, []);
+    await record(3n, 5n, events);
+    return seen;
+  }
+  const { simulated, real } = await inBoth(live);
+  expect(simulated).toEqual(real);
+  const answers = (real as unknown[]).filter((_, nth) => nth % 2 === 0);
+  expect(answers).toEqual([[], [{ recorded: 1n }], [], [], [{ recorded: 0n }], [{ recorded: 1n }]]);
+});
+
 it('catches up with a timeline as Postgres does', async () => {
   const topic = 'caught.v1';
   async function live({ db, timeline: current, comeFrom, pass }: Place): Promise<unknown[]> {
@@ -146,7 +170,8 @@ it('catches up with a timeline as Postgres does', async () => {
     await pass(10);
     await comeFrom(0);
     await catchUp(current, 5n);
-    await inTransaction(db, (tx) => moveOffset(tx, place, { from: 0n, to: 5n }));
+    const nothing = { source: 'nobody', events: [], deadLetters: [] };
+    await db.$queryRaw(statements.recordBatch(place, { from: 0n, to: 5n }, nothing));
     // Not the database's own.
     await catchUp(current + 1, 5n);
     await catchUp(current, 6n);

@@ -43,22 +43,19 @@ export type StatementChanges = {
 
 /** What each statement does to the tables and answers: its rows, or how many rows it changed. */
 const MODELS = {
+  readTimeOfRecording: ({ nowMs }) => [{ now: new Date(nowMs) }],
   ensureUsagePartitions: () => 0,
-  beginOffset: () => 0,
-  moveOffset({ tables, undo }, { topic, partition }, { from, to }) {
+  recordBatch({ tables, undo, nowMs }, { topic, partition }, { from, to }, { events, deadLetters }) {
     const name = `${topic} ${partition}`;
-    if ((tables.eventOffsets.get(name) ?? 0n) !== from) return 0;
+    if ((tables.eventOffsets.get(name) ?? 0n) !== from) return [];
     change(undo, tables.eventOffsets, name, to);
-    return 1;
-  },
-  recordUsage: ({ tables, undo }, _source, events) => [{ recorded: BigInt(recordUsageRows(tables, events, undo)) }],
-  recordDeadLetters({ tables, undo, nowMs }, _place, letters) {
     const end = tables.deadLetters.length;
-    for (const [at, { reason, payload }] of letters.entries())
+    for (const [at, { reason, payload }] of deadLetters.entries())
       tables.deadLetters.push({ id: BigInt(end + at + 1), payload, reason, recordedAt: nowMs, isReplayed: false });
     undo.push(() => tables.deadLetters.splice(end));
-    return letters.length;
+    return [{ recorded: BigInt(recordUsageRows(tables, events, undo)) }];
   },
+  recordUsage: ({ tables, undo }, _source, events) => [{ recorded: BigInt(recordUsageRows(tables, events, undo)) }],
   readDeadLetter: ({ tables }, id) => tables.deadLetters.filter((letter) => letter.id === id && !letter.isReplayed),
   markReplayed({ tables, undo }, id) {
     const letter = tables.deadLetters.find((each) => each.id === id && !each.isReplayed);
@@ -197,14 +194,18 @@ const MODELS = {
     changeServer(tables, undo, server, { openedAt: nowMs });
     return others.length;
   },
-  lockLog: () => 0,
   appendToLog({ tables, undo }, topic, records) {
     const log = tables.logs.get(topic) ?? [];
     tables.logs.set(topic, log);
     const end = log.length;
     for (const [at, record] of records.entries()) log.push({ offset: BigInt(end + at), ...record });
     undo.push(() => log.splice(end));
-    return records.length;
+    return [];
+  },
+  readLog({ tables }, topic, fromOffset, limit) {
+    const from = Number(fromOffset);
+    const records = tables.logs.get(topic)?.slice(from, from + limit) ?? [];
+    return records.map(({ value, ...record }) => ({ ...record, value: Buffer.from(value).toString('base64') }));
   },
 } satisfies Models;
 
@@ -310,11 +311,6 @@ export const MODEL_QUERIES: Record<string, Record<string, (context: StatementCon
     },
   },
   eventLogRecord: {
-    findMany({ tables }, { where, take }: { where: { topic: string; offset: { gte: bigint } }; take: number }) {
-      const from = Number(where.offset.gte);
-      const records = tables.logs.get(where.topic)?.slice(from, from + take) ?? [];
-      return records.map(({ offset, key, value }) => ({ offset, key, value: Buffer.from(value) }));
-    },
     aggregate({ tables }, { where }: { where: { topic: string } }) {
       return { _max: { offset: tables.logs.get(where.topic)?.at(-1)?.offset ?? null } };
     },

@@ -44,21 +44,26 @@ CREATE OR REPLACE FUNCTION record_usage(posting_source TEXT, calls JSON) RETURNS
       recorded_at = now()
     WHERE row.status = 'unknown' AND excluded.status <> 'unknown'
       AND row.key_id = excluded.key_id AND row.workspace_id = excluded.workspace_id
-    RETURNING old AS was, new AS now
+    RETURNING old AS was, new.key_id, new.workspace_id, new.started_at, new.canonical_model, new.modality, new.billing_unit, new.units,
+      new.status, new.prompt_tokens, new.cached_prompt_tokens, new.completion_tokens, new.charge_nano_usd,
+      -- The whole row only where a note is made of it: to make one takes long.
+      CASE WHEN new.started_at < (SELECT noted_before FROM sealing) THEN new END AS late
   ), change AS NOT MATERIALIZED (
-    SELECT (now).*, 1 AS sign FROM recorded
+    SELECT key_id, workspace_id, started_at, canonical_model, modality, billing_unit, units, status, prompt_tokens,
+      cached_prompt_tokens, completion_tokens, charge_nano_usd, 1 AS sign FROM recorded
     UNION ALL
-    SELECT (was).*, -1 FROM recorded WHERE (was).call_id IS NOT NULL
+    SELECT (was).key_id, (was).workspace_id, (was).started_at, (was).canonical_model, (was).modality, (was).billing_unit, (was).units,
+      (was).status, (was).prompt_tokens, (was).cached_prompt_tokens, (was).completion_tokens, (was).charge_nano_usd, -1
+    FROM recorded WHERE (was).call_id IS NOT NULL
   ), amendments AS (
     INSERT INTO seal_amendment (call_id, workspace_id, key_id, hour, calls, charge_nano_usd, rows_hash)
     SELECT (call).call_id, (call).workspace_id, (call).key_id, date_trunc('hour', (call).started_at, 'UTC'), sign,
       sign * (call).charge_nano_usd, sign * hash_usage_row(call)::NUMERIC
     FROM (
-      SELECT now AS call, 1 AS sign FROM recorded
+      SELECT late AS call, 1 AS sign FROM recorded WHERE (late).call_id IS NOT NULL
       UNION ALL
-      SELECT was, -1 FROM recorded WHERE (was).call_id IS NOT NULL
-    ) AS late
-    WHERE (call).started_at < (SELECT noted_before FROM sealing)
+      SELECT was, -1 FROM recorded WHERE (was).call_id IS NOT NULL AND (was).started_at < (SELECT noted_before FROM sealing)
+    ) AS noted
   ), hourly AS MATERIALIZED (
     SELECT key_id, workspace_id, date_trunc('hour', started_at, 'UTC') AS hour, canonical_model, modality,
       sum(sign) AS requests, sum(sign * (status = 'success')::INT) AS success,

@@ -3,15 +3,14 @@ import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { isDataRefused, sqlStateOf } from '@turnpike/postgres/databaseFailure';
 import type { Db } from '../database/createDb.ts';
-import { inTransaction } from '../database/inTransaction.ts';
-import { type DeadLetter, recordDeadLetters } from '../dead-letters/recordDeadLetters.ts';
-import { moveOffset, type Partition } from '../event-log/eventOffset.ts';
+import { retryConflicts } from '../database/inTransaction.ts';
+import { type DeadLetter, statements } from '../database/statements.ts';
+import { OffsetMoved, type Partition } from '../event-log/eventOffset.ts';
 import { callInstantMs } from '../ledger/callInstant.ts';
 import { ensureUsagePartitions } from '../ledger/ensureUsagePartitions.ts';
 import { mergeEvents } from '../ledger/mergeEvents.ts';
-import { readTime } from '../ledger/readTime.ts';
+import { readTimeOfRecording } from '../ledger/readTime.ts';
 import { AheadOfTime, type ReadContext, readUsageEvent, UnreadableRecord } from '../ledger/readUsageEvent.ts';
-import { recordUsage } from '../ledger/recordUsage.ts';
 import type { RecordingTelemetry } from './recordingTelemetry.ts';
 
 export interface BatchContext extends Pick<ReadContext, 'region'> {
@@ -29,11 +28,10 @@ export interface BatchContext extends Pick<ReadContext, 'region'> {
  * database's clock and not of this process': one of the two is wrong, and a call is no dead letter for that.
  */
 export async function recordUsageBatch(db: Db, batch: RecordBatch, context: BatchContext): Promise<void> {
-  const { events, deadLetters } = readRecords(batch.records, context, await readTime(db));
-  await ensureUsagePartitions(
-    db,
-    events.map(({ callId }) => new Date(callInstantMs(callId))),
-  );
+  const now = await readTimeOfRecording(db);
+  const { events, deadLetters } = readRecords(batch.records, context, now);
+  const instants = events.map(({ callId }) => new Date(callInstantMs(callId)));
+  await ensureUsagePartitions(db, instants, now);
   try {
     await commit(db, batch, { events, deadLetters, context });
   } catch (error) {
@@ -86,13 +84,16 @@ async function commit(db: Db, batch: RecordBatch, { events, deadLetters, context
   const { topic, log, telemetry } = context;
   const place = { topic, partition: batch.partition };
   const startedAtMs = Date.now();
-  const rows = await inTransaction(db, async (tx) => {
-    // First, since it makes a rival consumer wait here instead of doing the work in vain.
-    await moveOffset(tx, place, { from: batch.fromOffset, to: batch.nextOffset });
-    const recorded = events.length > 0 ? await recordUsage(tx, sourceOf(place, batch.fromOffset), events) : 0;
-    await recordDeadLetters(tx, place, deadLetters);
-    return recorded;
+  const range = { from: batch.fromOffset, to: batch.nextOffset };
+  const statement = statements.recordBatch(place, range, {
+    source: sourceOf(place, batch.fromOffset),
+    events,
+    deadLetters,
   });
+  const [result] = await retryConflicts(() => db.$queryRaw<{ recorded: bigint }[]>(statement));
+  if (!result)
+    throw new OffsetMoved(`partition ${batch.partition} of ${topic} does not stand at ${range.from} any more`);
+  const rows = Number(result.recorded);
   const found = batch.records[0]?.offset ?? batch.fromOffset;
   const isAfterGap = found !== batch.fromOffset;
   telemetry.batchRecorded({ ...place, events, rows, deadLetters: deadLetters.length, isAfterGap, startedAtMs });

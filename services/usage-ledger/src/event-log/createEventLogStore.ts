@@ -1,7 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { EventLogStore } from '@turnpike/event-log/eventLogStore';
 import type { Db } from '../database/createDb.ts';
-import { inTransaction } from '../database/inTransaction.ts';
 import { statements } from '../database/statements.ts';
 
 /** The embedded event log in this service's own database. */
@@ -10,19 +9,14 @@ export function createEventLogStore(db: Db): EventLogStore {
   return {
     appends,
     async append(topic, records) {
-      await inTransaction(db, async (tx) => {
-        await tx.$executeRaw(statements.lockLog(topic));
-        await tx.$executeRaw(statements.appendToLog(topic, records));
-      });
+      await db.$executeRaw(statements.appendToLog(topic, records));
       appends.emit(topic);
     },
     async read(topic, { fromOffset, limit }) {
-      const rows = await db.eventLogRecord.findMany({
-        where: { topic, offset: { gte: fromOffset } },
-        orderBy: { offset: 'asc' },
-        take: limit,
-      });
-      return rows.map(({ offset, key, value }) => ({ offset, key, value: Buffer.from(value) }));
+      const rows = await db.$queryRaw<{ offset: bigint; key: string; value: string }[]>(
+        statements.readLog(topic, fromOffset, limit),
+      );
+      return rows.map(({ offset, key, value }) => ({ offset, key, value: Buffer.from(value, 'base64') }));
     },
     async endOffset(topic) {
       const { _max: last } = await db.eventLogRecord.aggregate({ where: { topic }, _max: { offset: true } });

@@ -53,9 +53,11 @@ export function readUsageEvent(value: Buffer, { region, now }: ReadContext): Usa
   return event;
 }
 
+const strictUtf8 = new TextDecoder('utf-8', { fatal: true });
+
 function decode(value: Buffer): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(value);
+    return strictUtf8.decode(value);
   } catch (error) {
     throw new UnreadableRecord('not UTF-8', { cause: error });
   }
