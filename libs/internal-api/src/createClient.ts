@@ -1,3 +1,4 @@
+import { startDeadline } from '@turnpike/lifecycle/startDeadline';
 import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import { type Dispatcher, request } from 'undici';
 import { z } from 'zod';
@@ -108,7 +109,8 @@ async function call(
 ): Promise<unknown> {
   const fail = (failure: CallFailure, cause?: unknown) => new InternalCallError(service, route, failure, { cause });
   onCall?.(route);
-  const signal = AbortSignal.timeout(timeoutMs);
+  const late = new AbortController();
+  const stopDeadline = startDeadline(timeoutMs, () => late.abort());
   let answer: { status: number; requestId: string | undefined; text: string };
   try {
     const { statusCode, headers, ...received } = await request(url + toPath(route.path, params), {
@@ -120,14 +122,16 @@ async function call(
         ...(known !== undefined && route.etag && { 'if-none-match': route.etag(known) }),
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
-      signal,
+      signal: late.signal,
       ...(dispatcher && { dispatcher }),
     });
     const text = await readText(received.body, route.answerLimitBytes ?? ANSWER_LIMIT_BYTES);
     const requestId = headers[REQUEST_ID_HEADER];
     answer = { status: statusCode, requestId: typeof requestId === 'string' ? requestId : undefined, text };
   } catch (error) {
-    throw fail(signal.aborted ? { kind: 'late', timeoutMs } : { kind: 'unanswered' }, error);
+    throw fail(late.signal.aborted ? { kind: 'late', timeoutMs } : { kind: 'unanswered' }, error);
+  } finally {
+    stopDeadline();
   }
   const { status, requestId, text } = answer;
   if (status === 304 && known !== undefined) return known;

@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream';
 import { backoffMs } from '@turnpike/lifecycle/backoff';
+import { startDeadline } from '@turnpike/lifecycle/startDeadline';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { Redis } from 'ioredis';
 import type { NodeAddress } from './readTopology.ts';
@@ -33,7 +34,6 @@ export interface ConnectionOptions {
 export function connectRedis(url: string, { timeoutMs, log, address, onDoubt }: ConnectionOptions): Redis {
   const redis = new Redis(url, {
     lazyConnect: true,
-    commandTimeout: timeoutMs,
     connectTimeout: 1_000,
     disconnectTimeout: DISCONNECT_MS,
     // `true` rejects the command and connects anew; it does not send the command again.
@@ -49,6 +49,12 @@ export function connectRedis(url: string, { timeoutMs, log, address, onDoubt }: 
     retryStrategy: (attempt) => backoffMs(attempt, BACKOFF),
   });
   if (address) Object.assign(redis.options, address);
+  const { sendCommand } = redis;
+  redis.sendCommand = (command, stream) => {
+    const stopDeadline = startDeadline(timeoutMs, () => command.reject(new Error('Command timed out')));
+    command.promise.then(stopDeadline, stopDeadline);
+    return sendCommand.call(redis, command, stream);
+  };
   let isDown = false;
   redis.on('error', (error) => {
     if (!isDown) log?.error({ err: error }, 'redis connection failed');
