@@ -1,38 +1,88 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { availableParallelism, cpus } from 'node:os';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { Bench } from './bench.ts';
+import { type Figure, formatFigures, isReached, toResult } from './figure.ts';
 
 const FOLDER = new URL('./', import.meta.url);
+const RESULTS = new URL('results/', FOLDER);
 
-const USAGE = `npm run bench -- [<bench>…] [--seed N]
+const USAGE = `npm run bench -- [<bench>[/<part>]…] [--long] [--seed N]
 
-Measures, and ends with an error when a figure is missed. All benches run where none is named.
+Measures, and ends with an error when a figure is missed. Where none is named all benches run but those that take long or
+measure nothing wanted; these are marked below. The figures are kept in bench/results.
 
+  --long     more rows, rounds and sizes
   --seed N   what workloads are made from; 1 where it is not given
   --help     show this`;
 
 /** What the caller got wrong, in one line. */
 class UsageError extends Error {}
 
-/** `npm run bench`: runs the named benches one after the other. */
+interface Choice {
+  name: string;
+  parts: string[];
+}
+
+interface Arguments {
+  choices: Choice[];
+  /** Whether somebody named them; all there are otherwise. */
+  isNamed: boolean;
+  seed: number;
+  isLong: boolean;
+  help: boolean;
+}
+
+/** `npm run bench`: runs the named benches one after the other, and prints all figures at the end. */
 async function main(): Promise<number> {
-  const { names, seed, help } = readArguments(process.argv.slice(2));
+  const { choices, isNamed, seed, isLong, help } = readArguments(process.argv.slice(2));
   if (help) {
     process.stdout.write(`${USAGE}\n\n${(await describeAll()).join('\n')}\n`);
     return 0;
   }
-  let missed = 0;
-  for (const name of names) {
+  const figures: Record<string, Figure[]> = {};
+  for (const { name, parts } of choices) {
     const bench = await load(name);
+    if (bench.isOnRequest && !isNamed) continue;
+    const unknown = parts.find((part) => !bench.parts?.includes(part));
+    if (unknown !== undefined)
+      throw new UsageError(`${name} has no part "${unknown}". It has: ${(bench.parts ?? []).join(', ') || 'none'}.`);
     process.stdout.write(`${name}: ${bench.measures} (seed ${seed})\n\n`);
     const startedAt = performance.now();
-    const isReached = await bench.run({ seed, progress });
+    figures[name] = await bench.run({ seed, isLong, parts, progress });
     progress('');
-    const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
-    process.stdout.write(`\n${name}: ${isReached ? 'every figure reached' : 'FIGURES MISSED'} in ${seconds} s\n`);
-    if (!isReached) missed += 1;
+    process.stdout.write(`\n${name}: ${((performance.now() - startedAt) / 1_000).toFixed(1)} s\n\n`);
   }
-  return missed === 0 ? 0 : 1;
+  const file = keep(figures);
+  for (const [name, ofBench] of Object.entries(figures)) process.stdout.write(`${name}\n${formatFigures(ofBench)}\n`);
+  const missed = Object.values(figures)
+    .flat()
+    .filter((figure) => !isReached(figure));
+  const verdict = missed.length === 0 ? 'every figure reached' : `${missed.length} FIGURES MISSED`;
+  process.stdout.write(`${verdict}; kept in ${fileURLToPath(file)}\n`);
+  return missed.length === 0 ? 0 : 1;
+}
+
+/** Writes down the figures, and on what they were measured. */
+function keep(figures: Record<string, Figure[]>): URL {
+  const at = new Date().toISOString();
+  const machine = { processors: availableParallelism(), model: cpus()[0]?.model ?? 'unknown', node: process.version };
+  const benches = Object.entries(figures).map(([name, ofBench]) => [name, ofBench.map(toResult)]);
+  mkdirSync(RESULTS, { recursive: true });
+  const file = new URL(`${at.slice(0, 19).replaceAll(':', '')}.json`, RESULTS);
+  const kept = { at, commit: readCommit(), machine, figures: Object.fromEntries(benches) };
+  writeFileSync(file, `${JSON.stringify(kept, null, 2)}\n`);
+  return file;
+}
+
+function readCommit(): string | null {
+  try {
+    return execFileSync('git', ['describe', '--always', '--dirty'], { cwd: FOLDER, encoding: 'utf8' }).trim();
+  } catch {
+    return null; // an unpacked copy
+  }
 }
 
 const listNames = (): string[] =>
@@ -41,25 +91,36 @@ const listNames = (): string[] =>
     .sort();
 
 const describeAll = (): Promise<string[]> =>
-  Promise.all(listNames().map(async (name) => `  ${name.padEnd(10)} ${(await load(name)).measures}`));
+  Promise.all(
+    listNames().map(async (name) => {
+      const { measures, isOnRequest, parts = [] } = await load(name);
+      return `  ${name.padEnd(10)} ${measures}${isOnRequest ? ' (only where it is named)' : ''}${parts.length === 0 ? '' : `; parts: ${parts.join(', ')}`}`;
+    }),
+  );
 
 async function load(name: string): Promise<Bench> {
   const { bench } = (await import(new URL(`${name}/bench.ts`, FOLDER).href)) as { bench: Bench };
   return bench;
 }
 
-function readArguments(args: string[]): { names: string[]; seed: number; help: boolean } {
+function readArguments(args: string[]): Arguments {
   const { values, positionals } = parse(args);
-  const seed = Number(values.seed);
   if (!/^\d{1,9}$/.test(values.seed))
     throw new UsageError(`--seed is "${values.seed}", but it has to be a whole number.`);
   const known = listNames();
-  const unknown = positionals.find((name) => !known.includes(name));
-  if (unknown !== undefined)
-    throw new UsageError(
-      `No bench is called "${unknown}". There is: ${known.join(', ')}; --help says what they measure.`,
-    );
-  return { names: positionals.length > 0 ? positionals : known, seed, help: values.help };
+  const parts = new Map<string, string[]>();
+  for (const positional of positionals) {
+    const [name = '', part] = positional.split('/');
+    if (!known.includes(name))
+      throw new UsageError(
+        `No bench is called "${name}". There is: ${known.join(', ')}; --help says what they measure.`,
+      );
+    parts.set(name, [...(parts.get(name) ?? []), ...(part === undefined ? [] : [part])]);
+  }
+  const isNamed = parts.size > 0;
+  if (!isNamed) for (const name of known) parts.set(name, []);
+  const choices = [...parts].map(([name, ofBench]) => ({ name, parts: ofBench }));
+  return { choices, isNamed, seed: Number(values.seed), isLong: values.long, help: values.help };
 }
 
 function parse(args: string[]) {
@@ -67,11 +128,15 @@ function parse(args: string[]) {
     return parseArgs({
       args,
       allowPositionals: true,
-      options: { seed: { type: 'string', default: '1' }, help: { type: 'boolean', short: 'h', default: false } },
+      options: {
+        seed: { type: 'string', default: '1' },
+        long: { type: 'boolean', default: false },
+        help: { type: 'boolean', short: 'h', default: false },
+      },
     });
   } catch (error) {
     const problem = error instanceof Error ? error.message.split(/\. |\n/)[0] : String(error);
-    throw new UsageError(`${problem}. There is --seed N and --help.`, { cause: error });
+    throw new UsageError(`${problem}. There is --long, --seed N and --help.`, { cause: error });
   }
 }
 

@@ -11,7 +11,7 @@ import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { addCredit } from '../../services/usage-ledger/src/credits/addCredit.ts';
 import type { TestLedger } from '../../services/usage-ledger/test/openTestLedger.ts';
 import { internalHeaders, startTestService } from '../../services/usage-ledger/test/startTestService.ts';
-import { median } from '../ledger/median.ts';
+import { median } from '../median.ts';
 import { inGroups } from './inGroups.ts';
 import { longestCommandMs } from './redisLoad.ts';
 

@@ -8,12 +8,11 @@ import { defineScript } from '@turnpike/holds/redis/redisScript';
 import { type OpenedRedis, openTestRedis } from '@turnpike/holds/test/openTestRedis';
 import { toAbsorb } from '@turnpike/holds/test/toAbsorb';
 import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
-import { median } from '../ledger/median.ts';
 import { type BareCall, bareScripts } from './bareScripts.ts';
 import { inGroups } from './inGroups.ts';
 import { secondsOf } from './redisLoad.ts';
 
-const ROUNDS = 7;
+const ROUNDS = 5;
 const WORKSPACES = 100;
 const CALLS = 5_000;
 /** Calls that are under way to Redis at once. */
@@ -22,8 +21,8 @@ const AT_ONCE = 50;
 const CALLS_AN_ABSORB = 5;
 const HOLD = 1_000_000n;
 
-export interface RedisTime {
-  /** Medians over the rounds, microseconds a call. */
+/** Microseconds a call. */
+interface RedisTime {
   bareUs: number;
   callUs: number;
   admitUs: number;
@@ -31,11 +30,14 @@ export interface RedisTime {
   absorbUs: number;
 }
 
+/** Of each round. */
+export type RedisTimes = Record<keyof RedisTime, number[]>;
+
 /**
  * Redis' own processor time for a call, beside scripts that make the same writes to the same keys and neither read, decide nor
  * add up anything. Both by turns on one server, with its append-only file as in production.
  */
-export async function measureRedisTime(progress: (text: string) => void): Promise<RedisTime> {
+export async function measureRedisTime(progress: (text: string) => void): Promise<RedisTimes> {
   const opened = await openTestRedis();
   try {
     const rounds: RedisTime[] = [];
@@ -44,7 +46,7 @@ export async function measureRedisTime(progress: (text: string) => void): Promis
       const measured = await measureRound(opened);
       if (round > 0) rounds.push(measured);
     }
-    const of = (name: keyof RedisTime): number => median(rounds.map((round) => round[name]));
+    const of = (name: keyof RedisTime): number[] => rounds.map((round) => round[name]);
     return {
       bareUs: of('bareUs'),
       callUs: of('callUs'),

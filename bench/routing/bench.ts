@@ -1,4 +1,5 @@
 import type { Bench } from '../bench.ts';
+import type { Figure } from '../figure.ts';
 import { findHighestRate, someEngines } from './findHighestRate.ts';
 import { measureDecision } from './measureDecision.ts';
 import { POLICIES, type PolicyName } from './policies.ts';
@@ -19,14 +20,6 @@ const SLOW_FACTOR = 10;
 const SLOW_AFTER = 0.7;
 /** When one engine is killed, as part of the workload's duration. */
 const KILL_AFTER = 0.6;
-
-/** A figure and what it has to be, if anything. */
-interface Figure {
-  what: string;
-  value: number;
-  atLeast?: number;
-  atMost?: number;
-}
 
 /** Virtual time: the product's placement and retries, and the engines of the simulator. Equal seeds give equal figures, but for µs. */
 export const bench: Bench = {
@@ -51,19 +44,15 @@ export const bench: Bench = {
     const rateOf = (name: PolicyName): number => rates.get(name) ?? Number.NaN;
     const rate = rateOf('turnpike');
     progress('slow and killed engines');
-    const figures: Figure[] = [
-      { what: 'calls/s ÷ those of round-robin', value: rate / rateOf('round-robin'), atLeast: 2 },
-      { what: 'calls/s ÷ those of the oracle', value: rate / rateOf('oracle'), atLeast: 0.9 },
-      { what: 'load of the busiest engine ÷ the mean', value: busiest, atMost: 1.3 },
+    return [
+      { name: 'calls/s ÷ those of round-robin', rounds: [rate / rateOf('round-robin')], atLeast: 2 },
+      { name: 'calls/s ÷ those of the oracle', rounds: [rate / rateOf('oracle')], atLeast: 0.9 },
+      { name: 'load of the busiest engine ÷ the mean', rounds: [busiest], atMost: 1.3 },
       ...judgeSlowEngine(calls, rate * EASY),
       judgeSlowSteps(calls, rate * EASY),
       judgeKilledEngine(calls, rate * HARD),
       ...judgeDecision(),
     ];
-    progress('');
-    say('');
-    for (const figure of figures) say(`${verdictOf(figure)}  ${figure.what}: ${format(figure)}`);
-    return figures.every(isReached);
   },
 };
 
@@ -85,8 +74,8 @@ function judgeSlowEngine(calls: readonly Call[], easyRate: number): Figure[] {
     p99Of(someEngines(4), { slowDown: { after, factor: SLOW_FACTOR } }) / without;
   const what = 'p99 of TTFT with one of four engines ten times slower';
   return [
-    { what: `${what} ÷ that of the other three alone`, value: ratioWhen(0), atMost: 1.5 },
-    { what: `${what} from the middle of the measured part on ÷ the same`, value: ratioWhen(SLOW_AFTER) },
+    { name: `${what} ÷ that of the other three alone`, rounds: [ratioWhen(0)], atMost: 1.5 },
+    { name: `${what} from the middle of the measured part on ÷ the same`, rounds: [ratioWhen(SLOW_AFTER)] },
   ];
 }
 
@@ -96,7 +85,7 @@ function judgeSlowSteps(calls: readonly Call[], rate: number): Figure {
     percentile(runFleet(calls, engines, { policy: POLICIES.turnpike, rate, ...options }).msPerToken, 0.95);
   const slow = p95Of(someEngines(4), { slowDown: { after: 0, factor: SLOW_FACTOR, what: 'steps' } });
   const what = 'p95 of ms a token with the steps of one of four engines ten times longer';
-  return { what: `${what} ÷ that of the other three alone`, value: slow / p95Of(someEngines(3), {}) };
+  return { name: `${what} ÷ that of the other three alone`, rounds: [slow / p95Of(someEngines(3), {})] };
 }
 
 function judgeKilledEngine(calls: readonly Call[], rate: number): Figure {
@@ -104,29 +93,16 @@ function judgeKilledEngine(calls: readonly Call[], rate: number): Figure {
   const { retried, failed, cut } = runFleet(calls, someEngines(4), options);
   const what = `calls answered of the ${retried} that had no token when one of four engines was killed (${cut} answers were cut)`;
   // None to be saved is no proof.
-  return { what, value: (retried - failed) / retried, atLeast: 1 };
+  return { name: what, rounds: [(retried - failed) / retried], atLeast: 1 };
 }
 
 function judgeDecision(): Figure[] {
   const { prepareUs, placeUs, sha256Us } = measureDecision();
   const prompt = `a prompt of 100 KB ÷ one SHA-256 of it (${sha256Us.toFixed(0)} µs)`;
   return [
-    { what: `time to choose among 16 engines for ${prompt}`, value: placeUs / sha256Us, atMost: 0.85 },
-    { what: `time to render and hash ${prompt}`, value: prepareUs / sha256Us, atMost: 3 },
+    { name: `time to choose among 16 engines for ${prompt}`, rounds: [placeUs / sha256Us], atMost: 0.85 },
+    { name: `time to render and hash ${prompt}`, rounds: [prepareUs / sha256Us], atMost: 3 },
   ];
-}
-
-const isReached = ({ value, atLeast = Number.NEGATIVE_INFINITY, atMost = Number.POSITIVE_INFINITY }: Figure): boolean =>
-  value >= atLeast && value <= atMost;
-
-const verdictOf = (figure: Figure): string => {
-  if (figure.atLeast === undefined && figure.atMost === undefined) return '    ';
-  return isReached(figure) ? 'PASS' : 'FAIL';
-};
-
-function format({ value, atLeast, atMost }: Figure): string {
-  if (atLeast !== undefined) return `${value.toFixed(2)}, wanted ≥ ${atLeast}`;
-  return atMost === undefined ? value.toFixed(2) : `${value.toFixed(2)}, wanted ≤ ${atMost}`;
 }
 
 const describe = (name: string, rate: number, { firstTokenMs, hitRate, maxToMeanLoad }: RunResult): string =>

@@ -7,7 +7,7 @@ export const ASSUMED_CONTEXT_LENGTH = 8_192;
 const MAX_ALIAS_LENGTH = 96;
 
 /** Made up, and not zero, so that a call's way through holds, charges and rows can be seen: 0.10 in and 0.40 out a million. */
-const PRICING = {
+export const MADE_UP_PRICING = {
   prompt: '0.0000001',
   completion: '0.0000004',
   input_cache_read: '0.000000025',
@@ -54,7 +54,7 @@ export function toEngineCatalog(discovered: DiscoveredModel[], today: string): E
       context_length: contextLength,
       // Leaves the other half to a prompt, also where the engine cannot count one.
       max_output_length: Math.ceil(contextLength / 2),
-      pricing: PRICING,
+      pricing: MADE_UP_PRICING,
       clearance: ['us'],
       supported_features: first?.features.filter((feature) =>
         others.every(({ features }) => features.includes(feature)),

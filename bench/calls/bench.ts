@@ -1,0 +1,80 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Bench } from '../bench.ts';
+import type { Figure } from '../figure.ts';
+import { NoFigure } from './measureCost.ts';
+import type { Scenario, ScenarioOptions } from './scenario.ts';
+import { addedLatency } from './scenarios/addedLatency.ts';
+import { chunks } from './scenarios/chunks.ts';
+import { coldStart } from './scenarios/coldStart.ts';
+import { cuts } from './scenarios/cuts.ts';
+import { firstToken } from './scenarios/firstToken.ts';
+import { image } from './scenarios/image.ts';
+import { manyStreams } from './scenarios/manyStreams.ts';
+import { memory } from './scenarios/memory.ts';
+import { otherCalls } from './scenarios/otherCalls.ts';
+import { refusals } from './scenarios/refusals.ts';
+import { traces } from './scenarios/traces.ts';
+import { wholeAnswers } from './scenarios/wholeAnswers.ts';
+import { startTargets } from './targets.ts';
+import { warmUp } from './warmUp.ts';
+
+/** In the order in which they run: what leaves the heaps as they were comes first. */
+const SCENARIOS: readonly Scenario[] = [
+  wholeAnswers,
+  chunks,
+  addedLatency,
+  firstToken,
+  refusals,
+  otherCalls,
+  traces,
+  image,
+  cuts,
+  memory,
+  manyStreams,
+  coldStart,
+];
+const ROUNDS = 3;
+const LONG_ROUNDS = 7;
+
+/** What calls cost by each way, in processor time of each part, time and memory, against baselines on the same engine. */
+export const bench: Bench = {
+  measures: 'what a gateway adds to calls, against nginx, bare Node and other gateways in the same run',
+  parts: SCENARIOS.map(({ name }) => name),
+  async run({ seed, parts, isLong, progress }) {
+    const chosen = SCENARIOS.filter(({ name }) => parts.length === 0 || parts.includes(name));
+    const dir = await mkdtemp(join(tmpdir(), 'turnpike-bench-'));
+    try {
+      const withPeers = chosen.some(({ hasPeers }) => hasPeers);
+      const targets = await startTargets(dir, { progress, withPeers });
+      try {
+        await warmUp(targets, progress);
+        const figures: Figure[] = [];
+        for (const scenario of chosen)
+          figures.push(
+            ...(await runScenario(scenario, targets, { seed, rounds: isLong ? LONG_ROUNDS : ROUNDS, progress })),
+          );
+        return figures;
+      } finally {
+        await targets.stop();
+      }
+    } finally {
+      await rm(dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+    }
+  },
+};
+
+/** A scenario of which no target could be measured is a figure that is missing, and the others go on. */
+async function runScenario(
+  scenario: Scenario,
+  targets: Parameters<Scenario['run']>[0],
+  options: ScenarioOptions,
+): Promise<Figure[]> {
+  try {
+    return await scenario.run(targets, options);
+  } catch (error) {
+    if (!(error instanceof NoFigure)) throw error;
+    return [{ name: scenario.name, rounds: [], refusal: error.message }];
+  }
+}

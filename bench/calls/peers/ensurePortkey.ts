@@ -1,0 +1,53 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { runToEnd } from '@turnpike/local-stack/process/runToEnd';
+
+const VERSION = '1.15.2';
+const INSTALL_TIMEOUT_MS = 300_000;
+/** What the mend replaces: changed ways of it get another folder. */
+const PATCH = 1;
+
+/**
+ * Its streams break on Node 24 as it is: it hands `new Response` the engine's whole response as the options, and undici's own
+ * check refuses the headers object of another copy of undici. A plain list of headers says the same.
+ */
+const MEND = {
+  from: 'new Response(p,e)}const Ad',
+  to: 'new Response(p,{status:e.status,statusText:e.statusText,headers:[...e.headers]})}const Ad',
+};
+
+/** The program of Portkey's gateway: installed once per machine from npm into the user's cache, and mended. */
+export async function ensurePortkey(say: (line: string) => void): Promise<string> {
+  const folder = join(homedir(), '.cache', 'turnpike', `portkey-${VERSION}-${PATCH}`);
+  const program = 'node_modules/@portkey-ai/gateway/build/start-server.js';
+  if (existsSync(folder)) return join(folder, program);
+  say('installing Portkey’s gateway from npm, once for this machine');
+  const partial = `${folder}.partial-${process.pid}`;
+  try {
+    await mkdir(partial, { recursive: true });
+    await writeFile(join(partial, 'package.json'), '{"private": true}\n');
+    await runToEnd('installing Portkey’s gateway', {
+      command: 'npm',
+      args: [
+        'install',
+        '--prefix',
+        partial,
+        '--ignore-scripts',
+        '--no-audit',
+        '--no-fund',
+        `@portkey-ai/gateway@${VERSION}`,
+      ],
+      timeoutMs: INSTALL_TIMEOUT_MS,
+    });
+    const text = await readFile(join(partial, program), 'utf8');
+    if (!text.includes(MEND.from)) throw new Error('Portkey’s gateway is not what the mend was made for');
+    await writeFile(join(partial, program), text.replace(MEND.from, MEND.to));
+    await rename(partial, folder);
+  } catch (error) {
+    await rm(partial, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+    if (!existsSync(folder)) throw error; // unless another process has made it meanwhile
+  }
+  return join(folder, program);
+}

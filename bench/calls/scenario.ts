@@ -1,0 +1,17 @@
+import type { Figure } from '../figure.ts';
+import type { Targets } from './targets.ts';
+
+/** What is sent, and what is read of it. */
+export interface Scenario {
+  name: string;
+  /** Whether other gateways are measured in it. */
+  hasPeers?: boolean;
+  run(targets: Targets, options: ScenarioOptions): Promise<Figure[]>;
+}
+
+export interface ScenarioOptions {
+  /** Equal seeds draw the same. */
+  seed: number;
+  rounds: number;
+  progress: (text: string) => void;
+}

@@ -1,0 +1,48 @@
+import { divideRounds } from '../../figure.ts';
+import { measureCost } from '../measureCost.ts';
+import { inRounds, printParts, sumOf, toFigure } from '../rounds.ts';
+import type { Scenario } from '../scenario.ts';
+import { toChatRequest } from '../wire.ts';
+
+const PACED = { tokens: 100, everyMs: 20 };
+const UNPACED = { tokens: 1_000, everyMs: 0 };
+const order = { kind: 'once', connections: 240, seconds: 0, rate: 0, withinMs: 400 } as const;
+const unpacedOrder = { ...order, connections: 64 } as const;
+
+/** Processor time of a streamed chunk: 240 streams of 100 chunks at 20 ms, with the calls that they belong to; and of chunks that come all at once. */
+export const chunks: Scenario = {
+  name: 'chunks',
+  hasPeers: true,
+  async run(targets, { rounds: count, progress }) {
+    const { engine, nginx, nginxTwice, pipes, router, edge, portkey } = targets;
+    const request = toChatRequest({ isStream: true });
+    const measure = (title: string, plan: typeof PACED, how: typeof order | typeof unpacedOrder) =>
+      inRounds(count, [nginx, nginxTwice, pipes, router, edge, portkey], async (target, round) => {
+        progress(`${title}, round ${round + 1} of ${count}: ${target.name}`);
+        await engine.ask(plan);
+        const { costs, report } = await measureCost(targets, { target, request, order: how });
+        return Object.fromEntries(Object.entries(costs).map(([part, us]) => [part, us / report.events]));
+      });
+    const paced = await measure('paced chunks', PACED, order);
+    printParts('processor time of a chunk, 240 streams at 20 ms, µs', paced);
+    const unpaced = await measure('unpaced chunks', UNPACED, unpacedOrder);
+    printParts('processor time of a chunk, all at once, µs', unpaced, 2);
+    const figuresOf = (name: string, rounds: typeof paced, limits: [number?, number?, number?]) => {
+      const total = (target: typeof nginx) => rounds.of(target).map(sumOf);
+      const ofRouter = () => rounds.of(router).map((parts) => parts.router ?? Number.NaN);
+      const ofEdgeAndRouter = () => rounds.of(edge).map((parts) => (parts.edge ?? 0) + (parts.router ?? 0));
+      const ratio = (what: string, atMost: number | undefined, dividend: () => number[], divisor: typeof nginx) =>
+        toFigure(`${name}: ${what}`, atMost === undefined ? {} : { atMost }, () =>
+          divideRounds(dividend(), total(divisor)),
+        );
+      return [
+        ratio('nginx twice ÷ nginx', undefined, () => total(nginxTwice), nginx),
+        ratio('bare Node pipe twice ÷ nginx', undefined, () => total(pipes), nginx),
+        ratio('router ÷ nginx', limits[0], ofRouter, nginx),
+        ratio('edge + router ÷ nginx', limits[1], ofEdgeAndRouter, nginx),
+        ...(portkey ? [ratio('edge + router ÷ Portkey', limits[2], ofEdgeAndRouter, portkey)] : []),
+      ];
+    };
+    return [...figuresOf('paced chunk', paced, [2.3, 4.5, 0.6]), ...figuresOf('unpaced chunk', unpaced, [])];
+  },
+};

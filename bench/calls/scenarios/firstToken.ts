@@ -1,0 +1,36 @@
+import { divideRounds } from '../../figure.ts';
+import { measureCost } from '../measureCost.ts';
+import { percentile } from '../percentile.ts';
+import { inRounds, toFigure } from '../rounds.ts';
+import type { Scenario } from '../scenario.ts';
+import type { Target } from '../target.ts';
+import { toChatRequest } from '../wire.ts';
+
+const PLAN = { tokens: 10, everyMs: 20 };
+const RATE = 100;
+const order = { kind: 'open', connections: 64, seconds: 4, rate: RATE, withinMs: 0 } as const;
+
+/** What is added to the time to the first token when 100 streams a second begin. */
+export const firstToken: Scenario = {
+  name: 'first-token',
+  async run(targets, { rounds: count, progress }) {
+    const { engine, direct, nginx, edge } = targets;
+    await engine.ask(PLAN);
+    const rounds = await inRounds(count, [direct, nginx, edge], async (target, round) => {
+      progress(`first tokens, round ${round + 1} of ${count}: ${target.name}`);
+      const request = toChatRequest({ isStream: true });
+      const { report } = await measureCost(targets, { target, request, order });
+      return { p50: percentile(report.firstByteMs, 0.5), p99: percentile(report.firstByteMs, 0.99) };
+    });
+    const added = (target: Target, at: 'p50' | 'p99') =>
+      rounds.of(target).map((one, round) => one[at] - (rounds.of(direct)[round]?.[at] ?? Number.NaN));
+    const title = `first token added at ${RATE} streams/s`;
+    return [
+      toFigure(`${title}: edge + router, p50 ÷ nginx`, { atMost: 6 }, () =>
+        divideRounds(added(edge, 'p50'), added(nginx, 'p50')),
+      ),
+      toFigure(`${title}: edge + router, p50`, { unit: 'ms' }, () => added(edge, 'p50')),
+      toFigure(`${title}: edge + router, p99`, { unit: 'ms', atMost: 10 }, () => added(edge, 'p99')),
+    ];
+  },
+};

@@ -1,0 +1,80 @@
+import { readFile } from 'node:fs/promises';
+import type { Observation } from '@turnpike/local-stack/observation';
+import type { RunningStack } from '@turnpike/local-stack/startStack';
+import { startStackSomewhere } from '@turnpike/local-stack/startStackSomewhere';
+import { createOperator, type Operator } from '../../test/support/operator.ts';
+import { untilIdle } from './untilIdle.ts';
+
+/** A whole stack with its defaults, but for what would stop a single client. */
+export interface OpenStack {
+  running: RunningStack;
+  /** The processes behind the edge. Whoever starts one again writes its new id here. */
+  behind: Record<'router' | 'auth' | 'ledger' | 'redis' | 'postgres', number>;
+  operator: Operator;
+  /** Resolves when what calls left behind is done. */
+  settled(): Promise<void>;
+}
+
+const PLENTY = '100000000';
+/** Of a key that no limit stops. */
+export const OPEN_LIMITS = { rpm: 1_000_000, tpm: 1_000_000_000 };
+
+/** Starts a stack in front of the raw engine. */
+export async function startOpenStack({
+  stateDir,
+  catalogFile,
+  enginePort,
+  kafka = false,
+  observation = {},
+  profileDir,
+}: {
+  stateDir: string;
+  catalogFile: string;
+  enginePort: number;
+  kafka?: boolean;
+  observation?: Observation;
+  /** Where edge, router and ledger leave what their profilers saw, each in a folder of its name; none runs where it is not given. */
+  profileDir?: string;
+}): Promise<OpenStack> {
+  const profiled = (service: string): Record<string, string> =>
+    profileDir === undefined ? {} : { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${profileDir}/${service}` };
+  const running = await startStackSomewhere({
+    stateDir,
+    kafka,
+    engines: [{ kind: 'running', url: `http://127.0.0.1:${enginePort}` }],
+    observation,
+    serviceSettings: {
+      edge: { ...profiled('edge'), FLOOD_REQUESTS_PER_MINUTE: PLENTY, FLOOD_BURST: PLENTY },
+      catalog: {
+        CATALOG_FILE: catalogFile,
+        MODEL_LIST_PER_IP_PER_MINUTE: PLENTY,
+        MODEL_LIST_PER_MINUTE: PLENTY,
+        LOOK_UPS_PER_SECOND: '100000',
+      },
+      'usage-ledger': profiled('usage-ledger'),
+      'model-router': {
+        ...profiled('model-router'),
+        ENGINE_CALLS: '20000',
+        ENGINE_TOKENS: '1000000000',
+        ENGINE_KEY_SHARE: '1',
+        REFUSED_BODIES_BYTES_PER_SECOND: PLENTY,
+      },
+    },
+  });
+  const { services, secrets_file: secretsFile } = running.stack.regions.us;
+  const { internalTokenKeys } = JSON.parse(await readFile(secretsFile, 'utf8')) as { internalTokenKeys: string };
+  const pidOf = (name: string): number => running.parts.stores.find((part) => part.name === name)?.pid ?? 0;
+  const behind = {
+    router: services['model-router'].pid,
+    auth: services.auth.pid,
+    ledger: services['usage-ledger'].pid,
+    redis: pidOf('redis'),
+    postgres: pidOf('postgres'),
+  };
+  return {
+    running,
+    behind,
+    operator: createOperator({ services, internalTokenKeys }),
+    settled: () => untilIdle([behind.router, behind.ledger, behind.postgres]),
+  };
+}

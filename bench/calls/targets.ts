@@ -1,0 +1,196 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { RunningStack } from '@turnpike/local-stack/startStack';
+import { hasCommand } from '@turnpike/local-stack/tools/hasCommand';
+import { installDebianPackages } from '@turnpike/local-stack/tools/installDebianPackages';
+import { findFreePort } from '@turnpike/test-support/findFreePort';
+import type { Operator } from '../../test/support/operator.ts';
+import { toCatalogFile } from './catalogFile.ts';
+import { type Child, startChild } from './child.ts';
+import { type Peers, startPeers } from './peers/startPeers.ts';
+import type { EnginePlan, EngineReport } from './processes/engine.ts';
+import type { LoadOrder, LoadReport } from './processes/load.ts';
+import { endService, startAgain } from './restartService.ts';
+import { startNginx } from './startNginx.ts';
+import { OPEN_LIMITS, startOpenStack } from './startOpenStack.ts';
+import type { Target } from './target.ts';
+import { untilOpen } from './untilOpen.ts';
+
+/** What the bench runs against. */
+export interface Targets extends Peers {
+  engine: Child<EnginePlan, EngineReport>;
+  load: Child<LoadOrder, LoadReport>;
+  /** For what comes beside the load. */
+  otherLoad: Child<LoadOrder, LoadReport>;
+  direct: Target;
+  nginx: Target;
+  nginxTwice: Target;
+  pipes: Target;
+  /** A `node:http` server that refuses everything. */
+  bare: Target;
+  router: Target;
+  edge: Target;
+  /** The same behind edges that have no call traced, and every call. */
+  untracedEdge: Target;
+  tracedEdge: Target;
+  /** Keys whose calls are refused, by the status. */
+  refusedKeys: Record<401 | 402 | 429, string>;
+  running: RunningStack;
+  stop(): Promise<void>;
+}
+
+const KEYS = 64;
+const WORKSPACES = 8;
+
+/** Starts the engine, the load generators, the baselines, the peers where `withPeers`, and a whole stack with nothing bounded that one client would meet. */
+export async function startTargets(
+  dir: string,
+  { progress, withPeers, profileDir }: { progress: (text: string) => void; withPeers: boolean; profileDir?: string },
+): Promise<Targets> {
+  const stops: (() => unknown)[] = [];
+  const stop = async (): Promise<void> => {
+    for (const each of stops.reverse()) await each();
+  };
+  async function child<Order = never, Report = never>(program: string, env: Record<string, string> = {}) {
+    const started = await startChild<Order, Report>(program, env);
+    stops.push(started.stop);
+    return started;
+  }
+  try {
+    if (!hasCommand('nginx')) await installDebianPackages(['nginx-light'], 'nginx', progress);
+    progress('starting the engine and the baselines');
+    const engine = await child<EnginePlan, EngineReport>('engine');
+    const enginePort = Number(engine.hello);
+    const [load, otherLoad] = [await child<LoadOrder, LoadReport>('load'), await child<LoadOrder, LoadReport>('load')];
+    const anyone = { apiKeys: ['none'], settled: async () => undefined };
+    const startFirst = (port: number) => startNginx(join(dir, 'nginx-1'), { port, upstreamPort: enginePort });
+    let first = await startFirst(await findFreePort());
+    stops.push(() => first.stop());
+    const second = await startNginx(join(dir, 'nginx-2'), { port: await findFreePort(), upstreamPort: first.port });
+    stops.push(() => second.stop());
+    const startPipes = async () => {
+      const pipe = await child('bareProxy', { UPSTREAM_PORT: String(enginePort) });
+      return { pipe, second: await child('bareProxy', { UPSTREAM_PORT: String(pipe.hello) }) };
+    };
+    let pipes = await startPipes();
+    const bare = await child('bareServer', { ANSWER_STATUS: '401' });
+    const collector = await child('bareServer', { ANSWER_STATUS: '200' });
+    const noPeers: Peers = { portkey: undefined, litellm: undefined };
+    const peers = withPeers ? await startPeers({ dir, enginePort, progress, stops }) : noPeers;
+
+    progress('starting a stack');
+    const catalogFile = join(dir, 'catalog.json');
+    await writeFile(catalogFile, toCatalogFile());
+    const { running, behind, operator, settled } = await startOpenStack({
+      stateDir: join(dir, 'stack'),
+      catalogFile,
+      enginePort,
+      observation: { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${collector.hello}` },
+      ...(profileDir !== undefined && { profileDir }),
+    });
+    stops.push(() => running.stop());
+    const accounts = await openAccounts(operator);
+    const { services } = running.stack.regions.us;
+    const ours = { apiKeys: accounts.apiKeys, settled };
+    const anotherEdge = async (name: string, ratio: string): Promise<Target> => {
+      const [port, internalPort] = [await findFreePort(), await findFreePort()];
+      const env = { PORT: String(port), INTERNAL_PORT: String(internalPort), TRACE_SAMPLE_RATIO: ratio };
+      const part = running.startLike('edge', { name: `edge-${ratio}`, env });
+      await untilOpen(port);
+      return { name, port, parts: { edge: part.pid, ...behind }, ...ours };
+    };
+    const portOf = (url: string): number => Number(new URL(url).port);
+    const nginxTarget: Target = {
+      name: 'nginx',
+      port: first.port,
+      parts: { nginx: first.pid },
+      ...anyone,
+      async renew() {
+        await first.stop();
+        first = await startFirst(first.port);
+        nginxTarget.parts.nginx = first.pid;
+      },
+    };
+    const pipesTarget: Target = {
+      name: 'bare Node pipe twice',
+      port: Number(pipes.second.hello),
+      parts: { pipe: pipes.second.pid, behind: pipes.pipe.pid },
+      ...anyone,
+      async renew() {
+        pipes.second.stop();
+        pipes.pipe.stop();
+        pipes = await startPipes();
+        pipesTarget.port = Number(pipes.second.hello);
+        pipesTarget.parts = { pipe: pipes.second.pid, behind: pipes.pipe.pid };
+      },
+    };
+    const routerTarget: Target = {
+      name: 'router',
+      port: portOf(services['model-router'].url),
+      parts: behind,
+      ...ours,
+      async renew() {
+        await endService(running, 'model-router');
+        behind.router = await startAgain(running, 'model-router');
+        edgeTarget.parts.router = behind.router;
+      },
+    };
+    const edgeTarget: Target = {
+      name: 'edge + router',
+      port: portOf(services.edge.url),
+      parts: { edge: services.edge.pid, ...behind },
+      ...ours,
+      async renew() {
+        await routerTarget.renew?.();
+        await endService(running, 'edge');
+        edgeTarget.parts.edge = await startAgain(running, 'edge');
+      },
+    };
+    return {
+      ...peers,
+      engine,
+      load,
+      otherLoad,
+      direct: { name: 'the engine itself', port: enginePort, parts: {}, ...anyone },
+      nginx: nginxTarget,
+      nginxTwice: {
+        name: 'nginx twice',
+        port: second.port,
+        parts: { nginx: second.pid, behind: first.pid },
+        ...anyone,
+      },
+      pipes: pipesTarget,
+      bare: { name: 'bare node:http', port: Number(bare.hello), parts: { bare: bare.pid }, ...anyone },
+      router: routerTarget,
+      edge: edgeTarget,
+      untracedEdge: await anotherEdge('no call traced', '0'),
+      tracedEdge: await anotherEdge('every call traced', '1'),
+      refusedKeys: accounts.refusedKeys,
+      running,
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** Makes keys that no limit stops, and one for each refusal. */
+async function openAccounts(operator: Operator): Promise<Pick<Targets, 'refusedKeys'> & { apiKeys: string[] }> {
+  const workspaces = await Promise.all(
+    Array.from({ length: WORKSPACES }, () => operator.makeWorkspace({ creditUsd: '1000000' })),
+  );
+  const apiKeys = await Promise.all(
+    Array.from({ length: KEYS }, (_, index) => operator.makeKey(workspaces[index % WORKSPACES] ?? '', OPEN_LIMITS)),
+  );
+  const revoked = await operator.makeKey(workspaces[0] ?? '', OPEN_LIMITS);
+  await operator.changeKey(revoked, 'revoke');
+  return {
+    apiKeys,
+    refusedKeys: {
+      401: revoked,
+      402: await operator.makeKey(await operator.makeWorkspace({ creditUsd: '0.000000001' }), OPEN_LIMITS),
+      429: await operator.makeKey(workspaces[0] ?? '', { ...OPEN_LIMITS, rpm: 1 }),
+    },
+  };
+}

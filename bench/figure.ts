@@ -1,0 +1,67 @@
+import { median } from './median.ts';
+
+/** One thing that was measured, and what it has to be. */
+export interface Figure {
+  name: string;
+  /** What each round measured; one where there are no rounds. */
+  rounds: number[];
+  /** Behind the number; nothing for a ratio. */
+  unit?: string;
+  /** What is wanted, if anything. */
+  atMost?: number;
+  atLeast?: number;
+  /** Why there is no number: a call failed, or the bench itself was the bottleneck. */
+  refusal?: string;
+}
+
+/** A figure as it is kept in a file. */
+export interface FigureResult extends Figure {
+  median: number | null;
+  isReached: boolean;
+}
+
+export const isReached = (figure: Figure): boolean => {
+  const { rounds, atMost = Number.POSITIVE_INFINITY, atLeast = Number.NEGATIVE_INFINITY, refusal } = figure;
+  const middle = median(rounds);
+  return refusal === undefined && middle <= atMost && middle >= atLeast;
+};
+
+export const toResult = (figure: Figure): FigureResult => ({
+  ...figure,
+  median: figure.refusal === undefined ? median(figure.rounds) : null,
+  isReached: isReached(figure),
+});
+
+/** The ratios of two measurements of the same rounds. */
+export const divideRounds = (dividend: number[], divisor: number[]): number[] =>
+  dividend.map((value, round) => value / (divisor[round] ?? Number.NaN));
+
+/** One line for each figure: what it is, the median, the least and the most of its rounds, what is wanted, and a verdict. */
+export function formatFigures(figures: Figure[]): string {
+  const width = Math.max(...figures.map(({ name }) => name.length));
+  return figures.map((figure) => `  ${formatFigure(figure, width)}\n`).join('');
+}
+
+function formatFigure(figure: Figure, width: number): string {
+  const { name, rounds, unit = '', refusal } = figure;
+  const label = name.padEnd(width);
+  if (refusal !== undefined) return `${label}  NO FIGURE: ${refusal}`;
+  const spread = rounds.length > 1 ? `${toDigits(Math.min(...rounds))}–${toDigits(Math.max(...rounds))}` : '';
+  const value = `${toDigits(median(rounds))} ${unit}`.trimEnd();
+  const cells = [label, value.padStart(14), spread.padStart(16), wantedOf(figure).padStart(14), verdictOf(figure)];
+  return cells.join('  ').trimEnd();
+}
+
+const verdictOf = (figure: Figure): string => {
+  if (figure.atMost === undefined && figure.atLeast === undefined) return '';
+  return isReached(figure) ? 'reached' : 'MISSED';
+};
+
+function wantedOf({ atMost, atLeast }: Figure): string {
+  if (atMost !== undefined) return `≤ ${atMost}`;
+  return atLeast === undefined ? '' : `≥ ${atLeast}`;
+}
+
+/** Three digits that mean something. */
+export const toDigits = (value: number): string =>
+  Number.isFinite(value) && Math.abs(value) < 100 ? String(Number(value.toPrecision(3))) : value.toFixed(0);

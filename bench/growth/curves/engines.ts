@@ -1,0 +1,69 @@
+import { rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { listLoopbacks, MODEL, toChatRequest } from '../../calls/wire.ts';
+import { median } from '../../median.ts';
+import { measureInOrder, toLine } from '../callLines.ts';
+import type { Curve } from '../curve.ts';
+import { measureCalls, sendAll, toAll } from '../measureCalls.ts';
+import { type GrowthStack, MOST_ENGINES } from '../startGrowthStack.ts';
+
+const SIZES = [1, 10, 100, MOST_ENGINES];
+/** By then a router has read the file again, and has heard of every engine. */
+const HEARD_OF_MS = 10_000;
+/** Few engines are lost in what else a router does at rest. */
+const LEAST_TOLD_APART = 100;
+const WARM_UP_CALLS = 1_000;
+
+/**
+ * Engines of one model: many addresses that lead to the one raw engine. What a router does for engines without any call is taken
+ * off what a call costs, and told apart.
+ */
+export const engines: Curve = {
+  name: 'engines',
+  async measure({ rounds, progress, startStack }) {
+    const stack = await startStack();
+    const { router, redis, ledger, postgres } = stack.behind;
+    const requests = toAll(stack.apiKeys, toChatRequest());
+    const warmUp = Array.from({ length: WARM_UP_CALLS }, (_, index) => requests[index % requests.length] ?? '');
+    const measured = await measureInOrder(SIZES, rounds, {
+      async grow(size) {
+        progress(`${size} engines`);
+        await listEngines(stack, size);
+        await sendAll(stack, warmUp, 1);
+      },
+      measure: () => measureCalls(stack, { requests, parts: { router, redis, ledger, postgres } }),
+    });
+    const aCall = toLine('router, a call', measured, ({ beyondRest }) => of(beyondRest));
+    const ofOne = median(measured.get(1)?.map(({ atRest }) => of(atRest)) ?? []);
+    const looking = toLine(
+      'router, looking after an engine more',
+      measured,
+      ({ atRest }, size) => (of(atRest) - ofOne) / (size - 1),
+    );
+    looking.points = looking.points.filter(({ size }) => size >= LEAST_TOLD_APART);
+    return [
+      {
+        name: 'engines',
+        title: 'Processor time by the engines of a model',
+        along: 'engines',
+        isRelative: true,
+        lines: [aCall, looking],
+      },
+    ];
+  },
+};
+
+const of = ({ router = Number.NaN }: Record<string, number>): number => router;
+
+async function listEngines({ stateDir, enginePort }: GrowthStack, count: number): Promise<void> {
+  const file = join(stateDir, 'engines.json');
+  const entries = listLoopbacks(count).map((address, index) => ({
+    id: `engine-${index + 1}/${MODEL}`,
+    url: `http://${address}:${enginePort}`,
+    model: MODEL,
+  }));
+  await writeFile(`${file}.partial`, JSON.stringify({ engines: entries }));
+  await rename(`${file}.partial`, file);
+  await pause(HEARD_OF_MS);
+}

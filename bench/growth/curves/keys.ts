@@ -1,0 +1,62 @@
+import { OPEN_LIMITS } from '../../calls/startOpenStack.ts';
+import { toChatRequest } from '../../calls/wire.ts';
+import { measureByTurns, OF_CALLS, toLines } from '../callLines.ts';
+import type { Curve } from '../curve.ts';
+import { measureCalls, sendAll, toAll } from '../measureCalls.ts';
+import type { GrowthStack } from '../startGrowthStack.ts';
+
+const SIZES = [10, 100, 1_000, 10_000];
+const LONG_SIZES = [...SIZES, 100_000];
+const KEYS_OF_A_WORKSPACE = 10;
+const AT_ONCE = 16;
+/** Of all keys these are called while it is measured, a call or more each. */
+const MOST_MEASURED = 800;
+const request = toChatRequest({ promptBytes: 100 });
+
+/**
+ * Keys that call. All of them exist from the first point on; at each size so many have called just before. Past what a router
+ * remembers for 30 s, a call asks auth, whatever the size: that is no growth, and those that are measured called last.
+ */
+export const keys: Curve = {
+  name: 'keys',
+  async measure({ rounds, isLong, progress, startStack }) {
+    const stack = await startStack();
+    const sizes = isLong ? LONG_SIZES : SIZES;
+    const apiKeys = await makeKeys(stack, sizes.at(-1) ?? 0, progress);
+    const { router, redis, ledger, postgres, auth } = stack.behind;
+    const measured = await measureByTurns(sizes, rounds, async (size, round) => {
+      progress(`${size} keys, round ${round + 1} of ${rounds}`);
+      const requests = toAll(apiKeys.slice(0, size), request);
+      await sendAll(stack, requests.toReversed(), 1);
+      return measureCalls(stack, {
+        requests: requests.slice(0, MOST_MEASURED),
+        parts: { router, redis, ledger, postgres, auth },
+      });
+    });
+    const lines = toLines(measured, OF_CALLS);
+    return [
+      {
+        name: 'keys',
+        title: 'Processor time of a call by the API keys that call',
+        along: 'keys',
+        isRelative: true,
+        lines,
+      },
+    ];
+  },
+};
+
+async function makeKeys({ operator }: GrowthStack, count: number, progress: (text: string) => void): Promise<string[]> {
+  const apiKeys: string[] = [];
+  const workspaces: Promise<string>[] = [];
+  while (apiKeys.length < count) {
+    progress(`making keys: ${apiKeys.length} of ${count}`);
+    const batch = Array.from({ length: Math.min(AT_ONCE, count - apiKeys.length) }, async (_, index) => {
+      const workspace = Math.floor((apiKeys.length + index) / KEYS_OF_A_WORKSPACE);
+      workspaces[workspace] ??= operator.makeWorkspace({ creditUsd: '1000000' });
+      return operator.makeKey(await workspaces[workspace], OPEN_LIMITS);
+    });
+    apiKeys.push(...(await Promise.all(batch)));
+  }
+  return apiKeys;
+}

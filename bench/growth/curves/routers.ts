@@ -1,0 +1,60 @@
+import { join } from 'node:path';
+import { untilOpen } from '../../calls/untilOpen.ts';
+import { toChatRequest } from '../../calls/wire.ts';
+import { measureInOrder, OF_CALLS, pick, toLine, toLines } from '../callLines.ts';
+import type { Curve } from '../curve.ts';
+import { measureCalls, sendAll, toAll } from '../measureCalls.ts';
+import { startReplica } from '../startReplica.ts';
+
+const SIZES = [1, 2, 4];
+/** Calls a second of each router. */
+const RATE_OF_EACH = 100;
+const WARM_UP_SECONDS = 3;
+
+/** Routers of a region, each with its share of the calls. */
+export const routers: Curve = {
+  name: 'routers',
+  async measure({ rounds, progress, startStack }) {
+    const stack = await startStack();
+    const { router, redis, ledger, postgres } = stack.behind;
+    const requests = toAll(stack.apiKeys, toChatRequest());
+    const ports = [stack.ports.router];
+    const parts: Record<string, number> = { router, redis, ledger, postgres };
+    const measured = await measureInOrder(SIZES, rounds, {
+      async grow(size) {
+        while (ports.length < size) {
+          const name = `model-router-${ports.length + 1}`;
+          progress(`starting ${name}`);
+          const replica = await startReplica(stack, 'model-router', {
+            name,
+            env: { SPOOL_DIR: join(stack.stateDir, name) },
+          });
+          await untilOpen(replica.port);
+          parts[`router ${ports.length + 1}`] = replica.pid;
+          ports.push(replica.port);
+          const warm = { ...stack, ports: { ...stack.ports, router: replica.port } };
+          for (let second = 0; second < WARM_UP_SECONDS; second += 1) await sendAll(warm, requests, 1);
+        }
+      },
+      measure(size) {
+        progress(`${size} routers`);
+        return measureCalls(stack, { requests, parts, ports, rate: RATE_OF_EACH * size });
+      },
+    });
+    // All routers together come to more calls: what the others do at rest is no part of a call.
+    const shared = Object.entries({ Redis: OF_CALLS.Redis, 'ledger + Postgres': OF_CALLS['ledger + Postgres'] });
+    const lines = [
+      ...toLines(measured, { routers: OF_CALLS.router }),
+      ...shared.map(([name, parts]) => toLine(name, measured, ({ beyondRest }) => pick(beyondRest, parts))),
+    ];
+    return [
+      {
+        name: 'routers',
+        title: 'Processor time of a call by routers, each with 100 calls a second',
+        along: 'routers',
+        isRelative: true,
+        lines,
+      },
+    ];
+  },
+};

@@ -1,0 +1,86 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { measureCost } from '../calls/measureCost.ts';
+import { readProcessorTime } from '../calls/readProcess.ts';
+import { untilIdle } from '../calls/untilIdle.ts';
+import { type ClientRequest, toBytes } from '../calls/wire.ts';
+import type { GrowthStack } from './startGrowthStack.ts';
+
+/** Calls a second: by the clock, so that what services do at rest is the same part of each call at every size. */
+const RATE = 200;
+const SECONDS = 4;
+const CONNECTIONS = 32;
+const REST_SECONDS = 2;
+/** What calls leave behind is done when services do so much of a core more than at rest, or less. */
+const BEYOND_REST = 0.1;
+
+export interface CallsOptions {
+  /** Requests, which all connections take in turn. */
+  requests: string[];
+  /** The processes whose time counts, by what they are. */
+  parts: Record<string, number>;
+  /** Where calls go, in turn; to the router where nothing is said. */
+  ports?: number[];
+  rate?: number;
+}
+
+export interface CallCosts {
+  /** Processor time of a call, with what it leaves behind and what is done at rest, µs. */
+  perCall: Record<string, number>;
+  /** The same without what is done at rest. */
+  beyondRest: Record<string, number>;
+  /** Processor time at rest, µs in a second. */
+  atRest: Record<string, number>;
+}
+
+/** What calls cost each part. Throws `NoFigure` where one failed or the bench itself was the bottleneck. */
+export async function measureCalls(
+  { load, engine, ports: own }: GrowthStack,
+  { requests, parts, ports = [own.router], rate = RATE }: CallsOptions,
+): Promise<CallCosts> {
+  const atRest = await readRest(parts);
+  const worked = Object.keys(parts).filter((part) => part !== 'redis' && part !== 'auth');
+  const mostShare = worked.reduce((sum, part) => sum + (atRest[part] ?? 0), 0) / 1e6 + BEYOND_REST;
+  const settled = () =>
+    untilIdle(
+      worked.map((part) => parts[part] ?? 0),
+      mostShare,
+    );
+  const target = { name: 'calls', port: ports[0] ?? own.router, apiKeys: [], parts, settled };
+  const order = {
+    kind: 'open',
+    connections: CONNECTIONS,
+    seconds: SECONDS,
+    rate,
+    withinMs: 0,
+    ports,
+    isInTurn: true,
+  } as const;
+  const { costs, calls } = await measureCost({ load, engine }, { target, request: requests, order });
+  const perCall = Object.fromEntries(Object.entries(costs).map(([part, us]) => [part, us / calls]));
+  const beyondRest = Object.fromEntries(
+    Object.entries(perCall).map(([part, us]) => [part, us - (atRest[part] ?? 0) / rate]),
+  );
+  return { perCall, beyondRest, atRest };
+}
+
+async function readRest(parts: Record<string, number>): Promise<Record<string, number>> {
+  await pause(500);
+  const read = () => Object.entries(parts).map(([part, pid]) => [part, readProcessorTime(pid)] as const);
+  const before = Object.fromEntries(read());
+  await pause(REST_SECONDS * 1_000);
+  return Object.fromEntries(read().map(([part, us]) => [part, (us - (before[part] ?? 0)) / REST_SECONDS]));
+}
+
+/** A request by each of some keys. */
+export const toAll = (apiKeys: string[], request: ClientRequest): string[] =>
+  apiKeys.map((apiKey) => toBytes(request, { port: 80, apiKey }));
+
+/** Sends requests as fast as they go, so often in all: what failed is nobody's business. */
+export async function sendAll({ load, ports }: GrowthStack, requests: string[], seconds: number): Promise<void> {
+  const order = { kind: 'closed', connections: CONNECTIONS, rate: 0, withinMs: 0, isInTurn: true } as const;
+  let sent = 0;
+  while (sent < requests.length) {
+    const report = await load.ask({ ...order, seconds, port: ports.router, requests: requests.slice(sent) });
+    sent += Math.max(1, report.wholeMs.length);
+  }
+}

@@ -1,0 +1,50 @@
+import type { Figure } from '../figure.ts';
+import { divideRounds } from '../figure.ts';
+
+/** What was measured of one size. */
+export interface Point {
+  size: number;
+  /** One value of each round. */
+  rounds: number[];
+}
+
+export interface Line {
+  name: string;
+  unit: string;
+  points: Point[];
+  /** What its last point may be of its first; nothing where it is not asked that it does not grow. */
+  atMost?: number;
+}
+
+/** Lines that share one axis of sizes. */
+export interface Plot {
+  /** What its files are called. */
+  name: string;
+  title: string;
+  /** What there is more and more of. */
+  along: string;
+  /** Whether each line is drawn as what it is of its own first point; else in the one unit of all. */
+  isRelative: boolean;
+  /** What the last point of each line may be, in its unit. */
+  mostAtLast?: number;
+  lines: Line[];
+}
+
+/** A part whose cost does not grow stays below this of what it was at the smallest size. */
+export const DOES_NOT_BEND = 1.5;
+
+/** A figure for each line: what its last point is of its first, or what it is itself where that is what is limited. */
+export function toFigures({ name: curve, along, lines, mostAtLast }: Plot): Figure[] {
+  return lines.flatMap(({ name, unit, points, atMost }): Figure[] => {
+    const [first, last] = [points[0], points.at(-1)];
+    if (!first || !last || first === last) return [];
+    if (mostAtLast !== undefined)
+      return [
+        { name: `${curve}: ${name} at ${toSize(last.size)} ${along}`, rounds: last.rounds, unit, atMost: mostAtLast },
+      ];
+    const title = `${curve}: ${name} at ${toSize(last.size)} ${along} ÷ at ${toSize(first.size)}`;
+    return [{ name: title, rounds: divideRounds(last.rounds, first.rounds), ...(atMost !== undefined && { atMost }) }];
+  });
+}
+
+export const toSize = (size: number): string => size.toLocaleString('en');
