@@ -242,7 +242,8 @@ async function breakWorkers(context: CellContext): Promise<void> {
       const load = context.startMedia({
         ...MOSTLY_JOBS,
         calls: Math.ceil(calls / kills),
-        patienceMs: awayMs + MENDED_WITHIN_MS,
+        // The kills hold up jobs for as long before the store is away.
+        patienceMs: 2 * awayMs + MENDED_WITHIN_MS,
       });
       loads.push(load);
       await load.untilSent(Math.ceil(calls / kills));
