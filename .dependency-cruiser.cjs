@@ -98,7 +98,7 @@ module.exports = {
       ['api', 'database'],
       ['terms'],
     ]),
-    ...layers('libs/request-reading/src', [['body', 'images'], ['shares', 'fields'], ['faults']]),
+    ...layers('libs/request-reading/src', [['body'], ['images'], ['shares', 'fields'], ['faults']]),
     ...layers('libs/holds/src', [['.'], ['gate', 'follow'], ['call'], ['balances', 'spool'], ['redis']]),
     ...layers('services/auth/src', [
       ['.'],

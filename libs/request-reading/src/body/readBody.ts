@@ -4,6 +4,7 @@ import { ApiError } from '@turnpike/public-api/apiError';
 import type { BodyFault } from '../faults/bodyFault.ts';
 import { toParam } from '../fields/toParam.ts';
 import type { TakenBytes } from '../shares/bodyMemory.ts';
+import { cutImages, putImagesBack } from './cutImages.ts';
 import { findUnsendableText } from './findUnsendableText.ts';
 import { parseAsScanned } from './parseAsScanned.ts';
 import { findRepeatedKey, type JsonLiteral, type JsonMember, type KeptPath, scanJson } from './scanJson.ts';
@@ -93,10 +94,12 @@ export function toJsonBody(bytes: Buffer, { maxTextBytes, kept }: Pick<BodyLimit
     throw refuse({ kind: 'body_too_many_dear_keys', maxKeys: MAX_DEAR_KEYS, param: toParam(shape.stoppedIn) });
   if (textBytes > maxTextBytes) throw refuse({ kind: 'body_text_too_large', maxBytes: maxTextBytes });
 
-  const value = parse(bytes, memberCount);
+  const { rest, images } = cutImages(bytes, literals);
+  const value = parse(rest, memberCount);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw refuse({ kind: 'body_not_an_object' });
-  const unsendable = bytes.includes(UNICODE_ESCAPE) ? findUnsendableText(value) : undefined;
+  const unsendable = rest.includes(UNICODE_ESCAPE) ? findUnsendableText(value) : undefined;
   if (unsendable) throw refuse({ kind: 'body_text_unsendable', has: unsendable.has, param: toParam(unsendable.path) });
+  putImagesBack(value, images);
   return { bytes, value: value as Record<string, unknown>, members, literals, maxTextBytes };
 }
 

@@ -1,0 +1,54 @@
+import { decodeBase64 } from '../images/decodeInlineImage.ts';
+import type { JsonLiteral, JsonPath } from './scanJson.ts';
+
+/** Of shorter ones a parser makes short work. */
+const LEAST_BYTES = 16_384;
+const PREFIX = /^data:image\/[\w.+-]{1,32};base64,/;
+
+/** An inline image, and where it stands. */
+interface CutImage {
+  path: JsonPath;
+  url: string;
+}
+
+/** A JSON text in which long inline images are empty strings, and those images. */
+interface CutText {
+  rest: Buffer;
+  images: readonly CutImage[];
+}
+
+/**
+ * Leaves long inline images out of a JSON text: a parser takes several times as long for one as everything else that is done to it here,
+ * and nothing else is served meanwhile. Left out is only what is base64 to its end, which is the same in JSON and in UTF-8.
+ */
+export function cutImages(bytes: Buffer, literals: readonly JsonLiteral[]): CutText {
+  const images: CutImage[] = [];
+  const pieces: Buffer[] = [];
+  let end = 0;
+  for (const { path, bytes: literal } of literals) {
+    if (literal.length < LEAST_BYTES || path.length === 0) continue;
+    const url = toBase64Url(literal);
+    if (url === undefined) continue;
+    images.push({ path, url });
+    const start = literal.byteOffset - bytes.byteOffset;
+    pieces.push(bytes.subarray(end, start + 1));
+    end = start + literal.length - 1;
+  }
+  return { rest: images.length === 0 ? bytes : Buffer.concat([...pieces, bytes.subarray(end)]), images };
+}
+
+/** Puts the images back into what the rest was parsed to. */
+export function putImagesBack(value: unknown, images: readonly CutImage[]): void {
+  for (const { path, url } of images) {
+    const holder = path.slice(0, -1).reduce((node, step) => (node as Node)[step], value) as Node;
+    holder[path.at(-1) as JsonPath[number]] = url;
+  }
+}
+
+type Node = Record<string | number, unknown>;
+
+function toBase64Url(literal: Buffer): string | undefined {
+  if (!PREFIX.test(literal.toString('latin1', 1, 64))) return undefined;
+  const url = literal.toString('latin1', 1, literal.length - 1);
+  return decodeBase64(url.slice(url.indexOf(',') + 1)) === undefined ? undefined : url;
+}
