@@ -7,11 +7,12 @@ export function sendWireError(res: ServerResponse, { status, body, headers = {} 
     res.destroy();
     return;
   }
-  const payload = Buffer.from(JSON.stringify(body));
+  const text = JSON.stringify(body);
   res.writeHead(status, {
     ...headers,
     'content-type': 'application/json; charset=utf-8',
-    'content-length': payload.length,
+    'content-length': Buffer.byteLength(text),
   });
-  res.end(payload);
+  // A text leaves with the headers, as one.
+  res.end(text);
 }
