@@ -14,7 +14,8 @@ const PROMPT_BYTES = 520_000;
 /** What engines count in vain for one key, at once and again every minute. */
 const IN_VAIN_BYTES = 8 * 1_048_576;
 
-const counted = () => counting.reduce((sum, engine) => sum + engine.counted, 0);
+const takeCounted = () => Promise.all(counting.map((engine) => engine.takeCounted()));
+const countPrompts = async (): Promise<number> => (await takeCounted()).reduce((sum, { prompts }) => sum + prompts, 0);
 const ask = async (account: Account, promptBytes = PROMPT_BYTES): Promise<{ status: number; text: string }> => {
   const messages = [{ role: 'user', content: 'x'.repeat(promptBytes) }];
   const response = await account.post('/chat/completions', { model: MODEL, messages });
@@ -24,24 +25,21 @@ const askAtOnce = (account: Account) => Promise.all(Array.from({ length: CALLS }
 const statusesOf = (answers: { status: number }[]) => answers.map(({ status }) => status).toSorted();
 
 describe('prompts to be counted', () => {
-  beforeEach(() => {
-    for (const engine of counting) {
-      engine.counted = 0;
-      engine.bodies.length = 0;
-    }
+  beforeEach(async () => {
+    await takeCounted();
   });
 
   it('no prompt is counted for a key without credit', async () => {
     const workspaceId = await stack.operator.makeWorkspace();
     const answers = await askAtOnce(await makeAccount(stack, { workspaceId }));
     expect(statusesOf(answers)).toEqual(Array.from({ length: CALLS }, () => 402));
-    expect(counted()).toBe(0);
+    expect(await countPrompts()).toBe(0);
   });
 
   it('no prompt is counted for a call above its key’s rate', async () => {
     const answers = await askAtOnce(await makeAccount(stack, { rpm: 1 }));
     expect(statusesOf(answers)).toEqual([200, ...Array.from({ length: CALLS - 1 }, () => 429)]);
-    expect(counted()).toBe(1);
+    expect(await countPrompts()).toBe(1);
   });
 
   it('prompts that a little credit never carries are counted so often and no more, and nobody is told that they are too dear', async () => {
@@ -49,10 +47,11 @@ describe('prompts to be counted', () => {
     const askedAt = performance.now();
     const answers = [...(await askAtOnce(account)), ...(await askAtOnce(account))];
     const minutes = (performance.now() - askedAt) / 60_000;
-    expect(counted()).toBeLessThanOrEqual(Math.ceil(((1 + minutes) * IN_VAIN_BYTES) / PROMPT_BYTES) + 1);
+    const counted = await countPrompts();
+    expect(counted).toBeLessThanOrEqual(Math.ceil(((1 + minutes) * IN_VAIN_BYTES) / PROMPT_BYTES) + 1);
     const refused = answers.filter(({ status }) => status === 503);
-    expect(answers.filter(({ status }) => status === 402)).toHaveLength(counted());
-    expect(refused).toHaveLength(answers.length - counted());
+    expect(answers.filter(({ status }) => status === 402)).toHaveLength(counted);
+    expect(refused).toHaveLength(answers.length - counted);
     for (const { text } of refused) expect(text).toContain('prompts of this key are being counted');
     const metrics = await scrapeMetrics(
       `${stack.running.stack.regions.us.services['model-router'].internal_url}/metrics`,
@@ -64,8 +63,9 @@ describe('prompts to be counted', () => {
   it('a call that is let in gets as much output as fits beside its prompt, which the engines count in turn', async () => {
     const account = await makeAccount(stack);
     for (let call = 0; call < 4; call += 1) expect((await ask(account)).status).toBe(200);
-    expect(counting.map((engine) => engine.counted)).toEqual([2, 2]);
-    const lengths = counting.flatMap(({ bodies }) => bodies.map(({ max_tokens: tokens }) => tokens));
+    const counted = await takeCounted();
+    expect(counted.map(({ prompts }) => prompts)).toEqual([2, 2]);
+    const lengths = counted.flatMap(({ bodies }) => bodies.map(({ max_tokens: tokens }) => tokens));
     expect(lengths).toHaveLength(4);
     for (const length of lengths) {
       expect(length).toBeLessThan(WINDOW - PROMPT_BYTES / BYTES_PER_TOKEN);
@@ -82,6 +82,6 @@ describe('prompts to be counted', () => {
     const answerUsd = 2_048 * Number(pricing.completion);
     const account = await makeAccount(stack, { maxBudgetUsd: (promptUsd + answerUsd).toFixed(9) });
     expect((await ask(account, promptBytes)).status).toBe(200);
-    expect(counted()).toBe(1);
+    expect(await countPrompts()).toBe(1);
   });
 });
