@@ -1,5 +1,6 @@
 import { connect, type NetConnectOpts, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import { startDeadline } from '@turnpike/lifecycle/startDeadline';
 
 /** Waits before each attempt; behind a load balancer the next one may well go to another replica. */
 const ATTEMPTS_AFTER_MS = [0, 0, 50, 150];
@@ -35,10 +36,8 @@ function connectBefore(deadline: number, options: NetConnectOpts, timeoutMs: num
     const giveUp = (): void => {
       if (socket.connecting) socket.destroy(new NotSentError(`not connected within ${timeoutMs} ms`));
     };
-    // This process may have been held up itself, with a connection that stands and was not seen yet: its event comes before
-    // this one.
-    const timer = setTimeout(() => setImmediate(giveUp), deadline - performance.now());
-    const stopWaiting = (): void => clearTimeout(timer);
+    // Where this process was held up itself, a connection that stands and was not seen yet comes first.
+    const stopWaiting = startDeadline(Math.max(0, deadline - performance.now()), giveUp);
     socket.once('connect', () => {
       stopWaiting();
       // A connection may last for long: nothing of this is kept with it.
