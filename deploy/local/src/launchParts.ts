@@ -47,6 +47,8 @@ export interface LaunchOptions {
   parts: Parts;
   settings: StackSettings;
   plan: EnginePlan;
+  /** Folder of the services' code. */
+  root: string;
   /** Folder of what the stores keep. */
   dataDir: string;
   /** Folder of what tiny engines keep. */
@@ -73,7 +75,7 @@ export interface LaunchedParts {
 
 /** Starts everything, each part as soon as what it cannot start without is there, and resolves when all of it is ready. */
 export async function launchParts(options: LaunchOptions): Promise<LaunchedParts> {
-  const { parts, settings, dataDir, kafkaJarDir, s3JarDir, onProgress } = options;
+  const { parts, settings, root, dataDir, kafkaJarDir, s3JarDir, onProgress } = options;
   const { ports, secrets } = settings;
   const urls = toServiceUrls(ports);
   const environments = toServiceEnvironments(settings);
@@ -90,7 +92,7 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
       const name = `${service}-${index + 2}`;
       const env = toReplicaEnvironment(environments[service], { ports: replicaPorts, name });
       const internalUrl = `http://127.0.0.1:${replicaPorts.internalPort}`;
-      return timed(name, () => startService({ parts, service, name, internalUrl, env }));
+      return timed(name, () => startService({ parts, service, name, internalUrl, env, root }));
     });
 
   const postgres = timed('postgres', () =>
@@ -143,7 +145,7 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
     const { redis: needsRedis, eventLog: needsEventLog, objects: needsObjects, readyAfter = [] } = entryOf(service);
     if (isDatabaseService(service)) {
       await postgres;
-      await migrateDatabase(parts, service, toMigrationEnvironment(service, settings));
+      await migrateDatabase(parts, service, { env: toMigrationEnvironment(service, settings), root });
     }
     await Promise.all([
       needsRedis && redis,
@@ -159,6 +161,7 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
         name: service,
         internalUrl: urls[service].internalUrl,
         env: environments[service],
+        root,
         untilServed: () => Promise.all(readyAfter.map((callee) => launched[callee])),
       }),
     );

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { DATABASE_SERVICES } from '@turnpike/config/services';
 import { describeStack } from './describeStack.ts';
 import type { EngineChoice } from './engines/engineChoice.ts';
 import { countListeners, planEngines } from './engines/planEngines.ts';
@@ -7,8 +8,10 @@ import { type LaunchedParts, type LaunchOptions, launchParts, type Progress } fr
 import { type ListedModel, listModels } from './listModels.ts';
 import { loadLocalSecrets } from './localSecrets.ts';
 import type { Observation } from './observation.ts';
+import { migrateDatabase } from './parts/migrateDatabase.ts';
 import { setLogsAside } from './process/setLogsAside.ts';
 import { type Part, type PartEnd, type Parts, startParts, toPartEndText } from './process/startParts.ts';
+import { repositoryRoot } from './repositoryRoot.ts';
 import { StackError } from './stackError.ts';
 import { linkStackFile, type StackDescription, writeStackFile } from './stackFile.ts';
 import { type LinkReplica, listLinks, listReplicas, type OpenLink, openLinks } from './stackLinks.ts';
@@ -18,7 +21,7 @@ import { ensureFfmpeg } from './tools/ensureFfmpeg.ts';
 import { ensureJars } from './tools/ensureJars.ts';
 import { ensureRedisServer } from './tools/ensureRedisServer.ts';
 import { toPartEnvironment } from './toPartEnvironment.ts';
-import type { ServiceSettings } from './toServiceEnvironments.ts';
+import { type ServiceSettings, toMigrationEnvironment } from './toServiceEnvironments.ts';
 import { waitFor } from './waitFor.ts';
 
 /** How long the ports of a stack whose launcher was killed may stay taken: its reaper is ending the parts. */
@@ -46,6 +49,8 @@ export interface StackOptions {
   observation?: Observation;
   /** Variables of single services, in place of what the stack gives them: tests shorten deadlines, or move a region. */
   serviceSettings?: ServiceSettings;
+  /** Folder of the services' code, which may change between two starts of a part; this repository where it is not given. */
+  root?: string;
   /** Processes of each service, one where it is not given. Between several `openLink` has to balance. */
   replicas?: number;
   /** Stands between services and what they connect to; where it is not given they connect to each other. */
@@ -67,6 +72,8 @@ export interface RunningStack {
   edges: LinkReplica[];
   /** Starts a part that has ended again, with the settings and the data it had, and resolves when it is ready. */
   restart(part: string): Promise<Part>;
+  /** Brings every database up to date with the services' code. */
+  migrate(): Promise<void>;
   /** Starts a process by the command of a part, under another name and with other variables. Waits for nothing. */
   startLike: Parts['startLike'];
   /**
@@ -99,7 +106,10 @@ export async function startStack(options: StackOptions): Promise<RunningStack> {
   }
 }
 
-type Launch = Pick<LaunchOptions, 'plan' | 'settings' | 'dataDir' | 'engineStateDir' | 'kafkaJarDir' | 's3JarDir'>;
+type Launch = Pick<
+  LaunchOptions,
+  'plan' | 'settings' | 'root' | 'dataDir' | 'engineStateDir' | 'kafkaJarDir' | 's3JarDir'
+>;
 
 /** What a stack keeps, by the event log and the object store that it runs with. */
 const DATA_KINDS = ['embedded', 'kafka', 'embedded-s3', 'kafka-s3'] as const;
@@ -144,7 +154,8 @@ async function prepareLaunch(options: StackOptions, { portsTimeoutMs }: { portsT
     serviceSettings: options.serviceSettings ?? {},
     portOf: await openLinks(listLinks(ports, { kafka, s3 }), options.openLink ?? (async ({ port }) => port)),
   };
-  return { plan, settings, dataDir, engineStateDir: join(stateDir, 'tiny-engine'), kafkaJarDir, s3JarDir };
+  const { root = repositoryRoot } = options;
+  return { plan, settings, root, dataDir, engineStateDir: join(stateDir, 'tiny-engine'), kafkaJarDir, s3JarDir };
 }
 
 async function runLaunch(options: StackOptions, launch: Launch): Promise<RunningStack> {
@@ -183,6 +194,11 @@ async function runLaunch(options: StackOptions, launch: Launch): Promise<Running
       models,
       edges,
       restart: parts.restart,
+      async migrate() {
+        const { settings, root } = launch;
+        for (const service of DATABASE_SERVICES)
+          await migrateDatabase(parts, service, { env: toMigrationEnvironment(service, settings), root });
+      },
       startLike: parts.startLike,
       stop: parts.stop,
     };

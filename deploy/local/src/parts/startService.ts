@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import { entryOf, type ServiceName } from '@turnpike/config/services';
 import { request } from 'undici';
 import type { Part, Parts } from '../process/startParts.ts';
-import { repositoryRoot } from '../repositoryRoot.ts';
 
 const READY_TIMEOUT_MS = 45_000;
 const PROBE_TIMEOUT_MS = 1_000;
@@ -14,19 +13,21 @@ export interface ServiceOptions {
   name: string;
   internalUrl: string;
   env: Record<string, string>;
+  /** Folder of the code that runs. */
+  root: string;
   /** Resolves when what it needs to become ready is there: the time it has is counted from then. */
   untilServed?: () => Promise<unknown>;
 }
 
 /** Starts one service and resolves when it says on its internal listener that it can serve. */
 export async function startService(options: ServiceOptions): Promise<Part> {
-  const { parts, service, name, internalUrl, env, untilServed } = options;
+  const { parts, service, name, internalUrl, env, root, untilServed } = options;
   const { layer, nodeFlags = [] } = entryOf(service);
   const part = parts.start({
     name,
     layer,
     command: process.execPath,
-    args: [...nodeFlags, join(repositoryRoot, 'services', service, 'src/main.ts')],
+    args: [...nodeFlags, join(root, 'services', service, 'src/main.ts')],
     env,
     stopSignal: 'SIGTERM',
     hasChannel: true,
