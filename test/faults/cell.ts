@@ -18,6 +18,8 @@ interface CellFacts {
   s3?: boolean;
   /** How many processes each service has, where it is not one: beside `serviceSettings`, as that stack is its own too. */
   replicas?: number;
+  /** Whether it begins on the code of the release before, and so runs only where that is named. */
+  startsOnRelease?: boolean;
 }
 
 /** A cell that breaks the stack under load, mends it, and looks at how its calls ended. */

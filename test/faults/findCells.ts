@@ -14,6 +14,7 @@ import { money } from './cells/money.ts';
 import { postgres } from './cells/postgres.ts';
 import { races } from './cells/races.ts';
 import { redis } from './cells/redis.ts';
+import { release } from './cells/release.ts';
 import { router } from './cells/router.ts';
 import { strangers } from './cells/strangers.ts';
 
@@ -31,6 +32,7 @@ const GROUPS: Record<string, CellTable> = {
   postgres,
   races,
   redis,
+  release,
   router,
   strangers,
 };

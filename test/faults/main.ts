@@ -1,11 +1,12 @@
 import { StackError } from '@turnpike/local-stack/stackError';
 import type { Cell } from './cell.ts';
+import { checkOutRelease } from './checkOutRelease.ts';
 import { CELLS, chooseCells } from './findCells.ts';
 import { FAULTS_USAGE, parseFaultArguments } from './parseFaultArguments.ts';
 import type { CellResult } from './report/cellResult.ts';
 import { formatHeader, formatReconciliation, formatResult, formatTotals } from './report/formatResult.ts';
 import { ProgressLine } from './report/progressLine.ts';
-import { Lane } from './runLane.ts';
+import { Lane, type LaneOptions } from './runLane.ts';
 import type { Reconciliation } from './stack/reconcile.ts';
 
 const CALLS = 1_000;
@@ -13,17 +14,23 @@ const FULL_CALLS = 10_000;
 
 /** `npm run faults`: runs the chosen cells, two stacks side by side, and prints a line for each. */
 async function main(): Promise<number> {
-  const { patterns, full, seed, cluster, list, help } = parseFaultArguments(process.argv.slice(2));
+  const { patterns, full, seed, cluster, from, list, help } = parseFaultArguments(process.argv.slice(2));
   if (help) return print(FAULTS_USAGE);
   const chosen = chooseCells(CELLS, patterns);
   if (list) return print(formatList(chosen));
-  const cells = cluster ? chosen.filter(({ notOnCluster }) => notOnCluster === undefined) : chosen;
-  return runCells(cells, { seed, cluster, calls: full ? FULL_CALLS : CALLS, signal: untilToldToStop() });
+  const cells = chosen.filter(
+    ({ notOnCluster, startsOnRelease }) =>
+      !(cluster && notOnCluster !== undefined) && !(startsOnRelease && from === undefined),
+  );
+  if (cells.length === 0)
+    throw new StackError('What was chosen runs with --from REF alone, or without --cluster: see --list.');
+  const releaseRoot = from === undefined ? undefined : await checkOutRelease(from);
+  return runCells(cells, { seed, cluster, releaseRoot, calls: full ? FULL_CALLS : CALLS, signal: untilToldToStop() });
 }
 
 async function runCells(
   cells: readonly Cell[],
-  options: { seed: number; cluster: boolean; calls: number; signal: AbortSignal },
+  options: Pick<LaneOptions, 'seed' | 'cluster' | 'releaseRoot' | 'calls' | 'signal'>,
 ): Promise<number> {
   const startedAt = performance.now();
   const results: CellResult[] = [];
@@ -64,8 +71,8 @@ function turnOf({ group, serviceSettings }: Cell): number {
 function formatList(cells: readonly Cell[]): string {
   return cells
     .map(
-      ({ group, name, breaks, holds, notOnCluster }) =>
-        `${group.padEnd(9)} ${name}\n            breaks: ${breaks}\n            holds:  ${holds}${notOnCluster ? `\n            not on a cluster: ${notOnCluster}` : ''}`,
+      ({ group, name, breaks, holds, notOnCluster, startsOnRelease }) =>
+        `${group.padEnd(9)} ${name}\n            breaks: ${breaks}\n            holds:  ${holds}${notOnCluster ? `\n            not on a cluster: ${notOnCluster}` : ''}${startsOnRelease ? '\n            only with --from REF' : ''}`,
     )
     .join('\n');
 }

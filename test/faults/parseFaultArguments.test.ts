@@ -10,13 +10,14 @@ describe('npm run faults', () => {
       full: true,
       seed: 7,
       cluster: true,
+      from: undefined,
       list: false,
       help: false,
     });
   });
 
   it.each([
-    ['an unknown option', ['--fast'], /--full, --seed N, --cluster, --list and --help/],
+    ['an unknown option', ['--fast'], /--full, --seed N, --cluster, --from REF, --list and --help/],
     ['a seed that is no number', ['--seed', 'x'], /--seed is "x"/],
     ['a seed that is too large', ['--seed', '4294967296'], /whole number from 0 to 4294967295/],
   ])('refuses %s and says what to write instead', (_case, args, message) => {

@@ -8,11 +8,13 @@ export interface FaultArguments {
   seed: number;
   /** The router counts on a Redis Cluster. */
   cluster: boolean;
+  /** The commit that cells of releases begin on; they are left out where none is given. */
+  from: string | undefined;
   list: boolean;
   help: boolean;
 }
 
-export const FAULTS_USAGE = `npm run faults -- [<group or cell>…] [--full] [--seed N] [--cluster] [--list]
+export const FAULTS_USAGE = `npm run faults -- [<group or cell>…] [--full] [--seed N] [--cluster] [--from REF] [--list]
 
 Breaks a running stack part by part under load, and holds the books against the engines' own log after every cell:
 nothing lost, nothing doubled, not a nano-dollar apart. All cells run where none is named.
@@ -22,6 +24,8 @@ nothing lost, nothing doubled, not a nano-dollar apart. All cells run where none
   --seed N          what decides when faults strike and what is sent; 1 where it is not given
   --cluster         with a Redis Cluster of three masters and their replicas in place of one Redis; cells that say nothing
                     about one are left out, and --list says why
+  --from REF        the commit or tag of the release before, for the cells that replace it by this one; they are left out
+                    where it is not given
   --list            show every cell, what it breaks and what must hold, and run none
   --help            show this`;
 
@@ -33,7 +37,7 @@ export function parseFaultArguments(args: string[]): FaultArguments {
   const seed = /^\d{1,10}$/.test(values.seed) ? Number(values.seed) : Number.NaN;
   if (!(seed <= LARGEST_SEED))
     throw new StackError(`--seed is "${values.seed}", but it has to be a whole number from 0 to ${LARGEST_SEED}.`);
-  return { ...values, seed, patterns: positionals };
+  return { ...values, from: values.from, seed, patterns: positionals };
 }
 
 function parse(args: string[]) {
@@ -45,12 +49,15 @@ function parse(args: string[]) {
         full: { type: 'boolean', default: false },
         seed: { type: 'string', default: '1' },
         cluster: { type: 'boolean', default: false },
+        from: { type: 'string' },
         list: { type: 'boolean', default: false },
         help: { type: 'boolean', short: 'h', default: false },
       },
     });
   } catch (error) {
     const problem = error instanceof Error ? error.message.split(/\. |\n/)[0] : String(error);
-    throw new StackError(`${problem}. There is --full, --seed N, --cluster, --list and --help.`, { cause: error });
+    throw new StackError(`${problem}. There is --full, --seed N, --cluster, --from REF, --list and --help.`, {
+      cause: error,
+    });
   }
 }

@@ -21,6 +21,8 @@ export interface LaneOptions {
   /** Whether the router counts on a Redis Cluster. */
   cluster: boolean;
   calls: number;
+  /** Folder of the release before, for cells that begin on it. */
+  releaseRoot: string | undefined;
   signal: AbortSignal;
   onResult: (result: CellResult) => void;
   /** A stack whose cells all passed is at its end: what `turnpike reconcile` says of all of it. */
@@ -100,15 +102,22 @@ export class Lane {
     return result;
   }
 
-  async #stackFor({ eventLog, serviceSettings, replicas = 1, s3 = false }: Cell): Promise<FaultStack> {
+  async #stackFor({
+    eventLog,
+    serviceSettings,
+    replicas = 1,
+    s3 = false,
+    startsOnRelease = false,
+  }: Cell): Promise<FaultStack> {
     if (serviceSettings) await this.#endStack();
     this.#doing = 'starting a stack';
-    const { signal, cluster } = this.#options;
+    const { signal, cluster, releaseRoot } = this.#options;
     this.#stack ??= await startFaultStack({
       eventLog,
       replicas,
       cluster,
       s3,
+      root: startsOnRelease ? releaseRoot : undefined,
       signal,
       ...(serviceSettings && { serviceSettings }),
     });

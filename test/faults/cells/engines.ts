@@ -4,9 +4,6 @@ import type { CellContext } from '../cellContext.ts';
 import { disturb, type Fault, freeze, kill } from '../fault.ts';
 import type { Random } from '../load/random.ts';
 
-/** Longer than anybody here keeps an idle connection, 4 s, and than a balancer takes to notice, 0.1 s. */
-const SETTLING = { DRAIN_SETTLE_MS: '6000' };
-
 export const engines: CellTable = {
   'engine-kill': {
     breaks: 'kill -9 of one of two engine processes while streams run, back after 3 s',
@@ -101,22 +98,6 @@ export const engines: CellTable = {
       'clients get what is well-formed or an error; a success has the counts that its client saw, or the row says unknown',
     eventLog: 'embedded',
     run: bendAnswers,
-  },
-  'rolling-release': {
-    breaks:
-      'two replicas of every service behind load balancers, each process in turn ended by SIGTERM and started again',
-    holds: 'no stream is cut and no call is refused',
-    eventLog: 'embedded',
-    replicas: 2,
-    serviceSettings: {
-      edge: SETTLING,
-      auth: SETTLING,
-      catalog: SETTLING,
-      // Ten processes and their load on two cores are no auth that is away.
-      'model-router': { ...SETTLING, AUTH_TIMEOUT_MS: '2000' },
-      'usage-ledger': SETTLING,
-    },
-    run: release,
   },
 };
 
@@ -269,22 +250,4 @@ async function bendAnswers(context: CellContext): Promise<void> {
   context.checkOutcomes(calls, { ok: true, error_event: true, '500': true, '503': true });
   context.allowUnknownEndings(calls);
   context.check((await context.ask('/svc/key')).status === 200, 'the stack does not answer any more');
-}
-
-const RELEASED = ['usage-ledger', 'catalog', 'auth', 'model-router', 'edge'] as const;
-/** Ten processes are replaced in about this time. */
-const RELEASE_SECONDS = 100;
-
-async function release(context: CellContext): Promise<void> {
-  const { parts } = context.stack;
-  const perSecond = context.calls / RELEASE_SECONDS;
-  // Without an end of its own: the release says when it is over.
-  const load = context.startLoad({ calls: Number.MAX_SAFE_INTEGER, perSecond, tokens: [1, 300], interTokenMs: 10 });
-  for (const part of RELEASED.flatMap((service) => [service, `${service}-2`])) {
-    await parts.end(part);
-    await parts.restart(part);
-    await load.untilSent(load.sent + Math.ceil(perSecond));
-  }
-  load.stop();
-  context.checkOutcomes(await load.done, { ok: true });
 }

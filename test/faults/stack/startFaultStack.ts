@@ -1,7 +1,8 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, readlink, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { InternalService } from '@turnpike/config/services';
+import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import type { RunningStack, StackOptions } from '@turnpike/local-stack/startStack';
 import { startStackSomewhere } from '@turnpike/local-stack/startStackSomewhere';
 import { waitFor } from '@turnpike/local-stack/waitFor';
@@ -46,6 +47,8 @@ const SERVICE_SETTINGS = {
   },
 } satisfies StackOptions['serviceSettings'];
 
+/** Name of the link to the services' code. */
+const CODE = 'code';
 const QUERY_TIMEOUT_MS = 10_000;
 const READY_WITHIN_MS = 30_000;
 const READY_TIMEOUT_MS = 2_000;
@@ -60,6 +63,8 @@ export interface FaultStackOptions {
   cluster: boolean;
   /** Whether objects lie on an S3 server, with a proxy before it, in place of a folder. */
   s3: boolean;
+  /** Folder of the services' code, until another one is taken; this repository where it is not given. */
+  root?: string | undefined;
   signal: AbortSignal;
 }
 
@@ -91,6 +96,12 @@ export interface FaultStack {
   internalUrlOf(service: InternalService): string;
   /** Where the operator's command line finds the stack. */
   stackFile: string;
+  /** Where the services' code is taken from. */
+  codeRoot(): Promise<string>;
+  /** Takes it from another folder: what is started from now on. */
+  runFrom(root: string): Promise<void>;
+  /** Brings every database up to date with the services' code. */
+  migrate(): Promise<void>;
   /** Waits until every service says that it can serve. Sends no call. */
   untilReady(): Promise<void>;
   /** Undoes every fault, whoever caused it. */
@@ -112,7 +123,8 @@ export async function startFaultStack(options: FaultStackOptions): Promise<Fault
   try {
     const catalogFile = join(stateDir, 'catalog.yaml');
     await writeFile(catalogFile, toCatalogText());
-    const { eventLog, serviceSettings = {}, replicas, s3, signal } = options;
+    const { eventLog, serviceSettings = {}, replicas, s3, root = repositoryRoot, signal } = options;
+    await symlink(root, join(stateDir, CODE));
     const running = await startStackSomewhere({
       stateDir,
       kafka: eventLog === 'kafka',
@@ -124,6 +136,7 @@ export async function startFaultStack(options: FaultStackOptions): Promise<Fault
         cluster?.masters.map(({ url }) => url),
       ),
       replicas,
+      root: join(stateDir, CODE),
       openLink: (link) => links.open(link),
       signal,
     });
@@ -222,6 +235,12 @@ async function describe(
       redis = openRedis(url);
     },
     internalUrlOf: (service) => us.services[service].internal_url,
+    codeRoot: () => readlink(join(stateDir, CODE)),
+    async runFrom(root) {
+      await symlink(root, join(stateDir, `${CODE}.next`));
+      await rename(join(stateDir, `${CODE}.next`), join(stateDir, CODE));
+    },
+    migrate: () => running.migrate(),
     async untilReady() {
       const urls = Object.values(us.services).map((service) => `${service.internal_url}/ready`);
       const areReady = async () => (await Promise.all(urls.map(isReady))).every(Boolean) || undefined;
