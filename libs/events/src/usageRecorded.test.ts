@@ -17,6 +17,13 @@ it('reads an event from before there were traces', () => {
   expect(parseUsageRecorded(json)).toEqual(event);
 });
 
+it('reads an event of a later version that has only gained a field, and leaves that', () => {
+  for (const event of [aUsageRecorded(), aMediaUsageRecorded()]) {
+    const later = JSON.stringify({ ...JSON.parse(toUsageRecordedJson(event)), gainedLater: { a: 1 } });
+    expect(parseUsageRecorded(later)).toEqual(event);
+  }
+});
+
 it.each(['', 'x', traceparent.toUpperCase(), `${traceparent}-x`, 7, null, { a: 1 }])(
   'reads the event and drops a trace of another form: %p',
   (value) => {
