@@ -226,7 +226,8 @@ function launchMedia({ parts, plan, settings, dataDir }: LaunchOptions): {
   return { listed: writeMediaBackendsFile(mediaBackendsFile, backends, { portOf }), ready: start() };
 }
 
-function listDatabases(passwords: LocalSecrets['databasePasswords']): ServiceDatabase[] {
+/** The databases of a stack, with the roles that work with them and those that migrate them. */
+export function listDatabases(passwords: LocalSecrets['databasePasswords']): ServiceDatabase[] {
   const roleOf = <Name extends keyof typeof passwords>(name: Name) => ({ name, password: passwords[name] });
   return DATABASE_SERVICES.map((service) => {
     const { database } = SERVICES[service];

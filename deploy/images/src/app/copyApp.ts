@@ -1,0 +1,83 @@
+import { copyFile, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { compilePackageFile, compileTypeScript } from './compileTypeScript.ts';
+
+/** What a process never reads: declarations, source maps, prose. Licences stay. */
+const UNREAD = /\.(d\.[mc]?ts|map|tsbuildinfo|markdown|md)$/;
+/** What is left out of our own packages: tests, what tests share, and the schema that the database client was made from. */
+const OWN_UNREAD = /(\.test\.ts|^README\.md)$/;
+const OWN_UNREAD_FOLDERS = ['test', 'prisma'];
+/** Prisma brings each database's query compiler in three forms and two sizes. The services speak to Postgres, from ES modules. */
+const OTHER_COMPILER = /^query_compiler_(?!.*\.postgresql\..*mjs$)/;
+/** What pnpm writes for itself. */
+const OF_PNPM = [
+  '.modules.yaml',
+  '.pnpm',
+  '.bin',
+  '.pnpm-workspace-state-v1.json',
+  'pnpm-lock.yaml',
+  'pnpm-workspace.yaml',
+];
+
+/**
+ * Copies a package that pnpm deployed, with its modules, to where an image has it: our own packages compiled, the others as they
+ * are, and of both only what a process reads.
+ */
+export async function copyApp(from: string, to: string): Promise<void> {
+  await mkdir(to, { recursive: true });
+  for (const entry of await listEntries(from)) {
+    const { name } = entry;
+    const [source, target] = [join(from, name), join(to, name)];
+    if (name === 'node_modules') await copyModules(source, target);
+    else if (name === 'package.json') await writeFile(target, compilePackageFile(await readFile(source, 'utf8')));
+    else if (!entry.isDirectory()) await copyOwnFile(source, target);
+    else if (!OWN_UNREAD_FOLDERS.includes(name)) await copyOwnFolder(source, target);
+  }
+}
+
+async function copyModules(from: string, to: string): Promise<void> {
+  for (const { name } of await listEntries(from)) {
+    const [source, target] = [join(from, name), join(to, name)];
+    if (name === '@turnpike') {
+      for (const own of await listEntries(source)) await copyApp(join(source, own.name), join(target, own.name));
+    } else if (name !== '@types') await copyOther(source, target);
+  }
+}
+
+async function copyOwnFolder(from: string, to: string): Promise<void> {
+  await mkdir(to, { recursive: true });
+  for (const entry of await listEntries(from)) {
+    const [source, target] = [join(from, entry.name), join(to, entry.name)];
+    await (entry.isDirectory() ? copyOwnFolder(source, target) : copyOwnFile(source, target));
+  }
+}
+
+async function copyOwnFile(source: string, target: string): Promise<void> {
+  if (OWN_UNREAD.test(basename(source))) return;
+  if (source.endsWith('.ts')) await copyCompiled(source, target.replace(/\.ts$/, '.js'));
+  else await copyFile(source, target);
+}
+
+async function copyCompiled(source: string, target: string): Promise<void> {
+  try {
+    await writeFile(target, compileTypeScript(await readFile(source, 'utf8')));
+  } catch (error) {
+    throw new Error(`${source} could not be compiled`, { cause: error });
+  }
+}
+
+/** Follows links: where pnpm links inside of a package, the image has a copy. */
+async function copyOther(from: string, to: string): Promise<void> {
+  if (!(await stat(from)).isDirectory()) {
+    await copyFile(from, to);
+    return;
+  }
+  await mkdir(to, { recursive: true });
+  for (const { name } of await listEntries(from)) {
+    if (UNREAD.test(name) || OTHER_COMPILER.test(name)) continue;
+    await copyOther(join(from, name), join(to, name));
+  }
+}
+
+const listEntries = async (folder: string) =>
+  (await readdir(folder, { withFileTypes: true })).filter(({ name }) => !OF_PNPM.includes(name));

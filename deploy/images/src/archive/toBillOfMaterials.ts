@@ -1,0 +1,27 @@
+import type { Component } from './component.ts';
+
+/** What an image is made of, as CycloneDX 1.6. It has no date and no serial number: the same packages make the same text. */
+export function toBillOfMaterials(image: { name: string; version: string }, components: Component[]): string {
+  const byUrl = new Map(components.map((component) => [component.purl, component]));
+  const bill = {
+    bomFormat: 'CycloneDX',
+    specVersion: '1.6',
+    version: 1,
+    metadata: { component: { type: 'container', name: image.name, version: image.version } },
+    components: [...byUrl.values()]
+      .sort((a, b) => (a.purl < b.purl ? -1 : 1))
+      .map(({ name, version, purl, license }) => ({
+        type: 'library',
+        'bom-ref': purl,
+        name,
+        version,
+        purl,
+        ...(license !== undefined && { licenses: [toLicense(license)] }),
+      })),
+  };
+  return `${JSON.stringify(bill, undefined, 2)}\n`;
+}
+
+/** One name of a licence, or an expression of several. */
+const toLicense = (license: string) =>
+  /\s/.test(license) ? { expression: license.trim() } : { license: { name: license } };

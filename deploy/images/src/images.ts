@@ -1,0 +1,68 @@
+import { entryOf, SERVICE_NAMES, type ServiceName } from '@turnpike/config/services';
+import { ensureFfmpeg } from '@turnpike/local-stack/tools/ensureFfmpeg';
+import { ensureRedisServer } from '@turnpike/local-stack/tools/ensureRedisServer';
+import { appLayer } from './layers/appLayer.ts';
+import type { Layer } from './layers/layer.ts';
+import { programsLayer } from './layers/programsLayer.ts';
+import { postgresLayer, s3ProxyLayer, storeScriptsLayer } from './layers/storeLayers.ts';
+
+/** An image: what lies above the runtime, and what is started. */
+export interface Image {
+  name: string;
+  /** What it runs besides its app. */
+  programs: Layer[];
+  /** What lies in `/app`, above the rest, as it changes most. */
+  app: Layer;
+  /** What Node runs of it; a container may name another. */
+  program: string;
+  /** Options of Node itself. */
+  nodeFlags?: readonly string[];
+  /** What the container engine sends to end it; SIGTERM where it is not given. */
+  stopSignal?: string;
+}
+
+const ffmpegLayer = programsLayer('ffmpeg', ['/usr/bin/ffmpeg', '/usr/bin/ffprobe'], ensureFfmpeg);
+const redisLayer = programsLayer('redis', ['/usr/bin/redis-server'], ensureRedisServer);
+/** Parts of util-linux, which every Debian has. */
+const flockLayer = programsLayer('flock', ['/usr/bin/flock']);
+const limitsLayer = programsLayer('limits', ['/usr/bin/setpriv', '/usr/bin/prlimit']);
+
+/** What a service runs besides itself: it locks its spool, and bounds what it has converted. */
+const PROGRAMS: Partial<Record<ServiceName, Layer[]>> = {
+  'model-router': [flockLayer],
+  'media-jobs': [flockLayer, limitsLayer, ffmpegLayer],
+};
+
+const toAppImage = (name: string, place: string, programs: Layer[] = []): Image => ({
+  name,
+  programs,
+  app: appLayer(place),
+  program: 'src/main.js',
+});
+
+/** The images of our own programs: the services, what a cluster without engines has in their place, the command line. */
+export const APPS: readonly Image[] = [
+  ...SERVICE_NAMES.map((name) => ({
+    ...toAppImage(name, `services/${name}`, PROGRAMS[name]),
+    nodeFlags: entryOf(name).nodeFlags ?? [],
+  })),
+  toAppImage('engine-simulator', 'deploy/engine-simulator'),
+  toAppImage('media-simulator', 'deploy/media-simulator', [ffmpegLayer]),
+  toAppImage('operator', 'deploy/operator'),
+];
+
+const toStoreImage = (name: string, programs: Layer): Image => ({
+  name,
+  programs: [programs],
+  app: storeScriptsLayer,
+  program: `${name}.js`,
+});
+
+/** Every image: the apps, and the stores of `local`. */
+export const IMAGES: readonly Image[] = [
+  ...APPS,
+  // Its fast shutdown: open sessions are ended, nothing committed is lost.
+  { ...toStoreImage('postgres', postgresLayer), stopSignal: 'SIGINT' },
+  toStoreImage('redis', redisLayer),
+  toStoreImage('s3', s3ProxyLayer),
+];

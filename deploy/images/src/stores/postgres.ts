@@ -1,0 +1,77 @@
+import { spawnSync } from 'node:child_process';
+import { appendFileSync, chmodSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { becomeServer } from './becomeServer.ts';
+import { readVariable } from './readVariable.ts';
+
+// What the Postgres image of `local` runs: makes the data directory at the first start, then becomes the server.
+
+interface Role {
+  name: string;
+  password: string;
+}
+/** A database with the name of the role that works with it; `owner` is the role that migrates it, where that is another. */
+interface Database extends Role {
+  owner?: Role;
+}
+
+const BIN = '/opt/postgres/bin';
+const DATA_DIR = '/data/postgres';
+const PARTIAL_DIR = `${DATA_DIR}.partial`;
+const PASSWORD_FILE = `${DATA_DIR}.password`;
+const SETTINGS = {
+  listen_addresses: '*',
+  unix_socket_directories: '',
+  max_connections: 200,
+  shared_buffers: '64MB',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+};
+
+/** Made under another name and renamed when complete: a first start that is interrupted leaves nothing half-made. */
+function createDataDir(): void {
+  const password = readVariable('POSTGRES_PASSWORD');
+  const databases: Database[] = JSON.parse(readVariable('DATABASES'));
+  rmSync(PARTIAL_DIR, { recursive: true, force: true });
+  mkdirSync(PARTIAL_DIR, { mode: 0o700, recursive: true });
+  writeFileSync(PASSWORD_FILE, `${password}\n`, { mode: 0o600 });
+  const how = [
+    '--username=turnpike',
+    `--pwfile=${PASSWORD_FILE}`,
+    '--auth=scram-sha-256',
+    '--no-locale',
+    '--encoding=UTF8',
+  ];
+  run('initdb', [`--pgdata=${PARTIAL_DIR}`, ...how]);
+  rmSync(PASSWORD_FILE);
+  appendFileSync(`${PARTIAL_DIR}/pg_hba.conf`, 'host all all all scram-sha-256\n');
+  run('postgres', ['--single', '-D', PARTIAL_DIR, 'postgres'], databases.flatMap(toStatements).join('\n'));
+  renameSync(PARTIAL_DIR, DATA_DIR);
+}
+
+/** One statement a line, as the single-user server reads them. */
+const toStatements = ({ name, password, owner }: Database): string[] => [
+  toRoleStatement({ name, password }),
+  ...(owner ? [toRoleStatement(owner)] : []),
+  `CREATE DATABASE ${toName(name)} OWNER ${toName(owner?.name ?? name)};`,
+  `REVOKE ALL ON DATABASE ${toName(name)} FROM PUBLIC;`,
+  `GRANT CONNECT ON DATABASE ${toName(name)} TO ${toName(name)};`,
+];
+
+const toRoleStatement = ({ name, password }: Role): string =>
+  `CREATE ROLE ${toName(name)} LOGIN PASSWORD '${password.replaceAll("'", "''")}';`;
+
+const toName = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
+function run(program: string, args: string[], input = ''): void {
+  const { status, error, stdout, stderr } = spawnSync(`${BIN}/${program}`, args, { input, encoding: 'utf8' });
+  // The single-user server goes on after a statement that failed, and ends with 0.
+  if (status === 0 && !/ERROR|FATAL/.test(stderr)) return;
+  process.stderr.write(`${program} failed: ${error?.message ?? `it ended with ${status}`}\n${stdout}${stderr}`);
+  process.exit(1);
+}
+
+if (!existsSync(DATA_DIR)) createDataDir();
+// Where a volume is given to a group, the group may write to all that is in it, and the server refuses that.
+chmodSync(DATA_DIR, 0o700);
+const settings = Object.entries(SETTINGS).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+becomeServer(`${BIN}/postgres`, ['-D', DATA_DIR, ...settings]);

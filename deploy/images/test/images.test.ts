@@ -1,0 +1,98 @@
+import { execFileSync } from 'node:child_process';
+import { mkdir, readFile, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from '@jest/globals';
+import { SERVICE_NAMES } from '@turnpike/config/services';
+import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
+import { aTemporaryFolder } from '@turnpike/test-support/aTemporaryFolder';
+import { PNPM } from '../src/app/deployApp.ts';
+import { packImage } from '../src/archive/packImage.ts';
+import { packLayer } from '../src/archive/packLayer.ts';
+import { toBillOfMaterials } from '../src/archive/toBillOfMaterials.ts';
+import { IMAGES } from '../src/images.ts';
+
+const readText = (place: string): Promise<string> => readFile(join(repositoryRoot, place), 'utf8');
+
+it.each(SERVICE_NAMES)('there is an image of %s', (service) => {
+  expect(IMAGES.filter(({ name }) => name === service)).toHaveLength(1);
+});
+
+it('every image has a name of its own, and every layer one that no other layer has', () => {
+  const names = IMAGES.map(({ name }) => name);
+  expect(new Set(names).size).toBe(names.length);
+  const layers = new Set(IMAGES.flatMap(({ programs, app }) => [...programs, app]));
+  expect(new Set([...layers].map(({ name }) => name)).size).toBe(layers.size);
+});
+
+it('images are deployed by the pnpm that installs the workspace', async () => {
+  expect(await readText('deploy/local/bootstrap.mjs')).toContain(`const PNPM = '${PNPM}';`);
+});
+
+it('the Dockerfile starts from nothing that may change under its name, and runs as a user who is not root', async () => {
+  const text = await readText('Dockerfile');
+  const bases = [...text.matchAll(/^ARG \w+_IMAGE=(.*)$/gm)].map(([, image]) => image);
+  expect(bases).toHaveLength(2);
+  for (const base of bases) expect(base).toMatch(/@sha256:[0-9a-f]{64}$/);
+  for (const [, from] of text.matchAll(/^FROM (\S+)/gm)) expect(from).toMatch(/^(scratch|\$\{\w+_IMAGE\})$/);
+  expect(text).toMatch(/^USER 65532:65532$/m);
+});
+
+/** A layer with a file that may be run and one that may not, written at some time. */
+async function aLayer(writtenAt: Date) {
+  const folder = await aTemporaryFolder();
+  await mkdir(join(folder, 'app'), { mode: 0o700 });
+  for (const [name, mode] of Object.entries({ 'app/main.js': 0o640, 'app/tool': 0o700 })) {
+    await writeFile(join(folder, name), 'content', { mode });
+    await utimes(join(folder, name), writtenAt, writtenAt);
+  }
+  const file = join(await aTemporaryFolder(), 'layer.tar');
+  return { file, ...(await packLayer(folder, file)) };
+}
+
+it('the same files make the same layer, which all may read and none but root may write', async () => {
+  const [first, second] = [await aLayer(new Date(0)), await aLayer(new Date())];
+  expect(second.digest).toBe(first.digest);
+  const list = execFileSync('tar', ['-tvf', first.file], { encoding: 'utf8' }).trim().split('\n');
+  expect(list.map((line) => line.split(/\s+/).slice(0, 2).join(' '))).toEqual([
+    'drwxr-xr-x 0/0',
+    'drwxr-xr-x 0/0',
+    '-rw-r--r-- 0/0',
+    '-rwxr-xr-x 0/0',
+  ]);
+});
+
+it('the same layers make the same image, whose contents are found by their digests', async () => {
+  const layers = [await aLayer(new Date(0))];
+  const config = {
+    User: '1:1',
+    WorkingDir: '/',
+    Entrypoint: ['/x'],
+    Cmd: [],
+    Env: [],
+    StopSignal: 'SIGTERM',
+    Labels: {},
+  };
+  const folder = await aTemporaryFolder();
+  const pack = (name: string) => packImage('docker.io/turnpike/x:dev', { layers, config, file: join(folder, name) });
+  const digest = await pack('one.tar');
+  expect(await pack('two.tar')).toBe(digest);
+  execFileSync('tar', ['-xf', join(folder, 'one.tar'), '-C', folder]);
+  const read = async (name: string) =>
+    JSON.parse(await readFile(join(folder, 'blobs', name.replace(':', '/')), 'utf8'));
+  const manifest = await read(digest);
+  expect(manifest.layers).toEqual([expect.objectContaining({ digest: `sha256:${layers[0]?.digest}` })]);
+  expect(await read(manifest.config.digest)).toMatchObject({
+    config,
+    rootfs: { diff_ids: [manifest.layers[0].digest] },
+  });
+});
+
+it('the list of what is in an image names each package once, in order', () => {
+  const zod = { name: 'zod', version: '4.6.7', purl: 'pkg:npm/zod@4.6.7', license: 'MIT' };
+  const pino = { name: 'pino', version: '1.0.0', purl: 'pkg:npm/pino@1.0.0', license: 'MIT OR Apache-2.0' };
+  const bill = JSON.parse(toBillOfMaterials({ name: 'edge', version: '0.1.0' }, [zod, pino, zod]));
+  expect(bill.components).toEqual([
+    expect.objectContaining({ purl: pino.purl, licenses: [{ expression: 'MIT OR Apache-2.0' }] }),
+    expect.objectContaining({ purl: zod.purl, licenses: [{ license: { name: 'MIT' } }] }),
+  ]);
+});
