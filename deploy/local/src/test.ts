@@ -5,17 +5,19 @@ import { StackError } from './stackError.ts';
 import { startTestBroker, type TestBroker } from './startTestBroker.ts';
 import { ensureFfmpeg } from './tools/ensureFfmpeg.ts';
 import { ensureJars } from './tools/ensureJars.ts';
+import { ensurePromtool } from './tools/ensurePromtool.ts';
 import { ensurePythonPackages } from './tools/ensurePythonPackages.ts';
 import { ensureRedisServer } from './tools/ensureRedisServer.ts';
 import { NODE_COMPILE_CACHE } from './toPartEnvironment.ts';
 
 /**
- * `npm test`: gets what the tests run against (Redis and ffmpeg; a Kafka broker, an S3 server and Python clients where they can
+ * `npm test`: gets what the tests run against (Redis, ffmpeg and promtool; a Kafka broker, an S3 server and Python clients where they can
  * be had) and runs Jest with the given arguments. Jest's summary is the last thing printed.
  */
 async function main(): Promise<number> {
   await ensureRedisServer(say);
   await ensureFfmpeg(say);
+  await ensurePromtool(say);
   // An interpreter with the Python clients.
   const python = await getIfPossible('PYTHON', 'PYTHON PACKAGES', () => ensurePythonPackages(say));
   // The tests that need an S3 server start it.

@@ -1,0 +1,113 @@
+import { grew, type RuleFile } from './rule.ts';
+
+/** Under load some records are always on their way, so what counts is how long the ledger would take for them. */
+const RECORDED_A_MINUTE = '60 * (sum(rate(turnpike_usage_rows_total[5m])) or vector(0))';
+
+/** What would cost somebody money, or lose the record of it. */
+export const moneyRules: RuleFile = {
+  name: 'money',
+  rules: [
+    {
+      alert: 'BooksDiffer',
+      expr: 'sum(increase(turnpike_ledger_mismatch_total[1h])) > 0',
+      severity: 'page',
+      summary: 'Two sums of the books that have to be equal are not',
+    },
+    {
+      alert: 'BooksNotChecked',
+      // Three intervals of RECONCILE_INTERVAL_SECONDS as it comes. NaN, before the first time or without Postgres, is above nothing.
+      expr: `time() - max(turnpike_ledger_reconciled_timestamp_seconds) > 3 * 3600
+or absent(turnpike_ledger_reconciled_timestamp_seconds > 0)`,
+      for: '15m',
+      severity: 'ticket',
+      summary: 'No reconciliation came to its end for three hours, so a loss would not be found',
+    },
+    {
+      alert: 'SpoolFills',
+      expr: 'max by (job, instance) (turnpike_spool_bytes / turnpike_spool_limit_bytes) > 0.5',
+      for: '1m',
+      severity: 'page',
+      summary:
+        'The spool of {{ $labels.job }} {{ $labels.instance }} is {{ $value | humanizePercentage }} full; at 90 % it refuses calls',
+    },
+    {
+      alert: 'LedgerLags',
+      expr: `max(turnpike_event_lag_records) > ${RECORDED_A_MINUTE}`,
+      for: '5m',
+      severity: 'ticket',
+      summary: '{{ $value }} records wait for the ledger, which is more than it records in a minute',
+    },
+    {
+      alert: 'DeadLetters',
+      expr: 'max(turnpike_ledger_dead_letters) > 0',
+      severity: 'ticket',
+      summary: '{{ $value }} events could not be read; their calls have no row',
+    },
+    {
+      alert: 'EventLogLostRecords',
+      expr: grew('turnpike_event_log_gaps_total', '15m'),
+      severity: 'ticket',
+      summary: 'The event log lost records before the ledger had read them, or was made anew',
+    },
+    {
+      alert: 'GateClosed',
+      expr: 'max(turnpike_gate_closed_seconds) > 10',
+      severity: 'page',
+      summary: 'No router has admitted a call for {{ $value | humanizeDuration }}, of a shard at least',
+    },
+    {
+      alert: 'BalancesNotGiven',
+      expr: 'min(turnpike_balances_given) == 0',
+      for: '2m',
+      severity: 'page',
+      summary: 'The ledger gives no balances: it reads the event log again, and has not come to its end',
+    },
+    {
+      alert: 'RouterSeesAnotherRedis',
+      expr: 'max(turnpike_router_strangers) > 0',
+      for: '1m',
+      severity: 'page',
+      summary: '{{ $value }} routers see another Redis than the region counts in',
+    },
+    {
+      alert: 'RouterOverdue',
+      expr: 'max(turnpike_routers_overdue) > 0',
+      for: '1m',
+      severity: 'ticket',
+      summary: '{{ $value }} routers have admitted nothing for longer than anything is waited for',
+    },
+    {
+      alert: 'AdmissionRefused',
+      expr: 'sum by (job) (rate(turnpike_faults_total{fault="admission_unavailable"}[2m])) > 0',
+      for: '3m',
+      severity: 'page',
+      summary: '{{ $labels.job }} refuses calls because Redis does not admit them, or its spool is full',
+    },
+    {
+      alert: 'RedisSlow',
+      expr: 'histogram_quantile(0.99, sum by (le) (rate(turnpike_admit_seconds_bucket[5m]))) > 0.05',
+      for: '10m',
+      severity: 'ticket',
+      summary: 'One admission in a hundred waits {{ $value | humanizeDuration }} for Redis',
+    },
+    {
+      alert: 'HoldsNotSettled',
+      expr: 'max(turnpike_jobs_overdue{lacks="settlement"}) > 0',
+      for: '5m',
+      severity: 'ticket',
+      summary: '{{ $value }} media jobs have ended and their holds are not settled',
+    },
+    {
+      alert: 'CallsLostTheirRouter',
+      expr: grew('turnpike_swept_holds_total', '15m'),
+      severity: 'ticket',
+      summary: '{{ $value }} holds were released for calls that had lost their router',
+    },
+    {
+      alert: 'ChargeInDoubt',
+      expr: grew('turnpike_alerts_total{kind!="backend_misconfigured"}', '15m'),
+      severity: 'ticket',
+      summary: 'A router raised {{ $labels.kind }}, {{ $value }} times',
+    },
+  ],
+};

@@ -1,0 +1,83 @@
+import { expect, it } from '@jest/globals';
+import { BOARDS } from '../src/observabilityFiles.ts';
+import { checkQueries } from './checkRules.ts';
+
+const PANELS = BOARDS.flatMap(({ id, rows }) =>
+  rows.flatMap(({ panels }) => panels.map((panel) => ({ id, ...panel }))),
+);
+const LINES = PANELS.flatMap(({ id, title, lines }) => lines.map((line) => ({ id, title, ...line })));
+
+it('asks Prometheus in queries that it reads', async () => {
+  expect(LINES.length).toBeGreaterThan(100);
+  // What Grafana puts in for the variables is of this form.
+  await checkQueries(LINES.map(({ expr }) => expr.replaceAll('$__rate_interval', '1m').replaceAll(/\$\w+/g, 'x')));
+});
+
+it('is told of a query that Prometheus does not read', async () => {
+  await expect(checkQueries(['sum(up', 'up'])).rejects.toThrow('unclosed left parenthesis');
+});
+
+it('has one dashboard an id, and no panel twice in one', () => {
+  expect(new Set(BOARDS.map(({ id }) => id)).size).toBe(BOARDS.length);
+  const names = PANELS.map(({ id, title }) => `${id}: ${title}`);
+  expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
+});
+
+it('names in each legend only labels that the query keeps', () => {
+  let named = 0;
+  for (const { id, title, expr, legend } of LINES)
+    for (const [, label = ''] of legend.matchAll(/\{\{(\w+)\}\}/g)) {
+      named += 1;
+      const kept = expr.match(/by \(([^)]*)\)/)?.[1]?.split(', ');
+      expect({ id, title, kept }).toEqual({ id, title, kept: expect.arrayContaining([label]) });
+    }
+  expect(named).toBeGreaterThan(50);
+});
+
+it('lets nobody choose what no query of the dashboard goes by', () => {
+  for (const { id, variables = [] } of BOARDS)
+    for (const { label } of variables)
+      expect({ id, label, used: LINES.filter((line) => line.id === id && line.expr.includes(`"$${label}"`)) }).toEqual({
+        ...{ id, label },
+        used: expect.arrayContaining([expect.anything()]),
+      });
+});
+
+it.each([
+  ['inference', 'prefix hit rate', 'kind="cached_prompt"'],
+  ['inference', 'the error of the cache estimate', 'turnpike_cache_estimate_error_ratio_sum'],
+  ['inference', 'why engines are chosen', 'turnpike_placements_total'],
+  ['inference', 'time to first token', 'turnpike_time_to_first_token_seconds_bucket'],
+  ['inference', 'tokens a second', 'turnpike_output_tokens_per_second_bucket'],
+  ['inference', 'the length of the queue', 'turnpike_queued_calls'],
+  ['inference', 'the wait in it', 'turnpike_queue_seconds_bucket'],
+  ['inference', 'retries', 'turnpike_engine_retries_total'],
+  ['inference', 'ejections', 'turnpike_engine_ejections_total'],
+  ['inference', 'the gate', 'turnpike_gate_open'],
+  ['inference', 'what a recovery waits for', 'turnpike_routers_overdue'],
+  ['media', 'jobs by state', 'turnpike_jobs{'],
+  ['media', 'the age of the queue', 'turnpike_job_oldest_seconds'],
+  ['media', 'how long jobs take', 'turnpike_job_duration_seconds_bucket'],
+  ['media', 'how they end', 'turnpike_jobs_ended_total'],
+  ['media', 'what came of attempts', 'turnpike_backend_attempts_total'],
+  ['media', 'which backends are out', 'turnpike_backend_state'],
+  ['media', 'slots', 'turnpike_backend_slots_used'],
+  ['media', 'the decoder', 'turnpike_decodings'],
+  ['media', 'who was turned away from it', 'turnpike_decoder_refusals_total'],
+  ['media', 'uploads', 'turnpike_upload_bytes'],
+  ['media', 'bytes removed', 'turnpike_object_removed_bytes_total'],
+  ['media', 'what is overdue', 'turnpike_jobs_overdue'],
+  ['books', 'when they were checked', 'turnpike_ledger_reconciled_timestamp_seconds'],
+  ['books', 'sums that differ', 'turnpike_ledger_mismatch_total'],
+  ['books', 'what is not recorded yet', 'turnpike_event_lag_records'],
+  ['books', 'dead letters', 'turnpike_ledger_dead_letters'],
+  ['books', 'spools', 'turnpike_spool_bytes'],
+  ['edge', 'errors of ours', 'turnpike:availability_errors:ratio_rate5m'],
+  ['edge', 'the flood limit', 'flood_limit_exceeded'],
+  ['auth', 'verdicts', 'POST /internal/keys/verify'],
+  ['catalog', 'model lists', 'GET /v1/models'],
+  ['fleet', 'alerts', 'ALERTS{'],
+  ['fleet', 'replicas', 'up{'],
+])('the dashboard of %s shows %s', (board, _what, part) => {
+  expect(LINES.filter(({ id, expr }) => id === board && expr.includes(part))).not.toEqual([]);
+});

@@ -1,0 +1,82 @@
+import { SERVICE_NAMES } from '@turnpike/config/services';
+
+/** Of one replica of a service, as Prometheus labels what it fetches there. */
+const at = (job: string, labels = ''): string => `{job="${job}", instance="${job}-1"${labels && `, ${labels}`}}`;
+const CHAT = 'route="POST /v1/chat/completions"';
+
+/** A number that stays, and a counter that grows by so much a minute. */
+export const stays = (value: number): string => `${value}x60`;
+export const grows = (aMinute: number): string => `0+${aMinute}x60`;
+
+/** What a region shows in which nothing is wrong: values for an hour, one a minute, by their series. */
+export const HEALTHY: Record<string, string> = {
+  ...Object.fromEntries(
+    SERVICE_NAMES.flatMap((service) => [
+      [`up${at(service)}`, stays(1)],
+      [`turnpike_event_loop_busy_seconds_total${at(service)}`, grows(12)],
+    ]),
+  ),
+  [`turnpike_requests_total${at('edge', `${CHAT}, status="200"`)}`]: grows(10_000),
+  [`turnpike_requests_total${at('edge', `${CHAT}, status="402"`)}`]: grows(500),
+  [`turnpike_requests_total${at('edge', `${CHAT}, status="500"`)}`]: grows(1),
+  // Refused before they are anybody's call, and told to stop: neither is an error of ours.
+  [`turnpike_requests_total${at('edge', 'route="unlisted", status="429"')}`]: grows(90_000),
+  [`turnpike_requests_total${at('edge', 'route="GET /ready", status="503"')}`]: grows(60),
+  [`turnpike_faults_total${at('model-router', `${CHAT}, fault="insufficient_balance"`)}`]: grows(500),
+  [`turnpike_faults_total${at('model-router', `${CHAT}, fault="admission_unavailable"`)}`]: stays(3),
+  [`turnpike_faults_total${at('model-router', `${CHAT}, fault="no_healthy_engine"`)}`]: stays(3),
+  [`turnpike_time_to_first_token_seconds_bucket${at('model-router', 'model="m", le="5"')}`]: grows(9_990),
+  [`turnpike_time_to_first_token_seconds_bucket${at('model-router', 'model="m", le="+Inf"')}`]: grows(10_000),
+  [`turnpike_time_to_first_token_seconds_count${at('model-router', 'model="m"')}`]: grows(10_000),
+  [`turnpike_admit_seconds_bucket${at('model-router', 'le="0.005"')}`]: grows(10_000),
+  [`turnpike_admit_seconds_bucket${at('model-router', 'le="0.1"')}`]: grows(10_000),
+  [`turnpike_admit_seconds_bucket${at('model-router', 'le="+Inf"')}`]: grows(10_000),
+  [`turnpike_spool_bytes${at('model-router')}`]: stays(4_000),
+  [`turnpike_spool_limit_bytes${at('model-router')}`]: stays(10_000),
+  [`turnpike_swept_holds_total${at('model-router')}`]: stays(2),
+  [`turnpike_alerts_total${at('model-router', 'kind="charge_above_hold"')}`]: stays(2),
+  [`turnpike_engine_breaker${at('model-router', 'engine="e1"')}`]: stays(0),
+  [`turnpike_engine_breaker${at('model-router', 'engine="e2"')}`]: stays(0),
+  // One router of two has left it out: calls flow to it still.
+  'turnpike_engine_breaker{job="model-router", instance="model-router-2", engine="e2"}': stays(2),
+  [`turnpike_sheds_total${at('model-router', 'model="m", reason="key_share"')}`]: stays(4),
+  [`turnpike_ledger_mismatch_total${at('usage-ledger')}`]: stays(1),
+  // The clock of these tests begins at 0.
+  [`turnpike_ledger_reconciled_timestamp_seconds${at('usage-ledger')}`]: stays(1),
+  [`turnpike_event_lag_records${at('usage-ledger')}`]: stays(800),
+  [`turnpike_usage_rows_total${at('usage-ledger')}`]: grows(10_000),
+  [`turnpike_ledger_dead_letters${at('usage-ledger')}`]: stays(0),
+  [`turnpike_event_log_gaps_total${at('usage-ledger')}`]: stays(1),
+  [`turnpike_gate_closed_seconds${at('usage-ledger')}`]: stays(0),
+  [`turnpike_balances_given${at('usage-ledger')}`]: stays(1),
+  [`turnpike_router_strangers${at('usage-ledger')}`]: stays(0),
+  [`turnpike_routers_overdue${at('usage-ledger')}`]: stays(0),
+  ...Object.fromEntries(
+    ['removal', 'end', 'settlement', 'backend'].map((lacks) => [
+      `turnpike_jobs_overdue${at('media-jobs', `lacks="${lacks}"`)}`,
+      stays(0),
+    ]),
+  ),
+  [`turnpike_jobs${at('media-jobs', 'model="clip", state="queued"')}`]: stays(12),
+  [`turnpike_job_oldest_seconds${at('media-jobs', 'model="clip", state="queued"')}`]: stays(600),
+  // What has run for long is not what has waited for long.
+  [`turnpike_job_oldest_seconds${at('media-jobs', 'model="clip", state="running"')}`]: stays(5_000),
+  [`turnpike_jobs_ended_total${at('media-jobs', 'model="clip", operation="videos", ending="completed"')}`]: grows(30),
+  [`turnpike_jobs_ended_total${at('media-jobs', 'model="clip", operation="videos", ending="cancelled"')}`]: grows(9),
+  [`turnpike_jobs_ended_total${at('media-jobs', 'model="clip", operation="videos", ending="timed_out"')}`]: grows(1),
+  [`turnpike_backend_state${at('media-jobs', 'backend="b1", model="clip"')}`]: stays(0),
+  [`turnpike_backend_slots${at('media-jobs', 'backend="b1", model="clip"')}`]: stays(4),
+  [`turnpike_alerts_total${at('media-jobs', 'kind="backend_misconfigured"')}`]: stays(1),
+  [`turnpike_object_store_failures_total${at('media-jobs')}`]: stays(7),
+  [`turnpike_orphans_removed_total${at('media-jobs', 'backend="b1"')}`]: stays(7),
+  [`turnpike_decoder_refusals_total${at('media-jobs')}`]: stays(7),
+  [`turnpike_upload_bytes${at('media-jobs')}`]: stays(700),
+  [`turnpike_upload_limit_bytes${at('media-jobs')}`]: stays(1_000),
+};
+
+/** The healthy region's series of a metric with this in its labels. Throws unless there is exactly one. */
+export function seriesOf(metric: string, part = ''): string {
+  const found = Object.keys(HEALTHY).filter((series) => series.startsWith(`${metric}{`) && series.includes(part));
+  if (found.length !== 1 || found[0] === undefined) throw new Error(`${metric} ${part} names ${found.length} series`);
+  return found[0];
+}

@@ -1,0 +1,128 @@
+import { createRequestMetrics } from '@turnpike/http-service/requestMetrics';
+import { createLogger } from '@turnpike/logging/createLogger';
+import { createInferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
+import { createMediaMetrics } from '@turnpike/telemetry/mediaMetrics';
+import { startTelemetry } from '@turnpike/telemetry/startTelemetry';
+import { readMetrics } from '@turnpike/test-support/readMetrics';
+import { createRecordingTelemetry } from '../../../services/usage-ledger/src/consumers/recordingTelemetry.ts';
+import {
+  type ScheduleOptions,
+  scheduleReconciliation,
+} from '../../../services/usage-ledger/src/reconcile/scheduleReconciliation.ts';
+import { observeRecovery } from '../../../services/usage-ledger/src/recovery/recoveryMetrics.ts';
+
+const log = createLogger({ service: 'test', level: 'silent' });
+
+/** The series that the fleet's own instruments measure, once each has measured something, with the names of their labels. */
+export async function readMeasuredSeries(): Promise<Map<string, Set<string>>> {
+  const telemetry = startTelemetry({
+    service: 'test',
+    region: 'us',
+    otlpEndpoint: undefined,
+    traceSampleRatio: 0,
+    log,
+  });
+  measureRequests(telemetry.meter);
+  measureInference(telemetry.meter);
+  measureMedia(telemetry.meter);
+  const stop = measureLedger(telemetry);
+  try {
+    const labels = new Map<string, Set<string>>();
+    for (const sample of (await readMetrics(telemetry)).keys()) {
+      const [name = ''] = sample.split('{');
+      const found = Array.from(sample.matchAll(/[{,](\w+)="/g), ([, label = '']) => label);
+      labels.set(name, new Set([...(labels.get(name) ?? []), ...found]));
+    }
+    return labels;
+  } finally {
+    await stop();
+    await telemetry.shutdown();
+  }
+}
+
+type Meter = Parameters<typeof createInferenceMetrics>[0];
+
+function measureRequests(meter: Meter): void {
+  const metrics = createRequestMetrics(meter);
+  metrics.ended({ route: 'GET /v1/models', status: '200', seconds: 1 });
+  metrics.faulted({ route: 'GET /v1/models', fault: 'unforeseen' });
+}
+
+function measureInference(meter: Meter): void {
+  const metrics = createInferenceMetrics(meter);
+  const [model, engine] = [{ id: 'a-model' }, { id: 'an-engine' }];
+  const call = {
+    ...({
+      canonicalModel: model.id,
+      status: 'success',
+      isStream: true,
+      promptTokens: 1,
+      cachedPromptTokens: 1,
+    } as const),
+    ...{ completionTokens: 1, billingUnit: 'token', startedAtMs: 0, endedAtMs: 1 },
+  };
+  metrics.keyBoundHit('streams', 'a-key');
+  metrics.admitted(1);
+  metrics.firstToken(model, 1);
+  metrics.callEnded(call);
+  metrics.callEnded({ ...call, billingUnit: 'minute', units: 1 });
+  metrics.callPlaced(engine, 'match');
+  metrics.engineFirstEvent(engine, 1);
+  metrics.cacheCounted(model, { expectedPart: 1, countedPart: 0 });
+  metrics.streamEnded(model, 1);
+  metrics.callRetried(model);
+  metrics.engineEjected(engine, 'refused');
+  metrics.engineProbed(engine, 'token');
+  metrics.queued(model, 1);
+  metrics.shed(model, 'key_share');
+  metrics.holdSwept();
+  metrics.alerted('unknown_ending');
+  metrics.observe({ isOpen: () => true, openCalls: () => 1, spoolBytes: () => 1, spoolLimitBytes: 1 });
+  metrics.observeFleet({
+    engines: () => [{ ...engine, health: { breaker: 'closed' }, load: { tokensInFlight: 1 } }],
+    retriesLeft: () => 1,
+  });
+  metrics.observeQueue(() => [{ model: model.id, calls: 1 }]);
+}
+
+function measureMedia(meter: Meter): void {
+  const metrics = createMediaMetrics(meter);
+  const replica = { id: 'a-backend', model: 'a-model', slots: 1, draining: false };
+  const [createdAt, endedAt] = [new Date(0), new Date(1)];
+  metrics.jobEnded({
+    ...{ model: 'a-model', operation: 'images', state: 'completed', errorCode: null },
+    ...{ createdAt, begunAt: createdAt, endedAt },
+  });
+  metrics.attemptEnded(replica, 'made');
+  metrics.bytesStored('output', 1);
+  metrics.bytesRemoved('output', 1);
+  metrics.orphanRemoved(replica);
+  metrics.observeJobs(() => ({
+    jobs: [{ model: 'a-model', state: 'queued', jobs: 1, oldestSeconds: 1 }],
+    slots: [{ backend: replica.id, used: 1 }],
+    overdue: [{ lacks: 'end', jobs: 1 }],
+  }));
+  metrics.observeBackends(() => [{ replica, state: 'ready' }]);
+  metrics.observeCalls(() => [[replica.id, 1]]);
+  metrics.observeDecoder(() => ({ slots: 1, running: 1, waiting: 1, converting: 1, refusals: 1 }));
+  metrics.observeUploads(() => ({ files: 1, bytes: 1 }), 1);
+}
+
+function measureLedger(telemetry: Parameters<typeof createRecordingTelemetry>[0]): () => Promise<void> {
+  const recording = createRecordingTelemetry(telemetry);
+  recording.batchRecorded({
+    ...{ topic: 'usage', partition: 0, events: [], rows: 1, deadLetters: 1, isAfterGap: true, startedAtMs: 0 },
+  });
+  recording.observeLag(async () => 1n);
+  recording.observeDeadLetters(async () => 1);
+  observeRecovery(telemetry.meter, async () => ({
+    ...{ now: new Date(0), gates: [], routers: [], closedMs: 0, timeline: 1, caughtUpWith: 1 },
+  }));
+  // Its gauge asks nothing else, and no run is due here.
+  const db = { $queryRaw: async () => [{ seconds: 1 }] } as unknown as ScheduleOptions['db'];
+  const schedule = scheduleReconciliation({
+    ...{ db, log, telemetry, intervalMs: 3_600_000 },
+    run: async () => ({ reports: [], lastWorkspace: '', unasked: 0 }),
+  });
+  return () => schedule.close();
+}

@@ -1,0 +1,95 @@
+import { glob, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeAll, expect, it } from '@jest/globals';
+import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
+import { BOARDS, RULE_FILES } from '../src/observabilityFiles.ts';
+import { HEALTHY } from './healthyRegion.ts';
+import { readMeasuredSeries } from './measuredSeries.ts';
+import { readGroupings, readSelectors } from './promql.ts';
+
+/** What Prometheus adds to all that it fetches. */
+const OF_TARGET = ['job', 'instance'];
+/** What Prometheus makes by itself. */
+const OF_PROMETHEUS = new Map([
+  ['up', new Set<string>()],
+  ['ALERTS', new Set(['alertname', 'alertstate', 'severity'])],
+]);
+
+const RULES = RULE_FILES.flatMap(({ rules }) => rules);
+const QUERIES = {
+  rules: RULES.map(({ expr }) => expr),
+  dashboards: BOARDS.flatMap(({ rows, variables = [] }) => [
+    ...rows.flatMap(({ panels }) => panels.flatMap(({ lines }) => lines.map(({ expr }) => expr))),
+    ...variables.map(({ metric, label }) => `count by (${label}) (${metric})`),
+  ]),
+};
+
+let known: Map<string, Set<string>>;
+beforeAll(async () => {
+  const recorded = RULES.flatMap((rule) => ('record' in rule ? [[rule.record, new Set<string>()] as const] : []));
+  known = new Map([...(await readMeasuredSeries()), ...OF_PROMETHEUS, ...recorded]);
+});
+
+/** What a query asks for that nobody measures: a series, or a label of one. */
+function findUnknown(query: string): string[] {
+  const selectors = readSelectors(query);
+  const labelsOf = (series: string): Set<string> => new Set([...(known.get(series) ?? []), ...OF_TARGET]);
+  const all = new Set(selectors.flatMap(({ series }) => [...labelsOf(series)]));
+  return [
+    ...selectors.filter(({ series }) => !known.has(series)).map(({ series }) => series),
+    ...selectors.flatMap(({ series, matchers }) =>
+      matchers.filter(({ label }) => !labelsOf(series).has(label)).map(({ label }) => `${series}{${label}}`),
+    ),
+    ...readGroupings(query).filter((label) => !all.has(label)),
+  ];
+}
+
+it.each([
+  ['rules', 50],
+  ['dashboards', 150],
+] as const)('the %s ask for no metric and no label that the fleet does not measure', (which, atLeast) => {
+  expect(QUERIES[which].flatMap(readSelectors).length).toBeGreaterThan(atLeast);
+  expect(QUERIES[which].flatMap(findUnknown)).toEqual([]);
+});
+
+it.each([
+  ['turnpike_calls_sum', ['turnpike_calls_sum']],
+  ['rate(turnpike_calls_total{engine="e"}[5m])', ['turnpike_calls_total{engine}']],
+  ['sum by (job, engine) (turnpike_calls_total)', ['engine']],
+  ['turnpike:nothing:ratio_rate5m', ['turnpike:nothing:ratio_rate5m']],
+  ['sum by (status) (rate(turnpike_calls_total{status="success"}[5m])) / sum(up)', []],
+])('it is seen what is not measured of %s', (query, unknown) => {
+  expect(findUnknown(query)).toEqual(unknown);
+});
+
+it('tests alerts with series that the fleet measures, with all of their labels', () => {
+  for (const text of Object.keys(HEALTHY)) {
+    const [{ series, matchers } = { series: text, matchers: [] }] = readSelectors(text);
+    const labels = matchers.map(({ label }) => label).sort();
+    expect({ series, labels }).toEqual({ series, labels: [...OF_TARGET, ...(known.get(series) ?? [])].sort() });
+  }
+});
+
+it('knows every metric that the operators’ page lists', async () => {
+  const page = await readFile(join(repositoryRoot, 'docs/operations.md'), 'utf8');
+  const listed = Array.from(
+    page.matchAll(/^\| `((?:turnpike|process)_\w+)` \| (counter|gauge|histogram) \|/gm),
+    ([, name, kind]) => (kind === 'histogram' ? `${name}_count` : String(name)),
+  );
+  expect(listed.length).toBeGreaterThan(50);
+  expect(listed.filter((series) => !known.has(series))).toEqual([]);
+});
+
+it('chooses by words that the fleet’s code says', async () => {
+  const files = await Array.fromAsync(
+    glob('{libs,services}/*/src/**/*.ts', { cwd: repositoryRoot, exclude: ['**/generated/**', '**/*.test.ts'] }),
+  );
+  const code = (await Promise.all(files.map((file) => readFile(join(repositoryRoot, file), 'utf8')))).join('\n');
+  const words = [...QUERIES.rules, ...QUERIES.dashboards]
+    .flatMap(readSelectors)
+    .filter(({ series }) => series !== 'ALERTS')
+    .flatMap(({ matchers }) => matchers.flatMap(({ value }) => value.split('|')))
+    .filter((value) => /^[a-z_]+$/.test(value));
+  expect(words.length).toBeGreaterThan(20);
+  expect(words.filter((word) => !code.includes(`'${word}'`) && !code.includes(` ${word}:`))).toEqual([]);
+});

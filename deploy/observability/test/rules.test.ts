@@ -1,0 +1,349 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from '@jest/globals';
+import { runToEnd } from '@turnpike/local-stack/process/runToEnd';
+import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
+import { stringify } from 'yaml';
+import { pathOfRules, RULE_FILES, toRunbook } from '../src/observabilityFiles.ts';
+import type { Alert } from '../src/rules/rule.ts';
+import { checkRules, inTemporaryFolder } from './checkRules.ts';
+import { grows, HEALTHY, seriesOf, stays } from './healthyRegion.ts';
+import { readSelectors } from './promql.ts';
+
+const FILES = RULE_FILES.map((file) => join(repositoryRoot, pathOfRules(file)));
+const ALERTS = RULE_FILES.flatMap(({ rules }) => rules.filter((rule): rule is Alert => 'alert' in rule));
+
+interface Case {
+  alert: string;
+  /** What is other than in a healthy region. */
+  series: Record<string, string>;
+  /** What the alert says, and its labels beside its severity. */
+  says: string;
+  labels?: Record<string, string>;
+  /** Another alert that the same sign raises, in the same words where none are given. */
+  also?: { alert: string; says?: string; labels?: Record<string, string> };
+}
+
+const ROUTER = { job: 'model-router', instance: 'model-router-1' };
+const at = (metric: string, part?: string) => seriesOf(metric, part);
+/** A series that is not there. */
+const MISSING = '_x60';
+/** A gauge that is there and whose value nobody knows. The notation of promtool's series has no word for it. */
+const UNKNOWN = 'NaN';
+
+const CASES: Case[] = [
+  {
+    alert: 'AvailabilityBurnsFast',
+    series: { [at('turnpike_requests_total', 'status="500"')]: grows(1_000) },
+    also: { alert: 'AvailabilityBurnsSlowly' },
+    says: '8.696% of the calls of the last hours failed by our doing; the aim is 0.1 % at most',
+  },
+  {
+    alert: 'AvailabilityBurnsSlowly',
+    series: { [at('turnpike_requests_total', 'status="500"')]: grows(20) },
+    says: '0.1901% of the calls of the last hours failed by our doing; the aim is 0.1 % at most',
+  },
+  {
+    alert: 'FirstTokenBurnsFast',
+    series: { [at('turnpike_time_to_first_token_seconds_bucket', 'le="5"')]: grows(5_000) },
+    also: { alert: 'FirstTokenBurnsSlowly' },
+    says: 'The first token of 50% of the streams of the last hours took longer than 5 s; the aim is 1 % at most',
+  },
+  {
+    alert: 'FirstTokenBurnsSlowly',
+    series: { [at('turnpike_time_to_first_token_seconds_bucket', 'le="5"')]: grows(9_800) },
+    says: 'The first token of 2% of the streams of the last hours took longer than 5 s; the aim is 1 % at most',
+  },
+  {
+    alert: 'BooksDiffer',
+    series: { [at('turnpike_ledger_mismatch_total')]: '1x19 2x40' },
+    says: 'Two sums of the books that have to be equal are not',
+  },
+  {
+    alert: 'BooksNotChecked',
+    series: { [at('turnpike_ledger_reconciled_timestamp_seconds')]: stays(-12_000) },
+    says: 'No reconciliation came to its end for three hours, so a loss would not be found',
+  },
+  {
+    alert: 'BooksNotChecked',
+    series: { [at('turnpike_ledger_reconciled_timestamp_seconds')]: UNKNOWN },
+    says: 'No reconciliation came to its end for three hours, so a loss would not be found',
+  },
+  {
+    alert: 'SpoolFills',
+    series: { [at('turnpike_spool_bytes')]: stays(6_000) },
+    labels: ROUTER,
+    says: 'The spool of model-router model-router-1 is 60% full; at 90 % it refuses calls',
+  },
+  {
+    alert: 'LedgerLags',
+    series: { [at('turnpike_event_lag_records')]: stays(11_000) },
+    says: '11000 records wait for the ledger, which is more than it records in a minute',
+  },
+  {
+    alert: 'LedgerLags',
+    series: { [at('turnpike_event_lag_records')]: stays(3), [at('turnpike_usage_rows_total')]: stays(50) },
+    says: '3 records wait for the ledger, which is more than it records in a minute',
+  },
+  {
+    alert: 'DeadLetters',
+    series: { [at('turnpike_ledger_dead_letters')]: stays(2) },
+    says: '2 events could not be read; their calls have no row',
+  },
+  {
+    alert: 'EventLogLostRecords',
+    series: { [at('turnpike_event_log_gaps_total')]: '0x29 1x30' },
+    labels: { job: 'usage-ledger', instance: 'usage-ledger-1' },
+    says: 'The event log lost records before the ledger had read them, or was made anew',
+  },
+  {
+    alert: 'GateClosed',
+    series: { [at('turnpike_gate_closed_seconds')]: stays(90) },
+    says: 'No router has admitted a call for 1m 30s, of a shard at least',
+  },
+  {
+    alert: 'BalancesNotGiven',
+    series: { [at('turnpike_balances_given')]: stays(0) },
+    says: 'The ledger gives no balances: it reads the event log again, and has not come to its end',
+  },
+  {
+    alert: 'RouterSeesAnotherRedis',
+    series: { [at('turnpike_router_strangers')]: stays(1) },
+    says: '1 routers see another Redis than the region counts in',
+  },
+  {
+    alert: 'RouterOverdue',
+    series: { [at('turnpike_routers_overdue')]: stays(1) },
+    says: '1 routers have admitted nothing for longer than anything is waited for',
+  },
+  {
+    alert: 'AdmissionRefused',
+    series: { [at('turnpike_faults_total', 'fault="admission_unavailable"')]: grows(5) },
+    labels: { job: 'model-router' },
+    says: 'model-router refuses calls because Redis does not admit them, or its spool is full',
+  },
+  {
+    alert: 'RedisSlow',
+    series: { [at('turnpike_admit_seconds_bucket', 'le="0.005"')]: grows(9_000) },
+    says: 'One admission in a hundred waits 90.5ms for Redis',
+  },
+  {
+    alert: 'HoldsNotSettled',
+    series: { [at('turnpike_jobs_overdue', 'settlement')]: stays(3) },
+    says: '3 media jobs have ended and their holds are not settled',
+  },
+  {
+    alert: 'CallsLostTheirRouter',
+    series: { [at('turnpike_swept_holds_total')]: '_x29 5x30' },
+    labels: ROUTER,
+    says: '5 holds were released for calls that had lost their router',
+  },
+  {
+    alert: 'ChargeInDoubt',
+    series: { [at('turnpike_alerts_total', 'charge_above_hold')]: '2x29 3x30' },
+    labels: { ...ROUTER, kind: 'charge_above_hold' },
+    says: 'A router raised charge_above_hold, 1 times',
+  },
+  {
+    alert: 'ServiceDown',
+    series: { [at('up', 'auth-1')]: MISSING },
+    labels: { job: 'auth' },
+    says: 'No replica of auth answers',
+  },
+  {
+    alert: 'ServiceDown',
+    series: { [at('up', 'auth-1')]: stays(0) },
+    labels: { job: 'auth' },
+    says: 'No replica of auth answers',
+    also: {
+      ...{ alert: 'ReplicaDown', says: 'A replica of auth does not answer: auth-1' },
+      labels: { job: 'auth', instance: 'auth-1' },
+    },
+  },
+  {
+    alert: 'ReplicaDown',
+    series: { 'up{job="auth", instance="auth-2"}': stays(0) },
+    labels: { job: 'auth', instance: 'auth-2' },
+    says: 'A replica of auth does not answer: auth-2',
+  },
+  {
+    alert: 'ModelWithoutEngine',
+    series: { [at('turnpike_faults_total', 'fault="no_healthy_engine"')]: grows(5) },
+    says: 'Calls are refused because no engine of their model takes them',
+  },
+  {
+    alert: 'EngineLeftOut',
+    series: { [at('turnpike_engine_breaker', 'engine="e1"')]: stays(2) },
+    labels: { engine: 'e1' },
+    says: 'No router sends calls to engine e1',
+  },
+  {
+    alert: 'CallsTurnedAway',
+    series: { [at('turnpike_sheds_total')]: grows(6) },
+    labels: { model: 'm', reason: 'key_share' },
+    says: 'Calls of m are turned away for want of an engine (key_share)',
+  },
+  {
+    alert: 'ProcessBusy',
+    series: { [at('turnpike_event_loop_busy_seconds_total', 'catalog-1')]: grows(55) },
+    labels: { job: 'catalog', instance: 'catalog-1' },
+    says: 'catalog catalog-1 is at its end: its event loop is hardly ever idle',
+  },
+  {
+    alert: 'MediaRemovalOverdue',
+    series: { [at('turnpike_jobs_overdue', 'removal')]: stays(4) },
+    says: 'Bytes of 4 media jobs are still there 36 hours after the end of a clip; at 48 hours a promise is broken',
+  },
+  {
+    alert: 'MediaJobsOverdue',
+    series: { [at('turnpike_jobs_overdue', 'lacks="end"')]: stays(4) },
+    labels: { lacks: 'end' },
+    says: '4 media jobs lack their end, which should have come long ago',
+  },
+  {
+    alert: 'MediaJobsNotSeen',
+    series: { [at('turnpike_jobs')]: UNKNOWN },
+    says: 'Nobody knows how media jobs stand, so what is overdue would not be seen',
+  },
+  {
+    alert: 'MediaJobsNotSeen',
+    series: { [at('turnpike_backend_state')]: MISSING },
+    says: 'Nobody knows how media jobs stand, so what is overdue would not be seen',
+  },
+  {
+    alert: 'MediaQueueOld',
+    series: { [at('turnpike_job_oldest_seconds', 'state="queued"')]: stays(2_000) },
+    labels: { model: 'clip' },
+    says: 'The oldest job of clip has waited for half an hour; after one hour, of a clip two, it fails',
+  },
+  {
+    alert: 'MediaModelWithoutBackend',
+    series: { [at('turnpike_backend_slots')]: stays(0) },
+    labels: { model: 'clip' },
+    says: 'No media backend takes work for clip',
+  },
+  {
+    alert: 'MediaBackendOut',
+    series: { [at('turnpike_backend_state')]: stays(2) },
+    labels: { backend: 'b1' },
+    says: 'Media backend b1 takes no work',
+  },
+  {
+    alert: 'MediaBackendRefusesUs',
+    series: { [at('turnpike_alerts_total', 'backend_misconfigured')]: '_x34 1x25' },
+    labels: { job: 'media-jobs', instance: 'media-jobs-1', kind: 'backend_misconfigured' },
+    says: 'A media backend refuses us, or does not have its own model',
+  },
+  {
+    alert: 'MediaJobsFail',
+    series: { [at('turnpike_jobs_ended_total', 'timed_out')]: grows(10) },
+    labels: { model: 'clip' },
+    says: 'More than a tenth of the jobs of clip fail',
+  },
+  {
+    alert: 'MediaStoreAway',
+    series: { [at('turnpike_object_store_failures_total')]: grows(5) },
+    says: 'The object store does not take outputs, or does not remove them; what cannot be stored for an hour has failed',
+  },
+  {
+    alert: 'MediaOrphans',
+    series: { [at('turnpike_orphans_removed_total')]: grows(1) },
+    labels: { backend: 'b1' },
+    says: '40 jobs of b1 were nobody’s within an hour',
+  },
+  {
+    alert: 'MediaDecoderFull',
+    series: { [at('turnpike_decoder_refusals_total')]: grows(1) },
+    says: 'Recordings are turned away because too much is decoded',
+  },
+  {
+    alert: 'MediaUploadsFull',
+    series: { [at('turnpike_upload_bytes')]: stays(900) },
+    says: 'Uploads fill the disk that they may take',
+  },
+];
+
+/** When alerts are looked at: late enough for each `for`. */
+const LOOKED_AT = '40m';
+
+const toTest = (
+  name: string,
+  series: Record<string, string>,
+  fires: Pick<Case, 'alert' | 'says' | 'labels'>[] = [],
+) => ({
+  name,
+  interval: '1m',
+  input_series: Object.entries({ ...HEALTHY, ...series }).map(([key, values]) =>
+    values === UNKNOWN ? { series: `of_${key}`, values: stays(0) } : { series: key, values },
+  ),
+  alert_rule_test: ALERTS.map(({ alert, severity }) => ({
+    eval_time: LOOKED_AT,
+    alertname: alert,
+    exp_alerts: fires
+      .filter((fired) => fired.alert === alert)
+      .map(({ says, labels }) => ({
+        exp_labels: { ...labels, severity },
+        exp_annotations: { summary: says, runbook_url: toRunbook(alert) },
+      })),
+  })),
+});
+
+const toFiringTest = (it: Case) =>
+  toTest(it.alert, it.series, [it, ...(it.also ? [{ says: it.says, ...it.also }] : [])]);
+
+/** Rules that make unknown values of the series that stand for them. */
+const toUnknownRules = (tests: ReturnType<typeof toTest>[]) => {
+  const series = tests.flatMap(({ input_series }) => input_series.map((it) => it.series));
+  const metrics = new Set(series.filter((it) => it.startsWith('of_')).map((it) => it.slice(3).split('{')[0]));
+  const rules = Array.from(metrics, (metric) => ({ record: metric, expr: `of_${metric} / 0` }));
+  return { groups: [{ name: 'unknown', rules }] };
+};
+
+/** Throws with what Prometheus says where it fires another alert than expected, or none, or says it in other words. */
+const testRules = (tests: ReturnType<typeof toTest>[]): Promise<void> =>
+  inTemporaryFolder(async (folder) => {
+    const [file, unknown] = [join(folder, 'tests.yaml'), join(folder, 'unknown.yaml')];
+    await writeFile(unknown, stringify(toUnknownRules(tests)));
+    await writeFile(file, stringify({ rule_files: [...FILES, unknown], evaluation_interval: '1m', tests }));
+    await runToEnd('promtool test rules', { command: 'promtool', args: ['test', 'rules', file] });
+  });
+
+it('has rules that Prometheus reads', async () => {
+  await checkRules(FILES);
+});
+
+it('fires nothing in a healthy region, in which there is everything that alerts go by', async () => {
+  const asked = RULE_FILES.flatMap(({ rules }) => rules.flatMap(({ expr }) => readSelectors(expr)))
+    .map(({ series }) => series)
+    .filter((series) => !series.includes(':'));
+  const shown = new Set(Object.keys(HEALTHY).map((series) => series.split('{')[0]));
+  expect(asked.filter((series) => !shown.has(series))).toEqual([]);
+
+  await testRules([toTest('healthy', {})]);
+});
+
+it('has a case for every alert', () => {
+  expect([...new Set(CASES.map(({ alert }) => alert))].sort()).toEqual(ALERTS.map(({ alert }) => alert).sort());
+});
+
+it('fires each alert, and no other, where its one sign is there', async () => {
+  await testRules(CASES.map(toFiringTest));
+});
+
+it('is told by the test of rules when an alert is silent that should fire, or fires that should not', async () => {
+  const [fast] = CASES;
+  if (fast === undefined) throw new Error('no case');
+  await expect(testRules([toTest(fast.alert, {}, [fast])])).rejects.toThrow(fast.alert);
+  await expect(testRules([toTest(fast.alert, fast.series)])).rejects.toThrow(fast.alert);
+});
+
+it('tells of every alert what to do: its entry in the operators’ page begins with how soon', async () => {
+  const page = await readFile(join(repositoryRoot, 'docs/operations.md'), 'utf8');
+  const entries = Array.from(page.matchAll(/^#### (\w+)\n\n\*\*(Page|Ticket)\.\*\* /gm), ([, alert, severity]) => ({
+    alert,
+    severity: severity?.toLowerCase(),
+  }));
+  expect(entries).toEqual(expect.arrayContaining(ALERTS.map(({ alert, severity }) => ({ alert, severity }))));
+  expect(entries).toHaveLength(ALERTS.length);
+  for (const { alert } of ALERTS) expect(toRunbook(alert)).toBe(`docs/operations.md#${alert.toLowerCase()}`);
+});
