@@ -16,20 +16,23 @@ import type { Alert, Recording, RuleFile } from './rules/rule.ts';
 export const BOARDS = [fleetBoard, edgeBoard, inferenceBoard, mediaBoard, booksBoard, authBoard, catalogBoard];
 export const RULE_FILES = [objectiveRules, moneyRules, fleetRules, mediaRules];
 
+const FOLDER = 'deploy/observability';
 const RULES_OF_KUBERNETES = 'k8s/components/monitoring/prometheus-rules.yaml';
-const WRITTEN = '# Written by `npm run observability` from deploy/observability/src/rules.\n';
+const WRITTEN = `# Written by npm run observability, from ${FOLDER}/src.\n`;
 
 /** What Prometheus and Grafana read, each file by its path in the repository. */
 export function writeObservability(): Record<string, string> {
   return {
     ...Object.fromEntries(BOARDS.map((board) => [pathOfBoard(board), toJson(toDashboard(board))])),
     ...Object.fromEntries(RULE_FILES.map((file) => [pathOfRules(file), WRITTEN + toYaml(toGroups(file))])),
+    [`${FOLDER}/kustomization.yaml`]: WRITTEN + toYaml(toDashboardsOfKubernetes()),
     [RULES_OF_KUBERNETES]: WRITTEN + RULE_FILES.map((file) => toYaml(toPrometheusRule(file))).join('---\n'),
   };
 }
 
-const pathOfBoard = ({ id }: Board): string => `deploy/observability/dashboards/${id}.json`;
-export const pathOfRules = ({ name }: RuleFile): string => `deploy/observability/rules/${name}.yaml`;
+const fileOfBoard = ({ id }: Pick<Board, 'id'>): string => `dashboards/${id}.json`;
+const pathOfBoard = ({ id }: Board): string => `${FOLDER}/${fileOfBoard({ id })}`;
+export const pathOfRules = ({ name }: RuleFile): string => `${FOLDER}/rules/${name}.yaml`;
 
 const toYaml = (value: unknown): string => stringify(value, { lineWidth: 130 });
 
@@ -47,6 +50,19 @@ const toPrometheusRule = (file: RuleFile) => ({
   kind: 'PrometheusRule',
   metadata: { name: `turnpike-${file.name}`, labels: { 'app.kubernetes.io/part-of': 'turnpike' } },
   spec: toGroups(file),
+});
+
+/** What kustomize makes a ConfigMap of, by whose label Grafana's sidecar finds it. */
+const toDashboardsOfKubernetes = () => ({
+  apiVersion: 'kustomize.config.k8s.io/v1beta1',
+  kind: 'Kustomization',
+  configMapGenerator: [
+    {
+      name: 'turnpike-dashboards',
+      files: BOARDS.map(fileOfBoard),
+      options: { labels: { grafana_dashboard: '1' }, disableNameSuffixHash: true },
+    },
+  ],
 });
 
 function toRule(rule: Recording | Alert) {
