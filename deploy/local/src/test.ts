@@ -11,8 +11,8 @@ import { ensureRedisServer } from './tools/ensureRedisServer.ts';
 import { NODE_COMPILE_CACHE } from './toPartEnvironment.ts';
 
 /**
- * `npm test`: gets what the tests run against (Redis, ffmpeg and promtool; a Kafka broker, an S3 server and Python clients where they can
- * be had) and runs Jest with the given arguments. Jest's summary is the last thing printed.
+ * `npm test`: gets what the tests run against (Redis, ffmpeg and promtool; a Kafka broker, an S3 server and Python
+ * clients where they can be had) and runs Jest with the given arguments. Jest's summary is the last thing printed.
  */
 async function main(): Promise<number> {
   await ensureRedisServer(say);

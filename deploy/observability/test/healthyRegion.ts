@@ -5,10 +5,10 @@ const at = (job: string, labels = ''): string => `{job="${job}", instance="${job
 const CHAT = 'route="POST /v1/chat/completions"';
 
 /** A number that stays, and a counter that grows by so much a minute. */
-export const stays = (value: number): string => `${value}x60`;
-export const grows = (aMinute: number): string => `0+${aMinute}x60`;
+export const stays = (value: number): string => `${value}x90`;
+export const grows = (aMinute: number): string => `0+${aMinute}x90`;
 
-/** What a region shows in which nothing is wrong: values for an hour, one a minute, by their series. */
+/** What a region shows in which nothing is wrong: values for an hour and a half, one a minute, by their series. */
 export const HEALTHY: Record<string, string> = {
   ...Object.fromEntries(
     SERVICE_NAMES.flatMap((service) => [

@@ -12,7 +12,9 @@ export const edgeBoard: Board = {
         {
           title: 'Calls that fail by our doing',
           unit: 'percentunit',
-          says: 'Part of the listed paths’ requests that are answered with 500 or above; what the alerts of availability go by.',
+          says:
+            'Part of the listed paths’ requests that are answered with 500 or above; what the alerts of ' +
+            'availability go by.',
           lines: [{ expr: 'turnpike:availability_errors:ratio_rate5m', legend: 'of all calls' }],
         },
         {

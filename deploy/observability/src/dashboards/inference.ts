@@ -68,7 +68,10 @@ export const inferenceBoard: Board = {
           says: 'Part of the prompt tokens that engines read from their caches.',
           lines: [
             {
-              expr: 'sum by (model) (rate(turnpike_tokens_total{kind="cached_prompt", model=~"$model"}[$__rate_interval])) / sum by (model) (rate(turnpike_tokens_total{kind="prompt", model=~"$model"}[$__rate_interval]))',
+              expr: [
+                perSecond('turnpike_tokens_total{kind="cached_prompt", model=~"$model"}', 'model'),
+                perSecond('turnpike_tokens_total{kind="prompt", model=~"$model"}', 'model'),
+              ].join(' / '),
               legend: '{{model}}',
             },
           ],
@@ -76,10 +79,15 @@ export const inferenceBoard: Board = {
         {
           title: 'Error of the cache estimate',
           unit: 'percentunit',
-          says: 'Cached tokens a call was placed for against those its engine counted, as a part of the prompt. Over: engines have dropped what the router believes they hold. Under: they hold what it does not know of.',
+          says:
+            'Cached tokens a call was placed for against those its engine counted, as a part of the prompt. Over: ' +
+            'engines have dropped what the router believes they hold. Under: they hold what it does not know of.',
           lines: [
             {
-              expr: 'sum by (direction) (rate(turnpike_cache_estimate_error_ratio_sum{model=~"$model"}[$__rate_interval])) / sum by (direction) (rate(turnpike_cache_estimate_error_ratio_count{model=~"$model"}[$__rate_interval]))',
+              expr: [
+                perSecond('turnpike_cache_estimate_error_ratio_sum{model=~"$model"}', 'direction'),
+                perSecond('turnpike_cache_estimate_error_ratio_count{model=~"$model"}', 'direction'),
+              ].join(' / '),
               legend: 'mean {{direction}}',
             },
             {
@@ -204,7 +212,9 @@ export const inferenceBoard: Board = {
         {
           title: 'Gate',
           unit: 'short',
-          says: 'Whether calls are admitted: by what the routers tell the ledger, and how many routers do; and whether the ledger gives balances.',
+          says:
+            'Whether calls are admitted: by what the routers tell the ledger, and how many routers do; and ' +
+            'whether the ledger gives balances.',
           lines: [
             { expr: 'min(turnpike_gate_open)', legend: 'gate open' },
             { expr: 'sum(turnpike_router_admits)', legend: 'routers that admit' },
@@ -220,7 +230,9 @@ export const inferenceBoard: Board = {
         {
           title: 'Routers that do not admit',
           unit: 'short',
-          says: 'What turnpike recovery names: routers that are waited for, that have been left behind, that see another Redis, and those of them that take too long.',
+          says:
+            'What turnpike recovery names: routers that are waited for, that have been left behind, that see ' +
+            'another Redis, and those of them that take too long.',
           lines: [
             { expr: 'max(turnpike_routers_awaited)', legend: 'awaited' },
             { expr: 'max(turnpike_routers_fenced)', legend: 'fenced' },

@@ -15,12 +15,13 @@ export const moneyRules: RuleFile = {
     },
     {
       alert: 'BooksNotChecked',
-      // Three intervals of RECONCILE_INTERVAL_SECONDS as it comes. NaN, before the first time or without Postgres, is above nothing.
-      expr: `time() - max(turnpike_ledger_reconciled_timestamp_seconds) > 3 * 3600
+      // Three intervals of RECONCILE_INTERVAL_SECONDS as it comes. NaN is above nothing: Postgres is away, or the region is new
+      // and its first run comes after an interval.
+      expr: `time() - max(turnpike_ledger_reconciled_timestamp_seconds) > 2 * 3600
 or absent(turnpike_ledger_reconciled_timestamp_seconds > 0)`,
-      for: '15m',
+      for: '75m',
       severity: 'ticket',
-      summary: 'No reconciliation came to its end for three hours, so a loss would not be found',
+      summary: 'No reconciliation came to its end for three hours, or none is known of, so a loss would not be found',
     },
     {
       alert: 'SpoolFills',
@@ -28,7 +29,8 @@ or absent(turnpike_ledger_reconciled_timestamp_seconds > 0)`,
       for: '1m',
       severity: 'page',
       summary:
-        'The spool of {{ $labels.job }} {{ $labels.instance }} is {{ $value | humanizePercentage }} full; at 90 % it refuses calls',
+        'The spool of {{ $labels.job }} {{ $labels.instance }} is {{ $value | humanizePercentage }} full; at ' +
+        '90 % it refuses calls',
     },
     {
       alert: 'LedgerLags',

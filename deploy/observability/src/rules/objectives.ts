@@ -36,13 +36,15 @@ const OBJECTIVES: Objective[] = [
     badPart: (window) =>
       `1 - sum(rate(${FIRST_TOKENS}_bucket{le=~"5|5.0"}[${window}])) / sum(rate(${FIRST_TOKENS}_count[${window}]))`,
     summary:
-      'The first token of {{ $value | humanizePercentage }} of the streams of the last hours took longer than 5 s; the aim is 1 % at most',
+      'The first token of {{ $value | humanizePercentage }} of the streams of the last hours took longer ' +
+      'than 5 s; the aim is 1 % at most',
   },
 ];
 
 /**
- * How many times faster than evenly the budget burns, over a long window, and over a short one, so that it ends soon after its cause. At
- * 14.4 a fiftieth of 30 days' budget goes in an hour, at 6 a twentieth in six hours, at 3 and 1 a tenth in one day and in three.
+ * How many times faster than evenly the budget burns, over a long window, and over a short one, so that it ends soon after its
+ * cause. At 14.4 a fiftieth of 30 days' budget goes in an hour, at 6 a twentieth in six hours, at 3 and 1 a tenth in one day and
+ * in three.
  */
 const FAST = [
   { factor: 14.4, long: '1h', short: '5m' },

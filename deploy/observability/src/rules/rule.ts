@@ -26,8 +26,8 @@ export interface RuleFile {
 }
 
 /**
- * A counter that grew within so long, also one that is there from its first count on, of which `increase` sees nothing. A process that
- * starts anew counts from 0, so that what it had counted before is not counted against it.
+ * What a counter grew by within so long, where it did; also of one that is there from its first count on, of which `increase`
+ * sees nothing. Of a process that was started again it says nothing until that has counted more than the one before.
  */
 export const grew = (counter: string, within: string): string =>
   `${counter} - (${counter} offset ${within} or ${counter} * 0) > 0`;
