@@ -1,20 +1,12 @@
 import { join } from 'node:path';
 import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
+import { toSimulatedEngine } from '../engines/toSimulatedEngine.ts';
 import type { Part, Parts } from '../process/startParts.ts';
 import { repositoryRoot } from '../repositoryRoot.ts';
 import { isHealthy } from './isHealthy.ts';
 
 const PROGRAM = join(repositoryRoot, 'deploy/engine-simulator/src/main.ts');
 const READY_TIMEOUT_MS = 30_000;
-/** About what a model of middling size does on a quiet machine, quick enough not to bore. */
-const TIME_TO_FIRST_TOKEN_MS = 60;
-const INTER_TOKEN_MS = 10;
-const MAX_IMAGES = 16;
-/** Of every vector (specification, Limits). */
-const EMBEDDING_DIMENSIONS = 1_024;
-/** A simulated engine that has a parser, whichever, thinks before it answers. */
-const REASONING_PARSER = 'simulated';
-
 export interface SimulatorOptions {
   parts: Parts;
   name: string;
@@ -34,7 +26,7 @@ export async function startSimulator({ parts, name, models, ports, adminPort }: 
     env: {
       LISTEN_HOST: '127.0.0.1',
       ADMIN_PORT: String(adminPort),
-      SIMULATOR_ENGINES: JSON.stringify(models.map((model, index) => toEngine(model, ports[index]))),
+      SIMULATOR_ENGINES: JSON.stringify(models.map((model, index) => toSimulatedEngine(model, ports[index]))),
     },
     stopSignal: 'SIGTERM',
     hasChannel: true,
@@ -43,22 +35,3 @@ export async function startSimulator({ parts, name, models, ports, adminPort }: 
   await parts.untilReady(part, areHealthy, READY_TIMEOUT_MS);
   return part;
 }
-
-function toEngine(model: CatalogModel, port: number | undefined): object {
-  return {
-    port,
-    servedModelNames: [model.id],
-    root: model.huggingFaceId,
-    maxModelLen: model.contextLength,
-    timeToFirstTokenMs: TIME_TO_FIRST_TOKEN_MS,
-    ...(model.category === 'embeddings'
-      ? { task: 'embed', embeddingDimensions: EMBEDDING_DIMENSIONS }
-      : toGeneration(model)),
-  };
-}
-
-const toGeneration = ({ inputModalities, supportedFeatures }: CatalogModel): object => ({
-  interTokenMs: INTER_TOKEN_MS,
-  maxImagesPerPrompt: inputModalities.includes('image') ? MAX_IMAGES : 0,
-  ...(supportedFeatures.includes('reasoning') && { reasoningParser: REASONING_PARSER }),
-});

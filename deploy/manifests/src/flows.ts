@@ -1,0 +1,110 @@
+import { DATABASE_SERVICES, entryOf, SERVICE_NAMES, type ServiceName } from '@turnpike/config/services';
+
+/** Ports of every service: what the edge proxies to, and what is for the fleet. */
+const PUBLIC_PORT = 8080;
+const INTERNAL_PORT = 9090;
+
+/** What a region has beside its services, by the label `turnpike/role` of its pods. */
+export const ROLES = ['postgres', 'redis', 'kafka', 'object-store', 'engine', 'media-engine'] as const;
+export type Role = (typeof ROLES)[number];
+
+/** Where those listen. Engines have a range, as one pod of simulated ones has a port for each model. */
+const ROLE_PORTS: Record<Role, PortRange> = {
+  postgres: tcp(5432),
+  redis: tcp(6379),
+  kafka: tcp(9092),
+  'object-store': tcp(8080),
+  engine: tcp(8000, 8099),
+  'media-engine': tcp(8000, 8099),
+};
+
+/** What is not of the region's namespace. */
+export type Outsider = 'name server' | 'public internet' | 'collector' | 'Prometheus';
+
+export type Party =
+  | { kind: 'service'; name: ServiceName }
+  | { kind: 'migration'; name: ServiceName }
+  | { kind: 'role'; name: Role }
+  | { kind: 'outsider'; name: Outsider };
+
+export interface PortRange {
+  protocol: 'TCP' | 'UDP';
+  port: number;
+  /** The last one, where there are several. */
+  endPort?: number;
+}
+
+/** Somebody who may open connections to somebody else. */
+export interface Flow {
+  from: Party;
+  to: Party;
+  ports: PortRange[];
+  why: string;
+}
+
+function tcp(port: number, endPort?: number): PortRange {
+  return { protocol: 'TCP', port, ...(endPort !== undefined && { endPort }) };
+}
+
+const service = (name: ServiceName): Party => ({ kind: 'service', name });
+const migration = (name: ServiceName): Party => ({ kind: 'migration', name });
+const role = (name: Role): Party => ({ kind: 'role', name });
+const outsider = (name: Outsider): Party => ({ kind: 'outsider', name });
+/** The services that fetch what clients name by an address, and so the only ones with a way out. */
+const FETCHERS: ServiceName[] = ['model-router', 'media-jobs'];
+
+/**
+ * Every connection that somebody of a region may open, by what the list of services says. What differs from cluster to cluster
+ * is not here, but in the components that know it: who stands before the edge, and where the Kubernetes API is.
+ */
+export function listFlows(): Flow[] {
+  const ofServices = SERVICE_NAMES.flatMap((name): Flow[] => [
+    ...entryOf(name).calls.map((callee): Flow => {
+      const port = name === 'edge' ? PUBLIC_PORT : INTERNAL_PORT;
+      const why = name === 'edge' ? "clients' calls" : 'internal routes';
+      return { from: service(name), to: service(callee), ports: [tcp(port)], why };
+    }),
+    ...toOwnFlows(name),
+    { from: outsider('Prometheus'), to: service(name), ports: [tcp(INTERNAL_PORT)], why: 'metrics' },
+  ]);
+  const ofMigrations = DATABASE_SERVICES.flatMap((name): Flow[] => [
+    { from: migration(name), to: role('postgres'), ports: [ROLE_PORTS.postgres], why: 'its database' },
+    askingNames(migration(name)),
+  ]);
+  const ofEngines = (['engine', 'media-engine'] as const).map((name): Flow => {
+    return { from: outsider('Prometheus'), to: role(name), ports: [ROLE_PORTS[name]], why: 'metrics' };
+  });
+  return [...ofServices, ...ofMigrations, ...ofEngines];
+}
+
+/** To stores, engines and beyond the region. */
+function toOwnFlows(name: ServiceName): Flow[] {
+  const { database, redis, eventLog, engines, objects } = entryOf(name);
+  const to = (place: Role, why: string): Flow => {
+    return { from: service(name), to: role(place), ports: [ROLE_PORTS[place]], why };
+  };
+  return [
+    ...(database ? [to('postgres', 'its database')] : []),
+    ...(redis ? [to('redis', 'limits, holds, spend')] : []),
+    ...(eventLog ? [to('kafka', 'the event log, where it is Kafka')] : []),
+    ...(objects ? [to('object-store', 'what was made, where the store is in the region')] : []),
+    ...(engines === 'text' ? [to('engine', 'calls')] : []),
+    ...(engines === 'media' ? [to('media-engine', 'jobs and calls')] : []),
+    ...(FETCHERS.includes(name)
+      ? [
+          {
+            from: service(name),
+            to: outsider('public internet'),
+            ports: [tcp(80), tcp(443)],
+            why: objects ? "clients' images, and an object store outside" : "clients' images",
+          },
+        ]
+      : []),
+    askingNames(service(name)),
+    { from: service(name), to: outsider('collector'), ports: [tcp(4318)], why: 'traces' },
+  ];
+}
+
+function askingNames(from: Party): Flow {
+  return { from, to: outsider('name server'), ports: [{ protocol: 'UDP', port: 53 }, tcp(53)], why: 'names' };
+}

@@ -1,0 +1,65 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { SERVICE_NAMES } from '@turnpike/config/services';
+import { stringify } from 'yaml';
+import { type Manifest, toFlowRows, toRegionPolicies, toServicePolicies } from './networkPolicies.ts';
+import { repositoryRoot } from './repositoryRoot.ts';
+import { listSecrets, toExternalSecrets } from './secrets.ts';
+import { readSimulatedModels, toEnginesFile, toSimulatorEnvironment } from './simulatedEngines.ts';
+
+const HEAD = '# Written by npm run manifests.\n';
+const README = 'k8s/README.md';
+const REGIONS = ['us', 'eu'];
+
+/** What `k8s/` takes from elsewhere: by its path in the repository, the text as it has to be. */
+export async function renderGeneratedFiles(): Promise<Record<string, string>> {
+  const policies = SERVICE_NAMES.map((name) => [
+    `k8s/base/${name}/network-policy.yaml`,
+    toText(toServicePolicies(name)),
+  ]);
+  // Kustomize reads no file outside of its own folder, and the catalog is for every stack.
+  const catalogs = REGIONS.map(async (region) => [
+    `k8s/catalog/${region}/catalog.yaml`,
+    `${HEAD}${await read(`deploy/catalog/${region}.yaml`)}`,
+  ]);
+  const models = await readSimulatedModels();
+  const engines = REGIONS.map((region) => [
+    `k8s/overlays/local/${region}/files/engines.json`,
+    toEnginesFile(models, { namespace: `turnpike-${region}` }),
+  ]);
+  return Object.fromEntries([
+    ...policies,
+    ['k8s/base/region/network-policy.yaml', toText(toRegionPolicies())],
+    ['k8s/components/external-secrets/external-secrets.yaml', toText(toExternalSecrets())],
+    ...(await Promise.all(catalogs)),
+    ['k8s/local/files/engines.env', toSimulatorEnvironment(models)],
+    ...engines,
+    [README, renderReadme(await read(README))],
+  ]);
+}
+
+const read = (file: string): Promise<string> => readFile(join(repositoryRoot, file), 'utf8');
+
+const toText = (manifests: Manifest[]): string =>
+  HEAD + manifests.map((manifest) => stringify(manifest, { lineWidth: 0, aliasDuplicateObjects: false })).join('---\n');
+
+function renderReadme(page: string): string {
+  const flows = formatRows(['from', 'to', 'port', 'for'], toFlowRows());
+  const secrets = formatRows(
+    ['Secret', 'keys'],
+    Object.entries(listSecrets()).map(([name, keys]) => [`\`${name}\``, keys.map((key) => `\`${key}\``).join(', ')]),
+  );
+  return replacePart(replacePart(page, 'flows', flows), 'secrets', secrets);
+}
+
+/** Puts a generated part between its two marks. Throws when the page does not have them. */
+function replacePart(page: string, part: string, content: string): string {
+  const start = `<!-- ${part}: written by npm run manifests -->`;
+  const end = `<!-- end of ${part} -->`;
+  const [from, to] = [page.indexOf(start), page.indexOf(end)];
+  if (from === -1 || to < from) throw new Error(`${README} lacks the marks of its part "${part}"`);
+  return `${page.slice(0, from + start.length)}\n\n${content}\n\n${page.slice(to)}`;
+}
+
+const formatRows = (head: string[], rows: string[][]): string =>
+  [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');

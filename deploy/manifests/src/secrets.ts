@@ -1,0 +1,41 @@
+import { DATABASE_SERVICES, entryOf, SERVICE_NAMES } from '@turnpike/config/services';
+import type { Manifest } from './networkPolicies.ts';
+
+/** Settings that are secret and belong to one service alone, beside its stores. */
+const OWN_SECRETS: Record<string, string[]> = {
+  auth: ['KEY_PEPPERS'],
+  'model-router': ['CACHE_SALT_KEYS'],
+  'media-jobs': ['OBJECT_STORE_ACCESS_KEY_ID', 'OBJECT_STORE_SECRET_ACCESS_KEY'],
+};
+
+/** Every Secret that a region's pods name, and the keys that it has to have. */
+export function listSecrets(): Record<string, string[]> {
+  const ofServices = SERVICE_NAMES.map((name): [string, string[]] => {
+    const { database, redis } = entryOf(name);
+    const stores = [...(database ? ['DATABASE_URL'] : []), ...(redis ? ['REDIS_URL'] : [])];
+    return [name, [...stores, ...(OWN_SECRETS[name] ?? [])]];
+  });
+  // A database that another role owns is migrated by that one, whose password the service does not have.
+  const ofMigrations = DATABASE_SERVICES.filter((name) => entryOf(name).database?.owner).map(
+    (name): [string, string[]] => [`migrate-${name}`, ['DATABASE_URL']],
+  );
+  return Object.fromEntries([
+    ['turnpike-internal', ['INTERNAL_TOKEN_KEYS']],
+    ...ofServices.filter(([, keys]) => keys.length > 0),
+    ...ofMigrations,
+  ]);
+}
+
+/** One ExternalSecret for each of them; the region's store has an entry of the same name with the same keys. */
+export const toExternalSecrets = (): Manifest[] =>
+  Object.entries(listSecrets()).map(([name, keys]) => ({
+    apiVersion: 'external-secrets.io/v1',
+    kind: 'ExternalSecret',
+    metadata: { name },
+    spec: {
+      refreshInterval: '1h',
+      secretStoreRef: { kind: 'SecretStore', name: 'turnpike' },
+      target: { name },
+      data: keys.map((key) => ({ secretKey: key, remoteRef: { key: name, property: key } })),
+    },
+  }));

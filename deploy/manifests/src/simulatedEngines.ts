@@ -1,0 +1,25 @@
+import { join } from 'node:path';
+import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
+import { toSimulatedEngine } from '@turnpike/local-stack/engines/toSimulatedEngine';
+import { readServedModels } from '@turnpike/local-stack/readServedModels';
+import { repositoryRoot } from './repositoryRoot.ts';
+
+/** Of the first model's engine; each model has the next one. */
+const FIRST_PORT = 8000;
+
+/** The models that the engines of `local` play: all text models of the catalog, which both regions have. */
+export async function readSimulatedModels(): Promise<CatalogModel[]> {
+  return (await readServedModels(join(repositoryRoot, 'deploy/catalog/us.yaml'), 'us')).models;
+}
+
+/** What tells the simulator of its engines, as an environment file. */
+export const toSimulatorEnvironment = (models: CatalogModel[]): string =>
+  `SIMULATOR_ENGINES=${JSON.stringify(models.map((model, index) => toSimulatedEngine(model, FIRST_PORT + index)))}\n`;
+
+/** What tells a region's routers of them: each model is a port of every pod behind the Service `engines`. */
+export function toEnginesFile(models: CatalogModel[], { namespace }: { namespace: string }): string {
+  const engines = models.map(({ id }, index) => {
+    return { id, discover: `k8s://${namespace}/engines:${FIRST_PORT + index}`, model: id };
+  });
+  return `${JSON.stringify({ engines }, null, 2)}\n`;
+}
