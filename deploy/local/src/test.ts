@@ -5,14 +5,15 @@ import { StackError } from './stackError.ts';
 import { startTestBroker, type TestBroker } from './startTestBroker.ts';
 import { ensureFfmpeg } from './tools/ensureFfmpeg.ts';
 import { ensureJars } from './tools/ensureJars.ts';
+import { ensureManifestTools } from './tools/ensureManifestTools.ts';
 import { ensurePromtool } from './tools/ensurePromtool.ts';
 import { ensurePythonPackages } from './tools/ensurePythonPackages.ts';
 import { ensureRedisServer } from './tools/ensureRedisServer.ts';
 import { NODE_COMPILE_CACHE } from './toPartEnvironment.ts';
 
 /**
- * `npm test`: gets what the tests run against (Redis, ffmpeg and promtool; a Kafka broker, an S3 server and Python
- * clients where they can be had) and runs Jest with the given arguments. Jest's summary is the last thing printed.
+ * `npm test`: gets what the tests run against (Redis, ffmpeg and promtool; a Kafka broker, an S3 server, Python clients and kustomize
+ * where they can be had) and runs Jest with the given arguments. Jest's summary is the last thing printed.
  */
 async function main(): Promise<number> {
   await ensureRedisServer(say);
@@ -22,6 +23,8 @@ async function main(): Promise<number> {
   const python = await getIfPossible('PYTHON', 'PYTHON PACKAGES', () => ensurePythonPackages(say));
   // The tests that need an S3 server start it.
   const s3Jars = await getIfPossible('S3', 'S3 SERVER', () => ensureJars('s3proxy', say));
+  // Kustomize and the schemas that manifests are held against.
+  const manifestTools = await getIfPossible('KUSTOMIZE', 'KUSTOMIZE', () => ensureManifestTools(say));
   const broker = await getIfPossible('KAFKA', 'KAFKA BROKER', startBroker);
   try {
     const code = await runJest({
@@ -29,9 +32,13 @@ async function main(): Promise<number> {
       TURNPIKE_TEST_S3: s3Jars ? 'available' : 'absent',
       ...(broker && { KAFKA_BROKERS: broker.brokers }),
       ...(python && { TURNPIKE_TEST_PYTHON: python }),
+      ...(manifestTools && { TURNPIKE_TEST_MANIFEST_TOOLS: manifestTools }),
     });
     const isSomethingMissing =
-      (!broker && isRequired('KAFKA')) || (!python && isRequired('PYTHON')) || (!s3Jars && isRequired('S3'));
+      (!broker && isRequired('KAFKA')) ||
+      (!python && isRequired('PYTHON')) ||
+      (!s3Jars && isRequired('S3')) ||
+      (!manifestTools && isRequired('KUSTOMIZE'));
     return code === 0 && isSomethingMissing ? 1 : code;
   } finally {
     await broker?.stop();
@@ -56,7 +63,7 @@ async function getIfPossible<Tool>(
   }
 }
 
-type Requirement = 'KAFKA' | 'PYTHON' | 'S3';
+type Requirement = 'KAFKA' | 'KUSTOMIZE' | 'PYTHON' | 'S3';
 const isRequired = (name: Requirement): boolean => process.env[`REQUIRE_${name}`] === '1';
 
 /** A broker that somebody named in KAFKA_BROKERS is used as it is. */

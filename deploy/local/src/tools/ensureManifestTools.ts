@@ -1,0 +1,62 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { cp, mkdir, rename, rm } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { runToEnd } from '../process/runToEnd.ts';
+import { StackError } from '../stackError.ts';
+import { hasCommand } from './hasCommand.ts';
+
+const TIMEOUT_MS = 600_000;
+const KUSTOMIZE = 'sigs.k8s.io/kustomize/kustomize/v5@v5.8.1';
+/** What the API server checks objects by, as files of the modules that define them: Kubernetes' own, and what the manifests add. */
+const SCHEMAS: { module: string; files: string }[] = [
+  { module: 'k8s.io/kubernetes@v1.36.3', files: 'api/openapi-spec/swagger.json' },
+  { module: 'sigs.k8s.io/gateway-api@v1.6.3', files: 'config/crd/standard' },
+  { module: 'github.com/kedacore/keda/v2@v2.21.0', files: 'config/crd/bases' },
+  { module: 'github.com/external-secrets/external-secrets@v1.3.2', files: 'config/crds/bases' },
+];
+
+/**
+ * The folder with what manifests are checked by: `kustomize`, and the schemas in `schemas/`. Made once per machine and list of
+ * versions, from the Go module proxy into the user's cache. `say` is told what takes long. Throws a `StackError` where there is
+ * no Go, or no way to the proxy.
+ */
+export async function ensureManifestTools(say: (line: string) => void): Promise<string> {
+  const hash = createHash('sha256')
+    .update(JSON.stringify([KUSTOMIZE, SCHEMAS]))
+    .digest('hex');
+  const folder = join(homedir(), '.cache', 'turnpike', `manifest-tools-${hash.slice(0, 12)}`);
+  if (existsSync(folder)) return folder;
+  if (!hasCommand('go'))
+    throw new StackError('Go 1.24 or later is missing, which compiles kustomize: install it from https://go.dev/dl.');
+
+  say('Compiling kustomize from its Go module, once for this machine…');
+  // Made under another name and renamed when complete: what is interrupted leaves nothing that looks whole.
+  const partial = `${folder}.partial-${process.pid}`;
+  try {
+    await mkdir(join(partial, 'schemas'), { recursive: true });
+    const env = { ...process.env, GOBIN: partial, CGO_ENABLED: '0' };
+    await runToEnd('compiling kustomize', { command: 'go', args: ['install', KUSTOMIZE], env, timeoutMs: TIMEOUT_MS });
+    for (const { module, files } of SCHEMAS) {
+      const source = join(await downloadModule(module), files);
+      await cp(source, join(partial, 'schemas', source.endsWith('.json') ? 'swagger.json' : ''), { recursive: true });
+    }
+    await rename(partial, folder);
+  } catch (error) {
+    await rm(partial, { recursive: true, force: true });
+    if (!existsSync(folder)) throw error; // unless another process has made it meanwhile
+  }
+  return folder;
+}
+
+/** The folder of a module's sources. */
+async function downloadModule(module: string): Promise<string> {
+  const download = promisify(execFile)('go', ['mod', 'download', '-json', module], { timeout: TIMEOUT_MS });
+  const { stdout } = await download.catch((error: { stdout?: string; message: string }) => {
+    throw new StackError(`fetching the Go module ${module} failed: ${error.stdout || error.message}`);
+  });
+  return JSON.parse(stdout).Dir;
+}

@@ -1,0 +1,336 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { loadConfig } from '@turnpike/config/loadConfig';
+import { LONGEST_MEDIA_SILENCE_MS, toLongestCallMs } from '@turnpike/config/longestAnswers';
+import { DATABASE_SERVICES, entryOf, SERVICE_NAMES, type ServiceName } from '@turnpike/config/services';
+import { toDrainTimeoutMs } from '@turnpike/http-service/drain';
+import type { z } from 'zod';
+import { repositoryRoot } from '../src/repositoryRoot.ts';
+import { dataOf, environmentOf } from './environmentOf.ts';
+import {
+  hasKustomize,
+  type Rendered,
+  renderFolder,
+  renderWith,
+  type Workload,
+  workloadsOf,
+} from './renderManifests.ts';
+
+const OVERLAYS = ['overlays/us', 'overlays/eu', 'overlays/local/us', 'overlays/local/eu'];
+/** Closing what was opened, after the listeners: the spool's last events take up to 5 s of it. */
+const CLOSING_MS = 15_000;
+
+const describeWithKustomize = hasKustomize ? describe : describe.skip;
+if (!hasKustomize) it('the manifests are not rendered: there is no kustomize', () => {});
+
+const schemas = new Map<ServiceName, z.ZodObject>();
+let rendered: Map<string, Rendered[]>;
+beforeAll(async () => {
+  for (const name of SERVICE_NAMES) {
+    const file = join(repositoryRoot, 'services', name, 'src/config.ts');
+    schemas.set(name, (await import(pathToFileURL(file).href)).configSchema);
+  }
+  rendered = new Map(hasKustomize ? OVERLAYS.map((overlay) => [overlay, renderFolder(overlay)]) : []);
+});
+
+const manifestsOf = (overlay: string): Rendered[] => rendered.get(overlay) ?? [];
+const regionOf = (overlay: string): string => overlay.slice(-2);
+function workloadOf(name: string, overlay: string): Workload {
+  const found = workloadsOf(manifestsOf(overlay)).find((workload) => workload.name === name);
+  if (!found) throw new Error(`${overlay} has no workload ${name}`);
+  return found;
+}
+
+/** What a service's container is told, as its own schema reads it. */
+function configOf(name: ServiceName, overlay: string, manifests = manifestsOf(overlay)): Record<string, unknown> {
+  const schema = schemas.get(name);
+  const container = workloadsOf(manifests).find((workload) => workload.name === name)?.pod.containers[0];
+  if (!schema || !container) throw new Error(`${overlay} has no ${name}`);
+  return loadConfig(name, schema, environmentOf(container, manifests));
+}
+
+describeWithKustomize.each(OVERLAYS)('%s', (overlay) => {
+  it('has every service, of the kind that keeps what the service keeps', () => {
+    const kinds = SERVICE_NAMES.map((name) => [name, workloadOf(name, overlay).kind]);
+    // Who settles calls has a spool, which outlives a pod.
+    const expected = SERVICE_NAMES.map((name) => [name, entryOf(name).redis ? 'StatefulSet' : 'Deployment']);
+    expect(kinds).toEqual(expected);
+  });
+
+  it.each(SERVICE_NAMES)('tells %s what its own schema takes, and nothing that it does not know', (name) => {
+    const manifests = manifestsOf(overlay);
+    const { containers } = workloadOf(name, overlay).pod;
+    expect(containers).toHaveLength(1);
+    const [container] = containers;
+    if (!container) throw new Error('no container');
+    expect(configOf(name, overlay)).toMatchObject({
+      REGION: regionOf(overlay),
+      LISTEN_HOST: '0.0.0.0',
+      PORT: 8080,
+      INTERNAL_PORT: 9090,
+    });
+    const known = [...Object.keys(schemas.get(name)?.shape ?? {}), 'NODE_OPTIONS'];
+    expect(Object.keys(environmentOf(container, manifests)).filter((variable) => !known.includes(variable))).toEqual(
+      [],
+    );
+    expect(container.ports).toEqual([
+      { name: 'http', containerPort: 8080 },
+      { name: 'internal', containerPort: 9090 },
+    ]);
+  });
+
+  it.each(SERVICE_NAMES)('leads %s to whom it calls: the edge to public listeners, others to internal ones', (name) => {
+    const config = configOf(name, overlay);
+    const addresses = Object.entries(config).filter(([key]) =>
+      /^(AUTH|CATALOG|ROUTER|MEDIA|LEDGER)_(INTERNAL_)?URL$/.test(key),
+    );
+    const expected = entryOf(name).calls.map((callee) => {
+      const { settings } = entryOf(callee);
+      return name === 'edge'
+        ? [`${settings}_URL`, `http://${callee}:8080`]
+        : [`${settings}_INTERNAL_URL`, `http://${callee}:9090`];
+    });
+    expect(addresses.sort()).toEqual(expected.sort());
+  });
+
+  it('gives the edge and the router the same longest calls', () => {
+    const { IMAGES_TIMEOUT_MS, WHOLE_TIMEOUT_MS, STREAM_TIMEOUT_MS } = configOf('edge', overlay);
+    expect(configOf('model-router', overlay)).toMatchObject({ IMAGES_TIMEOUT_MS, WHOLE_TIMEOUT_MS, STREAM_TIMEOUT_MS });
+  });
+
+  it('has one event log for all that read or write it', () => {
+    const [first, ...others] = SERVICE_NAMES.filter((name) => entryOf(name).eventLog).map(
+      (name) => configOf(name, overlay).KAFKA_BROKERS,
+    );
+    expect(others).toEqual([first, first]);
+  });
+
+  it.each(SERVICE_NAMES)('waits for %s to end for longer than it may take', (name) => {
+    const config = configOf(name, overlay);
+    const longestAnswerMs = longestAnswerOf(name, config);
+    const settleMs = Number(config.DRAIN_SETTLE_MS);
+    const needsMs = toDrainTimeoutMs({ settleMs, ...(longestAnswerMs && { longestAnswerMs }) }) + CLOSING_MS;
+    const { terminationGracePeriodSeconds = 30 } = workloadOf(name, overlay).pod;
+    expect(terminationGracePeriodSeconds * 1_000).toBeGreaterThanOrEqual(needsMs);
+  });
+
+  it.each(DATABASE_SERVICES)('migrates the database of %s, with what its migration reads', (name) => {
+    const { pod, labels } = workloadOf(`migrate-${name}`, overlay);
+    const [container] = pod.containers;
+    if (!container) throw new Error('no container');
+    const owner = entryOf(name).database?.owner;
+    const environment = environmentOf(container, manifestsOf(overlay));
+    expect(Object.keys(environment).sort()).toEqual(['DATABASE_URL', ...(owner ? ['SERVICE_ROLE'] : [])]);
+    if (owner) expect(environment.SERVICE_ROLE).toBe(entryOf(name).database?.name);
+    expect(container.image).toBe(workloadOf(name, overlay).pod.containers[0]?.image);
+    expect(labels).toMatchObject({ 'turnpike/role': 'migration' });
+  });
+
+  it('restricts every container as the profile asks, and its root cannot be written', () => {
+    const workloads = workloadsOf(manifestsOf(overlay));
+    expect(workloads.length).toBeGreaterThanOrEqual(SERVICE_NAMES.length + DATABASE_SERVICES.length);
+    for (const { name, pod } of workloads) {
+      expect({ name, is: pod.securityContext }).toEqual({
+        name,
+        is: expect.objectContaining({
+          runAsNonRoot: true,
+          runAsUser: 65_532,
+          seccompProfile: { type: 'RuntimeDefault' },
+        }),
+      });
+      for (const container of pod.containers) {
+        expect({ name, is: container.securityContext }).toEqual({
+          name,
+          is: {
+            allowPrivilegeEscalation: false,
+            capabilities: { drop: ['ALL'] },
+            readOnlyRootFilesystem: true,
+          },
+        });
+        expect(container.volumeMounts).toContainEqual({ name: 'tmp', mountPath: '/tmp' });
+      }
+    }
+  });
+
+  it('gives every workload an account of its own, and the token of one to the router alone', () => {
+    const accounts = manifestsOf(overlay).filter(({ kind }) => kind === 'ServiceAccount');
+    for (const { automountServiceAccountToken } of accounts) expect(automountServiceAccountToken).toBe(false);
+    for (const { name, pod } of workloadsOf(manifestsOf(overlay))) {
+      expect(pod.serviceAccountName).toBe(name.replace(/^migrate-/, ''));
+      expect(accounts.map(({ metadata }) => metadata.name)).toContain(pod.serviceAccountName);
+      expect({ name, token: pod.automountServiceAccountToken }).toEqual({ name, token: name === 'model-router' });
+      expect({ name, links: pod.enableServiceLinks }).toEqual({ name, links: false });
+    }
+    const rules = manifestsOf(overlay)
+      .filter(({ kind }) => /Role$/.test(kind))
+      .map(({ kind, rules }) => ({ kind, rules }));
+    expect(rules).toEqual([
+      { kind: 'Role', rules: [{ apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['list'] }] },
+    ]);
+  });
+
+  it('bounds memory and not processor time, with room beside the heap', () => {
+    for (const { name, pod } of workloadsOf(manifestsOf(overlay))) {
+      for (const { resources, env = [] } of pod.containers) {
+        expect({ name, keys: Object.keys(resources.limits ?? {}) }).toEqual({ name, keys: ['memory'] });
+        expect(Object.keys(resources.requests ?? {}).sort()).toEqual(['cpu', 'memory']);
+        const heap = env
+          .find((variable) => variable.name === 'NODE_OPTIONS')
+          ?.value?.match(/--max-old-space-size=(\d+)/)?.[1];
+        if (SERVICE_NAMES.some((service) => service === name)) expect(Number(heap)).toBeGreaterThan(0);
+        expect(Number(heap ?? 0)).toBeLessThanOrEqual(0.7 * toMebibytes(resources.limits?.memory ?? ''));
+      }
+    }
+  });
+
+  it('selects exactly one workload by each Service, disruption budget and policy that names one', () => {
+    const labels = workloadsOf(manifestsOf(overlay)).map((workload) => workload.labels);
+    const selectors = manifestsOf(overlay).filter(({ kind }) => kind === 'Service' || kind === 'PodDisruptionBudget');
+    expect(selectors.length).toBeGreaterThanOrEqual(2 * SERVICE_NAMES.length);
+    for (const { kind, metadata, spec } of selectors) {
+      const selector = spec?.selector ?? {};
+      const wanted = Object.entries((kind === 'Service' ? selector : selector.matchLabels) ?? {});
+      expect(wanted).not.toEqual([]);
+      const selected = labels.filter((own) => wanted.every(([label, value]) => own[label] === value));
+      expect({ of: `${kind} ${metadata.name}`, selects: selected.length }).toEqual({
+        of: `${kind} ${metadata.name}`,
+        selects: 1,
+      });
+    }
+  });
+
+  it('has nothing that every pod could be reached by or reach anything by', () => {
+    const policies = manifestsOf(overlay).filter(({ kind }) => kind === 'NetworkPolicy');
+    const ofAll = policies.filter(({ spec }) => JSON.stringify(spec?.podSelector) === '{}');
+    expect(ofAll.map(({ spec }) => spec)).toEqual([{ podSelector: {}, policyTypes: ['Ingress', 'Egress'] }]);
+    const labels = workloadsOf(manifestsOf(overlay)).map((workload) => workload.labels);
+    for (const { metadata, spec } of policies) {
+      for (const rule of [...((spec?.ingress as object[]) ?? []), ...((spec?.egress as object[]) ?? [])]) {
+        const { from, to, ports } = rule as { from?: unknown[]; to?: unknown[]; ports?: unknown[] };
+        // An empty list, or none, means everybody.
+        expect({
+          policy: metadata.name,
+          peers: (from ?? to ?? []).length > 0,
+          ports: (ports ?? []).length > 0,
+        }).toEqual({
+          policy: metadata.name,
+          peers: true,
+          ports: true,
+        });
+      }
+    }
+    // Nobody is without a policy of their own.
+    for (const own of labels) {
+      const policy = policies.find(({ spec }) => {
+        const wanted = Object.entries(
+          ((spec?.podSelector ?? {}) as { matchLabels?: Record<string, string> }).matchLabels ?? {},
+        );
+        return wanted.length > 0 && wanted.every(([label, value]) => own[label] === value);
+      });
+      expect({ own, hasPolicy: policy !== undefined }).toEqual({ own, hasPolicy: true });
+    }
+  });
+
+  it('stays in its namespace, which enforces the restricted profile', () => {
+    const namespace = `turnpike-${regionOf(overlay)}`;
+    const manifests = manifestsOf(overlay);
+    const clusterWide = manifests.filter(({ metadata }) => metadata.namespace === undefined);
+    expect([...new Set(clusterWide.map(({ kind }) => kind))].sort()).toEqual(
+      overlay.includes('local') ? ['Namespace'] : ['Namespace', 'PriorityClass'],
+    );
+    expect([...new Set(manifests.flatMap(({ metadata }) => metadata.namespace ?? []))]).toEqual([namespace]);
+    expect(manifests.find(({ kind }) => kind === 'Namespace')?.metadata).toMatchObject({
+      name: namespace,
+      labels: { 'pod-security.kubernetes.io/enforce': 'restricted' },
+    });
+  });
+
+  it('mentions nothing of another region, but in the catalog, whose models say where they may run', () => {
+    const other = regionOf(overlay) === 'us' ? 'eu' : 'us';
+    const text = JSON.stringify(manifestsOf(overlay).filter(({ metadata }) => metadata.name !== 'catalog-file'));
+    // The region as a word of a name or address: us-east-1 is what any S3 server calls its own.
+    const found = text.replaceAll('us-east-1', '').match(new RegExp(`.{0,30}\\b${other}\\b.{0,30}`));
+    expect(found?.[0]).toBeUndefined();
+  });
+
+  it('mounts the files that the services are told of', () => {
+    const files = [
+      ['catalog', 'CATALOG_FILE', 'catalog-file'],
+      ['model-router', 'ENGINES_FILE', 'engines-file'],
+      ['media-jobs', 'MEDIA_BACKENDS_FILE', 'media-backends-file'],
+    ] as const;
+    for (const [service, variable, configMap] of files) {
+      const path = String(configOf(service, overlay)[variable]);
+      const { containers, volumes = [] } = workloadOf(service, overlay).pod;
+      const mount = containers[0]?.volumeMounts?.find(({ mountPath }) => path.startsWith(`${mountPath}/`));
+      expect(volumes.find(({ name }) => name === mount?.name)?.configMap?.name).toBe(configMap);
+      expect(Object.keys(dataOf(configMap, manifestsOf(overlay)))).toEqual([
+        path.slice((mount?.mountPath.length ?? 0) + 1),
+      ]);
+    }
+  });
+
+  it('keeps spools on a volume of their own', () => {
+    for (const service of ['model-router', 'media-jobs'] as const) {
+      const { pod, manifest } = workloadOf(service, overlay);
+      const mount = pod.containers[0]?.volumeMounts?.find(({ name }) => name === 'spool');
+      expect(manifest.spec?.volumeClaimTemplates?.map(({ metadata }) => metadata.name)).toEqual(['spool']);
+      // A folder in it: the volume's own may have a lost+found.
+      expect(configOf(service, overlay).SPOOL_DIR).toBe(`${mount?.mountPath}/spool`);
+    }
+  });
+});
+
+describeWithKustomize('a region with other components', () => {
+  it('listens behind an ingress controller as behind a gateway', () => {
+    const behind = renderWith('overlays/local/us', ['components/ingress']);
+    expect(configOf('edge', 'ingress', behind).TRUSTED_HOPS).toBe(1);
+    expect(configOf('edge', 'overlays/us').TRUSTED_HOPS).toBe(1);
+  });
+
+  it('is scaled by processor time where there is no KEDA, each service once', () => {
+    const scaled = renderWith('overlays/local/us', ['components/hpa-cpu']);
+    expect(targetsOf(scaled, 'HorizontalPodAutoscaler')).toEqual(targetsOf(manifestsOf('overlays/us'), 'ScaledObject'));
+    expect(targetsOf(scaled, 'HorizontalPodAutoscaler')).toEqual(
+      SERVICE_NAMES.map((name) => `${entryOf(name).redis ? 'StatefulSet' : 'Deployment'}/${name}`).sort(),
+    );
+  });
+
+  it('asks Prometheus for metrics that there are, of its own namespace', async () => {
+    const page = await readFile(join(repositoryRoot, 'docs/operations.md'), 'utf8');
+    for (const region of ['us', 'eu']) {
+      const queries = manifestsOf(`overlays/${region}`)
+        .filter(({ kind }) => kind === 'ScaledObject')
+        .flatMap(({ spec }) =>
+          ((spec?.triggers ?? []) as { metadata: { query: string } }[]).map(({ metadata }) => metadata.query),
+        );
+      expect(queries.length).toBeGreaterThanOrEqual(SERVICE_NAMES.length);
+      for (const query of queries) {
+        expect(query).toContain(`{namespace="turnpike-${region}"`);
+        for (const [metric] of query.matchAll(/turnpike_\w+/g)) expect(page).toContain(`| \`${metric}\` |`);
+      }
+    }
+  });
+});
+
+/** As the service's main.ts says it; undefined where no answer is a long one. */
+function longestAnswerOf(name: ServiceName, config: Record<string, unknown>): number | undefined {
+  if (name === 'edge') return toLongestCallMs(config as never);
+  if (name === 'model-router') return Number(config.STREAM_TIMEOUT_MS);
+  return name === 'media-jobs' ? LONGEST_MEDIA_SILENCE_MS : undefined;
+}
+
+const targetsOf = (manifests: Rendered[], kind: string): string[] =>
+  manifests
+    .filter((manifest) => manifest.kind === kind)
+    .map(({ spec }) => spec?.scaleTargetRef as { kind: string; name: string })
+    .map((target) => `${target.kind}/${target.name}`)
+    .sort();
+
+function toMebibytes(quantity: string): number {
+  const [, number, unit] = /^(\d+)(Mi|Gi)$/.exec(quantity) ?? [];
+  if (number === undefined) throw new Error(`${quantity} is no amount of memory`);
+  return Number(number) * (unit === 'Gi' ? 1_024 : 1);
+}

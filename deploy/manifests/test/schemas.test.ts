@@ -1,0 +1,36 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { type ManifestCheck, readManifestCheck } from './manifestSchemas.ts';
+import { hasKustomize, renderFolder, renderWith, SCHEMAS_FOLDER } from './renderManifests.ts';
+
+const describeWithKustomize = hasKustomize ? describe : describe.skip;
+if (!hasKustomize) it('the manifests are not held against schemas: there is no kustomize', () => {});
+
+describeWithKustomize('every manifest is as the schemas of its kind say, without a field that they do not name', () => {
+  let check: ManifestCheck;
+  beforeAll(() => {
+    check = readManifestCheck(SCHEMAS_FOLDER);
+  });
+
+  it.each([
+    ['overlays/us', []],
+    ['overlays/eu', []],
+    ['overlays/local/us', []],
+    ['overlays/local/eu', []],
+    ['overlays/local/us', ['components/ingress', 'components/hpa-cpu']],
+  ])('%s %s', (folder, components) => {
+    const manifests = components.length === 0 ? renderFolder(folder) : renderWith(folder, components);
+    const problems = manifests.flatMap((manifest) =>
+      check(manifest).map((problem) => `${manifest.kind} ${manifest.metadata.name} ${problem}`),
+    );
+    expect(problems).toEqual([]);
+    expect(manifests.length).toBeGreaterThan(50);
+  });
+
+  it('finds a misspelt field, a wrong type and a kind that nobody knows', () => {
+    const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'edge' } };
+    expect(check({ ...service, spec: { ports: [{ port: 80 }] } } as never)).toEqual([]);
+    expect(check({ ...service, spec: { ports: [{ port: 80, targetport: 1 }] } } as never)).toHaveLength(1);
+    expect(check({ ...service, spec: { ports: [{ port: 'http' }] } } as never)).toHaveLength(1);
+    expect(check({ ...service, kind: 'Servise' })).toHaveLength(1);
+  });
+});
