@@ -298,6 +298,23 @@ describeWithKustomize('a region with other components', () => {
     );
   });
 
+  it('finds every text engine of the regions under the Service that an engine of k8s/engines makes', () => {
+    for (const region of ['us', 'eu']) {
+      const { engines } = JSON.parse(dataOf('engines-file', manifestsOf(`overlays/${region}`))['engines.json'] ?? '');
+      expect(engines.length).toBeGreaterThan(2);
+      for (const { discover, model } of engines) {
+        const [, namespace, service, port] = /^k8s:\/\/([^/]+)\/([^:]+):(.+)$/.exec(discover) ?? [];
+        expect(namespace).toBe(`turnpike-${region}`);
+        const made = renderFolder(`engines/${service?.replace('vllm-', '')}`);
+        const found = made.find(({ kind, metadata }) => kind === 'Service' && metadata.name === service);
+        expect(found?.spec).toMatchObject({ clusterIP: 'None', ports: [{ name: port }] });
+        const [engine] = workloadsOf(made);
+        expect(engine?.labels).toMatchObject({ ...(found?.spec?.selector as object), 'turnpike/role': 'engine' });
+        expect(JSON.stringify(engine?.pod.containers)).toContain(`--served-model-name=${model}`);
+      }
+    }
+  });
+
   it('asks Prometheus for metrics that there are, of its own namespace', async () => {
     const page = await readFile(join(repositoryRoot, 'docs/operations.md'), 'utf8');
     for (const region of ['us', 'eu']) {

@@ -26,6 +26,18 @@ describeWithKustomize('every manifest is as the schemas of its kind say, without
     expect(manifests.length).toBeGreaterThan(50);
   });
 
+  it.each([
+    'engines/llama-3-3-70b-instruct',
+    'engines/qwen3-32b',
+    'engines/bge-m3',
+    'engines/whisper-large-v3',
+    'examples/redis',
+  ])('%s', (folder) => {
+    const manifests = renderFolder(folder);
+    expect(manifests.flatMap(check)).toEqual([]);
+    expect(manifests.length).toBeGreaterThan(2);
+  });
+
   it('finds a misspelt field, a wrong type and a kind that nobody knows', () => {
     const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'edge' } };
     expect(check({ ...service, spec: { ports: [{ port: 80 }] } } as never)).toEqual([]);
