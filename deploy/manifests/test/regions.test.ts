@@ -35,6 +35,9 @@ beforeAll(async () => {
   rendered = new Map(hasKustomize ? OVERLAYS.map((overlay) => [overlay, renderFolder(overlay)]) : []);
 });
 
+/** A spool outlives a pod. */
+const kindOf = (name: ServiceName): string =>
+  'SPOOL_DIR' in (schemas.get(name)?.shape ?? {}) ? 'StatefulSet' : 'Deployment';
 const manifestsOf = (overlay: string): Rendered[] => rendered.get(overlay) ?? [];
 const regionOf = (overlay: string): string => overlay.slice(-2);
 function workloadOf(name: string, overlay: string): Workload {
@@ -54,8 +57,7 @@ function configOf(name: ServiceName, overlay: string, manifests = manifestsOf(ov
 describeWithKustomize.each(OVERLAYS)('%s', (overlay) => {
   it('has every service, of the kind that keeps what the service keeps', () => {
     const kinds = SERVICE_NAMES.map((name) => [name, workloadOf(name, overlay).kind]);
-    // Who settles calls has a spool, which outlives a pod.
-    const expected = SERVICE_NAMES.map((name) => [name, entryOf(name).redis ? 'StatefulSet' : 'Deployment']);
+    const expected = SERVICE_NAMES.map((name) => [name, kindOf(name)]);
     expect(kinds).toEqual(expected);
   });
 
@@ -294,7 +296,7 @@ describeWithKustomize('a region with other components', () => {
     const scaled = renderWith('overlays/local/us', ['components/hpa-cpu']);
     expect(targetsOf(scaled, 'HorizontalPodAutoscaler')).toEqual(targetsOf(manifestsOf('overlays/us'), 'ScaledObject'));
     expect(targetsOf(scaled, 'HorizontalPodAutoscaler')).toEqual(
-      SERVICE_NAMES.map((name) => `${entryOf(name).redis ? 'StatefulSet' : 'Deployment'}/${name}`).sort(),
+      SERVICE_NAMES.map((name) => `${kindOf(name)}/${name}`).sort(),
     );
   });
 
