@@ -74,6 +74,16 @@ function toStrict(node: unknown): unknown {
   const copy: Node = Object.fromEntries(Object.entries(source).map(([key, value]) => [key, toStrict(value)]));
   const isOpen = source.additionalProperties !== undefined || source['x-kubernetes-preserve-unknown-fields'] === true;
   if (source.properties && source.type === 'object' && !isOpen) copy.additionalProperties = false;
+  // Those of Go with flags in them: the API server reads them.
+  if (typeof source.pattern === 'string' && !isPattern(source.pattern)) delete copy.pattern;
   if (source.nullable === true) copy.type = [source.type, 'null'];
   return copy;
+}
+
+function isPattern(text: string): boolean {
+  try {
+    return new RegExp(text, 'u') !== undefined;
+  } catch {
+    return false;
+  }
 }

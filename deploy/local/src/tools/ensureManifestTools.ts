@@ -16,6 +16,7 @@ const SCHEMAS: { module: string; files: string }[] = [
   { module: 'k8s.io/kubernetes@v1.36.3', files: 'api/openapi-spec/swagger.json' },
   { module: 'sigs.k8s.io/gateway-api@v1.6.3', files: 'config/crd/standard' },
   { module: 'github.com/kedacore/keda/v2@v2.21.0', files: 'config/crd/bases' },
+  { module: 'github.com/prometheus-operator/prometheus-operator@v0.85.0', files: 'example/prometheus-operator-crd' },
   { module: 'github.com/external-secrets/external-secrets@v1.3.2', files: 'config/crds/bases' },
 ];
 
