@@ -6,6 +6,7 @@ import { parseUsageRecorded, toUsageRecordedJson } from '@turnpike/events/usageR
 import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { connectRedis } from '@turnpike/redis-connection/connectRedis';
 import { noMetrics } from '@turnpike/telemetry/noMetrics';
 import { aTemporaryFolder } from '@turnpike/test-support/aTemporaryFolder';
 import { until } from '@turnpike/test-support/until';
@@ -15,7 +16,6 @@ import { type Hold, monthOf, PendingCalls } from '../src/call/pendingCalls.ts';
 import { takeUpSpool } from '../src/call/takeUpSpool.ts';
 import { createPutBack } from '../src/follow/putBack.ts';
 import { createHolds, type Holds } from '../src/holds.ts';
-import { connectRedis } from '../src/redis/connectRedis.ts';
 import { redisKeys } from '../src/redis/redisKeys.ts';
 import { readRedisId } from '../src/redis/redisServer.ts';
 import { Standing } from '../src/redis/standing.ts';

@@ -1,6 +1,6 @@
+import { withoutHurry } from '@turnpike/redis-connection/connectRedis';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { withoutHurry } from '../redis/connectRedis.ts';
 import { type CallAddress, headOf, redisKeys } from '../redis/redisKeys.ts';
 import { defineScript } from '../redis/redisScript.ts';
 import type { EndingEvent } from './pendingCalls.ts';

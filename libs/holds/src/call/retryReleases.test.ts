@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
 import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { connectRedis } from '@turnpike/redis-connection/connectRedis';
 import { type FaultProxy, openFaultProxy } from '@turnpike/test-support/faultProxy';
 import { until } from '@turnpike/test-support/until';
 import type { Redis } from 'ioredis';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { createAdmit } from '../gate/admit.ts';
-import { connectRedis } from '../redis/connectRedis.ts';
 import { createCallEndings } from './endCall.ts';
 import { retryReleases } from './retryReleases.ts';
 

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { connectRedis } from '@turnpike/redis-connection/connectRedis';
 import { type FaultProxy, openFaultProxy } from '@turnpike/test-support/faultProxy';
 import { until } from '@turnpike/test-support/until';
 import type { Redis } from 'ioredis';
 import { aShard } from '../../test/aShard.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
-import { connectRedis } from '../redis/connectRedis.ts';
 import { readRedisId } from '../redis/redisServer.ts';
 import { Standing } from '../redis/standing.ts';
 import { followRedis } from './followRedis.ts';

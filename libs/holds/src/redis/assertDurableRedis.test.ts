@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { connectRedis } from '@turnpike/redis-connection/connectRedis';
 import { until } from '@turnpike/test-support/until';
 import type { Redis } from 'ioredis';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { assertDurableRedis } from './assertDurableRedis.ts';
-import { connectRedis } from './connectRedis.ts';
 
 let opened: OpenedRedis;
 let redis: Redis;

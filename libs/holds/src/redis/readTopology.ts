@@ -1,13 +1,8 @@
 import { createHash } from 'node:crypto';
+import type { NodeAddress } from '@turnpike/redis-connection/connectRedis';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { SLOTS } from './hashSlot.ts';
-
-/** Where a node of a cluster is reached. */
-export interface NodeAddress {
-  host: string;
-  port: number;
-}
 
 /** Slots that one server serves. */
 export interface ServedSlots {

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
+import { connectRedis, moveConnection } from '@turnpike/redis-connection/connectRedis';
 import type { Redis } from 'ioredis';
-import { connectRedis, moveConnection } from './connectRedis.ts';
 import { hashSlotOf, SLOTS, tagOfSlot } from './hashSlot.ts';
 import { readTopology, type ServedSlots, type Topology } from './readTopology.ts';
 import { redisKeys } from './redisKeys.ts';

@@ -3,7 +3,6 @@ import { backoffMs } from '@turnpike/lifecycle/backoff';
 import { startDeadline } from '@turnpike/lifecycle/startDeadline';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { Redis } from 'ioredis';
-import type { NodeAddress } from './readTopology.ts';
 
 /** How long a connection that is given up may take to end in order. Where nothing passes any more it never would. */
 const DISCONNECT_MS = 100;
@@ -15,6 +14,12 @@ const PATIENCE_MS = 2;
 /** What a node of a cluster says that does not serve a key, or not now. It has not done what it was told. */
 const NOT_HERE = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN) |non local key/;
 const NO_PRIMARY = /^(READONLY|MASTERDOWN)\b/;
+
+/** Where a server, or a node of a cluster, is reached. */
+export interface NodeAddress {
+  host: string;
+  port: number;
+}
 
 export interface ConnectionOptions {
   timeoutMs: number;
