@@ -9,9 +9,9 @@ it('knows every way by which a service reaches another process', () => {
   const links = listLinks(ports, { kafka: true, s3: true });
   expect(new Set(links.map(describe))).toEqual(
     new Set([
-      ...['auth', 'catalog', 'model-router', 'usage-ledger', 'media-jobs'].map((to) => `edge to ${to}`),
+      ...['redis', 'auth', 'catalog', 'model-router', 'usage-ledger', 'media-jobs'].map((to) => `edge to ${to}`),
       ...['postgres', 'model-router'].map((to) => `auth to ${to}`),
-      ...['postgres', 'auth', 'model-router', 'media-jobs'].map((to) => `catalog to ${to}`),
+      ...['postgres', 'redis', 'auth', 'model-router', 'media-jobs'].map((to) => `catalog to ${to}`),
       ...['redis', 'auth', 'catalog', 'usage-ledger', 'kafka', 'engines-1', 'engines-2'].map(
         (to) => `model-router to ${to}`,
       ),
@@ -33,5 +33,5 @@ it('says by which port a service reaches another, one for each that asks', async
   const portOf = await openLinks(links, async (link) => 40_000 + links.indexOf(link));
   const ways = links.map(({ from, port }) => portOf(from, port));
   expect(ways).toEqual(links.map((_link, index) => 40_000 + index));
-  expect(portOf('edge', ports.redis)).toBe(ports.redis);
+  expect(portOf('auth', ports.redis)).toBe(ports.redis);
 });

@@ -26,12 +26,18 @@ interface ServiceEntry {
  * local stack, the operator's command line, tests, and `startService`, which starts no other.
  */
 export const SERVICES = {
-  edge: { settings: 'EDGE', calls: ['auth', 'catalog', 'model-router', 'usage-ledger', 'media-jobs'], layer: 3 },
+  edge: {
+    settings: 'EDGE',
+    calls: ['auth', 'catalog', 'model-router', 'usage-ledger', 'media-jobs'],
+    redis: true,
+    layer: 3,
+  },
   auth: { settings: 'AUTH', calls: ['model-router'], database: { name: 'auth' }, layer: 1 },
   catalog: {
     settings: 'CATALOG',
     calls: ['auth', 'model-router', 'media-jobs'],
     database: { name: 'catalog' },
+    redis: true,
     layer: 1,
   },
   'model-router': {

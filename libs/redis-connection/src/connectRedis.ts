@@ -15,6 +15,9 @@ const PATIENCE_MS = 2;
 const NOT_HERE = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN) |non local key/;
 const NO_PRIMARY = /^(READONLY|MASTERDOWN)\b/;
 
+/** What the error says of a command that was not answered in time: it may have been done. */
+export const COMMAND_TIMED_OUT = 'Command timed out';
+
 /** Where a server, or a node of a cluster, is reached. */
 export interface NodeAddress {
   host: string;
@@ -56,7 +59,7 @@ export function connectRedis(url: string, { timeoutMs, log, address, onDoubt }: 
   if (address) Object.assign(redis.options, address);
   const { sendCommand } = redis;
   redis.sendCommand = (command, stream) => {
-    const stopDeadline = startDeadline(timeoutMs, () => command.reject(new Error('Command timed out')));
+    const stopDeadline = startDeadline(timeoutMs, () => command.reject(new Error(COMMAND_TIMED_OUT)));
     command.promise.then(stopDeadline, stopDeadline);
     return sendCommand.call(redis, command, stream);
   };

@@ -3,6 +3,7 @@ import {
   databaseUrlSchema,
   keysPageUrlSchema,
   lookUpsPerSecondSchema,
+  redisUrlSchema,
   serviceUrlSchema,
 } from '@turnpike/config/sharedSettings';
 import { z } from 'zod';
@@ -23,9 +24,14 @@ export const configSchema = z.object({
   ROUTER_INTERNAL_URL: serviceUrlSchema,
   /** The internal listener of media-jobs. */
   MEDIA_INTERNAL_URL: serviceUrlSchema,
-  /** Model lists one client address may ask for. */
+  /**
+   * Redis by which the limits of the model list hold over all replicas; without it each keeps them by itself. As the edge's of the
+   * same name.
+   */
+  REDIS_URL: redisUrlSchema,
+  /** Model lists one client address may ask the region for. */
   MODEL_LIST_PER_IP_PER_MINUTE: requestsPerMinute.default(120),
-  /** Model lists this process gives out in all. */
+  /** Model lists the region gives out in all. */
   MODEL_LIST_PER_MINUTE: requestsPerMinute.default(6_000),
   /**
    * Model lists that one key may ask this process for a second, from however many addresses, twice as many at once; and keys

@@ -1,6 +1,7 @@
 import { createAuthenticator } from '@turnpike/authentication/createAuthenticator';
 import { createLookUpGuard } from '@turnpike/authentication/createLookUpGuard';
 import { startService } from '@turnpike/http-service/startService';
+import { shareThrottles } from '@turnpike/request-throttle/shareThrottles';
 import { createKeyBoundMetrics } from '@turnpike/telemetry/keyBoundMetrics';
 import { listRoutes } from './app.ts';
 import { findCatalogVersion } from './catalog/applyCatalog.ts';
@@ -51,13 +52,16 @@ startService({
       perAddressPerMinute: config.MODEL_LIST_PER_IP_PER_MINUTE,
       perMinute: config.MODEL_LIST_PER_MINUTE,
     };
+    const { takeModelList, throttles } = createModelListThrottle({ limits, keys });
+    const sharing = shareThrottles(throttles, { urls: config.REDIS_URL, log, meter: telemetry.meter });
+    shutdown.defer('shared limits', () => sharing.close());
     return {
       log,
       internalGuard,
       keyGuard,
       catalog,
       live,
-      takeModelList: createModelListThrottle({ limits, keys }),
+      takeModelList,
       findVersion: (version: number) => findCatalogVersion(db, version, region),
       switchModel: createModelSwitch({ db, catalog }),
       keysPageUrl: config.KEYS_PAGE_URL,

@@ -63,6 +63,7 @@ it('does not start with a wrong environment, and names every variable', async ()
     'AUTH_INTERNAL_URL',
     'ROUTER_INTERNAL_URL',
     'MEDIA_INTERNAL_URL',
+    'REDIS_URL',
     'MODEL_LIST_PER_MINUTE',
   ])
     expect(output).toContain(`  ${name}: `);
@@ -79,6 +80,8 @@ async function environment(): Promise<Record<string, string>> {
     AUTH_INTERNAL_URL: auth.url,
     ROUTER_INTERNAL_URL: router.url,
     MEDIA_INTERNAL_URL: router.url,
+    // Nobody listens: the limits are not shared then.
+    REDIS_URL: 'redis://127.0.0.1:1',
   };
 }
 

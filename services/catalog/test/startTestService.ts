@@ -7,6 +7,7 @@ import { listen } from '@turnpike/http-service/listen';
 import { createServiceApps } from '@turnpike/http-service/serviceApps';
 import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
+import { shareThrottles } from '@turnpike/request-throttle/shareThrottles';
 import { createKeyBoundMetrics } from '@turnpike/telemetry/keyBoundMetrics';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { until } from '@turnpike/test-support/until';
@@ -32,6 +33,8 @@ export interface TestServiceOptions {
   routerUrl?: string;
   mediaUrl?: string;
   limits?: ModelListLimits;
+  /** A Redis by which services share the limits, which then refill; without one this service is alone. */
+  redisUrl?: string;
   lookUpsPerSecond?: number;
   /** Unless given nothing about keys is remembered, so that tests can change what auth says. */
   cacheTtlMs?: number;
@@ -74,7 +77,14 @@ export async function startTestService(options: TestServiceOptions): Promise<Tes
     metrics: createKeyBoundMetrics(telemetry.meter),
     now: () => 0,
   });
-  const takeModelList = createModelListThrottle({ limits, keys, now: () => 0 });
+  const { redisUrl } = options;
+  const { takeModelList, throttles } = createModelListThrottle({
+    limits,
+    keys,
+    ...(redisUrl === undefined && { now: () => 0 }),
+  });
+  const sharing =
+    redisUrl === undefined ? undefined : shareThrottles(throttles, { urls: [redisUrl], log, meter: telemetry.meter });
   const internalGuard = createInternalGuard({ service: 'catalog', keys });
   const routes = listRoutes({
     log,
@@ -99,6 +109,7 @@ export async function startTestService(options: TestServiceOptions): Promise<Tes
     },
     async close() {
       await live.close();
+      await sharing?.close();
       for (const server of servers) {
         server.closeAllConnections();
         server.close();

@@ -4,6 +4,7 @@ import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { serveHttp } from '@turnpike/test-support/serveHttp';
 import { createApp } from './app.ts';
+import { createFloodThrottle } from './flood/createFloodThrottle.ts';
 import { UPSTREAM_NAMES } from './paths/upstream.ts';
 
 it('answers what nobody foresaw with a 500 that shows nothing of it, and tells the operator', async () => {
@@ -21,7 +22,7 @@ it('answers what nobody foresaw with a 500 that shows nothing of it, and tells t
     proxies: forEachOf(UPSTREAM_NAMES, () => failing),
     tokenKeys: [{ id: 'k1', secret: 'a secret of the tests'.padEnd(32) }],
     trustedHops: 0,
-    floodLimit: { requestsPerMinute: 6_000, burst: 1_000 },
+    floodThrottle: createFloodThrottle({ requestsPerMinute: 6_000, burst: 1_000 }),
     serviceSegment: 'svc',
   });
   const { url, close } = await serveHttp(app);

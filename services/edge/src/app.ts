@@ -10,10 +10,10 @@ import { CLIENT_ADDRESS_HEADER, createClientAddressSigner } from '@turnpike/inte
 import type { Logger } from '@turnpike/logging/createLogger';
 import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import type { WireError } from '@turnpike/public-api/wireError';
+import type { Throttle } from '@turnpike/request-throttle/createThrottle';
 import { noSpan } from '@turnpike/telemetry/callSpan';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import { type EdgeFault, toEdgeError } from './api/edgeError.ts';
-import { createFloodGate, type FloodLimit } from './flood/createFloodGate.ts';
 import { type ClientAddress, findClientAddress } from './flood/findClientAddress.ts';
 import { countHeaders, MAX_HEADERS, toHeaderLine, toUpstreamHeaders } from './headers/requestHeaders.ts';
 import { findUnsupportedOperation } from './paths/findUnsupportedOperation.ts';
@@ -28,7 +28,8 @@ export interface AppDependencies {
   /** Keys that sign the client's address for the services behind. */
   tokenKeys: NamedSecret[];
   trustedHops: number;
-  floodLimit: FloodLimit;
+  /** Requests by block of addresses. */
+  floodThrottle: Pick<Throttle, 'takeRequest'>;
   serviceSegment: string;
 }
 
@@ -40,16 +41,15 @@ const PATH = /^\/[^\s#]*$/;
  * every request and every stream passes it.
  */
 export function createApp(dependencies: AppDependencies): RequestListener {
-  const { log, telemetry, proxies, tokenKeys, trustedHops, floodLimit, serviceSegment } = dependencies;
+  const { log, telemetry, proxies, tokenKeys, trustedHops, floodThrottle, serviceSegment } = dependencies;
   const metrics = createRequestMetrics(telemetry.meter);
-  const takeRequest = createFloodGate(floodLimit);
   const findPaths = createPathFinder(serviceSegment);
   const signClientAddress = createClientAddressSigner({ keys: tokenKeys });
 
   /** What a request calls, or what the edge itself answers to it. */
   function decide(req: IncomingMessage, { block }: ClientAddress): ListedPath | EdgeFault | WireError {
-    const waitMs = takeRequest(block);
-    if (waitMs !== undefined) return { kind: 'flood_limit_exceeded', resetMs: waitMs };
+    const { isAllowed, waitMs } = floodThrottle.takeRequest(block);
+    if (!isAllowed) return { kind: 'flood_limit_exceeded', resetMs: waitMs };
     if (isAmbiguous(req)) return toMalformedRequest();
 
     const { method = '', url = '' } = req;

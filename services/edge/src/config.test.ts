@@ -12,6 +12,7 @@ const REQUIRED = {
   ROUTER_URL: 'http://router',
   LEDGER_URL: 'http://ledger',
   MEDIA_URL: 'http://media',
+  REDIS_URL: 'redis://redis',
   TRUSTED_HOPS: '0',
 };
 

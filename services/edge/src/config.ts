@@ -1,6 +1,7 @@
 import { commonConfig } from '@turnpike/config/commonConfig';
 import {
   imagesTimeoutMsSchema,
+  redisUrlSchema,
   serviceSegmentSchema,
   streamTimeoutMsSchema,
   wholeTimeoutMsSchema,
@@ -24,7 +25,12 @@ export const configSchema = z.object({
   LEDGER_URL: proxiedUrlSchema,
   /** How many proxies in front of the edge append to `X-Forwarded-For`. 0: clients connect directly. */
   TRUSTED_HOPS: z.coerce.number().int().min(0),
-  /** Flood limit per source IP (specification, Limits). */
+  /**
+   * Redis by which the flood limit holds over all edges; without it each keeps the limit by itself. The region's, by a user who may
+   * do nothing else there, or one whose data may be lost. Of a Redis Cluster: some of its nodes, comma separated.
+   */
+  REDIS_URL: redisUrlSchema,
+  /** Flood limit per source IP (specification, Limits), over all edges. */
   FLOOD_REQUESTS_PER_MINUTE: z.coerce.number().int().positive().default(6_000),
   /** Requests that a source IP may send at once before the flood limit's pace holds. */
   FLOOD_BURST: z.coerce.number().int().positive().default(1_000),

@@ -1,7 +1,9 @@
 import { toLongestCallMs } from '@turnpike/config/longestAnswers';
 import { startService } from '@turnpike/http-service/startService';
+import { shareThrottles } from '@turnpike/request-throttle/shareThrottles';
 import { createApp } from './app.ts';
 import { configSchema } from './config.ts';
+import { createFloodThrottle } from './flood/createFloodThrottle.ts';
 import { createUpstreamProxies } from './proxy/createUpstreamProxies.ts';
 
 startService({
@@ -12,13 +14,19 @@ startService({
     shutdown.defer('connections to services', () => {
       for (const proxy of Object.values(proxies)) proxy.close();
     });
+    const floodThrottle = createFloodThrottle({
+      requestsPerMinute: config.FLOOD_REQUESTS_PER_MINUTE,
+      burst: config.FLOOD_BURST,
+    });
+    const sharing = shareThrottles({ flood: floodThrottle }, { urls: config.REDIS_URL, log, meter: telemetry.meter });
+    shutdown.defer('shared limits', () => sharing.close());
     return createApp({
       log,
       telemetry,
       proxies,
       tokenKeys: config.INTERNAL_TOKEN_KEYS,
       trustedHops: config.TRUSTED_HOPS,
-      floodLimit: { requestsPerMinute: config.FLOOD_REQUESTS_PER_MINUTE, burst: config.FLOOD_BURST },
+      floodThrottle,
       serviceSegment: config.SERVICE_SEGMENT,
     });
   },

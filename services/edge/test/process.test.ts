@@ -26,6 +26,7 @@ async function withProcess(run: (port: number) => Promise<void>): Promise<string
     ROUTER_URL: 'http://127.0.0.1:1',
     LEDGER_URL: 'http://127.0.0.1:1',
     MEDIA_URL: 'http://127.0.0.1:1',
+    REDIS_URL: 'redis://127.0.0.1:1',
   };
   const child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
   let output = '';

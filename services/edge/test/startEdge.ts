@@ -2,12 +2,13 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import type { AddressInfo } from 'node:net';
 import { forEachOf } from '@turnpike/config/services';
 import { listen } from '@turnpike/http-service/listen';
-import { createLogger } from '@turnpike/logging/createLogger';
+import { createLogger, type Logger } from '@turnpike/logging/createLogger';
+import { shareThrottles } from '@turnpike/request-throttle/shareThrottles';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import { findFreePort } from '@turnpike/test-support/findFreePort';
 import { createApp } from '../src/app.ts';
-import type { FloodLimit } from '../src/flood/createFloodGate.ts';
+import { createFloodThrottle, type FloodLimit } from '../src/flood/createFloodThrottle.ts';
 import { UPSTREAM_NAMES, type Upstream } from '../src/paths/upstream.ts';
 import { createUpstreamProxy } from '../src/proxy/createUpstreamProxy.ts';
 
@@ -27,6 +28,9 @@ export interface TestEdgeOptions {
   trustedHops?: number;
   floodLimit?: FloodLimit;
   telemetry?: Telemetry;
+  /** A Redis by which edges share the flood limit; without one this edge is alone. */
+  redisUrl?: string;
+  log?: Logger;
 }
 
 /** What stands behind the edge here answers, though a busy machine may take its time. */
@@ -47,17 +51,24 @@ export async function startEdge(options: TestEdgeOptions = {}): Promise<TestEdge
     urls[upstream] = `http://127.0.0.1:${port}`;
     if (answer !== 'down') servers.push(server);
   }
-  const log = createLogger({ service: 'edge', level: 'silent' });
+  const log = options.log ?? createLogger({ service: 'edge', level: 'silent' });
+  const telemetry = options.telemetry ?? noTelemetry;
   const proxies = forEachOf(UPSTREAM_NAMES, (upstream) =>
     createUpstreamProxy({ upstream, url: urls[upstream], silenceTimeoutMs: SILENCE_TIMEOUT_MS, log }),
   );
+  const floodThrottle = createFloodThrottle(options.floodLimit ?? { requestsPerMinute: 6_000, burst: 1_000 });
+  const { redisUrl } = options;
+  const sharing =
+    redisUrl === undefined
+      ? undefined
+      : shareThrottles({ flood: floodThrottle }, { urls: [redisUrl], log, meter: telemetry.meter });
   const app = createApp({
     log,
-    telemetry: options.telemetry ?? noTelemetry,
+    telemetry,
     proxies,
     tokenKeys,
     trustedHops: options.trustedHops ?? 0,
-    floodLimit: options.floodLimit ?? { requestsPerMinute: 6_000, burst: 1_000 },
+    floodThrottle,
     serviceSegment: 'svc',
   });
   const server = await listen(app, { host: '127.0.0.1', port: 0 });
@@ -68,6 +79,7 @@ export async function startEdge(options: TestEdgeOptions = {}): Promise<TestEdge
     received,
     async stop() {
       await Promise.all([server, ...servers].map(close));
+      await sharing?.close();
       for (const proxy of Object.values(proxies)) proxy.close();
     },
   };

@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { CLIENT_ADDRESS_HEADER, signClientAddress } from '@turnpike/internal-auth/clientAddress';
+import { startRedis } from '@turnpike/test-support/startRedis';
+import { until } from '@turnpike/test-support/until';
 import { aCatalogModel } from '../../test/aCatalogModel.ts';
 import { keys, startTestAuth, startTestRouter, type TestAuth, type TestRouter } from '../../test/startNeighbours.ts';
 import { getAs, startTestService, type TestService } from '../../test/startTestService.ts';
@@ -116,3 +118,30 @@ it.each([
     expect([...headers.keys()].filter((name) => name.startsWith('x-ratelimit'))).toEqual([]);
   },
 );
+
+it.each([
+  ['one address', { perAddressPerMinute: 100, perMinute: 1_000 }],
+  ['everyone', { perAddressPerMinute: 1_000, perMinute: 100 }],
+])('what one service gave %s is counted by another that shares the limit', async (_who, limits) => {
+  const redis = await startRedis();
+  const options = { models: [aCatalogModel()], authUrl: auth.url, routerUrl: router.url, limits, redisUrl: redis.url };
+  const [one, other] = [await startTestService(options), await startTestService(options)];
+  const statusFrom = async (from: TestService): Promise<number> =>
+    (await getAs(from, auth.issueKey(), '/v1/models', fromEdge('203.0.113.9'))).status;
+  try {
+    let given = 0;
+    while ((await statusFrom(one)) === 200) given += 1;
+    expect(given).toBeGreaterThanOrEqual(100);
+    let givenByOther = 0;
+    await until('the other to have heard of it', async () => {
+      const status = await statusFrom(other);
+      if (status === 200) givenByOther += 1;
+      return status === 429;
+    });
+    // Alone it would give 100 more; until it has heard some 25 at this pace, on a busy machine twice as many.
+    expect(givenByOther).toBeLessThan(75);
+  } finally {
+    await Promise.all([one, other].map((started) => started.close()));
+    await redis.stop();
+  }
+});

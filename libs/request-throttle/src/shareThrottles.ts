@@ -1,0 +1,78 @@
+import { repeat } from '@turnpike/lifecycle/repeat';
+import type { Logger } from '@turnpike/logging/createLogger';
+import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
+import type { Redis } from 'ioredis';
+import { defineAddTaken } from './addTaken.ts';
+import { connectServer } from './connectServer.ts';
+import type { Taken, Throttle } from './createThrottle.ts';
+
+/** From the end of an exchange to the next, and the longest that one takes. */
+const EXCHANGE_PAUSE_MS = 250;
+const EXCHANGE_TIMEOUT_MS = 250;
+
+export interface ShareOptions {
+  /** Of one Redis, or of some nodes of a cluster. */
+  urls: string[];
+  log: Logger;
+  meter: Telemetry['meter'];
+}
+
+/**
+ * Has throttles of one name hold over all processes of a service, with the error that the README states: what each lets through
+ * is added up in Redis, and what all have used is brought to each. No request waits for it. While Redis is away or slow each
+ * process goes by itself, and what is let through meanwhile is not made up for.
+ */
+export function shareThrottles(
+  throttles: Record<string, Throttle>,
+  { urls, log, meter }: ShareOptions,
+): { close(): Promise<void> } {
+  const exchanges = meter.createCounter('turnpike_throttle_exchanges_total', {
+    description:
+      'Exchanges of limits with other replicas, by outcome; where they fail, each replica keeps them by itself.',
+  });
+  const { redis, doubt } = connectServer(urls, EXCHANGE_TIMEOUT_MS);
+  const addTaken = defineAddTaken(redis);
+  let isAlone = false;
+
+  async function exchange(): Promise<void> {
+    // Told once, whether it arrives or not: what is told again may have arrived before.
+    const told = Object.entries(throttles).map(([name, throttle]) => ({ ...throttle, name, taken: throttle.tell() }));
+    const due = told.filter(({ taken }) => taken.length > 0);
+    if (due.length === 0 && !isAlone) return;
+    try {
+      const clockAheadMs = (await readTimeMs(redis)) - performance.now();
+      await Promise.all(
+        due.map(async (throttle) => {
+          const used = await addTaken(throttle, clockAheadMs);
+          for (const [nth, usedMs] of used.entries()) throttle.hear(throttle.taken[nth] as Taken, usedMs);
+        }),
+      );
+      exchanges.add(1, { outcome: 'done' });
+      isAlone = false;
+    } catch (error) {
+      exchanges.add(1, { outcome: 'failed' });
+      isAlone = true;
+      doubt(error);
+      throw error;
+    }
+  }
+
+  const exchanging = repeat(exchange, {
+    pauseMs: EXCHANGE_PAUSE_MS,
+    pausesFirst: true,
+    log,
+    failing: 'limits are not shared: each replica lets through as many requests as all may together',
+    level: 'error',
+  });
+  return {
+    async close() {
+      await exchanging.close();
+      redis.disconnect();
+    },
+  };
+}
+
+async function readTimeMs(redis: Redis): Promise<number> {
+  const [seconds, micros] = await redis.time();
+  return Number(seconds) * 1_000 + Number(micros) / 1_000;
+}
