@@ -16,6 +16,7 @@ export const HEALTHY: Record<string, string> = {
       [`turnpike_event_loop_busy_seconds_total${at(service)}`, grows(12)],
     ]),
   ),
+  [`turnpike_throttle_exchanges_total${at('edge', 'outcome="failed"')}`]: stays(3),
   [`turnpike_requests_total${at('edge', `${CHAT}, status="200"`)}`]: grows(10_000),
   [`turnpike_requests_total${at('edge', `${CHAT}, status="402"`)}`]: grows(500),
   [`turnpike_requests_total${at('edge', `${CHAT}, status="500"`)}`]: grows(1),

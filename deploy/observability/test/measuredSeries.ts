@@ -1,5 +1,6 @@
 import { createRequestMetrics } from '@turnpike/http-service/requestMetrics';
 import { createLogger } from '@turnpike/logging/createLogger';
+import { createExchangeCounter } from '@turnpike/request-throttle/shareThrottles';
 import { createInferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import { createMediaMetrics } from '@turnpike/telemetry/mediaMetrics';
 import { startTelemetry } from '@turnpike/telemetry/startTelemetry';
@@ -23,6 +24,7 @@ export async function readMeasuredSeries(): Promise<Map<string, Set<string>>> {
     log,
   });
   measureRequests(telemetry.meter);
+  createExchangeCounter(telemetry.meter)('failed');
   measureInference(telemetry.meter);
   measureMedia(telemetry.meter);
   const stop = measureLedger(telemetry);

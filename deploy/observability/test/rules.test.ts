@@ -188,6 +188,12 @@ const CASES: Case[] = [
     says: 'Calls of m are turned away for want of an engine (key_share)',
   },
   {
+    alert: 'LimitsNotShared',
+    series: { [at('turnpike_throttle_exchanges_total', 'outcome="failed"')]: grows(60) },
+    labels: { job: 'edge', instance: 'edge-1', outcome: 'failed' },
+    says: 'edge edge-1 keeps limits of source IPs by itself: Redis does not answer it',
+  },
+  {
     alert: 'ProcessBusy',
     series: { [at('turnpike_event_loop_busy_seconds_total', 'catalog-1')]: grows(55) },
     labels: { job: 'catalog', instance: 'catalog-1' },

@@ -26,10 +26,7 @@ export function shareThrottles(
   throttles: Record<string, Throttle>,
   { urls, log, meter }: ShareOptions,
 ): { close(): Promise<void> } {
-  const exchanges = meter.createCounter('turnpike_throttle_exchanges_total', {
-    description:
-      'Exchanges of limits with other replicas, by outcome; where they fail, each replica keeps them by itself.',
-  });
+  const countExchange = createExchangeCounter(meter);
   const { redis, doubt } = connectServer(urls, EXCHANGE_TIMEOUT_MS);
   const addTaken = defineAddTaken(redis);
   let isAlone = false;
@@ -47,10 +44,10 @@ export function shareThrottles(
           for (const [nth, usedMs] of used.entries()) throttle.hear(throttle.taken[nth] as Taken, usedMs);
         }),
       );
-      exchanges.add(1, { outcome: 'done' });
+      countExchange('done');
       isAlone = false;
     } catch (error) {
-      exchanges.add(1, { outcome: 'failed' });
+      countExchange('failed');
       isAlone = true;
       doubt(error);
       throw error;
@@ -70,6 +67,15 @@ export function shareThrottles(
       redis.disconnect();
     },
   };
+}
+
+/** Counts exchanges by how they ended. */
+export function createExchangeCounter(meter: Telemetry['meter']): (outcome: 'done' | 'failed') => void {
+  const exchanges = meter.createCounter('turnpike_throttle_exchanges_total', {
+    description:
+      'Exchanges of limits with other replicas, by outcome; where they fail, each replica keeps them by itself.',
+  });
+  return (outcome) => exchanges.add(1, { outcome });
 }
 
 async function readTimeMs(redis: Redis): Promise<number> {

@@ -46,6 +46,14 @@ export const fleetRules: RuleFile = {
       summary: 'Calls of {{ $labels.model }} are turned away for want of an engine ({{ $labels.reason }})',
     },
     {
+      alert: 'LimitsNotShared',
+      expr: 'rate(turnpike_throttle_exchanges_total{outcome="failed"}[5m]) > 0',
+      for: '10m',
+      severity: 'ticket',
+      summary:
+        '{{ $labels.job }} {{ $labels.instance }} keeps limits of source IPs by itself: Redis does not answer it',
+    },
+    {
       alert: 'ProcessBusy',
       expr: 'rate(turnpike_event_loop_busy_seconds_total[5m]) > 0.8',
       for: '10m',
