@@ -24,6 +24,8 @@ import { type StartedImage, type StartOptions, startImage } from './measure/star
 
 const READY_TIMEOUT_MS = 60_000;
 const ASK_EVERY_MS = 10;
+/** How a process ends that SIGTERM ended, and how a JVM always does then. */
+const ENDED_BY_SIGTERM = 143;
 const NETWORK_IS_OWN = 'TURNPIKE_MEASURES';
 const ENGINE_PORT = 11_000;
 const MEDIA_PORT = 11_001;
@@ -43,8 +45,8 @@ interface Measurement {
 }
 
 /**
- * Starts every image that serves, one after another, as a whole region, and prints how large each is and how long it takes until it
- * says that it is ready. Each runs as a cluster runs it: as its own user, without rights, with a read-only root.
+ * Starts every image that serves, one after another, as a whole region, and prints how large each is and how long it takes
+ * until it says that it is ready. Each runs as a cluster runs it: as its own user, without rights, with a read-only root.
  */
 async function main(): Promise<void> {
   if (process.getuid?.() !== 0) throw new StackError('Containers are started by root: run this as root.');
@@ -61,7 +63,7 @@ async function main(): Promise<void> {
   } finally {
     for (const image of started.reverse()) {
       const code = await image.stop();
-      if (code !== 0) print(`One ended with ${code}:\n${image.output()}`);
+      if (code !== 0 && code !== ENDED_BY_SIGTERM) print(`One ended with ${code}:\n${image.output()}`);
     }
     await rm(dataDir, { recursive: true });
   }

@@ -24,7 +24,8 @@ const FILES = {
   'node_modules/@turnpike/lib/package.json': '{"name":"@turnpike/lib","type":"module","exports":{"./*":"./src/*.ts"}}',
   'node_modules/@turnpike/lib/src/say.ts':
     "import { readFileSync } from 'node:fs'; import { up } from 'shout'; " +
-    "export const say = (who: string): string => up(readFileSync(new URL('../texts/greeting.txt', import.meta.url), 'utf8') + who);",
+    "const greeting = String(readFileSync(new URL('../texts/greeting.txt', import.meta.url))); " +
+    'export const say = (who: string): string => up(greeting + who);',
   'node_modules/@turnpike/lib/texts/greeting.txt': 'hello ',
   'node_modules/@turnpike/lib/node_modules/shout/package.json': '{"name":"shout","main":"index.js"}',
   'node_modules/@turnpike/lib/node_modules/shout/index.js': 'exports.up = (text) => text.toUpperCase();',

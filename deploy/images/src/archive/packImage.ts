@@ -22,8 +22,8 @@ export interface ImageConfig {
 const ARCHITECTURES: Partial<Record<NodeJS.Architecture, string>> = { x64: 'amd64', arm64: 'arm64' };
 
 /**
- * Writes an image as an OCI archive, which container engines load, without one of them. `reference` is its full name with host and
- * tag. Resolves with the digest of its manifest; the same layers and config have the same.
+ * Writes an image as an OCI archive, which container engines load, without one of them. `reference` is its full name with host
+ * and tag. Resolves with the digest of its manifest; the same layers and config have the same.
  */
 export async function packImage(
   reference: string,

@@ -1,7 +1,7 @@
 import { copyDebianFiles, listBeyondNode, stampFiles } from './debianFiles.ts';
 import type { Layer } from './layer.ts';
 
-/** Programs of Debian packages, which `prepare` installs where they may be missing, with the libraries they need beside Node's. */
+/** Programs of Debian packages, which `prepare` installs where they may be missing, and the libraries they need beside Node's. */
 export function programsLayer(name: string, programs: string[], prepare?: Layer['prepare']): Layer {
   return {
     name,

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { installDebianPackages } from '@turnpike/local-stack/tools/installDebianPackages';
 import type { Component } from '../archive/component.ts';
 import { listLibraries } from './copyPrograms.ts';
-import { copyDebianFiles, stampFiles } from './debianFiles.ts';
+import { copyDebianFiles, describeDebianFiles, stampFiles } from './debianFiles.ts';
 import type { Layer } from './layer.ts';
 
 /** The user of every image: `nonroot`, as distroless images number it. */
@@ -46,7 +46,11 @@ export const runtimeLayer: Layer = {
     }
     for (const [name, lines] of Object.entries(SYSTEM_FILES)) await write(join(folder, name), `${lines.join('\n')}\n`);
     await write(join(folder, 'etc/ssl/certs/ca-certificates.crt'), await readAuthorities());
-    return [...(await copyDebianFiles(await listDebianFiles(), folder)), await copyNode(folder)];
+    const packages = [
+      ...(await copyDebianFiles(await listDebianFiles(), folder)),
+      ...(await describeDebianFiles([AUTHORITIES])),
+    ];
+    return [...packages, await copyNode(folder)];
   },
 };
 
