@@ -1,5 +1,5 @@
 import type { LoadKey } from './load/startLoad.ts';
-import type { FaultStack } from './stack/startFaultStack.ts';
+import type { BookedStack } from './stack/bookedStack.ts';
 
 /** A workspace of one cell, whose books are checked when the cell has run. */
 export interface Account {
@@ -20,7 +20,7 @@ const PLENTY = 100_000_000_000n;
 
 /** Makes a workspace with credit and keys. */
 export async function openAccount(
-  { operator }: FaultStack,
+  { operator }: Pick<BookedStack, 'operator'>,
   { keys = KEYS, creditNanoUsd = PLENTY, capNanoUsd, budgetNanoUsd }: AccountOptions = {},
 ): Promise<Account> {
   const workspaceId = await operator.makeWorkspace({ capNanoUsd: capNanoUsd ?? null });

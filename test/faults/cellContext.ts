@@ -15,8 +15,8 @@ import type { MediaOutcome, MediaRecord } from './load/media/mediaRecord.ts';
 import { type MediaLoad, type MediaLoadOptions, startMedia } from './load/media/startMedia.ts';
 import type { Random } from './load/random.ts';
 import { type Load, type LoadOptions, startLoad } from './load/startLoad.ts';
-import { MODELS } from './stack/faultCatalog.ts';
-import { type FaultStack, LEASE_MS } from './stack/startFaultStack.ts';
+import type { BookedStack } from './stack/bookedStack.ts';
+import type { FaultStack } from './stack/startFaultStack.ts';
 
 /** From repair to the first good answer, at most. */
 const RECOVERY_LIMIT_MS = 30_000;
@@ -28,16 +28,16 @@ const NOTICED_WITHIN_MS = 500;
 const BACKENDS_EMPTY_WITHIN_MS = 200_000;
 const UPLOADS_GONE_WITHIN_MS = 150_000;
 const BOOKS_INTERVAL_MS = 300;
-/** After that it is certain that nothing more will come. */
-const BOOKS_PATIENCE_MS = 6 * LEASE_MS;
+/** After so many leases it is certain that nothing more will come. */
+const BOOKS_PATIENCE_LEASES = 6;
 
 /** How calls may end; a number is how many may at most. */
 export type AllowedOutcomes = Partial<Record<Outcome, true | number>>;
 export type AllowedMediaOutcomes = Partial<Record<MediaOutcome, true | number>>;
 
 /** What a cell works with, and what it leaves behind to be judged. */
-export class CellContext {
-  readonly stack: FaultStack;
+export class CellContext<Stack extends BookedStack = FaultStack> {
+  readonly stack: Stack;
   readonly random: Random;
   /** How many completions the cell is to send. */
   readonly calls: number;
@@ -46,7 +46,7 @@ export class CellContext {
   /** What the fault may do to the books; a cell says so where it may do anything. */
   readonly rules: BookRules = { unknownAtMost: 0, enginesLie: false, goneWithPostgres: new Set() };
   /** From the last call's end until the books are whole, at most: two leases, and two seconds for the row to come. */
-  booksWithinMs = 2 * LEASE_MS + 2_000;
+  booksWithinMs: number;
   /** From repair to the first good answer; undefined where nothing was repaired. */
   recoveryMs: number | undefined;
   /** What was measured and is worth a line below the cell's. */
@@ -58,7 +58,10 @@ export class CellContext {
   readonly #startedAt = Date.now();
   readonly #watch: { close(): void };
 
-  static async open(stack: FaultStack, options: { random: Random; calls: number }): Promise<CellContext> {
+  static async open<Stack extends BookedStack>(
+    stack: Stack,
+    options: { random: Random; calls: number },
+  ): Promise<CellContext<Stack>> {
     await stack.untilReady();
     const context = new CellContext(stack, { ...options, account: await openAccount(stack) });
     // All at once, of a workspace that Redis has no balances of: none may be refused for that. Known from here on.
@@ -70,11 +73,9 @@ export class CellContext {
     return context;
   }
 
-  private constructor(
-    stack: FaultStack,
-    { random, calls, account }: { random: Random; calls: number; account: Account },
-  ) {
+  private constructor(stack: Stack, { random, calls, account }: { random: Random; calls: number; account: Account }) {
     this.stack = stack;
+    this.booksWithinMs = 2 * stack.leaseMs + 2_000;
     this.random = random;
     this.calls = calls;
     this.account = account;
@@ -110,16 +111,16 @@ export class CellContext {
 
   /** Begins to send calls, all keys and models mixed. */
   startLoad(options: LoadOptions): Load {
-    const { baseUrl } = this.stack;
-    const load = startLoad({ baseUrl, models: MODELS, keys: this.account.keys, random: this.random }, options);
+    const { baseUrl, models } = this.stack;
+    const load = startLoad({ baseUrl, models, keys: this.account.keys, random: this.random }, options);
     this.#loads.push(load);
     return load;
   }
 
   /** Begins to make media calls, and follows their jobs. */
   startMedia(options: MediaLoadOptions): MediaLoad {
-    const { baseUrl } = this.stack;
-    const load = startMedia({ baseUrl, keys: this.account.keys, random: this.random }, options);
+    const { baseUrl, mediaModels: models } = this.stack;
+    const load = startMedia({ baseUrl, models, keys: this.account.keys, random: this.random }, options);
     this.#mediaLoads.push(load);
     return load;
   }
@@ -163,7 +164,7 @@ export class CellContext {
   allowUnknownAtStrikes(calls: readonly CallRecord[]): void {
     const wasLost = ({ outcome, startedAt, endedAt }: CallRecord): boolean =>
       outcome !== 'ok' &&
-      this.stack.parts.struckAt.some((moment) => startedAt <= moment && moment <= endedAt + NOTICED_WITHIN_MS);
+      this.stack.struckAt.some((moment) => startedAt <= moment && moment <= endedAt + NOTICED_WITHIN_MS);
     this.rules.unknownAtMost += calls.filter(wasLost).length;
   }
 
@@ -260,7 +261,7 @@ export class CellContext {
       closed = { ...(await this.#check()), closedMs: performance.now() - since };
       const isWhole = closed.lost + closed.doubled + closed.problems.length === 0 && closed.difference === 0n;
       if (isWhole) break;
-    } while (performance.now() - since < BOOKS_PATIENCE_MS);
+    } while (performance.now() - since < BOOKS_PATIENCE_LEASES * this.stack.leaseMs);
     this.#watch.close();
     const isLate = closed.problems.length === 0 && closed.closedMs > this.booksWithinMs;
     const late = isLate
@@ -270,7 +271,7 @@ export class CellContext {
   }
 
   async #check(): Promise<Findings> {
-    const { ledger, catalog, media, redis, simulators, mediaBackends, operator } = this.stack;
+    const { ledger, catalog, media, mediaModels, redis, simulators, mediaBackends, operator } = this.stack;
     const workspaceIds = this.#accounts.map(({ workspaceId }) => workspaceId);
     try {
       const served = await Promise.all(simulators.map((simulator) => simulator.listServed(this.#startedAt)));
@@ -286,7 +287,12 @@ export class CellContext {
         {
           calls: this.records,
           served: served.flat(),
-          media: { calls: this.mediaRecords, jobs: await readJobs(media, workspaceIds), renders: renders.flat() },
+          media: {
+            models: mediaModels,
+            calls: this.mediaRecords,
+            jobs: await readJobs(media, workspaceIds),
+            renders: renders.flat(),
+          },
           balances,
           totals: await readTotals(ledger, workspaceIds),
           rows: await readRows(ledger, workspaceIds),

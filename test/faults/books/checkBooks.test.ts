@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { CallRecord } from '../load/callRecord.ts';
+import { MEDIA_MODELS } from '../stack/faultCatalog.ts';
 import type { ServedRequest } from '../stack/simulators.ts';
 import { areWhole, checkBooks } from './checkBooks.ts';
 import type { BookRules, Evidence } from './evidence.ts';
@@ -77,7 +78,7 @@ const whole: Evidence = {
   calls: [call],
   served: [served],
   rows: [row],
-  media: { calls: [], jobs: [], renders: [] },
+  media: { models: MEDIA_MODELS, calls: [], jobs: [], renders: [] },
   totals: totalsOf(15n),
   credits: [{ workspaceId: 'ws', amount: 1_000n, atMs: 0 }],
   balances: new Map([['ws', balancesOf(15n)]]),

@@ -8,7 +8,7 @@ import type { JobRow } from './readJobs.ts';
 import type { LedgerRow } from './readLedger.ts';
 
 const MODEL = MEDIA_MODELS.video.id;
-const CHARGE = costOf(2, MODEL);
+const CHARGE = costOf(2, MODEL, MEDIA_MODELS);
 
 const client: MediaRecord = {
   kind: 'video',
@@ -78,7 +78,7 @@ interface Case {
 function compare(change: Partial<Case>): ReturnType<typeof compareMedia> & { problems: string[] } {
   const { rows, ...media }: Case = { calls: [client], jobs: [job], renders: [render], rows: [row], ...change };
   const problems = new ProblemList();
-  const compared = compareMedia({ media, rows }, problems);
+  const compared = compareMedia({ media: { ...media, models: MEDIA_MODELS }, rows }, problems);
   return { ...compared, problems: problems.toLines() };
 }
 
@@ -137,5 +137,5 @@ it.each([
   [60, MEDIA_MODELS.transcript.id, 12_345n],
   [1, MEDIA_MODELS.transcript.id, 206n],
 ])('counts the cost of %i of %s: %i nano-dollars', (units, model, cost) => {
-  expect(costOf(units, model)).toBe(cost);
+  expect(costOf(units, model, MEDIA_MODELS)).toBe(cost);
 });

@@ -1,6 +1,6 @@
 import type { MediaKind, MediaRecord } from '../load/media/mediaRecord.ts';
-import { MEDIA_MODELS } from '../stack/faultCatalog.ts';
 import type { Render } from '../stack/mediaBackends.ts';
+import type { MediaModels } from '../stack/mediaModels.ts';
 import type { Evidence } from './evidence.ts';
 import type { ProblemList } from './problemList.ts';
 import type { JobRow } from './readJobs.ts';
@@ -24,7 +24,7 @@ export function compareMedia({ media, rows }: Pick<Evidence, 'media' | 'rows'>, 
   const ofJobs = compareJobs(media, ofMedia, problems);
   const jobCalls = new Set(media.jobs.map(({ callId }) => callId));
   const withoutJob = [...ofMedia.values()].filter(({ callId }) => !jobCalls.has(callId));
-  const ofOthers = compareWithoutJob(media.calls, withoutJob, problems);
+  const ofOthers = compareWithoutJob(media, withoutJob, problems);
   compareHidden(media, problems);
   compareRenders(media, problems);
   return {
@@ -36,7 +36,7 @@ export function compareMedia({ media, rows }: Pick<Evidence, 'media' | 'rows'>, 
 
 /** Each job has ended, once, with one row and one charge, that of what was measured; and its client was told so. */
 function compareJobs(
-  { calls, jobs }: Evidence['media'],
+  { calls, jobs, models }: Evidence['media'],
   rows: ReadonlyMap<string, LedgerRow>,
   problems: ProblemList,
 ): Compared {
@@ -65,7 +65,7 @@ function compareJobs(
     }
     const isCompleted = job.state === 'completed';
     const units = isCompleted ? (client?.units ?? job.units ?? 0) : 0;
-    const charge = costOf(units, row.canonicalModel);
+    const charge = costOf(units, row.canonicalModel, models);
     const difference = apart(row.charge, charge) + apart(job.charge ?? 0n, charge);
     compared.difference += difference;
     if (difference > 0n)
@@ -101,7 +101,11 @@ function compareClient(client: MediaRecord, job: JobRow, problems: ProblemList):
  * Speech and transcripts that a client waits for have no job: one row each, of as many units as was asked for. What else has a row and
  * no job was let in, and ended before there was one: it costs nothing, and its client got no answer.
  */
-function compareWithoutJob(calls: readonly MediaRecord[], rows: readonly LedgerRow[], problems: ProblemList): Compared {
+function compareWithoutJob(
+  { calls, models }: Evidence['media'],
+  rows: readonly LedgerRow[],
+  problems: ProblemList,
+): Compared {
   const compared: Compared = { lost: 0, doubled: 0, difference: 0n };
   const waited = calls.filter(({ kind }) => kind === 'speech' || kind === 'transcript');
   const left = new Set(rows);
@@ -111,12 +115,12 @@ function compareWithoutJob(calls: readonly MediaRecord[], rows: readonly LedgerR
     return found;
   };
   for (const { kind, units } of waited.filter(({ outcome }) => outcome === 'ok')) {
-    const model = modelOf(kind);
+    const model = modelOf(kind, models);
     if (take((row) => row.status === 'success' && row.units === units && row.canonicalModel === model)) continue;
     compared.lost += 1;
     problems.add('a call that was answered has no row of its units', `${kind}, ${units}`);
   }
-  for (const row of rows) compared.difference += apart(row.charge, costOf(row.units ?? 0, row.canonicalModel));
+  for (const row of rows) compared.difference += apart(row.charge, costOf(row.units ?? 0, row.canonicalModel, models));
   const unsure = calls.filter(({ outcome, jobId }) => jobId === undefined && IS_UNSURE.has(outcome));
   const surplus = left.size - unsure.length;
   if (surplus > 0) {
@@ -161,21 +165,16 @@ function compareRenders({ calls, jobs, renders }: Evidence['media'], problems: P
   }
 }
 
-const MODEL_OF: [string, (typeof MEDIA_MODELS)[keyof typeof MEDIA_MODELS]][] = [
-  ['image', MEDIA_MODELS.image],
-  ['video', MEDIA_MODELS.video],
-  ['speech', MEDIA_MODELS.speech],
-  ['transcript', MEDIA_MODELS.transcript],
-];
-const modelOf = (kind: MediaKind): string | undefined => MODEL_OF.find(([name]) => kind.startsWith(name))?.[1].id;
+const modelOf = (kind: MediaKind, models: MediaModels): string | undefined =>
+  Object.entries(models).find(([name]) => kind.startsWith(name))?.[1].id;
 
 const DIGITS = 18;
 const NANO_IN_ATTO = 10n ** 9n;
 const SECONDS_IN_MINUTE = 60n;
 
 /** What so many units cost: rounded half-up once. Written here anew, as the product's own arithmetic is not its own judge. */
-export function costOf(units: number, model: string): bigint {
-  const entry = Object.values(MEDIA_MODELS).find(({ id }) => id === model);
+export function costOf(units: number, model: string, models: MediaModels): bigint {
+  const entry = Object.values(models).find(({ id }) => id === model);
   if (!entry) throw new Error(`there is no price of ${model}`);
   const [whole = '0', fraction = ''] = entry.unitPrice.split('.');
   const atto = BigInt(units) * BigInt(whole + fraction.padEnd(DIGITS, '0'));

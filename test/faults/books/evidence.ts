@@ -1,6 +1,7 @@
 import type { CallRecord } from '../load/callRecord.ts';
 import type { MediaRecord } from '../load/media/mediaRecord.ts';
 import type { Render } from '../stack/mediaBackends.ts';
+import type { MediaModels } from '../stack/mediaModels.ts';
 import type { ServedRequest } from '../stack/simulators.ts';
 import type { WorkspaceBalances } from './readBalances.ts';
 import type { JobRow } from './readJobs.ts';
@@ -26,6 +27,8 @@ export interface MediaEvidence {
   calls: readonly MediaRecord[];
   /** The table of jobs. */
   jobs: readonly JobRow[];
+  /** What was asked of, and what that costs. */
+  models: MediaModels;
   /** What the media backends rendered. */
   renders: readonly Render[];
 }

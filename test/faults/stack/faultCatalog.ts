@@ -1,27 +1,25 @@
+import type { MediaModels } from './mediaModels.ts';
+
 /** The models of a fault stack. Prices with fractions of a nano-dollar, so that rounding shows. */
 export const MODELS = ['fault-small', 'fault-large'] as const;
 
 /** The media models of a fault stack, one of each kind, with what a unit costs: with fractions of a nano-dollar as well. */
 export const MEDIA_MODELS = {
-  image: { id: 'fault-image', unit: 'image', unitPrice: '0.0000123455' },
-  video: { id: 'fault-video', unit: 'second', unitPrice: '0.0000071235' },
+  // Small pictures and clips, so that two cores can make many of them.
+  image: { id: 'fault-image', unit: 'image', unitPrice: '0.0000123455', size: '256x256' },
+  video: { id: 'fault-video', unit: 'second', unitPrice: '0.0000071235', size: '160x96', seconds: [1, 2] },
   speech: { id: 'fault-speech', unit: 'character', unitPrice: '0.0000001235' },
   transcript: { id: 'fault-transcript', unit: 'minute', unitPrice: '0.0000123451' },
-} as const;
-
-/** Small, so that two cores can make many of them. */
-export const MEDIA_SIZES = { image: '256x256', video: '160x96' } as const;
-/** What a clip may last. */
-export const CLIP_SECONDS = [1, 2] as const;
+} as const satisfies MediaModels;
 
 const MEDIA_LINES: Record<keyof typeof MEDIA_MODELS, string> = {
   image: `    category: image
     output_modalities: [image]
-    capabilities: { sizes: [${MEDIA_SIZES.image}], output_formats: [png, jpeg, webp], max_images: 4 }`,
+    capabilities: { sizes: [${MEDIA_MODELS.image.size}], output_formats: [png, jpeg, webp], max_images: 4 }`,
   video: `    category: video
     input_modalities: [text, image]
     output_modalities: [video]
-    capabilities: { sizes: [${MEDIA_SIZES.video}], seconds: [${CLIP_SECONDS.join(', ')}], fps: 8, steps: 10 }`,
+    capabilities: { sizes: [${MEDIA_MODELS.video.size}], seconds: [${MEDIA_MODELS.video.seconds.join(', ')}], fps: 8, steps: 10 }`,
   speech: `    category: audio
     output_modalities: [audio]
     capabilities: { voices: [af_heart], output_formats: [mp3, opus, aac, flac, wav, pcm] }`,

@@ -11,11 +11,12 @@ import { Cluster, Redis } from 'ioredis';
 import pg from 'pg';
 import { request } from 'undici';
 import { z } from 'zod';
+import type { BookedStack } from './bookedStack.ts';
 import { ClusterPart } from './clusterPart.ts';
-import { toCatalogText } from './faultCatalog.ts';
+import { MEDIA_MODELS, MODELS, toCatalogText } from './faultCatalog.ts';
 import { Links } from './links.ts';
 import { MediaBackend } from './mediaBackends.ts';
-import { createOperator, type Operator } from './operator.ts';
+import { createOperator } from './operator.ts';
 import { PartControl } from './partControl.ts';
 import { Simulator } from './simulators.ts';
 
@@ -69,8 +70,7 @@ export interface FaultStackOptions {
 }
 
 /** A whole region with a proxy on every link, whose parts can be killed, frozen and started again. */
-export interface FaultStack {
-  baseUrl: string;
+export interface FaultStack extends BookedStack {
   stateDir: string;
   /** Where the stores keep what they have. */
   dataDir: string;
@@ -78,16 +78,8 @@ export interface FaultStack {
   catalogFile: string;
   parts: PartControl;
   links: Links;
-  simulators: readonly Simulator[];
-  mediaBackends: readonly MediaBackend[];
-  operator: Operator;
-  /** Direct, not by the proxies. */
-  ledger: pg.Pool;
-  catalog: pg.Pool;
-  media: pg.Pool;
   /** The server of all databases, as the one who may see them. */
   postgresUrl: string;
-  readonly redis: Redis | Cluster;
   /** Where Redis listens, with its password. */
   readonly redisUrl: string;
   /** Another Redis has taken over: it is looked at from now on. */
@@ -102,8 +94,6 @@ export interface FaultStack {
   runFrom(root: string): Promise<void>;
   /** Brings every database up to date with the services' code. */
   migrate(): Promise<void>;
-  /** Waits until every service says that it can serve. Sends no call. */
-  untilReady(): Promise<void>;
   /** Undoes every fault, whoever caused it. */
   mend(): Promise<void>;
   /** Something that a cell has started ends with the stack. */
@@ -209,6 +199,10 @@ async function describe(
   const others: (() => Promise<void>)[] = [];
   return {
     baseUrl: replicas === 1 ? us.base_url : `http://127.0.0.1:${await links.openClients(running.edges)}/v1`,
+    models: MODELS,
+    mediaModels: MEDIA_MODELS,
+    leaseMs: LEASE_MS,
+    struckAt: parts.struckAt,
     stateDir,
     stackFile: join(stateDir, 'stack.json'),
     dataDir: join(stateDir, `data-${eventLog}${s3 ? '-s3' : ''}`),

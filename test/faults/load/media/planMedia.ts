@@ -1,6 +1,6 @@
 import { aPng } from '@turnpike/test-support/anImage';
 import { FormData } from 'undici';
-import { CLIP_SECONDS, MEDIA_MODELS, MEDIA_SIZES } from '../../stack/faultCatalog.ts';
+import type { MediaModels } from '../../stack/mediaModels.ts';
 import type { Random } from '../random.ts';
 import type { MediaKind, MediaRecord } from './mediaRecord.ts';
 import { writeWav } from './writeWav.ts';
@@ -25,25 +25,32 @@ const RECORDING_TENTHS: [number, number] = [8, 35];
  */
 export function planMedia(
   kind: MediaKind,
-  { number, random, apiKey, canary }: { number: string; random: Random; apiKey: string; canary?: string | undefined },
+  {
+    models,
+    number,
+    random,
+    apiKey,
+    canary,
+  }: { models: MediaModels; number: string; random: Random; apiKey: string; canary?: string | undefined },
 ): Omit<MediaPlan, 'deleteAfterMs'> {
   const base = { kind, apiKey, prompt: canary === undefined ? `prompt ${number}` : `prompt ${number} ${canary}` };
   switch (kind) {
     case 'images':
     case 'image job': {
       const units = random.between(1, MOST_IMAGES);
-      const { id: model } = MEDIA_MODELS.image;
+      const { id: model, size } = models.image;
       const isAsync = kind === 'image job';
-      const body = { model, prompt: base.prompt, n: units, size: MEDIA_SIZES.image, ...(isAsync && { async: true }) };
+      const body = { model, prompt: base.prompt, n: units, size, ...(isAsync && { async: true }) };
       return { ...base, units, path: '/images/generations', body, jobsPath: isAsync ? '/images/jobs' : undefined };
     }
     case 'video': {
-      const units = CLIP_SECONDS[random.between(0, CLIP_SECONDS.length - 1)] ?? 1;
+      const { id: model, size, seconds } = models.video;
+      const units = seconds[random.between(0, seconds.length - 1)] ?? 1;
       const body = {
-        model: MEDIA_MODELS.video.id,
+        model,
         prompt: base.prompt,
         seconds: `${units}`,
-        size: MEDIA_SIZES.video,
+        size,
         ...(canary !== undefined && {
           input_reference: `data:image/png;base64,${aPng({ comment: canary }).toString('base64')}`,
         }),
@@ -54,7 +61,7 @@ export function planMedia(
     case 'speech job': {
       // One character that is two in UTF-16, so that a count of those shows.
       const prompt = `${base.prompt} ${'a'.repeat(random.between(0, 20))}\u{1F98A}`;
-      const { id: model } = MEDIA_MODELS.speech;
+      const { id: model } = models.speech;
       const isAsync = kind === 'speech job';
       const body = {
         model,
@@ -71,7 +78,7 @@ export function planMedia(
       const seconds = random.between(...RECORDING_TENTHS) / 10;
       const isAsync = kind === 'transcript job';
       const body = new FormData();
-      body.set('model', MEDIA_MODELS.transcript.id);
+      body.set('model', models.transcript.id);
       if (isAsync) body.set('async', 'true');
       body.set('file', new Blob([writeWav(seconds, random)], { type: 'audio/wav' }), 'a.wav');
       const jobsPath = isAsync ? '/audio/jobs' : undefined;

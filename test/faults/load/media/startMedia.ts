@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Agent } from 'undici';
+import type { MediaModels } from '../../stack/mediaModels.ts';
 import type { Random } from '../random.ts';
 import type { LoadKey } from '../startLoad.ts';
 import { MEDIA_KINDS, type MediaKind, type MediaRecord } from './mediaRecord.ts';
@@ -40,7 +41,12 @@ export interface MediaLoad {
 
 /** Sends media calls of all kinds in turn, each with a prompt of its own, and follows their jobs. */
 export function startMedia(
-  { baseUrl, keys: allKeys, random }: { baseUrl: string; keys: readonly LoadKey[]; random: Random },
+  {
+    baseUrl,
+    models,
+    keys: allKeys,
+    random,
+  }: { baseUrl: string; models: MediaModels; keys: readonly LoadKey[]; random: Random },
   {
     calls,
     kinds = MEDIA_KINDS,
@@ -61,7 +67,7 @@ export function startMedia(
   function send(): void {
     const kind = kinds[sent % kinds.length] ?? 'video';
     const { apiKey = '' } = keys[random.between(0, keys.length - 1)] ?? {};
-    const plan = planMedia(kind, { number: `${name} ${sent}`, random, apiKey, canary });
+    const plan = planMedia(kind, { models, number: `${name} ${sent}`, random, apiKey, canary });
     sent += 1;
     const call = sendMedia(
       { ...plan, deleteAfterMs: deleteAfterMs?.(random) },
