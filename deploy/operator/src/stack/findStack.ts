@@ -27,7 +27,8 @@ const STACKS_FOLDER = fileURLToPath(new URL('../../../../.turnpike', import.meta
 
 const service = z.object({ internal_url: z.url(), pid: z.number() });
 const stackSchema = z.object({
-  port_base: z.number(),
+  /** The first port, or the name of what is no local stack. */
+  port_base: z.union([z.number(), z.string()]),
   regions: z.record(
     z.string(),
     z.object({

@@ -1,0 +1,115 @@
+import { existsSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { relative } from 'node:path';
+import type { LocalSecrets } from '@turnpike/local-stack/localSecrets';
+import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
+import { SEEDED_CREDIT_USD, seedWorkspace } from '@turnpike/local-stack/seedWorkspace';
+import { checkRequirements } from './checkRequirements.ts';
+import { applyObjects, deployRegion } from './deployRegion.ts';
+import { type ClusterRegion, describeRegion, writeClusterFile } from './describeCluster.ts';
+import { ensureImages, type Image, loadImages } from './images.ts';
+import { toMachinePolicy } from './machinePolicy.ts';
+import { BIN, KUBECONFIG, STACK_FILE } from './paths.ts';
+import { loadRegionSecrets } from './regionSecrets.ts';
+import { REGIONS, type Region } from './regions.ts';
+import { runScript } from './runScript.ts';
+
+/** Where progress goes, a line at a time. */
+export interface Output {
+  print: (text: string) => void;
+  heading: (text: string) => string;
+}
+
+/** A model of each region's catalog that answers chats. */
+const MODEL = 'llama-3.3-70b-instruct';
+
+const toSeconds = (durationMs: number): string => `${(durationMs / 1_000).toFixed(1)} s`;
+
+/** Compiles the cluster and builds the images, where they are missing or older than what they are made of. */
+export async function build({ print }: Output): Promise<Image[]> {
+  await checkRequirements();
+  await compile(print);
+  return timed(print, 'images', () => ensureImages((line) => print(`    ${line}`)));
+}
+
+async function compile(print: Output['print']): Promise<void> {
+  if (!existsSync(`${BIN}/metrics-server`)) print('  Compiling the cluster, once: some ten minutes on two cores.');
+  await timed(print, 'compiled', () => runScript('build', { say: (line) => print(`    ${line}`) }));
+}
+
+/**
+ * Starts the cluster and both regions in it, or brings them up to date, and resolves when every service is ready and each region has
+ * a workspace with a key and credit. Says on the way what is ready, and in the end how to reach it.
+ */
+export async function bringUp({ print, heading, nodes }: Output & { nodes: number }): Promise<void> {
+  const startedAt = performance.now();
+  print(heading('Turnpike on Kubernetes, regions us and eu'));
+  const images = await build({ print, heading });
+  await timed(print, 'cluster', () => runScript('up', { args: [String(nodes)], say: () => undefined }));
+  await timed(print, 'images loaded', () => loadImages(images));
+
+  const digests = new Map(images.map(({ name, digest }) => [name, digest]));
+  const regions = await Promise.all(
+    REGIONS.map(async (region) => {
+      const secrets = await loadRegionSecrets(region);
+      const onReady = (name: string, tookMs: number): void => printReady(print, `${region} ${name}`, tookMs);
+      await deployRegion(region, { secrets, digests, onReady });
+      return [region, await openRegion(region, secrets)] as const;
+    }),
+  );
+  const described = Object.fromEntries(regions) as Record<Region, ClusterRegion>;
+  await writeClusterFile(described);
+  print(`  Ready in ${toSeconds(performance.now() - startedAt)}.\n`);
+  print(formatCluster(described, heading));
+}
+
+/** Lets this machine in, and gives the region a workspace with a key and credit. */
+async function openRegion(region: Region, secrets: LocalSecrets): Promise<ClusterRegion> {
+  await applyObjects([toMachinePolicy(region)]);
+  const described = await describeRegion(region, secrets);
+  const { auth, 'usage-ledger': ledger } = described.services;
+  await seedWorkspace({
+    auth: { url: auth.url, internalUrl: auth.internal_url },
+    ledger: { url: ledger.url, internalUrl: ledger.internal_url },
+    apiKey: secrets.apiKey,
+    internalTokenKeys: secrets.internalTokenKeys,
+  });
+  return described;
+}
+
+/** Ends the cluster. What was compiled and built stays, and so do the secrets. */
+export async function takeDown({ print }: Output): Promise<void> {
+  await checkRequirements();
+  await timed(print, 'ended', () => runScript('down', { say: (line) => print(`    ${line}`) }));
+  await rm(STACK_FILE, { force: true });
+}
+
+async function timed<Result>(print: Output['print'], name: string, work: () => Promise<Result>): Promise<Result> {
+  const startedAt = performance.now();
+  const result = await work();
+  printReady(print, name, performance.now() - startedAt);
+  return result;
+}
+
+function printReady(print: Output['print'], name: string, tookMs: number): void {
+  print(`  ${name.padEnd(22)} ready after ${toSeconds(tookMs)}`);
+}
+
+function formatCluster(regions: Record<Region, ClusterRegion>, heading: Output['heading']): string {
+  const kubectl = `${BIN}/kubectl --kubeconfig ${KUBECONFIG}`;
+  return [
+    ...REGIONS.flatMap((region) => {
+      const { base_url: baseUrl, api_key: apiKey } = regions[region];
+      return [
+        heading(`Region ${region} (its key's workspace was given ${SEEDED_CREDIT_USD} USD)`),
+        `  curl -N ${baseUrl}/chat/completions \\`,
+        `    -H "Authorization: Bearer ${apiKey}" -H "Content-Type: application/json" \\`,
+        `    -d '{"model": "${MODEL}", "stream": true, "messages": [{"role": "user", "content": "Hello!"}]}'`,
+        `  npm run -s turnpike -- status --stack ${relative(repositoryRoot, STACK_FILE)} --region ${region}`,
+        `  ${kubectl} -n turnpike-${region} get pods`,
+        '',
+      ];
+    }),
+    '  "npm run cluster -- test" tries it, "npm run cluster -- down" ends it.',
+  ].join('\n');
+}

@@ -1,0 +1,72 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { LocalSecrets } from '@turnpike/local-stack/localSecrets';
+import { StackError } from '@turnpike/local-stack/stackError';
+import { describeTrouble } from './describeTrouble.ts';
+import { kubectl } from './kubectl.ts';
+import { buildOverlay, type Manifest, toPhases, withDigests } from './overlay.ts';
+import { toSecretObjects } from './regionSecrets.ts';
+import { namespaceOf, type Region } from './regions.ts';
+import { isReady, listWorkloads } from './workloads.ts';
+
+const POLL_MS = 500;
+/** Longest from one workload that became ready to the next. */
+const PATIENCE_MS = 180_000;
+
+export interface DeployOptions {
+  secrets: LocalSecrets;
+  /** Of each image's archive, by its name. */
+  digests: ReadonlyMap<string, string>;
+  /** Something has become ready, so many milliseconds after the beginning. */
+  onReady: (name: string, tookMs: number) => void;
+}
+
+/**
+ * Brings a region to what its overlay says, and resolves when every workload of it is ready: stores and engines first, then the
+ * migrations, then the services, as an upgrade is done. Throws a `StackError` that says which pods are not well where nothing more
+ * becomes ready.
+ */
+export async function deployRegion(region: Region, { secrets, digests, onReady }: DeployOptions): Promise<void> {
+  const namespace = namespaceOf(region);
+  const startedAt = performance.now();
+
+  async function untilReady(wanted: readonly Manifest[]): Promise<void> {
+    const missing = new Set(wanted.filter(isWorkload).map(toName));
+    let heardAt = performance.now();
+    while (missing.size > 0) {
+      for (const workload of (await listWorkloads(namespace)).filter(isReady)) {
+        if (!missing.delete(toName(workload))) continue;
+        heardAt = performance.now();
+        onReady(workload.metadata.name, heardAt - startedAt);
+      }
+      if (performance.now() - heardAt > PATIENCE_MS)
+        throw new StackError(
+          `Nothing more became ready in ${namespace} for ${PATIENCE_MS / 1_000} s; missing: ${[...missing].join(', ')}.\n${await describeTrouble(namespace)}`,
+        );
+      if (missing.size > 0) await pause(POLL_MS);
+    }
+  }
+
+  const manifests = (await buildOverlay(region)).map((manifest) => withDigests(manifest, digests));
+  const { namespaces, others, migrations, services } = toPhases(manifests);
+  await applyObjects(namespaces);
+  await applyObjects([...toSecretObjects(region, secrets), ...others]);
+  await untilReady(others);
+  // A Job cannot be changed, and one that has run says nothing of the version to come.
+  await kubectl(['delete', 'job', '--all', '-n', namespace]);
+  await applyObjects(migrations);
+  await untilReady(migrations);
+  await applyObjects(services);
+  await untilReady(services);
+}
+
+/** Makes objects, or changes them to what is said here. */
+export async function applyObjects(objects: readonly object[]): Promise<void> {
+  const list = { apiVersion: 'v1', kind: 'List', items: objects };
+  await kubectl(['apply', '--server-side', '--force-conflicts', '-f', '-'], JSON.stringify(list));
+}
+
+const WORKLOADS = new Set(['Deployment', 'StatefulSet', 'Job']);
+const isWorkload = ({ kind }: Manifest): boolean => WORKLOADS.has(kind);
+
+const toName = ({ kind, metadata }: { kind: string; metadata: { name: string } }): string =>
+  `${kind.toLowerCase()}/${metadata.name}`;

@@ -1,0 +1,19 @@
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
+
+/** The scripts of this folder, with a slash at the end; `lib.sh` there says the same of what follows. */
+export const SCRIPTS = fileURLToPath(new URL('..', import.meta.url));
+
+const CACHE = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'turnpike', 'cluster');
+
+/** What `build` compiles. */
+export const BIN = join(CACHE, 'bin');
+/** One run of the cluster: `down` removes it. */
+export const STATE = join(CACHE, 'state');
+export const KUBECONFIG = join(CACHE, 'kubeconfig');
+
+/** What the command keeps of its own: secrets, and how the regions are reached. */
+export const OWN_STATE = join(repositoryRoot, '.turnpike', 'cluster');
+export const STACK_FILE = join(OWN_STATE, 'stack.json');

@@ -1,0 +1,11 @@
+import { join } from 'node:path';
+import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
+import { OWN_STATE } from './paths.ts';
+
+/** The regions of the cluster: each a namespace, which holds no address of the other. */
+export const REGIONS = ['us', 'eu'] as const;
+export type Region = (typeof REGIONS)[number];
+
+export const namespaceOf = (region: Region): string => `turnpike-${region}`;
+export const overlayOf = (region: Region): string => join(repositoryRoot, 'k8s', 'overlays', 'local', region);
+export const secretsFileOf = (region: Region): string => join(OWN_STATE, `${region}-secrets.json`);
