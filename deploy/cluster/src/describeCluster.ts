@@ -47,6 +47,14 @@ export async function describeRegion(region: Region, secrets: LocalSecrets): Pro
   };
 }
 
+/** The description of the cluster that runs. Throws a `StackError` where none does. */
+export async function readClusterFile(): Promise<Record<Region, ClusterRegion>> {
+  const text = await readFile(STACK_FILE, 'utf8').catch(() => {
+    throw new StackError('No cluster runs here: start one with "npm run cluster".');
+  });
+  return JSON.parse(text).regions;
+}
+
 /** Writes the description for the owner alone: it holds keys. */
 export async function writeClusterFile(regions: Record<Region, ClusterRegion>): Promise<void> {
   await mkdir(OWN_STATE, { recursive: true });

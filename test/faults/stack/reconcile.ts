@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 
 const PROGRAM = fileURLToPath(new URL('../../../deploy/operator/src/main.ts', import.meta.url));
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 120_000;
 
 /** What `turnpike reconcile` says of a stack. */
 export interface Reconciliation {
@@ -12,9 +12,9 @@ export interface Reconciliation {
   report: string;
 }
 
-/** Runs `turnpike reconcile`, of one workspace or of all, as an operator does. */
-export async function reconcile(stackFile: string, workspaceId?: string): Promise<Reconciliation> {
-  const words = ['reconcile', '--stack', stackFile, ...(workspaceId === undefined ? [] : ['--workspace', workspaceId])];
+/** Runs `turnpike reconcile` as an operator does; `region` names the one that is meant where the stack has several. */
+export async function reconcile(stackFile: string, { region }: { region?: string } = {}): Promise<Reconciliation> {
+  const words = ['reconcile', '--stack', stackFile, ...(region === undefined ? [] : ['--region', region])];
   const child = spawn(process.execPath, [PROGRAM, ...words], {
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: TIMEOUT_MS,

@@ -1,0 +1,34 @@
+import type { Region } from '@turnpike/cluster/regions';
+import type { CellContext } from '../faults/cellContext.ts';
+import type { RegionStack } from './region/openRegion.ts';
+
+/** The books of a region, and the load that fills them. */
+export type RegionContext = CellContext<RegionStack>;
+
+/** What a cell works with. */
+export interface Suite {
+  seed: number;
+  /** Says what is being done. */
+  doing(what: string): void;
+  /** A figure that was measured and is worth a line. */
+  note(line: string): void;
+  /** Notes a problem unless `isRight`. */
+  check(isRight: boolean, what: string): void;
+  /**
+   * Opens the books of a region for this cell: from here to its end no call may be lost or doubled, and no nano-dollar be apart. The
+   * books are closed and reconciled when the cell has run.
+   */
+  openBooks(region: Region): Promise<RegionContext>;
+}
+
+/** One thing that is tried on the running cluster. */
+export interface Cell {
+  name: string;
+  /** What is done, in a line. */
+  does: string;
+  /** What must hold, in a line. */
+  holds: string;
+  /** How many nodes it wants. */
+  nodes?: number;
+  run(suite: Suite): Promise<void>;
+}

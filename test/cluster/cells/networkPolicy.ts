@@ -1,0 +1,192 @@
+import { createServer, type Server } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { applyObjects } from '@turnpike/cluster/deployRegion';
+import { kubectl } from '@turnpike/cluster/kubectl';
+import { namespaceOf, REGIONS } from '@turnpike/cluster/regions';
+import { DATABASE_SERVICES } from '@turnpike/config/services';
+import { waitFor } from '@turnpike/local-stack/waitFor';
+import { type Flow, listFlows, type Party } from '@turnpike/manifests/flows';
+import type { Cell } from '../cell.ts';
+import { type Container, listContainers, runInNetwork } from '../region/inContainer.ts';
+import { APP, isPodReady, listPods, type Pod } from '../region/pods.ts';
+
+const PROBE = fileURLToPath(new URL('../tryConnections.ts', import.meta.url));
+const ROLE = 'turnpike/role';
+/** Stand-ins of what runs for a moment only, and of a pod that no policy names. */
+const STAND_IN = 'turnpike.local/stand-in';
+const STAND_INS = [...DATABASE_SERVICES.map((service) => `migrate-${service}`), 'nobody'];
+const STANDING_WITHIN_MS = 60_000;
+/** Pods that try at a time: most of it is waiting. */
+const AT_ONCE = 6;
+
+/** This machine, as pods reach it, where the suite listens itself: no pod may go out to a private address. */
+const MACHINE = '10.213.0.1';
+const MACHINE_PORTS = [8080, 4433];
+const API_SERVER = { host: '10.213.0.11', port: 6443 };
+const KUBELET = { host: '10.213.0.11', port: 10250 };
+
+interface Target {
+  host: string;
+  port: number;
+  /** For people. */
+  name: string;
+  isAllowed: (from: Pod) => boolean;
+}
+
+export const networkPolicy: Cell = {
+  name: 'network-policy',
+  does: 'every pod of both regions and of the system tries every port on which another one listens, from within its own network',
+  holds: 'exactly the documented connections open: k8s/README.md; between the regions, and to this machine, none',
+  async run({ check, note, doing }) {
+    const listeners = await Promise.all(MACHINE_PORTS.map(listenHere));
+    await setStandIns();
+    try {
+      const pods = (
+        await Promise.all([...REGIONS.map(namespaceOf), 'kube-system'].map((namespace) => listPods(namespace)))
+      ).flat();
+      const containers = await listContainers(pods);
+      const ofPods = [...new Map(containers.map((container) => [container.pod.metadata.uid, container])).values()];
+      check(ofPods.length === pods.length, 'a pod has no process to enter');
+      doing('network-policy: looking where pods listen');
+      const targets = [...(await listTargets(ofPods)), ...listOutside()];
+      let [tried, opened] = [0, 0];
+      const tryFrom = async (from: Container): Promise<void> => {
+        doing(`network-policy: from ${toName(from.pod)}`);
+        const others = targets.filter(({ host }) => host !== from.pod.status.podIP);
+        const input = JSON.stringify(others.map(({ host, port }) => ({ host, port })));
+        const results: boolean[] = JSON.parse(await runInNetwork(from, [process.execPath, PROBE], input));
+        for (const [index, { name, isAllowed }] of others.entries()) {
+          const isOpen = results[index] === true;
+          tried += 1;
+          opened += Number(isOpen);
+          check(isOpen === isAllowed(from.pod), `${toApp(from.pod)} ${isOpen ? 'reaches' : 'does not reach'} ${name}`);
+        }
+      };
+      for (let first = 0; first < ofPods.length; first += AT_ONCE)
+        await Promise.all(ofPods.slice(first, first + AT_ONCE).map(tryFrom));
+      note(`${ofPods.length} pods, ${targets.length} addresses, ${tried} connections tried, ${opened} opened`);
+      check(opened > 0, 'nothing opened at all: the probe does not work');
+    } finally {
+      await removeStandIns();
+      for (const listener of listeners) listener.close();
+    }
+  },
+};
+
+const toApp = ({ metadata }: Pod): string =>
+  `${metadata.namespace}/${metadata.labels[APP] ?? metadata.labels[STAND_IN] ?? metadata.name}`;
+const toName = ({ metadata }: Pod): string => `${metadata.namespace}/${metadata.name}`;
+
+/** Every port on which a pod listens for others, read from its own network. */
+async function listTargets(containers: readonly Container[]): Promise<Target[]> {
+  const flows = listFlows();
+  const targets = containers.map(async (container): Promise<Target[]> => {
+    const { pod } = container;
+    const tables = await runInNetwork(container, ['cat', '/proc/net/tcp', '/proc/net/tcp6']);
+    return parseListening(tables).map((port) => ({
+      host: pod.status.podIP ?? '',
+      port,
+      name: `${toApp(pod)}:${port}`,
+      isAllowed: (from) => isDocumented(flows, from, pod, port),
+    }));
+  });
+  return (await Promise.all(targets)).flat();
+}
+
+const LISTENING = '0A';
+const LOOPBACK = /^(0100007F|00000000000000000000000001000000|0000000000000000FFFF00000100007F)$/;
+
+/** The ports of the lines of /proc/net/tcp that listen, on other than the loopback address. */
+export function parseListening(tables: string): number[] {
+  const ports = tables.split('\n').flatMap((line) => {
+    const [, local = '', , state] = line.trim().split(/\s+/);
+    const [address = '', port = ''] = local.split(':');
+    return state === LISTENING && !LOOPBACK.test(address) ? [Number.parseInt(port, 16)] : [];
+  });
+  return [...new Set(ports)].sort((a, b) => a - b);
+}
+
+function isDocumented(flows: readonly Flow[], from: Pod, to: Pod, port: number): boolean {
+  if (to.metadata.namespace === 'kube-system' && from.metadata.namespace === 'kube-system') return true;
+  return flows.some(
+    (flow) =>
+      isParty(flow.from, from, to.metadata.namespace) &&
+      isParty(flow.to, to, from.metadata.namespace) &&
+      flow.ports.some(
+        ({ protocol, port: first, endPort = first }) => protocol === 'TCP' && first <= port && port <= endPort,
+      ),
+  );
+}
+
+/** Whether a pod is what a flow names; `region` is the namespace of the other end. */
+function isParty(party: Party, { metadata: { labels, namespace } }: Pod, region: string): boolean {
+  if (party.kind === 'outsider')
+    return party.name === 'name server' && namespace === 'kube-system' && labels['k8s-app'] === 'kube-dns';
+  // Names are asked of the name server alone; everything else is of the same region.
+  if (namespace !== region && region !== 'kube-system') return false;
+  if (namespace === 'kube-system') return false;
+  if (party.kind === 'role') return labels[ROLE] === party.name;
+  return labels[APP] === (party.kind === 'migration' ? `migrate-${party.name}` : party.name);
+}
+
+/** What is no pod: the Kubernetes API, which routers alone ask, the kubelet, and this machine. */
+function listOutside(): Target[] {
+  const isOfSystem = ({ metadata }: Pod): boolean => metadata.namespace === 'kube-system';
+  return [
+    {
+      ...API_SERVER,
+      name: 'the Kubernetes API',
+      isAllowed: (from) => isOfSystem(from) || from.metadata.labels[APP] === 'model-router',
+    },
+    { ...KUBELET, name: 'the kubelet', isAllowed: isOfSystem },
+    ...MACHINE_PORTS.map((port) => ({ host: MACHINE, port, name: `this machine:${port}`, isAllowed: isOfSystem })),
+  ];
+}
+
+const listenHere = (port: number): Promise<Server> =>
+  new Promise((resolve, reject) => {
+    const server = createServer((socket) => socket.destroy()).once('error', reject);
+    server.listen(port, MACHINE, () => resolve(server));
+  });
+
+async function setStandIns(): Promise<void> {
+  await applyObjects(REGIONS.flatMap((region) => STAND_INS.map((name) => toStandIn(namespaceOf(region), name))));
+  const areReady = async (): Promise<true | undefined> => {
+    const pods = (await Promise.all(REGIONS.map((region) => listPods(namespaceOf(region))))).flat();
+    const standing = pods.filter(({ metadata }) => STAND_IN in metadata.labels);
+    return (standing.length === STAND_INS.length * REGIONS.length && standing.every(isPodReady)) || undefined;
+  };
+  if (!(await waitFor(areReady, { timeoutMs: STANDING_WITHIN_MS, intervalMs: 500 })))
+    throw new Error('a stand-in does not start');
+}
+
+async function removeStandIns(): Promise<void> {
+  for (const region of REGIONS)
+    await kubectl(['delete', 'pods', '-n', namespaceOf(region), '-l', STAND_IN, '--grace-period=1', '--wait=false']);
+}
+
+/** A pod that only waits, with the labels by which policies know the other one. */
+const toStandIn = (namespace: string, name: string): object => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: {
+    name: `stand-in-${name}`,
+    namespace,
+    labels: { [STAND_IN]: name, ...(name !== 'nobody' && { [APP]: name, [ROLE]: 'migration' }) },
+  },
+  spec: {
+    automountServiceAccountToken: false,
+    securityContext: { runAsNonRoot: true, runAsUser: 65532, seccompProfile: { type: 'RuntimeDefault' } },
+    containers: [
+      {
+        name: 'wait',
+        image: 'turnpike-cluster/pause:1',
+        securityContext: {
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] },
+        },
+      },
+    ],
+  },
+});

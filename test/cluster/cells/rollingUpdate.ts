@@ -1,0 +1,86 @@
+import { REGIONS, type Region } from '@turnpike/cluster/regions';
+import { SERVICE_NAMES, type ServiceName } from '@turnpike/config/services';
+import type { Cell, RegionContext, Suite } from '../cell.ts';
+import { restart } from '../region/rollout.ts';
+
+/** In both regions together. */
+const CALLS_PER_SECOND = 50;
+const OPEN_STREAMS = 100;
+const MEDIA_JOBS = 20;
+const UNBOUNDED = 1_000_000;
+/** A stream of some twenty seconds. */
+const STREAM = { tokens: [150, 250] as [number, number], interTokenMs: 100 };
+/** Who reads events before who writes them, as docs/operations.md has it. */
+const ORDER: ServiceName[] = ['usage-ledger', 'auth', 'catalog', 'model-router', 'media-jobs', 'edge'];
+
+/** Calls, long streams and media jobs of a region, until they are told to stop. */
+export function startTraffic(context: RegionContext, share: number) {
+  const calls = context.startLoad({
+    calls: UNBOUNDED,
+    perSecond: CALLS_PER_SECOND * share,
+    openAtMost: 200,
+    streamShare: 0.5,
+  });
+  const streams = context.startLoad({
+    calls: UNBOUNDED,
+    perSecond: (OPEN_STREAMS * share) / 5,
+    openAtMost: OPEN_STREAMS * share,
+    streamShare: 1,
+    ...STREAM,
+  });
+  const media = context.startMedia({
+    calls: MEDIA_JOBS * share,
+    kinds: ['image job', 'video', 'speech job', 'transcript job'],
+    perSecond: 0.5,
+  });
+  return {
+    calls,
+    streams,
+    /** Resolves when what was sent has ended. */
+    async stop() {
+      calls.stop();
+      streams.stop();
+      await Promise.all([calls.done, streams.done, media.done]);
+    },
+  };
+}
+
+export const rollingUpdate: Cell = {
+  name: 'rolling-update',
+  does: `every service of both regions is restarted, one after the other, under ${CALLS_PER_SECOND} calls a second, ${OPEN_STREAMS} open streams and ${MEDIA_JOBS} media jobs`,
+  holds: 'no call fails, no stream is cut, every job ends well, and the books of both regions are exact',
+  async run(suite) {
+    const contexts = await Promise.all(REGIONS.map((region) => suite.openBooks(region)));
+    const traffics = contexts.map((context) => startTraffic(context, 1 / contexts.length));
+    await Promise.all(
+      traffics.flatMap(({ calls, streams }) => [calls.untilSent(50), streams.untilSent(OPEN_STREAMS / 4)]),
+    );
+    for (const service of SERVICE_NAMES.toSorted((a, b) => ORDER.indexOf(a) - ORDER.indexOf(b)))
+      await restartEverywhere(service, suite);
+    await Promise.all(traffics.map((traffic) => traffic.stop()));
+    contexts.forEach(judge(suite));
+  },
+};
+
+async function restartEverywhere(service: ServiceName, { doing, note }: Suite): Promise<void> {
+  doing(`rolling-update: ${service}`);
+  const took = await Promise.all(REGIONS.map((region: Region) => restart(region, service)));
+  note(
+    `${service} restarted in ${took.map((ms, index) => `${(ms / 1_000).toFixed(1)} s (${REGIONS[index]})`).join(', ')}`,
+  );
+}
+
+/** All ended well, and says how many. */
+export const judge =
+  ({ note }: Suite) =>
+  (context: RegionContext): void => {
+    context.checkOutcomes(context.records, { ok: true });
+    context.checkMediaOutcomes(context.mediaRecords, { ok: true });
+    const { records, mediaRecords } = context;
+    const failed = records.filter(({ outcome }) => outcome !== 'ok');
+    const cut = failed.filter(({ isStream, isAdmitted }) => isStream && isAdmitted);
+    const failedJobs = mediaRecords.filter(({ outcome }) => outcome !== 'ok');
+    note(
+      `${context.stack.region}: ${records.length} calls, ${failed.length} failed, ${cut.length} streams cut; ${mediaRecords.length} media jobs, ${failedJobs.length} failed`,
+    );
+  };
