@@ -28,7 +28,5 @@ export interface Cell {
   does: string;
   /** What must hold, in a line. */
   holds: string;
-  /** How many nodes it wants. */
-  nodes?: number;
   run(suite: Suite): Promise<void>;
 }

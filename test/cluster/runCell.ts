@@ -63,6 +63,7 @@ async function closeBooks(
   { context, note, problems }: { context: RegionContext; note: (line: string) => void; problems: ProblemList },
 ): Promise<void> {
   try {
+    context.stopLoads(); // where the cell ended in an error
     await context.stack.untilReady();
     const { lost, doubled, difference, closedMs, problems: found } = await context.closeBooks();
     for (const problem of found) problems.add(`${region}: ${problem}`);

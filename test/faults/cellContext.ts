@@ -125,6 +125,11 @@ export class CellContext<Stack extends BookedStack = FaultStack> {
     return load;
   }
 
+  /** Sends no more chats than have been sent. */
+  stopLoads(): void {
+    for (const load of this.#loads) load.stop();
+  }
+
   /** Notes a problem unless `isRight`. */
   check(isRight: boolean, what: string): void {
     if (!isRight) this.#problems.add(what);

@@ -64,3 +64,13 @@ export async function existsIn({ node, pid }: Container, path: string): Promise<
     (await runOnNode(node, ['sh', '-c', `test -e "/proc/${pid}/root${path}" && echo yes || echo no`])).trim() === 'yes'
   );
 }
+
+/** SIGKILL to a container's first process. */
+export async function killContainer({ node, pid }: Container): Promise<void> {
+  await runOnNode(node, ['kill', '-KILL', pid]);
+}
+
+/** Whether a container's first process is still there. */
+export async function isRunning({ node, pid }: Container): Promise<boolean> {
+  return (await runOnNode(node, ['sh', '-c', `test -e /proc/${pid} && echo yes || echo no`])).trim() === 'yes';
+}

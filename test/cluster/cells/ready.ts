@@ -1,0 +1,24 @@
+import { bringUp, takeDown } from '@turnpike/cluster/cluster';
+import type { Cell } from '../cell.ts';
+
+const READY_WITHIN_MS = 180_000;
+/** As many as the cells want that come after. */
+const NODES = 2;
+
+export const ready: Cell = {
+  name: 'ready',
+  does: `ends the cluster and starts it anew, with ${NODES} nodes and both regions, from images that are built`,
+  holds: 'every service of both regions is ready within 180 s',
+  async run({ note, check, doing }) {
+    const output = {
+      print: (line: string): void => doing(`ready: ${line.trim()}`),
+      heading: (text: string): string => text,
+    };
+    await takeDown(output);
+    const startedAt = performance.now();
+    await bringUp({ ...output, nodes: NODES });
+    const tookMs = performance.now() - startedAt;
+    note(`both regions ready after ${(tookMs / 1_000).toFixed(1)} s`);
+    check(tookMs <= READY_WITHIN_MS, `both regions are ready only after ${Math.round(tookMs / 1_000)} s`);
+  },
+};
