@@ -8,6 +8,7 @@ import { waitFor } from '@turnpike/local-stack/waitFor';
 import { type Flow, listFlows, type Party } from '@turnpike/manifests/flows';
 import type { Cell } from '../cell.ts';
 import { type Container, listContainers, runInNetwork } from '../region/inContainer.ts';
+import { parseListening } from '../region/parseListening.ts';
 import { APP, isPodReady, listPods, type Pod } from '../region/pods.ts';
 
 const PROBE = fileURLToPath(new URL('../tryConnections.ts', import.meta.url));
@@ -91,19 +92,6 @@ async function listTargets(containers: readonly Container[]): Promise<Target[]> 
     }));
   });
   return (await Promise.all(targets)).flat();
-}
-
-const LISTENING = '0A';
-const LOOPBACK = /^(0100007F|00000000000000000000000001000000|0000000000000000FFFF00000100007F)$/;
-
-/** The ports of the lines of /proc/net/tcp that listen, on other than the loopback address. */
-export function parseListening(tables: string): number[] {
-  const ports = tables.split('\n').flatMap((line) => {
-    const [, local = '', , state] = line.trim().split(/\s+/);
-    const [address = '', port = ''] = local.split(':');
-    return state === LISTENING && !LOOPBACK.test(address) ? [Number.parseInt(port, 16)] : [];
-  });
-  return [...new Set(ports)].sort((a, b) => a - b);
 }
 
 function isDocumented(flows: readonly Flow[], from: Pod, to: Pod, port: number): boolean {

@@ -70,7 +70,7 @@ async function restartEverywhere(service: ServiceName, { doing, note }: Suite): 
   );
 }
 
-/** All ended well, and says how many. */
+/** All ended well; says how many there were, and at what pace. */
 export const judge =
   ({ note }: Suite) =>
   (context: RegionContext): void => {
@@ -79,8 +79,12 @@ export const judge =
     const { records, mediaRecords } = context;
     const failed = records.filter(({ outcome }) => outcome !== 'ok');
     const cut = failed.filter(({ isStream, isAdmitted }) => isStream && isAdmitted);
+    const [first = 0, last = 0] = [Math.min, Math.max].map((pick) =>
+      pick(...records.map(({ startedAt }) => startedAt)),
+    );
+    const pace = records.length / Math.max((last - first) / 1_000, 1);
     const failedJobs = mediaRecords.filter(({ outcome }) => outcome !== 'ok');
     note(
-      `${context.stack.region}: ${records.length} calls, ${failed.length} failed, ${cut.length} streams cut; ${mediaRecords.length} media jobs, ${failedJobs.length} failed`,
+      `${context.stack.region}: ${records.length} calls, ${pace.toFixed(0)} a second, ${failed.length} failed, ${cut.length} streams cut; ${mediaRecords.length} media jobs, ${failedJobs.length} failed`,
     );
   };
