@@ -10,9 +10,9 @@ const REGION = 'us';
 const SERVICE = 'edge';
 const [LEAST, MOST] = [2, 4];
 /** Processor time of a replica, in thousandths: far below what k8s/components/hpa-cpu says, as two cores have to bring it about. */
-const TARGET_MILLICPU = 25;
-const BUSY = { perSecond: 60, tokens: [1, 20] as [number, number] };
-const QUIET = { perSecond: 3, tokens: [1, 20] as [number, number] };
+const TARGET_MILLICPU = 15;
+const BUSY = { perSecond: 100, tokens: [1, 20] as [number, number] };
+const QUIET = { perSecond: 2, tokens: [1, 20] as [number, number] };
 const FOLLOWS_WITHIN_MS = 60_000;
 const POLL_MS = 1_000;
 const UNBOUNDED = 1_000_000;

@@ -1,17 +1,18 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { kubectl } from '@turnpike/cluster/kubectl';
 import { SERVICE_NAMES, type ServiceName } from '@turnpike/config/services';
+import { waitFor } from '@turnpike/local-stack/waitFor';
 import type { AllowedOutcomes } from '../../faults/cellContext.ts';
 import type { Cell, RegionContext } from '../cell.ts';
 import { type Container, isRunning, killContainer, listContainers } from '../region/inContainer.ts';
-import { listRegionPods, type Pod } from '../region/pods.ts';
-import { untilRolledOut } from '../region/rollout.ts';
+import { isPodReady, listRegionPods, type Pod } from '../region/pods.ts';
 import { startTraffic } from './rollingUpdate.ts';
 
 const REGION = 'us';
 /** Of calls between one strike and the next. */
 const CALLS_BETWEEN = 100;
 const POLL_MS = 200;
+const BACK_WITHIN_MS = 120_000;
 /** A strike costs the calls that the pod had, and those that come before anybody knows that it is gone. */
 const ENDS: AllowedOutcomes = { ok: true, broken: true, error_event: true, '503': true };
 
@@ -43,9 +44,11 @@ export const podKilled: Cell = {
       suite.doing(`pod-killed: ${service} ${how}`);
       await traffic.calls.untilSent(traffic.calls.sent + CALLS_BETWEEN);
       const startedAt = performance.now();
+      traffic.beginMedia();
+      const before = await listRegionPods(REGION, service);
       await work(context);
       await context.repaired();
-      await untilRolledOut(REGION, service);
+      await untilBack(service, before);
       suite.note(
         `${service} ${how}: calls succeed after ${toSeconds(context.recoveryMs ?? 0)}, all its pods are ready after ${toSeconds(performance.now() - startedAt)}`,
       );
@@ -61,6 +64,20 @@ async function pickPod(service: ServiceName): Promise<{ pod: Pod; container: Con
   const [container] = pod ? await listContainers([pod]) : [];
   if (!pod || !container) throw new Error(`no pod of ${service} runs`);
   return { pod, container };
+}
+
+/** Waits until a service has as many pods as before, all ready, and one of their containers is new: for a moment the old one seems to be there. */
+async function untilBack(service: ServiceName, before: readonly Pod[]): Promise<void> {
+  const toIds = (pods: readonly Pod[]): Set<string | undefined> =>
+    new Set(pods.flatMap(({ status }) => status.containerStatuses.map(({ containerID }) => containerID)));
+  const known = toIds(before);
+  const isBack = async (): Promise<true | undefined> => {
+    const pods = await listRegionPods(REGION, service);
+    const isWhole = pods.length === before.length && pods.every(isPodReady);
+    return (isWhole && !toIds(pods).isSubsetOf(known)) || undefined;
+  };
+  if (!(await waitFor(isBack, { timeoutMs: BACK_WITHIN_MS, intervalMs: POLL_MS })))
+    throw new Error(`${service} does not come back within ${BACK_WITHIN_MS / 1_000} s`);
 }
 
 const killOf =

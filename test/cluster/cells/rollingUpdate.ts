@@ -1,19 +1,22 @@
 import { REGIONS, type Region } from '@turnpike/cluster/regions';
 import { SERVICE_NAMES, type ServiceName } from '@turnpike/config/services';
+import type { MediaKind } from '../../faults/load/media/mediaRecord.ts';
 import type { Cell, RegionContext, Suite } from '../cell.ts';
 import { restart } from '../region/rollout.ts';
 
 /** In both regions together. */
 const CALLS_PER_SECOND = 50;
 const OPEN_STREAMS = 100;
+/** Begun when the restart of a service begins. */
 const MEDIA_JOBS = 20;
 const UNBOUNDED = 1_000_000;
+const JOB_KINDS: MediaKind[] = ['image job', 'video', 'speech job', 'transcript job'];
 /** A stream of some twenty seconds. */
 const STREAM = { tokens: [150, 250] as [number, number], interTokenMs: 100 };
 /** Who reads events before who writes them, as docs/operations.md has it. */
 const ORDER: ServiceName[] = ['usage-ledger', 'auth', 'catalog', 'model-router', 'media-jobs', 'edge'];
 
-/** Calls, long streams and media jobs of a region, until they are told to stop. */
+/** Calls and long streams of a region until they are told to stop, and media jobs whenever some are begun. */
 export function startTraffic(context: RegionContext, share: number) {
   const calls = context.startLoad({
     calls: UNBOUNDED,
@@ -28,26 +31,25 @@ export function startTraffic(context: RegionContext, share: number) {
     streamShare: 1,
     ...STREAM,
   });
-  const media = context.startMedia({
-    calls: MEDIA_JOBS * share,
-    kinds: ['image job', 'video', 'speech job', 'transcript job'],
-    perSecond: 0.5,
-  });
+  const media: Promise<unknown>[] = [];
   return {
     calls,
     streams,
+    beginMedia() {
+      media.push(context.startMedia({ calls: MEDIA_JOBS * share, kinds: JOB_KINDS, perSecond: 1 }).done);
+    },
     /** Resolves when what was sent has ended. */
     async stop() {
       calls.stop();
       streams.stop();
-      await Promise.all([calls.done, streams.done, media.done]);
+      await Promise.all([calls.done, streams.done, ...media]);
     },
   };
 }
 
 export const rollingUpdate: Cell = {
   name: 'rolling-update',
-  does: `every service of both regions is restarted, one after the other, under ${CALLS_PER_SECOND} calls a second, ${OPEN_STREAMS} open streams and ${MEDIA_JOBS} media jobs`,
+  does: `every service of both regions is restarted, one after the other, under ${CALLS_PER_SECOND} calls a second, ${OPEN_STREAMS} open streams and ${MEDIA_JOBS} media jobs each`,
   holds: 'no call fails, no stream is cut, every job ends well, and the books of both regions are exact',
   async run(suite) {
     const contexts = await Promise.all(REGIONS.map((region) => suite.openBooks(region)));
@@ -55,8 +57,10 @@ export const rollingUpdate: Cell = {
     await Promise.all(
       traffics.flatMap(({ calls, streams }) => [calls.untilSent(50), streams.untilSent(OPEN_STREAMS / 4)]),
     );
-    for (const service of SERVICE_NAMES.toSorted((a, b) => ORDER.indexOf(a) - ORDER.indexOf(b)))
+    for (const service of SERVICE_NAMES.toSorted((a, b) => ORDER.indexOf(a) - ORDER.indexOf(b))) {
+      for (const traffic of traffics) traffic.beginMedia();
       await restartEverywhere(service, suite);
+    }
     await Promise.all(traffics.map((traffic) => traffic.stop()));
     contexts.forEach(judge(suite));
   },
