@@ -1,14 +1,16 @@
 import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { appendFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { readRows } from '../books/readLedger.ts';
+import { readCredits, readRows } from '../books/readLedger.ts';
 import { breakUnderLoad } from '../breakUnderLoad.ts';
 import type { CellTable } from '../cell.ts';
 import type { CellContext } from '../cellContext.ts';
 import { freeze, kill, reset } from '../fault.ts';
 import type { CallRecord } from '../load/callRecord.ts';
+import { startPostgresBackup } from '../stack/postgresBackup.ts';
 
 export const postgres: CellTable = {
   'postgres-kill': {
@@ -65,6 +67,13 @@ export const postgres: CellTable = {
     holds: 'what was lost is read again before balances are given, and those are newer',
     eventLog: 'kafka',
     run: restoreCopy,
+  },
+  'postgres-restored-to-a-point': {
+    breaks: 'the disk of Postgres is lost, and it is restored from a backup and its archived log to a moment before',
+    holds: 'every row since comes back from Kafka, none twice; a credit given since is gone until it is given again',
+    eventLog: 'kafka',
+    serviceSettings: {},
+    run: restoreToPoint,
   },
   'standby-lost-commits': {
     breaks: 'Postgres dies, and a standby takes over that lacks its last commits, on a timeline of its own',
@@ -145,6 +154,54 @@ async function restoreCopy(context: CellContext): Promise<void> {
   });
   // What is not loaded when the ledger gives no balances cannot be counted.
   context.checkOutcomes(calls, { ok: true, '503': true });
+}
+
+const CREDIT_NANO_USD = 7_000_000_000n;
+
+async function restoreToPoint(context: CellContext): Promise<void> {
+  const { ledger, operator, parts } = context.stack;
+  const { workspaceId } = context.account;
+  const countRows = async (): Promise<number> => (await readRows(ledger, [workspaceId])).length;
+  const hasCredit = async (): Promise<boolean> =>
+    (await readCredits(ledger, [workspaceId])).some(({ amount }) => amount === CREDIT_NANO_USD);
+  const creditId = randomUUID();
+  const giveCredit = (): Promise<void> => operator.addCredit(workspaceId, CREDIT_NANO_USD, creditId);
+  const backup = await startPostgresBackup(context.stack);
+  await context.repaired();
+
+  const load = context.startLoad({ calls: context.calls });
+  const untilSent = (share: number): Promise<void> => load.untilSent(Math.floor(context.calls * share));
+  await untilSent(0.2);
+  await backup.copyFiles();
+  await untilSent(0.3 + 0.1 * context.random.share());
+  const moment = await backup.readClock();
+  const momentAt = performance.now();
+  await giveCredit();
+  await untilSent(0.7);
+  await backup.archiveLog();
+  const before = await countRows();
+  await parts.kill('postgres');
+  const lostAt = performance.now();
+  await backup.restore(moment);
+  // It would have begun to read again before anybody could look.
+  await parts.freeze('usage-ledger');
+  await parts.restart('postgres');
+  const restoredMs = performance.now() - lostAt;
+  const restored = await countRows();
+  context.check(restored > 0 && restored < before, `of ${before} rows ${restored} were restored`);
+  context.check(!(await hasCredit()), 'the credit that was given later was restored');
+  parts.thaw('usage-ledger');
+  await context.until('the rows to be back', async () => (await countRows()) >= before, SENT_AGAIN_WITHIN_MS);
+  const backMs = performance.now() - lostAt;
+  await context.repaired();
+  context.check(!(await hasCredit()), 'the credit came back by itself');
+  await giveCredit();
+  await giveCredit();
+  context.checkOutcomes(await load.done, { ok: true, '503': true });
+  const toSeconds = (ms: number): string => (ms / 1_000).toFixed(1);
+  context.notes.push(
+    `restored to ${toSeconds(lostAt - momentAt)} s before, after ${toSeconds(restoredMs)} s with ${restored} of ${before} rows; all of them were back after ${toSeconds(backMs)} s`,
+  );
 }
 
 /** An event that was sent and is not recorded is sent again half a minute later. */
