@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { getJson } from './kubectl.ts';
+import { readApi } from './readApi.ts';
 
 const workloadSchema = z.object({
-  kind: z.enum(['Deployment', 'StatefulSet', 'Job']),
   metadata: z.object({ name: z.string(), generation: z.number() }),
   spec: z.object({ replicas: z.number().optional(), template: z.unknown() }),
   status: z.object({
@@ -16,11 +15,24 @@ const workloadSchema = z.object({
 });
 const listSchema = z.object({ items: z.array(workloadSchema) });
 
-export type Workload = z.output<typeof workloadSchema>;
+/** What the API calls the lists of each. */
+const LISTS = {
+  Deployment: ['apps/v1', 'deployments'],
+  StatefulSet: ['apps/v1', 'statefulsets'],
+  Job: ['batch/v1', 'jobs'],
+} as const;
+type Kind = keyof typeof LISTS;
+
+export type Workload = z.output<typeof workloadSchema> & { kind: Kind };
 
 /** Every Deployment, StatefulSet and Job of a namespace. */
 export async function listWorkloads(namespace: string): Promise<Workload[]> {
-  return listSchema.parse(await getJson(['get', 'deployments,statefulsets,jobs', '-n', namespace])).items;
+  const lists = (Object.keys(LISTS) as Kind[]).map(async (kind) => {
+    const [group, list] = LISTS[kind];
+    const { items } = listSchema.parse(await readApi(`/apis/${group}/namespaces/${namespace}/${list}`));
+    return items.map((item) => ({ ...item, kind }));
+  });
+  return (await Promise.all(lists)).flat();
 }
 
 /** Whether it is as its latest description says: every pod of that and ready, and none of the one before; a Job has succeeded. */

@@ -27,6 +27,7 @@ export const nodeDrained: Cell = {
     const context = await suite.openBooks(REGION);
     const traffic = startTraffic(context, 1 / 2);
     await traffic.calls.untilSent(100);
+    traffic.beginMedia();
     suite.doing(`node-drained: draining ${node.name}`);
     const startedAt = performance.now();
     try {

@@ -1,4 +1,4 @@
-import { getJson } from '@turnpike/cluster/kubectl';
+import { readApi } from '@turnpike/cluster/readApi';
 import { namespaceOf, type Region } from '@turnpike/cluster/regions';
 import { z } from 'zod';
 
@@ -40,8 +40,8 @@ export const APP = 'app.kubernetes.io/name';
 
 /** The pods of a namespace that run and are not being ended; of one app where it is given. */
 export async function listPods(namespace: string, app?: string): Promise<Pod[]> {
-  const selector = app === undefined ? [] : ['-l', `${APP}=${app}`];
-  const { items } = listSchema.parse(await getJson(['get', 'pods', '-n', namespace, ...selector]));
+  const selector = app === undefined ? '' : `?labelSelector=${encodeURIComponent(`${APP}=${app}`)}`;
+  const { items } = listSchema.parse(await readApi(`/api/v1/namespaces/${namespace}/pods${selector}`));
   return items.filter(({ metadata, status }) => status.phase === 'Running' && metadata.deletionTimestamp === undefined);
 }
 
