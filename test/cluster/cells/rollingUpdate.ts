@@ -21,6 +21,7 @@ export function startTraffic(context: RegionContext, share: number) {
   const calls = context.startLoad({
     calls: UNBOUNDED,
     perSecond: CALLS_PER_SECOND * share,
+    keepsPace: true,
     openAtMost: 200,
     streamShare: 0.5,
   });

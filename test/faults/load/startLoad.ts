@@ -17,6 +17,8 @@ export interface LoadOptions {
   calls: number;
   /** The pace, spread evenly: about half of what two cores can do where it is not given. */
   perSecond?: number;
+  /** Makes up within a second for what could not be sent in time; otherwise that is given up. */
+  keepsPace?: boolean;
   /** Most calls under way at once: on a busy machine the pace follows the machine. */
   openAtMost?: number;
   /** Completion tokens of each call, from and to. */
@@ -65,7 +67,7 @@ export interface LoadTarget {
 
 /** Sends chats, the same ones for the same seed: half of them streams, over all keys and models. */
 export function startLoad(target: LoadTarget, options: LoadOptions): Load {
-  const { calls, perSecond = CALLS_PER_SECOND, openAtMost = OPEN_AT_MOST } = options;
+  const { calls, perSecond = CALLS_PER_SECOND, keepsPace = false, openAtMost = OPEN_AT_MOST } = options;
   const dispatcher = new Agent({ connections: null, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
   const records: CallRecord[] = [];
   const running = new Set<Promise<void>>();
@@ -86,9 +88,9 @@ export function startLoad(target: LoadTarget, options: LoadOptions): Load {
     let [allowance, lookedAt] = [1, performance.now()];
     while (sent < calls && !isStopped) {
       const now = performance.now();
-      // What could not be sent in time is not made up for later.
+      const mostAtOnce = keepsPace ? perSecond : Math.max(1, perSecond / 10);
       const elapsedMs = Math.max(now - lookedAt, 1);
-      allowance = Math.min(allowance + (elapsedMs / 1_000) * perSecond, Math.max(1, perSecond / 10));
+      allowance = Math.min(allowance + (elapsedMs / 1_000) * perSecond, mostAtOnce);
       lookedAt = now;
       for (; allowance >= 1 && sent < calls && running.size < openAtMost; allowance -= 1) send();
       if (sent < calls) await pause(TICK_MS);
