@@ -2,10 +2,20 @@ import type { Cell } from './cell.ts';
 import { hpa } from './cells/hpa.ts';
 import { networkPolicy } from './cells/networkPolicy.ts';
 import { nodeDrained } from './cells/nodeDrained.ts';
+import { opsDay } from './cells/opsDay.ts';
 import { podKilled } from './cells/podKilled.ts';
 import { ready } from './cells/ready.ts';
 import { restricted } from './cells/restricted.ts';
 import { rollingUpdate } from './cells/rollingUpdate.ts';
 
 /** Every cell there is, in the order in which they run: the first one starts the cluster anew. */
-export const CELLS: readonly Cell[] = [ready, restricted, networkPolicy, rollingUpdate, podKilled, hpa, nodeDrained];
+export const CELLS: readonly Cell[] = [
+  ready,
+  restricted,
+  networkPolicy,
+  rollingUpdate,
+  podKilled,
+  hpa,
+  nodeDrained,
+  opsDay,
+];

@@ -39,7 +39,7 @@ export interface RegionStack extends BookedStack {
   region: Region;
   namespace: string;
   struckAt: number[];
-  /** Looks anew where the simulated engines are: their pods may have moved. */
+  /** Looks anew where the simulated engines are, in the order of their pods, which may have moved. Retired ones stay, last. */
   findSimulators(): Promise<void>;
   close(): Promise<void>;
 }
@@ -89,7 +89,8 @@ export async function openRegion(region: Region, described: ClusterRegion): Prom
     async findSimulators() {
       const urlOf = async (app: string): Promise<string[]> =>
         (await listRegionPods(region, app)).map(({ status }) => `http://${status.podIP}`);
-      simulators = (await urlOf('engines')).map((url) => new Simulator(`${url}:${ADMIN_PORT}`));
+      const retired = simulators.filter(({ isRetired }) => isRetired);
+      simulators = [...(await urlOf('engines')).map((url) => new Simulator(`${url}:${ADMIN_PORT}`)), ...retired];
       mediaBackends = (await urlOf('media-engines')).flatMap((url) =>
         Object.values(MEDIA_MODELS).map((model, index) => new MediaBackend(model, `${url}:${ADMIN_PORT + index}`)),
       );

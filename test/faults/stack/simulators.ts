@@ -36,6 +36,7 @@ export class Simulator {
   readonly #adminUrl: string;
   /** What processes of it that were killed had served. */
   readonly #kept: ServedRequest[] = [];
+  #isRetired = false;
 
   constructor(adminUrl: string) {
     this.#adminUrl = adminUrl;
@@ -43,9 +44,20 @@ export class Simulator {
 
   /** Every call served since an instant, by this process and by those before it. Routers' probes of engines are no calls. */
   async listServed(sinceMs: number): Promise<ServedRequest[]> {
-    const { requests } = requestsSchema.parse(await this.#ask('GET', 'requests'));
+    const { requests } = this.#isRetired ? { requests: [] } : requestsSchema.parse(await this.#ask('GET', 'requests'));
     const isCall = ({ requestId }: ServedRequest) => !requestId.startsWith('probe-');
     return [...this.#kept, ...requests].filter((served) => isCall(served) && served.receivedAt >= sinceMs);
+  }
+
+  /** Whether its process has gone for good. */
+  get isRetired(): boolean {
+    return this.#isRetired;
+  }
+
+  /** Keeps the log of an engine that is about to go for good. */
+  async retire(): Promise<void> {
+    this.#kept.push(...(await this.listServed(0)));
+    this.#isRetired = true;
   }
 
   /** Holds all generation and keeps the log, which a process that is killed then takes with it. */

@@ -1,0 +1,263 @@
+import { type ClusterRegion, readClusterFile } from '@turnpike/cluster/describeCluster';
+import { getJson, kubectl } from '@turnpike/cluster/kubectl';
+import { loadRegionSecrets, toSecretObjects } from '@turnpike/cluster/regionSecrets';
+import { namespaceOf } from '@turnpike/cluster/regions';
+import { entryOf, INTERNAL_SERVICES, SERVICE_NAMES } from '@turnpike/config/services';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import { z } from 'zod';
+import { createOperator } from '../../faults/stack/operator.ts';
+import type { Cell, RegionContext, Suite } from '../cell.ts';
+import { isPodReady, listRegionPods } from '../region/pods.ts';
+import { getWorkload, untilRolledOut } from '../region/rollout.ts';
+import { openShell } from '../runbooks/openShell.ts';
+import { readRunbook } from '../runbooks/readRunbook.ts';
+import { judge } from './rollingUpdate.ts';
+
+const REGION = 'us';
+const NAMESPACE = namespaceOf(REGION);
+const CALLS_PER_SECOND = 5;
+const UNBOUNDED = 1_000_000;
+const AUTH_REPLICAS = 2;
+const AUTH_REPLICAS_WANTED = 5;
+const UNAUTHORIZED = /answered 401/;
+
+/** What a page needs, and how it is seen that it did what it says. */
+interface Rehearsal {
+  page: string;
+  variables?: Record<string, string>;
+  /** Before a block is pasted. */
+  prepare?(commands: string): Promise<void>;
+  /** When the last block under a heading has ended well, by the heading. */
+  looks: Record<string, () => Promise<void>>;
+}
+
+export const opsDay: Cell = {
+  name: 'ops-day',
+  does: `runs the commands of docs/runbooks as they stand there, under ${CALLS_PER_SECOND} calls a second: auth scaled to 5, an engine drained, every secret changed but the object store’s`,
+  holds: 'every command ends well and does what its page says, no call fails, and the books are exact',
+  async run(suite) {
+    const described = (await readClusterFile())[REGION];
+    const context = await suite.openBooks(REGION);
+    const load = context.startLoad({ calls: UNBOUNDED, perSecond: CALLS_PER_SECOND, openAtMost: 100 });
+    try {
+      await rehearse(scaleAuth(suite), { suite, described });
+      await rehearse(await drainEngine(suite, context), { suite, described });
+      await rehearse(await rotateSecrets(suite, { context, described }), { suite, described });
+    } finally {
+      load.stop();
+      await load.done;
+      suite.doing('ops-day: putting the secrets back');
+      await putSecretsBack(described);
+    }
+    judge(suite)(context);
+  },
+};
+
+/** Pastes a page's blocks into one shell, behind those that all pages want first. */
+async function rehearse(
+  { page, variables = {}, prepare, looks }: Rehearsal,
+  { suite, described }: { suite: Suite; described: ClusterRegion },
+): Promise<void> {
+  const startedAt = performance.now();
+  const blocks = await readRunbook(page);
+  for (const wanted of Object.keys(looks))
+    if (!blocks.some(({ heading }) => heading === wanted)) throw new Error(`${page} has no commands under '${wanted}'`);
+  const shell = openShell({ ...(await toVariables(described)), ...variables });
+  try {
+    for (const { commands } of await readRunbook('README.md')) await shell.paste(commands);
+    for (const [index, { heading, commands }] of blocks.entries()) {
+      suite.doing(`${page}: ${heading}`);
+      await prepare?.(commands);
+      await shell.paste(commands);
+      if (blocks[index + 1]?.heading !== heading) await looks[heading]?.();
+    }
+  } finally {
+    shell.close();
+  }
+  suite.note(`${page}: ${blocks.length} blocks in ${((performance.now() - startedAt) / 1_000).toFixed(0)} s`);
+}
+
+/** How an operator reaches the region, its fleet and its stores. */
+async function toVariables({ services, postgres_url: postgresUrl, redis_url: redisUrl }: ClusterRegion) {
+  const postgres = new URL(postgresUrl);
+  const redis = new URL(redisUrl);
+  return {
+    NAMESPACE,
+    TURNPIKE_REGION: REGION,
+    INTERNAL_TOKEN_KEYS: await readSecret('turnpike-internal', 'INTERNAL_TOKEN_KEYS'),
+    ...Object.fromEntries(
+      INTERNAL_SERVICES.map((name) => [`TURNPIKE_${entryOf(name).settings}_INTERNAL_URL`, services[name].internal_url]),
+    ),
+    PGHOST: postgres.hostname,
+    PGUSER: postgres.username,
+    PGPASSWORD: postgres.password,
+    REDIS_HOST: redis.hostname,
+    REDISCLI_AUTH: redis.password,
+  };
+}
+
+function scaleAuth({ check }: Suite): Rehearsal {
+  const checkReady = async (wanted: number): Promise<void> => {
+    const ready = (await listRegionPods(REGION, 'auth')).filter(isPodReady).length;
+    check(ready === wanted, `${ready} pods of auth are ready, not ${wanted}`);
+  };
+  return {
+    page: 'scale-auth.md',
+    looks: {
+      Do: () => checkReady(AUTH_REPLICAS_WANTED),
+      'Go back': async () => {
+        // Those that go are counted until they have gone.
+        await untilRolledOut(REGION, 'auth');
+        await checkReady(AUTH_REPLICAS);
+      },
+    },
+  };
+}
+
+async function drainEngine({ check, note }: Suite, context: RegionContext): Promise<Rehearsal> {
+  const { stack } = context;
+  await stack.findSimulators();
+  const [pod] = await listRegionPods(REGION, 'engines');
+  const [simulator] = stack.simulators;
+  if (!pod || !simulator) throw new Error('no pod of engines runs');
+  const { name } = pod.metadata;
+  return {
+    page: 'drain-engine.md',
+    variables: { POD: name },
+    async prepare(commands) {
+      if (!commands.includes('kubectl delete pod')) return;
+      await simulator.retire();
+      const served = await simulator.listServed(0);
+      note(`the engine served ${served.length} calls before it was drained`);
+      const running = served.filter(({ state }) => state === 'running').length;
+      check(served.length > 0 && running === 0, `${running} calls ran on an engine that had finished what it has`);
+    },
+    looks: {
+      Check: async () => {
+        const names = (await listRegionPods(REGION, 'engines')).map(({ metadata }) => metadata.name);
+        check(!names.includes(name), 'the pod of the drained engine is still there');
+        await stack.findSimulators();
+        const others = stack.simulators.filter(({ isRetired }) => !isRetired);
+        const since = Date.now();
+        await context.until('every engine to serve calls', async () => {
+          const served = await Promise.all(others.map((other) => other.listServed(since)));
+          return served.every(({ length }) => length > 0);
+        });
+      },
+    },
+  };
+}
+
+async function rotateSecrets(
+  { check }: Suite,
+  { context, described }: { context: RegionContext; described: ClusterRegion },
+): Promise<Rehearsal> {
+  const before = await readEverySecret();
+  const looks: Record<string, () => Promise<void>> = {
+    KEY_PEPPERS: async () => {
+      const [newest = ''] = (await readSecret('auth', 'KEY_PEPPERS')).split(':');
+      const internalTokenKeys = await readSecret('turnpike-internal', 'INTERNAL_TOKEN_KEYS');
+      const operator = createOperator(described.services, { internalTokenKeys });
+      const key = await operator.makeKey(context.account.workspaceId);
+      const [row] = await askPostgres(described, 'auth', 'SELECT pepper_id FROM api_key WHERE key_id = $1', [
+        key.keyId,
+      ]);
+      check(row?.pepper_id === newest, `a new key is stored under pepper ${row?.pepper_id}, not ${newest}`);
+      const calls = await context.startLoad({ calls: 1, keys: [key] }).done;
+      context.checkOutcomes(calls, { ok: true });
+      // Its pepper goes again with the cell.
+      await operator.revokeKey(key.keyId);
+    },
+    CACHE_SALT_KEYS: async () => checkChanged('model-router', 'CACHE_SALT_KEYS'),
+    'The Redis password': async () => {
+      for (const name of ['edge', 'catalog', 'model-router', 'media-jobs']) await checkChanged(name, 'REDIS_URL');
+      await checkChanged('redis', 'REDIS_PASSWORD');
+    },
+    'A database password': async () => {
+      for (const name of ['auth', 'catalog', 'usage-ledger', 'media-jobs', 'migrate-usage-ledger']) {
+        await checkChanged(name, 'DATABASE_URL');
+        const { hostname } = new URL(described.postgres_url);
+        const opens = async (url: string): Promise<boolean> => {
+          const client = new pg.Client(url.replace('@postgres:', `@${hostname}:`));
+          return client.connect().then(
+            () => client.end().then(() => true),
+            () => false,
+          );
+        };
+        check(!(await opens(before.get(`${name} DATABASE_URL`) ?? '')), `the old password of ${name} is still taken`);
+        check(await opens(await readSecret(name, 'DATABASE_URL')), `the new password of ${name} is not taken`);
+      }
+    },
+    INTERNAL_TOKEN_KEYS: async () => {
+      await checkChanged('turnpike-internal', 'INTERNAL_TOKEN_KEYS');
+      const refusal = await context.stack.operator.listEngines().then(
+        () => 'an answer',
+        (error: Error) => error.message,
+      );
+      check(UNAUTHORIZED.test(refusal), `who signs with the old key gets ${refusal}`);
+    },
+  };
+  async function checkChanged(name: string, key: string): Promise<void> {
+    check((await readSecret(name, key)) !== before.get(`${name} ${key}`), `${key} of ${name} is as it was`);
+  }
+  return { page: 'rotate-secrets.md', looks };
+}
+
+const secretSchema = z.object({
+  metadata: z.object({ name: z.string() }),
+  data: z.record(z.string(), z.string()).default({}),
+});
+const decode = (value = ''): string => Buffer.from(value, 'base64').toString();
+
+async function readSecret(name: string, key: string): Promise<string> {
+  return decode(secretSchema.parse(await getJson(['get', 'secret', name, '-n', NAMESPACE])).data[key]);
+}
+
+/** By the name of a Secret and a key of it. */
+async function readEverySecret(): Promise<Map<string, string>> {
+  const list = z.object({ items: z.array(secretSchema) }).parse(await getJson(['get', 'secrets', '-n', NAMESPACE]));
+  return new Map(
+    list.items.flatMap(({ metadata, data }) =>
+      Object.entries(data).map(([key, value]) => [`${metadata.name} ${key}`, decode(value)] as const),
+    ),
+  );
+}
+
+async function askPostgres(
+  { postgres_url: url }: ClusterRegion,
+  database: string,
+  sql: string,
+  values: string[] = [],
+): Promise<Record<string, string>[]> {
+  const client = new pg.Client(url.replace(/\/postgres$/, `/${database}`));
+  await client.connect();
+  return client
+    .query(sql, values)
+    .then(({ rows }) => rows)
+    .finally(() => client.end());
+}
+
+/** The secrets are again those that the cluster's command keeps, in the stores and in every service. */
+async function putSecretsBack(described: ClusterRegion): Promise<void> {
+  const secrets = await loadRegionSecrets(REGION);
+  for (const [role, password] of Object.entries(secrets.databasePasswords))
+    await askPostgres(described, 'postgres', `ALTER ROLE ${role} PASSWORD '${password}'`);
+  const url = new URL(described.redis_url);
+  url.password = await readSecret('redis', 'REDIS_PASSWORD');
+  const redis = new Redis(url.href, { lazyConnect: true });
+  await redis.connect();
+  await redis.call('ACL', 'SETUSER', 'default', 'resetpass', `>${secrets.redisPassword}`);
+  redis.disconnect();
+  for (const object of toSecretObjects(REGION, secrets)) {
+    const { metadata, stringData } = z
+      .object({ metadata: z.object({ name: z.string() }), stringData: z.record(z.string(), z.string()) })
+      .parse(object);
+    const patch = ['patch', 'secret', metadata.name, '-n', NAMESPACE, '--type=merge', '--patch-file=/dev/stdin'];
+    await kubectl(patch, JSON.stringify({ stringData }));
+  }
+  const workloads = await Promise.all(SERVICE_NAMES.map((name) => getWorkload(REGION, name)));
+  const names = workloads.map(({ kind, metadata }) => `${kind.toLowerCase()}/${metadata.name}`);
+  await kubectl(['rollout', 'restart', ...names, '-n', NAMESPACE]);
+  for (const name of SERVICE_NAMES) await untilRolledOut(REGION, name);
+}

@@ -1,0 +1,52 @@
+import { spawn } from 'node:child_process';
+import { dirname } from 'node:path';
+import { BIN, KUBECONFIG } from '@turnpike/cluster/paths';
+import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
+
+/** Of what a block printed before it failed, and so says why. */
+const LINES_SHOWN = 15;
+
+/** A shell of an operator, in which one block of commands is pasted after the other. */
+export interface Shell {
+  /** Resolves when all commands have ended well. Rejects with what was printed last where one ends with another exit code than 0. */
+  paste(commands: string): Promise<void>;
+  close(): void;
+}
+
+/** A bash in the repository, with the cluster's kubectl and these variables. A command that fails ends it. */
+export function openShell(variables: Record<string, string>): Shell {
+  const { PATH = '', PORT_BASE: _otherStack, ...env } = process.env;
+  const child = spawn('bash', ['-e', '-o', 'pipefail'], {
+    cwd: repositoryRoot,
+    // The Node that runs this is the one that runs the command line.
+    env: { ...env, PATH: [BIN, dirname(process.execPath), PATH].join(':'), KUBECONFIG, ...variables },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  let printed = '';
+  let onPrinted = (): void => undefined;
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      printed += text;
+      onPrinted();
+    });
+  child.stdin.on('error', () => undefined); // it has ended, and 'close' says so
+  const { promise: ended, resolve } = Promise.withResolvers<void>();
+  child.once('close', () => resolve());
+
+  return {
+    async paste(commands) {
+      printed = '';
+      const { promise: done, resolve: isDone } = Promise.withResolvers<true>();
+      const mark = `pasted ${crypto.randomUUID()}`;
+      onPrinted = () => {
+        if (printed.includes(mark)) isDone(true);
+      };
+      // Commands read nothing from where this comes from.
+      child.stdin.write(`{\n${commands}\n} < /dev/null\necho '${mark}'\n`);
+      if (await Promise.race([done, ended.then(() => false)])) return;
+      const last = printed.trim().split('\n').slice(-LINES_SHOWN).join('\n');
+      throw new Error(`a block failed:\n${commands}\nIt printed:\n${last}`);
+    },
+    close: () => void child.kill(),
+  };
+}
