@@ -5,10 +5,12 @@ import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 
 /** Of what a block printed before it failed, and so says why. */
 const LINES_SHOWN = 15;
+/** Some wait for a condition, for as long as it takes. */
+const ENDS_WITHIN_MS = 900_000;
 
 /** A shell of an operator, in which one block of commands is pasted after the other. */
 export interface Shell {
-  /** Resolves when all commands have ended well. Rejects with what was printed last where one ends with another exit code than 0. */
+  /** Resolves when all commands have ended well. Rejects with what was printed last where one ends with another exit code than 0, or none within 15 min. */
   paste(commands: string): Promise<void>;
   close(): void;
 }
@@ -43,7 +45,10 @@ export function openShell(variables: Record<string, string>): Shell {
       };
       // Commands read nothing from where this comes from.
       child.stdin.write(`{\n${commands}\n} < /dev/null\necho '${mark}'\n`);
-      if (await Promise.race([done, ended.then(() => false)])) return;
+      const timer = setTimeout(() => child.kill(), ENDS_WITHIN_MS);
+      const endedWell = await Promise.race([done, ended.then(() => false)]);
+      clearTimeout(timer);
+      if (endedWell) return;
       const last = printed.trim().split('\n').slice(-LINES_SHOWN).join('\n');
       throw new Error(`a block failed:\n${commands}\nIt printed:\n${last}`);
     },
