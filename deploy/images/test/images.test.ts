@@ -85,6 +85,14 @@ it('the same layers make the same image, whose contents are found by their diges
     config,
     rootfs: { diff_ids: [manifest.layers[0].digest] },
   });
+  const toPath = ({ digest }: { digest: string }) => `blobs/${digest.replace(':', '/')}`;
+  expect(JSON.parse(await readFile(join(folder, 'manifest.json'), 'utf8'))).toEqual([
+    {
+      Config: toPath(manifest.config),
+      RepoTags: ['docker.io/turnpike/x:dev'],
+      Layers: manifest.layers.map(toPath),
+    },
+  ]);
 });
 
 it('the list of what is in an image names each package once, in order', () => {

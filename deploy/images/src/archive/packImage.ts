@@ -71,7 +71,11 @@ export async function packImage(
   };
   await writeFile(join(work, 'index.json'), JSON.stringify(index));
   await writeFile(join(work, 'oci-layout'), JSON.stringify({ imageLayoutVersion: '1.0.0' }));
-  await packTar(work, ['oci-layout', 'index.json', 'blobs'], `${file}.new`);
+  // The same in Docker's older words: it reads nothing else without a registry.
+  const toPath = ({ digest }: Blob): string => `blobs/sha256/${digest}`;
+  const docker = [{ Config: toPath(configBlob), RepoTags: [reference], Layers: layers.map(toPath) }];
+  await writeFile(join(work, 'manifest.json'), JSON.stringify(docker));
+  await packTar(work, ['oci-layout', 'index.json', 'manifest.json', 'blobs'], `${file}.new`);
   await rename(`${file}.new`, file);
   await rm(work, { recursive: true });
   return `sha256:${manifest.digest}`;

@@ -39,7 +39,8 @@ export const runtimeLayer: Layer = {
   async fill(folder) {
     for (const name of ['app', 'data', 'run', 'tmp', 'home/nonroot'])
       await mkdir(join(folder, name), { recursive: true });
-    await chmod(join(folder, 'tmp'), 0o1777);
+    // Docker gives a new volume the rights of the folder that it is mounted at, and none to a group, as Kubernetes does.
+    for (const name of ['data', 'tmp']) await chmod(join(folder, name), 0o1777);
     for (const name of ['bin', 'sbin', 'lib', 'lib64']) {
       await mkdir(join(folder, 'usr', name), { recursive: true });
       await symlink(join('usr', name), join(folder, name));
