@@ -12,7 +12,7 @@ export const loadRegionSecrets = (region: Region): Promise<LocalSecrets> =>
 
 /** The Secrets that a region's manifests name. */
 export function toSecretObjects(region: Region, secrets: LocalSecrets): object[] {
-  return Object.entries(toValues(secrets)).map(([name, stringData]) => ({
+  return Object.entries(toSecretValues(secrets)).map(([name, stringData]) => ({
     apiVersion: 'v1',
     kind: 'Secret',
     metadata: { name, namespace: namespaceOf(region), labels: { 'app.kubernetes.io/part-of': 'turnpike' } },
@@ -20,7 +20,8 @@ export function toSecretObjects(region: Region, secrets: LocalSecrets): object[]
   }));
 }
 
-function toValues(secrets: LocalSecrets): Record<string, Record<string, string>> {
+/** What those hold, by their names; stores are reached by the names of their Services. */
+export function toSecretValues(secrets: LocalSecrets): Record<string, Record<string, string>> {
   const { databasePasswords: passwords } = secrets;
   const ledger = SERVICES['usage-ledger'].database;
   const toDatabaseUrl = (service: DatabaseService, role: keyof typeof passwords): string =>

@@ -5,13 +5,18 @@ import { stringify } from 'yaml';
 import { type Manifest, toFlowRows, toRegionPolicies, toServicePolicies } from './networkPolicies.ts';
 import { repositoryRoot } from './repositoryRoot.ts';
 import { listSecrets, toExternalSecrets } from './secrets.ts';
-import { readSimulatedModels, toEnginesFile, toSimulatorEnvironment } from './simulatedEngines.ts';
+import {
+  readSimulatedModels,
+  toComposeEnginesFile,
+  toEnginesFile,
+  toSimulatorEnvironment,
+} from './simulatedEngines.ts';
 
 const HEAD = '# Written by npm run manifests.\n';
 const README = 'k8s/README.md';
 const REGIONS = ['us', 'eu'];
 
-/** What `k8s/` takes from elsewhere: by its path in the repository, the text as it has to be. */
+/** What `k8s/` and Compose take from elsewhere: by its path in the repository, the text as it has to be. */
 export async function renderGeneratedFiles(): Promise<Record<string, string>> {
   const policies = SERVICE_NAMES.map((name) => [
     `k8s/base/${name}/network-policy.yaml`,
@@ -34,6 +39,7 @@ export async function renderGeneratedFiles(): Promise<Record<string, string>> {
     ...(await Promise.all(catalogs)),
     ['k8s/local/files/engines.env', toSimulatorEnvironment(models)],
     ...engines,
+    ['deploy/compose/engines.json', toComposeEnginesFile(models)],
     [README, renderReadme(await read(README))],
   ]);
 }

@@ -17,9 +17,14 @@ export const toSimulatorEnvironment = (models: CatalogModel[]): string =>
   `SIMULATOR_ENGINES=${JSON.stringify(models.map((model, index) => toSimulatedEngine(model, FIRST_PORT + index)))}\n`;
 
 /** What tells a region's routers of them: each model is a port of every pod behind the Service `engines`. */
-export function toEnginesFile(models: CatalogModel[], { namespace }: { namespace: string }): string {
-  const engines = models.map(({ id }, index) => {
-    return { id, discover: `k8s://${namespace}/engines:${FIRST_PORT + index}`, model: id };
-  });
+export const toEnginesFile = (models: CatalogModel[], { namespace }: { namespace: string }): string =>
+  formatEngines(models, (port) => ({ discover: `k8s://${namespace}/engines:${port}` }));
+
+/** The same where one container is called `engines`. */
+export const toComposeEnginesFile = (models: CatalogModel[]): string =>
+  formatEngines(models, (port) => ({ url: `http://engines:${port}` }));
+
+function formatEngines(models: CatalogModel[], toAddress: (port: number) => object): string {
+  const engines = models.map(({ id }, index) => ({ id, ...toAddress(FIRST_PORT + index), model: id }));
   return `${JSON.stringify({ engines }, null, 2)}\n`;
 }

@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { loadConfig } from '@turnpike/config/loadConfig';
 import { LONGEST_MEDIA_SILENCE_MS, toLongestCallMs } from '@turnpike/config/longestAnswers';
 import { DATABASE_SERVICES, entryOf, SERVICE_NAMES, type ServiceName } from '@turnpike/config/services';
 import { toDrainTimeoutMs } from '@turnpike/http-service/drain';
 import type { z } from 'zod';
+import { readConfigSchemas } from '../src/readConfigSchemas.ts';
 import { repositoryRoot } from '../src/repositoryRoot.ts';
 import { dataOf, environmentOf } from './environmentOf.ts';
 import {
@@ -25,13 +25,10 @@ const CLOSING_MS = 15_000;
 const describeWithKustomize = hasKustomize ? describe : describe.skip;
 if (!hasKustomize) it('the manifests are not rendered: there is no kustomize', () => {});
 
-const schemas = new Map<ServiceName, z.ZodObject>();
+let schemas = new Map<ServiceName, z.ZodObject>();
 let rendered: Map<string, Rendered[]>;
 beforeAll(async () => {
-  for (const name of SERVICE_NAMES) {
-    const file = join(repositoryRoot, 'services', name, 'src/config.ts');
-    schemas.set(name, (await import(pathToFileURL(file).href)).configSchema);
-  }
+  schemas = await readConfigSchemas();
   rendered = new Map(hasKustomize ? OVERLAYS.map((overlay) => [overlay, renderFolder(overlay)]) : []);
 });
 
