@@ -1,9 +1,11 @@
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { relative } from 'node:path';
+import { InternalCallError } from '@turnpike/internal-api/createClient';
 import type { LocalSecrets } from '@turnpike/local-stack/localSecrets';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import { SEEDED_CREDIT_USD, seedWorkspace } from '@turnpike/local-stack/seedWorkspace';
+import { waitFor } from '@turnpike/local-stack/waitFor';
 import { checkRequirements } from './checkRequirements.ts';
 import { applyObjects, deployRegion } from './deployRegion.ts';
 import { type ClusterRegion, describeRegion, writeClusterFile } from './describeCluster.ts';
@@ -22,6 +24,9 @@ export interface Output {
 
 /** A model of each region's catalog that answers chats. */
 const MODEL = 'llama-3.3-70b-instruct';
+
+/** How long it takes at most until the nodes let this machine in. */
+const LET_IN_WITHIN_MS = 30_000;
 
 const toSeconds = (durationMs: number): string => `${(durationMs / 1_000).toFixed(1)} s`;
 
@@ -68,13 +73,21 @@ async function openRegion(region: Region, secrets: LocalSecrets): Promise<Cluste
   await applyObjects([toMachinePolicy(region)]);
   const described = await describeRegion(region, secrets);
   const { auth, 'usage-ledger': ledger } = described.services;
-  await seedWorkspace({
-    auth: { url: auth.url, internalUrl: auth.internal_url },
-    ledger: { url: ledger.url, internalUrl: ledger.internal_url },
-    apiKey: secrets.apiKey,
-    internalTokenKeys: secrets.internalTokenKeys,
-  });
+  const seed = () =>
+    seedWorkspace({
+      auth: { url: auth.url, internalUrl: auth.internal_url },
+      ledger: { url: ledger.url, internalUrl: ledger.internal_url },
+      apiKey: secrets.apiKey,
+      internalTokenKeys: secrets.internalTokenKeys,
+    });
+  // The policy is in force on every node only seconds after it was taken: until then this machine is refused.
+  const isSeeded = () => seed().then(() => true, ignoreNoAnswer);
+  if (!(await waitFor(isSeeded, { timeoutMs: LET_IN_WITHIN_MS, intervalMs: 500 }))) await seed();
   return described;
+}
+
+function ignoreNoAnswer(error: unknown): undefined {
+  if (!(error instanceof InternalCallError) || error.failure.kind === 'refused') throw error;
 }
 
 /** Ends the cluster. What was compiled and built stays, and so do the secrets. */
