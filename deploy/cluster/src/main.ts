@@ -31,9 +31,13 @@ async function main(): Promise<number> {
 
 /** In a process of its own, which ends as Ctrl-C or its own verdict says. */
 function runSuite(args: string[]): Promise<number> {
-  const child = spawn(process.execPath, ['--disable-warning=TimeoutNegativeWarning', SUITE, ...args], {
-    stdio: 'inherit',
-  });
+  const child = spawn(
+    process.execPath,
+    [...process.execArgv, '--disable-warning=TimeoutNegativeWarning', SUITE, ...args],
+    {
+      stdio: 'inherit',
+    },
+  );
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => child.kill(signal));
   return new Promise((resolve, reject) => {
     child.once('error', reject);
