@@ -54,18 +54,27 @@ export async function bringUp({ print, heading, nodes }: Output & { nodes: numbe
   await timed(print, 'images loaded', () => loadImages(images));
 
   const digests = new Map(images.map(({ name, digest }) => [name, digest]));
-  const regions = await Promise.all(
+  await Promise.all(
     REGIONS.map(async (region) => {
       const secrets = await loadRegionSecrets(region);
       const onReady = (name: string, tookMs: number): void => printReady(print, `${region} ${name}`, tookMs);
       await deployRegion(region, { secrets, digests, onReady });
-      return [region, await openRegion(region, secrets)] as const;
     }),
   );
-  const described = Object.fromEntries(regions) as Record<Region, ClusterRegion>;
-  await writeClusterFile(described);
+  const described = await openRegions();
   print(`  Ready in ${toSeconds(performance.now() - startedAt)}.\n`);
   print(formatCluster(described, heading));
+}
+
+/**
+ * Lets this machine into regions that are ready, gives each a workspace with a key and credit, and says how they are reached, in the
+ * file of the cluster too. Done again it changes nothing.
+ */
+export async function openRegions(): Promise<Record<Region, ClusterRegion>> {
+  const regions = REGIONS.map(async (region) => [region, await openRegion(region, await loadRegionSecrets(region))]);
+  const described = Object.fromEntries(await Promise.all(regions)) as Record<Region, ClusterRegion>;
+  await writeClusterFile(described);
+  return described;
 }
 
 /** Lets this machine in, and gives the region a workspace with a key and credit. */

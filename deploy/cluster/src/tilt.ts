@@ -1,0 +1,27 @@
+import { StackError } from '@turnpike/local-stack/stackError';
+import { stringify } from 'yaml';
+import { openRegions } from './cluster.ts';
+import { loadRegionSecrets, toSecretObjects } from './regionSecrets.ts';
+import { REGIONS } from './regions.ts';
+
+/**
+ * What the Tiltfile cannot do itself: `tilt.ts secrets` prints the Secrets of every region, which are made where they are missing,
+ * and `tilt.ts open` lets this machine in, gives each region a workspace, and describes them for the operator's command line.
+ */
+async function main(command: string | undefined): Promise<void> {
+  if (command === 'secrets') return printSecrets();
+  if (command === 'open') return void (await openRegions());
+  throw new StackError('There is "secrets" and "open".');
+}
+
+async function printSecrets(): Promise<void> {
+  for (const region of REGIONS) {
+    const objects = toSecretObjects(region, await loadRegionSecrets(region));
+    for (const object of objects) process.stdout.write(`---\n${stringify(object, { lineWidth: 0 })}`);
+  }
+}
+
+main(process.argv[2]).catch((error: unknown) => {
+  process.stderr.write(`${error instanceof StackError ? error.message : (error as Error)?.stack}\n`);
+  process.exitCode = 1;
+});
