@@ -1,3 +1,4 @@
+import { applyObjects } from '@turnpike/cluster/deployRegion';
 import { type ClusterRegion, readClusterFile } from '@turnpike/cluster/describeCluster';
 import { getJson, kubectl } from '@turnpike/cluster/kubectl';
 import { loadRegionSecrets, toSecretObjects } from '@turnpike/cluster/regionSecrets';
@@ -249,13 +250,7 @@ async function putSecretsBack(described: ClusterRegion): Promise<void> {
   await redis.connect();
   await redis.call('ACL', 'SETUSER', 'default', 'resetpass', `>${secrets.redisPassword}`);
   redis.disconnect();
-  for (const object of toSecretObjects(REGION, secrets)) {
-    const { metadata, stringData } = z
-      .object({ metadata: z.object({ name: z.string() }), stringData: z.record(z.string(), z.string()) })
-      .parse(object);
-    const patch = ['patch', 'secret', metadata.name, '-n', NAMESPACE, '--type=merge', '--patch-file=/dev/stdin'];
-    await kubectl(patch, JSON.stringify({ stringData }));
-  }
+  await applyObjects(toSecretObjects(REGION, secrets));
   const workloads = await Promise.all(SERVICE_NAMES.map((name) => getWorkload(REGION, name)));
   const names = workloads.map(({ kind, metadata }) => `${kind.toLowerCase()}/${metadata.name}`);
   await kubectl(['rollout', 'restart', ...names, '-n', NAMESPACE]);
