@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from '@turnpike/logging/createLogger';
+import { UpstreamConnections } from '@turnpike/upstream-connections/upstreamConnections';
 import type { Upstream } from '../paths/upstream.ts';
 import { type ForwardedCall, Forwarding, type ForwardingRoom } from './forwarding.ts';
-import { UpstreamConnections } from './upstreamConnections.ts';
+import { reachUpstream } from './reachUpstream.ts';
 
 /**
  * Idle connections are let go long before a service that ends closes them (`DRAIN_SETTLE_MS`), so that no request goes to one
@@ -53,10 +54,10 @@ export function createUpstreamProxy(options: UpstreamProxyOptions): UpstreamProx
   const { upstream, url, silenceTimeoutMs, maxInProgress = MAX_IN_PROGRESS, log } = options;
   const { hostname, port, host, pathname } = new URL(url);
   const basePath = pathname.replace(/\/+$/, '');
+  const address = { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 80), noDelay: true };
+  const timeoutMs = Math.min(silenceTimeoutMs, CONNECT_TIMEOUT_MS);
   const connections = new UpstreamConnections({
-    host: hostname.replace(/^\[|\]$/g, ''),
-    port: Number(port || 80),
-    connectTimeoutMs: Math.min(silenceTimeoutMs, CONNECT_TIMEOUT_MS),
+    connect: (onread) => reachUpstream({ ...address, onread }, { timeoutMs }),
     maxConnecting: MAX_CONNECTING,
     idleMs: IDLE_CONNECTION_MS,
     maxIdle: MAX_IDLE_CONNECTIONS,

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
+import type { ResponseHead, ResponseReader } from '@turnpike/upstream-connections/responseReader';
+import type { AnswerListener, UpstreamConnection } from '@turnpike/upstream-connections/upstreamConnection';
+import type { UpstreamConnections } from '@turnpike/upstream-connections/upstreamConnections';
 import type { EdgeFault } from '../api/edgeError.ts';
 import { toShownHeaders } from '../headers/responseHeaders.ts';
-import type { ResponseHead, ResponseReader } from './responseReader.ts';
-import type { AnswerListener, UpstreamConnection } from './upstreamConnection.ts';
-import type { UpstreamConnections } from './upstreamConnections.ts';
 
 const LAST_CHUNK = '0\r\n\r\n';
 

@@ -3,8 +3,8 @@ import { type AddressInfo, createServer, type LookupFunction, type Server } from
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { UpstreamConnections } from '@turnpike/upstream-connections/upstreamConnections';
 import { reachUpstream } from './reachUpstream.ts';
-import { UpstreamConnections } from './upstreamConnections.ts';
 
 /** Nobody listens there: the tests' server has one address of the loopback only. */
 const REFUSING = '127.0.0.2';
@@ -93,9 +93,7 @@ it('gives up on an address that does not answer after its time, and has sent not
 it('lets only so many requests wait for a connection', async () => {
   const busy = await startBusyListener();
   const connections = new UpstreamConnections({
-    host: LISTENING,
-    port: busy.port,
-    connectTimeoutMs: 500,
+    connect: (onread) => reachUpstream({ host: LISTENING, port: busy.port, onread }, { timeoutMs: 500 }),
     maxConnecting: 5,
     idleMs: 1_000,
     maxIdle: 5,

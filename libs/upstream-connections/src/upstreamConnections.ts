@@ -1,11 +1,10 @@
-import { NotSentError, reachUpstream } from './reachUpstream.ts';
+import type { OnReadOpts, Socket } from 'node:net';
+import { NotSentError } from './openSocket.ts';
 import { UpstreamConnection } from './upstreamConnection.ts';
 
 export interface UpstreamConnectionsOptions {
-  host: string;
-  port: number;
-  /** Longest wait for a connection. */
-  connectTimeoutMs: number;
+  /** Opens one more, within a deadline of its own: a socket that is read as `onread` says. */
+  connect: (onread: OnReadOpts) => Promise<Socket>;
   /** Most requests that wait for a connection at once. Those above have theirs refused. */
   maxConnecting: number;
   /** Idle connections are let go after this time. */
@@ -34,17 +33,14 @@ export class UpstreamConnections {
     return undefined;
   }
 
-  /** Opens one more. Rejects with a `NotSentError`, or as connections do. */
+  /** Opens one more. Rejects with a `NotSentError`, or as `connect` does. */
   async open(): Promise<UpstreamConnection> {
-    const { host, port, connectTimeoutMs, maxConnecting } = this.#options;
+    const { connect, maxConnecting } = this.#options;
     if (this.#connecting >= maxConnecting) throw new NotSentError(`${maxConnecting} requests wait for a connection`);
     this.#connecting += 1;
     try {
       const connection = new UpstreamConnection();
-      const { onread } = connection;
-      return connection.attach(
-        await reachUpstream({ host, port, noDelay: true, onread }, { timeoutMs: connectTimeoutMs }),
-      );
+      return connection.attach(await connect(connection.onread));
     } finally {
       this.#connecting -= 1;
     }

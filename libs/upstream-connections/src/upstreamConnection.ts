@@ -47,6 +47,11 @@ export class UpstreamConnection {
     return this.#socket?.readyState === 'open';
   }
 
+  /** Nothing that was written waits here for the upstream to take it. */
+  get hasSentAll(): boolean {
+    return this.#socket?.writableLength === 0;
+  }
+
   /** Begins a request. Nothing leaves before `flush`, so that its body leaves with its head where it is there already. */
   begin(head: string, listener: AnswerListener): void {
     this.#listener = listener;
