@@ -34,7 +34,7 @@ export async function anHttpEngine(
     requestIds: [],
     abortedRequests: 0,
     async close() {
-      await engine.pool.destroy();
+      await engine.destroy();
       server.closeAllConnections();
       server.close();
     },

@@ -32,7 +32,7 @@ export type AttemptOn = (attempt: Attempt<Engine>, options: AttemptOptions) => P
 export function dispatchCall(
   { operation, request, model, callId, bound, cacheSalt }: Call,
   engine: Engine,
-  { number, traceparent, headersTimeoutMs }: AttemptOptions & { headersTimeoutMs: number },
+  { number, traceparent }: AttemptOptions,
   listener: EngineListener,
 ): EngineExchange {
   const servedName = servedNameOf(engine, model) ?? model.id;
@@ -43,7 +43,6 @@ export function dispatchCall(
       body: engine.dialect.toBody(request, { model, servedName, maxOutputTokens: bound.outputTokens, cacheSalt }),
       requestId: number === 1 ? callId : `${callId}-${number}`,
       traceparent,
-      headersTimeoutMs,
     },
     listener,
   );

@@ -77,7 +77,6 @@ export class StreamAttempt {
   /** Resolves when the stream is whole, the client is gone, or another engine may be tried. */
   #run(endsAt: number): Promise<AttemptEnd> {
     const { firstEventMs } = this.#house.timeouts;
-    const { number, traceparent } = this.#options;
     const timeoutMs = endsAt - performance.now();
     // No engine has had it: the one before failed.
     if (this.#client.hasLeft) return Promise.resolve({ kind: 'left_in_queue' });
@@ -87,23 +86,18 @@ export class StreamAttempt {
     this.#awaitEvent(firstEventMs);
     this.#attempt.onLeave(() => this.#broken('left_out'));
     this.#client.onLeft(() => this.#clientLeft());
-    this.#exchange = dispatchCall(
-      this.#call,
-      this.#attempt.engine,
-      { number, traceparent, headersTimeoutMs: firstEventMs },
-      {
-        onHeaders: (status, contentType) => {
-          if (status !== 200 || !contentType.startsWith('text/event-stream')) this.#refusal = new EngineRefusal(status);
-        },
-        onData: (chunk) => (this.#refusal ? this.#collectRefusal(chunk) : this.#onEvents(chunk)),
-        onEnd: () => {
-          clearTimeout(this.#silence);
-          if (this.#refusal) this.#refused();
-          else this.#broken('reset');
-        },
-        onError: (kind) => this.#broken(kind),
+    this.#exchange = dispatchCall(this.#call, this.#attempt.engine, this.#options, {
+      onHeaders: (status, contentType) => {
+        if (status !== 200 || !contentType.startsWith('text/event-stream')) this.#refusal = new EngineRefusal(status);
       },
-    );
+      onData: (chunk) => (this.#refusal ? this.#collectRefusal(chunk) : this.#onEvents(chunk)),
+      onEnd: () => {
+        clearTimeout(this.#silence);
+        if (this.#refusal) this.#refused();
+        else this.#broken('reset');
+      },
+      onError: (kind) => this.#broken(kind),
+    });
     return this.#end.promise;
   }
 

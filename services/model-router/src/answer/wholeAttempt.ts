@@ -58,35 +58,30 @@ function fetchReply(
     };
     const deadline = setTimeout(() => giveUp(ENGINE_FAILED, 'timeout'), timeoutMs);
     attempt.onLeave(() => giveUp(ENGINE_FAILED, 'left_out'));
-    exchange = dispatchCall(
-      call,
-      attempt.engine,
-      { ...options, headersTimeoutMs: timeoutMs },
-      {
-        onHeaders: (code) => {
-          status = code;
-        },
-        onData: (chunk) => {
-          if (!room.take(chunk.length)) {
-            giveUp({ kind: 'no_room_for_answer' });
-            return;
-          }
-          chunks.push(chunk);
-          size += chunk.length;
-          if (size > MAX_ANSWER_BYTES) giveUp(ENGINE_FAILED, 'reset');
-        },
-        onEnd: () => {
-          clearTimeout(deadline);
-          resolve({
-            kind: 'reply',
-            size,
-            status,
-            bytes: chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks),
-          });
-        },
-        onError: (kind) => fail(kind === 'refused' ? { kind: 'no_healthy_engine' } : ENGINE_FAILED, kind),
+    exchange = dispatchCall(call, attempt.engine, options, {
+      onHeaders: (code) => {
+        status = code;
       },
-    );
+      onData: (chunk) => {
+        if (!room.take(chunk.length)) {
+          giveUp({ kind: 'no_room_for_answer' });
+          return;
+        }
+        chunks.push(chunk);
+        size += chunk.length;
+        if (size > MAX_ANSWER_BYTES) giveUp(ENGINE_FAILED, 'reset');
+      },
+      onEnd: () => {
+        clearTimeout(deadline);
+        resolve({
+          kind: 'reply',
+          size,
+          status,
+          bytes: chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks),
+        });
+      },
+      onError: (kind) => fail(kind === 'refused' ? { kind: 'no_healthy_engine' } : ENGINE_FAILED, kind),
+    });
   });
 }
 

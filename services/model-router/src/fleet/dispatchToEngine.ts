@@ -1,11 +1,13 @@
 import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
-import type { Dispatcher } from 'undici';
+import type { ResponseReader } from '@turnpike/upstream-connections/responseReader';
+import type { AnswerListener, UpstreamConnection } from '@turnpike/upstream-connections/upstreamConnection';
 import type { Engine } from './engine.ts';
 import type { EngineErrorKind } from './terms/attempt.ts';
 import { UNANSWERED_WITHIN_MS } from './terms/limits.ts';
 
 export interface EngineListener {
   onHeaders(statusCode: number, contentType: string): void;
+  /** The bytes are the listener's to keep. */
   onData(chunk: Buffer): void;
   onEnd(): void;
   /** The exchange broke off, before or after headers. Nothing follows. */
@@ -21,92 +23,135 @@ export interface EngineExchange {
   abort(): void;
 }
 
-const REFUSED = new Set([
-  'ECONNREFUSED',
-  'UND_ERR_CONNECT_TIMEOUT',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-]);
-const TIMEOUT = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
+type CallEngine = Pick<Engine, 'origin' | 'connections' | 'traffic'>;
 
-function kindOf(error: Error, mayBeUnanswered: boolean): EngineErrorKind {
-  const code = 'code' in error ? String(error.code) : '';
-  if (REFUSED.has(code)) return 'refused';
-  if (TIMEOUT.has(code)) return 'timeout';
-  return mayBeUnanswered ? 'unanswered' : 'reset';
+/** What is sent to an engine. */
+export interface EngineRequest {
+  path: string;
+  body: Buffer;
+  /** Becomes part of the engine's own logs and of the answer's id; it has to be new for each attempt. */
+  requestId: string;
+  traceparent: string | undefined;
 }
 
-/**
- * Sends a body to an engine and reports what comes, unbuffered. `requestId` becomes part of the engine's own logs and of
- * the answer's id; it has to be new for each attempt. Silence between events is the caller's to bound.
- */
-export function dispatchToEngine(
-  { pool, traffic }: Pick<Engine, 'pool' | 'traffic'>,
-  {
-    path,
-    body,
-    requestId,
-    traceparent,
-    headersTimeoutMs,
-  }: { path: string; body: Buffer; requestId: string; traceparent: string | undefined; headersTimeoutMs: number },
-  listener: EngineListener,
-): EngineExchange {
-  let controller: Dispatcher.DispatchController | undefined;
-  let isOver = false;
-  let isAnswered = false;
-  const beganAtMs = performance.now();
-  if (traffic.openCalls === 0) traffic.busySinceMs = beganAtMs;
-  traffic.openCalls += 1;
-  const settle = (report: () => void): void => {
-    if (isOver) return;
-    isOver = true;
+/** Sends a body to an engine and reports what comes, unbuffered. Its silence, before its answer and within, is the caller's to bound. */
+export function dispatchToEngine(engine: CallEngine, request: EngineRequest, listener: EngineListener): EngineExchange {
+  const exchange = new Exchange(engine, listener);
+  exchange.start(request);
+  return exchange;
+}
+
+class Exchange implements EngineExchange, AnswerListener {
+  readonly #engine: CallEngine;
+  readonly #listener: EngineListener;
+  readonly #beganAtMs = performance.now();
+  #connection: UpstreamConnection | undefined;
+  #isAnswered = false;
+  #isPaused = false;
+  #isOver = false;
+
+  constructor(engine: CallEngine, listener: EngineListener) {
+    this.#engine = engine;
+    this.#listener = listener;
+    const { traffic } = engine;
+    if (traffic.openCalls === 0) traffic.busySinceMs = this.#beganAtMs;
+    traffic.openCalls += 1;
+  }
+
+  start(request: EngineRequest): void {
+    const { connections } = this.#engine;
+    const idle = connections.takeIdle();
+    if (idle) this.#send(idle, request);
+    else
+      connections.open().then(
+        (connection) => this.#send(connection, request),
+        // The engine has seen nothing of it.
+        () => this.#fail('refused'),
+      );
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.#connection?.resume();
+  }
+
+  abort(): void {
+    this.#settle(false);
+  }
+
+  onAnswer(answer: ResponseReader, body: Buffer | undefined): boolean {
+    const listener = this.#listener;
+    const head = answer.takeHead();
+    if (head) {
+      this.#isAnswered = true;
+      listener.onHeaders(head.status, contentTypeOf(head.headers));
+    }
+    if (body) {
+      this.#engine.traffic.heardAtMs = performance.now();
+      // What was read belongs to the connection.
+      if (!this.#isOver) listener.onData(Buffer.from(body));
+    }
+    if (!answer.isWhole) return !this.#isPaused;
+    if (this.#settle(answer.isPersistent)) listener.onEnd();
+    return true;
+  }
+
+  onFailure(): void {
+    const mayBeUnanswered = !this.#isAnswered && performance.now() - this.#beganAtMs < UNANSWERED_WITHIN_MS;
+    this.#fail(mayBeUnanswered ? 'unanswered' : 'reset');
+  }
+
+  /** All of the request has been given to the connection already. */
+  onDrain(): void {}
+
+  #send(connection: UpstreamConnection, { path, body, requestId, traceparent }: EngineRequest): void {
+    if (this.#isOver) {
+      this.#engine.connections.release(connection);
+      return;
+    }
+    this.#connection = connection;
+    const lines = [
+      `POST ${path} HTTP/1.1`,
+      `host: ${hostOf(this.#engine.origin)}`,
+      'connection: keep-alive',
+      'content-type: application/json',
+      'accept: text/event-stream, application/json',
+      `content-length: ${body.length}`,
+      `${REQUEST_ID_HEADER}: ${requestId}`,
+    ];
+    if (traceparent !== undefined) lines.push(`traceparent: ${traceparent}`);
+    connection.begin(`${lines.join('\r\n')}\r\n\r\n`, this);
+    connection.write(body);
+    connection.flush();
+  }
+
+  #fail(kind: EngineErrorKind): void {
+    if (this.#settle(false)) this.#listener.onError(kind);
+  }
+
+  /** Ends the exchange, once; false when it had ended before. The connection is kept where it can serve another. */
+  #settle(isPersistent: boolean): boolean {
+    if (this.#isOver) return false;
+    this.#isOver = true;
+    const { connections, traffic } = this.#engine;
     traffic.openCalls -= 1;
-    report();
-  };
-  pool.dispatch(
-    {
-      method: 'POST',
-      path,
-      headers: {
-        'content-type': 'application/json',
-        accept: 'text/event-stream, application/json',
-        [REQUEST_ID_HEADER]: requestId,
-        ...(traceparent !== undefined && { traceparent }),
-      },
-      body,
-      headersTimeout: headersTimeoutMs,
-      bodyTimeout: 0,
-    },
-    {
-      onRequestStart(started) {
-        controller = started;
-        if (isOver) started.abort(new Error('call ended'));
-      },
-      onResponseStart(_controller, statusCode, headers) {
-        isAnswered = true;
-        if (!isOver && statusCode >= 200) listener.onHeaders(statusCode, String(headers['content-type'] ?? ''));
-      },
-      onResponseData(_controller, chunk) {
-        traffic.heardAtMs = performance.now();
-        if (!isOver) listener.onData(chunk);
-      },
-      onResponseEnd() {
-        settle(() => listener.onEnd());
-      },
-      onResponseError(_controller, error) {
-        const mayBeUnanswered = !isAnswered && performance.now() - beganAtMs < UNANSWERED_WITHIN_MS;
-        settle(() => listener.onError(kindOf(error, mayBeUnanswered)));
-      },
-    },
-  );
-  return {
-    pause: () => controller?.pause(),
-    resume: () => controller?.resume(),
-    abort() {
-      settle(() => {});
-      controller?.abort(new Error('call ended'));
-    },
-  };
+    const connection = this.#connection;
+    this.#connection = undefined;
+    if (connection && isPersistent && connection.hasSentAll) connections.release(connection);
+    else connection?.destroy();
+    return true;
+  }
+}
+
+/** Of an origin, which has neither a path nor a user. */
+const hostOf = (origin: string): string => origin.slice(origin.indexOf('//') + 2);
+
+/** Names and values take turns. */
+function contentTypeOf(headers: readonly string[]): string {
+  for (let at = 0; at < headers.length; at += 2) if (headers[at] === 'content-type') return headers[at + 1] ?? '';
+  return '';
 }

@@ -1,12 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { UpstreamConnections } from '@turnpike/upstream-connections/upstreamConnections';
 import { Pool } from 'undici';
 import type { PricedModel } from '../catalog/catalog.ts';
 import type { ListedEngine } from './discovery/followAddresses.ts';
 import { EngineHealth } from './health/engineHealth.ts';
+import { openEngineConnections } from './openEngineConnections.ts';
 import { EngineLoad } from './placement/engineLoad.ts';
 import { EngineRoom, type RoomLimits } from './queue/engineRoom.ts';
 import type { Dialect, EngineReport, ServedModels, Trial } from './terms/dialect.ts';
-import { CONNECT_TIMEOUT_MS, IDLE_CONNECTION_MS, MAX_CONNECTIONS } from './terms/limits.ts';
+import { CONNECT_TIMEOUT_MS, IDLE_CONNECTION_MS, MAX_QUESTIONS } from './terms/limits.ts';
 
 /** What is under way on an engine. Kept by whoever exchanges bytes with it. */
 export interface EngineTraffic {
@@ -50,6 +52,9 @@ export class Engine {
   readonly id: string;
   /** Scheme, host and port. */
   readonly origin: string;
+  /** What carries calls. */
+  readonly connections: UpstreamConnections;
+  /** What carries the router's own questions. */
   readonly pool: Pool;
   /** How it is spoken to. */
   readonly dialect: Dialect;
@@ -80,8 +85,9 @@ export class Engine {
     this.room = new EngineRoom(room, { load: this.load, nowMs });
     this.#isCordoned = isCordoned;
     this.#onServes = onServes;
+    this.connections = openEngineConnections(listed.origin);
     this.pool = new Pool(listed.origin, {
-      connections: MAX_CONNECTIONS,
+      connections: MAX_QUESTIONS,
       pipelining: 1,
       keepAliveTimeout: IDLE_CONNECTION_MS,
       keepAliveMaxTimeout: IDLE_CONNECTION_MS,
@@ -159,6 +165,18 @@ export class Engine {
 
   tryOut(trial: Trial): void {
     void this.dialect.sendTrial(this.pool, this.servedNames[0] ?? '', trial);
+  }
+
+  /** Nothing new is sent to it; what is under way ends. */
+  async close(): Promise<void> {
+    this.connections.close();
+    await this.pool.close();
+  }
+
+  /** As `close`, and whatever has been asked of it breaks off. */
+  async destroy(): Promise<void> {
+    this.connections.close();
+    await this.pool.destroy();
   }
 }
 

@@ -154,6 +154,7 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
   function tick(): void {
     for (const engine of list()) {
       if (!engine.isListed && engine.traffic.openCalls === 0) forget(engine);
+      engine.connections.closeStale();
       const state = engine.noteState();
       if (state === 'ready') log.info({ engine: engine.id, serves: engine.servedNames[0] }, 'engine is in');
       if (state === 'draining') log.info({ engine: engine.id }, 'engine takes nothing new');
@@ -169,7 +170,7 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
     void members.get(keyOf(engine))?.watch.close();
     members.delete(keyOf(engine));
     forgetKnown();
-    void engine.pool.close();
+    void engine.close();
     log.info({ engine: engine.id }, 'engine is gone');
   }
 
@@ -240,7 +241,7 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
       void addresses.close();
       await Promise.all([ticking.close(), file.close(), endpoints?.close()]);
       // What a watch has asked ends with the connections.
-      await Promise.all(list().map(({ pool }) => pool.destroy()));
+      await Promise.all(list().map((engine) => engine.destroy()));
       await Promise.all(watched);
     },
   };

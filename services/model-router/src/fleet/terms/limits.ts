@@ -10,8 +10,12 @@
 export const IDLE_CONNECTION_MS = 4_000;
 /** A host in the same network answers at once, or is gone. */
 export const CONNECT_TIMEOUT_MS = 1_000;
-/** Connections to one engine: more calls than any has room for. */
-export const MAX_CONNECTIONS = 4_096;
+/** Connections that are opened to one engine at once: what comes above is refused as if nobody listened there. */
+export const MAX_CONNECTING = 4_096;
+/** Connections that are kept for the next call, of each engine. */
+export const MAX_IDLE_CONNECTIONS = 512;
+/** Connections for the router's own questions to one engine: as many as it may be asked to count prompts at once, and a few. */
+export const MAX_QUESTIONS = 160;
 /** A connection that breaks so soon was closing already: an engine that took a request and fails it takes longer, or answers. */
 export const UNANSWERED_WITHIN_MS = 1_000;
 
