@@ -3,12 +3,16 @@ import { join } from 'node:path';
 import { beforeAll, expect, it } from '@jest/globals';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import { BOARDS, RULE_FILES } from '../src/observabilityFiles.ts';
+import { BUSY_DAY } from './busyDay.ts';
 import { HEALTHY } from './healthyRegion.ts';
 import { readMeasuredSeries } from './measuredSeries.ts';
 import { readGroupings, readSelectors } from './promql.ts';
+import { readScalers } from './readScalers.ts';
 
 /** What Prometheus adds to all that it fetches. */
 const OF_TARGET = ['job', 'instance'];
+/** What it adds to what it fetches of a pod. */
+const OF_POD = ['namespace', 'container', 'pod'];
 /** What Prometheus makes by itself. */
 const OF_PROMETHEUS = new Map([
   ['up', new Set<string>()],
@@ -22,6 +26,7 @@ const QUERIES = {
     ...rows.flatMap(({ panels }) => panels.flatMap(({ lines }) => lines.map(({ expr }) => expr))),
     ...variables.map(({ metric, label }) => `count by (${label}) (${metric})`),
   ]),
+  autoscalers: (await readScalers('turnpike-us')).flatMap(({ triggers }) => triggers.map(({ query }) => query)),
 };
 
 let known: Map<string, Set<string>>;
@@ -31,9 +36,9 @@ beforeAll(async () => {
 });
 
 /** What a query asks for that nobody measures: a series, or a label of one. */
-function findUnknown(query: string): string[] {
+function findUnknown(query: string, added: string[] = OF_TARGET): string[] {
   const selectors = readSelectors(query);
-  const labelsOf = (series: string): Set<string> => new Set([...(known.get(series) ?? []), ...OF_TARGET]);
+  const labelsOf = (series: string): Set<string> => new Set([...(known.get(series) ?? []), ...added]);
   const all = new Set(selectors.flatMap(({ series }) => [...labelsOf(series)]));
   return [
     ...selectors.filter(({ series }) => !known.has(series)).map(({ series }) => series),
@@ -45,11 +50,12 @@ function findUnknown(query: string): string[] {
 }
 
 it.each([
-  ['rules', 50],
-  ['dashboards', 150],
-] as const)('the %s ask for no metric and no label that the fleet does not measure', (which, atLeast) => {
+  ['rules', 50, OF_TARGET],
+  ['dashboards', 150, OF_TARGET],
+  ['autoscalers', 10, OF_POD],
+] as const)('the %s ask for no metric and no label that the fleet does not measure', (which, atLeast, added) => {
   expect(QUERIES[which].flatMap(readSelectors).length).toBeGreaterThan(atLeast);
-  expect(QUERIES[which].flatMap(findUnknown)).toEqual([]);
+  expect(QUERIES[which].flatMap((query) => findUnknown(query, [...added]))).toEqual([]);
 });
 
 it.each([
@@ -62,11 +68,14 @@ it.each([
   expect(findUnknown(query)).toEqual(unknown);
 });
 
-it('tests alerts with series that the fleet measures, with all of their labels', () => {
-  for (const text of Object.keys(HEALTHY)) {
+it.each([
+  ['alerts', HEALTHY, OF_TARGET],
+  ['autoscalers', BUSY_DAY, OF_POD],
+])('tests %s with series that the fleet measures, with all of their labels', (_what, shown, added) => {
+  for (const text of Object.keys(shown)) {
     const [{ series, matchers } = { series: text, matchers: [] }] = readSelectors(text);
     const labels = matchers.map(({ label }) => label).sort();
-    expect({ series, labels }).toEqual({ series, labels: [...OF_TARGET, ...(known.get(series) ?? [])].sort() });
+    expect({ series, labels }).toEqual({ series, labels: [...added, ...(known.get(series) ?? [])].sort() });
   }
 });
 
@@ -85,7 +94,8 @@ it('chooses by words that the fleet’s code says', async () => {
     glob('{libs,services}/*/src/**/*.ts', { cwd: repositoryRoot, exclude: ['**/generated/**', '**/*.test.ts'] }),
   );
   const code = (await Promise.all(files.map((file) => readFile(join(repositoryRoot, file), 'utf8')))).join('\n');
-  const words = [...QUERIES.rules, ...QUERIES.dashboards]
+  const words = Object.values(QUERIES)
+    .flat()
     .flatMap(readSelectors)
     .filter(({ series }) => series !== 'ALERTS')
     .flatMap(({ matchers }) => matchers.flatMap(({ value }) => value.split('|')))
