@@ -2,14 +2,14 @@ import { execFileSync } from 'node:child_process';
 import { mkdir, readFile, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
-import { SERVICE_NAMES } from '@turnpike/config/services';
+import { entryOf, SERVICE_NAMES } from '@turnpike/config/services';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import { aTemporaryFolder } from '@turnpike/test-support/aTemporaryFolder';
 import { PNPM } from '../src/app/deployApp.ts';
 import { packImage } from '../src/archive/packImage.ts';
 import { packLayer } from '../src/archive/packLayer.ts';
 import { toBillOfMaterials } from '../src/archive/toBillOfMaterials.ts';
-import { IMAGES } from '../src/images.ts';
+import { APPS, IMAGES } from '../src/images.ts';
 
 const readText = (place: string): Promise<string> => readFile(join(repositoryRoot, place), 'utf8');
 
@@ -35,6 +35,41 @@ it('the Dockerfile starts from nothing that may change under its name, and runs 
   for (const base of bases) expect(base).toMatch(/@sha256:[0-9a-f]{64}$/);
   for (const [, from] of text.matchAll(/^FROM (\S+)/gm)) expect(from).toMatch(/^(scratch|\$\{\w+_IMAGE\})$/);
   expect(text).toMatch(/^USER 65532:65532$/m);
+});
+
+it('the Dockerfile is told of the options of Node that the list of services wants, as its page says', async () => {
+  const builds = [...(await readText('deploy/images/README.md')).matchAll(/^docker build .*?(?<!\\)$/gms)].map(
+    ([line]) => line,
+  );
+  const told = builds.flatMap((line) => {
+    const argumentOf = (name: string) =>
+      new RegExp(`--build-arg ${name}=(?:"([^"]*)"|(\\S+))`).exec(line)?.slice(1).find(Boolean);
+    const [service, options] = [argumentOf('SERVICE'), argumentOf('NODE_OPTIONS')];
+    return options === undefined ? [] : [[service, options.split(' ')]];
+  });
+  const wanted = SERVICE_NAMES.flatMap((name) => {
+    const { nodeFlags = [] } = entryOf(name);
+    return nodeFlags.length > 0 ? [[name, nodeFlags]] : [];
+  });
+  expect(wanted).not.toEqual([]);
+  expect(told).toEqual(wanted);
+  const last = (await readText('Dockerfile')).split(/^FROM /m).at(-1);
+  expect(last).toMatch(/^ARG NODE_OPTIONS=$/m);
+  expect(last).toMatch(/^ENV .*\bNODE_OPTIONS=\$NODE_OPTIONS$/m);
+});
+
+it('the Dockerfile takes programs from the list of images alone, which has for a service what its entry asks for', async () => {
+  const dockerfile = await readText('Dockerfile');
+  expect(dockerfile).toContain('deploy/images/src/assemble.ts "$SERVICE" /out');
+  expect(dockerfile).toContain('COPY --from=build /out/programs /');
+  expect(dockerfile.replaceAll(/^#.*$/gm, '')).not.toMatch(/\b(apt|apt-get|apk|dpkg|ffmpeg)\b/);
+  for (const name of SERVICE_NAMES) {
+    const { eventLog, engines } = entryOf(name);
+    const programs = APPS.find((image) => image.name === name)?.programs.map((layer) => layer.name);
+    // Who calls engines spools what calls cost, under a lock; who makes media converts it, within bounds.
+    const wanted = [...(eventLog && engines ? ['flock'] : []), ...(engines === 'media' ? ['limits', 'ffmpeg'] : [])];
+    expect({ name, programs }).toEqual({ name, programs: wanted });
+  }
 });
 
 /** A layer with a file that may be run and one that may not, written at some time. */

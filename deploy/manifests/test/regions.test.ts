@@ -184,6 +184,15 @@ describeWithKustomize.each(OVERLAYS)('%s', (overlay) => {
     }
   });
 
+  it.each(SERVICE_NAMES)(
+    'tells the Node of %s what the list of services does, as it stands in place of the image',
+    (name) => {
+      const [container] = workloadOf(name, overlay).pod.containers;
+      const { NODE_OPTIONS = '' } = container ? environmentOf(container, manifestsOf(overlay)) : {};
+      expect(NODE_OPTIONS.split(' ')).toEqual([expect.any(String), ...(entryOf(name).nodeFlags ?? [])]);
+    },
+  );
+
   it('selects exactly one workload by each Service, disruption budget and policy that names one', () => {
     const labels = workloadsOf(manifestsOf(overlay)).map((workload) => workload.labels);
     const selectors = manifestsOf(overlay).filter(({ kind }) => kind === 'Service' || kind === 'PodDisruptionBudget');
