@@ -2,7 +2,11 @@ import { entryOf, SERVICE_NAMES, type ServiceName } from '@turnpike/config/servi
 import { type Flow, listFlows, type Outsider, type Party, ROLES } from './flows.ts';
 
 /** One Kubernetes object, as it is written. */
-export type Manifest = { apiVersion: string; kind: string; metadata: { name: string } } & Record<string, unknown>;
+export type Manifest = {
+  apiVersion: string;
+  kind: string;
+  metadata: { name: string; annotations?: Record<string, string> };
+} & Record<string, unknown>;
 
 /** What no client's address may lead to: private, shared, local, reserved and multicast ranges, 169.254.169.254 among them. */
 const NOT_PUBLIC_V4 = [
@@ -41,6 +45,9 @@ function toPodSelector(party: Exclude<Party, { kind: 'outsider' }>): object {
 const toPeers = (party: Party): object[] =>
   party.kind === 'outsider' ? OUTSIDER_PEERS[party.name] : [{ podSelector: toPodSelector(party) }];
 
+/** Stores and engines are made elsewhere, so that kube-score finds no pod of theirs among a region's manifests. */
+const MADE_ELSEWHERE = { annotations: { 'kube-score/ignore': 'networkpolicy-targets-pod' } };
+
 const isSame = (a: Party, b: Party): boolean => a.kind === b.kind && a.name === b.name;
 
 function toPolicy(name: string, party: Exclude<Party, { kind: 'outsider' }>, flows: Flow[]): Manifest {
@@ -49,7 +56,7 @@ function toPolicy(name: string, party: Exclude<Party, { kind: 'outsider' }>, flo
   return {
     apiVersion: 'networking.k8s.io/v1',
     kind: 'NetworkPolicy',
-    metadata: { name },
+    metadata: { name, ...(party.kind === 'role' && MADE_ELSEWHERE) },
     spec: {
       podSelector: toPodSelector(party),
       policyTypes: ['Ingress', 'Egress'],

@@ -21,6 +21,8 @@ import {
 const OVERLAYS = ['overlays/us', 'overlays/eu', 'overlays/local/us', 'overlays/local/eu'];
 /** Closing what was opened, after the listeners: the spool's last events take up to 5 s of it. */
 const CLOSING_MS = 15_000;
+/** What the kubelet keeps of a container's logs as it comes, five files of 10Mi, and as much again until it looks. */
+const LOGS_MEBIBYTES = 100;
 
 const describeWithKustomize = hasKustomize ? describe : describe.skip;
 if (!hasKustomize) it('the manifests are not rendered: there is no kustomize', () => {});
@@ -170,17 +172,27 @@ describeWithKustomize.each(OVERLAYS)('%s', (overlay) => {
     ]);
   });
 
-  it('bounds memory and not processor time, with room beside the heap', () => {
+  it('bounds memory, disk and not processor time, with room beside the heap', () => {
     for (const { name, pod } of workloadsOf(manifestsOf(overlay))) {
       for (const { resources, env = [] } of pod.containers) {
-        expect({ name, keys: Object.keys(resources.limits ?? {}) }).toEqual({ name, keys: ['memory'] });
-        expect(Object.keys(resources.requests ?? {}).sort()).toEqual(['cpu', 'memory']);
+        const keys = Object.keys(resources.limits ?? {}).sort();
+        expect({ name, keys }).toEqual({ name, keys: ['ephemeral-storage', 'memory'] });
+        expect(Object.keys(resources.requests ?? {}).sort()).toEqual(['cpu', 'ephemeral-storage', 'memory']);
         const heap = env
           .find((variable) => variable.name === 'NODE_OPTIONS')
           ?.value?.match(/--max-old-space-size=(\d+)/)?.[1];
         if (SERVICE_NAMES.some((service) => service === name)) expect(Number(heap)).toBeGreaterThan(0);
         expect(Number(heap ?? 0)).toBeLessThanOrEqual(0.7 * toMebibytes(resources.limits?.memory ?? ''));
       }
+    }
+  });
+
+  it('gives each pod as much disk as its volumes may fill, and its logs', () => {
+    for (const { name, pod } of workloadsOf(manifestsOf(overlay))) {
+      const volumes = (pod.volumes ?? []).map(({ emptyDir }) => toMebibytes(emptyDir?.sizeLimit ?? '0Mi'));
+      const limits = pod.containers.map(({ resources }) => toMebibytes(resources.limits?.['ephemeral-storage'] ?? ''));
+      const room = sumOf(limits) - sumOf(volumes) - pod.containers.length * LOGS_MEBIBYTES;
+      expect({ name, hasRoom: room >= 0 }).toEqual({ name, hasRoom: true });
     }
   });
 
@@ -358,6 +370,8 @@ const targetsOf = (manifests: Rendered[], kind: string): string[] =>
     .map(({ spec }) => spec?.scaleTargetRef as { kind: string; name: string })
     .map((target) => `${target.kind}/${target.name}`)
     .sort();
+
+const sumOf = (numbers: number[]): number => numbers.reduce((sum, number) => sum + number, 0);
 
 function toMebibytes(quantity: string): number {
   const [, number, unit] = /^(\d+)(Mi|Gi)$/.exec(quantity) ?? [];

@@ -27,7 +27,7 @@ export interface PodSpec {
   terminationGracePeriodSeconds?: number;
   securityContext?: unknown;
   containers: Container[];
-  volumes?: { name: string; configMap?: Named }[];
+  volumes?: { name: string; configMap?: Named; emptyDir?: { sizeLimit?: string } }[];
 }
 /** An object of Kubernetes, with the fields that these tests look at. */
 export interface Rendered {
