@@ -20,6 +20,9 @@ CGROUP=turnpike-cluster
 say() { printf '%s\n' "$*" >&2; }
 fail() { say "error: $*"; exit 1; }
 need_root() { [ "$(id -u)" = 0 ] || fail "needs root (network namespaces, mounts, control groups): run it with sudo"; }
+module_dir() { # MODULE@VERSION: where its sources lie, fetched where they are not there yet
+  go mod download -json "$1" | sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p'
+}
 node_ip() { echo "10.213.0.$((10 + $1))"; }
 alive() { # PID: a process that is dead but not yet collected by its parent does not count
   local state; state=$(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2>/dev/null) && [[ $state != [ZX] ]]

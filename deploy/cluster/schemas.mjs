@@ -1,9 +1,14 @@
 // Turns an OpenAPI 2 description or CRDs into one self-contained JSON schema per kind, named as kubeconform asks for them.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { parseAllDocuments } from 'yaml';
 
-const [kind, input, out] = process.argv.slice(2);
-const source = JSON.parse(readFileSync(input === '-' ? 0 : input, 'utf8'));
+const [kind, out, ...files] = process.argv.slice(2);
+const texts = files.map((file) => readFileSync(file, 'utf8'));
 mkdirSync(out, { recursive: true });
+
+/** What a schema says for people; a field may have the same name, and is a schema itself. */
+const isSaid = (key, value) =>
+  key === 'x-kubernetes-group-version-kind' || (['description', 'format'].includes(key) && typeof value === 'string');
 
 /** An unknown field is an error, as under kubectl's strict validation; int-or-string is the one format JSON schema lacks. */
 function tighten(node) {
@@ -12,7 +17,7 @@ function tighten(node) {
   if (node['x-kubernetes-int-or-string'] || node.format === 'int-or-string') return { type: ['string', 'integer'] };
   const copy = Object.fromEntries(
     Object.entries(node)
-      .filter(([key]) => !['description', 'format', 'x-kubernetes-group-version-kind'].includes(key))
+      .filter(([key, value]) => !isSaid(key, value))
       .map(([key, value]) => [key, tighten(value)]),
   );
   if (
@@ -23,7 +28,7 @@ function tighten(node) {
     !node['x-kubernetes-preserve-unknown-fields']
   )
     copy.additionalProperties = false;
-  if (node.nullable) copy.type = [node.type, 'null'];
+  if (node.nullable === true) copy.type = [node.type, 'null'];
   return copy;
 }
 
@@ -41,6 +46,7 @@ const pin = (schema, { group, version, kind }) => {
 
 let count = 0;
 if (kind === 'openapi') {
+  const source = JSON.parse(texts[0]);
   const definitions = Object.fromEntries(
     Object.entries(source.definitions).map(([key, value]) => [key, tighten(value)]),
   );
@@ -65,8 +71,9 @@ if (kind === 'openapi') {
     count++;
   }
 } else {
-  for (const crd of source.kind === 'List' ? source.items : [source]) {
-    for (const version of crd.spec?.versions ?? []) {
+  const objects = texts.flatMap((text) => parseAllDocuments(text).map((document) => document.toJS()));
+  for (const crd of objects.filter((object) => object?.kind === 'CustomResourceDefinition')) {
+    for (const version of crd.spec.versions) {
       const gvk = { group: crd.spec.group, version: version.name, kind: crd.spec.names.kind };
       const schema = pin(tighten(version.schema.openAPIV3Schema), gvk);
       schema.properties.metadata = { type: 'object' };

@@ -1,5 +1,6 @@
 import type { Cell } from './cell.ts';
 import { hpa } from './cells/hpa.ts';
+import { linted } from './cells/linted.ts';
 import { networkPolicy } from './cells/networkPolicy.ts';
 import { nodeDrained } from './cells/nodeDrained.ts';
 import { opsDay } from './cells/opsDay.ts';
@@ -8,8 +9,9 @@ import { ready } from './cells/ready.ts';
 import { restricted } from './cells/restricted.ts';
 import { rollingUpdate } from './cells/rollingUpdate.ts';
 
-/** Every cell there is, in the order in which they run: the first one starts the cluster anew. */
+/** Every cell there is, in the order in which they run: the first one needs no cluster, the second one starts it anew. */
 export const CELLS: readonly Cell[] = [
+  linted,
   ready,
   restricted,
   networkPolicy,

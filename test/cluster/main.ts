@@ -14,8 +14,8 @@ async function main(): Promise<number> {
   if (list)
     return print(cells.map(({ name, does, holds }) => `${name}\n  does:  ${does}\n  holds: ${holds}`).join('\n'));
 
-  // The load is to keep its pace beside all pods, which weigh as much as 64 processes together.
-  setPriority(constants.priority.PRIORITY_HIGHEST);
+  // The load is to keep its pace beside all pods, which weigh as much as 64 processes together. Without root there is no cluster.
+  if (process.getuid?.() === 0) setPriority(constants.priority.PRIORITY_HIGHEST);
   const startedAt = performance.now();
   let doing = '';
   const progress = new ProgressLine(process.stdout, () => `${toSeconds(performance.now() - startedAt)} · ${doing}`);

@@ -1,7 +1,7 @@
-import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { parseAllDocuments } from 'yaml';
+import { buildManifests } from '../src/buildManifests.ts';
 import { repositoryRoot } from '../src/repositoryRoot.ts';
 
 const TOOLS = process.env.TURNPIKE_TEST_MANIFEST_TOOLS;
@@ -45,15 +45,8 @@ export interface Rendered {
 }
 
 /** What kustomize makes of a folder below `k8s/`. Throws what it says where it cannot. */
-export function renderFolder(folder: string): Rendered[] {
-  const { status, stdout, stderr } = spawnSync(join(TOOLS ?? '', 'kustomize'), ['build', folder], {
-    cwd: join(repositoryRoot, 'k8s'),
-    encoding: 'utf8',
-    maxBuffer: 64 * 1024 * 1024,
-  });
-  if (status !== 0) throw new Error(`kustomize build ${folder}: ${stderr}`);
-  return parseAllDocuments(stdout).map((document) => document.toJS());
-}
+export const renderFolder = (folder: string): Rendered[] =>
+  parseAllDocuments(buildManifests(join(TOOLS ?? '', 'kustomize'), folder)).map((document) => document.toJS());
 
 /** What it makes of a folder with further components. */
 export function renderWith(folder: string, components: string[]): Rendered[] {
