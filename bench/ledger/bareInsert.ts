@@ -1,4 +1,5 @@
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
+import { Prisma } from '../../services/usage-ledger/src/generated/client.ts';
 import type { TestLedger } from '../../services/usage-ledger/test/openTestLedger.ts';
 
 /** A table of the same columns and primary key as the ledger's, without partitions, checks and triggers. */
@@ -8,13 +9,13 @@ export async function createBareTable({ ownerDb }: TestLedger): Promise<void> {
   await ownerDb.$executeRaw`GRANT INSERT ON bare_request TO PUBLIC`;
 }
 
-/** The baseline: one statement that writes the rows, and nothing else. */
+/** The baseline: one statement that writes the rows, and nothing else, prepared as the ledger’s own are. */
 export async function insertBare(db: TestLedger['db'], events: UsageRecorded[]): Promise<void> {
   const column = <T>(read: (event: UsageRecorded) => T): T[] => events.map(read);
   const amounts = (read: (event: UsageRecorded) => bigint): string[] => events.map((event) => String(read(event)));
   const instants = (read: (event: UsageRecorded) => number): string[] =>
     events.map((event) => new Date(read(event)).toISOString());
-  await db.$executeRaw`
+  const insert = Prisma.sql`
     INSERT INTO bare_request (
       call_id, key_id, workspace_id, region, operation, model, canonical_model, price_version, status, reason,
       prompt_tokens, cached_prompt_tokens, completion_tokens, images, charge_nano_usd, formula_nano_usd, hold_nano_usd,
@@ -44,4 +45,5 @@ export async function insertBare(db: TestLedger['db'], events: UsageRecorded[]):
       ${instants((event) => event.startedAtMs)}::TIMESTAMPTZ[],
       ${instants((event) => event.endedAtMs)}::TIMESTAMPTZ[]
     )`;
+  await db.run(Object.assign(insert, { name: 'insertBare', args: [] }));
 }

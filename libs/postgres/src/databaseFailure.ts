@@ -1,12 +1,22 @@
 import { z } from 'zod';
 
 const adapterErrorSchema = z.object({ cause: z.object({ kind: z.string(), originalCode: z.string().optional() }) });
+/** What Postgres said, as the driver gives it where Prisma is not in between. */
+const driverErrorSchema = z.object({ severity: z.string(), code: z.string() });
+/** Nobody there, or not any more; or somebody whose certificate does not do. */
+const connectionErrorSchema = z.object({
+  code: z
+    .string()
+    .regex(/^(ENOTFOUND|ECONN\w+|ETIMEDOUT|EPIPE|(CERT|UNABLE_TO|ERROR_IN|DEPTH_ZERO|SELF_SIGNED|ERR_TLS)_\w+)$/),
+});
 /** A statement's failure comes wrapped by Prisma, that of a transaction's begin or commit as it is. */
 const failureSchema = z.union([
   z
     .object({ meta: z.object({ driverAdapterError: adapterErrorSchema }) })
     .transform(({ meta }) => meta.driverAdapterError),
   adapterErrorSchema,
+  driverErrorSchema.transform(({ code }) => ({ cause: { kind: 'postgres', originalCode: code } })),
+  connectionErrorSchema.transform(() => ({ cause: { kind: 'ConnectionClosed', originalCode: undefined } })),
 ]);
 
 const UNREACHABLE_KINDS = new Set([

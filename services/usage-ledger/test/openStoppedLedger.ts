@@ -1,3 +1,4 @@
+import type { Db } from '../src/database/createDb.ts';
 import { openTestLedger, type TestLedger } from './openTestLedger.ts';
 
 /** A ledger's database whose clock stands still: what a test takes on a busy machine is no time. */
@@ -11,8 +12,18 @@ export interface StoppedLedger extends TestLedger {
  * after the one before, so that of two things one is the earlier. `now()` goes on as ever.
  */
 export async function openStoppedLedger(): Promise<StoppedLedger> {
-  const ledger = await openTestLedger();
-  const { db, ownerDb } = ledger;
+  // A connection keeps the search path that it began with.
+  const ledger = await openTestLedger(undefined, stopClock);
+  return {
+    ...ledger,
+    async pass(seconds) {
+      await ledger.ownerDb.$executeRaw`
+        SELECT setval('stopped.microseconds', nextval('stopped.microseconds') + (${seconds}::FLOAT * 1000000)::BIGINT)`;
+    },
+  };
+}
+
+async function stopClock(ownerDb: Db): Promise<void> {
   for (const statement of [
     'CREATE SCHEMA stopped',
     'CREATE SEQUENCE stopped.microseconds',
@@ -28,16 +39,4 @@ export async function openStoppedLedger(): Promise<StoppedLedger> {
     END $$`,
   ])
     await ownerDb.$executeRawUnsafe(statement);
-  // A connection keeps the search path that it began with.
-  for (const each of [db, ownerDb]) {
-    await each.$disconnect();
-    await each.$connect();
-  }
-  return {
-    ...ledger,
-    async pass(seconds) {
-      await ownerDb.$executeRaw`
-        SELECT setval('stopped.microseconds', nextval('stopped.microseconds') + (${seconds}::FLOAT * 1000000)::BIGINT)`;
-    },
-  };
 }

@@ -39,7 +39,7 @@ interface Place {
 async function inBoth(live: (place: Place) => Promise<unknown>): Promise<{ simulated: unknown; real: unknown }> {
   const { db } = ledger;
   const comeFrom = (former: number) => db.$executeRaw`UPDATE recovery SET timeline = ${former}`;
-  const [now] = await db.$queryRaw<{ timeline: number }[]>(statements.readTimeline());
+  const [now] = await db.run<{ timeline: number }>(statements.readTimeline());
   const { timeline } = now ?? { timeline: 0 };
   const real = await live({ db, timeline, pass: ledger.pass, comeFrom });
   const world = new World(1);
@@ -110,7 +110,7 @@ it('records random batches, adds credits and gives balances as the ledger’s fu
       };
     };
     seen.push(await absorbAll(0).catch((error: Error) => error.message));
-    seen.push(await db.$queryRaw(statements.catchUp(current, [])));
+    seen.push(await db.run(statements.catchUp(current, [])));
     for (const [nth, batch] of batches.entries()) {
       seen.push(await inTransaction(db, (tx) => recordUsage(tx, 'test', batch)));
       const workspaceId = workspaces[nth % 2] ?? '';
@@ -133,7 +133,7 @@ it('records a batch where its partition stands as Postgres does, and nothing of 
     const record = async (from: bigint, to: bigint, some: UsageRecorded[]): Promise<void> => {
       const letter = { offset: from, reason: 'none', payload: Buffer.from('x') };
       const batch = { source: 'batch', events: some, deadLetters: some.length > 0 ? [letter] : [] };
-      seen.push(await db.$queryRaw(statements.recordBatch({ topic: 'batches.v1', partition: 1 }, { from, to }, batch)));
+      seen.push(await db.run(statements.recordBatch({ topic: 'batches.v1', partition: 1 }, { from, to }, batch)));
       seen.push(await getBalances(db, { workspaceId: 'batches', month: '2026-11' }));
     };
     await record(3n, 4n, events);
@@ -156,8 +156,8 @@ it('catches up with a timeline as Postgres does', async () => {
     const place = { topic, partition: 3 };
     const seen: unknown[] = [];
     const catchUp = async (timeline: number, end: bigint): Promise<void> => {
-      seen.push(await db.$queryRaw(statements.catchUp(timeline, [{ ...place, end }])));
-      seen.push(await db.$queryRaw(statements.readTimeline()));
+      seen.push(await db.run(statements.catchUp(timeline, [{ ...place, end }])));
+      seen.push(await db.run(statements.readTimeline()));
       const [recovery] = await db.$queryRaw<{ servers: { isOpen: boolean; raisedMsAgo: number }[] }[]>(
         statements.readRecovery('0-9'),
       );
@@ -171,7 +171,7 @@ it('catches up with a timeline as Postgres does', async () => {
     await comeFrom(0);
     await catchUp(current, 5n);
     const nothing = { source: 'nobody', events: [], deadLetters: [] };
-    await db.$queryRaw(statements.recordBatch(place, { from: 0n, to: 5n }, nothing));
+    await db.run(statements.recordBatch(place, { from: 0n, to: 5n }, nothing));
     // Not the database's own.
     await catchUp(current + 1, 5n);
     await catchUp(current, 6n);
@@ -201,7 +201,7 @@ it.each([1, 2, 3, 4, 5, 6, 7, 8])('moves the gates by random reports as Postgres
   async function live({ db, timeline, pass }: Place): Promise<unknown[]> {
     const share = seededRandom(seed);
     const pick = <T>(choices: T[]): T => choices[Math.floor(share() * choices.length)] as T;
-    await db.$queryRaw(statements.catchUp(timeline, []));
+    await db.run(statements.catchUp(timeline, []));
     const reportRouter = createReportRouter({ db, log: silentLog });
     /** Every mark told, in the order of its coming: the marks themselves are by chance. */
     const marks: string[] = [];
@@ -252,14 +252,14 @@ it('lacks its last commits after a failover, and has those before, and writes an
     expect(database.failOver(1)).toBe(1);
     const question = { workspaceId: 'w1', month: '2026-11', keyIds: [], callIds: [call.callId] };
     await expect(absorb(db, [question])).rejects.toMatchObject({ fault: { kind: 'balances_catching_up' } });
-    await db.$queryRaw(statements.catchUp(2, []));
+    await db.run(statements.catchUp(2, []));
     expect(await absorb(db, [question])).toMatchObject({
       timeline: 2,
       workspaces: [{ seq: 3, leftNanoUsd: 107n, finalCallIds: [call.callId] }],
     });
     expect(database.failOver(2)).toBe(2);
     expect(await absorb(db, [question]).catch((error: Error) => error.message)).toMatch('balances_catching_up');
-    await db.$queryRaw(statements.catchUp(3, []));
+    await db.run(statements.catchUp(3, []));
     expect(await absorb(db, [question])).toMatchObject({
       workspaces: [{ seq: 1, leftNanoUsd: 10n, finalCallIds: [] }],
     });

@@ -202,6 +202,11 @@ const MODELS = {
     undo.push(() => log.splice(end));
     return [];
   },
+  readPosition({ tables }, { topic, partition }) {
+    const nextOffset = tables.eventOffsets.get(`${topic} ${partition}`);
+    return nextOffset === undefined ? [] : [{ nextOffset }];
+  },
+  readLogEnd: ({ tables }, topic) => [{ end: BigInt(tables.logs.get(topic)?.length ?? 0) }],
   readLog({ tables }, topic, fromOffset, limit) {
     const from = Number(fromOffset);
     const records = tables.logs.get(topic)?.slice(from, from + limit) ?? [];
@@ -299,20 +304,6 @@ export const MODEL_QUERIES: Record<string, Record<string, (context: StatementCon
       const known = tables.credits.find(({ creditId }) => creditId === where.creditId);
       if (!known) throw new Error('no such credit');
       return { ...known };
-    },
-  },
-  eventOffset: {
-    findUnique(
-      { tables },
-      { where: { topic_partition: place } }: { where: { topic_partition: { topic: string; partition: number } } },
-    ) {
-      const nextOffset = tables.eventOffsets.get(`${place.topic} ${place.partition}`);
-      return nextOffset === undefined ? null : { nextOffset };
-    },
-  },
-  eventLogRecord: {
-    aggregate({ tables }, { where }: { where: { topic: string } }) {
-      return { _max: { offset: tables.logs.get(where.topic)?.at(-1)?.offset ?? null } };
     },
   },
 };

@@ -149,7 +149,7 @@ export class SimulatedDatabase {
         ]),
       ),
     ]);
-    return { ...Object.fromEntries(models), $queryRaw: raw, $executeRaw: raw };
+    return { ...Object.fromEntries(models), $queryRaw: raw, $executeRaw: raw, run: raw };
   }
 
   /** As the ledger's code knows it: with the statements that code uses, and no others. */

@@ -1,4 +1,5 @@
-import { createPgAdapter, type PgAdapterOptions } from '@turnpike/postgres/createPgAdapter';
+import { createPgAdapter } from '@turnpike/postgres/createPgAdapter';
+import { createPool, type PoolOptions } from '@turnpike/postgres/createPool';
 import { PrismaClient } from '../generated/client.ts';
 
 export type Db = PrismaClient;
@@ -37,8 +38,8 @@ export function openDatabases(
   databaseUrl: string,
   { verdictTimeoutMs, statementTimeoutMs = STATEMENT_TIMEOUT_MS }: DatabaseTimeouts,
 ): Databases {
-  const open = (options: Pick<PgAdapterOptions, 'poolSize' | 'statementTimeoutMs' | 'waitTimeoutMs'>): Db =>
-    new PrismaClient({ adapter: createPgAdapter({ service: 'auth', databaseUrl, ...options }) });
+  const open = (options: Pick<PoolOptions, 'poolSize' | 'statementTimeoutMs' | 'waitTimeoutMs'>): Db =>
+    new PrismaClient({ adapter: createPgAdapter(createPool({ service: 'auth', databaseUrl, ...options })) });
   const verdictDb = open({
     poolSize: CONNECTIONS.verdicts,
     statementTimeoutMs: verdictTimeoutMs,

@@ -1,4 +1,5 @@
 import { createPgAdapter } from '@turnpike/postgres/createPgAdapter';
+import { createPool } from '@turnpike/postgres/createPool';
 import { PrismaClient } from '../generated/client.ts';
 
 export type Db = PrismaClient;
@@ -8,11 +9,11 @@ const POOL_SIZE = 4;
 const STATEMENT_TIMEOUT_MS = 5_000;
 
 export function createDb(databaseUrl: string): Db {
-  const adapter = createPgAdapter({
+  const pool = createPool({
     service: 'catalog',
     databaseUrl,
     poolSize: POOL_SIZE,
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
   });
-  return new PrismaClient({ adapter });
+  return new PrismaClient({ adapter: createPgAdapter(pool) });
 }

@@ -43,8 +43,8 @@ interface AbsorbedRow {
  * `balances_catching_up` on a database that was started or took over from another, until the event log is read again as far as it went
  * then: calls that were recorded before may have no row here, and are pending nowhere any more.
  */
-export async function absorb(db: Pick<Db, '$queryRaw'>, asked: AskedWorkspace[]): Promise<Absorbed> {
-  const rows = await db.$queryRaw<AbsorbedRow[]>(statements.absorb(asked));
+export async function absorb(db: Pick<Db, 'run'>, asked: AskedWorkspace[]): Promise<Absorbed> {
+  const rows = await db.run<AbsorbedRow>(statements.absorb(asked));
   const [first] = rows;
   if (!first) throw new Error('no row for any workspace asked for');
   if (first.caughtUpWith !== first.timeline) throw new ApiError<LedgerFault>({ kind: 'balances_catching_up' });

@@ -90,7 +90,7 @@ async function commit(db: Db, batch: RecordBatch, { events, deadLetters, context
     events,
     deadLetters,
   });
-  const [result] = await retryConflicts(() => db.$queryRaw<{ recorded: bigint }[]>(statement));
+  const [result] = await retryConflicts(() => db.run<{ recorded: bigint }>(statement));
   if (!result)
     throw new OffsetMoved(`partition ${batch.partition} of ${topic} does not stand at ${range.from} any more`);
   const rows = Number(result.recorded);

@@ -72,10 +72,13 @@ export const LISTENING = {
   seenEveryMs: 60_000,
 } as const;
 
+/** One of the statements below, with what it was given. Its text is the same whatever that was. */
+export type Statement = Prisma.Sql & { name: string; args: unknown[] };
+
 /**
- * The SQL that money runs through, by name. To run one: `tx.$queryRaw(statements.readTimeline())`, or `$executeRaw` for how many rows
- * it changed. A statement knows its name and what it was given, and the simulation runs a model of that name in its place
- * (`test/simulation/ledger`): it compiles with a model of each and of nothing else.
+ * The SQL that money runs through, by name. To run one by itself: `db.run(statements.readTimeline())`; in a transaction:
+ * `tx.$queryRaw(…)`, or `$executeRaw` for how many rows it changed. A statement knows its name and what it was given, and the simulation
+ * runs a model of that name in its place (`test/simulation/ledger`): it compiles with a model of each and of nothing else.
  */
 export const statements = named({
   /** The clock that all replicas go by. */
@@ -315,6 +318,14 @@ export const statements = named({
       ${records.map(({ value }) => Buffer.from(value).toString('base64'))}::TEXT[]
     )::TEXT`,
 
+  /** How far a partition of the event log is read; no row before anything was. */
+  readPosition: ({ topic, partition }: Place) => Prisma.sql`
+    SELECT next_offset AS "nextOffset" FROM event_offset WHERE topic = ${topic} AND partition = ${partition}`,
+
+  /** The offset that the next record of a topic will get. */
+  readLogEnd: (topic: string) => Prisma.sql`
+    SELECT coalesce(max("offset") + 1, 0) AS "end" FROM event_log_record WHERE topic = ${topic}`,
+
   /** In base64, which is read here in a fraction of the time that Postgres' own text of bytes takes. */
   readLog: (topic: string, fromOffset: bigint, limit: number) => Prisma.sql`
     SELECT "offset", key, encode(value, 'base64') AS "value" FROM event_log_record
@@ -360,7 +371,11 @@ function toRow(event: UsageRecorded): Record<string, unknown> {
   };
 }
 
-function named<All extends Record<string, (...args: never[]) => Prisma.Sql>>(all: All): All {
+type Named<All extends Record<string, (...args: never[]) => Prisma.Sql>> = {
+  [Name in keyof All]: (...args: Parameters<All[Name]>) => Statement;
+};
+
+function named<All extends Record<string, (...args: never[]) => Prisma.Sql>>(all: All): Named<All> {
   const knowing = Object.entries(all).map(([name, toSql]) => [
     name,
     (...args: never[]) => Object.assign(toSql(...args), { name, args }),

@@ -4,7 +4,7 @@ import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import { v7 as uuidv7 } from 'uuid';
 import { aPartition, openTestLedger, type TestLedger, toValue } from '../../test/openTestLedger.ts';
 import type { Db } from '../database/createDb.ts';
-import type { Prisma } from '../generated/client.ts';
+import type { Statement } from '../database/statements.ts';
 import { countDeadLetters, findDeadLetter, listDeadLetters } from './findDeadLetters.ts';
 import { replayDeadLetter } from './replayDeadLetter.ts';
 
@@ -92,9 +92,9 @@ it('records a letter that today’s reader can read from its own bytes', async (
   expect(letter.reason).toMatch('more than an hour ahead');
   const replay = (db: Db) => replayDeadLetter(db, { id: letter.deadLetterId, repaired: undefined, region: 'us' });
   const later: Db = Object.create(ledger.db, {
-    $queryRaw: {
-      value: (statement: { name?: string }) =>
-        statement.name === 'readTime' ? [{ now: new Date(aheadMs) }] : ledger.db.$queryRaw(statement as Prisma.Sql),
+    run: {
+      value: (statement: Statement) =>
+        statement.name === 'readTime' ? [{ now: new Date(aheadMs) }] : ledger.db.run(statement),
     },
   });
 

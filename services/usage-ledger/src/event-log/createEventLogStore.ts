@@ -9,18 +9,18 @@ export function createEventLogStore(db: Db): EventLogStore {
   return {
     appends,
     async append(topic, records) {
-      await db.$executeRaw(statements.appendToLog(topic, records));
+      await db.run(statements.appendToLog(topic, records));
       appends.emit(topic);
     },
     async read(topic, { fromOffset, limit }) {
-      const rows = await db.$queryRaw<{ offset: bigint; key: string; value: string }[]>(
+      const rows = await db.run<{ offset: bigint; key: string; value: string }>(
         statements.readLog(topic, fromOffset, limit),
       );
       return rows.map(({ offset, key, value }) => ({ offset, key, value: Buffer.from(value, 'base64') }));
     },
     async endOffset(topic) {
-      const { _max: last } = await db.eventLogRecord.aggregate({ where: { topic }, _max: { offset: true } });
-      return last.offset === null ? 0n : last.offset + 1n;
+      const [log] = await db.run<{ end: bigint }>(statements.readLogEnd(topic));
+      return log?.end ?? 0n;
     },
   };
 }

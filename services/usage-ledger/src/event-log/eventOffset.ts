@@ -1,4 +1,5 @@
 import type { Db } from '../database/createDb.ts';
+import { statements } from '../database/statements.ts';
 
 export interface Partition {
   topic: string;
@@ -11,7 +12,7 @@ export class OffsetMoved extends Error {
 }
 
 /** The offset to read next; 0 before anything was read. */
-export async function getNextOffset(db: Db, { topic, partition }: Partition): Promise<bigint> {
-  const row = await db.eventOffset.findUnique({ where: { topic_partition: { topic, partition } } });
-  return row?.nextOffset ?? 0n;
+export async function getNextOffset(db: Pick<Db, 'run'>, place: Partition): Promise<bigint> {
+  const [position] = await db.run<{ nextOffset: bigint }>(statements.readPosition(place));
+  return position?.nextOffset ?? 0n;
 }

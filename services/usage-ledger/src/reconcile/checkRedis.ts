@@ -67,7 +67,7 @@ async function compareAtOnePlace(
     const counters = await router.getCounters({ params });
     const sums = await inOneSnapshot(auditDb, async (tx) => {
       const asked = { workspaceId, month: firstMonthOf(counters), keyIds: Object.keys(counters.keys), callIds: [] };
-      const { timeline, workspaces } = await absorb(tx, [asked]);
+      const { timeline, workspaces } = await absorb({ run: (statement) => tx.$queryRaw(statement) }, [asked]);
       const [books] = workspaces;
       if (!books) return [];
       const since = await readPostedSince(tx, counters, { timeline, books });

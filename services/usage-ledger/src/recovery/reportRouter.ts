@@ -50,7 +50,7 @@ export function createReportRouter({ db, log }: { db: Db; log: Pick<Logger, 'inf
   }
 
   return async function reportRouter(report: RouterReport): Promise<GateAnswer> {
-    const [known] = await db.$queryRaw<{ mark: string; isOpen: boolean }[]>(statements.hearRouter(report));
+    const [known] = await db.run<{ mark: string; isOpen: boolean }>(statements.hearRouter(report));
     const { shard, redisId } = report;
     if (redisId === null) return NO_GATE;
     if (known?.isOpen && known.mark !== report.missingMark)
