@@ -229,3 +229,17 @@ it('is silent on a timeline that the event log was not read again on', async () 
   const { timeline } = await absorb(ledger.db, [{ workspaceId: 'ws_x', month: '2026-11', keyIds: [], callIds: [] }]);
   expect(timeline).toBe(now?.timeline);
 });
+
+it('looks for calls by their ids alone, whatever the planner knows', async () => {
+  const { text } = statements.absorb([]);
+  const lines = await ledger.ownerDb.$transaction(async (tx) => {
+    // A month of few calls may well be read whole, once Postgres has seen that they are few.
+    await tx.$executeRaw`SET LOCAL enable_seqscan = off`;
+    return tx.$queryRawUnsafe<Record<string, string>[]>(`EXPLAIN (GENERIC_PLAN) ${text}`);
+  });
+  const plan = lines.map((line) => Object.values(line)[0]);
+  const scans = plan.filter((line) => / on usage_request_\d/.test(line ?? ''));
+  expect(scans.length).toBeGreaterThan(0);
+  for (const scan of scans) expect(scan).toMatch(/Index Scan using usage_request_\d+_\d+_pkey/);
+  expect(plan.filter((line) => line?.includes('Index Cond: (call_id = '))).toHaveLength(scans.length);
+});
