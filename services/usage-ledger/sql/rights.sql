@@ -23,7 +23,7 @@ GRANT SELECT, INSERT, UPDATE (reason, replayed_at, repaired_payload) ON dead_let
 
 -- The embedded event log, whose old records are dropped.
 GRANT SELECT, INSERT, DELETE ON event_log_record TO :service_role;
-GRANT EXECUTE ON FUNCTION append_to_event_log TO :service_role;
+GRANT EXECUTE ON FUNCTION append_records, append_to_event_log TO :service_role;
 
 -- Which Redis the gate counts in, and the routers that count there.
 GRANT SELECT, UPDATE ON recovery TO :service_role;

@@ -210,9 +210,18 @@ const MODELS = {
   readLog({ tables }, topic, fromOffset, limit) {
     const from = Number(fromOffset);
     const records = tables.logs.get(topic)?.slice(from, from + limit) ?? [];
-    return records.map(({ value, ...record }) => ({ ...record, value: Buffer.from(value).toString('base64') }));
+    return records.map(({ value, ...record }) => ({ ...record, value: escapeBytes(Buffer.from(value)) }));
   },
 } satisfies Models;
+
+/** What Postgres' `encode(…, 'escape')` makes of bytes. */
+const escapeBytes = (bytes: Buffer): string =>
+  [...bytes]
+    .map((byte) => {
+      if (byte === 0x5c) return '\\\\';
+      return byte === 0 || byte > 0x7f ? `\\${byte.toString(8).padStart(3, '0')}` : String.fromCharCode(byte);
+    })
+    .join('');
 
 const creditedTo = ({ credits }: LedgerTables, workspaceId: string): bigint =>
   credits

@@ -312,13 +312,17 @@ export const statements = named({
     FROM opened
     WHERE (redis_server.shard = opened.shard) <> (redis_server.redis_id = opened.redis_id) AND opened_at IS NOT NULL`,
 
-  /** In the order of commits. Values travel as base64: they may hold what a text in Postgres may not. */
-  appendToLog: (topic: string, records: { key: string; value: string }[]) => Prisma.sql`
-    SELECT append_to_event_log(
-      ${topic},
-      ${records.map(({ key }) => key)}::TEXT[],
-      ${records.map(({ value }) => Buffer.from(value).toString('base64'))}::TEXT[]
-    )::TEXT`,
+  /** In the order of commits. Values travel as bytes, in a row: they may hold what a text in Postgres may not. */
+  appendToLog(topic: string, records: { key: string; value: string }[]) {
+    const values = records.map(({ value }) => Buffer.from(value));
+    return Prisma.sql`
+      SELECT append_records(
+        ${topic},
+        ${records.map(({ key }) => key)}::TEXT[],
+        ${Buffer.concat(values)}::BYTEA,
+        ${values.map(({ length }) => length)}::INT[]
+      )::TEXT`;
+  },
 
   /** How far a partition of the event log is read; no row before anything was. */
   readPosition: ({ topic, partition }: Place) => Prisma.sql`
@@ -328,9 +332,9 @@ export const statements = named({
   readLogEnd: (topic: string) => Prisma.sql`
     SELECT coalesce(max("offset") + 1, 0) AS "end" FROM event_log_record WHERE topic = ${topic}`,
 
-  /** In base64, which is read here in a fraction of the time that Postgres' own text of bytes takes. */
+  /** Values in Postgres' escape format, which leaves nearly all of an event as it is: hexadecimal, and base64 with its line ends, are read slowly. */
   readLog: (topic: string, fromOffset: bigint, limit: number) => Prisma.sql`
-    SELECT "offset", key, encode(value, 'base64') AS "value" FROM event_log_record
+    SELECT "offset", key, encode(value, 'escape') AS "value" FROM event_log_record
     WHERE topic = ${topic} AND "offset" >= ${fromOffset} ORDER BY "offset" LIMIT ${limit}`,
 });
 

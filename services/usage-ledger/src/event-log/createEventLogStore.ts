@@ -16,11 +16,21 @@ export function createEventLogStore(db: Db): EventLogStore {
       const rows = await db.run<{ offset: bigint; key: string; value: string }>(
         statements.readLog(topic, fromOffset, limit),
       );
-      return rows.map(({ offset, key, value }) => ({ offset, key, value: Buffer.from(value, 'base64') }));
+      return rows.map(({ offset, key, value }) => ({ offset, key, value: unescapeBytes(value) }));
     },
     async endOffset(topic) {
       const [log] = await db.run<{ end: bigint }>(statements.readLogEnd(topic));
       return log?.end ?? 0n;
     },
   };
+}
+
+/** The bytes of Postgres' escape format: a backslash is doubled there, and what is no ASCII is a backslash and three octal digits. */
+function unescapeBytes(text: string): Buffer {
+  const bytes = text.includes('\\')
+    ? text.replace(/\\(\\|[0-7]{3})/g, (_, byte: string) =>
+        byte === '\\' ? byte : String.fromCharCode(Number.parseInt(byte, 8)),
+      )
+    : text;
+  return Buffer.from(bytes, 'latin1');
 }

@@ -38,6 +38,35 @@ it('numbers records from 0 without gaps, whoever appends them', async () => {
   expect(records.map(({ offset }) => Number(offset))).toEqual([...Array(30).keys()]);
 });
 
+const ANY_BYTES = [String.fromCharCode(...Array(0x250).keys()), '\\\\101 \\0 \\', '', '€ 𝄞 \n"{}"'];
+
+it('gives every byte back as it was appended', async () => {
+  const topic = `bytes.${randomUUID()}.v1`;
+  const store = createEventLogStore(ledger.db);
+  await store.append(
+    topic,
+    ANY_BYTES.map((value, nth) => ({ key: `k${nth}`, value })),
+  );
+
+  const records = await store.read(topic, { fromOffset: 0n, limit: 100 });
+  expect(records).toEqual(
+    ANY_BYTES.map((value, nth) => ({ offset: BigInt(nth), key: `k${nth}`, value: Buffer.from(value) })),
+  );
+});
+
+it('takes what the version before appends', async () => {
+  const topic = `before.${randomUUID()}.v1`;
+  const store = createEventLogStore(ledger.db);
+  await store.append(topic, [{ key: 'k', value: 'first' }]);
+  const contents = ANY_BYTES.map((value) => Buffer.from(value).toString('base64'));
+  await ledger.db
+    .$queryRaw`SELECT append_to_event_log(${topic}, ${ANY_BYTES.map(() => 'k')}::TEXT[], ${contents}::TEXT[])::TEXT`;
+
+  const records = await store.read(topic, { fromOffset: 1n, limit: 100 });
+  expect(records.map(({ offset }) => offset)).toEqual([1n, 2n, 3n, 4n]);
+  expect(records.map(({ value }) => value)).toEqual(ANY_BYTES.map((value) => Buffer.from(value)));
+});
+
 it('rejects an append that the log did not take', async () => {
   const producer = createEmbeddedProducer({
     url: service.internalUrl,
