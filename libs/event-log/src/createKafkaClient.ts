@@ -1,7 +1,7 @@
 import type { Logger } from '@turnpike/logging/createLogger';
 import kafkajs, { type LogEntry } from 'kafkajs';
+import { calmRequestQueue } from './calmRequestQueue.ts';
 import type { Copies } from './ensureTopic.ts';
-import { silenceTimeoutNegativeWarning } from './silenceTimeoutNegativeWarning.ts';
 
 export interface KafkaClientOptions {
   brokers: string[];
@@ -15,7 +15,7 @@ export interface KafkaClientOptions {
  * learn of an outage and decide. Does not connect yet.
  */
 export function createKafkaClient({ brokers, log }: Pick<KafkaClientOptions, 'brokers' | 'log'>): kafkajs.Kafka {
-  silenceTimeoutNegativeWarning();
+  calmRequestQueue();
   return new kafkajs.Kafka({
     clientId: 'turnpike',
     brokers,
