@@ -8,8 +8,8 @@ const SIZES = [1, 2, 4];
 const WARM_UP_SECONDS = 5;
 
 /**
- * Ledgers that read one log of Kafka: each partition is recorded by whoever is first, and the others stand by. What they all need for
- * a recorded call, as on two cores no rate can show what four do.
+ * Ledgers that share the partitions of one log of Kafka. What they all need for a recorded call, as on two cores no rate can show what
+ * four do.
  */
 export const ledgers: Curve = {
   name: 'ledgers',

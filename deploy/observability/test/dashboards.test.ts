@@ -70,6 +70,7 @@ it.each([
   ['books', 'when they were checked', 'turnpike_ledger_reconciled_timestamp_seconds'],
   ['books', 'sums that differ', 'turnpike_ledger_mismatch_total'],
   ['books', 'what is not recorded yet', 'turnpike_event_lag_records'],
+  ['books', 'which ledger reads how much of the event log', 'turnpike_event_partitions'],
   ['books', 'dead letters', 'turnpike_ledger_dead_letters'],
   ['books', 'spools', 'turnpike_spool_bytes'],
   ['edge', 'errors of ours', 'turnpike:availability_errors:ratio_rate5m'],

@@ -116,6 +116,7 @@ function measureLedger(telemetry: Parameters<typeof createRecordingTelemetry>[0]
     ...{ topic: 'usage', partition: 0, events: [], rows: 1, deadLetters: 1, isAfterGap: true, startedAtMs: 0 },
   });
   recording.observeLag(async () => 1n);
+  recording.observePartitions(() => 1);
   recording.observeDeadLetters(async () => 1);
   observeRecovery(telemetry.meter, async () => ({
     ...{ now: new Date(0), gates: [], routers: [], closedMs: 0, timeline: 1, caughtUpWith: 1 },

@@ -5,12 +5,16 @@ import { backoffMs } from '@turnpike/lifecycle/backoff';
 import { pause } from '@turnpike/lifecycle/pause';
 import type { Consumer, Kafka } from 'kafkajs';
 import { createKafkaClient, type KafkaClientOptions } from './createKafkaClient.ts';
-import { createLagMeter } from './createLagMeter.ts';
+import { createLagMeter, type LagMeter } from './createLagMeter.ts';
 import { ensureTopic } from './ensureTopic.ts';
 import { BACKOFF, type ConsumeOptions, type EventLogConsumer } from './eventLog.ts';
 import { type BatchReader, createBatchReader } from './kafkaBatchReader.ts';
+import { keepShare } from './keepShare.ts';
+import type { ReaderLeases } from './readerLeases.ts';
 
-export interface ConsumeFromKafkaOptions extends ConsumeOptions, KafkaClientOptions {}
+export interface ConsumeFromKafkaOptions extends ConsumeOptions, KafkaClientOptions {
+  leases: ReaderLeases;
+}
 
 /** Batches of different partitions handled at once, so that one that does not succeed holds up few others. */
 const CONCURRENT_PARTITIONS = 4;
@@ -24,8 +28,9 @@ const LEAVE_TIMEOUT_MS = 5_000;
  * Reads a topic of Kafka for as long as it takes: a broker that is away or a crash of the client leads to another attempt,
  * at most 5 s later. Offsets live in the handler's database alone; none are committed to Kafka.
  *
- * Every reader reads every partition, and the handler's database decides who was first; the others stand by. So the place
- * of a reader that died is taken within a second, where a shared group would keep it for a session or two.
+ * The readers share the partitions by leases, so that each is fetched once. A reader renews its own while Kafka answers it, and the
+ * share of one that does not is taken within some 4 s, of one that left within a second. Nothing rests on a lease: the handler's
+ * database decides who was first, and those who were not stand by.
  */
 export function consumeFromKafka(options: ConsumeFromKafkaOptions): EventLogConsumer {
   const { topic, log } = options;
@@ -33,10 +38,12 @@ export function consumeFromKafka(options: ConsumeFromKafkaOptions): EventLogCons
   const lag = createLagMeter(kafka, options);
   const stop = new AbortController();
   const readers: Readers = { current: undefined };
-  const reading = readUntilStopped(kafka, options, { signal: stop.signal, readers });
+  const run = { signal: stop.signal, readers, lag, readerId: randomUUID() };
+  const reading = readUntilStopped(kafka, options, run);
   return {
     lag: lag.measure,
     endOffsets: lag.endOffsets,
+    partitions: () => readers.current?.partitions() ?? 0,
     // One that is only now made asks for its place anyway.
     goBack: async () => readers.current?.goBack(),
     async close() {
@@ -52,17 +59,21 @@ interface Readers {
   current: BatchReader | undefined;
 }
 
+interface Run {
+  signal: AbortSignal;
+  readers: Readers;
+  lag: LagMeter;
+  readerId: string;
+}
+
 /** Not a repetition: a run lasts for as long as the broker does, so its end says nothing of whether it worked. */
-async function readUntilStopped(
-  kafka: Kafka,
-  options: ConsumeFromKafkaOptions,
-  { signal, readers }: { signal: AbortSignal; readers: Readers },
-): Promise<void> {
+async function readUntilStopped(kafka: Kafka, options: ConsumeFromKafkaOptions, run: Run): Promise<void> {
   const { topic, log } = options;
+  const { signal } = run;
   let failures = 0;
   while (!signal.aborted) {
     try {
-      await readUntilCrash(kafka, options, { signal, readers, onRunning: () => (failures = 0) });
+      await readUntilCrash(kafka, options, { ...run, onRunning: () => (failures = 0) });
     } catch (error) {
       log.warn({ err: error, topic }, 'event log not read, trying again');
       await pause(backoffMs(failures, BACKOFF), signal);
@@ -74,7 +85,7 @@ async function readUntilStopped(
 async function readUntilCrash(
   kafka: Kafka,
   options: ConsumeFromKafkaOptions,
-  { signal, readers, onRunning }: { signal: AbortSignal; readers: Readers; onRunning: () => void },
+  { signal, readers, lag, readerId, onRunning }: Run & { onRunning: () => void },
 ): Promise<void> {
   const { topic, copies, log } = options;
   const lacks = (await ensureTopic(kafka, topic, copies)).join('; ');
@@ -92,12 +103,13 @@ async function readUntilCrash(
     // Every crash comes to us: kafkajs itself restarts after some and not after others.
     retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: 3, restartOnFailure: async () => false },
   });
-  const reader = createBatchReader({ ...options, consumer, signal });
+  const reader = createBatchReader({ ...options, readerId, consumer, signal });
   readers.current = reader;
   const session = new AbortController();
   const stopped = whenAborted(signal, session.signal);
   const crash = Promise.withResolvers<never>();
   crash.promise.catch(() => {});
+  let giveUpShare = async (): Promise<void> => {};
   consumer.on(consumer.events.CRASH, ({ payload }) => crash.reject(payload.error));
   consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => void reader.begin(payload.memberAssignment[topic] ?? []));
   try {
@@ -111,12 +123,14 @@ async function readUntilCrash(
     });
     await Promise.race([running, stopped]);
     onRunning();
+    giveUpShare = keepShare(reader, { ...options, readerId, lag });
     await Promise.race([crash.promise, stopped]);
   } finally {
     session.abort();
     readers.current = undefined;
     reader.close();
-    await disconnect(consumer);
+    // At once: what this reader is still about to record may be recorded by another.
+    await Promise.all([giveUpShare(), disconnect(consumer)]);
   }
 }
 

@@ -38,6 +38,7 @@ export function consumeFromStore(options: ConsumeFromStoreOptions): EventLogCons
       const endOffset = await store.endOffset(topic);
       return new Map(endOffset > 0n ? [[EMBEDDED_PARTITION, endOffset]] : []);
     },
+    partitions: () => 1,
     // The database is asked for the position whenever there may be more.
     async goBack() {},
     async close() {

@@ -1,8 +1,8 @@
 import kafkajs, { type Admin, type Kafka } from 'kafkajs';
 
 /**
- * Every reader reads all partitions and they race for each, so more partitions let more ledgers record at once. More than are
- * needed cost little; adding some later moves keys.
+ * Readers share the partitions, so no more of them than there are partitions can record. More than are needed cost little; adding some
+ * later moves keys.
  */
 const PARTITIONS = 12;
 /** Longer than any consumer is away, and than any backup of its database is old. */

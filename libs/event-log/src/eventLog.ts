@@ -41,7 +41,7 @@ export interface RecordBatch {
 
 export interface ConsumeOptions {
   topic: string;
-  /** The offset to read next, from the database that `handle` writes to. Asked again after every change of assignment. */
+  /** The offset to read next, from the database that `handle` writes to. Asked again after every change of assignment or share. */
   nextOffset: (partition: number) => Promise<bigint>;
   /**
    * Handles a batch and stores its `nextOffset`, both or neither. When it throws, the same batch comes again after a pause,
@@ -56,6 +56,8 @@ export interface EventLogConsumer {
   lag(): Promise<bigint>;
   /** The offset that the next record will get, of each partition that holds any. Rejects as `lag` does. */
   endOffsets(): Promise<Map<number, bigint>>;
+  /** How many partitions are this reader's own by now; others read the rest. */
+  partitions(): number;
   /** Reads on from where the handler's database says by now, after that may have been set back. */
   goBack(): Promise<void>;
   /** Stops reading, and resolves when the batch in progress has ended. */

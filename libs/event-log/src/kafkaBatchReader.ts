@@ -1,5 +1,6 @@
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { Consumer, EachBatchPayload } from 'kafkajs';
+import { createPartitionShare, type TopicStanding } from './createPartitionShare.ts';
 import type { ConsumeOptions, RecordBatch } from './eventLog.ts';
 import { handleUntilDone } from './handleUntilDone.ts';
 
@@ -9,6 +10,7 @@ const HEARTBEAT_MS = 3_000;
 const STAND_BY_MS = 1_000;
 
 export interface BatchReaderOptions extends ConsumeOptions {
+  readerId: string;
   consumer: Consumer;
   log: Logger;
   /** Fires when the reader stops. */
@@ -24,10 +26,15 @@ interface Position {
 export interface BatchReader {
   readBatch(payload: EachBatchPayload): Promise<void>;
   /**
-   * To be called after every assignment, as another reader may have moved on in the meantime. Goes to where the handler's
-   * database says at once: a log that was made anew is noticed while it is still shorter than that.
+   * To be called as soon as Kafka has assigned partitions, before any is fetched. Of those that are in the reader's share it goes to
+   * where the handler's database says, as another reader may have moved on in the meantime: a log that was made anew is noticed
+   * while it is still shorter than that.
    */
   begin(partitions: number[]): Promise<void>;
+  /** Fetches this reader's share of the assigned partitions from now on, and no other. */
+  share(standing: TopicStanding): void;
+  /** How many partitions are its own. */
+  partitions(): number;
   /** Goes to where the handler's database says by now: nothing new need come for what was read before to be read again. */
   goBack(): Promise<void>;
   close(): void;
@@ -35,7 +42,8 @@ export interface BatchReader {
 
 /** Turns what kafkajs fetches into batches that begin exactly where the handler's database says. */
 export function createBatchReader(options: BatchReaderOptions): BatchReader {
-  const { topic, nextOffset, consumer, log, signal } = options;
+  const { topic, readerId, nextOffset, consumer, log, signal } = options;
+  const fetched = createPartitionShare(readerId);
   let assigned: number[] = [];
   let positions = new Map<number, Position>();
   const standingBy = new Set<NodeJS.Timeout>();
@@ -59,22 +67,31 @@ export function createBatchReader(options: BatchReaderOptions): BatchReader {
     }
   }
 
-  /** Another reader was first: it has the partition, and this one looks after it again a second later. */
+  const pause = (partitions: number[]): void => consumer.pause([{ topic, partitions }]);
+
+  /**
+   * Another reader was first: it has the partition. One that is in this reader's share is looked after again a second later: the other
+   * one has not seen that yet, or knows of no shares, or took this reader for one that does not read.
+   */
   function standBy(partition: number): void {
     if (isClosed) return;
-    const place = [{ topic, partitions: [partition] }];
-    consumer.pause(place);
+    pause([partition]);
+    fetched.leave(partition);
+    if (!fetched.has(partition)) return;
     const timer = setTimeout(() => {
       standingBy.delete(timer);
+      if (!fetched.has(partition)) return;
       // Asked anew: the other one has moved on.
       positions.delete(partition);
-      unlessCrashed(() => consumer.resume(place));
+      unlessCrashed(() => consumer.resume([{ topic, partitions: [partition] }]));
     }, STAND_BY_MS);
     standingBy.add(timer);
   }
 
   async function readBatch(payload: EachBatchPayload): Promise<void> {
     const { partition } = payload.batch;
+    // Fetched before it was given up.
+    if (!fetched.has(partition)) return;
     const assignment = positions;
     const { offset: fromOffset, hasSought } = await findPosition(partition);
     const batch = toRecordBatch(payload, fromOffset);
@@ -99,9 +116,14 @@ export function createBatchReader(options: BatchReaderOptions): BatchReader {
 
   async function begin(partitions: number[]): Promise<void> {
     assigned = partitions;
+    pause(partitions.filter((partition) => !fetched.has(partition)));
+    await goBack();
+  }
+
+  async function goBack(): Promise<void> {
     const assignment = new Map<number, Position>();
     positions = assignment;
-    for (const partition of partitions) {
+    for (const partition of assigned.filter(fetched.has)) {
       const offset = await nextOffset(partition).catch(() => undefined);
       if (isClosed || assignment !== positions) return;
       // The database may be away: the first batch then asks for its position again.
@@ -109,10 +131,26 @@ export function createBatchReader(options: BatchReaderOptions): BatchReader {
     }
   }
 
+  function share(standing: TopicStanding): void {
+    const before = new Set(assigned.filter(fetched.has));
+    fetched.divide(assigned, standing, performance.now());
+    for (const partition of assigned) {
+      if (before.has(partition) && !fetched.has(partition)) {
+        pause([partition]);
+        positions.delete(partition);
+      }
+      if (before.has(partition) || !fetched.has(partition)) continue;
+      seek(partition, standing.positions.get(partition) ?? 0n);
+      consumer.resume([{ topic, partitions: [partition] }]);
+    }
+  }
+
   return {
     readBatch,
     begin,
-    goBack: () => begin(assigned),
+    share: (standing) => unlessCrashed(() => share(standing)),
+    partitions: fetched.size,
+    goBack,
     close(): void {
       isClosed = true;
       for (const timer of standingBy) clearTimeout(timer);

@@ -3,6 +3,7 @@ import { afterAll, describe, expect, it } from '@jest/globals';
 import { createLogger } from '@turnpike/logging/createLogger';
 import { until } from '@turnpike/test-support/until';
 import { describeEventLog } from '../test/eventLogContract.ts';
+import { leasesOfOne } from '../test/leasesOfOne.ts';
 import { assertDurableTopic } from './assertDurableTopic.ts';
 import { consumeFromKafka } from './consumeFromKafka.ts';
 import { createKafkaProducer } from './createKafkaProducer.ts';
@@ -14,7 +15,8 @@ if (brokers) {
   describeEventLog('Kafka', () => ({
     newTopic: () => `contract.${randomUUID()}`,
     createProducer: () => createKafkaProducer({ brokers, copies: 'one', log }),
-    consume: (options) => consumeFromKafka({ ...options, brokers, copies: 'one', log }),
+    consume: (options) =>
+      consumeFromKafka({ ...options, leases: leasesOfOne(options.nextOffset), brokers, copies: 'one', log }),
   }));
 
   it('stores each of 2,000 concurrent sends at an offset of its own', async () => {
@@ -23,12 +25,14 @@ if (brokers) {
     const sent = Array.from({ length: 2_000 }, (_, n) => String(n));
     const places = new Map<string, string>();
     const offsets = new Map<number, bigint>();
+    const nextOffset = async (partition: number) => offsets.get(partition) ?? 0n;
     const consumer = consumeFromKafka({
       topic,
       brokers,
       copies: 'one',
+      leases: leasesOfOne(nextOffset),
       log,
-      nextOffset: async (partition) => offsets.get(partition) ?? 0n,
+      nextOffset,
       async handle({ partition, records, nextOffset }) {
         for (const { offset, value } of records) places.set(`${partition}/${offset}`, value.toString());
         offsets.set(partition, nextOffset);

@@ -17,8 +17,9 @@ GRANT SELECT, UPDATE ON reconciliation TO :service_role;
 GRANT EXECUTE ON FUNCTION usage_by_hour, priced_calls, priced_usage, hash_usage_row, unsealed_postings, hash_posting,
   begin_sealing, seal_usage, seal_postings TO :service_role;
 
--- Where the consumer stands, and what it could not read: the bytes themselves stay as they came.
+-- Where the consumers stand, who they are, and what it could not read: the bytes themselves stay as they came.
 GRANT SELECT, INSERT, UPDATE ON event_offset TO :service_role;
+GRANT SELECT, INSERT, UPDATE, DELETE ON event_reader TO :service_role;
 GRANT SELECT, INSERT, UPDATE (reason, replayed_at, repaired_payload) ON dead_letter TO :service_role;
 
 -- The embedded event log, whose old records are dropped.

@@ -70,7 +70,7 @@ startService({
       const { assertDurableTopic } = await import('@turnpike/event-log/assertDurableTopic');
       await assertDurableTopic(usageRecorded.topic, { brokers, copies, log });
     }
-    const consumer = await consumeUsageRecorded({ db: recordingDb, log, telemetry, region, source });
+    const consumer = await consumeUsageRecorded({ db: recordingDb, leaseDb: reportDb, log, telemetry, region, source });
     shutdown.defer('usage consumer', () => consumer.close());
     const timeline = followTimeline({ db: reportDb, consumer, topic: usageRecorded.topic, log });
     shutdown.defer('timeline', () => timeline.close());

@@ -49,6 +49,7 @@ it.each(logs)('records events of both versions from %s', async (_name, open) => 
   await append(events.map((event) => ({ key: event.keyId, value: toUsageRecordedJson(event) })));
   const consumer = await consumeUsageRecorded({
     db: ledger.db,
+    leaseDb: ledger.db,
     log: silentLog,
     telemetry: noTelemetry,
     region: 'us',

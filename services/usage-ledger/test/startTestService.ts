@@ -64,7 +64,7 @@ export async function startTestService(
   const lookUpDb = createDb({ databaseUrl, poolSize: LOOK_UP_CONNECTIONS, statementTimeoutMs: usageQueryTimeoutMs });
   await lookUpDb.$connect();
   const store = createEventLogStore(db);
-  const consumer = await consumeUsageRecorded({ db, log, telemetry, region: 'us', source: { store } });
+  const consumer = await consumeUsageRecorded({ db, leaseDb: db, log, telemetry, region: 'us', source: { store } });
   const timeline = followsTimeline ? followTimeline({ db, consumer, topic: usageRecorded.topic, log }) : undefined;
   observeRecovery(telemetry.meter, () => readRecoveryStanding(db));
   const authenticator = createAuthenticator({

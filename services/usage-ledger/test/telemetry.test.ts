@@ -46,6 +46,7 @@ it('shows a recorded batch in its metrics, and in the traces of its calls', asyn
     expect(samples.get('turnpike_ledger_dead_letters')).toBe(1);
     expect(samples.get('turnpike_record_batch_seconds_count')).toBe(1);
     expect(samples.get('turnpike_event_lag_records')).toBe(0);
+    expect(samples.get('turnpike_event_partitions')).toBe(1);
     const route = 'POST /internal/event-log/:topic';
     expect(samples.get(`turnpike_requests_total{route="${route}",status="200"}`)).toBe(1);
 

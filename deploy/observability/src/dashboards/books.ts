@@ -45,6 +45,12 @@ export const booksBoard: Board = {
           ],
         },
         {
+          title: 'Who reads',
+          unit: 'short',
+          says: 'Partitions of the event log in the share of each ledger. One without any does not reach the log, or there are too many.',
+          lines: [{ expr: 'max by (instance) (turnpike_event_partitions)', legend: '{{instance}}' }],
+        },
+        {
           title: 'Recorded',
           unit: 'reqps',
           says: 'Usage rows that are new or became known, and records that became dead letters.',

@@ -20,6 +20,8 @@ export interface RecordingTelemetry {
   batchRecorded(batch: RecordedBatch): void;
   /** Asked at every scrape; the gauge is NaN while the event log does not answer. */
   observeLag(lag: () => Promise<bigint>): void;
+  /** Asked at every scrape. */
+  observePartitions(count: () => number): void;
   /** Asked at every scrape; NaN while the database does not answer. */
   observeDeadLetters(count: () => Promise<number>): void;
 }
@@ -64,6 +66,13 @@ export function createRecordingTelemetry({ meter, tracer }: Pick<Telemetry, 'met
         description: 'Records of the event log that are not in the ledger yet.',
         ask: () => lag().then(Number),
       });
+    },
+    observePartitions(count) {
+      meter
+        .createObservableGauge('turnpike_event_partitions', {
+          description: 'Partitions of the event log that are in the share of this ledger. The embedded log has one.',
+        })
+        .addCallback((result) => result.observe(count()));
     },
     observeDeadLetters(ask) {
       createAskedGauge(meter, {

@@ -7,12 +7,15 @@ import type { Logger } from '@turnpike/logging/createLogger';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import type { Db } from '../database/createDb.ts';
 import { countDeadLetters } from '../dead-letters/findDeadLetters.ts';
+import { createReaderLeases } from '../event-log/createReaderLeases.ts';
 import { getNextOffset } from '../event-log/eventOffset.ts';
 import { createRecordingTelemetry } from './recordingTelemetry.ts';
 import { recordUsageBatch } from './recordUsageBatch.ts';
 
 export interface UsageConsumerDependencies {
   db: Db;
+  /** For the lease on a share of Kafka's partitions: it is renewed however busy `db` is. */
+  leaseDb: Db;
   log: Logger;
   telemetry: Pick<Telemetry, 'meter' | 'tracer'>;
   region: UsageRecorded['region'];
@@ -23,6 +26,7 @@ export interface UsageConsumerDependencies {
 /** Reads the topic `usage.recorded.v1` and records what it says. Kafka's client is loaded only where there is a broker. */
 export async function consumeUsageRecorded({
   db,
+  leaseDb,
   log,
   telemetry,
   region,
@@ -38,8 +42,14 @@ export async function consumeUsageRecorded({
   const consumer =
     'store' in source
       ? consumeFromStore({ ...options, store: source.store, log })
-      : (await import('@turnpike/event-log/consumeFromKafka')).consumeFromKafka({ ...options, ...source, log });
+      : (await import('@turnpike/event-log/consumeFromKafka')).consumeFromKafka({
+          ...options,
+          ...source,
+          leases: createReaderLeases(leaseDb, topic),
+          log,
+        });
   recording.observeLag(() => consumer.lag());
+  recording.observePartitions(() => consumer.partitions());
   recording.observeDeadLetters(() => countDeadLetters(db));
   return consumer;
 }

@@ -1,0 +1,45 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { repeat } from '@turnpike/lifecycle/repeat';
+import type { Logger } from '@turnpike/logging/createLogger';
+import type { LagMeter } from './createLagMeter.ts';
+import type { BatchReader } from './kafkaBatchReader.ts';
+import type { ReaderLeases } from './readerLeases.ts';
+
+/** Well below the time that a lease runs, also where Kafka takes all the time that it has. */
+const RENEW_EVERY_MS = 1_000;
+const ENDS_TIMEOUT_MS = 1_500;
+
+export interface KeepShareOptions {
+  topic: string;
+  readerId: string;
+  leases: ReaderLeases;
+  lag: Pick<LagMeter, 'endOffsets'>;
+  log: Logger;
+}
+
+/**
+ * Renews a reader's lease while Kafka answers it, and has it fetch its share of the topic: one that Kafka does not answer says nothing
+ * of itself, so that the others share without it. While the database is away the share stays what it was, as nobody can record.
+ * Gives what ends that, and with it the lease.
+ */
+export function keepShare(
+  reader: Pick<BatchReader, 'share'>,
+  { topic, readerId, leases, lag, log }: KeepShareOptions,
+): () => Promise<void> {
+  const renewing = repeat(
+    async () => {
+      const ends = await withinTime(lag.endOffsets(), ENDS_TIMEOUT_MS);
+      reader.share({ ...(await leases.renew(readerId)), ends });
+    },
+    { pauseMs: RENEW_EVERY_MS, log, failing: `the lease on a share of topic ${topic} is not renewed, trying again` },
+  );
+  return async () => {
+    await renewing.close();
+    await leases.giveBack(readerId).catch((error: unknown) => log.debug({ err: error, topic }, 'lease not given back'));
+  };
+}
+
+function withinTime<Answer>(work: Promise<Answer>, timeoutMs: number): Promise<Answer> {
+  const passed = delay(timeoutMs, undefined, { ref: false });
+  return Promise.race([work, passed.then(() => Promise.reject(new Error(`no answer within ${timeoutMs} ms`)))]);
+}
