@@ -1,9 +1,15 @@
+import type { Stopwatch } from './createStopwatch.ts';
 import type { Figure } from './figure.ts';
 
 /** One benchmark: a folder here, found by its name, with a `bench.ts` that exports `bench`. */
 export interface Bench {
   /** What it measures, in one line. */
   readonly measures: string;
+  /**
+   * Its figures say the same beside others, being of virtual time, or far from what is wanted. Where several such run they do so at the same
+   * time.
+   */
+  readonly isUndisturbed?: boolean;
   /** It runs only where it is named. */
   readonly isOnRequest?: boolean;
   /** Its parts by name, where it has some that run alone. */
@@ -12,10 +18,10 @@ export interface Bench {
   run(options: BenchOptions): Promise<Figure[]>;
 }
 
-export interface BenchOptions {
+export interface BenchOptions extends Stopwatch {
   /** Equal seeds give equal workloads. */
   readonly seed: number;
-  /** Whether there may be more rows, rounds and sizes. */
+  /** Whether there may be more rows, rounds and sizes: all benches together take less than ten minutes where not. */
   readonly isLong: boolean;
   /** The parts that run; all where there is none. */
   readonly parts: readonly string[];

@@ -1,9 +1,12 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, fork } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { Bench } from './bench.ts';
+import { endWithProcess } from './calls/endWithProcess.ts';
+import { createStopwatch } from './createStopwatch.ts';
 import { type Figure, formatFigures, isReached, toResult } from './figure.ts';
 
 const FOLDER = new URL('./', import.meta.url);
@@ -11,12 +14,17 @@ const RESULTS = new URL('results/', FOLDER);
 
 const USAGE = `npm run bench -- [<bench>[/<part>]…] [--long] [--seed N]
 
-Measures, and ends with an error when a figure is missed. Where none is named all benches run but those that take long or
-measure nothing wanted; these are marked below. The figures are kept in bench/results.
+Measures, and ends with an error when a figure is missed. Where none is named all benches run but those that measure nothing
+wanted; these are marked below. On two cores that takes less than ten minutes, and some more the first time, when other
+gateways, nginx and Kafka are installed. The figures are kept in bench/results.
 
-  --long     more rows, rounds and sizes
+  --long     more rows, rounds and sizes: ten million rows, 100,000 keys, every size of each curve; an hour and more
   --seed N   what workloads are made from; 1 where it is not given
   --help     show this`;
+
+/** Set where this runs for another `main`, which wants to have the figures. */
+const APART = 'BENCH_APART';
+const isApart = process.env[APART] !== undefined;
 
 /** What the caller got wrong, in one line. */
 class UsageError extends Error {}
@@ -24,6 +32,16 @@ class UsageError extends Error {}
 interface Choice {
   name: string;
   parts: string[];
+}
+
+interface LoadedChoice extends Choice {
+  bench: Bench;
+}
+
+/** Of each bench; and of each step, by `bench/step`, of a bench as a whole by `all/bench`. */
+interface Results {
+  figures: Record<string, Figure[]>;
+  seconds: Record<string, number>;
 }
 
 interface Arguments {
@@ -42,20 +60,20 @@ async function main(): Promise<number> {
     process.stdout.write(`${USAGE}\n\n${(await describeAll()).join('\n')}\n`);
     return 0;
   }
-  const figures: Record<string, Figure[]> = {};
-  for (const { name, parts } of choices) {
-    const bench = await load(name);
-    if (bench.isOnRequest && !isNamed) continue;
+  const loaded = await Promise.all(choices.map(async (choice) => ({ ...choice, bench: await load(choice.name) })));
+  const chosen = loaded.filter(({ bench }) => isNamed || !bench.isOnRequest);
+  for (const { name, parts, bench } of chosen) {
     const unknown = parts.find((part) => !bench.parts?.includes(part));
     if (unknown !== undefined)
       throw new UsageError(`${name} has no part "${unknown}". It has: ${(bench.parts ?? []).join(', ') || 'none'}.`);
-    process.stdout.write(`${name}: ${bench.measures} (seed ${seed})\n\n`);
-    const startedAt = performance.now();
-    figures[name] = await bench.run({ seed, isLong, parts, progress });
-    progress('');
-    process.stdout.write(`\n${name}: ${((performance.now() - startedAt) / 1_000).toFixed(1)} s\n\n`);
   }
-  const file = keep(figures);
+  const { figures, seconds } = await runAll(chosen, { seed, isLong });
+  if (isApart) {
+    await new Promise((resolve) => process.send?.(Object.values(figures).flat(), resolve));
+    return 0;
+  }
+  const file = keep({ figures, seconds });
+  process.stdout.write(`${formatSeconds(seconds)}\n`);
   for (const [name, ofBench] of Object.entries(figures)) process.stdout.write(`${name}\n${formatFigures(ofBench)}\n`);
   const missed = Object.values(figures)
     .flat()
@@ -65,14 +83,79 @@ async function main(): Promise<number> {
   return missed.length === 0 ? 0 : 1;
 }
 
-/** Writes down the figures, and on what they were measured. */
-function keep(figures: Record<string, Figure[]>): URL {
+/** Those that nothing disturbs at the same time, and then one after the other. */
+async function runAll(chosen: LoadedChoice[], how: Pick<Arguments, 'seed' | 'isLong'>): Promise<Results> {
+  const figures: Results['figures'] = {};
+  const seconds: Results['seconds'] = {};
+  const stopwatch = createStopwatch('all', seconds);
+  const run = async ({ name, parts, bench }: LoadedChoice): Promise<void> => {
+    process.stdout.write(`${name}: ${bench.measures} (seed ${how.seed})\n\n`);
+    const options = { ...how, parts, progress, ...createStopwatch(name, seconds) };
+    figures[name] = await stopwatch.measure(name, () => bench.run(options));
+    progress('');
+    process.stdout.write(`\n${name}: ${seconds[`all/${name}`]} s\n\n`);
+  };
+  const undisturbed = chosen.filter(({ bench }) => bench.isUndisturbed);
+  if (isApart || undisturbed.length < 2) for (const one of undisturbed) await run(one);
+  else {
+    progress(`at the same time: ${undisturbed.map(({ name }) => name).join(', ')}`);
+    const together = undisturbed.map(async (one) => {
+      figures[one.name] = await stopwatch.measure(one.name, () => runApart(one, how));
+    });
+    await Promise.all(together);
+  }
+  for (const one of chosen.filter(({ bench }) => !bench.isUndisturbed)) await run(one);
+  return { figures, seconds };
+}
+
+/** Runs a bench in a process of its own, which prints as one, and gives its figures. */
+async function runApart(
+  { name, parts }: Choice,
+  { seed, isLong }: Pick<Arguments, 'seed' | 'isLong'>,
+): Promise<Figure[]> {
+  const named = parts.length === 0 ? [name] : parts.map((part) => `${name}/${part}`);
+  const args = [...named, `--seed=${seed}`, ...(isLong ? ['--long'] : [])];
+  const child = fork(fileURLToPath(import.meta.url), args, {
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+    serialization: 'advanced',
+    env: { ...process.env, [APART]: '1' },
+  });
+  endWithProcess(child);
+  let said = '';
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    said += text;
+  });
+  let figures: Figure[] | undefined;
+  child.once('message', (message) => {
+    figures = message as Figure[];
+  });
+  const [code] = await once(child, 'close');
+  process.stdout.write(said);
+  if (!figures) throw new Error(`it ended with ${code}`);
+  return figures;
+}
+
+/** Where the time went: a line for each bench with its parts, the longest first. */
+function formatSeconds(seconds: Record<string, number>): string {
+  const all = Object.entries(seconds);
+  const lines = all.flatMap(([name, ofBench]) => {
+    const [group, bench = ''] = name.split('/');
+    if (group !== 'all') return [];
+    const parts = all.filter(([part]) => part.startsWith(`${bench}/`)).sort(([, a], [, b]) => b - a);
+    const cells = parts.map(([part, ofPart]) => `${part.slice(bench.length + 1)} ${ofPart}`);
+    return `  ${bench.padEnd(10)}${ofBench.toFixed(1).padStart(7)} s   ${cells.join(', ')}`.trimEnd();
+  });
+  return ['seconds', ...lines, ''].join('\n');
+}
+
+/** Writes down the figures, on what they were measured, and how long it took. */
+function keep({ figures, seconds }: Results): URL {
   const at = new Date().toISOString();
   const machine = { processors: availableParallelism(), model: cpus()[0]?.model ?? 'unknown', node: process.version };
   const benches = Object.entries(figures).map(([name, ofBench]) => [name, ofBench.map(toResult)]);
   mkdirSync(RESULTS, { recursive: true });
   const file = new URL(`${at.slice(0, 19).replaceAll(':', '')}.json`, RESULTS);
-  const kept = { at, commit: readCommit(), machine, figures: Object.fromEntries(benches) };
+  const kept = { at, commit: readCommit(), machine, seconds, figures: Object.fromEntries(benches) };
   writeFileSync(file, `${JSON.stringify(kept, null, 2)}\n`);
   return file;
 }

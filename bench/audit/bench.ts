@@ -15,6 +15,7 @@ const MINUTES_10_MS = 10 * 60 * 1_000;
 
 /** A month of calls, sealed and audited for the first time and again: `AUDIT_ROWS=10000000` for ten million. */
 export const bench: Bench = {
+  isUndisturbed: true,
   measures:
     'sealing and auditing a month of calls, the first time and after (AUDIT_ROWS of them; 100,000 unless set, and 1,000,000 with --long)',
   async run({ progress, isLong }) {

@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Bench } from '../bench.ts';
 import type { Figure } from '../figure.ts';
-import { NoFigure } from './measureCost.ts';
-import type { Scenario, ScenarioOptions } from './scenario.ts';
+import type { Scenario } from './scenario.ts';
 import { addedLatency } from './scenarios/addedLatency.ts';
 import { chunks } from './scenarios/chunks.ts';
 import { coldStart } from './scenarios/coldStart.ts';
@@ -42,19 +41,18 @@ const LONG_ROUNDS = 7;
 export const bench: Bench = {
   measures: 'what a gateway adds to calls, against nginx, bare Node and other gateways in the same run',
   parts: SCENARIOS.map(({ name }) => name),
-  async run({ seed, parts, isLong, progress }) {
+  async run({ seed, parts, isLong, progress, timed, measure }) {
     const chosen = SCENARIOS.filter(({ name }) => parts.length === 0 || parts.includes(name));
     const dir = await mkdtemp(join(tmpdir(), 'turnpike-bench-'));
     try {
       const withPeers = chosen.some(({ hasPeers }) => hasPeers);
-      const targets = await startTargets(dir, { progress, withPeers });
+      const targets = await timed('start', () => startTargets(dir, { progress, withPeers }));
       try {
-        await warmUp(targets, progress);
+        await timed('warm-up', () => warmUp(targets, progress));
         const figures: Figure[] = [];
+        const options = { seed, isLong, rounds: isLong ? LONG_ROUNDS : ROUNDS, progress };
         for (const scenario of chosen)
-          figures.push(
-            ...(await runScenario(scenario, targets, { seed, rounds: isLong ? LONG_ROUNDS : ROUNDS, progress })),
-          );
+          figures.push(...(await measure(scenario.name, () => scenario.run(targets, options))));
         return figures;
       } finally {
         await targets.stop();
@@ -64,17 +62,3 @@ export const bench: Bench = {
     }
   },
 };
-
-/** A scenario of which no target could be measured is a figure that is missing, and the others go on. */
-async function runScenario(
-  scenario: Scenario,
-  targets: Parameters<Scenario['run']>[0],
-  options: ScenarioOptions,
-): Promise<Figure[]> {
-  try {
-    return await scenario.run(targets, options);
-  } catch (error) {
-    if (!(error instanceof NoFigure)) throw error;
-    return [{ name: scenario.name, rounds: [], refusal: error.message }];
-  }
-}

@@ -1,3 +1,4 @@
+import { NoFigure } from '../noFigure.ts';
 import type { LoadOrder, LoadReport } from './processes/load.ts';
 import { readProcessorTime } from './readProcess.ts';
 import type { Target } from './target.ts';
@@ -20,18 +21,24 @@ export interface Cost {
   report: LoadReport;
 }
 
+/** The bench’s own processes: who asks, and whom all targets ask. */
+interface Bench {
+  load: Targets['load'];
+  engine: { pid: number };
+}
+
 /** The part of a core that the load generator or the engine may use, so that neither is what is measured. */
 const MOST_OF_A_CORE = 0.9;
 
-/** Why there is no figure. */
-export class NoFigure extends Error {}
-
-/** Sends calls to a target and tells what each of its parts used. Throws `NoFigure` where a call failed, or where the bench itself was the bottleneck. */
+/**
+ * Sends calls to a target and tells what each of its parts used, with what the calls left behind: the target is idle before, and again
+ * after. Throws `NoFigure` where a call failed, or where the bench itself was the
+ * bottleneck.
+ */
 export async function measureCost(
-  { load, engine }: Pick<Targets, 'load' | 'engine'>,
+  { load, engine }: Bench,
   { target, request, order, status = 200 }: CostOptions,
 ): Promise<Cost> {
-  await target.settled();
   const before = readTimes(target.parts);
   const refuseBottleneck = watchBench({ load, engine });
   const requests = Array.isArray(request) ? request : toRequests(target, request);
@@ -53,7 +60,7 @@ export async function measureCost(
 }
 
 /** Watches the bench's own processes from now on: the result throws `NoFigure` when one of them was what was measured. */
-export function watchBench({ load, engine }: Pick<Targets, 'load' | 'engine'>): (what: string) => void {
+export function watchBench({ load, engine }: Record<keyof Bench, { pid: number }>): (what: string) => void {
   const pids = { 'load generator': load.pid, engine: engine.pid };
   const before = readTimes(pids);
   const startedAt = performance.now();

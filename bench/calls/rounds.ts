@@ -1,6 +1,6 @@
 import type { Figure } from '../figure.ts';
 import { median } from '../median.ts';
-import { NoFigure } from './measureCost.ts';
+import { NoFigure } from '../noFigure.ts';
 import type { Target } from './target.ts';
 
 /** What each round measured of each target. */
@@ -40,19 +40,42 @@ export async function inRounds<T>(
   };
 }
 
-/** A figure of what `read` gives for each round, or the reason why there is none. */
+/** A figure of what `read` gives for each round, or the reason why there is none; `readFloor` gives the same of bare pipes. */
 export function toFigure(
   name: string,
-  limits: Omit<Figure, 'name' | 'rounds' | 'refusal'>,
+  limits: Omit<Figure, 'name' | 'rounds' | 'floor' | 'refusal'>,
   read: () => number[],
+  readFloor?: () => number[],
 ): Figure {
   try {
-    return { name, rounds: read(), ...limits };
+    const floor = readFloor && readIfThere(readFloor);
+    return { name, rounds: read(), ...limits, ...(floor && { floor }) };
   } catch (error) {
     if (!(error instanceof NoFigure)) throw error;
     return { name, rounds: [], refusal: error.message, ...limits };
   }
 }
+
+function readIfThere(read: () => number[]): number[] | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof NoFigure)) throw error;
+    return undefined;
+  }
+}
+
+/** What one part of a target needed in each round. */
+export const partOf = (rounds: Rounds<Record<string, number>>, target: Target, part: string): number[] =>
+  rounds.of(target).map((parts) => parts[part] ?? Number.NaN);
+
+/** What all parts of a target needed in each round. */
+export const totalOf = (rounds: Rounds<Record<string, number>>, target: Target): number[] =>
+  rounds.of(target).map(sumOf);
+
+/** What edge and router needed in each round, without what is behind them. */
+export const edgeAndRouterOf = (rounds: Rounds<Record<string, number>>, edge: Target): number[] =>
+  rounds.of(edge).map((parts) => (parts.edge ?? Number.NaN) + (parts.router ?? Number.NaN));
 
 /** Prints what each part of each target needed, in medians; `digits` behind the point. */
 export function printParts(title: string, rounds: Rounds<Record<string, number>>, digits = 1): void {

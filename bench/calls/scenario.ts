@@ -13,5 +13,7 @@ export interface ScenarioOptions {
   /** Equal seeds draw the same. */
   seed: number;
   rounds: number;
+  /** Whether what nobody wants to know each time is measured too. */
+  isLong: boolean;
   progress: (text: string) => void;
 }

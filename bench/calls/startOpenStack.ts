@@ -8,8 +8,8 @@ import { untilIdle } from './untilIdle.ts';
 /** A whole stack with its defaults, but for what would stop a single client. */
 export interface OpenStack {
   running: RunningStack;
-  /** The processes behind the edge. Whoever starts one again writes its new id here. */
-  behind: Record<'router' | 'auth' | 'ledger' | 'redis' | 'postgres', number>;
+  /** The processes behind the edge; the broker where there is one. Whoever starts one again writes its new id here. */
+  behind: Record<'router' | 'auth' | 'ledger' | 'redis' | 'postgres', number> & { broker?: number };
   operator: Operator;
   /** Resolves when what calls left behind is done. */
   settled(): Promise<void>;
@@ -70,6 +70,7 @@ export async function startOpenStack({
     ledger: services['usage-ledger'].pid,
     redis: pidOf('redis'),
     postgres: pidOf('postgres'),
+    ...(kafka && { broker: pidOf('kafka') }),
   };
   return {
     running,

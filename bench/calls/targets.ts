@@ -63,6 +63,10 @@ export async function startTargets(
     const enginePort = Number(engine.hello);
     const [load, otherLoad] = [await child<LoadOrder, LoadReport>('load'), await child<LoadOrder, LoadReport>('load')];
     const anyone = { apiKeys: ['none'], settled: async () => undefined };
+    const noPeers: Peers = { portkey: undefined, litellm: undefined };
+    // They take long, and wait for each other no more than for what comes below.
+    const startedPeers = withPeers ? startPeers({ dir, enginePort, progress, stops }) : Promise.resolve(noPeers);
+    startedPeers.catch(() => undefined);
     const startFirst = (port: number) => startNginx(join(dir, 'nginx-1'), { port, upstreamPort: enginePort });
     let first = await startFirst(await findFreePort());
     stops.push(() => first.stop());
@@ -75,8 +79,6 @@ export async function startTargets(
     let pipes = await startPipes();
     const bare = await child('bareServer', { ANSWER_STATUS: '401' });
     const collector = await child('bareServer', { ANSWER_STATUS: '200' });
-    const noPeers: Peers = { portkey: undefined, litellm: undefined };
-    const peers = withPeers ? await startPeers({ dir, enginePort, progress, stops }) : noPeers;
 
     progress('starting a stack');
     const catalogFile = join(dir, 'catalog.json');
@@ -141,13 +143,15 @@ export async function startTargets(
       parts: { edge: services.edge.pid, ...behind },
       ...ours,
       async renew() {
-        await routerTarget.renew?.();
-        await endService(running, 'edge');
-        edgeTarget.parts.edge = await startAgain(running, 'edge');
+        const renewEdge = async () => {
+          await endService(running, 'edge');
+          edgeTarget.parts.edge = await startAgain(running, 'edge');
+        };
+        await Promise.all([routerTarget.renew?.(), renewEdge()]);
       },
     };
     return {
-      ...peers,
+      ...(await startedPeers),
       engine,
       load,
       otherLoad,

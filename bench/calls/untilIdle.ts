@@ -11,7 +11,7 @@ const TIMEOUT_MS = 60_000;
 export async function untilIdle(pids: number[], mostShare = IDLE_SHARE): Promise<void> {
   const deadline = performance.now() + TIMEOUT_MS;
   const readAll = () => pids.reduce((sum, pid) => sum + readProcessorTime(pid), 0);
-  let last = Number.NEGATIVE_INFINITY;
+  let last = readAll();
   for (let looks = 0; looks < LOOKS; ) {
     if (performance.now() > deadline) throw new Error('the ledger goes on working though no call comes');
     await pause(LOOK_MS);

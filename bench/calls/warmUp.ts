@@ -7,29 +7,48 @@ const CONNECTIONS = 32;
 /** Some ten thousand calls and twenty thousand chunks: by then Node's compilers have done what they do. */
 const CALLS = 10_000;
 const MOST_SECONDS = 15;
-const STREAMS = { connections: 200, tokens: 100, everyMs: 20 };
 /** It is not compiled while it runs, and takes a hundred times as long. */
-const LITELLM_SECONDS = 3;
+const LITELLM_SECONDS = 2;
+/** Of each target, all targets at the same time; the first paced, the others all at once. */
+const STREAMS = [
+  { tokens: 100, everyMs: 20, each: 40 },
+  { tokens: 1_000, everyMs: 0, each: 16 },
+];
 
 /** Sends each target what it will be sent, until its code is compiled and its connections are open. */
 export async function warmUp(targets: Targets, progress: (text: string) => void): Promise<void> {
-  const { nginx, nginxTwice, pipes, edge, router, untracedEdge, tracedEdge, portkey, litellm } = targets;
-  for (const target of [nginx, nginxTwice, pipes, portkey, router, edge]) {
-    if (!target) continue;
-    progress(`warming up ${target.name}`);
-    await sendWhole(targets, target, CALLS);
+  const { engine, load, otherLoad, nginxTwice, pipes, edge, router } = targets;
+  const { portkey, litellm } = targets;
+  progress('warming up the baselines and the other gateways');
+  const byOther = { load: otherLoad };
+  const peers = async (): Promise<void> => {
+    if (portkey) await sendWhole(byOther, portkey, CALLS);
+    if (litellm) await sendWhole(byOther, litellm, CALLS, LITELLM_SECONDS);
+  };
+  const baselines = async (): Promise<void> => {
+    await sendWhole(targets, nginxTwice, CALLS);
+    await sendWhole(targets, pipes, CALLS);
+  };
+  await Promise.all([peers(), baselines()]);
+  progress(`warming up ${edge.name}`);
+  await sendWhole(targets, edge, CALLS);
+  // It is warm by now, but for its own listener.
+  await sendWhole(targets, router, CALLS / 10);
+  progress('warming up with streams');
+  const streamed = [nginxTwice, pipes, edge, ...(portkey ? [portkey] : [])];
+  for (const { each, ...plan } of STREAMS) {
+    await engine.ask(plan);
+    const order = { kind: 'once', connections: each * streamed.length, seconds: 0, rate: 0, withinMs: 1_000 } as const;
+    // The n-th request goes to the n-th port, counted round and round.
+    const requests = Array.from({ length: each }, (_, index) =>
+      streamed.map((target) => {
+        const ofTarget = toRequests(target, toChatRequest({ isStream: true }));
+        return ofTarget[index % ofTarget.length] ?? '';
+      }),
+    ).flat();
+    await load.ask({ ...order, port: edge.port, ports: streamed.map(({ port }) => port), requests });
   }
-  for (const target of [untracedEdge, tracedEdge]) await sendWhole(targets, target, CALLS / 2);
-  if (litellm) await sendWhole(targets, litellm, CALLS, LITELLM_SECONDS);
-  const { connections, ...plan } = STREAMS;
-  await targets.engine.ask(plan);
-  for (const target of [nginx, nginxTwice, pipes, edge, portkey]) {
-    if (!target) continue;
-    progress(`warming up ${target.name}: streams`);
-    const order = { kind: 'once', connections, seconds: 0, rate: 0, withinMs: 1_000 } as const;
-    const requests = toRequests(target, toChatRequest({ isStream: true }));
-    await targets.load.ask({ ...order, port: target.port, requests });
-  }
+  await edge.settled();
 }
 
 /** A second at a time, until there were enough. What fails here is no figure's business: nobody is warm. */

@@ -2,11 +2,10 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Bench } from '../bench.ts';
-import { NoFigure } from '../calls/measureCost.ts';
 import { print } from '../calls/rounds.ts';
 import { type Figure, toDigits } from '../figure.ts';
 import { median } from '../median.ts';
-import type { Curve, CurveContext } from './curve.ts';
+import type { Curve } from './curve.ts';
 import { engines } from './curves/engines.ts';
 import { keys } from './curves/keys.ts';
 import { ledgers } from './curves/ledgers.ts';
@@ -18,48 +17,73 @@ import { drawPlot } from './drawPlot.ts';
 import { type Plot, toFigures, toSize } from './plot.ts';
 import { type GrowthStack, startGrowthStack } from './startGrowthStack.ts';
 
-const CURVES: readonly Curve[] = [keys, models, engines, streams, rows, routers, ledgers];
+/** In the order in which they run: rows need no stack; on the one of the others fresh processes come first, and further routers last. */
+const CURVES: readonly Curve[] = [rows, streams, keys, models, engines, routers, ledgers];
 const RESULTS = new URL('../results/', import.meta.url);
 const ROUNDS = 3;
 const LONG_ROUNDS = 5;
 
 /** How cost grows with what there is more of: a curve each, drawn and as JSON in `bench/results`. */
 export const bench: Bench = {
-  isOnRequest: true,
   measures: 'how cost grows with keys, models, engines, open streams, rows, routers and ledgers; a plot of each',
   parts: CURVES.map(({ name }) => name),
-  async run({ parts, isLong, progress }) {
+  async run({ parts, isLong, progress, timed, measure }) {
     const figures: Figure[] = [];
-    for (const curve of CURVES.filter(({ name }) => parts.length === 0 || parts.includes(name))) {
-      const options = { rounds: isLong ? LONG_ROUNDS : ROUNDS, isLong, progress };
-      figures.push(...(await measureOne(curve, options)));
+    const stacks = keepStacks(!isLong, (dir, kafka) =>
+      timed(kafka ? 'start with Kafka' : 'start', () => startGrowthStack(dir, { kafka, progress })),
+    );
+    const chosen = CURVES.filter(({ name }) => parts.length === 0 || parts.includes(name));
+    const isWanted = !isLong && chosen.some((curve) => curve !== rows && curve !== ledgers);
+    const context = {
+      rounds: isLong ? LONG_ROUNDS : ROUNDS,
+      isLong,
+      progress,
+      startStack: stacks.start,
+      // Whoever needs it tries again, and says what was wrong.
+      startMeanwhile: async () => void (isWanted && (await stacks.start().catch(() => undefined))),
+    };
+    try {
+      for (const curve of chosen) {
+        const plot = async (): Promise<Figure[]> => {
+          const plots = await curve.measure(context);
+          for (const one of plots) await keep(one);
+          return plots.flatMap(toFigures);
+        };
+        figures.push(...(await measure(curve.name, plot)));
+      }
+    } finally {
+      await stacks.stop();
     }
     return figures;
   },
 };
 
-/** A curve that could not be measured is a figure that is missing, and the others go on. */
-async function measureOne(curve: Curve, options: Omit<CurveContext, 'startStack'>): Promise<Figure[]> {
-  const dir = await mkdtemp(join(tmpdir(), 'turnpike-bench-'));
-  const started: GrowthStack[] = [];
-  try {
-    const plots = await curve.measure({
-      ...options,
-      async startStack({ kafka = false } = {}) {
-        const stack = await startGrowthStack(dir, { kafka, progress: options.progress });
-        started.push(stack);
-        return stack;
-      },
-    });
-    for (const plot of plots) await keep(plot);
-    return plots.flatMap(toFigures);
-  } catch (error) {
-    if (!(error instanceof NoFigure)) throw error;
-    return [{ name: curve.name, rounds: [], refusal: error.message }];
-  } finally {
-    for (const stack of started) await stack.stop();
+/** Starts stacks one at a time: what runs is ended before another starts, unless it is of the same kind and `isShared`. */
+function keepStacks(isShared: boolean, start: (dir: string, kafka: boolean) => Promise<GrowthStack>) {
+  let running: { kafka: boolean; stack: GrowthStack; dir: string } | undefined;
+  const stop = async (): Promise<void> => {
+    if (!running) return;
+    const { stack, dir } = running;
+    running = undefined;
+    await stack.stop();
     await rm(dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
-  }
+  };
+  return {
+    stop,
+    async start({ kafka = false }: { kafka?: boolean } = {}): Promise<GrowthStack> {
+      if (running && isShared && running.kafka === kafka) return running.stack;
+      await stop();
+      const dir = await mkdtemp(join(tmpdir(), 'turnpike-bench-'));
+      try {
+        const stack = await start(dir, kafka);
+        running = { kafka, dir, stack };
+        return stack;
+      } catch (error) {
+        await rm(dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+        throw error;
+      }
+    },
+  };
 }
 
 /** Prints a plot's points, and writes them and the drawing of them. */

@@ -11,6 +11,11 @@ export interface CurveContext {
   rounds: number;
   isLong: boolean;
   progress: (text: string) => void;
-  /** A stack that no curve but this one has changed, started when it is first asked for; over Kafka where that is said. */
+  /** Has the stack that the curves share start, where it is wanted later and nothing is measured meanwhile. */
+  startMeanwhile(): Promise<void>;
+  /**
+   * A stack, over Kafka where that is said. With `isLong` no curve but this one has changed it; else those without Kafka share one, which
+   * each leaves with one model and one engine.
+   */
   startStack(options?: { kafka?: boolean }): Promise<GrowthStack>;
 }

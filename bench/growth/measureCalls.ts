@@ -6,10 +6,12 @@ import { type ClientRequest, toBytes } from '../calls/wire.ts';
 import type { GrowthStack } from './startGrowthStack.ts';
 
 /** Calls a second: by the clock, so that what services do at rest is the same part of each call at every size. */
-const RATE = 200;
-const SECONDS = 4;
+const RATE = 300;
+const SECONDS = 1.2;
 const CONNECTIONS = 32;
-const REST_SECONDS = 2;
+const REST_SECONDS = 1;
+/** By then services do what they do at rest, after what went before. */
+const BEFORE_REST_MS = 300;
 /** What calls leave behind is done when services do so much of a core more than at rest, or less. */
 const BEYOND_REST = 0.1;
 
@@ -21,6 +23,8 @@ export interface CallsOptions {
   /** Where calls go, in turn; to the router where nothing is said. */
   ports?: number[];
   rate?: number;
+  /** What the parts do at rest, where it was read before at the same size. */
+  atRest?: Record<string, number>;
 }
 
 export interface CallCosts {
@@ -35,10 +39,10 @@ export interface CallCosts {
 /** What calls cost each part. Throws `NoFigure` where one failed or the bench itself was the bottleneck. */
 export async function measureCalls(
   { load, engine, ports: own }: GrowthStack,
-  { requests, parts, ports = [own.router], rate = RATE }: CallsOptions,
+  { requests, parts, ports = [own.router], rate = RATE, atRest: known }: CallsOptions,
 ): Promise<CallCosts> {
-  const atRest = await readRest(parts);
-  const worked = Object.keys(parts).filter((part) => part !== 'redis' && part !== 'auth');
+  const atRest = known ?? (await readRest(parts));
+  const worked = Object.keys(parts).filter((part) => !['redis', 'auth', 'broker'].includes(part));
   const mostShare = worked.reduce((sum, part) => sum + (atRest[part] ?? 0), 0) / 1e6 + BEYOND_REST;
   const settled = () =>
     untilIdle(
@@ -63,8 +67,9 @@ export async function measureCalls(
   return { perCall, beyondRest, atRest };
 }
 
-async function readRest(parts: Record<string, number>): Promise<Record<string, number>> {
-  await pause(500);
+/** Processor time of parts while no call comes, µs in a second. */
+export async function readRest(parts: Record<string, number>): Promise<Record<string, number>> {
+  await pause(BEFORE_REST_MS);
   const read = () => Object.entries(parts).map(([part, pid]) => [part, readProcessorTime(pid)] as const);
   const before = Object.fromEntries(read());
   await pause(REST_SECONDS * 1_000);

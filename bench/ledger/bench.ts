@@ -4,10 +4,11 @@ import { divideRounds, type Figure } from '../figure.ts';
 import { median } from '../median.ts';
 import { createBareTable, insertBare } from './bareInsert.ts';
 import { makeBatch, type UsageBatch } from './makeBatch.ts';
+import { EVENT_LOGS, measureIngest } from './measureIngest.ts';
 import { createRecorder, type Phases } from './recordInPhases.ts';
 
-const WARM_UP_ROUNDS = 2;
-const ROUNDS = 9;
+const WARM_UP_ROUNDS = 1;
+const ROUNDS = 3;
 const BATCHES_PER_ROUND = 8;
 const ROWS_PER_BATCH = 1_000;
 const WANTED_RATIO = 0.5;
@@ -17,19 +18,29 @@ const WANTED_RATIO = 0.5;
  * rows by the same client into the same Postgres. It waits for no disk, which leaves the work itself to be compared.
  */
 export const bench: Bench = {
-  measures: 'recording of calls, with every total and the offset, against a bare INSERT of the same rows',
-  async run({ progress }) {
-    const ledger = await openTestLedger();
-    try {
-      await createBareTable(ledger);
-      return await measure(ledger, progress);
-    } finally {
-      await ledger.close();
+  measures: 'recording of calls by itself and over both event logs, against a bare INSERT of the same rows',
+  parts: ['recording', ...EVENT_LOGS],
+  async run({ parts, progress, measure }) {
+    const figures: Figure[] = [];
+    for (const part of ['recording', ...EVENT_LOGS] as const) {
+      if (parts.length > 0 && !parts.includes(part)) continue;
+      const one = async (): Promise<Figure[]> => {
+        const ledger = await openTestLedger();
+        try {
+          await createBareTable(ledger);
+          if (part === 'recording') return await measureRecording(ledger, progress);
+          return [await measureIngest(ledger, part, progress)];
+        } finally {
+          await ledger.close();
+        }
+      };
+      figures.push(...(await measure(part, one)));
     }
+    return figures;
   },
 };
 
-async function measure({ db }: TestLedger, progress: (text: string) => void): Promise<Figure[]> {
+async function measureRecording({ db }: TestLedger, progress: (text: string) => void): Promise<Figure[]> {
   const recorder = createRecorder(db);
   const rounds: { bare: number; ledger: number; phases: Phases }[] = [];
   for (let round = 0; round < WARM_UP_ROUNDS + ROUNDS; round += 1) {

@@ -12,7 +12,7 @@ import { type BareCall, bareScripts } from './bareScripts.ts';
 import { inGroups } from './inGroups.ts';
 import { secondsOf } from './redisLoad.ts';
 
-const ROUNDS = 5;
+const ROUNDS = 3;
 const WORKSPACES = 100;
 const CALLS = 5_000;
 /** Calls that are under way to Redis at once. */

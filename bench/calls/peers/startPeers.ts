@@ -41,10 +41,8 @@ export async function startPeers(options: PeerOptions): Promise<Peers> {
       return undefined;
     }
   };
-  return {
-    portkey: await attempt('Portkey', startPortkey),
-    litellm: await attempt('LiteLLM', startLitellm),
-  };
+  const [portkey, litellm] = await Promise.all([attempt('Portkey', startPortkey), attempt('LiteLLM', startLitellm)]);
+  return { portkey, litellm };
 }
 
 /** As its page on running it oneself says: one Node process, headless, where it goes by two headers of each call. */

@@ -1,23 +1,23 @@
 import { divideRounds } from '../../figure.ts';
 import { measureCost } from '../measureCost.ts';
-import { inRounds, printParts, sumOf, toFigure } from '../rounds.ts';
+import { edgeAndRouterOf, inRounds, partOf, printParts, toFigure, totalOf } from '../rounds.ts';
 import type { Scenario } from '../scenario.ts';
 import { toChatRequest } from '../wire.ts';
 
 const PACED = { tokens: 100, everyMs: 20 };
 const UNPACED = { tokens: 1_000, everyMs: 0 };
 const order = { kind: 'once', connections: 240, seconds: 0, rate: 0, withinMs: 400 } as const;
-const unpacedOrder = { ...order, connections: 64 } as const;
+const unpacedOrder = { ...order, connections: 40 } as const;
 
 /** Processor time of a streamed chunk: 240 streams of 100 chunks at 20 ms, with the calls that they belong to; and of chunks that come all at once. */
 export const chunks: Scenario = {
   name: 'chunks',
   hasPeers: true,
   async run(targets, { rounds: count, progress }) {
-    const { engine, nginx, nginxTwice, pipes, router, edge, portkey } = targets;
+    const { engine, nginx, pipes, router, edge, portkey } = targets;
     const request = toChatRequest({ isStream: true });
     const measure = (title: string, plan: typeof PACED, how: typeof order | typeof unpacedOrder) =>
-      inRounds(count, [nginx, nginxTwice, pipes, router, edge, portkey], async (target, round) => {
+      inRounds(count, [nginx, pipes, router, edge, portkey], async (target, round) => {
         progress(`${title}, round ${round + 1} of ${count}: ${target.name}`);
         await engine.ask(plan);
         const { costs, report } = await measureCost(targets, { target, request, order: how });
@@ -28,19 +28,27 @@ export const chunks: Scenario = {
     const unpaced = await measure('unpaced chunks', UNPACED, unpacedOrder);
     printParts('processor time of a chunk, all at once, µs', unpaced, 2);
     const figuresOf = (name: string, rounds: typeof paced, limits: [number?, number?, number?]) => {
-      const total = (target: typeof nginx) => rounds.of(target).map(sumOf);
-      const ofRouter = () => rounds.of(router).map((parts) => parts.router ?? Number.NaN);
-      const ofEdgeAndRouter = () => rounds.of(edge).map((parts) => (parts.edge ?? 0) + (parts.router ?? 0));
-      const ratio = (what: string, atMost: number | undefined, dividend: () => number[], divisor: typeof nginx) =>
-        toFigure(`${name}: ${what}`, atMost === undefined ? {} : { atMost }, () =>
-          divideRounds(dividend(), total(divisor)),
+      const ours = () => edgeAndRouterOf(rounds, edge);
+      const onePipe = () => partOf(rounds, pipes, 'pipe');
+      const bothPipes = () => totalOf(rounds, pipes);
+      const ratio = (
+        what: string,
+        atMost: number | undefined,
+        [dividend, divisor]: [() => number[], typeof nginx],
+        floor?: () => number[],
+      ) => {
+        const over = (read: () => number[]) => () => divideRounds(read(), totalOf(rounds, divisor));
+        return toFigure(
+          `${name}: ${what}`,
+          atMost === undefined ? {} : { atMost },
+          over(dividend),
+          floor && over(floor),
         );
+      };
       return [
-        ratio('nginx twice ÷ nginx', undefined, () => total(nginxTwice), nginx),
-        ratio('bare Node pipe twice ÷ nginx', undefined, () => total(pipes), nginx),
-        ratio('router ÷ nginx', limits[0], ofRouter, nginx),
-        ratio('edge + router ÷ nginx', limits[1], ofEdgeAndRouter, nginx),
-        ...(portkey ? [ratio('edge + router ÷ Portkey', limits[2], ofEdgeAndRouter, portkey)] : []),
+        ratio('router ÷ nginx', limits[0], [() => partOf(rounds, router, 'router'), nginx], onePipe),
+        ratio('edge + router ÷ nginx', limits[1], [ours, nginx], bothPipes),
+        ...(portkey ? [ratio('edge + router ÷ Portkey', limits[2], [ours, portkey], bothPipes)] : []),
       ];
     };
     return [...figuresOf('paced chunk', paced, [2.3, 4.5, 0.6]), ...figuresOf('unpaced chunk', unpaced, [])];

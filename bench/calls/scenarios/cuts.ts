@@ -1,17 +1,18 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { NoFigure } from '../../noFigure.ts';
 import { seededRandom } from '../../seededRandom.ts';
-import { describe, NoFigure, watchBench } from '../measureCost.ts';
+import { describe, watchBench } from '../measureCost.ts';
 import type { Scenario } from '../scenario.ts';
 import { toBytes, toChatRequest } from '../wire.ts';
 
 const STREAMS = 1_000;
 const PLAN = { tokens: 100, everyMs: 200 };
-const BEGUN_WITHIN_MS = 3_000;
+const BEGUN_WITHIN_MS = 2_000;
 /** After its first byte. */
 const CUT_WITHIN_MS = 2_000;
 const WITHIN_MS = 100;
 /** After the last cut, for what is late. */
-const GRACE_MS = 2_000;
+const GRACE_MS = 1_000;
 
 /** Whether the engine is told within 100 ms of each of 1,000 streams that are cut at random. */
 export const cuts: Scenario = {

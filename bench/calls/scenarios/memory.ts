@@ -1,70 +1,110 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { divideRounds } from '../../figure.ts';
-import { describe, NoFigure, toRequests, watchBench } from '../measureCost.ts';
+import { NoFigure } from '../../noFigure.ts';
+import { describe, toRequests, watchBench } from '../measureCost.ts';
+import type { LoadReport } from '../processes/load.ts';
 import { readMemory } from '../readProcess.ts';
-import { inRounds, printParts, sumOf, toFigure } from '../rounds.ts';
+import { inRounds, partOf, printParts, toFigure } from '../rounds.ts';
 import type { Scenario } from '../scenario.ts';
+import type { Target } from '../target.ts';
+import type { Targets } from '../targets.ts';
 import { sendWhole } from '../warmUp.ts';
 import { toChatRequest } from '../wire.ts';
 
+/** Of each target. They last until they are cut. */
 const STREAMS = 3_000;
-const PLAN = { tokens: 5, everyMs: 2_000 };
+const PLAN = { tokens: 10, everyMs: 2_000 };
 const BEGUN_WITHIN_MS = 5_000;
-/** All have begun by then, and none has ended. */
-const LOOK_AT_MS = 8_500;
+/** All have begun by then, and have had a chunk since. */
+const LOOK_AT_MS = 7_500;
+const CUT_AT_MS = 8_000;
+const once = { kind: 'once', seconds: 0, rate: 0, withinMs: BEGUN_WITHIN_MS } as const;
 
 /** So that what is compiled once is there before: few, as a process keeps the memory that it has had. */
 const WARM_UP = { calls: 1_000, streams: 64, plan: { tokens: 20, everyMs: 20 } };
 
 /**
- * Memory of an open stream: 3,000 of them with a chunk every 2 s; the router's is that behind the edge. Each round has fresh processes:
- * one keeps the memory that it has had.
+ * Memory of an open stream: 3,000 of each target with a chunk every 2 s, all at the same time; the router's is that behind the edge. Each
+ * round has fresh processes: one keeps the memory that it has had.
  */
 export const memory: Scenario = {
   name: 'memory',
   async run(targets, { rounds: count, progress }) {
-    const { engine, load, nginx, pipes, edge } = targets;
-    const rounds = await inRounds(count, [nginx, pipes, edge], async (target, round) => {
-      progress(`memory of open streams, round ${round + 1} of ${count}: ${target.name}`);
-      await target.renew?.();
-      await sendWhole(targets, target, WARM_UP.calls);
-      await engine.ask(WARM_UP.plan);
-      const requests = toRequests(target, toChatRequest({ isStream: true }));
-      const once = { kind: 'once', seconds: 0, rate: 0, withinMs: BEGUN_WITHIN_MS } as const;
-      await load.ask({ ...once, connections: WARM_UP.streams, withinMs: 100, port: target.port, requests });
-      await engine.ask(PLAN);
-      await target.settled();
-      const before = readAll(target.parts);
-      const refuseBottleneck = watchBench({ load, engine });
-      const ended = load.ask({ ...once, connections: STREAMS, port: target.port, requests });
-      await pause(LOOK_AT_MS);
-      const during = readAll(target.parts);
-      const report = await ended;
-      const { statuses, firstByteMs } = report;
-      refuseBottleneck(target.name);
-      await target.settled();
-      if (statuses['200'] !== STREAMS)
-        throw new NoFigure(`not every stream of ${target.name} was answered with 200: ${describe(report)}`);
-      if ((firstByteMs.at(-1) ?? 0) > LOOK_AT_MS - BEGUN_WITHIN_MS)
-        throw new NoFigure(`${target.name} took ${((firstByteMs.at(-1) ?? 0) / 1_000).toFixed(1)} s to begin a stream`);
-      return Object.fromEntries(
-        Object.keys(target.parts).map((part) => [part, ((during[part] ?? 0) - (before[part] ?? 0)) / STREAMS / 1_024]),
-      );
+    const { nginx, pipes, edge } = targets;
+    const all: Target = { ...edge, name: 'at the same time', parts: {} };
+    const rounds = await inRounds(count, [all], async (_target, round) => {
+      progress(`memory of open streams, round ${round + 1} of ${count}`);
+      await Promise.all([nginx, pipes, edge].map((target) => target.renew?.()));
+      await warmUp(targets);
+      const { edge: edgePid = 0, router = 0 } = edge.parts;
+      const { pipe = 0, behind = 0 } = pipes.parts;
+      all.parts = { nginx: nginx.parts.nginx ?? 0, pipe, behind, edge: edgePid, router };
+      return measure(targets, all.parts);
     });
     printParts('memory of an open stream, KiB', rounds);
-    const ofEdgeAndRouter = () => rounds.of(edge).map((parts) => (parts.edge ?? 0) + (parts.router ?? 0));
-    const ofRouter = () => rounds.of(edge).map((parts) => parts.router ?? Number.NaN);
-    const total = (target: typeof nginx) => rounds.of(target).map(sumOf);
+    const sum = (...parts: string[]) => {
+      const [first = [], ...others] = parts.map((part) => partOf(rounds, all, part));
+      return first.map((value, at) => others.reduce((total, other) => total + (other[at] ?? Number.NaN), value));
+    };
     return [
-      toFigure('memory of an open stream: router ÷ nginx', { atMost: 2.5 }, () =>
-        divideRounds(ofRouter(), total(nginx)),
+      toFigure(
+        'memory of an open stream: router ÷ nginx',
+        { atMost: 2.5 },
+        () => divideRounds(sum('router'), sum('nginx')),
+        () => divideRounds(sum('pipe'), sum('nginx')),
       ),
       toFigure('memory of an open stream: edge + router ÷ bare Node pipe twice', { atMost: 1.3 }, () =>
-        divideRounds(ofEdgeAndRouter(), total(pipes)),
+        divideRounds(sum('edge', 'router'), sum('pipe', 'behind')),
       ),
     ];
   },
 };
+
+async function warmUp({ engine, load, otherLoad, nginx, pipes, edge }: Targets): Promise<void> {
+  await engine.ask(WARM_UP.plan);
+  const by = async (loader: typeof load, target: Target): Promise<void> => {
+    await sendWhole({ load: loader }, target, WARM_UP.calls);
+    const requests = toRequests(target, toChatRequest({ isStream: true }));
+    await loader.ask({ ...once, connections: WARM_UP.streams, withinMs: 100, port: target.port, requests });
+  };
+  await Promise.all([by(load, edge), by(otherLoad, pipes).then(() => by(otherLoad, nginx))]);
+  await edge.settled();
+}
+
+/** KiB a stream of each part. */
+async function measure(
+  { engine, load, otherLoad, nginx, pipes, edge }: Targets,
+  parts: Record<string, number>,
+): Promise<Record<string, number>> {
+  await engine.ask(PLAN);
+  const before = readAll(parts);
+  const refuseBottleneck = watchBench({ load, engine });
+  const request = toChatRequest({ isStream: true });
+  // So that all are cut at once.
+  const toCuts = (count: number) =>
+    Array.from({ length: count }, (_, index) => CUT_AT_MS - (index / count) * BEGUN_WITHIN_MS);
+  const order = { ...once, port: edge.port, connections: STREAMS, cutAfterMs: toCuts(STREAMS) };
+  const ended = load.ask({ ...order, requests: toRequests(edge, request) });
+  const baselines = { ports: [nginx.port, pipes.port], connections: 2 * STREAMS, cutAfterMs: toCuts(2 * STREAMS) };
+  const baselinesEnded = otherLoad.ask({ ...order, ...baselines, requests: toRequests(nginx, request) });
+  await pause(LOOK_AT_MS);
+  const during = readAll(parts);
+  const [report, ofBaselines] = [await ended, await baselinesEnded];
+  refuseBottleneck('open streams');
+  await edge.settled();
+  refuseUnlessOpen('edge + router', report, STREAMS);
+  refuseUnlessOpen('nginx and the pipes', ofBaselines, 2 * STREAMS);
+  return Object.fromEntries(
+    Object.keys(parts).map((part) => [part, ((during[part] ?? 0) - (before[part] ?? 0)) / STREAMS / 1_024]),
+  );
+}
+
+function refuseUnlessOpen(name: string, report: LoadReport, streams: number): void {
+  if (report.statuses.cut !== streams) throw new NoFigure(`not every stream of ${name} was open: ${describe(report)}`);
+  const lastMs = report.firstByteMs.at(-1) ?? 0;
+  if (lastMs > LOOK_AT_MS - BEGUN_WITHIN_MS)
+    throw new NoFigure(`${name} took ${(lastMs / 1_000).toFixed(1)} s to begin a stream`);
+}
 
 const readAll = (parts: Record<string, number>): Record<string, number> =>
   Object.fromEntries(Object.entries(parts).map(([part, pid]) => [part, readMemory(pid)]));

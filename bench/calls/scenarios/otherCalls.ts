@@ -1,37 +1,46 @@
 import { divideRounds, type Figure } from '../../figure.ts';
 import { measureCost } from '../measureCost.ts';
-import { inRounds, printParts, sumOf, toFigure } from '../rounds.ts';
+import { edgeAndRouterOf, inRounds, partOf, printParts, toFigure, totalOf } from '../rounds.ts';
 import type { Scenario } from '../scenario.ts';
-import { modelListRequest, toChatRequest, toEmbeddingsRequest } from '../wire.ts';
+import { modelListRequest, toChatRequest, toEmbeddingsRequest, toImageRequest } from '../wire.ts';
 
-const order = { kind: 'closed', connections: 8, seconds: 1.5, rate: 0, withinMs: 0 } as const;
+const order = { kind: 'closed', connections: 8, seconds: 0.6, rate: 0, withinMs: 0 } as const;
 
-/** Processor time of calls that are not short chats. */
+/** Processor time of calls that are not short chats; the router's is that behind the edge. */
 export const otherCalls: Scenario = {
   name: 'others',
   async run(targets, { rounds: count, progress }) {
-    const { nginx, router, edge, running } = targets;
+    const { nginx, pipes, edge, running } = targets;
     const catalog = running.stack.regions.us.services.catalog.pid;
-    const listingEdge = { ...edge, parts: { ...edge.parts, catalog } };
+    // It is large, and every key has its own copy of a request.
+    const imagingEdge = { ...edge, apiKeys: edge.apiKeys.slice(0, 1) };
     const kinds = [
-      { name: 'a prompt of 200 KiB', request: toChatRequest({ promptBytes: 204_800 }), ours: [router, edge] },
-      { name: 'embeddings of 64 inputs', request: toEmbeddingsRequest(), ours: [router, edge] },
-      { name: 'the model list', request: modelListRequest, ours: [listingEdge] },
+      { name: 'a prompt of 200 KiB', request: toChatRequest({ promptBytes: 204_800 }), ours: edge },
+      { name: 'an image of 4 MiB', request: toImageRequest(), ours: imagingEdge },
+      { name: 'embeddings of 64 inputs', request: toEmbeddingsRequest(), ours: edge },
+      { name: 'the model list', request: modelListRequest, ours: { ...edge, parts: { ...edge.parts, catalog } } },
     ];
     const figures: Figure[] = [];
     for (const { name, request, ours } of kinds) {
-      const rounds = await inRounds(count, [nginx, ...ours], async (target, round) => {
+      const rounds = await inRounds(count, [nginx, pipes, ours], async (target, round) => {
         progress(`${name}, round ${round + 1} of ${count}: ${target.name}`);
         const { costs, calls } = await measureCost(targets, { target, request, order });
         return Object.fromEntries(Object.entries(costs).map(([part, us]) => [part, us / calls]));
       });
       printParts(`processor time of ${name}, µs`, rounds);
-      for (const target of ours)
+      const ratio = (what: string, read: () => number[], readFloor: () => number[]): Figure => {
+        const over = (dividend: () => number[]) => () => divideRounds(dividend(), totalOf(rounds, nginx));
+        return toFigure(`${name}: ${what} ÷ nginx`, {}, over(read), over(readFloor));
+      };
+      const onePipe = () => partOf(rounds, pipes, 'pipe');
+      const bothPipes = () => totalOf(rounds, pipes);
+      // The edge asks the catalog for the models, and no router.
+      if (request !== modelListRequest)
         figures.push(
-          toFigure(`${name}: fleet behind ${target.name} ÷ nginx`, {}, () =>
-            divideRounds(rounds.of(target).map(sumOf), rounds.of(nginx).map(sumOf)),
-          ),
+          ratio('router', () => partOf(rounds, ours, 'router'), onePipe),
+          ratio('edge + router', () => edgeAndRouterOf(rounds, ours), bothPipes),
         );
+      figures.push(ratio('the whole fleet', () => totalOf(rounds, ours), bothPipes));
     }
     return figures;
   },

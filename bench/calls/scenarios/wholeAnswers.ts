@@ -1,11 +1,10 @@
 import { divideRounds } from '../../figure.ts';
 import { measureCost } from '../measureCost.ts';
-import { inRounds, printParts, sumOf, toFigure } from '../rounds.ts';
+import { edgeAndRouterOf, inRounds, partOf, printParts, toFigure, totalOf } from '../rounds.ts';
 import type { Scenario } from '../scenario.ts';
 import { toChatRequest } from '../wire.ts';
 
-const SECONDS = 2;
-const order = { kind: 'closed', connections: 32, seconds: SECONDS, rate: 0, withinMs: 0 } as const;
+const order = { kind: 'closed', connections: 32, seconds: 1, rate: 0, withinMs: 0 } as const;
 
 /** Processor time of a whole short answer: 1 KiB in, 600 bytes out, 32 connections. */
 export const wholeAnswers: Scenario = {
@@ -21,26 +20,31 @@ export const wholeAnswers: Scenario = {
       return Object.fromEntries(Object.entries(costs).map(([part, us]) => [part, us / calls]));
     });
     printParts('processor time of a whole answer, µs', rounds);
-    const total = (target: typeof nginx) => rounds.of(target).map(sumOf);
-    const part = (target: typeof nginx, name: string) => rounds.of(target).map((parts) => parts[name] ?? Number.NaN);
-    const ofEdgeAndRouter = () => rounds.of(edge).map((parts) => (parts.edge ?? 0) + (parts.router ?? 0));
-    const ratio = (name: string, atMost: number | undefined, dividend: () => number[], divisor: () => number[]) =>
-      toFigure(`whole answer: ${name}`, atMost === undefined ? {} : { atMost }, () =>
-        divideRounds(dividend(), divisor()),
-      );
-    const ofNginx = () => total(nginx);
-    const inUs = (atMost: number | undefined) => ({ unit: 'µs', ...(atMost !== undefined && { atMost }) });
+    const ours = () => edgeAndRouterOf(rounds, edge);
+    const onePipe = () => partOf(rounds, pipes, 'pipe');
+    const bothPipes = () => totalOf(rounds, pipes);
+    const ratio = (
+      name: string,
+      atMost: number | undefined,
+      [dividend, divisor]: [() => number[], typeof nginx],
+      floor?: () => number[],
+    ) => {
+      const over = (read: () => number[]) => () => divideRounds(read(), totalOf(rounds, divisor));
+      const limits = atMost === undefined ? {} : { atMost };
+      return toFigure(`whole answer: ${name}`, limits, over(dividend), floor && over(floor));
+    };
+    const inUs = (name: string, limits: { atMost?: number }, read: () => number[], floor?: () => number[]) =>
+      toFigure(`whole answer: ${name}`, { unit: 'µs', ...limits }, read, floor);
     return [
-      ratio('nginx twice ÷ nginx', undefined, () => total(nginxTwice), ofNginx),
-      ratio('bare Node pipe twice ÷ nginx', undefined, () => total(pipes), ofNginx),
-      ratio('router ÷ nginx', 8, () => part(router, 'router'), ofNginx),
-      ratio('edge + router ÷ nginx', 15, ofEdgeAndRouter, ofNginx),
-      ...(portkey ? [ratio('edge + router ÷ Portkey', 0.3, ofEdgeAndRouter, () => total(portkey))] : []),
-      ...(litellm ? [ratio('edge + router ÷ LiteLLM', 0.02, ofEdgeAndRouter, () => total(litellm))] : []),
-      toFigure('whole answer: the whole fleet', inUs(300), () => total(edge)),
-      toFigure('whole answer: of that the ledger', inUs(25), () => part(edge, 'ledger')),
-      toFigure('whole answer: of that Redis', inUs(undefined), () => part(edge, 'redis')),
-      toFigure('whole answer: of that Postgres', inUs(undefined), () => part(edge, 'postgres')),
+      ratio('nginx twice ÷ nginx', undefined, [() => totalOf(rounds, nginxTwice), nginx]),
+      ratio('router ÷ nginx', 8, [() => partOf(rounds, router, 'router'), nginx], onePipe),
+      ratio('edge + router ÷ nginx', 15, [ours, nginx], bothPipes),
+      ...(portkey ? [ratio('edge + router ÷ Portkey', 0.3, [ours, portkey], bothPipes)] : []),
+      ...(litellm ? [ratio('edge + router ÷ LiteLLM', 0.02, [ours, litellm], bothPipes)] : []),
+      inUs('the whole fleet', { atMost: 300 }, () => totalOf(rounds, edge), bothPipes),
+      inUs('of that the ledger', { atMost: 25 }, () => partOf(rounds, edge, 'ledger')),
+      inUs('of that Redis', {}, () => partOf(rounds, edge, 'redis')),
+      inUs('of that Postgres', {}, () => partOf(rounds, edge, 'postgres')),
     ];
   },
 };

@@ -1,6 +1,6 @@
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { waitFor } from '@turnpike/local-stack/waitFor';
 import { listLoopbacks, MODEL, toChatRequest } from '../../calls/wire.ts';
 import { median } from '../../median.ts';
 import { measureInOrder, toLine } from '../callLines.ts';
@@ -8,9 +8,9 @@ import type { Curve } from '../curve.ts';
 import { measureCalls, sendAll, toAll } from '../measureCalls.ts';
 import { type GrowthStack, MOST_ENGINES } from '../startGrowthStack.ts';
 
-const SIZES = [1, 10, 100, MOST_ENGINES];
-/** By then a router has read the file again, and has heard of every engine. */
-const HEARD_OF_MS = 10_000;
+const SIZES = [1, 100];
+const LONG_SIZES = [1, 10, 100, MOST_ENGINES];
+const HEARD_OF_TIMEOUT_MS = 60_000;
 /** Few engines are lost in what else a router does at rest. */
 const LEAST_TOLD_APART = 100;
 const WARM_UP_CALLS = 1_000;
@@ -21,12 +21,12 @@ const WARM_UP_CALLS = 1_000;
  */
 export const engines: Curve = {
   name: 'engines',
-  async measure({ rounds, progress, startStack }) {
+  async measure({ rounds, isLong, progress, startStack }) {
     const stack = await startStack();
     const { router, redis, ledger, postgres } = stack.behind;
     const requests = toAll(stack.apiKeys, toChatRequest());
     const warmUp = Array.from({ length: WARM_UP_CALLS }, (_, index) => requests[index % requests.length] ?? '');
-    const measured = await measureInOrder(SIZES, rounds, {
+    const measured = await measureInOrder(isLong ? LONG_SIZES : SIZES, rounds, {
       async grow(size) {
         progress(`${size} engines`);
         await listEngines(stack, size);
@@ -34,6 +34,7 @@ export const engines: Curve = {
       },
       measure: () => measureCalls(stack, { requests, parts: { router, redis, ledger, postgres } }),
     });
+    await listEngines(stack, 1);
     const aCall = toLine('router, a call', measured, ({ beyondRest }) => of(beyondRest));
     const ofOne = median(measured.get(1)?.map(({ atRest }) => of(atRest)) ?? []);
     const looking = toLine(
@@ -56,7 +57,8 @@ export const engines: Curve = {
 
 const of = ({ router = Number.NaN }: Record<string, number>): number => router;
 
-async function listEngines({ stateDir, enginePort }: GrowthStack, count: number): Promise<void> {
+/** Resolves when the router sends calls to so many. */
+async function listEngines({ running, stateDir, enginePort }: GrowthStack, count: number): Promise<void> {
   const file = join(stateDir, 'engines.json');
   const entries = listLoopbacks(count).map((address, index) => ({
     id: `engine-${index + 1}/${MODEL}`,
@@ -65,5 +67,14 @@ async function listEngines({ stateDir, enginePort }: GrowthStack, count: number)
   }));
   await writeFile(`${file}.partial`, JSON.stringify({ engines: entries }));
   await rename(`${file}.partial`, file);
-  await pause(HEARD_OF_MS);
+  const metrics = `${running.stack.regions.us.services['model-router'].internal_url}/metrics`;
+  const areTaken = await waitFor(
+    async () => {
+      const text = await (await fetch(metrics)).text();
+      const taken = text.match(/^turnpike_engine_breaker\{.*\} 0$/gm) ?? [];
+      return taken.length === count || undefined;
+    },
+    { timeoutMs: HEARD_OF_TIMEOUT_MS, intervalMs: 250 },
+  );
+  if (!areTaken) throw new Error(`not all of ${count} engines were taken`);
 }

@@ -2,15 +2,15 @@ import { OPEN_LIMITS } from '../../calls/startOpenStack.ts';
 import { toChatRequest } from '../../calls/wire.ts';
 import { measureByTurns, OF_CALLS, toLines } from '../callLines.ts';
 import type { Curve } from '../curve.ts';
-import { measureCalls, sendAll, toAll } from '../measureCalls.ts';
+import { measureCalls, readRest, sendAll, toAll } from '../measureCalls.ts';
 import type { GrowthStack } from '../startGrowthStack.ts';
 
-const SIZES = [10, 100, 1_000, 10_000];
-const LONG_SIZES = [...SIZES, 100_000];
+const SIZES = [10, 1_000];
+const LONG_SIZES = [10, 100, 1_000, 10_000, 100_000];
 const KEYS_OF_A_WORKSPACE = 10;
 const AT_ONCE = 16;
 /** Of all keys these are called while it is measured, a call or more each. */
-const MOST_MEASURED = 800;
+const MOST_MEASURED = 360;
 const request = toChatRequest({ promptBytes: 100 });
 
 /**
@@ -24,14 +24,13 @@ export const keys: Curve = {
     const sizes = isLong ? LONG_SIZES : SIZES;
     const apiKeys = await makeKeys(stack, sizes.at(-1) ?? 0, progress);
     const { router, redis, ledger, postgres, auth } = stack.behind;
+    const parts = { router, redis, ledger, postgres, auth };
+    const atRest = await readRest(parts);
     const measured = await measureByTurns(sizes, rounds, async (size, round) => {
       progress(`${size} keys, round ${round + 1} of ${rounds}`);
       const requests = toAll(apiKeys.slice(0, size), request);
-      await sendAll(stack, requests.toReversed(), 1);
-      return measureCalls(stack, {
-        requests: requests.slice(0, MOST_MEASURED),
-        parts: { router, redis, ledger, postgres, auth },
-      });
+      await sendAll(stack, requests.toReversed(), 0.3);
+      return measureCalls(stack, { requests: requests.slice(0, MOST_MEASURED), parts, atRest });
     });
     const lines = toLines(measured, OF_CALLS);
     return [

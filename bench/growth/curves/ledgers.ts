@@ -1,11 +1,12 @@
 import { toChatRequest } from '../../calls/wire.ts';
-import { measureInOrder, toLines } from '../callLines.ts';
+import { measureInOrder, pick, toLine, toLines } from '../callLines.ts';
 import type { Curve } from '../curve.ts';
-import { measureCalls, sendAll, toAll } from '../measureCalls.ts';
+import { measureCalls, readRest, sendAll, toAll } from '../measureCalls.ts';
 import { startReplica } from '../startReplica.ts';
 
-const SIZES = [1, 2, 4];
-const WARM_UP_SECONDS = 5;
+const SIZES = [1, 4];
+const LONG_SIZES = [1, 2, 4];
+const WARM_UP_SECONDS = 3;
 
 /**
  * Ledgers that share the partitions of one log of Kafka. What they all need for a recorded call, as on two cores no rate can show what
@@ -13,34 +14,40 @@ const WARM_UP_SECONDS = 5;
  */
 export const ledgers: Curve = {
   name: 'ledgers',
-  async measure({ rounds, progress, startStack }) {
+  async measure({ rounds, isLong, progress, startStack }) {
     const stack = await startStack({ kafka: true });
-    const { router, ledger, postgres } = stack.behind;
+    const { router, ledger, postgres, broker = 0 } = stack.behind;
     const requests = toAll(stack.apiKeys, toChatRequest());
-    const parts: Record<string, number> = { router, ledger, postgres };
-    let count = 1;
-    const measured = await measureInOrder(SIZES, rounds, {
+    const parts: Record<string, number> = { router, ledger, postgres, broker };
+    let atRest: Record<string, number> = {};
+    const measured = await measureInOrder(isLong ? LONG_SIZES : SIZES, rounds, {
       async grow(size) {
-        for (; count < size; count += 1) {
-          const name = `usage-ledger-${count + 1}`;
-          progress(`starting ${name}`);
-          parts[`ledger ${count + 1}`] = (await startReplica(stack, 'usage-ledger', { name })).pid;
-        }
+        progress(`starting ${size} ledgers`);
+        const further = Array.from({ length: size }, (_, index) => index + 1).filter(
+          (n) => n > 1 && parts[`ledger ${n}`] === undefined,
+        );
+        const start = async (n: number): Promise<void> => {
+          parts[`ledger ${n}`] = (await startReplica(stack, 'usage-ledger', { name: `usage-ledger-${n}` })).pid;
+        };
+        await Promise.all(further.map(start));
         for (let second = 0; second < WARM_UP_SECONDS; second += 1) await sendAll(stack, requests, 1);
+        atRest = await readRest(parts);
       },
       measure(size) {
         progress(`${size} ledgers`);
-        return measureCalls(stack, { requests, parts });
+        return measureCalls(stack, { requests, parts, atRest });
       },
     });
     const lines = toLines(measured, { ledgers: ['ledger'], Postgres: ['postgres'] });
+    // Each ledger asks it for every event, so there it may grow.
+    const { atMost: _, ...ofBroker } = toLine('broker', measured, ({ perCall }) => pick(perCall, ['broker']));
     return [
       {
         name: 'ledgers',
         title: 'Processor time of a recorded call by ledgers, over Kafka',
         along: 'ledgers',
         isRelative: true,
-        lines,
+        lines: [...lines, ofBroker],
       },
     ];
   },

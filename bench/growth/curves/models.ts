@@ -5,21 +5,24 @@ import { toCatalogFile } from '../../calls/catalogFile.ts';
 import { listChatModels, toBytes, toChatRequest } from '../../calls/wire.ts';
 import { measureInOrder, OF_CALLS, toLines } from '../callLines.ts';
 import type { Curve } from '../curve.ts';
-import { measureCalls, sendAll } from '../measureCalls.ts';
+import { measureCalls, readRest, sendAll } from '../measureCalls.ts';
 import type { GrowthStack } from '../startGrowthStack.ts';
 
-const SIZES = [1, 20, 200];
+const SIZES = [1, 200];
+const LONG_SIZES = [1, 20, 200];
 const READY_TIMEOUT_MS = 60_000;
 const WARM_UP_CALLS = 1_000;
 
 /** Models of the catalog, all on one engine, which calls name in turn. */
 export const models: Curve = {
   name: 'models',
-  async measure({ rounds, progress, startStack }) {
+  async measure({ rounds, isLong, progress, startStack }) {
     const stack = await startStack();
     const { router, redis, ledger, postgres } = stack.behind;
+    const parts = { router, redis, ledger, postgres };
     let requests: string[] = [];
-    const measured = await measureInOrder(SIZES, rounds, {
+    let atRest: Record<string, number> = {};
+    const measured = await measureInOrder(isLong ? LONG_SIZES : SIZES, rounds, {
       async grow(size) {
         progress(`${size} models`);
         await listInCatalog(stack, size);
@@ -29,9 +32,11 @@ export const models: Curve = {
           return toBytes(toChatRequest({ model }), { port: stack.ports.router, apiKey });
         });
         await sendAll(stack, requests, 1);
+        atRest = await readRest(parts);
       },
-      measure: () => measureCalls(stack, { requests, parts: { router, redis, ledger, postgres } }),
+      measure: () => measureCalls(stack, { requests, parts, atRest }),
     });
+    await listInCatalog(stack, 1);
     const lines = toLines(measured, OF_CALLS);
     return [{ name: 'models', title: 'Processor time of a call by models', along: 'models', isRelative: true, lines }];
   },

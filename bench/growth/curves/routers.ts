@@ -6,33 +6,36 @@ import type { Curve } from '../curve.ts';
 import { measureCalls, sendAll, toAll } from '../measureCalls.ts';
 import { startReplica } from '../startReplica.ts';
 
-const SIZES = [1, 2, 4];
+const SIZES = [1, 4];
+const LONG_SIZES = [1, 2, 4];
 /** Calls a second of each router. */
 const RATE_OF_EACH = 100;
-const WARM_UP_SECONDS = 3;
+const WARM_UP_SECONDS = 2;
 
 /** Routers of a region, each with its share of the calls. */
 export const routers: Curve = {
   name: 'routers',
-  async measure({ rounds, progress, startStack }) {
+  async measure({ rounds, isLong, progress, startStack }) {
     const stack = await startStack();
     const { router, redis, ledger, postgres } = stack.behind;
     const requests = toAll(stack.apiKeys, toChatRequest());
     const ports = [stack.ports.router];
     const parts: Record<string, number> = { router, redis, ledger, postgres };
-    const measured = await measureInOrder(SIZES, rounds, {
+    const measured = await measureInOrder(isLong ? LONG_SIZES : SIZES, rounds, {
       async grow(size) {
-        while (ports.length < size) {
-          const name = `model-router-${ports.length + 1}`;
-          progress(`starting ${name}`);
-          const replica = await startReplica(stack, 'model-router', {
-            name,
-            env: { SPOOL_DIR: join(stack.stateDir, name) },
-          });
+        progress(`starting ${size} routers`);
+        const further = Array.from({ length: size }, (_, index) => index + 1).slice(ports.length);
+        const start = async (n: number): Promise<number> => {
+          const name = `model-router-${n}`;
+          const env = { SPOOL_DIR: join(stack.stateDir, name) };
+          const replica = await startReplica(stack, 'model-router', { name, env });
           await untilOpen(replica.port);
-          parts[`router ${ports.length + 1}`] = replica.pid;
-          ports.push(replica.port);
-          const warm = { ...stack, ports: { ...stack.ports, router: replica.port } };
+          parts[`router ${n}`] = replica.pid;
+          return replica.port;
+        };
+        for (const port of await Promise.all(further.map(start))) {
+          ports.push(port);
+          const warm = { ...stack, ports: { ...stack.ports, router: port } };
           for (let second = 0; second < WARM_UP_SECONDS; second += 1) await sendAll(warm, requests, 1);
         }
       },

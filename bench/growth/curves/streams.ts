@@ -1,20 +1,24 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { describe, NoFigure, watchBench } from '../../calls/measureCost.ts';
+import { describe, watchBench } from '../../calls/measureCost.ts';
 import { readMemory, readProcessorTime } from '../../calls/readProcess.ts';
 import { endService, startAgain } from '../../calls/restartService.ts';
 import { sendWhole } from '../../calls/warmUp.ts';
 import { toChatRequest } from '../../calls/wire.ts';
+import { NoFigure } from '../../noFigure.ts';
 import type { Curve } from '../curve.ts';
 import { toAll } from '../measureCalls.ts';
-import { DOES_NOT_BEND, type Line } from '../plot.ts';
+import { DOES_NOT_BEND, type Line, type Plot } from '../plot.ts';
 import type { GrowthStack } from '../startGrowthStack.ts';
 
-const SIZES = [100, 1_000, 2_500, 5_000];
+const SIZES = [100, 5_000];
+const LONG_SIZES = [100, 1_000, 2_500, 5_000];
 /** At every size as many chunks a second: the more streams, the further apart are those of one. */
 const CHUNKS_PER_SECOND = 2_500;
-const BEGUN_PER_SECOND = 500;
-const SETTLE_MS = 2_000;
-const WINDOW_MS = 4_000;
+const BEGUN_PER_SECOND = 600;
+const SETTLE_MS = 1_500;
+const WINDOW_MS = 1_500;
+/** After the last window. */
+const CUT_AFTER_MS = 500;
 const WARM_UP_CALLS = 2_000;
 const PARTS = ['router', 'edge'] as const;
 
@@ -27,34 +31,44 @@ interface Look {
 /** Streams that are open: processor time of a chunk, and memory of a stream beyond the size before, as a process keeps what it has had. */
 export const streams: Curve = {
   name: 'streams',
-  async measure({ rounds, progress, startStack }) {
+  async measure({ rounds, isLong, progress, startStack }) {
     const stack = await startStack();
-    const times: Line[] = PARTS.map((name) => ({ name, unit: 'µs', atMost: DOES_NOT_BEND, points: toPoints(SIZES) }));
+    const sizes = isLong ? LONG_SIZES : SIZES;
+    // Where there is time each round has fresh processes; else all look at the same streams, one after the other.
+    const [turns, windows] = isLong ? [rounds, 1] : [1, rounds];
+    const times: Line[] = PARTS.map((name) => ({ name, unit: 'µs', atMost: DOES_NOT_BEND, points: toPoints(sizes) }));
     const memory: Line[] = PARTS.map((name) => ({
       name,
       unit: 'KiB',
       atMost: DOES_NOT_BEND,
-      points: toPoints(SIZES.slice(2)),
+      points: toPoints(sizes.slice(1)),
     }));
-    for (let round = 0; round < rounds; round += 1) {
-      progress(`open streams, round ${round + 1} of ${rounds}: starting router and edge again`);
+    for (let turn = 0; turn < turns; turn += 1) {
+      progress(`open streams, round ${turn + 1} of ${turns}: starting router and edge again`);
       const pids = await startBothAgain(stack);
-      let before: { size: number; bytes: ByPart } | undefined;
-      for (const size of SIZES) {
-        progress(`${size} open streams, round ${round + 1} of ${rounds}`);
-        const { us, bytes } = await measureOpen(stack, pids, size);
-        for (const line of times) {
-          const part = line.name as keyof ByPart;
-          pointOf(line, size)?.rounds.push(us[part] / ((CHUNKS_PER_SECOND * WINDOW_MS) / 1_000));
-        }
-        for (const line of memory) {
-          const part = line.name as keyof ByPart;
-          if (before)
-            pointOf(line, size)?.rounds.push((bytes[part] - before.bytes[part]) / (size - before.size) / 1_024);
-        }
-        before = { size, bytes };
+      let before: { size: number; looks: Look[] } | undefined;
+      for (const size of sizes) {
+        progress(`${size} open streams, round ${turn + 1} of ${turns}`);
+        const looks = await measureOpen(stack, pids, { size, windows });
+        for (const part of PARTS)
+          for (const [index, { us, bytes }] of looks.entries()) {
+            const line = times.find(({ name }) => name === part);
+            if (line) pointOf(line, size)?.rounds.push(us[part] / ((CHUNKS_PER_SECOND * WINDOW_MS) / 1_000));
+            const ofMemory = memory.find(({ name }) => name === part);
+            const less = before?.looks[index]?.bytes[part];
+            if (ofMemory && before && less !== undefined)
+              pointOf(ofMemory, size)?.rounds.push((bytes[part] - less) / (size - before.size) / 1_024);
+          }
+        before = { size, looks };
       }
     }
+    const memoryPlot: Plot = {
+      name: 'stream-memory',
+      title: 'Memory of each stream beyond the size before, KiB',
+      along: 'streams',
+      isRelative: false,
+      lines: memory,
+    };
     return [
       {
         name: 'streams',
@@ -63,13 +77,8 @@ export const streams: Curve = {
         isRelative: true,
         lines: times,
       },
-      {
-        name: 'stream-memory',
-        title: 'Memory of each stream beyond the size before, KiB',
-        along: 'streams',
-        isRelative: false,
-        lines: memory,
-      },
+      // With two sizes there is one point, which `calls/memory` tells better.
+      ...(isLong ? [memoryPlot] : []),
     ];
   },
 };
@@ -86,28 +95,38 @@ async function startBothAgain({ running, load, ports, apiKeys, behind, settled }
   return pids;
 }
 
-/** What the parts needed in a window in which all streams are open, and the memory that they have at its end. */
-async function measureOpen(stack: GrowthStack, pids: ByPart, size: number): Promise<Look> {
+/** What the parts needed in each window in which all streams are open, and the memory that they have at its end. */
+async function measureOpen(
+  stack: GrowthStack,
+  pids: ByPart,
+  { size, windows }: { size: number; windows: number },
+): Promise<Look[]> {
   const { engine, load, ports, apiKeys } = stack;
   const everyMs = (size / CHUNKS_PER_SECOND) * 1_000;
   const beginMs = (size / BEGUN_PER_SECOND) * 1_000;
-  const lastsMs = beginMs + SETTLE_MS + WINDOW_MS + SETTLE_MS;
-  await engine.ask({ tokens: Math.ceil(lastsMs / everyMs), everyMs });
+  const overMs = beginMs + SETTLE_MS + windows * WINDOW_MS + CUT_AFTER_MS;
+  await engine.ask({ tokens: Math.ceil(overMs / everyMs) + 1, everyMs });
   const requests = toAll(apiKeys, toChatRequest({ isStream: true }));
   const order = { kind: 'once', connections: size, seconds: 0, rate: 0, withinMs: beginMs } as const;
-  const ended = load.ask({ ...order, port: ports.edge, requests });
+  const cutAfterMs = Array.from({ length: size }, (_, index) => overMs - (index / size) * beginMs);
+  const ended = load.ask({ ...order, cutAfterMs, port: ports.edge, requests });
   await pause(beginMs + SETTLE_MS);
   const refuseBottleneck = watchBench(stack);
-  const before = read(pids, readProcessorTime);
-  await pause(WINDOW_MS);
-  const after = read(pids, readProcessorTime);
-  const bytes = read(pids, readMemory);
+  const looks: Look[] = [];
+  for (let before = read(pids, readProcessorTime); looks.length < windows; ) {
+    await pause(WINDOW_MS);
+    const after = read(pids, readProcessorTime);
+    const us = { router: after.router - before.router, edge: after.edge - before.edge };
+    looks.push({ us, bytes: read(pids, readMemory) });
+    before = after;
+  }
   refuseBottleneck(`${size} streams`);
   const report = await ended;
-  if (report.statuses['200'] !== size)
-    throw new NoFigure(`not every one of ${size} streams was answered with 200: ${describe(report)}`);
+  await stack.settled();
+  if (report.statuses.cut !== size)
+    throw new NoFigure(`not every one of ${size} streams was open: ${describe(report)}`);
   if ((report.firstByteMs.at(-1) ?? 0) > SETTLE_MS) throw new NoFigure(`not all of ${size} streams had begun in time`);
-  return { us: { router: after.router - before.router, edge: after.edge - before.edge }, bytes };
+  return looks;
 }
 
 const read = (pids: ByPart, of: (pid: number) => number): ByPart => ({ router: of(pids.router), edge: of(pids.edge) });

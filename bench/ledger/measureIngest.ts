@@ -1,0 +1,128 @@
+import { consumeFromKafka } from '@turnpike/event-log/consumeFromKafka';
+import { consumeFromStore } from '@turnpike/event-log/consumeFromStore';
+import { createKafkaProducer } from '@turnpike/event-log/createKafkaProducer';
+import type { EventLogConsumer, EventLogProducer, RecordBatch } from '@turnpike/event-log/eventLog';
+import { usageRecorded } from '@turnpike/events/usageRecorded';
+import { startTestBroker } from '@turnpike/local-stack/startTestBroker';
+import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
+import { createRecordingTelemetry } from '../../services/usage-ledger/src/consumers/recordingTelemetry.ts';
+import { recordUsageBatch } from '../../services/usage-ledger/src/consumers/recordUsageBatch.ts';
+import { createEventLogStore } from '../../services/usage-ledger/src/event-log/createEventLogStore.ts';
+import { createReaderLeases } from '../../services/usage-ledger/src/event-log/createReaderLeases.ts';
+import { getNextOffset } from '../../services/usage-ledger/src/event-log/eventOffset.ts';
+import { silentLog, type TestLedger } from '../../services/usage-ledger/test/openTestLedger.ts';
+import { divideRounds, type Figure } from '../figure.ts';
+import { median } from '../median.ts';
+import { NoFigure } from '../noFigure.ts';
+import { insertBare } from './bareInsert.ts';
+import { makeBatch } from './makeBatch.ts';
+
+export const EVENT_LOGS = ['embedded', 'kafka'] as const;
+type EventLogKind = (typeof EVENT_LOGS)[number];
+
+const ROUNDS = 3;
+const BATCHES = 8;
+const ROWS_PER_BATCH = 1_000;
+const WANTED_RATIO = 0.5;
+const TIMEOUT_MS = 60_000;
+const { topic } = usageRecorded;
+
+/** A log, and how its reader is started. */
+interface OpenLog extends Pick<EventLogProducer, 'append'> {
+  consume(handle: (batch: RecordBatch) => Promise<void>): EventLogConsumer;
+  close(): Promise<void>;
+}
+
+/**
+ * Rows/s from an event log to the commit, reading it included, against a bare INSERT of the same rows: the log is filled while nobody reads
+ * it, and the time is that from the first batch that comes to the last that is recorded.
+ */
+export async function measureIngest(
+  { db }: TestLedger,
+  kind: EventLogKind,
+  progress: (text: string) => void,
+): Promise<Figure> {
+  progress(`opening the event log: ${kind}`);
+  const log = await (kind === 'kafka' ? openKafka : openEmbedded)(db, progress);
+  const rows = BATCHES * ROWS_PER_BATCH;
+  const rates: Record<'bare' | 'ledger', number[]> = { bare: [], ledger: [] };
+  try {
+    // The first round warms up.
+    for (let round = 0; round <= ROUNDS; round += 1) {
+      progress(`${kind} event log, round ${round} of ${ROUNDS}`);
+      const batches = Array.from({ length: BATCHES }, () => makeBatch(ROWS_PER_BATCH));
+      for (const { records } of batches)
+        await log.append(
+          topic,
+          records.map(({ key = '', value }) => ({ key, value: value.toString() })),
+        );
+      const measureBare = async () => {
+        const startedAt = performance.now();
+        for (const { events } of batches) await insertBare(db, events);
+        return (rows / (performance.now() - startedAt)) * 1_000;
+      };
+      const early = round % 2 === 0 ? await measureBare() : 0;
+      const ledger = await measureReading(db, log, rows);
+      const bare = round % 2 === 0 ? early : await measureBare();
+      if (round === 0) continue;
+      rates.bare.push(bare);
+      rates.ledger.push(ledger);
+    }
+  } finally {
+    await log.close();
+  }
+  const told = (rate: number[]): string => Math.round(median(rate)).toLocaleString('en');
+  process.stdout.write(`  ${kind} log: ${told(rates.ledger)} rows/s, a bare INSERT ${told(rates.bare)} rows/s\n`);
+  const name = `rows/s from the ${kind} event log to the commit ÷ a bare INSERT`;
+  return { name, rounds: divideRounds(rates.ledger, rates.bare), atLeast: WANTED_RATIO };
+}
+
+/** Rows a second of what the log holds by now. */
+async function measureReading(db: TestLedger['db'], log: OpenLog, rows: number): Promise<number> {
+  const telemetry = createRecordingTelemetry(noTelemetry);
+  const { promise: all, resolve } = Promise.withResolvers<number>();
+  let startedAt = 0;
+  let read = 0;
+  const consumer = log.consume(async (batch) => {
+    startedAt ||= performance.now();
+    await recordUsageBatch(db, batch, { topic, region: 'us', now: new Date(), log: silentLog, telemetry });
+    read += batch.records.length;
+    if (read >= rows) resolve(performance.now() - startedAt);
+  });
+  const timer = setTimeout(() => resolve(Number.NaN), TIMEOUT_MS);
+  try {
+    const ms = await all;
+    if (Number.isNaN(ms)) throw new NoFigure(`only ${read} of ${rows} rows came within ${TIMEOUT_MS / 1_000} s`);
+    return (rows / ms) * 1_000;
+  } finally {
+    clearTimeout(timer);
+    await consumer.close();
+  }
+}
+
+async function openEmbedded(db: TestLedger['db']): Promise<OpenLog> {
+  const store = createEventLogStore(db);
+  const nextOffset = (partition: number) => getNextOffset(db, { topic, partition });
+  return {
+    append: store.append,
+    consume: (handle) => consumeFromStore({ topic, nextOffset, handle, store, log: silentLog }),
+    close: async () => undefined,
+  };
+}
+
+/** A real broker. Throws where there is none to be had. */
+async function openKafka(db: TestLedger['db'], progress: (text: string) => void): Promise<OpenLog> {
+  const broker = await startTestBroker(progress);
+  const options = { brokers: [broker.brokers], copies: 'one' as const, log: silentLog };
+  const producer = createKafkaProducer(options);
+  const nextOffset = (partition: number) => getNextOffset(db, { topic, partition });
+  const leases = createReaderLeases(db, topic);
+  return {
+    append: producer.append,
+    consume: (handle) => consumeFromKafka({ ...options, topic, nextOffset, leases, handle }),
+    async close() {
+      await producer.close();
+      await broker.stop();
+    },
+  };
+}

@@ -1,0 +1,2 @@
+/** Why there is no figure. */
+export class NoFigure extends Error {}

@@ -1,0 +1,197 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { RunningStack } from '@turnpike/local-stack/startStack';
+import { findFreePort } from '@turnpike/test-support/findFreePort';
+import { createOperator } from '../../test/support/operator.ts';
+import { type Child, startChild } from '../calls/child.ts';
+import { measureCost } from '../calls/measureCost.ts';
+import type { LoadOrder, LoadReport } from '../calls/processes/load.ts';
+import { readMemory } from '../calls/readProcess.ts';
+import { endService, startAgain } from '../calls/restartService.ts';
+import { inRounds, printParts, type Rounds, toFigure, totalOf } from '../calls/rounds.ts';
+import { startNginx } from '../calls/startNginx.ts';
+import { OPEN_LIMITS } from '../calls/startOpenStack.ts';
+import type { Target } from '../calls/target.ts';
+import { untilIdle } from '../calls/untilIdle.ts';
+import { divideRounds, type Figure } from '../figure.ts';
+import { NoFigure } from '../noFigure.ts';
+import { setKnobs } from './setKnobs.ts';
+import { toUpload } from './toUpload.ts';
+
+const MODEL = 'whisper-large-v3';
+const PATH = '/v1/audio/transcriptions';
+const ROUNDS = 3;
+/** A minute of speech is 2 MB. */
+const SECONDS = 60;
+/** Five minutes are 10 MB. */
+const LARGE_SECONDS = 300;
+const LOOK_MS = 10;
+/** By the clock, one at a time: the backend has one slot. */
+const order = { kind: 'open', connections: 1, seconds: 1.5, rate: 2, withinMs: 0 } as const;
+const one = { kind: 'once', connections: 1, seconds: 0, rate: 0, withinMs: 0 } as const;
+
+interface Uploads {
+  load: Child<LoadOrder, LoadReport>;
+  /** The backend, which decodes what comes. */
+  engine: { pid: number };
+  nginx: Target;
+  bare: Target;
+  edge: Target;
+}
+
+/** What an uploaded recording costs edge and media-jobs, which decode it to know its seconds, beside what only takes or passes it; and memory. */
+export async function measureUpload(
+  running: RunningStack,
+  { dir, progress }: { dir: string; progress: (text: string) => void },
+): Promise<Figure[]> {
+  const stops: (() => unknown)[] = [];
+  try {
+    const uploads = await openUploads(running, dir, stops);
+    const memory = await measureMemory(uploads, progress);
+    const costs = await measureCosts(uploads, progress);
+    return toFigures(uploads, { memory, costs });
+  } finally {
+    for (const stop of stops.reverse()) await stop();
+  }
+}
+
+async function openUploads(running: RunningStack, dir: string, stops: (() => unknown)[]): Promise<Uploads> {
+  const { services, media_backends: backends, secrets_file: secretsFile } = running.stack.regions.us;
+  const backend = backends.find(({ model }) => model === MODEL);
+  if (!backend) throw new Error(`the stack has no backend of ${MODEL}`);
+  await setKnobs(backend, { renderBaseMs: 0 });
+  const { internalTokenKeys } = JSON.parse(await readFile(secretsFile, 'utf8')) as { internalTokenKeys: string };
+  const apiKey = await createOperator({ services, internalTokenKeys }).makeFundedKey(OPEN_LIMITS);
+  const load = await startChild<LoadOrder, LoadReport>('load');
+  stops.push(load.stop);
+  const portOf = (url: string): number => Number(new URL(url).port);
+  const nginx = await startNginx(join(dir, 'nginx'), {
+    port: await findFreePort(),
+    upstreamPort: portOf(backend.url),
+  });
+  stops.push(() => nginx.stop());
+  const startBare = () => startChild('bareServer', { ANSWER_STATUS: '200' });
+  let bare = await startBare();
+  stops.push(() => bare.stop());
+  const pidOf = (name: string): number => running.parts.stores.find((part) => part.name === name)?.pid ?? 0;
+  const parts: Record<string, number> = {
+    edge: services.edge.pid,
+    'media-jobs': services['media-jobs'].pid,
+    auth: services.auth.pid,
+    ledger: services['usage-ledger'].pid,
+    redis: pidOf('redis'),
+    postgres: pidOf('postgres'),
+  };
+  const worked = () => ['media-jobs', 'ledger', 'postgres'].map((part) => parts[part] ?? 0);
+  const bareTarget: Target = {
+    name: 'bare node:http',
+    port: Number(bare.hello),
+    apiKeys: ['none'],
+    parts: { bare: bare.pid },
+    settled: async () => undefined,
+    async renew() {
+      bare.stop();
+      bare = await startBare();
+      bareTarget.port = Number(bare.hello);
+      bareTarget.parts.bare = bare.pid;
+    },
+  };
+  return {
+    load,
+    engine: { pid: running.parts.media?.pid ?? 0 },
+    nginx: {
+      name: 'nginx',
+      port: nginx.port,
+      apiKeys: ['none'],
+      parts: { nginx: nginx.pid },
+      settled: async () => undefined,
+    },
+    bare: bareTarget,
+    edge: {
+      name: 'edge + media-jobs',
+      port: portOf(services.edge.url),
+      apiKeys: [apiKey],
+      parts,
+      settled: () => untilIdle(worked()),
+      async renew() {
+        const again = async (service: 'edge' | 'media-jobs'): Promise<void> => {
+          await endService(running, service);
+          parts[service] = await startAgain(running, service);
+        };
+        await Promise.all([again('edge'), again('media-jobs')]);
+      },
+    },
+  };
+}
+
+/** The most memory that a large upload takes at any moment, MiB; of processes that have had a small one only. */
+function measureMemory(
+  { load, bare, edge }: Uploads,
+  progress: (text: string) => void,
+): Promise<Rounds<Record<string, number>>> {
+  return inRounds(ROUNDS, [bare, edge], async (target, round) => {
+    progress(`memory of an upload, round ${round + 1} of ${ROUNDS}: ${target.name}`);
+    await target.renew?.();
+    const upload = async (seconds: number): Promise<void> => {
+      const { statuses, bodies } = await load.ask({
+        ...one,
+        port: target.port,
+        requests: [toRequest(target, seconds)],
+      });
+      if (statuses['200'] !== 1) throw new NoFigure(`${target.name} refused an upload: ${JSON.stringify(bodies)}`);
+    };
+    await upload(SECONDS);
+    await target.settled();
+    const read = () => Object.entries(target.parts).map(([part, pid]) => [part, readMemory(pid)] as const);
+    const before = Object.fromEntries(read());
+    const most: Record<string, number> = {};
+    const timer = setInterval(() => {
+      for (const [part, bytes] of read())
+        most[part] = Math.max(most[part] ?? 0, (bytes - (before[part] ?? 0)) / 1_048_576);
+    }, LOOK_MS);
+    try {
+      await upload(LARGE_SECONDS);
+    } finally {
+      clearInterval(timer);
+    }
+    await target.settled();
+    return most;
+  });
+}
+
+/** Processor time of an upload, ms. */
+function measureCosts(
+  { load, engine, nginx, bare, edge }: Uploads,
+  progress: (text: string) => void,
+): Promise<Rounds<Record<string, number>>> {
+  return inRounds(ROUNDS, [nginx, bare, edge], async (target, round) => {
+    progress(`uploads, round ${round + 1} of ${ROUNDS}: ${target.name}`);
+    const request = [toRequest(target, SECONDS)];
+    const { costs, calls } = await measureCost({ load, engine }, { target, request, order });
+    return Object.fromEntries(Object.entries(costs).map(([part, us]) => [part, us / calls / 1_000]));
+  });
+}
+
+const toRequest = ({ port, apiKeys: [apiKey = ''] }: Target, seconds: number): string =>
+  toUpload({ model: MODEL, path: PATH, seconds }, { port, apiKey });
+
+function toFigures(
+  { nginx, bare, edge }: Uploads,
+  { costs, memory }: Record<'costs' | 'memory', Rounds<Record<string, number>>>,
+): Figure[] {
+  printParts('processor time of an upload of a minute, 2 MB, ms', costs, 2);
+  printParts('memory of an upload of five minutes, 10 MB, at its most, MiB', memory);
+  const ours = (rounds: typeof costs) =>
+    rounds.of(edge).map((parts) => (parts.edge ?? Number.NaN) + (parts['media-jobs'] ?? Number.NaN));
+  const ratio = (divisor: Target) =>
+    toFigure(`upload of a minute of speech: edge + media-jobs ÷ ${divisor.name}`, {}, () =>
+      divideRounds(ours(costs), totalOf(costs, divisor)),
+    );
+  return [
+    ratio(nginx),
+    ratio(bare),
+    toFigure('upload of five minutes of speech, 10 MB: memory of edge + media-jobs', { unit: 'MiB' }, () =>
+      ours(memory),
+    ),
+  ];
+}
