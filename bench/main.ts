@@ -15,8 +15,8 @@ const RESULTS = new URL('results/', FOLDER);
 const USAGE = `npm run bench -- [<bench>[/<part>]…] [--long] [--seed N]
 
 Measures, and ends with an error when a figure is missed. Where none is named all benches run but those that measure nothing
-wanted; these are marked below. On two cores that takes less than ten minutes, and some more the first time, when other
-gateways, nginx and Kafka are installed. The figures are kept in bench/results.
+wanted; these are marked below. That is made to take less than ten minutes on two cores that do nothing else, and some more
+the first time, when other gateways, nginx and Kafka are installed. The figures are kept in bench/results.
 
   --long     more rows, rounds and sizes: ten million rows, 100,000 keys, every size of each curve; an hour and more
   --seed N   what workloads are made from; 1 where it is not given

@@ -7,7 +7,7 @@ import type { GrowthStack } from './startGrowthStack.ts';
 
 /** Calls a second: by the clock, so that what services do at rest is the same part of each call at every size. */
 const RATE = 300;
-const SECONDS = 1.2;
+const SECONDS = 1;
 const CONNECTIONS = 32;
 const REST_SECONDS = 1;
 /** By then services do what they do at rest, after what went before. */

@@ -12,7 +12,7 @@ import { toChatRequest } from '../wire.ts';
 /** Requests a second: the highest at which edge and router have half of this machine to themselves still, beside the engine and the load. */
 const RATES = [1_000, 800, 600, 500, 400, 300, 200, 100];
 const MOST_OF_CARRIED = 0.5;
-const SECONDS = 1.6;
+const SECONDS = 1.4;
 /** A rate is carried when the last answer comes so soon after the last request was due: no queue is what is measured. */
 const MOST_BEHIND_SECONDS = 0.1;
 const closed = { kind: 'closed', connections: 32, seconds: 1, rate: 0, withinMs: 0 } as const;

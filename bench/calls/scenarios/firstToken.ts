@@ -8,7 +8,7 @@ import { toChatRequest } from '../wire.ts';
 
 const PLAN = { tokens: 10, everyMs: 20 };
 const RATE = 100;
-const order = { kind: 'open', connections: 64, seconds: 2.2, rate: RATE, withinMs: 0 } as const;
+const order = { kind: 'open', connections: 64, seconds: 2, rate: RATE, withinMs: 0 } as const;
 
 /** What is added to the time to the first token when 100 streams a second begin. */
 export const firstToken: Scenario = {

@@ -10,7 +10,7 @@ const LONG_SIZES = [10, 100, 1_000, 10_000, 100_000];
 const KEYS_OF_A_WORKSPACE = 10;
 const AT_ONCE = 16;
 /** Of all keys these are called while it is measured, a call or more each. */
-const MOST_MEASURED = 360;
+const MOST_MEASURED = 300;
 const request = toChatRequest({ promptBytes: 100 });
 
 /**
