@@ -193,5 +193,8 @@ function toFigures(
     toFigure('upload of five minutes of speech, 10 MB: memory of edge + media-jobs', { unit: 'MiB' }, () =>
       ours(memory),
     ),
+    toFigure('upload of five minutes of speech, 10 MB: memory of edge + media-jobs ÷ bare node:http', {}, () =>
+      divideRounds(ours(memory), totalOf(memory, bare)),
+    ),
   ];
 }
