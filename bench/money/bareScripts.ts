@@ -2,13 +2,11 @@ import { redisKeys } from '@turnpike/holds/redis/redisKeys';
 import type { Redis } from 'ioredis';
 
 const ADMIT = `
-redis.call('SET', KEYS[5], ARGV[5], 'PX', 60000)
-redis.call('HSET', KEYS[6], 'level', ARGV[5], 'at', ARGV[5])
-redis.call('PEXPIRE', KEYS[6], 60000)
+redis.call('HSET', KEYS[5], 'level', ARGV[5], 'at', ARGV[5], 'arrival', ARGV[5])
 redis.call('HINCRBY', KEYS[1], 'held', ARGV[2])
 redis.call('HINCRBY', KEYS[3], 'held', ARGV[2])
 redis.call('HINCRBY', KEYS[2], ARGV[4] .. ':held', ARGV[2])
-redis.call('HSET', KEYS[7], 'kind', 'held', 'amount', ARGV[2], 'key', ARGV[3], 'month', ARGV[4], 'session', ARGV[5],
+redis.call('HSET', KEYS[6], 'kind', 'held', 'amount', ARGV[2], 'key', ARGV[3], 'month', ARGV[4], 'session', ARGV[5],
   'owner', ARGV[5], 'estimate', '10', 'rpm', '100', 'tpm', '100', 'admitted_at', ARGV[5], 'event', ARGV[6])
 redis.call('HSET', KEYS[4], ARGV[1], ARGV[5])
 return 1`;
@@ -20,22 +18,21 @@ redis.call('HINCRBY', KEYS[2], ARGV[4] .. ':held', '-' .. ARGV[2])
 redis.call('HINCRBY', KEYS[1], 'ended', ARGV[2])
 redis.call('HINCRBY', KEYS[3], 'ended', ARGV[2])
 redis.call('HINCRBY', KEYS[2], ARGV[4] .. ':ended', ARGV[2])
-redis.call('HSET', KEYS[7], 'kind', 'ended', 'amount', ARGV[2], 'event', ARGV[6])
-redis.call('HSET', KEYS[6], 'level', ARGV[5], 'at', ARGV[5])
-redis.call('PEXPIRE', KEYS[6], 60000)
+redis.call('HSET', KEYS[6], 'kind', 'ended', 'amount', ARGV[2], 'event', ARGV[6])
+redis.call('HSET', KEYS[5], 'level', ARGV[5], 'at', ARGV[5])
 return 1`;
 
 const ABSORB = `
 redis.call('HSET', KEYS[1], 'left', ARGV[1], 'timeline', '1', 'sequence', ARGV[1], 'loaded', ARGV[2])
 redis.call('HSET', KEYS[2], ARGV[3] .. ':spent', '1', ARGV[3] .. ':timeline', '1', ARGV[3] .. ':sequence', ARGV[1], ARGV[3] .. ':loaded', ARGV[2])
 redis.call('HSET', KEYS[3], 'spent', '1', 'timeline', '1', 'sequence', ARGV[1], 'loaded', ARGV[2])
-for at = 5, #KEYS do
-  redis.call('HINCRBY', KEYS[1], 'ended', '-' .. ARGV[4])
-  redis.call('HINCRBY', KEYS[3], 'ended', '-' .. ARGV[4])
-  redis.call('HINCRBY', KEYS[2], ARGV[3] .. ':ended', '-' .. ARGV[4])
-  redis.call('DEL', KEYS[at])
-  redis.call('HDEL', KEYS[4], ARGV[at])
-end
+local records, calls = {}, {}
+for at = 5, #KEYS do records[at - 4], calls[at - 4] = KEYS[at], ARGV[at] end
+redis.call('DEL', unpack(records))
+redis.call('HDEL', KEYS[4], unpack(calls))
+redis.call('HINCRBY', KEYS[1], 'ended', '-' .. ARGV[4])
+redis.call('HINCRBY', KEYS[3], 'ended', '-' .. ARGV[4])
+redis.call('HINCRBY', KEYS[2], ARGV[3] .. ':ended', '-' .. ARGV[4])
 return 1`;
 
 export interface BareCall {
@@ -79,8 +76,7 @@ const sumsOf = ({ workspaceId, keyId }: BareCall): string[] => [
 
 const keysOf = (call: BareCall): string[] => [
   ...sumsOf(call),
-  redisKeys.requestsPerMinute(call.workspaceId, call.keyId),
-  redisKeys.tokensPerMinute(call.workspaceId, call.keyId),
+  redisKeys.rates(call.workspaceId, call.keyId),
   redisKeys.call(call.workspaceId, call.callId),
 ];
 

@@ -14,6 +14,7 @@ import { runScript } from './redis/runScript.ts';
 const SEQUENCES = 300;
 const STEPS = 25;
 const MARK = redisKeys.mark(TAG);
+const KEY_IDS = ['a', 'b'];
 const CALL_IDS = ['c1', 'c2', 'c3'];
 
 let server: TestRedis;
@@ -41,24 +42,21 @@ function aStep(share: () => number, sequence: number, redisId: string): Step {
   const pick = <T>(choices: T[]): T => choices[Math.floor(share() * choices.length)] as T;
   const whole = (most: number): string => String(Math.floor(share() * most));
   const ws = `{ws_${sequence}}`;
-  const [keyId, callId] = [pick(['a', 'b']), pick(CALL_IDS)];
+  const [keyId, callId] = [pick(KEY_IDS), pick(CALL_IDS)];
   const markOf = (server: string, letter: string): string => `${server}:${TAG}:${letter.repeat(36)}`;
   const inForce = markOf(redisId, 'm');
   const mark = share() < 0.95 ? inForce : pick([markOf(redisId, 'n'), markOf('f'.repeat(40), 'm')]);
-  const head = [`${ws}:nothing`, `${ws}:wallet`, `${ws}:months`, `${ws}:calls`, `${ws}:keys`];
-  const names = [mark, `${ws}:key:`, `${ws}:call:`];
-  const [key, call, rpm, tpm] = [`key:${keyId}`, `call:${callId}`, `rpm:${keyId}`, `tpm:${keyId}`].map(
-    (name) => `${ws}:${name}`,
-  ) as [string, string, string, string];
+  const head = [`${ws}:nothing`];
+  const key = `${ws}:key:${keyId}`;
   const session = pick(['s1', 's2']);
   const limits = [String(100 + Math.floor(share() * 300)), pick(['1', '7']), pick(['3', '600'])];
   const [estimate, rpmLimit, tpmLimit] = limits as [string, string, string];
   const [final, unknown] = [whole(2), whole(2)];
   const steps: Record<string, Pick<Step, 'keys' | 'args'>> = {
     admit: {
-      keys: [...head, key, rpm, tpm, call],
+      keys: head,
       args: [
-        ...names,
+        mark,
         callId,
         whole(3),
         rpmLimit,
@@ -75,9 +73,10 @@ function aStep(share: () => number, sequence: number, redisId: string): Step {
       ],
     },
     extend: {
-      keys: [...head, key, call],
+      keys: head,
       args: [
-        ...names,
+        mark,
+        callId,
         whole(4_000_000),
         whole(3),
         pick(['', '700000']),
@@ -90,7 +89,7 @@ function aStep(share: () => number, sequence: number, redisId: string): Step {
     absorb: {
       keys: head,
       args: [
-        ...names,
+        mark,
         pick(['1', '1', '2']),
         whole(9),
         String(Math.floor(share() * 3_000_000) - 100_000),
@@ -110,9 +109,9 @@ function aStep(share: () => number, sequence: number, redisId: string): Step {
       ],
     },
     putBack: {
-      keys: [...head, `${ws}:owners`],
+      keys: head,
       args: [
-        ...names,
+        mark,
         pick(['r1', 'r2']),
         whole(9),
         session,
@@ -130,10 +129,10 @@ function aStep(share: () => number, sequence: number, redisId: string): Step {
       ],
     },
     settle: {
-      keys: [...head, call, tpm],
-      args: [...names, whole(300_000), pick(['', String(500 + Math.floor(share() * 1_500))]), '{"e":3}'],
+      keys: head,
+      args: [mark, callId, whole(300_000), pick(['', String(500 + Math.floor(share() * 1_500))]), '{"e":3}'],
     },
-    release: { keys: [...head, call, tpm, rpm], args: [...names, callId, '600000'] },
+    release: { keys: head, args: [mark, callId, '600000'] },
     setMark: {
       keys: [MARK],
       args: [pick([inForce, inForce, mark]), pick(['0', '4102444800000']), ...pick([[], ['7', '8']])],
@@ -147,6 +146,15 @@ function aStep(share: () => number, sequence: number, redisId: string): Step {
   const script = pick(['admit', 'admit', 'absorb', ...productScripts.keys()]);
   return { script, ...(steps[script] ?? { keys: [], args: [] }) };
 }
+
+/** The names that the scripts make for a workspace. */
+const namesOf = (workspaceId: string): string[] => [
+  ...[redisKeys.nothing, redisKeys.wallet, redisKeys.months, redisKeys.calls, redisKeys.keys, redisKeys.owners].map(
+    (name) => name(workspaceId),
+  ),
+  ...KEY_IDS.flatMap((keyId) => [redisKeys.key(workspaceId, keyId), redisKeys.rates(workspaceId, keyId)]),
+  ...CALL_IDS.map((callId) => redisKeys.call(workspaceId, callId)),
+];
 
 /** Everything that Redis holds of a sequence; lives to the tenth of a second, as they depend on when they are asked for. */
 const DUMP = `
@@ -168,20 +176,15 @@ it('answers thousands of random scripts and leaves the data as the real Redis do
   const outcomes = new Map<string, number>();
   for (let sequence = 0; sequence < SEQUENCES; sequence += 1) {
     const share = seededRandom(sequence);
-    const touched = new Set<string>([MARK]);
+    const names = namesOf(`ws_${sequence}`);
     for (let nth = 0; nth < STEPS; nth += 1) {
       const { script, keys, args } = aStep(share, sequence, redisId);
       // Something is lost alone: evicted, or deleted by hand.
-      const lost = share() < 0.1 ? keys[Math.floor(share() * keys.length)] : undefined;
-      if (lost !== undefined && lost !== MARK) {
+      const lost = share() < 0.1 ? names[Math.floor(share() * names.length)] : undefined;
+      if (lost !== undefined) {
         await redis.del(lost);
         data.run('DEL', [lost]);
       }
-      for (const key of keys) touched.add(key);
-      // What the scripts name themselves.
-      const ws = `{ws_${sequence}}`;
-      for (const id of CALL_IDS) touched.add(`${ws}:call:${id}`);
-      for (const id of ['a', 'b']) touched.add(`${ws}:key:${id}`);
       // The clock of the real one, read just before, is written into both scripts.
       const [seconds = '0', micros = '0'] = (await redis.time()).map(String);
       clockUs = Number(seconds) * 1e6 + Number(micros);
@@ -195,11 +198,11 @@ it('answers thousands of random scripts and leaves the data as the real Redis do
       const outcome = `${script} ${Array.isArray(real) ? real[0] : real}`;
       outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
     }
-    const names = [...touched];
-    const dumped = (await redis.eval(DUMP, names.length, ...names)) as [string, string[]][];
-    const expected = names.map((key, at) => [key, inOrder(...(dumped[at] ?? ['none', []]))]);
+    const all = [MARK, ...names];
+    const dumped = (await redis.eval(DUMP, all.length, ...all)) as [string, string[]][];
+    const expected = all.map((key, at) => [key, inOrder(...(dumped[at] ?? ['none', []]))]);
     expect(
-      names.map((key, at) => [key, inOrder(dumped[at]?.[0] ?? 'none', readAll(data, key, dumped[at]?.[0]))]),
+      all.map((key, at) => [key, inOrder(dumped[at]?.[0] ?? 'none', readAll(data, key, dumped[at]?.[0]))]),
     ).toEqual(expected);
   }
   // Whatever a script may answer has been answered.

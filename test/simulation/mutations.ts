@@ -87,7 +87,7 @@ const recording = (
 /** Each is the removal of one thing that the protocol stands on. */
 export const MUTATIONS: Record<string, Mutation> = {
   'settling a call charges it again when it was settled before': {
-    seed: 37,
+    seed: 97,
     noticedBy: ['pending'],
     script: inScript(
       'settle',
@@ -100,15 +100,15 @@ export const MUTATIONS: Record<string, Mutation> = {
     script: inScript('settle', "take('held', call[2], call[3], call[4])", ''),
   },
   'a released admission keeps its hold': {
-    seed: 37,
+    seed: 97,
     noticedBy: ['pending'],
     script: inScript('release', "take('held', call[2], call[3], call[4])", ''),
   },
   'a released admission may come after all': {
-    seed: 139,
+    seed: 679,
     noticedBy: ['quiet'],
     faults: ['redisIsSlow', 'redisIsSlow', 'redisIsSlow', 'redisFreezes'],
-    script: inScript('release', "redis.call('HSET', KEYS[6], 'kind', 'released')", ''),
+    script: inScript('release', "redis.call('HSET', record, 'kind', 'released')", ''),
   },
   'admission looks at no balance': {
     noticedBy: ['limits', 'covered'],
@@ -138,7 +138,7 @@ export const MUTATIONS: Record<string, Mutation> = {
   },
   'calls are dropped, and the sums that contain them are not taken over': {
     noticedBy: ['limits', 'covered', 'redis'],
-    script: inScript('absorb', "redis.call('HSET', KEYS[2], 'left', ARGV[6], ", "redis.call('HSET', KEYS[2], "),
+    script: inScript('absorb', "redis.call('HSET', WALLET, 'left', ARGV[4], ", "redis.call('HSET', WALLET, "),
   },
   'an answer that was asked for under another mark counts as one under this': {
     noticedBy: ['limits', 'covered'],
@@ -148,8 +148,8 @@ export const MUTATIONS: Record<string, Mutation> = {
       inScript('absorb', "if not isInForce() then return { 'closed', 0 } end", ''),
       inScript(
         'absorb',
-        "'loaded', ARGV[1])\nlocal at",
-        `'loaded', redis.call('GET', '{${TAG}}:mark') or '')\nlocal at`,
+        "'sequence', ARGV[3], 'loaded', ARGV[1])",
+        `'sequence', ARGV[3], 'loaded', redis.call('GET', '{${TAG}}:mark') or '')`,
       ),
     ),
   },
@@ -197,7 +197,7 @@ export const MUTATIONS: Record<string, Mutation> = {
     },
   },
   'a router admits while the gate is closed': {
-    seed: 135,
+    seed: 238,
     noticedBy: ['limits', 'covered'],
     faults: ['redisLosesItsTail', 'redisComesBackEmpty', 'redisIsEmptied'],
     router: (parts) => {
@@ -206,7 +206,7 @@ export const MUTATIONS: Record<string, Mutation> = {
     },
   },
   'the spool lets go of what the event log has, recorded or not': {
-    seed: 98,
+    seed: 163,
     noticedBy: ['rows', 'limits', 'covered'],
     faults: ['routerIsKilled', 'redisComesBackEmpty', 'eventLogIsDown', 'ledgerIsKilled'],
     router: (parts) => {
@@ -349,7 +349,7 @@ export const MUTATIONS: Record<string, Mutation> = {
     isBlindToRestarts: true,
   },
   'routers are not given their time again by a database that was set back to before they put back': {
-    seed: 144,
+    seed: 272,
     noticedBy: ['given up'],
     faults: ['databaseIsSetBack', 'databaseIsSetBack', 'redisIsEmptied', 'databaseIsSetBack'],
     statements: {

@@ -89,13 +89,13 @@ export async function runSeed(seed: number, mutation?: Mutation): Promise<SeedRe
 }
 
 function describeScript({ name, keys, args, reply }: ScriptRun): string {
-  const workspace = /^\{(.+?)\}/.exec(keys[1] ?? keys[0] ?? '')?.[1] ?? '';
+  const workspace = /^\{(.+?)\}/.exec(keys[0] ?? '')?.[1] ?? '';
   const what: Record<string, () => string> = {
-    absorb: () => `at ${args[3]}.${args[4]}, left ${args[5]}, of ${args[8]} final ${args[9]} unknown`,
-    putBack: () => `number ${args[4]} of ${args[3]}, ${args[6]} calls`,
-    admit: () => `call ${args[3]?.slice(-4)} for ${args[8]}`,
-    settle: () => `call ${keys[5]?.slice(-4)} for ${args[3]}`,
-    release: () => `call ${args[3]?.slice(-4)}`,
+    absorb: () => `at ${args[1]}.${args[2]}, left ${args[3]}, of ${args[6]} final ${args[7]} unknown`,
+    putBack: () => `number ${args[2]} of ${args[1]}, ${args[4]} calls`,
+    admit: () => `call ${args[1]?.slice(-4)} for ${args[6]}`,
+    settle: () => `call ${args[1]?.slice(-4)} for ${args[2]}`,
+    release: () => `call ${args[1]?.slice(-4)}`,
   };
   return `${name} ${workspace} ${(what[name] ?? (() => args.join(' ')))()}: ${Array.isArray(reply) ? reply[0] : reply}`;
 }

@@ -142,6 +142,9 @@ function sub(whole: LuaValue, first: LuaValue, last: LuaValue): LuaValue[] {
   return [text(whole).slice(Math.max((from ?? 1) - 1, 0), Math.max(to ?? length, 0))];
 }
 
+const unpack = (table: LuaValue, first: number, last: number): LuaValue[] =>
+  Array.from({ length: last - first + 1 }, (_, nth) => index(table, first + nth));
+
 /** As Lua compares: of two that are equal the first stays, which tells -0 from 0. */
 const best =
   (isBetter: (one: number, other: number) => boolean): LuaFunction =>
@@ -156,6 +159,7 @@ const library = (functions: Record<string, LuaFunction>): LuaTable => {
 /** What scripts find beside `redis`, `KEYS` and `ARGV`. */
 export const LIBRARIES: Record<string, LuaValue> = {
   tonumber: (value) => [toNumber(value)],
+  unpack: (table, first, last) => unpack(table, arithmetic(first), arithmetic(last)),
   math: library({
     floor: (value) => [Math.floor(arithmetic(value))],
     ceil: (value) => [Math.ceil(arithmetic(value))],

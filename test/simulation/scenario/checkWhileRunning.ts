@@ -11,12 +11,12 @@ const tagOf = (key = ''): string => /^\{(.+?)\}/.exec(key)?.[1] ?? '';
 
 /** After each script: what Redis counts of the workspace is what its pending calls say. */
 export function checkScript(stack: Stack, run: ScriptRun, redis: SimulatedRedis): void {
-  const workspaceId = tagOf(run.keys[1]);
+  const workspaceId = tagOf(run.keys[0]);
   if (!workspaceId) return;
   // What stands in a Redis that is the region's no more is known to nobody.
   const isRegions = redis === stack.redis;
   if (isRegions && run.name === 'admit' && isReply(run, 'admitted')) noteAdmission(stack, run);
-  if (isRegions && run.name === 'settle' && run.reply === 'held') noteSettled(stack, run.keys[5] ?? '');
+  if (isRegions && run.name === 'settle' && run.reply === 'held') noteSettled(stack, run);
   if (isRegions && run.name === 'putBack' && (run.reply === 'back' || run.reply === 'recounted'))
     notePutBack(stack, run);
   if (isRegions && run.name === 'absorb' && isReply(run, 'absorbed')) noteAbsorbed(stack, run);
@@ -33,15 +33,15 @@ const isReply = ({ reply }: ScriptRun, outcome: string): boolean => Array.isArra
 
 function noteAdmission(stack: Stack, { args, reply }: ScriptRun): void {
   const { truth, world } = stack;
-  const call = truth.calls.get(args[3] ?? '');
+  const call = truth.calls.get(args[1] ?? '');
   if (!call) return;
   call.month = new Date(Number((reply as string[])[1])).toISOString().slice(0, 7);
-  call.session = args[11];
+  call.session = args[9];
   call.pendingAt = world.now;
   call.isPending = true;
   // Who asked too late was refused by then, and an admission that runs all the same is taken back.
   if (call.isRefused) return;
-  call.holdNanoUsd = BigInt(args[8] ?? 0);
+  call.holdNanoUsd = BigInt(args[6] ?? 0);
   for (const other of truth.calls.values()) {
     const isRunning = other.isLetIn && !other.ending && other.incarnation === call.incarnation;
     if (other.isExcused && isRunning && other.routerId === call.routerId)
@@ -50,18 +50,18 @@ function noteAdmission(stack: Stack, { args, reply }: ScriptRun): void {
   checkCommitments(stack, call);
 }
 
-function noteSettled({ truth, world }: Stack, record: string): void {
-  const call = truth.calls.get(record.slice(record.lastIndexOf(':') + 1));
+function noteSettled({ truth, world }: Stack, { args }: ScriptRun): void {
+  const call = truth.calls.get(args[1] ?? '');
   if (call) call.settledAt = world.now;
 }
 
 /** What a put-back brings is counted again. */
 function notePutBack({ truth, world }: Stack, { args }: ScriptRun): void {
-  for (let at = 7; at < args.length; at += 10) {
+  for (let at = 5; at < args.length; at += 10) {
     const call = truth.calls.get(args[at] ?? '');
     if (!call) continue;
     call.isExcused = false;
-    call.session = args[5];
+    call.session = args[3];
     call.pendingAt = world.now;
     call.isPending = true;
     if (args[at + 1] === 'ended') call.settledAt = world.now;
@@ -74,10 +74,10 @@ function notePutBack({ truth, world }: Stack, { args }: ScriptRun): void {
  */
 function noteAbsorbed(stack: Stack, { args, keys }: ScriptRun): void {
   const { truth, redis } = stack;
-  const [months, keySums, finals, unknowns] = args.slice(6, 10).map(Number) as [number, number, number, number];
-  const beginFinals = 10 + 2 * months + 3 * keySums;
+  const [months, keySums, finals, unknowns] = args.slice(4, 8).map(Number) as [number, number, number, number];
+  const beginFinals = 8 + 2 * months + 3 * keySums;
   const beginUnknowns = beginFinals + finals;
-  const workspaceId = tagOf(keys[1]);
+  const workspaceId = tagOf(keys[0]);
   for (const callId of args.slice(beginFinals, beginUnknowns)) {
     const call = truth.calls.get(callId);
     if (!call) continue;

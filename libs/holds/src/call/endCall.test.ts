@@ -60,7 +60,7 @@ async function pendingSums({ event: { workspaceId, keyId } }: HeldCall) {
 }
 
 const levelOf = async ({ event: { workspaceId, keyId } }: HeldCall): Promise<number> =>
-  Number(await opened.redis.hget(redisKeys.tokensPerMinute(workspaceId, keyId), 'level'));
+  Number(await opened.redis.hget(redisKeys.rates(workspaceId, keyId), 'level'));
 
 describe('settle', () => {
   it('turns the hold into the charge, for key, workspace and month, which stays pending with its event', async () => {
@@ -120,7 +120,7 @@ describe('settle', () => {
 
   it('does not save up what was refilled while a long call ran', async () => {
     const call = await aHeldCall({ promptTokens: 0, completionTokens: 100 }, { tpm: 100 });
-    const bucket = redisKeys.tokensPerMinute(call.event.workspaceId, call.event.keyId);
+    const bucket = redisKeys.rates(call.event.workspaceId, call.event.keyId);
     // As if the call had run for ten minutes: the bucket was full again nine minutes ago.
     await opened.redis.hincrby(bucket, 'at', -600_000_000);
     await endings.settle(call.event, call.json);
@@ -157,8 +157,8 @@ describe('release', () => {
   });
 
   const limitsOf = async ({ key: { keyId, workspace } }: HeldCall) => ({
-    arrivalUs: Number(await opened.redis.get(redisKeys.requestsPerMinute(workspace.workspaceId, keyId))),
-    level: Number(await opened.redis.hget(redisKeys.tokensPerMinute(workspace.workspaceId, keyId), 'level')),
+    arrivalUs: Number(await opened.redis.hget(redisKeys.rates(workspace.workspaceId, keyId), 'arrival')),
+    level: Number(await opened.redis.hget(redisKeys.rates(workspace.workspaceId, keyId), 'level')),
   });
 
   it('gives back hold, request and tokens, once', async () => {

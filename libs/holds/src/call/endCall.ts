@@ -1,7 +1,7 @@
 import { withoutHurry } from '@turnpike/redis-connection/connectRedis';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { type CallAddress, headOf, redisKeys } from '../redis/redisKeys.ts';
+import { type CallAddress, headOf } from '../redis/redisKeys.ts';
 import { defineScript } from '../redis/redisScript.ts';
 import type { EndingEvent } from './pendingCalls.ts';
 
@@ -26,26 +26,20 @@ export interface CallEndings {
 export function createCallEndings(redis: Redis): CallEndings {
   const settle = defineScript(redis, 'settle');
   const release = defineScript(redis, 'release');
-  const keysOf = ({ workspaceId, callId, keyId }: CallAddress): string[] => [
-    ...headOf(workspaceId, '').keys,
-    redisKeys.call(workspaceId, callId),
-    redisKeys.tokensPerMinute(workspaceId, keyId),
-  ];
   return {
     async settle(event, eventJson) {
       // Where nobody counted, the prompt may have been computed all the same.
       const tokens = event.status === 'unknown' ? '' : event.promptTokens + event.completionTokens;
-      const { args } = headOf(event.workspaceId, '');
+      const { keys, args } = headOf(event.workspaceId, '');
       // Whoever is admitted by this process goes by it all the same: nothing overtakes it.
       const answer = await withoutHurry(() =>
-        settle(keysOf(event), [...args, event.chargeNanoUsd.toString(), tokens, eventJson]),
+        settle(keys, [...args, event.callId, event.chargeNanoUsd.toString(), tokens, eventJson]),
       );
       return settledSchema.parse(answer);
     },
-    async release(address) {
-      const { workspaceId, callId, keyId } = address;
-      const keys = [...keysOf(address), redisKeys.requestsPerMinute(workspaceId, keyId)];
-      await release(keys, [...headOf(workspaceId, '').args, callId, RELEASED_MS]);
+    async release({ workspaceId, callId }) {
+      const { keys, args } = headOf(workspaceId, '');
+      await release(keys, [...args, callId, RELEASED_MS]);
     },
   };
 }

@@ -50,10 +50,7 @@ export function createPutBack(
     let isRecounted = false;
     const groups = calls.length === 0 ? [[]] : [...inGroups(calls, CALLS_A_SCRIPT)];
     for (const [index, group] of groups.entries()) {
-      const answer = await putBack(
-        [...keys, redisKeys.owners(workspaceId)],
-        [...args, owner, number + index, token, group.length, ...group.flat()],
-      );
+      const answer = await putBack(keys, [...args, owner, number + index, token, group.length, ...group.flat()]);
       const outcome = answerSchema.parse(answer);
       if (outcome === 'recounted') isRecounted = true;
       if (outcome === 'back' || outcome === 'recounted') continue;

@@ -40,8 +40,7 @@ async function snapshotOf({ keyId, workspace: { workspaceId } }: KeyRecord) {
     wallet: await opened.walletOf(workspaceId),
     key: await redis.hgetall(redisKeys.key(workspaceId, keyId)),
     months: await redis.hgetall(redisKeys.months(workspaceId)),
-    rpm: await redis.get(redisKeys.requestsPerMinute(workspaceId, keyId)),
-    tpm: await redis.hgetall(redisKeys.tokensPerMinute(workspaceId, keyId)),
+    rates: await redis.hgetall(redisKeys.rates(workspaceId, keyId)),
     calls: await redis.hgetall(redisKeys.calls(workspaceId)),
   };
 }
@@ -203,7 +202,7 @@ describe('requests per minute', () => {
     const key = await aFundedKey(10_000n, { rpm: 2 });
     const [seconds, micros] = await opened.redis.time();
     const arrivalUs = Number(seconds) * 1_000_000 + Number(micros) + 60_000_000 - elapsedMs * 1_000;
-    await opened.redis.set(redisKeys.requestsPerMinute(key.workspace.workspaceId, key.keyId), String(arrivalUs));
+    await opened.redis.hset(redisKeys.rates(key.workspace.workspaceId, key.keyId), 'arrival', String(arrivalUs));
     expect(await admit(aRequest(key))).toMatchObject({ outcome });
   });
 
@@ -241,7 +240,7 @@ describe('tokens per minute', () => {
   it('is not forgotten before the bucket is full again', async () => {
     const key = await aFundedKey(10_000n, { tpm: 100 });
     await admit(aRequest(key, { estimatedPromptTokens: 100_000 }));
-    const bucket = redisKeys.tokensPerMinute(key.workspace.workspaceId, key.keyId);
+    const bucket = redisKeys.rates(key.workspace.workspaceId, key.keyId);
     expect(await opened.redis.pttl(bucket)).toBeGreaterThan(59_000_000);
   });
 });
@@ -389,15 +388,8 @@ describe('a call across the turn of a month', () => {
     const script = readScript('admit').replace("redis.call('TIME')", clock);
     expect(script).not.toBe(readScript('admit'));
     const head = headOf(workspaceId, opened.mark);
-    const keys = [
-      ...head.keys,
-      redisKeys.key(workspaceId, keyId),
-      redisKeys.requestsPerMinute(workspaceId, keyId),
-      redisKeys.tokensPerMinute(workspaceId, keyId),
-      redisKeys.call(workspaceId, callId),
-    ];
     const call = [callId, 1, 60, 600, 1, '1000', '', '', opened.session.token, '{}', keyId, 'router-1', ''];
-    expect(await opened.redis.eval(script, keys.length, ...keys, ...head.args, ...call)).toEqual(
+    expect(await opened.redis.eval(script, head.keys.length, ...head.keys, ...head.args, ...call)).toEqual(
       expect.arrayContaining(['admitted', atMs]),
     );
     const months = redisKeys.months(workspaceId);

@@ -2,9 +2,8 @@ import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { RateLimitState } from '@turnpike/public-api/headers';
 import type { Redis } from 'ioredis';
-import { z } from 'zod';
 import type { Hold } from '../call/pendingCalls.ts';
-import { headOf, redisKeys } from '../redis/redisKeys.ts';
+import { headOf } from '../redis/redisKeys.ts';
 import { defineScript } from '../redis/redisScript.ts';
 import type { Standing } from '../redis/standing.ts';
 
@@ -43,8 +42,14 @@ export type Admission =
     };
 
 /** An outcome, and what is known with it (`admit.lua`). */
-const answerSchema = z.array(z.union([z.string(), z.number()]));
-type Answer = z.output<typeof answerSchema>;
+type Answer = (string | number)[];
+const isWord = (word: unknown): boolean => typeof word === 'string' || typeof word === 'number';
+
+/** By hand, as every call comes by here. */
+function parseAnswer(answer: unknown): Answer {
+  if (!Array.isArray(answer) || !answer.every(isWord)) throw new Error('admit.lua answered in other words');
+  return answer;
+}
 
 /** Why the script may have to refuse a workspace whatever its balances are. */
 export const OBSTACLES: Record<KeyRecord['workspace']['billingStatus'], string> = {
@@ -69,32 +74,23 @@ export function createAdmit(
     const { session } = standing;
     if (!session || !standing.isOpen) return { outcome: 'closed' };
     const { keys, args } = headOf(workspaceId, session.mark);
-    const answer = await admit(
-      [
-        ...keys,
-        redisKeys.key(workspaceId, keyId),
-        redisKeys.requestsPerMinute(workspaceId, keyId),
-        redisKeys.tokensPerMinute(workspaceId, keyId),
-        redisKeys.call(workspaceId, callId),
-      ],
-      [
-        ...args,
-        callId,
-        generation,
-        rpm,
-        tpm,
-        estimatedPromptTokens,
-        holdNanoUsd.toString(),
-        maxBudgetNanoUsd?.toString() ?? '',
-        monthlyCapNanoUsd?.toString() ?? '',
-        session.token,
-        unknownEventJson,
-        keyId,
-        owner,
-        OBSTACLES[billingStatus],
-      ],
-    );
-    return toAdmission(answerSchema.parse(answer), request, session.token);
+    const answer = await admit(keys, [
+      ...args,
+      callId,
+      generation,
+      rpm,
+      tpm,
+      estimatedPromptTokens,
+      holdNanoUsd.toString(),
+      maxBudgetNanoUsd?.toString() ?? '',
+      monthlyCapNanoUsd?.toString() ?? '',
+      session.token,
+      unknownEventJson,
+      keyId,
+      owner,
+      OBSTACLES[billingStatus],
+    ]);
+    return toAdmission(parseAnswer(answer), request, session.token);
   };
 }
 

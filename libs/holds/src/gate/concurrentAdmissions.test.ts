@@ -48,17 +48,17 @@ local admit = function(KEYS, ARGV)
 ${readScript('admit')}
 end
 local counts = {}
-redis.call('DEL', KEYS[4], KEYS[7], KEYS[8])
-redis.call('HSET', KEYS[2], 'left', ARGV[17], 'held', '0', 'ended', '0')
-redis.call('HSET', KEYS[6], 'held', '0', 'ended', '0')
+redis.call('DEL', KEYS[4], KEYS[6])
+redis.call('HSET', KEYS[2], 'left', ARGV[15], 'held', '0', 'ended', '0')
+redis.call('HSET', KEYS[5], 'held', '0', 'ended', '0')
 for _, field in ipairs(redis.call('HKEYS', KEYS[3])) do
   if string.sub(field, -5) == ':held' then redis.call('HSET', KEYS[3], field, '0') end
 end
 for nth = 1, 200 do
-  KEYS[9], ARGV[4] = ARGV[3] .. nth, tostring(nth)
+  ARGV[2] = tostring(nth)
   local outcome = admit(KEYS, ARGV)[1]
   counts[outcome] = (counts[outcome] or 0) + 1
-  redis.call('DEL', KEYS[9])
+  redis.call('DEL', string.sub(KEYS[1], 1, -8) .. 'call:' .. nth)
 end
 return { counts.admitted or 0, counts.insufficient or 0, redis.call('HGET', KEYS[2], 'held'), redis.call('HLEN', KEYS[4]) }`;
 
@@ -69,10 +69,11 @@ it('of 200 calls on the last cents of 10, exactly 10 are admitted, in each of 1,
   const head = headOf(workspaceId, opened.mark);
   const keys = [
     ...head.keys,
+    redisKeys.wallet(workspaceId),
+    redisKeys.months(workspaceId),
+    redisKeys.calls(workspaceId),
     redisKeys.key(workspaceId, keyId),
-    redisKeys.requestsPerMinute(workspaceId, keyId),
-    redisKeys.tokensPerMinute(workspaceId, keyId),
-    redisKeys.call(workspaceId, ''),
+    redisKeys.rates(workspaceId, keyId),
   ];
   const digest = (await opened.redis.script('LOAD', roundScript)) as string;
   for (let seed = 1; seed <= 1_000; seed += 1) {

@@ -77,11 +77,7 @@ async function heldBy(hold: Hold): Promise<bigint> {
 it('raises what is held, with the ending that a sweeper would give the call, and takes nothing of the key’s rates', async () => {
   // Rates of which a call takes half a minute: Redis forgets them when they are full again.
   const { key, hold } = await aHeldCall({ rpm: 2, tpm: 200 }, 1_000n, { estimatedPromptTokens: 100 });
-  const names = [
-    redisKeys.requestsPerMinute(hold.workspaceId, hold.keyId),
-    redisKeys.tokensPerMinute(hold.workspaceId, hold.keyId),
-  ] as const;
-  const rates = async () => [await opened.redis.get(names[0]), await opened.redis.hgetall(names[1])];
+  const rates = () => opened.redis.hgetall(redisKeys.rates(hold.workspaceId, hold.keyId));
   const before = await rates();
   expect(await anExtend()(hold, to(key, 1_000n))).toEqual({ outcome: 'extended' });
   expect(await heldBy(hold)).toBe(1_000n);

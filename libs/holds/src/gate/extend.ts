@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { Absorber } from '../balances/absorb.ts';
 import { type Hold, monthOf, type PendingCalls } from '../call/pendingCalls.ts';
-import { headOf, redisKeys } from '../redis/redisKeys.ts';
+import { headOf } from '../redis/redisKeys.ts';
 import { defineScript } from '../redis/redisScript.ts';
 import type { Standing } from '../redis/standing.ts';
 import { type BalanceLimiter, OBSTACLES } from './admit.ts';
@@ -53,19 +53,17 @@ export function createExtend(redis: Redis, { absorber, pending, standing }: Exte
     const { monthlyCapNanoUsd, billingStatus } = key.workspace;
     const { keys, args } = headOf(workspaceId, session.mark);
     const ask = async () => {
-      const answer = await extend(
-        [...keys, redisKeys.key(workspaceId, keyId), redisKeys.call(workspaceId, callId)],
-        [
-          ...args,
-          holdNanoUsd.toString(),
-          key.generation,
-          key.maxBudgetNanoUsd?.toString() ?? '',
-          monthlyCapNanoUsd?.toString() ?? '',
-          session.token,
-          unknownEventJson,
-          OBSTACLES[billingStatus],
-        ],
-      );
+      const answer = await extend(keys, [
+        ...args,
+        callId,
+        holdNanoUsd.toString(),
+        key.generation,
+        key.maxBudgetNanoUsd?.toString() ?? '',
+        monthlyCapNanoUsd?.toString() ?? '',
+        session.token,
+        unknownEventJson,
+        OBSTACLES[billingStatus],
+      ]);
       return answerSchema.parse(answer);
     };
     let [outcome, limiter, availableNanoUsd] = await ask();

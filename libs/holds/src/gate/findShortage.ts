@@ -3,7 +3,7 @@ import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { monthOf } from '../call/pendingCalls.ts';
-import { headOf, redisKeys } from '../redis/redisKeys.ts';
+import { headOf } from '../redis/redisKeys.ts';
 import { defineScript } from '../redis/redisScript.ts';
 import type { Standing } from '../redis/standing.ts';
 import type { BalanceLimiter } from './admit.ts';
@@ -34,18 +34,16 @@ export function createFindShortage(redis: Redis, { standing }: { standing: Pick<
     if (!session) return undefined;
     const { workspaceId, monthlyCapNanoUsd } = key.workspace;
     const { keys, args } = headOf(workspaceId, session.mark);
-    const answer = await findShortage(
-      [...keys, redisKeys.key(workspaceId, key.keyId)],
-      [
-        ...args,
-        amountNanoUsd.toString(),
-        key.generation,
-        key.maxBudgetNanoUsd?.toString() ?? '',
-        monthlyCapNanoUsd?.toString() ?? '',
-        // By this clock: of a month that Redis does not have yet, nothing is said.
-        monthOf(Date.now()),
-      ],
-    );
+    const answer = await findShortage(keys, [
+      ...args,
+      amountNanoUsd.toString(),
+      key.generation,
+      key.maxBudgetNanoUsd?.toString() ?? '',
+      monthlyCapNanoUsd?.toString() ?? '',
+      // By this clock: of a month that Redis does not have yet, nothing is said.
+      monthOf(Date.now()),
+      key.keyId,
+    ]);
     const [limiter, keySpentNanoUsd, keyHeldNanoUsd, availableNanoUsd] = answerSchema.parse(answer);
     return limiter === '' ? undefined : { limiter, keySpentNanoUsd, keyHeldNanoUsd, availableNanoUsd };
   };

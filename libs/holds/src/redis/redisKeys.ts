@@ -1,4 +1,4 @@
-/** Every key of a workspace carries its hash tag, and is written by the scripts of `scripts/` and by nothing else. */
+/** Every key of a workspace carries its hash tag, and is written by the scripts of `scripts/`, which name it themselves, and by nothing else. */
 export const redisKeys = {
   /** What marks a Redis as the one that balances are kept in (`follow/followRedis.ts`), under the hash tag of its shard. */
   mark: (tag: string) => `{${tag}}:mark`,
@@ -7,8 +7,8 @@ export const redisKeys = {
   wallet: (workspaceId: string) => `{${workspaceId}}:wallet`,
   months: (workspaceId: string) => `{${workspaceId}}:months`,
   key: (workspaceId: string, keyId: string) => `{${workspaceId}}:key:${keyId}`,
-  requestsPerMinute: (workspaceId: string, keyId: string) => `{${workspaceId}}:rpm:${keyId}`,
-  tokensPerMinute: (workspaceId: string, keyId: string) => `{${workspaceId}}:tpm:${keyId}`,
+  /** Of requests and tokens a minute. */
+  rates: (workspaceId: string, keyId: string) => `{${workspaceId}}:tpm:${keyId}`,
   call: (workspaceId: string, callId: string) => `{${workspaceId}}:call:${callId}`,
   /** Ids of the pending calls, each with the session that it stands under. */
   calls: (workspaceId: string) => `{${workspaceId}}:calls`,
@@ -34,14 +34,5 @@ export interface CallAddress {
 
 /** The keys and arguments that every script begins with which includes `pending.lua`. */
 export function headOf(workspaceId: string, mark: string): { keys: string[]; args: string[] } {
-  return {
-    keys: [
-      redisKeys.nothing(workspaceId),
-      redisKeys.wallet(workspaceId),
-      redisKeys.months(workspaceId),
-      redisKeys.calls(workspaceId),
-      redisKeys.keys(workspaceId),
-    ],
-    args: [mark, redisKeys.key(workspaceId, ''), redisKeys.call(workspaceId, '')],
-  };
+  return { keys: [redisKeys.nothing(workspaceId)], args: [mark] };
 }

@@ -1,14 +1,11 @@
 --[[ Admits one call or refuses it, all or nothing: requests and tokens per minute, then whether the workspace may spend at
   all, key budget, credit, monthly cap, hold. What is refused consumes nothing. Time is Redis' own, so replicas agree. Amounts
   are nano-dollars; Lua counts in doubles, exact below 2^53 (9 million USD), so what a limit allows beyond that is not used.
-  Uses pending.lua and limits.lua.
-  KEYS[7] {workspace}:rpm:<id> next request's theoretical arrival time, µs (GCRA)
-  KEYS[8] {workspace}:tpm:<id> hash: level (tokens), at (µs)
-  KEYS[9] {workspace}:call:<call id>  the call's record
-  ARGV[4] call id    ARGV[5] key generation    ARGV[6] rpm   ARGV[7] tpm   ARGV[8] estimated prompt tokens
-  ARGV[9] hold       ARGV[10] key budget or '' ARGV[11] monthly cap or ''  ARGV[12] the owner's session
-  ARGV[13] unknown-event JSON   ARGV[14] key id   ARGV[15] owner's name
-  ARGV[16] '' or why the workspace may not spend: account_on_hold | billing_not_provisioned
+  Uses pending.lua, limits.lua and rates.lua.
+  ARGV[2] call id    ARGV[3] key generation    ARGV[4] rpm   ARGV[5] tpm   ARGV[6] estimated prompt tokens
+  ARGV[7] hold       ARGV[8] key budget or ''  ARGV[9] monthly cap or ''   ARGV[10] the owner's session
+  ARGV[11] unknown-event JSON   ARGV[12] key id   ARGV[13] owner's name
+  ARGV[14] '' or why the workspace may not spend: account_on_hold | billing_not_provisioned
   Returns {outcome, nowMs, limiter, remainingRequests, resetRequestsMs, remainingTokens, resetTokensMs, retryAfterMs,
            keySpent, keyHeld, available}, of stale_key {outcome, nowMs, '', generation in force}; all but the outcome and limiter are whole
            numbers, which Redis answers exactly below 2^53.
@@ -16,8 +13,10 @@
   limiter: requests | tokens | key_budget | credit | monthly_cap | monthly_cap_reached | '' ]]
 -- include pending.lua
 -- include limits.lua
-local amount = tonumber(ARGV[9])
-local rpm, tpm, estimate = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+-- include rates.lua
+local amount = tonumber(ARGV[7])
+local record, rates = recordOf(ARGV[2]), ratesOf(ARGV[12])
+local rpm, tpm, estimate = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local time = redis.call('TIME')
 local nowUs = time[1] * 1000000 + time[2]
 local nowMs = math.floor(nowUs / 1000)
@@ -34,23 +33,23 @@ local function monthOf(seconds)
   return string.format('%04d-%02d', year, month)
 end
 
-if redis.call('EXISTS', KEYS[9]) == 1 then return { 'repeated', nowMs, '' } end
-local key = readKey()
-if isStale(key, ARGV[5]) then return { 'stale_key', nowMs, '', tonumber(key[1]) } end
+if redis.call('EXISTS', record) == 1 then return { 'repeated', nowMs, '' } end
+local key = readKey(ARGV[12])
+if isStale(key, ARGV[3]) then return { 'stale_key', nowMs, '', tonumber(key[1]) } end
 
 -- Requests per minute: capacity is one minute's worth, refilled continuously. What is stamped further ahead is of a clock that was
 -- set back since: it counts as never used.
 local windowUs = 60000000
 local aheadUs = 1000000
 local intervalUs = windowUs / rpm
-local usedUs = math.max(tonumber(redis.call('GET', KEYS[7]) or 0) - nowUs, 0)
+local known = redis.call('HMGET', rates, 'level', 'at', 'arrival')
+local usedUs = math.max(tonumber(known[3] or 0) - nowUs, 0)
 if usedUs > windowUs + aheadUs then usedUs = 0 end
 local excessUs = usedUs + intervalUs - windowUs
 -- Tokens per minute: a call passes while the bucket is above zero; it may go below and then refuses until refilled.
-local bucket = redis.call('HMGET', KEYS[8], 'level', 'at')
 local level = tpm
-if bucket[1] and tonumber(bucket[2]) <= nowUs + aheadUs then
-  level = math.min(tpm, tonumber(bucket[1]) + math.max(nowUs - tonumber(bucket[2]), 0) * tpm / windowUs)
+if known[1] and tonumber(known[2]) <= nowUs + aheadUs then
+  level = math.min(tpm, tonumber(known[1]) + math.max(nowUs - tonumber(known[2]), 0) * tpm / windowUs)
 end
 
 local function answer(outcome, limiter, retryAfterMs, keySpent, keyHeld, available)
@@ -63,27 +62,25 @@ local function answer(outcome, limiter, retryAfterMs, keySpent, keyHeld, availab
 end
 if excessUs > 0.5 then return answer('rate_limited', 'requests', math.ceil(excessUs / 1000), 0, 0, 0) end
 if level <= 0 then return answer('rate_limited', 'tokens', math.ceil((1 - level) * 60000 / tpm), 0, 0, 0) end
-if ARGV[16] ~= '' then return answer('not_billable', '', 0, 0, 0, 0) end
+if ARGV[14] ~= '' then return answer('not_billable', '', 0, 0, 0, 0) end
 
 if not isInForce() then return { 'closed', nowMs, '' } end
 local month = monthOf(tonumber(time[1]))
 local keySpent, keyHeld = tonumber(key[3] or 0) + tonumber(key[5] or 0), tonumber(key[4] or 0)
-local limiter, available = findShortage(amount, key, month, ARGV[10], ARGV[11])
+local limiter, available = findShortage(amount, key, month, ARGV[8], ARGV[9])
 if limiter == 'not_loaded' then return { 'not_loaded', nowMs, '' } end
 if limiter ~= '' then return answer('insufficient', limiter, 0, keySpent, keyHeld, available) end
 
 usedUs = usedUs + intervalUs
-redis.call('SET', KEYS[7], text(nowUs + usedUs), 'PX', math.ceil(usedUs / 1000) + 1)
 level = level - estimate
-redis.call('HSET', KEYS[8], 'level', string.format('%.3f', level), 'at', text(nowUs))
--- Not forgotten before it is full again.
-redis.call('PEXPIRE', KEYS[8], math.ceil((tpm - level) * 60000 / tpm) + 1000)
-if not key[4] then list(ARGV[14], false) end
-local monthHeld = add('held', ARGV[9], ARGV[14], month)
-redis.call('HSET', KEYS[9], 'kind', 'held', 'amount', ARGV[9], 'key', ARGV[14], 'month', month, 'session', ARGV[12],
-  'owner', ARGV[15], 'estimate', ARGV[8], 'rpm', ARGV[6], 'tpm', ARGV[7], 'admitted_at', text(nowMs), 'event', ARGV[13])
-redis.call('HSET', KEYS[4], ARGV[4], ARGV[12])
+redis.call('HSET', rates, 'level', string.format('%.3f', level), 'at', text(nowUs), 'arrival', text(nowUs + usedUs))
+keep(rates, math.ceil(math.max((tpm - level) * 60000 / tpm, usedUs / 1000)) + 1000)
+if not key[4] then list(ARGV[12], false) end
+local monthHeld = add('held', ARGV[7], ARGV[12], month)
+redis.call('HSET', record, 'kind', 'held', 'amount', ARGV[7], 'key', ARGV[12], 'month', month, 'session', ARGV[10],
+  'owner', ARGV[13], 'estimate', ARGV[6], 'rpm', ARGV[4], 'tpm', ARGV[5], 'admitted_at', text(nowMs), 'event', ARGV[11])
+redis.call('HSET', CALLS, ARGV[2], ARGV[10])
 -- Nothing but this call where what is recorded was loaded: the months were lost alone.
-if monthHeld == amount and redis.call('HLEN', KEYS[3]) == 1 then hasLoss = true end
+if monthHeld == amount and redis.call('HLEN', MONTHS) == 1 then hasLoss = true end
 if hasLoss then recount() end
 return answer('admitted', '', 0, keySpent, keyHeld + amount, 0)

@@ -71,9 +71,9 @@ class World {
   credited = CREDIT;
   sequence = 1;
 
-  async run(name: string, keys: string[], args: (string | number)[]): Promise<unknown> {
+  async run(name: string, args: (string | number)[]): Promise<unknown> {
     const head = headOf(this.workspaceId, this.mark);
-    return scripts[name]?.([...head.keys, ...keys], [...head.args, ...args]);
+    return scripts[name]?.(head.keys, [...head.args, ...args]);
   }
 
   /** Redis is emptied, or another one takes its place; `keeps` what it had, as one that was restarted. */
@@ -107,16 +107,9 @@ class World {
       row: 'none',
       isExcused: false,
     };
-    const { workspaceId } = this;
-    const keys = [
-      redisKeys.key(workspaceId, KEY_ID),
-      redisKeys.requestsPerMinute(workspaceId, KEY_ID),
-      redisKeys.tokensPerMinute(workspaceId, KEY_ID),
-      redisKeys.call(workspaceId, call.id),
-    ];
     const limits = [1, 1_000_000, 1_000_000_000, 1, String(HOLD), '', ''];
     const session = router.session ?? '';
-    const [outcome] = (await this.run('admit', keys, [
+    const [outcome] = (await this.run('admit', [
       ...[call.id, ...limits, session, '{}', KEY_ID, router.name, ''],
     ])) as string[];
     if (outcome !== 'admitted') return;
@@ -133,8 +126,7 @@ class World {
 
   async settle(call: Call): Promise<void> {
     if (call.state !== 'ended') return;
-    const keys = [redisKeys.call(this.workspaceId, call.id), redisKeys.tokensPerMinute(this.workspaceId, KEY_ID)];
-    const found = await this.run('settle', keys, [String(call.charge), 1, '{}']);
+    const found = await this.run('settle', [call.id, String(call.charge), 1, '{}']);
     // The router puts all back where a call must be pending and is not.
     if (found === 'none' && call.isSpooled) call.router.session = undefined;
   }
@@ -225,10 +217,10 @@ class World {
       '{}',
     ]);
     const head = headOf(this.workspaceId, mark);
-    const outcome = await scripts.putBack?.(
-      [...head.keys, redisKeys.owners(this.workspaceId)],
-      [...head.args, router.name, number, session, calls.length, ...fields],
-    );
+    const outcome = await scripts.putBack?.(head.keys, [
+      ...[...head.args, router.name, number, session, calls.length],
+      ...fields,
+    ]);
     if (mark !== this.mark) return expect(outcome).toBe('closed');
     if ((outcome !== 'back' && outcome !== 'recounted') || number !== router.number) return;
     router.session = session;

@@ -1,12 +1,12 @@
 -- What scripts that take a hold know of the limits it has to fit into: key budget, credit, monthly cap. It stands after pending.lua.
---   KEYS[6] {workspace}:key:<id> hash: spent, held, ended, loaded, generation, status
+--   {workspace}:key:<id>  hash: spent, held, ended, loaded, generation, status
 
 local LARGEST = 9007199254740991
 local function limitOf(value) return value and math.min(value, LARGEST) end
 local function text(number) return string.format('%.0f', number) end
 
-local function readKey()
-  return redis.call('HMGET', KEYS[6], 'generation', 'loaded', 'spent', 'held', 'ended', 'status')
+local function readKey(keyId)
+  return redis.call('HMGET', counterOf(keyId), 'generation', 'loaded', 'spent', 'held', 'ended', 'status')
 end
 -- Of a revoked key no record is in force, however new.
 local function isStale(key, generation)
@@ -16,13 +16,13 @@ end
 -- Says which limit does not carry so much more, and what that one still carries: '' where all do, 'not_loaded' where Redis lacks a
 -- sum. `key` is what readKey gave; budget and cap are '' where there are none.
 local function findShortage(amount, key, month, budget, cap)
-  local wallet = redis.call('HMGET', KEYS[2], 'loaded', 'left', 'held', 'ended')
+  local wallet = redis.call('HMGET', WALLET, 'loaded', 'left', 'held', 'ended')
   if wallet[1] ~= ARGV[1] then return 'not_loaded', 0 end
   -- What limits nothing need not be loaded.
   if budget ~= '' and key[2] ~= ARGV[1] then return 'not_loaded', 0 end
   local ofMonth = { ARGV[1] }
   if cap ~= '' then
-    ofMonth = redis.call('HMGET', KEYS[3], month .. ':loaded', month .. ':spent', month .. ':held', month .. ':ended')
+    ofMonth = redis.call('HMGET', MONTHS, month .. ':loaded', month .. ':spent', month .. ':held', month .. ':ended')
   end
   if ofMonth[1] ~= ARGV[1] then return 'not_loaded', 0 end
   if amount <= 0 then return '', 0 end

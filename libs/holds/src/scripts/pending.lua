@@ -1,15 +1,21 @@
 -- What every script knows of a workspace's pending calls: those that its sums here do not contain yet. It stands before the scripts
 -- that name it.
---   KEYS[1] {workspace}:nothing, which never exists: a cluster that moves this slot's keys one by one refuses a script that names it
---   KEYS[2] {workspace}:wallet   KEYS[3] {workspace}:months   KEYS[4] {workspace}:calls
---   KEYS[5] {workspace}:keys, the ids of all keys that have a counter
---   ARGV[1] the mark that the owner counts by   ARGV[2], ARGV[3] what the names of a key's counter and of a call's record begin
---   with: the id comes last, and the hash tag is the workspace's, as in KEYS
+--   KEYS[1] {workspace}:nothing, which never exists: a cluster that moves this slot's keys one by one refuses a script that names it.
+--   All other names of the workspace are made of it, under the same hash tag: to read each from a command takes Redis longer.
+--   ARGV[1] the mark that the owner counts by
 -- A counter (wallet, key, month) has what is recorded, as of a timeline and sequence of the ledger, and beside it the sums of its
 -- pending calls: `held` of those that run, `ended` of those whose charge is known.
 
+local place = string.sub(KEYS[1], 1, -8)
+local WALLET, MONTHS, CALLS = place .. 'wallet', place .. 'months', place .. 'calls'
+-- The ids of all keys that have a counter.
+local LISTED = place .. 'keys'
+local function counterOf(keyId) return place .. 'key:' .. keyId end
+local function recordOf(callId) return place .. 'call:' .. callId end
+
 -- A Redis that restarted or was promoted may lack what was written last, and one that was emptied lacks all of it. The mark, which is
 -- <replication id>:<hash tag>:<name>, is nobody's key here; where its slot has gone elsewhere, to read it is an error, and no mark.
+-- INFO takes as long as three other commands. Nothing else that a script may read tells one run as a primary from the next.
 local function isInForce()
   return redis.pcall('GET', '{' .. string.sub(ARGV[1], 42, -38) .. '}:mark') == ARGV[1]
     and string.find(redis.call('INFO', 'replication'), 'master_replid:' .. string.sub(ARGV[1], 1, 40), 1, true) ~= nil
@@ -23,9 +29,9 @@ local hasLoss = false
 
 -- Returns what the month has then.
 local function add(kind, amount, keyId, month)
-  redis.call('HINCRBY', KEYS[2], kind, amount)
-  redis.call('HINCRBY', ARGV[2] .. keyId, kind, amount)
-  return redis.call('HINCRBY', KEYS[3], month .. ':' .. kind, amount)
+  redis.call('HINCRBY', WALLET, kind, amount)
+  redis.call('HINCRBY', counterOf(keyId), kind, amount)
+  return redis.call('HINCRBY', MONTHS, month .. ':' .. kind, amount)
 end
 
 -- What falls below zero lacked what is taken.
@@ -39,34 +45,34 @@ end
 local function take(kind, amount, keyId, month)
   if tonumber(amount) == 0 then return end
   local digits = string.format('%.0f', 0 - tonumber(amount))
-  lower(KEYS[2], kind, digits)
-  lower(ARGV[2] .. keyId, kind, digits)
-  lower(KEYS[3], month .. ':' .. kind, digits)
+  lower(WALLET, kind, digits)
+  lower(counterOf(keyId), kind, digits)
+  lower(MONTHS, month .. ':' .. kind, digits)
 end
 
 -- Lists a key that is counted. One that was listed had a counter; and a list that begins with this one may be another one.
 local function list(keyId, hasCounter)
-  local isNew = redis.call('SADD', KEYS[5], keyId) == 1
+  local isNew = redis.call('SADD', LISTED, keyId) == 1
   if not isNew and not hasCounter then hasLoss = true end
-  if isNew and redis.call('SCARD', KEYS[5]) == 1 then hasLoss = true end
+  if isNew and redis.call('SCARD', LISTED) == 1 then hasLoss = true end
 end
 
 -- Counts all pending calls again, into counters that may lack some or all of them.
 local function recount()
-  redis.call('HSET', KEYS[2], 'held', '0', 'ended', '0')
+  redis.call('HSET', WALLET, 'held', '0', 'ended', '0')
   local seen = {}
-  for _, id in ipairs(redis.call('HKEYS', KEYS[4])) do
-    local call = redis.call('HMGET', ARGV[3] .. id, 'kind', 'amount', 'key', 'month')
+  for _, id in ipairs(redis.call('HKEYS', CALLS)) do
+    local call = redis.call('HMGET', recordOf(id), 'kind', 'amount', 'key', 'month')
     if call[2] then
-      local key, month = ARGV[2] .. call[3], call[4]
+      local key, month = counterOf(call[3]), call[4]
       if not seen[key] then
         seen[key] = true
         redis.call('HSET', key, 'held', '0', 'ended', '0')
-        redis.call('SADD', KEYS[5], call[3])
+        redis.call('SADD', LISTED, call[3])
       end
       if not seen[month] then
         seen[month] = true
-        redis.call('HSET', KEYS[3], month .. ':held', '0', month .. ':ended', '0')
+        redis.call('HSET', MONTHS, month .. ':held', '0', month .. ':ended', '0')
       end
       add(call[1], call[2], call[3], month)
     end

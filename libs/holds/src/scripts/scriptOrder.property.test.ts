@@ -54,10 +54,8 @@ function putBack({ event, json }: Call, kind: 'held' | 'ended', number: number) 
   const { callId, keyId, workspaceId, chargeNanoUsd } = event;
   const { keys, args } = headOf(workspaceId, opened.mark);
   const amount = String(kind === 'held' ? HOLD : chargeNanoUsd);
-  return runPutBack(
-    [...keys, redisKeys.owners(workspaceId)],
-    [...args, 'router-1', number, 'second', 1, callId, kind, amount, keyId, MONTH, 0, 60, 600, 1, json],
-  );
+  const call = [callId, kind, amount, keyId, MONTH, 0, 60, 600, 1, json];
+  return runPutBack(keys, [...args, 'router-1', number, 'second', 1, ...call]);
 }
 
 const steps = {
