@@ -19,3 +19,6 @@ export function setTimeout<T>(
     signal?.addEventListener('abort', onAbort, { once: true });
   });
 }
+
+/** Stands in for `setImmediate` of `node:timers/promises`. */
+export const setImmediate = (): Promise<void> => setTimeout(0);

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { ApiError } from '@turnpike/public-api/apiError';
-import { decodeBase64 } from '../images/decodeInlineImage.ts';
+import { lookAtBase64 } from '../images/decodeInlineImage.ts';
 import { toJsonBody } from './readBody.ts';
 
 const LIMITS = { maxTextBytes: 1_000_000 };
@@ -46,6 +46,30 @@ it.each<[string, string]>([
   expect(read(text)).toEqual(parsed);
 });
 
+/** What is looked at in one step ends here, within a text that begins with its media type. */
+const STEP_ENDS = [16_384, 32_768].map((letters) => 'data:image/png;base64,'.length + letters);
+it.each(STEP_ENDS.flatMap((end) => [-5, -4, -3, -2, -1, 0, 1].map((by) => end + by)))(
+  'reads or refuses an image with something odd at letter %d as a parser does',
+  (at) => {
+    const image = anImage(30_000);
+    for (const odd of ['=', '==', '-', '_', ' ', '\\/', '%']) {
+      const value = { before: 'a', image: `${image.slice(0, at)}${odd}${image.slice(at + odd.length)}`, after: 'ä' };
+      expect(read(JSON.stringify(value))).toEqual(value);
+      const cut = { image: `${image.slice(0, at)}${odd}` };
+      expect(read(JSON.stringify(cut))).toEqual(cut);
+    }
+    const escaped = `{"image":"${image.slice(0, at)}\\n${image.slice(at)}"}`;
+    expect(read(escaped)).toEqual(JSON.parse(escaped));
+    const broken = Buffer.from(`{"image":"${image}"}`);
+    broken[at] = 0xff;
+    expect(read(broken)).toEqual({ kind: 'body_not_utf8' });
+    broken[at] = 0x0a;
+    expect(read(broken)).toEqual({ kind: 'body_not_json' });
+    broken[at] = 0x22;
+    expect(read(broken)).toEqual({ kind: 'body_not_json' });
+  },
+);
+
 it('refuses what is no UTF-8 within an image, and what is no JSON beside one', () => {
   const image = anImage(30_000);
   const odd = Buffer.concat([Buffer.from(`{"image":"${image}`), Buffer.from([0xff]), Buffer.from('"}')]);
@@ -63,8 +87,8 @@ it('refuses an image that stands at one key twice, by the name of the key', () =
 });
 
 it.each(['', 'QQ==', 'QUI=', 'QUJD'])('decodes %j whole', (text) => {
-  expect(decodeBase64(text)?.toString('base64')).toBe(text);
+  expect(lookAtBase64(text)?.toString('base64')).toBe(text);
 });
 it.each(['Q', 'QQ', 'QQ=', 'QUJD=', 'QQ== ', '-_-_', 'QU=D', '===='])('takes %j for no base64', (text) => {
-  expect(decodeBase64(text)).toBeUndefined();
+  expect(lookAtBase64(text)).toBeUndefined();
 });

@@ -1,9 +1,12 @@
-import { decodeBase64 } from '../images/decodeInlineImage.ts';
+import { lookAtBase64 } from '../images/decodeInlineImage.ts';
+import type { Steps } from './inSlices.ts';
 import type { JsonLiteral, JsonPath } from './scanJson.ts';
 
 /** Of shorter ones a parser makes short work. */
 const LEAST_BYTES = 16_384;
 const PREFIX = /^data:image\/[\w.+-]{1,32};base64,/;
+/** Looked at within one step: a text of so many characters is gone with the young ones. */
+const CHECKED_LENGTH = 16_384;
 
 /** An inline image, and where it stands. */
 interface CutImage {
@@ -21,13 +24,13 @@ interface CutText {
  * Leaves long inline images out of a JSON text: a parser takes several times as long for one as everything else that is done to it here,
  * and nothing else is served meanwhile. Left out is only what is base64 to its end, which is the same in JSON and in UTF-8.
  */
-export function cutImages(bytes: Buffer, literals: readonly JsonLiteral[]): CutText {
+export function* cutImages(bytes: Buffer, literals: readonly JsonLiteral[]): Steps<CutText> {
   const images: CutImage[] = [];
   const pieces: Buffer[] = [];
   let end = 0;
   for (const { path, bytes: literal } of literals) {
     if (literal.length < LEAST_BYTES || path.length === 0) continue;
-    const url = toBase64Url(literal);
+    const url = yield* toBase64Url(literal);
     if (url === undefined) continue;
     images.push({ path, url });
     const start = literal.byteOffset - bytes.byteOffset;
@@ -47,8 +50,15 @@ export function putImagesBack(value: unknown, images: readonly CutImage[]): void
 
 type Node = Record<string | number, unknown>;
 
-function toBase64Url(literal: Buffer): string | undefined {
-  if (!PREFIX.test(literal.toString('latin1', 1, 64))) return undefined;
-  const url = literal.toString('latin1', 1, literal.length - 1);
-  return decodeBase64(url.slice(url.indexOf(',') + 1)) === undefined ? undefined : url;
+function* toBase64Url(literal: Buffer): Steps<string | undefined> {
+  const [prefix] = PREFIX.exec(literal.toString('latin1', 1, 64)) ?? [];
+  if (prefix === undefined) return undefined;
+  const end = literal.length - 1;
+  for (let start = 1 + prefix.length; start < end; start += CHECKED_LENGTH) {
+    const text = literal.toString('latin1', start, Math.min(start + CHECKED_LENGTH, end));
+    const isLast = start + CHECKED_LENGTH >= end;
+    if (!lookAtBase64(text) || (!isLast && text.endsWith('='))) return undefined;
+    yield;
+  }
+  return literal.toString('latin1', 1, end);
 }

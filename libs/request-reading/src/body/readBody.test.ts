@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
+import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sendWireError } from '@turnpike/http-service/sendWireError';
 import { ApiError } from '@turnpike/public-api/apiError';
@@ -75,6 +76,22 @@ it('reads a JSON object, whatever pieces it comes in', async () => {
   expect(await post([bytes])).toEqual({ status: 200, outcome: expected });
   const pieces = Array.from(bytes, (_, index) => bytes.subarray(index, index + 1));
   expect(await post(pieces)).toEqual({ status: 200, outcome: expected });
+});
+
+it('reads a long body that comes in pieces as a parser does', async () => {
+  const image = `data:image/png;base64,${Buffer.alloc(550_000, 'pixels').toString('base64')}`;
+  const value = { before: 'Grüße 🎈', image: [image], list: new Array(9_000).fill({ a: 1 }), text: 'x'.repeat(99_999) };
+  const bytes = Buffer.from(JSON.stringify(value));
+  const inPieces = (all: Buffer) =>
+    Array.from({ length: Math.ceil(all.length / 9_973) }, (_, index) =>
+      all.subarray(index * 9_973, (index + 1) * 9_973),
+    );
+  // Not by `toEqual`: a difference would be too long to read.
+  const isRead = ({ status, outcome: read }: Posted): boolean => status === 200 && isDeepStrictEqual(read, value);
+  expect(isRead(await post([bytes]))).toBe(true);
+  expect(isRead(await post(inPieces(bytes)))).toBe(true);
+  const cut = inPieces(bytes.subarray(0, -1));
+  expect(await post(cut)).toEqual({ status: 400, outcome: { kind: 'body_not_json' } });
 });
 
 it.each(['application/json; charset=utf-8', 'Application/JSON', 'application/vnd.api+json'])(

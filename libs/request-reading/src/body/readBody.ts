@@ -6,8 +6,9 @@ import { toParam } from '../fields/toParam.ts';
 import type { TakenBytes } from '../shares/bodyMemory.ts';
 import { cutImages, putImagesBack } from './cutImages.ts';
 import { findUnsendableText } from './findUnsendableText.ts';
+import { atOnce, inSlices, type Steps } from './inSlices.ts';
 import { parseAsScanned } from './parseAsScanned.ts';
-import { findRepeatedKey, type JsonLiteral, type JsonMember, type KeptPath, scanJson } from './scanJson.ts';
+import { findRepeatedKey, type JsonLiteral, type JsonMember, type KeptPath, scanInSteps } from './scanJson.ts';
 
 /** A JSON object as it came, as it parses, and where its members lie in the bytes. No key stands twice in any object of it. */
 export interface JsonBody {
@@ -47,6 +48,8 @@ const MAX_DEAR_KEYS = 8_192;
 const MAX_COMPARED_KEYS = 50_000;
 /** Read of a body over its limit, so that its sender gets the answer; one without end is cut then. */
 const MAX_DROPPED_BYTES = 32 * 1_048_576;
+/** A longer one is put together, looked at and parsed in slices: what else goes on would wait for it. */
+const MAX_BYTES_AT_ONCE = 262_144;
 /** Only so can JSON write what UTF-8 cannot, or a NUL character. */
 const UNICODE_ESCAPE = Buffer.from('\\u');
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
@@ -70,12 +73,23 @@ export async function readBody(req: IncomingMessage, limits: BodyLimits, room: R
 
   // What came with the headers is read from the connection right after them.
   if (!req.complete) await nextTurn();
-  const bytes = takeWhole(req, { maxBytes, room }) ?? (await collect(req, { maxBytes, silenceMs, wholeMs, room }));
-  return toJsonBody(bytes, limits);
+  const pieces = takeWhole(req, { maxBytes, room }) ?? (await collect(req, { maxBytes, silenceMs, wholeMs, room }));
+  if (sizeOf(pieces) > MAX_BYTES_AT_ONCE) return inSlices(readInSteps(pieces, limits));
+  return toJsonBody(pieces.length === 1 && pieces[0] ? pieces[0] : Buffer.concat(pieces), limits);
+}
+
+function* readInSteps(pieces: Buffer[], limits: BodyLimits): Steps<JsonBody> {
+  return yield* toJsonBodyInSteps(yield* joinInSteps(pieces), limits);
 }
 
 /** Parses a whole body. Throws the `BodyFault`s that are found in its bytes. */
-export function toJsonBody(bytes: Buffer, { maxTextBytes, kept }: Pick<BodyLimits, 'maxTextBytes' | 'kept'>): JsonBody {
+export const toJsonBody = (bytes: Buffer, limits: Pick<BodyLimits, 'maxTextBytes' | 'kept'>): JsonBody =>
+  atOnce(toJsonBodyInSteps(bytes, limits));
+
+function* toJsonBodyInSteps(
+  bytes: Buffer,
+  { maxTextBytes, kept }: Pick<BodyLimits, 'maxTextBytes' | 'kept'>,
+): Steps<JsonBody> {
   const limits = {
     depth: MAX_DEPTH,
     values: MAX_VALUES,
@@ -84,7 +98,7 @@ export function toJsonBody(bytes: Buffer, { maxTextBytes, kept }: Pick<BodyLimit
     dearKeys: MAX_DEAR_KEYS,
     textBytes: maxTextBytes,
   };
-  const shape = scanJson(bytes, limits, kept);
+  const shape = yield* scanInSteps(bytes, limits, kept);
   const { depth, values, textBytes, members, memberCount, mostMembers, dearKeys, literals } = shape;
   if (depth > MAX_DEPTH) throw refuse({ kind: 'body_too_deep', maxDepth: MAX_DEPTH });
   if (values > MAX_VALUES) throw refuse({ kind: 'body_too_many_values', maxValues: MAX_VALUES });
@@ -94,7 +108,7 @@ export function toJsonBody(bytes: Buffer, { maxTextBytes, kept }: Pick<BodyLimit
     throw refuse({ kind: 'body_too_many_dear_keys', maxKeys: MAX_DEAR_KEYS, param: toParam(shape.stoppedIn) });
   if (textBytes > maxTextBytes) throw refuse({ kind: 'body_text_too_large', maxBytes: maxTextBytes });
 
-  const { rest, images } = cutImages(bytes, literals);
+  const { rest, images } = literals.length === 0 ? { rest: bytes, images: [] } : yield* cutImages(bytes, literals);
   const value = parse(rest, memberCount);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw refuse({ kind: 'body_not_an_object' });
   const unsendable = rest.includes(UNICODE_ESCAPE) ? findUnsendableText(value) : undefined;
@@ -110,17 +124,18 @@ export function toJsonBody(bytes: Buffer, { maxTextBytes, kept }: Pick<BodyLimit
 function takeWhole(
   req: IncomingMessage,
   { maxBytes, room }: { maxBytes: number; room: Pick<Room, 'take'> },
-): Buffer | undefined {
+): Buffer[] | undefined {
   if (!req.complete || req.destroyed || req.readableLength > maxBytes || !room.take(req.readableLength))
     return undefined;
   // Null where there is none.
-  return (req.read() as Buffer | null) ?? Buffer.alloc(0);
+  const bytes = req.read() as Buffer | null;
+  return bytes ? [bytes] : [];
 }
 
 function collect(
   req: IncomingMessage,
   { maxBytes, silenceMs, wholeMs, room }: { maxBytes: number; silenceMs: number; wholeMs: number; room: Room },
-): Promise<Buffer> {
+): Promise<Buffer[]> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
@@ -135,8 +150,10 @@ function collect(
     const silence = setTimeout(() => giveUp(refuse({ kind: 'body_too_slow', silenceMs })), silenceMs);
     const deadline = setTimeout(() => giveUp(refuse({ kind: 'body_unfinished', wholeMs })), wholeMs);
     const uploaded = room.beginUpload(giveUp);
+    const giveWay = createGivingWay(req);
     req.on('data', (chunk: Buffer) => {
       size += chunk.length;
+      giveWay(chunk.length);
       // Some of the rest is read and dropped: closing now would cut the answer off before the client has it.
       if (size > maxBytes + MAX_DROPPED_BYTES) req.destroy();
       if (isOver) return;
@@ -150,9 +167,8 @@ function collect(
       clearTimeout(silence);
       clearTimeout(deadline);
       uploaded();
-      resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
       // The request is there as long as its answer, and would keep them.
-      chunks.length = 0;
+      resolve(chunks.splice(0));
     });
     // That a request closes once it has been read says nothing.
     const abort = (): void => {
@@ -164,6 +180,35 @@ function collect(
     if (req.destroyed) abort();
   });
 }
+
+/** A connection is read from for as long as there is something, up to 2 MiB: what else goes on has its turn more often. */
+function createGivingWay(req: IncomingMessage): (bytes: number) => void {
+  let read = 0;
+  return (bytes) => {
+    read += bytes;
+    if (read < MAX_BYTES_AT_ONCE) return;
+    read = 0;
+    req.pause();
+    setImmediate(() => req.resume());
+  };
+}
+
+const sizeOf = (pieces: readonly Buffer[]): number => pieces.reduce((sum, { length }) => sum + length, 0);
+
+/** Puts a body together; each piece is let go of as it is copied. */
+function* joinInSteps(pieces: Buffer[]): Steps<Buffer> {
+  const whole = Buffer.allocUnsafeSlow(sizeOf(pieces));
+  let end = 0;
+  for (const [index, piece] of pieces.entries()) {
+    whole.set(piece, end);
+    end += piece.length;
+    pieces[index] = EMPTY;
+    yield;
+  }
+  return whole;
+}
+
+const EMPTY = Buffer.alloc(0);
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 

@@ -56,6 +56,32 @@ describe('for any JSON object', () => {
   });
 });
 
+describe('an inline image that is looked at in several steps', () => {
+  const STEP = 65_536;
+  it.each([-2, -1, 0, 1, 2].flatMap((by) => [STEP + by, 2 * STEP + by]))('ends at its quote: %d bytes', (length) => {
+    const image = `data:image/png;base64,${'A'.repeat(length)}`.slice(0, length);
+    for (const before of ['', ' ', '  ']) {
+      const { members, literals, textBytes, memberCount } = scan(`{${before}"a":"${image}","b":1}`);
+      expect(members.map(({ key }) => key)).toEqual(['a', 'b']);
+      expect(literals.map(({ path, bytes }) => [path, bytes.toString()])).toEqual([[['a'], `"${image}"`]]);
+      expect(textBytes).toBe(`{${before}"a":,"b":1}`.length);
+      expect(memberCount).toBe(2);
+    }
+  });
+
+  it.each([-3, -2, -1, 0, 1].map((by) => STEP + by))('is none where its quote is escaped: %d bytes', (length) => {
+    const text = `data:image/png;base64,${'A'.repeat(length)}`.slice(0, length);
+    const { literals, textBytes } = scan(`{"a":"${text}\\" B","b":1}`);
+    expect(literals.map(({ bytes }) => bytes.toString())).toEqual([`"${text}\\" B"`]);
+    expect(textBytes).toBe(`{"a":"${text}\\" B","b":1}`.length);
+  });
+
+  it('is none where it never ends', () => {
+    const text = `{"a":"data:image/png;base64,${'A'.repeat(3 * STEP)}`;
+    expect(scan(text).textBytes).toBe(text.length);
+  });
+});
+
 /** The members of all objects in a value. */
 function countMembersOf(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0;

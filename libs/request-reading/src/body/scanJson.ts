@@ -1,3 +1,5 @@
+import { atOnce, STEP_BYTES, type Steps } from './inSlices.ts';
+
 const QUOTE = 0x22;
 const DIGIT_0 = 0x30;
 const DIGIT_9 = 0x39;
@@ -95,7 +97,11 @@ interface Level {
  * gives some shape. Strings are skipped by searching for their end, so the time is mostly that of a memory scan.
  * Stops early when a limit is passed, as the time of the rest is that of its bytes.
  */
-export function scanJson(bytes: Buffer, limits: ScanLimits, kept: readonly KeptPath[] = []): JsonShape {
+export const scanJson = (bytes: Buffer, limits: ScanLimits, kept?: readonly KeptPath[]): JsonShape =>
+  atOnce(scanInSteps(bytes, limits, kept));
+
+/** The same, which may be left off and gone on with as long as the bytes stay as they are. */
+export function* scanInSteps(bytes: Buffer, limits: ScanLimits, kept: readonly KeptPath[] = []): Steps<JsonShape> {
   const members: JsonMember[] = [];
   const literals: JsonLiteral[] = [];
   const levels: Level[] = [];
@@ -109,6 +115,7 @@ export function scanJson(bytes: Buffer, limits: ScanLimits, kept: readonly KeptP
   let imageBytes = 0;
   let member: Omit<JsonMember, 'end'> | undefined;
   let position = 0;
+  let stepEnd = STEP_BYTES;
 
   const keyOf = (object: Level): string => {
     object.key ??= parseKey(bytes, object.keyStart, object.keyEnd);
@@ -125,13 +132,18 @@ export function scanJson(bytes: Buffer, limits: ScanLimits, kept: readonly KeptP
   };
 
   for (;;) {
+    if (position >= stepEnd) {
+      stepEnd = position + STEP_BYTES;
+      yield;
+    }
     const limit = Math.min(bytes.length, imageBytes + limits.textBytes + 1);
     // Nearly all bytes outside strings are of numbers or spaces.
     while (position < limit && STRUCTURAL[bytes[position] ?? 0] === 0) position += 1;
     if (position >= limit) break;
     const byte = bytes[position];
     if (byte === QUOTE) {
-      const endOfImage = bytes[position + 1] === LETTER_D ? findEndOfInlineImage(bytes, position) : undefined;
+      const isImage = bytes[position + 1] === LETTER_D && beginsAsInlineImage(bytes, position);
+      const endOfImage = isImage ? yield* findEndOfInlineImage(bytes, position) : undefined;
       const end = endOfImage ?? endOfString(bytes, position, imageBytes + limits.textBytes);
       if (endOfImage !== undefined) imageBytes += endOfImage - position;
       strings += 1;
@@ -218,14 +230,19 @@ function endOfString(bytes: Buffer, start: number, limit: number): number {
   return Math.min(position, bytes.length);
 }
 
-/** One past the closing quote of a string that looks like an inline image: nothing is escaped in base64. */
-function findEndOfInlineImage(bytes: Buffer, start: number): number | undefined {
-  const isImage = INLINE_IMAGE_PREFIXES.some(
+const beginsAsInlineImage = (bytes: Buffer, start: number): boolean =>
+  INLINE_IMAGE_PREFIXES.some(
     (prefix) => bytes[start + 1] === prefix[0] && bytes.subarray(start + 1, start + 1 + prefix.length).equals(prefix),
   );
-  if (!isImage) return undefined;
-  const quote = bytes.indexOf(QUOTE, start + 1);
-  return quote === -1 || bytes[quote - 1] === BACKSLASH ? undefined : quote + 1;
+
+/** One past the closing quote of a string that begins as an inline image, and looks like one: nothing is escaped in base64. */
+function* findEndOfInlineImage(bytes: Buffer, start: number): Steps<number | undefined> {
+  for (let from = start + 1; from < bytes.length; from += STEP_BYTES) {
+    const quote = bytes.subarray(from, from + STEP_BYTES).indexOf(QUOTE);
+    if (quote !== -1) return bytes[from + quote - 1] === BACKSLASH ? undefined : from + quote + 1;
+    yield;
+  }
+  return undefined;
 }
 
 /** The key from `start` to `end` as a parser reads it, so that an escaped spelling cannot pass for another key. */

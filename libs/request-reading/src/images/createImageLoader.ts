@@ -1,11 +1,15 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { TakenBytes } from '../shares/bodyMemory.ts';
 import { createFairSlots, type SlotLimits, type SlotOwner } from '../shares/fairSlots.ts';
 import { checkImage } from './checkImage.ts';
-import { decodeInlineImage, isInline } from './decodeInlineImage.ts';
+import { isInline, lookAtInlineImage } from './decodeInlineImage.ts';
 import { type FetchImageOptions, fetchImage } from './fetchImage.ts';
 import { type FetchTimes, openTurns } from './fetchTurns.ts';
 import { ImageError } from './imageError.ts';
 import type { ResolveHost } from './resolveHost.ts';
+
+/** A longer inline image is checked in a turn of its own. */
+const MAX_LENGTH_AT_ONCE = 262_144;
 
 export interface ImageLoaderOptions {
   /** Hosts and ports, `host:port`, that need be neither public nor the scheme's own. */
@@ -34,7 +38,12 @@ export function createImageLoader({ privateHosts, resolve, times, limits }: Imag
   return {
     async load(urls, { workspaceId, keyId, room, signal: leaving }) {
       const distinct = [...new Set(urls)];
-      for (const url of distinct) if (isInline(url)) checkImage(decodeInlineImage(url));
+      for (const url of distinct) {
+        if (!isInline(url)) continue;
+        // What else goes on would wait for several.
+        if (url.length > MAX_LENGTH_AT_ONCE) await nextTurn();
+        checkImage(lookAtInlineImage(url));
+      }
       const remote = distinct.filter((url) => !isInline(url));
       if (remote.length === 0) return new Map();
 

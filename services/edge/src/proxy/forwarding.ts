@@ -11,6 +11,12 @@ const LAST_CHUNK = '0\r\n\r\n';
 /** Up to here it is cheaper to copy bytes than to write them by themselves. */
 const MAX_TEXT_BYTES = 16_384;
 
+/**
+ * Sent of a request before everything else has its turn: from a connection Node reads up to 2 MiB at once, and streams would
+ * wait for them.
+ */
+const MAX_BYTES_IN_TURN = 262_144;
+
 /** What all requests to an upstream share. */
 export interface ForwardingRoom {
   connections: UpstreamConnections;
@@ -39,6 +45,11 @@ export class Forwarding implements AnswerListener {
   /** Nothing of the request is left to send. */
   #isSent = false;
   #isOver = false;
+  /** Bytes of the request that were sent since the event loop last had its turn; and whether it has it now. */
+  #sentBytes = 0;
+  #givesWay = false;
+  /** The upstream takes no more of the request for now. */
+  #isFull = false;
   /** The answer's body goes to the client in chunks. */
   #isChunked = false;
   #silentTicks = 0;
@@ -131,7 +142,8 @@ export class Forwarding implements AnswerListener {
   }
 
   onDrain(): void {
-    this.#req.resume();
+    this.#isFull = false;
+    this.#readOn();
   }
 
   #begin(connection: UpstreamConnection, head: string): void {
@@ -155,7 +167,21 @@ export class Forwarding implements AnswerListener {
   /** What still comes once the exchange is over goes nowhere. */
   #send(bytes: Buffer): void {
     this.#silentTicks = 0;
-    if (this.#connection?.write(bytes) === false) this.#req.pause();
+    this.#isFull = this.#connection?.write(bytes) === false;
+    this.#sentBytes += bytes.length;
+    if (this.#sentBytes >= MAX_BYTES_IN_TURN) {
+      this.#sentBytes = 0;
+      this.#givesWay = true;
+      setImmediate(() => {
+        this.#givesWay = false;
+        this.#readOn();
+      });
+    }
+    if (this.#isFull || this.#givesWay) this.#req.pause();
+  }
+
+  #readOn(): void {
+    if (!this.#isFull && !this.#givesWay) this.#req.resume();
   }
 
   #endRequest(last: string | undefined): void {
@@ -176,6 +202,7 @@ export class Forwarding implements AnswerListener {
     else this.#connection?.destroy();
     this.#connection = undefined;
     // It may wait for the upstream to take more.
+    this.#isFull = false;
     if (!this.#isSent) this.#req.resume();
     this.#room.leave(this);
   }

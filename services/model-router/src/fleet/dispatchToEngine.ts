@@ -4,6 +4,7 @@ import type { AnswerListener, UpstreamConnection } from '@turnpike/upstream-conn
 import type { Engine } from './engine.ts';
 import type { EngineErrorKind } from './terms/attempt.ts';
 import { UNANSWERED_WITHIN_MS } from './terms/limits.ts';
+import { toSlices } from './terms/toSlices.ts';
 
 export interface EngineListener {
   onHeaders(statusCode: number, contentType: string): void;
@@ -28,7 +29,8 @@ type CallEngine = Pick<Engine, 'origin' | 'connections' | 'traffic'>;
 /** What is sent to an engine. */
 export interface EngineRequest {
   path: string;
-  body: Buffer;
+  /** In pieces, as a dialect gives it. */
+  body: readonly Buffer[];
   /** Becomes part of the engine's own logs and of the answer's id; it has to be new for each attempt. */
   requestId: string;
   traceparent: string | undefined;
@@ -46,6 +48,8 @@ class Exchange implements EngineExchange, AnswerListener {
   readonly #listener: EngineListener;
   readonly #beganAtMs = performance.now();
   #connection: UpstreamConnection | undefined;
+  /** What is left to send of the body. */
+  #unsent: Buffer[] = [];
   #isAnswered = false;
   #isPaused = false;
   #isOver = false;
@@ -105,8 +109,9 @@ class Exchange implements EngineExchange, AnswerListener {
     this.#fail(mayBeUnanswered ? 'unanswered' : 'reset');
   }
 
-  /** All of the request has been given to the connection already. */
-  onDrain(): void {}
+  onDrain(): void {
+    this.#sendOn();
+  }
 
   #send(connection: UpstreamConnection, { path, body, requestId, traceparent }: EngineRequest): void {
     if (this.#isOver) {
@@ -114,19 +119,29 @@ class Exchange implements EngineExchange, AnswerListener {
       return;
     }
     this.#connection = connection;
+    const length = body.reduce((sum, piece) => sum + piece.length, 0);
     const lines = [
       `POST ${path} HTTP/1.1`,
       `host: ${hostOf(this.#engine.origin)}`,
       'connection: keep-alive',
       'content-type: application/json',
       'accept: text/event-stream, application/json',
-      `content-length: ${body.length}`,
+      `content-length: ${length}`,
       `${REQUEST_ID_HEADER}: ${requestId}`,
     ];
     if (traceparent !== undefined) lines.push(`traceparent: ${traceparent}`);
     connection.begin(`${lines.join('\r\n')}\r\n\r\n`, this);
-    connection.write(body);
+    this.#unsent = toSlices(body);
+    this.#sendOn();
     connection.flush();
+  }
+
+  /** A slice in each turn of the event loop, and none while the engine takes no more. */
+  #sendOn(): void {
+    const slice = this.#unsent.shift();
+    if (slice === undefined || this.#connection === undefined) return;
+    const mayGoOn = this.#connection.write(slice);
+    if (mayGoOn && this.#unsent.length > 0) setImmediate(() => this.#sendOn());
   }
 
   #fail(kind: EngineErrorKind): void {
@@ -141,7 +156,9 @@ class Exchange implements EngineExchange, AnswerListener {
     traffic.openCalls -= 1;
     const connection = this.#connection;
     this.#connection = undefined;
-    if (connection && isPersistent && connection.hasSentAll) connections.release(connection);
+    const isSent = this.#unsent.length === 0 && connection?.hasSentAll;
+    this.#unsent = [];
+    if (connection && isPersistent && isSent) connections.release(connection);
     else connection?.destroy();
     return true;
   }

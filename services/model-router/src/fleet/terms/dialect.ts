@@ -63,8 +63,8 @@ export interface EngineCallFields {
 export interface Dialect {
   /** Where a call of an operation goes. */
   pathOf(operation: Operation): string;
-  /** The body of a call. Throws if an image that is not inline was not fetched. */
-  toBody(request: InferenceRequest, fields: EngineCallFields): Buffer;
+  /** The body of a call, in pieces. Throws if an image that is not inline was not fetched. */
+  toBody(request: InferenceRequest, fields: EngineCallFields): Buffer[];
   /** What an error of the engine means for the client: its status, and its body as text. */
   toFault(status: number, text: string): EngineFault;
   /** Whether it says that it is well, and what it serves. Rejects with what is wrong, in words for the log. */

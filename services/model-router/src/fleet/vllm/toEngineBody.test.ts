@@ -14,12 +14,16 @@ const aRequestOf = (text: string): InferenceRequest => parseChatRequest(aJsonBod
 const messages = '"messages":[{"role":"user","content":"Hello"}]';
 
 const toText = (request: InferenceRequest, supportedFeatures: string[] = []): string =>
-  toEngineBody(request, {
-    model: aPricedModel({ supportedFeatures }),
-    servedName: 'engine-name',
-    maxOutputTokens: 512,
-    cacheSalt: 'salt',
-  }).toString();
+  Buffer.concat(
+    toEngineBody(request, {
+      model: aPricedModel({ supportedFeatures }),
+      servedName: 'engine-name',
+      maxOutputTokens: 512,
+      cacheSalt: 'salt',
+    }),
+  ).toString();
+const toQuestion = (request: InferenceRequest, question: object, servedName: string): string =>
+  Buffer.concat(toQuestionBody(request, question, servedName)).toString();
 const toBody = (request: InferenceRequest, supportedFeatures?: string[]) =>
   JSON.parse(toText(request, supportedFeatures));
 
@@ -175,7 +179,7 @@ describe('whatever texts a conversation has', () => {
           const { messages: checked } = request.written;
           const [question = {}] = request.tokenizeQuestions();
           const body = toBody(request);
-          const asked = JSON.parse(toQuestionBody(request, question, 'engine-name').toString());
+          const asked = JSON.parse(toQuestion(request, question, 'engine-name'));
           expect(body.messages).toEqual(checked);
           expect(body.tools ?? []).toEqual(tools);
           expect(asked).toEqual(JSON.parse(JSON.stringify({ model: 'engine-name', ...question })));
@@ -190,7 +194,7 @@ it('copies the images and long texts of what an engine is asked to count, as wri
   const text = JSON.stringify({ model: 'a', messages: [{ role: 'user', content: [{ type: 'text', text: LONG }] }] });
   const request = aRequestOf(text.replaceAll('Gr', '\\u0047r'));
   const [question = {}] = request.tokenizeQuestions();
-  expect(toQuestionBody(request, question, 'b').toString()).toContain('\\u0047r');
+  expect(toQuestion(request, question, 'b')).toContain('\\u0047r');
 });
 
 it('writes long texts wherever they stand as the client wrote them, and knows a bare address of an image for one', () => {

@@ -20,13 +20,13 @@ const OWNED_KEYS = new Set([
 /**
  * The body the engine gets: what the router owns; the members that hold more than one value, written anew from what was
  * checked, so that an engine cannot read in them what the check did not; and the client's bytes of every other member. Long
- * strings are copied within what is written, digits of other members stay as they are. Throws if an image that is not inline
- * was not fetched.
+ * strings are taken over as they lie there, digits of other members stay as they are. In pieces, of which long ones are the
+ * client's own bytes. Throws if an image that is not inline was not fetched.
  */
 export function toEngineBody(
   request: InferenceRequest,
   { model, servedName, maxOutputTokens, cacheSalt }: EngineCallFields,
-): Buffer {
+): Buffer[] {
   const owned: Record<string, unknown> = {
     model: servedName,
     cache_salt: cacheSalt,
@@ -67,8 +67,8 @@ export function toEngineBody(
       text += JSON.stringify(written);
     }
   }
-  const rest = Buffer.from(`${text}}`);
-  return pieces.length === 0 ? rest : Buffer.concat([...pieces, rest]);
+  pieces.push(Buffer.from(`${text}}`));
+  return pieces;
 }
 
 /** Up to here bytes are quicker made a text, and bytes again, than copied. */
@@ -79,12 +79,12 @@ const QUOTE = Buffer.from('"');
  * A question for the engine's tokenizer, which it answers with the count of a prompt. A conversation's long strings and inline
  * images are copied: to write them again could hold up the process.
  */
-export function toQuestionBody(request: InferenceRequest, question: object, servedName: string | undefined): Buffer {
+export function toQuestionBody(request: InferenceRequest, question: object, servedName: string | undefined): Buffer[] {
   // Of the other operations a question has texts at places of its own.
   const literals = request.operation.isAskedByBody ? toLiteralTree(clientLiterals(request)) : undefined;
   // The client's own name of the model is not the engine's.
   literals?.delete('model');
-  return Buffer.concat(writeJson({ model: servedName, ...question }, literals));
+  return writeJson({ model: servedName, ...question }, literals);
 }
 
 /** The client's own, which need not be written again. */

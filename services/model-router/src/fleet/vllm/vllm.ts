@@ -6,16 +6,18 @@ import { readServedModels, readVersion } from './readServedModels.ts';
 import { sendTrial } from './sendTrial.ts';
 import { toEngineBody, toQuestionBody } from './toEngineBody.ts';
 import { toEngineFault } from './toEngineFault.ts';
+import { toSentBody } from './toSentBody.ts';
 
 const countSchema = z.object({ count: z.number().int().min(0) });
 
 /** Has an engine's tokenizer count the prompt that a question is about. */
 const countTokens: Dialect['countTokens'] = async (engine, { request, question, servedName }, signal) => {
+  const asked = toSentBody(toQuestionBody(request, question, servedName));
   const { statusCode, body } = await engine.request({
     method: 'POST',
     path: '/tokenize',
-    headers: { 'content-type': 'application/json' },
-    body: toQuestionBody(request, question, servedName),
+    headers: { 'content-type': 'application/json', ...asked.headers },
+    body: asked.body,
     signal,
   });
   const text = await body.text();

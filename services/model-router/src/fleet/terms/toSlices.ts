@@ -1,0 +1,17 @@
+/** A longer body is written in slices: the system copies all that it is given at once, and what else goes on would wait for it. */
+const MAX_BYTES_AT_ONCE = 262_144;
+
+/** What is written at once of a body in pieces, one after the other: all of it where it is short, else its bytes where they are. */
+export function toSlices(pieces: readonly Buffer[]): Buffer[] {
+  const [first] = pieces;
+  if (pieces.length === 1 && first && first.length <= MAX_BYTES_AT_ONCE) return [first];
+  const size = pieces.reduce((sum, { length }) => sum + length, 0);
+  if (size <= MAX_BYTES_AT_ONCE) return [Buffer.concat(pieces)];
+  return pieces.flatMap((piece) => {
+    const starts = Array.from(
+      { length: Math.ceil(piece.length / MAX_BYTES_AT_ONCE) },
+      (_, nth) => nth * MAX_BYTES_AT_ONCE,
+    );
+    return starts.map((start) => piece.subarray(start, start + MAX_BYTES_AT_ONCE));
+  });
+}
