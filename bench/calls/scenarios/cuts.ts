@@ -7,7 +7,7 @@ import { toBytes, toChatRequest } from '../wire.ts';
 
 const STREAMS = 1_000;
 const PLAN = { tokens: 100, everyMs: 200 };
-const BEGUN_WITHIN_MS = 2_000;
+const BEGUN_WITHIN_MS = 3_000;
 /** After its first byte. */
 const CUT_WITHIN_MS = 2_000;
 const WITHIN_MS = 100;

@@ -13,11 +13,11 @@ import { toChatRequest } from '../wire.ts';
 
 /** Of each target. They last until they are cut. */
 const STREAMS = 3_000;
-const PLAN = { tokens: 10, everyMs: 2_000 };
-const BEGUN_WITHIN_MS = 4_500;
+const PLAN = { tokens: 12, everyMs: 2_000 };
+const BEGUN_WITHIN_MS = 8_000;
 /** All have begun by then, and have had a chunk since. */
-const LOOK_AT_MS = 6_800;
-const CUT_AT_MS = 7_200;
+const LOOK_AT_MS = 11_000;
+const CUT_AT_MS = 11_500;
 const once = { kind: 'once', seconds: 0, rate: 0, withinMs: BEGUN_WITHIN_MS } as const;
 
 /** So that what is compiled once is there before: few, as a process keeps the memory that it has had. */
