@@ -28,6 +28,9 @@ export type EditedEvent =
   | { kind: 'broken' };
 
 const DONE = Buffer.from('[DONE]');
+const NO_ROOM = Buffer.alloc(0);
+/** Its counts get a digit more now and then. */
+const USAGE_GROWS_BY = 8;
 const OPEN_BRACKET = 0x5b;
 const NOTHING: EditedEvent = { kind: 'nothing' };
 const BROKEN: EditedEvent = { kind: 'broken' };
@@ -88,6 +91,8 @@ export class ChunkEditor {
   #identity: AnswerIdentity | undefined;
   #frame: ChunkFrame | undefined;
   #latestUsage: Buffer | ShownUsage | undefined;
+  /** Where the bytes of the latest usage lie. */
+  #usageRoom = NO_ROOM;
   #finishReason: FinishReason | undefined;
   #hasFinalUsage = false;
 
@@ -127,8 +132,15 @@ export class ChunkEditor {
     if (data[0] === OPEN_BRACKET && data.subarray(0, DONE.length).equals(DONE)) return { kind: 'done' };
     const edited = this.#finishReason === undefined ? this.#frame?.edit(data) : undefined;
     if (!edited) return this.#editByParsing(data);
-    if (edited.usage) this.#latestUsage = edited.usage;
+    if (edited.usage) this.#keepUsage(edited.usage);
     return { kind: 'chunk', bytes: edited.event };
+  }
+
+  /** A piece of a chunk would keep all that was read with it until the next one comes. */
+  #keepUsage(usage: Buffer): void {
+    if (this.#usageRoom.length < usage.length) this.#usageRoom = Buffer.allocUnsafeSlow(usage.length + USAGE_GROWS_BY);
+    usage.copy(this.#usageRoom);
+    this.#latestUsage = this.#usageRoom.subarray(0, usage.length);
   }
 
   #editByParsing(data: Buffer): EditedEvent {

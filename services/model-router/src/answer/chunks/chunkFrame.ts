@@ -9,6 +9,7 @@ const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 const LAST_ASCII = 0x7f;
 const USAGE_MARK = Buffer.from(',"usage":{');
+const NOTHING = Buffer.alloc(0);
 /** By byte, whether it may stand behind a backslash and is read in one way alone; no part of a character that is written as `\\u`. */
 const SHORT_ESCAPES = new Uint8Array(256);
 for (const byte of Buffer.from('"\\bfnrt')) SHORT_ESCAPES[byte] = 1;
@@ -44,11 +45,12 @@ export class ChunkFrame {
   readonly #clientBytes: number;
 
   private constructor(engine: { head: Buffer; tail: Buffer }, clientParts: readonly string[]) {
-    // Of their own, or the whole chunk would be kept.
-    this.#head = Buffer.from(engine.head);
-    this.#tail = Buffer.from(engine.tail);
-    this.#clientParts = clientParts.map((part) => Buffer.from(part));
-    this.#clientBytes = this.#clientParts.reduce((sum, { length }) => sum + length, 0);
+    const parts = clientParts.map((part) => Buffer.from(part));
+    const [head = NOTHING, tail = NOTHING, ...kept] = copyTogether([engine.head, engine.tail, ...parts]);
+    this.#head = head;
+    this.#tail = tail;
+    this.#clientParts = kept;
+    this.#clientBytes = kept.reduce((sum, { length }) => sum + length, 0);
   }
 
   /**
@@ -115,6 +117,17 @@ export class ChunkFrame {
     }
     return event;
   }
+}
+
+/** Copies in memory of their own: a few bytes of a chunk, or of Node's pool, would keep 8 KiB of it for as long as the stream lasts. */
+function copyTogether(pieces: readonly Buffer[]): Buffer[] {
+  const all = Buffer.allocUnsafeSlow(pieces.reduce((sum, { length }) => sum + length, 0));
+  let end = 0;
+  return pieces.map((piece) => {
+    const start = end;
+    end += piece.copy(all, start);
+    return all.subarray(start, end);
+  });
 }
 
 /** Whether the bytes of `part`, all or some, stand in `data` at a place. Faster than to have them compared by Node, as they are few. */
