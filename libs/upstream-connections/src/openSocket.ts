@@ -24,6 +24,8 @@ export const openEncryptedSocket = (
   return untilOpen(socket, 'secureConnect', timeoutMs);
 };
 
+const hearNothing = (): void => {};
+
 function untilOpen(socket: Socket, opened: 'connect' | 'secureConnect', timeoutMs: number): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const giveUp = (): void => void socket.destroy(new NotSentError(`not connected within ${Math.ceil(timeoutMs)} ms`));
@@ -31,8 +33,9 @@ function untilOpen(socket: Socket, opened: 'connect' | 'secureConnect', timeoutM
     const stopWaiting = startDeadline(Math.max(0, timeoutMs), giveUp);
     socket.once(opened, () => {
       stopWaiting();
-      // A connection may last for long: nothing of this is kept with it.
-      socket.off('error', reject).off('close', stopWaiting);
+      // A connection may last for long: nothing of this is kept with it. Whoever gets it hears of errors a moment later, and one that
+      // nobody hears would end the process.
+      socket.off('error', reject).off('close', stopWaiting).on('error', hearNothing);
       resolve(socket);
     });
     socket.once('error', reject);
