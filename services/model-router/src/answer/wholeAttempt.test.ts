@@ -144,6 +144,16 @@ it('stops an engine that takes too long, and tries no other', async () => {
   expect(call.endings).toEqual([{ status: 'failure', reason: 'engine_failed' }]);
 });
 
+it('tries no other engine when its time is up, though a timer may fire a little before its time', async () => {
+  const silent = await engineThat(() => {});
+  const second = await engineThatAnswers(anAnswer(), 'engine-2');
+  for (let n = 0; n < 100; n += 1) {
+    const { url } = await answered([silent, second], { timeouts: { wholeMs: 2.5 } });
+    await fetch(url).then((answer) => answer.text());
+  }
+  expect(second.requestIds).toEqual([]);
+});
+
 it('takes no more of an answer than any can have, and holds that against its engine as a failure, not as silence', async () => {
   const news: CallNews[] = [];
   const endless = await engineThat((res) => {

@@ -26,7 +26,11 @@ export function attemptWhole({ timeouts }: House, call: Call, room: Room): Attem
     const end =
       reply.kind === 'reply'
         ? readReply(call, attempt.engine.dialect, reply)
-        : failed(reply.fault, { broken: reply.broken, isFinal: performance.now() >= deadline });
+        : failed(reply.fault, {
+            broken: reply.broken,
+            // A timer may fire up to a millisecond before its time: the clock alone would leave room for one more engine.
+            isFinal: reply.broken === 'timeout' || performance.now() >= deadline,
+          });
     if (end.kind !== 'whole') room.giveBack(reply.size);
     return end;
   };
