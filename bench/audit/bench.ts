@@ -8,7 +8,7 @@ import type { Bench } from '../bench.ts';
 import type { Figure } from '../figure.ts';
 import { makeHistory } from './makeHistory.ts';
 
-const ROWS = 100_000;
+const ROWS = 50_000;
 const LONG_ROWS = 1_000_000;
 const WANTED_SECONDS_PER_MILLION = 60;
 const MINUTES_10_MS = 10 * 60 * 1_000;
@@ -17,7 +17,7 @@ const MINUTES_10_MS = 10 * 60 * 1_000;
 export const bench: Bench = {
   isUndisturbed: true,
   measures:
-    'sealing and auditing a month of calls, the first time and after (AUDIT_ROWS of them; 100,000 unless set, and 1,000,000 with --long)',
+    'sealing and auditing a month of calls, the first time and after (AUDIT_ROWS of them; 50,000 unless set, and 1,000,000 with --long)',
   async run({ progress, isLong }) {
     const rows = Number(process.env.AUDIT_ROWS ?? (isLong ? LONG_ROWS : ROWS));
     const ledger = await openTestLedger();

@@ -14,7 +14,7 @@ export const bench: Bench = {
   measures:
     'time to the first byte of streamed speech by the edge, and what a recording to be written down costs beside nginx and bare Node',
   parts: Object.keys(PARTS),
-  async run({ parts, progress, timed, measure }) {
+  async run({ parts, isLong, progress, timed, measure }) {
     const stateDir = await mkdtemp(join(tmpdir(), 'turnpike-bench-'));
     try {
       progress('starting a stack');
@@ -23,7 +23,7 @@ export const bench: Bench = {
         const figures: Figure[] = [];
         for (const [name, run] of Object.entries(PARTS))
           if (parts.length === 0 || parts.includes(name))
-            figures.push(...(await measure(name, () => run(running, { dir: stateDir, progress }))));
+            figures.push(...(await measure(name, () => run(running, { dir: stateDir, isLong, progress }))));
         return figures;
       } finally {
         await running.stop();

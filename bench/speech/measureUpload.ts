@@ -42,14 +42,13 @@ interface Uploads {
 /** What an uploaded recording costs edge and media-jobs, which decode it to know its seconds, beside what only takes or passes it; and memory. */
 export async function measureUpload(
   running: RunningStack,
-  { dir, progress }: { dir: string; progress: (text: string) => void },
+  { dir, isLong, progress }: { dir: string; isLong: boolean; progress: (text: string) => void },
 ): Promise<Figure[]> {
   const stops: (() => unknown)[] = [];
   try {
     const uploads = await openUploads(running, dir, stops);
-    const memory = await measureMemory(uploads, progress);
-    const costs = await measureCosts(uploads, progress);
-    return toFigures(uploads, { memory, costs });
+    const costs = toCostFigures(uploads, await measureCosts(uploads, progress));
+    return isLong ? [...costs, ...toMemoryFigures(uploads, await measureMemory(uploads, progress))] : costs;
   } finally {
     for (const stop of stops.reverse()) await stop();
   }
@@ -175,26 +174,23 @@ function measureCosts(
 const toRequest = ({ port, apiKeys: [apiKey = ''] }: Target, seconds: number): string =>
   toUpload({ model: MODEL, path: PATH, seconds }, { port, apiKey });
 
-function toFigures(
-  { nginx, bare, edge }: Uploads,
-  { costs, memory }: Record<'costs' | 'memory', Rounds<Record<string, number>>>,
-): Figure[] {
+const oursOf = (rounds: Rounds<Record<string, number>>, edge: Target): number[] =>
+  rounds.of(edge).map((parts) => (parts.edge ?? Number.NaN) + (parts['media-jobs'] ?? Number.NaN));
+
+function toCostFigures({ nginx, bare, edge }: Uploads, costs: Rounds<Record<string, number>>): Figure[] {
   printParts('processor time of an upload of a minute, 2 MB, ms', costs, 2);
-  printParts('memory of an upload of five minutes, 10 MB, at its most, MiB', memory);
-  const ours = (rounds: typeof costs) =>
-    rounds.of(edge).map((parts) => (parts.edge ?? Number.NaN) + (parts['media-jobs'] ?? Number.NaN));
-  const ratio = (divisor: Target) =>
+  return [nginx, bare].map((divisor) =>
     toFigure(`upload of a minute of speech: edge + media-jobs ÷ ${divisor.name}`, {}, () =>
-      divideRounds(ours(costs), totalOf(costs, divisor)),
-    );
+      divideRounds(oursOf(costs, edge), totalOf(costs, divisor)),
+    ),
+  );
+}
+
+function toMemoryFigures({ bare, edge }: Uploads, memory: Rounds<Record<string, number>>): Figure[] {
+  printParts('memory of an upload of five minutes, 10 MB, at its most, MiB', memory);
+  const what = 'upload of five minutes of speech, 10 MB: memory of edge + media-jobs';
   return [
-    ratio(nginx),
-    ratio(bare),
-    toFigure('upload of five minutes of speech, 10 MB: memory of edge + media-jobs', { unit: 'MiB' }, () =>
-      ours(memory),
-    ),
-    toFigure('upload of five minutes of speech, 10 MB: memory of edge + media-jobs ÷ bare node:http', {}, () =>
-      divideRounds(ours(memory), totalOf(memory, bare)),
-    ),
+    toFigure(what, { unit: 'MiB' }, () => oursOf(memory, edge)),
+    toFigure(`${what} ÷ bare node:http`, {}, () => divideRounds(oursOf(memory, edge), totalOf(memory, bare))),
   ];
 }

@@ -1,5 +1,5 @@
 import { toChatRequest } from '../../calls/wire.ts';
-import { measureInOrder, pick, toLine, toLines } from '../callLines.ts';
+import { measureInOrder, pick, toLine } from '../callLines.ts';
 import type { Curve } from '../curve.ts';
 import { measureCalls, readRest, sendAll, toAll } from '../measureCalls.ts';
 import { startReplica } from '../startReplica.ts';
@@ -9,8 +9,8 @@ const LONG_SIZES = [1, 2, 4];
 const WARM_UP_SECONDS = 3;
 
 /**
- * Ledgers that share the partitions of one log of Kafka. What they all need for a recorded call, as on two cores no rate can show what
- * four do.
+ * Ledgers that share the partitions of one log of Kafka. What they all need for a recorded call beyond what they do at rest, and what one
+ * does at rest, as on two cores no rate can show what four do.
  */
 export const ledgers: Curve = {
   name: 'ledgers',
@@ -38,16 +38,23 @@ export const ledgers: Curve = {
         return measureCalls(stack, { requests, parts, atRest });
       },
     });
-    const lines = toLines(measured, { ledgers: ['ledger'], Postgres: ['postgres'] });
-    // Each ledger asks it for every event, so there it may grow.
-    const { atMost: _, ...ofBroker } = toLine('broker', measured, ({ perCall }) => pick(perCall, ['broker']));
+    // What each does at rest is the same for each, and no part of a call.
+    const toCallLine = (name: string, part: string) =>
+      toLine(name, measured, ({ beyondRest }) => pick(beyondRest, [part]));
+    const resting = toLine('one at rest', measured, (costs, size) => pick(costs.atRest, ['ledger']) / size);
+    const lines = [
+      toCallLine('ledgers', 'ledger'),
+      toCallLine('Postgres', 'postgres'),
+      toCallLine('broker', 'broker'),
+      { ...resting, unit: 'µs a second' },
+    ];
     return [
       {
         name: 'ledgers',
-        title: 'Processor time of a recorded call by ledgers, over Kafka',
+        title: 'Processor time of a recorded call by ledgers, over Kafka, and of a ledger at rest',
         along: 'ledgers',
         isRelative: true,
-        lines: [...lines, ofBroker],
+        lines,
       },
     ];
   },
