@@ -4,7 +4,7 @@ import { ensureRedisServer } from '@turnpike/local-stack/tools/ensureRedisServer
 import { appLayer } from './layers/appLayer.ts';
 import type { Layer } from './layers/layer.ts';
 import { programsLayer } from './layers/programsLayer.ts';
-import { postgresLayer, s3ProxyLayer, storeScriptsLayer } from './layers/storeLayers.ts';
+import { javaLayer, kafkaLayer, postgresLayer, s3ProxyLayer, storeScriptsLayer } from './layers/storeLayers.ts';
 
 /** An image: what lies above the runtime, and what is started. */
 export interface Image {
@@ -51,9 +51,9 @@ export const APPS: readonly Image[] = [
   toAppImage('operator', 'deploy/operator'),
 ];
 
-const toStoreImage = (name: string, programs: Layer): Image => ({
+const toStoreImage = (name: string, ...programs: Layer[]): Image => ({
   name,
-  programs: [programs],
+  programs,
   app: storeScriptsLayer,
   program: `${name}.js`,
 });
@@ -64,5 +64,6 @@ export const IMAGES: readonly Image[] = [
   // Its fast shutdown: open sessions are ended, nothing committed is lost.
   { ...toStoreImage('postgres', postgresLayer), stopSignal: 'SIGINT' },
   toStoreImage('redis', redisLayer),
-  toStoreImage('s3', s3ProxyLayer),
+  toStoreImage('s3', javaLayer, s3ProxyLayer),
+  toStoreImage('kafka', javaLayer, kafkaLayer),
 ];

@@ -2,7 +2,7 @@ import { cp, mkdir, readdir, readFile, realpath, writeFile } from 'node:fs/promi
 import { basename, dirname, join } from 'node:path';
 import { findPostgresBinaries } from '@turnpike/local-stack/parts/findPostgresBinaries';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
-import { ensureJars } from '@turnpike/local-stack/tools/ensureJars';
+import { ensureJars, type JavaServer } from '@turnpike/local-stack/tools/ensureJars';
 import { compileTypeScript } from '../app/compileTypeScript.ts';
 import type { Component } from '../archive/component.ts';
 import { copyDebianFiles, describeDebianFiles, listBeyondNode, stampFiles } from './debianFiles.ts';
@@ -59,28 +59,43 @@ async function listPostgresNeeds(): Promise<string[]> {
 /** What of a Java runs a server; the rest is for developers. */
 const JAVA_PARTS = ['bin/java', 'lib', 'conf', 'legal'];
 
-/** S3Proxy, and the Java it runs on. */
-export const s3ProxyLayer: Layer = {
-  name: 's3proxy',
-  prepare: (say) => ensureJars('s3proxy', say),
-  stamp: async () => stampFiles([...(await listFiles(await findJars())), join(await findJava(), 'lib/modules')]),
+/** The Java that servers of a region run on, in `/opt/java`. */
+export const javaLayer: Layer = {
+  name: 'java',
+  // Java comes with the first server that runs on it.
+  prepare: async (say) => void (await ensureJars('s3proxy', say)),
+  stamp: async () => stampFiles([join(await findJava(), 'lib/modules')]),
   async fill(folder) {
-    const [java, jars] = [await findJava(), await findJars()];
+    const java = await findJava();
     for (const part of JAVA_PARTS) {
       // Debian's Java links into /etc, and to sources that are not there.
       const filter = (file: string) => !file.endsWith('.zip');
       await cp(join(java, part), join(folder, 'opt/java', part), { recursive: true, dereference: true, filter });
     }
-    await cp(jars, join(folder, 'opt/s3proxy/jars'), { recursive: true });
-    await cp(join(repositoryRoot, 'deploy/local/s3proxy/logback.xml'), join(folder, 'opt/s3proxy/logback.xml'));
     const programs = ['bin/java', 'lib/server/libjvm.so'].map((name) => join(java, name));
     const needs = (await listBeyondNode(programs)).filter((file) => !file.startsWith(java));
-    const packages = [...(await copyDebianFiles(needs, folder)), ...(await describeDebianFiles(programs))];
-    return [...packages, ...(await listFiles(jars)).map(toJarComponent)];
+    return [...(await copyDebianFiles(needs, folder)), ...(await describeDebianFiles(programs))];
   },
 };
 
-const findJars = (): Promise<string> => ensureJars('s3proxy', () => undefined);
+/** A server that runs on Java, in a folder of its name in `/opt`, with files of the local stack beside its jars. */
+const toServerLayer = (server: JavaServer, settings: string[] = []): Layer => ({
+  name: server,
+  prepare: async (say) => void (await ensureJars(server, say)),
+  stamp: async () => stampFiles(await listFiles(await findJars(server))),
+  async fill(folder) {
+    const jars = await findJars(server);
+    await cp(jars, join(folder, 'opt', server, 'jars'), { recursive: true });
+    for (const file of settings)
+      await cp(join(repositoryRoot, 'deploy/local', server, file), join(folder, 'opt', server, file));
+    return (await listFiles(jars)).map(toJarComponent);
+  },
+});
+
+export const s3ProxyLayer = toServerLayer('s3proxy', ['logback.xml']);
+export const kafkaLayer = toServerLayer('kafka');
+
+const findJars = (server: JavaServer): Promise<string> => ensureJars(server, () => undefined);
 const findJava = async (): Promise<string> => dirname(dirname(await realpath('/usr/bin/java')));
 
 function toJarComponent(file: string): Component {
