@@ -8,6 +8,7 @@ import { podKilled } from './cells/podKilled.ts';
 import { ready } from './cells/ready.ts';
 import { restricted } from './cells/restricted.ts';
 import { rollingUpdate } from './cells/rollingUpdate.ts';
+import { storesMoved } from './cells/storesMoved.ts';
 
 /** Every cell there is, in the order in which they run: the first one needs no cluster, the second one starts it anew. */
 export const CELLS: readonly Cell[] = [
@@ -20,4 +21,5 @@ export const CELLS: readonly Cell[] = [
   hpa,
   nodeDrained,
   opsDay,
+  storesMoved,
 ];

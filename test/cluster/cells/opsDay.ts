@@ -1,18 +1,17 @@
 import { applyObjects } from '@turnpike/cluster/deployRegion';
 import { type ClusterRegion, readClusterFile } from '@turnpike/cluster/describeCluster';
-import { getJson, kubectl } from '@turnpike/cluster/kubectl';
+import { kubectl } from '@turnpike/cluster/kubectl';
 import { loadRegionSecrets, toSecretObjects } from '@turnpike/cluster/regionSecrets';
 import { namespaceOf } from '@turnpike/cluster/regions';
-import { entryOf, INTERNAL_SERVICES, SERVICE_NAMES } from '@turnpike/config/services';
+import { SERVICE_NAMES } from '@turnpike/config/services';
 import { Redis } from 'ioredis';
 import pg from 'pg';
-import { z } from 'zod';
 import { createOperator } from '../../faults/stack/operator.ts';
 import type { Cell, RegionContext, Suite } from '../cell.ts';
 import { isPodReady, listRegionPods } from '../region/pods.ts';
 import { getWorkload, untilRolledOut } from '../region/rollout.ts';
-import { openShell } from '../runbooks/openShell.ts';
-import { readRunbook } from '../runbooks/readRunbook.ts';
+import { readEverySecret, readSecret } from '../region/secrets.ts';
+import { type Rehearsal, rehearse } from '../runbooks/rehearse.ts';
 import { judge } from './rollingUpdate.ts';
 
 const REGION = 'us';
@@ -23,16 +22,6 @@ const AUTH_REPLICAS = 2;
 const AUTH_REPLICAS_WANTED = 5;
 const UNAUTHORIZED = /answered 401/;
 
-/** What a page needs, and how it is seen that it did what it says. */
-interface Rehearsal {
-  page: string;
-  variables?: Record<string, string>;
-  /** Before a block is pasted. */
-  prepare?(commands: string): Promise<void>;
-  /** When the last block under a heading has ended well, by the heading. */
-  looks: Record<string, () => Promise<void>>;
-}
-
 export const opsDay: Cell = {
   name: 'ops-day',
   does: `runs the commands of docs/runbooks as they stand there, under ${CALLS_PER_SECOND} calls a second: auth scaled to 5, an engine drained, every secret changed but the object store’s`,
@@ -42,9 +31,9 @@ export const opsDay: Cell = {
     const context = await suite.openBooks(REGION);
     const load = context.startLoad({ calls: UNBOUNDED, perSecond: CALLS_PER_SECOND, openAtMost: 100 });
     try {
-      await rehearse(scaleAuth(suite), { suite, described });
-      await rehearse(await drainEngine(suite, context), { suite, described });
-      await rehearse(await rotateSecrets(suite, { context, described }), { suite, described });
+      await rehearse(scaleAuth(suite), { suite, region: REGION });
+      await rehearse(await drainEngine(suite, context), { suite, region: REGION });
+      await rehearse(await rotateSecrets(suite, { context, described }), { suite, region: REGION });
     } finally {
       load.stop();
       await load.done;
@@ -54,49 +43,6 @@ export const opsDay: Cell = {
     judge(suite)(context);
   },
 };
-
-/** Pastes a page's blocks into one shell, behind those that all pages want first. */
-async function rehearse(
-  { page, variables = {}, prepare, looks }: Rehearsal,
-  { suite, described }: { suite: Suite; described: ClusterRegion },
-): Promise<void> {
-  const startedAt = performance.now();
-  const blocks = await readRunbook(page);
-  for (const wanted of Object.keys(looks))
-    if (!blocks.some(({ heading }) => heading === wanted)) throw new Error(`${page} has no commands under '${wanted}'`);
-  const shell = openShell({ ...(await toVariables(described)), ...variables });
-  try {
-    for (const { commands } of await readRunbook('README.md')) await shell.paste(commands);
-    for (const [index, { heading, commands }] of blocks.entries()) {
-      suite.doing(`${page}: ${heading}`);
-      await prepare?.(commands);
-      await shell.paste(commands);
-      if (blocks[index + 1]?.heading !== heading) await looks[heading]?.();
-    }
-  } finally {
-    shell.close();
-  }
-  suite.note(`${page}: ${blocks.length} blocks in ${((performance.now() - startedAt) / 1_000).toFixed(0)} s`);
-}
-
-/** How an operator reaches the region, its fleet and its stores. */
-async function toVariables({ services, postgres_url: postgresUrl, redis_url: redisUrl }: ClusterRegion) {
-  const postgres = new URL(postgresUrl);
-  const redis = new URL(redisUrl);
-  return {
-    NAMESPACE,
-    TURNPIKE_REGION: REGION,
-    INTERNAL_TOKEN_KEYS: await readSecret('turnpike-internal', 'INTERNAL_TOKEN_KEYS'),
-    ...Object.fromEntries(
-      INTERNAL_SERVICES.map((name) => [`TURNPIKE_${entryOf(name).settings}_INTERNAL_URL`, services[name].internal_url]),
-    ),
-    PGHOST: postgres.hostname,
-    PGUSER: postgres.username,
-    PGPASSWORD: postgres.password,
-    REDIS_HOST: redis.hostname,
-    REDISCLI_AUTH: redis.password,
-  };
-}
 
 function scaleAuth({ check }: Suite): Rehearsal {
   const checkReady = async (wanted: number): Promise<void> => {
@@ -154,11 +100,11 @@ async function rotateSecrets(
   { check }: Suite,
   { context, described }: { context: RegionContext; described: ClusterRegion },
 ): Promise<Rehearsal> {
-  const before = await readEverySecret();
+  const before = await readEverySecret(REGION);
   const looks: Record<string, () => Promise<void>> = {
     KEY_PEPPERS: async () => {
-      const [newest = ''] = (await readSecret('auth', 'KEY_PEPPERS')).split(':');
-      const internalTokenKeys = await readSecret('turnpike-internal', 'INTERNAL_TOKEN_KEYS');
+      const [newest = ''] = (await readSecret(REGION, 'auth', 'KEY_PEPPERS')).split(':');
+      const internalTokenKeys = await readSecret(REGION, 'turnpike-internal', 'INTERNAL_TOKEN_KEYS');
       const operator = createOperator(described.services, { internalTokenKeys });
       const key = await operator.makeKey(context.account.workspaceId);
       const [row] = await askPostgres(described, 'auth', 'SELECT pepper_id FROM api_key WHERE key_id = $1', [
@@ -187,7 +133,7 @@ async function rotateSecrets(
           );
         };
         check(!(await opens(before.get(`${name} DATABASE_URL`) ?? '')), `the old password of ${name} is still taken`);
-        check(await opens(await readSecret(name, 'DATABASE_URL')), `the new password of ${name} is not taken`);
+        check(await opens(await readSecret(REGION, name, 'DATABASE_URL')), `the new password of ${name} is not taken`);
       }
     },
     INTERNAL_TOKEN_KEYS: async () => {
@@ -200,29 +146,9 @@ async function rotateSecrets(
     },
   };
   async function checkChanged(name: string, key: string): Promise<void> {
-    check((await readSecret(name, key)) !== before.get(`${name} ${key}`), `${key} of ${name} is as it was`);
+    check((await readSecret(REGION, name, key)) !== before.get(`${name} ${key}`), `${key} of ${name} is as it was`);
   }
   return { page: 'rotate-secrets.md', looks };
-}
-
-const secretSchema = z.object({
-  metadata: z.object({ name: z.string() }),
-  data: z.record(z.string(), z.string()).default({}),
-});
-const decode = (value = ''): string => Buffer.from(value, 'base64').toString();
-
-async function readSecret(name: string, key: string): Promise<string> {
-  return decode(secretSchema.parse(await getJson(['get', 'secret', name, '-n', NAMESPACE])).data[key]);
-}
-
-/** By the name of a Secret and a key of it. */
-async function readEverySecret(): Promise<Map<string, string>> {
-  const list = z.object({ items: z.array(secretSchema) }).parse(await getJson(['get', 'secrets', '-n', NAMESPACE]));
-  return new Map(
-    list.items.flatMap(({ metadata, data }) =>
-      Object.entries(data).map(([key, value]) => [`${metadata.name} ${key}`, decode(value)] as const),
-    ),
-  );
 }
 
 async function askPostgres(
@@ -245,7 +171,7 @@ async function putSecretsBack(described: ClusterRegion): Promise<void> {
   for (const [role, password] of Object.entries(secrets.databasePasswords))
     await askPostgres(described, 'postgres', `ALTER ROLE ${role} PASSWORD '${password}'`);
   const url = new URL(described.redis_url);
-  url.password = await readSecret('redis', 'REDIS_PASSWORD');
+  url.password = await readSecret(REGION, 'redis', 'REDIS_PASSWORD');
   const redis = new Redis(url.href, { lazyConnect: true });
   await redis.connect();
   await redis.call('ACL', 'SETUSER', 'default', 'resetpass', `>${secrets.redisPassword}`);

@@ -58,6 +58,10 @@ export const runInNetwork = ({ node, pid }: Container, command: readonly string[
 export const readProcess = ({ node, pid }: Container, file: string): Promise<string> =>
   runOnNode(node, ['cat', `/proc/${pid}/${file}`]);
 
+/** Runs a shell's commands as this machine's root, in the root of a container's file system. */
+export const runInFiles = ({ node, pid }: Container, commands: string, input?: string): Promise<string> =>
+  runOnNode(node, ['sh', '-ec', `cd "/proc/${pid}/root"\n${commands}`], input);
+
 /** Whether something is at a path of a container's file system. */
 export async function existsIn({ node, pid }: Container, path: string): Promise<boolean> {
   return (

@@ -1,9 +1,22 @@
 import { spawnSync } from 'node:child_process';
-import { appendFileSync, chmodSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
 import { becomeServer } from './becomeServer.ts';
 import { readVariable } from './readVariable.ts';
 
-// What the Postgres image of `local` runs: makes the data directory at the first start, then becomes the server.
+// What the Postgres image of `local` runs: makes the data directory at the first start, then becomes the server. With ARCHIVE_DIR the
+// server archives its log there, in `log`. With RESTORE_FROM its first start is from the copies of an archive instead: the newest one of
+// `base` that was begun before RESTORE_TO, and the log since, up to that moment.
 
 interface Role {
   name: string;
@@ -48,6 +61,42 @@ function createDataDir(): void {
   renameSync(PARTIAL_DIR, DATA_DIR);
 }
 
+/** The copy is recovered when the server starts, which takes connections for reading meanwhile. */
+function restoreDataDir(archive: string): void {
+  const moment = readVariable('RESTORE_TO');
+  const bases = join(archive, 'base');
+  const begun = readdirSync(bases).filter((name) => Date.parse(name) < Date.parse(moment));
+  const base = begun.sort().at(-1);
+  if (!base) {
+    process.stderr.write(`${bases} has no copy that was begun before ${moment}.\n`);
+    process.exit(1);
+  }
+  rmSync(PARTIAL_DIR, { recursive: true, force: true });
+  cpSync(join(bases, base), PARTIAL_DIR, { recursive: true });
+  const settings = {
+    restore_command: `${process.execPath} /app/takeLog.js ${join(archive, 'log')}/%f %p`,
+    // When the server reads this it knows no names of time zones yet, and Z is one.
+    recovery_target_time: moment.replace(/Z$/, '+00'),
+    recovery_target_action: 'promote',
+  };
+  const lines = Object.entries(settings).map(([name, value]) => `${name} = '${value}'\n`);
+  appendFileSync(join(PARTIAL_DIR, 'postgresql.auto.conf'), lines.join(''));
+  writeFileSync(join(PARTIAL_DIR, 'recovery.signal'), '');
+  renameSync(PARTIAL_DIR, DATA_DIR);
+}
+
+/** One that has its log archived, each segment once it is whole. */
+function toArchiving(archive: string): Record<string, string | number> {
+  const folder = join(archive, 'log');
+  mkdirSync(folder, { recursive: true });
+  return {
+    archive_mode: 'on',
+    archive_library: 'basic_archive',
+    'basic_archive.archive_directory': folder,
+    archive_timeout: 60,
+  };
+}
+
 /** One statement a line, as the single-user server reads them. */
 const toStatements = ({ name, password, owner }: Database): string[] => [
   toRoleStatement({ name, password }),
@@ -70,8 +119,13 @@ function run(program: string, args: string[], input = ''): void {
   process.exit(1);
 }
 
-if (!existsSync(DATA_DIR)) createDataDir();
+const { ARCHIVE_DIR, RESTORE_FROM } = process.env;
+if (!existsSync(DATA_DIR)) {
+  if (RESTORE_FROM) restoreDataDir(RESTORE_FROM);
+  else createDataDir();
+}
 // Where a volume is given to a group, the group may write to all that is in it, and the server refuses that.
 chmodSync(DATA_DIR, 0o700);
-const settings = Object.entries(SETTINGS).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-becomeServer(`${BIN}/postgres`, ['-D', DATA_DIR, ...settings]);
+const settings = { ...SETTINGS, ...(ARCHIVE_DIR && toArchiving(ARCHIVE_DIR)) };
+const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+becomeServer(`${BIN}/postgres`, ['-D', DATA_DIR, ...options]);

@@ -1,0 +1,26 @@
+import { getJson } from '@turnpike/cluster/kubectl';
+import { namespaceOf, type Region } from '@turnpike/cluster/regions';
+import { z } from 'zod';
+
+const secretSchema = z.object({
+  metadata: z.object({ name: z.string() }),
+  data: z.record(z.string(), z.string()).default({}),
+});
+const decode = (value = ''): string => Buffer.from(value, 'base64').toString();
+
+/** A value of a region's Secret as it stands now; empty where there is none. */
+export async function readSecret(region: Region, name: string, key: string): Promise<string> {
+  return decode(secretSchema.parse(await getJson(['get', 'secret', name, '-n', namespaceOf(region)])).data[key]);
+}
+
+/** All of them, by the name of a Secret and a key of it. */
+export async function readEverySecret(region: Region): Promise<Map<string, string>> {
+  const list = z
+    .object({ items: z.array(secretSchema) })
+    .parse(await getJson(['get', 'secrets', '-n', namespaceOf(region)]));
+  return new Map(
+    list.items.flatMap(({ metadata, data }) =>
+      Object.entries(data).map(([key, value]) => [`${metadata.name} ${key}`, decode(value)] as const),
+    ),
+  );
+}

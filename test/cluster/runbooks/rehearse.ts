@@ -1,0 +1,61 @@
+import { readClusterFile } from '@turnpike/cluster/describeCluster';
+import { namespaceOf, type Region } from '@turnpike/cluster/regions';
+import { entryOf, INTERNAL_SERVICES } from '@turnpike/config/services';
+import type { Suite } from '../cell.ts';
+import { readSecret } from '../region/secrets.ts';
+import { openShell } from './openShell.ts';
+import { readRunbook } from './readRunbook.ts';
+
+/** What a page needs, and how it is seen that it did what it says. */
+export interface Rehearsal {
+  page: string;
+  variables?: Record<string, string>;
+  /** Before a block is pasted. */
+  prepare?(commands: string): Promise<void>;
+  /** When the last block under a heading has ended well, by the heading. */
+  looks: Record<string, () => Promise<void>>;
+}
+
+/** Pastes a page's blocks into one shell of a region, behind those that all pages want first. Rejects where one of them fails. */
+export async function rehearse(
+  { page, variables = {}, prepare, looks }: Rehearsal,
+  { suite, region }: { suite: Suite; region: Region },
+): Promise<void> {
+  const startedAt = performance.now();
+  const blocks = await readRunbook(page);
+  for (const wanted of Object.keys(looks))
+    if (!blocks.some(({ heading }) => heading === wanted)) throw new Error(`${page} has no commands under '${wanted}'`);
+  const shell = openShell({ ...(await toVariables(region)), ...variables });
+  try {
+    for (const { commands } of await readRunbook('README.md')) await shell.paste(commands);
+    for (const [index, { heading, commands }] of blocks.entries()) {
+      suite.doing(`${page}: ${heading}`);
+      await prepare?.(commands);
+      await shell.paste(commands);
+      if (blocks[index + 1]?.heading !== heading) await looks[heading]?.();
+    }
+  } finally {
+    shell.close();
+  }
+  suite.note(`${page}: ${blocks.length} blocks in ${((performance.now() - startedAt) / 1_000).toFixed(0)} s`);
+}
+
+/** How an operator reaches the region, its fleet and its stores. */
+async function toVariables(region: Region): Promise<Record<string, string>> {
+  const { services, postgres_url: postgresUrl, redis_url: redisUrl } = (await readClusterFile())[region];
+  const postgres = new URL(postgresUrl);
+  const redis = new URL(redisUrl);
+  return {
+    NAMESPACE: namespaceOf(region),
+    TURNPIKE_REGION: region,
+    INTERNAL_TOKEN_KEYS: await readSecret(region, 'turnpike-internal', 'INTERNAL_TOKEN_KEYS'),
+    ...Object.fromEntries(
+      INTERNAL_SERVICES.map((name) => [`TURNPIKE_${entryOf(name).settings}_INTERNAL_URL`, services[name].internal_url]),
+    ),
+    PGHOST: postgres.hostname,
+    PGUSER: postgres.username,
+    PGPASSWORD: postgres.password,
+    REDIS_HOST: redis.hostname,
+    REDISCLI_AUTH: redis.password,
+  };
+}
