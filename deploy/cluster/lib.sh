@@ -9,6 +9,7 @@ STATE="$CACHE/state"   # one run of the cluster: certificates, etcd, containers,
 KUBECONFIG_FILE="$CACHE/kubeconfig"
 
 KUBERNETES_VERSION=v1.36.3
+KEDA=github.com/kedacore/keda/v2@v2.21.0 # the one whose CRDs the manifests are held against
 BRIDGE=tpk0            # the machine's side of the nodes' network
 HOST_IP=10.213.0.1
 API_IP=10.213.0.11     # node1, which also runs the control plane
@@ -88,4 +89,13 @@ pack_image() {
   echo '{"imageLayoutVersion":"1.0.0"}' >"$work/oci-layout"
   tar -C "$work" -cf "$4.partial" oci-layout index.json blobs && mv "$4.partial" "$4"
   rm -rf "$work"
+}
+
+# pack_program NAME: an image of one static binary that was compiled.
+pack_program() {
+  local root
+  root=$(mktemp -d); chmod 755 "$root"
+  cp "$BIN/$1" "$root/$1"; mkdir -m 1777 "$root/tmp"
+  pack_image "docker.io/turnpike-cluster/$1:1" "$root" "{\"Entrypoint\":[\"/$1\"],\"User\":\"65532\"}" "$IMAGES/$1.tar"
+  rm -rf "$root"
 }
