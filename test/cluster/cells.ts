@@ -1,5 +1,6 @@
 import type { Cell } from './cell.ts';
 import { hpa } from './cells/hpa.ts';
+import { keda } from './cells/keda.ts';
 import { linted } from './cells/linted.ts';
 import { networkPolicy } from './cells/networkPolicy.ts';
 import { nodeDrained } from './cells/nodeDrained.ts';
@@ -19,6 +20,7 @@ export const CELLS: readonly Cell[] = [
   rollingUpdate,
   podKilled,
   hpa,
+  keda,
   nodeDrained,
   opsDay,
   storesMoved,

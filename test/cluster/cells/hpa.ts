@@ -1,9 +1,8 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { applyObjects } from '@turnpike/cluster/deployRegion';
 import { kubectl } from '@turnpike/cluster/kubectl';
 import { namespaceOf } from '@turnpike/cluster/regions';
 import type { Cell } from '../cell.ts';
-import { getWorkload, untilRolledOut } from '../region/rollout.ts';
+import { rideWave } from '../region/rideWave.ts';
 import { judge } from './rollingUpdate.ts';
 
 const REGION = 'us';
@@ -11,10 +10,8 @@ const SERVICE = 'edge';
 const [LEAST, MOST] = [2, 4];
 /** Processor time of a replica, in thousandths: far below what k8s/components/hpa-cpu says, as two cores have to bring it about. */
 const TARGET_MILLICPU = 15;
-const BUSY = { perSecond: 100, tokens: [1, 20] as [number, number] };
+const BUSY = { perSecond: 100, openAtMost: 200, tokens: [1, 20] as [number, number] };
 const QUIET = { perSecond: 2, tokens: [1, 20] as [number, number] };
-const FOLLOWS_WITHIN_MS = 60_000;
-const POLL_MS = 1_000;
 const UNBOUNDED = 1_000_000;
 
 export const hpa: Cell = {
@@ -27,15 +24,10 @@ export const hpa: Cell = {
     const quiet = context.startLoad({ calls: UNBOUNDED, ...QUIET });
     await applyObjects([toAutoscaler(namespace)]);
     try {
-      const busy = context.startLoad({ calls: UNBOUNDED, openAtMost: 200, ...BUSY });
-      await until('more', (replicas) => replicas > LEAST);
-      await until(`${MOST}`, (replicas) => replicas === MOST);
-      await untilRolledOut(REGION, SERVICE);
-      busy.stop();
-      await busy.done;
-      await until('fewer', (replicas) => replicas < MOST);
-      await until(`${LEAST}`, (replicas) => replicas === LEAST);
-      await untilRolledOut(REGION, SERVICE);
+      await rideWave(suite, context, {
+        ...{ cell: 'hpa', region: REGION, service: SERVICE, least: LEAST, most: MOST },
+        load: BUSY,
+      });
     } finally {
       await kubectl(['delete', 'hpa', SERVICE, '-n', namespace]);
       await kubectl(['scale', `deployment/${SERVICE}`, `--replicas=${LEAST}`, '-n', namespace]);
@@ -43,18 +35,6 @@ export const hpa: Cell = {
     }
     await quiet.done;
     judge(suite)(context);
-
-    async function until(what: string, isIt: (replicas: number) => boolean): Promise<void> {
-      suite.doing(`hpa: waiting for ${what} replicas`);
-      const startedAt = performance.now();
-      while (!isIt((await getWorkload(REGION, SERVICE)).spec.replicas ?? 1)) {
-        if (performance.now() - startedAt > 4 * FOLLOWS_WITHIN_MS) throw new Error(`no ${what} replicas within 4 min`);
-        await pause(POLL_MS);
-      }
-      const tookMs = performance.now() - startedAt;
-      suite.note(`${what} replicas after ${(tookMs / 1_000).toFixed(1)} s`);
-      suite.check(tookMs <= FOLLOWS_WITHIN_MS, `${what} replicas only after ${Math.round(tookMs / 1_000)} s`);
-    }
   },
 };
 
