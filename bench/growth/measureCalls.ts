@@ -25,6 +25,8 @@ export interface CallsOptions {
   rate?: number;
   /** What the parts do at rest, where it was read before at the same size. */
   atRest?: Record<string, number>;
+  /** For how long that is read; longer where some of it comes round every few seconds. */
+  restSeconds?: number;
 }
 
 export interface CallCosts {
@@ -39,9 +41,9 @@ export interface CallCosts {
 /** What calls cost each part. Throws `NoFigure` where one failed or the bench itself was the bottleneck. */
 export async function measureCalls(
   { load, engine, ports: own }: GrowthStack,
-  { requests, parts, ports = [own.router], rate = RATE, atRest: known }: CallsOptions,
+  { requests, parts, ports = [own.router], rate = RATE, atRest: known, restSeconds }: CallsOptions,
 ): Promise<CallCosts> {
-  const atRest = known ?? (await readRest(parts));
+  const atRest = known ?? (await readRest(parts, restSeconds));
   const worked = Object.keys(parts).filter((part) => !['redis', 'auth', 'broker'].includes(part));
   const mostShare = worked.reduce((sum, part) => sum + (atRest[part] ?? 0), 0) / 1e6 + BEYOND_REST;
   const settled = () =>
@@ -68,12 +70,12 @@ export async function measureCalls(
 }
 
 /** Processor time of parts while no call comes, µs in a second. */
-export async function readRest(parts: Record<string, number>): Promise<Record<string, number>> {
+export async function readRest(parts: Record<string, number>, seconds = REST_SECONDS): Promise<Record<string, number>> {
   await pause(BEFORE_REST_MS);
   const read = () => Object.entries(parts).map(([part, pid]) => [part, readProcessorTime(pid)] as const);
   const before = Object.fromEntries(read());
-  await pause(REST_SECONDS * 1_000);
-  return Object.fromEntries(read().map(([part, us]) => [part, (us - (before[part] ?? 0)) / REST_SECONDS]));
+  await pause(seconds * 1_000);
+  return Object.fromEntries(read().map(([part, us]) => [part, (us - (before[part] ?? 0)) / seconds]));
 }
 
 /** A request by each of some keys. */

@@ -13,6 +13,8 @@ const LONG_SIZES = [1, 10, 100, MOST_ENGINES];
 const HEARD_OF_TIMEOUT_MS = 60_000;
 /** Few engines are lost in what else a router does at rest. */
 const LEAST_TOLD_APART = 100;
+/** Some of what a router asks engines it asks every few seconds, all of them at once. */
+const LONG_REST_SECONDS = 6;
 const WARM_UP_CALLS = 1_000;
 
 /**
@@ -32,7 +34,12 @@ export const engines: Curve = {
         await listEngines(stack, size);
         await sendAll(stack, warmUp, 1);
       },
-      measure: () => measureCalls(stack, { requests, parts: { router, redis, ledger, postgres } }),
+      measure: () =>
+        measureCalls(stack, {
+          requests,
+          parts: { router, redis, ledger, postgres },
+          ...(isLong && { restSeconds: LONG_REST_SECONDS }),
+        }),
     });
     await listEngines(stack, 1);
     const aCall = toLine('router, a call', measured, ({ beyondRest }) => of(beyondRest));

@@ -6,6 +6,8 @@ import { startReplica } from '../startReplica.ts';
 
 const SIZES = [1, 4];
 const LONG_SIZES = [1, 2, 4];
+/** Calls a second of each ledger. */
+const RATE_OF_EACH = 100;
 const WARM_UP_SECONDS = 3;
 
 /**
@@ -35,7 +37,7 @@ export const ledgers: Curve = {
       },
       measure(size) {
         progress(`${size} ledgers`);
-        return measureCalls(stack, { requests, parts, atRest });
+        return measureCalls(stack, { requests, parts, atRest, rate: RATE_OF_EACH * size });
       },
     });
     // What each does at rest is the same for each, and no part of a call.
@@ -51,7 +53,8 @@ export const ledgers: Curve = {
     return [
       {
         name: 'ledgers',
-        title: 'Processor time of a recorded call by ledgers, over Kafka, and of a ledger at rest',
+        title:
+          'Processor time of a recorded call by ledgers, each with 100 calls a second over Kafka, and of a ledger at rest',
         along: 'ledgers',
         isRelative: true,
         lines,
