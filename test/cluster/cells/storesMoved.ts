@@ -33,8 +33,8 @@ export const storesMoved: Cell = {
   async run(suite) {
     const described = (await readClusterFile())[REGION];
     const archived = await archivePostgres(REGION, described.postgres_url);
-    await startNewRedis();
     try {
+      await startNewRedis();
       const context = await suite.openBooks(REGION);
       const load = context.startLoad({ calls: UNBOUNDED, perSecond: CALLS_PER_SECOND, openAtMost: 100 });
       try {
@@ -78,7 +78,10 @@ export const storesMoved: Cell = {
   },
 };
 
-/** What the pages changed is as it was, also where one of them did not come to its end. */
+/**
+ * The objects that the pages changed are as they were. Where a page did not come to its end a store may still be a replica, or a
+ * ledger hold to another Postgres: only a cluster that is started anew is whole then.
+ */
 async function putBack(): Promise<void> {
   await applyObjects(toSecretObjects(REGION, await loadRegionSecrets(REGION)));
   const selector = { spec: { selector: { 'app.kubernetes.io/name': 'redis' } } };
