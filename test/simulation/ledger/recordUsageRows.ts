@@ -19,7 +19,7 @@ export function change<Key, Value>(undo: (() => void)[], map: Map<Key, Value>, k
 }
 
 /**
- * What the database's function `record_usage` does: writes calls, lets `unknown` give way to what is known, and adds what a
+ * What the database's function `record_calls` does: writes calls, lets `unknown` give way to what is known, and adds what a
  * row is now, less what it was, to every total and one to every workspace's sequence. Returns how many rows are new or became known.
  */
 export function recordUsageRows(tables: LedgerTables, rows: UsageRow[], undo: (() => void)[]): number {

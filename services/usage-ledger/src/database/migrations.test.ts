@@ -249,3 +249,24 @@ it.each([
   const changed = JSON.stringify([{ ...row?.row, call_id: uuidv7(), ...fields }]);
   await expect(ledger.db.$queryRaw`SELECT record_usage('test', ${changed}::JSON)`).rejects.toThrow(constraint);
 });
+
+it('records what a ledger of the release before hands over as JSON', async () => {
+  const [ours, theirs] = [aMediaUsageRecorded(), aUsageRecorded({ reason: 'client_closed' })];
+  await aPartition(ledger.db).deliver([ours, theirs]);
+  const { keyId, workspaceId } = aUsageRecorded({ keyId: 'key_of_before', workspaceId: 'ws_of_before' });
+  const rows = await ledger.db.$queryRaw<{ row: Record<string, unknown> }[]>`
+    SELECT to_jsonb(call) - 'recorded_at' AS row FROM usage_request AS call
+    WHERE call_id = ANY(${[ours.callId, theirs.callId]}::UUID[])`;
+  const copies = rows.map(({ row }) => ({ ...row, call_id: uuidv7(), key_id: keyId, workspace_id: workspaceId }));
+
+  const recorded = await ledger.db.$queryRaw`SELECT record_usage('test', ${JSON.stringify(copies)}::JSON) AS calls`;
+
+  expect(recorded).toEqual([{ calls: 2n }]);
+  const written = await ledger.db.$queryRaw<{ row: object }[]>`
+    SELECT to_jsonb(call) - 'recorded_at' AS row FROM usage_request AS call WHERE key_id = ${keyId}`;
+  expect(written.map(({ row }) => row)).toEqual(expect.arrayContaining(copies));
+  const month = new Date(ours.startedAtMs).toISOString().slice(0, 7);
+  expect(await getBalances(ledger.db, { workspaceId, month })).toMatchObject({
+    spentNanoUsd: ours.chargeNanoUsd + theirs.chargeNanoUsd,
+  });
+});
