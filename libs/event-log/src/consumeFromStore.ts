@@ -8,7 +8,8 @@ import { handleUntilDone } from './handleUntilDone.ts';
 
 /** The embedded log's one partition. No broker has it, so that offsets are not mixed up where a stack changes over to one. */
 export const EMBEDDED_PARTITION = -1;
-const RECORDS_PER_BATCH = 500;
+/** About what Kafka hands over at once, a MiB: the more there are, the less each takes of what a batch costs by itself. */
+const RECORDS_PER_BATCH = 2_000;
 /** How soon an append by another process is noticed. */
 const POLL_MS = 1_000;
 /** What comes is collected for this long: a transaction of many records takes little more than one of a few. */
