@@ -1,14 +1,13 @@
-import { OPEN_LIMITS } from '../../calls/startOpenStack.ts';
 import { toChatRequest } from '../../calls/wire.ts';
 import { measureByTurns, OF_CALLS, toLines } from '../callLines.ts';
 import type { Curve } from '../curve.ts';
+import { makeKeys } from '../makeKeys.ts';
 import { measureCalls, readRest, sendAll, toAll } from '../measureCalls.ts';
-import type { GrowthStack } from '../startGrowthStack.ts';
 
 const SIZES = [10, 1_000];
 const LONG_SIZES = [10, 100, 1_000, 10_000, 100_000];
-const KEYS_OF_A_WORKSPACE = 10;
-const AT_ONCE = 16;
+/** Each calls once in a round: more rounds of 100,000 keys would take an hour. */
+const MOST_ROUNDS = 3;
 /** Of all keys these are called while it is measured, a call or more each. */
 const MOST_MEASURED = 300;
 const request = toChatRequest({ promptBytes: 100 });
@@ -22,11 +21,11 @@ export const keys: Curve = {
   async measure({ rounds, isLong, progress, startStack }) {
     const stack = await startStack();
     const sizes = isLong ? LONG_SIZES : SIZES;
-    const apiKeys = await makeKeys(stack, sizes.at(-1) ?? 0, progress);
+    const apiKeys = await makeKeys(stack, { count: sizes.at(-1) ?? 0, progress });
     const { router, redis, ledger, postgres, auth } = stack.behind;
     const parts = { router, redis, ledger, postgres, auth };
     const atRest = await readRest(parts);
-    const measured = await measureByTurns(sizes, rounds, async (size, round) => {
+    const measured = await measureByTurns(sizes, Math.min(rounds, MOST_ROUNDS), async (size, round) => {
       progress(`${size} keys, round ${round + 1} of ${rounds}`);
       const requests = toAll(apiKeys.slice(0, size), request);
       await sendAll(stack, requests.toReversed(), 0.3);
@@ -44,18 +43,3 @@ export const keys: Curve = {
     ];
   },
 };
-
-async function makeKeys({ operator }: GrowthStack, count: number, progress: (text: string) => void): Promise<string[]> {
-  const apiKeys: string[] = [];
-  const workspaces: Promise<string>[] = [];
-  while (apiKeys.length < count) {
-    progress(`making keys: ${apiKeys.length} of ${count}`);
-    const batch = Array.from({ length: Math.min(AT_ONCE, count - apiKeys.length) }, async (_, index) => {
-      const workspace = Math.floor((apiKeys.length + index) / KEYS_OF_A_WORKSPACE);
-      workspaces[workspace] ??= operator.makeWorkspace({ creditUsd: '1000000' });
-      return operator.makeKey(await workspaces[workspace], OPEN_LIMITS);
-    });
-    apiKeys.push(...(await Promise.all(batch)));
-  }
-  return apiKeys;
-}
