@@ -5,6 +5,7 @@ import { createEmbeddedProducer } from '@turnpike/event-log/createEmbeddedProduc
 import { describeEventLog } from '@turnpike/event-log/eventLogContract';
 import { openTestLedger, silentLog, type TestLedger } from '../../test/openTestLedger.ts';
 import { internalHeaders, startTestService, type TestService } from '../../test/startTestService.ts';
+import { statements } from '../database/statements.ts';
 import { createEventLogStore } from './createEventLogStore.ts';
 
 let ledger: TestLedger;
@@ -37,6 +38,36 @@ it('numbers records from 0 without gaps, whoever appends them', async () => {
   const records = await createEventLogStore(ledger.db).read(topic, { fromOffset: 0n, limit: 100 });
   expect(records.map(({ offset }) => Number(offset))).toEqual([...Array(30).keys()]);
 });
+
+it('reads no more of a long log than it gives, whatever the planner knows', async () => {
+  const topic = `long.${randomUUID()}.v1`;
+  const [records, limit] = [5_000, 100];
+  await createEventLogStore(ledger.db).append(topic, Array(records).fill({ key: 'k', value: 'v' }));
+  const { text, values } = statements.readLog(topic, 1_000n, limit);
+
+  const [plan] = await ledger.ownerDb.$queryRawUnsafe<{ 'QUERY PLAN': { Plan: PlanNode }[] }[]>(
+    `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`,
+    ...values,
+  );
+
+  const read = plan?.['QUERY PLAN'].map(({ Plan }) => rowsReadBy(Plan));
+  // Its own, and one for where each end of the range lies.
+  expect(read).toEqual([limit + 2]);
+});
+
+interface PlanNode {
+  'Actual Rows': number;
+  'Actual Loops': number;
+  'Rows Removed by Filter'?: number;
+  Plans?: PlanNode[];
+}
+
+/** Rows that a step of a plan and those below it have read from tables. */
+function rowsReadBy(node: PlanNode): number {
+  const own = node['Actual Rows'] * node['Actual Loops'] + (node['Rows Removed by Filter'] ?? 0);
+  const below = (node.Plans ?? []).reduce((sum, plan) => sum + rowsReadBy(plan), 0);
+  return 'Relation Name' in node ? below + own : below;
+}
 
 const ANY_BYTES = [String.fromCharCode(...Array(0x250).keys()), '\\\\101 \\0 \\', '', '€ 𝄞 \n"{}"'];
 
