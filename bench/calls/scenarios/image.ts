@@ -1,10 +1,11 @@
-import { divideRounds } from '../../figure.ts';
 import { median } from '../../median.ts';
 import { NoFigure } from '../../noFigure.ts';
 import { measureCost, toRequests } from '../measureCost.ts';
 import { percentile } from '../percentile.ts';
-import { print, toFigure } from '../rounds.ts';
+import { inRounds, print, toFigure } from '../rounds.ts';
 import type { Scenario } from '../scenario.ts';
+import type { Target } from '../target.ts';
+import type { Targets } from '../targets.ts';
 import { toChatRequest, toImageRequest } from '../wire.ts';
 
 const STREAMS = 200;
@@ -20,39 +21,52 @@ const streams = {
 /** One image after the other, for as long as the streams last. */
 const imageOrder = { kind: 'open', connections: 1, seconds: 2, rate: 2, withinMs: 0 } as const;
 
-/** How late the chunks of 200 streams come while images of 5 MB go the same way, and while none does. */
+/**
+ * How late the chunks of 200 streams come while images of 5 MB go the same way, and while none does: through edge and router, and
+ * through two bare pipes, which tells what the machine itself does to them.
+ */
 export const image: Scenario = {
   name: 'image',
   async run(targets, { rounds: count, progress }) {
-    const { engine, otherLoad, edge } = targets;
-    const images = {
-      ...imageOrder,
-      port: edge.port,
-      requests: toRequests({ ...edge, apiKeys: edge.apiKeys.slice(0, 1) }, toImageRequest()),
-    };
-    const lateness: Record<'without' | 'with', number[]> = { without: [], with: [] };
+    const { engine, edge, pipes } = targets;
     await engine.ask(PLAN);
-    for (let round = 0; round <= count; round += 1) {
-      // The first round warms up: no image came before.
-      const both = round % 2 === 0 ? (['without', 'with'] as const) : (['with', 'without'] as const);
-      for (const how of round === 0 ? (['with'] as const) : both) {
-        progress(`streams ${how} images, round ${round} of ${count}`);
-        const beside = how === 'with' ? otherLoad.ask(images) : undefined;
-        const request = toChatRequest({ isStream: true });
-        const { report } = await measureCost(targets, { target: edge, request, order: streams });
-        const others = (await beside)?.statuses ?? {};
-        if (Object.keys(others).some((status) => status !== '200'))
-          throw new NoFigure(`not every image was answered with 200: ${JSON.stringify(others)}`);
-        if (round > 0) lateness[how].push(percentile(report.lateMs, 0.99));
+    progress('streams with images, to warm up');
+    await measureLateness(targets, edge, 'with');
+    const rounds = await inRounds(count, [edge, pipes], async (target, round) => {
+      const lateMs = { without: 0, with: 0 };
+      for (const how of round % 2 === 0 ? (['without', 'with'] as const) : (['with', 'without'] as const)) {
+        progress(`streams ${how} images, round ${round + 1} of ${count}: ${target.name}`);
+        lateMs[how] = await measureLateness(targets, target, how);
       }
-    }
-    print(
-      `p99 of how late chunks come, ms: ${median(lateness.without).toFixed(1)}, beside images ${median(lateness.with).toFixed(1)}\n`,
+      return lateMs;
+    });
+    const ratio = (target: Target): number[] => rounds.of(target).map((lateMs) => lateMs.with / lateMs.without);
+    const figure = toFigure(
+      'chunk delay p99 beside 5 MB images ÷ without',
+      { atMost: 1.3 },
+      () => ratio(edge),
+      () => ratio(pipes),
     );
-    return [
-      toFigure('chunk delay p99 beside 5 MB images ÷ without', { atMost: 1.3 }, () =>
-        divideRounds(lateness.with, lateness.without),
-      ),
-    ];
+    if (figure.refusal === undefined) {
+      const middle = (how: 'with' | 'without') => median(rounds.of(edge).map((lateMs) => lateMs[how])).toFixed(1);
+      print(`p99 of how late chunks come, ms: ${middle('without')}, beside images ${middle('with')}`);
+    }
+    print('');
+    return [figure];
   },
 };
+
+/** The 99th percentile of how late chunks come, ms. */
+async function measureLateness(targets: Targets, target: Target, how: 'with' | 'without'): Promise<number> {
+  const images = {
+    ...imageOrder,
+    port: target.port,
+    requests: toRequests({ ...target, apiKeys: target.apiKeys.slice(0, 1) }, toImageRequest()),
+  };
+  const beside = how === 'with' ? targets.otherLoad.ask(images) : undefined;
+  const { report } = await measureCost(targets, { target, request: toChatRequest({ isStream: true }), order: streams });
+  const others = (await beside)?.statuses ?? {};
+  if (Object.keys(others).some((status) => status !== '200'))
+    throw new NoFigure(`not every image was answered with 200: ${JSON.stringify(others)}`);
+  return percentile(report.lateMs, 0.99);
+}
