@@ -5,6 +5,7 @@ HERE="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 CACHE="${XDG_CACHE_HOME:-$HOME/.cache}/turnpike/cluster"
 BIN="$CACHE/bin"       # what `build` compiled
 IMAGES="$CACHE/images" # the cluster's own images, one archive each
+KEPT="$CACHE/kept"     # every image that nodes were given, unpacked: the folder of a containerd, of which each new node gets a copy
 STATE="$CACHE/state"   # one run of the cluster: certificates, etcd, containers, logs; `down` removes it
 KUBECONFIG_FILE="$CACHE/kubeconfig"
 
@@ -36,6 +37,18 @@ in_node() { # NODE COMMAND…: runs a command inside a node's namespaces, as the
   local pid; pid=$(cat "$STATE/$1/pid"); shift
   nsenter -t "$pid" --net --mount --pid --uts --ipc -- "$@"
 }
+lock_kept() { # until this script ends, no other one changes what is kept
+  mkdir -p "$KEPT"
+  exec 9<"$KEPT" && flock 9
+}
+copy_kept() ( # FOLDER: becomes a containerd's, with all images. Nobody writes to their files, so these are links
+  lock_kept
+  mkdir -p "$1"
+  for part in content.v1.content snapshotter.v1.overlayfs metadata.v1.bolt; do cp -al "$KEPT/io.containerd.$part" "$1"; done
+  for part in snapshotter.v1.overlayfs/metadata.db metadata.v1.bolt/meta.db; do
+    cp --remove-destination "$KEPT/io.containerd.$part" "$1/io.containerd.$part"
+  done
+)
 start_node() { # NODE: its network and folders are there already
   local dir="$STATE/$1" parent
   rm -f "$dir/started" "$dir/pid"

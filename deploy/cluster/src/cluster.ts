@@ -50,8 +50,9 @@ export async function bringUp({ print, heading, nodes }: Output & { nodes: numbe
   const startedAt = performance.now();
   print(heading('Turnpike on Kubernetes, regions us and eu'));
   const images = await build({ print, heading });
-  await timed(print, 'cluster', () => runScript('up', { args: [String(nodes)], say: () => undefined }));
+  // First, as nodes begin with the images that are kept.
   await timed(print, 'images loaded', () => loadImages(images));
+  await timed(print, 'cluster', () => runScript('up', { args: [String(nodes)], say: () => undefined }));
 
   const digests = new Map(images.map(({ name, digest }) => [name, digest]));
   await Promise.all(

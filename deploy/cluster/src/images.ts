@@ -1,9 +1,5 @@
-import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { createBuilder } from '@turnpike/images/buildImages';
 import { IMAGES } from '@turnpike/images/images';
-import { z } from 'zod';
-import { STATE } from './paths.ts';
 import { runScript } from './runScript.ts';
 
 /** An image that a node can be given. */
@@ -27,15 +23,7 @@ export async function ensureImages(say: (line: string) => void): Promise<Image[]
   return images;
 }
 
-/** What the nodes of this run were given, by the image's name. */
-const LOADED = join(STATE, 'loaded-images.json');
-const loadedSchema = z.record(z.string(), z.string());
-
-/** Gives the nodes those of the images that they do not have as they are now. */
-export async function loadImages(images: readonly Image[]): Promise<void> {
-  const loaded = loadedSchema.parse(JSON.parse(await readFile(LOADED, 'utf8').catch(() => '{}')));
-  const changed = images.filter(({ name, digest }) => loaded[name] !== digest);
-  if (changed.length === 0) return;
-  await runScript('load-image', { args: changed.map(({ archive }) => archive), say: () => undefined });
-  await writeFile(LOADED, JSON.stringify(Object.fromEntries(images.map(({ name, digest }) => [name, digest]))));
+/** Gives images to the nodes that run and keeps them for those to come; what is there as it is now costs nothing. */
+export function loadImages(images: readonly Image[]): Promise<void> {
+  return runScript('load-image', { args: images.map(({ archive }) => archive), say: () => undefined });
 }
