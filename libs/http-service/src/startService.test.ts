@@ -117,6 +117,17 @@ it('told to stop, answers what it was asked, and closes what it has opened after
   expect(output).toMatch(/asked\n[\s\S]*answers\nlast opened is closed\nfirst opened is closed\n$/);
 });
 
+it('told to stop while it waits for what it opens, closes what is open and ends', async () => {
+  const { child, ended } = await start(programOf({ open: "console.log('waiting'); await new Promise(() => {});" }));
+  await new Promise<void>((resolve) => {
+    child.stdout?.on('data', (text) => String(text).includes('waiting') && resolve());
+  });
+  child.kill('SIGTERM');
+  const { code, output } = await ended;
+  expect(code).toBe(0);
+  expect(output).toMatch(/waiting\n[\s\S]*last opened is closed\nfirst opened is closed\n$/);
+});
+
 it.each([
   ['a variable is wrong', programOf(), { TIMES: 'many', PORT: '0' }, /greeter cannot start[\s\S]*PORT: [\s\S]*TIMES: /],
   ['a route names no guard', programOf({ guard: 'undefined' }), {}, /^route GET \/v1\/hello names no guard\n$/],

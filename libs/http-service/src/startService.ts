@@ -38,7 +38,7 @@ export interface ServiceOptions<Schema extends z.ZodObject<typeof commonConfig>,
 
 /**
  * Runs a service as this process: settings, log, telemetry, what it opens, then its two listeners; told to stop, it drains
- * them and closes all in reverse order. Ends with code 1 and one message where a variable is wrong, a route names no guard,
+ * them and closes all that is open by then, in reverse order. Ends with code 1 and one message where a variable is wrong, a route names no guard,
  * or something cannot be opened.
  */
 export function startService<Schema extends z.ZodObject<typeof commonConfig>, Opened>({
@@ -62,6 +62,8 @@ export function startService<Schema extends z.ZodObject<typeof commonConfig>, Op
     });
     shutdown.defer('telemetry', () => telemetry.shutdown());
 
+    // Before anything is waited for: the first process of a container hears of no signal that it does not listen to.
+    shutdown.onSignals();
     const opened = await open({
       config,
       log,
@@ -81,7 +83,6 @@ export function startService<Schema extends z.ZodObject<typeof commonConfig>, Op
       ...(longestAnswerMs && { longestAnswerMs: longestAnswerMs(config) }),
     };
     shutdown.defer('listeners', () => drain(listeners, ending), { timeoutMs: toDrainTimeoutMs(ending) });
-    shutdown.onSignals();
     log.info({ port: config.PORT, internalPort: config.INTERNAL_PORT }, `${service} listens`);
   });
 }

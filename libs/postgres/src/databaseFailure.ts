@@ -3,12 +3,12 @@ import { z } from 'zod';
 const adapterErrorSchema = z.object({ cause: z.object({ kind: z.string(), originalCode: z.string().optional() }) });
 /** What Postgres said, as the driver gives it where Prisma is not in between. */
 const driverErrorSchema = z.object({ severity: z.string(), code: z.string() });
-/** Nobody there, or not any more; or somebody whose certificate does not do. */
-const connectionErrorSchema = z.object({
-  code: z
-    .string()
-    .regex(/^(ENOTFOUND|ECONN\w+|ETIMEDOUT|EPIPE|(CERT|UNABLE_TO|ERROR_IN|DEPTH_ZERO|SELF_SIGNED|ERR_TLS)_\w+)$/),
-});
+/** Nobody there, or not any more, or no way to find out. */
+const NOBODY = /^(ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ECONN\w+|ETIMEDOUT|EPIPE)$/;
+/** Somebody whose certificate does not do. */
+const WRONG_CERTIFICATE = /^(CERT|UNABLE_TO|ERROR_IN|DEPTH_ZERO|SELF_SIGNED|ERR_TLS)_\w+$/;
+const certificateErrorSchema = z.object({ code: z.string().regex(WRONG_CERTIFICATE) });
+const connectionErrorSchema = z.union([z.object({ code: z.string().regex(NOBODY) }), certificateErrorSchema]);
 /** A statement's failure comes wrapped by Prisma, that of a transaction's begin or commit as it is. */
 const failureSchema = z.union([
   z
@@ -62,3 +62,6 @@ export function isUnreachable(error: unknown): boolean {
   if (kind === '') return error instanceof Error && SILENCE.test(error.message);
   return UNREACHABLE_KINDS.has(kind) || (state !== QUERY_CANCELED && UNREACHABLE_STATES.test(state));
 }
+
+/** Whether the driver turned away from whoever answered, as its certificate does not do. */
+export const isCertificateRefused = (error: unknown): boolean => certificateErrorSchema.safeParse(error).success;

@@ -1,6 +1,7 @@
 import { createAuthenticator } from '@turnpike/authentication/createAuthenticator';
 import { createLookUpGuard } from '@turnpike/authentication/createLookUpGuard';
 import { startService } from '@turnpike/http-service/startService';
+import { untilDatabaseAnswers } from '@turnpike/postgres/untilDatabaseAnswers';
 import { shareThrottles } from '@turnpike/request-throttle/shareThrottles';
 import { createKeyBoundMetrics } from '@turnpike/telemetry/keyBoundMetrics';
 import { listRoutes } from './app.ts';
@@ -24,6 +25,7 @@ startService({
     const { REGION: region, INTERNAL_TOKEN_KEYS: keys } = config;
     const db = createDb(config.DATABASE_URL);
     shutdown.defer('postgres', () => db.$disconnect());
+    await untilDatabaseAnswers({ service: 'catalog', databaseUrl: config.DATABASE_URL, say: (line) => log.warn(line) });
     const catalog = await followCatalogFile({ db, path: config.CATALOG_FILE, region, log });
     shutdown.defer('catalog file', () => catalog.close());
     const live = followLiveModels({

@@ -4,6 +4,7 @@ import { LONGEST_MEDIA_SILENCE_MS } from '@turnpike/config/longestAnswers';
 import { startService } from '@turnpike/http-service/startService';
 import { followCatalog } from '@turnpike/internal-api/followCatalog';
 import { openObjectStore } from '@turnpike/object-store/openObjectStore';
+import { untilDatabaseAnswers } from '@turnpike/postgres/untilDatabaseAnswers';
 import { createInferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import { createMediaMetrics } from '@turnpike/telemetry/mediaMetrics';
 import { AUDIO_TYPES } from './answer/audio/sendSpeech.ts';
@@ -44,6 +45,11 @@ startService({
       statementTimeoutMs: STATEMENT_TIMEOUT_MS,
     });
     shutdown.defer('postgres', () => db.$disconnect());
+    await untilDatabaseAnswers({
+      service: 'media-jobs',
+      databaseUrl: config.DATABASE_URL,
+      say: (line) => log.warn(line),
+    });
     const store = await openObjectStore(config, { log });
     shutdown.defer('object store', () => store.close());
     const money = await openMoney(base, metrics);

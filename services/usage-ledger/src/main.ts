@@ -5,6 +5,7 @@ import { catalogApi } from '@turnpike/internal-api/catalog';
 import { createClient } from '@turnpike/internal-api/createClient';
 import { modelRouterApi } from '@turnpike/internal-api/modelRouter';
 import { repeat } from '@turnpike/lifecycle/repeat';
+import { untilDatabaseAnswers } from '@turnpike/postgres/untilDatabaseAnswers';
 import { LOOK_UP_CONNECTIONS, listRoutes } from './app.ts';
 import { configSchema } from './config.ts';
 import { consumeUsageRecorded } from './consumers/usageRecorded.ts';
@@ -61,6 +62,7 @@ startService({
     const reportDb = openPool('reports', 3, REPORT_STATEMENT_TIMEOUT_MS);
     const lookUpDb = openPool('look-ups', LOOK_UP_CONNECTIONS, usageQueryTimeoutMs);
     const auditDb = openPool('audits', 2, AUDIT_STATEMENT_TIMEOUT_MS);
+    await untilDatabaseAnswers({ service: 'usage-ledger', databaseUrl, say: (line) => log.warn(line) });
     await assertDurableCommits(db, { copies: config.STORE_COPIES });
     await ensureUsagePartitions(db, [new Date(), new Date(Date.now() + 31 * DAY_MS)]);
 
