@@ -101,6 +101,17 @@ describeWithKustomize.each(OVERLAYS)('%s', (overlay) => {
     expect(configOf('model-router', overlay)).toMatchObject({ IMAGES_TIMEOUT_MS, WHOLE_TIMEOUT_MS, STREAM_TIMEOUT_MS });
   });
 
+  it('scales by what its own namespace shows', () => {
+    for (const { kind, metadata, spec = {} } of manifestsOf(overlay)) {
+      if (kind !== 'ScaledObject') continue;
+      for (const { metadata: asked } of spec.triggers as { metadata: { query: string } }[]) {
+        const series = asked.query.match(/\bturnpike_\w+/g) ?? [];
+        const namespaces = Array.from(asked.query.matchAll(/\{namespace="([^"]*)"/g), ([, namespace]) => namespace);
+        expect(namespaces).toEqual(series.map(() => metadata.namespace));
+      }
+    }
+  });
+
   it('has one event log for all that read or write it', () => {
     const [first, ...others] = SERVICE_NAMES.filter((name) => entryOf(name).eventLog).map(
       (name) => configOf(name, overlay).KAFKA_BROKERS,

@@ -11,7 +11,15 @@ export interface Scaler {
   least: number;
   most: number;
   /** A replica for each `threshold` of what the query comes to; the trigger that wants most is followed. */
-  triggers: { query: string; threshold: number; kind: string }[];
+  triggers: Trigger[];
+}
+
+export interface Trigger {
+  query: string;
+  threshold: number;
+  kind: string;
+  /** Whether no answer is an error, which the fallback is for, and not 0. */
+  wantsAnswer: boolean;
 }
 
 interface ScaledObject {
@@ -19,7 +27,7 @@ interface ScaledObject {
   spec: {
     minReplicaCount: number;
     maxReplicaCount: number;
-    triggers: { metricType: string; metadata: { query: string; threshold: string } }[];
+    triggers: { metricType: string; metadata: { query: string; threshold: string; ignoreNullValues?: string } }[];
   };
 }
 
@@ -30,10 +38,11 @@ export async function readScalers(namespace: string): Promise<Scaler[]> {
     service: metadata.name,
     least: spec.minReplicaCount,
     most: spec.maxReplicaCount,
-    triggers: spec.triggers.map(({ metricType, metadata: { query, threshold } }) => ({
+    triggers: spec.triggers.map(({ metricType, metadata: { query, threshold, ignoreNullValues } }) => ({
       query: query.replaceAll('NAMESPACE', namespace),
       threshold: Number(threshold),
       kind: metricType,
+      wantsAnswer: ignoreNullValues === 'false',
     })),
   }));
 }

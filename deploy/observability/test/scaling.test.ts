@@ -30,10 +30,16 @@ beforeAll(async () => {
   scalers = await readScalers('turnpike-us');
 });
 
+/** What every process tells of from its start: it says that pods are scraped, where there is no series of what has not happened yet. */
+const SAYS_SCRAPED = 'turnpike_event_loop_busy_seconds_total';
+/** Of which there is no series before the first one. */
+const MAY_BE_MISSING = ['turnpike_requests_total', 'turnpike_jobs'];
+
 /** The one series that a trigger goes by. */
 function metricOf(query: string): string {
   const [selector, ...others] = readSelectors(query);
-  if (selector === undefined || others.length > 0) throw new Error(`${query} does not go by one series`);
+  if (selector === undefined || others.some(({ series }) => series !== SAYS_SCRAPED))
+    throw new Error(`${query} does not go by one series`);
   return selector.series;
 }
 
@@ -44,6 +50,21 @@ const toRules = (scaler: Scaler) =>
     expr: `clamp(ceil((${query}) / ${threshold}), ${scaler.least}, ${scaler.most})`,
     labels: { service: scaler.service, metric: metricOf(query) },
   }));
+
+/** Throws with what Prometheus says where queries have other answers, a number or none, while it has these series. */
+const testAnswers = (series: Record<string, string>, answers: { query: string; answer: number | undefined }[]) =>
+  inTemporaryFolder(async (folder) => {
+    const file = join(folder, 'tests.yaml');
+    const looks = answers.map(({ query, answer }) => ({
+      expr: query,
+      eval_time: '5m',
+      exp_samples: answer === undefined ? [] : [{ labels: '{}', value: answer }],
+    }));
+    const shown = Object.entries(series).map(([name, values]) => ({ series: name, values }));
+    const moment = { name: 'a moment', interval: `${INTERVAL_SECONDS}s`, promql_expr_test: looks, input_series: shown };
+    await writeFile(file, stringify({ evaluation_interval: '1m', tests: [moment] }));
+    await runToEnd('promtool test rules', { command: 'promtool', args: ['test', 'rules', file] });
+  });
 
 /** Throws with what Prometheus says where a signal wants another number of replicas at the end of a phase. */
 const testReplicas = (wantedOf: (scaler: Scaler, metric: string) => readonly number[]): Promise<void> =>
@@ -99,6 +120,43 @@ it('is told by the test of signals when one wants too few or does not let go', a
     );
   await expect(testReplicas(butOne(1))).rejects.toThrow('turnpike_jobs');
   await expect(testReplicas(butOne(3))).rejects.toThrow('turnpike_jobs');
+});
+
+it('takes a query without an answer for an error, so that a Prometheus that finds no pods does not scale a region down', async () => {
+  const triggers = scalers.flatMap((scaler) => scaler.triggers);
+  for (const { query, wantsAnswer } of triggers) expect({ query, wantsAnswer }).toEqual({ query, wantsAnswer: true });
+  // Of another region everything is there.
+  const ofOthers = Object.entries(BUSY_DAY).filter(([series]) => !series.includes('namespace="turnpike-us"'));
+  expect(ofOthers.length).toBeGreaterThan(10);
+  const unanswered = triggers.map(({ query }) => ({ query, answer: undefined }));
+  await testAnswers(Object.fromEntries(ofOthers), unanswered);
+  // Scraped in vain: the target is known, and has nothing to say.
+  const up = 'up{namespace="turnpike-us", container="auth", pod="auth-0", job="auth", instance="auth-0"}';
+  await testAnswers({ [up]: '0x40' }, unanswered);
+});
+
+it('answers 0 for what has not happened yet where its pods are scraped', async () => {
+  const withLiveness = scalers.flatMap(({ service, triggers }) =>
+    triggers.filter(({ query }) => readSelectors(query).length > 1).map(({ query }) => ({ service, query })),
+  );
+  expect(withLiveness.map(({ query }) => metricOf(query)).sort()).toEqual(
+    [...MAY_BE_MISSING, MAY_BE_MISSING[0]].sort(),
+  );
+  const scraped = (service: string): Record<string, string> => ({
+    [`${SAYS_SCRAPED}{namespace="turnpike-us", container="${service}", pod="${service}-0"}`]: '0+1x40',
+  });
+  for (const { service, query } of withLiveness) {
+    await testAnswers(scraped(service), [{ query, answer: 0 }]);
+    // Only those that would tell of it count.
+    await testAnswers(scraped('edge'), [{ query, answer: undefined }]);
+  }
+});
+
+it('is told by the test of answers when a query hides that nothing is scraped', async () => {
+  const hiding = scalers.flatMap(({ triggers }) =>
+    triggers.map(({ query }) => ({ query: `${query} or vector(0)`, answer: undefined })),
+  );
+  await expect(testAnswers({ up: '0x40' }, hiding)).rejects.toThrow('vector(0)');
 });
 
 it('looks back over at least two samples, as often as the region’s PodMonitor has them fetched', async () => {

@@ -27,7 +27,7 @@ const BUSY = {
   ...{ tokens: [50, 70] as [number, number], interTokenMs: 100 },
 };
 const QUIET = { calls: Number.POSITIVE_INFINITY, perSecond: 2, tokens: [1, 20] as [number, number] };
-/** Only while jobs wait is there a signal of them: the one slot there is for images is taken for long enough to be seen. */
+/** So that the signal of jobs that wait is more than 0: the one slot there is for images is taken for long enough to be seen. */
 const WAITING_JOBS = { calls: 30, kinds: ['image job'] as MediaKind[], perSecond: 10 };
 const READY_WITHIN_MS = 60_000;
 /** Rates want two samples, a quarter of a minute apart. */
@@ -54,7 +54,7 @@ export const keda: Cell = {
       const startedAt = performance.now();
       await runScript('keda', { say });
       suite.note(`KEDA is ready after ${toSeconds(performance.now() - startedAt)}`);
-      await context.ask('/v1/models'); // a signal that there is none of before the first one
+      await context.ask('/v1/models'); // of which nothing is told before the first one
       await applyObjects(scaledObjects);
       for (const scaledObject of scaledObjects) {
         if (scaledObject.metadata.name === 'media-jobs') context.startMedia(WAITING_JOBS);
@@ -121,9 +121,11 @@ async function checkTriggers(
   const values: number[] = [];
   for (const [index, metric] of metrics.entries()) {
     const { query } = scaledObject.spec.triggers[index]?.metadata ?? { query: '' };
-    // What nothing has said yet, KEDA takes for 0.
     const isAnswered = async (): Promise<number | undefined> => {
-      const [series, told] = [await prometheus.ask(query), await readMetric(scaledObject, metric)];
+      const series = await prometheus.ask(query);
+      // To KEDA what Prometheus has no answer to is an error, and one that lasts has the fallback told in its place.
+      if (series.length === 0) return undefined;
+      const told = await readMetric(scaledObject, metric).catch(() => Number.NaN);
       return series.length === 1 && isNear(series[0] ?? Number.NaN, told) ? told : undefined;
     };
     const value = await waitFor(isAnswered, { timeoutMs: ANSWERED_WITHIN_MS, intervalMs: POLL_MS });
@@ -131,7 +133,7 @@ async function checkTriggers(
     else
       suite.check(
         false,
-        `${name}: ${query} is ${JSON.stringify(await prometheus.ask(query))} in Prometheus, and KEDA tells of ${await readMetric(scaledObject, metric)}`,
+        `${name}: ${query} is ${JSON.stringify(await prometheus.ask(query))} in Prometheus, and KEDA tells of ${await readMetric(scaledObject, metric).catch(String)}`,
       );
   }
   suite.note(`${name} is ready, its signals: ${values.join(', ')}`);
