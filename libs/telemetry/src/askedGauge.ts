@@ -10,7 +10,7 @@ export interface AskedGauge {
   ask: () => Promise<number>;
 }
 
-/** A gauge whose value has to be asked for. NaN when no answer came in time: the SDK would repeat the last value instead. */
+/** A gauge whose value has to be asked for. NaN when no answer came in time: without a value it would look like a process that is away. */
 export function createAskedGauge(meter: Meter, { name, description, ask }: AskedGauge): void {
   meter.createObservableGauge(name, { description }).addCallback(async (result) => {
     const deadline = Promise.withResolvers<number>();

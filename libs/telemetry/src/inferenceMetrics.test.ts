@@ -105,6 +105,28 @@ it('counts calls, tokens and waits of inference', async () => {
   expect(Object.fromEntries(Object.keys(wanted).map((name) => [name, samples.get(name)]))).toEqual(wanted);
 });
 
+it('tells of engines for as long as they are there', async () => {
+  const telemetry = start();
+  const toEngine = (id: string, breaker: 'closed' | 'half_open' | 'open') => ({
+    ...{ id, health: { breaker } },
+    load: { tokensInFlight: 8 },
+  });
+  let engines = [toEngine('gone', 'open'), toEngine('stays', 'closed')];
+  createInferenceMetrics(telemetry.meter).observeFleet({ engines: () => engines, retriesLeft: () => 7 });
+  const readFleet = async () =>
+    [...(await readMetrics(telemetry))].filter(([name]) => /^turnpike_engine_(breaker|tokens)/.test(name));
+  expect(await readFleet()).toHaveLength(4);
+
+  engines = [toEngine('stays', 'half_open')];
+  for (let scrape = 0; scrape < 2; scrape += 1)
+    expect(await readFleet()).toEqual([
+      ['turnpike_engine_breaker{engine="stays"}', 1],
+      ['turnpike_engine_tokens_in_flight{engine="stays"}', 8],
+    ]);
+  engines.push(toEngine('gone', 'closed'));
+  expect(new Map(await readFleet()).get('turnpike_engine_breaker{engine="gone"}')).toBe(0);
+});
+
 it('bounds the label sets of an instrument, whatever is counted', async () => {
   const telemetry = start();
   const metrics = createInferenceMetrics(telemetry.meter);

@@ -213,10 +213,7 @@ interface Sample {
 
 const secondsBetween = (from: Date, to: Date): number => Math.max(to.getTime() - from.getTime(), 0) / 1_000;
 
-/**
- * Tells what there is, of what is there no more 0, and of all NaN while nobody knows: the SDK would repeat the last value of what is
- * not told.
- */
+/** Tells what there is, of what is there no more 0, and of all NaN while nobody knows: nothing would look like nothing to do. */
 function repeatNothing(): (result: ObservableResult, samples: Iterable<Sample> | undefined) => void {
   const told = new Map<string, Attributes>();
   return (result, samples) => {

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { PrometheusSerializer } from '@opentelemetry/exporter-prometheus';
-import { AggregationTemporality, type MetricData, MetricReader } from '@opentelemetry/sdk-metrics';
+import { AggregationTemporality, InstrumentType, type MetricData, MetricReader } from '@opentelemetry/sdk-metrics';
 
 /** Longest wait for all gauges together; those that have to ask somebody give up before. */
 const COLLECT_TIMEOUT_MS = 3_000;
@@ -13,7 +13,9 @@ export class ScrapeReader extends MetricReader {
 
   constructor() {
     super({
-      aggregationTemporalitySelector: () => AggregationTemporality.CUMULATIVE,
+      // A gauge tells at each scrape of all that there is: by the other way it would go on telling of an engine that has gone.
+      aggregationTemporalitySelector: (type) =>
+        type === InstrumentType.OBSERVABLE_GAUGE ? AggregationTemporality.DELTA : AggregationTemporality.CUMULATIVE,
       cardinalitySelector: () => MAX_LABEL_SETS,
     });
   }
