@@ -8,7 +8,7 @@ import { BUSY, coresOf, type Pods, planPods } from './planPods.ts';
 import { simulateKnownQueues } from './simulateKnownQueues.ts';
 import { simulateLedgers } from './simulateLedgers.ts';
 import { simulateRedis } from './simulateRedis.ts';
-import { type LoopResult, type RegionResult, simulateRegion } from './simulateRegion.ts';
+import { EDGE_CONNECTIONS, type LoopResult, type RegionResult, simulateRegion } from './simulateRegion.ts';
 import { type RolloutResult, simulateRollout } from './simulateRollout.ts';
 
 const PICTURE = new URL('../results/scaling-rollout.svg', import.meta.url);
@@ -24,6 +24,7 @@ const LEDGERS = [2, 4];
 const SECONDS_AFTER = 300;
 /** Of those, what is printed and drawn. */
 const LOOKS = [1, 5, 10, 30, 60, 120, 300];
+const ROLLOUT_NAME = 44;
 
 interface Variant {
   name: string;
@@ -65,13 +66,16 @@ export const bench: Bench = {
     }
     for (const [name, result] of planned) figures.push(...judgePlan(name, result));
     progress('a rollout');
-    const rollout = await timed('rollout', async () => simulatePlannedRollout(seed));
-    describeRollout(rollout);
+    const rollouts = await timed('rollout', async () => ({
+      aging: simulatePlannedRollout(seed, EDGE_CONNECTIONS.maxAgeSeconds),
+      lasting: simulatePlannedRollout(seed, undefined),
+    }));
+    describeRollouts(rollouts);
     progress('Redis and ledgers');
     figures.push(...(await timed('redis', async () => MACHINES.map((costs) => judgeRedis(seed, costs)))));
     figures.push(...(await timed('ledgers', async () => MACHINES.map((costs) => judgeLedgers(seed, costs)))));
     progress('');
-    return [...known, ...figures, toRolloutFigure(rollout)];
+    return [...known, ...figures, toRolloutFigure(rollouts.aging)];
   },
 };
 
@@ -140,29 +144,50 @@ const judgePlan = (name: string, { edge, router, waits }: RegionResult): Figure[
   },
 ];
 
-function simulatePlannedRollout(seed: number): RolloutResult {
+function simulatePlannedRollout(seed: number, maxAgeSeconds: number | undefined): RolloutResult {
   const [costs] = MACHINES as [Costs];
   const { edge, router } = planPods(costs, STREAMS);
-  return simulateRollout({ seed, load: STREAMS, edges: edge, routers: router, secondsAfter: SECONDS_AFTER });
+  return simulateRollout({
+    seed,
+    load: STREAMS,
+    edges: edge,
+    routers: router,
+    maxAgeSeconds,
+    secondsAfter: SECONDS_AFTER,
+  });
 }
 
-function describeRollout({ before, after }: RolloutResult): void {
+/** With connections as old as the edge lets them be, and with such as are used for as long as they stand. */
+interface Rollouts {
+  aging: RolloutResult;
+  lasting: RolloutResult;
+}
+
+function describeRollouts({ aging, lasting }: Rollouts): void {
   say('open streams of a router ÷ the mean, seconds after a rollout of all routers, one every ten seconds');
-  say(toRow('', ['before', ...LOOKS.map(String)]));
-  for (const which of ['most', 'least'] as const)
-    say(toRow(which, [before[which].toFixed(2), ...LOOKS.map((second) => (after[second]?.[which] ?? 0).toFixed(2))]));
+  say(toRow(''.padEnd(ROLLOUT_NAME), ['before', ...LOOKS.map(String)]));
+  const maxAge = `${EDGE_CONNECTIONS.maxAgeSeconds} s`;
+  const lines = [
+    { name: `the busiest, connections of ${maxAge} at most`, result: aging, which: 'most' },
+    { name: `the idlest, connections of ${maxAge} at most`, result: aging, which: 'least' },
+    { name: 'the busiest, connections that last', result: lasting, which: 'most' },
+    { name: 'the idlest, connections that last', result: lasting, which: 'least' },
+  ] as const;
+  for (const { name, result, which } of lines) {
+    const after = LOOKS.map((second) => (result.after[second]?.[which] ?? 0).toFixed(2));
+    say(toRow(name.padEnd(ROLLOUT_NAME), [result.before[which].toFixed(2), ...after]));
+  }
   say('');
-  const lineOf = (name: string, which: 'most' | 'least') => ({
-    name,
-    unit: 'open streams ÷ the mean of all routers',
-    points: LOOKS.map((second) => ({ size: second, rounds: [after[second]?.[which] ?? Number.NaN] })),
-  });
   const plot = {
     name: 'scaling-rollout',
     title: 'Open streams of the busiest and of the idlest router after a rollout, simulated',
     along: 'seconds since the last router came back',
     isRelative: false,
-    lines: [lineOf('the busiest', 'most'), lineOf('the idlest', 'least')],
+    lines: lines.map(({ name, result, which }) => ({
+      name,
+      unit: 'open streams ÷ the mean of all routers',
+      points: LOOKS.map((second) => ({ size: second, rounds: [result.after[second]?.[which] ?? Number.NaN] })),
+    })),
   };
   writeFileSync(PICTURE, drawPlot(plot));
 }

@@ -13,7 +13,7 @@ export class PodGroup {
 
   connect(): Connection {
     const pod = this.#taking[Math.floor(this.#random() * this.#taking.length)] as number;
-    return { pod, run: this.#runs[pod] as number, idleSince: 0 };
+    return { pod, run: this.#runs[pod] as number, idleSince: 0, usedUntil: Number.POSITIVE_INFINITY };
   }
 
   /** A pod takes nothing new, and lets its idle connections go. */
@@ -37,26 +37,38 @@ export interface Connection {
   pod: number;
   run: number;
   idleSince: number;
+  usedUntil: number;
+}
+
+export interface ConnectionPoolOptions {
+  idleSeconds: number;
+  /** Longest time that a connection is used, each for half of it at least. Undefined: for as long as it stands. */
+  maxAgeSeconds?: number | undefined;
+  random: () => number;
 }
 
 /** The connections of one client, or of one edge, as `UpstreamConnections` keeps them: the one used last is taken first. */
 export class ConnectionPool {
   readonly #group: PodGroup;
-  readonly #idleSeconds: number;
+  readonly #options: ConnectionPoolOptions;
   readonly #idle: Connection[] = [];
 
-  constructor(group: PodGroup, idleSeconds: number) {
+  constructor(group: PodGroup, options: ConnectionPoolOptions) {
     this.#group = group;
-    this.#idleSeconds = idleSeconds;
+    this.#options = options;
   }
 
   take(now: number): Connection {
+    const { idleSeconds, maxAgeSeconds = Number.POSITIVE_INFINITY, random } = this.#options;
     for (let connection = this.#idle.pop(); connection; connection = this.#idle.pop())
-      if (now - connection.idleSince < this.#idleSeconds && this.#group.isOpen(connection)) return connection;
-    return this.#group.connect();
+      if (now - connection.idleSince < idleSeconds && this.#group.isOpen(connection)) return connection;
+    const connection = this.#group.connect();
+    connection.usedUntil = now + (maxAgeSeconds * (1 + random())) / 2;
+    return connection;
   }
 
   release(connection: Connection, now: number): void {
+    if (now >= connection.usedUntil) return;
     connection.idleSince = now;
     this.#idle.push(connection);
   }

@@ -12,7 +12,7 @@ import { createWorkspaceDraw, shareCalls } from './workspaces.ts';
 export const BURSTS = { share: 0.1, size: 50 };
 /** As clients are told to keep idle connections, and as the edge keeps its own. */
 const CLIENT_IDLE_SECONDS = 5;
-export const EDGE_IDLE_SECONDS = 3;
+export const EDGE_CONNECTIONS = { idleSeconds: 3, maxAgeSeconds: 60 };
 /** An engine gives all its streams a chunk at the same moment, and has so many. */
 const STREAMS_OF_ENGINE = 100;
 /** Until everything has found its pace. */
@@ -68,7 +68,7 @@ export function simulateRegion({ seed, costs, load, pods, seconds }: RegionOptio
   const routers = openLoops(pods.router);
   const edgeGroup = new PodGroup(pods.edge, random);
   const routerGroup = new PodGroup(pods.router, random);
-  const toRouters = edges.map(() => new ConnectionPool(routerGroup, EDGE_IDLE_SECONDS));
+  const toRouters = edges.map(() => new ConnectionPool(routerGroup, { ...EDGE_CONNECTIONS, random }));
   const clients = new Map<number, ConnectionPool>();
   const drawWorkspace = createWorkspaceDraw(shareCalls(), random);
   const waits = new Waits();
@@ -79,7 +79,7 @@ export function simulateRegion({ seed, costs, load, pods, seconds }: RegionOptio
   const clientOf = (workspace: number): ConnectionPool => {
     const known = clients.get(workspace);
     if (known) return known;
-    const made = new ConnectionPool(edgeGroup, CLIENT_IDLE_SECONDS);
+    const made = new ConnectionPool(edgeGroup, { idleSeconds: CLIENT_IDLE_SECONDS, random });
     clients.set(workspace, made);
     return made;
   };

@@ -2,7 +2,7 @@ import { seededRandom } from '../seededRandom.ts';
 import { type Connection, ConnectionPool, PodGroup } from './connectionPool.ts';
 import { EventQueue } from './eventQueue.ts';
 import { type Load, openStreams } from './load.ts';
-import { EDGE_IDLE_SECONDS } from './simulateRegion.ts';
+import { EDGE_CONNECTIONS } from './simulateRegion.ts';
 
 /** From the end of one router until the next one ends: its streams have ended, and another stands in its place. */
 const SECONDS_A_POD = 10;
@@ -14,6 +14,8 @@ export interface RolloutOptions {
   load: Load;
   edges: number;
   routers: number;
+  /** Of connections from edges to routers; undefined where they are used for as long as they stand. */
+  maxAgeSeconds?: number | undefined;
   /** What is looked at after the last one. */
   secondsAfter: number;
 }
@@ -37,10 +39,20 @@ type Happening =
   | { what: 'join'; router: number };
 
 /** How open streams lie on routers of which one after the other is replaced, as edges keep the connections that they have. */
-export function simulateRollout({ seed, load, edges, routers, secondsAfter }: RolloutOptions): RolloutResult {
+export function simulateRollout({
+  seed,
+  load,
+  edges,
+  routers,
+  maxAgeSeconds,
+  secondsAfter,
+}: RolloutOptions): RolloutResult {
   const random = seededRandom(seed);
   const group = new PodGroup(routers, random);
-  const pools = Array.from({ length: edges }, () => new ConnectionPool(group, EDGE_IDLE_SECONDS));
+  const pools = Array.from(
+    { length: edges },
+    () => new ConnectionPool(group, { idleSeconds: EDGE_CONNECTIONS.idleSeconds, maxAgeSeconds, random }),
+  );
   const open = new Array<number>(routers).fill(0);
   const durationSeconds = load.chunks * load.everySeconds;
   const queue = new EventQueue<Happening>();

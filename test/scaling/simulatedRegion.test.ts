@@ -79,7 +79,7 @@ it('reads percentiles to two parts in a hundred', () => {
 
 it('takes the connection that was used last, unless it was idle for too long or its pod has gone', () => {
   const group = new PodGroup(20, seededRandom(1));
-  const pool = new ConnectionPool(group, 3);
+  const pool = new ConnectionPool(group, { idleSeconds: 3, random: seededRandom(2) });
   const [first, second] = [pool.take(0), pool.take(0)];
   pool.release(first, 1);
   pool.release(second, 2);
@@ -88,4 +88,17 @@ it('takes the connection that was used last, unless it was idle for too long or 
   pool.release(second, 5);
   group.leave(second.pod);
   expect(pool.take(5).pod).not.toBe(second.pod);
+});
+
+it('uses a connection for as long as it may, and for half of that at least', () => {
+  const pool = new ConnectionPool(new PodGroup(20, seededRandom(1)), {
+    idleSeconds: 100,
+    maxAgeSeconds: 60,
+    random: seededRandom(2),
+  });
+  const connection = pool.take(0);
+  pool.release(connection, 29);
+  expect(pool.take(29)).toBe(connection);
+  pool.release(connection, 60);
+  expect(pool.take(60)).not.toBe(connection);
 });

@@ -74,6 +74,24 @@ it('exchanges requests and answers with an upstream that speaks TLS, on one conn
   connections.close();
 });
 
+it('asks on a new connection where the one before is as old as it may be', async () => {
+  let opened = 0;
+  const connections = new UpstreamConnections({
+    connect: (onread) => {
+      opened += 1;
+      return openEncryptedSocket({ ...address('localhost'), onread }, IN_TIME);
+    },
+    maxConnecting: 1,
+    idleMs: 60_000,
+    maxIdle: 1,
+    maxAgeMs: 0,
+  });
+  expect(await ask(connections)).toBe('hello');
+  expect(await ask(connections)).toBe('hello');
+  expect(opened).toBe(2);
+  connections.close();
+});
+
 it('opens no connection to a host whose certificate is another’s', async () => {
   await expect(openEncryptedSocket(address('127.0.0.1'), IN_TIME)).rejects.toMatchObject({
     code: 'ERR_TLS_CERT_ALTNAME_INVALID',

@@ -24,6 +24,8 @@ export interface AnswerListener {
 export class UpstreamConnection {
   /** When its last exchange ended, or it was opened; on the clock of `performance`. */
   idleSince = performance.now();
+  /** No exchange begins on it after this, on the same clock. */
+  usedUntil = Number.POSITIVE_INFINITY;
   /** For the socket, which has to be made with it. */
   readonly onread: OnReadOpts = { buffer: READ_BYTES, callback: (length) => this.#read(length) };
   #socket: Socket | undefined;

@@ -10,6 +10,11 @@ export interface UpstreamConnectionsOptions {
   /** Idle connections are let go after this time. */
   idleMs: number;
   maxIdle: number;
+  /**
+   * Longest time that a connection is used, each for half of it at least: where one address stands for several servers, one that has just
+   * come gets its share of connections within it. Undefined: for as long as it stands.
+   */
+  maxAgeMs?: number;
 }
 
 /** The connections to one upstream. A request gets one that stands, so whatever fails before that was never sent. */
@@ -35,11 +40,13 @@ export class UpstreamConnections {
 
   /** Opens one more. Rejects with a `NotSentError`, or as `connect` does. */
   async open(): Promise<UpstreamConnection> {
-    const { connect, maxConnecting } = this.#options;
+    const { connect, maxConnecting, maxAgeMs = Number.POSITIVE_INFINITY } = this.#options;
     if (this.#connecting >= maxConnecting) throw new NotSentError(`${maxConnecting} requests wait for a connection`);
     this.#connecting += 1;
     try {
       const connection = new UpstreamConnection();
+      // By chance, so that those that were opened together are not opened anew together.
+      connection.usedUntil = performance.now() + (maxAgeMs * (1 + Math.random())) / 2;
       return connection.attach(await connect(connection.onread));
     } finally {
       this.#connecting -= 1;
@@ -48,11 +55,13 @@ export class UpstreamConnections {
 
   /** Takes a connection back whose exchange is over, both ways. */
   release(connection: UpstreamConnection): void {
-    if (this.#isClosed || this.#idle.length >= this.#options.maxIdle || !connection.isOpen) {
+    const now = performance.now();
+    const isFull = this.#idle.length >= this.#options.maxIdle;
+    if (this.#isClosed || isFull || !connection.isOpen || now >= connection.usedUntil) {
       connection.destroy();
       return;
     }
-    connection.idleSince = performance.now();
+    connection.idleSince = now;
     this.#idle.push(connection);
   }
 

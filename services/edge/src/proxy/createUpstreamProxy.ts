@@ -14,6 +14,8 @@ const IDLE_CONNECTION_MS = 3_000;
 /** Most requests, streams included, in progress with one upstream. What comes above them is refused, never queued. */
 const MAX_IN_PROGRESS = 10_000;
 const MAX_IDLE_CONNECTIONS = 512;
+/** So that a router that has just come has its share of calls within a minute: simulated in `bench/scaling`. */
+const MAX_CONNECTION_AGE_MS = 60_000;
 /**
  * Longest wait for a connection, where the upstream may be silent for as long: as a call may wait for its turn in the router.
  * An address that nobody answers at holds no call for longer, and no more than so many at once: what may wait in the
@@ -61,6 +63,7 @@ export function createUpstreamProxy(options: UpstreamProxyOptions): UpstreamProx
     maxConnecting: MAX_CONNECTING,
     idleMs: IDLE_CONNECTION_MS,
     maxIdle: MAX_IDLE_CONNECTIONS,
+    maxAgeMs: MAX_CONNECTION_AGE_MS,
   });
   /** Not those whose answers are only on their way to the client: who does not read takes nobody's place. */
   const inProgress = new Set<Forwarding>();
