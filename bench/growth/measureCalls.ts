@@ -82,12 +82,20 @@ export async function readRest(parts: Record<string, number>, seconds = REST_SEC
 export const toAll = (apiKeys: string[], request: ClientRequest): string[] =>
   apiKeys.map((apiKey) => toBytes(request, { port: 80, apiKey }));
 
+/** More than go within half a second: all of 100,000 would be handed to the load generator anew each time. */
+const MOST_AT_ONCE = 2_000;
+
 /** Sends requests as fast as they go, so often in all: what failed is nobody's business. */
 export async function sendAll({ load, ports }: GrowthStack, requests: string[], seconds: number): Promise<void> {
   const order = { kind: 'closed', connections: CONNECTIONS, rate: 0, withinMs: 0, isInTurn: true } as const;
   let sent = 0;
   while (sent < requests.length) {
-    const report = await load.ask({ ...order, seconds, port: ports.router, requests: requests.slice(sent) });
+    const report = await load.ask({
+      ...order,
+      seconds,
+      port: ports.router,
+      requests: requests.slice(sent, sent + MOST_AT_ONCE),
+    });
     sent += Math.max(1, report.wholeMs.length);
   }
 }
