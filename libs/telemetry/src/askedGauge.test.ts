@@ -4,18 +4,20 @@ import { readMetrics } from '@turnpike/test-support/readMetrics';
 import { createAskedGauge } from './askedGauge.ts';
 import { startTelemetry } from './startTelemetry.ts';
 
-it.each([
-  ['fails', () => Promise.reject(new Error('no database'))],
-  ['does not come', () => new Promise<number>(() => {})],
-])('says that it does not know, rather than the last value, when the answer %s', async (_case, ask) => {
-  const log = createLogger({ service: 'test', level: 'silent' });
-  const telemetry = startTelemetry({
+const start = () =>
+  startTelemetry({
     service: 'test',
     region: 'us',
     otlpEndpoint: undefined,
     traceSampleRatio: 0,
-    log,
+    log: createLogger({ service: 'test', level: 'silent' }),
   });
+
+it.each([
+  ['fails', () => Promise.reject(new Error('no database'))],
+  ['does not come', () => new Promise<number>(() => {})],
+])('says that it does not know, rather than the last value, when the answer %s', async (_case, ask) => {
+  const telemetry = start();
   let isAnswering = true;
   createAskedGauge(telemetry.meter, {
     name: 'turnpike_asked',
@@ -28,4 +30,28 @@ it.each([
   const samples = await readMetrics(telemetry);
   expect(samples.get('turnpike_asked')).toBeNaN();
   expect(samples.get('process_cpu_seconds_total')).toBeGreaterThan(0);
+});
+
+it('tells each of two who ask at the same time of every gauge', async () => {
+  const telemetry = start();
+  const { promise: asked, resolve: hear } = Promise.withResolvers<void>();
+  const { promise: answer, resolve: tell } = Promise.withResolvers<number>();
+  telemetry.meter.createObservableGauge('turnpike_known').addCallback((result) => result.observe(5));
+  createAskedGauge(telemetry.meter, {
+    name: 'turnpike_asked',
+    description: 'Asked for.',
+    ask: () => {
+      hear();
+      return answer;
+    },
+  });
+
+  const first = readMetrics(telemetry);
+  await asked;
+  const second = readMetrics(telemetry);
+  // The second is on its way by then.
+  setTimeout(() => tell(7), 50);
+
+  for (const samples of [await first, await second])
+    expect([samples.get('turnpike_known'), samples.get('turnpike_asked')]).toEqual([5, 7]);
 });

@@ -1,14 +1,24 @@
 import type { ServerResponse } from 'node:http';
 import { PrometheusSerializer } from '@opentelemetry/exporter-prometheus';
-import { AggregationTemporality, InstrumentType, type MetricData, MetricReader } from '@opentelemetry/sdk-metrics';
+import {
+  AggregationTemporality,
+  type CollectionResult,
+  InstrumentType,
+  type MetricData,
+  MetricReader,
+} from '@opentelemetry/sdk-metrics';
 
 /** Longest wait for all gauges together; those that have to ask somebody give up before. */
 const COLLECT_TIMEOUT_MS = 3_000;
-/** Label sets one instrument may have; what comes above them is summed under `otel_metric_overflow`. */
+/**
+ * Label sets that one instrument may have in a process' life, those of engines that have gone among them; what comes above them is summed
+ * under `otel_metric_overflow`.
+ */
 export const MAX_LABEL_SETS = 1_000;
 
 /** Hands out the metrics whenever they are asked for, in Prometheus' text format. */
 export class ScrapeReader extends MetricReader {
+  #collecting: Promise<CollectionResult> | undefined;
   readonly #serializer = new PrometheusSerializer(undefined, false, undefined, false, true);
 
   constructor() {
@@ -22,10 +32,18 @@ export class ScrapeReader extends MetricReader {
 
   /** Answers one scrape, with these metrics beside those of the SDK. */
   async answer(metrics: MetricData[], res: ServerResponse): Promise<void> {
-    const { resourceMetrics } = await this.collect({ timeoutMillis: COLLECT_TIMEOUT_MS });
-    resourceMetrics.scopeMetrics.push({ scope: { name: 'turnpike' }, metrics });
+    const { resourceMetrics } = await this.#collectOnce();
+    const scopeMetrics = [...resourceMetrics.scopeMetrics, { scope: { name: 'turnpike' }, metrics }];
     res.setHeader('content-type', 'text/plain; version=0.0.4; charset=utf-8');
-    res.end(`${this.#serializer.serialize(resourceMetrics).trimEnd()}\n`);
+    res.end(`${this.#serializer.serialize({ ...resourceMetrics, scopeMetrics }).trimEnd()}\n`);
+  }
+
+  /** One for all who scrape meanwhile: of two at once the first would take from the second what its gauges have told. */
+  #collectOnce(): Promise<CollectionResult> {
+    this.#collecting ??= this.collect({ timeoutMillis: COLLECT_TIMEOUT_MS }).finally(() => {
+      this.#collecting = undefined;
+    });
+    return this.#collecting;
   }
 
   protected override onForceFlush(): Promise<void> {
