@@ -117,8 +117,20 @@ it('told to stop, answers what it was asked, and closes what it has opened after
   expect(output).toMatch(/asked\n[\s\S]*answers\nlast opened is closed\nfirst opened is closed\n$/);
 });
 
-it('told to stop while it waits for what it opens, closes what is open and ends', async () => {
-  const { child, ended } = await start(programOf({ open: "console.log('waiting'); await new Promise(() => {});" }));
+it.each([
+  ['waits for what it opens', 'await new Promise(() => {});'],
+  [
+    'opens what is closed under it',
+    `shutdown.defer('slow', () => new Promise((resolve) => setTimeout(resolve, 200)));
+     await new Promise((_, reject) => process.once('SIGTERM', () => reject(new Error('closed'))));`,
+  ],
+  [
+    'comes to the end of that',
+    `shutdown.defer('slow', () => new Promise((resolve) => setTimeout(resolve, 200)));
+     await new Promise((resolve) => process.once('SIGTERM', resolve));`,
+  ],
+])('told to stop while it %s, closes what is open and ends', async (_when, open) => {
+  const { child, ended } = await start(programOf({ open: `console.log('waiting'); ${open}` }));
   await new Promise<void>((resolve) => {
     child.stdout?.on('data', (text) => String(text).includes('waiting') && resolve());
   });
@@ -126,6 +138,7 @@ it('told to stop while it waits for what it opens, closes what is open and ends'
   const { code, output } = await ended;
   expect(code).toBe(0);
   expect(output).toMatch(/waiting\n[\s\S]*last opened is closed\nfirst opened is closed\n$/);
+  expect(output).not.toMatch(/greeter listens|^closed$/m);
 });
 
 it.each([

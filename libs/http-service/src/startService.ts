@@ -37,9 +37,9 @@ export interface ServiceOptions<Schema extends z.ZodObject<typeof commonConfig>,
 }
 
 /**
- * Runs a service as this process: settings, log, telemetry, what it opens, then its two listeners; told to stop, it drains
- * them and closes all that is open by then, in reverse order. Ends with code 1 and one message where a variable is wrong, a route names no guard,
- * or something cannot be opened.
+ * Runs a service as this process: settings, log, telemetry, what it opens, then its two listeners; told to stop, it drains them and closes
+ * all that is open by then, in reverse order. Ends with code 1 and one message where a variable is wrong, a route names no guard, or
+ * something cannot be opened.
  */
 export function startService<Schema extends z.ZodObject<typeof commonConfig>, Opened>({
   name: service,
@@ -64,13 +64,17 @@ export function startService<Schema extends z.ZodObject<typeof commonConfig>, Op
 
     // Before anything is waited for: the first process of a container hears of no signal that it does not listen to.
     shutdown.onSignals();
-    const opened = await open({
+    const opening = open({
       config,
       log,
       telemetry,
       shutdown,
       internalHeaders: createTokenIssuer({ service, keys }),
       internalGuard: createInternalGuard({ service, keys }),
+    });
+    const opened = await opening.finally(async () => {
+      // Told to stop meanwhile, the process ends here, whatever became of what was opened: it is closed under whoever opens it.
+      if (shutdown.isBegun) await shutdown.run('told to stop while it started');
     });
 
     const { publicApp, internalApp } = createServiceApps(routes(opened), { log, telemetry });

@@ -8,6 +8,8 @@ export interface Shutdown {
   defer(name: string, close: () => unknown, options?: { timeoutMs: number }): void;
   /** Runs the steps on SIGTERM, SIGINT, or when the parent process that holds our IPC channel is gone. */
   onSignals(): void;
+  /** Whether the steps run, or have run. */
+  readonly isBegun: boolean;
   /** Runs the steps now; later calls wait for the same run. */
   run(reason: string): Promise<void>;
 }
@@ -40,6 +42,9 @@ export function createShutdown({ log }: { log: Logger }): Shutdown {
   };
   return {
     defer: (name, close, { timeoutMs } = { timeoutMs: STEP_TIMEOUT_MS }) => steps.push({ name, close, timeoutMs }),
+    get isBegun() {
+      return running !== undefined;
+    },
     run,
     onSignals() {
       const end = (reason: string) => void run(reason).then(() => process.exit(0));
