@@ -61,14 +61,14 @@ export class ConnectionPool {
   take(now: number): Connection {
     const { idleSeconds, maxAgeSeconds = Number.POSITIVE_INFINITY, random } = this.#options;
     for (let connection = this.#idle.pop(); connection; connection = this.#idle.pop())
-      if (now - connection.idleSince < idleSeconds && this.#group.isOpen(connection)) return connection;
+      if (now - connection.idleSince < idleSeconds && now < connection.usedUntil && this.#group.isOpen(connection))
+        return connection;
     const connection = this.#group.connect();
     connection.usedUntil = now + (maxAgeSeconds * (1 + random())) / 2;
     return connection;
   }
 
   release(connection: Connection, now: number): void {
-    if (now >= connection.usedUntil) return;
     connection.idleSince = now;
     this.#idle.push(connection);
   }

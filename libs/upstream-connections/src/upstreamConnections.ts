@@ -32,7 +32,8 @@ export class UpstreamConnections {
   /** A connection that waits for a request, the one used last: the others may be let go. */
   takeIdle(): UpstreamConnection | undefined {
     for (let connection = this.#idle.pop(); connection; connection = this.#idle.pop()) {
-      if (connection.isOpen && !this.#isStale(connection)) return connection;
+      if (connection.isOpen && !this.#isStale(connection) && performance.now() < connection.usedUntil)
+        return connection;
       connection.destroy();
     }
     return undefined;
@@ -55,13 +56,11 @@ export class UpstreamConnections {
 
   /** Takes a connection back whose exchange is over, both ways. */
   release(connection: UpstreamConnection): void {
-    const now = performance.now();
-    const isFull = this.#idle.length >= this.#options.maxIdle;
-    if (this.#isClosed || isFull || !connection.isOpen || now >= connection.usedUntil) {
+    if (this.#isClosed || this.#idle.length >= this.#options.maxIdle || !connection.isOpen) {
       connection.destroy();
       return;
     }
-    connection.idleSince = now;
+    connection.idleSince = performance.now();
     this.#idle.push(connection);
   }
 
