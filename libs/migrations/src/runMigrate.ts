@@ -6,8 +6,8 @@ import { z } from 'zod';
 import { migrate } from './migrate.ts';
 
 /**
- * Brings a service's own database up to date, once it answers, and says in one line what was done. Run before the service starts, by the owner of
- * the database. Where the folder has a `rights.sql`, the service works with another role, which `SERVICE_ROLE` names.
+ * Brings a service's own database up to date, once it answers, and says in one line what was done. Run before the service starts, by the
+ * owner of the database. Where the folder has a `rights.sql`, the service works with another role, which `SERVICE_ROLE` names.
  */
 export async function runMigrate(service: string, folder: URL): Promise<void> {
   const hasRights = existsSync(new URL('rights.sql', folder));

@@ -4,8 +4,8 @@ import { isCertificateRefused, isUnreachable } from './databaseFailure.ts';
 
 const PATIENCE_MS = 30_000;
 const PAUSE_MS = 500;
-/** Longest for one attempt, with a connection made and one without. */
-const ANSWER_MS = 2_000;
+/** Longest for one attempt, with a connection made and one without: nobody who asks it later waits for longer. */
+const ANSWER_MS = 5_000;
 
 export interface AwaitedDatabase {
   /** Shown in `pg_stat_activity`. */
