@@ -48,6 +48,7 @@ copy_kept() ( # FOLDER: becomes a containerd's, with all images. Nobody writes t
   for part in snapshotter.v1.overlayfs/metadata.db metadata.v1.bolt/meta.db; do
     cp --remove-destination "$KEPT/io.containerd.$part" "$1/io.containerd.$part"
   done
+  rm -rf "$1"/io.containerd.content.v1.content/ingest/* # what an import that was killed had begun: that would be written on
 )
 start_node() { # NODE: its network and folders are there already
   local dir="$STATE/$1" parent
