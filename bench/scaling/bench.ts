@@ -237,7 +237,7 @@ function judgeLedgers(seed: number, costs: Costs): Figure {
   say('');
   const lagMs = Math.max(...results.map(({ largestLag }) => largestLag.percentile(0.99))) * 1_000;
   return {
-    name: `p99 of the time until a call is recorded, run ${costs.name}`,
+    name: `p99 of the time until a call of the log is recorded, run ${costs.name}`,
     rounds: [lagMs],
     unit: 'ms',
     atMost: 1_000,

@@ -42,8 +42,8 @@ const slowPart = (part: 'edge' | 'router', streamKiB: number): PartCosts => ({
 });
 
 /**
- * A slow day: run C (bench/results/2026-11-26T002247.json; nginx took 30.6 and 24.0 µs). Run D (2026-11-26T030551.json), of the code as it
- * stands and on as slow a day, has the same ratios for chunks, and for whole answers swings around them.
+ * A slow day: run C (bench/results/2026-11-26T002247.json; nginx took 30.6 and 24.0 µs). Run D (2026-11-26T030551.json), hours
+ * later and on as slow a day, has the same ratios for chunks, and for whole answers swings around them.
  */
 const SLOW: Costs = {
   name: 'C',

@@ -30,7 +30,7 @@ export interface LedgerResult {
   postgresBusy: number;
   /** What the largest partition has of the calls. */
   largestPartition: number;
-  /** From the end of a call to its row's commit, seconds. */
+  /** From the log to the commit of a call's row, seconds. */
   lag: Waits;
   /** The same of the partition with the largest workspace. */
   largestLag: Waits;
