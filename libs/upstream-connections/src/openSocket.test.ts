@@ -57,7 +57,10 @@ async function ask(connections: UpstreamConnections): Promise<string> {
   });
 }
 
-it('exchanges requests and answers with an upstream that speaks TLS, on one connection', async () => {
+it.each([
+  ['on one connection', {}, 1],
+  ['on a new connection where the one before is as old as it may be', { maxAgeMs: 0 }, 2],
+])('exchanges requests and answers with an upstream that speaks TLS, %s', async (_how, limits, connectionsOpened) => {
   let opened = 0;
   const connections = new UpstreamConnections({
     connect: (onread) => {
@@ -67,28 +70,11 @@ it('exchanges requests and answers with an upstream that speaks TLS, on one conn
     maxConnecting: 1,
     idleMs: 60_000,
     maxIdle: 1,
+    ...limits,
   });
   expect(await ask(connections)).toBe('hello');
   expect(await ask(connections)).toBe('hello');
-  expect(opened).toBe(1);
-  connections.close();
-});
-
-it('asks on a new connection where the one before is as old as it may be', async () => {
-  let opened = 0;
-  const connections = new UpstreamConnections({
-    connect: (onread) => {
-      opened += 1;
-      return openEncryptedSocket({ ...address('localhost'), onread }, IN_TIME);
-    },
-    maxConnecting: 1,
-    idleMs: 60_000,
-    maxIdle: 1,
-    maxAgeMs: 0,
-  });
-  expect(await ask(connections)).toBe('hello');
-  expect(await ask(connections)).toBe('hello');
-  expect(opened).toBe(2);
+  expect(opened).toBe(connectionsOpened);
   connections.close();
 });
 
