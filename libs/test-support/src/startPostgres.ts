@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { chown, cp, mkdtemp, rm } from 'node:fs/promises';
+import { chown, cp, mkdtemp } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { arch, platform, tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import pg from 'pg';
 import { findFreePort } from './findFreePort.ts';
+import { removeServerFolder } from './removeServerFolder.ts';
 import { type BoundProcess, canRun, NOBODY, run, spawnBound } from './spawnBound.ts';
 
 /** A Postgres for databases of a test file's own. */
@@ -71,7 +72,7 @@ export async function startPostgres(): Promise<TestPostgres> {
   }
   async function bringBack(): Promise<void> {
     await server?.end('SIGQUIT');
-    await rm(dataDir, { recursive: true, force: true });
+    await removeServerFolder(dataDir);
     await run('cp', ['-r', standbyDir, dataDir], options);
   }
   await start();
@@ -83,7 +84,7 @@ export async function startPostgres(): Promise<TestPostgres> {
     restart: start,
     async keepStandby() {
       await server?.end('SIGINT');
-      await rm(standbyDir, { recursive: true, force: true });
+      await removeServerFolder(standbyDir);
       await run('cp', ['-r', dataDir, standbyDir], options);
       await start();
     },
@@ -98,7 +99,7 @@ export async function startPostgres(): Promise<TestPostgres> {
     },
     async stop() {
       await server?.end('SIGINT');
-      await rm(folder, { recursive: true, force: true });
+      await removeServerFolder(folder);
     },
   };
 }

@@ -1,7 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findFreePort } from './findFreePort.ts';
+import { removeServerFolder } from './removeServerFolder.ts';
 import { type BoundProcess, spawnBound } from './spawnBound.ts';
 
 /** A private Redis of one test file: on a free port, its data in a temporary folder, gone with the test process. */
@@ -37,14 +38,14 @@ export async function startRedis(): Promise<TestRedis> {
     url: `redis://127.0.0.1:${port}`,
     kill: async () => server?.end('SIGKILL'),
     async restart({ empty } = { empty: false }) {
-      if (empty) await rm(join(folder, 'appendonlydir'), { recursive: true, force: true });
+      if (empty) await removeServerFolder(join(folder, 'appendonlydir'));
       await start();
     },
     freeze: () => server?.signal('SIGSTOP'),
     thaw: () => server?.signal('SIGCONT'),
     async stop() {
       await server?.end('SIGKILL');
-      await rm(folder, { recursive: true, force: true });
+      await removeServerFolder(folder);
     },
   };
 }

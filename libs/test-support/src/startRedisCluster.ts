@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
 import { findFreePort } from './findFreePort.ts';
+import { removeServerFolder } from './removeServerFolder.ts';
 import { type BoundProcess, spawnBound } from './spawnBound.ts';
 import { until } from './until.ts';
 
@@ -71,7 +72,7 @@ async function startNode(folder: string): Promise<StartedNode> {
     freeze: () => server?.signal('SIGSTOP'),
     thaw: () => server?.signal('SIGCONT'),
     async restart({ empty } = { empty: false }) {
-      if (empty) await rm(join(dir, 'appendonlydir'), { recursive: true, force: true });
+      if (empty) await removeServerFolder(join(dir, 'appendonlydir'));
       await start();
     },
     stop: kill,
@@ -130,7 +131,7 @@ export async function startRedisCluster(): Promise<TestRedisCluster> {
     replicas,
     async stop() {
       await Promise.all(nodes.map((node) => node.stop()));
-      await rm(folder, { recursive: true, force: true });
+      await removeServerFolder(folder);
     },
   };
 }
