@@ -1,3 +1,4 @@
+import { Roster } from '@turnpike/lifecycle/roster';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { BodyFault } from '../faults/bodyFault.ts';
 import type { KeyBoundFault } from '../faults/keyBoundFault.ts';
@@ -48,7 +49,7 @@ interface Upload {
 export function createBodyMemory(limit: number, nowMs = () => performance.now()): BodyMemory {
   let taken = 0;
   const takenByKey = new Map<string, number>();
-  const uploads = new Set<Upload>();
+  const uploads = new Roster<Upload>();
 
   function add(keyId: string, bytes: number): void {
     taken += bytes;
@@ -85,10 +86,11 @@ export function createBodyMemory(limit: number, nowMs = () => performance.now())
       let own = 0;
       let isClosed = false;
       let upload: Upload | undefined;
+      let endUpload: (() => void) | undefined;
       const fitsNow = (bytes: number): boolean => fits((takenByKey.get(keyId) ?? 0) + bytes, taken + bytes);
       const close = (): void => {
         isClosed = true;
-        if (upload) uploads.delete(upload);
+        endUpload?.();
         add(keyId, -own);
         own = 0;
       };
@@ -135,9 +137,10 @@ export function createBodyMemory(limit: number, nowMs = () => performance.now())
             },
           };
           upload = begun;
-          uploads.add(begun);
+          const leave = uploads.add(begun);
+          endUpload = leave;
           return () => {
-            uploads.delete(begun);
+            leave();
             upload = undefined;
           };
         },

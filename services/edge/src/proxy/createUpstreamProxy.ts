@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Roster } from '@turnpike/lifecycle/roster';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { UpstreamConnections } from '@turnpike/upstream-connections/upstreamConnections';
 import type { Upstream } from '../paths/upstream.ts';
@@ -66,10 +67,9 @@ export function createUpstreamProxy(options: UpstreamProxyOptions): UpstreamProx
     maxAgeMs: MAX_CONNECTION_AGE_MS,
   });
   /** Not those whose answers are only on their way to the client: who does not read takes nobody's place. */
-  const inProgress = new Set<Forwarding>();
+  const inProgress = new Roster<Forwarding>();
   const room: ForwardingRoom = {
     connections,
-    leave: (forwarding) => void inProgress.delete(forwarding),
     refuse({ requestId, refuse }, { error, wasSent }) {
       log.warn({ err: error, upstream, requestId }, 'upstream unreachable');
       refuse({ kind: 'upstream_unreachable', upstream, wasSent });
@@ -89,9 +89,9 @@ export function createUpstreamProxy(options: UpstreamProxyOptions): UpstreamProx
         return call.refuse({ kind: 'upstream_full', upstream });
       }
       const forwarding = new Forwarding(room, { req, res, call });
-      inProgress.add(forwarding);
       const requestLine = `${req.method} ${basePath}${req.url} HTTP/1.1`;
-      forwarding.start(`${requestLine}\r\nhost: ${host}\r\nconnection: keep-alive\r\n${headers}\r\n`);
+      const head = `${requestLine}\r\nhost: ${host}\r\nconnection: keep-alive\r\n${headers}\r\n`;
+      forwarding.start(head, inProgress.add(forwarding));
     },
     close() {
       clearInterval(clock);

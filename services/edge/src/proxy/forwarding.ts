@@ -20,8 +20,6 @@ const MAX_BYTES_IN_TURN = 262_144;
 /** What all requests to an upstream share. */
 export interface ForwardingRoom {
   connections: UpstreamConnections;
-  /** The upstream has nothing to do with a request any more, or never had; called once for each. */
-  leave(forwarding: Forwarding): void;
   /** A request could not be passed on, and nothing has been answered. `wasSent`: the upstream may have begun to act on it. */
   refuse(call: ForwardedCall, fault: { error: Error; wasSent: boolean }): void;
 }
@@ -41,6 +39,7 @@ export class Forwarding implements AnswerListener {
   readonly #res: ServerResponse;
   readonly #call: ForwardedCall;
   readonly #room: ForwardingRoom;
+  #leave: (() => void) | undefined;
   #connection: UpstreamConnection | undefined;
   /** Nothing of the request is left to send. */
   #isSent = false;
@@ -64,8 +63,12 @@ export class Forwarding implements AnswerListener {
     this.#call = call;
   }
 
-  /** Sends the request, of which this is the request line and the headers. */
-  start(head: string): void {
+  /**
+   * Sends the request, of which `head` is the request line and the headers. `leave` is called once the upstream has nothing to do with it
+   * any more, or never had.
+   */
+  start(head: string, leave: () => void): void {
+    this.#leave = leave;
     this.#res.on('close', () => this.#abandon());
     const { connections } = this.#room;
     const idle = connections.takeIdle();
@@ -204,7 +207,7 @@ export class Forwarding implements AnswerListener {
     // It may wait for the upstream to take more.
     this.#isFull = false;
     if (!this.#isSent) this.#req.resume();
-    this.#room.leave(this);
+    this.#leave?.();
   }
 }
 

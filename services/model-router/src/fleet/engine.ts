@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { Roster } from '@turnpike/lifecycle/roster';
 import type { UpstreamConnections } from '@turnpike/upstream-connections/upstreamConnections';
 import { Pool } from 'undici';
 import type { PricedModel } from '../catalog/catalog.ts';
@@ -62,7 +63,7 @@ export class Engine {
   readonly load: EngineLoad;
   readonly room: EngineRoom;
   readonly traffic: EngineTraffic = { openCalls: 0, busySinceMs: 0, heardAtMs: Number.NEGATIVE_INFINITY };
-  readonly unheardCalls = new Set<UnheardCall>();
+  readonly unheardCalls = new Roster<UnheardCall>();
   listed: ListedEngine;
   /** False once it is gone from the list: it finishes what it has, and is forgotten. */
   isListed = true;

@@ -45,14 +45,14 @@ export function createFleet({ registry, queue }: { registry: EngineRegistry; que
             if (call.mayLeave(engine, findAble())) attempt.leave();
           },
         };
-        engine.unheardCalls.add(unheard);
+        const heard = engine.unheardCalls.add(unheard);
         attempt.subscribe({
           firstEvent() {
-            engine.unheardCalls.delete(unheard);
+            heard();
             engine.room.sayBegun();
           },
           end(result) {
-            engine.unheardCalls.delete(unheard);
+            heard();
             if (result.kind === 'answered') engine.room.sayBegun();
             if (result.kind === 'failed' && result.fault.kind === 'engine_busy') engine.room.sayBusy();
             const news = toNews(result, workspaceId);
