@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
@@ -6,6 +8,9 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
  * and the orchestrator starts it again. Tells a parent with an IPC channel when the process is ready.
  */
 export function runMain(main: () => Promise<void>): void {
+  // V8 makes objects in the old generation whose like outlived two collections, and does so for good. Where calls take long while a
+  // process starts, that is what it makes of parts of calls; and each keeps the rest of its call until the whole heap is collected.
+  setFlagsFromString('--no-allocation-site-pretenuring');
   const living = setTimeout(() => {}, LONGEST_TIMER_MS);
   const over = main().finally(() => clearTimeout(living));
   over.then(
