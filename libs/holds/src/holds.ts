@@ -15,6 +15,7 @@ import type { LedgerReports } from './follow/reportToLedger.ts';
 import { type Admission, type AdmitRequest, createAdmit } from './gate/admit.ts';
 import { createExtend, type ExtendRequest, type Extension } from './gate/extend.ts';
 import { createLetIn } from './gate/letIn.ts';
+import { refuseAgain } from './gate/refuseAgain.ts';
 import { type OpenShards, perShard, type Shard } from './redis/shards.ts';
 import type { Standing, StandingOf } from './redis/standing.ts';
 import type { Spool } from './spool/spool.ts';
@@ -99,7 +100,7 @@ export function createHolds(parts: HoldsParts): Holds {
       endings: createCallEndings(redis),
       giveBack,
       putBack: createPutBack(redis, { owner, pending: pendingOf(pending, (id) => shards.of(id) === shard) }),
-      admit: createLetIn({ admit: createAdmit(redis, { standing, owner }), giveBack, pending, standing }),
+      admit: createLetIn({ admit: refuseAgain(createAdmit(redis, { standing, owner })), giveBack, pending, standing }),
       extend: createExtend(redis, { absorber, pending, standing }),
     };
   }
