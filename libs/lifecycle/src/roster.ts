@@ -10,7 +10,7 @@ interface Place<Member> {
  *
  * Not a `Set`: V8 makes a new table of one now and then, and has the old table point to the new one. An old table that has lived
  * through two collections is there until the whole heap is collected, and until then it keeps, through all that followed it, each
- * member that came since: with calls as members a third of all that was allocated outlived its use, and was copied twice.
+ * member that came since: with calls as members a sixth to a third of all that was allocated outlived its use, and was copied twice.
  */
 export class Roster<Member> implements Iterable<Member> {
   #first: Place<Member> | undefined;

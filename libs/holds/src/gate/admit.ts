@@ -17,7 +17,14 @@ export type BalanceLimiter = 'key_budget' | 'credit' | 'monthly_cap' | 'monthly_
 
 export type Admission =
   | { outcome: 'admitted'; hold: Hold; rateLimit: RateLimitState }
-  | { outcome: 'rate_limited'; limiter: 'requests' | 'tokens'; retryAfterMs: number; rateLimit: RateLimitState }
+  | {
+      outcome: 'rate_limited';
+      limiter: 'requests' | 'tokens';
+      retryAfterMs: number;
+      rateLimit: RateLimitState;
+      /** Redis said so of an earlier call, and was not asked about this one. */
+      isToldAgain?: true;
+    }
   | {
       outcome: 'insufficient';
       limiter: BalanceLimiter;

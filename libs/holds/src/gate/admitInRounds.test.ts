@@ -42,6 +42,8 @@ const insufficient: Admission = {
 interface Run {
   asked: string[];
   requests: AdmitRequest[];
+  /** How often a wait for the script was counted. */
+  waits: number;
   result: unknown;
 }
 
@@ -66,6 +68,7 @@ async function run(answers: (Admission | Error)[], circumstances: Circumstances 
   const { setBack = 'set_back', newKey = key } = circumstances;
   const asked: string[] = [];
   const requests: AdmitRequest[] = [];
+  let waits = 0;
   const dependencies: Parameters<typeof admitInRounds>[0] = {
     holds: {
       async admit(request) {
@@ -95,7 +98,12 @@ async function run(answers: (Admission | Error)[], circumstances: Circumstances 
     },
     authenticator: { forget: () => void asked.push('forget') },
     standingOf: () => ({ isOpen }),
-    metrics: noMetrics,
+    metrics: {
+      ...noMetrics,
+      admitted() {
+        waits += 1;
+      },
+    },
     log: aSilentLogger(),
   };
   const call = {
@@ -116,7 +124,7 @@ async function run(answers: (Admission | Error)[], circumstances: Circumstances 
   const result = await admitInRounds(dependencies, call).catch((error: unknown) =>
     error instanceof ApiError ? error.fault : error,
   );
-  return { asked, requests, result };
+  return { asked, requests, waits, result };
 }
 
 it('asks Redis once when it admits', async () => {
@@ -201,6 +209,13 @@ it('passes on which limit a key has run into', async () => {
   const { asked, result } = await run([{ outcome: 'rate_limited', limiter: 'tokens', retryAfterMs: 700, rateLimit }]);
   expect(asked).toEqual(['admit']);
   expect(result).toEqual({ kind: 'rate_limited', limiter: 'tokens', retryAfterMs: 700, rateLimit });
+});
+
+it('counts a wait for Redis where it was asked, and none where a refusal is told again', async () => {
+  const refused: Admission = { outcome: 'rate_limited', limiter: 'tokens', retryAfterMs: 700, rateLimit };
+  expect((await run([refused])).waits).toBe(1);
+  expect((await run([{ ...refused, isToldAgain: true }])).waits).toBe(0);
+  expect((await run([admitted])).waits).toBe(1);
 });
 
 it('refuses where Redis gives no decision in time', async () => {

@@ -133,7 +133,8 @@ async function decide({ holds, metrics }: GateDependencies, request: AdmitReques
   const askedAt = performance.now();
   try {
     const admission = await holds.admit(request);
-    metrics.admitted((performance.now() - askedAt) / 1_000);
+    const isToldAgain = admission.outcome === 'rate_limited' && admission.isToldAgain;
+    if (!isToldAgain) metrics.admitted((performance.now() - askedAt) / 1_000);
     return admission;
   } catch (error) {
     throw refuse({ kind: 'admission_unavailable' }, error);

@@ -50,7 +50,7 @@ it('tells a key that is over its limits so again for 100 ms without asking, with
   expect(await ask(key)).toEqual(REFUSED);
   nowMs += 99;
   const rateLimit = { ...REFUSED.rateLimit, resetRequestsMs: 59_901, resetTokensMs: 0 };
-  expect(await ask(key)).toEqual({ ...REFUSED, retryAfterMs: 1_901, rateLimit });
+  expect(await ask(key)).toEqual({ ...REFUSED, retryAfterMs: 1_901, rateLimit, isToldAgain: true });
   expect(asked).toHaveLength(1);
   nowMs += 1;
   expect(await ask(key)).toEqual(REFUSED);

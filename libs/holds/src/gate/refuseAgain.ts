@@ -10,7 +10,7 @@ const MOST_KEYS = 10_000;
 
 /**
  * Makes an `admit` that tells a key which has used up its requests or tokens of a minute so again, without asking Redis, for 100 ms and
- * never beyond the instant that it was told to come back at. So a client that goes on all the same costs Redis ten questions a second.
+ * never beyond the instant that it was told to come back at. So a client that goes on all the same costs Redis next to nothing.
  */
 export function refuseAgain(admit: Admit): Admit {
   const known = new Map<string, { refusal: Refusal; generation: number; askedAt: number }>();
@@ -38,6 +38,7 @@ function after(ms: number, { rateLimit, retryAfterMs, ...refusal }: Refusal): Re
   const { resetRequestsMs, resetTokensMs } = rateLimit;
   return {
     ...refusal,
+    isToldAgain: true,
     retryAfterMs: later(retryAfterMs),
     rateLimit: { ...rateLimit, resetRequestsMs: later(resetRequestsMs), resetTokensMs: later(resetTokensMs) },
   };

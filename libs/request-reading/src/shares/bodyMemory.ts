@@ -142,6 +142,7 @@ export function createBodyMemory(limit: number, nowMs = () => performance.now())
           return () => {
             leave();
             upload = undefined;
+            endUpload = undefined;
           };
         },
         close,
