@@ -19,15 +19,15 @@ import { wholeAnswers } from './scenarios/wholeAnswers.ts';
 import { startTargets } from './targets.ts';
 import { warmUp } from './warmUp.ts';
 
-/** In the order in which they run: what is measured to the microsecond comes when services have had some 40,000 calls, and what fills the heaps after it. */
+/** In the order in which they run: whole answers once services are about as warm as they become, and what fills the heaps after them. */
 const SCENARIOS: readonly Scenario[] = [
   chunks,
   addedLatency,
   firstToken,
   refusals,
-  otherCalls,
   traces,
   wholeAnswers,
+  otherCalls,
   image,
   cuts,
   memory,

@@ -6,8 +6,6 @@ import { toChatRequest } from './wire.ts';
 const CONNECTIONS = 32;
 /** Some ten thousand calls and twenty thousand chunks: by then Node's compilers have done most of what they do. */
 const CALLS = 10_000;
-/** A router takes half as much again for a call when it has had ten thousand of them as when it has had thirty. */
-const OUR_CALLS = 20_000;
 const MOST_SECONDS = 15;
 /** It is not compiled while it runs, and takes a hundred times as long. */
 const LITELLM_SECONDS = 2;
@@ -33,7 +31,7 @@ export async function warmUp(targets: Targets, progress: (text: string) => void)
   };
   await Promise.all([peers(), baselines()]);
   progress(`warming up ${edge.name}`);
-  await sendWhole(targets, edge, OUR_CALLS);
+  await sendWhole(targets, edge, CALLS);
   // It is warm by now, but for its own listener.
   await sendWhole(targets, router, CALLS / 10);
   progress('warming up with streams');
