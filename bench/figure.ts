@@ -10,7 +10,7 @@ export interface Figure {
   /** What is wanted, if anything. */
   atMost?: number;
   atLeast?: number;
-  /** The same of bare Node pipes in place of the gateway: what nothing in Node is below. */
+  /** The same of the barest that does the work: Node pipes in place of the gateway, scripts that decide nothing. */
   floor?: number[];
   /** Why there is no number: a call failed, or the bench itself was the bottleneck. */
   refusal?: string;
@@ -40,7 +40,7 @@ export const toResult = (figure: Figure): FigureResult => ({
 export const divideRounds = (dividend: number[], divisor: number[]): number[] =>
   dividend.map((value, round) => value / (divisor[round] ?? Number.NaN));
 
-/** One line for each figure: what it is, the median, the least and the most of its rounds, what is wanted, a verdict, and what bare pipes come to. */
+/** One line for each figure: what it is, the median, the least and the most of its rounds, what is wanted, a verdict, and what the barest comes to. */
 export function formatFigures(figures: Figure[]): string {
   const width = Math.max(...figures.map(({ name }) => name.length));
   return figures.map((figure) => `  ${formatFigure(figure, width)}\n`).join('');
@@ -52,7 +52,7 @@ function formatFigure(figure: Figure, width: number): string {
   if (refusal !== undefined) return `${label}  NO FIGURE: ${refusal}`;
   const spread = rounds.length > 1 ? `${toDigits(Math.min(...rounds))}–${toDigits(Math.max(...rounds))}` : '';
   const value = `${toDigits(median(rounds))} ${unit}`.trimEnd();
-  const floor = figure.floor ? `bare pipes ${toDigits(median(figure.floor))}` : '';
+  const floor = figure.floor ? `bare ${toDigits(median(figure.floor))}` : '';
   const verdict = verdictOf(figure).padEnd(7);
   const cells = [label, value.padStart(14), spread.padStart(16), wantedOf(figure).padStart(10), verdict, floor];
   return cells.join('  ').trimEnd();
