@@ -7,6 +7,10 @@ describe('a hash slot', () => {
     ['{foo}:wallet', 12_182],
     ['a{foo}b{bar}', 12_182],
     ['123456789', 0x31c3],
+    ['ключ', 10_303],
+    ['foo}{bar', 7_624],
+    ['foo{}{bar}', 8_363],
+    ['a{b{c}d}', 15_725],
   ])('of %s is the one that Redis has it in', (key, slot) => {
     expect(hashSlotOf(key)).toBe(slot);
   });

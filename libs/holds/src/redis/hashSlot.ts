@@ -1,16 +1,25 @@
 /** The keys of a cluster are in so many slots. */
 export const SLOTS = 16_384;
 
+/** A character that is more than one byte of UTF-8. */
+const NO_ASCII = /[^\0-\x7f]/;
+
 /** The slot that a cluster has a key in: of its hash tag, where it has one. */
-export function hashSlotOf(key: string): number {
-  const hashed = /^[^{]*\{([^}]+)\}/.exec(key)?.[1] ?? key;
-  return crc16(Buffer.from(hashed)) % SLOTS;
+export const hashSlotOf = (key: string): number => crc16(hashedOf(key)) % SLOTS;
+
+/** What stands between the first brace and the next closing one, unless that is nothing. */
+function hashedOf(key: string): string {
+  const open = key.indexOf('{');
+  const close = open === -1 ? -1 : key.indexOf('}', open);
+  return close > open + 1 ? key.slice(open + 1, close) : key;
 }
 
-/** CRC-16 of the polynomial 0x1021 that begins at 0 (XMODEM). */
-function crc16(bytes: Uint8Array): number {
+/** CRC-16 of the polynomial 0x1021 that begins at 0 (XMODEM), of a text as UTF-8. Several times a call, so ASCII is read as it is. */
+function crc16(text: string): number {
+  const bytes = NO_ASCII.test(text) ? Buffer.from(text).toString('latin1') : text;
   let crc = 0;
-  for (const byte of bytes) crc = ((crc << 8) ^ (CRC_OF_BYTE[(crc >> 8) ^ byte] ?? 0)) & 0xffff;
+  for (let at = 0; at < bytes.length; at += 1)
+    crc = ((crc << 8) ^ (CRC_OF_BYTE[(crc >> 8) ^ bytes.charCodeAt(at)] ?? 0)) & 0xffff;
   return crc;
 }
 
