@@ -20,16 +20,13 @@ export async function warmUp(targets: Targets, progress: (text: string) => void)
   const { engine, load, otherLoad, nginxTwice, pipes, edge, router } = targets;
   const { portkey, litellm } = targets;
   progress('warming up the baselines and the other gateways');
-  const byOther = { load: otherLoad };
-  const peers = async (): Promise<void> => {
-    if (portkey) await sendWhole(byOther, portkey, CALLS);
-    if (litellm) await sendWhole(byOther, litellm, CALLS, LITELLM_SECONDS);
-  };
   const baselines = async (): Promise<void> => {
     await sendWhole(targets, nginxTwice, CALLS);
     await sendWhole(targets, pipes, CALLS);
+    if (litellm) await sendWhole(targets, litellm, CALLS, LITELLM_SECONDS);
   };
-  await Promise.all([peers(), baselines()]);
+  // It takes the longest.
+  await Promise.all([portkey && sendWhole({ load: otherLoad }, portkey, CALLS), baselines()]);
   progress(`warming up ${edge.name}`);
   await sendWhole(targets, edge, CALLS);
   // It is warm by now, but for its own listener.

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import type { Bench } from '../bench.ts';
 import type { Figure } from '../figure.ts';
 import { drawPlot } from '../growth/drawPlot.ts';
+import type { Plot } from '../growth/plot.ts';
 import { type Costs, MACHINES } from './costs.ts';
 import { type Load, openStreams, STREAMS, WHOLE_ANSWERS } from './load.ts';
 import { BUSY, coresOf, type Pods, planPods } from './planPods.ts';
@@ -21,9 +22,9 @@ const CUSTOMERS = 1_000_000;
 const TOLERANCE = 0.04;
 const SHARDS = [1, 2, 3, 4];
 const LEDGERS = [2, 4];
-const SECONDS_AFTER = 300;
-/** Of those, what is printed and drawn. */
-const LOOKS = [1, 5, 10, 30, 60, 120, 300];
+/** Seconds after a rollout that are printed and drawn. */
+const LOOKS = [1, 5, 10, 30, 60];
+const LONG_LOOKS = [...LOOKS, 120, 300];
 const ROLLOUT_NAME = 44;
 
 interface Variant {
@@ -37,7 +38,7 @@ const VARIANTS: Variant[] = [
   { name: 'as planned', change: (pods) => pods },
   { name: 'one fewer', change: (pods) => pods - 1, isLong: true },
   { name: '10 % fewer', change: (pods) => Math.round(pods * 0.9), isLong: true },
-  { name: '25 % fewer', change: (pods) => Math.round(pods * 0.75) },
+  { name: '25 % fewer', change: (pods) => Math.round(pods * 0.75), isLong: true },
 ];
 
 /** Virtual time: equal seeds give equal figures. Nothing of the stack runs; what a thing costs is taken from measurements of it. */
@@ -66,11 +67,14 @@ export const bench: Bench = {
     }
     for (const [name, result] of planned) figures.push(...judgePlan(name, result));
     progress('a rollout');
+    const looks = isLong ? LONG_LOOKS : LOOKS;
     const rollouts = await timed('rollout', async () => ({
-      aging: simulatePlannedRollout(seed, EDGE_CONNECTIONS.maxAgeSeconds),
-      lasting: simulatePlannedRollout(seed, undefined),
+      aging: simulatePlannedRollout({ seed, maxAgeSeconds: EDGE_CONNECTIONS.maxAgeSeconds, looks }),
+      lasting: simulatePlannedRollout({ seed, maxAgeSeconds: undefined, looks }),
     }));
-    describeRollouts(rollouts);
+    const plot = describeRollouts(rollouts, looks);
+    // The picture is that of docs/scaling.md, which tells all of it.
+    if (isLong) writeFileSync(PICTURE, drawPlot(plot));
     progress('Redis and ledgers');
     figures.push(...(await timed('redis', async () => MACHINES.map((costs) => judgeRedis(seed, costs)))));
     figures.push(...(await timed('ledgers', async () => MACHINES.map((costs) => judgeLedgers(seed, costs)))));
@@ -144,7 +148,15 @@ const judgePlan = (name: string, { edge, router, waits }: RegionResult): Figure[
   },
 ];
 
-function simulatePlannedRollout(seed: number, maxAgeSeconds: number | undefined): RolloutResult {
+function simulatePlannedRollout({
+  seed,
+  maxAgeSeconds,
+  looks,
+}: {
+  seed: number;
+  maxAgeSeconds: number | undefined;
+  looks: number[];
+}): RolloutResult {
   const [costs] = MACHINES as [Costs];
   const { edge, router } = planPods(costs, STREAMS);
   return simulateRollout({
@@ -153,7 +165,7 @@ function simulatePlannedRollout(seed: number, maxAgeSeconds: number | undefined)
     edges: edge,
     routers: router,
     maxAgeSeconds,
-    secondsAfter: SECONDS_AFTER,
+    secondsAfter: Math.max(...looks),
   });
 }
 
@@ -163,9 +175,9 @@ interface Rollouts {
   lasting: RolloutResult;
 }
 
-function describeRollouts({ aging, lasting }: Rollouts): void {
+function describeRollouts({ aging, lasting }: Rollouts, looks: number[]): Plot {
   say('open streams of a router ÷ the mean, seconds after a rollout of all routers, one every ten seconds');
-  say(toRow(''.padEnd(ROLLOUT_NAME), ['before', ...LOOKS.map(String)]));
+  say(toRow(''.padEnd(ROLLOUT_NAME), ['before', ...looks.map(String)]));
   const maxAge = `${EDGE_CONNECTIONS.maxAgeSeconds} s`;
   const lines = [
     { name: `the busiest, connections of ${maxAge} at most`, result: aging, which: 'most' },
@@ -174,11 +186,11 @@ function describeRollouts({ aging, lasting }: Rollouts): void {
     { name: 'the idlest, connections that last', result: lasting, which: 'least' },
   ] as const;
   for (const { name, result, which } of lines) {
-    const after = LOOKS.map((second) => (result.after[second]?.[which] ?? 0).toFixed(2));
+    const after = looks.map((second) => (result.after[second]?.[which] ?? 0).toFixed(2));
     say(toRow(name.padEnd(ROLLOUT_NAME), [result.before[which].toFixed(2), ...after]));
   }
   say('');
-  const plot = {
+  return {
     name: 'scaling-rollout',
     title: 'Open streams of the busiest and of the idlest router after a rollout, simulated',
     along: 'seconds since the last router came back',
@@ -186,10 +198,9 @@ function describeRollouts({ aging, lasting }: Rollouts): void {
     lines: lines.map(({ name, result, which }) => ({
       name,
       unit: 'open streams ÷ the mean of all routers',
-      points: LOOKS.map((second) => ({ size: second, rounds: [result.after[second]?.[which] ?? Number.NaN] })),
+      points: looks.map((second) => ({ size: second, rounds: [result.after[second]?.[which] ?? Number.NaN] })),
     })),
   };
-  writeFileSync(PICTURE, drawPlot(plot));
 }
 
 const toRolloutFigure = ({ after }: RolloutResult): Figure => ({

@@ -5,7 +5,7 @@ import type { Scenario } from '../scenario.ts';
 import { toChatRequest } from '../wire.ts';
 
 const PACED = { tokens: 100, everyMs: 20 };
-const UNPACED = { tokens: 1_000, everyMs: 0 };
+const UNPACED = { tokens: 500, everyMs: 0 };
 const order = { kind: 'once', connections: 240, seconds: 0, rate: 0, withinMs: 400 } as const;
 const unpacedOrder = { ...order, connections: 40 } as const;
 

@@ -9,7 +9,7 @@ import type { Targets } from '../targets.ts';
 import { toChatRequest, toImageRequest } from '../wire.ts';
 
 const STREAMS = 200;
-const PLAN = { tokens: 40, everyMs: 50 };
+const PLAN = { tokens: 32, everyMs: 50 };
 const streams = {
   kind: 'once',
   connections: STREAMS,
@@ -19,7 +19,7 @@ const streams = {
   eventsEveryMs: PLAN.everyMs,
 } as const;
 /** One image after the other, for as long as the streams last. */
-const imageOrder = { kind: 'open', connections: 1, seconds: 2, rate: 2, withinMs: 0 } as const;
+const imageOrder = { kind: 'open', connections: 1, seconds: 1.6, rate: 2, withinMs: 0 } as const;
 
 /**
  * How late the chunks of 200 streams come while images of 5 MB go the same way, and while none does: through edge and router, and with

@@ -14,10 +14,10 @@ import { toChatRequest } from '../wire.ts';
 /** Of each target. They last until they are cut. */
 const STREAMS = 3_000;
 const PLAN = { tokens: 12, everyMs: 2_000 };
-const BEGUN_WITHIN_MS = 8_000;
+const BEGUN_WITHIN_MS = 7_000;
 /** All have begun by then, and have had a chunk since. */
-const LOOK_AT_MS = 12_000;
-const CUT_AT_MS = 12_500;
+const LOOK_AT_MS = 10_500;
+const CUT_AT_MS = 11_000;
 const once = { kind: 'once', seconds: 0, rate: 0, withinMs: BEGUN_WITHIN_MS } as const;
 
 /** So that what is compiled once is there before: few, as a process keeps the memory that it has had. */

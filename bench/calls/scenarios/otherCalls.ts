@@ -4,7 +4,7 @@ import { edgeAndRouterOf, inRounds, partOf, printParts, toFigure, totalOf } from
 import type { Scenario } from '../scenario.ts';
 import { modelListRequest, toChatRequest, toEmbeddingsRequest, toImageRequest } from '../wire.ts';
 
-const order = { kind: 'closed', connections: 8, seconds: 0.5, rate: 0, withinMs: 0 } as const;
+const order = { kind: 'closed', connections: 8, seconds: 0.3, rate: 0, withinMs: 0 } as const;
 
 /** Processor time of calls that are not short chats; the router's is that behind the edge. */
 export const otherCalls: Scenario = {

@@ -3,7 +3,7 @@ import { untilOpen } from '../../calls/untilOpen.ts';
 import { toChatRequest } from '../../calls/wire.ts';
 import { measureInOrder, OF_CALLS, pick, toLine, toLines } from '../callLines.ts';
 import type { Curve } from '../curve.ts';
-import { measureCalls, sendAll, toAll } from '../measureCalls.ts';
+import { measureCalls, readRest, sendAll, toAll } from '../measureCalls.ts';
 import { startReplica } from '../startReplica.ts';
 
 const SIZES = [1, 4];
@@ -21,6 +21,7 @@ export const routers: Curve = {
     const requests = toAll(stack.apiKeys, toChatRequest());
     const ports = [stack.ports.router];
     const parts: Record<string, number> = { router, redis, ledger, postgres };
+    let atRest: Record<string, number> = {};
     const measured = await measureInOrder(isLong ? LONG_SIZES : SIZES, rounds, {
       async grow(size) {
         progress(`starting ${size} routers`);
@@ -38,10 +39,11 @@ export const routers: Curve = {
           const warm = { ...stack, ports: { ...stack.ports, router: port } };
           for (let second = 0; second < WARM_UP_SECONDS; second += 1) await sendAll(warm, requests, 1);
         }
+        atRest = await readRest(parts);
       },
       measure(size) {
         progress(`${size} routers`);
-        return measureCalls(stack, { requests, parts, ports, rate: RATE_OF_EACH * size });
+        return measureCalls(stack, { requests, parts, ports, atRest, rate: RATE_OF_EACH * size });
       },
     });
     // All routers together come to more calls: what the others do at rest is no part of a call.

@@ -8,7 +8,7 @@ import { readProcessorTime } from '../../calls/readProcess.ts';
 import type { Curve } from '../curve.ts';
 import { DOES_NOT_BEND, type Line, type Plot } from '../plot.ts';
 
-const SIZES = [10_000, 200_000];
+const SIZES = [10_000, 100_000];
 const LONG_SIZES = [10_000, 100_000, 1_000_000, 10_000_000];
 const LOOK_UPS = 300;
 const SUMS = 8;
