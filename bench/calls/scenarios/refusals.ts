@@ -3,11 +3,14 @@ import { measureCost, toRequests } from '../measureCost.ts';
 import { inRounds, printParts, toFigure, totalOf } from '../rounds.ts';
 import type { Scenario } from '../scenario.ts';
 import type { Target } from '../target.ts';
+import type { Targets } from '../targets.ts';
 import { toChatRequest } from '../wire.ts';
 
 const STATUSES = [401, 402, 429] as const;
 const MOST_OF_BARE = 2.5;
 const order = { kind: 'closed', connections: 32, seconds: 0.5, rate: 0, withinMs: 0 } as const;
+/** As long as it takes until refusals are compiled: all of them by turns, through the edge, and those of the bare server. */
+const warm = { kind: 'closed', connections: 32, seconds: 3, rate: 0, withinMs: 0 } as const;
 const first = { kind: 'once', connections: 1, seconds: 0, rate: 0, withinMs: 0 } as const;
 
 /** Processor time of a refusal, in storms of them: a wrong key, no credit, the requests of a minute used up. */
@@ -30,6 +33,7 @@ export const refusals: Scenario = {
     const { edge } = targets;
     const once = { ...edge, apiKeys: [refusedKeys[429]] };
     await targets.load.ask({ ...first, port: edge.port, requests: toRequests(once, toChatRequest()) });
+    await warmUp(targets);
     await edge.settled();
     const rounds = await inRounds(count, [bare, ...storms], async (target, round) => {
       progress(`refusals, round ${round + 1} of ${count}: ${target.name}`);
@@ -45,3 +49,11 @@ export const refusals: Scenario = {
     );
   },
 };
+
+async function warmUp({ load, otherLoad, bare, edge, refusedKeys }: Targets): Promise<void> {
+  const refused = toRequests({ ...edge, apiKeys: Object.values(refusedKeys) }, toChatRequest());
+  await Promise.all([
+    load.ask({ ...warm, port: edge.port, requests: refused }),
+    otherLoad.ask({ ...warm, port: bare.port, requests: refused }),
+  ]);
+}
