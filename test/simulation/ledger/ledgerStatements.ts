@@ -216,6 +216,10 @@ const MODELS = {
 
 /** What Postgres' `encode(…, 'escape')` makes of bytes. */
 const escapeBytes = (bytes: Buffer): string =>
+  bytes.every((byte) => byte > 0 && byte < 0x80 && byte !== 0x5c) ? bytes.toString('latin1') : escapeEach(bytes);
+
+/** The same, byte by byte. */
+const escapeEach = (bytes: Buffer): string =>
   [...bytes]
     .map((byte) => {
       if (byte === 0x5c) return '\\\\';

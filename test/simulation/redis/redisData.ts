@@ -193,7 +193,12 @@ export class RedisData {
         [...this.#entries.keys()].filter((key) => key.startsWith(head) && key.endsWith(tail) && this.#exists(key)),
       ];
     },
-    HGETALL: (key) => [...(this.#find(key, 'hash')?.fields ?? [])].flat(),
+    // The checks read hashes after every script: a loop takes a fraction of what `flat` does.
+    HGETALL: (key) => {
+      const flat: string[] = [];
+      for (const [field, text] of this.#find(key, 'hash')?.fields ?? []) flat.push(field, text);
+      return flat;
+    },
     HSET: (key, ...pairs) => {
       const { fields } = this.#make(key, 'hash');
       const before = fields.size;

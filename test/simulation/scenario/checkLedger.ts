@@ -31,8 +31,15 @@ export function watchLedger(stack: Stack): LedgerWatch {
   const offsets = new Map<string, bigint>();
   let { losses } = database;
 
+  /** Asked after every step, and mostly false: then no router has to be looked at. */
+  function isAnotherOpen(but: string): boolean {
+    for (const { redisId, openedAt } of redisServers.values()) if (openedAt && redisId !== but) return true;
+    return false;
+  }
+
   /** Whether a router that is heard sees an open Redis other than this. */
   function seesOpen(but: string): boolean {
+    if (!isAnotherOpen(but)) return false;
     const nowMs = world.beganAtMs + world.now;
     for (const router of routers.values()) {
       if (router.redisId === null || router.redisId === but || nowMs - router.heardAt > SILENT_MS) continue;

@@ -54,10 +54,13 @@ export function checkCovered(stack: Stack, workspaceId: string, isAdmitted: bool
   const server = database.tables.findServer(redis.data.replicationId);
   if (!server?.openedAt || mark !== `${server.redisId}:${TAG}:${server.mark}`) return;
   const sums = new Map<string, bigint>();
+  const add = (name: string, amount: bigint): unknown => sums.set(name, (sums.get(name) ?? 0n) + amount);
   for (const call of truth.calls.values()) {
     if (call.workspaceId !== workspaceId || !call.isLetIn) continue;
     const amount = amountOf(stack, call);
-    for (const name of new Set(['', call.keyId, call.month ?? ''])) sums.set(name, (sums.get(name) ?? 0n) + amount);
+    add('', amount);
+    add(call.keyId, amount);
+    if (call.month !== undefined) add(call.month, amount);
   }
   const expect = (what: string, name: string, counted: bigint): void => {
     const known = sums.get(name) ?? 0n;
