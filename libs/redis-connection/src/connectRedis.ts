@@ -8,9 +8,6 @@ import { Redis } from 'ioredis';
 const DISCONNECT_MS = 100;
 const BACKOFF = { firstMs: 50, longestMs: 1_000 };
 
-/** How long a command that is in no hurry waits for others. */
-const PATIENCE_MS = 2;
-
 /** What a node of a cluster says that does not serve a key, or not now. It has not done what it was told. */
 const NOT_HERE = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN) |non local key/;
 const NO_PRIMARY = /^(READONLY|MASTERDOWN)\b/;
@@ -78,38 +75,42 @@ export function connectRedis(url: string, { timeoutMs, log, address, onDoubt }: 
   return redis;
 }
 
-let mayWait = false;
+let isAhead = false;
 
-/** Runs a command that need not go out at once: it goes with the next one that does, and before it, or after 2 ms. */
-export function withoutHurry<Result>(run: () => Result): Result {
-  mayWait = true;
+/**
+ * Runs a command that leaves before whoever waits for its caller goes on: at the end of this round of promises, not of this turn. So
+ * what a client is told next is never known to this process and its client alone. Those of one round still leave as one.
+ */
+export function sendAhead<Result>(run: () => Result): Result {
+  isAhead = true;
   try {
     return run();
   } finally {
-    mayWait = false;
+    isAhead = false;
   }
 }
 
 /**
- * Has what one turn of the event loop writes go out together at its end, with what was in no hurry before: one system call here, one
- * read and one write of Redis' one thread, and one of its file. Commands keep their order.
+ * Has what one turn of the event loop writes go out together at its end: one system call here, one read and one write of Redis' one
+ * thread, and one of its file. Commands keep their order.
  */
 function writeTogether(stream: Writable): void {
   const write = stream.write.bind(stream);
   let turnEnd: NodeJS.Immediate | undefined;
-  let patience: NodeJS.Timeout | undefined;
+  let isLeaving = false;
   function flush(): void {
     clearImmediate(turnEnd);
-    clearTimeout(patience);
     turnEnd = undefined;
-    patience = undefined;
-    stream.uncork();
+    isLeaving = false;
+    if (stream.writableCorked > 0) stream.uncork();
   }
   // The one way in which the client writes.
   stream.write = (command: string | Uint8Array) => {
     if (stream.writableCorked === 0) stream.cork();
-    if (mayWait) patience ??= setTimeout(flush, PATIENCE_MS);
-    else turnEnd ??= setImmediate(flush);
+    if (isAhead && !isLeaving) {
+      isLeaving = true;
+      queueMicrotask(flush);
+    } else if (!isLeaving) turnEnd ??= setImmediate(flush);
     return write(command);
   };
 }

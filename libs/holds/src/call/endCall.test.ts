@@ -1,13 +1,18 @@
+import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { toUsageRecordedJson, type UsageRecorded } from '@turnpike/events/usageRecorded';
 import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
+import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { connectRedis } from '@turnpike/redis-connection/connectRedis';
 import { aFundedKey } from '../../test/aFundedKey.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { createAdmit } from '../gate/admit.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
 import { type CallEndings, createCallEndings } from './endCall.ts';
+import { PendingCalls } from './pendingCalls.ts';
+import { createSettler } from './settleCalls.ts';
 
 const HOLD = 1_000n;
 const AMPLE = 10n ** 12n;
@@ -202,4 +207,38 @@ describe('a wallet that was evicted alone', () => {
     const another = { ...call, key: aKeyRecord({ workspace: { workspaceId } }), event: aUsageRecorded() };
     expect(await admit(another)).toEqual({ outcome: 'not_loaded' });
   });
+});
+
+it('sends what calls were charged before their clients can be told of their end: the disk may be lost with the process', async () => {
+  const redis = connectRedis(opened.server.url, { timeoutMs: 10_000 });
+  const { settle } = createCallEndings(redis);
+  const written = Promise.withResolvers<void>();
+  const settler = createSettler({
+    endings: { settle },
+    spool: { append: () => written.promise, release: () => {} },
+    recorder: { add: () => {} },
+    pending: new PendingCalls(),
+    standingOf: () => opened.standing,
+    restore: async () => {},
+    log: aSilentLogger(),
+  });
+  try {
+    await once(redis, 'ready');
+    const toLoadTheScript = await aHeldCall();
+    await settle(toLoadTheScript.event, toLoadTheScript.json);
+    const calls = await Promise.all([aHeldCall(), aHeldCall()]);
+    const sentBefore = redis.stream.bytesWritten;
+    const ended = calls.map(async ({ event, json }) => {
+      await settler.record({ event, json });
+      return { sent: redis.stream.bytesWritten - redis.stream.writableLength - sentBefore };
+    });
+    written.resolve();
+    const eventBytes = Buffer.byteLength(calls.map(({ json }) => json).join(''));
+    for (const { sent } of await Promise.all(ended)) expect(sent).toBeGreaterThan(eventBytes);
+    await settler.close();
+    for (const call of calls) expect(await recordOf(call)).toMatchObject({ kind: 'ended', event: call.json });
+  } finally {
+    await settler.close();
+    redis.disconnect();
+  }
 });

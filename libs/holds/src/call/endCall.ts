@@ -1,4 +1,4 @@
-import { withoutHurry } from '@turnpike/redis-connection/connectRedis';
+import { sendAhead } from '@turnpike/redis-connection/connectRedis';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { type CallAddress, headOf } from '../redis/redisKeys.ts';
@@ -31,8 +31,8 @@ export function createCallEndings(redis: Redis): CallEndings {
       // Where nobody counted, the prompt may have been computed all the same.
       const tokens = event.status === 'unknown' ? '' : event.promptTokens + event.completionTokens;
       const { keys, args } = headOf(event.workspaceId, '');
-      // Whoever is admitted by this process goes by it all the same: nothing overtakes it.
-      const answer = await withoutHurry(() =>
+      // Where this process is lost with its disk, what Redis was sent is all that is left of a call whose client has seen its end.
+      const answer = await sendAhead(() =>
         settle(keys, [...args, event.callId, event.chargeNanoUsd.toString(), tokens, eventJson]),
       );
       return settledSchema.parse(answer);
