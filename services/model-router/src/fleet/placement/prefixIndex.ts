@@ -2,9 +2,21 @@ import { DEFAULT_CACHE_BYTES } from '../terms/limits.ts';
 import { endOfBlocks } from './promptPrefix.ts';
 
 interface Block {
+  readonly hash: number;
   bytes: number;
   /** The number of the call that was sent here last with this block. */
   call: number;
+  /** Its neighbours by last use, in a ring that one which is no block closes. */
+  older: Block;
+  newer: Block;
+}
+
+/** A block that is the only one of its ring. */
+function aBlock(hash: number, call: number): Block {
+  const block = { hash, bytes: 0, call } as Block;
+  block.older = block;
+  block.newer = block;
+  return block;
 }
 
 /**
@@ -13,8 +25,10 @@ interface Block {
  * is here is a whole prefix.
  */
 export class PrefixIndex {
-  /** Least recently used first. A Map keeps the order of insertion. */
+  /** By hash, as signed numbers of 32 bits: larger ones are objects to V8. */
   readonly #blocks = new Map<number, Block>();
+  /** The newest is older than this, the oldest newer. */
+  readonly #end = aBlock(0, 0);
   #bytes = 0;
   capacityBytes = DEFAULT_CACHE_BYTES;
 
@@ -24,7 +38,7 @@ export class PrefixIndex {
     let missing = hashes.length + 1;
     while (missing - matched > 1) {
       const middle = (matched + missing) >>> 1;
-      if (this.#blocks.has(hashes[middle - 1] ?? 0)) matched = middle;
+      if (this.#blocks.has((hashes[middle - 1] ?? 0) | 0)) matched = middle;
       else missing = middle;
     }
     return matched;
@@ -32,45 +46,58 @@ export class PrefixIndex {
 
   /** The calls that last brought each of the prompt's first `count` blocks; 0 for a block that is not here. */
   callsOf(hashes: readonly number[], count: number): number[] {
-    return hashes.slice(0, count).map((hash) => this.#blocks.get(hash)?.call ?? 0);
+    return hashes.slice(0, count).map((hash) => this.#blocks.get(hash | 0)?.call ?? 0);
   }
 
   /** Notes that a call with this prompt was sent there. Calls are numbered from 1 upwards. */
   add(hashes: readonly number[], call: number): void {
     for (let at = hashes.length - 1; at >= 0; at -= 1) {
-      const hash = hashes[at] ?? 0;
-      const block = this.#blocks.get(hash) ?? { bytes: 0, call };
+      const hash = (hashes[at] ?? 0) | 0;
+      let block = this.#blocks.get(hash);
+      if (block) unlink(block);
+      else {
+        block = aBlock(hash, call);
+        this.#blocks.set(hash, block);
+      }
       const bytes = endOfBlocks(at + 1) - endOfBlocks(at);
       this.#bytes += bytes - block.bytes;
       block.bytes = bytes;
       block.call = call;
-      this.#blocks.delete(hash);
-      this.#blocks.set(hash, block);
+      linkBelow(block, this.#end);
     }
-    for (const hash of this.#blocks.keys()) {
-      if (this.#bytes <= this.capacityBytes) break;
-      this.#remove(hash);
-    }
+    while (this.#bytes > this.capacityBytes && this.#oldest !== this.#end) this.#remove(this.#oldest);
   }
 
   /** Forgets every block that no call after `call` has brought: the engine dropped one that was used as lately as they. */
   forgetUpTo(call: number): void {
-    for (const [hash, block] of this.#blocks) {
-      if (block.call > call) break;
-      this.#remove(hash);
-    }
+    while (this.#oldest !== this.#end && this.#oldest.call <= call) this.#remove(this.#oldest);
   }
 
   /** Forgets everything, as an engine does that was restarted. */
   clear(): void {
-    this.#blocks.clear();
-    this.#bytes = 0;
+    this.forgetUpTo(Number.POSITIVE_INFINITY);
   }
 
-  #remove(hash: number): void {
-    const block = this.#blocks.get(hash);
-    if (!block) return;
-    this.#blocks.delete(hash);
-    this.#bytes -= block.bytes;
+  get #oldest(): Block {
+    return this.#end.newer;
   }
+
+  #remove(block: Block): void {
+    this.#blocks.delete(block.hash);
+    this.#bytes -= block.bytes;
+    unlink(block);
+  }
+}
+
+/** Makes a block the next older one of another. */
+function linkBelow(block: Block, newer: Block): void {
+  block.newer = newer;
+  block.older = newer.older;
+  newer.older.newer = block;
+  newer.older = block;
+}
+
+function unlink({ older, newer }: Block): void {
+  older.newer = newer;
+  newer.older = older;
 }
