@@ -10,7 +10,9 @@ import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { startRedisCluster, type TestRedisCluster } from '@turnpike/test-support/startRedisCluster';
 import { until } from '@turnpike/test-support/until';
+import { NEWS_CHANNEL } from '../services/model-router/src/fleet/followRouters.ts';
 import type { OpenCall } from '../services/model-router/src/money/call/openCalls.ts';
+import { allCountAll, aTellingRouter } from '../services/model-router/test/aTellingRouter.ts';
 import { getBalances } from '../services/usage-ledger/src/balances/getBalances.ts';
 import { addCredit } from '../services/usage-ledger/src/credits/addCredit.ts';
 import { openTestLedger, type TestLedger } from '../services/usage-ledger/test/openTestLedger.ts';
@@ -152,6 +154,22 @@ it.each([
     expect(await countedOf(lost)).toEqual(countedAs(10n * CHARGE, 10));
   },
 );
+
+it('lets routers hear of each other’s calls again once their channel’s master is replaced', async () => {
+  const telling = routers.map(({ shards }, nth) => aTellingRouter(`router-${nth}`, shards));
+  try {
+    const before = await allCountAll(telling);
+    const { port } = routers[0].shards.having(NEWS_CHANNEL)?.redis.options ?? {};
+    await cluster.masters.find((master) => master.port === port)?.kill();
+    await until('another server to have the channel', () =>
+      routers.every(({ shards }) => shards.having(NEWS_CHANNEL)?.redis.options.port !== port),
+    );
+    for (const { place } of telling) place();
+    expect(await allCountAll(telling)).toBeGreaterThan(before);
+  } finally {
+    await Promise.all(telling.map((router) => router.close()));
+  }
+});
 
 it('puts its calls back where a master is emptied', async () => {
   const key = await aFundedKey(0);

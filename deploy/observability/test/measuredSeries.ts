@@ -83,6 +83,7 @@ function measureInference(meter: Meter): void {
   metrics.observeFleet({
     engines: () => [{ ...engine, health: { breaker: 'closed' }, load: { tokensInFlight: 1 } }],
     retriesLeft: () => 1,
+    routersHeard: () => 1,
   });
   metrics.observeQueue(() => [{ model: model.id, calls: 1 }]);
 }

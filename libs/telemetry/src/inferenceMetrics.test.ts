@@ -59,6 +59,7 @@ it('counts calls, tokens and waits of inference', async () => {
   metrics.observeFleet({
     engines: () => [{ id: 'engine-1', health: { breaker: 'half_open' }, load: { tokensInFlight: 8 } }],
     retriesLeft: () => 7,
+    routersHeard: () => 2,
   });
   metrics.queued(model, 0.3);
   metrics.shed(model, 'key_share');
@@ -97,6 +98,7 @@ it('counts calls, tokens and waits of inference', async () => {
     'turnpike_engine_probes_total{engine="engine-1",result="token"}': 1,
     'turnpike_engine_breaker{engine="engine-1"}': 1,
     turnpike_engine_retries_left: 7,
+    turnpike_routers_heard: 2,
     turnpike_swept_holds_total: 1,
     turnpike_open_calls: 3,
     turnpike_spool_bytes: 4_096,
@@ -112,7 +114,11 @@ it('tells of engines for as long as they are there', async () => {
     load: { tokensInFlight: 8 },
   });
   let engines = [toEngine('gone', 'open'), toEngine('stays', 'closed')];
-  createInferenceMetrics(telemetry.meter).observeFleet({ engines: () => engines, retriesLeft: () => 7 });
+  createInferenceMetrics(telemetry.meter).observeFleet({
+    engines: () => engines,
+    retriesLeft: () => 7,
+    routersHeard: () => 2,
+  });
   const readFleet = async () =>
     [...(await readMetrics(telemetry))].filter(([name]) => /^turnpike_engine_(breaker|tokens)/.test(name));
   expect(await readFleet()).toHaveLength(4);

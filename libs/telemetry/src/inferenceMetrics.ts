@@ -43,6 +43,8 @@ export interface FleetState {
     readonly load: { readonly tokensInFlight: number };
   }[];
   retriesLeft: () => number;
+  /** Other routers that it hears. */
+  routersHeard: () => number;
 }
 
 /**
@@ -201,7 +203,7 @@ export function createInferenceMetrics(meter: Meter): InferenceMetrics {
       );
       gauge('turnpike_spool_limit_bytes', 'Size of a full spool.', (result) => result.observe(spoolLimitBytes));
     },
-    observeFleet({ engines, retriesLeft }) {
+    observeFleet({ engines, retriesLeft, routersHeard }) {
       gauge(
         'turnpike_engine_breaker',
         'Whether calls flow to an engine: 0 they do, 1 it is being tried, 2 they do not.',
@@ -218,6 +220,11 @@ export function createInferenceMetrics(meter: Meter): InferenceMetrics {
       );
       gauge('turnpike_engine_retries_left', 'Calls that may be tried again now.', (result) =>
         result.observe(retriesLeft()),
+      );
+      gauge(
+        'turnpike_routers_heard',
+        'Other routers of the region whose calls this one hears of; one without calls tells nothing.',
+        (result) => result.observe(routersHeard()),
       );
     },
     observeQueue(lengths) {

@@ -240,6 +240,17 @@ export const inferenceBoard: Board = {
             { expr: 'max(turnpike_routers_overdue)', legend: 'overdue' },
           ],
         },
+        {
+          title: 'Routers heard',
+          unit: 'short',
+          says:
+            'Of how many others a router hears what they have under way: that of the router that hears fewest, and of the ' +
+            'one that hears most. One without calls tells nothing. Unheard, calls go where less of their prompts is cached.',
+          lines: [
+            { expr: 'min(turnpike_routers_heard)', legend: 'fewest' },
+            { expr: 'max(turnpike_routers_heard)', legend: 'most' },
+          ],
+        },
       ],
     },
   ],

@@ -1,5 +1,6 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, randomUUID } from 'node:crypto';
 import type { NamedSecret } from '@turnpike/config/secrets';
+import type { OpenShards } from '@turnpike/holds/redis/shards';
 import type { ServiceBase } from '@turnpike/http-service/startService';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { PricedModel } from '../catalog/catalog.ts';
@@ -7,8 +8,10 @@ import type { CountPromptTokens } from '../request/countPromptTokens.ts';
 import type { KubernetesApi } from './discovery/listEndpoints.ts';
 import { createEngineRegistry, type EngineRegistry } from './engineRegistry.ts';
 import { createFleet, type Fleet } from './fleet.ts';
-import { followOperatorDrains, type OperatorDrains, type SharedStore } from './operatorDrains.ts';
+import { followRouters } from './followRouters.ts';
+import { followOperatorDrains, type OperatorDrains } from './operatorDrains.ts';
 import { createPlacer } from './placement/placer.ts';
+import { RouterNews } from './placement/routerNews.ts';
 import { createPromptCounter } from './promptCounter.ts';
 import { createEngineQueue } from './queue/engineQueue.ts';
 
@@ -41,14 +44,14 @@ export interface OpenFleet {
   cacheSaltOf: CacheSaltOf;
 }
 
-/** Opens the list of engines and looks after them. `shards` say which ones an operator holds back. */
+/** Opens the list of engines and looks after them. By `shards` routers share which ones an operator holds back, and what each has under way. */
 export function openFleet(
   { config, log, shutdown }: ServiceBase<FleetSettings>,
   {
     shards,
     kubernetes,
     metrics,
-  }: { shards: SharedStore; kubernetes: KubernetesApi | undefined; metrics: InferenceMetrics },
+  }: { shards: Pick<OpenShards, 'having'>; kubernetes: KubernetesApi | undefined; metrics: InferenceMetrics },
 ): OpenFleet {
   const drains = followOperatorDrains({ shards, log });
   shutdown.defer('cordoned engines', () => drains.close());
@@ -61,9 +64,16 @@ export function openFleet(
     log,
   });
   shutdown.defer('engines', () => engines.close());
-  metrics.observeFleet({ engines: engines.list, retriesLeft: () => engines.retries.left });
+  const news = new RouterNews(randomUUID(), { engines: () => engines.list().filter(({ isListed }) => isListed) });
+  const routers = followRouters({ shards, news, log });
+  shutdown.defer('news of other routers', () => routers.close());
+  metrics.observeFleet({
+    engines: engines.list,
+    retriesLeft: () => engines.retries.left,
+    routersHeard: () => news.others,
+  });
   const queue = createEngineQueue({
-    placer: createPlacer(),
+    placer: createPlacer({ onPlaced: (engineId, hashes) => news.placed(engineId, hashes) }),
     limits: {
       maxCalls: config.QUEUE_MAX_CALLS,
       maxBytes: config.QUEUE_MAX_BYTES,

@@ -24,6 +24,14 @@ export interface LoadReport {
   readonly cacheTokens?: number | undefined;
 }
 
+/** Work that is left on an engine. */
+export interface Work {
+  /** Tokens of prompts that are still to be computed. */
+  readonly queuedTokens: number;
+  /** Tokens that answers under way are expected to have. */
+  readonly answerTokens: number;
+}
+
 /** A call as it was placed. */
 export interface PlacedPrompt {
   keyId: string;
@@ -38,7 +46,10 @@ export interface PlacedPrompt {
   isStream: boolean;
 }
 
-/** What one router has under way on one engine, what it believes to be cached there, and how quick the engine is. */
+/**
+ * What one router has under way on one engine and others say that they have there, what it believes to be cached there, and how
+ * quick the engine is.
+ */
 export class EngineLoad {
   readonly prefixes = new PrefixIndex();
   /** How quick it is, as its calls show; anew where that can't be known any more. */
@@ -55,11 +66,16 @@ export class EngineLoad {
   #answerTokens = 0;
   /** Of prompts that are still to be computed. */
   #queuedTokens = 0;
+  /** The work of other routers there, as they say. */
+  #othersQueuedTokens = 0;
+  #othersAnswerTokens = 0;
   readonly #keys = new Map<string, KeyLoad>();
   /** Whole answers, oldest first, whose prompts still count as queued. */
   readonly #wholePrompts = new Map<number, { atMs: number; tokens: number }>();
   /** Numbers of the calls whose prompt is not known to be computed, oldest first. */
   readonly #unread = new Set<number>();
+  /** Other routers' calls among them, by when they were heard of: when they have been computed is not told. */
+  readonly #othersPrompts = new Map<number, number>();
   /** Streams among them: when each was sent, and behind how many tokens of prompts, its own included. */
   readonly #awaited = new Map<number, { atMs: number; tokensAhead: number }>();
   /** When it last began a stream. */
@@ -85,7 +101,7 @@ export class EngineLoad {
     return this.#heldTokens;
   }
 
-  /** Tokens of prompts that are still to be computed. */
+  /** Tokens of this router's prompts that are still to be computed. */
   get queuedTokens(): number {
     if (this.#wholePrompts.size > 0) this.#countWholePromptsAsComputed();
     return this.#queuedTokens;
@@ -100,14 +116,44 @@ export class EngineLoad {
     }
   }
 
-  /** Tokens of work under way: prompts that are still to be computed, and answers. */
+  #countOthersPromptsAsComputed(): void {
+    const sinceMs = this.#nowMs() - WHOLE_PROMPT_MS;
+    for (const [number, atMs] of this.#othersPrompts) {
+      if (atMs > sinceMs) return;
+      this.#othersPrompts.delete(number);
+      this.#unread.delete(number);
+    }
+  }
+
+  /** Tokens of this router's work under way: prompts that are still to be computed, and answers. */
   get tokensInFlight(): number {
     return this.queuedTokens + this.#answerTokens;
   }
 
-  /** The same, each token by what it costs. */
+  /** This router's work there. */
+  get work(): Work {
+    return { queuedTokens: this.queuedTokens, answerTokens: this.#answerTokens };
+  }
+
+  /** Tokens of work under way, whoever sent it, each by what it costs. */
   get loadTokens(): number {
-    return this.queuedTokens + OUTPUT_TOKEN_WEIGHT * this.#answerTokens;
+    const queuedTokens = this.queuedTokens + this.#othersQueuedTokens;
+    return queuedTokens + OUTPUT_TOKEN_WEIGHT * (this.#answerTokens + this.#othersAnswerTokens);
+  }
+
+  /** Another router has so much work there now, and had so much when it was heard before. */
+  hearWork(now: Work, before: Work): void {
+    this.#othersQueuedTokens += now.queuedTokens - before.queuedTokens;
+    this.#othersAnswerTokens += now.answerTokens - before.answerTokens;
+  }
+
+  /** Another router has sent a prompt there: it is being computed, and will be cached. */
+  hearPlaced(hashes: readonly number[]): void {
+    this.#lastNumber += 1;
+    this.prefixes.add(hashes, this.#lastNumber);
+    this.#unread.add(this.#lastNumber);
+    this.#othersPrompts.set(this.#lastNumber, this.#nowMs());
+    this.#countOthersPromptsAsComputed();
   }
 
   /** What a key has under way there; undefined if it has nothing. */
@@ -149,11 +195,12 @@ export class EngineLoad {
     const sentAtMs = this.#nowMs();
     this.#lastNumber += 1;
     const number = this.#lastNumber;
+    this.#countOthersPromptsAsComputed();
     const [oldestUnread = number] = this.#unread;
     const broughtBy = this.prefixes.callsOf(hashes, this.prefixes.match(hashes));
     this.prefixes.add(hashes, number);
     this.#unread.add(number);
-    const tokensAhead = this.queuedTokens + uncachedTokens;
+    const tokensAhead = this.queuedTokens + this.#othersQueuedTokens + uncachedTokens;
     if (isStream) this.#awaited.set(number, { atMs: sentAtMs, tokensAhead });
     else this.#wholePrompts.set(number, { atMs: sentAtMs, tokens: uncachedTokens });
     this.#calls += 1;

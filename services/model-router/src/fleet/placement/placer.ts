@@ -58,13 +58,15 @@ export interface Placer {
 
 const NONE_SLOW: ReadonlySet<never> = new Set();
 
-/** Makes a placer. What is known of an engine is its load. */
+/** Makes a placer. What is known of an engine is its load. `onPlaced` hears which engine was sent which prompt. */
 export function createPlacer({
   nowMs = () => performance.now(),
   random = Math.random,
+  onPlaced = () => {},
 }: {
   nowMs?: () => number;
   random?: () => number;
+  onPlaced?: (engineId: string, hashes: readonly number[]) => void;
 } = {}): Placer {
   const habitsOf = new Map<string, ModelHabits>();
 
@@ -109,6 +111,7 @@ export function createPlacer({
       attempt.subscribe(
         chosen.engine.load.open({ keyId, hashes, promptBytes, uncachedTokens, outputTokens, isStream }),
       );
+      onPlaced(chosen.id, hashes);
       attempt.subscribe({
         end(result) {
           const counted = result.kind === 'answered' ? result.counted : undefined;

@@ -131,6 +131,21 @@ export const TRIAL_PAUSE_FACTOR = 9;
 /** … and begin so long after the last one at the earliest, also where that failed at once. */
 export const LEAST_TRIAL_PAUSE_MS = 1_000;
 
+/* What routers tell each other. */
+
+/** Pause between two things that a router tells the others: what they do not know yet sends calls to the wrong engine … */
+export const TELL_MS = 50;
+/** … and so much of it for each router at least: each hears all others, so many of them would take Redis the square of it. */
+export const TELL_MS_PER_ROUTER = 5;
+/** Work that has not changed is told again after so long: it may not have been heard. */
+export const TELL_AGAIN_MS = 500;
+/** A router that was not heard for so long has no work any more; one with work is heard many times in it. */
+export const ROUTER_SILENT_MS = 2_000;
+/** Prompts that are told at once, which takes a listener some milliseconds: what is beyond is told to nobody. */
+export const MAX_TOLD_PROMPTS = 200;
+/** What a router says itself comes back at once, or it hears no other either, and listens anew. */
+export const ECHO_MS = 1_000;
+
 /* How much an engine is given. */
 
 /** Tokens of prompts that an engine has to compute first: a step of its usual budget, and the next one is full as well. */

@@ -1,0 +1,137 @@
+import { z } from 'zod';
+import { MAX_TOLD_PROMPTS, ROUTER_SILENT_MS, TELL_AGAIN_MS } from '../terms/limits.ts';
+import type { EngineLoad, Work } from './engineLoad.ts';
+
+/** What a router tells the others of its region. */
+const newsSchema = z.object({
+  /** The router that tells. */
+  router: z.string(),
+  /** Its work by engine, tokens of prompts and of answers: all of it, so that nothing has to arrive twice or in order. */
+  work: z.record(z.string(), z.tuple([z.number(), z.number()])),
+  /** Prompts that it has sent since it told last: the engine, and the hashes of its blocks as base64 of 32 bits each, little-endian. */
+  placed: z.array(z.tuple([z.string(), z.base64()])),
+});
+
+/** An engine that news may be of. */
+export interface NewsEngine {
+  /** The same on every router. */
+  readonly id: string;
+  readonly load: EngineLoad;
+}
+
+interface OtherRouter {
+  heardAtMs: number;
+  /** What its work counts as, by the load that it was added to. */
+  work: Map<EngineLoad, Work>;
+}
+
+const NOTHING: Work = { queuedTokens: 0, answerTokens: 0 };
+const NO_WORK = '{}';
+
+/**
+ * What a router tells the others and hears of them: the work that each has on every engine, and which engine was sent which prompt.
+ * Any of it may be lost: work is told whole each time, and a prompt that others do not know of costs a worse choice.
+ */
+export class RouterNews {
+  readonly #router: string;
+  readonly #engines: () => Iterable<NewsEngine>;
+  readonly #nowMs: () => number;
+  readonly #others = new Map<string, OtherRouter>();
+  #placed: [engineId: string, hashes: readonly number[]][] = [];
+  /** What the others count as work of this one, if they have heard it, and when it was told. */
+  #toldWork = NO_WORK;
+  #toldAtMs = Number.NEGATIVE_INFINITY;
+
+  /** `router` is a name that no other one has. */
+  constructor(
+    router: string,
+    { engines, nowMs = () => performance.now() }: { engines: () => Iterable<NewsEngine>; nowMs?: () => number },
+  ) {
+    this.#router = router;
+    this.#engines = engines;
+    this.#nowMs = nowMs;
+  }
+
+  /** How many other routers were heard lately. */
+  get others(): number {
+    return this.#others.size;
+  }
+
+  /** This router has sent a prompt to an engine. */
+  placed(engineId: string, hashes: readonly number[]): void {
+    if (hashes.length > 0 && this.#placed.length < MAX_TOLD_PROMPTS) this.#placed.push([engineId, hashes]);
+  }
+
+  /** What the others have to be told now; undefined where they know all of it. What has not changed is told again now and then. */
+  tell(): string | undefined {
+    const work = this.#describeWork();
+    const isKnown = work === this.#toldWork && this.#placed.length === 0;
+    if (isKnown && (work === NO_WORK || this.#nowMs() - this.#toldAtMs < TELL_AGAIN_MS)) return undefined;
+    const router = JSON.stringify(this.#router);
+    const placed = JSON.stringify(this.#placed.map(([id, hashes]) => [id, toBase64(hashes)]));
+    this.#placed = [];
+    this.#toldWork = work;
+    this.#toldAtMs = this.#nowMs();
+    return `{"router":${router},"work":${work},"placed":${placed}}`;
+  }
+
+  #describeWork(): string {
+    const work: [string, [number, number]][] = [];
+    for (const { id, load } of this.#engines()) {
+      const { queuedTokens, answerTokens } = load.work;
+      // What is left of sums that came and went may be a little beside 0.
+      if (queuedTokens + answerTokens >= 1) work.push([id, [Math.round(queuedTokens), Math.round(answerTokens)]]);
+    }
+    return JSON.stringify(Object.fromEntries(work));
+  }
+
+  /** Takes over what a router told; its own news says nothing new. Returns who told it. Throws where it cannot be read. */
+  hear(text: string): { isOwn: boolean } {
+    const { router, work, placed } = newsSchema.parse(JSON.parse(text));
+    if (router === this.#router) return { isOwn: true };
+    const loads = new Map(Array.from(this.#engines(), ({ id, load }) => [id, load]));
+    const other = this.#others.get(router) ?? { heardAtMs: 0, work: new Map() };
+    this.#others.set(router, other);
+    other.heardAtMs = this.#nowMs();
+    const now = new Map<EngineLoad, Work>();
+    for (const [id, [queuedTokens, answerTokens]] of Object.entries(work)) {
+      const load = loads.get(id);
+      if (load) now.set(load, { queuedTokens, answerTokens });
+    }
+    count(now, other.work);
+    other.work = now;
+    for (const [id, base64] of placed) loads.get(id)?.hearPlaced(fromBase64(base64));
+    return { isOwn: false };
+  }
+
+  /** Routers that say nothing any more have no work any more. */
+  forgetSilent(): void {
+    const sinceMs = this.#nowMs() - ROUTER_SILENT_MS;
+    for (const [router, { heardAtMs, work }] of this.#others) {
+      if (heardAtMs > sinceMs) continue;
+      count(new Map(), work);
+      this.#others.delete(router);
+    }
+  }
+}
+
+/** Counts a router's work in place of what it was before. */
+function count(now: ReadonlyMap<EngineLoad, Work>, before: ReadonlyMap<EngineLoad, Work>): void {
+  for (const [load, work] of now) load.hearWork(work, before.get(load) ?? NOTHING);
+  for (const [load, work] of before) if (!now.has(load)) load.hearWork(NOTHING, work);
+}
+
+const HASH_BYTES = 4;
+
+function toBase64(hashes: readonly number[]): string {
+  const bytes = Buffer.allocUnsafe(hashes.length * HASH_BYTES);
+  for (const [at, hash] of hashes.entries()) bytes.writeUInt32LE(hash, at * HASH_BYTES);
+  return bytes.toString('base64');
+}
+
+function fromBase64(base64: string): number[] {
+  const bytes = Buffer.from(base64, 'base64');
+  const hashes: number[] = [];
+  for (let at = 0; at + HASH_BYTES <= bytes.length; at += HASH_BYTES) hashes.push(bytes.readUInt32LE(at));
+  return hashes;
+}

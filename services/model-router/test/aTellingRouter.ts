@@ -1,0 +1,41 @@
+import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { until } from '@turnpike/test-support/until';
+import { type FollowRoutersOptions, followRouters } from '../src/fleet/followRouters.ts';
+import { EngineLoad } from '../src/fleet/placement/engineLoad.ts';
+import { createPlacer } from '../src/fleet/placement/placer.ts';
+import { RouterNews } from '../src/fleet/placement/routerNews.ts';
+import { OUTPUT_TOKEN_WEIGHT } from '../src/fleet/terms/limits.ts';
+import { aPlacement } from './aPlacement.ts';
+
+/** Hashes of the prompt that every call has. */
+export const HASHES = [1, 2, 3];
+
+/** What a router has that tells others of its calls: one engine, and a call on it. */
+export function aTellingRouter(name: string, shards: FollowRoutersOptions['shards']) {
+  const load = new EngineLoad(() => performance.now());
+  const engine = { id: 'engine-1', load, tryOut() {} };
+  const news = new RouterNews(name, { engines: () => [engine] });
+  const placer = createPlacer({ onPlaced: (engineId, hashes) => news.placed(engineId, hashes) });
+  const following = followRouters({ shards, news, log: aSilentLogger() });
+  const place = () => placer.place([engine], aPlacement({ prefixHashes: HASHES }));
+  return {
+    load,
+    news,
+    place,
+    placed: place(),
+    /** Its own work, as loads count it. */
+    ownTokens: () => load.work.queuedTokens + OUTPUT_TOKEN_WEIGHT * load.work.answerTokens,
+    close: () => following.close(),
+  };
+}
+export type TellingRouter = ReturnType<typeof aTellingRouter>;
+
+/** Resolves with what all have under way, once each of them counts it. */
+export async function allCountAll(routers: readonly TellingRouter[]): Promise<number> {
+  const all = routers.reduce((sum, router) => sum + router.ownTokens(), 0);
+  await until('all work to be counted', () => routers.every(({ load }) => isNear(load.loadTokens, all)));
+  return all;
+}
+
+/** What is told has no fractions. */
+const isNear = (one: number, other: number): boolean => Math.abs(one - other) < 10;
