@@ -48,6 +48,8 @@ export const bench: Bench = {
     return [
       { name: 'calls/s ÷ those of round-robin', rounds: [rate / rateOf('round-robin')], atLeast: 2 },
       { name: 'calls/s ÷ those of the oracle', rounds: [rate / rateOf('oracle')], atLeast: 0.9 },
+      { name: 'calls/s of three routers ÷ those of one', rounds: [rateOf('3 routers') / rate], atLeast: 0.75 },
+      { name: 'calls/s of ten routers ÷ those of one', rounds: [rateOf('10 routers') / rate], atLeast: 0.75 },
       { name: 'load of the busiest engine ÷ the mean', rounds: [busiest], atMost: 1.3 },
       ...judgeSlowEngine(calls, rate * EASY),
       judgeSlowSteps(calls, rate * EASY),

@@ -5,7 +5,9 @@ import {
   type PlaceableEngine,
   type Placement,
 } from '../../services/model-router/src/fleet/placement/placer.ts';
+import { RouterNews } from '../../services/model-router/src/fleet/placement/routerNews.ts';
 import type { Attempt } from '../../services/model-router/src/fleet/terms/attempt.ts';
+import { TELL_MS, TELL_MS_PER_ROUTER } from '../../services/model-router/src/fleet/terms/limits.ts';
 import { seededRandom } from '../seededRandom.ts';
 import type { SimulatedEngine } from './simulatedEngine.ts';
 import type { Call } from './workload.ts';
@@ -15,7 +17,7 @@ type Placed = Pick<Attempt<SimulatedEngine>, 'engine' | 'firstEvent' | 'end'>;
 /** Says where a call goes, and hears how it went. */
 export type Policy = (call: Call, engines: readonly SimulatedEngine[]) => Placed | undefined;
 
-/** An engine as one router of several sees it: it knows of its own calls alone, and of what the engine reports. */
+/** An engine as one router of several sees it: by its own calls, by what the engine reports and by what other routers tell. */
 interface View extends PlaceableEngine {
   engine: SimulatedEngine;
 }
@@ -50,17 +52,11 @@ export const POLICIES = {
     const placer = createPlacer({ nowMs, random: seededRandom(1) });
     return (call: Call, engines: readonly SimulatedEngine[]) => placer.place(engines, toPlacement(call));
   },
-  /** Three routers that share the engines, and the calls in turn. */
-  '3 routers': (nowMs: () => number) => {
-    const routers = [1, 2, 3].map((seed) => toRouter(nowMs, { seed, isTold: true }));
-    let calls = 0;
-    return (call: Call, engines: readonly SimulatedEngine[]) => {
-      calls += 1;
-      return routers[calls % routers.length]?.(call, engines);
-    };
-  },
+  /** Routers that share the engines, and the calls in turn. */
+  '3 routers': (nowMs: () => number) => toRouters(nowMs, 3),
+  '10 routers': (nowMs: () => number) => toRouters(nowMs, 10),
   /** One where engines say nothing of themselves: neither their load nor the size of their caches. */
-  'no metrics': (nowMs: () => number) => toRouter(nowMs, { seed: 1, isTold: false }),
+  'no metrics': (nowMs: () => number) => toRouter(nowMs, { seed: 1, isTold: false }).place,
   oracle: () => {
     const random = seededRandom(1);
     return (call: Call, engines: readonly SimulatedEngine[]) => {
@@ -78,10 +74,56 @@ export const POLICIES = {
 } satisfies Record<string, (nowMs: () => number) => Policy>;
 export type PolicyName = keyof typeof POLICIES;
 
+/** Routers that tell each other of their calls, each at its own moment of every so many milliseconds. */
+function toRouters(nowMs: () => number, count: number): Policy {
+  const pauseMs = Math.max(TELL_MS, TELL_MS_PER_ROUTER * (count - 1));
+  const routers = Array.from({ length: count }, (_, index) => ({
+    ...toRouter(nowMs, { seed: index + 1, isTold: true }),
+    tellsAtMs: (pauseMs * (index + 1)) / count,
+  }));
+  function tellAll(): void {
+    for (;;) {
+      const due = routers.reduce((first, router) => (router.tellsAtMs < first.tellsAtMs ? router : first));
+      if (due.tellsAtMs > nowMs()) return;
+      // Where nothing has happened for longer than the pause, nothing is told before now.
+      due.tellsAtMs = Math.max(due.tellsAtMs, nowMs() - pauseMs) + pauseMs;
+      const text = due.news.tell();
+      if (text !== undefined) for (const { news } of routers) news.hear(text);
+    }
+  }
+  let calls = 0;
+  return (call, engines) => {
+    tellAll();
+    calls += 1;
+    const placed = routers[calls % count]?.place(call, engines);
+    return (
+      placed && {
+        engine: placed.engine,
+        firstEvent() {
+          tellAll();
+          placed.firstEvent();
+        },
+        end(result) {
+          tellAll();
+          placed.end(result);
+        },
+      }
+    );
+  };
+}
+
 /** A router with books of its own. */
-function toRouter(nowMs: () => number, { seed, isTold }: { seed: number; isTold: boolean }): Policy {
-  const placer = createPlacer({ nowMs, random: seededRandom(seed) });
+function toRouter(
+  nowMs: () => number,
+  { seed, isTold }: { seed: number; isTold: boolean },
+): { place: Policy; news: RouterNews } {
   const views = new Map<SimulatedEngine, View & { toldAtMs: number | undefined }>();
+  const news = new RouterNews(`router-${seed}`, { engines: () => views.values(), nowMs });
+  const placer = createPlacer({
+    nowMs,
+    random: seededRandom(seed),
+    onPlaced: (engineId, hashes) => news.placed(engineId, hashes),
+  });
   const toView = (engine: SimulatedEngine): View => {
     const known = views.get(engine) ?? {
       id: engine.id,
@@ -97,7 +139,7 @@ function toRouter(nowMs: () => number, { seed, isTold }: { seed: number; isTold:
     }
     return known;
   };
-  return (call, engines) => {
+  const place: Policy = (call, engines) => {
     const placed = placer.place(engines.map(toView), toPlacement(call));
     return (
       placed && {
@@ -107,6 +149,7 @@ function toRouter(nowMs: () => number, { seed, isTold }: { seed: number; isTold:
       }
     );
   };
+  return { place, news };
 }
 
 const toPlacement = ({ prefixHashes, promptBytes, estimatedPromptTokens }: Call): Placement => ({
