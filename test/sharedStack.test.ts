@@ -3,6 +3,7 @@ import { afterAll } from '@jest/globals';
 import './shared-stack/operator.ts';
 import './shared-stack/vision.ts';
 import './shared-stack/prefixCache.ts';
+import './shared-stack/severalRouters.ts';
 import './shared-stack/hostileClients.ts';
 import './shared-stack/reconcile.ts';
 import { stopStack } from './shared-stack/stack.ts';
