@@ -15,7 +15,12 @@ export async function createRoles(superuserUrl: string): Promise<RoleUrls> {
   const database = new URL(superuserUrl).pathname.slice(1);
   const suffix = randomBytes(4).toString('hex');
   const [owner, serviceRole] = [`owner_${suffix}`, `service_${suffix}`];
-  const superuser = createDb({ databaseUrl: superuserUrl, poolSize: 1, statementTimeoutMs: 10_000 });
+  const superuser = createDb({
+    databaseUrl: superuserUrl,
+    poolSize: 1,
+    statementTimeoutMs: 10_000,
+    waitTimeoutMs: 30_000,
+  });
   for (const statement of [
     `CREATE ROLE ${owner} LOGIN`,
     `CREATE ROLE ${serviceRole} LOGIN`,
