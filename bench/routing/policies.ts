@@ -20,6 +20,7 @@ export type Policy = (call: Call, engines: readonly SimulatedEngine[]) => Placed
 /** An engine as one router of several sees it: by its own calls, by what the engine reports and by what other routers tell. */
 interface View extends PlaceableEngine {
   engine: SimulatedEngine;
+  origin: string;
 }
 
 /** The longest answer that any call asks for: as usual, far more than it gets. */
@@ -122,11 +123,12 @@ function toRouter(
   const placer = createPlacer({
     nowMs,
     random: seededRandom(seed),
-    onPlaced: (engineId, hashes) => news.placed(engineId, hashes),
+    onPlaced: (load, hashes) => news.placed(load, hashes),
   });
   const toView = (engine: SimulatedEngine): View => {
     const known = views.get(engine) ?? {
       id: engine.id,
+      origin: '',
       load: new EngineLoad(nowMs),
       engine,
       toldAtMs: undefined,

@@ -3,6 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { findFreePort } from '@turnpike/test-support/findFreePort';
 import { scrapeMetrics } from '@turnpike/test-support/readMetrics';
 import { until } from '@turnpike/test-support/until';
+import { Redis } from 'ioredis';
+import { NEWS_CHANNEL } from '../../services/model-router/src/fleet/followRouters.ts';
 import { makeAccount } from '../support/makeAccount.ts';
 import { postJson } from '../support/postJson.ts';
 import { stack } from './stack.ts';
@@ -26,10 +28,28 @@ async function askMetrics({ internalUrl }: Router) {
   return { match: placed('match'), rendezvous: placed('rendezvous'), heard };
 }
 
+/** Listens to what routers tell each other: what is returned resolves when a message has come behind so many prompts. */
+async function countTold() {
+  const redis = new Redis(stack.running.stack.regions.us.redis_url);
+  let prompts = 0;
+  let messages = 0;
+  redis.on('smessage', (_channel: string, text: string) => {
+    prompts += JSON.parse(text).placed.length;
+    messages += 1;
+  });
+  await redis.ssubscribe(`${NEWS_CHANNEL}:0`);
+  return async (wanted: number): Promise<void> => {
+    await until('the prompts to be told', () => prompts >= wanted);
+    const before = messages;
+    await until('another message', () => messages > before);
+    redis.disconnect();
+  };
+}
+
 describe('beside another router', () => {
   /** The stack's own router, and one more. */
   let routers: [Router, Router];
-  let stop: () => Promise<void>;
+  let stop = async (): Promise<void> => {};
   beforeAll(async () => {
     const { url, internal_url: internalUrl } = stack.running.stack.regions.us.services['model-router'];
     const [port, internalPort] = [await findFreePort(), await findFreePort()];
@@ -58,18 +78,15 @@ describe('beside another router', () => {
       await response.arrayBuffer();
       expect(response.status).toBe(200);
     }
-    const untilHeard = (count: number) =>
-      until(`${count} routers to be heard`, async () => (await askMetrics(other)).heard === count);
-    await untilHeard(0);
+    await until('the other router to hear', async () => (await askMetrics(other)).heard === 1);
     const before = await askMetrics(other);
     const questions = Array.from({ length: CONVERSATIONS }, (_, number) => ({
       role: 'user',
       content: `question ${number} `.repeat(400),
     }));
+    const untilTold = await countTold();
     await Promise.all(questions.map((question) => say(one, [question])));
-    await untilHeard(1);
-    // Whoever says nothing any more has said all.
-    await untilHeard(0);
+    await untilTold(CONVERSATIONS);
     for (const question of questions)
       await say(other, [question, { role: 'assistant', content: 'Yes.' }, { role: 'user', content: 'And then?' }]);
     const after = await askMetrics(other);

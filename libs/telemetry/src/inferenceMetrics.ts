@@ -221,10 +221,8 @@ export function createInferenceMetrics(meter: Meter): InferenceMetrics {
       gauge('turnpike_engine_retries_left', 'Calls that may be tried again now.', (result) =>
         result.observe(retriesLeft()),
       );
-      gauge(
-        'turnpike_routers_heard',
-        'Other routers of the region whose calls this one hears of; one without calls tells nothing.',
-        (result) => result.observe(routersHeard()),
+      gauge('turnpike_routers_heard', 'Other routers of the region of whose calls this one hears.', (result) =>
+        result.observe(routersHeard()),
       );
     },
     observeQueue(lengths) {

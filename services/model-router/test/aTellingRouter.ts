@@ -11,12 +11,12 @@ import { aPlacement } from './aPlacement.ts';
 export const HASHES = [1, 2, 3];
 
 /** What a router has that tells others of its calls: one engine, and a call on it. */
-export function aTellingRouter(name: string, shards: FollowRoutersOptions['shards']) {
+export function aTellingRouter(name: string, shards: FollowRoutersOptions['shards'], log = aSilentLogger()) {
   const load = new EngineLoad(() => performance.now());
-  const engine = { id: 'engine-1', load, tryOut() {} };
+  const engine = { id: 'engine-1', origin: 'http://engine-1', load, tryOut() {} };
   const news = new RouterNews(name, { engines: () => [engine] });
-  const placer = createPlacer({ onPlaced: (engineId, hashes) => news.placed(engineId, hashes) });
-  const following = followRouters({ shards, news, log: aSilentLogger() });
+  const placer = createPlacer({ onPlaced: (to, hashes) => news.placed(to, hashes) });
+  const following = followRouters({ shards, news, log });
   const place = () => placer.place([engine], aPlacement({ prefixHashes: HASHES }));
   return {
     load,

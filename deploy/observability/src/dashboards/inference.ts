@@ -245,7 +245,7 @@ export const inferenceBoard: Board = {
           unit: 'short',
           says:
             'Of how many others a router hears what they have under way: that of the router that hears fewest, and of the ' +
-            'one that hears most. One without calls tells nothing. Unheard, calls go where less of their prompts is cached.',
+            'one that hears most. Both are one less than there are. Unheard, calls go where less of their prompts is cached.',
           lines: [
             { expr: 'min(turnpike_routers_heard)', legend: 'fewest' },
             { expr: 'max(turnpike_routers_heard)', legend: 'most' },

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import { connectRedis } from '@turnpike/redis-connection/connectRedis';
 import { type FaultProxy, openFaultProxy } from '@turnpike/test-support/faultProxy';
 import { startRedis, type TestRedis } from '@turnpike/test-support/startRedis';
@@ -23,17 +24,21 @@ let routers: TellingRouter[];
 beforeEach(() => {
   connections = [];
   routers = ['one', 'other', 'third'].map((name) => {
-    const connect = (port: number): Redis => connectRedis(`redis://127.0.0.1:${port}`, { timeoutMs: 1_000 });
-    const [speaking, hearing] = [connect(server.port), connect(way.port)];
-    connections.push(speaking, hearing);
-    const redis = {
-      options: speaking.options,
-      spublish: speaking.spublish.bind(speaking),
-      duplicate: hearing.duplicate.bind(hearing),
-    };
+    const redis = aWay();
     return aTellingRouter(name, { having: () => ({ redis }) });
   });
 });
+/** Connections of one router. */
+function aWay() {
+  const connect = (port: number): Redis => connectRedis(`redis://127.0.0.1:${port}`, { timeoutMs: 1_000 });
+  const [speaking, hearing] = [connect(server.port), connect(way.port)];
+  connections.push(speaking, hearing);
+  return {
+    options: speaking.options,
+    spublish: speaking.spublish.bind(speaking),
+    duplicate: hearing.duplicate.bind(hearing),
+  };
+}
 afterEach(async () => {
   await Promise.all(routers.map((router) => router.close()));
   for (const connection of connections) connection.disconnect();
@@ -64,4 +69,28 @@ it('counts its own work alone where nothing is heard, and all again once it can 
   );
   await way.become({});
   await allCountAll(routers);
+});
+
+it('says once that others are not told or not heard, and once that it is over', async () => {
+  const said: string[] = [];
+  const say = (...[, line]: unknown[]): unknown => said.push(String(line));
+  const log = Object.assign(aSilentLogger(), { warn: say, info: say });
+  let isAway = true;
+  const redis = aWay();
+  const spublish: typeof redis.spublish = (...args) =>
+    isAway ? Promise.reject(new Error('nobody listens')) : redis.spublish(...args);
+  const router = aTellingRouter('fourth', { having: () => ({ redis: { ...redis, spublish } }) }, log);
+  routers.push(router);
+  await until('it to be noticed that nothing is heard', () => said.length >= 2);
+  router.place();
+  isAway = false;
+  await allCountAll(routers);
+  await until('it to be said', () => said.length >= 4);
+  const [untold, unheard] = [/^(over: )?other routers cannot be told/, /^(over: )?other routers are not heard/];
+  expect(said.map((line) => (untold.test(line) ? 'untold' : unheard.test(line) && 'unheard')).toSorted()).toEqual([
+    'unheard',
+    'unheard',
+    'untold',
+    'untold',
+  ]);
 });

@@ -2,13 +2,16 @@ import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { Redis } from 'ioredis';
 import type { RouterNews } from './placement/routerNews.ts';
-import { ECHO_MS, TELL_MS, TELL_MS_PER_ROUTER } from './terms/limits.ts';
+import { ECHO_MS, LONGEST_TELL_MS, TELL_MS, TELL_MS_PER_ROUTER } from './terms/limits.ts';
 
-/** A sharded channel of Redis, on the server that a key of this name would be on. */
-export const NEWS_CHANNEL = 'router_news';
+/**
+ * A sharded channel of Redis, on the server that a key of this name would be on; behind it comes the number of the database. It is
+ * given another name when prompts are cut or hashed in another way: routers of both versions run side by side.
+ */
+export const NEWS_CHANNEL = '{router_news}';
 
 /** A Redis that a router speaks to; by copies of the connection it listens. */
-type Speaking = Pick<Redis, 'spublish' | 'duplicate'> & { options: Pick<Redis['options'], 'host' | 'port'> };
+type Speaking = Pick<Redis, 'spublish' | 'duplicate'> & { options: Pick<Redis['options'], 'host' | 'port' | 'db'> };
 
 export interface FollowRoutersOptions {
   /** Says which Redis has the channel, while one serves it. */
@@ -23,23 +26,50 @@ export interface FollowRoutersOptions {
  */
 export function followRouters({ shards, news, log }: FollowRoutersOptions): { close(): Promise<void> } {
   let line: Line | undefined;
+  let isDeaf = false;
+  let isUnreadable = false;
+
+  function listenOn(redis: Speaking): void {
+    if (line?.leadsTo(redis) && !line.isDead) return;
+    if (line?.isDead && !isDeaf) {
+      isDeaf = true;
+      log.warn({}, 'other routers are not heard: connecting anew until they are');
+    }
+    line?.close();
+    line = new Line(redis, hear);
+  }
+
+  /** Whether this is what this router has told itself. */
+  function hear(text: string): boolean {
+    try {
+      if (!news.hear(text).isOwn) return false;
+      if (isDeaf) log.info({}, 'over: other routers are not heard');
+      isDeaf = false;
+      return true;
+    } catch (error) {
+      if (!isUnreadable) log.warn({ err: error }, 'what another router tells cannot be read');
+      isUnreadable = true;
+      return false;
+    }
+  }
 
   async function round(): Promise<void> {
     news.forgetSilent();
     const redis = shards.having(NEWS_CHANNEL)?.redis;
     if (!redis) throw new Error('no Redis has the channel');
-    if (!line?.leadsTo(redis) || line.isDead) {
-      line?.close();
-      line = new Line(redis, { news, log });
-    }
+    listenOn(redis);
     const text = news.tell();
     if (text === undefined) return;
-    await redis.spublish(NEWS_CHANNEL, text);
-    line.hasTold();
+    try {
+      await redis.spublish(channelOf(redis), text);
+    } catch (error) {
+      news.notTold();
+      throw error;
+    }
   }
 
   const telling = repeat(round, {
-    pauseMs: () => Math.max(TELL_MS, TELL_MS_PER_ROUTER * news.others),
+    pauseMs: () => Math.min(Math.max(TELL_MS, TELL_MS_PER_ROUTER * news.others), LONGEST_TELL_MS),
     log,
     failing: 'other routers cannot be told of calls: each places its own by what it knows itself',
   });
@@ -55,24 +85,19 @@ export function followRouters({ shards, news, log }: FollowRoutersOptions): { cl
 class Line {
   readonly #server: string;
   readonly #redis: Redis;
-  /** Since when something has been said here that was not heard here. */
-  #toldAtMs: number | undefined;
+  /** When this router last heard itself here, or began to listen. */
+  #echoedAtMs = performance.now();
 
-  constructor(server: Speaking, { news, log }: { news: RouterNews; log: Logger }) {
+  /** `hear` says whether what was heard is this router's own. */
+  constructor(server: Speaking, hear: (text: string) => boolean) {
     this.#server = nameOf(server);
     // The one subscription is made by hand, at every connection.
     const redis = server.duplicate({ autoResubscribe: false });
     this.#redis = redis;
-    let isUnreadable = false;
     redis.on('error', () => {}); // it connects anew, and that nothing is heard is seen
-    redis.on('ready', () => redis.ssubscribe(NEWS_CHANNEL).catch(() => {})); // as above
+    redis.on('ready', () => redis.ssubscribe(channelOf(server)).catch(() => {})); // as above
     redis.on('smessage', (_channel: string, text: string) => {
-      try {
-        if (news.hear(text).isOwn) this.#toldAtMs = undefined;
-      } catch (error) {
-        if (!isUnreadable) log.warn({ err: error }, 'what another router tells cannot be read');
-        isUnreadable = true;
-      }
+      if (hear(text)) this.#echoedAtMs = performance.now();
     });
     redis.connect().catch(() => {}); // an error of the connection, and tried again
   }
@@ -81,13 +106,9 @@ class Line {
     return this.#server === nameOf(server);
   }
 
-  /** What was said did not come back. */
+  /** What this router says, which is something every half second, does not come back. */
   get isDead(): boolean {
-    return this.#toldAtMs !== undefined && performance.now() - this.#toldAtMs > ECHO_MS;
-  }
-
-  hasTold(): void {
-    this.#toldAtMs ??= performance.now();
+    return performance.now() - this.#echoedAtMs > ECHO_MS;
   }
 
   close(): void {
@@ -96,3 +117,4 @@ class Line {
 }
 
 const nameOf = ({ options: { host, port } }: Speaking): string => `${host}:${port}`;
+const channelOf = ({ options: { db = 0 } }: Speaking): string => `${NEWS_CHANNEL}:${db}`;

@@ -64,7 +64,7 @@ export function openFleet(
     log,
   });
   shutdown.defer('engines', () => engines.close());
-  const news = new RouterNews(randomUUID(), { engines: () => engines.list().filter(({ isListed }) => isListed) });
+  const news = new RouterNews(randomUUID(), { engines: engines.list });
   const routers = followRouters({ shards, news, log });
   shutdown.defer('news of other routers', () => routers.close());
   metrics.observeFleet({
@@ -73,7 +73,7 @@ export function openFleet(
     routersHeard: () => news.others,
   });
   const queue = createEngineQueue({
-    placer: createPlacer({ onPlaced: (engineId, hashes) => news.placed(engineId, hashes) }),
+    placer: createPlacer({ onPlaced: (load, hashes) => news.placed(load, hashes) }),
     limits: {
       maxCalls: config.QUEUE_MAX_CALLS,
       maxBytes: config.QUEUE_MAX_BYTES,

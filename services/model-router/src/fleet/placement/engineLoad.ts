@@ -5,6 +5,7 @@ import {
   LATE_FACTOR,
   LATE_MS,
   LEAST_HELD,
+  OTHERS_PROMPT_MS,
   OUTPUT_TOKEN_WEIGHT,
   SOON_MS,
   WHOLE_PROMPT_MS,
@@ -117,7 +118,7 @@ export class EngineLoad {
   }
 
   #countOthersPromptsAsComputed(): void {
-    const sinceMs = this.#nowMs() - WHOLE_PROMPT_MS;
+    const sinceMs = this.#nowMs() - OTHERS_PROMPT_MS;
     for (const [number, atMs] of this.#othersPrompts) {
       if (atMs > sinceMs) return;
       this.#othersPrompts.delete(number);

@@ -1,6 +1,7 @@
 import { Attempt } from '../terms/attempt.ts';
 import { FIRST_OUTPUT_TOKENS, LEARNING_RATE } from '../terms/limits.ts';
 import { chooseEngine } from './chooseEngine.ts';
+import type { EngineLoad } from './engineLoad.ts';
 import { findSlow, usualFirstEvent } from './pace.ts';
 import { type Tryable, tryOut } from './trial.ts';
 
@@ -58,7 +59,7 @@ export interface Placer {
 
 const NONE_SLOW: ReadonlySet<never> = new Set();
 
-/** Makes a placer. What is known of an engine is its load. `onPlaced` hears which engine was sent which prompt. */
+/** Makes a placer. What is known of an engine is its load. `onPlaced` hears which engine, by its load, was sent which prompt. */
 export function createPlacer({
   nowMs = () => performance.now(),
   random = Math.random,
@@ -66,7 +67,7 @@ export function createPlacer({
 }: {
   nowMs?: () => number;
   random?: () => number;
-  onPlaced?: (engineId: string, hashes: readonly number[]) => void;
+  onPlaced?: (load: EngineLoad, hashes: readonly number[]) => void;
 } = {}): Placer {
   const habitsOf = new Map<string, ModelHabits>();
 
@@ -111,7 +112,7 @@ export function createPlacer({
       attempt.subscribe(
         chosen.engine.load.open({ keyId, hashes, promptBytes, uncachedTokens, outputTokens, isStream }),
       );
-      onPlaced(chosen.id, hashes);
+      onPlaced(chosen.engine.load, hashes);
       attempt.subscribe({
         end(result) {
           const counted = result.kind === 'answered' ? result.counted : undefined;

@@ -1,10 +1,10 @@
 import { beforeEach, expect, it } from '@jest/globals';
 import { aPlacement } from '../../../test/aPlacement.ts';
-import { MAX_TOLD_PROMPTS, ROUTER_SILENT_MS, TELL_AGAIN_MS, WHOLE_PROMPT_MS } from '../terms/limits.ts';
+import { MAX_TOLD_BLOCKS, OTHERS_PROMPT_MS, ROUTER_SILENT_MS, TELL_AGAIN_MS } from '../terms/limits.ts';
 import { EngineLoad } from './engineLoad.ts';
 import { createPlacer } from './placer.ts';
 import { endOfBlocks, hashPrefix } from './promptPrefix.ts';
-import { RouterNews } from './routerNews.ts';
+import { type NewsEngine, RouterNews } from './routerNews.ts';
 
 const BLOCKS = 32;
 const BYTES = endOfBlocks(BLOCKS);
@@ -20,9 +20,15 @@ const nowMs = (): number => clock.nowMs;
 
 /** A router with its own view of four engines. */
 function aRouter(name: string) {
-  const engines = [1, 2, 3, 4].map((number) => ({ id: `engine-${number}`, load: new EngineLoad(nowMs), tryOut() {} }));
+  // The last two have one id: the pod has two addresses, or its id was given to another.
+  const engines = [1, 2, 3, 3].map((number, at) => ({
+    id: `engine-${number}`,
+    origin: `http://10.0.0.${at}`,
+    load: new EngineLoad(nowMs),
+    tryOut() {},
+  }));
   const news = new RouterNews(name, { engines: () => engines, nowMs });
-  const onPlaced = (engineId: string, hashes: readonly number[]): void => news.placed(engineId, hashes);
+  const onPlaced = (load: EngineLoad, hashes: readonly number[]): void => news.placed(load, hashes);
   const placer = createPlacer({ nowMs, random: () => 0.5, onPlaced });
   return {
     news,
@@ -98,7 +104,8 @@ it('sends a prompt where another router has sent it', () => {
   for (const [number, engine] of one.engines.entries()) {
     one.place(number, [engine]).end(counted(0));
     tell(one, other);
-    expect(other.place(number).decision).toMatchObject({ reason: 'match', chosen: { id: engine.id } });
+    const { decision, engine: chosen } = other.place(number);
+    expect([decision.reason, chosen.origin]).toEqual(['match', engine.origin]);
   }
 });
 
@@ -117,21 +124,28 @@ it('does not take blocks for dropped that another router’s call is only just b
   // Once it must have been there, that it was not says that it is gone, and with it what was used no later.
   one.place(2, one.engines.slice(0, 1));
   tell(one, other);
-  clock.nowMs = WHOLE_PROMPT_MS;
+  clock.nowMs = OTHERS_PROMPT_MS;
   other.place(2, here).end(counted(0));
   expect(isOlderOneKept()).toBe(false);
 });
 
-it('tells nothing where others know all of it, but work again after 0.5 s, which may not have been heard', () => {
-  expect(one.news.tell()).toBeUndefined();
+it('tells at once what is new, and every half second what is not, which may not have been heard', () => {
+  const placedToldNow = () => JSON.parse(one.news.tell() ?? '{}').placed?.length;
+  expect([placedToldNow(), placedToldNow()]).toEqual([0, undefined]);
   const placed = one.place(1);
-  expect(one.news.tell()).toBeDefined();
-  expect(one.news.tell()).toBeUndefined();
+  expect([placedToldNow(), placedToldNow()]).toEqual([1, undefined]);
   clock.nowMs = TELL_AGAIN_MS;
-  expect(JSON.parse(one.news.tell() ?? '').placed).toEqual([]);
+  expect([placedToldNow(), placedToldNow()]).toEqual([0, undefined]);
   placed.end(counted(0));
-  expect(one.news.tell()).toBeDefined();
-  expect(one.news.tell()).toBeUndefined();
+  expect([placedToldNow(), placedToldNow()]).toEqual([0, undefined]);
+});
+
+it('tells work again at once that was told to nobody', () => {
+  one.place(1);
+  one.news.tell();
+  one.news.notTold();
+  tell(one, other);
+  expect(other.loads()).toEqual(one.loads());
 });
 
 it('knows its own news', () => {
@@ -141,22 +155,38 @@ it('knows its own news', () => {
   expect(one.loads()).toEqual(before);
 });
 
-it('tells no more prompts at once than a listener takes in a moment', () => {
-  for (let number = 0; number < MAX_TOLD_PROMPTS + 10; number += 1) one.news.placed('engine-1', [number]);
-  expect(JSON.parse(one.news.tell() ?? '').placed).toHaveLength(MAX_TOLD_PROMPTS);
+it('tells no more blocks at once than a listener takes in a moment', () => {
+  const prompts = Math.floor(MAX_TOLD_BLOCKS / BLOCKS);
+  for (let number = 0; number < prompts + 10; number += 1)
+    one.news.placed((one.engines[0] as NewsEngine).load, hashesOf(number));
+  expect(JSON.parse(one.news.tell() ?? '').placed).toHaveLength(prompts);
+  one.place(1);
+  expect(JSON.parse(one.news.tell() ?? '').placed).toHaveLength(1);
 });
 
 it.each([
   '',
   '{}',
-  '{"router":"x","work":{"engine-1":[1]},"placed":[]}',
-  '{"router":"x","work":{},"placed":[["engine-1","?"]]}',
+  '{"router":"x","work":{"engine-1 http://10.0.0.0":[1]},"placed":[]}',
+  '{"router":"x","work":{},"placed":[["engine-1 http://10.0.0.0",[7]]]}',
 ])('takes nothing from what it cannot read: %s', (text) => {
   expect(() => one.news.hear(text)).toThrow();
   expect([one.loads(), one.news.others]).toEqual([[0, 0, 0, 0], 0]);
 });
 
-it('passes over engines that it does not know', () => {
-  one.news.hear('{"router":"x","work":{"engine-9":[5,5]},"placed":[["engine-9","AAAAAA=="]]}');
+it('passes over engines that it does not know, as one that has its id at another address', () => {
+  one.news.hear('{"router":"x","work":{"engine-1 http://10.0.0.9":[5,5]},"placed":[["engine-9 ","AAAAAA=="]]}');
   expect(one.loads()).toEqual([0, 0, 0, 0]);
+});
+
+it('counts others’ work on the engines that there are now, where new ones have taken their places', () => {
+  one.place(1);
+  tell(one, other);
+  const gone = other.engines.splice(0);
+  other.engines.push(...aRouter('new').engines);
+  tell(one, other);
+  clock.nowMs = TELL_AGAIN_MS;
+  tell(one, other);
+  expect(other.loads()).toEqual(one.loads());
+  expect(gone.map(({ load }) => load.loadTokens)).toEqual([0, 0, 0, 0]);
 });

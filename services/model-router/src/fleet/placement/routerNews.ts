@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MAX_TOLD_PROMPTS, ROUTER_SILENT_MS, TELL_AGAIN_MS } from '../terms/limits.ts';
+import { MAX_TOLD_BLOCKS, ROUTER_SILENT_MS, TELL_AGAIN_MS } from '../terms/limits.ts';
 import type { EngineLoad, Work } from './engineLoad.ts';
 
 /** What a router tells the others of its region. */
@@ -9,13 +9,13 @@ const newsSchema = z.object({
   /** Its work by engine, tokens of prompts and of answers: all of it, so that nothing has to arrive twice or in order. */
   work: z.record(z.string(), z.tuple([z.number(), z.number()])),
   /** Prompts that it has sent since it told last: the engine, and the hashes of its blocks as base64 of 32 bits each, little-endian. */
-  placed: z.array(z.tuple([z.string(), z.base64()])),
+  placed: z.array(z.tuple([z.string(), z.string()])),
 });
 
-/** An engine that news may be of. */
+/** An engine that news may be of. Several may have one id, at other addresses. */
 export interface NewsEngine {
-  /** The same on every router. */
   readonly id: string;
+  readonly origin: string;
   readonly load: EngineLoad;
 }
 
@@ -26,7 +26,9 @@ interface OtherRouter {
 }
 
 const NOTHING: Work = { queuedTokens: 0, answerTokens: 0 };
-const NO_WORK = '{}';
+
+/** What an engine is called on every router. */
+const nameOf = ({ id, origin }: NewsEngine): string => `${id} ${origin}`;
 
 /**
  * What a router tells the others and hears of them: the work that each has on every engine, and which engine was sent which prompt.
@@ -37,9 +39,9 @@ export class RouterNews {
   readonly #engines: () => Iterable<NewsEngine>;
   readonly #nowMs: () => number;
   readonly #others = new Map<string, OtherRouter>();
-  #placed: [engineId: string, hashes: readonly number[]][] = [];
-  /** What the others count as work of this one, if they have heard it, and when it was told. */
-  #toldWork = NO_WORK;
+  #placed: { load: EngineLoad; hashes: readonly number[] }[] = [];
+  #placedBlocks = 0;
+  #toldWork = '';
   #toldAtMs = Number.NEGATIVE_INFINITY;
 
   /** `router` is a name that no other one has. */
@@ -57,50 +59,59 @@ export class RouterNews {
     return this.#others.size;
   }
 
-  /** This router has sent a prompt to an engine. */
-  placed(engineId: string, hashes: readonly number[]): void {
-    if (hashes.length > 0 && this.#placed.length < MAX_TOLD_PROMPTS) this.#placed.push([engineId, hashes]);
+  /** This router has sent a prompt to the engine of a load. */
+  placed(load: EngineLoad, hashes: readonly number[]): void {
+    if (hashes.length === 0 || this.#placedBlocks + hashes.length > MAX_TOLD_BLOCKS) return;
+    this.#placed.push({ load, hashes });
+    this.#placedBlocks += hashes.length;
   }
 
-  /** What the others have to be told now; undefined where they know all of it. What has not changed is told again now and then. */
+  /** What the others have to be told now; undefined where nothing is new, and all was told not long ago. */
   tell(): string | undefined {
-    const work = this.#describeWork();
-    const isKnown = work === this.#toldWork && this.#placed.length === 0;
-    if (isKnown && (work === NO_WORK || this.#nowMs() - this.#toldAtMs < TELL_AGAIN_MS)) return undefined;
-    const router = JSON.stringify(this.#router);
-    const placed = JSON.stringify(this.#placed.map(([id, hashes]) => [id, toBase64(hashes)]));
-    this.#placed = [];
-    this.#toldWork = work;
-    this.#toldAtMs = this.#nowMs();
-    return `{"router":${router},"work":${work},"placed":${placed}}`;
-  }
-
-  #describeWork(): string {
+    const names = new Map<EngineLoad, string>();
     const work: [string, [number, number]][] = [];
-    for (const { id, load } of this.#engines()) {
-      const { queuedTokens, answerTokens } = load.work;
+    for (const engine of this.#engines()) {
+      names.set(engine.load, nameOf(engine));
+      const { queuedTokens, answerTokens } = engine.load.work;
       // What is left of sums that came and went may be a little beside 0.
-      if (queuedTokens + answerTokens >= 1) work.push([id, [Math.round(queuedTokens), Math.round(answerTokens)]]);
+      if (queuedTokens + answerTokens < 1) continue;
+      work.push([nameOf(engine), [Math.round(queuedTokens), Math.round(answerTokens)]]);
     }
-    return JSON.stringify(Object.fromEntries(work));
+    const workNow = JSON.stringify(Object.fromEntries(work));
+    const isKnown = workNow === this.#toldWork && this.#placed.length === 0;
+    if (isKnown && this.#nowMs() - this.#toldAtMs < TELL_AGAIN_MS) return undefined;
+    const placed = this.#placed.flatMap(({ load, hashes }) => {
+      const name = names.get(load);
+      return name === undefined ? [] : [[name, toBase64(hashes)]];
+    });
+    this.#placed = [];
+    this.#placedBlocks = 0;
+    this.#toldWork = workNow;
+    this.#toldAtMs = this.#nowMs();
+    return `{"router":${JSON.stringify(this.#router)},"work":${workNow},"placed":${JSON.stringify(placed)}}`;
   }
 
-  /** Takes over what a router told; its own news says nothing new. Returns who told it. Throws where it cannot be read. */
+  /** What was to be told last was told to nobody: work is told again at once. */
+  notTold(): void {
+    this.#toldAtMs = Number.NEGATIVE_INFINITY;
+  }
+
+  /** Takes over what a router told, and says whether that was this one itself, which is no news. Throws where it cannot be read. */
   hear(text: string): { isOwn: boolean } {
     const { router, work, placed } = newsSchema.parse(JSON.parse(text));
     if (router === this.#router) return { isOwn: true };
-    const loads = new Map(Array.from(this.#engines(), ({ id, load }) => [id, load]));
+    const loads = new Map(Array.from(this.#engines(), (engine) => [nameOf(engine), engine.load]));
     const other = this.#others.get(router) ?? { heardAtMs: 0, work: new Map() };
     this.#others.set(router, other);
     other.heardAtMs = this.#nowMs();
     const now = new Map<EngineLoad, Work>();
-    for (const [id, [queuedTokens, answerTokens]] of Object.entries(work)) {
-      const load = loads.get(id);
+    for (const [name, [queuedTokens, answerTokens]] of Object.entries(work)) {
+      const load = loads.get(name);
       if (load) now.set(load, { queuedTokens, answerTokens });
     }
     count(now, other.work);
     other.work = now;
-    for (const [id, base64] of placed) loads.get(id)?.hearPlaced(fromBase64(base64));
+    for (const [name, base64] of placed) loads.get(name)?.hearPlaced(fromBase64(base64));
     return { isOwn: false };
   }
 

@@ -135,16 +135,20 @@ export const LEAST_TRIAL_PAUSE_MS = 1_000;
 
 /** Pause between two things that a router tells the others: what they do not know yet sends calls to the wrong engine … */
 export const TELL_MS = 50;
-/** … and so much of it for each router at least: each hears all others, so many of them would take Redis the square of it. */
+/** … and so much of it for each router at least: each hears all others, so many of them would take Redis the square of it … */
 export const TELL_MS_PER_ROUTER = 5;
-/** Work that has not changed is told again after so long: it may not have been heard. */
+/** … but no more than this, however many there are. */
+export const LONGEST_TELL_MS = 500;
+/** A router tells something after so long, though nothing has changed: it may not have been heard, and listens whether it is. */
 export const TELL_AGAIN_MS = 500;
-/** A router that was not heard for so long has no work any more; one with work is heard many times in it. */
+/** A router that was not heard for so long has no work any more; one that lives is heard some times in it. */
 export const ROUTER_SILENT_MS = 2_000;
-/** Prompts that are told at once, which takes a listener some milliseconds: what is beyond is told to nobody. */
-export const MAX_TOLD_PROMPTS = 200;
-/** What a router says itself comes back at once, or it hears no other either, and listens anew. */
-export const ECHO_MS = 1_000;
+/** A router that has not heard itself for so long hears no other either, and connects anew. */
+export const ECHO_MS = 3_000;
+/** Blocks of prompts that are told at once, which take a listener some ten milliseconds: what is beyond is told to nobody. */
+export const MAX_TOLD_BLOCKS = 20_000;
+/** After so long a prompt that another router has sent is taken for computed, where that is not told: a long one takes its time. */
+export const OTHERS_PROMPT_MS = 10_000;
 
 /* How much an engine is given. */
 
