@@ -8,7 +8,7 @@ const IMAGE_SAMPLE_LENGTH = 2_048;
 
 /** The beginning of what an engine computes for a call, and how long all of it is. */
 export interface RenderedPrompt {
-  /** Cut where nothing is hashed any more. */
+  /** Cut where nothing is hashed any more. It lies where the next prompt will: it has to be hashed before one is rendered. */
   beginning: Buffer;
   bytes: number;
 }
@@ -25,7 +25,7 @@ export function renderPrefix({ operation, written }: Pick<InferenceRequest, 'ope
     else if (Array.isArray(member) && name === 'messages') for (const message of member) renderMessage(message, pieces);
     else if (Array.isArray(member) && member.length > 0) pieces.push(JSON.stringify(member));
   }
-  return cut(pieces);
+  return write(pieces);
 }
 
 function renderMessage(message: Record<string, unknown>, pieces: string[]): void {
@@ -56,16 +56,30 @@ function digestOf(url: string): string {
   return crc32(sample, url.length).toString(16).padStart(DIGEST_LENGTH, '0');
 }
 
-/** Joins pieces to bytes as far as they are hashed. What is beyond counts by its characters, which is near enough. */
-function cut(pieces: readonly string[]): RenderedPrompt {
-  let beginning = '';
+/** A text of so many characters is written by itself: to join it to others would copy it once more. */
+const LONG_PIECE = 4_096;
+
+const encoder = new TextEncoder();
+
+/** Writes pieces as far as they are hashed. What is beyond counts by its characters, which is near enough. */
+function write(pieces: readonly string[]): RenderedPrompt {
+  let text = '';
+  let end = 0;
   let beyond = 0;
+  const flush = (piece: string): void => {
+    const { read, written } = encoder.encodeInto(piece, rendered.subarray(end));
+    end += written;
+    beyond += piece.length - read;
+  };
   for (const piece of pieces) {
-    if (beginning.length >= MAX_HASHED_BYTES) beyond += piece.length;
-    else beginning += piece;
+    if (piece.length < LONG_PIECE) text += piece;
+    if (piece.length < LONG_PIECE && text.length < LONG_PIECE) continue;
+    flush(text);
+    text = '';
+    if (piece.length >= LONG_PIECE) flush(piece);
   }
-  const bytes = Buffer.from(beginning);
-  return { beginning: bytes.subarray(0, MAX_HASHED_BYTES), bytes: bytes.length + beyond };
+  flush(text);
+  return { beginning: rendered.subarray(0, end), bytes: end + beyond };
 }
 
 /** Bytes of a block at the beginning of a prompt: about 128 tokens, eight blocks of an engine. */
@@ -86,6 +100,9 @@ export const blocksWithin = (bytes: number): number =>
 
 /** What is hashed of a prompt; no more of it need be rendered. */
 export const MAX_HASHED_BYTES = endOfBlocks(MAX_BLOCKS);
+
+/** Where every prompt is rendered: memory for a long one of its own would cost more than the rest. */
+const rendered = Buffer.allocUnsafeSlow(MAX_HASHED_BYTES);
 
 /**
  * A prompt as chained block hashes, each naming the whole prefix up to its end. `scope` is what separates caches: the
