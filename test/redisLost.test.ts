@@ -369,7 +369,7 @@ it('records as unknown the call of a router that died with Redis, where the file
   await server.restart();
   await allOpen();
   const findRow = () => ledger.db.usageRequest.findUnique({ where: { callId } });
-  await until('its row is there', async () => (await findRow())?.status === 'unknown', 20_000);
+  await until('its row is there', async () => (await findRow())?.status === 'unknown');
   const pending = () => redis.hmget(redisKeys.wallet(workspaceId), 'held', 'ended');
   await until('nothing is held', async () => String(await pending()) === '0,0');
 });
