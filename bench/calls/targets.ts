@@ -26,8 +26,10 @@ export interface Targets extends Peers {
   nginx: Target;
   nginxTwice: Target;
   pipes: Target;
-  /** A `node:http` server that refuses everything. */
+  /** A `node:http` server that refuses everything; the same behind a pipe; and one that asks Redis first what admission has to know. */
   bare: Target;
+  bareBehindPipe: Target;
+  bareAsking: Target;
   router: Target;
   edge: Target;
   /** The same behind edges that have no call traced, and every call. */
@@ -91,6 +93,8 @@ export async function startTargets(
       ...(profileDir !== undefined && { profileDir }),
     });
     stops.push(() => running.stop());
+    const bareBehindPipe = await child('bareProxy', { UPSTREAM_PORT: String(bare.hello) });
+    const bareAsking = await child('bareAsking', { REDIS_URL: running.stack.regions.us.redis_url });
     const accounts = await openAccounts(operator);
     const { services } = running.stack.regions.us;
     const ours = { apiKeys: accounts.apiKeys, settled };
@@ -165,6 +169,18 @@ export async function startTargets(
       },
       pipes: pipesTarget,
       bare: { name: 'bare node:http', port: Number(bare.hello), parts: { bare: bare.pid }, ...anyone },
+      bareBehindPipe: {
+        name: 'bare Node pipe, bare node:http',
+        port: Number(bareBehindPipe.hello),
+        parts: { pipe: bareBehindPipe.pid, bare: bare.pid },
+        ...anyone,
+      },
+      bareAsking: {
+        name: 'bare node:http that asks Redis',
+        port: Number(bareAsking.hello),
+        parts: { bare: bareAsking.pid, redis: behind.redis },
+        ...anyone,
+      },
       router: routerTarget,
       edge: edgeTarget,
       untracedEdge: await anotherEdge('no call traced', '0'),

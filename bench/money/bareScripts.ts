@@ -91,7 +91,10 @@ export function bareScripts(redis: Redis, { withReads }: { withReads: boolean })
   const admit = define('bareAdmit', ADMIT_READS, ADMIT);
   const settle = define('bareSettle', SETTLE_READS, SETTLE);
   const absorb = define('bareAbsorb', ABSORB_READS, ABSORB);
+  const refuse = define('bareRefuse', ADMIT_READS, '\nreturn 1');
   return {
+    /** Writes nothing, as a call that is refused does. */
+    refuse: (call: BareCall) => refuse(keysOf(call), argsOf(call)),
     admit: (call: BareCall) => admit(keysOf(call), argsOf(call)),
     settle: (call: BareCall) => settle(keysOf(call), argsOf(call)),
     async absorb(calls: BareCall[]): Promise<void> {

@@ -1,6 +1,6 @@
 import { divideRounds } from '../../figure.ts';
 import { measureCost, toRequests } from '../measureCost.ts';
-import { inRounds, printParts, toFigure, totalOf } from '../rounds.ts';
+import { inRounds, partOf, printParts, toFigure, totalOf } from '../rounds.ts';
 import type { Scenario } from '../scenario.ts';
 import type { Target } from '../target.ts';
 import type { Targets } from '../targets.ts';
@@ -17,17 +17,19 @@ const first = { kind: 'once', connections: 1, seconds: 0, rate: 0, withinMs: 0 }
 export const refusals: Scenario = {
   name: 'refusals',
   async run(targets, { rounds: count, progress }) {
-    const { bare, refusedKeys } = targets;
+    const { bare, bareBehindPipe, bareAsking, refusedKeys } = targets;
     const storms = STATUSES.flatMap((status) =>
-      [targets.router, targets.edge].map(
-        (target): Target => ({
+      [targets.router, targets.edge].map((target) => ({
+        status,
+        isBehindEdge: target === targets.edge,
+        target: {
           ...target,
           name: `${status} of ${target.name}`,
           apiKeys: [refusedKeys[status]],
           // Nothing is held or recorded of what is refused.
           settled: async () => undefined,
-        }),
-      ),
+        } satisfies Target,
+      })),
     );
     // The first call of all uses up the one request a minute.
     const { edge } = targets;
@@ -35,25 +37,36 @@ export const refusals: Scenario = {
     await targets.load.ask({ ...first, port: edge.port, requests: toRequests(once, toChatRequest()) });
     await warmUp(targets);
     await edge.settled();
-    const rounds = await inRounds(count, [bare, ...storms], async (target, round) => {
+    const all = [bare, bareBehindPipe, bareAsking, ...storms.map(({ target }) => target)];
+    const rounds = await inRounds(count, all, async (target, round) => {
       progress(`refusals, round ${round + 1} of ${count}: ${target.name}`);
-      const status = target === bare ? 401 : Number.parseInt(target.name, 10);
+      const status = storms.find((storm) => storm.target === target)?.status ?? 401;
       const { costs, calls } = await measureCost(targets, { target, request: toChatRequest(), order, status });
       return Object.fromEntries(Object.entries(costs).map(([part, us]) => [part, us / calls]));
     });
     printParts('processor time of a refusal, µs', rounds);
-    return storms.map((target) =>
-      toFigure(`${target.name} ÷ bare node:http`, { atMost: MOST_OF_BARE }, () =>
-        divideRounds(totalOf(rounds, target), totalOf(rounds, bare)),
-      ),
-    );
+    /** Without credit a call is refused by what Redis knows of it. */
+    const bareOf = ({ status, isBehindEdge }: (typeof storms)[number]): number[] => {
+      const server = totalOf(rounds, status === 402 ? bareAsking : bare);
+      const pipe = partOf(rounds, bareBehindPipe, 'pipe');
+      return isBehindEdge ? server.map((us, round) => us + (pipe[round] ?? Number.NaN)) : server;
+    };
+    const over = (read: () => number[]) => () => divideRounds(read(), totalOf(rounds, bare));
+    return storms.map((storm) => {
+      const name = `${storm.target.name} ÷ bare node:http`;
+      const measured = over(() => totalOf(rounds, storm.target));
+      // The barest that makes another refusal is the bare server itself.
+      const isBareItself = !storm.isBehindEdge && storm.status !== 402;
+      return toFigure(name, { atMost: MOST_OF_BARE }, measured, isBareItself ? undefined : over(() => bareOf(storm)));
+    });
   },
 };
 
-async function warmUp({ load, otherLoad, bare, edge, refusedKeys }: Targets): Promise<void> {
+async function warmUp({ load, otherLoad, bareBehindPipe, bareAsking, edge, refusedKeys }: Targets): Promise<void> {
   const refused = toRequests({ ...edge, apiKeys: Object.values(refusedKeys) }, toChatRequest());
-  await Promise.all([
-    load.ask({ ...warm, port: edge.port, requests: refused }),
-    otherLoad.ask({ ...warm, port: bare.port, requests: refused }),
-  ]);
+  const warmBare = async (): Promise<void> => {
+    for (const { port } of [bareBehindPipe, bareAsking])
+      await otherLoad.ask({ ...warm, seconds: warm.seconds / 2, port, requests: refused });
+  };
+  await Promise.all([load.ask({ ...warm, port: edge.port, requests: refused }), warmBare()]);
 }
