@@ -7,7 +7,6 @@ import {
 } from '../../services/model-router/src/fleet/placement/placer.ts';
 import { RouterNews } from '../../services/model-router/src/fleet/placement/routerNews.ts';
 import type { Attempt } from '../../services/model-router/src/fleet/terms/attempt.ts';
-import { TELL_MS, TELL_MS_PER_ROUTER } from '../../services/model-router/src/fleet/terms/limits.ts';
 import { seededRandom } from '../seededRandom.ts';
 import type { SimulatedEngine } from './simulatedEngine.ts';
 import type { Call } from './workload.ts';
@@ -77,16 +76,16 @@ export type PolicyName = keyof typeof POLICIES;
 
 /** Routers that tell each other of their calls, each at its own moment of every so many milliseconds. */
 function toRouters(nowMs: () => number, count: number): Policy {
-  const pauseMs = Math.max(TELL_MS, TELL_MS_PER_ROUTER * (count - 1));
-  const routers = Array.from({ length: count }, (_, index) => ({
-    ...toRouter(nowMs, { seed: index + 1, isTold: true }),
-    tellsAtMs: (pauseMs * (index + 1)) / count,
-  }));
+  const routers = Array.from({ length: count }, (_, index) => {
+    const router = toRouter(nowMs, { seed: index + 1, isTold: true });
+    return { ...router, tellsAtMs: (router.news.pauseMs * (index + 1)) / count };
+  });
   function tellAll(): void {
     for (;;) {
       const due = routers.reduce((first, router) => (router.tellsAtMs < first.tellsAtMs ? router : first));
       if (due.tellsAtMs > nowMs()) return;
       // Where nothing has happened for longer than the pause, nothing is told before now.
+      const { pauseMs } = due.news;
       due.tellsAtMs = Math.max(due.tellsAtMs, nowMs() - pauseMs) + pauseMs;
       const text = due.news.tell();
       if (text !== undefined) for (const { news } of routers) news.hear(text);

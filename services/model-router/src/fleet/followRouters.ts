@@ -2,7 +2,7 @@ import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { Redis } from 'ioredis';
 import type { RouterNews } from './placement/routerNews.ts';
-import { ECHO_MS, LONGEST_TELL_MS, TELL_MS, TELL_MS_PER_ROUTER } from './terms/limits.ts';
+import { ECHO_MS } from './terms/limits.ts';
 
 /**
  * A sharded channel of Redis, on the server that a key of this name would be on; behind it comes the number of the database. It is
@@ -69,7 +69,7 @@ export function followRouters({ shards, news, log }: FollowRoutersOptions): { cl
   }
 
   const telling = repeat(round, {
-    pauseMs: () => Math.min(Math.max(TELL_MS, TELL_MS_PER_ROUTER * news.others), LONGEST_TELL_MS),
+    pauseMs: () => news.pauseMs,
     log,
     failing: 'other routers cannot be told of calls: each places its own by what it knows itself',
   });

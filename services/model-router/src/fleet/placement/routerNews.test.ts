@@ -190,3 +190,14 @@ it('counts others’ work on the engines that there are now, where new ones have
   expect(other.loads()).toEqual(one.loads());
   expect(gone.map(({ load }) => load.loadTokens)).toEqual([0, 0, 0, 0]);
 });
+
+it.each([
+  [1, 50],
+  [9, 50],
+  [40, 200],
+  [150, 500],
+])('tells more seldom where there are many routers: %d others, every %d ms', (others, pauseMs) => {
+  for (let number = 0; number < others; number += 1)
+    one.news.hear(JSON.stringify({ router: String(number), work: {}, placed: [] }));
+  expect(one.news.pauseMs).toBe(pauseMs);
+});

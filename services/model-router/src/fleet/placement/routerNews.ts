@@ -1,5 +1,12 @@
 import { z } from 'zod';
-import { MAX_TOLD_BLOCKS, ROUTER_SILENT_MS, TELL_AGAIN_MS } from '../terms/limits.ts';
+import {
+  LONGEST_TELL_MS,
+  MAX_TOLD_BLOCKS,
+  ROUTER_SILENT_MS,
+  TELL_AGAIN_MS,
+  TELL_MS,
+  TELL_MS_PER_ROUTER,
+} from '../terms/limits.ts';
 import type { EngineLoad, Work } from './engineLoad.ts';
 
 /** What a router tells the others of its region. */
@@ -57,6 +64,11 @@ export class RouterNews {
   /** How many other routers were heard lately. */
   get others(): number {
     return this.#others.size;
+  }
+
+  /** How long this router waits before it tells something again. */
+  get pauseMs(): number {
+    return Math.min(Math.max(TELL_MS, TELL_MS_PER_ROUTER * this.others), LONGEST_TELL_MS);
   }
 
   /** This router has sent a prompt to the engine of a load. */
