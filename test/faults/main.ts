@@ -4,7 +4,7 @@ import { checkOutRelease } from './checkOutRelease.ts';
 import { CELLS, chooseCells } from './findCells.ts';
 import { FAULTS_USAGE, parseFaultArguments } from './parseFaultArguments.ts';
 import type { CellResult } from './report/cellResult.ts';
-import { formatHeader, formatReconciliation, formatResult, formatTotals } from './report/formatResult.ts';
+import { formatHeader, formatReconciliation, formatResult, formatTotals, toExitCode } from './report/formatResult.ts';
 import { ProgressLine } from './report/progressLine.ts';
 import { Lane, type LaneOptions } from './runLane.ts';
 import type { Reconciliation } from './stack/reconcile.ts';
@@ -58,8 +58,8 @@ async function runCells(
   const failure = runs.find((run) => run.status === 'rejected');
   if (failure) throw failure.reason;
   print(formatTotals(results, performance.now() - startedAt));
-  const isWhole = results.length === cells.length && results.every(({ problems }) => problems.length === 0);
-  return isWhole && agree ? 0 : 1;
+  if (results.length < cells.length || !agree) return 1;
+  return toExitCode(results, { requireAll: process.env.REQUIRE_FAULTS === '1' });
 }
 
 /** The healthy stack first, and last the cells with settings of their own, which end the stack that the others share. */

@@ -2,6 +2,7 @@ import { cp, rm } from 'node:fs/promises';
 import { availableParallelism, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
+import { CannotInject } from './cannotInject.ts';
 import type { Cell } from './cell.ts';
 import { CellContext } from './cellContext.ts';
 import { createRandom } from './load/random.ts';
@@ -77,6 +78,7 @@ export class Lane {
       closedMs: undefined,
       tookMs: 0,
       problems: [],
+      notTested: undefined,
       notes: [],
       logs: undefined,
     };
@@ -89,7 +91,8 @@ export class Lane {
       Object.assign(result, findings, { recoveryMs: this.#context.recoveryMs, notes: this.#context.notes });
     } catch (error) {
       this.#options.signal.throwIfAborted();
-      result.problems.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
+      if (error instanceof CannotInject) result.notTested = error.message;
+      else result.problems.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
     }
     const [load = 0] = loadavg();
     if (result.problems.length > 0 && load > BUSY * availableParallelism())

@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { findFreePort } from '@turnpike/test-support/findFreePort';
 import { readRows } from '../books/readLedger.ts';
 import { breakUnderLoad } from '../breakUnderLoad.ts';
+import { CannotInject } from '../cannotInject.ts';
 import type { CellTable } from '../cell.ts';
 import type { CellContext } from '../cellContext.ts';
 import { end, freeze, kill } from '../fault.ts';
@@ -158,8 +159,8 @@ async function fillDisk(context: CellContext): Promise<void> {
   try {
     await run('mount', ['-t', 'tmpfs', '-o', `size=${DISK_BYTES}`, 'tmpfs', spool]);
   } catch {
-    context.notes.push('not possible here: a small disk of its own wants the right to mount one');
-    return parts.restart('model-router');
+    await parts.restart('model-router');
+    throw new CannotInject('a small disk of its own. It needs the right to mount a tmpfs: run the cell as root.');
   }
   try {
     await parts.restart('model-router');

@@ -12,8 +12,10 @@ export interface CellResult {
   /** From the last call's end until the books were whole. */
   closedMs: number | undefined;
   tookMs: number;
-  /** None: the cell passed. */
+  /** None: the cell passed, unless it is not tested. */
   problems: string[];
+  /** What this machine lacks to inject the fault; undefined where the cell ran. */
+  notTested: string | undefined;
   /** What was measured beside. */
   notes: string[];
   /** Where the logs of the stack are kept, if it failed. */

@@ -12,7 +12,7 @@ const COLUMNS = [
   { title: 'recovery', width: 8, right: true },
   { title: 'books', width: 7, right: true },
   { title: 'took', width: 7, right: true },
-  { title: '', width: 6 },
+  { title: '', width: 10 },
 ] as const;
 
 const toSeconds = (durationMs: number | undefined): string =>
@@ -33,7 +33,7 @@ export function formatHeader(): string {
 
 /** One line, and one more for each thing that is wrong. */
 export function formatResult(result: CellResult): string {
-  const { cell, seed, calls, lost, doubled, difference, recoveryMs, closedMs, tookMs, problems, notes, logs } = result;
+  const { cell, seed, calls, lost, doubled, difference, recoveryMs, closedMs, tookMs, notTested, notes, logs } = result;
   const row = formatRow([
     cell.group,
     cell.name,
@@ -45,10 +45,16 @@ export function formatResult(result: CellResult): string {
     toSeconds(recoveryMs),
     toSeconds(closedMs),
     toSeconds(tookMs),
-    problems.length === 0 ? 'ok' : 'FAILED',
+    toVerdict(result),
   ]);
-  const lines = [...notes, ...problems].map((line) => `    ${line}`);
+  const missing = notTested === undefined ? [] : [`NOT TESTED: ${notTested}`];
+  const lines = [...notes, ...missing, ...result.problems].map((line) => `    ${line}`);
   return [row, ...lines, ...(logs === undefined ? [] : [`    logs: ${logs}`])].join('\n');
+}
+
+function toVerdict({ problems, notTested }: CellResult): string {
+  if (problems.length > 0) return 'FAILED';
+  return notTested === undefined ? 'ok' : 'NOT TESTED';
 }
 
 /** The verdict, and all that was found where the books do not agree. */
@@ -63,8 +69,29 @@ export function formatTotals(results: readonly CellResult[], tookMs: number): st
   const sum = (read: (result: CellResult) => number): number =>
     results.reduce((total, result) => total + read(result), 0);
   const apart = results.reduce((total, { difference }) => total + difference, 0n);
+  const notTested = results.filter((result) => toVerdict(result) === 'NOT TESTED');
   const counts = `${results.length} cells, ${sum(({ calls }) => calls)} calls: ${sum(({ lost }) => lost)} lost, ${sum(({ doubled }) => doubled)} doubled, ${apart} nano-dollars apart`;
-  const verdict =
-    failed.length === 0 ? 'all passed' : `${failed.length} FAILED: ${failed.map(({ cell }) => cell.name).join(', ')}`;
+  const passed = results.length - failed.length - notTested.length;
+  const verdict = [
+    failed.length + notTested.length === 0 ? 'all passed' : `${passed} passed`,
+    ...nameCells('FAILED', failed),
+    ...nameCells('NOT TESTED', notTested),
+  ].join('; ');
   return `${counts}; ${verdict}; ${Math.floor(tookMs / 60_000)} min ${Math.round((tookMs % 60_000) / 1_000)} s`;
+}
+
+function nameCells(verdict: string, results: readonly CellResult[]): string[] {
+  return results.length === 0
+    ? []
+    : [`${results.length} ${verdict}: ${results.map(({ cell }) => cell.name).join(', ')}`];
+}
+
+/**
+ * Exit code of a run: 0 if each chosen cell passed. A cell that is not tested makes it 1 only where `requireAll` is set, because
+ * most machines cannot inject every fault.
+ */
+export function toExitCode(results: readonly CellResult[], { requireAll }: { requireAll: boolean }): 0 | 1 {
+  return results.every((result) => toVerdict(result) === 'ok' || (!requireAll && toVerdict(result) === 'NOT TESTED'))
+    ? 0
+    : 1;
 }
