@@ -239,6 +239,28 @@ it('says that it is full at nine tenths, and takes what still comes', async () =
   expect((await readLeft()).at(-1)).toBe('the last one');
 });
 
+it('is not filled by events that are set aside, and keeps them until they are released', async () => {
+  const { spool } = await openSpool(10_000);
+  const events = Array.from({ length: 10 }, (_, number) => anEvent(number, 1_000));
+  await appendAll(spool, events);
+  expect(spool.isFull).toBe(true);
+  for (const event of events) spool.setAside(event);
+  expect(spool.isFull).toBe(false);
+  expect(events.filter((event) => spool.isSetAside(event))).toEqual(events);
+  expect(await readLeft()).toEqual(events);
+  for (const event of events) spool.release(event);
+  expect(spool.waitingBytes).toBe(0);
+  await until('it is done with them', () => spool.isEmpty);
+});
+
+it('is full once what is set aside is more than as much again', async () => {
+  const { spool } = await openSpool(10_000);
+  const events = Array.from({ length: 22 }, (_, number) => anEvent(number, 1_000));
+  await appendAll(spool, events);
+  for (const event of events) spool.setAside(event);
+  expect(spool.isFull).toBe(true);
+});
+
 describe('when the disk refuses a write', () => {
   /** Makes the next write of the spool fail after `bytes` of it, as a full disk does. */
   async function tearNextWrite(bytes: number): Promise<void> {

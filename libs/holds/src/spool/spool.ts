@@ -36,6 +36,7 @@ export interface SpoolOptions {
 interface Place {
   segment: number;
   bytes: number;
+  isAside: boolean;
 }
 
 /**
@@ -57,6 +58,8 @@ export class Spool {
   /** By the ids of events that wait. */
   readonly #places = new Map<string, Place>();
   #waitingBytes = 0;
+  /** Bytes of the events that are set aside, which are part of those that wait. */
+  #asideBytes = 0;
   #waiting: { events: SpooledEvent[]; resolve: () => void; reject: (error: unknown) => void }[] = [];
   #isWriting = false;
   #flushTimer: NodeJS.Timeout | undefined;
@@ -129,7 +132,8 @@ export class Spool {
   /** Whether new calls must be refused: too little room left, or the disk refused a write a moment ago or a flush since then. */
   get isFull(): boolean {
     if (this.#hasFlushFailed) return true;
-    return this.bytes > this.#maxBytes * FULL_SHARE || performance.now() - this.#failedAt < RECOVERY_MS;
+    const counted = this.bytes - Math.min(this.#asideBytes, this.#maxBytes);
+    return counted > this.#maxBytes * FULL_SHARE || performance.now() - this.#failedAt < RECOVERY_MS;
   }
 
   /** Resolves when the event is with the operating system. Appends under way are written together. */
@@ -148,19 +152,34 @@ export class Spool {
     );
   }
 
+  /** Keeps an event that the ledger cannot record until it is released. It does not fill the spool, up to the size of a full one. */
+  setAside(id: string): void {
+    const place = this.#places.get(id);
+    if (!place || place.isAside) return;
+    place.isAside = true;
+    this.#asideBytes += place.bytes;
+  }
+
+  isSetAside(id: string): boolean {
+    return this.#places.get(id)?.isAside ?? false;
+  }
+
   #place({ id, json }: SpooledEvent, number: number): void {
     const known = this.#places.get(id);
     if (known) this.#leave(id, known);
     const bytes = Buffer.byteLength(json);
-    this.#places.set(id, { segment: number, bytes });
+    const isAside = known?.isAside ?? false;
+    this.#places.set(id, { segment: number, bytes, isAside });
     this.#waitingBytes += bytes;
+    if (isAside) this.#asideBytes += bytes;
     const segment = this.#segments.get(number);
     if (segment) segment.events += 1;
   }
 
-  #leave(id: string, { segment: number, bytes }: Place): void {
+  #leave(id: string, { segment: number, bytes, isAside }: Place): void {
     this.#places.delete(id);
     this.#waitingBytes -= bytes;
+    if (isAside) this.#asideBytes -= bytes;
     const segment = this.#segments.get(number);
     if (segment) segment.events -= 1;
   }
