@@ -100,3 +100,26 @@ it('asks nobody where it is told not to, once for all who wait, and not about wh
   expect(await authenticate(key, refuse)).toEqual(record);
   expect(told).toBe(1);
 });
+
+it('forgets a key that is called all the time, however many others were let in since it was asked about', async () => {
+  let asked = 0;
+  const { authenticate, forget } = createCachingAuthenticator({
+    region: 'us',
+    cacheTtlMs: 300_000,
+    async findKey() {
+      asked += 1;
+      return { ...record, keyId: `key_${asked}` };
+    },
+  });
+  const often = aHeader();
+  const { keyId } = await authenticate(often);
+  for (let nth = 0; nth < 50_000; nth += 1) {
+    await authenticate(aHeader());
+    if (nth % 1_000 === 0) await authenticate(often);
+  }
+  expect(await authenticate(often)).toMatchObject({ keyId });
+  const before = asked;
+  forget(keyId);
+  await authenticate(often);
+  expect(asked).toBe(before + 1);
+}, 30_000);

@@ -38,11 +38,23 @@ export function createCachingAuthenticator(options: CachingAuthenticatorOptions)
   const refusalTtlMs = Math.min(cacheTtlMs, REFUSAL_TTL_MS);
   // Unknown keys are kept apart, so that a flood of them cannot push the known ones out.
   // Old ones stay, for a key is asked about again by whoever calls with it.
-  const known = new LRUCache<string, KeyRecord>({ max: 50_000, ttl: cacheTtlMs, noDeleteOnStaleGet: true });
+  const known = new LRUCache<string, KeyRecord>({
+    max: 50_000,
+    ttl: cacheTtlMs,
+    noDeleteOnStaleGet: true,
+    noDisposeOnSet: true,
+    dispose: ({ keyId }, keySha256) => unlist(keyId, keySha256),
+  });
   const unknown = new LRUCache<string, true>({ max: 50_000, ttl: refusalTtlMs });
-  // A key has two secrets at most: those that it was let in by last.
-  const hashesOfKeyId = new LRUCache<string, string[]>({ max: 50_000 });
+  // Exactly the hashes in `known`, so that `forget` misses no record. A key has two secrets at most: the last two that were let in.
+  const hashesOfKeyId = new Map<string, string[]>();
   let questions = new Map<string, Promise<KeyRecord | undefined>>();
+
+  function unlist(keyId: string, keySha256: string): void {
+    const others = hashesOfKeyId.get(keyId)?.filter((hash) => hash !== keySha256) ?? [];
+    if (others.length > 0) hashesOfKeyId.set(keyId, others);
+    else hashesOfKeyId.delete(keyId);
+  }
 
   async function ask(keySha256: string, asked: typeof questions): Promise<KeyRecord | undefined> {
     const key = await findKey(keySha256).catch((error: unknown) => {
@@ -88,7 +100,6 @@ export function createCachingAuthenticator(options: CachingAuthenticatorOptions)
     forgetAll() {
       known.clear();
       unknown.clear();
-      hashesOfKeyId.clear();
       questions = new Map();
     },
   };
