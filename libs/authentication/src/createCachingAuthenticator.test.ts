@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';
 import { generateApiKey } from '@turnpike/api-keys/apiKey';
 import { aKeyRecordBody } from '@turnpike/internal-api/aKeyRecordBody';
@@ -123,3 +124,28 @@ it('forgets a key that is called all the time, however many others were let in s
   await authenticate(often);
   expect(asked).toBe(before + 1);
 }, 30_000);
+
+it('counts down what is left of a key by no wall clock, and asks again once it is over', async () => {
+  const { authenticate, questions } = anAuthenticator();
+  const key = aHeader();
+  const first = authenticate(key);
+  // By the clock of this process the key has expired.
+  questions[0]?.resolve({ ...record, expiresAt: new Date(Date.now() - 300_000).toISOString(), expiresInMs: 100 });
+  expect(await first).toMatchObject({ keyId: record.keyId });
+
+  while (questions.length < 2) {
+    authenticate(key).catch(() => {});
+    await delay(10);
+  }
+  const second = authenticate(key);
+  questions[1]?.resolve(undefined);
+  await expect(second).rejects.toMatchObject({ fault: { kind: 'invalid_api_key' } });
+});
+
+it('takes a key for none that has nothing left', async () => {
+  const { authenticate, questions } = anAuthenticator();
+  const asked = authenticate(aHeader());
+  const expiresAt = new Date(Date.now() + 300_000).toISOString();
+  questions[0]?.resolve({ ...record, expiresAt, expiresInMs: 0 });
+  await expect(asked).rejects.toMatchObject({ fault: { kind: 'invalid_api_key' } });
+});

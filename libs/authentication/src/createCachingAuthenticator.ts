@@ -62,13 +62,14 @@ export function createCachingAuthenticator(options: CachingAuthenticatorOptions)
     });
     // Asked before all was forgotten: whoever asked then gets this verdict, and it is not kept.
     if (asked !== questions) return key;
-    if (!key) {
+    const lifeMs = key ? lifeOf(key) : 0;
+    if (!key || lifeMs <= 0) {
       known.delete(keySha256);
       unknown.set(keySha256, true);
       return undefined;
     }
     const isLetIn = !key.isBlocked && key.workspace.billingStatus === 'active';
-    known.set(keySha256, key, { ttl: isLetIn ? cacheTtlMs : refusalTtlMs });
+    known.set(keySha256, key, { ttl: Math.min(isLetIn ? cacheTtlMs : refusalTtlMs, Math.ceil(lifeMs)) });
     const [other, ...ended] = (hashesOfKeyId.get(key.keyId) ?? []).filter((hash) => hash !== keySha256);
     for (const hash of ended) known.delete(hash);
     hashesOfKeyId.set(key.keyId, other === undefined ? [keySha256] : [keySha256, other]);
@@ -104,3 +105,7 @@ export function createCachingAuthenticator(options: CachingAuthenticatorOptions)
     },
   };
 }
+
+/** Time until a key expires by its database's clock, ms; by this process' clock if an older release of auth does not say. */
+const lifeOf = ({ expiresAt, expiresInMs }: KeyRecord): number =>
+  expiresInMs ?? (expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(expiresAt) - Date.now());

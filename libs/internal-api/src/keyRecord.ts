@@ -10,6 +10,8 @@ export const keyRecordSchema = z
     generation: z.number().int().min(0),
     isBlocked: z.boolean(),
     expiresAt: z.iso.datetime().nullable(),
+    /** Time until `expiresAt` by auth's database, because clocks of processes differ. Absent if the key never expires. */
+    expiresInMs: z.number().optional(),
     /** Configured limits: requests and tokens per minute. */
     rpm: z.number().int().min(1),
     tpm: z.number().int().min(1),

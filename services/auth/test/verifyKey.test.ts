@@ -1,9 +1,24 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { generateApiKey, toKeySha256, toStoredKeyHash } from '@turnpike/api-keys/apiKey';
 import { keyRecordSchema } from '@turnpike/internal-api/keyRecord';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
+import { findKey } from '../src/keys/findKey.ts';
 import { putAWorkspace, registerAKey, verify } from './builders.ts';
 import { currentPepper, formerPepper, startAuth, type TestAuth, tokenKeys } from './startAuth.ts';
+
+/** All but `Date`. */
+const doNotFake = [
+  'hrtime',
+  'nextTick',
+  'performance',
+  'queueMicrotask',
+  'setImmediate',
+  'clearImmediate',
+  'setInterval',
+  'clearInterval',
+  'setTimeout',
+  'clearTimeout',
+] as const;
 
 let auth: TestAuth;
 beforeAll(async () => {
@@ -29,6 +44,7 @@ it('answers with the key, its limits and its workspace', async () => {
     generation: 2,
     isBlocked: false,
     expiresAt: '2998-12-31T23:00:00.000Z',
+    expiresInMs: expect.any(Number),
     rpm: 7,
     tpm: 70,
     maxBudgetNanoUsd: '9007199254740991',
@@ -41,6 +57,23 @@ it('gives a key that names none the default limits and neither budget nor expiry
   const { apiKey } = await registerAKey(auth);
   const { key } = await verify(auth, apiKey);
   expect(key).toMatchObject({ rpm: 600, tpm: 1_000_000, maxBudgetNanoUsd: null, expiresAt: null });
+});
+
+it.each([
+  ['gives a key with two minutes left, though the process is five minutes ahead of', 300_000, 120_000],
+  ['gives no key that expired a minute ago, though the process is an hour behind', -3_600_000, -60_000],
+])('%s the database', async (_what, skewMs, leftMs) => {
+  const { apiKey, keyId } = await registerAKey(auth);
+  await auth.db.$executeRaw`
+    UPDATE api_key SET expires_at = now() + ${leftMs}::int * interval '1 ms' WHERE key_id = ${keyId}`;
+  jest.useFakeTimers({ now: Date.now() + skewMs, doNotFake: [...doNotFake] });
+  try {
+    const key = await findKey(auth.db, { keySha256: toKeySha256(apiKey), peppers: [currentPepper] });
+    expect(key?.keyId).toBe(leftMs > 0 ? keyId : undefined);
+    expect(key?.expiresInMs ?? 0).toBeLessThanOrEqual(120_000);
+  } finally {
+    jest.useRealTimers();
+  }
 });
 
 it.each([

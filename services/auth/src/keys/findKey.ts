@@ -16,16 +16,18 @@ export async function findKey(
 ): Promise<KeyRecord | undefined> {
   const storedHashes = toStoredSecrets(keySha256, peppers).map(({ storedHash }) => storedHash);
   const hashes = { in: storedHashes };
+  const toFault = (error: unknown): never => {
+    throw new ApiError<AuthFault>({ kind: 'auth_unavailable' }, { cause: error });
+  };
   const key = await db.apiKey
     .findFirst({ where: { OR: [{ storedHash: hashes }, { oldStoredHash: hashes }] }, include: { workspace: true } })
-    .catch((error: unknown) => {
-      throw new ApiError<AuthFault>({ kind: 'auth_unavailable' }, { cause: error });
-    });
+    .catch(toFault);
   if (!key || key.status === 'revoked') return undefined;
   const { storedHash, lastFour, expiresAt, oldLastFour, oldEndsAt } = key;
   const isOld = !storedHashes.includes(storedHash);
   const endsAt = isOld ? oldEndsAt : expiresAt;
-  if (endsAt && endsAt <= new Date()) return undefined;
+  const expiresInMs = endsAt ? await readTimeUntil(db, endsAt).catch(toFault) : undefined;
+  if (expiresInMs !== undefined && expiresInMs <= 0) return undefined;
   const { workspace } = key;
   return keyRecordSchema.parse({
     keyId: key.keyId,
@@ -33,6 +35,7 @@ export async function findKey(
     generation: key.generation + workspace.version,
     isBlocked: key.status === 'blocked',
     expiresAt: endsAt?.toISOString() ?? null,
+    expiresInMs,
     rpm: key.rpm,
     tpm: key.tpm,
     maxBudgetNanoUsd: key.maxBudgetNanoUsd?.toString() ?? null,
@@ -43,4 +46,11 @@ export async function findKey(
       monthlyCapNanoUsd: workspace.monthlyCapNanoUsd?.toString() ?? null,
     },
   });
+}
+
+/** Time until an instant by the database's clock, ms. */
+async function readTimeUntil(db: Db, instant: Date): Promise<number> {
+  const [row] = await db.$queryRaw<{ leftMs: number }[]>`
+    SELECT (extract(epoch FROM ${instant}::timestamptz - now()) * 1000)::float8 AS "leftMs"`;
+  return row?.leftMs ?? 0;
 }
