@@ -79,7 +79,13 @@ function measureInference(meter: Meter): void {
   metrics.shed(model, 'key_share');
   metrics.holdSwept();
   metrics.alerted('unknown_ending');
-  metrics.observe({ isOpen: () => true, openCalls: () => 1, spoolBytes: () => 1, spoolLimitBytes: 1 });
+  metrics.observe({
+    isOpen: () => true,
+    openCalls: () => 1,
+    spoolBytes: () => 1,
+    spoolLimitBytes: 1,
+    redisMemoryShare: () => 1,
+  });
   metrics.observeFleet({
     engines: () => [{ ...engine, health: { breaker: 'closed' }, load: { tokensInFlight: 1 } }],
     retriesLeft: () => 1,

@@ -80,6 +80,12 @@ const CASES: Case[] = [
     says: 'The spool of model-router model-router-1 is 60% full; at 90 % it refuses calls',
   },
   {
+    alert: 'RedisFills',
+    series: { [at('turnpike_redis_memory_ratio')]: stays(0.8) },
+    labels: ROUTER,
+    says: 'A Redis uses 80% of its maxmemory; at 100 % every call of it is refused',
+  },
+  {
     alert: 'LedgerLags',
     series: { [at('turnpike_event_lag_records')]: stays(11_000) },
     says: '11000 records wait for the ledger, which is more than it records in a minute',

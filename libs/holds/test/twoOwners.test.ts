@@ -17,7 +17,7 @@ import { takeUpSpool } from '../src/call/takeUpSpool.ts';
 import { createPutBack } from '../src/follow/putBack.ts';
 import { createHolds, type Holds } from '../src/holds.ts';
 import { redisKeys } from '../src/redis/redisKeys.ts';
-import { readRedisId } from '../src/redis/redisServer.ts';
+import { readRedis } from '../src/redis/redisServer.ts';
 import { Standing } from '../src/redis/standing.ts';
 import { type AnEventLog, anEventLog } from './anEventLog.ts';
 import { aShard, shardsOf, TAG } from './aShard.ts';
@@ -122,7 +122,7 @@ async function start(owner: string): Promise<OwnerProcess> {
 /** The one that Redis has, which is its process' id, the tag of its shard, and a name. */
 async function markName(): Promise<string> {
   const mark = (await opened.redis.get(redisKeys.mark(TAG))) ?? '';
-  return mark.slice(`${await readRedisId(opened.redis)}:${TAG}:`.length);
+  return mark.slice(`${(await readRedis(opened.redis)).redisId}:${TAG}:`.length);
 }
 
 const opens = (process: OwnerProcess) => until('it has a session', () => process.standing.isOpen);

@@ -65,7 +65,13 @@ it('counts calls, tokens and waits of inference', async () => {
   metrics.shed(model, 'key_share');
   metrics.observeQueue(() => [{ model: 'org/small-chat', calls: 5 }]);
   metrics.holdSwept();
-  metrics.observe({ isOpen: () => true, openCalls: () => 3, spoolBytes: () => 4_096, spoolLimitBytes: 65_536 });
+  metrics.observe({
+    isOpen: () => true,
+    openCalls: () => 3,
+    spoolBytes: () => 4_096,
+    spoolLimitBytes: 65_536,
+    redisMemoryShare: () => 0.5,
+  });
 
   const samples = await readMetrics(telemetry);
   const wanted = {
@@ -103,6 +109,7 @@ it('counts calls, tokens and waits of inference', async () => {
     turnpike_open_calls: 3,
     turnpike_spool_bytes: 4_096,
     turnpike_spool_limit_bytes: 65_536,
+    turnpike_redis_memory_ratio: 0.5,
   };
   expect(Object.fromEntries(Object.keys(wanted).map((name) => [name, samples.get(name)]))).toEqual(wanted);
 });

@@ -32,6 +32,8 @@ export interface RouterState {
   /** Completion events that the event log has not acknowledged, and the room there is for them. */
   spoolBytes: () => number;
   spoolLimitBytes: number;
+  /** Share of maxmemory that the fullest Redis uses. */
+  redisMemoryShare: () => number;
 }
 
 /** A router's view of its engines, asked for at every scrape. */
@@ -191,7 +193,7 @@ export function createInferenceMetrics(meter: Meter): InferenceMetrics {
     shed: ({ id }, reason) => sheds.add(1, { model: id, reason }),
     holdSwept: () => sweeps.add(1),
     alerted: (kind) => alerts.add(1, { kind }),
-    observe({ isOpen, openCalls, spoolBytes, spoolLimitBytes }) {
+    observe({ isOpen, openCalls, spoolBytes, spoolLimitBytes, redisMemoryShare }) {
       gauge(
         'turnpike_router_admits',
         'Whether this process admits calls: 0 while the balances in Redis are not in force.',
@@ -202,6 +204,11 @@ export function createInferenceMetrics(meter: Meter): InferenceMetrics {
         result.observe(spoolBytes()),
       );
       gauge('turnpike_spool_limit_bytes', 'Size of a full spool.', (result) => result.observe(spoolLimitBytes));
+      gauge(
+        'turnpike_redis_memory_ratio',
+        'Share of its maxmemory that the fullest Redis uses; 0 without a limit.',
+        (result) => result.observe(redisMemoryShare()),
+      );
     },
     observeFleet({ engines, retriesLeft, routersHeard }) {
       gauge(

@@ -80,6 +80,12 @@ export const booksBoard: Board = {
           ],
         },
         {
+          title: 'Memory of Redis',
+          unit: 'percentunit',
+          says: 'Share of maxmemory, of the fullest Redis; at 100 % it refuses new calls.',
+          lines: [{ expr: 'max(turnpike_redis_memory_ratio)', legend: 'fullest' }],
+        },
+        {
           title: 'Records that the event log lost',
           unit: 'short',
           says: 'Times that it had lost some before they were read, or was made anew, in the last hour.',

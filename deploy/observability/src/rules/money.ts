@@ -33,6 +33,13 @@ or absent(turnpike_ledger_reconciled_timestamp_seconds > 0)`,
         '90 % it refuses calls',
     },
     {
+      alert: 'RedisFills',
+      expr: 'max by (job, instance) (turnpike_redis_memory_ratio) > 0.7',
+      for: '1m',
+      severity: 'page',
+      summary: 'A Redis uses {{ $value | humanizePercentage }} of its maxmemory; at 100 % every call of it is refused',
+    },
+    {
       alert: 'LedgerLags',
       expr: `max(turnpike_event_lag_records) > ${RECORDED_A_MINUTE}`,
       for: '5m',

@@ -8,6 +8,7 @@ import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import { validate as isUuid } from 'uuid';
 import type { Absorber } from '../balances/absorb.ts';
 import { CALLS_PATTERN, redisKeys, workspaceOf } from '../redis/redisKeys.ts';
+import { defineScript } from '../redis/redisScript.ts';
 import type { Shard } from '../redis/shards.ts';
 
 /** Keys of Redis that a step of the walk looks at: well under a millisecond of its time. */
@@ -42,6 +43,7 @@ export function sweepCalls({
   leaseMs: number;
 }) {
   const self = randomUUID();
+  const claim = defineScript(redis, 'claim');
   const graceMs = leaseMs / 4;
   /** By session, when it was first seen to be gone. */
   const goneSince = new Map<string, number>();
@@ -53,7 +55,7 @@ export function sweepCalls({
 
   async function isMyTurn(): Promise<boolean> {
     if (!standing.isOpen) return false;
-    if ((await redis.set(redisKeys.sweeper(tag), self, 'PX', leaseMs, 'NX')) === 'OK') return true;
+    if ((await claim([redisKeys.sweeper(tag)], [self, leaseMs])) === 1) return true;
     if ((await redis.get(redisKeys.sweeper(tag))) !== self) return false;
     await redis.pexpire(redisKeys.sweeper(tag), leaseMs);
     return true;

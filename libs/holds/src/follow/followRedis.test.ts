@@ -8,7 +8,7 @@ import { aShard, TAG } from '../../test/aShard.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
 import { defineScript } from '../redis/redisScript.ts';
-import { readRedisId, readRedisTime } from '../redis/redisServer.ts';
+import { readRedis, readRedisTime } from '../redis/redisServer.ts';
 import { type Session, Standing } from '../redis/standing.ts';
 import { followRedis } from './followRedis.ts';
 import type { OwnerReport, RedisNews } from './reportToLedger.ts';
@@ -52,7 +52,7 @@ beforeEach(async () => {
   given = new Set();
   onPutBack = async () => {};
   standing = new Standing();
-  const redisId = await readRedisId(opened.redis);
+  const redisId = (await readRedis(opened.redis)).redisId;
   news = { redisId, mark: randomUUID(), isToBeSet: true, isOpen: false, isStranger: false, waitsFor: [] };
 });
 afterEach(async () => {
@@ -109,6 +109,29 @@ it('marks a Redis that the ledger has named, puts its calls back there, and admi
   await opens();
   expect(reports.some(({ missingMark }) => missingMark !== null)).toBe(false);
   expect(logged.filter(([, message]) => message === 'calls are admitted')).toHaveLength(1);
+});
+
+it('admits no call while Redis is full, says so, keeps its session, and admits again once there is room', async () => {
+  follow();
+  const session = await opens();
+  await opened.redis.config('SET', 'maxmemory', '1');
+  await until('no call is admitted', () => !standing.isOpen);
+  expect(standing.lack).toBe('Redis is full: it has reached its maxmemory');
+  expect(standing.memoryShare).toBeGreaterThan(1);
+  await opened.redis.config('SET', 'maxmemory', '0');
+  await until('calls are admitted', () => standing.isOpen);
+  expect(standing.session).toBe(session);
+});
+
+it('begins a session with a Redis that is full', async () => {
+  await opened.redis.config('SET', 'maxmemory', '1');
+  try {
+    follow();
+    await isSaidToBeBack();
+    expect(standing.isOpen).toBe(false);
+  } finally {
+    await opened.redis.config('SET', 'maxmemory', '0');
+  }
 });
 
 it('has its session before it puts anything back under it, and says nothing of it before all is there', async () => {
@@ -338,7 +361,7 @@ describe('a mark', () => {
     // As a replica that is promoted, Redis gives itself another replication id.
     await opened.redis.replicaof('127.0.0.1', 1);
     await opened.redis.replicaof('NO', 'ONE');
-    const redisId = await readRedisId(opened.redis);
+    const redisId = (await readRedis(opened.redis)).redisId;
     expect(redisId).not.toBe(news.redisId);
     await until('nothing is admitted', () => !standing.isOpen);
     news = { ...news, redisId, mark: randomUUID(), isOpen: false };

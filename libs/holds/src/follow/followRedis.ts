@@ -4,7 +4,7 @@ import type { Logger } from '@turnpike/logging/createLogger';
 import { z } from 'zod';
 import { redisKeys } from '../redis/redisKeys.ts';
 import { defineScript } from '../redis/redisScript.ts';
-import { readRedisId, readRedisTime } from '../redis/redisServer.ts';
+import { readRedis, readRedisTime } from '../redis/redisServer.ts';
 import type { Shard } from '../redis/shards.ts';
 import type { Session } from '../redis/standing.ts';
 import type { LedgerReports, RedisNews } from './reportToLedger.ts';
@@ -27,6 +27,7 @@ const MARK_VALID_MS = 2_000;
 /** What keeps a router from admitting calls. */
 const LACKS = {
   no_redis: 'no Redis answers as a primary',
+  full: 'Redis is full: it has reached its maxmemory',
   no_word: 'the ledger does not say whether the gate is open',
   stranger: 'the other routers see another Redis',
   not_put_back: 'its calls are not put back yet',
@@ -53,6 +54,7 @@ export interface FollowRedisOptions {
 export function followRedis({ shard, owner, leaseMs, reports, putBack, log }: FollowRedisOptions) {
   const { redis, standing, tag } = shard;
   const setMark = defineScript(redis, 'setMark');
+  const claim = defineScript(redis, 'claim');
   /** What the ledger said last. */
   let news: RedisNews | undefined;
   /** Whether calls are being put back: one time after the other, or what one has listed could undo what the next has done. */
@@ -74,7 +76,9 @@ export function followRedis({ shard, owner, leaseMs, reports, putBack, log }: Fo
   /** Null where no primary answers; a connection on which that lasts is replaced. */
   async function askRedisId(): Promise<string | null> {
     const isConnected = redis.status === 'ready' || redis.status === 'connect';
-    const redisId = await readRedisId(redis).catch(() => null);
+    const found = await readRedis(redis).catch(() => null);
+    const redisId = found?.redisId ?? null;
+    standing.memoryShare = found?.memoryShare ?? 0;
     if (redisId !== null || !isConnected) unansweredSince = undefined;
     else unansweredSince ??= performance.now();
     if (unansweredSince !== undefined && performance.now() - unansweredSince >= REPLACE_MS) {
@@ -105,7 +109,7 @@ export function followRedis({ shard, owner, leaseMs, reports, putBack, log }: Fo
     const session = { mark, token: randomUUID() };
     const askedAt = performance.now();
     try {
-      await redis.set(redisKeys.session(tag, session.token), owner, 'PX', leaseMs, 'NX');
+      await claim([redisKeys.session(tag, session.token)], [owner, leaseMs]);
       await putBack(session);
       if (isClosed) return;
       standing.begin(session, askedAt + leaseMs - LEASE_MARGIN_MS);
@@ -203,6 +207,7 @@ export function followRedis({ shard, owner, leaseMs, reports, putBack, log }: Fo
       return;
     }
     if (!now.isOpen) return closeFor('others', now.waitsFor);
+    if (standing.memoryShare > 1) return closeFor('full');
     if (!standing.isOpen) log.info({ shard: shard.name }, 'calls are admitted');
     told = undefined;
     standing.open();

@@ -7,7 +7,7 @@ import { until } from '@turnpike/test-support/until';
 import type { Redis } from 'ioredis';
 import { aShard } from '../../test/aShard.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
-import { readRedisId } from '../redis/redisServer.ts';
+import { readRedis } from '../redis/redisServer.ts';
 import { Standing } from '../redis/standing.ts';
 import { followRedis } from './followRedis.ts';
 
@@ -65,7 +65,7 @@ async function startFollower(): Promise<void> {
 /** A server takes another replication id when its first replica comes, so it is asked for each time. */
 const opensOn = (wanted: OpenedRedis): Promise<unknown> =>
   until('calls are admitted there', async () => {
-    const redisId = await readRedisId(wanted.redis);
+    const redisId = (await readRedis(wanted.redis)).redisId;
     return standing.isOpen && standing.session?.mark.startsWith(redisId);
   });
 

@@ -19,7 +19,8 @@ export function createLetIn({ admit, giveBack, pending, standing }: LetInOptions
   return async (request: AdmitRequest): Promise<Admission> => {
     const admission = await admit(request).catch((error: unknown) => {
       const { callId, key } = request;
-      void giveBack({ callId, keyId: key.keyId, workspaceId: key.workspace.workspaceId });
+      // A full Redis has admitted nothing. To give the call back would take memory, for its tombstone.
+      if (!(error instanceof Error && error.message.startsWith('OOM '))) void giveBack({ callId, keyId: key.keyId, workspaceId: key.workspace.workspaceId });
       throw error;
     });
     if (admission.outcome === 'closed') standing.suspect();

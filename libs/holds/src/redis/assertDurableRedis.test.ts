@@ -43,6 +43,12 @@ it.each([
   await expect(assertDurable()).rejects.toThrow(words);
 });
 
+it('refuses to start on a Redis that does not know flags of scripts', async () => {
+  const info = (await redis.info()).replace(/^redis_version:.*$/m, 'redis_version:6.2.14');
+  const older = Object.assign(Object.create(redis) as Redis, { info: async () => info });
+  await expect(assertDurableRedis(older, { copies: 'one', log })).rejects.toThrow(/6\.2\.14 and must be 7 or later/);
+});
+
 it('wants writes to be on a replica as well, unless one copy is enough', async () => {
   await expect(assertDurable('several')).rejects.toThrow(/min-replicas-to-write is 0 .* STORE_COPIES=one/);
   await set('min-replicas-to-write', '1');

@@ -44,7 +44,11 @@ async function findLacks(redis: Redis, copies: Durability['copies']): Promise<st
   const info = await redis.info();
   const find = (field: string): string | undefined => new RegExp(`^${field}:(.*?)\\r?$`, 'm').exec(info)?.[1];
   const policy = find('maxmemory_policy');
+  const version = find('redis_version');
   return [
+    ...(Number(version?.split('.')[0]) >= 7
+      ? []
+      : [`redis_version is ${version ?? 'unknown'} and must be 7 or later, because an older one does not know flags of scripts`]),
     ...(policy === 'noeviction' ? [] : [`maxmemory-policy is "${policy ?? 'unknown'}" and must be "noeviction"`]),
     ...(find('aof_enabled') === '1' ? [] : ['appendonly is off and must be "yes"']),
     // Redis counts its good replicas only where it is told to want some.

@@ -17,6 +17,8 @@ export class Standing {
   #putBacks = 0;
   /** What keeps calls out while this is not open, as it was seen last; for people. */
   lack = 'it has not been looked at yet';
+  /** Share of its maxmemory that this Redis used when it was asked last; above 1 it admits nothing. 0 without a limit. */
+  memoryShare = 0;
 
   /** Undefined once its lease has ended by this process' clock, which is before anybody else could say so. */
   get session(): Session | undefined {

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom,allow-cross-slot-keys
 --[[ Takes over what the ledger said of a workspace, of one instant: sums, and which pending calls they contain. Newer sums replace
   older ones; a call is pending no more exactly where the sums that stand here contain it. So what is said late or twice refuses too
   much for a moment, and never too little. Uses pending.lua.

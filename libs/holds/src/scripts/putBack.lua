@@ -1,3 +1,4 @@
+#!lua flags=allow-oom,allow-cross-slot-keys
 --[[ Puts an owner's calls back as pending ones, under its new session: those that run with their hold, those that have ended and may
   not be recorded with their charge. What stands there already gets the session; a charge stays a charge, and
   a hold that was released stays so. A limit may be passed by it: the call was admitted within the limits of then. Uses pending.lua.

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom,allow-cross-slot-keys
 --[[ Notes from which generation on a key's records are admitted. Changes of a key may be told in any order; only a newer
   one counts.
   KEYS[1] {workspace}:key:<id>   ARGV[1] generation

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom,allow-cross-slot-keys
 --[[ Takes back an admission nobody waited for: Redis answered too late, and the client was told 503. Hold, request and tokens are
   given back, as if the call had not been. Leaves a tombstone, so that the admission itself, should it run only now, is refused as
   repeated. Uses pending.lua and rates.lua.

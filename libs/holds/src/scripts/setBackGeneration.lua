@@ -1,3 +1,4 @@
+#!lua flags=allow-oom,allow-cross-slot-keys
 --[[ Has a key's older records admitted again: auth was asked after this generation had been seen, and knows an older one, so its
   database was set back. A key that was revoked or blocked stays out.
   KEYS[1] {workspace}:key:<id>   ARGV[1] the generation that was seen   ARGV[2] the one that auth gives

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom,allow-cross-slot-keys
 --[[ Marks a Redis as the one that balances are kept in from now on, before anything is put back into it. Whoever empties Redis takes the
   mark along, and nothing puts it back: what has lost it has lost holds. So it is put only while the ledger waits for the owner
   that puts it, however late the command comes.

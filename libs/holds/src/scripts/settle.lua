@@ -1,3 +1,4 @@
+#!lua flags=allow-oom,allow-cross-slot-keys
 --[[ Ends a call: its hold becomes its charge, once, however often this runs. The call stays pending, with its completion event, until
   an absorb finds it in the ledger's sums. Uses pending.lua and rates.lua.
   ARGV[2] call id   ARGV[3] charge, nano-dollars   ARGV[4] tokens used in all, or '' where nobody knows: what was estimated stays

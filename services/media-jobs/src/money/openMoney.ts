@@ -20,7 +20,7 @@ export interface Money extends OpenedHolds {
 /** Opens what holds are made of, and the calls under way on top. */
 export async function openMoney(base: ServiceBase<HoldsSettings>, metrics: InferenceMetrics): Promise<Money> {
   const opened = await openHolds(base, metrics);
-  const { holds, spool, isOpen } = opened;
+  const { holds, spool, shards, isOpen } = opened;
   const { log } = base;
   const callBook = createCallBook({ holds, metrics, log });
   metrics.observe({
@@ -28,6 +28,7 @@ export async function openMoney(base: ServiceBase<HoldsSettings>, metrics: Infer
     openCalls: () => callBook.size,
     spoolBytes: () => spool.waitingBytes,
     spoolLimitBytes: base.config.SPOOL_MAX_BYTES,
+    redisMemoryShare: () => Math.max(0, ...shards.all.map(({ standing }) => standing.memoryShare)),
   });
   return {
     ...opened,

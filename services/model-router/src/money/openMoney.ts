@@ -11,13 +11,14 @@ export interface Money extends OpenedHolds {
 /** Opens what holds are made of, and the calls under way on top. */
 export async function openMoney(base: ServiceBase<HoldsSettings>, metrics: InferenceMetrics): Promise<Money> {
   const opened = await openHolds(base, metrics);
-  const { holds, spool, isOpen } = opened;
+  const { holds, spool, shards, isOpen } = opened;
   const openCalls = createOpenCalls({ holds, metrics, log: base.log });
   metrics.observe({
     isOpen,
     openCalls: () => openCalls.size,
     spoolBytes: () => spool.waitingBytes,
     spoolLimitBytes: base.config.SPOOL_MAX_BYTES,
+    redisMemoryShare: () => Math.max(0, ...shards.all.map(({ standing }) => standing.memoryShare)),
   });
   return { ...opened, openCalls };
 }
