@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { redisKeys } from '@turnpike/holds/redis/redisKeys';
-import { readRedisId } from '@turnpike/holds/redis/redisServer';
+import { readRedis } from '@turnpike/holds/redis/redisServer';
 import { TAG } from '@turnpike/holds/test/aShard';
 import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
@@ -166,7 +166,7 @@ for nth = tonumber(ARGV[1]), tonumber(ARGV[2]) do
 end`;
 
 async function fillDormant(redis: Redis): Promise<void> {
-  const mark = `${await readRedisId(redis)}:${TAG}:${randomUUID()}`;
+  const mark = `${(await readRedis(redis)).redisId}:${TAG}:${randomUUID()}`;
   const step = 2_000;
   for (let first = 0; first < WORKSPACES - ACTIVE; first += step)
     await redis.eval(FILL, 0, first, Math.min(first + step, WORKSPACES - ACTIVE) - 1, mark);

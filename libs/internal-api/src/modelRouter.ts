@@ -72,7 +72,7 @@ const countersSchema = z
     next_after: z.string().nullable(),
   })
   .meta({ id: 'Counters' });
-/** The counters of a workspace in Redis, at one instant. */
+/** The counters of a workspace in Redis. Calls, wallet, months and keys with pending calls are of one instant. */
 export type RedisCounters = z.output<typeof countersSchema>;
 
 const drained = {
@@ -154,7 +154,7 @@ export const modelRouterApi = defineApi('model-router', {
     method: 'GET',
     path: '/internal/workspaces/:workspace_id/counters',
     promise:
-      'all that the gate counts of a workspace, of one instant; pending calls by pages, each with its session: a hold whose session has lapsed is nobody’s',
+      'all that the gate counts of a workspace, of one instant but keys without pending calls; pending calls by pages, each with its session: a hold whose session has lapsed is nobody’s',
     params: z.object({
       workspace_id: anyId,
       after: z

@@ -3,8 +3,10 @@ import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
 import { aHold } from '../../test/aHold.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
+import { toAbsorb } from '../../test/toAbsorb.ts';
 import { createCallEndings } from '../call/endCall.ts';
-import { redisKeys } from '../redis/redisKeys.ts';
+import { headOf, redisKeys } from '../redis/redisKeys.ts';
+import { defineScript } from '../redis/redisScript.ts';
 import { createReadCounters } from './readCounters.ts';
 
 let opened: OpenedRedis;
@@ -92,4 +94,52 @@ it('shows every call, by pages', async () => {
   }
   expect(seen).toEqual(new Set(callIds));
   expect(pages).toBeGreaterThan(1);
+});
+
+it('shows every key, and reads none in the command that reads the calls but theirs', async () => {
+  const workspaceId = 'ws_many_keys';
+  const keyIds = Array.from({ length: 1_500 }, (_, nth) => `key-${nth}`);
+  const putting = opened.redis.pipeline().sadd(redisKeys.keys(workspaceId), ...keyIds);
+  for (const keyId of keyIds) putting.hset(redisKeys.key(workspaceId, keyId), { spent: 7, held: 0, ended: 0 });
+  await putting.exec();
+  await opened.credit(workspaceId, 1_000n);
+  const { keyId } = await aHold(opened, { workspaceId, keyId: 'key-3', holdNanoUsd: 5n });
+  const { keys } = await createReadCounters(opened.shard)(workspaceId, '0');
+  expect(new Set(Object.keys(keys))).toEqual(new Set(keyIds));
+  expect(keys['key-9']).toMatchObject({ spentNanoUsd: 7n });
+  const { keys: names, args } = headOf(workspaceId, '');
+  const answer = (await defineScript(opened.redis, 'readCounters')(names, [...args, '0', 1_000])) as unknown[];
+  expect(answer[3]).toEqual([[keyId, expect.any(Array)]]);
+});
+
+it('shows of every key just what its calls come to, while calls are admitted and settled', async () => {
+  const { workspaceId } = await aHold(opened, { holdNanoUsd: 5n });
+  const { settle } = createCallEndings(opened.redis);
+  const readCounters = createReadCounters(opened.shard);
+  let isOver = false;
+  async function callUntilOver(keyId: string): Promise<void> {
+    while (!isOver) {
+      const { callId } = await aHold(opened, { workspaceId, keyId, holdNanoUsd: 5n });
+      const event = aUsageRecorded({ callId, keyId, workspaceId, chargeNanoUsd: 3n });
+      await settle(event, toUsageRecordedJson(event));
+      const final = [callId];
+      await defineScript(opened.redis, 'absorb')(...toAbsorb(workspaceId, opened.mark, { left: 10n ** 12n, final }));
+    }
+  }
+  const calling = Promise.all(Array.from({ length: 20 }, (_, nth) => callUntilOver(`busy-${nth}`)));
+  let seen = 0;
+  for (let round = 0; round < 30; round += 1) {
+    const { keys, calls, nextAfter } = await readCounters(workspaceId, '0');
+    expect(nextAfter).toBeUndefined();
+    seen += calls.length;
+    for (const [keyId, { heldNanoUsd, endedNanoUsd }] of Object.entries(keys)) {
+      const own = calls.filter((call) => call.keyId === keyId);
+      const sum = (kind: string) =>
+        own.reduce((all, call) => (call.kind === kind ? all + call.amountNanoUsd : all), 0n);
+      expect([keyId, heldNanoUsd, endedNanoUsd]).toEqual([keyId, sum('held'), sum('ended')]);
+    }
+  }
+  expect(seen).toBeGreaterThan(30);
+  isOver = true;
+  await calling;
 });

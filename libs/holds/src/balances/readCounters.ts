@@ -31,7 +31,10 @@ export interface PendingCall {
   admittedAtMs: number;
 }
 
-/** All that Redis counts for one workspace, at one instant. */
+/**
+ * All that Redis counts for one workspace. Calls, wallet, months, and every key that has pending calls are of one instant. Every other key
+ * is of an instant before, at which nothing of it was pending. The first page of calls alone has all keys.
+ */
 export interface Counters extends Omit<Counter, 'spentNanoUsd'> {
   /** The instant by Redis' clock, which also dates admissions. */
   nowMs: number;
@@ -49,6 +52,10 @@ export interface Counters extends Omit<Counter, 'spentNanoUsd'> {
 
 /** About as many calls as are read at one instant. */
 const CALLS_PER_PAGE = 1_000;
+/** Keys that are read between two looks at anything else. */
+const KEYS_PER_PAGE = 500;
+/** Keys without a call on the page that are read again with it. */
+const MAX_BUSY_KEYS = 2_000;
 
 const hash = z
   .array(z.string())
@@ -72,8 +79,14 @@ export function createReadCounters(
   const readCounters = defineScript(shard.redis, 'readCounters');
   return async (workspaceId, after) => {
     const { keys: names, args } = headOf(workspaceId, '');
-    const answer = await readCounters(names, [...args, after, CALLS_PER_PAGE]);
+    const known = after === '0' ? await readKeys(shard, workspaceId) : new Map<string, Counter>();
+    const busy = [...known].filter(([, { heldNanoUsd, endedNanoUsd }]) => heldNanoUsd !== 0n || endedNanoUsd !== 0n);
+    // Their pending sums were of another instant than the calls.
+    for (const [keyId, counter] of busy) known.set(keyId, { ...counter, heldNanoUsd: 0n, endedNanoUsd: 0n });
+    const again = busy.slice(0, MAX_BUSY_KEYS).map(([keyId]) => keyId);
+    const answer = await readCounters(names, [...args, after, CALLS_PER_PAGE, ...again]);
     const [nowMs, wallet, months, keys, calls, cursor] = answerSchema.parse(answer);
+    for (const [keyId, fields] of keys) known.set(keyId, toCounter(fields));
     const { spentNanoUsd: _, ...sums } = toCounter(wallet);
     const monthNames = new Set([...months.keys()].map((name) => name.slice(0, 'YYYY-MM'.length)));
     return {
@@ -81,12 +94,29 @@ export function createReadCounters(
       nowMs: Number(nowMs),
       mark: wallet.get('loaded'),
       leftNanoUsd: toAmount(wallet.get('left')),
-      keys: Object.fromEntries(keys.map(([keyId, fields]) => [keyId, toCounter(fields)])),
+      keys: Object.fromEntries(known),
       months: Object.fromEntries([...monthNames].map((month) => [month, toCounter(months, `${month}:`)])),
       calls: await toCalls(shard, calls),
       nextAfter: cursor === '0' ? undefined : cursor,
     };
   };
+}
+
+/** Every key that is counted, each of its own instant: one command for all would hold Redis up. */
+async function readKeys({ redis }: Pick<Shard, 'redis'>, workspaceId: string): Promise<Map<string, Counter>> {
+  const known = new Map<string, Counter>();
+  let cursor = '0';
+  do {
+    const [next, keyIds] = await redis.sscan(redisKeys.keys(workspaceId), cursor, 'COUNT', KEYS_PER_PAGE);
+    await Promise.all(
+      keyIds.map(async (keyId) => {
+        const fields = await redis.hgetall(redisKeys.key(workspaceId, keyId));
+        known.set(keyId, toCounter(new Map(Object.entries(fields))));
+      }),
+    );
+    cursor = next;
+  } while (cursor !== '0');
+  return known;
 }
 
 const toAmount = (digits: string | undefined): bigint | undefined =>

@@ -20,7 +20,8 @@ export function createLetIn({ admit, giveBack, pending, standing }: LetInOptions
     const admission = await admit(request).catch((error: unknown) => {
       const { callId, key } = request;
       // A full Redis has admitted nothing. To give the call back would take memory, for its tombstone.
-      if (!(error instanceof Error && error.message.startsWith('OOM '))) void giveBack({ callId, keyId: key.keyId, workspaceId: key.workspace.workspaceId });
+      if (!(error instanceof Error && error.message.startsWith('OOM ')))
+        void giveBack({ callId, keyId: key.keyId, workspaceId: key.workspace.workspaceId });
       throw error;
     });
     if (admission.outcome === 'closed') standing.suspect();

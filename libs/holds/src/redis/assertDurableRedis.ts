@@ -48,7 +48,9 @@ async function findLacks(redis: Redis, copies: Durability['copies']): Promise<st
   return [
     ...(Number(version?.split('.')[0]) >= 7
       ? []
-      : [`redis_version is ${version ?? 'unknown'} and must be 7 or later, because an older one does not know flags of scripts`]),
+      : [
+          `redis_version is ${version ?? 'unknown'} and must be 7 or later, because an older one does not know flags of scripts`,
+        ]),
     ...(policy === 'noeviction' ? [] : [`maxmemory-policy is "${policy ?? 'unknown'}" and must be "noeviction"`]),
     ...(find('aof_enabled') === '1' ? [] : ['appendonly is off and must be "yes"']),
     // Redis counts its good replicas only where it is told to want some.
