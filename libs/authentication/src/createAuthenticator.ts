@@ -1,5 +1,5 @@
 import { authApi } from '@turnpike/internal-api/auth';
-import { createClient } from '@turnpike/internal-api/createClient';
+import { CONNECT_TIMEOUT_MS, createClient } from '@turnpike/internal-api/createClient';
 import { Agent } from 'undici';
 import { type Authenticator, createCachingAuthenticator } from './createCachingAuthenticator.ts';
 
@@ -21,7 +21,10 @@ export interface AuthenticatorOptions {
 /** Answers 'who is calling' from a small cache, else from `auth`. */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const { authUrl, region, internalHeaders, cacheTtlMs, timeoutMs = 500, questionsAtOnce } = options;
-  const dispatcher = questionsAtOnce === undefined ? undefined : new Agent({ connections: questionsAtOnce });
+  const dispatcher =
+    questionsAtOnce === undefined
+      ? undefined
+      : new Agent({ connections: questionsAtOnce, connect: { timeout: CONNECT_TIMEOUT_MS } });
   const auth = createClient(authApi, { url: authUrl, internalHeaders, timeoutMs, dispatcher });
   return createCachingAuthenticator({
     region,

@@ -1,4 +1,4 @@
-import { type ClientOptions, createClient } from '@turnpike/internal-api/createClient';
+import { type ClientOptions, CONNECT_TIMEOUT_MS, createClient } from '@turnpike/internal-api/createClient';
 import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import { Agent } from 'undici';
 import type { EventLogProducer } from './eventLog.ts';
@@ -8,7 +8,7 @@ export type EmbeddedProducerOptions = Pick<ClientOptions, 'url' | 'internalHeade
 
 /** Appends to the embedded event log over HTTP. A batch is stored when it is answered. */
 export function createEmbeddedProducer({ timeoutMs = 10_000, ...options }: EmbeddedProducerOptions): EventLogProducer {
-  const dispatcher = new Agent({ connections: 4 });
+  const dispatcher = new Agent({ connections: 4, connect: { timeout: CONNECT_TIMEOUT_MS } });
   const ledger = createClient(usageLedgerApi, { ...options, timeoutMs, dispatcher });
   return {
     async append(topic, records) {

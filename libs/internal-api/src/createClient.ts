@@ -1,10 +1,14 @@
 import { startDeadline } from '@turnpike/lifecycle/startDeadline';
 import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
-import { type Dispatcher, request } from 'undici';
+import { Agent, type Dispatcher, request } from 'undici';
 import { z } from 'zod';
 import type { Callee, InternalApi, InternalRoute } from './internalApi.ts';
 
 const ANSWER_LIMIT_BYTES = 4 * 1024 * 1024;
+/** Longest wait for a connection. A call that gives up earlier leaves its attempt behind for as long. */
+export const CONNECT_TIMEOUT_MS = 1_000;
+
+const connections = new Agent({ connect: { timeout: CONNECT_TIMEOUT_MS } });
 
 /** How a service is reached. */
 export interface ClientOptions {
@@ -99,7 +103,7 @@ async function call(
     url,
     internalHeaders,
     timeoutMs,
-    dispatcher,
+    dispatcher = connections,
     onCall,
     params = {},
     body,
@@ -110,10 +114,15 @@ async function call(
   const fail = (failure: CallFailure, cause?: unknown) => new InternalCallError(service, route, failure, { cause });
   onCall?.(route);
   const late = new AbortController();
-  const stopDeadline = startDeadline(timeoutMs, () => late.abort());
+  const { promise: passed, reject } = Promise.withResolvers<never>();
+  const stopDeadline = startDeadline(timeoutMs, () => {
+    late.abort();
+    reject(late.signal.reason);
+  });
   let answer: { status: number; requestId: string | undefined; text: string };
   try {
-    const { statusCode, headers, ...received } = await request(url + toPath(route.path, params), {
+    // undici does not end a request by its signal while it waits for a connection.
+    const asked = request(url + toPath(route.path, params), {
       method: route.method,
       headers: {
         ...internalHeaders(service),
@@ -123,8 +132,9 @@ async function call(
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
       signal: late.signal,
-      ...(dispatcher && { dispatcher }),
+      dispatcher,
     });
+    const { statusCode, headers, ...received } = await Promise.race([asked, passed]);
     const text = await readText(received.body, route.answerLimitBytes ?? ANSWER_LIMIT_BYTES);
     const requestId = headers[REQUEST_ID_HEADER];
     answer = { status: statusCode, requestId: typeof requestId === 'string' ? requestId : undefined, text };
