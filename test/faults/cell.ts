@@ -20,6 +20,8 @@ interface CellFacts {
   replicas?: number;
   /** Whether it begins on the code of the release before, and so runs only where that is named. */
   startsOnRelease?: boolean;
+  /** Whether it is among the cells of a run of all that is not `--full`; always where it is not given. */
+  isDrawn?: (seed: number) => boolean;
 }
 
 /** A cell that breaks the stack under load, mends it, and looks at how its calls ended. */

@@ -166,10 +166,9 @@ export class CellContext<Stack extends BookedStack = FaultStack> {
   }
 
   /** Calls under way when a part was killed or frozen, which alone may have known how they ended, may end as unknown. */
-  allowUnknownAtStrikes(calls: readonly CallRecord[]): void {
+  allowUnknownAtStrikes(calls: readonly CallRecord[], moments = this.stack.struckAt): void {
     const wasLost = ({ outcome, startedAt, endedAt }: CallRecord): boolean =>
-      outcome !== 'ok' &&
-      this.stack.struckAt.some((moment) => startedAt <= moment && moment <= endedAt + NOTICED_WITHIN_MS);
+      outcome !== 'ok' && moments.some((moment) => startedAt <= moment && moment <= endedAt + NOTICED_WITHIN_MS);
     this.rules.unknownAtMost += calls.filter(wasLost).length;
   }
 

@@ -5,6 +5,8 @@ import { auth } from './cells/auth.ts';
 import { broker } from './cells/broker.ts';
 import { catalog } from './cells/catalog.ts';
 import { clients } from './cells/clients.ts';
+import { clocks } from './cells/clocks.ts';
+import { cuts } from './cells/cuts.ts';
 import { edge } from './cells/edge.ts';
 import { engines } from './cells/engines.ts';
 import { healthy } from './cells/healthy.ts';
@@ -13,16 +15,22 @@ import { media } from './cells/media.ts';
 import { money } from './cells/money.ts';
 import { postgres } from './cells/postgres.ts';
 import { races } from './cells/races.ts';
+import { recovery } from './cells/recovery.ts';
 import { redis } from './cells/redis.ts';
 import { release } from './cells/release.ts';
 import { router } from './cells/router.ts';
 import { strangers } from './cells/strangers.ts';
+
+/** From the repair of whatever was broken to the first good answer, at most. */
+const SERVES_WITHIN_MS = 5_000;
 
 const GROUPS: Record<string, CellTable> = {
   auth,
   broker,
   catalog,
   clients,
+  clocks,
+  cuts,
   edge,
   engines,
   healthy,
@@ -31,6 +39,7 @@ const GROUPS: Record<string, CellTable> = {
   money,
   postgres,
   races,
+  recovery,
   redis,
   release,
   router,
@@ -50,6 +59,7 @@ function toCell(group: string, name: string, row: CellTable[string]): Cell {
     ...row,
     async run(context) {
       const calls = await breakUnderLoad(context, row);
+      context.checkRecovery(SERVES_WITHIN_MS);
       context.checkOutcomes(calls, row.ends);
       row.also?.(context, calls);
     },

@@ -19,11 +19,13 @@ async function main(): Promise<number> {
   const chosen = chooseCells(CELLS, patterns);
   if (list) return print(formatList(chosen));
   const cells = chosen.filter(
-    ({ notOnCluster, startsOnRelease }) =>
-      !(cluster && notOnCluster !== undefined) && !(startsOnRelease && from === undefined),
+    ({ name, notOnCluster, startsOnRelease, isDrawn }) =>
+      !(cluster && notOnCluster !== undefined) &&
+      !(startsOnRelease && from === undefined) &&
+      (full || patterns.includes(name) || isDrawn?.(seed) !== false),
   );
   if (cells.length === 0)
-    throw new StackError('What was chosen runs with --from REF alone, or without --cluster: see --list.');
+    throw new StackError('What was chosen runs with --full or --from REF alone, or without --cluster: see --list.');
   const releaseRoot = from === undefined ? undefined : await checkOutRelease(from);
   return runCells(cells, { seed, cluster, releaseRoot, calls: full ? FULL_CALLS : CALLS, signal: untilToldToStop() });
 }
@@ -71,8 +73,8 @@ function turnOf({ group, serviceSettings }: Cell): number {
 function formatList(cells: readonly Cell[]): string {
   return cells
     .map(
-      ({ group, name, breaks, holds, notOnCluster, startsOnRelease }) =>
-        `${group.padEnd(9)} ${name}\n            breaks: ${breaks}\n            holds:  ${holds}${notOnCluster ? `\n            not on a cluster: ${notOnCluster}` : ''}${startsOnRelease ? '\n            only with --from REF' : ''}`,
+      ({ group, name, breaks, holds, notOnCluster, startsOnRelease, isDrawn }) =>
+        `${group.padEnd(9)} ${name}\n            breaks: ${breaks}\n            holds:  ${holds}${notOnCluster ? `\n            not on a cluster: ${notOnCluster}` : ''}${startsOnRelease ? '\n            only with --from REF' : ''}${isDrawn ? '\n            by its name, with --full, or with some seeds' : ''}`,
     )
     .join('\n');
 }

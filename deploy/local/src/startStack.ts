@@ -71,7 +71,7 @@ export interface RunningStack {
   /** Every edge process, by the listener that clients use. */
   edges: LinkReplica[];
   /** Starts a part that has ended again, with the settings and the data it had, and resolves when it is ready. */
-  restart(part: string): Promise<Part>;
+  restart(part: string, env?: Record<string, string>): Promise<Part>;
   /** Brings every database up to date with the services' code. */
   migrate(): Promise<void>;
   /** Starts a process by the command of a part, under another name and with other variables. Waits for nothing. */

@@ -108,6 +108,20 @@ it('holds replies while requests arrive, and lets them go', async () => {
   await until('the reply', () => client.text() === 'held');
 });
 
+it('holds requests while replies arrive, and lets them go', async () => {
+  const client = open();
+  client.socket.write('a');
+  await until('the first byte', () => client.text() === 'a');
+  await proxy.become({ holdRequests: true });
+  client.socket.write('held');
+  const other = open();
+  other.socket.write('held too');
+  await until('both connections', () => proxy.connections === 2);
+  expect(arrived()).toBe('a');
+  await proxy.become({});
+  await until('both requests', () => client.text() === 'aheld' && other.text() === 'held too');
+});
+
 it('lets nothing pass as a black hole, and everything afterwards', async () => {
   const client = open();
   client.socket.write('a');

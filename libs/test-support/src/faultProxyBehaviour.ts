@@ -12,6 +12,8 @@ export interface LinkBehaviour {
   closeDelayMs?: number;
   /** Requests arrive; replies are kept until this ends. */
   holdReplies?: boolean;
+  /** Requests are kept until this ends; replies arrive. */
+  holdRequests?: boolean;
   /** Connections are accepted and nothing passes either way, not even an end: a network that lost its packets. */
   blackHole?: boolean;
   /** New connections are refused, as where nobody listens. Open ones stay. */
@@ -24,6 +26,6 @@ export interface LinkBehaviour {
 export type Direction = 'request' | 'reply';
 
 /** Whether nothing may pass in this direction for now. */
-export function isHeld({ blackHole, holdReplies }: LinkBehaviour, direction: Direction): boolean {
-  return blackHole === true || (holdReplies === true && direction === 'reply');
+export function isHeld({ blackHole, holdReplies, holdRequests }: LinkBehaviour, direction: Direction): boolean {
+  return blackHole === true || (direction === 'reply' ? holdReplies : holdRequests) === true;
 }

@@ -49,7 +49,6 @@ export const engines: CellTable = {
     },
     forMs: 4_000,
     ends: { ok: true, error_event: true, '500': true, '503': true },
-    also: (context) => context.checkRecovery(5_000),
   },
   'engine-full': {
     breaks: 'one of two engine processes refuses every request with 503',

@@ -6,7 +6,7 @@ import type { CellTable } from '../cell.ts';
 import type { AllowedMediaOutcomes, CellContext } from '../cellContext.ts';
 import { disturb, end, type Fault, kill } from '../fault.ts';
 import { countOutcomes } from '../load/callRecord.ts';
-import type { MediaRecord } from '../load/media/mediaRecord.ts';
+import { isOverloaded, type MediaRecord } from '../load/media/mediaRecord.ts';
 import type { MediaLoad, MediaLoadOptions } from '../load/media/startMedia.ts';
 import { MEDIA_MODELS } from '../stack/faultCatalog.ts';
 import type { LinkChoice } from '../stack/links.ts';
@@ -15,7 +15,13 @@ import { eraseMedia } from './mediaErasure.ts';
 import { loseFile } from './redis.ts';
 
 /** Of a stack that is broken: an answer in time, or a refusal; and what died with its worker twice has failed, at no charge. */
-const REFUSED = { '500': true, '502': true, '503': true, '504': true, broken: true } satisfies AllowedMediaOutcomes;
+export const REFUSED = {
+  '500': true,
+  '502': true,
+  '503': true,
+  '504': true,
+  broken: true,
+} satisfies AllowedMediaOutcomes;
 
 const TO_STORE: LinkChoice = { from: 'media-jobs', to: 's3' };
 /** Nothing reaches the object store: open connections are reset, and new ones refused. */
@@ -134,8 +140,6 @@ const UNHURRIED = { perSecond: 5 };
 
 async function serve(context: CellContext): Promise<void> {
   const calls = await context.startMedia({ ...UNHURRIED, calls: countCalls(context) }).done;
-  const isOverloaded = ({ outcome, error = '' }: MediaRecord): boolean =>
-    outcome === '503' && error.startsWith('transcode_overloaded');
   noteEnds(context, calls);
   context.checkMediaOutcomes(
     calls.filter((call) => !isOverloaded(call)),
@@ -153,7 +157,7 @@ interface MediaBreakage {
 }
 
 /** Makes the cell's media calls, and breaks and mends the stack on the way. */
-async function breakMedia(
+export async function breakMedia(
   context: CellContext,
   { fault, forMs, times = 1, perSecond, ends }: MediaBreakage,
 ): Promise<void> {

@@ -6,10 +6,12 @@ import type { CellTable } from '../cell.ts';
 import type { CellContext } from '../cellContext.ts';
 import type { LoadOptions } from '../load/startLoad.ts';
 import { LEASE_MS } from '../stack/startFaultStack.ts';
+import { REFUSED } from './media.ts';
 
 export const races: CellTable = {
   anything: {
-    breaks: 'eight times two drawn parts at once are killed or frozen, and come back at drawn moments',
+    breaks:
+      'eight times two drawn parts at once are killed or frozen under chats and media calls, and come back at drawn moments',
     holds: 'the books',
     eventLog: 'kafka',
     run: breakAnything,
@@ -47,12 +49,15 @@ async function breakAnything(context: CellContext): Promise<void> {
   const { parts } = context.stack;
   const { random } = context;
   const load = context.startLoad({ calls: context.calls, tokens: [1, 200] });
+  const mediaLoad = context.startMedia({ calls: context.calls / 20, perSecond: 3 });
+  const routerDiedAt: number[] = [];
   const strike = async (): Promise<void> => {
     const part = PARTS[random.between(0, PARTS.length - 1)] ?? 'edge';
     const [isKill, forMs] = [random.share() < 0.5, random.between(100, LONGEST_MS)];
     if (parts.isBroken(part)) return;
     if (isKill) await parts.kill(part);
     else await parts.freeze(part);
+    if (isKill && part === 'model-router') routerDiedAt.push(Date.now());
     await pause(forMs);
     if (isKill) await parts.restart(part);
     else parts.thaw(part);
@@ -60,9 +65,11 @@ async function breakAnything(context: CellContext): Promise<void> {
   for (let round = 0; round < ROUNDS; round += 1) await Promise.all([strike(), strike()]);
   await context.repaired();
   const calls = await load.done;
-  const failed = calls.filter(({ outcome }) => outcome !== 'ok').length;
-  context.rules.unknownAtMost = failed;
+  // No other part knows alone how a chat ended.
+  context.allowUnknownAtStrikes(calls, routerDiedAt);
   context.checkOutcomes(calls, { ok: true, error_event: true, broken: true, '500': true, '503': true });
+  context.checkMediaOutcomes(await mediaLoad.done, { ok: true, failed: true, ...REFUSED });
+  await context.untilMediaIsOver();
 }
 
 const RESTARTED = ['usage-ledger', 'catalog', 'auth', 'model-router', 'edge'] as const;

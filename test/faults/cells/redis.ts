@@ -60,7 +60,6 @@ export const redis: CellTable = {
     forMs: 3_000,
     load: { tokens: [1, 200] },
     ends: { ok: true, '503': true },
-    also: (context) => context.checkRecovery(5_000),
   },
   'redis-freeze': {
     breaks: 'SIGSTOP of Redis for 3 s',

@@ -46,6 +46,11 @@ export class Links {
     for (const proxy of this.#chosen(choice)) proxy.redirect(port);
   }
 
+  /** The ports by which the chosen links are reached. */
+  portsOf(choice: LinkChoice): number[] {
+    return this.#chosen(choice).map(({ port }) => port);
+  }
+
   /** Where the part listens that the chosen links lead to. */
   targetOf(choice: LinkChoice): number {
     const [link] = this.#listChosen(choice);

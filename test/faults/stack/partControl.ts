@@ -62,10 +62,10 @@ export class PartControl {
     else signalProcesses(this.pidOf(part), 'SIGCONT');
   }
 
-  /** Starts a killed part with the settings and the data it had. Resolves when it is ready. */
-  async restart(part: string): Promise<void> {
+  /** Starts a killed part with the settings and the data it had, and other variables for good. Resolves when it is ready. */
+  async restart(part: string, env: Record<string, string> = {}): Promise<void> {
     if (this.#cluster && part === 'redis') await this.#cluster.restart();
-    else this.#pids.set(part, (await this.#running.restart(part)).pid);
+    else this.#pids.set(part, (await this.#running.restart(part, env)).pid);
     this.#dead.delete(part);
   }
 

@@ -62,9 +62,9 @@ export interface Parts {
   untilReady(part: Part, isReady: IsReady, timeoutMs: number): Promise<void>;
   /**
    * Starts a part that has ended again, by the command that started it, and resolves when it is ready as it had to be then.
-   * Its log goes on in a file of its own.
+   * Its log goes on in a file of its own. `env` is added to its variables, for good.
    */
-  restart(name: string): Promise<Part>;
+  restart(name: string, env?: Record<string, string>): Promise<Part>;
   /** Starts a process by the command of a part, under another name and with other variables. Waits for nothing. */
   startLike(part: string, other: { name: string; env: Record<string, string> }): Part;
   /** Removes a file when the parts have been stopped, even where the launcher is killed. */
@@ -138,11 +138,11 @@ export function startParts({ logDir, env, signal, onUnexpectedEnd }: PartsOption
     throw new StackError(toPartEndText({ part, how, logTail: await readLogTail(part.logFile) }));
   }
 
-  async function restart(name: string): Promise<Part> {
+  async function restart(name: string, env: Record<string, string> = {}): Promise<Part> {
     const { command } = starts.get(name) ?? {};
     const ready = readiness.get(name);
     if (!command || !ready) throw new StackError(`There is no part ${name} that was started before.`);
-    const part = start(command);
+    const part = start({ ...command, env: { ...command.env, ...env } });
     await untilReady(part, ready.isReady, ready.timeoutMs);
     return part;
   }

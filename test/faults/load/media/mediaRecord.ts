@@ -42,3 +42,8 @@ export interface MediaRecord {
   startedAt: number;
   endedAt: number;
 }
+
+/** Whether a call was refused because all decoders were busy, which says nothing about a fault. */
+export function isOverloaded({ outcome, error = '' }: MediaRecord): boolean {
+  return outcome === '503' && error.startsWith('transcode_overloaded');
+}
