@@ -239,28 +239,55 @@ describe('a clip', () => {
     expect(settledOf(call.hold.callId)).toHaveLength(1);
   });
 
-  it('whose answer was lost is taken up from its backend, and begun once', async () => {
+  it('whose answer was lost is begun once more and no more than that', async () => {
     replica.afterClip = () => {
-      throw aFault('answer_lost');
-    };
-    const { id } = await begin();
-    await eventually(
-      () => test.read(id),
-      ({ backendId }) => backendId === 'clip-1',
-    );
-    replica.completeAll();
-    await ended(id, 'completed');
-    expect(replica.begun).toHaveLength(1);
-  });
-
-  it('whose answer was lost, and which the backend does not show, is begun once more and no more than that', async () => {
-    replica.afterClip = () => {
-      replica.clips.clear();
       throw aFault('answer_lost');
     };
     const { id } = await begin();
     expect(await ended(id, 'failed')).toMatchObject({ errorCode: 'backend_lost' });
     expect(replica.begun).toHaveLength(2);
+  });
+
+  it('whose answer was lost is not taken for a clip of the same prompt that another workspace has begun', async () => {
+    replica.replica.slots = 2;
+    const [request, orders] = [aVideoRequest({ model }), ['slow', 'lost']];
+    const later = Promise.withResolvers<void>();
+    replica.afterClip = () => {
+      const order = orders.shift();
+      if (order === 'lost') {
+        replica.clips.delete('clip-2');
+        throw aFault('answer_lost');
+      }
+      return order === 'slow' ? later.promise : undefined;
+    };
+    const [one, other] = [await jobs.make(aCall({ request })), await jobs.make(aCall({ request }))];
+    await eventually(
+      () => replica.begun.length,
+      (begun) => begun === 3,
+    );
+    later.resolve();
+    for (const { id } of [one, other])
+      await eventually(
+        () => test.read(id),
+        ({ state }) => state === 'running',
+      );
+    replica.completeAll();
+    const ids = [(await ended(one.id, 'completed')).backendId, (await ended(other.id, 'completed')).backendId];
+    expect(ids.toSorted()).toEqual(['clip-1', 'clip-3']);
+    expect(replica.begun).toHaveLength(3);
+  });
+
+  it('has no clip that another job has', async () => {
+    const [first, second] = [await begin(), await begin()];
+    await eventually(
+      () => test.read(first.id),
+      ({ backendId }) => backendId === 'clip-1',
+    );
+    await expect(
+      test.db
+        .$executeRaw`UPDATE job SET replica = (SELECT replica FROM job WHERE job_id = ${first.id}), backend_id = 'clip-1'
+        WHERE job_id = ${second.id}`,
+    ).rejects.toThrow('nique');
   });
 
   it('that a backend has forgotten is begun again', async () => {

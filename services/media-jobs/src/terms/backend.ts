@@ -57,8 +57,6 @@ export interface BackendJob {
   id: string;
   status: 'queued' | 'in_progress' | 'completed' | 'failed';
   progress: number | null;
-  createdAtMs: number | null;
-  prompt: string | null;
   failure?: 'generation_failed' | 'content_refused';
 }
 

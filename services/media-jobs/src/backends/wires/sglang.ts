@@ -4,7 +4,7 @@ import { toForm } from './toForm.ts';
 import { clipFields, videoJobs } from './videoJobs.ts';
 import type { Wire } from './wire.ts';
 
-/** SGLang diffusion: whole `seconds`; its jobs show no prompt, so that none of them can be told to be ours. */
+/** SGLang diffusion: whole `seconds`. */
 export const sglang = (wire: Wire): Dialect => ({
   image: renderImage(wire),
   ...videoJobs(wire, {

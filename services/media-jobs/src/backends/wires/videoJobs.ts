@@ -122,8 +122,6 @@ const jobSchema = z.object({
   status: z.string(),
   // Engines write null, texts and numbers out of range here.
   progress: z.number().min(0).catch(Number.NaN),
-  created_at: z.number().positive().nullish().catch(null),
-  prompt: z.string().nullish().catch(null),
   error: z
     .union([z.string(), z.object({ message: z.string() })])
     .nullish()
@@ -137,15 +135,13 @@ const isStatus = (status: string): status is BackendJob['status'] => STATUSES.ha
 function readJob(body: unknown): BackendJob | undefined {
   const { success, data } = jobSchema.safeParse(body);
   if (!success) return undefined;
-  const { id, progress, prompt, error } = data;
+  const { id, progress, error } = data;
   const status = isStatus(data.status) ? data.status : 'in_progress';
   const message = typeof error === 'string' ? error : (error?.message ?? '');
   return {
     id,
     status,
     progress: Number.isNaN(progress) ? null : Math.min(progress, 100),
-    createdAtMs: data.created_at ? data.created_at * 1_000 : null,
-    prompt: prompt ?? null,
     ...(status === 'failed' && { failure: isSafetyRefusal(message) ? 'content_refused' : 'generation_failed' }),
   };
 }

@@ -1,7 +1,6 @@
 import { Prisma } from '../../generated/client.ts';
 import { BackendFault, type BackendJob, type Replica } from '../../terms/backend.ts';
 import { interval } from '../table/jobRow.ts';
-import { adoptVideo } from './adoptVideo.ts';
 import { afterFault } from './afterFault.ts';
 import type { HeldJob } from './heldJob.ts';
 import type { House } from './house.ts';
@@ -10,7 +9,10 @@ import { toRequest } from './toRequest.ts';
 
 const FIRST_POLL_MS = 1_000;
 
-/** Has a replica begin a clip. The row names attempt and replica already, so that an answer that is lost can be looked for. */
+/**
+ * Has a replica begin a clip. Where its answer is lost the job has another attempt: engines repeat no mark of ours in their lists, and
+ * by its prompt a clip may be another client's. What was begun all the same is removed as an orphan.
+ */
 export async function submitVideo(held: HeldJob, replica: Replica, house: House): Promise<void> {
   const dialect = house.backends.dialectOf(replica);
   try {
@@ -22,11 +24,13 @@ export async function submitVideo(held: HeldJob, replica: Replica, house: House)
     await follow(held, await dialect.createVideo(replica, request, options));
   } catch (error) {
     if (held.signal.aborted) throw error;
-    if (error instanceof BackendFault && error.kind === 'answer_lost') await adoptVideo(held, replica, house);
-    else await afterFault(held, error, house);
+    await afterFault(held, error, house);
   }
 }
 
-/** The job is a backend's from here on. One that was cancelled meanwhile is nobody's: whoever looks for such ones removes it. */
+/**
+ * The job is a backend's from here on. A job that was cancelled meanwhile leaves an orphan there. Rejects where another row names the
+ * same id: then the job has another attempt once its lease has passed.
+ */
 const follow = (held: HeldJob, { id }: Pick<BackendJob, 'id'>): Promise<unknown> =>
   held.step(Prisma.sql`state = 'running', backend_id = ${id}, due_at = now() + ${interval(FIRST_POLL_MS)}`);

@@ -1,7 +1,6 @@
 import { Prisma } from '../../generated/client.ts';
 import type { Replica } from '../../terms/backend.ts';
 import { interval } from '../table/jobRow.ts';
-import { adoptVideo } from './adoptVideo.ts';
 import { tryAgain } from './afterFault.ts';
 import type { HeldJob } from './heldJob.ts';
 import type { House } from './house.ts';
@@ -21,8 +20,8 @@ const ASK_AGAIN_MS = 2_000;
 /** Goes on with a job that has begun: its next look is due, or whoever had it is gone. */
 export async function goOn(held: HeldJob, house: House): Promise<void> {
   const { operation, state, replica: id, missingSince, now } = held.row;
-  // What was rendered while a worker waited died with it.
-  if (operation !== 'videos') return tryAgain(held, 'backend_lost', house);
+  // Rendered for a worker that is gone, or begun under an id that no row has: no engine shows which of its jobs is this one.
+  if (operation !== 'videos' || state === 'submitting') return tryAgain(held, 'backend_lost', house);
   const replica = house.backends.list().find((each) => each.replica.id === id)?.replica;
   if (!replica) {
     const isGone = missingSince !== null && now.getTime() - missingSince.getTime() > UNKNOWN_MS;
@@ -31,7 +30,6 @@ export async function goOn(held: HeldJob, house: House): Promise<void> {
       missing_since = coalesce(missing_since, now()), due_at = now() + ${interval(ASK_AGAIN_MS)}`);
     return;
   }
-  if (state === 'submitting') return adoptVideo(held, replica, house);
   if (state === 'running') return pollVideo(held, replica, house);
   return storeVideo(held, replica, house);
 }
