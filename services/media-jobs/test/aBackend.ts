@@ -10,7 +10,7 @@ export interface TestReplica {
   begun: string[];
   /** Ids that it was told to delete. */
   deleted: string[];
-  clips: Map<string, BackendJob>;
+  clips: Map<string, BackendJob & { prompt: string }>;
   /** In place of an image. */
   onImage: (prompt: string, signal: AbortSignal) => Promise<Readable>;
   /** Before a clip is begun, and after it was; may throw a fault. */
@@ -55,6 +55,7 @@ export function someBackends(...replicas: Replica[]): JobBackends & { of(id: str
           id: `clip-${state.begun.length}`,
           status: 'in_progress' as const,
           progress: 0,
+          prompt,
         };
         state.clips.set(clip.id, clip);
         await state.afterClip();

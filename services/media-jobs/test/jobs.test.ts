@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { ObjectStore } from '@turnpike/object-store/objectStore';
 import { unavailable } from '@turnpike/object-store/objectStoreError';
-import type { Jobs } from '../src/jobs/openJobs.ts';
+import type { Claim } from '../src/jobs/table/creations.ts';
 import { findJob } from '../src/jobs/table/findJobs.ts';
 import { InvalidOutput } from '../src/jobs/work/workshop.ts';
 import type { Transcript } from '../src/terms/transcript.ts';
@@ -14,13 +14,14 @@ import {
   anImageRequest,
   aTranscriptRequest,
   aVideoRequest,
+  type CalledJobs,
   eventually,
   openTestJobs,
   type TestJobs,
 } from './openTestJobs.ts';
 
 let test: TestJobs;
-let jobs: Jobs;
+let jobs: CalledJobs;
 let replica: TestReplica;
 let models = 0;
 let model = '';
@@ -461,7 +462,7 @@ describe('turns', () => {
       return Readable.from([Buffer.from('an image')]);
     };
     const processes = await Promise.all([1, 2, 3].map(() => test.open({ backends })));
-    jobs = processes[0] as Jobs;
+    jobs = processes[0] as CalledJobs;
     const made = await Promise.all(
       Array.from({ length: 12 }, () => jobs.make(aCall({ request: anImageRequest({ model }) }))),
     );
@@ -608,7 +609,7 @@ describe('removal', () => {
     );
     // Only now does anybody look who has so little patience: a busy database may take longer to name a clip.
     await jobs.close();
-    state.clips.set('stray', { id: 'stray', status: 'in_progress', progress: 0, createdAtMs: null, prompt: 'stray' });
+    state.clips.set('stray', { id: 'stray', status: 'in_progress', progress: 0, prompt: 'stray' });
     jobs = await test.open({ backends, reaper: { roundMs: 50, unnamedMs: 300 } });
     await eventually(
       () => state.deleted,
@@ -630,12 +631,94 @@ it('waits for changes', async () => {
   expect(await waiting).toMatchObject({ status: 'completed' });
 });
 
-it('finds the job of a call that is tried again', async () => {
-  const call = aCall({ request: anImageRequest({ model }) });
-  const made = await jobs.make(call);
-  const { digest, hold } = call;
-  expect(await jobs.findRetried({ keyId: hold.keyId, digest })).toMatchObject({ id: made.id });
-  expect(await jobs.findRetried({ keyId: 'key_other', digest })).toBeUndefined();
+describe('a call that is sent again', () => {
+  const never = new AbortController().signal;
+  const keyOf = ({ hold, digest }: ReturnType<typeof aCall>, repeat: number) => ({ keyId: hold.keyId, digest, repeat });
+  const claimOf = async (call: ReturnType<typeof aCall>, repeat = 0, through = jobs) => {
+    const obtained = await through.obtain(keyOf(call, repeat), never);
+    if ('job' in obtained) throw new Error('there is a job already');
+    return obtained.claim;
+  };
+  const aHeldCall = () => aCall({ request: anImageRequest({ model }) });
+
+  it('waits for the job that another process makes of the call before, and gets it', async () => {
+    const call = aHeldCall();
+    const claim = await claimOf(call);
+    const other = await test.open({ backends: someBackends() });
+    const repeats = [1, 2].map((repeat) => other.obtain(keyOf(call, repeat), never));
+    const made = await jobs.make({ ...call, claim });
+    for (const repeat of repeats) expect(await repeat).toMatchObject({ job: { id: made.id } });
+    expect(await other.obtain({ ...keyOf(call, 1), keyId: 'key_other' }, never)).toHaveProperty('claim');
+    await other.close();
+  });
+
+  it.each([
+    ['came to nothing', (claim: Claim) => jobs.giveUp(claim, { isRepeated: true })],
+    ['was refused for good', (claim: Claim) => jobs.giveUp(claim, { isRepeated: false })],
+    [
+      'was claimed by a process that is gone',
+      ({ creationId }: Claim) => test.db.$executeRaw`
+        UPDATE creation SET lives_until = now() WHERE creation_id = ${creationId}::UUID`,
+    ],
+  ])('makes the job itself, once, where the call before %s', async (_what, end) => {
+    const call = aHeldCall();
+    const claim = await claimOf(call);
+    const repeats = [1, 2].map((repeat) => jobs.obtain(keyOf(call, repeat), never));
+    await end(claim);
+    const [first] = (await Promise.race(repeats.map(async (repeat) => [await repeat]))) ?? [];
+    if (!first || 'job' in first) throw new Error('nothing was claimed');
+    const made = await jobs.make({ ...call, claim: first.claim });
+    const late = aCall({ request: call.request, keyId: call.hold.keyId, digest: call.digest });
+    await expect(jobs.make({ ...late, claim })).rejects.toThrow('claim is void');
+    await eventually(
+      () => test.books.released,
+      (released) => released.includes(late.hold.callId),
+    );
+    expect(await jobs.obtain(keyOf(call, 3), never)).toMatchObject({ job: { id: made.id } });
+  });
+
+  it('gets no job that another repeat has, where two calls of one body are repeated', async () => {
+    const [call, twin] = [aHeldCall(), aHeldCall()];
+    Object.assign(twin, { digest: call.digest, hold: { ...twin.hold, keyId: call.hold.keyId } });
+    const made = [await jobs.make(call), await jobs.make(twin)];
+    for (const repeat of [1, 2]) {
+      const got = await Promise.all([call, twin].map((each) => jobs.obtain(keyOf(each, repeat), never)));
+      const ids = got.map((obtained) => 'job' in obtained && obtained.job.id);
+      expect(new Set(ids)).toEqual(new Set(made.map(({ id }) => id)));
+    }
+  });
+
+  it('gives up where the call before does not end and its client has left', async () => {
+    const call = aHeldCall();
+    await claimOf(call);
+    await expect(jobs.obtain(keyOf(call, 1), AbortSignal.timeout(200))).rejects.toThrow();
+  });
+
+  it('makes the job that could not be told of before: that one is undone, unrendered and uncharged', async () => {
+    const losesAnswers = new Proxy(test.db, {
+      get(db, name) {
+        if (name !== '$queryRaw') return Reflect.get(db, name);
+        return async (query: { sql?: string }, ...values: unknown[]) => {
+          const rows = await Reflect.apply(db.$queryRaw, db, [query, ...values]);
+          if (query.sql?.includes('INSERT INTO job')) throw new Error('the answer was lost');
+          return rows;
+        };
+      },
+    });
+    const backends = someBackends(aReplica({ id: `replica-${model}`, model }));
+    const broken = await test.open({ db: losesAnswers, backends });
+    const call = aHeldCall();
+    await expect(broken.make(call)).rejects.toThrow('the answer was lost');
+    const { jobId } = await eventually(
+      () => test.db.job.findFirst({ where: { callId: call.hold.callId } }).then((row) => row ?? { jobId: '' }),
+      (row) => row.jobId !== '',
+    );
+    expect(await ended(jobId, 'cancelled')).toMatchObject({ chargeNanoUsd: 0n, attempt: 0 });
+    expect(settledOf(call.hold.callId)).toEqual([expect.objectContaining({ status: 'failure', chargeNanoUsd: 0n })]);
+    expect([replica.begun, backends.of(`replica-${model}`).begun]).toEqual([[], []]);
+    expect(await jobs.obtain(keyOf(call, 1), never)).toHaveProperty('claim');
+    await broken.close();
+  });
 });
 
 it('lists a key’s own clips, page by page, from where a page ended', async () => {

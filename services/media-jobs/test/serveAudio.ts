@@ -101,7 +101,8 @@ export async function serveAudio(played: readonly Played[], models: MediaModel[]
           usage: null,
         };
       },
-      findRetried: async () => undefined,
+      obtain: async ({ repeat }) => ({ claim: { creationId: '', version: 1, repeat } }),
+      giveUp() {},
     },
     publicUrl: 'http://api.example',
   };

@@ -7,8 +7,10 @@ import { Prisma } from '../generated/client.ts';
 import type { MediaRequest } from '../terms/mediaRequest.ts';
 import { makeJobId } from './jobId.ts';
 import { inputKeyOf } from './objectKeys.ts';
+import { untilAnswered } from './obtainClaim.ts';
 import { toHoldJson } from './owners/holdJson.ts';
 import { removeObjects } from './removal/removeJob.ts';
+import { type Claim, endClaim, freeOfJob } from './table/creations.ts';
 import { insertJob, type NewJob } from './table/insertJob.ts';
 import { isOpen, JOB_COLUMNS, type JobRow, type StoredInput } from './table/jobRow.ts';
 import { stepJob } from './table/stepJob.ts';
@@ -24,32 +26,33 @@ export interface JobToMake
   /** Whether a client waits for it that is told no job. */
   isHidden: boolean;
   hold: Hold;
+  claim: Claim;
 }
 
-/** A statement that was given up here may run on in the database for so long. */
-const IN_DOUBT_MS = 10_000;
+const UNDO_AGAIN_MS = 1_000;
 const LARGEST_INPUT_BYTES = 32 * 1_048_576;
 
 /**
  * Makes a job of a call that was let in: its texts' key and its files go to the object store, then its row is there. Where that fails, the
- * hold is given back, and it rejects as the store or the database did.
+ * hold is given back, the claim ends, and it rejects as the store or the database did.
  */
 export async function makeJob(house: House, job: JobToMake): Promise<JobRow> {
   const { db, texts, money } = house;
-  const { request, hold, isHidden } = job;
+  const { request, hold, isHidden, claim } = job;
   const modality = MEDIA_OPERATIONS[request.operation];
   const jobId = makeJobId(modality === 'video' ? 'video' : 'job');
   const { params, texts: plain } = fromRequest(request);
   const [sealedTexts, inputs] = await Promise.all([texts.seal(jobId, plain), storeInputs(jobId, request, house)]).catch(
     (error: unknown) => {
       void money.release(hold);
+      void untilAnswered(() => endClaim(db, claim), house);
       // What was stored all the same is nobody's, and is swept.
       removeObjects(house.store, jobId).catch(() => {});
       throw error;
     },
   );
   try {
-    return await insertJob(db, {
+    const row = {
       ...job,
       jobId,
       modality,
@@ -66,9 +69,10 @@ export async function makeJob(house: House, job: JobToMake): Promise<JobRow> {
       hold: toHoldJson(hold),
       owner: money.owner,
       queueMs: isHidden ? QUEUE_MS.waitedFor : QUEUE_MS[modality],
-    });
+    };
+    return await insertJob(db, row, claim);
   } catch (error) {
-    void undo(house, { jobId, hold });
+    void undo(house, { jobId, hold, claim });
     throw error;
   }
 }
@@ -89,21 +93,32 @@ async function storeInputs(jobId: string, request: MediaRequest, { store, metric
   return [];
 }
 
-/** The client was told that there is no job: if there is one all the same, it is ended before it costs anything. */
-async function undo(house: House, { jobId, hold }: { jobId: string; hold: Hold }): Promise<void> {
+/**
+ * Ends the claim of a client that was told that there is no job: none comes from here on. One that is there is cancelled, before it costs
+ * anything, unless a repeat of the call has it.
+ */
+async function undo(house: House, { jobId, hold, claim }: { jobId: string; hold: Hold; claim: Claim }): Promise<void> {
   const { db, money, log } = house;
   for (;;) {
-    await pause(IN_DOUBT_MS, new AbortController().signal);
     try {
-      const [row] = await db.$queryRaw<JobRow[]>(Prisma.sql`SELECT ${JOB_COLUMNS} FROM job WHERE job_id = ${jobId}`);
-      if (!row) {
-        await removeObjects(house.store, jobId);
-        await money.release(hold);
-        return;
-      }
-      if (!isOpen(row.state) || (await stepJob(db, row, toEnd(row, { state: 'cancelled' }, money)))) return;
+      const isThere = await db.$transaction(async (tx) => {
+        const creation = await endClaim(tx, claim);
+        const [row] = await tx.$queryRaw<JobRow[]>(Prisma.sql`
+          SELECT ${JOB_COLUMNS} FROM job WHERE job_id = ${jobId} FOR UPDATE`);
+        if (row && isOpen(row.state) && creation?.repeat === claim.repeat) {
+          await stepJob(tx, row, toEnd(row, { state: 'cancelled' }, money));
+          await freeOfJob(tx, claim);
+        }
+        return row !== undefined;
+      });
+      if (isThere) return;
+      await money.release(hold);
+      // What is left all the same is swept.
+      removeObjects(house.store, jobId).catch(() => {});
+      return;
     } catch (error) {
       log.warn({ err: error, jobId }, 'whether a job was made is in doubt; looked at again');
     }
+    await pause(UNDO_AGAIN_MS, new AbortController().signal);
   }
 }

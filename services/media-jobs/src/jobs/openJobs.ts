@@ -7,24 +7,19 @@ import type { ShownJob, StoredOutput } from '../terms/job.ts';
 import { createEstimate } from './estimate.ts';
 import { type JobToMake, makeJob } from './makeJob.ts';
 import { observeJobs } from './observeJobs.ts';
+import { obtainClaim, untilAnswered } from './obtainClaim.ts';
 import { followOwners } from './owners/followOwners.ts';
 import { listOverdue, type OverdueJob } from './removal/listOverdue.ts';
 import { reapOrphans } from './removal/reapOrphans.ts';
 import { sweepStrays } from './removal/sweepStrays.ts';
 import { runLooks } from './runLooks.ts';
-import {
-  countAhead,
-  findByDigest,
-  findJob,
-  type JobAddress,
-  type JobList,
-  listJobs,
-  readQueuePosition,
-} from './table/findJobs.ts';
+import { type Claim, type Creating, endClaim, forgetClaim } from './table/creations.ts';
+import { countAhead, findJob, type JobAddress, type JobList, listJobs, readQueuePosition } from './table/findJobs.ts';
+import { letBegin } from './table/insertJob.ts';
 import { isOpen, type JobRow } from './table/jobRow.ts';
 import { stepJob } from './table/stepJob.ts';
 import { createTextKeys } from './textKeys.ts';
-import { GRACE_MS, LEASE_MS, LOOK_MS, RETRY_MS, RUN_TIMES } from './times.ts';
+import { GRACE_MS, LEASE_MS, LOOK_MS, RUN_TIMES } from './times.ts';
 import { toShownJob } from './toShownJob.ts';
 import { watchJobs } from './watchJobs.ts';
 import { countAttempt } from './work/countAttempt.ts';
@@ -47,13 +42,18 @@ export interface JobsOptions extends Omit<House, 'texts' | 'estimate' | 'leaseMs
 
 /** Jobs as routes see them. What a key did not make, has deleted, or has let expire is not there. */
 export interface Jobs {
+  /**
+   * The job of the call that this one repeats, or the claim under which this one may make a job. Rejects where neither comes in time, or
+   * the signal fires.
+   */
+  obtain(call: Creating, signal: AbortSignal): Promise<{ job: ShownJob } | { claim: Claim }>;
+  /** Ends a claim of which no job has come. `isRepeated`: its client may send the call again. */
+  giveUp(claim: Claim, options: { isRepeated: boolean }): void;
   /** Makes a job of a call that was let in. Where that fails its hold is given back. */
   make(job: JobToMake): Promise<ShownJob>;
   /** Gives the hold of a call back that was let in and becomes no job. */
   giveBack(hold: Hold): Promise<void>;
   find(address: JobAddress): Promise<ShownJob | undefined>;
-  /** The job of a call that is tried again. */
-  findRetried(call: { keyId: string; digest: Buffer }): Promise<ShownJob | undefined>;
   list(list: JobList): Promise<ShownJob[]>;
   /** Cancels a job, or has what it made removed. False where there is none. */
   remove(address: JobAddress): Promise<boolean>;
@@ -134,18 +134,27 @@ export async function openJobs(options: JobsOptions): Promise<Jobs> {
     }
   }
 
+  /** Its client is told of it. */
+  const begin = (jobId: string): void => void untilAnswered(() => letBegin(db, jobId), { log }).then(looks.wake);
+
   return {
+    async obtain(call, signal) {
+      const obtained = await obtainClaim(db, call, signal);
+      if ('claim' in obtained) return obtained;
+      const job = await find({ jobId: obtained.jobId, keyId: call.keyId });
+      if (!job) throw new Error('the job of a call that is repeated is gone');
+      begin(job.id);
+      return { job };
+    },
+    giveUp: (claim, { isRepeated }) =>
+      void untilAnswered(() => (isRepeated ? endClaim(db, claim) : forgetClaim(db, claim)), { log }),
     async make(job) {
       const row = await makeJob(house, job);
-      looks.wake();
+      begin(row.jobId);
       return show(row);
     },
     giveBack: (hold) => money.release(hold),
     find,
-    async findRetried(call) {
-      const row = await findByDigest(db, { ...call, sinceMs: RETRY_MS });
-      return row && show(row);
-    },
     list: async (list) => Promise.all((await listJobs(db, list)).map(show)),
     async remove(address) {
       for (;;) {

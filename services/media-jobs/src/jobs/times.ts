@@ -31,6 +31,10 @@ export const CANCELLED_KEPT_MS = MINUTE_MS;
 export const WAITED_FOR_KEPT_MS = 10 * MINUTE_MS;
 /** For so long a call that is tried again gets the job of the first try. */
 export const RETRY_MS = 10 * MINUTE_MS;
+/** How long a call may take from its claim to its job. */
+export const CLAIM_MS = MINUTE_MS;
+/** How long a job waits for the word of its creator that it knows of it: until then it can be undone at no cost. */
+export const IN_DOUBT_MS = 30 * SECOND_MS;
 /** What has not been removed by then is overdue. */
 export const REMOVAL_ALARM_MS = 36 * HOUR_MS;
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { ApiError } from '@turnpike/public-api/apiError';
-import { isSentAgain, preferredWaitMs } from './callerHeaders.ts';
+import { preferredWaitMs, readRepeat } from './callerHeaders.ts';
 import { checkContentVariant, readContentIndex, readListQuery } from './readQuery.ts';
 
 describe('how long a client would wait', () => {
@@ -22,15 +22,15 @@ describe('how long a client would wait', () => {
   });
 });
 
-it.each<[string | undefined, boolean]>([
-  ['1', true],
-  ['2', true],
-  ['0', false],
-  ['-1', false],
-  ['x', false],
-  [undefined, false],
-])('a call with the retry count %j is sent again: %s', (count, isAgain) => {
-  expect(isSentAgain({ headers: { ...(count !== undefined && { 'x-stainless-retry-count': count }) } })).toBe(isAgain);
+it.each<[string | undefined, number]>([
+  ['1', 1],
+  ['2', 2],
+  ['0', 0],
+  ['-1', 0],
+  ['x', 0],
+  [undefined, 0],
+])('a call with the retry count %j is repeat %i', (count, repeat) => {
+  expect(readRepeat({ headers: { ...(count !== undefined && { 'x-stainless-retry-count': count }) } })).toBe(repeat);
 });
 
 /** What a query is read as, or the field that is wrong with it. */

@@ -9,6 +9,8 @@ export function preferredWaitMs({ headers }: Pick<IncomingMessage, 'headers'>): 
   return seconds === undefined ? undefined : Math.min(Number(seconds), LONGEST_WAIT_SECONDS) * 1_000;
 }
 
-/** Whether the usual clients send this call again by themselves, as they got no answer, or one that they retry. */
-export const isSentAgain = ({ headers }: Pick<IncomingMessage, 'headers'>): boolean =>
-  /^[1-9]\d{0,3}$/.test(String(headers['x-stainless-retry-count'] ?? ''));
+/** Number of the repeat, where the usual clients send a call again by themselves, without an answer or after one that they retry; else 0. */
+export function readRepeat({ headers }: Pick<IncomingMessage, 'headers'>): number {
+  const count = String(headers['x-stainless-retry-count'] ?? '');
+  return /^[1-9]\d{0,3}$/.test(count) ? Number(count) : 0;
+}

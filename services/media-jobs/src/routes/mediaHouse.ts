@@ -30,7 +30,7 @@ export interface MediaHouse {
   admission: AdmitMediaDependencies;
   findShortage: Money['findShortage'];
   callBook: Pick<CallBook, 'open'>;
-  jobs: Pick<Jobs, 'make' | 'giveBack' | 'findRetried'>;
+  jobs: Pick<Jobs, 'obtain' | 'giveUp' | 'make' | 'giveBack'>;
   /** Address by which clients reach the region. */
   publicUrl: string;
 }

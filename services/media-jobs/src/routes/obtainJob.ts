@@ -3,9 +3,10 @@ import { ApiError } from '@turnpike/public-api/apiError';
 import { toMediaJobBody } from '../answer/jobs/jobBodies.ts';
 import { toPollHeaders } from '../answer/jobs/pollHeaders.ts';
 import type { LookUpFault } from '../api/mediaFault.ts';
-import { isSentAgain } from '../request/callerHeaders.ts';
+import { readRepeat } from '../request/callerHeaders.ts';
 import type { ShownJob } from '../terms/job.ts';
 import type { MediaRequest } from '../terms/mediaRequest.ts';
+import { abortOnClose } from './abortOnClose.ts';
 import { admit, type Exchange, type MediaHouse, type ResolvedRequest } from './mediaHouse.ts';
 
 export interface JobWanted<Request extends MediaRequest> extends ResolvedRequest<Request> {
@@ -20,7 +21,19 @@ export interface JobWanted<Request extends MediaRequest> extends ResolvedRequest
 
 type JobHouse = Pick<MediaHouse, 'admission' | 'authenticator' | 'jobs'>;
 
-/** Has a call admitted and makes a job of it; a call that its client sends again gets the job that it already made. */
+/** Refusals after which the usual clients do not send a call again. */
+const FINAL_FAULTS = new Set([
+  'insufficient_balance',
+  'spend_cap_reached',
+  'account_on_hold',
+  'billing_not_provisioned',
+  'invalid_request',
+]);
+
+/**
+ * Claims a call, has it admitted and makes a job of it. A call that its client sends again waits for what comes of the one before, and
+ * gets its job.
+ */
 export async function obtainJob<Request extends MediaRequest>(
   house: JobHouse,
   exchange: Exchange,
@@ -28,18 +41,25 @@ export async function obtainJob<Request extends MediaRequest>(
 ): Promise<ShownJob> {
   const { jobs } = house;
   const { keyId } = callingKey(exchange.res);
-  if (isSentAgain(exchange.req)) {
-    const made = await jobs.findRetried({ keyId, digest }).catch(refuse);
-    if (made) return made;
-  }
-  const { call, hold } = await admit(house, exchange, { ...wanted, isStream: false });
+  const leaving = abortOnClose(exchange.res);
+  const obtained = await jobs
+    .obtain({ keyId, digest, repeat: readRepeat(exchange.req) }, leaving.signal)
+    .catch(refuse)
+    .finally(leaving.forget);
+  if ('job' in obtained) return obtained.job;
+  const { claim } = obtained;
+  const giveUp = (error: unknown): never => {
+    jobs.giveUp(claim, { isRepeated: !(error instanceof ApiError && FINAL_FAULTS.has(error.fault.kind)) });
+    throw error;
+  };
+  const { call, hold } = await admit(house, exchange, { ...wanted, isStream: false }).catch(giveUp);
   const request = complete
     ? await complete(wanted.request).catch(async (error: unknown) => {
         await jobs.giveBack(hold);
-        throw error;
+        return giveUp(error);
       })
     : wanted.request;
-  return jobs.make({ ...call, request, digest, isHidden, hold }).catch(refuse);
+  return jobs.make({ ...call, request, digest, isHidden, hold, claim }).catch(refuse);
 }
 
 /** Answers with a job of images or audio that is under way. */

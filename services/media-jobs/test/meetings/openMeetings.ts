@@ -2,12 +2,11 @@ import { buffer } from 'node:stream/consumers';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import { noMediaMetrics } from '@turnpike/telemetry/noMetrics';
-import type { Jobs } from '../../src/jobs/openJobs.ts';
 import type { JobRow } from '../../src/jobs/table/jobRow.ts';
 import type { JobMetrics } from '../../src/jobs/work/house.ts';
 import type { ShownJob } from '../../src/terms/job.ts';
 import { aFault, aReplica, someBackends } from '../aBackend.ts';
-import { aCall, anImageRequest, aVideoRequest, eventually, openTestJobs } from '../openTestJobs.ts';
+import { aCall, anImageRequest, aVideoRequest, type CalledJobs, eventually, openTestJobs } from '../openTestJobs.ts';
 import { type Contender, type Meeting, PROCESSES } from './drawMeetings.ts';
 import { type Doors, openDoors, type Passage, type Stand, type Statement, type Wanted } from './openDoors.ts';
 
@@ -56,7 +55,7 @@ export const NOBODY = 'owner-that-is-gone';
 const BATCH_MS = 60_000;
 
 interface Process {
-  jobs: Jobs;
+  jobs: CalledJobs;
   doors: Doors;
 }
 
@@ -310,7 +309,7 @@ export async function openMeetings(): Promise<Meetings> {
     return seen;
   }
 
-  async function canRead(jobs: Jobs, { outputs }: ShownJob): Promise<boolean> {
+  async function canRead(jobs: CalledJobs, { outputs }: ShownJob): Promise<boolean> {
     for (const output of outputs) {
       const bytes = await read(jobs, output).catch(() => undefined);
       if (bytes?.length !== output.bytes) return false;
@@ -318,7 +317,7 @@ export async function openMeetings(): Promise<Meetings> {
     return outputs.length > 0;
   }
 
-  const read = async (jobs: Jobs, output: ShownJob['outputs'][number]): Promise<Buffer> =>
+  const read = async (jobs: CalledJobs, output: ShownJob['outputs'][number]): Promise<Buffer> =>
     buffer((await jobs.content(output)).content);
 
   /** As if a day had passed for all of them. */

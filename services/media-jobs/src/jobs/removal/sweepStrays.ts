@@ -1,4 +1,5 @@
 import { type Repetition, repeat } from '@turnpike/lifecycle/repeat';
+import { removeOldCreations } from '../table/creations.ts';
 import type { House } from '../work/house.ts';
 
 const ROUND_MS = 3_600_000;
@@ -15,7 +16,7 @@ export interface SweeperOptions extends Pick<House, 'db' | 'store' | 'metrics' |
 
 /**
  * Removes objects that belong to no job, or to one whose bytes were removed: a process died before the job's row was there, or a worker
- * came late. Also what unfinished puts have left.
+ * came late. Also what unfinished puts have left, and creations that no repeat looks for.
  */
 export function sweepStrays({
   db,
@@ -41,6 +42,7 @@ export function sweepStrays({
   return repeat(
     async (signal) => {
       const before = new Date(Date.now() - strayMs);
+      await removeOldCreations(db, strayMs);
       await store.removeUnfinished(FOLDERS, before);
       let batch: { jobId: string; key: string }[] = [];
       for await (const { key, modifiedAt } of store.list(FOLDERS)) {

@@ -9,7 +9,7 @@ export interface JobAddress {
 }
 
 /** What a client can see: not what it has cancelled, and nothing from its expiry on, whenever its bytes are removed. */
-const IS_SHOWN = Prisma.sql`state <> 'cancelled' AND (expires_at IS NULL OR expires_at > now())`;
+export const IS_SHOWN = Prisma.sql`state <> 'cancelled' AND (expires_at IS NULL OR expires_at > now())`;
 
 export async function findJob(db: Pick<Db, '$queryRaw'>, { jobId, keyId }: JobAddress): Promise<JobRow | undefined> {
   const rows = await db.$queryRaw<JobRow[]>(Prisma.sql`
@@ -17,9 +17,9 @@ export async function findJob(db: Pick<Db, '$queryRaw'>, { jobId, keyId }: JobAd
   return rows[0];
 }
 
-/** The job that a call made which is tried again, if it made one lately. */
+/** The latest job of a call since then. */
 export async function findByDigest(
-  db: Db,
+  db: Pick<Db, '$queryRaw'>,
   { keyId, digest, sinceMs }: { keyId: string; digest: Buffer; sinceMs: number },
 ): Promise<JobRow | undefined> {
   const rows = await db.$queryRaw<JobRow[]>(Prisma.sql`

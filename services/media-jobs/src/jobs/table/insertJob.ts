@@ -1,5 +1,7 @@
 import type { Db } from '../../database/createDb.ts';
 import { Prisma } from '../../generated/client.ts';
+import { IN_DOUBT_MS } from '../times.ts';
+import type { Claim } from './creations.ts';
 import { interval, JOB_COLUMNS, type JobRow } from './jobRow.ts';
 
 /** What is known of a job when it is made. */
@@ -31,21 +33,30 @@ export interface NewJob
   queueMs: number;
 }
 
-/** Puts a job into the queue: from here on it exists. */
-export async function insertJob(db: Db, job: NewJob): Promise<JobRow> {
+/** Puts a job into the queue, where nothing begins it while it is in doubt (`letBegin`). Throws where the claim is void. */
+export async function insertJob(db: Db, job: NewJob, { creationId, version }: Claim): Promise<JobRow> {
   const rows = await db.$queryRaw<JobRow[]>(Prisma.sql`
-    INSERT INTO job (
-      job_id, workspace_id, key_id, operation, modality, model, is_hidden, params, sealed_texts, digest, inputs, deadline_at,
-      owner, call_id, hold, hold_nano_usd, price_version, billing_unit, unit_price, units_bound
-    ) VALUES (
-      ${job.jobId}, ${job.workspaceId}, ${job.keyId}, ${job.operation}, ${job.modality}, ${job.model}, ${job.isHidden},
-      ${JSON.stringify(job.params)}::JSONB, ${Buffer.from(job.sealedTexts)}, ${job.digest},
-      ${JSON.stringify(job.inputs)}::JSONB, now() + ${interval(job.queueMs)},
-      ${job.owner}, ${job.callId}::UUID, ${JSON.stringify(job.hold)}::JSONB, ${job.holdNanoUsd}, ${job.priceVersion},
-      ${job.billingUnit}, ${job.unitPrice}, ${job.unitsBound}
+    WITH claimed AS (
+      UPDATE creation SET job_id = ${job.jobId}
+      WHERE creation_id = ${creationId}::UUID AND version = ${version} AND lives_until > now() RETURNING creation_id
     )
+    INSERT INTO job (
+      job_id, workspace_id, key_id, operation, modality, model, is_hidden, params, sealed_texts, digest, inputs, due_at, deadline_at,
+      owner, call_id, hold, hold_nano_usd, price_version, billing_unit, unit_price, units_bound
+    ) SELECT
+      ${job.jobId}, ${job.workspaceId}, ${job.keyId}, ${job.operation}, ${job.modality}, ${job.model}, ${job.isHidden}::BOOLEAN,
+      ${JSON.stringify(job.params)}::JSONB, ${Buffer.from(job.sealedTexts)}::BYTEA, ${job.digest}::BYTEA,
+      ${JSON.stringify(job.inputs)}::JSONB, now() + ${interval(IN_DOUBT_MS)}, now() + ${interval(job.queueMs)},
+      ${job.owner}, ${job.callId}::UUID, ${JSON.stringify(job.hold)}::JSONB, ${job.holdNanoUsd}::BIGINT,
+      ${job.priceVersion}::INT,
+      ${job.billingUnit}, ${job.unitPrice}, ${job.unitsBound}::INT
+    FROM claimed
     RETURNING ${JOB_COLUMNS}`);
   const [row] = rows;
-  if (!row) throw new Error('a row that was inserted did not come back');
+  if (!row) throw new Error('a call took so long that its claim is void');
   return row;
 }
+
+/** Gives a job its turn: its client is told of it. Without this it begins once it is in doubt no more. */
+export const letBegin = (db: Db, jobId: string): Promise<number> =>
+  db.$executeRaw`UPDATE job SET due_at = now() WHERE job_id = ${jobId} AND state = 'queued' AND attempt = 0`;

@@ -1,0 +1,53 @@
+import { pause } from '@turnpike/lifecycle/pause';
+import type { Logger } from '@turnpike/logging/createLogger';
+import type { Db } from '../database/createDb.ts';
+import { type Claim, type Creating, claimCall, claimFreeOne, readCreation, takeCreation } from './table/creations.ts';
+import { CLAIM_MS, RETRY_MS } from './times.ts';
+
+/** Longest that a repeat waits for what comes of the call before. */
+const LONGEST_WAIT_MS = 30_000;
+const LOOK_AGAIN_MS = 100;
+/** Tries of a statement, one a second, by which a claim would have lapsed or a job begun by itself. */
+const MOST_TRIES = 60;
+const TRY_AGAIN_MS = 1_000;
+
+/**
+ * Claims a call before anything is held or stored for it. A repeat gets the job of the call that it repeats as soon as the job is there,
+ * or the claim where the call came to nothing. Rejects where neither comes in time, or the signal fires.
+ */
+export async function obtainClaim(
+  db: Db,
+  call: Creating,
+  signal: AbortSignal,
+): Promise<{ claim: Claim } | { jobId: string }> {
+  if (call.repeat === 0) return { claim: await claimCall(db, call, CLAIM_MS) };
+  const taken = await takeCreation(db, call, { sinceMs: RETRY_MS, livesMs: CLAIM_MS });
+  if (!('creation' in taken)) return taken;
+  const deadline = performance.now() + LONGEST_WAIT_MS;
+  for (let { creation } = taken; ; ) {
+    if (creation.jobId !== null) return { jobId: creation.jobId };
+    const claim = creation.isFree ? await claimFreeOne(db, creation, CLAIM_MS) : undefined;
+    if (claim) return { claim };
+    await pause(LOOK_AGAIN_MS, signal);
+    signal.throwIfAborted();
+    if (performance.now() > deadline) throw new Error('the call that is repeated did not come to an end in time');
+    const seen = await readCreation(db, creation);
+    // Refused in a way that is not repeated.
+    if (!seen) return { claim: await claimCall(db, call, CLAIM_MS) };
+    creation = seen;
+  }
+}
+
+/** Runs a statement until the database has answered it, for a minute at most. Never rejects. */
+export async function untilAnswered(statement: () => Promise<unknown>, { log }: { log: Logger }): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await statement();
+      return;
+    } catch (error) {
+      log.warn({ err: error }, 'a statement on a creation was not answered');
+      if (tries === MOST_TRIES) return;
+    }
+    await pause(TRY_AGAIN_MS, new AbortController().signal);
+  }
+}

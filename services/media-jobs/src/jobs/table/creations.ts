@@ -1,0 +1,109 @@
+import type { Db } from '../../database/createDb.ts';
+import { Prisma } from '../../generated/client.ts';
+import { findByDigest, IS_SHOWN } from './findJobs.ts';
+import { interval } from './jobRow.ts';
+
+/** Names the locks of calls that are repeated, among the advisory locks of the database. */
+const REPEAT_LOCK = 407_188_231;
+
+/** A call that is to make a job. */
+export interface Creating {
+  keyId: string;
+  /** SHA-256 of the parsed fields and files. */
+  digest: Buffer;
+  /** The number of the repeat, as its client counts; 0 for a call that is no repeat. */
+  repeat: number;
+}
+
+/** The right to make the job of a call. Void once its row has another version, or its time has passed. */
+export interface Claim {
+  creationId: string;
+  version: number;
+  repeat: number;
+}
+
+/** A creation as repeats of its call see it. `isFree`: its claim has ended without a job. */
+interface Creation extends Claim {
+  jobId: string | null;
+  isFree: boolean;
+}
+
+type Sql = Pick<Db, '$queryRaw' | '$executeRaw'>;
+
+const COLUMNS = Prisma.sql`creation_id::TEXT AS "creationId", version, repeat, job_id AS "jobId",
+  job_id IS NULL AND lives_until <= now() AS "isFree"`;
+
+/** Claims a call. */
+export async function claimCall(db: Sql, { keyId, digest, repeat }: Creating, livesMs: number): Promise<Claim> {
+  const [claim] = await db.$queryRaw<Creation[]>(Prisma.sql`
+    INSERT INTO creation (key_id, digest, repeat, lives_until)
+    VALUES (${keyId}, ${digest}, ${repeat}, now() + ${interval(livesMs)}) RETURNING ${COLUMNS}`);
+  if (!claim) throw new Error('a row that was inserted did not come back');
+  return claim;
+}
+
+/**
+ * Takes the creation that a call repeats, or claims the call where there is none since then. Of several, takes the one that only earlier
+ * repeats have taken, and that most likely was not answered. Repeats of one body take one after the other in the whole region.
+ */
+export function takeCreation(
+  db: Db,
+  call: Creating,
+  { sinceMs, livesMs }: { sinceMs: number; livesMs: number },
+): Promise<{ creation: Creation } | { claim: Claim } | { jobId: string }> {
+  const { keyId, digest, repeat } = call;
+  return db.$transaction(async (tx) => {
+    await tx.$executeRaw`SELECT pg_advisory_xact_lock(${REPEAT_LOCK}::INT, hashtext(${keyId + digest.toString('hex')}))`;
+    const [creation] = await tx.$queryRaw<Creation[]>(Prisma.sql`
+      UPDATE creation SET repeat = greatest(repeat, ${repeat}) WHERE creation_id = (
+        SELECT creation_id FROM creation LEFT JOIN job ON job.job_id = creation.job_id
+        WHERE creation.key_id = ${keyId} AND creation.digest = ${digest} AND claimed_at > now() - ${interval(sinceMs)}
+          AND (creation.job_id IS NULL OR (removed_at IS NULL AND ${IS_SHOWN}))
+        ORDER BY repeat < ${repeat} DESC, repeat DESC, creation.job_id IS NULL DESC, claimed_at DESC LIMIT 1
+      ) RETURNING ${COLUMNS}`);
+    if (creation) return { creation };
+    // The version before this table was there makes jobs without a creation.
+    const made = await findByDigest(tx, { keyId, digest, sinceMs });
+    return made ? { jobId: made.jobId } : { claim: await claimCall(tx, call, livesMs) };
+  });
+}
+
+export async function readCreation(db: Sql, { creationId }: Claim): Promise<Creation | undefined> {
+  const rows = await db.$queryRaw<Creation[]>(
+    Prisma.sql`SELECT ${COLUMNS} FROM creation WHERE creation_id = ${creationId}::UUID`,
+  );
+  return rows[0];
+}
+
+/** Claims a free creation. Undefined where another repeat was first. */
+export async function claimFreeOne(
+  db: Sql,
+  { creationId, version }: Claim,
+  livesMs: number,
+): Promise<Claim | undefined> {
+  const rows = await db.$queryRaw<Creation[]>(Prisma.sql`
+    UPDATE creation SET version = version + 1, lives_until = now() + ${interval(livesMs)}
+    WHERE creation_id = ${creationId}::UUID AND version = ${version} AND job_id IS NULL AND lives_until <= now()
+    RETURNING ${COLUMNS}`);
+  return rows[0];
+}
+
+/** Ends a claim: no job comes under it from here on. Gives the creation as it is then; undefined where the claim was void. */
+export async function endClaim(db: Sql, { creationId, version }: Claim): Promise<Creation | undefined> {
+  const rows = await db.$queryRaw<Creation[]>(Prisma.sql`
+    UPDATE creation SET version = version + 1, lives_until = now()
+    WHERE creation_id = ${creationId}::UUID AND version = ${version} RETURNING ${COLUMNS}`);
+  return rows[0];
+}
+
+/** Ends a claim on a call that its client does not repeat. */
+export const forgetClaim = (db: Sql, { creationId, version }: Claim): Promise<number> =>
+  db.$executeRaw`DELETE FROM creation WHERE creation_id = ${creationId}::UUID AND version = ${version} AND job_id IS NULL`;
+
+/** Frees a creation of its job, which was cancelled. */
+export const freeOfJob = (db: Sql, { creationId }: Claim): Promise<number> =>
+  db.$executeRaw`UPDATE creation SET job_id = NULL WHERE creation_id = ${creationId}::UUID`;
+
+/** Removes creations that no repeat looks for any more. */
+export const removeOldCreations = (db: Sql, olderThanMs: number): Promise<number> =>
+  db.$executeRaw(Prisma.sql`DELETE FROM creation WHERE claimed_at < now() - ${interval(olderThanMs)}`);
