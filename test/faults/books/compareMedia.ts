@@ -25,11 +25,12 @@ export function compareMedia({ media, rows }: Pick<Evidence, 'media' | 'rows'>, 
   const jobCalls = new Set(media.jobs.map(({ callId }) => callId));
   const withoutJob = [...ofMedia.values()].filter(({ callId }) => !jobCalls.has(callId));
   const ofOthers = compareWithoutJob(media, withoutJob, problems);
+  const untold = compareUntold(media, problems);
   compareHidden(media, problems);
   compareRenders(media, problems);
   return {
     lost: ofJobs.lost + ofOthers.lost,
-    doubled: ofJobs.doubled + ofOthers.doubled,
+    doubled: ofJobs.doubled + ofOthers.doubled + untold,
     difference: ofJobs.difference + ofOthers.difference,
   };
 }
@@ -136,6 +137,26 @@ function compareWithoutJob(
     problems.add('what was refused is charged', `${charged.length} rows, ${cut.length} calls were cut`);
   return compared;
 }
+
+/** A job that costs something and that no client was told of belongs to a call whose answer was lost: there are no more than those. */
+function compareUntold({ calls, jobs }: Evidence['media'], problems: ProblemList): number {
+  const told = new Set(calls.map(({ jobId }) => jobId));
+  const untold = jobs.filter(({ jobId, isHidden, charge }) => !isHidden && (charge ?? 0n) > 0n && !told.has(jobId));
+  const unsure = calls.filter(
+    ({ kind, jobId, outcome }) => isOfJob(kind) && jobId === undefined && IS_UNSURE.has(outcome),
+  );
+  const surplus = Math.max(untold.length - unsure.length, 0);
+  if (surplus > 0)
+    problems.add(
+      'a job is charged that no client has',
+      `${untold.length} jobs for ${unsure.length} lost answers: ${untold[0]?.jobId}`,
+    );
+  const shared = calls.filter(({ jobId }) => jobId !== undefined).length - told.size + (told.has(undefined) ? 1 : 0);
+  if (shared > 0) problems.add('two calls have one job', `${shared} times`);
+  return surplus;
+}
+
+const isOfJob = (kind: MediaKind): boolean => kind === 'video' || kind.endsWith(' job');
 
 /** Images that a client waited for: as many completed jobs as answers, and more only where an answer was lost. */
 function compareHidden({ calls, jobs }: Evidence['media'], problems: ProblemList): void {

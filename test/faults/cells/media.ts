@@ -108,6 +108,15 @@ export const media: CellTable = {
     eventLog: 'kafka',
     run: (context) => breakMedia(context, { fault: kill('kafka'), forMs: 5_000, ends: { ok: true, ...REFUSED } }),
   },
+  'media-repeated': {
+    breaks:
+      'Postgres and the object store answer each question of media-jobs 700 ms later; clients give up after 2 s and send the call again, as the usual clients do',
+    holds: 'each call has one job and one charge, however often it was sent',
+    eventLog: 'embedded',
+    serviceSettings: {},
+    s3: true,
+    run: repeatCalls,
+  },
   'media-corrupt': {
     breaks:
       'what backends make is empty, half, a page, of another kind, without content, or without an end: 22 ways, thrice each',
@@ -177,6 +186,31 @@ export async function breakMedia(
     records.some(({ outcome }) => outcome === 'ok'),
     'no call ended well',
   );
+  await context.untilMediaIsOver();
+  await context.untilUploadsAreGone();
+}
+
+const SLOW: LinkChoice[] = [TO_STORE, { from: 'media-jobs', to: 'postgres' }];
+/** Both ways: so much later an answer comes. */
+const SLOW_MS = 350;
+const GIVES_UP = {
+  // Speech and transcripts that are waited for make no job: each of their repeats is a call of its own.
+  kinds: ['video', 'image job', 'images', 'speech job', 'video', 'transcript job'],
+  retries: { most: 8, patienceMs: 2_000 },
+  perSecond: 3,
+} satisfies Partial<MediaLoadOptions>;
+
+async function repeatCalls(context: CellContext): Promise<void> {
+  const { links } = context.stack;
+  await Promise.all(SLOW.map((link) => links.become(link, { delayMs: SLOW_MS })));
+  const records = await context.startMedia({ ...GIVES_UP, calls: countCalls(context) }).done;
+  await Promise.all(SLOW.map((link) => links.become(link, {})));
+  await context.repaired();
+  noteEnds(context, records);
+  const repeats = records.reduce((sum, { repeats: each }) => sum + each, 0);
+  context.notes.push(`${repeats} repeats`);
+  context.check(repeats > records.length / 4, 'hardly any call was repeated');
+  context.checkMediaOutcomes(records, { ok: true, ...REFUSED });
   await context.untilMediaIsOver();
   await context.untilUploadsAreGone();
 }

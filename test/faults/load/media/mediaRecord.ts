@@ -33,6 +33,8 @@ export interface MediaRecord {
   outcome: MediaOutcome;
   /** `code` or message of an error. */
   error: string | undefined;
+  /** How often its client sent it again. */
+  repeats: number;
   /** Undefined where no job was named. */
   jobId: string | undefined;
   /** What the job said it was charged, once it had ended. */

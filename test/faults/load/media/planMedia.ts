@@ -13,6 +13,15 @@ export interface MediaPlan extends Pick<MediaRecord, 'kind' | 'prompt' | 'units'
   jobsPath: string | undefined;
   /** How long after its creation the client deletes the job; not at all where it is undefined. */
   deleteAfterMs: number | undefined;
+  /** How its client sends the call again: not at all where this is undefined. */
+  retries: Retries | undefined;
+}
+
+/** The habit of the usual clients: after an answer that is late, broken, 429 or 5xx, unless the answer forbids a retry. */
+export interface Retries {
+  most: number;
+  /** How long the client waits for an answer before it sends the call again. */
+  patienceMs: number;
 }
 
 const MOST_IMAGES = 3;
@@ -32,7 +41,7 @@ export function planMedia(
     apiKey,
     canary,
   }: { models: MediaModels; number: string; random: Random; apiKey: string; canary?: string | undefined },
-): Omit<MediaPlan, 'deleteAfterMs'> {
+): Omit<MediaPlan, 'deleteAfterMs' | 'retries'> {
   const base = { kind, apiKey, prompt: canary === undefined ? `prompt ${number}` : `prompt ${number} ${canary}` };
   switch (kind) {
     case 'images':

@@ -8,6 +8,9 @@ import type { MediaPlan } from './planMedia.ts';
 const ANSWER_PATIENCE_MS = 110_000;
 const LOOK_PATIENCE_MS = 15_000;
 const LOOK_EVERY_MS = 250;
+/** Pause before the first retry; twice as long before each next one. */
+const RETRY_AFTER_MS = 500;
+const MOST_RETRY_AFTER_MS = 4_000;
 const TERMINAL = new Set(['completed', 'failed']);
 
 const usageSchema = z.object({ units_consumed: z.number(), total_spend: z.number() });
@@ -37,15 +40,17 @@ interface Answer {
   /** Whether the body came to its end. */
   isWhole: boolean;
   hasHung: boolean;
+  mayRetry: boolean;
 }
 
-/** Makes one media call, and follows its job to the end, as a client without any retries of creations does. Never rejects. */
+/** Makes one media call, and follows its job to the end, and sends its creation again where the plan says so. Never rejects. */
 export async function sendMedia(plan: MediaPlan, target: Target): Promise<MediaRecord> {
   const { kind, prompt, units, path, jobsPath, body } = plan;
   const record: MediaRecord = {
     kind,
     prompt,
     units,
+    repeats: 0,
     outcome: 'hung',
     error: undefined,
     jobId: undefined,
@@ -56,9 +61,19 @@ export async function sendMedia(plan: MediaPlan, target: Target): Promise<MediaR
   };
   const content =
     body instanceof FormData
-      ? { body }
+      ? { body, headers: {} }
       : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
-  const answer = await ask(target, { ...content, path, plan, method: 'POST', patienceMs: ANSWER_PATIENCE_MS });
+  const { most = 0, patienceMs = ANSWER_PATIENCE_MS } = plan.retries ?? {};
+  const create = (): Promise<Answer> => {
+    const headers = { ...content.headers, 'x-stainless-retry-count': `${record.repeats}` };
+    return ask(target, { ...content, headers, path, plan, method: 'POST', patienceMs });
+  };
+  let answer = await create();
+  while (record.repeats < most && answer.mayRetry) {
+    await pause(Math.min(RETRY_AFTER_MS * 2 ** record.repeats, MOST_RETRY_AFTER_MS));
+    record.repeats += 1;
+    answer = await create();
+  }
   const end = (outcome: MediaOutcome): MediaRecord => Object.assign(record, { outcome, endedAt: Date.now() });
   if (answer.hasHung) return end('hung');
   if (!answer.isWhole) return end('broken');
@@ -145,6 +160,7 @@ async function ask(
 ): Promise<Answer> {
   const patience = AbortSignal.timeout(patienceMs);
   let status = 0;
+  let mayRetry = true;
   const chunks: Buffer[] = [];
   try {
     const answer = await request(`${baseUrl}${path}`, {
@@ -154,10 +170,11 @@ async function ask(
       dispatcher,
     });
     status = answer.statusCode;
+    mayRetry = answer.headers['x-should-retry'] !== 'false' && (status === 429 || status >= 500);
     for await (const chunk of answer.body) chunks.push(chunk);
-    return { status, body: Buffer.concat(chunks), isWhole: true, hasHung: false };
+    return { status, body: Buffer.concat(chunks), isWhole: true, hasHung: false, mayRetry };
   } catch {
-    return { status, body: Buffer.concat(chunks), isWhole: false, hasHung: patience.aborted };
+    return { status, body: Buffer.concat(chunks), isWhole: false, hasHung: patience.aborted, mayRetry: true };
   }
 }
 

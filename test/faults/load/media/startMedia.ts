@@ -5,7 +5,7 @@ import type { MediaModels } from '../../stack/mediaModels.ts';
 import type { Random } from '../random.ts';
 import type { LoadKey } from '../startLoad.ts';
 import { MEDIA_KINDS, type MediaKind, type MediaRecord } from './mediaRecord.ts';
-import { planMedia } from './planMedia.ts';
+import { planMedia, type Retries } from './planMedia.ts';
 import { sendMedia } from './sendMedia.ts';
 
 const TICK_MS = 20;
@@ -23,6 +23,8 @@ export interface MediaLoadOptions {
   patienceMs?: number;
   /** How long after its creation a job is deleted; undefined where it is not. */
   deleteAfterMs?: (random: Random) => number | undefined;
+  /** How clients send a creation again; they do not where it is not given. */
+  retries?: Retries;
   /** A text to be found again wherever something is kept of what clients say. */
   canary?: string;
   keys?: readonly LoadKey[];
@@ -54,6 +56,7 @@ export function startMedia(
     openAtMost = OPEN_AT_MOST,
     patienceMs = PATIENCE_MS,
     deleteAfterMs,
+    retries,
     canary,
     keys = allKeys,
   }: MediaLoadOptions,
@@ -70,7 +73,7 @@ export function startMedia(
     const plan = planMedia(kind, { models, number: `${name} ${sent}`, random, apiKey, canary });
     sent += 1;
     const call = sendMedia(
-      { ...plan, deleteAfterMs: deleteAfterMs?.(random) },
+      { ...plan, retries, deleteAfterMs: deleteAfterMs?.(random) },
       { baseUrl, dispatcher, patienceMs },
     ).then((record) => {
       records.push(record);
