@@ -44,7 +44,7 @@ export class CellContext<Stack extends BookedStack = FaultStack> {
   /** A workspace with plenty of credit and 20 keys. */
   readonly account: Account;
   /** What the fault may do to the books; a cell says so where it may do anything. */
-  readonly rules: BookRules = { unknownAtMost: 0, enginesLie: false, goneWithPostgres: new Set() };
+  readonly rules: BookRules = { unknownAtMost: 0, enginesLie: false, enginesBreak: false, goneWithPostgres: new Set() };
   /** From the last call's end until the books are whole, at most: two leases, and two seconds for the row to come. */
   booksWithinMs: number;
   /** From repair to the first good answer; undefined where nothing was repaired. */

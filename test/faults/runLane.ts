@@ -86,6 +86,7 @@ export class Lane {
       const stack = await this.#stackFor(cell);
       this.#doing = cell.name;
       this.#context = await CellContext.open(stack, { random: createRandom(seed), calls });
+      this.#context.rules.enginesBreak = cell.group === 'engines';
       await this.#withinTime(cell.run(this.#context));
       const findings = await this.#context.closeBooks();
       Object.assign(result, findings, { recoveryMs: this.#context.recoveryMs, notes: this.#context.notes });

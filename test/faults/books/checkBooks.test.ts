@@ -8,7 +8,7 @@ import type { WorkspaceBalances } from './readBalances.ts';
 import type { LedgerRow, LedgerTotals } from './readLedger.ts';
 
 const CALL_ID = '01a1fdc5-cc2d-704b-868a-03753fd16fa2';
-const STRICT: BookRules = { unknownAtMost: 0, enginesLie: false, goneWithPostgres: new Set() };
+const STRICT: BookRules = { unknownAtMost: 0, enginesLie: false, enginesBreak: false, goneWithPostgres: new Set() };
 /** One nano-dollar a token. */
 const prices = {
   costOf: ({ promptTokens, completionTokens }: { promptTokens: number; completionTokens: number }) =>
@@ -142,6 +142,44 @@ it.each<[string, Partial<Evidence>, RegExp]>([
   ],
 ])('names %s', (_case, change, problem) => {
   expect(checkBooks({ ...whole, ...change }, STRICT).problems).toContainEqual(expect.stringMatching(problem));
+});
+
+it('names what was delivered and cost nothing, where no engine was broken and it is more than one call’s', () => {
+  const callIds = [CALL_ID, CALL_ID.replace('01a1', '01a2')];
+  const failures = {
+    ...whole,
+    ...free,
+    totals: totalsOf(0n, 2),
+    calls: callIds.map((callId) => ({ ...call, callId, outcome: 'error_event' as const, usage: undefined })),
+    served: callIds.map((requestId) => ({ ...served, requestId, state: 'aborted' as const })),
+    rows: callIds.map((callId) => ({
+      ...row,
+      ...uncharged,
+      callId,
+      status: 'failure' as const,
+      reason: 'stream_too_long',
+    })),
+  };
+  const problems = expect.stringMatching(/10 tokens .* cost nothing: 2 calls stream_too_long/);
+  expect(checkBooks(failures, STRICT).problems).toEqual([problems]);
+  expect(checkBooks(failures, { ...STRICT, enginesBreak: true }).problems).toEqual([]);
+  const one = {
+    calls: failures.calls.slice(0, 1),
+    served: failures.served.slice(0, 1),
+    rows: failures.rows.slice(0, 1),
+  };
+  expect(checkBooks({ ...failures, ...one, totals: totalsOf(0n) }, STRICT).problems).toEqual([]);
+});
+
+it('takes the charge of a stream that the router has ended for right, and of no other that failed', () => {
+  const cut: Evidence = {
+    ...whole,
+    calls: [{ ...call, outcome: 'error_event', usage: undefined }],
+    served: [{ ...served, state: 'aborted' }],
+    rows: [{ ...row, reason: 'cut_too_long' }],
+  };
+  expect(checkBooks(cut, STRICT).problems).toEqual([]);
+  expect(checkBooks({ ...cut, rows: [row] }, STRICT).problems).toContainEqual(expect.stringMatching(/is charged/));
 });
 
 it('lets a row be gone that a cell says went with its Postgres, and no other', () => {

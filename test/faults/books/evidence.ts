@@ -39,6 +39,8 @@ export interface BookRules {
   unknownAtMost: number;
   /** Whether engines count truly; where they are made to lie, rows have what they said to the client. */
   enginesLie: boolean;
+  /** Whether engines are broken, so that they fail streams of which clients have a part. */
+  enginesBreak: boolean;
   /** Calls whose rows went with a Postgres that was the event log as well. */
   goneWithPostgres: Set<string>;
 }

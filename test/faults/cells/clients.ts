@@ -15,6 +15,31 @@ export const clients: CellTable = {
       context.checkOutcomes(calls, { ok: true, left: true });
     },
   },
+  'streams-outlast': {
+    breaks: 'half of the streams come at 2.5 tokens a second, and the base time of a stream is 2 s',
+    holds:
+      'slow ones end in an error event and are charged what had come, quick ones of any length end well; the engine is told to stop',
+    eventLog: 'embedded',
+    serviceSettings: { edge: { STREAM_TIMEOUT_MS: '2000' }, 'model-router': { STREAM_TIMEOUT_MS: '2000' } },
+    async run(context) {
+      const startedAt = Date.now();
+      const calls = await context.startLoad({
+        calls: Math.ceil(context.calls / 10),
+        tokens: [60, 300],
+        streamShare: 1,
+        directives: (random) => `itl_ms=${random.share() < 0.5 ? 400 : 20}`,
+      }).done;
+      context.checkOutcomes(calls, { ok: true, error_event: true, '500': true });
+      for (const outcome of ['ok', 'error_event'] as const)
+        context.check(
+          calls.filter((call) => call.outcome === outcome).length > calls.length / 4,
+          `fewer than a quarter of the streams ended in ${outcome}`,
+        );
+      const isLong = calls.some((call) => call.outcome === 'ok' && call.endedAt - call.startedAt > 4_000);
+      context.check(isLong, 'no stream ended well that took twice its base time');
+      await context.untilEnginesStop(startedAt, 2_000);
+    },
+  },
   'client-cuts': {
     breaks: 'twice as many streams as calls of a cell, each cut by its client at a random byte',
     holds: 'what is charged lies between what was delivered and what the engine made; the engine is told to stop',

@@ -43,6 +43,24 @@ export const router: CellTable = {
     load: { tokens: [1, 600] },
     ends: { ok: true, '503': true },
   },
+  'router-drain-short': {
+    breaks: 'SIGTERM to the router three times while streams run that last longer than it lets them, 2 s',
+    holds:
+      'those end in an error event and are charged what had come; only calls that come while nobody listens get 503',
+    eventLog: 'embedded',
+    serviceSettings: { edge: { STREAM_TIMEOUT_MS: '2000' }, 'model-router': { STREAM_TIMEOUT_MS: '2000' } },
+    fault: end('model-router'),
+    forMs: 100,
+    times: 3,
+    load: { tokens: [1, 600], interTokenMs: 20 },
+    // A first event that does not come within the base time is a 500.
+    ends: { ok: true, error_event: true, '500': true, '503': true },
+    also: (context, calls) =>
+      context.check(
+        calls.some(({ outcome }) => outcome === 'error_event'),
+        'no stream was ended',
+      ),
+  },
   'router-disk-lost': {
     breaks: 'kill -9 of the router, and its spool is gone, full of events that the frozen broker has not taken',
     holds: 'every event is written again from what Redis keeps beside the call’s record',
