@@ -263,8 +263,8 @@ it.each<[string, Partial<PendingCall>, number]>([
     0,
   ],
   [
-    'the same of that after an hour',
-    { has_live_session: false, admitted_at_ms: Date.now() - 3_700_000, owner: 'heard' },
+    'the same of that after four hours',
+    { has_live_session: false, admitted_at_ms: Date.now() - 14_500_000, owner: 'heard' },
     1,
   ],
   ['a charge of a router that is gone', { kind: 'ended', has_live_session: false, admitted_at_ms: 0 }, 0],

@@ -12,8 +12,8 @@ export interface StrandedCalls {
 const TAKEN_OVER_SECONDS = 60;
 /** A dead router's calls are recorded within a minute of its death. */
 const SWEPT_MS = 180_000;
-/** Longer than any call lasts: a hold without a session is then not one that has only just lost it. */
-const LONGEST_CALL_MS = 3_600_000;
+/** Longer than a stream of 65,536 tokens may last: a hold without a session is then not one that has only just lost it. */
+const LONGEST_CALL_MS = 14_400_000;
 
 interface Found {
   overdue: string[];
