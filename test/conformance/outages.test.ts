@@ -4,14 +4,17 @@ import { type FaultProxy, openFaultProxy } from '@turnpike/test-support/faultPro
 import type { LinkBehaviour } from '@turnpike/test-support/faultProxyBehaviour';
 import { until } from '@turnpike/test-support/until';
 import { leaveUnheard } from '../support/leaveUnheard.ts';
-import { makeAccount } from '../support/makeAccount.ts';
+import { type Account, makeAccount } from '../support/makeAccount.ts';
 import { readFirstEvent } from '../support/postJson.ts';
+import { splitEvents } from '../support/splitEvents.ts';
 import { startTestStack, type TestStack } from '../support/startTestStack.ts';
 import { createClient } from './support/http.ts';
 import { row } from './support/row.ts';
 import { bare, envelope, flat } from './support/shapes.ts';
 
 const MODEL = 'llama-3.3-70b-instruct';
+/** Base time of a stream; as long does a router that is told to stop wait for streams. */
+const BASE_MS = '5000';
 const LOOK_UP = '/svc/usage/request/01890000-0000-7000-8000-000000000000';
 
 interface Link {
@@ -31,7 +34,8 @@ beforeAll(async () => {
       return proxy.port;
     },
     serviceSettings: {
-      'model-router': { LEASE_MS: '3000', AUTH_TIMEOUT_MS: '2000' },
+      edge: { STREAM_TIMEOUT_MS: BASE_MS },
+      'model-router': { LEASE_MS: '3000', AUTH_TIMEOUT_MS: '2000', STREAM_TIMEOUT_MS: BASE_MS },
       'usage-ledger': { USAGE_QUERY_TIMEOUT_MS: '700' },
     },
   });
@@ -275,6 +279,41 @@ async function restartRouter(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
   restarted = await stack.running.restart('model-router');
   await untilWell();
 }
+
+/** Asserts that a stream ended in an error event that says what ended it, and that its row has the charge that the event names. */
+async function expectCut(account: Account, response: Response, says: RegExp): Promise<void> {
+  const text = await response.text();
+  expect(text).not.toContain('[DONE]');
+  const { error } = JSON.parse(splitEvents(text.replaceAll(': keep-alive\n\n', '')).at(-1) ?? '');
+  expect(error).toEqual({
+    message: expect.stringMatching(says),
+    type: 'server_error',
+    param: null,
+    code: 'stream_cut',
+  });
+  const record = await account.untilUsage(response.headers);
+  expect(record).toMatchObject({ status: 'success', completion_tokens: expect.any(Number) });
+  expect(record.prompt_tokens).toBeGreaterThan(0);
+  expect(record.completion_tokens).toBeGreaterThan(0);
+  expect(record.total_spend).toBeGreaterThan(0);
+  expect(error.message).toContain(
+    `the ${record.completion_tokens} output tokens so far are charged: ${record.total_spend} USD.`,
+  );
+}
+
+row('stream.too-slow', async () => {
+  const account = await makeAccount(stack);
+  const asked = aChat({ stream: true }, 'tokens=50 itl_ms=1500');
+  await expectCut(account, await account.post('/chat/completions', asked), /fewer than 5 tokens a second/);
+});
+
+row('stream.router-stops', async () => {
+  const account = await makeAccount(stack);
+  const client = createClient(stack.baseUrl, account.apiKey);
+  const response = await client.open('/chat/completions', aChat({ stream: true }, 'tokens=2000 itl_ms=20'));
+  // The stream goes on until the router may wait no longer.
+  await Promise.all([expectCut(account, response, /this server shuts down/), restartRouter('SIGTERM')]);
+});
 
 row('billing.router-stops', async () => {
   const account = await makeAccount(stack);

@@ -37,6 +37,8 @@ export const HEALTHY: Record<string, string> = {
   [`turnpike_redis_memory_ratio${at('model-router')}`]: stays(0.6),
   [`turnpike_swept_holds_total${at('model-router')}`]: stays(2),
   [`turnpike_alerts_total${at('model-router', 'kind="charge_above_hold"')}`]: stays(2),
+  [`turnpike_tokens_total${at('model-router', 'model="m", kind="completion"')}`]: grows(1_000_000),
+  [`turnpike_unpaid_tokens_total${at('model-router', 'model="m", reason="engine_reset"')}`]: grows(1_000),
   [`turnpike_engine_breaker${at('model-router', 'engine="e1"')}`]: stays(0),
   [`turnpike_engine_breaker${at('model-router', 'engine="e2"')}`]: stays(0),
   // One router of two has left it out: calls flow to it still.

@@ -73,6 +73,7 @@ function measureInference(meter: Meter): void {
   metrics.cacheCounted(model, { expectedPart: 1, countedPart: 0 });
   metrics.streamEnded(model, 1);
   metrics.callRetried(model);
+  metrics.tokensUnpaid(model, { reason: '', tokens: 1 });
   metrics.engineEjected(engine, 'refused');
   metrics.engineProbed(engine, 'token');
   metrics.queued(model, 1);

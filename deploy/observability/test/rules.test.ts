@@ -149,6 +149,12 @@ const CASES: Case[] = [
     says: '5 holds were released for calls that had lost their router',
   },
   {
+    alert: 'TokensUnpaid',
+    series: { [at('turnpike_unpaid_tokens_total')]: grows(100_000) },
+    labels: { reason: 'engine_reset' },
+    says: 'Engines made 2.5M output tokens in an hour that nobody pays, as they ended in engine_reset',
+  },
+  {
     alert: 'ChargeInDoubt',
     series: { [at('turnpike_alerts_total', 'charge_above_hold')]: '2x14 3x45' },
     labels: { ...ROUTER, kind: 'charge_above_hold' },

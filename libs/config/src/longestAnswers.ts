@@ -24,6 +24,6 @@ export const toLongestSilenceMs = ({ IMAGES_TIMEOUT_MS, WHOLE_TIMEOUT_MS }: Call
  */
 export const LONGEST_MEDIA_SILENCE_MS = 660_000;
 
-/** Longest that a call may take from its first byte to its last, whole or streamed. */
+/** How long the edge, told to stop, lets calls go on: whole answers end within, and streams as long as routers let them. */
 export const toLongestCallMs = ({ IMAGES_TIMEOUT_MS, WHOLE_TIMEOUT_MS, STREAM_TIMEOUT_MS }: CallTimeouts): number =>
   IMAGES_TIMEOUT_MS + GATES_MS + Math.max(WHOLE_TIMEOUT_MS, STREAM_TIMEOUT_MS);

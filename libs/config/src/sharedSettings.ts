@@ -48,7 +48,7 @@ export const storeCopiesSchema = z.enum(['one', 'several']).default('several');
 
 const milliseconds = z.coerce.number().int().positive();
 
-/** How long a call may take, ms: one setting each, on the router, which keeps to it, and on the edge, which waits for that. */
+/** How long a call may take, ms, of a stream without its tokens: one setting each, on the router, which keeps to it, and on the edge, which waits for that. */
 export const imagesTimeoutMsSchema = milliseconds.default(10_000);
 export const wholeTimeoutMsSchema = milliseconds.default(300_000);
 export const streamTimeoutMsSchema = milliseconds.default(600_000);

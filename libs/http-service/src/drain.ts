@@ -14,8 +14,10 @@ export interface DrainOptions {
    * how long a connection must have been idle before it is closed, so it has to be longer than callers keep idle ones.
    */
   settleMs: number;
-  /** The longest answer there is. */
+  /** How long answers may take from then on. */
   longestAnswerMs?: number;
+  /** Called after that: ends the answers that are still under way. */
+  cutAnswers?: () => void;
 }
 
 const endingAnswers = new WeakSet<ServerResponse>();
@@ -28,10 +30,15 @@ export const isEnding = (res: ServerResponse): boolean => endingAnswers.has(res)
  * all that still comes is served; after `settleMs` no connection is accepted, and each closes with its answer, or once it has
  * been idle for as long. Resolves when the last is closed. A later listener goes on until the one before has ended.
  */
-export async function drain(servers: readonly Server[], { settleMs }: DrainOptions): Promise<void> {
+export async function drain(
+  servers: readonly Server[],
+  { settleMs, longestAnswerMs = LONGEST_PLAIN_ANSWER_MS, cutAnswers = () => undefined }: DrainOptions,
+): Promise<void> {
   for (const server of servers) announceEnd(server);
   await pause(settleMs);
+  const cutting = setTimeout(cutAnswers, longestAnswerMs);
   for (const server of servers) await close(server, settleMs);
+  clearTimeout(cutting);
 }
 
 /** Longest time that `drain` takes where nothing hangs. */

@@ -32,8 +32,10 @@ export interface ServiceOptions<Schema extends z.ZodObject<typeof commonConfig>,
   /** Opens what the routes work with; each thing closes after the listeners, in reverse order. */
   open: (base: ServiceBase<z.infer<Schema>>) => Promise<Opened>;
   routes: (opened: Opened) => ServiceRoutes;
-  /** The longest answer there is, which a service that is told to stop lets end; 10 s where no answer is a stream. */
+  /** How long a service that is told to stop lets answers go on; 10 s where no answer is a stream. */
   longestAnswerMs?: (config: z.infer<Schema>) => number;
+  /** Ends the answers that are still under way then. */
+  cutAnswers?: (opened: Opened) => void;
 }
 
 /**
@@ -47,6 +49,7 @@ export function startService<Schema extends z.ZodObject<typeof commonConfig>, Op
   open,
   routes,
   longestAnswerMs,
+  cutAnswers,
 }: ServiceOptions<Schema, Opened>): void {
   runMain(async () => {
     const config = loadConfig(service, schema, process.env);
@@ -85,6 +88,7 @@ export function startService<Schema extends z.ZodObject<typeof commonConfig>, Op
     const ending = {
       settleMs: config.DRAIN_SETTLE_MS,
       ...(longestAnswerMs && { longestAnswerMs: longestAnswerMs(config) }),
+      ...(cutAnswers && { cutAnswers: () => cutAnswers(opened) }),
     };
     shutdown.defer('listeners', () => drain(listeners, ending), { timeoutMs: toDrainTimeoutMs(ending) });
     log.info({ port: config.PORT, internalPort: config.INTERNAL_PORT }, `${service} listens`);

@@ -72,6 +72,8 @@ export interface InferenceMetrics extends KeyBoundMetrics {
   cacheCounted(model: CatalogModel, estimate: CacheEstimate): void;
   /** A stream came at this pace, from its first event to its end. */
   streamEnded(model: CatalogModel, tokensPerSecond: number): void;
+  /** An engine made output tokens in an attempt that failed, which nobody pays. `reason` is one of a few codes. */
+  tokensUnpaid(model: CatalogModel, unpaid: { reason: string; tokens: number }): void;
   /** A call goes to another engine after the first one failed it. */
   callRetried(model: CatalogModel): void;
   /** An engine, by its id in the fleet, is left out until it has produced a token again. `reason` is one of a few codes. */
@@ -150,6 +152,7 @@ export function createInferenceMetrics(meter: Meter): InferenceMetrics {
     'Pace of a stream from its first event to its end, as fast as its client reads.',
     TOKENS_PER_SECOND,
   );
+  const unpaid = counter('turnpike_unpaid_tokens_total', 'Output tokens of attempts that failed, by reason.');
   const retries = counter('turnpike_engine_retries_total', 'Calls that were tried on another engine.');
   const ejections = counter('turnpike_engine_ejections_total', 'Times an engine was left out for a while, by reason.');
   const probes = counter('turnpike_engine_probes_total', 'Single tokens asked of engines to see whether they work.');
@@ -186,6 +189,7 @@ export function createInferenceMetrics(meter: Meter): InferenceMetrics {
       estimateErrors.record(Math.abs(expectedPart - countedPart), { model: id, direction });
     },
     streamEnded: ({ id }, tokensPerSecond) => paces.record(tokensPerSecond, { model: id }),
+    tokensUnpaid: ({ id }, { reason, tokens: made }) => unpaid.add(made, { model: id, reason }),
     callRetried: ({ id }) => retries.add(1, { model: id }),
     engineEjected: ({ id }, reason) => ejections.add(1, { engine: id, reason }),
     engineProbed: ({ id }, result) => probes.add(1, { engine: id, result }),

@@ -41,7 +41,7 @@ export const configSchema = z.object({
    * it, and a little more.
    */
   WHOLE_TIMEOUT_MS: wholeTimeoutMsSchema,
-  /** The longest stream, which the edge lets end before it ends itself; the router's variable of the same name. */
+  /** How long streams go on after the edge was told to stop; the router's variable of the same name. */
   STREAM_TIMEOUT_MS: streamTimeoutMsSchema,
   /** The service's own name segment in `/v1/svc/…`. */
   SERVICE_SEGMENT: serviceSegmentSchema,

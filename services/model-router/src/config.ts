@@ -88,7 +88,7 @@ export const configSchema = z.object({
   BETWEEN_EVENTS_TIMEOUT_MS: milliseconds.default(30_000),
   /** Longest whole (unstreamed) answer, with its wait for an engine. The edge has to have the same. */
   WHOLE_TIMEOUT_MS: wholeTimeoutMsSchema,
-  /** Longest stream. The edge has to have the same. */
+  /** Base time of a stream, which may take 200 ms more for each token; also how long streams go on after a router was told to stop. The edge has to have the same. */
   STREAM_TIMEOUT_MS: streamTimeoutMsSchema,
   /** After this long without a first event a stream's headers go out, and comment lines follow. */
   HEADERS_AFTER_MS: milliseconds.default(10_000),

@@ -56,6 +56,6 @@ startService({
     };
   },
   routes: listRoutes,
-  // Told to stop, the router lets its streams end, however long they may be.
   longestAnswerMs: (config) => config.STREAM_TIMEOUT_MS,
+  cutAnswers: ({ answers }) => answers.house.streams.cutAll(),
 });

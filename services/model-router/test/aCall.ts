@@ -2,6 +2,7 @@ import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import { noSpan } from '@turnpike/telemetry/callSpan';
 import { noMetrics } from '@turnpike/telemetry/noMetrics';
 import type { AnswerTimeouts, Call, House } from '../src/answer/call.ts';
+import { OpenStreams } from '../src/answer/openStreams.ts';
 import { CHAT_CHUNKS, editChatAnswer } from '../src/answer/operations/chat.ts';
 import type { AnsweredOperation } from '../src/answer/operations/operations.ts';
 import { createFleet } from '../src/fleet/fleet.ts';
@@ -62,6 +63,7 @@ export const aCall = (fields: Partial<Call> = {}): Call => ({
 /** A house without engines and images, where nobody waits. */
 export const aHouse = (fields: Partial<House> = {}): House => ({
   fleet: createFleet({ registry: anEngineRegistry(), queue: anEngineQueue() }),
+  streams: new OpenStreams(),
   images: {
     load: async () => {
       throw new Error('asked for images');

@@ -19,6 +19,7 @@ export function anOpenCall({
 } = {}): RecordedCall {
   return {
     callId,
+    chargeOf: ({ completionTokens }) => BigInt(completionTokens),
     target: undefined,
     endings: [],
     async end(ending, target) {

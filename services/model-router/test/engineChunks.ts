@@ -19,6 +19,8 @@ export const engineChunks = {
   uncounted: (content: string): string => aChunk({ delta: { content } }),
   toolCall: (name: string): string =>
     aChunk({ delta: { tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: { name } }] } }, 1),
+  /** A chunk with any other delta. */
+  rest: (delta: object, completionTokens: number): string => aChunk({ delta }, completionTokens),
   /** The last chunk, the count of the whole, and the end. */
   ending: (completionTokens: number): string =>
     `${aChunk({ delta: {}, finish_reason: 'stop' }, completionTokens)}data: [DONE]\n\n`,

@@ -4,6 +4,7 @@ import { type CallSpan, noSpan } from '@turnpike/telemetry/callSpan';
 import express, { type ErrorRequestHandler } from 'express';
 import { answerCall } from '../src/answer/answerCall.ts';
 import type { AnswerTimeouts } from '../src/answer/call.ts';
+import { OpenStreams } from '../src/answer/openStreams.ts';
 import { createToWireError } from '../src/api/inferenceError.ts';
 import type { Engine } from '../src/fleet/engine.ts';
 import type { EngineRegistry } from '../src/fleet/engineRegistry.ts';
@@ -43,6 +44,7 @@ export async function serveCall({
   span = noSpan,
   keyId = 'key_1',
   memory = createBodyMemory(1_073_741_824),
+  streams = new OpenStreams(),
 }: {
   engines: Engine[];
   /** Of the request's body. */
@@ -58,6 +60,7 @@ export async function serveCall({
   span?: CallSpan;
   keyId?: string;
   memory?: BodyMemory;
+  streams?: OpenStreams;
 }): Promise<ServedCall> {
   let response: ServerResponse | undefined;
   const app = express();
@@ -66,6 +69,7 @@ export async function serveCall({
     const open = nextCall();
     const house = aHouse({
       fleet: createFleet({ registry, queue }),
+      streams,
       timeouts: { ...LONG_TIMEOUTS, ...timeouts },
     });
     const { callId } = open;

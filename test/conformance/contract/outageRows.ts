@@ -18,6 +18,9 @@ export const outageRows = {
   'outages.ledger.database': 'the ledger without its database: usage look-ups are 503 or 504',
   'outages.ledger.timeout': 'a usage query over its time is 504: gateway_timeout, usage_timeout',
   'outages.stream-cut': 'a stream whose way to the client breaks is cut, never ended as if it were whole',
+  'stream.too-slow':
+    'a stream that takes longer than its tokens may ends in an error event, and is charged the count so far',
+  'stream.router-stops': 'a stream that outlasts its router ends in an error event, and is charged the count so far',
   'billing.router-stops': 'a router that is told to stop waits for the count of a stream that its client has left',
   'billing.router-died': 'a call whose router died is recorded as unknown, costs nothing and holds nothing',
 } as const;

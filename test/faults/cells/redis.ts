@@ -35,6 +35,17 @@ const loseTail: Fault = {
   },
 };
 
+/** Redis takes no more memory until its calls have left it, and a little longer. */
+const fillRedis: Fault = {
+  async strike(context) {
+    const { redis } = context.stack;
+    await redis.config('SET', 'maxmemory', '1');
+    const calls = `{${context.account.workspaceId}}:calls`;
+    await context.until('every call to leave a full Redis', async () => (await redis.hlen(calls)) === 0);
+  },
+  repair: async ({ stack }) => void (await stack.redis.config('SET', 'maxmemory', '0')),
+};
+
 const ONE_ADDRESS = 'it leads the one address to a replica; test/redisCluster.test.ts demotes a master';
 const NO_PROXY = 'no proxy stands before the nodes of a cluster';
 const HAS_REPLICA = 'a replica has what the file lacks and takes over; test/redisCluster.test.ts empties a master';
@@ -86,6 +97,23 @@ export const redis: CellTable = {
     forMs: 50,
     times: 10,
     ends: { ok: true, '503': true },
+  },
+  'redis-full': {
+    breaks: 'Redis is at its maxmemory for some seconds while calls run, and the ledger is well',
+    holds: 'new calls get 503; calls under way end, are recorded and leave Redis; serves again within 5 s of room',
+    eventLog: 'embedded',
+    notOnCluster: 'each node has a limit of its own; test/redisCluster.test.ts runs the same scripts on one',
+    fault: fillRedis,
+    forMs: 1_000,
+    load: { tokens: [1, 200] },
+    ends: { ok: true, '503': true },
+    also: (context) => {
+      context.check(
+        context.records.some(({ outcome }) => outcome === '503'),
+        'no call was refused',
+      );
+      context.checkRecovery(5_000);
+    },
   },
   'redis-connections-lost': {
     breaks: 'nothing passes any more, for good, on the connections to Redis; nobody closes them, and new ones work',

@@ -113,6 +113,14 @@ or absent(turnpike_ledger_reconciled_timestamp_seconds > 0)`,
       summary: '{{ $value }} holds were released for calls that had lost their router',
     },
     {
+      alert: 'TokensUnpaid',
+      expr: `sum by (reason) (increase(turnpike_unpaid_tokens_total[1h])) > 50000
+and sum by (reason) (increase(turnpike_unpaid_tokens_total[1h])) > scalar(sum(increase(turnpike_tokens_total{kind="completion"}[1h]))) / 20`,
+      severity: 'ticket',
+      summary:
+        'Engines made {{ $value | humanize }} output tokens in an hour that nobody pays, as they ended in {{ $labels.reason }}',
+    },
+    {
       alert: 'ChargeInDoubt',
       expr: grew('turnpike_alerts_total{kind!="backend_misconfigured"}', '15m'),
       severity: 'ticket',

@@ -15,7 +15,7 @@ export interface FailedAttempt extends AttemptFailure {
 
 /** What an attempt on one engine came to. */
 export type AttemptEnd =
-  | Extract<Outcome, { kind: 'whole' | 'left_in_queue' | 'left_before_event' | 'left_midway' }>
+  | Extract<Outcome, { kind: 'whole' | 'left_in_queue' | 'left_before_event' | 'left_midway' | 'cut' }>
   | FailedAttempt;
 
 export interface AttemptOptions {

@@ -8,6 +8,7 @@ import type { Fleet } from '../fleet/fleet.ts';
 import type { UsageBound } from '../money/gate/boundUsage.ts';
 import type { CountPromptTokens } from '../request/countPromptTokens.ts';
 import type { InferenceRequest } from '../request/inferenceRequest.ts';
+import type { OpenStreams } from './openStreams.ts';
 import type { AnsweredOperation } from './operations/operations.ts';
 
 /** An admitted call. Nothing of it changes on its way. */
@@ -32,6 +33,7 @@ export interface Call {
 /** What all calls are answered with: bound once, at the start of the process. */
 export interface House extends Readonly<AuthErrorOptions> {
   readonly fleet: Fleet;
+  readonly streams: OpenStreams;
   readonly images: ImageLoader;
   readonly countPromptTokens: CountPromptTokens;
   readonly timeouts: AnswerTimeouts;

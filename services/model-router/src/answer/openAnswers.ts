@@ -9,6 +9,7 @@ import type { OpenFleet } from '../fleet/openFleet.ts';
 import type { AdmitCallDependencies } from '../money/gate/admitCall.ts';
 import type { Money } from '../money/openMoney.ts';
 import type { House } from './call.ts';
+import { OpenStreams } from './openStreams.ts';
 import { LISTEN_ON_MS } from './streamAttempt.ts';
 
 /**
@@ -80,6 +81,7 @@ export function openAnswers(
     },
     house: {
       ...fleet,
+      streams: new OpenStreams(),
       images: createImageLoader({
         privateHosts: config.IMAGE_PRIVATE_HOSTS,
         resolve: resolveHost,

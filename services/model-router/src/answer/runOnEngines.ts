@@ -102,5 +102,6 @@ const bytesOf = ({ body, images }: InferenceRequest): number =>
 /** What an attempt says of its engine. Undefined where a mistake of ours ended it. */
 function toResult(end: AttemptEnd | undefined): AttemptResult {
   if (end?.kind === 'whole') return { kind: 'answered', counted: end.usage };
-  return end?.kind === 'failed' ? end : { kind: 'dropped', isError: end === undefined };
+  if (end?.kind === 'failed') return end;
+  return { kind: 'dropped', isError: end === undefined || (end.kind === 'cut' && end.by === 'unforeseen') };
 }

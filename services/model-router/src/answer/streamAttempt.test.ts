@@ -1,11 +1,16 @@
 import type { ServerResponse } from 'node:http';
 import { afterEach, expect, it, jest } from '@jest/globals';
+import { toUsdText } from '@turnpike/money/nanoUsd';
+import { noMetrics } from '@turnpike/telemetry/noMetrics';
 import { until } from '@turnpike/test-support/until';
 import { anEngineQueue } from '../../test/anEngineQueue.ts';
-import { anOpenCall } from '../../test/anOpenCall.ts';
+import { anOpenCall, type RecordedCall } from '../../test/anOpenCall.ts';
 import { engineChunks } from '../../test/engineChunks.ts';
 import { begin, createStreamHouse, FORCED_TOOL } from '../../test/serveStreams.ts';
+import type { CutReason } from '../api/inferenceFault.ts';
 import { FIRST_CLOSED_MS } from '../fleet/terms/limits.ts';
+import { EngineStream } from './chunks/engineStream.ts';
+import { OpenStreams } from './openStreams.ts';
 
 const house = createStreamHouse();
 const { engineThat, engineThatSends, engineThatCompletes, streamed, connect, ask } = house;
@@ -137,18 +142,138 @@ it('ends in an error event when its ending is kept nowhere', async () => {
   expectErrorEvent(client.text());
 });
 
-it('ends a stream that takes too long in an error event, however busy it is', async () => {
-  const engine = await engineThat((res) => {
+/** An engine that sends a token every `everyMs`, up to `tokens`. */
+const engineThatTrickles = (everyMs: number, tokens = Number.POSITIVE_INFINITY) =>
+  engineThat((res) => {
     begin(res);
-    const timer = setInterval(() => res.write(engineChunks.text('on')), 5);
+    let sent = 0;
+    const timer = setInterval(() => {
+      if (sent < tokens) res.write(engineChunks.text('on', ++sent));
+      else res.end(engineChunks.ending(sent));
+    }, everyMs);
     res.on('close', () => clearInterval(timer));
   });
-  const { url, call } = await streamed([engine], { timeouts: { streamMs: 2_000 } });
+
+/** Expects that the router ended a stream that its engine did not fail: one error event, and the running count is charged. */
+function expectCut(text: string, call: RecordedCall, { by, says }: { by: CutReason; says: RegExp }): void {
+  expectErrorEvent(text);
+  const [ending, ...others] = call.endings;
+  expect(others).toEqual([]);
+  expect(ending).toMatchObject({ status: 'success', reason: `cut_${by}`, usage: { promptTokens: 9 } });
+  const counted = ending?.status === 'success' ? ending.usage.completionTokens : 0;
+  expect(counted).toBeGreaterThan(0);
+  expect(text).toMatch(says);
+  // A nano-dollar for each token, as the test's book has it.
+  expect(text).toContain(`the ${counted} output tokens so far are charged: ${toUsdText(BigInt(counted))} USD.`);
+  expect(text).toContain('"code":"stream_cut"');
+}
+
+it('ends a stream of less than 5 tokens a second after its base time, and charges the running count', async () => {
+  const engine = await engineThatTrickles(1_000);
+  const { url, call } = await streamed([engine], { timeouts: { streamMs: 3_000 } });
   const client = await connect(url);
   await until('the stream ends', client.ended);
-  expectErrorEvent(client.text());
-  expect(call.endings).toEqual([{ status: 'failure', reason: 'stream_too_long' }]);
+  expectCut(client.text(), call, { by: 'too_long', says: /fewer than 5 tokens a second came or were read/ });
   await until('the engine is stopped', () => engine.abortedRequests === 1);
+});
+
+it('never ends a stream for being long that comes at a good pace', async () => {
+  const { url, call } = await streamed([await engineThatTrickles(150, 25)], { timeouts: { streamMs: 3_000 } });
+  const client = await connect(url);
+  await until('the stream ends', client.ended);
+  expect(client.text().endsWith('data: [DONE]\n\n')).toBe(true);
+  expect(call.endings).toMatchObject([{ status: 'success', reason: 'completed', usage: { completionTokens: 25 } }]);
+});
+
+it('ends a stream that its client reads too slowly, and charges the running count', async () => {
+  let sent = 0;
+  const engine = await engineThat((res) => {
+    const flood = (): void => {
+      do sent += 1;
+      while (res.write(engineChunks.text('x'.repeat(1_048_576), sent)));
+    };
+    begin(res).on('drain', flood);
+    flood();
+  });
+  const { url, call } = await streamed([engine], { timeouts: { streamMs: 3_000 } });
+  await ask(url); // and never reads
+  await until('the engine is stopped', () => engine.abortedRequests === 1);
+  await until('the call is ended', () => call.endings.length > 0);
+  expect(call.endings).toMatchObject([{ status: 'success', reason: 'cut_too_long', usage: { promptTokens: 9 } }]);
+});
+
+it('ends its streams when the router has to stop, charges the running counts, and begins no other', async () => {
+  const streams = new OpenStreams();
+  const engine = await engineThatSends(engineChunks.text('Hi', 5));
+  const { url, call } = await streamed([engine], { streams });
+  const client = await connect(url);
+  await until('the event has come', () => client.text().includes('Hi'));
+  streams.cutAll();
+  await until('the stream ends', client.ended);
+  expectCut(client.text(), call, { by: 'shutdown', says: /because this server shuts down/ });
+  await until('the engine is stopped', () => engine.abortedRequests === 1);
+  expect((await connect(url)).status).toBe(500);
+  expect(engine.requestIds).toHaveLength(1);
+});
+
+it('charges nothing for a stream that it ends before any count', async () => {
+  const streams = new OpenStreams();
+  const { url, call } = await streamed([await engineThatSends(engineChunks.uncounted('Hi'))], { streams });
+  const client = await connect(url);
+  await until('the event has come', () => client.text().includes('Hi'));
+  streams.cutAll();
+  await until('the stream ends', client.ended);
+  expectErrorEvent(client.text());
+  expect(client.text()).toContain('Nothing was charged.');
+  expect(call.endings).toEqual([{ status: 'unknown', reason: 'cut_shutdown' }]);
+});
+
+it('ends a stream in which the router makes an error, charges the running count, and goes on', async () => {
+  let upstream: ServerResponse | undefined;
+  const engine = await engineThat((res) => {
+    upstream = begin(res, engineChunks.text('Hi', 5));
+  });
+  const { url, call } = await streamed([engine]);
+  const client = await connect(url);
+  await until('the event has come', () => client.text().includes('Hi'));
+  jest.spyOn(EngineStream.prototype, 'push').mockImplementationOnce(() => {
+    throw new Error('at 10.0.0.7');
+  });
+  upstream?.write(engineChunks.text('there', 6));
+  await until('the stream ends', client.ended);
+  expectCut(client.text(), call, { by: 'unforeseen', says: /by an internal error/ });
+  expect(client.text()).not.toContain('10.0.0.7');
+  await until('the engine is stopped', () => engine.abortedRequests === 1);
+});
+
+it.each([
+  ['without a name', engineChunks.rest({ tool_calls: [{ index: 0, function: { arguments: '{}' } }] }, 6)],
+  [
+    'of more tools than an answer may have',
+    engineChunks.rest(
+      { tool_calls: Array.from({ length: 1_025 }, (_, index) => ({ index, function: { name: 'look_up' } })) },
+      6,
+    ),
+  ],
+])(
+  'ends a stream whose text has come and that ends in a call %s, and charges the running count',
+  async (_case, event) => {
+    const engine = await engineThatSends(engineChunks.text('Hi', 5), event, engineChunks.ending(7));
+    const { url, call } = await streamed([engine]);
+    const client = await connect(url);
+    await until('the stream ends', client.ended);
+    expectCut(client.text(), call, { by: 'tool_calls', says: /called a tool without a name, or more tools/ });
+  },
+);
+
+it('counts the tokens of a stream that its engine fails, which nobody pays', async () => {
+  const unpaid = jest.spyOn(noMetrics, 'tokensUnpaid');
+  const engine = await engineThat((res) => void begin(res, engineChunks.text('Hi', 5)).end());
+  const { url, call } = await streamed([engine]);
+  const client = await connect(url);
+  await until('the stream ends', client.ended);
+  expect(call.endings).toEqual([{ status: 'failure', reason: 'engine_reset' }]);
+  expect(unpaid.mock.calls.map(([, counted]) => counted)).toEqual([{ reason: 'engine_reset', tokens: 5 }]);
 });
 
 it('tries no other engine once the stream’s time is up', async () => {
@@ -185,6 +310,23 @@ it('gives a second engine only what is left of the stream’s time', async () =>
   expect((await connect(url)).status).toBe(500);
   expect(second.requestIds).toEqual(['call-1-2']);
   await until('the second engine is stopped', () => second.abortedRequests === 1);
+});
+
+it('takes no engine for silent whose events came while the router itself was held up', async () => {
+  let upstream: ServerResponse | undefined;
+  const engine = await engineThat((res) => {
+    upstream = begin(res, engineChunks.text('Hi'));
+  });
+  const { url, call } = await streamed([engine], { timeouts: { betweenEventsMs: 3_000 } });
+  const client = await connect(url);
+  await until('the event has come', () => client.text().includes('Hi'));
+  // Both ends of the connection are in this process: the bytes leave before it stands still.
+  upstream?.end(engineChunks.ending(3));
+  const heldUpUntil = performance.now() + 3_200;
+  while (performance.now() < heldUpUntil);
+  await until('the stream ends', client.ended);
+  expect(client.text().endsWith('data: [DONE]\n\n')).toBe(true);
+  expect(call.endings).toMatchObject([{ status: 'success', reason: 'completed' }]);
 });
 
 it('ends in an error event when the engine falls silent between events', async () => {

@@ -1,4 +1,4 @@
-import type { EngineFault } from '../api/inferenceFault.ts';
+import { type CutReason, type EngineFault, MS_PER_TOKEN } from '../api/inferenceFault.ts';
 import type { EngineExchange } from '../fleet/dispatchToEngine.ts';
 import type { Engine } from '../fleet/engine.ts';
 import type { Attempt, EngineErrorKind } from '../fleet/terms/attempt.ts';
@@ -21,7 +21,7 @@ export const LISTEN_ON_MS = 5_000;
 /** What all attempts at one stream share. */
 interface Stream {
   client: ClientStream;
-  /** When its time is up, by `performance.now()`. */
+  /** When its time is up, by `performance.now()`, if it has no token by then; each token adds `MS_PER_TOKEN`. */
   endsAt: number;
 }
 
@@ -37,13 +37,15 @@ export class StreamAttempt {
   /** Until the engine has to say more, and how long that is. */
   #silence: NodeJS.Timeout | undefined;
   #silenceMs = 0;
-  /** Until the stream has to end. */
+  /** Until the stream's pace is checked. */
   #total: NodeJS.Timeout | undefined;
   /** The client has left; until no count is waited for any more. */
   #listening: NodeJS.Timeout | undefined;
   #exchange: EngineExchange | undefined;
   #refusal: EngineRefusal | undefined;
-  #hasSent = false;
+  /** Events sent to the client. */
+  #sent = 0;
+  #removeFromOpen: (() => void) | undefined;
   #isPaused = false;
   #isOver = false;
 
@@ -80,9 +82,11 @@ export class StreamAttempt {
     const timeoutMs = endsAt - performance.now();
     // No engine has had it: the one before failed.
     if (this.#client.hasLeft) return Promise.resolve({ kind: 'left_in_queue' });
-    if (timeoutMs <= 0) this.#tooLong();
+    if (this.#house.streams.isCut) this.#cut('shutdown');
+    else if (timeoutMs <= 0) this.#cut('too_long');
     if (this.#isOver) return this.#end.promise;
-    this.#total = setTimeout(() => this.#tooLong(), timeoutMs);
+    this.#removeFromOpen = this.#house.streams.add(() => this.#cut('shutdown'));
+    this.#total = setTimeout(() => this.#checkPace(endsAt), timeoutMs);
     this.#awaitEvent(firstEventMs);
     this.#attempt.onLeave(() => this.#broken('left_out'));
     this.#client.onLeft(() => this.#clientLeft());
@@ -108,8 +112,16 @@ export class StreamAttempt {
       return;
     }
     clearTimeout(this.#silence);
-    this.#silence = setTimeout(() => this.#broken('timeout'), ms);
+    this.#silence = setTimeout(() => this.#silent(), ms);
     this.#silenceMs = ms;
+  }
+
+  /** The engine's time is up. Bytes that came while this process was held up are read first, and start it again. */
+  #silent(): void {
+    this.#silence = undefined;
+    setImmediate(() => {
+      if (this.#silence === undefined && !this.#isPaused) this.#broken('timeout');
+    });
   }
 
   /** The client hung up: the engine stops, at once where it has begun, else at its first count. */
@@ -128,7 +140,7 @@ export class StreamAttempt {
 
   /** Hears the engine where nobody reads what it says: for its count alone. */
   #count(end: StreamEnd | undefined): void {
-    if (this.#stream.usage || end?.kind === 'whole') this.#leave();
+    if (this.#stream.usage || end?.kind === 'whole' || end?.kind === 'unshowable') this.#leave();
     else if (end) this.#fail(end.fault, end.reason, { broken: end.broken });
   }
 
@@ -140,12 +152,38 @@ export class StreamAttempt {
     this.#exchange?.resume();
   };
 
-  #tooLong(): void {
-    this.#fail(ENGINE_FAILED, 'stream_too_long', { isFinal: true });
+  /** Ends the stream if it is slower than it may be. Tokens above those that were asked for are no progress. */
+  #checkPace(endsAt: number): void {
+    const counted = Math.max(this.#stream.usage?.completionTokens ?? 0, this.#sent);
+    const tokens = Math.min(counted, this.#call.bound.outputTokens);
+    const leftMs = endsAt + tokens * MS_PER_TOKEN - performance.now();
+    if (leftMs > 0) this.#total = setTimeout(() => this.#checkPace(endsAt), leftMs);
+    else this.#cut('too_long');
+  }
+
+  /** Ends a stream that its engine did not fail: the engine stops, and what it had counted is charged. */
+  #cut(by: CutReason, error?: unknown): void {
+    const { hasBegun, usage } = this.#stream;
+    if (this.#listening) this.#leave();
+    else if (!hasBegun) this.#fail(ENGINE_FAILED, `cut_${by}`, { isFinal: true });
+    if (!this.#over()) return;
+    const { callId, log, receivedAt } = this.#call;
+    const facts = { callId, engine: this.#attempt.engine.id, by, tokens: usage?.completionTokens };
+    if (error === undefined) log().info(facts, 'ended a stream that its engine did not fail');
+    else log().error({ ...facts, err: error }, 'stream failed');
+    this.#end.resolve({ kind: 'cut', by, afterMs: performance.now() - receivedAt, usage });
   }
 
   #onEvents(chunk: Buffer): void {
     if (this.#isOver) return;
+    try {
+      this.#takeEvents(chunk);
+    } catch (error) {
+      this.#cut('unforeseen', error);
+    }
+  }
+
+  #takeEvents(chunk: Buffer): void {
     const step = this.#stream.push(chunk);
     if (!step) return;
     this.#attempt.firstEvent();
@@ -157,24 +195,26 @@ export class StreamAttempt {
     }
     this.#send(step.events);
     if (step.end?.kind === 'failed') this.#fail(step.end.fault, step.end.reason, { broken: step.end.broken });
-    else if (step.end) this.#completed(step.end);
+    else if (step.end?.kind === 'whole') this.#completed(step.end);
+    else if (step.end && this.#sent > 0) this.#cut('tool_calls');
+    else if (step.end) this.#fail(ENGINE_FAILED, 'engine_sent_nonsense');
   }
 
   #send(events: Buffer[]): void {
     if (events.length === 0) return;
-    if (!this.#hasSent) this.#firstToken();
-    this.#hasSent = true;
+    if (this.#sent === 0) this.#firstToken();
+    this.#sent += events.length;
     if (this.#client.write(events, this.#readOn)) return;
     // The client is slow: stop reading from the engine, whose silence is now our doing.
     this.#isPaused = true;
     clearTimeout(this.#silence);
     this.#silence = undefined;
     this.#exchange?.pause();
-    this.#attempt.unread(() => this.#cut());
+    this.#attempt.unread(() => this.#cutUnread());
   }
 
   /** Others wait for the room of a stream that nobody reads: the engine stops, and what it had counted is charged. */
-  #cut(): void {
+  #cutUnread(): void {
     const { callId, log } = this.#call;
     log().info({ callId, engine: this.#attempt.engine.id }, 'cut a stream that is not read: others wait for its room');
     this.#client.cut();
@@ -190,6 +230,7 @@ export class StreamAttempt {
   /** The engine's answer is whole. Its connection may be used again once its response has ended. */
   #completed({ usage, usageEvent }: Extract<StreamEnd, { kind: 'whole' }>): void {
     this.#isOver = true;
+    this.#removeFromOpen?.();
     clearTimeout(this.#total);
     clearTimeout(this.#silence);
     this.#silence = setTimeout(() => this.#exchange?.abort(), TRAILER_MS);
@@ -217,16 +258,19 @@ export class StreamAttempt {
     { broken, isFinal = false }: { broken?: EngineErrorKind | undefined; isFinal?: boolean } = {},
   ): void {
     if (!this.#over()) return;
-    this.#logFailure(reason);
+    this.#countFailure(reason);
     // Nobody would read what another engine says.
     const isOver = isFinal || this.#listening !== undefined;
-    this.#end.resolve({ kind: 'failed', fault, reason, broken, isFinal: isOver, hasSent: this.#hasSent });
+    this.#end.resolve({ kind: 'failed', fault, reason, broken, isFinal: isOver, hasSent: this.#sent > 0 });
   }
 
-  #logFailure(reason: string): void {
-    const { callId, log } = this.#call;
+  /** Has log and metrics say what an engine has made that nobody pays. */
+  #countFailure(reason: string): void {
+    const { callId, keyId, model, log } = this.#call;
+    const tokens = Math.max(this.#stream.usage?.completionTokens ?? 0, this.#sent);
+    if (tokens > 0) this.#house.metrics.tokensUnpaid(model, { reason, tokens });
     log().warn(
-      { callId, engine: this.#attempt.engine.id, reason, hasSent: this.#hasSent },
+      { callId, keyId, engine: this.#attempt.engine.id, reason, hasSent: this.#sent > 0, tokens },
       'engine did not answer as it should',
     );
   }
@@ -235,6 +279,7 @@ export class StreamAttempt {
   #over(): boolean {
     if (this.#isOver) return false;
     this.#isOver = true;
+    this.#removeFromOpen?.();
     clearTimeout(this.#total);
     clearTimeout(this.#silence);
     clearTimeout(this.#listening);

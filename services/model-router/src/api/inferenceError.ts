@@ -1,4 +1,4 @@
-import { toUsdNumber } from '@turnpike/money/nanoUsd';
+import { toUsdNumber, toUsdText } from '@turnpike/money/nanoUsd';
 import { type AuthErrorOptions, type GuardFault, toInferenceGuardError } from '@turnpike/public-api/authFault';
 import { NEVER_RETRY, retryAfter, toRateLimitHeaders } from '@turnpike/public-api/headers';
 import {
@@ -13,7 +13,7 @@ import {
   type WireError,
 } from '@turnpike/public-api/wireError';
 import type { KeyBoundFault } from '@turnpike/request-reading/faults/keyBoundFault';
-import type { CallFault } from './inferenceFault.ts';
+import { type CallFault, type CutFault, MS_PER_TOKEN } from './inferenceFault.ts';
 
 const KEY_BOUND_MESSAGES: Record<Exclude<KeyBoundFault['bound'], 'refused_bodies'>, string> = {
   body_memory:
@@ -21,6 +21,13 @@ const KEY_BOUND_MESSAGES: Record<Exclude<KeyBoundFault['bound'], 'refused_bodies
   prompt_counts: 'Too many prompts of this key are being counted right now.',
   image_fetches: 'The workspace of this key has as many images on their way as one workspace may have.',
   streams: 'This key has as many calls under way on this model as one key may have.',
+};
+
+const CUT_MESSAGES: Record<Exclude<CutFault['by'], 'too_long'>, string> = {
+  shutdown: 'The stream was ended because this server shuts down; continue it with a new request.',
+  unforeseen: 'The stream was ended by an internal error.',
+  tool_calls:
+    'The stream was ended because the model called a tool without a name, or more tools than an answer may have.',
 };
 
 /** How chat, completions and embeddings word a fault past gate 1 (specification, Errors). A missing case does not compile. */
@@ -163,6 +170,19 @@ export function toInferenceError(fault: CallFault, { keysPageUrl }: AuthErrorOpt
       );
     case 'engine_failed':
       return failed('The model failed to answer. Nothing was charged.', NEVER_RETRY);
+    case 'stream_cut':
+      return envelope(
+        500,
+        {
+          message: `${toCutMessage(fault)} ${toChargedMessage(fault)}`,
+          type: 'server_error',
+          param: null,
+          code: fault.kind,
+        },
+        NEVER_RETRY,
+      );
+    case 'ending_not_kept':
+      return failed('The answer could not be recorded, so it is withheld. It may still be charged.', NEVER_RETRY);
     case 'context_too_long':
       return envelope(400, {
         message: `ContextWindowExceededError: ${fault.message}`,
@@ -177,6 +197,16 @@ export function toInferenceError(fault: CallFault, { keysPageUrl }: AuthErrorOpt
       );
   }
 }
+
+const toCutMessage = ({ by, afterMs }: CutFault): string =>
+  by === 'too_long'
+    ? `The stream was ended after ${Math.round(afterMs / 1_000)} s, because fewer than ${1_000 / MS_PER_TOKEN} tokens a second came or were read; read it faster, or lower max_tokens.`
+    : CUT_MESSAGES[by];
+
+const toChargedMessage = ({ charged }: CutFault): string =>
+  charged
+    ? `The prompt and the ${charged.completionTokens} output tokens so far are charged: ${toUsdText(charged.chargeNanoUsd)} USD.`
+    : 'Nothing was charged.';
 
 /** Makes the wire form of whatever a handler or its guard threw; undefined for what is not a fault of this family. */
 export const createToWireError =

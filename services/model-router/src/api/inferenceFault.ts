@@ -17,6 +17,25 @@ export type AdmissionFault =
   | (Shortfall & { kind: 'insufficient_balance'; affordableOutputTokens: number })
   | { kind: 'catalog_unavailable' };
 
+/**
+ * Why a stream is ended that its engine did not fail: its deadline passed, the router shuts down, the router made an error, or
+ * the model's tool calls cannot be shown.
+ */
+export type CutReason = 'too_long' | 'shutdown' | 'unforeseen' | 'tool_calls';
+
+/** A stream may take this long for each of its tokens, beside its base time: 5 tokens a second. */
+export const MS_PER_TOKEN = 200;
+
+/** The router ended a stream. */
+export interface CutFault {
+  kind: 'stream_cut';
+  by: CutReason;
+  /** From the request on. */
+  afterMs: number;
+  /** Undefined where the engine had counted nothing. */
+  charged: { completionTokens: number; chargeNanoUsd: bigint } | undefined;
+}
+
 /** Why an engine gave no answer, or a bad one. */
 export type EngineFault =
   | { kind: 'no_healthy_engine' }
@@ -41,6 +60,15 @@ export interface ImageFault {
 }
 
 /** Why inference is refused to a key that is let in, or fails. */
-export type CallFault = BodyFault | RequestFault | ModelFault | AdmissionFault | KeyBoundFault | EngineFault;
+export type CallFault =
+  | BodyFault
+  | RequestFault
+  | ModelFault
+  | AdmissionFault
+  | KeyBoundFault
+  | EngineFault
+  | CutFault
+  /** The answer is whole, and neither disk nor Redis took its ending in time. */
+  | { kind: 'ending_not_kept' };
 
 export type InferenceFault = GuardFault | CallFault;

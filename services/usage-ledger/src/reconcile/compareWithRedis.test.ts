@@ -66,6 +66,24 @@ it.each<[string, Partial<RedisCounters>, string[]]>([
   expect(checks.filter(({ verdict }) => verdict !== 'equal').map(({ name }) => name)).toEqual(names);
 });
 
+it('compares a workspace of very many keys and calls without standing still', () => {
+  const held = { held_nano_usd: 5n, ended_nano_usd: 0n };
+  const names = Array.from({ length: 100_000 }, (_, nth) => `k${nth}`);
+  const calls = names.slice(0, 1_000).map((name) => aCall({ call_id: name, key_id: name }));
+  const keys = Object.fromEntries(
+    names.map((name, nth) => [name, { ...at(7, 1n), ...(nth < 1_000 ? held : { ...held, held_nano_usd: 0n }) }]),
+  );
+  const all = { ...held, held_nano_usd: 5_000n };
+  let looks = 0;
+  const counted = calls.map((call) => Object.defineProperty(call, 'key_id', { get: () => names[looks++ % 1_000] }));
+  const checks = comparePending(
+    redis({ ...all, keys, months: { '2026-11': { ...at(7, 1n), ...all } }, calls: counted }),
+  );
+  expect(checks.every(({ verdict }) => verdict === 'equal')).toBe(true);
+  // Of each call its key is looked at once or twice, and not once for each key.
+  expect(looks).toBeLessThanOrEqual(2_000);
+});
+
 const unplaced: PostedSince = { walletNanoUsd: undefined, chargedNanoUsdByKey: new Map() };
 /** Posted after the places of Redis. */
 const posted = (walletNanoUsd: bigint, charged: Record<string, bigint> = {}): PostedSince => ({

@@ -9,9 +9,10 @@ type Counters = RedisCounters['keys'];
 export function comparePending(counters: RedisCounters): Check[] {
   const { calls } = counters;
   const apart = (counted: Counters, nameOf: (call: Calls[number]) => string): number => {
-    const names = new Set([...Object.keys(counted), ...calls.map(nameOf)]);
+    const callsOf = Map.groupBy(calls, nameOf);
+    const names = new Set([...Object.keys(counted), ...callsOf.keys()]);
     return [...names].filter((name) => {
-      const own = calls.filter((call) => nameOf(call) === name);
+      const own = callsOf.get(name) ?? [];
       const { held_nano_usd: held = 0n, ended_nano_usd: ended = 0n } = counted[name] ?? {};
       return held !== sumOf(own, 'held') || ended !== sumOf(own, 'ended');
     }).length;

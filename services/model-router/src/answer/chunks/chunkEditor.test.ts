@@ -229,10 +229,10 @@ it('tells whether a tool was called', () => {
   expect(editor.hasToolCall).toBe(true);
 });
 
-it('calls a stream broken whose tool call never said which function', () => {
+it('cannot show a tool call that never said which function', () => {
   const editor = anEditor();
   edit(editor, aChunk({ tool_calls: [{ index: 0, function: { arguments: '{}' } }] }));
-  expect(edit(editor, aChunk({}, {}, { finish_reason: 'tool_calls' }))).toEqual({ kind: 'broken' });
+  expect(edit(editor, aChunk({}, {}, { finish_reason: 'tool_calls' }))).toEqual({ kind: 'unshowable' });
 });
 
 it('shows nothing of a stream after its finish reason, which it shows once', () => {

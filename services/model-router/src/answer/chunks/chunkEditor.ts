@@ -25,7 +25,9 @@ export type EditedEvent =
   | { kind: 'done' }
   | { kind: 'error'; status: number; message: string; param: string | null }
   /** The engine sent something that is no chunk. */
-  | { kind: 'broken' };
+  | { kind: 'broken' }
+  /** The model's tool calls cannot be shown: one has no name, or there are too many. */
+  | { kind: 'unshowable' };
 
 const DONE = Buffer.from('[DONE]');
 const NO_ROOM = Buffer.alloc(0);
@@ -34,6 +36,7 @@ const USAGE_GROWS_BY = 8;
 const OPEN_BRACKET = 0x5b;
 const NOTHING: EditedEvent = { kind: 'nothing' };
 const BROKEN: EditedEvent = { kind: 'broken' };
+const UNSHOWABLE: EditedEvent = { kind: 'unshowable' };
 const ABORTED: EditedEvent = { kind: 'error', status: 500, message: '', param: null };
 
 /** Edits the values of one stream, which are what is new in each chunk. */
@@ -42,8 +45,8 @@ export interface ValueEditor<Value = unknown> {
   edit(value: unknown): Value | undefined;
   /** Whether any tool call has been shown. */
   readonly hasToolCall: boolean;
-  /** Whether the engine began a tool call and never said of which function. */
-  readonly hasNamelessCall: boolean;
+  /** Whether a tool call has no name yet, or tool calls are longer or more than an answer may have. */
+  readonly hasUnshowableCall: boolean;
 }
 
 /** What all chunks of a stream have. */
@@ -172,14 +175,15 @@ export class ChunkEditor {
   #editChoice(data: Buffer, choice: Record<string, unknown>, usage: ShownUsage | undefined): EditedEvent {
     const given = choice[this.#options.shape.valueKey];
     const value = this.#values.edit(given);
-    if (value === undefined) return BROKEN;
+    if (value === undefined) return this.#values.hasUnshowableCall ? UNSHOWABLE : BROKEN;
     const { finish_reason: reason = null } = choice;
     if (isBrokenOff(reason)) return ABORTED;
     if (reason === null) {
       if (isPlain(given)) this.#learnFrame(data);
       return isEmpty(value) ? NOTHING : this.#toChunk(value, null);
     }
-    if (typeof reason !== 'string' || this.#values.hasNamelessCall) return BROKEN;
+    if (typeof reason !== 'string') return BROKEN;
+    if (this.#values.hasUnshowableCall) return UNSHOWABLE;
     this.#finishReason = toShownFinishReason(reason, this.#values);
     this.#hasFinalUsage = usage !== undefined;
     return this.#toChunk(value, this.#finishReason);

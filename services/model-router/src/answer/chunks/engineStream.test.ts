@@ -46,6 +46,7 @@ const errorEventOf = (fault: EngineFault) =>
 const errorEvent = errorEventOf({ kind: 'engine_failed' });
 function lastEventsOf(end: StreamEnd): string {
   if (end.kind === 'failed') return errorEventOf(end.fault);
+  if (end.kind === 'unshowable') return errorEvent;
   return end.usage ? `${end.usageEvent ?? ''}data: [DONE]\n\n` : errorEvent;
 }
 

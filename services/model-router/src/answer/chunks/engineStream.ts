@@ -10,7 +10,9 @@ export type StreamEnd =
   /** `usage` is the engine's count for all of it, if it gave one; `usageEvent` shows it to a client that asked. */
   | { kind: 'whole'; usage: EngineUsage | undefined; usageEvent: Buffer | undefined }
   /** `broken` where it is a sign that the engine may be unwell. */
-  | { kind: 'failed'; fault: EngineFault; reason: string; broken?: EngineErrorKind };
+  | { kind: 'failed'; fault: EngineFault; reason: string; broken?: EngineErrorKind }
+  /** The model's tool calls cannot be shown; what came before them was sound. */
+  | { kind: 'unshowable' };
 
 /** What some of an engine's bytes come to: events for the client and, after them, perhaps the end. */
 export interface StreamStep {
@@ -84,6 +86,8 @@ export class EngineStream {
         const { status, message, param } = edited;
         return failed(this.#toFault(status, JSON.stringify({ message, param })), 'engine_error_event');
       }
+      case 'unshowable':
+        return { kind: 'unshowable' };
       case 'broken':
         return failedItself('engine_sent_nonsense');
     }

@@ -71,11 +71,11 @@ it('tells calls without an index apart by their ids, and takes what has neither 
 it('keeps arguments back until the name is known', () => {
   const editor = new ToolCallEditor();
   expect(editor.edit([go(0, '{"x"', { id: 'a' })])).toEqual([]);
-  expect([editor.hasCall, editor.hasNameless]).toEqual([false, true]);
+  expect([editor.hasCall, editor.hasUnshowable]).toEqual([false, true]);
   expect(editor.edit([{ index: 0, function: { name: 'f', arguments: ':1}' } }])).toEqual([
     { index: 0, id: 'a', type: 'function', function: { name: 'f', arguments: '{"x":1}' } },
   ]);
-  expect([editor.hasCall, editor.hasNameless]).toEqual([true, false]);
+  expect([editor.hasCall, editor.hasUnshowable]).toEqual([true, false]);
 });
 
 it.each([

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { ToolCall } from '@turnpike/public-api/chatAnswer';
 import { isObject } from './answerFields.ts';
 
-/** More calls in one answer, or arguments before a name this long, come from an engine that has gone wrong. */
+/** Most calls in one answer, and longest arguments before a name. A prompt can make a model write more. */
 const MAX_CALLS = 1_024;
 const MAX_WAITING_LENGTH = 65_536;
 
@@ -33,18 +33,19 @@ export class ToolCallEditor {
   readonly #calls = new Map<number | string, OpenToolCall>();
   readonly #ids = new Set<string>();
   #latestKey: number | string = 0;
+  #isOverfull = false;
 
   /** Whether any call has been shown. */
   get hasCall(): boolean {
     return this.#calls.values().some(({ hasBegun }) => hasBegun);
   }
 
-  /** Whether a call has yet to get its name, so that it could not be shown. */
-  get hasNameless(): boolean {
-    return this.#calls.values().some(({ hasBegun }) => !hasBegun);
+  /** Whether a call has no name yet, or there are too many calls, or arguments without a name. */
+  get hasUnshowable(): boolean {
+    return this.#isOverfull || this.#calls.values().some(({ hasBegun }) => !hasBegun);
   }
 
-  /** The client's deltas, which may be none. Undefined where the engine's are none at all. */
+  /** The client's deltas, which may be none. Undefined where the engine's are none at all, or too many. */
   edit(entries: readonly unknown[]): ToolCallDelta[] | undefined {
     const deltas: ToolCallDelta[] = [];
     for (const entry of entries) {
@@ -53,10 +54,14 @@ export class ToolCallEditor {
       const call = this.#findOrOpen(entry);
       if (!call) return undefined;
       const delta = toDelta(call, named);
-      if (call.waitingArguments.length > MAX_WAITING_LENGTH) return undefined;
+      if (call.waitingArguments.length > MAX_WAITING_LENGTH) return this.#refuse();
       if (delta) deltas.push(delta);
     }
     return deltas;
+  }
+
+  #refuse(): undefined {
+    this.#isOverfull = true;
   }
 
   #findOrOpen({ index, id }: Record<string, unknown>): OpenToolCall | undefined {
@@ -65,7 +70,7 @@ export class ToolCallEditor {
     this.#latestKey = key;
     const known = this.#calls.get(key);
     if (known) return known;
-    if (this.#calls.size === MAX_CALLS) return undefined;
+    if (this.#calls.size === MAX_CALLS) return this.#refuse();
     // A tool's answer names the id of its call, so no two calls may have the same one.
     const isUsable = givenId !== undefined && !this.#ids.has(givenId);
     const call: OpenToolCall = {

@@ -58,7 +58,7 @@ export function editChatAnswer(bytes: Buffer, { canonicalModel, isCacheCapable }
 function editToolCalls(entries: readonly unknown[]): ToolCall[] | undefined {
   const editor = new ToolCallEditor();
   const deltas = editor.edit(entries.map((entry, index) => (isObject(entry) ? { ...entry, index } : entry)));
-  if (!deltas || editor.hasNameless) return undefined;
+  if (!deltas || editor.hasUnshowable) return undefined;
   return deltas.flatMap(({ index: _index, ...call }) => (call.id === undefined ? [] : [call]));
 }
 
@@ -72,9 +72,8 @@ class ChatDeltaEditor implements ValueEditor<ChatDelta> {
     return this.#toolCalls.hasCall;
   }
 
-  /** Whether the engine began a tool call and never said of which function. */
-  get hasNamelessCall(): boolean {
-    return this.#toolCalls.hasNameless;
+  get hasUnshowableCall(): boolean {
+    return this.#toolCalls.hasUnshowable;
   }
 
   /** Undefined where the engine's delta is none. Empty where it has nothing for the client. */

@@ -32,7 +32,7 @@ export const COMPLETION_CHUNKS: ChunkShape<string> = {
   createValueEditor: () => ({
     edit: (text) => (typeof text === 'string' ? text : undefined),
     hasToolCall: false,
-    hasNamelessCall: false,
+    hasUnshowableCall: false,
   }),
   toChunk: ({ id, created, model, ...usage }, part) =>
     ({

@@ -2,8 +2,16 @@ import { createCallBook } from '@turnpike/holds/call/callBook';
 import type { Hold } from '@turnpike/holds/call/pendingCalls';
 import type { Holds } from '@turnpike/holds/holds';
 import type { Logger } from '@turnpike/logging/createLogger';
+import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
-import { type AdmittedCall, type Ending, LEFT_BEFORE_FIRST_EVENT, toEvent } from './toEvent.ts';
+import {
+  type AdmittedCall,
+  chargeOf,
+  type Ending,
+  type EngineUsage,
+  LEFT_BEFORE_FIRST_EVENT,
+  toEvent,
+} from './toEvent.ts';
 
 export interface OpenCall {
   readonly callId: string;
@@ -12,6 +20,8 @@ export interface OpenCall {
    * canonical model.
    */
   end(ending: Ending, target?: string): Promise<boolean>;
+  /** The charge of this call if it ends as a success with this usage. */
+  chargeOf(usage: EngineUsage): NanoUsd;
 }
 
 export interface OpenCallsOptions {
@@ -29,7 +39,11 @@ export function createOpenCalls(options: OpenCallsOptions) {
         { span: call.span, toEvent: (ended, instants) => toEvent(call, { ...ended, ...instants }) },
         hold,
       );
-      return { callId: call.callId, end: (ending, target = call.model.id) => end({ ending, target }) };
+      return {
+        callId: call.callId,
+        end: (ending, target = call.model.id) => end({ ending, target }),
+        chargeOf: (usage) => chargeOf(call, usage).chargeNanoUsd,
+      };
     },
     get size(): number {
       return book.size;

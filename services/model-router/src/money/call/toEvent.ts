@@ -2,6 +2,7 @@ import { toUsageRecordedJson, type UsageRecorded } from '@turnpike/events/usageR
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { computeCharge } from '@turnpike/money/price';
 import type { CallSpan } from '@turnpike/telemetry/callSpan';
+import type { CutReason } from '../../api/inferenceFault.ts';
 import type { PricedModel } from '../../catalog/catalog.ts';
 
 /** The engine's count for one call so far: the tokens that are billed. */
@@ -12,11 +13,14 @@ export interface EngineUsage {
   cachedPromptTokens: number;
 }
 
+/** Why a call is charged: its answer is whole, its client left it, or the router ended it. */
+export type SuccessReason = 'completed' | 'client_left' | `cut_${CutReason}`;
+
 /** How a call ended. A `success` always has the engine's own counts; whatever else ends it costs nothing. */
 export type Ending =
-  | { status: 'success'; reason: 'completed' | 'client_left'; usage: EngineUsage }
+  | { status: 'success'; reason: SuccessReason; usage: EngineUsage }
   | { status: 'failure'; reason: string }
-  /** The engine ended without saying how much it used, or the client left before it said. */
+  /** The engine ended without saying how much it used, or the client left or the stream was cut before it said. */
   | { status: 'unknown'; reason: string };
 
 /** The client left a stream of which no event had come from the engine yet: no count is missing, as none was due. */
@@ -55,7 +59,8 @@ export function toEvent(
 ): UsageRecorded {
   const usage = ending.status === 'success' ? billedUsage(ending.usage, call.model) : NO_USAGE;
   const images = ending.status === 'success' ? call.images : 0;
-  const formulaNanoUsd = ending.status === 'success' ? computeCharge({ ...usage, images }, call.model.prices) : 0n;
+  const { formulaNanoUsd, chargeNanoUsd } =
+    ending.status === 'success' ? chargeOf(call, ending.usage) : { formulaNanoUsd: 0n, chargeNanoUsd: 0n };
   return {
     version: 1,
     callId: call.callId,
@@ -72,7 +77,7 @@ export function toEvent(
     cachedPromptTokens: usage.cachedPromptTokens,
     completionTokens: usage.completionTokens,
     images,
-    chargeNanoUsd: formulaNanoUsd < call.holdNanoUsd ? formulaNanoUsd : call.holdNanoUsd,
+    chargeNanoUsd,
     formulaNanoUsd,
     holdNanoUsd: call.holdNanoUsd,
     modality: 'text',
@@ -82,6 +87,15 @@ export function toEvent(
     endedAtMs: Math.max(endedAtMs, admittedAtMs),
     traceparent: call.span.traceparent,
   };
+}
+
+/** The charge of a call with this usage: by the formula, and at most what is held. */
+export function chargeOf(
+  { model, images, holdNanoUsd }: AdmittedCall,
+  usage: EngineUsage,
+): { formulaNanoUsd: NanoUsd; chargeNanoUsd: NanoUsd } {
+  const formulaNanoUsd = computeCharge({ ...billedUsage(usage, model), images }, model.prices);
+  return { formulaNanoUsd, chargeNanoUsd: formulaNanoUsd < holdNanoUsd ? formulaNanoUsd : holdNanoUsd };
 }
 
 /**
