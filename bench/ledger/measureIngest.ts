@@ -85,7 +85,14 @@ async function measureReading(db: TestLedger['db'], log: OpenLog, rows: number):
   let read = 0;
   const consumer = log.consume(async (batch) => {
     startedAt ||= performance.now();
-    await recordUsageBatch(db, batch, { topic, region: 'us', now: new Date(), log: silentLog, telemetry });
+    await recordUsageBatch(db, batch, {
+      topic,
+      region: 'us',
+      now: new Date(),
+      log: silentLog,
+      telemetry,
+      mostRecords: new Map(),
+    });
     read += batch.records.length;
     if (read >= rows) resolve(performance.now() - startedAt);
   });

@@ -38,6 +38,7 @@ export function createRecorder(db: TestLedger['db']) {
         now: new Date(),
         log: silentLog,
         telemetry,
+        mostRecords: new Map(),
       } as const;
       await recordUsageBatch(db, { partition: 0, fromOffset, records, nextOffset, isAtEnd: true }, context);
       fromOffset = nextOffset;

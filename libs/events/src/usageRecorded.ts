@@ -17,8 +17,8 @@ const MEDIA_OPERATION_NAMES = Object.keys(MEDIA_OPERATIONS) as (keyof typeof MED
 const callSchema = z.object({
   /** 1 is text alone, and is what text is written in: a ledger of the version before reads no other. 2 has `units`. */
   version: z.literal([1, 2]),
-  /** The `x-router-call-id` the client saw, a UUIDv7; the idempotency key of the event. */
-  callId: z.uuid({ version: 'v7' }),
+  /** The `x-router-call-id` the client saw, a UUIDv7 in lower case; the idempotency key of the event. */
+  callId: z.uuid({ version: 'v7' }).toLowerCase(),
   keyId: id,
   workspaceId: id,
   region: z.enum(['us', 'eu']),

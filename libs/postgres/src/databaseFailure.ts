@@ -32,8 +32,8 @@ const SILENCE =
   /Connection terminated|timeout exceeded when trying to connect|Query read timeout|Unable to start a transaction in the given time/;
 /** Connection exceptions, too few resources, the server being stopped or started. */
 const UNREACHABLE_STATES = /^(08|53|57P)/;
-/** Values that do not fit, constraints that do not hold: the same every time they are tried. */
-const DATA_STATES = /^2[23]/;
+/** Failures that are not of the data: connection, transaction state, conflict, schema and rights, resources, lock, intervention, system. */
+const OUTER_STATES = /^(08|25|40|42|53|55|57|58)/;
 const CONFLICT_STATES = new Set(['40001', '40P01']);
 const QUERY_CANCELED = '57014';
 
@@ -50,8 +50,11 @@ export const sqlStateOf = (error: unknown): string => causeOf(error).state;
 /** Whether a transaction lost against another and is worth another try. */
 export const isConflict = (error: unknown): boolean => CONFLICT_STATES.has(sqlStateOf(error));
 
-/** Whether Postgres refused the values themselves. */
-export const isDataRefused = (error: unknown): boolean => DATA_STATES.test(sqlStateOf(error));
+/** Whether Postgres refused what it was given, and would refuse it every time. */
+export function isRefused(error: unknown): boolean {
+  const state = sqlStateOf(error);
+  return state !== '' && !OUTER_STATES.test(state);
+}
 
 /** Whether Postgres ended a statement that ran past its allowance. */
 export const isCanceled = (error: unknown): boolean => sqlStateOf(error) === QUERY_CANCELED;

@@ -25,7 +25,15 @@ export function startReader({ databaseUrl, brokers, topic }: ReaderOptions): Eve
     leases: createReaderLeases(db, topic),
     log: silentLog,
     nextOffset: (partition) => getNextOffset(db, { topic, partition }),
-    handle: (batch) => recordUsageBatch(db, batch, { topic, region: 'us', log: silentLog, telemetry, now: new Date() }),
+    handle: (batch) =>
+      recordUsageBatch(db, batch, {
+        topic,
+        region: 'us',
+        log: silentLog,
+        telemetry,
+        mostRecords: new Map(),
+        now: new Date(),
+      }),
   });
   return {
     ...consumer,

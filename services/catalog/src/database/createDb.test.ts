@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { isCanceled, isConflict, isDataRefused, isUnreachable, sqlStateOf } from '@turnpike/postgres/databaseFailure';
+import { isCanceled, isConflict, isRefused, isUnreachable, sqlStateOf } from '@turnpike/postgres/databaseFailure';
 import { findFreePort } from '@turnpike/test-support/findFreePort';
 import { startPostgres, type TestPostgres } from '@turnpike/test-support/startPostgres';
 import { openTestCatalog, type TestCatalog } from '../../test/openTestCatalog.ts';
@@ -43,7 +43,7 @@ it('lets no statement run longer than 5 s', async () => {
 it('tells values that Postgres refuses from a database that is away', async () => {
   const error = await failureOf(catalog.db.$executeRaw`INSERT INTO catalog_version VALUES (0, '', '[]')`);
   expect(sqlStateOf(error)).toBe('23514');
-  expect([isDataRefused(error), isConflict(error), isUnreachable(error), isCanceled(error)]).toEqual([
+  expect([isRefused(error), isConflict(error), isUnreachable(error), isCanceled(error)]).toEqual([
     true,
     false,
     false,

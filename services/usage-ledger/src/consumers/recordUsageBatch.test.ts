@@ -2,7 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { aMediaUsageRecorded, anUnchargedUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { type UsageRecorded, usageRecorded } from '@turnpike/events/usageRecorded';
 import type { Logger } from '@turnpike/logging/createLogger';
+import { isCanceled } from '@turnpike/postgres/databaseFailure';
+import { until } from '@turnpike/test-support/until';
 import { aPartition, openTestLedger, silentLog, type TestLedger, toValue } from '../../test/openTestLedger.ts';
+import { createDb } from '../database/createDb.ts';
 import { getNextOffset, OffsetMoved } from '../event-log/eventOffset.ts';
 import type { RecordedBatch } from './recordingTelemetry.ts';
 import { recordUsageBatch } from './recordUsageBatch.ts';
@@ -257,6 +260,7 @@ it.each([
       region: 'us' as const,
       now: new Date(),
       log,
+      mostRecords: new Map(),
       telemetry: { batchRecorded: ({ isAfterGap }: RecordedBatch) => void gaps.push(isAfterGap) },
     };
     const record = (fromOffset: bigint, offset: bigint) =>
@@ -292,6 +296,40 @@ it('finds the one record that only Postgres refuses, and records all others', as
   expect(rows.map(({ length }) => length)).toEqual([1, 1, 1, 1, 1, 0, 1, 1, 1]);
   const letters = await ledger.db.deadLetter.findMany({ where: { partition: partition.partition } });
   expect(letters).toMatchObject([{ offset: 5n, reason: 'refused by Postgres: 23514' }]);
+});
+
+it('records one call of two spellings once, and all that is beside it', async () => {
+  const [call, honest] = [aUsageRecorded(), aUsageRecorded()];
+  const upper = Buffer.from(toValue(call).toString().replace(call.callId, call.callId.toUpperCase()));
+  await aPartition(ledger.db).deliver([upper, call, honest]);
+  expect([await rowsOf(call), await rowsOf(honest)]).toEqual([[expect.anything()], [expect.anything()]]);
+  expect((await totalsOf(call))[0]).toBe(125_000n);
+});
+
+it('halves a batch that takes longer than its deadline until it is recorded, and grows again', async () => {
+  await ledger.ownerDb.$executeRawUnsafe(`
+    CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.2); RETURN NEW; END $$`);
+  await ledger.ownerDb.$executeRawUnsafe(`
+    CREATE TRIGGER dawdle BEFORE INSERT ON usage_request FOR EACH ROW WHEN (NEW.model = 'slow') EXECUTE FUNCTION dawdle()`);
+  const hasty = createDb({ databaseUrl: ledger.databaseUrl, poolSize: 1, statementTimeoutMs: 1_000 });
+  const partition = aPartition(hasty);
+  const slow = Array.from({ length: 12 }, () => aUsageRecorded({ model: 'slow' }));
+  let attempts = 0;
+  // As the event log does: from where the offset stands, which a former attempt may have moved.
+  await until('all to be recorded', async () => {
+    attempts += 1;
+    const place = { topic: usageRecorded.topic, partition: partition.partition };
+    const done = Number(await getNextOffset(ledger.db, place));
+    const rest = slow.slice(done);
+    await partition.deliver(rest, { fromOffset: BigInt(done) }).catch((error) => expect(isCanceled(error)).toBe(true));
+    return (await getNextOffset(ledger.db, place)) === 12n;
+  });
+  expect(attempts).toBeGreaterThan(1);
+  expect((await Promise.all(slow.map(rowsOf))).flat()).toHaveLength(12);
+  const quick = Array.from({ length: 12 }, () => aUsageRecorded());
+  await partition.deliver(quick);
+  await hasty.$disconnect();
+  expect((await Promise.all(quick.map(rowsOf))).flat()).toHaveLength(12);
 });
 
 it('sums exactly when many writers share a key and a workspace', async () => {

@@ -1,7 +1,7 @@
 import type { RecordBatch, StoredRecord } from '@turnpike/event-log/eventLog';
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import type { Logger } from '@turnpike/logging/createLogger';
-import { isDataRefused, sqlStateOf } from '@turnpike/postgres/databaseFailure';
+import { isCanceled, isRefused, sqlStateOf } from '@turnpike/postgres/databaseFailure';
 import type { Db } from '../database/createDb.ts';
 import { retryConflicts } from '../database/inTransaction.ts';
 import { type DeadLetter, statements } from '../database/statements.ts';
@@ -19,15 +19,36 @@ export interface BatchContext extends Pick<ReadContext, 'region'> {
   topic: string;
   log: Logger;
   telemetry: Pick<RecordingTelemetry, 'batchRecorded'>;
+  /** Most records of one transaction, by partition, where a larger one took longer than its deadline. Kept from batch to batch. */
+  mostRecords: Map<number, number>;
 }
 
 /**
  * Records a batch of the event log: the calls, every total and the partition's offset in one transaction, so that each
  * event counts once however often it is delivered. What cannot be recorded becomes a dead letter in the same transaction.
  * Throws `OffsetMoved`, with nothing changed, when another consumer has taken the partition; and throws where calls lie ahead of the
- * database's clock and not of this process': one of the two is wrong, and a call is no dead letter for that.
+ * database's clock and not of this process': one of the two is wrong, and a call is no dead letter for that. A transaction that ran past
+ * its deadline makes it throw, and is half as large in the next attempt.
  */
 export async function recordUsageBatch(db: Db, batch: RecordBatch, context: BatchContext): Promise<void> {
+  const { mostRecords } = context;
+  const { partition, records } = batch;
+  const most = mostRecords.get(partition) ?? records.length;
+  if (records.length > most) {
+    const [first, rest] = splitBatch(batch, most);
+    await recordUsageBatch(db, first, context);
+    mostRecords.set(partition, 2 * most);
+    return recordUsageBatch(db, rest, context);
+  }
+  try {
+    await recordWhole(db, batch, context);
+  } catch (error) {
+    if (isCanceled(error) && records.length > 1) mostRecords.set(partition, Math.ceil(records.length / 2));
+    throw error;
+  }
+}
+
+async function recordWhole(db: Db, batch: RecordBatch, context: BatchContext): Promise<void> {
   const now = await readTimeOfRecording(db);
   const { events, deadLetters } = readRecords(batch.records, context, now);
   const instants = events.map(({ callId }) => new Date(callInstantMs(callId)));
@@ -35,7 +56,7 @@ export async function recordUsageBatch(db: Db, batch: RecordBatch, context: Batc
   try {
     await commit(db, batch, { events, deadLetters, context });
   } catch (error) {
-    if (!isDataRefused(error)) throw error;
+    if (!isRefused(error)) throw error;
     await recordInHalves(db, batch, { error, context });
   }
 }
@@ -121,8 +142,17 @@ async function recordInHalves(
     ];
     return commit(db, batch, { events: [], deadLetters, context });
   }
-  const middle = Math.ceil(records.length / 2);
-  const middleOffset = records[middle]?.offset ?? batch.nextOffset;
-  await recordUsageBatch(db, { ...batch, records: records.slice(0, middle), nextOffset: middleOffset }, context);
-  await recordUsageBatch(db, { ...batch, records: records.slice(middle), fromOffset: middleOffset }, context);
+  const [former, latter] = splitBatch(batch, Math.ceil(records.length / 2));
+  await recordWhole(db, former, context);
+  await recordWhole(db, latter, context);
+}
+
+/** The first `count` records, and the others. */
+function splitBatch(batch: RecordBatch, count: number): [RecordBatch, RecordBatch] {
+  const { records } = batch;
+  const offset = records[count]?.offset ?? batch.nextOffset;
+  return [
+    { ...batch, records: records.slice(0, count), nextOffset: offset },
+    { ...batch, records: records.slice(count), fromOffset: offset },
+  ];
 }

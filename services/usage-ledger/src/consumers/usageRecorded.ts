@@ -34,10 +34,12 @@ export async function consumeUsageRecorded({
 }: UsageConsumerDependencies): Promise<EventLogConsumer> {
   const { topic } = usageRecorded;
   const recording = createRecordingTelemetry(telemetry);
+  const mostRecords = new Map<number, number>();
   const options: ConsumeOptions = {
     topic,
     nextOffset: (partition) => getNextOffset(db, { topic, partition }),
-    handle: (batch) => recordUsageBatch(db, batch, { topic, region, log, telemetry: recording, now: new Date() }),
+    handle: (batch) =>
+      recordUsageBatch(db, batch, { topic, region, log, telemetry: recording, mostRecords, now: new Date() }),
   };
   const consumer =
     'store' in source

@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { isCanceled, isConflict, isDataRefused, isUnreachable, sqlStateOf } from '@turnpike/postgres/databaseFailure';
+import { isCanceled, isConflict, isRefused, isUnreachable, sqlStateOf } from '@turnpike/postgres/databaseFailure';
 import { findFreePort } from '@turnpike/test-support/findFreePort';
 import { startPostgres, type TestPostgres } from '@turnpike/test-support/startPostgres';
 import { openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
@@ -26,12 +26,12 @@ const failureOf = (running: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   );
 const kindsOf = (error: unknown) => ({
-  isDataRefused: isDataRefused(error),
+  isRefused: isRefused(error),
   isConflict: isConflict(error),
   isCanceled: isCanceled(error),
   isUnreachable: isUnreachable(error),
 });
-const NONE = { isDataRefused: false, isConflict: false, isCanceled: false, isUnreachable: false };
+const NONE = { isRefused: false, isConflict: false, isCanceled: false, isUnreachable: false };
 
 it('gives values as Prisma does', async () => {
   const sql = Prisma.sql`
@@ -77,8 +77,12 @@ it('gives up waiting for a connection', async () => {
 });
 
 it.each([
-  ['a value that breaks a check', '23514', { ...NONE, isDataRefused: true }],
-  ['a value that does not fit', '22003', { ...NONE, isDataRefused: true }],
+  ['a value that breaks a check', '23514', { ...NONE, isRefused: true }],
+  ['a value that does not fit', '22003', { ...NONE, isRefused: true }],
+  ['a row that is to be changed twice', '21000', { ...NONE, isRefused: true }],
+  ['a lock that is not to be had', '55P03', NONE],
+  ['a server that only follows', '25006', NONE],
+  ['a full disk', '53100', { ...NONE, isUnreachable: true }],
   ['a deadlock', '40P01', { ...NONE, isConflict: true }],
   ['a lost race', '40001', { ...NONE, isConflict: true }],
   ['a server that stops', '57P01', { ...NONE, isUnreachable: true }],

@@ -1,6 +1,6 @@
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import { LARGEST_EVENT_BYTES } from '@turnpike/internal-api/usageLedger';
-import { isDataRefused, sqlStateOf } from '@turnpike/postgres/databaseFailure';
+import { isRefused, sqlStateOf } from '@turnpike/postgres/databaseFailure';
 import type { Db } from '../database/createDb.ts';
 import { inTransaction, type Transaction } from '../database/inTransaction.ts';
 import { statements } from '../database/statements.ts';
@@ -35,7 +35,7 @@ export async function replayDeadLetter(
   try {
     return await inTransaction(db, (tx) => settle(tx, { id, repaired, read }));
   } catch (error) {
-    if (!isDataRefused(error)) throw error;
+    if (!isRefused(error)) throw error;
     const reason = `refused by Postgres: ${sqlStateOf(error)}`;
     return inTransaction(db, (tx) => settle(tx, { id, repaired, read: { reason } }));
   }
