@@ -16,7 +16,7 @@ export interface ConsumeFromKafkaOptions extends ConsumeOptions, KafkaClientOpti
   leases: ReaderLeases;
 }
 
-/** Batches of different partitions handled at once, so that one that does not succeed holds up few others. */
+/** Batches of different partitions handled at once. One that fails gives up its turn, so that it holds up no other for long. */
 const CONCURRENT_PARTITIONS = 4;
 
 const COLLECT_BYTES = 256 * 1024;

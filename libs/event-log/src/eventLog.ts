@@ -44,8 +44,8 @@ export interface ConsumeOptions {
   /** The offset to read next, from the database that `handle` writes to. Asked again after every change of assignment or share. */
   nextOffset: (partition: number) => Promise<bigint>;
   /**
-   * Handles a batch and stores its `nextOffset`, both or neither. When it throws, the same batch comes again after a pause,
-   * for ever: nothing is skipped, unless `nextOffset` moved because another reader has handled it.
+   * Handles a batch and stores its `nextOffset`, both or neither. When it throws, the same batch comes again after a pause, and after a
+   * few attempts it is read anew from the log. Nothing is skipped, unless `nextOffset` moved because another reader has handled it.
    */
   handle: (batch: RecordBatch) => Promise<void>;
 }

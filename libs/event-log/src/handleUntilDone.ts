@@ -9,29 +9,40 @@ export interface HandleUntilDoneOptions extends ConsumeOptions {
   signal: AbortSignal;
 }
 
-/** The reader's position after a batch: behind it, or where another reader has moved to meanwhile. */
-export interface HandledBatch {
+/** The end of a batch's turn. */
+export interface Turn {
+  /** The reader's position: behind the batch, where another reader has moved to meanwhile, or where it was. */
   position: bigint;
-  isByOther: boolean;
+  /** Whether this reader has handled the batch. */
+  isHandled: boolean;
 }
 
-/** Hands over a batch until it is handled, by whomever. Resolves with undefined when `signal` fired first. */
+/** A batch that fails is left for a while after so many attempts, or after an attempt that ends so late: others have their turn. */
+const TURN = { attempts: 3, ms: 5_000 };
+
+/**
+ * Hands over a batch until it is handled, another reader has handled it, or its turn is over: it is then to be read anew from the log.
+ * Resolves with undefined when `signal` fired first.
+ */
 export async function handleUntilDone(
   batch: RecordBatch,
   { topic, handle, nextOffset, log, signal }: HandleUntilDoneOptions,
-): Promise<HandledBatch | undefined> {
+): Promise<Turn | undefined> {
   const { partition, fromOffset } = batch;
+  const startedAt = performance.now();
   for (let attempt = 0; !signal.aborted; attempt += 1) {
     try {
       await handle(batch);
-      return { position: batch.nextOffset, isByOther: false };
+      return { position: batch.nextOffset, isHandled: true };
     } catch (error) {
       const position = await nextOffset(partition).catch(() => fromOffset);
-      if (position !== fromOffset) return { position, isByOther: true };
+      if (position !== fromOffset) return { position, isHandled: false };
       log.warn(
         { err: error, topic, partition, offset: String(fromOffset), attempt },
         'batch not handled, trying again',
       );
+      const isOver = attempt + 1 >= TURN.attempts || performance.now() - startedAt >= TURN.ms;
+      if (isOver) return { position, isHandled: false };
     }
     await pause(backoffMs(attempt, BACKOFF), signal);
   }

@@ -6,7 +6,7 @@ import { handleUntilDone } from './handleUntilDone.ts';
 
 /** Well below the session timeout, so that a slow batch is not called off for its slowness. */
 const HEARTBEAT_MS = 3_000;
-/** How long a partition is left to another reader before it is looked after again. */
+/** How long a partition is left to another reader, or to itself where its batch fails, before it is fetched again. */
 const STAND_BY_MS = 1_000;
 
 export interface BatchReaderOptions extends ConsumeOptions {
@@ -70,8 +70,8 @@ export function createBatchReader(options: BatchReaderOptions): BatchReader {
   const pause = (partitions: number[]): void => consumer.pause([{ topic, partitions }]);
 
   /**
-   * Another reader was first: it has the partition. One that is in this reader's share is looked after again a second later: the other
-   * one has not seen that yet, or knows of no shares, or took this reader for one that does not read.
+   * Leaves a partition whose batch another reader has handled, or whose batch fails: kafkajs fetches nothing more from a broker before
+   * each batch that it has from there is done. One that is in this reader's share is fetched again a second later.
    */
   function standBy(partition: number): void {
     if (isClosed) return;
@@ -109,7 +109,7 @@ export function createBatchReader(options: BatchReaderOptions): BatchReader {
       handleUntilDone(batch, { ...options, signal: AbortSignal.any([signal, alive]) }),
     );
     if (handled === undefined || assignment !== positions) return;
-    if (handled.isByOther) return standBy(partition);
+    if (!handled.isHandled) return standBy(partition);
     positions.set(partition, { offset: handled.position, hasSought: true });
     payload.resolveOffset(payload.batch.lastOffset());
   }

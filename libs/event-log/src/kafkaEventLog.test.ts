@@ -19,6 +19,43 @@ if (brokers) {
       consumeFromKafka({ ...options, leases: leasesOfOne(options.nextOffset), brokers, copies: 'one', log }),
   }));
 
+  it('reads on in the other partitions while the batches of four fail for ever', async () => {
+    const topic = `poisoned.${randomUUID()}`;
+    const producer = createKafkaProducer({ brokers, copies: 'one', log });
+    await producer.append(
+      topic,
+      Array.from({ length: 400 }, (_, n) => ({ key: `key_${n}`, value: String(n) })),
+    );
+    await producer.close();
+    const offsets = new Map<number, bigint>();
+    const failing = new Set<number>();
+    const nextOffset = async (partition: number) => offsets.get(partition) ?? 0n;
+    const consumer = consumeFromKafka({
+      topic,
+      brokers,
+      copies: 'one',
+      leases: leasesOfOne(nextOffset),
+      log,
+      nextOffset,
+      async handle({ partition, nextOffset }) {
+        if (failing.size < 4) failing.add(partition);
+        if (failing.has(partition)) throw new Error('this batch never succeeds');
+        offsets.set(partition, nextOffset);
+      },
+    });
+    const ends = await until('the log to answer', () =>
+      consumer.endOffsets().then(
+        (found) => found.size > 4 && found,
+        () => undefined,
+      ),
+    );
+    await until('the others to be read', () =>
+      [...ends].every(([partition, end]) => failing.has(partition) || offsets.get(partition) === end),
+    );
+    await consumer.close();
+    expect(failing.size).toBe(4);
+  });
+
   it('stores each of 2,000 concurrent sends at an offset of its own', async () => {
     const topic = `sends.${randomUUID()}`;
     const producer = createKafkaProducer({ brokers, copies: 'one', log });
