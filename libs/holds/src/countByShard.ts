@@ -51,6 +51,7 @@ export function countByShard(
     return {
       final: new Set(recorded.flatMap(({ final }) => [...final])),
       unknown: new Set(recorded.flatMap(({ unknown }) => [...unknown])),
+      deadLetters: new Set(recorded.flatMap(({ deadLetters }) => [...deadLetters])),
     };
   }
 

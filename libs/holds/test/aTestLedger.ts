@@ -10,6 +10,8 @@ export interface LedgerBooks {
   /** Ids of the calls that are recorded. */
   final: string[];
   unknown: string[];
+  /** Ids of the calls that lie as dead letters. */
+  deadLetters: string[];
 }
 
 interface Asked {
@@ -44,7 +46,7 @@ export async function aTestLedger(): Promise<TestLedger> {
     ledger.asked.push(workspaces);
     const { timeline, fails, delivery } = ledger;
     const answers = workspaces.map(({ workspace_id, calls, keys: asked }) => {
-      const { seq, leftNanoUsd, months, keys, final, unknown } = ledger.booksOf(workspace_id);
+      const { seq, leftNanoUsd, months, keys, final, unknown, deadLetters } = ledger.booksOf(workspace_id);
       return {
         workspace_id,
         seq,
@@ -53,6 +55,7 @@ export async function aTestLedger(): Promise<TestLedger> {
         keys: { ...Object.fromEntries(asked.map((keyId) => [keyId, '0'])), ...toTexts(keys) },
         final: calls.filter((callId) => final.includes(callId)),
         unknown: calls.filter((callId) => unknown.includes(callId)),
+        dead_letters: calls.filter((callId) => deadLetters.includes(callId)),
       };
     });
     await delivery;
@@ -67,7 +70,7 @@ export async function aTestLedger(): Promise<TestLedger> {
     booksOf(workspaceId) {
       const known = all.get(workspaceId);
       if (known) return known;
-      const books = { seq: 0, leftNanoUsd: 0n, months: {}, keys: {}, final: [], unknown: [] };
+      const books = { seq: 0, leftNanoUsd: 0n, months: {}, keys: {}, final: [], unknown: [], deadLetters: [] };
       all.set(workspaceId, books);
       return books;
     },

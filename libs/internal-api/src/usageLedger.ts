@@ -35,6 +35,8 @@ const absorbedSchema = z.object({
   /** Which of the calls are recorded, and so contained in these sums: as known for good, and as `unknown`. */
   final: z.array(z.string()),
   unknown: z.array(z.string()),
+  /** Which of the calls have a dead letter that waits to be replayed. A ledger of the version before does not say. */
+  dead_letters: z.array(z.string()).default([]),
 });
 /** What the ledger has of a workspace, of one instant. */
 export type AbsorbedWorkspace = z.output<typeof absorbedSchema>;
@@ -233,7 +235,7 @@ export const usageLedgerApi = defineApi('usage-ledger', {
     method: 'POST',
     path: '/internal/balances/absorb',
     promise:
-      'of some workspaces, all of one instant: what is left, what months and keys have spent, and which of the pending calls these sums contain; changes nothing',
+      'of some workspaces, all of one instant: what is left, what months and keys have spent, which of the pending calls these sums contain, and which lie as dead letters; changes nothing',
     body: z.object({
       workspaces: z
         .array(

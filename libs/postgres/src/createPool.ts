@@ -9,7 +9,7 @@ export interface PoolOptions {
   /** Longest run of one statement; the server cancels it then. */
   statementTimeoutMs: number;
   /** Longest wait for a connection, one that is free or a new one. */
-  waitTimeoutMs?: number;
+  waitTimeoutMs?: number | undefined;
 }
 
 const WAIT_TIMEOUT_MS = 3_000;

@@ -375,6 +375,7 @@ describe('internal routes', () => {
             keys: { [event.keyId]: '125000', key_x: '0' },
             final: [event.callId],
             unknown: [],
+            dead_letters: [],
           },
         ],
       },

@@ -31,8 +31,10 @@ const STATEMENT_TIMEOUT_MS = 30_000;
 const KEY_CACHE_TTL_MS = 5_000;
 /** Look-ups take no more of auth than this; what the model calls ask comes first. */
 const QUESTIONS_AT_ONCE = 8;
-/** Routers ask again sooner than that. */
-const BALANCES_STATEMENT_TIMEOUT_MS = 5_000;
+/** A call that waits for balances has been refused by then: its router waits no longer (`LEDGER_TIMEOUT_MS`). */
+const BALANCES_TIMEOUT_MS = 1_000;
+/** Routers wait 8 s for what they ask about recorded calls: for a connection and a statement. */
+const RECORDED = { waitTimeoutMs: 1_000, statementTimeoutMs: 6_000 };
 const REPORT_STATEMENT_TIMEOUT_MS = 2_000;
 const CLEANING_INTERVAL_MS = 60 * 60 * 1000;
 /** Adding up the books reads the rows of open hours; before anything is sealed, every row. */
@@ -51,14 +53,15 @@ startService({
   async open({ config, log, telemetry, shutdown, internalHeaders, internalGuard }) {
     const { REGION: region, DATABASE_URL: databaseUrl, USAGE_QUERY_TIMEOUT_MS: usageQueryTimeoutMs } = config;
     // One pool for each kind of work, so that none holds up another, however slow or often it is.
-    const openPool = (name: string, poolSize: number, statementTimeoutMs: number): Db => {
-      const pool = createDb({ databaseUrl, poolSize, statementTimeoutMs });
+    const openPool = (name: string, poolSize: number, statementTimeoutMs: number, waitTimeoutMs?: number): Db => {
+      const pool = createDb({ databaseUrl, poolSize, statementTimeoutMs, waitTimeoutMs });
       shutdown.defer(`postgres for ${name}`, () => pool.$disconnect());
       return pool;
     };
     const db = openPool('credits and the event log', 6, STATEMENT_TIMEOUT_MS);
     const recordingDb = openPool('recording', 5, STATEMENT_TIMEOUT_MS);
-    const balancesDb = openPool('balances', 4, BALANCES_STATEMENT_TIMEOUT_MS);
+    const balancesDb = openPool('balances', 4, BALANCES_TIMEOUT_MS, BALANCES_TIMEOUT_MS);
+    const recordedDb = openPool('recorded calls', 3, RECORDED.statementTimeoutMs, RECORDED.waitTimeoutMs);
     const reportDb = openPool('reports', 3, REPORT_STATEMENT_TIMEOUT_MS);
     const lookUpDb = openPool('look-ups', LOOK_UP_CONNECTIONS, usageQueryTimeoutMs);
     const auditDb = openPool('audits', 2, AUDIT_STATEMENT_TIMEOUT_MS);
@@ -140,6 +143,7 @@ startService({
       region,
       db,
       balancesDb,
+      recordedDb,
       reportDb,
       readLag: () => consumer.lag(),
       announceCredit: createAnnounceCredit(router),

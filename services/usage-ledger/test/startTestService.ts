@@ -89,6 +89,7 @@ export async function startTestService(
     region: 'us',
     db,
     balancesDb: db,
+    recordedDb: db,
     reportDb: db,
     readLag: () => consumer.lag(),
     announceCredit: createAnnounceCredit(

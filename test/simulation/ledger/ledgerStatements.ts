@@ -227,6 +227,9 @@ const escapeEach = (bytes: Buffer): string =>
     })
     .join('');
 
+/** As the column `call_id` of `dead_letter` is generated. */
+const CALL_ID = /"callId"\s*:\s*"([0-9a-f-]{36})"/i;
+
 const creditedTo = ({ credits }: LedgerTables, workspaceId: string): bigint =>
   credits
     .filter((credit) => credit.workspaceId === workspaceId)
@@ -263,6 +266,10 @@ function sumsOf(tables: LedgerTables, { workspaceId, month, keyIds, callIds }: A
     ),
     final: idsOf((status) => status !== 'unknown'),
     unknown: idsOf((status) => status === 'unknown'),
+    deadLetters: tables.deadLetters.flatMap(({ payload, isReplayed }) => {
+      const callId = CALL_ID.exec(payload.toString('latin1'))?.[1]?.toLowerCase() ?? '';
+      return !isReplayed && callIds.includes(callId) ? [callId] : [];
+    }),
   };
 }
 

@@ -56,12 +56,18 @@ export class SimulatedLedger {
           recordUsageBatch(
             this.#db,
             { ...batch, partition },
-            { topic, region: 'us', now: new Date(), log: logger, telemetry },
+            { topic, region: 'us', now: new Date(), log: logger, telemetry, mostRecords: new Map() },
           ),
         log: logger,
       }),
     );
-    this.#handlers = createRouterHandlers({ reportDb: this.#db, balancesDb: this.#db, log: logger, store: undefined });
+    this.#handlers = createRouterHandlers({
+      reportDb: this.#db,
+      balancesDb: this.#db,
+      recordedDb: this.#db,
+      log: logger,
+      store: undefined,
+    });
     const consumer = { endOffsets: () => this.#endOffsets(), goBack: async () => {} };
     followTimeline({ db: this.#db, consumer, topic, log: logger });
   }

@@ -74,6 +74,20 @@ function holdAnswers(): () => void {
   };
 }
 
+it('waits longer for what is asked about recorded calls than a call waits for balances', async () => {
+  const { redis } = opened;
+  const hasty = createAbsorber({ redis, ledgerUrl: ledger.url, internalHeaders: () => ({}), timeoutMs: 50, standing });
+  const call = await aHeldCall();
+  await settle(call);
+  record(call);
+  const letGo = holdAnswers();
+  const asking = hasty.absorbCalls([{ workspaceId: call.workspaceId, callIds: [call.callId] }]);
+  await until('the ledger is asked', () => ledger.asked.length === 1);
+  await expect(hasty.load(call.workspaceId)).rejects.toThrow(/within 50 ms/);
+  letGo();
+  expect((await asking).final).toEqual(new Set([call.callId]));
+});
+
 describe('load', () => {
   it('brings what is left, and spends of months and of the key, into an empty Redis', async () => {
     const workspaceId = aWorkspaceId();
@@ -313,7 +327,7 @@ describe('a pending call whose row is unknown', () => {
 
   it('is dropped where it is held under the session that has lapsed, and is not done with', async () => {
     const call = await anAbandonedCall();
-    expect(await giveUp(call, token)).toEqual({ final: new Set(), unknown: new Set([call.callId]) });
+    expect(await giveUp(call, token)).toMatchObject({ final: new Set(), unknown: new Set([call.callId]) });
     expect(await heldOf(call)).toBe(0n);
     expect(await opened.pendingOf(call.workspaceId)).toEqual([]);
   });

@@ -10,6 +10,8 @@ import type { Session, Standing } from '../redis/standing.ts';
 /** A refused call asks for newer credits; more often than this a workspace's refusals share one answer. */
 const REFRESH_INTERVAL_MS = 500;
 const MAX_WORKSPACES = 10_000;
+/** Longest wait for what is asked about recorded calls: no call waits for it. The ledger works on it for 7 s at most. */
+const RECORDED_TIMEOUT_MS = 8_000;
 /** Workspaces that the ledger is asked about at once. */
 const WORKSPACES_A_QUESTION = 100;
 
@@ -49,13 +51,15 @@ export interface Absorber {
 export interface RecordedCalls {
   final: ReadonlySet<string>;
   unknown: ReadonlySet<string>;
+  /** Those with a dead letter that waits to be replayed, whether they have a row or not. */
+  deadLetters: ReadonlySet<string>;
 }
 
 export interface AbsorberOptions {
   redis: Redis;
   ledgerUrl: string;
   internalHeaders: (audience: string) => Record<string, string>;
-  /** Longest wait for the ledger. */
+  /** Longest wait for balances. */
   timeoutMs?: number;
   standing: Pick<Standing, 'session' | 'suspect' | 'putBacks'>;
 }
@@ -80,10 +84,11 @@ export function createAbsorber({
     return session;
   }
 
-  async function ask(questions: Question[]) {
+  async function ask(questions: Question[], longestMs: number) {
     // By Redis' clock, which admissions are dated by.
     const now = new Date(await readRedisTime(redis)).toISOString().slice(0, 7);
     return ledger.absorb({
+      timeoutMs: longestMs,
       body: {
         workspaces: questions.map(({ workspaceId, keyIds = [], callIds = [], month = now }) => ({
           workspace_id: workspaceId,
@@ -130,7 +135,7 @@ export function createAbsorber({
   async function bring(question: Question): Promise<boolean> {
     // Read before the ledger is asked: what it says may not go to a Redis that came later.
     const { mark } = getSession();
-    const { timeline, workspaces } = await ask([question]);
+    const { timeline, workspaces } = await ask([question], timeoutMs);
     const [sums] = workspaces;
     if (!sums) throw new Error('the ledger left out a workspace');
     const hasChanged = await takeOver(timeline, sums, { mark, question });
@@ -151,7 +156,7 @@ export function createAbsorber({
 
   async function absorbSome(questions: Question[]): Promise<Answer['workspaces']> {
     const { mark } = getSession();
-    const { timeline, workspaces } = await ask(questions);
+    const { timeline, workspaces } = await ask(questions, Math.max(timeoutMs, RECORDED_TIMEOUT_MS));
     const byWorkspace = new Map(questions.map((question) => [question.workspaceId, question]));
     const taken = await Promise.allSettled(
       workspaces.map(async (sums) => {
@@ -182,16 +187,17 @@ export function createAbsorber({
     async absorbCalls(questions) {
       const { token } = getSession();
       const { putBacks } = standing;
-      const [final, unknown] = [new Set<string>(), new Set<string>()];
+      const [final, unknown, deadLetters] = [new Set<string>(), new Set<string>(), new Set<string>()];
       for (let start = 0; start < questions.length; start += WORKSPACES_A_QUESTION)
         for (const sums of await absorbSome(questions.slice(start, start + WORKSPACES_A_QUESTION))) {
           for (const callId of sums.final) final.add(callId);
           for (const callId of sums.unknown) unknown.add(callId);
+          for (const callId of sums.dead_letters) deadLetters.add(callId);
         }
       // They may be under way to Redis again with what is put back, and nobody would ask about them any more.
       if (standing.session?.token !== token || standing.putBacks !== putBacks)
         throw new Error('calls were put back while they were asked about');
-      return { final, unknown };
+      return { final, unknown, deadLetters };
     },
   };
 }

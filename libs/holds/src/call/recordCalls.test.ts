@@ -19,6 +19,9 @@ let isLedgerAway: boolean;
 let standing: { session: { mark: string; token: string } | undefined };
 /** Calls that the ledger has an `unknown` row of. */
 let unknown: string[];
+/** Calls that lie in the ledger as dead letters. */
+let deadLetters: string[];
+let setAside: string[];
 let recorder: Recorder;
 beforeEach(() => {
   eventLog = anEventLog();
@@ -26,6 +29,8 @@ beforeEach(() => {
   released = [];
   absorbed = new Set();
   unknown = [];
+  deadLetters = [];
+  setAside = [];
   asked = [];
   isLedgerAway = false;
   standing = { session: { mark: 'mark', token: 'token' } };
@@ -36,11 +41,12 @@ beforeEach(() => {
         asked.push(questions);
         if (isLedgerAway) throw new Error('the ledger is away');
         const callIds = questions.flatMap((question) => question.callIds ?? []);
-        return { final: new Set(callIds.filter((callId) => absorbed.has(callId))), unknown: new Set(unknown) };
+        const final = new Set(callIds.filter((callId) => absorbed.has(callId)));
+        return { final, unknown: new Set(unknown), deadLetters: new Set(deadLetters) };
       },
     },
     pending,
-    spool: { release: (id) => void released.push(id) },
+    spool: { release: (id) => void released.push(id), setAside: (id) => void setAside.push(id) },
     standingOf: () => standing,
     log: aSilentLogger(),
   });
@@ -161,6 +167,54 @@ it('sends again what the log took and the ledger does not show, and nothing else
   absorbed.add(lost?.event.callId ?? '');
   await until('it is recorded', () => released.length === 2);
   expect(eventLog.taken).toHaveLength(3);
+});
+
+it('sends what the ledger has as a dead letter once, sets it aside, and lets go of it when it is replayed', async () => {
+  const [call] = endSome(1);
+  const callId = call?.event.callId ?? '';
+  deadLetters = [callId];
+  await until('it is set aside', () => setAside.includes(callId));
+  const now = performance.now.bind(performance);
+  let hours = 2;
+  jest.spyOn(performance, 'now').mockImplementation(() => now() + hours * 3_600_000);
+  const before = asked.length;
+  await until('the ledger was asked again', () => asked.length > before);
+  expect(eventLog.taken).toHaveLength(1);
+  deadLetters = [];
+  absorbed.add(callId);
+  hours += 1;
+  await until('it is let go of', () => released.includes(callId));
+  expect(eventLog.taken).toHaveLength(1);
+});
+
+it('sends an event again whose dead letter is lost', async () => {
+  const [call] = endSome(1);
+  deadLetters = [call?.event.callId ?? ''];
+  await until('it is set aside', () => setAside.length > 0);
+  deadLetters = [];
+  const now = performance.now.bind(performance);
+  let minutes = 1;
+  jest.spyOn(performance, 'now').mockImplementation(() => now() + minutes * 60_000);
+  const before = asked.length;
+  await until('the ledger was asked again', () => asked.length > before);
+  minutes = 10;
+  await isSent(2);
+  expect(eventLog.taken.at(-1)?.value).toBe(call?.json);
+});
+
+it('asks about half as many calls after a failure, and about more again after a success', async () => {
+  isLedgerAway = true;
+  const some = endSome(1_000);
+  await isSent(1_000);
+  const sizeOf = (questions: Question[]): number =>
+    questions.reduce((sum, { callIds = [] }) => sum + callIds.length, 0);
+  await until('it asks about a quarter', () => asked.some((questions) => sizeOf(questions) === 250));
+  for (const callId of idsOf(some)) absorbed.add(callId);
+  isLedgerAway = false;
+  await until('all are let go of', () => released.length === 1_000);
+  const more = endSome(1_000);
+  for (const callId of idsOf(more)) absorbed.add(callId);
+  await until('it asks about many again', () => sizeOf(asked.at(-1) ?? []) > 250);
 });
 
 it('asks about no more than 1,000 calls at once, and comes to all of them', async () => {

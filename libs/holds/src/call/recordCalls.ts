@@ -15,10 +15,12 @@ const LINGER_MS = 100;
 /** How soon the ledger is asked whether what was sent is recorded, and how often it is asked about a call that never is. */
 const ASK = { firstMs: 250, longestMs: 5_000 };
 const ASK_PAUSE_MS = 250;
+/** How often it is asked about a call with a dead letter, which an operator may replay. */
+const ASK_SET_ASIDE_MS = 30_000;
 /** When an event that the log took and the ledger does not show is sent again: the log may have lost it. */
 const SEND_AGAIN = { firstMs: 30_000, longestMs: 3_600_000 };
 const BACKOFF = { firstMs: 50, longestMs: 2_000 };
-/** Calls that the ledger is asked about in one round; where there are more, the next one follows at once. */
+/** Calls that the ledger is asked about in one round; where there are more, the next one follows at once. Half as many after a failure. */
 const MAX_QUESTIONS = 1_000;
 
 /** Partition key of an event that names no key a program can read. */
@@ -31,13 +33,15 @@ interface Progress {
   sendAt: number;
   asks: number;
   askAt: number;
+  /** The ledger keeps its event as a dead letter. */
+  isSetAside: boolean;
 }
 
 export interface RecorderOptions {
   eventLog: EventLogProducer;
   absorber: Pick<Absorber, 'absorbCalls'>;
   pending: PendingCalls;
-  spool: Pick<Spool, 'release'>;
+  spool: Pick<Spool, 'release' | 'setAside'>;
   standingOf: StandingOf<'session'>;
   log: Logger;
 }
@@ -46,7 +50,8 @@ export type Recorder = ReturnType<typeof createRecorder>;
 
 /**
  * Brings the events of ended calls to the event log, and asks the ledger until each is recorded and the sums in Redis contain it:
- * only then does it leave the spool. What the log has lost meanwhile is sent again; repeats change nothing.
+ * only then does it leave the spool. What the log has lost meanwhile is sent again; repeats change nothing. An event that the ledger keeps
+ * as a dead letter is set aside, and is sent again only where that letter is lost.
  */
 export function createRecorder({ eventLog, absorber, pending, spool, standingOf, log }: RecorderOptions) {
   const calls = new Map<string, Progress>();
@@ -56,6 +61,7 @@ export function createRecorder({ eventLog, absorber, pending, spool, standingOf,
   let isClosing = false;
   /** Whether there were more to ask about than one round takes. */
   let hasMore = false;
+  let mostQuestions = MAX_QUESTIONS;
   let onWork: (() => void) | undefined;
 
   async function send(): Promise<void> {
@@ -112,7 +118,7 @@ export function createRecorder({ eventLog, absorber, pending, spool, standingOf,
         others.push(progress);
         continue;
       }
-      if (questions === MAX_QUESTIONS) {
+      if (questions === mostQuestions) {
         hasMore = true;
         break;
       }
@@ -125,14 +131,17 @@ export function createRecorder({ eventLog, absorber, pending, spool, standingOf,
       else byWorkspace.set(workspaceId, [progress]);
     }
     for (const progress of others) {
-      if (questions === MAX_QUESTIONS) break;
+      if (questions === mostQuestions) break;
       const due = byWorkspace.get(progress.ended.event.workspaceId);
       if (!due) continue;
       questions += 1;
       due.push(progress);
     }
     if (questions === 0) return;
-    const { final, unknown } = await absorber.absorbCalls(
+    const most = mostQuestions;
+    // Of the next round, unless this one succeeds.
+    mostQuestions = Math.ceil(questions / 2);
+    const { final, unknown, deadLetters } = await absorber.absorbCalls(
       [...byWorkspace].map(([workspaceId, some]) => ({
         workspaceId,
         callIds: some.map(({ ended }) => ended.event.callId),
@@ -141,15 +150,27 @@ export function createRecorder({ eventLog, absorber, pending, spool, standingOf,
         ),
       })),
     );
+    mostQuestions = Math.min(2 * most, MAX_QUESTIONS);
     for (const some of byWorkspace.values())
       for (const progress of some) {
         const { callId, status } = progress.ended.event;
         if (final.has(callId) || (status === 'unknown' && unknown.has(callId))) forget(callId);
-        else if (progress.askAt <= now) {
+        else if (deadLetters.has(callId)) setAside(progress);
+        else if (progress.isSetAside) {
+          progress.isSetAside = false;
+          progress.sendAt = performance.now() + backoffMs(progress.sends, SEND_AGAIN);
+        } else if (progress.askAt <= now) {
           progress.askAt = performance.now() + backoffMs(progress.asks, ASK);
           progress.asks += 1;
         }
       }
+  }
+
+  function setAside(progress: Progress): void {
+    progress.isSetAside = true;
+    progress.sendAt = Number.POSITIVE_INFINITY;
+    progress.askAt = performance.now() + ASK_SET_ASIDE_MS;
+    spool.setAside(progress.ended.event.callId);
   }
 
   function forget(callId: string): void {
@@ -173,7 +194,7 @@ export function createRecorder({ eventLog, absorber, pending, spool, standingOf,
 
   return {
     add(ended: EndedCall): void {
-      const progress = { ended, sends: 0, sendAt: Number.POSITIVE_INFINITY, asks: 0, askAt: 0 };
+      const progress = { ended, sends: 0, sendAt: Number.POSITIVE_INFINITY, asks: 0, askAt: 0, isSetAside: false };
       calls.set(ended.event.callId, progress);
       unsent.push(progress);
       onWork?.();

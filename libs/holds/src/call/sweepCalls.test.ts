@@ -110,6 +110,15 @@ function recordUnknown({ callId, workspaceId }: Hold): void {
   ledger.booksOf(workspaceId).unknown.push(callId);
 }
 
+it('sends nothing of a call that lies in the ledger as a dead letter', async () => {
+  const [dead, other] = [await aLostCall(), await aLostCall()];
+  ledger.booksOf(dead.workspaceId).deadLetters.push(dead.callId);
+  sweep();
+  await isSent(other);
+  await until('the sweeper has come by again', () => sentOf(other).length > 1);
+  expect(sentOf(dead)).toEqual([]);
+});
+
 it('sends the unknown ending of a call that lost its owner, and lets go of its hold once that is recorded', async () => {
   const call = await aLostCall();
   sweep();

@@ -82,9 +82,10 @@ export function sweepCalls({
         }
     if (lapsed.size === 0) return;
     const callIds = [...lapsed.keys()].filter((callId) => isUuid(callId));
-    await absorber.absorbCalls([{ workspaceId, callIds, unknownAs: lapsed }]);
+    const { deadLetters } = await absorber.absorbCalls([{ workspaceId, callIds, unknownAs: lapsed }]);
     const events: EventRecord[] = [];
     for (const callId of lapsed.keys()) {
+      if (deadLetters.has(callId)) continue;
       const event = await readKept(workspaceId, callId);
       if (event) events.push(event);
     }

@@ -4,9 +4,10 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { anUnchargedUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import fc from 'fast-check';
-import { aPartition, openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
+import { aPartition, openTestLedger, type TestLedger, toValue } from '../../test/openTestLedger.ts';
 import { addCredit } from '../credits/addCredit.ts';
 import { type AskedWorkspace, statements } from '../database/statements.ts';
+import { replayDeadLetter } from '../dead-letters/replayDeadLetter.ts';
 import { type AbsorbedWorkspace, absorb } from './absorb.ts';
 
 let ledger: TestLedger;
@@ -36,6 +37,7 @@ it('knows nothing of a workspace nobody has heard of, and says so', async () => 
     spentNanoUsdByKey: new Map([['key_none', 0n]]),
     finalCallIds: [],
     unknownCallIds: [],
+    deadLetterCallIds: [],
   });
 });
 
@@ -93,7 +95,28 @@ it('says how calls are recorded, and gives the sums of their months and keys una
     ]),
     finalCallIds: [known.callId],
     unknownCallIds: [unknown.callId],
+    deadLetterCallIds: [],
   });
+});
+
+it('names the calls with a dead letter, until it is replayed', async () => {
+  const workspaceId = aWorkspace();
+  const [unread, refused, recorded] = [0, 1, 2].map(() => aUsageRecorded({ workspaceId })) as [
+    UsageRecorded,
+    UsageRecorded,
+    UsageRecorded,
+  ];
+  const laterVersion = toValue(unread).toString().replace('"version":1', '"version": 99');
+  const partition = aPartition(ledger.db);
+  await partition.deliver([Buffer.from(laterVersion), { ...refused, region: 'eu' }, recorded, Buffer.from([0xff, 0])]);
+  const callIds = [unread, refused, recorded].map(({ callId }) => callId);
+  const { finalCallIds, deadLetterCallIds } = await ask(workspaceId, { callIds });
+  expect(finalCallIds).toEqual([recorded.callId]);
+  expect(deadLetterCallIds.toSorted()).toEqual([unread.callId, refused.callId].toSorted());
+
+  const [letter] = await ledger.db.deadLetter.findMany({ where: { partition: partition.partition, offset: 0n } });
+  await replayDeadLetter(ledger.db, { id: letter?.deadLetterId ?? 0n, repaired: toValue(unread), region: 'us' });
+  expect(await ask(workspaceId, { callIds })).toMatchObject({ deadLetterCallIds: [refused.callId] });
 });
 
 it('answers for each workspace by itself, whatever ids are asked for with another', async () => {
@@ -241,5 +264,5 @@ it('looks for calls by their ids alone, whatever the planner knows', async () =>
   const scans = plan.filter((line) => / on usage_request_\d/.test(line ?? ''));
   expect(scans.length).toBeGreaterThan(0);
   for (const scan of scans) expect(scan).toMatch(/Index Scan using usage_request_\d+_\d+_pkey/);
-  expect(plan.filter((line) => line?.includes('Index Cond: (call_id = '))).toHaveLength(scans.length);
+  expect(plan.filter((line) => line?.includes('Index Cond: (call_id = (unnest('))).toHaveLength(scans.length);
 });

@@ -18,6 +18,8 @@ export interface AbsorbedWorkspace {
   /** Which of the calls these sums contain: with their final ending, and as `unknown`. */
   finalCallIds: string[];
   unknownCallIds: string[];
+  /** Which of the calls have a dead letter that waits to be replayed. */
+  deadLetterCallIds: string[];
 }
 
 /** All of one instant. */
@@ -36,6 +38,7 @@ interface AbsorbedRow {
   keys: Record<string, string>;
   final: string[];
   unknown: string[];
+  deadLetters: string[];
 }
 
 /**
@@ -59,6 +62,7 @@ const toAbsorbed = (row: AbsorbedRow): AbsorbedWorkspace => ({
   spentNanoUsdByKey: toAmounts(row.keys),
   finalCallIds: row.final,
   unknownCallIds: row.unknown,
+  deadLetterCallIds: row.deadLetters,
 });
 
 const toAmounts = (texts: Record<string, string>): Map<string, NanoUsd> =>

@@ -160,7 +160,7 @@ export const statements = named({
       (SELECT coalesce(sum(requests), 0)::TEXT FROM key_total WHERE workspace_id = ${workspaceId}) AS "requests"`,
 
   /**
-   * Sums of some workspaces, and which of their calls are in them. One statement sees one state, and that is what makes it safe to
+   * Sums of some workspaces, which of their calls are in them, and which lie as dead letters. One statement sees one state, and that is what makes it safe to
    * drop a call where these sums are taken over. A row for each workspace asked for; the timeline stands in each.
    */
   absorb: (asked: AskedWorkspace[]) => Prisma.sql`
@@ -180,7 +180,10 @@ export const statements = named({
         FROM (SELECT unnest(asked.keys) UNION SELECT unnest(recorded.keys)) AS wanted (key_id)
         LEFT JOIN key_total AS total ON total.key_id = wanted.key_id AND total.workspace_id = asked.workspace_id
       ), '{}') AS "keys",
-      recorded.final AS "final", recorded.unknown AS "unknown"
+      recorded.final AS "final", recorded.unknown AS "unknown",
+      coalesce((
+        SELECT jsonb_agg(DISTINCT call_id) FROM dead_letter WHERE call_id = ANY(asked.calls) AND replayed_at IS NULL
+      ), '[]') AS "deadLetters"
     FROM json_to_recordset(${JSON.stringify(asked.map(toAskedRow))}::JSON)
       AS asked (workspace_id TEXT, month DATE, keys TEXT[], calls UUID[])
     LEFT JOIN workspace_total AS sums ON sums.workspace_id = asked.workspace_id

@@ -2,6 +2,8 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { aMediaUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import { aPartition, openTestLedger, type TestLedger } from '../../test/openTestLedger.ts';
+import { absorb } from '../balances/absorb.ts';
+import { replayDeadLetter } from '../dead-letters/replayDeadLetter.ts';
 import { readBooks } from './readBooks.ts';
 import { sealBooks } from './sealBooks.ts';
 import { verifySeals } from './verifySeals.ts';
@@ -11,6 +13,7 @@ import { verifySeals } from './verifySeals.ts';
 let ledger: TestLedger;
 beforeAll(async () => {
   ledger = await openTestLedger();
+  await ledger.db.$executeRaw`UPDATE recovery SET timeline = current_timeline()`;
 });
 afterAll(() => ledger.close());
 
@@ -64,6 +67,10 @@ it('agrees after a sealed month was archived, and after it was put back; a late 
   await partition.deliver([first, aUsageRecorded({ workspaceId })]);
   const letters = await ledger.db.deadLetter.findMany({ where: { partition: partition.partition } });
   expect(letters.map(({ reason }) => reason)).toEqual(['refused by Postgres: 23514']);
+  // Its owner sends it no more, and is told that it is recorded once the month is returned.
+  const asked = [{ workspaceId, month: '2026-03', keyIds: [], callIds: [first.callId] }];
+  const { workspaces } = await absorb(ledger.db, asked);
+  expect(workspaces).toMatchObject([{ finalCallIds: [], deadLetterCallIds: [first.callId] }]);
   await seal();
   expect(await findDifferences()).toEqual([]);
   await expect(ledger.ownerDb.$executeRaw`DELETE FROM usage_request_2026_03_archived`).rejects.toThrow('append-only');
@@ -71,6 +78,9 @@ it('agrees after a sealed month was archived, and after it was put back; a late 
   await ledger.ownerDb.$executeRaw`SELECT return_usage_month('2026-03-01')`;
   expect(await counted()).toBe(rows + 1);
   expect(await findDifferences()).toEqual([]);
+  expect((await absorb(ledger.db, asked)).workspaces).toMatchObject([{ finalCallIds: [first.callId] }]);
+  await replayDeadLetter(ledger.db, { id: letters[0]?.deadLetterId ?? 0n, repaired: undefined, region: 'us' });
+  expect((await absorb(ledger.db, asked)).workspaces).toMatchObject([{ deadLetterCallIds: [] }]);
   await deliver(first);
   expect(await findDifferences()).toEqual([]);
 });

@@ -42,6 +42,7 @@ const ledger = (fields: Partial<AbsorbedWorkspace> = {}): AbsorbedWorkspace => (
   ]),
   finalCallIds: [],
   unknownCallIds: [],
+  deadLetterCallIds: [],
   ...fields,
 });
 

@@ -10,8 +10,10 @@ import { createReportRouter } from '../recovery/reportRouter.ts';
 import { toAbsorbedBody } from '../wire/balancesBody.ts';
 
 export interface RouterHandlerDependencies {
-  /** A pool of its own: however often balances are asked for, nothing else waits. */
+  /** A pool of its own for balances that calls wait for: however often they are asked for, nothing else waits. */
   balancesDb: Db;
+  /** A pool of its own for what is asked about recorded calls, which may take longer: no call waits for it. */
+  recordedDb: Db;
   /** A pool of its own: a region recovers however much else there is to do. */
   reportDb: Db;
   log: Logger;
@@ -25,7 +27,7 @@ type RouterHandlers = Pick<
 >;
 
 /** What routers ask, report and hand over. */
-export function createRouterHandlers({ reportDb, balancesDb, log, store }: RouterHandlerDependencies) {
+export function createRouterHandlers({ reportDb, balancesDb, recordedDb, log, store }: RouterHandlerDependencies) {
   const reportRouter = createReportRouter({ db: reportDb, log });
   return {
     async absorb({ body: { workspaces } }) {
@@ -35,7 +37,8 @@ export function createRouterHandlers({ reportDb, balancesDb, log, store }: Route
         keyIds,
         callIds,
       }));
-      return toAbsorbedBody(await absorb(balancesDb, asked));
+      const isAboutCalls = asked.some(({ callIds }) => callIds.length > 0);
+      return toAbsorbedBody(await absorb(isAboutCalls ? recordedDb : balancesDb, asked));
     },
     async reportRouter({ params: { router_id: routerId }, body }) {
       const { shard, redis_id: redisId, put_back_mark: putBackMark, missing_mark: missingMark } = body;

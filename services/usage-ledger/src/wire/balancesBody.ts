@@ -21,6 +21,7 @@ export const toAbsorbedBody = ({ timeline, workspaces }: Absorbed) => ({
     keys: toAmountsBody(workspace.spentNanoUsdByKey),
     final: workspace.finalCallIds,
     unknown: workspace.unknownCallIds,
+    dead_letters: workspace.deadLetterCallIds,
   })),
 });
 
