@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { readRows } from '../books/readLedger.ts';
 import { breakUnderLoad } from '../breakUnderLoad.ts';
 import type { CellTable } from '../cell.ts';
@@ -8,9 +7,9 @@ import { type FakeClock, fakeClock } from '../stack/fakeClock.ts';
 import { breakMedia } from './media.ts';
 
 /** As far as clocks of one region may be apart before anything is refused. */
-const APART_SECONDS = 300;
+const APART_MS = 300_000;
 /** Longer than any session or lease in Redis. */
-const BEYOND_LEASES_SECONDS = 60;
+const BEYOND_LEASES_MS = 60_000;
 const FOR_MS = 8_000;
 const STANDS_STILL_MS = 12_000;
 const SERVES_WITHIN_MS = 5_000;
@@ -23,14 +22,14 @@ export const clocks: CellTable = {
     holds: 'every call ends well; no row ends before it starts',
     eventLog: 'embedded',
     serviceSettings: {},
-    run: (context) => jump(context, { part: 'model-router', seconds: -APART_SECONDS, ends: { ok: true } }),
+    run: (context) => jump(context, { part: 'model-router', aheadMs: -APART_MS, ends: { ok: true } }),
   },
   'clock-router-forward': {
     breaks: 'the clock of the router is set 5 minutes forward, and back again after 8 s',
     holds: 'every call ends well; no row ends before it starts',
     eventLog: 'embedded',
     serviceSettings: {},
-    run: (context) => jump(context, { part: 'model-router', seconds: APART_SECONDS, ends: { ok: true } }),
+    run: (context) => jump(context, { part: 'model-router', aheadMs: APART_MS, ends: { ok: true } }),
   },
   'clock-redis-forward': {
     breaks: 'the clock of Redis is set a minute forward, so that every session ends early, and back after 8 s',
@@ -38,21 +37,21 @@ export const clocks: CellTable = {
     eventLog: 'embedded',
     notOnCluster: 'the nodes of a cluster have no clocks of their own here',
     serviceSettings: {},
-    run: (context) => jump(context, { part: 'redis', seconds: BEYOND_LEASES_SECONDS, ends: REFUSED }),
+    run: (context) => jump(context, { part: 'redis', aheadMs: BEYOND_LEASES_MS, ends: REFUSED }),
   },
   'clock-postgres-back': {
     breaks: 'the clock of Postgres is set 5 minutes back, and forward again after 8 s',
     holds: 'every call ends well',
     eventLog: 'embedded',
     serviceSettings: {},
-    run: (context) => jump(context, { part: 'postgres', seconds: -APART_SECONDS, ends: { ok: true } }),
+    run: (context) => jump(context, { part: 'postgres', aheadMs: -APART_MS, ends: { ok: true } }),
   },
   'clock-postgres-forward': {
     breaks: 'the clock of Postgres is set 5 minutes forward, and back again after 8 s',
     holds: 'every call ends well',
     eventLog: 'embedded',
     serviceSettings: {},
-    run: (context) => jump(context, { part: 'postgres', seconds: APART_SECONDS, ends: { ok: true } }),
+    run: (context) => jump(context, { part: 'postgres', aheadMs: APART_MS, ends: { ok: true } }),
   },
   'clock-media-jobs-back': {
     breaks: 'the clock of media-jobs is set 5 minutes back, and forward again after 8 s',
@@ -60,8 +59,8 @@ export const clocks: CellTable = {
     eventLog: 'embedded',
     serviceSettings: {},
     async run(context) {
-      const clock = await fakeClock(context.stack, { part: 'media-jobs' });
-      const fault = toFault(clock, -APART_SECONDS);
+      const clock = await fakeClock(context.stack, 'media-jobs');
+      const fault = toFault(clock, -APART_MS);
       await breakMedia(context, { fault, forMs: FOR_MS, perSecond: 5, ends: REFUSED });
       context.checkRecovery(SERVES_WITHIN_MS);
     },
@@ -76,24 +75,22 @@ export const clocks: CellTable = {
   },
 };
 
-function toFault(clock: FakeClock, seconds: number): Fault {
-  return { strike: () => clock.setAhead(seconds), repair: () => clock.setAhead(0) };
+function toFault(clock: FakeClock, aheadMs: number): Fault {
+  return { strike: () => clock.setAhead(aheadMs), repair: () => clock.setAhead(0) };
 }
 
 /** Sets a part's clock to another time under load, and back. */
 async function jump(
   context: CellContext,
-  { part, seconds, ends }: { part: string; seconds: number; ends: AllowedOutcomes },
+  { part, aheadMs, ends }: { part: string; aheadMs: number; ends: AllowedOutcomes },
 ): Promise<void> {
-  const clock = await fakeClock(context.stack, { part });
-  const fault = toFault(clock, seconds);
+  const clock = await fakeClock(context.stack, part);
+  const fault = toFault(clock, aheadMs);
   const calls = await breakUnderLoad(context, {
     fault: {
       ...fault,
       async strike() {
         await fault.strike(context);
-        // Until the part has read its new time.
-        await pause(1_500);
         await context.checkServing(SERVES_WITHIN_MS);
       },
     },
@@ -109,12 +106,12 @@ async function jump(
 
 async function standStill(context: CellContext): Promise<void> {
   const { stack } = context;
-  const clock = await fakeClock(stack, { part: 'model-router', monotonic: true });
+  const clock = await fakeClock(stack, 'model-router');
   const calls = await breakUnderLoad(context, {
     fault: {
       strike: () => stack.parts.freeze('model-router'),
       async repair() {
-        await clock.setAhead(-STANDS_STILL_MS / 1_000);
+        await clock.setAhead(-STANDS_STILL_MS, -STANDS_STILL_MS);
         stack.parts.thaw('model-router');
       },
     },

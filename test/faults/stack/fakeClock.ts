@@ -1,37 +1,44 @@
-import { writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ensureFaketime } from '@turnpike/local-stack/tools/ensureFaketime';
+import { promisify } from 'node:util';
+import { hasCommand } from '@turnpike/local-stack/tools/hasCommand';
+import { installDebianPackages } from '@turnpike/local-stack/tools/installDebianPackages';
 import { CannotInject } from '../cannotInject.ts';
 import type { FaultStack } from './startFaultStack.ts';
 
+const run = promisify(execFile);
+const SOURCE = join(import.meta.dirname, 'shiftClocks.c');
+
 /** The clocks of one part. */
 export interface FakeClock {
-  /** They are so many seconds ahead of the machine's from now on, or behind it. */
-  setAhead(seconds: number): Promise<void>;
+  /** The time of day is so far ahead of the machine's from now on, or behind it, and the monotonic clock as well where it says so. */
+  setAhead(aheadMs: number, monotonicAheadMs?: number): Promise<void>;
 }
 
 /**
- * Starts a part again with clocks of its own, which are right at first; for a stack that no other cell uses. `monotonic`: its monotonic
- * clock moves with the other one. Throws `CannotInject` where libfaketime is missing.
+ * Starts a part again with clocks of its own, which are right at first; for a stack that no other cell uses. Throws `CannotInject`
+ * where no C compiler can be had.
  */
-export async function fakeClock(
-  stack: FaultStack,
-  { part, monotonic = false }: { part: string; monotonic?: boolean },
-): Promise<FakeClock> {
-  const library = await ensureFaketime(() => undefined).catch((error: Error) => {
-    throw new CannotInject(error.message);
-  });
-  const file = join(stack.stateDir, `clock-${part}`);
-  const setAhead = (seconds: number): Promise<void> =>
-    writeFile(file, `${seconds < 0 ? '' : '+'}${seconds}\n`, { mode: 0o644 });
-  await setAhead(0);
+export async function fakeClock(stack: FaultStack, part: string): Promise<FakeClock> {
+  if (!hasCommand('cc'))
+    await installDebianPackages(['gcc', 'libc6-dev'], 'A C compiler', () => undefined).catch((error: Error) => {
+      throw new CannotInject(error.message);
+    });
+  const folder = await mkdtemp(join(tmpdir(), 'turnpike-clocks-'));
+  stack.stopLater(() => rm(folder, { recursive: true }));
+  await chmod(folder, 0o755); // Postgres runs as another user.
+  const library = join(folder, 'shiftClocks.so');
+  await run('cc', ['-shared', '-fPIC', '-O2', '-o', library, SOURCE]);
+  const file = join(folder, 'ahead');
+  const toBytes = (...ms: [number, number]): Uint8Array => new Uint8Array(BigInt64Array.from(ms, BigInt).buffer);
+  await writeFile(file, toBytes(0, 0));
   await stack.parts.kill(part);
-  await stack.parts.restart(part, {
-    LD_PRELOAD: library,
-    FAKETIME_TIMESTAMP_FILE: file,
-    FAKETIME_CACHE_DURATION: '1',
-    ...(!monotonic && { FAKETIME_DONT_FAKE_MONOTONIC: '1' }),
-  });
+  await stack.parts.restart(part, { LD_PRELOAD: library, CLOCKS_FILE: file });
   await stack.untilReady();
-  return { setAhead };
+  return {
+    // In place, because the part has the file mapped.
+    setAhead: (aheadMs, monotonicAheadMs = 0) => writeFile(file, toBytes(aheadMs, monotonicAheadMs), { flag: 'r+' }),
+  };
 }
