@@ -31,7 +31,7 @@ function copyOf({ stored, expiresAtMs }: Entry): Entry {
 }
 
 /** Commands that a replica refuses. */
-const WRITES = new Set(['DEL', 'SET', 'PEXPIRE', 'HSET', 'HINCRBY', 'HDEL', 'SADD']);
+const WRITES = new Set(['DEL', 'SET', 'PEXPIRE', 'HSET', 'HINCRBY', 'HDEL', 'SADD', 'SREM']);
 
 const isEmpty = (stored: Stored): boolean =>
   (stored.type === 'hash' && stored.fields.size === 0) || (stored.type === 'set' && stored.members.size === 0);
@@ -187,7 +187,8 @@ export class RedisData {
     HSCAN: (key) => ['0', [...(this.#find(key, 'hash')?.fields ?? [])].flat()],
     // All on one page; the one pattern that the product asks for.
     SCAN: (_cursor, _match, pattern = '') => {
-      const [head = '', tail = ''] = pattern.split('*');
+      const parts = pattern.split('*');
+      const [head = '', tail = ''] = [parts[0], parts.at(-1)];
       return [
         '0',
         [...this.#entries.keys()].filter((key) => key.startsWith(head) && key.endsWith(tail) && this.#exists(key)),
@@ -225,6 +226,14 @@ export class RedisData {
       const before = set.size;
       for (const member of members) set.add(member);
       return set.size - before;
+    },
+    SREM: (key, ...members) => {
+      const set = this.#find(key, 'set');
+      if (!set) return 0;
+      this.#remember(key);
+      const gone = members.filter((member) => set.members.delete(member)).length;
+      this.#dropIfEmpty(key);
+      return gone;
     },
     SCARD: (key) => this.#find(key, 'set')?.members.size ?? 0,
     SMEMBERS: (key) => [...(this.#find(key, 'set')?.members ?? [])],

@@ -12,6 +12,8 @@ const REFRESH_INTERVAL_MS = 500;
 const MAX_WORKSPACES = 10_000;
 /** Longest wait for what is asked about recorded calls: no call waits for it. The ledger works on it for 7 s at most. */
 const RECORDED_TIMEOUT_MS = 8_000;
+/** Steps of a count that one load waits for: enough for a million pending calls and as many keys. */
+const MAX_STEPS = 4_000;
 /** Workspaces that the ledger is asked about at once. */
 const WORKSPACES_A_QUESTION = 100;
 
@@ -64,7 +66,7 @@ export interface AbsorberOptions {
   standing: Pick<Standing, 'session' | 'suspect' | 'putBacks'>;
 }
 
-const answerSchema = z.tuple([z.enum(['absorbed', 'closed']), z.number()]);
+const answerSchema = z.tuple([z.enum(['absorbed', 'counting', 'closed']), z.number()]);
 
 export function createAbsorber({
   redis,
@@ -101,12 +103,12 @@ export function createAbsorber({
   }
   type Answer = Awaited<ReturnType<typeof ask>>;
 
-  /** Says whether what Redis counts with has changed. */
+  /** Says whether what Redis counts with has changed, and whether it is still counting. */
   async function takeOver(
     timeline: number,
     sums: Answer['workspaces'][number],
     { mark, question: { keyIds = [], unknownAs } }: { mark: string; question: Question },
-  ): Promise<boolean> {
+  ): Promise<{ hasChanged: boolean; isCounting: boolean }> {
     const { keys, args } = headOf(sums.workspace_id, mark);
     const [months, keySums] = [Object.entries(sums.months), Object.entries(sums.keys)];
     const unknown = sums.unknown.flatMap((callId) => [callId, unknownAs?.get(callId) ?? '']);
@@ -129,7 +131,7 @@ export function createAbsorber({
       standing.suspect();
       throw new Error('Redis is not the one of this session any more');
     }
-    return hasChanged === 1;
+    return { hasChanged: hasChanged === 1, isCounting: outcome === 'counting' };
   }
 
   async function bring(question: Question): Promise<boolean> {
@@ -138,7 +140,13 @@ export function createAbsorber({
     const { timeline, workspaces } = await ask([question], timeoutMs);
     const [sums] = workspaces;
     if (!sums) throw new Error('the ledger left out a workspace');
-    const hasChanged = await takeOver(timeline, sums, { mark, question });
+    let { hasChanged, isCounting } = await takeOver(timeline, sums, { mark, question });
+    // What is loaded is admitted by only when all pending calls are counted.
+    for (let step = 1; isCounting; step += 1) {
+      if (step === MAX_STEPS) throw new Error(`pending calls are not counted after ${MAX_STEPS} steps`);
+      ({ isCounting } = await takeOver(timeline, sums, { mark, question }));
+      hasChanged = true;
+    }
     if (loadedAt.size >= MAX_WORKSPACES) loadedAt.clear();
     loadedAt.set(question.workspaceId, performance.now());
     return hasChanged;

@@ -261,6 +261,16 @@ describe('a session', () => {
   });
 });
 
+it('takes a session that goes early for no sign of an emptied Redis, as where its clock is set forward', async () => {
+  follow();
+  const { token } = await opens();
+  await opened.redis.del(redisKeys.session(TAG, token));
+  standing.suspect();
+  await until('it has another session', () => standing.session !== undefined && standing.session.token !== token);
+  await until('calls are admitted again', () => standing.isOpen);
+  expect(reports.some(({ missingMark }) => missingMark !== null)).toBe(false);
+});
+
 describe('a Redis that was emptied', () => {
   it('is reported, and gets no mark before the ledger names another', async () => {
     follow();

@@ -21,6 +21,8 @@ const REPLACE_MS = 500;
 const LEASE_MARGIN_MS = 100;
 /** So long the owner that a mark was given to has to put it; then whoever misses it has another one made. */
 const UNMARKED_MS = 500;
+/** Life of the note of an owner's latest session. A longer session that goes early counts as a sign of an emptied Redis. */
+const LATEST_SESSION_MS = 40 * 86_400_000;
 /** A mark is put only so soon after the ledger was asked that wants one; the rest is for clocks that are set. */
 const MARK_VALID_MS = 2_000;
 
@@ -97,8 +99,10 @@ export function followRedis({ shard, owner, leaseMs, reports, putBack, log }: Fo
     const isAlive = await redis.pexpire(redisKeys.session(tag, session.token), leaseMs).catch(() => undefined);
     if (isAlive === 1) standing.renew(askedAt + leaseMs - LEASE_MARGIN_MS);
     if (isAlive !== 0 || standing.session !== session) return;
-    emptied = session.mark;
     standing.end();
+    // Redis' clock was set forward, or this host stood still: all that was counted is there.
+    const latest = await redis.get(redisKeys.latestSession(tag, owner)).catch(() => null);
+    if (latest !== session.token) emptied = session.mark;
   }
 
   /** Begins a session once all calls stand in Redis under it. Meanwhile reports go on. */
@@ -109,6 +113,8 @@ export function followRedis({ shard, owner, leaseMs, reports, putBack, log }: Fo
     const session = { mark, token: randomUUID() };
     const askedAt = performance.now();
     try {
+      await redis.del(redisKeys.latestSession(tag, owner));
+      await claim([redisKeys.latestSession(tag, owner)], [session.token, LATEST_SESSION_MS]);
       await claim([redisKeys.session(tag, session.token)], [owner, leaseMs]);
       await putBack(session);
       if (isClosed) return;
@@ -237,7 +243,9 @@ export function followRedis({ shard, owner, leaseMs, reports, putBack, log }: Fo
       await stepping.close();
       const { session } = standing;
       standing.end();
-      if (session) await redis.del(redisKeys.session(tag, session.token)).catch(() => {});
+      if (!session) return;
+      for (const key of [redisKeys.session(tag, session.token), redisKeys.latestSession(tag, owner)])
+        await redis.del(key).catch(() => {});
     },
   };
 }

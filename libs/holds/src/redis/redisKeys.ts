@@ -18,12 +18,14 @@ export const redisKeys = {
   owners: (workspaceId: string) => `{${workspaceId}}:owners`,
   /** Lives as long as its owner says so. */
   session: (tag: string, token: string) => `{${tag}}:session:${token}`,
+  /** The token of an owner's latest session. Outlasts the session, so that a session that lapsed is told from a Redis that was emptied. */
+  latestSession: (tag: string, owner: string) => `{${tag}}:latest_session:${owner}`,
   sweeper: (tag: string) => `{${tag}}:sweeper`,
 };
 
-/** The pattern of all `calls`, and the workspace of one. */
-export const CALLS_PATTERN = '{*}:calls';
-export const workspaceOf = (callsKey: string): string => callsKey.slice(1, -'}:calls'.length);
+/** The pattern of all `calls` and `uncounted_calls`, and the workspace of one. */
+export const CALLS_PATTERN = '{*}:*calls';
+export const workspaceOf = (callsKey: string): string => callsKey.slice(1, callsKey.lastIndexOf('}:'));
 
 /** The identity of an admitted call in Redis. */
 export interface CallAddress {

@@ -7,7 +7,8 @@
   ARGV[9…] YYYY-MM and what is recorded of it; key id, what is recorded of it, and '1' where it is to be counted from now on; the
     ids of calls; and of those whose row is unknown also why they may be dropped, as their owner may yet end them otherwise: the
     session that was seen to have lapsed, where they are held under that very one; 'ended' where their owner ended them so; or ''.
-  Returns {closed} where another mark is in force, else {absorbed, 1 where the sums are newer or are counted only now, else 0}. ]]
+  Returns {closed} where another mark is in force, else {absorbed, 1 where the sums are newer or are counted only now, else 0}; with
+    counting for absorbed while a count of all pending calls is to go on: this has taken one step of it, and is to run again. ]]
 -- include pending.lua
 if not isInForce() then return { 'closed', 0 } end
 local timeline, sequence = tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -25,6 +26,13 @@ for nth = 1, tonumber(ARGV[5]) do
   months[nth] = redis.call('HMGET', MONTHS, month .. ':loaded', month .. ':timeline', month .. ':sequence')
   if months[nth][1] then hasMonths = true end
 end
+local isBeingCounted = false
+if wallet[1] ~= ARGV[1] then
+  isBeingCounted = isCounting()
+  if wallet[1] and string.sub(wallet[1], 1, 9) == COUNTING then
+    isBeingCounted, wallet[1] = true, string.sub(wallet[1], 10, -1)
+  end
+end
 if not wallet[4] or (not hasMonths and redis.call('EXISTS', MONTHS) == 0) then hasLoss = true end
 local hasChanged = wallet[1] ~= ARGV[1]
 -- Calls that newer sums of the wallet contain may be pending no more: what is not counted yet cannot be counted from an older answer.
@@ -32,7 +40,8 @@ local isLate = wallet[1] == ARGV[1]
   and (timeline < tonumber(wallet[2]) or (timeline == tonumber(wallet[2]) and sequence < tonumber(wallet[3])))
 local function isUsable(loaded) return loaded == ARGV[1] or not isLate end
 if isNewer(wallet[1], wallet[2], wallet[3]) then
-  redis.call('HSET', WALLET, 'left', ARGV[4], 'timeline', ARGV[2], 'sequence', ARGV[3], 'loaded', ARGV[1])
+  redis.call('HSET', WALLET, 'left', ARGV[4], 'timeline', ARGV[2], 'sequence', ARGV[3],
+    'loaded', (isBeingCounted and COUNTING or '') .. ARGV[1])
   hasChanged = true
 end
 local at = 9
@@ -46,6 +55,7 @@ for _, known in ipairs(months) do
 end
 for _ = 1, tonumber(ARGV[6]) do
   local counter = counterOf(ARGV[at])
+  if isBeingCounted then freshen(ARGV[at]) end
   local known = redis.call('HMGET', counter, 'loaded', 'timeline', 'sequence', 'held')
   if known[1] == ARGV[1] or (ARGV[at + 2] == '1' and not isLate) then
     if isNewer(known[1], known[2], known[3]) then
@@ -68,6 +78,7 @@ local function drop(id, call)
   isDropped[id] = true
   dropped[#dropped + 1] = id
   records[#records + 1] = recordOf(id)
+  if isBeingCounted and redis.call('HDEL', UNCOUNTED, id) == 1 then return end
   local name = call[1] .. call[4] .. call[3]
   local sum = sumOf[name]
   if not sum then
@@ -82,6 +93,7 @@ for _ = 1, tonumber(ARGV[7]) do
   if call[1] == 'held' or call[1] == 'ended' then drop(ARGV[at], call) end
   -- One that has lost its record alone is counted still.
   if not call[1] and redis.call('HDEL', CALLS, ARGV[at]) == 1 then hasLoss = true end
+  if not call[1] and isBeingCounted then redis.call('HDEL', UNCOUNTED, ARGV[at]) end
   at = at + 1
 end
 for _ = 1, tonumber(ARGV[8]) do
@@ -119,10 +131,37 @@ if hasLoss then
     if redis.call('HEXISTS', counter, 'held') == 1 then redis.call('HSET', counter, 'held', '0', 'ended', '0') end
     at = at + 3
   end
-  recount()
+  isBeingCounted = recount() or isBeingCounted
 end
+-- Takes a step of the count: keys first, as what is added to their counters before is lost. Returns whether there is more to count.
+local function countSome()
+  local keys = redis.call('SPOP', STALE, STEP)
+  for _, keyId in ipairs(keys) do
+    if redis.call('HEXISTS', counterOf(keyId), 'held') == 1 then
+      redis.call('HSET', counterOf(keyId), 'held', '0', 'ended', '0')
+      redis.call('SADD', LISTED, keyId)
+    end
+  end
+  local calls = redis.call('HRANDFIELD', UNCOUNTED, STEP - #keys, 'WITHVALUES')
+  for nth = 1, #calls, 2 do
+    local call = redis.call('HMGET', recordOf(calls[nth]), 'kind', 'amount', 'key', 'month')
+    redis.call('HDEL', UNCOUNTED, calls[nth])
+    redis.call('HSET', CALLS, calls[nth], calls[nth + 1])
+    if call[2] then
+      redis.call('SADD', LISTED, call[3])
+      add(call[1], call[2], call[3], call[4])
+    end
+  end
+  if isCounting() then return true end
+  local counted = redis.call('HMGET', WALLET, 'loaded', 'again')
+  redis.call('HSET', WALLET, 'loaded', string.sub(counted[1] or '', 10, -1))
+  if not counted[2] then return false end
+  redis.call('HDEL', WALLET, 'again')
+  return recount()
+end
+local hasMore = isBeingCounted and countSome()
 -- Pending calls have no end of their own: where a counter had one before them, they are counted again.
 if keep(WALLET) then
   for _, name in ipairs({ MONTHS, LISTED }) do redis.call('PEXPIRE', name, forgottenMs) end
 end
-return { 'absorbed', hasChanged and 1 or 0 }
+return { hasMore and 'counting' or 'absorbed', hasChanged and 1 or 0 }

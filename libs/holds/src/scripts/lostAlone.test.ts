@@ -57,12 +57,14 @@ function settle(held: Hold): Promise<Settlement> {
 }
 
 /** The ledger has the call for good, and says so. */
-async function absorb({ callId, keyId }: Hold): Promise<void> {
+async function absorb(...holds: [Hold, ...Hold[]]): Promise<void> {
   const books = ledger.booksOf(workspaceId);
-  Object.assign(books, { seq: books.seq + 1, leftNanoUsd: books.leftNanoUsd - CHARGE });
-  books.final.push(callId);
-  books.keys[keyId] = CHARGE;
-  await absorber.absorbCalls([{ workspaceId, callIds: [callId] }]);
+  for (const { callId, keyId } of holds) {
+    Object.assign(books, { seq: books.seq + 1, leftNanoUsd: books.leftNanoUsd - CHARGE });
+    books.final.push(callId);
+    books.keys[keyId] = CHARGE;
+  }
+  await absorber.absorbCalls([{ workspaceId, callIds: holds.map(({ callId }) => callId) }]);
 }
 
 /** What a router does that has these calls. */
@@ -86,7 +88,8 @@ async function expectWholeSums(): Promise<{ held: bigint; ended: bigint }> {
   const all = sumOf(calls);
   expect(await opened.walletOf(workspaceId)).toMatchObject(all);
   expect(await opened.monthsOf(workspaceId)).toMatchObject(all);
-  for (const { keyId } of [first, second, ended])
+  const keyIds = new Set([first.keyId, second.keyId, ended.keyId, ...calls.map(({ key = '' }) => key)]);
+  for (const keyId of keyIds)
     expect(await opened.keyOf(workspaceId, keyId)).toMatchObject(sumOf(calls.filter(({ key }) => key === keyId)));
   return all;
 }
@@ -173,6 +176,57 @@ describe('a workspace that nobody uses', () => {
     await opened.redis.del(countersOf());
     await absorber.load(workspaceId, first.keyId);
     expect(await expectWholeSums()).toEqual({ held: 2n * HOLD, ended: CHARGE });
+  });
+});
+
+describe('a counter lost beside more calls than are counted in one script', () => {
+  const CALLS = 800;
+  let many: Hold[];
+  const nothingIsLeft = async () =>
+    (await opened.redis.exists(`{${workspaceId}}:uncounted_calls`, `{${workspaceId}}:stale_keys`)) === 0;
+  beforeEach(async () => {
+    many = await Promise.all(Array.from({ length: CALLS }, (_, nth) => admit(`key_of_many_${nth % 600}`)));
+    await opened.redis.del(redisKeys.key(workspaceId, first.keyId));
+    await settle(first);
+  });
+
+  it('is counted in steps, during which nothing is admitted; a load takes all of them', async () => {
+    expect(await nothingIsLeft()).toBe(false);
+    await expect(admit()).rejects.toThrow('not_loaded');
+    await absorber.load(workspaceId);
+    expect(await nothingIsLeft()).toBe(true);
+    expect(await expectWholeSums()).toEqual({ held: BigInt(CALLS + 1) * HOLD, ended: 2n * CHARGE });
+    await admit();
+  });
+
+  it('is counted right beside calls that settle, are released, recorded and put back between the steps', async () => {
+    const [settling, releasing, recorded, back, over] = Array.from({ length: 5 }, (_, nth) =>
+      many.filter((_call, at) => at % 5 === nth),
+    ) as [Hold[], Hold[], Hold[], Hold[], Hold[]];
+    for (let round = 0; round < 8; round += 1) {
+      const some = (holds: Hold[]) => holds.slice(round * 20, round * 20 + 20);
+      await Promise.all([
+        ...some(settling).map(settle),
+        ...some(releasing).map((hold) => endings.release(hold)),
+        putBack({ running: some(back), over: some(over) }),
+        absorb(...(some(recorded) as [Hold])),
+      ]);
+    }
+    await absorber.load(workspaceId);
+    expect(await nothingIsLeft()).toBe(true);
+    // Two of before and 160 each of those put back or settled.
+    expect(await expectWholeSums()).toEqual({ held: 161n * HOLD, ended: (2n + 320n) * CHARGE });
+    for (const { keyId } of many.slice(0, 50)) await absorber.load(workspaceId, keyId);
+  });
+
+  it('is counted once more where another counter is lost before the last step', async () => {
+    await absorb(many[0] as Hold);
+    await opened.redis.del(redisKeys.wallet(workspaceId));
+    await settle(many[1] as Hold);
+    await expect(admit()).rejects.toThrow('not_loaded');
+    await absorber.load(workspaceId);
+    expect(await nothingIsLeft()).toBe(true);
+    expect(await expectWholeSums()).toEqual({ held: BigInt(CALLS - 1) * HOLD, ended: 3n * CHARGE });
   });
 });
 

@@ -10,6 +10,8 @@ local place = string.sub(KEYS[1], 1, -8)
 local WALLET, MONTHS, CALLS = place .. 'wallet', place .. 'months', place .. 'calls'
 -- The ids of all keys that have a counter.
 local LISTED = place .. 'keys'
+-- Calls that a count in steps has not reached, each with its session, and ids of the keys whose counters it has not set to zero.
+local UNCOUNTED, STALE = place .. 'uncounted_calls', place .. 'stale_keys'
 local function counterOf(keyId) return place .. 'key:' .. keyId end
 local function recordOf(callId) return place .. 'call:' .. callId end
 
@@ -54,11 +56,44 @@ end
 local function list(keyId, hasCounter)
   local isNew = redis.call('SADD', LISTED, keyId) == 1
   if not isNew and not hasCounter then hasLoss = true end
-  if isNew and redis.call('SCARD', LISTED) == 1 then hasLoss = true end
+  if isNew and redis.call('SCARD', LISTED) == 1 and redis.call('EXISTS', STALE) == 0 then hasLoss = true end
 end
 
--- Counts all pending calls again, into counters that may lack some or all of them.
+-- More pending calls than this are counted again in steps of so many, or Redis would be held up. Until the last step the wallet has
+-- COUNTING before its mark, so that nothing is admitted. A call is in the sums if it is in CALLS, and in none if it is in UNCOUNTED.
+local STEP = 500
+local COUNTING = 'counting:'
+local function isCounting() return redis.call('EXISTS', UNCOUNTED) == 1 or redis.call('EXISTS', STALE) == 1 end
+
+-- Sets the counter of a key to zero where the count has not done so. Runs before anything is added to it.
+local function freshen(keyId)
+  if redis.call('SREM', STALE, keyId) == 0 then return end
+  redis.call('HSET', counterOf(keyId), 'held', '0', 'ended', '0')
+  redis.call('SADD', LISTED, keyId)
+end
+
+-- Makes every call an uncounted one, whatever their number.
+local function startCount()
+  redis.call('RENAME', CALLS, UNCOUNTED)
+  if redis.call('EXISTS', LISTED) == 1 then redis.call('RENAME', LISTED, STALE) end
+  redis.call('HSET', WALLET, 'held', '0', 'ended', '0', 'loaded', COUNTING .. (redis.call('HGET', WALLET, 'loaded') or ''))
+  for _, field in ipairs(redis.call('HKEYS', MONTHS)) do
+    local name = string.sub(field, 9, -1)
+    if name == 'held' or name == 'ended' then redis.call('HSET', MONTHS, field, '0') end
+  end
+end
+
+-- Counts all pending calls again, into counters that may lack some or all of them. Returns whether that takes further steps, which
+-- absorb.lua takes. What is lost during a count has all counted once more after it.
 local function recount()
+  if isCounting() then
+    redis.call('HSET', WALLET, 'again', '1')
+    return true
+  end
+  if redis.call('HLEN', CALLS) > STEP then
+    startCount()
+    return true
+  end
   redis.call('HSET', WALLET, 'held', '0', 'ended', '0')
   local seen = {}
   for _, id in ipairs(redis.call('HKEYS', CALLS)) do
@@ -77,4 +112,5 @@ local function recount()
       add(call[1], call[2], call[3], month)
     end
   end
+  return false
 end

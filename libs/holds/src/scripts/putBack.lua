@@ -22,10 +22,13 @@ if redis.call('HLEN', OWNERS) > 200 then
   end
 end
 if redis.call('HEXISTS', WALLET, 'held') == 0 or redis.call('EXISTS', MONTHS) == 0 then hasLoss = true end
+local isBeingCounted = isCounting()
 local at = 6
 for _ = 1, tonumber(ARGV[5]) do
   local id, kind, amount, keyId, month = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
   local known = redis.call('HMGET', recordOf(id), 'kind', 'amount', 'key', 'month')
+  local isUncounted = isBeingCounted and redis.call('HEXISTS', UNCOUNTED, id) == 1
+  if isBeingCounted then freshen(keyId) end
   -- One that has lost its record alone is counted still.
   if not known[1] and redis.call('HEXISTS', CALLS, id) == 1 then hasLoss = true end
   list(keyId, redis.call('HEXISTS', counterOf(keyId), 'held') == 1)
@@ -33,14 +36,19 @@ for _ = 1, tonumber(ARGV[5]) do
   if known[1] == 'ended' then
     redis.call('HSET', recordOf(id), 'session', ARGV[4])
   elseif not isReleased then
-    if known[1] == 'held' then take('held', known[2], known[3], known[4]) end
+    if isUncounted then
+      redis.call('HDEL', UNCOUNTED, id)
+      isUncounted = false
+    elseif known[1] == 'held' then
+      take('held', known[2], known[3], known[4])
+    end
     add(kind, amount, keyId, month)
     redis.call('DEL', recordOf(id))
     redis.call('HSET', recordOf(id), 'kind', kind, 'amount', amount, 'key', keyId, 'month', month, 'session', ARGV[4],
       'owner', ARGV[2], 'estimate', ARGV[at + 5], 'rpm', ARGV[at + 6], 'tpm', ARGV[at + 7], 'admitted_at', ARGV[at + 8],
       'event', ARGV[at + 9])
   end
-  if not isReleased then redis.call('HSET', CALLS, id, ARGV[4]) end
+  if not isReleased then redis.call('HSET', isUncounted and UNCOUNTED or CALLS, id, ARGV[4]) end
   at = at + 10
 end
 if not hasLoss then return 'back' end

@@ -10,7 +10,7 @@ local record = recordOf(ARGV[2])
 local call = redis.call('HMGET', record, 'kind', 'amount', 'key', 'month', 'estimate', 'rpm', 'tpm')
 if call[1] and call[1] ~= 'held' then return 0 end
 if call[1] then
-  take('held', call[2], call[3], call[4])
+  if redis.call('HDEL', UNCOUNTED, ARGV[2]) == 0 then take('held', call[2], call[3], call[4]) end
   local time = redis.call('TIME')
   local nowUs = time[1] * 1000000 + time[2]
   local rates = ratesOf(call[3])

@@ -10,11 +10,15 @@
 local record = recordOf(ARGV[2])
 local call = redis.call('HMGET', record, 'kind', 'amount', 'key', 'month', 'estimate', 'tpm', 'session')
 if call[1] ~= 'held' then return call[1] or 'none' end
-take('held', call[2], call[3], call[4])
+local isListed, isUncounted = redis.call('HEXISTS', CALLS, ARGV[2]) == 1, false
+if not isListed then
+  isUncounted = redis.call('HDEL', UNCOUNTED, ARGV[2]) == 1
+  freshen(call[3])
+  redis.call('HSET', CALLS, ARGV[2], call[7])
+end
+if not isUncounted then take('held', call[2], call[3], call[4]) end
 add('ended', ARGV[3], call[3], call[4])
 redis.call('HSET', record, 'kind', 'ended', 'amount', ARGV[3], 'event', ARGV[5])
-local isListed = redis.call('HEXISTS', CALLS, ARGV[2]) == 1
-if not isListed then redis.call('HSET', CALLS, ARGV[2], call[7]) end
 if hasLoss then recount() end
 -- The rest of what was used, taken from the level of now: what was refilled beyond the capacity is not saved up.
 local time = redis.call('TIME')
@@ -27,4 +31,4 @@ if bucket[1] then level = math.min(tpm, tonumber(bucket[1]) + math.max(nowUs - t
 level = math.min(tpm, level - ((tonumber(ARGV[4]) or tonumber(call[5])) - tonumber(call[5])))
 redis.call('HSET', rates, 'level', string.format('%.3f', level), 'at', string.format('%.0f', nowUs))
 keep(rates, math.ceil((tpm - level) * 60000 / tpm) + 1000)
-return isListed and 'held' or 'unlisted'
+return (isListed or isUncounted) and 'held' or 'unlisted'

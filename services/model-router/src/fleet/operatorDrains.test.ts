@@ -23,3 +23,32 @@ it('holds an engine back on every router until it is let in again', async () => 
   await until('the other router to know', () => other?.has('pool/1') === false);
   await Promise.all(routers.map((router) => router.close()));
 });
+
+it('holds an engine back also after Redis has lost the list, for routers that start later too', async () => {
+  const follow = () => followOperatorDrains({ shards: { having: () => opened.shard }, log: aSilentLogger() });
+  const router = follow();
+  await router.set('pool/1', true);
+  await router.set('pool/2', true);
+  await router.set('pool/2', false);
+  await opened.redis.del('draining_engines');
+  await until('it is written again', async () => (await opened.redis.exists('draining_engines')) === 1);
+  const later = follow();
+  await until('the later router to know', () => later.has('pool/1'));
+  expect([router.has('pool/1'), router.has('pool/2'), later.has('pool/2')]).toEqual([true, false, false]);
+  await router.set('pool/1', false);
+  await until('the later router to know', () => !later.has('pool/1'));
+  await Promise.all([router, later].map((each) => each.close()));
+});
+
+it('writes no list into a Redis that it does not count in', async () => {
+  const { redis, standing } = opened;
+  const router = followOperatorDrains({ shards: { having: () => opened.shard }, log: aSilentLogger() });
+  await router.set('pool/3', true);
+  standing.close();
+  await redis.del('draining_engines');
+  await router.set('pool/4', false);
+  expect([await redis.exists('draining_engines'), router.has('pool/3')]).toEqual([0, true]);
+  standing.open();
+  await until('it is written again', async () => (await redis.exists('draining_engines')) === 1);
+  await router.close();
+});

@@ -4,6 +4,8 @@ import type { Redis } from 'ioredis';
 import { DRAINS_ROUND_MS } from './terms/limits.ts';
 
 const REDIS_KEY = 'draining_engines';
+/** A member that is no engine's id. A list without it is one that Redis has lost, or that was never written. */
+const WRITTEN = '-';
 
 /** Engines that an operator holds back, by their ids; all routers of the region share them through Redis. */
 export interface OperatorDrains {
@@ -15,21 +17,30 @@ export interface OperatorDrains {
 
 /** Where routers share what they know: the Redis that has a key, while one serves it. */
 export interface SharedStore {
-  having(key: string): { redis: Pick<Redis, 'sadd' | 'srem' | 'smembers'> } | undefined;
+  having(
+    key: string,
+  ): { redis: Pick<Redis, 'sadd' | 'srem' | 'smembers'>; standing: { readonly isOpen: boolean } } | undefined;
 }
 
-/** Follows what operators asked for. While Redis does not answer, what was known last stays in force. */
+/**
+ * Follows what operators asked for. While Redis does not answer, what was known last stays in force. Where Redis has lost the list, each
+ * router writes what it knew last, once calls are admitted there.
+ */
 export function followOperatorDrains({ shards, log }: { shards: SharedStore; log: Logger }): OperatorDrains {
   let draining: ReadonlySet<string> = new Set();
 
-  function getRedis() {
+  function getShard() {
     const shard = shards.having(REDIS_KEY);
     if (!shard) throw new Error('no Redis has the list');
-    return shard.redis;
+    return shard;
   }
 
   async function read(): Promise<void> {
-    const latest = new Set(await getRedis().smembers(REDIS_KEY));
+    const { redis, standing } = getShard();
+    const found = new Set(await redis.smembers(REDIS_KEY));
+    const isWritten = found.delete(WRITTEN);
+    const latest = isWritten ? found : found.union(draining);
+    if (!isWritten && latest.size > 0 && standing.isOpen) await redis.sadd(REDIS_KEY, WRITTEN, ...latest);
     if (latest.symmetricDifference(draining).size === 0) return;
     draining = latest;
     log.info({ engines: [...latest] }, 'engines cordoned by an operator');
@@ -44,8 +55,11 @@ export function followOperatorDrains({ shards, log }: { shards: SharedStore; log
   return {
     has: (engineId) => draining.has(engineId),
     async set(engineId, isDraining) {
-      if (isDraining) await getRedis().sadd(REDIS_KEY, engineId);
-      else await getRedis().srem(REDIS_KEY, engineId);
+      const { redis } = getShard();
+      if (isDraining) await redis.sadd(REDIS_KEY, WRITTEN, engineId);
+      else await redis.srem(REDIS_KEY, engineId);
+      // Where Redis has lost the list, this router writes it again.
+      if (!isDraining) draining = draining.difference(new Set([engineId]));
       await polling.now();
     },
     close: polling.close,
