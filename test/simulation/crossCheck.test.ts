@@ -132,6 +132,7 @@ function aStep(share: () => number, sequence: number, redisId: string): Step {
       keys: head,
       args: [mark, callId, whole(300_000), pick(['', String(500 + Math.floor(share() * 1_500))]), '{"e":3}'],
     },
+    claim: { keys: [`${ws}:claimed`], args: [pick(['r1', 'r2']), '600000'] },
     release: { keys: head, args: [mark, callId, '600000'] },
     setMark: {
       keys: [MARK],
@@ -229,6 +230,8 @@ it('answers thousands of random scripts and leaves the data as the real Redis do
     'settle none',
     'release 1',
     'release 0',
+    'claim 1',
+    'claim 0',
     'absorb absorbed',
     'absorb closed',
     'putBack back',
