@@ -217,17 +217,17 @@ it('shows the open calls while they run, and none when they are over', async () 
 it('shows what waits in the spool while the ledger is away, and nothing once it is back', async () => {
   const apiKey = await stack.operator.makeFundedKey();
   await (await chat(apiKey)).text();
-  await untilSample('model-router', 'turnpike_spool_bytes', (bytes) => bytes === 0);
+  await untilSample('model-router', 'turnpike_spool_waiting_bytes', (bytes) => bytes === 0);
   const { pid } = partOf('usage-ledger');
   process.kill(pid, 'SIGSTOP');
   try {
     await (await chat(apiKey)).text();
-    const waiting = await untilSample('model-router', 'turnpike_spool_bytes', (bytes) => bytes > 0);
+    const waiting = await untilSample('model-router', 'turnpike_spool_waiting_bytes', (bytes) => bytes > 0);
     expect(await gauge('model-router', 'turnpike_spool_limit_bytes')).toBeGreaterThan(waiting);
   } finally {
     process.kill(pid, 'SIGCONT');
   }
-  await untilSample('model-router', 'turnpike_spool_bytes', (bytes) => bytes === 0);
+  await untilSample('model-router', 'turnpike_spool_waiting_bytes', (bytes) => bytes === 0);
   await untilSample('usage-ledger', 'turnpike_event_lag_records', (lag) => lag === 0);
 });
 

@@ -34,6 +34,7 @@ export const HEALTHY: Record<string, string> = {
   [`turnpike_admit_seconds_bucket${at('model-router', 'le="+Inf"')}`]: grows(10_000),
   [`turnpike_spool_bytes${at('model-router')}`]: stays(4_000),
   [`turnpike_spool_limit_bytes${at('model-router')}`]: stays(10_000),
+  [`turnpike_spool_hung${at('model-router')}`]: stays(0),
   [`turnpike_redis_memory_ratio${at('model-router')}`]: stays(0.6),
   [`turnpike_swept_holds_total${at('model-router')}`]: stays(2),
   [`turnpike_alerts_total${at('model-router', 'kind="charge_above_hold"')}`]: stays(2),

@@ -84,6 +84,8 @@ function measureInference(meter: Meter): void {
     isOpen: () => true,
     openCalls: () => 1,
     spoolBytes: () => 1,
+    spoolWaitingBytes: () => 1,
+    isSpoolHung: () => false,
     spoolLimitBytes: 1,
     redisMemoryShare: () => 1,
   });

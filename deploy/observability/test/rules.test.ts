@@ -80,6 +80,14 @@ const CASES: Case[] = [
     says: 'The spool of model-router model-router-1 is 60% full; at 90 % it refuses calls',
   },
   {
+    alert: 'SpoolDiskHangs',
+    series: { [at('turnpike_spool_hung')]: stays(1) },
+    labels: ROUTER,
+    says:
+      'The disk of the spool of model-router model-router-1 hangs: it refuses calls, and keeps the events of those under ' +
+      'way in Redis',
+  },
+  {
     alert: 'RedisFills',
     series: { [at('turnpike_redis_memory_ratio')]: stays(0.8) },
     labels: ROUTER,

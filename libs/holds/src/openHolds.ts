@@ -11,6 +11,7 @@ import { assertDurableRedis, type Durability } from './redis/assertDurableRedis.
 import { createOpenness, type Openness } from './redis/openness.ts';
 import { type OpenShards, openShards, type Shards } from './redis/shards.ts';
 import type { StandingOf } from './redis/standing.ts';
+import { closeSpool } from './spool/closeSpool.ts';
 import { openSpoolFolder } from './spool/openSpoolFolder.ts';
 import type { Spool } from './spool/spool.ts';
 
@@ -61,7 +62,7 @@ export async function openHolds(
   const pending = new PendingCalls();
   const reports = createLedgerReports({ ledgerUrl, internalHeaders, owner });
   const { spool, left } = await takeUpSpool({ dir: config.SPOOL_DIR, maxBytes: config.SPOOL_MAX_BYTES, metrics, log });
-  shutdown.defer('spool', () => spool.close());
+  shutdown.defer('spool', () => closeSpool(spool));
   // Where something is left to bring, the ledger goes on counting on this owner's return.
   shutdown.defer('owner in the ledger', () => (pending.isEmpty && spool.isEmpty ? reports.leave() : undefined));
   const eventLog =

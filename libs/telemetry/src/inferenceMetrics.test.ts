@@ -69,6 +69,8 @@ it('counts calls, tokens and waits of inference', async () => {
     isOpen: () => true,
     openCalls: () => 3,
     spoolBytes: () => 4_096,
+    spoolWaitingBytes: () => 1_024,
+    isSpoolHung: () => true,
     spoolLimitBytes: 65_536,
     redisMemoryShare: () => 0.5,
   });
@@ -108,6 +110,8 @@ it('counts calls, tokens and waits of inference', async () => {
     turnpike_swept_holds_total: 1,
     turnpike_open_calls: 3,
     turnpike_spool_bytes: 4_096,
+    turnpike_spool_waiting_bytes: 1_024,
+    turnpike_spool_hung: 1,
     turnpike_spool_limit_bytes: 65_536,
     turnpike_redis_memory_ratio: 0.5,
   };

@@ -29,8 +29,10 @@ export interface RouterState {
   isOpen: () => boolean;
   /** Calls under way; each of them has one hold. */
   openCalls: () => number;
-  /** Completion events that the event log has not acknowledged, and the room there is for them. */
+  /** Bytes of the spool that fill it, those of completion events that are not recorded, and the size of a full one. */
   spoolBytes: () => number;
+  spoolWaitingBytes: () => number;
+  isSpoolHung: () => boolean;
   spoolLimitBytes: number;
   /** Share of maxmemory that the fullest Redis uses. */
   redisMemoryShare: () => number;
@@ -197,15 +199,23 @@ export function createInferenceMetrics(meter: Meter): InferenceMetrics {
     shed: ({ id }, reason) => sheds.add(1, { model: id, reason }),
     holdSwept: () => sweeps.add(1),
     alerted: (kind) => alerts.add(1, { kind }),
-    observe({ isOpen, openCalls, spoolBytes, spoolLimitBytes, redisMemoryShare }) {
+    observe({ isOpen, openCalls, spoolBytes, spoolWaitingBytes, isSpoolHung, spoolLimitBytes, redisMemoryShare }) {
       gauge(
         'turnpike_router_admits',
         'Whether this process admits calls: 0 while the balances in Redis are not in force.',
         (result) => result.observe(Number(isOpen())),
       );
       gauge('turnpike_open_calls', 'Calls under way; each has one hold.', (result) => result.observe(openCalls()));
-      gauge('turnpike_spool_bytes', 'Completion events the event log has not acknowledged.', (result) =>
+      gauge('turnpike_spool_bytes', 'Bytes on disk that fill the spool, of released events as well.', (result) =>
         result.observe(spoolBytes()),
+      );
+      gauge('turnpike_spool_waiting_bytes', 'Completion events that are not recorded.', (result) =>
+        result.observe(spoolWaitingBytes()),
+      );
+      gauge(
+        'turnpike_spool_hung',
+        'Whether an operation of the spool’s disk has taken longer than a second.',
+        (result) => result.observe(Number(isSpoolHung())),
       );
       gauge('turnpike_spool_limit_bytes', 'Size of a full spool.', (result) => result.observe(spoolLimitBytes));
       gauge(

@@ -26,7 +26,7 @@ import type { JobHouse } from './routes/jobHouse.ts';
 export interface AppDependencies {
   house: JobHouse;
   db: Db;
-  money: Pick<Money, 'isOpen' | 'describeLack'>;
+  money: Pick<Money, 'isOpen' | 'describeLack' | 'spool'>;
   authenticator: Authenticator;
   telemetry: Pick<Telemetry, 'meter'>;
   lookUpsPerSecond: number;
@@ -80,6 +80,7 @@ export function listRoutes(dependencies: AppDependencies): ServiceRoutes {
       postgres: () => db.$queryRaw`SELECT 1`.then(() => true),
       catalog: () => house.catalog.current() !== undefined,
       'balances in Redis': () => money.isOpen() || money.describeLack(),
+      "the spool's disk": () => money.spool.diskFault ?? true,
     },
   };
 }

@@ -48,6 +48,7 @@ export function listRoutes(dependencies: AppDependencies): ServiceRoutes {
     readinessChecks: {
       catalog: () => catalog.current() !== undefined,
       'balances in Redis': () => money.isOpen() || money.describeLack(),
+      "the spool's disk": () => money.spool.diskFault ?? true,
     },
   };
 }

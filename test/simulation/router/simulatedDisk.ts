@@ -6,6 +6,7 @@ interface StoredFile {
   safeBytes: number;
 }
 
+const HUNG_POLL_MS = 50;
 const FULL = Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
 
 /**
@@ -17,6 +18,8 @@ export class SimulatedDisk {
   #files = new Map<string, StoredFile>();
   #removed = new Map<string, StoredFile>();
   isFull = false;
+  /** No operation ends before this is over. */
+  isHung = false;
   /** Longest an operation takes, ms. */
   slownessMs = 1;
 
@@ -24,8 +27,9 @@ export class SimulatedDisk {
     this.#world = world;
   }
 
-  #afterAWhile(): Promise<void> {
-    return this.#world.sleep(this.#world.random.share() * this.slownessMs);
+  async #afterAWhile(): Promise<void> {
+    await this.#world.sleep(this.#world.random.share() * this.slownessMs);
+    while (this.isHung) await this.#world.sleep(HUNG_POLL_MS);
   }
 
   async list(): Promise<string[]> {

@@ -229,6 +229,19 @@ export const FAULTS: Record<string, Fault> = {
       },
     });
   },
+  diskHangs: (stack) => {
+    const { world, truth } = stack;
+    const { disk, index } = world.random.pick(stack.machines);
+    return during(stack, 5_000, {
+      begin: () => {
+        disk.isHung = true;
+      },
+      end: () => {
+        disk.isHung = false;
+        truth.lose({ at: world.now, kind: 'refusal', router: index });
+      },
+    });
+  },
   diskIsSlow: (stack) => {
     const { disk } = stack.world.random.pick(stack.machines);
     const set = (slownessMs: number) => () => {
@@ -394,8 +407,9 @@ export function heal(stack: Stack): void {
     if (process.isDead) stack.startReplica(index);
   });
   for (const machine of stack.machines) {
-    if (machine.disk.isFull) stack.truth.lose({ at: world.now, kind: 'refusal', router: machine.index });
-    Object.assign(machine.disk, { isFull: false, slownessMs: 1 });
+    if (machine.disk.isFull || machine.disk.isHung)
+      stack.truth.lose({ at: world.now, kind: 'refusal', router: machine.index });
+    Object.assign(machine.disk, { isFull: false, isHung: false, slownessMs: 1 });
     if (machine.client.server !== stack.redis) machine.client.break();
     Object.assign(machine.redisLink, { server: stack.redis, isCut: false, slownessMs: LINK_MS });
     Object.assign(machine.ledgerLink, { isCut: false, slownessMs: LINK_MS });

@@ -33,6 +33,14 @@ or absent(turnpike_ledger_reconciled_timestamp_seconds > 0)`,
         '90 % it refuses calls',
     },
     {
+      alert: 'SpoolDiskHangs',
+      expr: 'max by (job, instance) (turnpike_spool_hung) > 0',
+      severity: 'page',
+      summary:
+        'The disk of the spool of {{ $labels.job }} {{ $labels.instance }} hangs: it refuses calls, and keeps the ' +
+        'events of those under way in Redis',
+    },
+    {
       alert: 'RedisFills',
       expr: 'max by (job, instance) (turnpike_redis_memory_ratio) > 0.7',
       for: '1m',

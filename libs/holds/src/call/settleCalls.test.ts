@@ -1,8 +1,13 @@
+import { rm } from 'node:fs/promises';
 import { expect, it } from '@jest/globals';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
 import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { aTemporaryFolder } from '@turnpike/test-support/aTemporaryFolder';
+import { until } from '@turnpike/test-support/until';
+import { troubleDisk } from '../../test/troubleDisk.ts';
 import { Standing } from '../redis/standing.ts';
+import { Spool } from '../spool/spool.ts';
 import type { Settlement } from './endCall.ts';
 import { PendingCalls } from './pendingCalls.ts';
 import { createSettler } from './settleCalls.ts';
@@ -66,4 +71,35 @@ it('puts back once for all calls that lost their place in the list: not for one 
   const another = { mark: 'mark', token: 'another' };
   const found = await settle('unlisted', (standing) => standing.begin(another, Number.POSITIVE_INFINITY));
   expect(found.isReported).toBe(false);
+});
+
+it('ends a call whose disk hangs once Redis has its event, and brings the event to the disk when that answers', async () => {
+  const dir = await aTemporaryFolder();
+  const disk = await troubleDisk(dir);
+  const { spool } = await Spool.open({ dir, maxBytes: 1_000_000, log: aSilentLogger(), idOf: () => CALL_ID });
+  const standing = new Standing();
+  standing.begin({ mark: 'mark', token: 'token' }, Number.POSITIVE_INFINITY);
+  const settler = createSettler({
+    endings: { settle: async () => 'held' },
+    spool,
+    recorder: { add: () => {} },
+    pending: new PendingCalls(),
+    standingOf: () => standing,
+    restore: async () => {},
+    log: aSilentLogger(),
+  });
+  try {
+    disk.hanging.add('appendFile');
+    const event = aUsageRecorded({ callId: CALL_ID });
+    const json = toUsageRecordedJson(event);
+    expect(await settler.record({ event, json })).toBe(true);
+    expect(spool.waitingBytes).toBe(0);
+    disk.recover();
+    await until('the disk has the event, once', () => spool.waitingBytes === Buffer.byteLength(json));
+  } finally {
+    disk.restore();
+    await settler.close();
+    await spool.close();
+    await rm(dir, { recursive: true });
+  }
 });

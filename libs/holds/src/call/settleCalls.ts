@@ -27,6 +27,8 @@ export interface SettlerOptions {
 export function createSettler({ endings, spool, recorder, pending, standingOf, restore, log }: SettlerOptions) {
   const running = new Set<Promise<unknown>>();
   let isClosing = false;
+  /** Whether the disk refused the event before: a refusal is logged once until the disk takes an event. */
+  let isRefusing = false;
 
   function inBackground(work: Promise<unknown>): void {
     const tracked: Promise<unknown> = work.finally(() => running.delete(tracked));
@@ -84,8 +86,11 @@ export function createSettler({ endings, spool, recorder, pending, standingOf, r
       pending.end(ended);
       try {
         await spool.append(callId, ended.json);
+        isRefusing = false;
       } catch (error) {
-        log.error({ err: error, callId }, 'spool refused an event; it is kept in Redis until the disk takes it');
+        if (!isRefusing)
+          log.error({ err: error, callId }, 'spool refuses events; they are kept in Redis until the disk takes them');
+        isRefusing = true;
         inBackground(respool(ended));
         const settled = settleUntilTaken(ended);
         inBackground(settled);

@@ -1,10 +1,21 @@
-import { type FileHandle, mkdir, readdir, rm, stat, unlink } from 'node:fs/promises';
+import { mkdir, readdir, rm, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '@turnpike/logging/createLogger';
-import { createSegment, LINE_END, numberOfSegment, readLine, readRange, type Segment, toLine } from './spoolSegment.ts';
+import {
+  createSegment,
+  LINE_END,
+  LINE_OVERHEAD_BYTES,
+  parseSegmentName,
+  readLine,
+  readRange,
+  type Segment,
+  toLine,
+  toSegment,
+} from './spoolSegment.ts';
+import { WatchedDisk } from './watchedDisk.ts';
 
-const SEGMENT_BYTES = 4 * 1_048_576;
+const SEGMENT_BYTES = 1_048_576;
 const FLUSH_MS = 50;
 const READ_BYTES = 1_048_576;
 /** Share of the size at which no new call is admitted, so that those under way still find room. */
@@ -14,9 +25,10 @@ const FULL_SHARE = 0.9;
  * spool tries by itself, so often.
  */
 const RECOVERY_MS = 1_000;
-
-/** A closed segment with so few events left has them written anew, so that they do not keep the others' room. */
-const FEW_EVENTS = 100;
+/** A closed segment is rewritten once no more than a quarter of it waits: the disk holds at most four times what waits. */
+const SPARSE_PART = 4;
+/** How long the spool's end waits for its disk. */
+const CLOSE_MS = 5_000;
 
 /** An event that the process before left behind. */
 export interface SpooledEvent {
@@ -32,96 +44,122 @@ export interface SpoolOptions {
   idOf: (json: string) => string;
 }
 
-/** An event that waits: where it stands, and its size. */
+/** An event that waits: where it stands, and its sizes alone and as a line. */
 interface Place {
   segment: number;
   bytes: number;
+  lineBytes: number;
   isAside: boolean;
+}
+
+/** Events that are written together, for a caller who waits. */
+interface Append {
+  events: SpooledEvent[];
+  /** Whether an event is accounted for once it is written. */
+  waits: (event: SpooledEvent) => boolean;
+  /** The caller has an answer already: the disk hangs. What is written all the same is not accounted for. */
+  isRefused: boolean;
+  resolve: () => void;
+  reject: (error: unknown) => void;
 }
 
 /**
  * The owner's own disk: completion events wait here until they are released. An appended event survives the process at once and
  * the machine within 50 ms; where the disk fails to flush it, it is written anew to another file, and nothing is taken before that is
  * done. Lines carry a checksum, so that a line torn by a crash is told from an event. Bounded: `isFull` says when no new call may be
- * admitted. A segment goes once all of its events are released.
+ * admitted. A segment goes once all of its events are released, or the few that wait are rewritten elsewhere. While one operation of the
+ * disk takes longer than a second, every append is refused.
  */
 export class Spool {
   readonly #dir: string;
   readonly #maxBytes: number;
   readonly #log: Logger;
   readonly #idOf: (json: string) => string;
-  readonly #segments: Map<number, Segment>;
-  #writing: number;
+  readonly #disk: WatchedDisk;
+  readonly #segments = new Map<number, Segment>();
+  #writing = 0;
+  /** The segment that follows, which is made beside the writes. */
+  #next: { number: number; segment: Segment } | undefined;
+  #makingNext: Promise<void> | undefined;
+  /** Takes the events that are set aside. */
+  #aside: number | undefined;
   /** The highest number that a segment has had, or was to have: a disk that refused one may have made its file. */
-  #numbered: number;
-  #file: FileHandle;
+  #numbered = 0;
   /** By the ids of events that wait. */
   readonly #places = new Map<string, Place>();
   #waitingBytes = 0;
-  /** Bytes of the events that are set aside, which are part of those that wait. */
-  #asideBytes = 0;
-  #waiting: { events: SpooledEvent[]; resolve: () => void; reject: (error: unknown) => void }[] = [];
+  #waiting: Append[] = [];
+  /** Those that are being written. */
+  #underWay: Append[] = [];
   #isWriting = false;
   #flushTimer: NodeJS.Timeout | undefined;
   #flushing: Promise<void> = Promise.resolve();
   /** Events, by id, that are written but may not be on the disk itself yet. */
-  readonly #unflushed = new Map<string, string>();
+  readonly #unflushed = new Map<string, { segment: number; json: string }>();
   /** Nobody knows what of the segment is on the disk. The system tells so once: the next flush may succeed without what was lost. */
   #hasFlushFailed = false;
+  /** The segment whose waiting events are being rewritten. */
+  #rewriting: number | undefined;
+  #compacting: Promise<void> | undefined;
+  #compactionFailedAt = Number.NEGATIVE_INFINITY;
   #isClosed = false;
   #failedAt = Number.NEGATIVE_INFINITY;
 
-  private constructor(
-    options: SpoolOptions & {
-      segments: Map<number, Segment>;
-      writing: number;
-      file: FileHandle;
-    },
-  ) {
-    this.#dir = options.dir;
-    this.#maxBytes = options.maxBytes;
-    this.#log = options.log;
-    this.#idOf = options.idOf;
-    this.#segments = options.segments;
-    this.#writing = options.writing;
-    this.#numbered = options.writing;
-    this.#file = options.file;
+  private constructor({ dir, maxBytes, log, idOf }: SpoolOptions) {
+    this.#dir = dir;
+    this.#maxBytes = maxBytes;
+    this.#log = log;
+    this.#idOf = idOf;
+    this.#disk = new WatchedDisk({
+      onHang: () => this.#refuseAll(),
+      onRecovery: () => log.warn('spool disk answers again'),
+    });
   }
 
   /**
-   * Opens the spool in `dir`, made if missing, and reads what a former run left, in order; new events go to a new segment. `idOf` says
-   * by which id an event is released.
+   * Opens the spool in `dir`, made if missing, and reads what a former run left, in order, what was set aside last; new events go to a
+   * new segment. `idOf` says by which id an event is released.
    */
-  static async open({ dir, maxBytes, log, idOf }: SpoolOptions): Promise<{ spool: Spool; left: SpooledEvent[] }> {
-    await mkdir(dir, { recursive: true, mode: 0o700 });
-    const segments = new Map<number, Segment>();
-    for (const name of (await readdir(dir)).sort()) {
-      const number = numberOfSegment(name);
-      if (number === undefined) continue;
-      const path = join(dir, name);
-      segments.set(number, { path, bytes: (await stat(path)).size, events: 0 });
-    }
-    const former = [...segments.keys()];
-    const writing = Math.max(0, ...former) + 1;
-    const { path, file } = await createSegment(dir, writing);
-    segments.set(writing, { path, bytes: 0, events: 0 });
-    const spool = new Spool({ dir, maxBytes, log, idOf, segments, writing, file });
-    const left = new Map<string, SpooledEvent>();
-    for (const number of former)
-      for (const json of await spool.#readSegment(number)) {
-        const event = { id: idOf(json), json };
-        left.set(event.id, event);
-        spool.#place(event, number);
-      }
-    for (const number of former) await spool.#dropIfDone(number);
-    return { spool, left: [...left.values()] };
+  static async open(options: SpoolOptions): Promise<{ spool: Spool; left: SpooledEvent[] }> {
+    await mkdir(options.dir, { recursive: true, mode: 0o700 });
+    const spool = new Spool(options);
+    return { spool, left: await spool.#takeUp() };
   }
 
-  /** Size on disk. A segment counts until all of it is released, the newest one for as long as it is written to. */
+  async #takeUp(): Promise<SpooledEvent[]> {
+    const former = new Map<number, Segment>();
+    for (const name of (await readdir(this.#dir)).sort()) {
+      const named = parseSegmentName(name);
+      if (!named) continue;
+      const path = join(this.#dir, name);
+      former.set(named.number, toSegment(path, (await stat(path)).size, named.isAside));
+    }
+    this.#numbered = Math.max(0, ...former.keys()) + 1;
+    this.#writing = this.#numbered;
+    const first = await createSegment((operation) => operation(), this.#dir, this.#writing);
+    const left = new Map<string, SpooledEvent>();
+    const asideLast = [...former].sort(([, a], [, b]) => Number(a.isAside) - Number(b.isAside));
+    for (const [number, segment] of asideLast) this.#segments.set(number, segment);
+    for (const [number, segment] of asideLast)
+      for (const json of await this.#readSegment(segment)) {
+        const event = { id: this.#idOf(json), json };
+        left.set(event.id, event);
+        this.#place(event, number);
+      }
+    this.#segments.set(this.#writing, first);
+    for (const number of former.keys()) await this.#dropIfDone(number);
+    this.#compact();
+    return [...left.values()];
+  }
+
+  /** Size on disk by which the spool is full. What is set aside counts from the size of a full spool on. */
   get bytes(): number {
-    let bytes = 0;
-    for (const segment of this.#segments.values()) bytes += segment.bytes;
-    return bytes;
+    let [bytes, asideBytes] = [0, 0];
+    for (const segment of this.#segments.values()) {
+      bytes += segment.bytes;
+      asideBytes += segment.isAside ? segment.bytes : segment.asideBytes;
+    }
+    return bytes - Math.min(asideBytes, this.#maxBytes);
   }
 
   /** Bytes of events that wait to be released. */
@@ -129,14 +167,35 @@ export class Spool {
     return this.#waitingBytes;
   }
 
-  /** Whether new calls must be refused: too little room left, or the disk refused a write a moment ago or a flush since then. */
-  get isFull(): boolean {
-    if (this.#hasFlushFailed) return true;
-    const counted = this.bytes - Math.min(this.#asideBytes, this.#maxBytes);
-    return counted > this.#maxBytes * FULL_SHARE || performance.now() - this.#failedAt < RECOVERY_MS;
+  /** Whether the disk takes longer than a second for one operation. */
+  get isHung(): boolean {
+    return this.#disk.isHung;
   }
 
-  /** Resolves when the event is with the operating system. Appends under way are written together. */
+  /** What keeps the disk from taking events, for operators; undefined for a disk that does. A full spool is no fault of its disk. */
+  get diskFault(): string | undefined {
+    if (this.isHung) return 'hangs: an operation has taken longer than a second';
+    return this.#hasFlushFailed ? 'fails to flush' : undefined;
+  }
+
+  /**
+   * Whether new calls must be refused: too little room left, or the disk hangs, or it refused a write a moment ago or a flush since
+   * then.
+   */
+  get isFull(): boolean {
+    if (this.isHung || this.#hasFlushFailed) return true;
+    return this.bytes > this.#maxBytes * FULL_SHARE || performance.now() - this.#failedAt < RECOVERY_MS;
+  }
+
+  /** Whether nothing waits to be released, or is being written. */
+  get isEmpty(): boolean {
+    return !this.#isWriting && this.#places.size === 0;
+  }
+
+  /**
+   * Resolves when the event is with the operating system. Appends under way are written together. Rejects within two seconds where the
+   * disk hangs; such an event may be in the spool's files all the same, and the next process then finds it.
+   */
   append(id: string, json: string): Promise<void> {
     return this.#enqueue([{ id, json }]);
   }
@@ -150,14 +209,18 @@ export class Spool {
     this.#dropIfDone(place.segment).catch((error: unknown) =>
       this.#log.error({ err: error }, 'spool segment is not removed'),
     );
+    if (this.#isSparse(place.segment)) this.#compact();
   }
 
   /** Keeps an event that the ledger cannot record until it is released. It does not fill the spool, up to the size of a full one. */
   setAside(id: string): void {
     const place = this.#places.get(id);
-    if (!place || place.isAside) return;
+    const segment = place && this.#segments.get(place.segment);
+    if (!segment || place.isAside) return;
     place.isAside = true;
-    this.#asideBytes += place.bytes;
+    segment.waitingBytes -= place.lineBytes;
+    segment.asideBytes += place.lineBytes;
+    if (this.#isSparse(place.segment)) this.#compact();
   }
 
   isSetAside(id: string): boolean {
@@ -167,35 +230,53 @@ export class Spool {
   #place({ id, json }: SpooledEvent, number: number): void {
     const known = this.#places.get(id);
     if (known) this.#leave(id, known);
-    const bytes = Buffer.byteLength(json);
-    const isAside = known?.isAside ?? false;
-    this.#places.set(id, { segment: number, bytes, isAside });
-    this.#waitingBytes += bytes;
-    if (isAside) this.#asideBytes += bytes;
     const segment = this.#segments.get(number);
-    if (segment) segment.events += 1;
+    if (!segment) throw new Error('spool segment is gone');
+    const bytes = Buffer.byteLength(json);
+    const isAside = segment.isAside || (known?.isAside ?? false);
+    const lineBytes = bytes + LINE_OVERHEAD_BYTES;
+    this.#places.set(id, { segment: number, bytes, lineBytes, isAside });
+    this.#waitingBytes += bytes;
+    segment.events += 1;
+    segment[isAside ? 'asideBytes' : 'waitingBytes'] += lineBytes;
   }
 
-  #leave(id: string, { segment: number, bytes, isAside }: Place): void {
+  #leave(id: string, { segment: number, bytes, lineBytes, isAside }: Place): void {
     this.#places.delete(id);
     this.#waitingBytes -= bytes;
-    if (isAside) this.#asideBytes -= bytes;
     const segment = this.#segments.get(number);
-    if (segment) segment.events -= 1;
+    if (!segment) return;
+    segment.events -= 1;
+    segment[isAside ? 'asideBytes' : 'waitingBytes'] -= lineBytes;
   }
 
   async #dropIfDone(number: number): Promise<void> {
     const segment = this.#segments.get(number);
-    if (!segment || number === this.#writing || segment.events > 0) return;
+    if (!segment || segment.file || segment.events > 0 || number === this.#rewriting) return;
     this.#segments.delete(number);
-    await unlink(segment.path);
+    await this.#disk.beside(() => unlink(segment.path));
   }
 
-  #enqueue(events: SpooledEvent[]): Promise<void> {
+  #enqueue(events: SpooledEvent[], waits: Append['waits'] = () => true): Promise<void> {
+    if (this.isHung) return Promise.reject(new Error("the spool's disk hangs"));
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ events, resolve, reject });
+      this.#waiting.push({ events, waits, isRefused: false, resolve, reject });
       if (!this.#isWriting) void this.#write();
     });
+  }
+
+  /** Answers everybody who waits for the disk. Its operations go on, and the spool with the first one after them. */
+  #refuseAll(): void {
+    const refused = [...this.#underWay, ...this.#waiting];
+    this.#waiting = [];
+    this.#log.error(
+      { events: refused.length },
+      'ALERT spool disk hangs: its events are kept in Redis, and calls refused',
+    );
+    for (const append of refused) {
+      append.isRefused = true;
+      append.reject(new Error("the spool's disk hangs"));
+    }
   }
 
   async #write(): Promise<void> {
@@ -203,35 +284,44 @@ export class Spool {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting;
       this.#waiting = [];
+      this.#underWay = batch;
       try {
         if (this.#hasFlushFailed) await this.#writeAnew();
-        await this.#writeEvents(batch.flatMap(({ events }) => events));
+        this.#goOnInNext();
+        await this.#writeBatch(batch.filter(({ isRefused }) => !isRefused));
         for (const { resolve } of batch) resolve();
       } catch (error) {
         this.#failedAt = performance.now();
         for (const { reject } of batch) reject(error);
       }
-      await this.#rotateIfLarge();
+      this.#underWay = [];
+      const bytes = this.#segments.get(this.#writing)?.bytes ?? 0;
+      if (bytes >= SEGMENT_BYTES) this.#makeNext();
+      if (bytes >= 2 * SEGMENT_BYTES && !this.isHung) await this.#makingNext;
     }
     this.#isWriting = false;
   }
 
   /** Once they are written, those that nobody waits for any more are left out of account. */
-  async #writeEvents(events: SpooledEvent[], waits: (event: SpooledEvent) => boolean = () => true): Promise<void> {
+  async #writeBatch(batch: Append[]): Promise<void> {
+    const events = batch.flatMap((append) => append.events);
     if (events.length === 0) return;
-    const segment = this.#segments.get(this.#writing);
-    if (!segment) throw new Error('the spool has no segment to write to');
+    const number = this.#writing;
+    const segment = this.#segments.get(number);
+    const file = segment?.file;
+    if (!file) throw new Error('the spool has no segment to write to');
     // A failed write may have left part of a line: a line end keeps the next event whole, and the size is asked for anew.
     const hasFailed = Number.isFinite(this.#failedAt);
     const lines = events.map(({ json }) => toLine(json));
     const bytes = Buffer.concat(hasFailed ? [LINE_END, ...lines] : lines);
-    await this.#file.appendFile(bytes);
-    segment.bytes = hasFailed ? (await this.#file.stat()).size : segment.bytes + bytes.length;
+    await this.#disk.run(() => file.appendFile(bytes));
+    segment.bytes = hasFailed ? (await this.#disk.run(() => file.stat())).size : segment.bytes + bytes.length;
     this.#failedAt = Number.NEGATIVE_INFINITY;
-    for (const event of events.filter(waits)) {
-      this.#unflushed.set(event.id, event.json);
-      this.#place(event, this.#writing);
-    }
+    for (const { isRefused, waits, events: some } of batch)
+      for (const event of isRefused ? [] : some.filter(waits)) {
+        this.#unflushed.set(event.id, { segment: number, json: event.json });
+        this.#place(event, number);
+      }
     this.#flushTimer ??= setTimeout(() => {
       this.#flushTimer = undefined;
       void this.#flush();
@@ -241,15 +331,13 @@ export class Spool {
   /** One flush at a time: of two at once, only one would be told of a failure. */
   #flush(): Promise<void> {
     this.#flushing = this.#flushing.then(async () => {
-      const events = [...this.#unflushed.keys()];
-      if (events.length === 0 || this.#hasFlushFailed) return;
+      if (this.#hasFlushFailed) return;
       try {
-        await this.#file.datasync();
-        for (const id of events) this.#unflushed.delete(id);
+        for (const [number, segment] of [...this.#segments]) await this.#flushSegment(number, segment);
       } catch (error) {
         this.#hasFlushFailed = true;
         this.#log.error(
-          { err: error, events: events.length },
+          { err: error, events: this.#unflushed.size },
           'spool cannot be flushed to disk; events are written anew',
         );
         void this.#recover();
@@ -258,80 +346,180 @@ export class Spool {
     return this.#flushing;
   }
 
+  /** Flushes a segment, and closes it where another one is written to. */
+  async #flushSegment(number: number, segment: Segment): Promise<void> {
+    const { file } = segment;
+    if (!file || segment.isAside) return;
+    const isWritten = number !== this.#writing;
+    const events = [...this.#unflushed].filter(([, unflushed]) => unflushed.segment === number);
+    if (events.length > 0) {
+      await this.#disk.beside(() => file.datasync());
+      for (const [id, unflushed] of events) if (this.#unflushed.get(id) === unflushed) this.#unflushed.delete(id);
+    }
+    if (!isWritten) return;
+    await this.#closeSegment(number, segment);
+    if (this.#isSparse(number)) this.#compact();
+  }
+
+  async #closeSegment(number: number, segment: Segment): Promise<void> {
+    const { file } = segment;
+    if (!file) return;
+    segment.file = undefined;
+    await this.#disk
+      .beside(() => file.close())
+      .catch((error: unknown) => this.#log.error({ err: error }, 'spool segment is not closed'));
+    await this.#dropIfDone(number).catch((error: unknown) =>
+      this.#log.error({ err: error }, 'spool segment is not removed'),
+    );
+  }
+
   /** Writes anew what may be lost, again and again until the disk takes it, whether or not calls end meanwhile. */
   async #recover(): Promise<void> {
     while (this.#hasFlushFailed && !this.#isClosed)
       await this.#enqueue([]).catch(() => delay(RECOVERY_MS, undefined, { ref: false }));
   }
 
-  /** Seals the segment of which nobody knows what is on the disk, and goes on in a new one, flushed, with what may be lost. */
+  /** Seals the segments of which nobody knows what is on the disk, and goes on in a new one, flushed, with what may be lost. */
   async #writeAnew(): Promise<void> {
-    const events = [...this.#unflushed].map(([id, json]) => ({ id, json }));
+    const run = this.#disk.run.bind(this.#disk);
+    const events = [...this.#unflushed].map(([id, { json }]) => ({ id, json }));
     const bytes = Buffer.concat(events.map(({ json }) => toLine(json)));
     this.#numbered += 1;
-    const { path, file } = await createSegment(this.#dir, this.#numbered);
+    const number = this.#numbered;
+    const segment = await createSegment(run, this.#dir, number);
     try {
-      await file.appendFile(bytes);
-      await file.datasync();
+      await run(() => segment.file.appendFile(bytes));
+      await run(() => segment.file.datasync());
     } catch (error) {
-      await file.close();
-      await rm(path, { force: true });
+      await run(() => segment.file.close());
+      await run(() => rm(segment.path, { force: true }));
       throw error;
     }
     for (const { id } of events) this.#unflushed.delete(id);
     this.#hasFlushFailed = false;
     this.#failedAt = Number.NEGATIVE_INFINITY;
     this.#log.warn({ events: events.length }, 'spool is flushed to disk again, in a new segment');
-    await this.#goOnIn({ path, bytes: bytes.length, events: 0 }, file);
-    for (const event of events) if (this.#places.has(event.id)) this.#place(event, this.#writing);
-    for (const number of [...this.#segments.keys()]) await this.#dropIfDone(number);
+    segment.bytes = bytes.length;
+    const former = [...this.#segments].filter(([, { file, isAside }]) => file && !isAside);
+    this.#segments.set(number, segment);
+    this.#writing = number;
+    for (const event of events) if (this.#places.has(event.id)) this.#place(event, number);
+    for (const each of former) void this.#closeSegment(...each);
   }
 
-  /** From here on events go to this segment, which has the highest number. */
-  async #goOnIn(segment: Segment, file: FileHandle): Promise<void> {
-    const [former, formerNumber] = [this.#file, this.#writing];
-    this.#segments.set(this.#numbered, segment);
-    this.#writing = this.#numbered;
-    this.#file = file;
-    await former.close().catch((error: unknown) => this.#log.error({ err: error }, 'spool segment is not closed'));
-    await this.#dropIfDone(formerNumber);
+  /** Makes the next segment, beside the writes. Where it cannot be made, this one grows. */
+  #makeNext(): void {
+    if (this.#next || this.#makingNext || this.#isClosed) return;
+    this.#numbered += 1;
+    const number = this.#numbered;
+    this.#makingNext = createSegment((operation) => this.#disk.beside(operation), this.#dir, number)
+      .then((segment) => {
+        this.#next = { number, segment };
+      })
+      .catch((error: unknown) => this.#log.error({ err: error }, 'spool cannot go on in a new segment'))
+      .finally(() => {
+        this.#makingNext = undefined;
+      });
   }
 
-  /** Goes on in a new segment, or for now in the old one where no new one can be made. */
-  async #rotateIfLarge(): Promise<void> {
-    if ((this.#segments.get(this.#writing)?.bytes ?? 0) < SEGMENT_BYTES) return;
-    await this.#flush();
-    if (this.#hasFlushFailed) return;
-    try {
-      this.#numbered += 1;
-      const { path, file } = await createSegment(this.#dir, this.#numbered);
-      await this.#goOnIn({ path, bytes: 0, events: 0 }, file);
-      await this.#moveFew();
-    } catch (error) {
-      this.#log.error({ err: error }, 'spool cannot go on in a new segment');
+  /** From here on events go to the next segment, if there is one. The one before is flushed and closed beside the writes. */
+  #goOnInNext(): void {
+    if (!this.#next) return;
+    const { number, segment } = this.#next;
+    this.#next = undefined;
+    this.#segments.set(number, segment);
+    this.#writing = number;
+    // A line that was cut short is in the file before.
+    this.#failedAt = Number.NEGATIVE_INFINITY;
+    void this.#flush();
+  }
+
+  #isSparse(number: number): boolean {
+    const segment = this.#segments.get(number);
+    if (!segment || segment.file || segment.isDamaged) return false;
+    const keptBytes = segment.isAside ? segment.asideBytes : segment.waitingBytes;
+    return keptBytes * SPARSE_PART <= segment.bytes;
+  }
+
+  /** Rewrites one segment after another of which little waits, beside the writes. */
+  #compact(): void {
+    const hasFailed = performance.now() - this.#compactionFailedAt < RECOVERY_MS;
+    if (this.#compacting || this.#isClosed || hasFailed) return;
+    this.#compacting = this.#rewriteSparse()
+      .catch((error: unknown) => {
+        this.#compactionFailedAt = performance.now();
+        if (!this.isHung) this.#log.error({ err: error }, 'spool segment is not rewritten; it is tried again');
+      })
+      .finally(() => {
+        this.#rewriting = undefined;
+        this.#compacting = undefined;
+      });
+  }
+
+  async #rewriteSparse(): Promise<void> {
+    while (!this.#isClosed) {
+      const [number, segment] = [...this.#segments].find(([of]) => this.#isSparse(of)) ?? [];
+      if (number === undefined || !segment) return;
+      this.#rewriting = number;
+      await this.#rewrite(number, segment);
+      segment.isDamaged = segment.events > 0;
+      this.#rewriting = undefined;
+      await this.#dropIfDone(number);
     }
   }
 
-  /** Writes the last events of a closed segment anew, as of a call that is never recorded. */
-  async #moveFew(): Promise<void> {
-    const [number] = [...this.#segments].find(([of, { events }]) => of !== this.#writing && events <= FEW_EVENTS) ?? [];
-    if (number === undefined) return;
+  /** Writes what waits of a closed segment to others, page by page, and flushes it. Before that, the segment must not go. */
+  async #rewrite(number: number, segment: Segment): Promise<void> {
     const waits = ({ id }: SpooledEvent): boolean => this.#places.get(id)?.segment === number;
-    const events = (await this.#readSegment(number)).map((json) => ({ id: this.#idOf(json), json }));
-    await this.#writeEvents(events.filter(waits), waits);
+    for (let offset = 0; offset < segment.bytes && segment.events > 0; ) {
+      const page: string[] = [];
+      offset = await this.#readLines(segment, offset, page);
+      const events = page.map((json) => ({ id: this.#idOf(json), json })).filter(waits);
+      const aside = events.filter(({ id }) => this.isSetAside(id));
+      if (aside.length > 0) await this.#writeAside(aside, waits);
+      const others = events.filter(({ id }) => !this.isSetAside(id));
+      if (others.length > 0) await this.#enqueue(others, waits);
+    }
     await this.#flush();
-    if (!this.#hasFlushFailed) await this.#dropIfDone(number);
+    if (this.#hasFlushFailed) throw new Error('the spool cannot be flushed');
   }
 
-  /** Whether nothing waits to be released, or is being written. */
-  get isEmpty(): boolean {
-    return !this.#isWriting && this.#places.size === 0;
+  /** Writes and flushes events to a segment that holds nothing else. */
+  async #writeAside(events: SpooledEvent[], waits: Append['waits']): Promise<void> {
+    const number = this.#aside ?? (await this.#makeAside());
+    const segment = this.#segments.get(number);
+    const file = segment?.file;
+    if (!file) throw new Error('the spool has no segment for what is set aside');
+    const bytes = Buffer.concat(events.map(({ json }) => toLine(json)));
+    // Part of it may be written where the disk refuses it.
+    segment.bytes += bytes.length;
+    try {
+      await this.#disk.beside(() => file.appendFile(bytes));
+      await this.#disk.beside(() => file.datasync());
+      for (const event of events.filter(waits)) this.#place(event, number);
+      if (segment.bytes >= SEGMENT_BYTES) this.#endAside(number, segment);
+    } catch (error) {
+      this.#endAside(number, segment);
+      throw error;
+    }
+  }
+
+  async #makeAside(): Promise<number> {
+    this.#numbered += 1;
+    const number = this.#numbered;
+    const segment = await createSegment((operation) => this.#disk.beside(operation), this.#dir, number, true);
+    this.#segments.set(number, segment);
+    this.#aside = number;
+    return number;
+  }
+
+  #endAside(number: number, segment: Segment): void {
+    this.#aside = undefined;
+    void this.#closeSegment(number, segment);
   }
 
   /** All events of a closed segment. */
-  async #readSegment(number: number): Promise<string[]> {
-    const segment = this.#segments.get(number);
-    if (!segment) throw new Error('spool segment is gone');
+  async #readSegment(segment: Segment): Promise<string[]> {
     const events: string[] = [];
     for (let offset = 0; offset < segment.bytes; ) offset = await this.#readLines(segment, offset, events);
     return events;
@@ -339,7 +527,9 @@ export class Spool {
 
   /** Adds the events of some lines from `offset` on, and says where to go on. */
   async #readLines(segment: Segment, offset: number, events: string[]): Promise<number> {
-    const bytes = await readRange(segment.path, offset, Math.min(READ_BYTES, segment.bytes - offset));
+    const length = Math.min(READ_BYTES, segment.bytes - offset);
+    const bytes = await readRange((operation) => this.#disk.beside(operation), segment.path, offset, length);
+    if (bytes.length === 0) return segment.bytes;
     let start = 0;
     for (let end = bytes.indexOf(LINE_END); end !== -1; end = bytes.indexOf(LINE_END, start)) {
       const line = bytes.toString('utf8', start, end);
@@ -352,24 +542,33 @@ export class Spool {
     // No line ends here. At the end of a closed segment a crash tore the last one: its call never got its last byte.
     // Elsewhere the disk lost something, and reading goes on behind it.
     this.#reportDamage(segment, offset);
-    return offset + Math.max(bytes.length, 1);
+    return offset + bytes.length;
   }
 
   #reportDamage({ path }: Segment, offset: number): void {
     this.#log.error({ segment: path, offset }, 'spool line is damaged and was left out');
   }
 
-  /** Flushes and closes; a spool whose events are all released leaves no file behind. */
+  /** Flushes and closes; a spool whose events are all released leaves no file behind. Rejects where the disk hangs. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#flushTimer);
+    const late = Promise.withResolvers<never>();
+    const timer = setTimeout(() => late.reject(new Error("the spool's disk hangs: it is not closed")), CLOSE_MS);
+    await Promise.race([this.#finish(), late.promise]).finally(() => clearTimeout(timer));
+  }
+
+  async #finish(): Promise<void> {
+    await Promise.all([this.#compacting, this.#makingNext]);
     await this.#flush();
     try {
       if (this.#hasFlushFailed && this.#unflushed.size > 0) await this.#enqueue([]);
     } finally {
-      await this.#file.close();
+      this.#goOnInNext();
+      this.#writing = -1;
+      for (const each of [...this.#segments]) await this.#closeSegment(...each);
+      // Segments that were released a moment ago are being removed.
+      await this.#disk.beside(() => Promise.resolve());
     }
-    const last = this.#segments.get(this.#writing);
-    if (last?.events === 0) await unlink(last.path);
   }
 }

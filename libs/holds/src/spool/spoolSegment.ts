@@ -5,33 +5,63 @@ import { crc32 } from 'node:zlib';
 /** One file of the spool: lines of a checksum and an event. */
 export interface Segment {
   path: string;
+  /** Holds events that are set aside, and no others. */
+  isAside: boolean;
+  /** Open for as long as the segment is written to or not flushed. */
+  file: FileHandle | undefined;
   /** How much of the file is known to be written. */
   bytes: number;
   /** How many of its events wait to be released. */
   events: number;
+  /** The lines of those among them that are set aside, and of the others. */
+  asideBytes: number;
+  waitingBytes: number;
+  /** Events of it could not be read when it was rewritten. */
+  isDamaged: boolean;
 }
+
+/** Runs one operation of the disk. */
+export type RunOperation = <T>(operation: () => Promise<T>) => Promise<T>;
 
 export const LINE_END = Buffer.from('\n');
 const CHECKSUM_LENGTH = 8;
+/** What a line has beside its event: checksum, space and line end. */
+export const LINE_OVERHEAD_BYTES = CHECKSUM_LENGTH + 2;
 
-/** The number in a segment's file name; undefined for another file. */
-export function numberOfSegment(fileName: string): number | undefined {
-  const digits = /^(\d{10})\.spool$/.exec(fileName)?.[1];
-  return digits === undefined ? undefined : Number(digits);
+/** What a segment's file name says; undefined for another file. */
+export function parseSegmentName(fileName: string): { number: number; isAside: boolean } | undefined {
+  const [, digits, kind] = /^(\d{10})\.(spool|aside)$/.exec(fileName) ?? [];
+  return digits === undefined ? undefined : { number: Number(digits), isAside: kind === 'aside' };
 }
 
+export const toSegment = (path: string, bytes: number, isAside: boolean, file?: FileHandle): Segment => ({
+  path,
+  isAside,
+  file,
+  bytes,
+  events: 0,
+  asideBytes: 0,
+  waitingBytes: 0,
+  isDamaged: false,
+});
+
 /** Makes an empty segment whose name, too, survives the machine. */
-export async function createSegment(dir: string, number: number): Promise<{ path: string; file: FileHandle }> {
-  const path = join(dir, `${String(number).padStart(10, '0')}.spool`);
-  const file = await open(path, 'ax', 0o600);
+export async function createSegment(
+  run: RunOperation,
+  dir: string,
+  number: number,
+  isAside = false,
+): Promise<Segment & { file: FileHandle }> {
+  const path = join(dir, `${String(number).padStart(10, '0')}.${isAside ? 'aside' : 'spool'}`);
+  const file = await run(() => open(path, 'ax', 0o600));
   try {
-    const folder = await open(dir, 'r');
-    await folder.sync().finally(() => folder.close());
-    return { path, file };
+    const folder = await run(() => open(dir, 'r'));
+    await run(() => folder.sync()).finally(() => run(() => folder.close()));
+    return { ...toSegment(path, 0, isAside), file };
   } catch (error) {
-    await file.close();
+    await run(() => file.close());
     // The file is still empty, and each further try would leave one more.
-    await rm(path, { force: true });
+    await run(() => rm(path, { force: true }));
     throw error;
   }
 }
@@ -46,12 +76,12 @@ export function readLine(line: string): string | undefined {
 
 const checksumOf = (text: string): string => crc32(text).toString(16).padStart(CHECKSUM_LENGTH, '0');
 
-export async function readRange(path: string, offset: number, length: number): Promise<Buffer> {
-  const file = await open(path, 'r');
+export async function readRange(run: RunOperation, path: string, offset: number, length: number): Promise<Buffer> {
+  const file = await run(() => open(path, 'r'));
   try {
-    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(length), 0, length, offset);
+    const { buffer, bytesRead } = await run(() => file.read(Buffer.allocUnsafe(length), 0, length, offset));
     return buffer.subarray(0, bytesRead);
   } finally {
-    await file.close();
+    await run(() => file.close());
   }
 }

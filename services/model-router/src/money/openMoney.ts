@@ -16,7 +16,9 @@ export async function openMoney(base: ServiceBase<HoldsSettings>, metrics: Infer
   metrics.observe({
     isOpen,
     openCalls: () => openCalls.size,
-    spoolBytes: () => spool.waitingBytes,
+    spoolBytes: () => spool.bytes,
+    spoolWaitingBytes: () => spool.waitingBytes,
+    isSpoolHung: () => spool.isHung,
     spoolLimitBytes: base.config.SPOOL_MAX_BYTES,
     redisMemoryShare: () => Math.max(0, ...shards.all.map(({ standing }) => standing.memoryShare)),
   });
