@@ -12,15 +12,23 @@ const CLEAR_AGAIN_MS = 10_000;
 /** For so long a replica that is in no file may come back, or be in another process' one. */
 const UNKNOWN_MS = 600_000;
 const REMOVE_AGAIN_MS = 60_000;
+const FAILED_AGAIN_MS = 60_000;
 
 /**
  * Does what is left to do for a job that has ended: its hold becomes its charge, its backend and its uploads are cleared, and in the end
- * its bytes are removed. Each thing that is done stands in the row; the others keep nobody waiting, and are tried again.
+ * its bytes are removed. The row says what is done. A step that fails is tried again, and the steps behind it are tried all the same.
  */
 export async function tendEnded(held: HeldJob, house: House): Promise<void> {
   const again: number[] = [];
   const attempt = async (work: Promise<boolean>, againMs: number): Promise<void> => {
-    if (!(await work)) again.push(againMs);
+    try {
+      if (!(await work)) again.push(againMs);
+    } catch (error) {
+      if (held.signal.aborted) throw error;
+      const { jobId } = held.row;
+      house.log.error({ err: error, jobId }, 'ALERT a step of the end of a job fails; the other steps go on');
+      again.push(FAILED_AGAIN_MS);
+    }
   };
   await attempt(settle(held, house), SETTLE_AGAIN_MS);
   await attempt(clearBackend(held, house), CLEAR_AGAIN_MS);
@@ -38,6 +46,7 @@ export async function tendEnded(held: HeldJob, house: House): Promise<void> {
 async function settle(held: HeldJob, { money, metrics }: House): Promise<boolean> {
   const { settledAt, event: stored } = held.row;
   if (settledAt !== null) return true;
+  // Throws on an event of a newer release: the hold is kept until that release is back.
   const event = usageRecorded.schema.parse(stored);
   if (!(await money.settle({ event, json: toUsageRecordedJson(event) }))) return false;
   metrics.jobEnded(await held.step(Prisma.sql`settled_at = now()`));
