@@ -31,10 +31,10 @@ export function reapOrphans({
     const listed: BackendJob[] = [];
     for await (const job of dialect.listVideos?.(replica, signal) ?? []) listed.push(job);
     const ids = listed.map(({ id }) => id);
-    // Read after the list: a job that was begun since is not in it.
+    // Read after the list: a job that was begun since is not in it. Of any replica: another process' file may name it otherwise.
     const rows = await db.$queryRaw<{ id: string }[]>`
       SELECT backend_id AS id FROM job
-      WHERE replica = ${replica.id} AND backend_id = ANY(${ids}) AND backend_cleared_at IS NULL`;
+      WHERE backend_id = ANY(${ids}) AND backend_cleared_at IS NULL`;
     const named = new Set(rows.map(({ id }) => id));
     const still = new Map<string, number>();
     const now = performance.now();
