@@ -254,7 +254,8 @@ it('counts a call that becomes known from when it did', async () => {
 const idsOf = ({ callId, keyId, workspaceId }: UsageRecorded) => ({ callId, keyId, workspaceId });
 
 it.each<[string, Partial<PendingCall>, number]>([
-  ['a hold of a live session', { admitted_at_ms: 0 }, 0],
+  ['a hold of a live session', { admitted_at_ms: Date.now() - 5 * 3_600_000 }, 0],
+  ['a hold of a live session for longer than any job lasts', { admitted_at_ms: Date.now() - 7 * 3_600_000 }, 1],
   ['a hold whose session has lapsed, of a router that has just died', { has_live_session: false }, 0],
   ['the same after 3 minutes', { has_live_session: false, admitted_at_ms: Date.now() - 190_000 }, 1],
   [

@@ -5,7 +5,7 @@ import type { Db } from '../database/createDb.ts';
 export interface StrandedCalls {
   /** Recorded with their final ending a minute ago, which every router would have taken over by now. */
   overdue: string[];
-  /** Held under a session that has lapsed, long after somebody should have recorded them. */
+  /** Held under a session that has lapsed, or for longer than any job lasts: nothing will settle them. */
   ownerless: string[];
 }
 
@@ -14,6 +14,8 @@ const TAKEN_OVER_SECONDS = 60;
 const SWEPT_MS = 180_000;
 /** Longer than a stream of 65,536 tokens may last: a hold without a session is then not one that has only just lost it. */
 const LONGEST_CALL_MS = 14_400_000;
+/** Longer than a media job waits, runs and is stored together. */
+const LONGEST_JOB_MS = 21_600_000;
 
 interface Found {
   overdue: string[];
@@ -40,7 +42,8 @@ export async function findStrandedCalls(
       ), '[]') AS "heard"`;
   const heard = new Set(found.heard);
   const ownerless = calls.filter(({ kind, has_live_session: isOwned, owner, admitted_at_ms: admittedAtMs }) => {
-    if (kind !== 'held' || isOwned) return false;
+    if (kind !== 'held') return false;
+    if (isOwned) return nowMs - admittedAtMs > LONGEST_JOB_MS;
     return nowMs - admittedAtMs > (heard.has(owner) ? LONGEST_CALL_MS : SWEPT_MS);
   });
   return { overdue: found.overdue, ownerless: ownerless.map(({ call_id: callId }) => callId) };
