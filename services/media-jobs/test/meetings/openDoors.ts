@@ -4,8 +4,8 @@ import type { Db } from '../../src/database/createDb.ts';
 const KINDS = [
   ['find', /FROM job WHERE job_id = \? AND key_id = \?/],
   ['list late', /FROM job\s+WHERE deadline_at <= now\(\)/],
-  ['take work', /due_at <= now\(\) AND state IN \('submitting'/],
-  ['take ended', /due_at <= now\(\) AND state IN \('completed'/],
+  ['take work', /UPDATE job SET.+WHERE state IN \('submitting', 'running', 'storing'\) AND \(due_at/s],
+  ['take ended', /UPDATE job SET.+WHERE state IN \('completed', 'failed', 'cancelled'\) AND \(/s],
   ['take over', /UPDATE job SET owner =/],
   ['beat', /INSERT INTO owner/],
   ['end', /UPDATE job SET version = version \+ 1,\s+state = \?, units =/],

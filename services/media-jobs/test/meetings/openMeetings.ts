@@ -155,7 +155,7 @@ export async function openMeetings(): Promise<Meetings> {
         await stand.passed;
         // Nobody settles it before it expires.
         if (ready.meeting.contenders.some(({ kind }) => kind === 'expiry'))
-          await db.$executeRaw`UPDATE job SET due_at = remove_at WHERE job_id = ${ready.jobId}`;
+          await db.$executeRaw`UPDATE job SET due_at = now() + INTERVAL '1 hour' WHERE job_id = ${ready.jobId}`;
       }
     }
     areReady = true;

@@ -80,3 +80,12 @@ const OPEN_STATES: ReadonlySet<JobState> = new Set(['queued', 'submitting', 'run
 
 /** A length of time for SQL. */
 export const interval = (ms: number): Prisma.Sql => Prisma.sql`make_interval(secs => ${ms / 1_000}::DOUBLE PRECISION)`;
+
+/** Longer than any poll or retry. */
+const LONGEST_PAUSE_MS = 300_000;
+/**
+ * Whether a job that waits, runs or is to be settled is due. A time further ahead than a lease or a pause can be was noted before the
+ * database's clock was set back.
+ */
+export const isDue = (leaseMs: number): Prisma.Sql =>
+  Prisma.sql`(due_at <= now() OR due_at > now() + ${interval(leaseMs + LONGEST_PAUSE_MS)})`;

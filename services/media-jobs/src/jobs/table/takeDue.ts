@@ -1,6 +1,6 @@
 import type { Db } from '../../database/createDb.ts';
 import { Prisma } from '../../generated/client.ts';
-import { interval, JOB_COLUMNS, type JobRow } from './jobRow.ts';
+import { interval, isDue, JOB_COLUMNS, type JobRow } from './jobRow.ts';
 
 interface TakeDueOptions {
   leaseMs: number;
@@ -10,15 +10,16 @@ interface TakeDueOptions {
 
 /** Takes jobs that have begun and that somebody has to look at: their next poll is due, or their worker's lease has passed. */
 export const takeDueWork = (db: Db, options: TakeDueOptions): Promise<JobRow[]> =>
-  take(db, options, Prisma.sql`due_at <= now() AND state IN ('submitting', 'running', 'storing')`);
+  take(db, options, Prisma.sql`state IN ('submitting', 'running', 'storing') AND ${isDue(options.leaseMs)}`);
 
 /** Takes jobs that have ended and of which something is left to do. What is not settled is its owner's alone. */
 export const takeDueEnded = (db: Db, options: TakeDueOptions & { owner: string }): Promise<JobRow[]> =>
   take(
     db,
     options,
-    Prisma.sql`due_at <= now() AND state IN ('completed', 'failed', 'cancelled')
-      AND (settled_at IS NOT NULL OR owner = ${options.owner})`,
+    Prisma.sql`state IN ('completed', 'failed', 'cancelled') AND (
+      (settled_at IS NOT NULL AND due_at <= now()) OR (settled_at IS NULL AND owner = ${options.owner} AND ${isDue(options.leaseMs)})
+    )`,
   );
 
 function take(db: Db, { leaseMs, limit }: TakeDueOptions, where: Prisma.Sql): Promise<JobRow[]> {

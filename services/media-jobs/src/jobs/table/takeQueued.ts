@@ -1,6 +1,6 @@
 import type { Db } from '../../database/createDb.ts';
 import { Prisma } from '../../generated/client.ts';
-import { interval, JOB_COLUMNS, type JobRow } from './jobRow.ts';
+import { interval, isDue, JOB_COLUMNS, type JobRow } from './jobRow.ts';
 
 /** Names the lock under which jobs are begun, among the advisory locks of the database. */
 const TURN_LOCK = 4_071_882_315;
@@ -69,7 +69,7 @@ export function takeQueued(
           SELECT job_id, created_at FROM job
           WHERE state = 'queued' AND model = ${replica.model}
             AND workspace_id = waiting.workspace_id AND key_id = waiting.key_id
-            AND due_at <= now() AND deadline_at > now()
+            AND ${isDue(leaseMs)} AND deadline_at > now()
             AND (replica IS DISTINCT FROM ${replica.id} OR due_at <= now() - ${interval(leftToOthersMs)})
           ORDER BY created_at, job_id LIMIT 1
         ) AS oldest
