@@ -150,6 +150,7 @@ export async function openJobs(options: JobsOptions): Promise<Jobs> {
       void untilAnswered(() => (isRepeated ? endClaim(db, claim) : forgetClaim(db, claim)), { log }),
     async make(job) {
       const row = await makeJob(house, job);
+      owners.keep(job.hold);
       begin(row.jobId);
       return show(row);
     },

@@ -14,6 +14,8 @@ export const toJobMoney = (
     return toMediaEvent(job, ending, { region, isStream: false, admittedAtMs, endedAtMs: admittedAtMs });
   },
   settle: settleJob,
+  settleAgain: (ended) => holds.settle(ended),
+  isHeld: (callId) => holds.isHeld(callId),
   putBack: (given) => holds.putBack(given),
   release: (hold) => holds.release(hold),
 });

@@ -1,3 +1,4 @@
+import { toUsageRecordedJson, usageRecorded } from '@turnpike/events/usageRecorded';
 import type { Hold } from '@turnpike/holds/call/pendingCalls';
 import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
@@ -15,7 +16,7 @@ const BATCH = 200;
 
 export interface OwnersOptions {
   db: Db;
-  money: Pick<JobMoney, 'owner' | 'putBack'>;
+  money: Pick<JobMoney, 'owner' | 'putBack' | 'settleAgain' | 'release' | 'isHeld'>;
   log: Logger;
   /** Jobs have come to this owner, and may have something left to do. */
   onTaken: () => void;
@@ -25,8 +26,8 @@ export interface OwnersOptions {
 
 /** The owners of the money of jobs: who lives, and who has the jobs of those who do not. */
 export interface Owners {
-  /** Has the jobs of owners that live no more go on under this one. Also done every so often. */
-  takeOver(): Promise<void>;
+  /** Notes that the row of a job made here is committed, with the hold of its call. */
+  keep(hold: Hold): void;
   /** Says that this owner is gone, so that others need not wait until that is clear. */
   close(): Promise<void>;
 }
@@ -38,10 +39,13 @@ export interface Owners {
 export async function followOwners(options: OwnersOptions): Promise<Owners> {
   const { db, money, log, onTaken, livesMs = LIVES_MS, beatMs = BEAT_MS } = options;
   const { owner } = money;
+  /** What is held here for jobs whose rows were committed under this owner, by call. */
+  const kept = new Map<string, Hold>();
 
   /** Resolves before the holds stand in Redis, which may be away: from here on they are put back with all others. */
   function putBack(rows: readonly { hold: unknown }[]): void {
     const holds: Hold[] = rows.map(({ hold }) => fromHoldJson(hold));
+    for (const hold of holds) kept.set(hold.callId, hold);
     money.putBack(holds).catch((error: unknown) => log.error({ err: error }, 'holds of jobs were not put back'));
   }
 
@@ -57,10 +61,14 @@ export async function followOwners(options: OwnersOptions): Promise<Owners> {
         UPDATE job SET owner = ${owner}
         WHERE job_id IN (
           SELECT job_id FROM job
+          -- A life that ends further ahead than a life lasts was noted before the clock was set back.
           WHERE settled_at IS NULL AND owner IN (
             SELECT DISTINCT gone.owner FROM job AS gone
             WHERE gone.settled_at IS NULL AND gone.owner <> ${owner}
-              AND NOT EXISTS (SELECT FROM owner WHERE name = gone.owner AND lives_until > now())
+              AND NOT EXISTS (
+                SELECT FROM owner WHERE name = gone.owner
+                  AND lives_until > now() AND lives_until < now() + ${interval(2 * livesMs)}
+              )
           )
           LIMIT ${BATCH} FOR UPDATE SKIP LOCKED
         )
@@ -69,6 +77,34 @@ export async function followOwners(options: OwnersOptions): Promise<Owners> {
       log.warn({ jobs: taken.length, of: taken[0]?.before }, 'jobs of an owner that is gone are taken over');
       putBack(taken);
       onTaken();
+    }
+  }
+
+  /**
+   * Compares what is held here with the rows. A call whose job has ended under another owner is settled here as well, with the event of
+   * its row: each call counts once, and the hold goes once the call is recorded. A hold without a row is released: the database has lost
+   * the job. A job that is open under another owner is compared again: its hold is one record in Redis, whoever puts it back.
+   */
+  async function compare(): Promise<void> {
+    for (const callId of kept.keys()) if (!money.isHeld(callId)) kept.delete(callId);
+    if (kept.size === 0) return;
+    const before = [...kept.values()];
+    const own = await db.$queryRaw<{ callId: string }[]>`
+      SELECT call_id::TEXT AS "callId" FROM job WHERE settled_at IS NULL AND owner = ${owner}`;
+    const ownIds = new Set(own.map(({ callId }) => callId));
+    const lost = before.filter(({ callId }) => !ownIds.has(callId) && money.isHeld(callId));
+    if (lost.length === 0) return;
+    const rows = await db.$queryRaw<{ callId: string; event: unknown }[]>`
+      SELECT call_id::TEXT AS "callId", event FROM job WHERE call_id = ANY(${lost.map(({ callId }) => callId)}::UUID[])`;
+    const events = new Map(rows.map(({ callId, event }) => [callId, event]));
+    for (const hold of lost) {
+      const { callId } = hold;
+      if (!events.has(callId)) {
+        log.error({ callId }, 'ALERT a hold has no job any more: it is released');
+        void money.release(hold);
+      }
+      const { data: event } = usageRecorded.schema.safeParse(events.get(callId));
+      if (event) await money.settleAgain({ event, json: toUsageRecordedJson(event) });
     }
   }
 
@@ -87,10 +123,15 @@ export async function followOwners(options: OwnersOptions): Promise<Owners> {
     log,
     failing: 'jobs of owners that are gone cannot be taken over',
   });
+  const comparing = repeat(compare, {
+    pauseMs: beatMs,
+    log,
+    failing: 'what is held for jobs cannot be compared with their rows',
+  });
   return {
-    takeOver,
+    keep: (hold) => void kept.set(hold.callId, hold),
     async close() {
-      await Promise.all([beating.close(), takingOver.close()]);
+      await Promise.all([beating.close(), takingOver.close(), comparing.close()]);
       await db.$executeRaw`UPDATE owner SET lives_until = now() WHERE name = ${owner}`;
     },
   };

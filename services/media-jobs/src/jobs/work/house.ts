@@ -21,6 +21,10 @@ export interface JobMoney {
   /** The completion event. Its end is set by the database, as the row ends. */
   toEvent(job: JobRow, ending: JobEnding): UsageRecorded;
   settle(ended: EndedCall & { event: UsageRecorded }): Promise<boolean>;
+  /** Settles a call that another owner has settled or will: it is counted there. */
+  settleAgain(ended: EndedCall & { event: UsageRecorded }): Promise<boolean>;
+  /** Whether this process holds money for the call. */
+  isHeld(callId: string): boolean;
   putBack(holds: Hold[]): Promise<void>;
   release(hold: Hold): Promise<void>;
 }
