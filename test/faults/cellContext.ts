@@ -238,6 +238,13 @@ export class CellContext<Stack extends BookedStack = FaultStack> {
     this.check((tookMs ?? RECOVERY_LIMIT_MS) <= withinMs, `others admit again only after ${withinMs / 1_000} s`);
   }
 
+  /** Empties Redis in the running stack, and waits until calls succeed: all that the owners hold is put back. */
+  async emptyRedis(): Promise<void> {
+    const { redis } = this.stack;
+    await Promise.all(('nodes' in redis ? redis.nodes('master') : [redis]).map((node) => node.flushall()));
+    await this.#untilServing();
+  }
+
   /** Says that the fault is mended, and waits until a call succeeds. */
   async repaired(): Promise<void> {
     this.recoveryMs = await this.#untilServing();

@@ -49,6 +49,13 @@ export const media: CellTable = {
     s3: true,
     run: breakWorkers,
   },
+  'media-owner-away': {
+    breaks: 'one of two workers is frozen for 40 s, longer than an owner may live, while it has jobs',
+    holds: 'the other worker ends and charges them, and the first one holds nothing for them once it goes on',
+    eventLog: 'embedded',
+    serviceSettings: {},
+    run: haveOwnerAway,
+  },
   'media-restart': {
     breaks: 'media-jobs is ended by SIGTERM and started again three times, as by a deployment',
     holds: 'what was under way ends well, and so does every job; only what comes meanwhile is refused',
@@ -315,6 +322,38 @@ async function breakWorkers(context: CellContext): Promise<void> {
   context.check(records.every(isExcused), 'a job failed although nothing of it was lost');
   await context.untilMediaIsOver();
   await context.untilUploadsAreGone();
+}
+
+/** Longer than an owner may live without a word. */
+const AWAY_MS = 40_000;
+const SLOW_RENDER_MS = 3_000;
+
+/** The worker that clients reach makes jobs, and stands still before they have ended. */
+async function haveOwnerAway(context: CellContext): Promise<void> {
+  const { parts, mediaBackends, media: db } = context.stack;
+  await startSecondWorker(context);
+  await Promise.all(mediaBackends.map((backend) => backend.configure({ renderBaseMs: SLOW_RENDER_MS })));
+  const calls = Math.min(20, countCalls(context));
+  const load = context.startMedia({ kinds: ['image job', 'video'], calls });
+  const { workspaceId } = context.account;
+  const countJobs = async (which: string): Promise<number> => {
+    const { rows } = await db.query(`SELECT count(*)::INT AS jobs FROM job WHERE workspace_id = $1 AND ${which}`, [
+      workspaceId,
+    ]);
+    return rows[0]?.jobs ?? 0;
+  };
+  const openJobs = (): Promise<number> => countJobs('ended_at IS NULL');
+  await context.until('every job to be made', async () => (await countJobs('true')) === calls);
+  context.check((await openJobs()) > 0, 'every job had ended before its owner was away');
+  await parts.freeze('media-jobs');
+  await pause(AWAY_MS);
+  await context.until('the other worker to have ended every job', async () => (await openJobs()) === 0, AWAY_MS);
+  parts.thaw('media-jobs');
+  await context.repaired();
+  const records = await load.done;
+  noteEnds(context, records);
+  context.checkMediaOutcomes(records, { ok: true, failed: true, ...REFUSED });
+  await context.untilMediaIsOver();
 }
 
 const WORKER_READY_WITHIN_MS = 60_000;
