@@ -1,15 +1,17 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { ObjectStore } from '@turnpike/object-store/objectStore';
-import type { Jobs } from '../src/jobs/openJobs.ts';
+import type { Db } from '../src/database/createDb.ts';
 import { aReplica, someBackends, type TestReplica } from './aBackend.ts';
 import { aCall, anImageRequest, aVideoRequest, eventually, openTestJobs, type TestJobs } from './openTestJobs.ts';
 
 // The money of jobs with several owners, the steps of their end, and a clock that was set back.
 
+type TestProcess = Awaited<ReturnType<TestJobs['open']>>;
+
 let test: TestJobs;
 let replica: TestReplica;
 let backends: ReturnType<typeof someBackends>;
-let opened: Jobs[];
+let opened: TestProcess[];
 let tests = 0;
 let model = '';
 
@@ -28,7 +30,7 @@ afterEach(() => Promise.all(opened.map((jobs) => jobs.close())));
 
 const NO_BACKENDS = { list: () => [], dialectOf: () => ({}) };
 
-async function open(owner: string, options: Partial<Parameters<TestJobs['open']>[0]> = {}): Promise<Jobs> {
+async function open(owner: string, options: Partial<Parameters<TestJobs['open']>[0]> = {}): Promise<TestProcess> {
   const owners = { livesMs: 30_000, beatMs: 50 };
   const jobs = await test.open({ backends, owner: `${owner}-${tests}`, owners, ...options });
   opened.push(jobs);
@@ -39,7 +41,7 @@ async function open(owner: string, options: Partial<Parameters<TestJobs['open']>
 async function takeFrom(jobId: string, heir: string): Promise<void> {
   const name = `${heir}-${tests}`;
   await test.db.$executeRaw`INSERT INTO owner (name, lives_until) VALUES (${name}, now() + INTERVAL '50 seconds')`;
-  await test.db.$executeRaw`UPDATE job SET owner = ${name} WHERE job_id = ${jobId}`;
+  await test.db.$executeRaw`UPDATE job SET owner = ${name}, due_at = now() WHERE job_id = ${jobId}`;
 }
 const settled = (jobId: string) =>
   eventually(
@@ -49,6 +51,18 @@ const settled = (jobId: string) =>
 const chargesOf = (callId: string) =>
   test.books.settled.filter((event) => event.callId === callId).map(({ chargeNanoUsd }) => chargeNanoUsd);
 const beats = () => new Promise((resolve) => setTimeout(resolve, 300));
+
+/** A database whose inserts of jobs are done as the test says. */
+const withInsert = (insert: (run: () => Promise<unknown>) => Promise<unknown>): Db =>
+  new Proxy(test.db, {
+    get(target, name) {
+      if (name !== '$queryRaw') return Reflect.get(target, name, target);
+      return (query: { sql?: string }, ...given: unknown[]) => {
+        const run = () => (target.$queryRaw as (...all: unknown[]) => Promise<unknown>)(query, ...given);
+        return query.sql?.includes('INSERT INTO job (') ? insert(run) : run();
+      };
+    },
+  });
 
 describe('an owner', () => {
   it('that was away holds nothing for a job that another owner has ended', async () => {
@@ -85,6 +99,36 @@ describe('an owner', () => {
       (released) => released.includes(lost.hold.callId),
     );
     expect(test.books.released).not.toContain(kept.hold.callId);
+  });
+
+  it('holds nothing for a job that another owner has ended before the insert was answered here', async () => {
+    const committed = Promise.withResolvers<string>();
+    const answered = Promise.withResolvers<void>();
+    const db = withInsert(async (run) => {
+      const [row] = (await run()) as { jobId: string }[];
+      committed.resolve(row?.jobId ?? '');
+      await answered.promise;
+      throw new Error('no answer');
+    });
+    const away = await open('away', {
+      db,
+      backends: NO_BACKENDS,
+      owners: { livesMs: 30_000, beatMs: 50, inDoubtMs: 0 },
+    });
+    const call = aCall({ request: anImageRequest({ model }) });
+    const making = away.make(call);
+    const id = await committed.promise;
+    await takeFrom(id, 'heir');
+    await open('heir');
+    await settled(id);
+    expect(test.books.isHeld(`away-${tests}`, call.hold.callId)).toBe(true);
+    answered.resolve();
+    await expect(making).rejects.toThrow('no answer');
+    await eventually(
+      () => test.books.isHeld(`away-${tests}`, call.hold.callId),
+      (isHeld) => !isHeld,
+    );
+    expect(test.books.released).not.toContain(call.hold.callId);
   });
 
   it('keeps the hold of a job whose row is not there yet', async () => {
@@ -157,7 +201,7 @@ it('leaves a clip where it is that a process with another file has begun under a
   );
   const named = aReplica({ id: `renamed-${tests}`, model: `${model}-elsewhere` });
   const other = { list: () => [{ replica: named, isUp: true }], dialectOf: () => backends.dialectOf(replica.replica) };
-  replica.clips.set('stray', { id: 'stray', status: 'in_progress', progress: 0, createdAtMs: null, prompt: 'stray' });
+  replica.clips.set('stray', { id: 'stray', status: 'in_progress', progress: 0, prompt: 'stray' });
   await open('other', { backends: other, reaper: { roundMs: 50, unnamedMs: 300 } });
   await eventually(
     () => replica.deleted,

@@ -35,7 +35,7 @@ export interface JobsOptions extends Omit<House, 'texts' | 'estimate' | 'leaseMs
   runTimes?: House['runTimes'];
   graceMs?: number;
   lookMs?: number;
-  owners?: { livesMs: number; beatMs: number };
+  owners?: { livesMs: number; beatMs: number; inDoubtMs?: number };
   reaper?: { roundMs: number; unnamedMs: number };
   observer?: { roundMs: number };
 }
@@ -149,8 +149,11 @@ export async function openJobs(options: JobsOptions): Promise<Jobs> {
     giveUp: (claim, { isRepeated }) =>
       void untilAnswered(() => (isRepeated ? endClaim(db, claim) : forgetClaim(db, claim)), { log }),
     async make(job) {
-      const row = await makeJob(house, job);
-      owners.keep(job.hold);
+      const row = await makeJob(house, job).catch((error: unknown) => {
+        owners.keep(job.hold, 'in doubt');
+        throw error;
+      });
+      owners.keep(job.hold, 'made');
       begin(row.jobId);
       return show(row);
     },

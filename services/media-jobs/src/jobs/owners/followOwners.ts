@@ -11,6 +11,8 @@ import { fromHoldJson } from './holdJson.ts';
 /** How long an owner is taken for alive after it has said so, and how often it does. */
 const LIVES_MS = 30_000;
 const BEAT_MS = 5_000;
+/** An insert that was not answered is committed or undone by then. */
+const IN_DOUBT_MS = 60_000;
 /** Jobs that are taken over at a time. */
 const BATCH = 200;
 
@@ -22,12 +24,13 @@ export interface OwnersOptions {
   onTaken: () => void;
   livesMs?: number;
   beatMs?: number;
+  inDoubtMs?: number;
 }
 
 /** The owners of the money of jobs: who lives, and who has the jobs of those who do not. */
 export interface Owners {
-  /** Notes that the row of a job made here is committed, with the hold of its call. */
-  keep(hold: Hold): void;
+  /** Has the hold of a call compared with the rows, once nothing can commit the row of its job any more, or the row is there. */
+  keep(hold: Hold, job: 'made' | 'in doubt'): void;
   /** Says that this owner is gone, so that others need not wait until that is clear. */
   close(): Promise<void>;
 }
@@ -37,15 +40,19 @@ export interface Owners {
  * that are gone are taken over, some at a time.
  */
 export async function followOwners(options: OwnersOptions): Promise<Owners> {
-  const { db, money, log, onTaken, livesMs = LIVES_MS, beatMs = BEAT_MS } = options;
+  const { db, money, log, onTaken, livesMs = LIVES_MS, beatMs = BEAT_MS, inDoubtMs = IN_DOUBT_MS } = options;
   const { owner } = money;
-  /** What is held here for jobs whose rows were committed under this owner, by call. */
-  const kept = new Map<string, Hold>();
+  /** What is held here for jobs, by call, and from when on, by this process' clock, a missing row means that the job is lost. */
+  const kept = new Map<string, { hold: Hold; from: number }>();
+
+  function keep(hold: Hold, job: 'made' | 'in doubt'): void {
+    kept.set(hold.callId, { hold, from: performance.now() + (job === 'made' ? 0 : inDoubtMs) });
+  }
 
   /** Resolves before the holds stand in Redis, which may be away: from here on they are put back with all others. */
   function putBack(rows: readonly { hold: unknown }[]): void {
     const holds: Hold[] = rows.map(({ hold }) => fromHoldJson(hold));
-    for (const hold of holds) kept.set(hold.callId, hold);
+    for (const hold of holds) keep(hold, 'made');
     money.putBack(holds).catch((error: unknown) => log.error({ err: error }, 'holds of jobs were not put back'));
   }
 
@@ -88,7 +95,8 @@ export async function followOwners(options: OwnersOptions): Promise<Owners> {
   async function compare(): Promise<void> {
     for (const callId of kept.keys()) if (!money.isHeld(callId)) kept.delete(callId);
     if (kept.size === 0) return;
-    const before = [...kept.values()];
+    const now = performance.now();
+    const before = [...kept.values()].filter(({ from }) => from <= now).map(({ hold }) => hold);
     const own = await db.$queryRaw<{ callId: string }[]>`
       SELECT call_id::TEXT AS "callId" FROM job WHERE settled_at IS NULL AND owner = ${owner}`;
     const ownIds = new Set(own.map(({ callId }) => callId));
@@ -129,7 +137,7 @@ export async function followOwners(options: OwnersOptions): Promise<Owners> {
     failing: 'what is held for jobs cannot be compared with their rows',
   });
   return {
-    keep: (hold) => void kept.set(hold.callId, hold),
+    keep,
     async close() {
       await Promise.all([beating.close(), takingOver.close(), comparing.close()]);
       await db.$executeRaw`UPDATE owner SET lives_until = now() WHERE name = ${owner}`;
