@@ -8,6 +8,9 @@ import { readDeadLetters } from '../stack/deadLetter.ts';
 
 type Outcome = Awaited<ReturnType<Services['ledger']['replayDeadLetter']>>;
 
+/** Letters in flight, fewer than the ledger has connections for them. */
+const AT_ONCE = 4;
+
 const COLUMNS = [{ title: 'id', isNumber: true }, { title: 'replayed' }, { title: 'reason' }];
 
 export const replayDeadLetters = defineCommand({
@@ -31,7 +34,8 @@ export const replayDeadLetters = defineCommand({
     const ids =
       id === undefined ? (await readDeadLetters(services, { isAll: false })).map((letter) => letter.id) : [id];
     const outcomes: Outcome[] = [];
-    for (const each of ids) outcomes.push(await replay(services, each, value));
+    for (let at = 0; at < ids.length; at += AT_ONCE)
+      outcomes.push(...(await Promise.all(ids.slice(at, at + AT_ONCE).map((each) => replay(services, each, value)))));
     const left = outcomes.filter((outcome) => !outcome.is_replayed);
     const rows = left.map((outcome) => [outcome.id, 'no', outcome.reason ?? '-']);
     const summary = `${outcomes.length - left.length} of ${outcomes.length} were replayed.`;
