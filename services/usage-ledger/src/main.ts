@@ -33,8 +33,10 @@ const KEY_CACHE_TTL_MS = 5_000;
 const QUESTIONS_AT_ONCE = 8;
 /** A call that waits for balances has been refused by then: its router waits no longer (`LEDGER_TIMEOUT_MS`). */
 const BALANCES_TIMEOUT_MS = 1_000;
-/** Routers wait 8 s for what they ask about recorded calls: for a connection and a statement. */
-const RECORDED = { waitTimeoutMs: 1_000, statementTimeoutMs: 6_000 };
+/** Routers wait 10 s for what they ask about recorded calls. */
+const RECORDED_STATEMENT_TIMEOUT_MS = 6_000;
+/** Longest wait for a connection for what no call waits for: where Postgres is slow, a new one takes several answers of it. */
+const PATIENT_MS = 8_000;
 const REPORT_STATEMENT_TIMEOUT_MS = 2_000;
 const CLEANING_INTERVAL_MS = 60 * 60 * 1000;
 /** Adding up the books reads the rows of open hours; before anything is sealed, every row. */
@@ -59,9 +61,9 @@ startService({
       return pool;
     };
     const db = openPool('credits and the event log', 6, STATEMENT_TIMEOUT_MS);
-    const recordingDb = openPool('recording', 5, STATEMENT_TIMEOUT_MS);
+    const recordingDb = openPool('recording', 5, STATEMENT_TIMEOUT_MS, PATIENT_MS);
     const balancesDb = openPool('balances', 4, BALANCES_TIMEOUT_MS, BALANCES_TIMEOUT_MS);
-    const recordedDb = openPool('recorded calls', 3, RECORDED.statementTimeoutMs, RECORDED.waitTimeoutMs);
+    const recordedDb = openPool('recorded calls', 3, RECORDED_STATEMENT_TIMEOUT_MS, PATIENT_MS);
     const reportDb = openPool('reports', 3, REPORT_STATEMENT_TIMEOUT_MS);
     const lookUpDb = openPool('look-ups', LOOK_UP_CONNECTIONS, usageQueryTimeoutMs);
     const auditDb = openPool('audits', 2, AUDIT_STATEMENT_TIMEOUT_MS);

@@ -10,8 +10,8 @@ import type { Session, Standing } from '../redis/standing.ts';
 /** A refused call asks for newer credits; more often than this a workspace's refusals share one answer. */
 const REFRESH_INTERVAL_MS = 500;
 const MAX_WORKSPACES = 10_000;
-/** Longest wait for what is asked about recorded calls: no call waits for it. The ledger works on it for 7 s at most. */
-const RECORDED_TIMEOUT_MS = 8_000;
+/** Longest wait for what is asked about recorded calls: no call waits for it. A statement for it ends after 6 s. */
+const RECORDED_TIMEOUT_MS = 10_000;
 /** Steps of a count that one load waits for: enough for a million pending calls and as many keys. */
 const MAX_STEPS = 4_000;
 /** Workspaces that the ledger is asked about at once. */
