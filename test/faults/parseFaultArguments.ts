@@ -21,7 +21,7 @@ nothing lost, nothing doubled, not a nano-dollar apart. All cells run where none
 cannot inject is NOT TESTED, which makes the exit code 1 only with REQUIRE_FAULTS=1.
 
   <group or cell>   for instance: redis, router-kill, 'broker*'
-  --full            10,000 completions a cell in place of 1,000
+  --full            10,000 completions a cell in place of 1,000, and the cells that other runs draw some of by the seed
   --seed N          what decides when faults strike and what is sent; 1 where it is not given
   --cluster         with a Redis Cluster of three masters and their replicas in place of one Redis; cells that say nothing
                     about one are left out, and --list says why
