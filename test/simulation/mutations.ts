@@ -23,6 +23,8 @@ export interface Mutation {
   faults?: string[];
   /** The lease of every seed: a short one where the change shows once one has lapsed. */
   leaseMs?: number;
+  /** The longest call of every seed: one that outlasts its session where the change shows in what became of its hold. */
+  longestCallMs?: number;
   /** What breaks for good in every seed. */
   breaks?: string;
   /** The first seed that notices it, where that takes many; the search begins there. */
@@ -47,7 +49,7 @@ const aWhile = (mostMs: number): Promise<void> => new Promise((resolve) => setTi
 
 /** What may come late anyway comes later, so that a change shows in few seeds: one script of Redis. */
 const withLate =
-  (script: string, mostMs: number): NonNullable<Mutation['router']> =>
+  (script: string, mostMs: number, mayBeLate = (_: RouterParts) => true): NonNullable<Mutation['router']> =>
   (parts) => {
     const { redis } = parts;
     const define = redis.defineCommand.bind(redis);
@@ -56,8 +58,41 @@ const withLate =
       if (name !== script) return;
       const run = Reflect.get(redis, name) as (...args: unknown[]) => Promise<unknown>;
       Reflect.set(redis, name, async (...args: unknown[]) => {
-        await aWhile(mostMs);
+        if (mayBeLate(parts)) await aWhile(mostMs);
         return run.apply(redis, args);
+      });
+    };
+    return parts;
+  };
+
+/** Put-backs of all calls have other workspaces in front of them: there is no session meanwhile. */
+const withLongPutBacks = withLate('putBack', 1_500, ({ standing }) => standing.session === undefined);
+
+const withBoth =
+  (...changes: NonNullable<Mutation['router']>[]): NonNullable<Mutation['router']> =>
+  (parts) =>
+    changes.reduce((changed, change) => change(changed), parts);
+
+/** The client's deadline for a command. */
+const DEADLINE_MS = 250;
+
+/** A share of the runs of a script miss their deadline, and arrive after commands that were sent later. */
+const withStrays =
+  (script: string, share: number, mostMs: number): NonNullable<Mutation['router']> =>
+  (parts) => {
+    const { redis } = parts;
+    const define = redis.defineCommand.bind(redis);
+    redis.defineCommand = (name, definition) => {
+      define(name, definition);
+      if (name !== script) return;
+      const run = Reflect.get(redis, name) as (...args: unknown[]) => Promise<unknown>;
+      Reflect.set(redis, name, async (...args: unknown[]) => {
+        if (Math.random() >= share) return run.apply(redis, args);
+        void aWhile(mostMs)
+          .then(() => run.apply(redis, args))
+          .catch(() => {});
+        await new Promise((resolve) => setTimeout(resolve, DEADLINE_MS));
+        throw new Error('Command timed out');
       });
     };
     return parts;
@@ -180,6 +215,60 @@ export const MUTATIONS: Record<string, Mutation> = {
     noticedBy: ['limits', 'covered', 'pending'],
     faults: ['redisIsSlow', 'redisIsEmptied', 'redisLosesItsTail', 'connectionsBreak'],
     script: inScript('putBack', "if known[1] == 'ended' then", 'if false then'),
+  },
+  'a put-back counts that comes after a later one': {
+    leaseMs: 1_500,
+    longestCallMs: 10_000,
+    noticedBy: ['given up', 'limits', 'covered'],
+    faults: ['routerFreezes', 'routerLosesRedis', 'redisIsEmptied'],
+    router: withStrays('putBack', 0.5, 3_000),
+    script: inScript('putBack', ">= tonumber(ARGV[3]) then return 'late' end", '>= tonumber(ARGV[3]) then end'),
+  },
+  'a put-back brings back a hold that was released meanwhile': {
+    noticedBy: ['quiet'],
+    faults: ['redisIsEmptied', 'routerLosesRedis', 'redisIsEmptied'],
+    router: withLongPutBacks,
+    script: inScript('putBack', "kind == 'held' and known[1] == 'released'", 'false'),
+  },
+  'a mark is put however late its command comes': {
+    noticedBy: ['live'],
+    breaks: 'aRouterDies',
+    router: withStrays('setMark', 0.5, 12_000),
+    script: inScript('setMark', "> tonumber(ARGV[2]) then return 'too_late' end", '> tonumber(ARGV[2]) then end'),
+  },
+  'an admission counts that was asked for under another session': {
+    leaseMs: 1_500,
+    longestCallMs: 10_000,
+    noticedBy: ['given up', 'limits', 'covered'],
+    faults: ['routerFreezes', 'routerFreezes', 'routerLosesRedis'],
+    router: withLate('admit', 2_000),
+    source: {
+      file: 'libs/holds/src/gate/letIn.ts',
+      from: 'if (standing.session?.token !== hold.session)',
+      to: 'if (false)',
+    },
+  },
+  'calls leave the spool that were put back while they were asked about': {
+    leaseMs: 1_500,
+    noticedBy: ['quiet'],
+    faults: ['routerFreezes', 'routerLosesRedis', 'routerFreezes', 'redisIsSlow', 'redisIsSlow', 'routerLosesRedis'],
+    router: withBoth(withLate('absorb', 1_000), withLongPutBacks),
+    source: {
+      file: 'libs/holds/src/balances/absorb.ts',
+      from: 'if (standing.session?.token !== token || standing.putBacks !== putBacks)',
+      to: 'if (false)',
+    },
+  },
+  'a call leaves the spool whose row is unknown and whose charge is to come': {
+    leaseMs: 1_500,
+    longestCallMs: 8_000,
+    noticedBy: ['quiet', 'limits', 'covered'],
+    faults: ['routerFreezes', 'routerFreezes', 'routerLosesRedis', 'eventsAreSpoilt', 'eventsAreSpoilt'],
+    source: {
+      file: 'libs/holds/src/call/recordCalls.ts',
+      from: "(status === 'unknown' && unknown.has(callId))",
+      to: 'unknown.has(callId)',
+    },
   },
   'a sweeper takes every session for lapsed': {
     noticedBy: ['given up'],

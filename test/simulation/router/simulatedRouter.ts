@@ -52,6 +52,8 @@ export interface RouterParts {
 export interface LetIn {
   call: OpenCall;
   holdNanoUsd: bigint;
+  /** Instead of the end: it never ran. */
+  release(): Promise<void>;
 }
 
 export type SimulatedRouter = Awaited<ReturnType<typeof startSimulatedRouter>>;
@@ -132,7 +134,11 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
           unknownEventJson: ({ worstCaseNanoUsd }) => toUnknownEventJson(toCall(worstCaseNanoUsd)),
         });
         const holdNanoUsd = bound.worstCaseNanoUsd;
-        return { call: openCalls.open(toCall(holdNanoUsd), hold), holdNanoUsd };
+        return {
+          call: openCalls.open(toCall(holdNanoUsd), hold),
+          holdNanoUsd,
+          release: () => holds.release(hold),
+        };
       } catch (error) {
         if (error instanceof ApiError) return undefined;
         throw error;

@@ -42,12 +42,16 @@ function noteAdmission(stack: Stack, { args, reply }: ScriptRun): void {
   // Who asked too late was refused by then, and an admission that runs all the same is taken back.
   if (call.isRefused) return;
   call.holdNanoUsd = BigInt(args[6] ?? 0);
+  checkCommitments(stack, call);
+}
+
+/** A router lets calls in only once all that it runs are put back. An answer that it does not believe lets nothing in. */
+export function checkLetIn({ truth }: Stack, call: TrueCall): void {
   for (const other of truth.calls.values()) {
     const isRunning = other.isLetIn && !other.ending && other.incarnation === call.incarnation;
     if (other.isExcused && isRunning && other.routerId === call.routerId)
       throw new Violation('given up', `${call.routerId} admits, and has not put back call ${other.callId.slice(-4)}`);
   }
-  checkCommitments(stack, call);
 }
 
 function noteSettled({ truth, world }: Stack, { args }: ScriptRun): void {

@@ -14,6 +14,8 @@ export interface TrueCall {
   month: string | undefined;
   /** Its worst case, from when Redis has admitted it; undefined again where its client was refused all the same. */
   holdNanoUsd: bigint | undefined;
+  /** It gives its hold back in the end, and is refused from then on. */
+  isToBeReleased: boolean;
   isRefused: boolean;
   isLetIn: boolean;
   ending: Ending | undefined;

@@ -5,13 +5,16 @@ import type { Ending } from '../../../services/model-router/src/money/call/toEve
 import { MODEL } from '../router/simulatedRouter.ts';
 import type { Random } from '../world/random.ts';
 import type { SimulatedProcess } from '../world/world.ts';
+import { checkLetIn } from './checkWhileRunning.ts';
 import type { TrueCall } from './ledgerOfTruth.ts';
 import type { RouterMachine, Stack } from './stack.ts';
 
 const OUTPUT_TOKENS = 1_000;
 /** About what such a call holds, in nano-dollars. */
 const TYPICAL_HOLD = 400_000n;
-const LONGEST_CALL_MS = 3_000;
+
+/** Of so many calls one gives its hold back in the end, as a job does that could not be made. */
+const RELEASED_EVERY = 8;
 
 /** Of a workspace of its own, which nothing limits: whether it is let in says only whether its router admits. */
 export const PROBE_KEY = 'key_probe';
@@ -48,13 +51,19 @@ export function makeCall(stack: Stack, nth: number): void {
   const { random } = stack.world;
   const machine = random.pick(stack.machines);
   const key = random.pick([...stack.keys.values()].filter(({ keyId }) => keyId !== PROBE_KEY));
-  makeCallOf(stack, { machine, key, nth, longestMs: LONGEST_CALL_MS });
+  makeCallOf(stack, { machine, key, nth, longestMs: stack.longestCallMs, isToBeReleased: nth % RELEASED_EVERY === 0 });
 }
 
 /** One call, from the client's side: let in or not, served by an engine for a while, ended in some way. Undefined where none is made. */
 export function makeCallOf(
   stack: Stack,
-  { machine, key, nth, longestMs }: { machine: RouterMachine; key: KeyRecord; nth: number; longestMs: number },
+  {
+    machine,
+    key,
+    nth,
+    longestMs,
+    isToBeReleased = false,
+  }: { machine: RouterMachine; key: KeyRecord; nth: number; longestMs: number; isToBeReleased?: boolean },
 ): TrueCall | undefined {
   const { world, truth } = stack;
   const { router, process, incarnation, index, routerId } = machine;
@@ -70,6 +79,7 @@ export function makeCallOf(
     startedAt: world.now,
     month: undefined,
     holdNanoUsd: undefined,
+    isToBeReleased,
     isRefused: false,
     isLetIn: false,
     ending: undefined,
@@ -100,7 +110,16 @@ async function serve(stack: Stack, call: TrueCall, longestMs: number): Promise<v
     call.isLetIn = letIn !== undefined;
     call.holdNanoUsd = letIn?.holdNanoUsd;
     if (!letIn) return;
+    checkLetIn(stack, call);
     await world.sleep(random.share() ** 2 * longestMs);
+    if (call.isToBeReleased) {
+      call.isRefused = true;
+      call.isLetIn = false;
+      call.holdNanoUsd = undefined;
+      await letIn.release();
+      world.note(`call ${call.callId.slice(-4)} is released`);
+      return;
+    }
     const ending = anEnding(stack);
     call.ending = ending;
     call.chargeNanoUsd = chargeOf(ending, letIn.holdNanoUsd);

@@ -44,6 +44,7 @@ interface Replica {
 }
 
 const LEDGER_REPLICAS = 2;
+const LONGEST_CALL_MS = 3_000;
 /** What a log writes that spoils nothing. */
 export const asItIs = (text: string): string => text;
 export const LINK_MS = 2;
@@ -60,6 +61,7 @@ export class Stack {
   readonly log: LogState;
   onScript: (run: ScriptRun, redis: SimulatedRedis) => void = () => {};
   readonly leaseMs: number;
+  readonly longestCallMs: number;
   readonly machines: RouterMachine[] = [];
   readonly replicas: Replica[] = [];
   readonly keys = new Map<string, KeyRecord>();
@@ -73,6 +75,7 @@ export class Stack {
     this.world = world;
     this.truth = truth;
     this.leaseMs = leaseMs;
+    this.longestCallMs = mutation?.longestCallMs ?? LONGEST_CALL_MS;
     this.#mutation = mutation;
     this.#logger = createTraceLogger(world);
     this.redis = this.#watch(this.makeRedis());
