@@ -177,15 +177,14 @@ async function untilQuiet(stack: Stack): Promise<void> {
   const workspaceIds = [...truth.mostCredited.keys()];
   const limit = world.now + QUIET_LIMIT_MS + 2 * leaseMs;
   const isQuiet = async (): Promise<boolean> => {
+    // The ledger may have read a spoilt record only now. The router of its call is not idle until the letter is replayed.
+    await replayLetters(stack);
     const isIdle = ({ router, process, hasLeft }: RouterMachine) =>
       hasLeft || (router?.isQuiet() && process.frozenUntil <= world.now);
     if (!machines.every(isIdle) || machines.some((machine) => stack.isServing(machine))) return false;
     const { redis } = stack;
     if (workspaceIds.some((id) => redis.data.run('EXISTS', [`{${id}}:calls`]) !== 0)) return false;
-    if ((await replicas[0]?.ledger?.lag()) !== 0n) return false;
-    // What was spoilt may have been read only now.
-    await replayLetters(stack);
-    return true;
+    return (await replicas[0]?.ledger?.lag()) === 0n;
   };
   // What is over has to stay so: a late event, or a sweep, may still be under way.
   for (let quiet = 0; quiet < 3; ) {
