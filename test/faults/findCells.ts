@@ -7,6 +7,7 @@ import { catalog } from './cells/catalog.ts';
 import { clients } from './cells/clients.ts';
 import { clocks } from './cells/clocks.ts';
 import { cuts } from './cells/cuts.ts';
+import { disk } from './cells/disk.ts';
 import { edge } from './cells/edge.ts';
 import { engines } from './cells/engines.ts';
 import { healthy } from './cells/healthy.ts';
@@ -31,6 +32,7 @@ const GROUPS: Record<string, CellTable> = {
   clients,
   clocks,
   cuts,
+  disk,
   edge,
   engines,
   healthy,
