@@ -15,6 +15,8 @@ export interface PoolOptions {
 const WAIT_TIMEOUT_MS = 3_000;
 /** A server that cannot even cancel in time is given up from this side. */
 const SILENCE_MS = 2_000;
+/** Longest that a transaction waits for its next statement: the server then ends the session, whose process may be frozen, and its locks. */
+const IDLE_IN_TRANSACTION_MS = 5_000;
 /** What Prisma makes of a BIGINT; the driver by itself leaves its text. */
 const BIGINTS: pg.CustomTypesConfig = {
   getTypeParser: (oid, format) =>
@@ -35,6 +37,7 @@ export function createPool({
     connectionTimeoutMillis: waitTimeoutMs,
     statement_timeout: statementTimeoutMs,
     query_timeout: statementTimeoutMs + SILENCE_MS,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
     application_name: service,
     types: BIGINTS,
   });

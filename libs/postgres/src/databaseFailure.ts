@@ -27,9 +27,9 @@ const UNREACHABLE_KINDS = new Set([
   'TooManyConnections',
 ]);
 
-/** The messages of the driver and Prisma about a server that is silent: neither gives them a code. */
+/** The messages of the driver and Prisma about a server that is silent, or has ended the session: neither gives them a code. */
 const SILENCE =
-  /Connection terminated|timeout exceeded when trying to connect|Query read timeout|Unable to start a transaction in the given time/;
+  /Connection terminated|is not queryable|timeout exceeded when trying to connect|Query read timeout|Unable to start a transaction in the given time/;
 /** Connection exceptions, too few resources, the server being stopped or started. */
 const UNREACHABLE_STATES = /^(08|53|57P)/;
 /** Failures that are not of the data: connection, transaction state, conflict, schema and rights, resources, lock, intervention, system. */

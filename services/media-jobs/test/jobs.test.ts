@@ -4,8 +4,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { ObjectStore } from '@turnpike/object-store/objectStore';
 import { unavailable } from '@turnpike/object-store/objectStoreError';
+import { isUnreachable } from '@turnpike/postgres/databaseFailure';
 import type { Claim } from '../src/jobs/table/creations.ts';
 import { findJob } from '../src/jobs/table/findJobs.ts';
+import { TURN_LOCK } from '../src/jobs/table/takeQueued.ts';
 import { InvalidOutput } from '../src/jobs/work/workshop.ts';
 import type { Transcript } from '../src/terms/transcript.ts';
 import { aFault, aReplica, someBackends, type TestReplica } from './aBackend.ts';
@@ -617,6 +619,26 @@ describe('removal', () => {
     );
     expect(state.deleted).toEqual(['stray']);
   });
+});
+
+it('begins jobs again soon after a process has stopped in the middle of a turn, and fails only that turn', async () => {
+  const stopped = await test.connect();
+  const [hasLock, goesOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const turn = stopped.$transaction(
+    async (tx) => {
+      await tx.$executeRaw`SELECT pg_advisory_xact_lock(${TURN_LOCK}::BIGINT)`;
+      hasLock.resolve();
+      await goesOn.promise;
+      await tx.$executeRaw`SELECT 1`;
+    },
+    { timeout: 60_000 },
+  );
+  await hasLock.promise;
+  const { id } = await jobs.make(aCall({ request: anImageRequest({ model }) }));
+  await ended(id, 'completed');
+  goesOn.resolve();
+  expect(await turn.catch(isUnreachable)).toBe(true);
+  expect(await stopped.$queryRaw`SELECT 1 AS one`).toEqual([{ one: 1 }]);
 });
 
 it('waits for changes', async () => {

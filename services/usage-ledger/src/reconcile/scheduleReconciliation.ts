@@ -63,6 +63,7 @@ export function scheduleReconciliation({
         const [row] = await tx.$queryRaw<{ is_mine: boolean }[]>`
           SELECT pg_try_advisory_xact_lock(hashtext('reconcile')) AS is_mine`;
         if (!row?.is_mine) return;
+        await tx.$executeRaw`SELECT set_config('idle_in_transaction_session_timeout', ${String(LONGEST_RUN_MS)}, true)`;
         const begun = await beginRun(db, intervalMs);
         if (!begun) return;
         const { reports, lastWorkspace, unasked } = await run({ ...begun, signal });

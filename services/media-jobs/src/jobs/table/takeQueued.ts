@@ -3,7 +3,7 @@ import { Prisma } from '../../generated/client.ts';
 import { interval, isDue, JOB_COLUMNS, type JobRow } from './jobRow.ts';
 
 /** Names the lock under which jobs are begun, among the advisory locks of the database. */
-const TURN_LOCK = 4_071_882_315;
+export const TURN_LOCK = 4_071_882_315;
 
 /** How long a job may be rendered, from its first attempt on. */
 export interface RunTimes {
