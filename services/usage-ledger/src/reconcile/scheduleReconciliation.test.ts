@@ -76,6 +76,35 @@ it('raises an alert and counts every difference, in one replica at a time', asyn
   });
 });
 
+it('lets no other replica begin while a run goes on, for longer than other transactions may wait', async () => {
+  const { log, telemetry } = aWitness();
+  let runs = 0;
+  const over = Promise.withResolvers<void>();
+  const start = () =>
+    scheduleReconciliation({
+      db: ledger.db,
+      log,
+      telemetry,
+      intervalMs: 5,
+      async run() {
+        runs += 1;
+        await over.promise;
+        return { reports: [], lastWorkspace: 'ws_a', unasked: 0 };
+      },
+    });
+  const replicas = [start(), start()];
+  const readWait = async (): Promise<number> => {
+    const [row] = await ledger.db.$queryRaw<{ seconds: number }[]>`
+      SELECT max(extract(epoch FROM now() - state_change))::FLOAT AS seconds FROM pg_stat_activity
+      WHERE datname = current_database() AND state = 'idle in transaction'`;
+    return row?.seconds ?? 0;
+  };
+  while (runs < 2 && (await readWait()) < 6) await delay(50);
+  expect(runs).toBe(1);
+  over.resolve();
+  await Promise.all(replicas.map((replica) => replica.close()));
+});
+
 it('runs once an interval however many replicas there are, from where the last run ended, and shows when one succeeded', async () => {
   const began: string[] = [];
   const { seen, log, telemetry } = aWitness();
