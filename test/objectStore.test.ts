@@ -244,6 +244,8 @@ describeWithS3('a real S3 server', () => {
     });
 
     it('is asked over no more connections than are allowed', async () => {
+      // Stores that were opened before keep connections to the same link, which they do not use meanwhile.
+      const others = link.connections;
       const few = await openAt(link.port, { connections: 2 });
       await link.become({ delayMs: 10 });
       let most = 0;
@@ -253,8 +255,7 @@ describeWithS3('a real S3 server', () => {
       await Promise.all(Array.from({ length: 40 }, () => few.put(aKey(), aStream(3 * MIB), OPTIONS)));
       clearInterval(watch);
       await few.close();
-      // Those of the stores that were opened before, too: each keeps one.
-      expect(most).toBeLessThanOrEqual(4);
+      expect(most).toBeLessThanOrEqual(others + 2);
     });
 
     it('is asked while contents are read slowly, however many', async () => {
