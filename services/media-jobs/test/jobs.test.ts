@@ -699,6 +699,18 @@ describe('a call that is sent again', () => {
     expect(await jobs.obtain(keyOf(call, 3), never)).toMatchObject({ job: { id: made.id } });
   });
 
+  it('is claimed once where all that arrives of it are repeats, at the same time', async () => {
+    const call = aHeldCall();
+    const other = await test.open({ backends: someBackends() });
+    const repeats = [jobs, other, jobs, other].map((through, nth) => through.obtain(keyOf(call, nth + 1), never));
+    const first = await Promise.race(repeats);
+    if ('job' in first) throw new Error('nothing was claimed');
+    const made = await jobs.make({ ...call, claim: first.claim });
+    const obtained = await Promise.all(repeats);
+    expect(obtained.filter((each) => 'job' in each && each.job.id === made.id)).toHaveLength(3);
+    await other.close();
+  });
+
   it('gets no job that another repeat has, where two calls of one body are repeated', async () => {
     const [call, twin] = [aHeldCall(), aHeldCall()];
     Object.assign(twin, { digest: call.digest, hold: { ...twin.hold, keyId: call.hold.keyId } });

@@ -1,7 +1,15 @@
 import { pause } from '@turnpike/lifecycle/pause';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { Db } from '../database/createDb.ts';
-import { type Claim, type Creating, claimCall, claimFreeOne, readCreation, takeCreation } from './table/creations.ts';
+import {
+  type Claim,
+  type Creating,
+  type Creation,
+  claimCall,
+  claimFreeOne,
+  readCreation,
+  takeCreation,
+} from './table/creations.ts';
 import { CLAIM_MS, RETRY_MS } from './times.ts';
 
 /** Longest that a repeat waits for what comes of the call before. */
@@ -22,9 +30,9 @@ export async function obtainClaim(
 ): Promise<{ claim: Claim } | { jobId: string }> {
   if (call.repeat === 0) return { claim: await claimCall(db, call, CLAIM_MS) };
   const taken = await takeCreation(db, call, { sinceMs: RETRY_MS, livesMs: CLAIM_MS });
-  if (!('creation' in taken)) return taken;
+  if (taken.isMine) return { claim: taken };
   const deadline = performance.now() + LONGEST_WAIT_MS;
-  for (let { creation } = taken; ; ) {
+  for (let creation: Creation = taken; ; ) {
     if (creation.jobId !== null) return { jobId: creation.jobId };
     const claim = creation.isFree ? await claimFreeOne(db, creation, CLAIM_MS) : undefined;
     if (claim) return { claim };

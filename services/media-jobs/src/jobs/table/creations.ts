@@ -1,10 +1,6 @@
 import type { Db } from '../../database/createDb.ts';
 import { Prisma } from '../../generated/client.ts';
-import { findByDigest, IS_SHOWN } from './findJobs.ts';
 import { interval } from './jobRow.ts';
-
-/** Names the locks of calls that are repeated, among the advisory locks of the database. */
-const REPEAT_LOCK = 407_188_231;
 
 /** A call that is to make a job. */
 export interface Creating {
@@ -23,7 +19,7 @@ export interface Claim {
 }
 
 /** A creation as repeats of its call see it. `isFree`: its claim has ended without a job. */
-interface Creation extends Claim {
+export interface Creation extends Claim {
   jobId: string | null;
   isFree: boolean;
 }
@@ -42,30 +38,16 @@ export async function claimCall(db: Sql, { keyId, digest, repeat }: Creating, li
   return claim;
 }
 
-/**
- * Takes the creation that a call repeats, or claims the call where there is none since then. Of several, takes the one that only earlier
- * repeats have taken, and that most likely was not answered. Repeats of one body take one after the other in the whole region.
- */
-export function takeCreation(
-  db: Db,
-  call: Creating,
+/** Takes the creation that a call repeats, or claims the call (`isMine`) where there is none since then. */
+export async function takeCreation(
+  db: Sql,
+  { keyId, digest, repeat }: Creating,
   { sinceMs, livesMs }: { sinceMs: number; livesMs: number },
-): Promise<{ creation: Creation } | { claim: Claim } | { jobId: string }> {
-  const { keyId, digest, repeat } = call;
-  return db.$transaction(async (tx) => {
-    await tx.$executeRaw`SELECT pg_advisory_xact_lock(${REPEAT_LOCK}::INT, hashtext(${keyId + digest.toString('hex')}))`;
-    const [creation] = await tx.$queryRaw<Creation[]>(Prisma.sql`
-      UPDATE creation SET repeat = greatest(repeat, ${repeat}) WHERE creation_id = (
-        SELECT creation_id FROM creation LEFT JOIN job ON job.job_id = creation.job_id
-        WHERE creation.key_id = ${keyId} AND creation.digest = ${digest} AND claimed_at > now() - ${interval(sinceMs)}
-          AND (creation.job_id IS NULL OR (removed_at IS NULL AND ${IS_SHOWN}))
-        ORDER BY repeat < ${repeat} DESC, repeat DESC, creation.job_id IS NULL DESC, claimed_at DESC LIMIT 1
-      ) RETURNING ${COLUMNS}`);
-    if (creation) return { creation };
-    // The version before this table was there makes jobs without a creation.
-    const made = await findByDigest(tx, { keyId, digest, sinceMs });
-    return made ? { jobId: made.jobId } : { claim: await claimCall(tx, call, livesMs) };
-  });
+): Promise<Creation & { isMine: boolean }> {
+  const [taken] = await db.$queryRaw<(Creation & { isMine: boolean })[]>(Prisma.sql`
+    SELECT * FROM take_creation(${keyId}, ${digest}, ${repeat}::INT, ${interval(sinceMs)}, ${interval(livesMs)})`);
+  if (!taken) throw new Error('nothing was taken or claimed');
+  return taken;
 }
 
 export async function readCreation(db: Sql, { creationId }: Claim): Promise<Creation | undefined> {

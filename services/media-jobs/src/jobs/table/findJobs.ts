@@ -1,6 +1,6 @@
 import type { Db } from '../../database/createDb.ts';
 import { Prisma } from '../../generated/client.ts';
-import { interval, JOB_COLUMNS, type JobRow } from './jobRow.ts';
+import { JOB_COLUMNS, type JobRow } from './jobRow.ts';
 
 /** A job by its id, for the key that made it. */
 export interface JobAddress {
@@ -9,24 +9,11 @@ export interface JobAddress {
 }
 
 /** What a client can see: not what it has cancelled, and nothing from its expiry on, whenever its bytes are removed. */
-export const IS_SHOWN = Prisma.sql`state <> 'cancelled' AND (expires_at IS NULL OR expires_at > now())`;
+const IS_SHOWN = Prisma.sql`state <> 'cancelled' AND (expires_at IS NULL OR expires_at > now())`;
 
 export async function findJob(db: Pick<Db, '$queryRaw'>, { jobId, keyId }: JobAddress): Promise<JobRow | undefined> {
   const rows = await db.$queryRaw<JobRow[]>(Prisma.sql`
     SELECT ${JOB_COLUMNS} FROM job WHERE job_id = ${jobId} AND key_id = ${keyId} AND ${IS_SHOWN}`);
-  return rows[0];
-}
-
-/** The latest job of a call since then. */
-export async function findByDigest(
-  db: Pick<Db, '$queryRaw'>,
-  { keyId, digest, sinceMs }: { keyId: string; digest: Buffer; sinceMs: number },
-): Promise<JobRow | undefined> {
-  const rows = await db.$queryRaw<JobRow[]>(Prisma.sql`
-    SELECT ${JOB_COLUMNS} FROM job
-    WHERE key_id = ${keyId} AND digest = ${digest} AND created_at > now() - ${interval(sinceMs)}
-      AND removed_at IS NULL AND ${IS_SHOWN}
-    ORDER BY created_at DESC LIMIT 1`);
   return rows[0];
 }
 
