@@ -728,6 +728,28 @@ describe('a call that is sent again', () => {
     await expect(jobs.obtain(keyOf(call, 1), AbortSignal.timeout(200))).rejects.toThrow();
   });
 
+  it('has its hold back, and is free to be repeated, where no row was made and the database has no transaction to spare', async () => {
+    const slow = new Proxy(test.db, {
+      get(db, name) {
+        if (name === '$transaction') return () => Promise.reject(new Error('no connection in time'));
+        if (name !== '$queryRaw') return Reflect.get(db, name);
+        return async (query: { sql?: string }, ...values: unknown[]) => {
+          if (query.sql?.includes('INSERT INTO job')) throw new Error('no connection in time');
+          return Reflect.apply(db.$queryRaw, db, [query, ...values]);
+        };
+      },
+    });
+    const process = await test.open({ db: slow, backends: someBackends() });
+    const call = aHeldCall();
+    await expect(process.make(call)).rejects.toThrow('no connection in time');
+    await eventually(
+      () => test.books.released,
+      (released) => released.includes(call.hold.callId),
+    );
+    expect(await process.obtain(keyOf(call, 1), never)).toHaveProperty('claim');
+    await process.close();
+  });
+
   it('makes the job that could not be told of before: that one is undone, unrendered and uncharged', async () => {
     const losesAnswers = new Proxy(test.db, {
       get(db, name) {

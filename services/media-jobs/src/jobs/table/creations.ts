@@ -70,21 +70,21 @@ export async function claimFreeOne(
   return rows[0];
 }
 
-/** Ends a claim: no job comes under it from here on. Gives the creation as it is then; undefined where the claim was void. */
-export async function endClaim(db: Sql, { creationId, version }: Claim): Promise<Creation | undefined> {
-  const rows = await db.$queryRaw<Creation[]>(Prisma.sql`
+/** Ends a claim under which no job was made, and none comes from here on. 0 where there is a job, or the claim was void. */
+export const endClaim = (db: Sql, { creationId, version }: Claim): Promise<number> =>
+  db.$executeRaw(Prisma.sql`
     UPDATE creation SET version = version + 1, lives_until = now()
-    WHERE creation_id = ${creationId}::UUID AND version = ${version} RETURNING ${COLUMNS}`);
-  return rows[0];
-}
+    WHERE creation_id = ${creationId}::UUID AND version = ${version} AND job_id IS NULL`);
 
 /** Ends a claim on a call that its client does not repeat. */
 export const forgetClaim = (db: Sql, { creationId, version }: Claim): Promise<number> =>
   db.$executeRaw`DELETE FROM creation WHERE creation_id = ${creationId}::UUID AND version = ${version} AND job_id IS NULL`;
 
-/** Frees a creation of its job, which was cancelled. */
-export const freeOfJob = (db: Sql, { creationId }: Claim): Promise<number> =>
-  db.$executeRaw`UPDATE creation SET job_id = NULL WHERE creation_id = ${creationId}::UUID`;
+/** Frees a creation of its job, which is to be cancelled, and ends its claim. 0 where a repeat of the call has the job. */
+export const freeOfJob = (db: Sql, { creationId, version, repeat }: Claim): Promise<number> =>
+  db.$executeRaw(Prisma.sql`
+    UPDATE creation SET job_id = NULL, version = version + 1, lives_until = now()
+    WHERE creation_id = ${creationId}::UUID AND version = ${version} AND repeat = ${repeat}`);
 
 /** Removes creations that no repeat looks for any more. */
 export const removeOldCreations = (db: Sql, olderThanMs: number): Promise<number> =>
