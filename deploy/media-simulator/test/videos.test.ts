@@ -50,15 +50,14 @@ describe('a video job', () => {
     expect((await replica.log()).renders[0]?.units).toMatchObject({ frames: 1 });
   });
 
-  it('has its own bytes for its own prompt', async () => {
+  it('has bytes of its own, whatever was asked', async () => {
     replica = await startTestReplica('vllm-omni-2026');
     for (const prompt of ['a', 'a', 'b']) {
       const { id } = await createJob(replica, { ...small, prompt, seconds: '1' });
       await completed(replica, id);
     }
-    const [first, second, third] = (await replica.log()).renders.map(({ outputs }) => outputs[0]?.sha256);
-    expect(second).toBe(first);
-    expect(third).not.toBe(first);
+    const made = (await replica.log()).renders.map(({ outputs }) => outputs[0]?.sha256);
+    expect(new Set(made).size).toBe(3);
   });
 
   it('waits for the one slot, in order, and says so', async () => {

@@ -92,7 +92,10 @@ export async function openRegion(region: Region, described: ClusterRegion): Prom
       const retired = simulators.filter(({ isRetired }) => isRetired);
       simulators = [...(await urlOf('engines')).map((url) => new Simulator(`${url}:${ADMIN_PORT}`)), ...retired];
       mediaBackends = (await urlOf('media-engines')).flatMap((url) =>
-        Object.values(MEDIA_MODELS).map((model, index) => new MediaBackend(model, `${url}:${ADMIN_PORT + index}`)),
+        Object.values(MEDIA_MODELS).map(
+          (model, index) =>
+            new MediaBackend({ id: `media-1/${model}`, model, admin_url: `${url}:${ADMIN_PORT + index}` }),
+        ),
       );
     },
     async close() {

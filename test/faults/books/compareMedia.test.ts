@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import type { MediaRecord } from '../load/media/mediaRecord.ts';
+import type { HeldFile, MediaRecord } from '../load/media/mediaRecord.ts';
 import { MEDIA_MODELS } from '../stack/faultCatalog.ts';
 import type { Render } from '../stack/mediaBackends.ts';
 import { compareMedia, costOf } from './compareMedia.ts';
@@ -19,6 +19,7 @@ const client: MediaRecord = {
   error: undefined,
   jobId: 'video_1',
   usage: { units: 2, spend: Number(CHARGE) / 1e9 },
+  held: [{ sha256: 'hash', mark: 'mark' }],
   seen: ['queued', 'in_progress', 'completed'],
   startedAt: 0,
   endedAt: 1,
@@ -35,6 +36,9 @@ const job: JobRow = {
   charge: CHARGE,
   hold: CHARGE,
   outputs: 1,
+  hashes: ['hash'],
+  replica: 'media-1',
+  backendId: 'r',
   inputs: 0,
   isSettled: true,
 };
@@ -58,7 +62,16 @@ const row: LedgerRow = {
   startedAtMs: 0,
   endedAtMs: 1,
 };
-const render: Render = { model: MODEL, jobId: 'r', prompt: 'a fox', state: 'finished', units: {}, queuedAt: 0 };
+const render: Render = {
+  replica: 'media-1',
+  model: MODEL,
+  jobId: 'r',
+  prompt: 'a fox',
+  state: 'finished',
+  units: { frames: 17, fps: 8 },
+  marks: ['mark'],
+  queuedAt: 0,
+};
 const failed = { state: 'failed', errorCode: 'backend_lost', units: 0, charge: 0n } as const;
 const refused: MediaRecord = {
   ...client,
@@ -66,8 +79,28 @@ const refused: MediaRecord = {
   outcome: '503',
   jobId: undefined,
   usage: undefined,
+  held: [],
   seen: [],
 };
+
+const withFile = (file: Partial<HeldFile>): MediaRecord => ({
+  ...client,
+  held: [{ sha256: 'hash', mark: 'mark', ...file }],
+});
+const images: MediaRecord = {
+  ...client,
+  kind: 'image job',
+  held: [
+    { sha256: 'hash', mark: 'a' },
+    { sha256: 'hash', mark: 'c' },
+  ],
+};
+const imageOf = (mark: string): Render => ({
+  ...render,
+  model: MEDIA_MODELS.image.id,
+  jobId: null,
+  marks: [mark],
+});
 
 interface Case {
   calls: MediaRecord[];
@@ -75,6 +108,20 @@ interface Case {
   renders: Render[];
   rows: LedgerRow[];
 }
+
+/** A second client with a job and a render of its own, of the same words. */
+const other = {
+  call: { ...client, jobId: 'video_2', held: [{ sha256: 'hash 2', mark: 'mark 2' }] },
+  job: { ...job, jobId: 'video_2', callId: 'call 2', hashes: ['hash 2'], backendId: 'r2' },
+  row: { ...row, callId: 'call 2' },
+  render: { ...render, jobId: 'r2', marks: ['mark 2'] },
+};
+const both: Case = {
+  calls: [client, other.call],
+  jobs: [job, other.job],
+  rows: [row, other.row],
+  renders: [render, other.render],
+};
 
 function compare(change: Partial<Case>): ReturnType<typeof compareMedia> & { problems: string[] } {
   const { rows, ...media }: Case = { calls: [client], jobs: [job], renders: [render], rows: [row], ...change };
@@ -94,9 +141,11 @@ it.each<[string, Partial<Case>]>([
     },
   ],
   ['one of a client whose answer was lost', { calls: [{ ...client, outcome: 'broken', jobId: undefined }] }],
+  ['images of which each was rendered twice', { calls: [images], renders: ['a', 'b', 'c', 'd'].map(imageOf) }],
+  ['two clients that asked for the same', both],
   [
-    'images of which each was rendered twice',
-    { calls: [{ ...client, kind: 'image job' }], renders: [render, render, render, render] },
+    'what a release made that marks nothing',
+    { calls: [withFile({ mark: null })], renders: [{ ...render, marks: [] }] },
   ],
   ['a call that was refused', { calls: [refused], jobs: [], rows: [], renders: [] }],
 ])('finds nothing wrong with %s', (_case, change) => {
@@ -125,10 +174,14 @@ it.each<[string, Partial<Case>, Partial<ReturnType<typeof compareMedia>>]>([
   ['an end after which it went on', { calls: [{ ...client, seen: ['completed', 'in_progress'] }] }, {}],
   ['another cost than the client was told', { calls: [{ ...client, usage: { units: 2, spend: 1 } }] }, {}],
   ['what nobody rendered', { renders: [] }, {}],
-  ['what was rendered three times', { renders: [render, render, render] }, {}],
+  [
+    'what was rendered three times',
+    { renders: [render, { ...render, marks: ['2nd'] }, { ...render, marks: ['3rd'] }] },
+    {},
+  ],
   [
     'images that were rendered more than twice each',
-    { calls: [{ ...client, kind: 'image job' }], renders: Array<Render>(5).fill(render) },
+    { calls: [images], renders: ['a', 'b', 'c', 'd', 'e'].map(imageOf) },
     {},
   ],
   ['images that nobody got', { jobs: [job, { ...job, jobId: 'job_2', isHidden: true, operation: 'images' }] }, {}],
@@ -136,6 +189,50 @@ it.each<[string, Partial<Case>, Partial<ReturnType<typeof compareMedia>>]>([
   const compared = compare(change);
   expect(compared).toMatchObject(expected);
   expect(compared.problems).not.toEqual([]);
+});
+
+it.each<[string, Partial<Case>, string]>([
+  [
+    'a clip that two clients hold',
+    {
+      ...both,
+      calls: [client, { ...other.call, held: client.held }],
+      jobs: [job, { ...other.job, hashes: job.hashes, backendId: job.backendId }],
+    },
+    'one render is held twice',
+  ],
+  ['two jobs that name one clip', { jobs: [job, { ...job, jobId: 'video_2' }] }, 'two jobs name one clip'],
+  [
+    'a clip of another job',
+    { ...both, calls: [{ ...client, held: [{ sha256: 'hash', mark: 'mark 2' }] }] },
+    'a client holds a render that its job does not name',
+  ],
+  [
+    'an image of another replica',
+    { calls: [{ ...images }], renders: ['a', 'c'].map((mark) => ({ ...imageOf(mark), replica: 'media-2' })) },
+    'a client holds a render that its job does not name',
+  ],
+  [
+    'an image that came twice',
+    { calls: [{ ...images, held: [...client.held, ...client.held] }] },
+    'one render is held twice',
+  ],
+  ['a clip of other words', { renders: [{ ...render, prompt: 'a wolf' }] }, 'a client holds what it did not ask for'],
+  [
+    'a clip of another length',
+    { renders: [{ ...render, units: { frames: 9, fps: 8 } }] },
+    'a client holds what it did not ask for',
+  ],
+  ['a clip that was never rendered', { calls: [withFile({ mark: 'other' })] }, 'a client holds what no render made'],
+  ['a clip without a mark', { calls: [withFile({ mark: null })] }, 'a client holds what no render made'],
+  [
+    'other bytes than were stored',
+    { calls: [withFile({ sha256: 'other' })] },
+    'a client holds other bytes than its job has',
+  ],
+  ['renders alike', { renders: [render, { ...render, jobId: 'r2' }] }, 'two renders have one mark'],
+])('finds in what clients hold %s', (_case, change, problem) => {
+  expect(compare(change).problems.join()).toContain(problem);
 });
 
 it.each([

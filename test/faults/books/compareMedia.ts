@@ -1,6 +1,6 @@
 import type { MediaKind, MediaRecord } from '../load/media/mediaRecord.ts';
-import type { Render } from '../stack/mediaBackends.ts';
 import type { MediaModels } from '../stack/mediaModels.ts';
+import { compareHeld } from './compareHeld.ts';
 import type { Evidence } from './evidence.ts';
 import type { ProblemList } from './problemList.ts';
 import type { JobRow } from './readJobs.ts';
@@ -28,9 +28,10 @@ export function compareMedia({ media, rows }: Pick<Evidence, 'media' | 'rows'>, 
   const untold = compareUntold(media, problems);
   compareHidden(media, problems);
   compareRenders(media, problems);
+  const shared = compareHeld(media, problems);
   return {
     lost: ofJobs.lost + ofOthers.lost,
-    doubled: ofJobs.doubled + ofOthers.doubled + untold,
+    doubled: ofJobs.doubled + ofOthers.doubled + untold + shared,
     difference: ofJobs.difference + ofOthers.difference,
   };
 }
@@ -169,20 +170,35 @@ function compareHidden({ calls, jobs }: Evidence['media'], problems: ProblemList
     problems.add('images were charged that nobody got', `${completed} jobs completed, ${ok} calls ended well`);
 }
 
-/** What was completed was rendered, and nothing more often than there are attempts: what is waited for without a job has two as well. */
-function compareRenders({ calls, jobs, renders }: Evidence['media'], problems: ProblemList): void {
-  const byPrompt = new Map<string, Render[]>();
-  for (const render of renders) byPrompt.set(render.prompt, [...(byPrompt.get(render.prompt) ?? []), render]);
-  const byId = new Map(jobs.map((job) => [job.jobId, job]));
+/**
+ * What was completed was rendered, and nothing more often than there are attempts: what is waited for without a job has two as well.
+ * Several calls may have one prompt.
+ */
+function compareRenders({ calls, jobs, models, renders }: Evidence['media'], problems: ProblemList): void {
+  const keyOf = (model: string | undefined, prompt: string): string => `${model}: ${prompt}`;
+  const finished = new Map<string, number>();
+  for (const { model, prompt, state } of renders) {
+    const key = keyOf(model, prompt);
+    if (state === 'finished') finished.set(key, (finished.get(key) ?? 0) + 1);
+  }
+  const isCompleted = new Set(jobs.filter(({ state }) => state === 'completed').map(({ jobId }) => jobId));
+  const asked = new Map<string, { made: number; most: number; what: string }>();
   for (const { kind, prompt, units, outcome, jobId } of calls) {
     if (kind.startsWith('transcript')) continue;
-    const finished = (byPrompt.get(prompt) ?? []).filter(({ state }) => state === 'finished').length;
+    const key = keyOf(modelOf(kind, models), prompt);
+    const { made, most } = asked.get(key) ?? { made: 0, most: 0 };
     const each = kind.startsWith('image') ? units : 1;
-    const isMade = outcome === 'ok' || (jobId !== undefined && byId.get(jobId)?.state === 'completed');
-    if (isMade && finished < each)
-      problems.add('more was completed than was rendered', `${kind} ${jobId}: ${finished}`);
-    if (finished > MOST_ATTEMPTS * each)
-      problems.add('something was rendered more often than it may', `${kind} ${jobId}: ${finished} times`);
+    const isMade = outcome === 'ok' || (jobId !== undefined && isCompleted.has(jobId));
+    asked.set(key, {
+      made: made + (isMade ? each : 0),
+      most: most + MOST_ATTEMPTS * each,
+      what: `${kind} ${jobId}`,
+    });
+  }
+  for (const [key, { made, most, what }] of asked) {
+    const count = finished.get(key) ?? 0;
+    if (count < made) problems.add('more was completed than was rendered', `${what}: ${count}`);
+    if (count > most) problems.add('something was rendered more often than it may', `${what}: ${count} times`);
   }
 }
 

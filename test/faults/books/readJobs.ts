@@ -14,6 +14,11 @@ export interface JobRow {
   charge: bigint | null;
   hold: bigint;
   outputs: number;
+  /** The SHA-256 of each. */
+  hashes: string[];
+  /** Where its last attempt was, and what a clip's record is called there. */
+  replica: string | null;
+  backendId: string | null;
   /** Uploads that are still there. */
   inputs: number;
   isSettled: boolean;
@@ -23,7 +28,7 @@ export interface JobRow {
 export async function readJobs(db: pg.Pool, workspaceIds: readonly string[]): Promise<JobRow[]> {
   const { rows } = await db.query(
     `SELECT job_id, call_id, operation, is_hidden, state, error_code, attempts_counted, units, charge_nano_usd, hold_nano_usd,
-       jsonb_array_length(outputs) AS outputs, jsonb_array_length(inputs) AS inputs, settled_at
+       replica, backend_id, outputs, jsonb_array_length(inputs) AS inputs, settled_at
      FROM job WHERE workspace_id = ANY($1)`,
     [workspaceIds],
   );
@@ -38,7 +43,10 @@ export async function readJobs(db: pg.Pool, workspaceIds: readonly string[]): Pr
     units: row.units,
     charge: row.charge_nano_usd === null ? null : BigInt(row.charge_nano_usd),
     hold: BigInt(row.hold_nano_usd),
-    outputs: row.outputs,
+    outputs: row.outputs.length,
+    hashes: row.outputs.map(({ sha256 }: { sha256: string }) => sha256),
+    replica: row.replica,
+    backendId: row.backend_id,
     inputs: row.inputs,
     isSettled: row.settled_at !== null,
   }));

@@ -1,3 +1,4 @@
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { findFreePorts } from '@turnpike/local-stack/findFreePorts';
@@ -123,6 +124,14 @@ export const media: CellTable = {
     serviceSettings: {},
     s3: true,
     run: repeatCalls,
+  },
+  'media-lost-answers': {
+    breaks:
+      'two workspaces order clips and images in the same words, on replicas that begin two at once; answers to orders come late, are lost, or are lost before anything has begun',
+    holds: 'each client holds a render of its own, of what it ordered; each is charged once, and none is held twice',
+    eventLog: 'embedded',
+    serviceSettings: {},
+    run: loseAnswers,
   },
   'media-corrupt': {
     breaks:
@@ -357,6 +366,65 @@ async function haveOwnerAway(context: CellContext): Promise<void> {
   const records = await load.done;
   noteEnds(context, records);
   context.checkMediaOutcomes(records, { ok: true, failed: true, ...REFUSED });
+  await context.untilMediaIsOver();
+}
+
+const SAME_WORDS = 'animate this picture';
+/** Each of them asks for clips of a length of its own, so that one of the other shows. */
+const CLIP_SECONDS = MEDIA_MODELS.video.seconds;
+/** An answer of 500 bytes takes 2 s. */
+const SLOW_BYTE_MS = 4;
+const LATE_OR_LOST = {
+  [MEDIA_MODELS.video.id]: [
+    ['reset_before_answer', 0.25],
+    ['answer_lost', 0.15],
+    ['body_slow', 0.6],
+  ],
+  [MEDIA_MODELS.image.id]: [
+    ['reset_before_answer', 0.1],
+    ['answer_lost', 0.15],
+  ],
+} as const;
+const TWO_AT_ONCE = 2;
+
+async function loseAnswers(context: CellContext): Promise<void> {
+  const { mediaBackends, stateDir } = context.stack;
+  const file = join(stateDir, 'media-backends.json');
+  const { backends } = JSON.parse(await readFile(file, 'utf8')) as { backends: object[] };
+  const slots = TWO_AT_ONCE;
+  await writeFile(file, JSON.stringify({ backends: backends.map((backend) => ({ ...backend, slots })) }));
+  for (const [index, backend] of mediaBackends.entries()) {
+    const faults = Object.entries(LATE_OR_LOST).find(([model]) => model === backend.model)?.[1] ?? [];
+    await backend.configure({ slots });
+    await backend.addFaults(
+      faults.map(([fault, probability]) => ({
+        ...{ match: { route: CREATES[backend.model], probability }, fault, seed: `${fault} ${index}` },
+        byteMs: SLOW_BYTE_MS,
+      })),
+    );
+  }
+  const other = await context.openAccount({});
+  const loads = [context.account, other].map(({ keys }, index) =>
+    context.startMedia({
+      kinds: ['video', 'video', 'image job', 'video', 'images'],
+      calls: Math.ceil(countCalls(context) / 2),
+      prompt: SAME_WORDS,
+      seconds: CLIP_SECONDS[index] ?? 1,
+      keys,
+      perSecond: 3,
+    }),
+  );
+  const records = (await Promise.all(loads.map(({ done }) => done))).flat();
+  await Promise.all(mediaBackends.map((backend) => backend.clearFaults()));
+  noteEnds(context, records);
+  context.checkMediaOutcomes(records, { ok: true, failed: true, ...REFUSED });
+  context.check(
+    records.every(({ outcome, error }) => outcome !== 'failed' || error === 'backend_lost'),
+    'a job failed although its answers were not lost',
+  );
+  const held = records.reduce((sum, { held: files }) => sum + files.length, 0);
+  context.notes.push(`clients hold ${held} files`);
+  context.check(held > records.length / 2, 'clients hold hardly anything');
   await context.untilMediaIsOver();
 }
 

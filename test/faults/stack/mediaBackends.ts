@@ -7,6 +7,8 @@ const QUICK = { renderBaseMs: 100, msPerStep: 0, msPerFrame: 10, msPerAudioSecon
 
 /** One piece of work of a media backend, by its own log. */
 export interface Render {
+  /** The replica that made it, as rows of jobs name it. */
+  replica: string;
   model: string;
   /** What a video's record is called there. */
   jobId: string | null;
@@ -14,6 +16,8 @@ export interface Render {
   prompt: string;
   state: 'waiting' | 'running' | 'finished' | 'aborted' | 'failed' | 'lost';
   units: Record<string, unknown>;
+  /** Of each output that has one, by which it is known again. */
+  marks: string[];
   queuedAt: number;
 }
 
@@ -24,6 +28,8 @@ const logSchema = z.object({
       prompt: z.string(),
       state: z.enum(['waiting', 'running', 'finished', 'aborted', 'failed', 'lost']),
       units: z.record(z.string(), z.unknown()),
+      // The simulators of a release before this may give none.
+      outputs: z.array(z.object({ mark: z.string().nullish() })),
       queuedAt: z.number(),
     }),
   ),
@@ -37,18 +43,27 @@ const stateSchema = z.object({
 
 /** What one simulated media backend is told and asked by its admin listener. Its log outlives its process. */
 export class MediaBackend {
+  readonly id: string;
   readonly model: string;
   readonly #adminUrl: string;
 
-  constructor(model: string, adminUrl: string) {
+  constructor({ id, model, admin_url }: { id: string; model: string; admin_url: string }) {
+    this.id = id;
     this.model = model;
-    this.#adminUrl = adminUrl;
+    this.#adminUrl = admin_url;
   }
 
   /** Every render that was asked for since an instant. */
   async listRenders(sinceMs: number): Promise<Render[]> {
     const { renders } = logSchema.parse(await this.#ask('GET', 'log'));
-    return renders.filter(({ queuedAt }) => queuedAt >= sinceMs).map((render) => ({ ...render, model: this.model }));
+    return renders
+      .filter(({ queuedAt }) => queuedAt >= sinceMs)
+      .map(({ outputs, ...render }) => ({
+        ...render,
+        replica: this.id,
+        model: this.model,
+        marks: outputs.flatMap(({ mark }) => mark ?? []),
+      }));
   }
 
   /** Whether it renders nothing and has no record of any job. */

@@ -189,7 +189,7 @@ async function describe(
   let redis = cluster ? openCluster(cluster) : openRedis(redisUrl);
   const parts = new PartControl(running, cluster && new ClusterPart(cluster));
   const simulators = us.simulator_admin_urls.map((url) => new Simulator(url));
-  const mediaBackends = us.media_backends.map(({ model, admin_url: url }) => new MediaBackend(model, url));
+  const mediaBackends = us.media_backends.map((backend) => new MediaBackend(backend));
   const mend = async () => {
     await parts.mend();
     await links.mend();

@@ -12,7 +12,7 @@ export async function createImages(call: Call): Promise<Answer> {
   const request = dialect.read(body, readContext(call));
   const { prompt, count, width, height, steps } = request;
   const id = replica.newId();
-  const drawing = draw(call, request);
+  const drawing = draw(call, request, id);
   let drawn: Buffer[] = [];
   const render = replica.render({
     request: entry,
@@ -44,14 +44,14 @@ export async function getImageContent({ replica, id, query }: Call): Promise<Ans
   return bytesAnswer(bytes, `image/${file.name.split('.').at(-1)}`);
 }
 
-/** All images of a request, each another. */
-async function draw({ replica, fault }: Call, request: ImageRequest): Promise<Buffer[]> {
+/** All images of a request, each another. Without a seed one is drawn, as engines do. */
+async function draw({ replica, fault }: Call, request: ImageRequest, id: string): Promise<Buffer[]> {
   const { prompt, seed, width, height, format } = request;
   const isOther = fault?.kind === 'output_other_size';
   const count = fault?.kind === 'fewer_images' ? request.count - 1 : request.count;
   const images = Array.from({ length: count }, (_, index) =>
     drawImage(
-      JSON.stringify([replica.model, prompt, seed, index]),
+      JSON.stringify([replica.model, prompt, seed ?? id, index]),
       isOther ? Math.ceil(width / 2) : width,
       height,
       format,

@@ -124,7 +124,7 @@ function beginJob(call: Call, request: VideoRequest, dialect: VideoDialect): Vid
   const fileName = `${job.id}.${clipContainer}`;
   const isOther = fault?.kind === 'output_other_size';
   const shape = { width, height, fps, frames: isOther ? Math.ceil(frames / 2) : frames, container: clipContainer };
-  const clip = encodeClip(JSON.stringify([replica.model, prompt, seed, size]), shape);
+  const clip = encodeClip(JSON.stringify([replica.model, prompt, seed, size, job.id]), shape);
   clip.catch(() => {}); // seen when it is wanted
   const render: Render = replica.render({
     request: entry,

@@ -1,14 +1,10 @@
-import { createHash } from 'node:crypto';
 import sharp from 'sharp';
+import { drawMark, FIELDS, markOf } from './marks.ts';
 
 export type ImageFormat = 'png' | 'jpeg' | 'webp';
 
-const PATTERN_SIZE = 8;
-
-/** An image of exactly this size whose pattern is that of `key`: small, and another for every key. */
+/** An image of exactly this size whose pattern is the mark of `key`: small, and another for every key. */
 export function drawImage(key: string, width: number, height: number, format: ImageFormat): Promise<Buffer> {
-  const bytes = PATTERN_SIZE * PATTERN_SIZE * 3;
-  const pixels = createHash('shake256', { outputLength: bytes }).update(key).digest();
-  const pattern = sharp(pixels, { raw: { width: PATTERN_SIZE, height: PATTERN_SIZE, channels: 3 } });
+  const pattern = sharp(drawMark(markOf(key)), { raw: { width: FIELDS, height: FIELDS, channels: 3 } });
   return pattern.resize(width, height, { fit: 'fill', kernel: 'nearest' }).toFormat(format).toBuffer();
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { CLIP_MARK_NAME, markOf, NO_MARK } from './marks.ts';
 import { runFfmpeg } from './runFfmpeg.ts';
 
 export interface ClipShape {
@@ -17,20 +18,25 @@ const CACHE = join(tmpdir(), 'turnpike-media-simulator');
 const encoding = new Map<string, Promise<Buffer>>();
 
 /**
- * A clip of exactly so many frames. The picture is the same for all of a shape; what makes each clip its own is a mark of
- * `key` behind it, which players skip. The index of an MP4 stands at the end, as engines write it.
+ * A clip of exactly so many frames. The picture is the same for all of a shape; what makes each clip its own is the mark of `key`
+ * within its first frame, which decoders pass over and which stays in it as long as it is not encoded again. Behind an AVI stands a hash.
+ * The index of an MP4 stands at the end, as engines write it.
  */
 export async function encodeClip(key: string, shape: ClipShape): Promise<Buffer> {
   const { width, height, frames, fps, container } = shape;
-  const name = `${width}x${height}-${frames}-${fps}.${container}`;
+  const name = `marked-${width}x${height}-${frames}-${fps}.${container}`;
   let clip = encoding.get(name);
   if (!clip) {
     clip = encodeOnce(name, shape);
     encoding.set(name, clip);
     clip.catch(() => encoding.delete(name));
   }
-  const mark = createHash('sha256').update(key).digest();
-  return Buffer.concat([await clip, container === 'mp4' ? toMp4Box('free', mark) : toRiffChunk('JUNK', mark)]);
+  if (container === 'avi') {
+    return Buffer.concat([await clip, toRiffChunk('JUNK', createHash('sha256').update(key).digest())]);
+  }
+  const marked = Buffer.from(await clip);
+  marked.write(markOf(key), marked.indexOf(CLIP_MARK_NAME + NO_MARK, 0, 'latin1') + CLIP_MARK_NAME.length, 'latin1');
+  return marked;
 }
 
 export function toMp4Box(type: string, content: Buffer): Buffer {
@@ -54,7 +60,9 @@ async function encodeOnce(name: string, { width, height, frames, fps, container 
   const folder = await mkdtemp(join(CACHE, 'partial-'));
   const partial = join(folder, name);
   const source = `testsrc=size=${width}x${height}:rate=${fps}`;
-  const codec = container === 'mp4' ? ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p'] : [];
+  const mark = `h264_metadata=sei_user_data=${Buffer.from(CLIP_MARK_NAME, 'latin1').toString('hex')}+${NO_MARK}`;
+  const codec =
+    container === 'mp4' ? ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-bsf:v', mark] : [];
   await runFfmpeg(['-f', 'lavfi', '-i', source, '-frames:v', String(frames), '-threads', '1', ...codec, partial]);
   await rename(partial, file);
   await rm(folder, { recursive: true });

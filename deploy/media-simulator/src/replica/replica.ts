@@ -5,6 +5,7 @@ import type { Clock } from '@turnpike/engine-simulator/engine/clock';
 import type { Fault } from '../faults/fault.ts';
 import { FaultRules } from '../faults/faultRules.ts';
 import { DEFAULT_KNOBS, type Knobs } from '../knobs.ts';
+import { readMark } from '../outputs/marks.ts';
 import type { Personality } from '../personalities/personality.ts';
 import { EngineError } from '../wire/engineError.ts';
 import { JobRecords, type VideoJob } from './jobRecords.ts';
@@ -101,7 +102,7 @@ export class Replica {
       produce: async () => {
         failByFault(work);
         const outputs = await work.produce();
-        entry.outputs = outputs.map((bytes) => ({ bytes: bytes.length, sha256: sha256(bytes) }));
+        entry.outputs = await Promise.all(outputs.map((bytes) => describeOutput(bytes, operation)));
       },
     });
   }
@@ -154,4 +155,11 @@ function failByFault({ fault, prompt }: Work): void {
     throw new EngineError(400, `The prompt was rejected by the safety checker: '${prompt}'`);
 }
 
-const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
+const describeOutput = async (
+  bytes: Buffer,
+  operation: RenderEntry['operation'],
+): Promise<RenderEntry['outputs'][number]> => ({
+  bytes: bytes.length,
+  sha256: createHash('sha256').update(bytes).digest('hex'),
+  mark: operation === 'image' || operation === 'video' ? ((await readMark(bytes)) ?? null) : null,
+});

@@ -23,10 +23,17 @@ export type MediaKind = (typeof MEDIA_KINDS)[number];
  */
 export type MediaOutcome = 'ok' | 'failed' | 'deleted' | 'gone' | 'broken' | 'hung' | 'malformed' | `${number}`;
 
+/** A file that a client has in the end. */
+export interface HeldFile {
+  sha256: string;
+  /** By which it tells from what render it came; null where it has none that can be read. */
+  mark: string | null;
+}
+
 /** All that a client knows of one media call. */
 export interface MediaRecord {
   kind: MediaKind;
-  /** The prompt or text of this call and no other; of a recording, nothing that a backend sees. */
+  /** The prompt or text, of this call alone unless the load has one for all; of a recording, nothing that a backend sees. */
   prompt: string;
   /** What can be charged for it: images, seconds, characters. */
   units: number;
@@ -39,6 +46,8 @@ export interface MediaRecord {
   jobId: string | undefined;
   /** What the job said it was charged, once it had ended. */
   usage: { units: number; spend: number } | undefined;
+  /** The images or the clip that it has, whole; of sound it keeps nothing. */
+  held: HeldFile[];
   /** Of a job, each status that was seen, in order and once in a row. */
   seen: string[];
   startedAt: number;

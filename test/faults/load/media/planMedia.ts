@@ -29,20 +29,28 @@ const MOST_IMAGES = 3;
 const RECORDING_TENTHS: [number, number] = [8, 35];
 
 /**
- * Draws what one call of a kind asks for. `number` makes its prompt one of its own. A `canary` stands in all that a client says; a video
+ * Draws what one call of a kind asks for. A clip lasts `seconds` where that is given. A `canary` stands in all that a client says; a video
  * has an image then to begin with, in which it stands as well.
  */
 export function planMedia(
   kind: MediaKind,
   {
     models,
-    number,
+    prompt,
+    seconds,
     random,
     apiKey,
     canary,
-  }: { models: MediaModels; number: string; random: Random; apiKey: string; canary?: string | undefined },
+  }: {
+    models: MediaModels;
+    prompt: string;
+    seconds?: number | undefined;
+    random: Random;
+    apiKey: string;
+    canary?: string | undefined;
+  },
 ): Omit<MediaPlan, 'deleteAfterMs' | 'retries'> {
-  const base = { kind, apiKey, prompt: canary === undefined ? `prompt ${number}` : `prompt ${number} ${canary}` };
+  const base = { kind, apiKey, prompt: canary === undefined ? prompt : `${prompt} ${canary}` };
   switch (kind) {
     case 'images':
     case 'image job': {
@@ -53,8 +61,8 @@ export function planMedia(
       return { ...base, units, path: '/images/generations', body, jobsPath: isAsync ? '/images/jobs' : undefined };
     }
     case 'video': {
-      const { id: model, size, seconds } = models.video;
-      const units = seconds[random.between(0, seconds.length - 1)] ?? 1;
+      const { id: model, size, seconds: lengths } = models.video;
+      const units = seconds ?? lengths[random.between(0, lengths.length - 1)] ?? 1;
       const body = {
         model,
         prompt: base.prompt,

@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
+import { readMark } from '@turnpike/media-simulator/outputs/marks';
 import { type Dispatcher, FormData, request } from 'undici';
 import { z } from 'zod';
 import type { MediaOutcome, MediaRecord } from './mediaRecord.ts';
@@ -55,6 +57,7 @@ export async function sendMedia(plan: MediaPlan, target: Target): Promise<MediaR
     error: undefined,
     jobId: undefined,
     usage: undefined,
+    held: [],
     seen: [],
     startedAt: Date.now(),
     endedAt: 0,
@@ -81,7 +84,7 @@ export async function sendMedia(plan: MediaPlan, target: Target): Promise<MediaR
     record.error = toErrorText(answer.body);
     return end(record.error === undefined ? 'malformed' : `${answer.status}`);
   }
-  if (jobsPath === undefined) return end(readAnswer(record, answer));
+  if (jobsPath === undefined) return end(await readAnswer(record, answer));
   const job = parse(jobSchema, answer.body);
   if (!job) return end('malformed');
   record.jobId = job.id;
@@ -90,13 +93,23 @@ export async function sendMedia(plan: MediaPlan, target: Target): Promise<MediaR
 }
 
 /** What came in place of a job. */
-function readAnswer(record: MediaRecord, { body }: Answer): MediaOutcome {
+async function readAnswer(record: MediaRecord, { body }: Answer): Promise<MediaOutcome> {
   if (record.kind === 'speech') return body.length > 0 ? 'ok' : 'malformed';
   if (record.kind === 'transcript') return parse(transcriptSchema, body) ? 'ok' : 'malformed';
   const images = parse(imagesSchema, body);
   if (images?.data.length !== record.units) return 'malformed';
   record.usage = { units: images.usage.units_consumed, spend: images.usage.total_spend };
+  await keep(record, ...images.data.map(({ b64_json }) => Buffer.from(b64_json, 'base64')));
   return 'ok';
+}
+
+/** Notes what its client holds. */
+async function keep(record: MediaRecord, ...files: Buffer[]): Promise<void> {
+  for (const bytes of files)
+    record.held.push({
+      sha256: createHash('sha256').update(bytes).digest('hex'),
+      mark: (await readMark(bytes)) ?? null,
+    });
 }
 
 /** Looks at a job until it has ended or is gone, whatever is broken meanwhile, and reads what it made. */
@@ -125,7 +138,10 @@ async function followJob(record: MediaRecord, plan: MediaPlan, target: Target): 
     if (plan.deleteAfterMs === undefined && TERMINAL.has(last)) {
       if (last === 'failed') return 'failed';
       const content = await look(`${path}/content`);
-      if (content.status === 200 && content.isWhole) return content.body.length > 0 ? 'ok' : 'malformed';
+      if (content.status === 200 && content.isWhole) {
+        if (record.kind === 'video' || record.kind === 'image job') await keep(record, content.body);
+        return content.body.length > 0 ? 'ok' : 'malformed';
+      }
       // It may expire between the two looks.
       if (content.status === 404) return 'gone';
       if (content.status >= 400 && content.status < 500) return `${content.status}` as MediaOutcome;

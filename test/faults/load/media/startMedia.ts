@@ -25,6 +25,10 @@ export interface MediaLoadOptions {
   deleteAfterMs?: (random: Random) => number | undefined;
   /** How clients send a creation again; they do not where it is not given. */
   retries?: Retries;
+  /** What all of them ask for; each has a prompt of its own where it is not given. */
+  prompt?: string;
+  /** How long each clip lasts; drawn where it is not given. */
+  seconds?: number;
   /** A text to be found again wherever something is kept of what clients say. */
   canary?: string;
   keys?: readonly LoadKey[];
@@ -41,7 +45,7 @@ export interface MediaLoad {
   done: Promise<readonly MediaRecord[]>;
 }
 
-/** Sends media calls of all kinds in turn, each with a prompt of its own, and follows their jobs. */
+/** Sends media calls of all kinds in turn, and follows their jobs. */
 export function startMedia(
   {
     baseUrl,
@@ -57,6 +61,8 @@ export function startMedia(
     patienceMs = PATIENCE_MS,
     deleteAfterMs,
     retries,
+    prompt,
+    seconds,
     canary,
     keys = allKeys,
   }: MediaLoadOptions,
@@ -70,7 +76,10 @@ export function startMedia(
   function send(): void {
     const kind = kinds[sent % kinds.length] ?? 'video';
     const { apiKey = '' } = keys[random.between(0, keys.length - 1)] ?? {};
-    const plan = planMedia(kind, { models, number: `${name} ${sent}`, random, apiKey, canary });
+    const plan = planMedia(kind, {
+      ...{ models, random, apiKey, canary, seconds },
+      prompt: prompt ?? `prompt ${name} ${sent}`,
+    });
     sent += 1;
     const call = sendMedia(
       { ...plan, retries, deleteAfterMs: deleteAfterMs?.(random) },
