@@ -158,9 +158,11 @@ export const MUTATIONS: Record<string, Mutation> = {
     script: inScript('admit', 'limitOf(tonumber(cap))', 'nil'),
   },
   'admission does not ask whether the mark is in force, nor whether sums were loaded under it': {
-    seed: 1_519,
-    noticedBy: ['limits', 'covered', 'quiet', 'redis'],
-    breaks: 'aRouterLosesTheLog',
+    seed: 150,
+    leaseMs: 10_000,
+    noticedBy: ['limits', 'covered'],
+    faults: ['redisLosesItsTail', 'redisLosesItsTail'],
+    router: withBoth(withLate('admit', 800), withLongPutBacks),
     script: inScripts(
       inScript('admit', "if not isInForce() then return { 'closed'", "if false then return { 'closed'"),
       inScript('admit', 'if wallet[1] ~= ARGV[1] then', 'if not wallet[1] then'),

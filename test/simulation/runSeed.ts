@@ -96,6 +96,8 @@ function describeScript({ name, keys, args, reply }: ScriptRun): string {
     admit: () => `call ${args[1]?.slice(-4)} for ${args[6]}`,
     settle: () => `call ${args[1]?.slice(-4)} for ${args[2]}`,
     release: () => `call ${args[1]?.slice(-4)}`,
+    // A random value may be in it, which differs from run to run.
+    claim: () => `for ${args[1]} ms`,
   };
   return `${name} ${workspace} ${(what[name] ?? (() => args.join(' ')))()}: ${Array.isArray(reply) ? reply[0] : reply}`;
 }

@@ -46,7 +46,7 @@ it('lives through the same run again with the same seed, in another process', as
   const runs: SeedResult[] = [];
   for (let turn = 0; turn < 2; turn += 1)
     await simulateSeeds(1, {
-      first: 2,
+      first: 1,
       count: 1,
       mutation: 'admission looks at no balance',
       onResult: (result) => runs.push(result) > 0,
