@@ -138,6 +138,12 @@ export function createRecorder({ eventLog, absorber, pending, spool, standingOf,
       due.push(progress);
     }
     if (questions === 0) return;
+    // Also where no answer comes, so that a workspace that cannot be asked about gives its turn to the next ones.
+    for (const progress of [...byWorkspace.values()].flat())
+      if (progress.askAt <= now) {
+        progress.askAt = now + backoffMs(progress.asks, ASK);
+        progress.asks += 1;
+      }
     const most = mostQuestions;
     // Of the next round, unless this one succeeds.
     mostQuestions = Math.ceil(questions / 2);
@@ -159,9 +165,6 @@ export function createRecorder({ eventLog, absorber, pending, spool, standingOf,
         else if (progress.isSetAside) {
           progress.isSetAside = false;
           progress.sendAt = performance.now() + backoffMs(progress.sends, SEND_AGAIN);
-        } else if (progress.askAt <= now) {
-          progress.askAt = performance.now() + backoffMs(progress.asks, ASK);
-          progress.asks += 1;
         }
       }
   }
