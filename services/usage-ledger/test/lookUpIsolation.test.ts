@@ -111,6 +111,8 @@ it('slow look-ups by id hold up neither sums nor the recording of calls, whoever
 
   await ledger.ownerDb.$transaction(
     async (tx) => {
+      // The session says nothing while look-ups are asked, for longer than one of the service may.
+      await tx.$executeRaw`SET LOCAL idle_in_transaction_session_timeout = 0`;
       // The calls of that month alone cannot be read.
       await tx.$executeRaw`LOCK TABLE usage_request_2025_12 IN ACCESS EXCLUSIVE MODE`;
       await whileSlow(
