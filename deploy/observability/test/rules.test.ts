@@ -160,7 +160,7 @@ const CASES: Case[] = [
     alert: 'TokensUnpaid',
     series: { [at('turnpike_unpaid_tokens_total')]: grows(100_000) },
     labels: { reason: 'engine_reset' },
-    says: 'Engines made 2.5M output tokens in an hour that nobody pays, as they ended in engine_reset',
+    says: 'Engines made 2.5M unpaid output tokens in an hour: their attempts ended in engine_reset',
   },
   {
     alert: 'ChargeInDoubt',

@@ -50,7 +50,7 @@ export interface Holds {
    * the spool, or by another owner. Resolves once they stand in Redis under its session; until then they are held by whoever had them.
    */
   putBack(holds: Hold[]): Promise<void>;
-  /** Whether the hold of a call is still to be put back by this owner: the call is neither settled nor released here. */
+  /** Returns whether this owner holds money for a call: the call is neither settled nor released here. */
   isHeld(callId: string): boolean;
   /**
    * Ends the call: its event is on disk, and the hold becomes the charge. False where neither disk nor Redis could take the event in

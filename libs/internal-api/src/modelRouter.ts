@@ -154,7 +154,7 @@ export const modelRouterApi = defineApi('model-router', {
     method: 'GET',
     path: '/internal/workspaces/:workspace_id/counters',
     promise:
-      'all that the gate counts of a workspace, of one instant but keys without pending calls; pending calls by pages, each with its session: a hold whose session has lapsed is nobody’s',
+      'all that the gate counts of a workspace, at one instant except for keys without pending calls; pending calls by pages, each with its session: a hold whose session has lapsed has no owner',
     params: z.object({
       workspace_id: anyId,
       after: z

@@ -74,7 +74,7 @@ export interface InferenceMetrics extends KeyBoundMetrics {
   cacheCounted(model: CatalogModel, estimate: CacheEstimate): void;
   /** A stream came at this pace, from its first event to its end. */
   streamEnded(model: CatalogModel, tokensPerSecond: number): void;
-  /** An engine made output tokens in an attempt that failed, which nobody pays. `reason` is one of a few codes. */
+  /** Counts output tokens of an attempt that failed, which are not charged. `reason` is one of a few codes. */
   tokensUnpaid(model: CatalogModel, unpaid: { reason: string; tokens: number }): void;
   /** A call goes to another engine after the first one failed it. */
   callRetried(model: CatalogModel): void;

@@ -22,7 +22,7 @@ import { createMedia } from './media/createMedia.ts';
 import { openMoney } from './money/openMoney.ts';
 import { openRequests } from './request/openRequests.ts';
 
-/** As long as other services remember a key: a revoked one reads no job after that. */
+/** Life of a key's verdict, as in the other services: a revoked key reads no job after that. */
 const KEY_CACHE_TTL_MS = 5_000;
 /** Some times as many as auth works on at once: verdicts wait for each other, not for connections to be made. */
 const QUESTIONS_AT_ONCE = 32;

@@ -51,7 +51,7 @@ export function compareCalls(
   return { lost, doubled, difference };
 }
 
-/** What a client got of a call that cost nothing. */
+/** Tokens that a client got from a call that cost nothing. */
 interface Delivered {
   reason: string;
   tokens: number;

@@ -62,7 +62,7 @@ function compareNames(jobs: readonly JobRow[], problems: ProblemList): void {
   }
 }
 
-/** Of its prompt, and of its length. */
+/** Compares prompt and length. */
 const isAsAsked = ({ prompt, units }: Render, call: MediaRecord): boolean =>
   prompt === call.prompt &&
   (call.kind !== 'video' || Math.floor(Number(units.frames) / Number(units.fps)) === call.units);

@@ -16,7 +16,7 @@ export interface JobRow {
   outputs: number;
   /** The SHA-256 of each. */
   hashes: string[];
-  /** Where its last attempt was, and what a clip's record is called there. */
+  /** Replica of its last attempt, and the id of a clip there. */
   replica: string | null;
   backendId: string | null;
   /** Uploads that are still there. */

@@ -6,7 +6,7 @@ import type { Fault } from '../fault.ts';
 import { type FakeClock, fakeClock } from '../stack/fakeClock.ts';
 import { breakMedia } from './media.ts';
 
-/** As far as clocks of one region may be apart before anything is refused. */
+/** Largest difference between clocks of one region at which nothing is refused. */
 const APART_MS = 300_000;
 /** Longer than any session or lease in Redis. */
 const BEYOND_LEASES_MS = 60_000;

@@ -35,7 +35,7 @@ export const router: CellTable = {
   },
   'router-drain': {
     breaks: 'SIGTERM to the router three times while streams of seconds run, as a deployment does',
-    holds: 'every stream under way ends well; only calls that come while nobody listens get 503',
+    holds: 'every stream under way ends well; only calls that come while no router listens get 503',
     eventLog: 'embedded',
     fault: end('model-router'),
     forMs: 100,
@@ -46,7 +46,7 @@ export const router: CellTable = {
   'router-drain-short': {
     breaks: 'SIGTERM to the router three times while streams run that last longer than it lets them, 2 s',
     holds:
-      'those end in an error event and are charged what had come; only calls that come while nobody listens get 503',
+      'those end in an error event and are charged what had come; only calls that come while no router listens get 503',
     eventLog: 'embedded',
     serviceSettings: { edge: { STREAM_TIMEOUT_MS: '2000' }, 'model-router': { STREAM_TIMEOUT_MS: '2000' } },
     fault: end('model-router'),

@@ -14,7 +14,7 @@ export interface CellResult {
   tookMs: number;
   /** None: the cell passed, unless it is not tested. */
   problems: string[];
-  /** What this machine lacks to inject the fault; undefined where the cell ran. */
+  /** Requirement of the fault that this machine lacks; undefined if the cell ran. */
   notTested: string | undefined;
   /** What was measured beside. */
   notes: string[];

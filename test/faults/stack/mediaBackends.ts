@@ -16,7 +16,7 @@ export interface Render {
   prompt: string;
   state: 'waiting' | 'running' | 'finished' | 'aborted' | 'failed' | 'lost';
   units: Record<string, unknown>;
-  /** Of each output that has one, by which it is known again. */
+  /** Marks of the outputs that have one. */
   marks: string[];
   queuedAt: number;
 }

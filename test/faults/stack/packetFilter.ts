@@ -4,7 +4,7 @@ import { hasCommand } from '@turnpike/local-stack/tools/hasCommand';
 import { installDebianPackages } from '@turnpike/local-stack/tools/installDebianPackages';
 import { CannotInject } from '../cannotInject.ts';
 
-/** Where nothing arrives: both ways, at the callee alone, or at the caller alone. */
+/** Direction in which packets are dropped: both ways, towards the callee, or towards the caller. */
 export type CutDirection = 'both' | 'requests' | 'answers';
 
 const POLL_MS = 10;

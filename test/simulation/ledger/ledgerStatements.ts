@@ -227,7 +227,7 @@ const escapeEach = (bytes: Buffer): string =>
     })
     .join('');
 
-/** As the column `call_id` of `dead_letter` is generated. */
+/** Finds a call id as the column `call_id` of `dead_letter` does. */
 const CALL_ID = /"callId"\s*:\s*"([0-9a-f-]{36})"/i;
 
 const creditedTo = ({ credits }: LedgerTables, workspaceId: string): bigint =>

@@ -14,7 +14,7 @@ export interface TrueCall {
   month: string | undefined;
   /** Its worst case, from when Redis has admitted it; undefined again where its client was refused all the same. */
   holdNanoUsd: bigint | undefined;
-  /** It gives its hold back in the end, and is refused from then on. */
+  /** The call releases its hold at its end; an admission after that is refused. */
   isToBeReleased: boolean;
   isRefused: boolean;
   isLetIn: boolean;

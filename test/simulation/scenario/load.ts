@@ -13,7 +13,7 @@ const OUTPUT_TOKENS = 1_000;
 /** About what such a call holds, in nano-dollars. */
 const TYPICAL_HOLD = 400_000n;
 
-/** Of so many calls one gives its hold back in the end, as a job does that could not be made. */
+/** One of this many calls releases its hold at its end, as a job that could not be made does. */
 const RELEASED_EVERY = 8;
 
 /** Of a workspace of its own, which nothing limits: whether it is let in says only whether its router admits. */

@@ -11,7 +11,7 @@ const BYTES_A_FIELD = 3;
 const BRIGHT = 192;
 const COLORS = 64;
 
-/** What tells a render from every other: 64 bits as hexadecimal digits. */
+/** The mark of one render, unique among all renders: 64 bits as hexadecimal digits. */
 export const markOf = (key: string): string => createHash('sha256').update(key).digest('hex').slice(0, NO_MARK.length);
 
 /** The pixels of an image of eight by eight whose bright and dark fields are a mark, in colors of their own. */

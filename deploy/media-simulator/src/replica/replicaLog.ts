@@ -37,7 +37,7 @@ export interface RenderEntry {
   state: 'waiting' | 'running' | 'finished' | 'aborted' | 'failed' | 'lost';
   /** What it makes or hears: images, frames, characters, seconds of audio, size. */
   units: Record<string, number>;
-  /** Of each output, in order. Sound has no mark, nor has what is broken. */
+  /** Mark of each output, in order. Sound and broken outputs have none. */
   outputs: { bytes: number; sha256: string; mark: string | null }[];
   queuedAt: number;
   startedAt: number | null;

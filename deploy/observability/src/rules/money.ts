@@ -126,7 +126,7 @@ or absent(turnpike_ledger_reconciled_timestamp_seconds > 0)`,
 and sum by (reason) (increase(turnpike_unpaid_tokens_total[1h])) > scalar(sum(increase(turnpike_tokens_total{kind="completion"}[1h]))) / 20`,
       severity: 'ticket',
       summary:
-        'Engines made {{ $value | humanize }} output tokens in an hour that nobody pays, as they ended in {{ $labels.reason }}',
+        'Engines made {{ $value | humanize }} unpaid output tokens in an hour: their attempts ended in {{ $labels.reason }}',
     },
     {
       alert: 'ChargeInDoubt',

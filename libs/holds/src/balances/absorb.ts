@@ -141,7 +141,7 @@ export function createAbsorber({
     const [sums] = workspaces;
     if (!sums) throw new Error('the ledger left out a workspace');
     let { hasChanged, isCounting } = await takeOver(timeline, sums, { mark, question });
-    // What is loaded is admitted by only when all pending calls are counted.
+    // Admissions wait until all pending calls are counted.
     for (let step = 1; isCounting; step += 1) {
       if (step === MAX_STEPS) throw new Error(`pending calls are not counted after ${MAX_STEPS} steps`);
       ({ isCounting } = await takeOver(timeline, sums, { mark, question }));

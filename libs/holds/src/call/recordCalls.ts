@@ -138,14 +138,14 @@ export function createRecorder({ eventLog, absorber, pending, spool, standingOf,
       due.push(progress);
     }
     if (questions === 0) return;
-    // Also where no answer comes, so that a workspace that cannot be asked about gives its turn to the next ones.
+    // Calls give up their turn before the answer, so that a workspace whose questions fail does not block the others.
     for (const progress of [...byWorkspace.values()].flat())
       if (progress.askAt <= now) {
         progress.askAt = now + backoffMs(progress.asks, ASK);
         progress.asks += 1;
       }
     const most = mostQuestions;
-    // Of the next round, unless this one succeeds.
+    // Halves the next round, unless this one succeeds.
     mostQuestions = Math.ceil(questions / 2);
     const { final, unknown, deadLetters } = await absorber.absorbCalls(
       [...byWorkspace].map(([workspaceId, some]) => ({

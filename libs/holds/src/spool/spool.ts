@@ -172,7 +172,7 @@ export class Spool {
     return this.#disk.isHung;
   }
 
-  /** What keeps the disk from taking events, for operators; undefined for a disk that does. A full spool is no fault of its disk. */
+  /** Describes to operators why the disk takes no events. Undefined if it takes them, also while the spool is full. */
   get diskFault(): string | undefined {
     if (this.isHung) return 'hangs: an operation has taken longer than a second';
     return this.#hasFlushFailed ? 'fails to flush' : undefined;
@@ -265,7 +265,7 @@ export class Spool {
     });
   }
 
-  /** Answers everybody who waits for the disk. Its operations go on, and the spool with the first one after them. */
+  /** Rejects all waiting appends. Operations under way go on; the next append after them is written. */
   #refuseAll(): void {
     const refused = [...this.#underWay, ...this.#waiting];
     this.#waiting = [];
@@ -379,7 +379,7 @@ export class Spool {
       await this.#enqueue([]).catch(() => delay(RECOVERY_MS, undefined, { ref: false }));
   }
 
-  /** Seals the segments of which nobody knows what is on the disk, and goes on in a new one, flushed, with what may be lost. */
+  /** Seals segments whose content on disk is unknown after a failed flush. Writes and flushes their events to a new segment. */
   async #writeAnew(): Promise<void> {
     const run = this.#disk.run.bind(this.#disk);
     const events = [...this.#unflushed].map(([id, { json }]) => ({ id, json }));

@@ -25,10 +25,10 @@ export type RunOperation = <T>(operation: () => Promise<T>) => Promise<T>;
 
 export const LINE_END = Buffer.from('\n');
 const CHECKSUM_LENGTH = 8;
-/** What a line has beside its event: checksum, space and line end. */
+/** Bytes of a line beside its event: checksum, space and line end. */
 export const LINE_OVERHEAD_BYTES = CHECKSUM_LENGTH + 2;
 
-/** What a segment's file name says; undefined for another file. */
+/** Parses the file name of a segment. Undefined for another file. */
 export function parseSegmentName(fileName: string): { number: number; isAside: boolean } | undefined {
   const [, digits, kind] = /^(\d{10})\.(spool|aside)$/.exec(fileName) ?? [];
   return digits === undefined ? undefined : { number: Number(digits), isAside: kind === 'aside' };

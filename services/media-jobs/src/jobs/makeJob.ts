@@ -105,7 +105,7 @@ async function undo(house: House, { jobId, hold, claim }: { jobId: string; hold:
       const isThere = (await endClaim(db, claim)) === 0 && (await cancelUntaken(house, jobId, claim));
       if (isThere) return;
       await money.release(hold);
-      // What is left all the same is swept.
+      // Objects that this misses are removed by the sweeper.
       removeObjects(house.store, jobId).catch(() => {});
       return;
     } catch (error) {

@@ -264,7 +264,7 @@ export class StreamAttempt {
     this.#end.resolve({ kind: 'failed', fault, reason, broken, isFinal: isOver, hasSent: this.#sent > 0 });
   }
 
-  /** Has log and metrics say what an engine has made that nobody pays. */
+  /** Counts and logs the unpaid output tokens of a failed attempt. */
   #countFailure(reason: string): void {
     const { callId, keyId, model, log } = this.#call;
     const tokens = Math.max(this.#stream.usage?.completionTokens ?? 0, this.#sent);

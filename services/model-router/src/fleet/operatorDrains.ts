@@ -58,7 +58,7 @@ export function followOperatorDrains({ shards, log }: { shards: SharedStore; log
       const { redis } = getShard();
       if (isDraining) await redis.sadd(REDIS_KEY, WRITTEN, engineId);
       else await redis.srem(REDIS_KEY, engineId);
-      // Where Redis has lost the list, this router writes it again.
+      // This router rewrites a list that Redis has lost.
       if (!isDraining) draining = draining.difference(new Set([engineId]));
       await polling.now();
     },

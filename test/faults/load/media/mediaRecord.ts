@@ -26,7 +26,7 @@ export type MediaOutcome = 'ok' | 'failed' | 'deleted' | 'gone' | 'broken' | 'hu
 /** A file that a client has in the end. */
 export interface HeldFile {
   sha256: string;
-  /** By which it tells from what render it came; null where it has none that can be read. */
+  /** Mark of the render that it came from; null if none can be read. */
   mark: string | null;
 }
 

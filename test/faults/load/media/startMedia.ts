@@ -25,7 +25,7 @@ export interface MediaLoadOptions {
   deleteAfterMs?: (random: Random) => number | undefined;
   /** How clients send a creation again; they do not where it is not given. */
   retries?: Retries;
-  /** What all of them ask for; each has a prompt of its own where it is not given. */
+  /** Prompt of all calls. Without it each call has a prompt of its own. */
   prompt?: string;
   /** How long each clip lasts; drawn where it is not given. */
   seconds?: number;

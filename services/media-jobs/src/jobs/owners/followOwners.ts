@@ -29,7 +29,7 @@ export interface OwnersOptions {
 
 /** The owners of the money of jobs: who lives, and who has the jobs of those who do not. */
 export interface Owners {
-  /** Has the hold of a call compared with the rows, once nothing can commit the row of its job any more, or the row is there. */
+  /** Keeps the hold of a call to compare it with the rows: at once if its row is made; if in doubt, when no transaction can commit the row. */
   keep(hold: Hold, job: 'made' | 'in doubt'): void;
   /** Says that this owner is gone, so that others need not wait until that is clear. */
   close(): Promise<void>;
@@ -42,7 +42,7 @@ export interface Owners {
 export async function followOwners(options: OwnersOptions): Promise<Owners> {
   const { db, money, log, onTaken, livesMs = LIVES_MS, beatMs = BEAT_MS, inDoubtMs = IN_DOUBT_MS } = options;
   const { owner } = money;
-  /** What is held here for jobs, by call, and from when on, by this process' clock, a missing row means that the job is lost. */
+  /** Holds of this process for jobs, by call id, with the instant of its clock from which a missing row means a lost job. */
   const kept = new Map<string, { hold: Hold; from: number }>();
 
   function keep(hold: Hold, job: 'made' | 'in doubt'): void {
@@ -90,7 +90,7 @@ export async function followOwners(options: OwnersOptions): Promise<Owners> {
   /**
    * Compares what is held here with the rows. A call whose job has ended under another owner is settled here as well, with the event of
    * its row: each call counts once, and the hold goes once the call is recorded. A hold without a row is released: the database has lost
-   * the job. A job that is open under another owner is compared again: its hold is one record in Redis, whoever puts it back.
+   * the job. A job that is open under another owner is compared again: its hold is one record in Redis, under either owner.
    */
   async function compare(): Promise<void> {
     for (const callId of kept.keys()) if (!money.isHeld(callId)) kept.delete(callId);

@@ -10,7 +10,7 @@ import { toRequest } from './toRequest.ts';
 const FIRST_POLL_MS = 1_000;
 
 /**
- * Has a replica begin a clip. Where its answer is lost the job has another attempt: engines repeat no mark of ours in their lists, and
+ * Submits a clip to a replica. If its answer is lost, the job has another attempt: engines repeat no mark of ours in their lists, and
  * by its prompt a clip may be another client's. What was begun all the same is removed as an orphan.
  */
 export async function submitVideo(held: HeldJob, replica: Replica, house: House): Promise<void> {
