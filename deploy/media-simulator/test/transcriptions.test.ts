@@ -130,12 +130,28 @@ describe('Speaches', () => {
     expect(await response.text()).toEqual(expected);
   });
 
-  it('answers verbose JSON, with words where they are wanted', async () => {
+  it.each([[['word']], [['segment', 'word']], [['word', 'segment']]])(
+    'answers verbose JSON, with words where %j are wanted',
+    async (granularities) => {
+      replica = await startTestReplica('speaches');
+      const form = new FormData();
+      for (const [name, value] of Object.entries({ model: MODEL, response_format: 'verbose_json' }))
+        form.append(name, value);
+      for (const granularity of granularities) form.append('timestamp_granularities[]', granularity);
+      form.append('file', await aRecording());
+      const answer = await fetch(replica.url + PATH, { method: 'POST', body: form });
+      const body = (await answer.json()) as { words: object[] };
+      expect(body).toMatchObject({ task: 'transcribe', duration: SECONDS, segments: [{ start: 0 }, { end: SECONDS }] });
+      expect(body.words).toHaveLength(TEXT.split(' ').length);
+    },
+  );
+
+  it('has no words where segments alone are wanted, and refuses times of anything else', async () => {
     replica = await startTestReplica('speaches');
-    const fields = { response_format: 'verbose_json', 'timestamp_granularities[]': 'word' };
-    const body = (await (await send(fields)).json()) as { words: object[] };
-    expect(body).toMatchObject({ task: 'transcribe', duration: SECONDS, segments: [{ start: 0 }, { end: SECONDS }] });
-    expect(body.words).toHaveLength(TEXT.split(' ').length);
+    const ask = (granularity: string) =>
+      send({ response_format: 'verbose_json', 'timestamp_granularities[]': granularity });
+    expect(await (await ask('segment')).json()).toMatchObject({ words: null });
+    expect((await ask('syllable')).status).toBe(422);
   });
 
   it('streams an event for each segment and no end', async () => {

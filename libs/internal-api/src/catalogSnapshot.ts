@@ -77,6 +77,8 @@ export const catalogModelSchema = z.object({
         outputFormats: can.output_formats,
         maxImages: can.max_images,
         maxMinutes: can.max_minutes,
+        /** Versions from before it was here: segments alone. */
+        timestamps: can.timestamps,
       }),
     })
     .optional(),

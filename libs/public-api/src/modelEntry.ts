@@ -15,6 +15,8 @@ const pricingSchema = z
   })
   .meta({ description: 'USD as decimal texts, never with an exponent; `0` where nothing is charged.' });
 
+const TIMES = ['segment', 'word'];
+
 /** What a media model can do: the values that a request may choose from, and the most that it may ask for. */
 const capabilitiesSchema = z
   .strictObject({
@@ -34,6 +36,15 @@ const capabilitiesSchema = z
       .meta({ description: 'Of images and speech.' }),
     max_images: z.int().min(1).max(10).optional().meta({ description: 'Most images of one request.' }),
     max_minutes: z.int().min(1).max(1_440).optional().meta({ description: 'Longest recording that is transcribed.' }),
+    timestamps: z
+      .array(z.enum(['segment', 'word']))
+      .max(2)
+      .refine(
+        (times) => times.every((time, index) => time === TIMES[index]),
+        'must be [], [segment] or [segment, word]',
+      )
+      .optional()
+      .meta({ description: 'Parts of a transcript that have times: none, `segment`, or `segment` and `word`.' }),
   })
   .meta({ description: 'What the model can do. Of image, audio and video models.' });
 

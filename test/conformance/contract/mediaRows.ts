@@ -25,7 +25,7 @@ export const mediaRows = {
   'media.transcripts.formats': 'a transcript comes as json, text, srt, vtt and verbose_json',
   'media.transcripts.usage': 'a transcription says the seconds that were heard, rounded up',
   'media.transcripts.granularities':
-    'verbose_json has the times of segments; those of words cost nothing where the engine has none: 422, and a job has failed',
+    'verbose_json has the times of segments, and of words where timestamps name them; else they are 422, and nothing has run',
   'media.transcripts.stream': 'stream sends the text in events, and at the end all of it',
   'media.transcripts.translation': 'a translation is English in the same five formats',
   'media.transcripts.async':

@@ -67,7 +67,11 @@ row('media.models', async () => {
   });
   expect(entryOf(MODELS.video)).toMatchObject({ billing_unit: 'second', capabilities: { seconds: [1, 2] } });
   expect(entryOf(MODELS.speech)).toMatchObject({ billing_unit: 'character', capabilities: { voices: ['ada', 'bob'] } });
-  expect(entryOf(MODELS.transcript)).toMatchObject({ billing_unit: 'minute', capabilities: { max_minutes: 2 } });
+  expect(entryOf(MODELS.transcript)).toMatchObject({
+    billing_unit: 'minute',
+    capabilities: { max_minutes: 2, timestamps: ['segment'] },
+  });
+  expect(entryOf(MODELS.timedTranscript)).toMatchObject({ capabilities: { timestamps: ['segment', 'word'] } });
   for (const id of [MODELS.disabled, MODELS.retired, MODELS.uncleared, MODELS.unbacked])
     expect(entryOf(id)).toBeUndefined();
 });
@@ -381,17 +385,25 @@ row('media.transcripts.granularities', async () => {
   }
   await expectSpent(caller, (11n * PRICES.minute) / 60n);
   form.append('timestamp_granularities[]', 'word');
-  const refused = await caller.post(TRANSCRIBE, form);
-  expect(refused).toMatchObject({ status: 422, body: flat('invalid_request_body', { param: expect.any(String) }) });
-  form.append('async', 'true');
-  const job = await untilEnded(caller, jobOf(await caller.post(TRANSCRIBE, form)));
-  expect(job).toMatchObject({
-    status: 'failed',
-    error: { code: 'invalid_output' },
-    usage: { billing_unit: 'minute', units_consumed: 0, total_spend: 0 },
-  });
-  expect((await caller.get(`${pathOf(job)}/content`)).status).toBe(404);
+  for (const isAsync of [false, true]) {
+    if (isAsync) form.append('async', 'true');
+    expect(await caller.post(TRANSCRIBE, form)).toMatchObject({
+      status: 422,
+      body: flat('invalid_request_body', { param: 'timestamp_granularities[]' }),
+    });
+  }
   await expectSpent(caller, (11n * PRICES.minute) / 60n);
+
+  const { bytes } = await caller.post(SPEAK, aSpeech({ input: 'two small boats wait' }));
+  const timed = aRecording({ model: MODELS.timedTranscript, response_format: 'verbose_json' }, bytes);
+  timed.append('timestamp_granularities[]', 'word');
+  const { body: heard } = await caller.post(TRANSCRIBE, timed);
+  const { words } = heard as { words: { word: string; start: number; end: number }[] };
+  expect(words.map(({ word }) => word)).toEqual(['two', 'small', 'boats', 'wait']);
+  for (const [index, { start, end }] of words.entries()) {
+    expect(end).toBeGreaterThanOrEqual(start);
+    expect(start).toBeGreaterThanOrEqual(words[index - 1]?.start ?? 0);
+  }
 });
 
 row('media.transcripts.stream', async () => {

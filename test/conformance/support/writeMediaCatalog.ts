@@ -9,6 +9,8 @@ export const MODELS = {
   video: 'clips',
   speech: 'voices',
   transcript: 'scribe',
+  /** One whose engine times words. */
+  timedTranscript: 'scribe-of-words',
   /** Two whose backends a row takes away. */
   awayImage: 'pictures-away',
   awaySpeech: 'voices-away',
@@ -43,6 +45,14 @@ const speech = (id: string) =>
     unit_price: '0.0000008',
     capabilities: { voices: ['ada', 'bob'], output_formats: ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'] },
   });
+const transcript = (id: string, capabilities: object = {}) =>
+  toEntry(id, {
+    category: 'audio',
+    input_modalities: ['audio'],
+    billing_unit: 'minute',
+    unit_price: '0.0015',
+    capabilities: { max_minutes: 2, ...capabilities },
+  });
 
 const SERVED = [
   toEntry(MODELS.text, {
@@ -62,13 +72,8 @@ const SERVED = [
     capabilities: { sizes: [SIZE], seconds: [1, 2], fps: FPS, steps: 4 },
   }),
   speech(MODELS.speech),
-  toEntry(MODELS.transcript, {
-    category: 'audio',
-    input_modalities: ['audio'],
-    billing_unit: 'minute',
-    unit_price: '0.0015',
-    capabilities: { max_minutes: 2 },
-  }),
+  transcript(MODELS.transcript),
+  transcript(MODELS.timedTranscript, { timestamps: ['segment', 'word'] }),
   image(MODELS.awayImage),
   speech(MODELS.awaySpeech),
   image(MODELS.priceless, { unit_price: undefined }),

@@ -36,9 +36,12 @@ export function toMediaBackends(
   );
 }
 
-function toEngine({ category, inputModalities }: CatalogModel): Pick<MediaBackend, 'personality' | 'engine'> {
+function toEngine({ category, inputModalities, media }: CatalogModel): Pick<MediaBackend, 'personality' | 'engine'> {
   if (category !== 'audio') return { personality: 'vllm-omni-2026', engine: 'vllm-omni' };
-  if (inputModalities.includes('audio')) return { personality: 'vllm-asr', engine: 'vllm-asr' };
+  if (inputModalities.includes('audio')) {
+    const engine = media?.capabilities.timestamps?.includes('word') ? 'speaches' : 'vllm-asr';
+    return { personality: engine, engine };
+  }
   return { personality: 'kokoro', engine: 'kokoro' };
 }
 

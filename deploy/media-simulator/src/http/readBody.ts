@@ -7,7 +7,7 @@ export interface UploadedFile {
   bytes: Buffer;
 }
 
-/** A body that was read: JSON, or the fields and files of a form. A field that stands twice is its last. */
+/** A body that was read: JSON, or the fields and files of a form. A field that stands twice is its last; a list (`name[]`) has commas. */
 export type RequestBody =
   | { kind: 'json'; value: unknown; length: number }
   | { kind: 'form'; fields: Record<string, string>; files: Record<string, UploadedFile>; length: number };
@@ -40,8 +40,10 @@ async function readForm(bytes: Buffer, contentType: string): Promise<RequestBody
   const fields: Record<string, string> = {};
   const files: Record<string, UploadedFile> = {};
   for (const [name, value] of form) {
-    if (typeof value === 'string') fields[name] = value;
-    else files[name] = { name: value.name, contentType: value.type, bytes: Buffer.from(await value.arrayBuffer()) };
+    if (typeof value === 'string') {
+      const before = name.endsWith('[]') ? fields[name] : undefined;
+      fields[name] = before === undefined ? value : `${before},${value}`;
+    } else files[name] = { name: value.name, contentType: value.type, bytes: Buffer.from(await value.arrayBuffer()) };
   }
   return { kind: 'form', fields, files, length: bytes.length };
 }

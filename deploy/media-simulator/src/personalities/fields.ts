@@ -9,6 +9,12 @@ export const flag = z.union([z.boolean(), z.stringbool()]);
 export const optional = <Schema extends z.ZodType>(schema: Schema) =>
   z.preprocess((value) => (value === null || value === '' ? undefined : value), schema.optional());
 
+/** The parts of a transcript that are to have times: `timestamp_granularities[]`. */
+export const granularities = z
+  .string()
+  .transform((text) => text.split(','))
+  .pipe(z.array(z.enum(['segment', 'word'])));
+
 /** `WIDTHxHEIGHT` in pixels. */
 export const sizeText = z.string().regex(/^[1-9]\d{0,4}x[1-9]\d{0,4}$/, 'size must be in format WIDTHxHEIGHT');
 

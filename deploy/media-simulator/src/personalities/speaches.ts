@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { toEvent } from '../wire/answer.ts';
 import { EngineError } from '../wire/engineError.ts';
-import { flag, formOf, membersOf, optional, readMembers } from './fields.ts';
+import { flag, formOf, granularities, membersOf, optional, readMembers } from './fields.ts';
 import type {
   Personality,
   Segment,
@@ -23,7 +23,7 @@ const transcriptionSchema = z.object({
   prompt: optional(z.string()),
   response_format: optional(z.enum(['text', 'json', 'verbose_json', 'srt', 'vtt'])),
   temperature: optional(z.coerce.number()),
-  'timestamp_granularities[]': optional(z.string()),
+  'timestamp_granularities[]': optional(granularities),
   stream: optional(flag),
 });
 
@@ -42,7 +42,7 @@ const transcriptions: TranscriptionDialect = {
       format: read.response_format ?? 'json',
       language: read.language ?? null,
       prompt: read.prompt ?? '',
-      wantsWords: read['timestamp_granularities[]'] === 'word',
+      wantsWords: read['timestamp_granularities[]']?.includes('word') ?? false,
       stream: read.stream ?? false,
     };
   },

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { toEvent } from '../wire/answer.ts';
 import { EngineError } from '../wire/engineError.ts';
-import { flag, formOf, optional, readMembers } from './fields.ts';
+import { flag, formOf, granularities, optional, readMembers } from './fields.ts';
 import type { Personality, Transcript, TranscriptionDialect } from './personality.ts';
 
 const schema = z.object({
@@ -10,7 +10,7 @@ const schema = z.object({
   prompt: optional(z.string()),
   response_format: optional(z.enum(['json', 'text', 'srt', 'verbose_json', 'vtt'])),
   temperature: optional(z.coerce.number()),
-  'timestamp_granularities[]': optional(z.string()),
+  'timestamp_granularities[]': optional(granularities),
   stream: optional(flag),
 });
 
@@ -63,7 +63,7 @@ const transcriptions: TranscriptionDialect = {
       format,
       language: read.language ?? null,
       prompt: read.prompt ?? '',
-      wantsWords: read['timestamp_granularities[]'] === 'word',
+      wantsWords: false,
       stream,
     };
   },

@@ -89,11 +89,14 @@ const NO_PRICES = {
   internal_reasoning: '0',
 };
 
+/** Every engine of speech-to-text gives the times of segments; those of words are the engine's, so an operator names them. */
+const DEFAULT_TIMESTAMPS = ['segment' as const];
+
 /** A price of images stands among the seven prices as well, for readers that know those alone. */
 function toPrices(model: FileModel): Pick<CatalogModel, 'pricing' | 'media'> {
   const { pricing = NO_PRICES, billing_unit: billingUnit, unit_price: unitPrice, capabilities = {} } = model;
   if (billingUnit === undefined) return { pricing };
-  const { sizes, seconds, fps, steps, voices, output_formats, max_images, max_minutes } = capabilities;
+  const { sizes, seconds, fps, steps, voices, output_formats, max_images, max_minutes, timestamps } = capabilities;
   return {
     pricing: billingUnit === 'image' ? { ...pricing, image: unitPrice ?? pricing.image } : pricing,
     media: {
@@ -108,6 +111,7 @@ function toPrices(model: FileModel): Pick<CatalogModel, 'pricing' | 'media'> {
         outputFormats: output_formats,
         maxImages: max_images,
         maxMinutes: max_minutes,
+        timestamps: max_minutes === undefined ? undefined : (timestamps ?? DEFAULT_TIMESTAMPS),
       },
     },
   };

@@ -2,10 +2,13 @@ import { MEDIA_BILLING_UNITS, type MediaBillingUnit, type Modality, UNITS_OF } f
 import { modelEntrySchema } from '@turnpike/public-api/modelEntry';
 import type { CatalogMistake, OutlineModel } from './outline.ts';
 
-/** The kinds of media models: what each has to say that it can do, the formats that it may name, and what is measured of it. */
+/** The kinds of media models: what each has to say that it can do and what it may, the formats that it may name, and what is measured of it. */
 type Kind = 'image' | 'video' | 'speech' | 'speech-to-text';
 const KINDS: Readonly<
-  Record<Kind, { has: readonly string[]; formats: readonly string[]; units: readonly MediaBillingUnit[] }>
+  Record<
+    Kind,
+    { has: readonly string[]; may?: readonly string[]; formats: readonly string[]; units: readonly MediaBillingUnit[] }
+  >
 > = {
   image: { has: ['sizes', 'output_formats', 'max_images'], formats: ['png', 'jpeg', 'webp'], units: ['image'] },
   video: { has: ['sizes', 'seconds', 'fps', 'steps'], formats: [], units: ['second', 'minute'] },
@@ -14,7 +17,7 @@ const KINDS: Readonly<
     formats: ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'],
     units: ['character'],
   },
-  'speech-to-text': { has: ['max_minutes'], formats: [], units: ['second', 'minute'] },
+  'speech-to-text': { has: ['max_minutes'], may: ['timestamps'], formats: [], units: ['second', 'minute'] },
 };
 
 const CATEGORY_OF = { image: 'image', video: 'video', speech: 'audio', 'speech-to-text': 'audio' } as const;
@@ -71,12 +74,13 @@ function toKind(
 }
 
 function findMistakesOfKind(kind: Kind, { billing_unit: unit, capabilities = {} }: OutlineModel): CatalogMistake[] {
-  const { has, formats, units } = KINDS[kind];
+  const { has, may = [], formats, units } = KINDS[kind];
+  const own = [...has, ...may];
   // A unit of no category, or of another one, is told already.
   const isOfCategory = UNITS_OF[CATEGORY_OF[kind]].some((known) => known === unit);
   const isMeasured = units.some((known) => known === unit);
   const missing = has.filter((name) => capabilities[name] === undefined);
-  const foreign = Object.keys(capabilities).filter((name) => !has.includes(name) && isCapability(name));
+  const foreign = Object.keys(capabilities).filter((name) => !own.includes(name) && isCapability(name));
   const { output_formats: named } = capabilities;
   const others = formats.length > 0 && Array.isArray(named) ? [...named.entries()] : [];
   return [
@@ -86,7 +90,7 @@ function findMistakesOfKind(kind: Kind, { billing_unit: unit, capabilities = {} 
     ...missing.map((name) => ({ steps: ['capabilities', name], reason: 'is missing' })),
     ...foreign.map((name) => ({
       steps: ['capabilities', name],
-      reason: `is not for ${kind}, which has ${new Intl.ListFormat('en-GB').format(has)}`,
+      reason: `is not for ${kind}, which has ${new Intl.ListFormat('en-GB').format(own)}`,
     })),
     ...others
       .filter(([, format]) => isFormat(format) && !formats.includes(format))
@@ -98,6 +102,7 @@ function findMistakesOfKind(kind: Kind, { billing_unit: unit, capabilities = {} 
 }
 
 /** Whether it is a word of any kind's: what is none is reported by the file's schema. */
-const isCapability = (name: string): boolean => Object.values(KINDS).some(({ has }) => has.includes(name));
+const isCapability = (name: string): boolean =>
+  Object.values(KINDS).some(({ has, may }) => has.includes(name) || may?.includes(name));
 const isFormat = (format: unknown): format is string =>
   Object.values(KINDS).some(({ formats }) => formats.includes(String(format)));

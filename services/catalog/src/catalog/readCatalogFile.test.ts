@@ -206,6 +206,13 @@ describe('a media model', () => {
     'unit_price: "0.01"',
     'capabilities: { sizes: [832x480], seconds: [3, 5], fps: 16, steps: 40 }',
   ];
+  const ear = [
+    'category: audio',
+    'input_modalities: [audio]',
+    'billing_unit: minute',
+    'unit_price: "0.0015"',
+    'capabilities: { max_minutes: 120 }',
+  ];
   /** The catalog's one model, and one of media after it: its id stands on line 26, its lines from 29 on. */
   const textOf = (lines: string[]): string => {
     const common = ['name: A', 'hugging_face_id: ""'];
@@ -251,6 +258,17 @@ describe('a media model', () => {
     expect(await mediaOf(clip)).toMatchObject({
       media: { capabilities: { sizes: ['832x480'], seconds: [3, 5], fps: 16, steps: 40 } },
     });
+  });
+
+  it.each<[string, string[] | undefined]>([
+    ['max_minutes: 120', ['segment']],
+    ['max_minutes: 120, timestamps: []', []],
+    ['max_minutes: 120, timestamps: [segment]', ['segment']],
+    ['max_minutes: 120, timestamps: [segment, word]', ['segment', 'word']],
+  ])('that listens and can { %s } times %j', async (capabilities, timestamps) => {
+    const media = await mediaOf(changed(ear, 'capabilities', `capabilities: { ${capabilities} }`));
+    expect(media?.media?.capabilities.timestamps).toEqual(timestamps);
+    expect((await mediaOf(speech))?.media?.capabilities.timestamps).toBeUndefined();
   });
 
   it('that takes images says nothing of tokens', async () => {
@@ -349,6 +367,16 @@ describe('a media model', () => {
       'a capability of another kind',
       changed(speech, 'capabilities', 'capabilities: { voices: [emma], output_formats: [mp3], max_minutes: 3 }'),
       ':33: models[1].capabilities.max_minutes: is not for speech, which has voices and output_formats',
+    ],
+    [
+      'times of words alone',
+      changed(ear, 'capabilities', 'capabilities: { max_minutes: 3, timestamps: [word] }'),
+      ':33: models[1].capabilities.timestamps: must be [], [segment] or [segment, word]',
+    ],
+    [
+      'times of what it says',
+      changed(speech, 'capabilities', 'capabilities: { voices: [emma], output_formats: [mp3], timestamps: [] }'),
+      ':33: models[1].capabilities.timestamps: is not for speech, which has voices and output_formats',
     ],
     [
       'a capability that nobody knows',

@@ -36,7 +36,7 @@ const toLabels = (feature: string): string[] => (feature === 'tools' ? ['tools',
 /** What the entry of a media model has beside the seven prices. */
 function toMediaBody({ media }: CatalogModel): Pick<ModelEntry, 'billing_unit' | 'unit_price' | 'capabilities'> {
   if (!media) return {};
-  const { sizes, seconds, fps, steps, voices, outputFormats, maxImages, maxMinutes } = media.capabilities;
+  const { sizes, seconds, fps, steps, voices, outputFormats, maxImages, maxMinutes, timestamps } = media.capabilities;
   return {
     billing_unit: media.billingUnit,
     unit_price: media.unitPrice,
@@ -49,6 +49,7 @@ function toMediaBody({ media }: CatalogModel): Pick<ModelEntry, 'billing_unit' |
       output_formats: outputFormats,
       max_images: maxImages,
       max_minutes: maxMinutes,
+      timestamps,
     },
   };
 }

@@ -76,6 +76,12 @@ async function outcomeOf<Request extends MediaRequest>(
 }
 const refusal = (param: string, message: string) => ({ kind: 'invalid_request', param, message });
 
+const NO_WORDS = refusal(
+  'timestamp_granularities[]',
+  'timestamp_granularities[] must be segment: this model times segments, not words',
+);
+const NO_TIMES = refusal('response_format', 'response_format must be json or text: this model gives no times');
+
 describe('images', () => {
   const { image } = REQUESTED_MODELS;
 
@@ -356,7 +362,9 @@ describe('transcripts', () => {
       ...texts({ model: 'm', language: 'en', prompt: 'Turnpike', chunking_strategy: 'auto' }),
       { name: 'timestamp_granularities[]', value: 'segment' },
     );
-    const request = draft.forModel(model);
+    const request = draft.forModel(
+      anEarModel({ id: 'whisper', media: { capabilities: { timestamps: ['segment', 'word'] } } }),
+    );
     expect(request).toMatchObject({
       operation: 'audio.transcriptions',
       model: 'whisper',
@@ -417,8 +425,8 @@ describe('transcripts', () => {
     [
       'times without their format',
       [FILE, ...texts({ model: 'm' }), { name: 'timestamp_granularities[]', value: 'word' }],
-      'timestamp_granularities',
-      'timestamp_granularities is only for response_format verbose_json',
+      'timestamp_granularities[]',
+      'timestamp_granularities[] is only for response_format verbose_json',
     ],
     [
       'a stream of subtitles',
@@ -452,6 +460,26 @@ describe('transcripts', () => {
     ],
   ])('with %s are 422', async (_case, parts, param, message) => {
     expect(await outcomeOf(transcribe(...parts), model)).toEqual(refusal(param, message));
+  });
+
+  it.each<['segment'[] | ['segment', 'word'] | undefined, string, string[], object]>([
+    [undefined, 'verbose_json', ['segment'], { granularities: ['segment'] }],
+    [undefined, 'verbose_json', ['word'], NO_WORDS],
+    [['segment'], 'verbose_json', ['segment', 'word'], NO_WORDS],
+    [['segment'], 'srt', [], { responseFormat: 'srt' }],
+    [['segment', 'word'], 'verbose_json', ['word'], { granularities: ['word'] }],
+    [['segment', 'word'], 'vtt', [], { responseFormat: 'vtt' }],
+    [[], 'json', [], { responseFormat: 'json' }],
+    [[], 'text', [], { responseFormat: 'text' }],
+    [[], 'verbose_json', [], NO_TIMES],
+    [[], 'verbose_json', ['word'], NO_TIMES],
+    [[], 'srt', [], NO_TIMES],
+    [[], 'vtt', [], NO_TIMES],
+  ])('of a model with times of %j as %s, by %j', async (timestamps, format, granularities, expected) => {
+    const times = granularities.map((value) => ({ name: 'timestamp_granularities[]', value }));
+    const asked = transcribe(FILE, ...texts({ model: 'm', response_format: format }), ...times);
+    const timed = anEarModel({ media: { capabilities: { maxMinutes: 1, timestamps } } });
+    expect(await outcomeOf(asked, timed)).toMatchObject(expected);
   });
 
   it('in English have no language, no times by word and no stream to be asked for', async () => {

@@ -20,7 +20,7 @@ const TRANSCRIPT: Transcript = {
     { start: 0, end: 1.5, text: ' Hello there.' },
     { start: 3661.0004, end: 3662.9996, text: ' Bye & <b>good</b> luck.' },
   ],
-  words: [{ word: 'Hello', start: 0, end: 0.4 }],
+  words: [{ word: ' Hello', start: 0, end: 0.4 }],
 };
 const SECONDS = 3_662.4;
 const answerOf = (

@@ -94,7 +94,8 @@ function toVerboseBody(
       segments: (segments ?? []).map(({ start, end, text: said }, id) => ({ id, start, end, text: said })),
     }),
     ...(granularities.includes('word') && {
-      words: (words ?? []).map(({ word, start, end }) => ({ word, start, end })),
+      // Engines leave the space before a word on it.
+      words: (words ?? []).map(({ word, start, end }) => ({ word: word.trim(), start, end })),
     }),
     ...toUsage(operation, seconds),
   };

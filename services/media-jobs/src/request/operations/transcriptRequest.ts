@@ -7,6 +7,9 @@ import { toFormValue } from '../form/toFormValue.ts';
 import { digestOf, type MediaDraft } from '../mediaDraft.ts';
 import { capabilitiesFor } from '../models/modelRules.ts';
 
+/** As clients write it: a list, in a form. */
+const GRANULARITIES = 'timestamp_granularities[]';
+
 type Operation = TranscriptRequest['operation'];
 
 const KINDS = { numbers: ['temperature'], booleans: ['stream', 'async'], lists: ['timestamp_granularities'] };
@@ -44,7 +47,7 @@ export function draftTranscriptRequest(
   const isStream = fields.stream ?? false;
   const isAsync = fields.async ?? false;
   if (granularities && responseFormat !== 'verbose_json')
-    throw invalidRequest('timestamp_granularities', 'timestamp_granularities is only for response_format verbose_json');
+    throw invalidRequest(GRANULARITIES, `${GRANULARITIES} is only for response_format verbose_json`);
   if (isStream && responseFormat !== 'json' && responseFormat !== 'text')
     throw invalidRequest('stream', 'stream is only for response_format json or text');
   if (isStream && isAsync) throw invalidRequest('stream', 'stream cannot be asked for together with async');
@@ -52,7 +55,14 @@ export function draftTranscriptRequest(
     model: fields.model,
     digest: digestOf(operation, fields, file.sha256),
     forModel(model) {
-      capabilitiesFor(operation, model);
+      const { timestamps = ['segment'] } = capabilitiesFor(operation, model);
+      const times: TranscriptRequest['granularities'] = granularities?.length
+        ? [...new Set(granularities)]
+        : ['segment'];
+      if (responseFormat !== 'json' && responseFormat !== 'text' && timestamps.length === 0)
+        throw invalidRequest('response_format', 'response_format must be json or text: this model gives no times');
+      if (times.includes('word') && !timestamps.includes('word'))
+        throw invalidRequest(GRANULARITIES, `${GRANULARITIES} must be segment: this model times segments, not words`);
       return {
         operation,
         model: model.id,
@@ -61,7 +71,7 @@ export function draftTranscriptRequest(
         ...(prompt !== undefined && prompt !== '' && { prompt }),
         ...(temperature !== undefined && { temperature }),
         responseFormat,
-        granularities: granularities && granularities.length > 0 ? [...new Set(granularities)] : ['segment'],
+        granularities: times,
         isStream,
         isAsync,
       };
