@@ -20,7 +20,7 @@ export const mediaRows = {
   'media.speech.formats': 'speech comes in six formats, each under its media type',
   'media.speech.events': 'stream_format sse sends the audio in events, and at the end what it cost',
   'media.speech.broken': 'speech that breaks off at its engine breaks off at the client, and costs nothing',
-  'media.speech.async': 'async speech is an audio.job, whose content is the audio',
+  'media.speech.async': 'async speech is an audio.job, whose content is the audio with its length, in its header too',
   'media.transcripts.heard': 'what was spoken is written down, whatever format it was spoken in',
   'media.transcripts.formats': 'a transcript comes as json, text, srt, vtt and verbose_json',
   'media.transcripts.usage': 'a transcription says the seconds that were heard, rounded up',

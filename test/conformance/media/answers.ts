@@ -308,7 +308,15 @@ row('media.speech.async', async () => {
   expect(job).toMatchObject({ object: 'audio.job', operation: 'audio.speech', data: null });
   const { headers, bytes } = await caller.get(`${pathOf(job)}/content`);
   expect(headers.get('content-type')).toBe('audio/wav');
+  expect(headers.get('content-length')).toBe(String(bytes.length));
   expect(startOf(bytes)).toMatch(SIGNATURES.wav ?? /$^/);
+  expect(bytes.readUInt32LE(4)).toBe(bytes.length - 8);
+  const samples = bytes.indexOf('data') + 8;
+  expect(bytes.readUInt32LE(samples - 4)).toBe(bytes.length - samples);
+  const flac = await made(caller, SPEAK, aSpeech({ response_format: 'flac', async: true }));
+  const { bytes: lossless } = await caller.get(`${pathOf(flac)}/content`);
+  // A sample of the WAV has two bytes.
+  expect(Number(lossless.readBigUInt64BE(18) & (2n ** 36n - 1n))).toBe((bytes.length - samples) / 2);
 });
 
 /** What was written down. */

@@ -1,9 +1,8 @@
 import { open } from 'node:fs/promises';
 import type { Upload } from '../terms/mediaRequest.ts';
-
+import { readFlacSamples } from './flacSamples.ts';
 import { MediaFault } from './mediaFault.ts';
 import { createPrivateFile, type PrivateFile } from './privateFile.ts';
-import { readFlacSamples } from './readFlacSamples.ts';
 import { FILE_1, FILE_2, runTool, type ToolEnd } from './runTool.ts';
 import { SNIFFED_BYTES, type SoundKind, sniffSound } from './sniffSound.ts';
 import { hasHonestLength } from './wavChunks.ts';

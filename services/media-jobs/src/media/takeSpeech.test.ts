@@ -1,13 +1,18 @@
+import { execFile } from 'node:child_process';
 import { createReadStream } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { aTestFolder, aTone, type TestFolder } from '../../test/support/testFolder.ts';
 import type { SpeechFormat } from '../terms/mediaRequest.ts';
+import { convertSpeech } from './convertSpeech.ts';
 import { type Speech, takeSpeech } from './takeSpeech.ts';
 import { createWorkPool } from './workPool.ts';
 
+const run = promisify(execFile);
 const pool = createWorkPool({ slots: 1, maxWaiting: 0, maxWaitMs: 60_000 });
 let files: TestFolder;
 let work: TestFolder;
@@ -20,6 +25,12 @@ afterAll(async () => {
   await files.remove();
   await work.remove();
 });
+
+/** As its header says it. */
+async function lengthOf(path: string): Promise<number> {
+  const { stdout } = await run('ffprobe', ['-v', 'error', '-show_entries', 'format=duration', '-of', 'csv=p=0', path]);
+  return Number(stdout);
+}
 
 const take = (source: Readable, format: SpeechFormat): Promise<Speech> =>
   takeSpeech(source, { format, type: 'audio/x', folder: work.path, pool, signal: AbortSignal.timeout(60_000) });
@@ -42,11 +53,38 @@ describe('speech', () => {
     await speech.discard();
   });
 
-  it('in a WAV that was streamed is measured to its end', async () => {
+  it.each([
+    ['mp3', 0.1],
+    ['opus', 0.01],
+    ['aac', 0.2],
+    ['flac', 0],
+    ['wav', 0],
+  ] as const)('in %s that was streamed says how long it is', async (format, tolerance) => {
+    const tone = await files.make('tone.pcm', [...aTone(2, 24_000), '-f', 's16le', '-ac', '1']);
+    const signal = AbortSignal.timeout(60_000);
+    const streamed = await convertSpeech(createReadStream(tone), { from: 'pcm', to: format, signal });
+    const speech = await take(streamed, format);
+    const path = join(files.path, `stored.${format}`);
+    await writeFile(path, speech.read());
+    expect(Math.abs((await lengthOf(path)) - 2)).toBeLessThanOrEqual(tolerance);
+    expect((await stat(path)).size).toBe(speech.bytes);
+    await speech.discard();
+  });
+
+  it.each([
+    ['all that can be', 0xffff_ffff, 0],
+    ['nothing', 0, 0],
+    ['what ffmpeg takes for nothing', 0x7fff_ffff, 0],
+    ['all that can be, and half a sample', 0xffff_ffff, 1],
+  ])('in a WAV whose header says %s has its true lengths', async (_what, length, surplus) => {
     const wav = await readFile(await files.make('streamed.wav', aTone(2, 24_000)));
-    wav.writeUInt32LE(0xffff_ffff, wav.indexOf('data') + 4);
-    const speech = await takeBytes(wav, 'wav');
+    const streamed = Buffer.concat([wav, Buffer.alloc(surplus)]);
+    streamed.writeUInt32LE(length, 4);
+    streamed.writeUInt32LE(length, wav.indexOf('data') + 4);
+    const speech = await takeBytes(streamed, 'wav');
     expect(speech.seconds).toBe(2);
+    expect((await buffer(speech.read())).equals(wav)).toBe(true);
+    expect(speech.bytes).toBe(wav.length);
     await speech.discard();
   });
 

@@ -1,11 +1,12 @@
 import type { Readable } from 'node:stream';
 import type { SpeechFormat } from '../terms/mediaRequest.ts';
+import { writeFlacSamples } from './flacSamples.ts';
 import { MediaFault } from './mediaFault.ts';
 import { createPrivateFile, type PrivateFile } from './privateFile.ts';
 import { readProgress } from './readProgress.ts';
 import { FILE_1, runTool } from './runTool.ts';
 import { type TakenFile, toTakenFile } from './takenFile.ts';
-import { isCutOff } from './wavChunks.ts';
+import { isCutOff, writeLengths } from './wavChunks.ts';
 import type { WorkPool } from './workPool.ts';
 
 /** Speech that was decoded to its end. */
@@ -35,13 +36,18 @@ const SOURCES: Record<SpeechFormat, string[]> = {
 const DECODERS = 'mp3float,mp3,opus,libopus,vorbis,aac,flac,pcm_s16le,pcm_f32le,pcm_s24le';
 const LIMITS = { wallMs: 120_000, cpuSeconds: 60 };
 
-/** Reads speech to its end and decodes it. `invalid_output` where it is not of its format, is cut off, or says nothing. */
+/**
+ * Reads speech to its end, decodes it, and writes its length where its header has one: engines, and our own converter, send a header
+ * before they know. `invalid_output` where it is not of its format, is cut off, or says nothing.
+ */
 export async function takeSpeech(source: Readable, { folder, pool, ...options }: SpeechOptions): Promise<Speech> {
   const { signal, type } = options;
   const file = await createPrivateFile(folder);
   try {
     await file.fill(source, signal);
     const seconds = await pool.run(() => measure(file, options), { isPatient: true, signal });
+    if (options.format === 'wav') await writeLengths(file.handle, await file.size());
+    if (options.format === 'flac') await writeFlacSamples(file.handle, seconds);
     return { ...(await toTakenFile(file, type)), seconds };
   } catch (error) {
     await file.discard();

@@ -2,6 +2,8 @@ import type { FileHandle } from 'node:fs/promises';
 
 interface Chunk {
   name: string;
+  /** Where its bytes begin. */
+  start: number;
   /** Where it ends, as its header says; with its padding. */
   end: number;
   length: number;
@@ -9,6 +11,9 @@ interface Chunk {
 
 const FIRST_CHUNK = 12;
 const HEADER_BYTES = 8;
+const RIFF_LENGTH_OFFSET = 4;
+/** Within `fmt `: bytes of one sample of all channels. */
+const BLOCK_ALIGN_OFFSET = 12;
 /** Chunks of a file that is not made to waste time. */
 const MAX_CHUNKS = 64;
 /** Who streams a WAV writes such a length, or 0, as it does not know. */
@@ -22,8 +27,9 @@ async function* chunksOf(file: FileHandle): AsyncGenerator<Chunk> {
     const name = header.toString('latin1', 0, 4);
     if (bytesRead < HEADER_BYTES || !/^[\x20-\x7e]{4}$/.test(name)) return;
     const length = header.readUInt32LE(4);
-    offset += HEADER_BYTES + length + (length % 2);
-    yield { name, end: offset, length };
+    const start = offset + HEADER_BYTES;
+    offset = start + length + (length % 2);
+    yield { name, start, end: offset, length };
   }
 }
 
@@ -44,4 +50,40 @@ export async function isCutOff(file: FileHandle, fileBytes: number): Promise<boo
     if (name === 'data') return length < UNKNOWN_LENGTH && end > fileBytes + 1;
   }
   return false;
+}
+
+/**
+ * Writes the lengths of a WAV into its header, where one that was streamed says none: of its samples, which go to the end of the file, and
+ * of the whole. Other kinds of RIFF stay as they are.
+ */
+export async function writeLengths(file: FileHandle, fileBytes: number): Promise<void> {
+  if ((await readBytes(file, 0, RIFF_LENGTH_OFFSET)).toString('latin1') !== 'RIFF') return;
+  let bytes = fileBytes;
+  let sampleBytes = 1;
+  for await (const { name, start, length } of chunksOf(file)) {
+    if (name === 'fmt ')
+      sampleBytes = Math.max(1, (await readBytes(file, start + BLOCK_ALIGN_OFFSET, 2)).readUInt16LE());
+    if (name !== 'data') continue;
+    if (length === 0 || length >= UNKNOWN_LENGTH) {
+      const rest = fileBytes - start;
+      const whole = rest - (rest % sampleBytes);
+      bytes = start + whole + (whole % 2);
+      await file.truncate(bytes);
+      await writeUInt32(file, whole, start - 4);
+    }
+    break;
+  }
+  await writeUInt32(file, bytes - HEADER_BYTES, RIFF_LENGTH_OFFSET);
+}
+
+async function readBytes(file: FileHandle, offset: number, length: number): Promise<Buffer> {
+  const bytes = Buffer.alloc(length);
+  await file.read(bytes, 0, length, offset);
+  return bytes;
+}
+
+async function writeUInt32(file: FileHandle, value: number, offset: number): Promise<void> {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32LE(value);
+  await file.write(bytes, 0, bytes.length, offset);
 }
