@@ -1,6 +1,12 @@
-import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { type Absorber, type AbsorberOptions, createAbsorber, type Question } from './balances/absorb.ts';
-import { type Counters, createReadCounters, findKeySpend } from './balances/readCounters.ts';
+import {
+  type Counters,
+  type Credit,
+  createReadCounters,
+  findCredit,
+  findKeySpend,
+  type Spend,
+} from './balances/readCounters.ts';
 import { createFindShortage } from './gate/findShortage.ts';
 import { createRaiseGeneration, createSetBackGeneration } from './gate/keyGeneration.ts';
 import { perShard, type Shard, type Shards } from './redis/shards.ts';
@@ -12,7 +18,8 @@ export interface Counting {
   setBackGeneration: ReturnType<typeof createSetBackGeneration>;
   readCounters(workspaceId: string, after: string): Promise<Counters>;
   findShortage: ReturnType<typeof createFindShortage>;
-  findKeySpend(key: { workspaceId: string; keyId: string }): Promise<{ spentNanoUsd: NanoUsd; heldNanoUsd: NanoUsd }>;
+  findKeySpend(key: { workspaceId: string; keyId: string }): Promise<Spend>;
+  findCredit(workspaceId: string): Promise<Credit>;
 }
 
 /** Counts each workspace in its shard, and rejects for those that nobody serves. */
@@ -67,6 +74,7 @@ export function countByShard(
     readCounters: async (workspaceId, after) => (await of(workspaceId)).readCounters(workspaceId, after),
     findShortage: async (key, amount) => (await of(key.workspace.workspaceId)).findShortage(key, amount),
     findKeySpend: async (key) => (await of(key.workspaceId)).findKeySpend(key),
+    findCredit: async (workspaceId) => (await of(workspaceId)).findCredit(workspaceId),
   };
 }
 
@@ -80,5 +88,6 @@ function countIn(shard: Shard, options: Omit<AbsorberOptions, 'redis' | 'standin
     readCounters: createReadCounters(shard),
     findShortage: createFindShortage(redis, { standing }),
     findKeySpend: (key) => findKeySpend(shard, absorber, key),
+    findCredit: (workspaceId) => findCredit(shard, absorber, workspaceId),
   };
 }

@@ -120,6 +120,19 @@ export const modelRouterApi = defineApi('model-router', {
     answer: z.object({ spend_nano_usd: nanoUsdSchema, held_nano_usd: nanoUsdSchema }),
     answerLimitBytes: 16 * 1024,
   },
+  getCredit: {
+    callers: ['auth'],
+    method: 'GET',
+    path: '/internal/workspaces/:workspace_id/credit',
+    promise: 'live, for `/v1/svc/credit`: credit before holds, holds, and the spend of this month',
+    params: z.object({ workspace_id: anyId }),
+    answer: z.object({
+      credit_nano_usd: nanoUsdSchema,
+      held_nano_usd: nanoUsdSchema,
+      month_spend_nano_usd: nanoUsdSchema,
+    }),
+    answerLimitBytes: 16 * 1024,
+  },
   raiseKeyGeneration: {
     callers: ['auth'],
     method: 'PUT',

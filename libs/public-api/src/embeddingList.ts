@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { tokenCount } from './tokenUsage.ts';
+import { costField } from './usdAmount.ts';
 
 const embeddingSchema = z.strictObject({
   object: z.literal('embedding'),
@@ -18,6 +19,7 @@ export const embeddingListSchema = z
     usage: z.strictObject({
       prompt_tokens: tokenCount.meta({ description: 'Tokens of all texts.' }),
       total_tokens: tokenCount.meta({ description: 'The same number.' }),
+      cost: costField,
     }),
   })
   .meta({ title: 'Embeddings', description: 'One vector for each text.' });

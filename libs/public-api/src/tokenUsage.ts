@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { costField } from './usdAmount.ts';
 
 /** A number of tokens. */
 export const tokenCount = z.int().min(0);
@@ -28,6 +29,7 @@ export const tokenUsageSchema = z
     cache_creation_input_tokens: tokenCount.meta({
       description: 'Prompt tokens that were not read from the cache; 0 on models without one.',
     }),
+    cost: costField,
   })
   .meta({ title: 'Token usage', description: 'What a call used, as the engine counted it.' });
 

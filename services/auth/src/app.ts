@@ -13,8 +13,9 @@ import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import { toInternalError, toPublicError } from './api/authServiceError.ts';
 import type { Db } from './database/openDatabases.ts';
 import { findKey } from './keys/findKey.ts';
-import { createSpendReader } from './router/createSpendReader.ts';
 import type { RouterClient } from './router/routerClient.ts';
+import { shareReads } from './router/shareReads.ts';
+import { getCredit } from './routes/getCredit.ts';
 import { getKey } from './routes/getKey.ts';
 import type { HandlerDependencies } from './routes/handlerDependencies.ts';
 import { createKeyHandlers } from './routes/keyHandlers.ts';
@@ -66,10 +67,13 @@ export const listRoutes = (dependencies: AppDependencies): ServiceRoutes => ({
 function listPublicRoutes(dependencies: AppDependencies): RouteTable {
   const { telemetry, router, serviceSegment, keysPageUrl } = dependencies;
   const guard = createLookUpGuard({ ...dependencies, metrics: createKeyBoundMetrics(telemetry.meter) });
-  const getKeySpend = createSpendReader(router);
+  const reads = { getKeySpend: shareReads(router.getKeySpend), getCredit: shareReads(router.getCredit) };
   return {
     toWireError: (error) => toPublicError(error, { keysPageUrl }),
-    routes: [{ method: 'get', path: `/v1/${serviceSegment}/key`, guard, handler: getKey({ getKeySpend }) }],
+    routes: [
+      { method: 'get', path: `/v1/${serviceSegment}/key`, guard, handler: getKey(reads) },
+      { method: 'get', path: `/v1/${serviceSegment}/credit`, guard, handler: getCredit(reads) },
+    ],
   };
 }
 

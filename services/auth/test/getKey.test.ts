@@ -152,3 +152,52 @@ it.each([
   auth.answerSpend(listener);
   expect(await keyInformation(apiKey)).toEqual({ status: 502, body: { detail } });
 });
+
+it('GET /v1/svc/credit shows the balance of the workspace, also below zero, and asks for that alone', async () => {
+  const { apiKey, workspaceId } = await registerAKey(auth);
+  let asked: string | undefined;
+  auth.answerSpend((req, res) => {
+    asked = req.url;
+    res.end('{"credit_nano_usd":"-1500000000","held_nano_usd":"7","month_spend_nano_usd":"2000000001"}');
+  });
+  expect(await auth.getPublic('/v1/svc/credit', `Bearer ${apiKey}`)).toEqual({
+    status: 200,
+    body: {
+      object: 'credit',
+      currency: 'USD',
+      scope: 'workspace',
+      credit_usd: -1.5,
+      held_usd: 0.000000007,
+      month_spend_usd: 2.000000001,
+      monthly_cap_usd: null,
+      generated_at: expect.any(String),
+    },
+  });
+  expect(asked).toBe(`/internal/workspaces/${workspaceId}/credit`);
+});
+
+it('GET /v1/svc/credit of a key with a budget shows that budget, and does not ask for its workspace', async () => {
+  const { apiKey, keyId, workspaceId } = await registerAKey(auth, { max_budget_nano_usd: '1000000000' });
+  let asked: string | undefined;
+  auth.answerSpend((req, res) => {
+    asked = req.url;
+    spends('250000000')(req, res);
+  });
+  const { status, body } = await auth.getPublic('/v1/svc/credit', `Bearer ${apiKey}`);
+  expect({ status, ...body }).toMatchObject({
+    status: 200,
+    scope: 'key_budget',
+    credit_usd: 0.75,
+    month_spend_usd: null,
+  });
+  expect(asked).toBe(`/internal/workspaces/${workspaceId}/keys/${keyId}/spend`);
+});
+
+it.each([
+  ['/v1/svc/key', 502],
+  ['/v1/svc/credit', 502],
+])('GET %s is %i while the router gives no usable answer', async (path, status) => {
+  const { apiKey } = await registerAKey(auth);
+  auth.answerSpend((_req, res) => res.end('{}'));
+  expect((await auth.getPublic(path, `Bearer ${apiKey}`)).status).toBe(status);
+});

@@ -53,6 +53,7 @@ export const aCall = (fields: Partial<Call> = {}): Call => ({
     estimatedPromptTokens: 9,
     worstCaseNanoUsd: 1_000_000n,
   },
+  chargeOf: () => 2_010n,
   cacheSalt: 'salt',
   receivedAt: performance.now(),
   span: noSpan,

@@ -21,6 +21,9 @@ export const accountRows = {
   'key.expiry': 'expires_at is null for a key that never expires, else the instant',
   'key.own-alone': 'key information shows the calling key alone: another key of the workspace changes nothing in it',
   'key.no-credit': 'key information answers when the key is out of credit',
+  'credit.workspace': 'a key without a budget sees the credit, holds, spend of the month and cap of its workspace',
+  'credit.budget': 'a key with a budget sees what is left of that, and nothing of its workspace',
+  'credit.none': 'the credit answers when nothing is left',
   'usage.record': 'a usage record has exactly its sixteen fields, in USD, for text counted in tokens',
   'key.two-secrets':
     'a key that is rotated has two secrets of one spend and one history, and key_name shows the one that asked',

@@ -5,6 +5,8 @@ export const answerRows = {
   'answer.choices': 'there is exactly one choice: index 0, a message with role, content and refusal, logprobs null',
   'answer.finish_reason': 'finish_reason is stop where the model ended and length where the bound cut it',
   'answer.usage': 'usage counts prompt and completion tokens, and their sum',
+  'answer.usage.cost':
+    'usage.cost is total_spend of the record: chat, completions and embeddings, whole and in the usage chunk',
   'answer.usage.cache':
     'cache_read and cache_creation tokens are told on a cache-capable model, and make up the prompt',
   'answer.usage.no-cache': 'both cache counts are 0 on a model without prompt caching',

@@ -292,6 +292,46 @@ row('key.no-credit', async () => {
   expect(await keyOf(account)).toMatchObject({ object: 'key', spend_usd: 0 });
 });
 
+row('credit.workspace', async () => {
+  const workspaceId = await stack.operator.makeWorkspace({ creditUsd: '10' });
+  const account = await makeAccount(stack, { workspaceId });
+  const colleague = await makeAccount(stack, { workspaceId });
+  await account.untilUsage((await chat(account, 'tokens=40')).headers);
+  const spent = await account.findSpend();
+  for (const who of [account, colleague]) {
+    expect((await who.get('/svc/credit')).body).toEqual({
+      object: 'credit',
+      currency: 'USD',
+      scope: 'workspace',
+      credit_usd: Number(10_000_000_000n - spent) / 1e9,
+      held_usd: 0,
+      month_spend_usd: Number(spent) / 1e9,
+      monthly_cap_usd: null,
+      generated_at: expect.any(String),
+    });
+  }
+});
+
+row('credit.budget', async () => {
+  const account = await makeAccount(stack, { maxBudgetUsd: '2.5' });
+  await account.untilUsage((await chat(account, 'tokens=40')).headers);
+  expect((await account.get('/svc/credit')).body).toEqual({
+    object: 'credit',
+    currency: 'USD',
+    scope: 'key_budget',
+    credit_usd: Number(2_500_000_000n - (await account.findSpend())) / 1e9,
+    held_usd: 0,
+    month_spend_usd: null,
+    monthly_cap_usd: null,
+    generated_at: expect.any(String),
+  });
+});
+
+row('credit.none', async () => {
+  const { status, body } = await (await aPoorAccount()).get('/svc/credit');
+  expect({ status, body }).toMatchObject({ status: 200, body: { scope: 'workspace', credit_usd: 0, held_usd: 0 } });
+});
+
 row('usage.record', async () => {
   const account = await makeAccount(stack);
   const record = await account.untilUsage((await chat(account, 'tokens=9')).headers);

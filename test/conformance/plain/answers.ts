@@ -103,6 +103,26 @@ row('answer.usage', async () => {
   expect(usage).toMatchObject({ completion_tokens: 9, total_tokens: (usage.prompt_tokens ?? 0) + 9 });
 });
 
+row('answer.usage.cost', async () => {
+  const account = await makeAccount(stack);
+  const messages = [{ role: 'user', content: 'hi [[sim: tokens=9]]' }];
+  const chat = { model: MODEL, messages };
+  const bodies: [string, object][] = [
+    ['/chat/completions', chat],
+    ['/completions', { model: MODEL, prompt: 'hi [[sim: tokens=9]]' }],
+    ['/embeddings', { model: 'bge-m3', input: 'hi' }],
+    ['/chat/completions', { ...chat, stream: true, stream_options: { include_usage: true } }],
+  ];
+  for (const [path, body] of bodies) {
+    const response = await account.post(path, body);
+    const text = await response.text();
+    const costs = [...text.matchAll(/"cost":([^,}]+)/g)].map(([, cost]) => Number(cost));
+    const { total_spend: totalSpend } = await account.untilUsage(response.headers);
+    expect(totalSpend).toBeGreaterThan(0);
+    expect({ path, costs }).toEqual({ path, costs: [totalSpend] });
+  }
+});
+
 /** A prompt long enough to be kept by the engine that reads it. */
 const LONG_PROMPT = `${'The same beginning, « déjà vu », 天気. '.repeat(40)}[[sim: tokens=2]]`;
 

@@ -35,7 +35,7 @@ const INFERENCE: [string, object][] = [
   ['/completions', { model: MODEL, prompt: 'hi' }],
   ['/embeddings', { model: 'bge-m3', input: 'hi' }],
 ];
-const LOOK_UPS = ['/svc/key', '/svc/usage/request/01890000-0000-7000-8000-000000000000'];
+const LOOK_UPS = ['/svc/key', '/svc/credit', '/svc/usage/request/01890000-0000-7000-8000-000000000000'];
 
 async function expectInference401(as: Client): Promise<void> {
   for (const [path, body] of INFERENCE) {

@@ -1,5 +1,7 @@
 import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
+import type { CreditInformation } from '@turnpike/public-api/creditInformation';
 import type { ModelList } from '@turnpike/public-api/modelEntry';
+import { toCreditBody } from '../../../../services/auth/src/wire/creditBody.ts';
 import { toKeyInformationBody } from '../../../../services/auth/src/wire/keyInformationBody.ts';
 import { toModelBody } from '../../../../services/catalog/src/wire/modelBody.ts';
 import { toTranscriptAnswer } from '../../../../services/media-jobs/src/answer/audio/transcriptAnswer.ts';
@@ -18,7 +20,10 @@ import {
   editCompletionAnswer,
 } from '../../../../services/model-router/src/answer/operations/completions.ts';
 import { editEmbeddingAnswer } from '../../../../services/model-router/src/answer/operations/embeddings.ts';
-import type { WholeAnswer } from '../../../../services/model-router/src/answer/operations/wholeAnswer.ts';
+import type {
+  AnswerOptions,
+  WholeAnswer,
+} from '../../../../services/model-router/src/answer/operations/wholeAnswer.ts';
 import { toUsageBody } from '../../../../services/usage-ledger/src/wire/usageBody.ts';
 import { toUsageRequestBody } from '../../../../services/usage-ledger/src/wire/usageRequestBody.ts';
 
@@ -72,20 +77,33 @@ const CALL = { id: 'chatcmpl-01979f5e', created: 1_790_000_000 };
 const USAGE = { prompt_tokens: 18, completion_tokens: 6, prompt_tokens_details: { cached_tokens: 16 } };
 const aChoice = (choice: object) => ({ ...CALL, choices: [choice], usage: USAGE });
 
+/** What each answer of an engine costs in these examples. */
+const chargeOf = (): bigint => 7_200n;
+
 /** What the router makes of an engine's answer. */
 function toAnswer(
-  edit: (bytes: Buffer, options: { canonicalModel: string; isCacheCapable: true }) => WholeAnswer,
+  edit: (bytes: Buffer, options: AnswerOptions) => WholeAnswer,
   answer: object,
   model = MODEL.id,
 ): unknown {
-  const edited = edit(Buffer.from(JSON.stringify(answer)), { canonicalModel: model, isCacheCapable: true });
+  const edited = edit(Buffer.from(JSON.stringify(answer)), {
+    canonicalModel: model,
+    isCacheCapable: true,
+    chargeOf,
+  });
   if (edited.kind !== 'answer' || !edited.payload) throw new Error('this is no whole answer');
   return JSON.parse(edited.payload.toString());
 }
 
 /** What the router makes of an engine's stream. */
 function toEvents(shape: ChunkShape, ...choices: object[]): string {
-  const editor = new ChunkEditor({ shape, canonicalModel: MODEL.id, includeUsage: false, isCacheCapable: true });
+  const editor = new ChunkEditor({
+    shape,
+    canonicalModel: MODEL.id,
+    includeUsage: false,
+    isCacheCapable: true,
+    chargeOf,
+  });
   const events = choices.map((choice) => {
     const edited = editor.edit(Buffer.from(JSON.stringify(aChoice(choice))));
     if (edited.kind !== 'chunk') throw new Error(`this is no chunk: ${edited.kind}`);
@@ -209,6 +227,15 @@ export const EXAMPLES = {
       },
       { spend: 1_234_567_891n, now: NOW },
     ),
+  },
+  getCredit: {
+    answer: {
+      ...toCreditBody(
+        { creditNanoUsd: 24_770_000_000n, heldNanoUsd: 1_640_000n, monthSpentNanoUsd: 230_000_000n },
+        { monthlyCapNanoUsd: null },
+      ),
+      generated_at: NOW.toISOString(),
+    } satisfies CreditInformation,
   },
   getUsage: {
     answer: toUsageBody(

@@ -8,6 +8,7 @@ import {
 import { chatChunkSchema, chatCompletionSchema, toolCallSchema } from '@turnpike/public-api/chatAnswer';
 import { chatMessageSchema, chatRequestSchema, messageContentSchema } from '@turnpike/public-api/chatRequest';
 import { completionRequestSchema } from '@turnpike/public-api/completionRequest';
+import { creditInformationSchema } from '@turnpike/public-api/creditInformation';
 import { embeddingListSchema } from '@turnpike/public-api/embeddingList';
 import { embeddingRequestSchema } from '@turnpike/public-api/embeddingRequest';
 import {
@@ -67,6 +68,7 @@ const RESPONSES = {
   Images: imageAnswerSchema,
   InsufficientBalance: insufficientBalanceSchema,
   KeyInformation: keyInformationSchema,
+  CreditInformation: creditInformationSchema,
   MediaBalance: mediaBalanceSchema,
   MediaJob: mediaJobSchema,
   MediaUsage: mediaUsageSchema,

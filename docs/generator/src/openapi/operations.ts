@@ -162,6 +162,24 @@ export const PATHS: Record<string, Methods> = {
       },
     },
   },
+  '/v1/svc/credit': {
+    get: {
+      operationId: 'getCredit',
+      tags: ['Account'],
+      summary: 'Shows what the calling key can still spend.',
+      description: 'The balance of its workspace, or the budget of a key that has one; also when nothing is left.',
+      responses: {
+        200: jsonAnswer('The credit.', 'CreditInformation', EXAMPLES.getCredit.answer),
+        ...refsTo({
+          401: 'LookUpUnauthorized',
+          405: 'MethodNotAllowed',
+          429: 'LookUpThrottled',
+          502: 'AuthUnreachable',
+          503: 'KeyUnavailable',
+        }),
+      },
+    },
+  },
   '/v1/svc/usage': {
     get: {
       operationId: 'getUsage',

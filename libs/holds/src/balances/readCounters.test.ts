@@ -7,7 +7,7 @@ import { toAbsorb } from '../../test/toAbsorb.ts';
 import { createCallEndings } from '../call/endCall.ts';
 import { headOf, redisKeys } from '../redis/redisKeys.ts';
 import { defineScript } from '../redis/redisScript.ts';
-import { createReadCounters } from './readCounters.ts';
+import { createReadCounters, findCredit } from './readCounters.ts';
 
 let opened: OpenedRedis;
 beforeAll(async () => {
@@ -142,4 +142,22 @@ it('shows of every key just what its calls come to, while calls are admitted and
   expect(seen).toBeGreaterThan(30);
   isOver = true;
   await calling;
+});
+
+it('findCredit shows what is left before holds, and this month; it has loaded what Redis lacks', async () => {
+  const hold = await aHold(opened, { holdNanoUsd: 700n });
+  const { workspaceId } = hold;
+  const other = await aHold(opened, { workspaceId });
+  const event = aUsageRecorded({ callId: other.callId, keyId: other.keyId, workspaceId, chargeNanoUsd: 300n });
+  await createCallEndings(opened.redis).settle(event, toUsageRecordedJson(event));
+  const asked: unknown[] = [];
+  const absorber = { load: async (...what: unknown[]) => asked.push(what) > 0 };
+  expect(await findCredit(opened.shard, absorber, workspaceId)).toMatchObject({
+    creditNanoUsd: 10n ** 12n - 300n,
+    heldNanoUsd: 700n,
+    monthSpentNanoUsd: 300n,
+  });
+  expect(asked).toEqual([]);
+  await findCredit(opened.shard, absorber, 'nobody');
+  expect(asked).toEqual([['nobody', undefined, new Date(hold.admittedAtMs).toISOString().slice(0, 7)]]);
 });

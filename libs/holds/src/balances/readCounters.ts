@@ -2,6 +2,7 @@ import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
 import { headOf, redisKeys } from '../redis/redisKeys.ts';
 import { defineScript } from '../redis/redisScript.ts';
+import { readRedisTime } from '../redis/redisServer.ts';
 import type { Shard } from '../redis/shards.ts';
 import type { Absorber } from './absorb.ts';
 
@@ -155,12 +156,18 @@ async function toCalls(
   });
 }
 
-/** A key's spend and what its running calls hold, from the same counters the gate uses. */
+/** Spend and what running calls hold, from the same counters the gate uses. */
+export interface Spend {
+  spentNanoUsd: NanoUsd;
+  heldNanoUsd: NanoUsd;
+}
+
+/** Returns the spend of a key. Has the ledger's sums loaded first if Redis lacks them. */
 export async function findKeySpend(
   { redis, tag }: Pick<Shard, 'redis' | 'tag'>,
   absorber: Pick<Absorber, 'load'>,
   { workspaceId, keyId }: { workspaceId: string; keyId: string },
-): Promise<{ spentNanoUsd: NanoUsd; heldNanoUsd: NanoUsd }> {
+): Promise<Spend> {
   const read = async () => {
     const [counter, mark] = await Promise.all([
       redis.hmget(redisKeys.key(workspaceId, keyId), 'loaded', 'spent', 'ended', 'held'),
@@ -168,10 +175,48 @@ export async function findKeySpend(
     ]);
     const [loaded, spent, ended, held] = counter;
     const isLoaded = mark !== null && loaded === mark;
-    return { isLoaded, spentNanoUsd: BigInt(spent ?? 0) + BigInt(ended ?? 0), heldNanoUsd: BigInt(held ?? 0) };
+    return { isLoaded, spentNanoUsd: sumOf(spent, ended), heldNanoUsd: BigInt(held ?? 0) };
   };
   const known = await read();
   if (known.isLoaded) return known;
   await absorber.load(workspaceId, keyId);
   return read();
 }
+
+/** A workspace's balance. `creditNanoUsd` is what is left before holds, and may be negative; `month` is this one by Redis' clock. */
+export interface Credit {
+  creditNanoUsd: NanoUsd;
+  heldNanoUsd: NanoUsd;
+  monthSpentNanoUsd: NanoUsd;
+}
+
+/** Returns the balance of a workspace. Has the ledger's sums loaded first if Redis lacks them. */
+export async function findCredit(
+  { redis, tag }: Pick<Shard, 'redis' | 'tag'>,
+  absorber: Pick<Absorber, 'load'>,
+  workspaceId: string,
+): Promise<Credit> {
+  const month = new Date(await readRedisTime(redis)).toISOString().slice(0, 'YYYY-MM'.length);
+  const read = async () => {
+    const [wallet, ofMonth, mark] = await Promise.all([
+      redis.hmget(redisKeys.wallet(workspaceId), 'loaded', 'left', 'ended', 'held'),
+      redis.hmget(redisKeys.months(workspaceId), `${month}:loaded`, `${month}:spent`, `${month}:ended`),
+      redis.get(redisKeys.mark(tag)),
+    ]);
+    const [loaded, left, ended, held] = wallet;
+    const [isMonthLoaded, monthSpent, monthEnded] = ofMonth;
+    return {
+      isLoaded: mark !== null && loaded === mark && isMonthLoaded === mark,
+      creditNanoUsd: BigInt(left ?? 0) - BigInt(ended ?? 0),
+      heldNanoUsd: BigInt(held ?? 0),
+      monthSpentNanoUsd: sumOf(monthSpent, monthEnded),
+    };
+  };
+  const known = await read();
+  if (known.isLoaded) return known;
+  await absorber.load(workspaceId, undefined, month);
+  return read();
+}
+
+const sumOf = (recorded: string | null | undefined, ended: string | null | undefined): NanoUsd =>
+  BigInt(recorded ?? 0) + BigInt(ended ?? 0);

@@ -3,10 +3,10 @@ import { modelRouterApi } from '@turnpike/internal-api/modelRouter';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { ApiError } from '@turnpike/public-api/apiError';
-import type { CallSpan } from '@turnpike/telemetry/callSpan';
 import { Agent } from 'undici';
 import type { AuthServiceFault, SpendFault } from '../api/authServiceFault.ts';
 import type { KeyGeneration } from '../keys/keyGeneration.ts';
+import type { ReadOfKey } from './shareReads.ts';
 
 /** Questions for spend on their way at once. */
 const ASKED_AT_ONCE = 32;
@@ -16,11 +16,10 @@ const ANNOUNCED_AT_ONCE = 32;
 const ANNOUNCING_MS = 8_000;
 
 export interface RouterClient {
-  /**
-   * A key's live spend. The router goes on with the trace of `span`. Throws a `router_…` fault when it gives no usable
-   * answer in time.
-   */
-  getKeySpend(key: { workspaceId: string; keyId: string }, span: CallSpan): Promise<NanoUsd>;
+  /** Returns a key's live spend. Throws a `router_…` fault without a usable answer in time. */
+  getKeySpend: ReadOfKey<{ spentNanoUsd: NanoUsd; heldNanoUsd: NanoUsd }>;
+  /** Returns the live balance of a key's workspace. Throws a `router_…` fault without a usable answer in time. */
+  getCredit: ReadOfKey<{ creditNanoUsd: NanoUsd; heldNanoUsd: NanoUsd; monthSpentNanoUsd: NanoUsd }>;
   /**
    * Tells the router that keys have changed, so that it lets go of older records at once. To be called once the change is
    * committed. Throws `gate_not_told` where it could not be told of every key, having tried each: of those it goes by what it
@@ -53,10 +52,16 @@ export function createRouterClient({ timeoutMs = 1_000, ...options }: RouterClie
   return {
     async getKeySpend({ workspaceId, keyId }, { traceparent }) {
       const params = { workspace_id: workspaceId, key_id: keyId };
-      const { spend_nano_usd: spend } = await asking.getKeySpend({ params, traceparent }).catch((error: unknown) => {
-        throw new ApiError<SpendFault>({ kind: toKind(error) }, { cause: error });
-      });
-      return spend;
+      const spend = await asking.getKeySpend({ params, traceparent }).catch(refuse);
+      return { spentNanoUsd: spend.spend_nano_usd, heldNanoUsd: spend.held_nano_usd };
+    },
+    async getCredit({ workspaceId }, { traceparent }) {
+      const credit = await asking.getCredit({ params: { workspace_id: workspaceId }, traceparent }).catch(refuse);
+      return {
+        creditNanoUsd: credit.credit_nano_usd,
+        heldNanoUsd: credit.held_nano_usd,
+        monthSpentNanoUsd: credit.month_spend_nano_usd,
+      };
     },
     async announceGenerations(keys, log) {
       const deadline = performance.now() + ANNOUNCING_MS;
@@ -78,6 +83,10 @@ export function createRouterClient({ timeoutMs = 1_000, ...options }: RouterClie
       await Promise.all([questions.close(), announcements.close()]);
     },
   };
+}
+
+function refuse(error: unknown): never {
+  throw new ApiError<SpendFault>({ kind: toKind(error) }, { cause: error });
 }
 
 function toKind(error: unknown): SpendFault['kind'] {

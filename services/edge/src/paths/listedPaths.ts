@@ -46,6 +46,7 @@ export function listPaths(serviceSegment: string): ListedPath[] {
     list('catalog', 'GET', '/v1/models'),
     list('catalog', 'GET', '/v1/models/:id', { id: PARAMETER }),
     list('auth', 'GET', `/v1/${serviceSegment}/key`),
+    list('auth', 'GET', `/v1/${serviceSegment}/credit`),
     list('usage-ledger', 'GET', `/v1/${serviceSegment}/usage`),
     list('usage-ledger', 'GET', `/v1/${serviceSegment}/usage/request/:request_id`, { request_id: LOOK_UP_ID }),
   ];

@@ -22,7 +22,7 @@ import { attemptWhole } from './wholeAttempt.ts';
 /** What a call is answered through. */
 export interface AnswerOptions {
   /** The call in the book: ended here, and nowhere else. */
-  open: Pick<OpenCall, 'end' | 'chargeOf'>;
+  open: Pick<OpenCall, 'end'>;
   /** Memory that the call's body, images and whole answer take. */
   room: TakenBytes;
   rateLimit: RateLimitState;
@@ -58,7 +58,7 @@ export async function answerCall(
   }
 
   let outcome = await run().catch(toOutcome);
-  const { ending } = conclude(outcome, open.chargeOf);
+  const { ending } = conclude(outcome, call.chargeOf);
   const isKept = await open.end(ending, outcome.target).catch((error: unknown) => {
     outcome = toOutcome(error);
     return false;
@@ -68,7 +68,7 @@ export async function answerCall(
     else await sendWhole(res, outcome.rest ?? '', house.timeouts.slowReaderMs);
     return;
   }
-  const { fault } = conclude(outcome, open.chargeOf);
+  const { fault } = conclude(outcome, call.chargeOf);
   if (!fault) return;
   if (stream?.hasBegun) {
     // The status has left: the fault becomes an event.

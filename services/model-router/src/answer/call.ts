@@ -1,10 +1,12 @@
 import type { Logger } from '@turnpike/logging/createLogger';
+import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { AuthErrorOptions } from '@turnpike/public-api/authFault';
 import type { ImageLoader } from '@turnpike/request-reading/images/createImageLoader';
 import type { CallSpan } from '@turnpike/telemetry/callSpan';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { PricedModel } from '../catalog/catalog.ts';
 import type { Fleet } from '../fleet/fleet.ts';
+import type { EngineUsage } from '../money/call/toEvent.ts';
 import type { UsageBound } from '../money/gate/boundUsage.ts';
 import type { CountPromptTokens } from '../request/countPromptTokens.ts';
 import type { InferenceRequest } from '../request/inferenceRequest.ts';
@@ -21,6 +23,8 @@ export interface Call {
   readonly model: PricedModel;
   /** What is held for it, and how many tokens it may have of an engine. */
   readonly bound: UsageBound;
+  /** Returns the charge of this call if it ends as a success with this usage. */
+  readonly chargeOf: (usage: EngineUsage) => NanoUsd;
   /** Keeps what engines cache of it apart from other workspaces' prompts. */
   readonly cacheSalt: string;
   /** When the request came, by `performance.now()`. */

@@ -64,13 +64,14 @@ export class StreamAttempt {
     this.#client = client;
     this.#attempt = attempt;
     this.#options = options;
-    const { operation, request, model } = call;
+    const { operation, request, model, chargeOf } = call;
     if (!operation.chunks) throw new Error(`${operation.name} are not streamed`);
     this.#stream = new EngineStream({
       shape: operation.chunks,
       canonicalModel: model.id,
       includeUsage: request.includeUsage,
       isCacheCapable: model.isCacheCapable,
+      chargeOf,
       isToolForced: request.isToolForced,
       toFault: attempt.engine.dialect.toFault,
     });

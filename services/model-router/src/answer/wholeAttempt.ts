@@ -90,12 +90,16 @@ function fetchReply(
 }
 
 function readReply(
-  { operation, request, model }: Call,
+  { operation, request, model, chargeOf }: Call,
   { toFault }: Dialect,
   { status, bytes }: { status: number; bytes: Buffer },
 ): AttemptEnd {
   if (status !== 200) return failed(toFault(status, bytes.toString('utf8')));
-  const answer = operation.editWhole(bytes, { canonicalModel: model.id, isCacheCapable: model.isCacheCapable });
+  const answer = operation.editWhole(bytes, {
+    canonicalModel: model.id,
+    isCacheCapable: model.isCacheCapable,
+    chargeOf,
+  });
   if (answer.kind === 'error') return failed(toFault(answer.status, bytes.toString('utf8')));
   if (answer.kind === 'broken') return failed(ENGINE_FAILED);
   if (request.isToolForced && !answer.hasToolCall) return failed({ kind: 'forced_tool_not_called' });

@@ -6,11 +6,14 @@ import type { Handlers } from '@turnpike/internal-api/serveApi';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { Money } from '../money/openMoney.ts';
 
-export type BalanceHandlerDependencies = Pick<Money, 'absorber' | 'readCounters' | 'findKeySpend' | 'raiseGeneration'>;
+export type BalanceHandlerDependencies = Pick<
+  Money,
+  'absorber' | 'readCounters' | 'findKeySpend' | 'findCredit' | 'raiseGeneration'
+>;
 
 type BalanceHandlers = Pick<
   Handlers<typeof modelRouterApi>,
-  'getKeySpend' | 'raiseKeyGeneration' | 'reloadBalances' | 'getCounters'
+  'getKeySpend' | 'getCredit' | 'raiseKeyGeneration' | 'reloadBalances' | 'getCounters'
 >;
 
 /** What the gate counts, and what it is told of changes. */
@@ -19,6 +22,14 @@ export function createBalanceHandlers(dependencies: BalanceHandlerDependencies):
     async getKeySpend({ params: { workspace_id: workspaceId, key_id: keyId } }) {
       const { spentNanoUsd, heldNanoUsd } = await dependencies.findKeySpend({ workspaceId, keyId });
       return { spend_nano_usd: spentNanoUsd.toString(), held_nano_usd: heldNanoUsd.toString() };
+    },
+    async getCredit({ params: { workspace_id: workspaceId } }) {
+      const { creditNanoUsd, heldNanoUsd, monthSpentNanoUsd } = await dependencies.findCredit(workspaceId);
+      return {
+        credit_nano_usd: creditNanoUsd.toString(),
+        held_nano_usd: heldNanoUsd.toString(),
+        month_spend_nano_usd: monthSpentNanoUsd.toString(),
+      };
     },
     async raiseKeyGeneration({ params }) {
       const { workspace_id: workspaceId, key_id: keyId, generation, status } = params;

@@ -106,6 +106,7 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
       request,
       model,
       bound,
+      chargeOf: open.chargeOf,
       cacheSalt,
       receivedAt,
       span,

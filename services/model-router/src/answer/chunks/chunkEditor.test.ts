@@ -9,7 +9,13 @@ import { ChunkEditor, type EditedEvent } from './chunkEditor.ts';
 fc.configureGlobal({ seed: 20_261_121 });
 
 const anEditor = ({ includeUsage = false, isCacheCapable = true } = {}): ChunkEditor =>
-  new ChunkEditor({ shape: CHAT_CHUNKS, canonicalModel: 'small-chat', includeUsage, isCacheCapable });
+  new ChunkEditor({
+    shape: CHAT_CHUNKS,
+    canonicalModel: 'small-chat',
+    includeUsage,
+    isCacheCapable,
+    chargeOf: ({ completionTokens }) => BigInt(completionTokens) * 100n,
+  });
 
 interface Delta {
   [field: string]: unknown;
@@ -351,6 +357,7 @@ describe('the usage chunk', () => {
         completion_tokens_details: { reasoning_tokens: 7 },
         cache_read_input_tokens: 64,
         cache_creation_input_tokens: 36,
+        cost: 0.000002,
       },
     });
   });

@@ -1,3 +1,4 @@
+import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { ChatChunk } from '@turnpike/public-api/chatAnswer';
 import type { FinishReason } from '@turnpike/public-api/generatedAnswer';
 import type { TextChunk } from '@turnpike/public-api/textCompletion';
@@ -78,6 +79,8 @@ export interface ChunkEditorOptions {
   /** Whether the client asked to see the usage. */
   includeUsage: boolean;
   isCacheCapable: boolean;
+  /** The charge of a usage. */
+  chargeOf: (usage: EngineUsage) => NanoUsd;
 }
 
 /**

@@ -25,6 +25,7 @@ const aStream = ({ isToolForced = false, includeUsage = false } = {}): EngineStr
     canonicalModel: 'small-chat',
     includeUsage,
     isCacheCapable: true,
+    chargeOf: () => 2_010n,
     isToolForced,
     toFault: vllm.toFault,
   });

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { type NanoUsd, toUsdNumber } from '@turnpike/money/nanoUsd';
 import type { FinishReason } from '@turnpike/public-api/generatedAnswer';
 import type { TokenUsage } from '@turnpike/public-api/tokenUsage';
 import type { EngineUsage } from '../../money/call/toEvent.ts';
@@ -119,11 +120,12 @@ export function readEngineUsage(usage: unknown): ShownUsage | undefined {
   };
 }
 
-/** The `usage` a client reads. Both cache counts are 0 on models that are not cache-capable (specification, Chat response fields). */
+/** The `usage` a client reads, with its charge. Both cache counts are 0 on models that are not cache-capable (specification, Chat response fields). */
 export function toUsageBody(
-  { promptTokens, completionTokens, cachedPromptTokens, reasoningTokens }: ShownUsage,
-  { isCacheCapable }: { isCacheCapable: boolean },
+  usage: ShownUsage,
+  { isCacheCapable, chargeOf }: { isCacheCapable: boolean; chargeOf: (usage: EngineUsage) => NanoUsd },
 ): TokenUsage {
+  const { promptTokens, completionTokens, cachedPromptTokens, reasoningTokens } = usage;
   const cached = isCacheCapable ? cachedPromptTokens : 0;
   return {
     prompt_tokens: promptTokens,
@@ -133,5 +135,6 @@ export function toUsageBody(
     completion_tokens_details: { reasoning_tokens: reasoningTokens },
     cache_read_input_tokens: cached,
     cache_creation_input_tokens: isCacheCapable ? promptTokens - cached : 0,
+    cost: toUsdNumber(chargeOf(usage)),
   };
 }

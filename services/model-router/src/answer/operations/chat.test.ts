@@ -28,7 +28,11 @@ const anAnswer = (fields: object = {}, choice: object = {}): string =>
 
 /** The edited answer, its payload read back. */
 function edit(text: string, isCacheCapable = true) {
-  const answer = editChatAnswer(Buffer.from(text), { canonicalModel: 'small-chat', isCacheCapable });
+  const answer = editChatAnswer(Buffer.from(text), {
+    canonicalModel: 'small-chat',
+    isCacheCapable,
+    chargeOf: () => 2_010n,
+  });
   if (answer.kind !== 'answer') return answer;
   const { payload, ...rest } = answer;
   return { ...rest, body: payload && JSON.parse(payload.toString()) };
@@ -57,6 +61,7 @@ it('shows the convention’s fields, the canonical model and the cache counts, a
       completion_tokens_details: { reasoning_tokens: 2 },
       cache_read_input_tokens: 4,
       cache_creation_input_tokens: 5,
+      cost: 0.00000201,
     },
   });
 });

@@ -16,7 +16,7 @@ import { type AnswerOptions, readAnswer, toPayload, type WholeAnswer } from './w
  * An engine's whole chat answer as the client gets it: written anew from the convention's keys, with the canonical model,
  * cache and reasoning counts, and nothing else that an engine adds.
  */
-export function editChatAnswer(bytes: Buffer, { canonicalModel, isCacheCapable }: AnswerOptions): WholeAnswer {
+export function editChatAnswer(bytes: Buffer, { canonicalModel, ...terms }: AnswerOptions): WholeAnswer {
   const read = readAnswer(bytes);
   if (read.kind !== 'read') return read;
   const { answer, choice, finishReason } = read;
@@ -49,7 +49,7 @@ export function editChatAnswer(bytes: Buffer, { canonicalModel, isCacheCapable }
           finish_reason,
         },
       ],
-      usage: toUsageBody(usage, { isCacheCapable }),
+      usage: toUsageBody(usage, terms),
     } satisfies ChatCompletion);
   return { kind: 'answer', payload: toPayload(body), usage, hasToolCall };
 }

@@ -24,7 +24,7 @@ const anAnswer = (choice: object = {}): Buffer =>
       kv_transfer_params: null,
     }),
   );
-const options = { canonicalModel: 'small-chat', isCacheCapable: true };
+const options = { canonicalModel: 'small-chat', isCacheCapable: true, chargeOf: () => 2_010n };
 
 it('shows the convention’s fields, the canonical model and the cache counts, and nothing an engine adds', () => {
   const answer = editCompletionAnswer(anAnswer(), options);
@@ -42,6 +42,7 @@ it('shows the convention’s fields, the canonical model and the cache counts, a
       completion_tokens_details: { reasoning_tokens: 0 },
       cache_read_input_tokens: 0,
       cache_creation_input_tokens: 9,
+      cost: 0.00000201,
     },
   });
 });

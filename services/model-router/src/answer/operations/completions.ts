@@ -4,7 +4,7 @@ import { readEngineUsage, readIdentity, toShownFinishReason, toUsageBody } from 
 import { type AnswerOptions, readAnswer, toPayload, type WholeAnswer } from './wholeAnswer.ts';
 
 /** An engine's whole legacy completion as the client gets it. */
-export function editCompletionAnswer(bytes: Buffer, { canonicalModel, isCacheCapable }: AnswerOptions): WholeAnswer {
+export function editCompletionAnswer(bytes: Buffer, { canonicalModel, ...terms }: AnswerOptions): WholeAnswer {
   const read = readAnswer(bytes);
   if (read.kind !== 'read') return read;
   const { answer, choice, finishReason } = read;
@@ -20,7 +20,7 @@ export function editCompletionAnswer(bytes: Buffer, { canonicalModel, isCacheCap
       created,
       model: canonicalModel,
       choices: [{ index: 0, text: choice.text, logprobs: null, finish_reason }],
-      usage: toUsageBody(usage, { isCacheCapable }),
+      usage: toUsageBody(usage, terms),
     } satisfies TextCompletion);
   return { kind: 'answer', payload: toPayload(body), usage, hasToolCall: false };
 }

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { editEmbeddingAnswer } from './embeddings.ts';
 
-const options = { canonicalModel: 'embedder', isCacheCapable: false };
+const options = { canonicalModel: 'embedder', isCacheCapable: false, chargeOf: () => 2_010n };
 const anAnswer = (data: string, usage = '{"prompt_tokens":5,"total_tokens":5,"completion_tokens":0}'): Buffer =>
   Buffer.from(`{"id":"embd-1","object":"list","created":1,"model":"engine-name","data":${data},"usage":${usage}}`);
 
@@ -11,7 +11,7 @@ it.each([
 ])('copies the vectors digit for digit as %s, and names the canonical model', (_form, data) => {
   const answer = editEmbeddingAnswer(anAnswer(data), options);
   expect(answer.kind === 'answer' && String(answer.payload)).toBe(
-    `{"object":"list","data":${data},"model":"embedder","usage":{"prompt_tokens":5,"total_tokens":5}}`,
+    `{"object":"list","data":${data},"model":"embedder","usage":{"prompt_tokens":5,"total_tokens":5,"cost":0.00000201}}`,
   );
   expect(answer).toMatchObject({ usage: { promptTokens: 5, completionTokens: 0 } });
 });

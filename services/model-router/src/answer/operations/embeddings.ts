@@ -1,3 +1,4 @@
+import { toUsdNumber } from '@turnpike/money/nanoUsd';
 import type { EmbeddingList } from '@turnpike/public-api/embeddingList';
 import { scanJson } from '@turnpike/request-reading/body/scanJson';
 import { isObject, parseJson, readEngineUsage, statusOf } from '../fields/answerFields.ts';
@@ -22,7 +23,7 @@ const VECTOR = new RegExp(String.raw`^(?:\[(?:${NUMBER}(?:,${NUMBER})*)?\]|"[A-Z
  * An engine's embeddings as the client gets them. Two thousand vectors are tens of megabytes of digits: each vector is copied
  * digit for digit, never parsed, once it is known to hold nothing but numbers or base64. `broken` for anything else.
  */
-export function editEmbeddingAnswer(bytes: Buffer, { canonicalModel }: AnswerOptions): WholeAnswer {
+export function editEmbeddingAnswer(bytes: Buffer, { canonicalModel, chargeOf }: AnswerOptions): WholeAnswer {
   const members = new Map(
     scanJson(bytes, NO_LIMITS).members.map(({ key, valueStart, end }) => [key, bytes.subarray(valueStart, end)]),
   );
@@ -34,7 +35,11 @@ export function editEmbeddingAnswer(bytes: Buffer, { canonicalModel }: AnswerOpt
   if (!usage) return { kind: 'answer', payload: undefined, usage, hasToolCall: false };
   const rest = JSON.stringify({
     model: canonicalModel,
-    usage: { prompt_tokens: usage.promptTokens, total_tokens: usage.promptTokens },
+    usage: {
+      prompt_tokens: usage.promptTokens,
+      total_tokens: usage.promptTokens,
+      cost: toUsdNumber(chargeOf(usage)),
+    },
   } satisfies Omit<EmbeddingList, 'object' | 'data'>);
   const payload = Buffer.concat([
     Buffer.from(`{"object":"list","data":[${data}],`, 'latin1'),

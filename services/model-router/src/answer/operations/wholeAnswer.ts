@@ -1,3 +1,5 @@
+import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import type { EngineUsage } from '../../money/call/toEvent.ts';
 import type { ShownUsage } from '../fields/answerFields.ts';
 import { isBrokenOff, isObject, parseJson, statusOf } from '../fields/answerFields.ts';
 import type { Payload } from '../fields/payload.ts';
@@ -13,6 +15,8 @@ export type WholeAnswer =
 export interface AnswerOptions {
   canonicalModel: string;
   isCacheCapable: boolean;
+  /** The charge of a usage. */
+  chargeOf: (usage: EngineUsage) => NanoUsd;
 }
 
 export const toPayload = (body: object | undefined): string | undefined => body && JSON.stringify(body);

@@ -2,14 +2,14 @@ import { expect, it } from '@jest/globals';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { noSpan } from '@turnpike/telemetry/callSpan';
-import { createSpendReader } from './createSpendReader.ts';
+import { shareReads } from './shareReads.ts';
 
 /** A router that answers when a test says so. */
 function aSlowRouter() {
   const questions: { keyId: string; answer: PromiseWithResolvers<NanoUsd> }[] = [];
   return {
     questions,
-    getKeySpend({ keyId }: { keyId: string }): Promise<NanoUsd> {
+    ask({ keyId }: { keyId: string }): Promise<NanoUsd> {
       const answer = Promise.withResolvers<NanoUsd>();
       questions.push({ keyId, answer });
       return answer.promise;
@@ -25,7 +25,7 @@ async function faultOf(promise: Promise<unknown>): Promise<string> {
 
 it('asks one question at a time for a key, and answers nobody from before he asked', async () => {
   const router = aSlowRouter();
-  const read = createSpendReader(router);
+  const read = shareReads(router.ask);
   const first = read(aKey('key_1'), noSpan);
   const others = Array.from({ length: 50 }, () => read(aKey('key_1'), noSpan));
   expect(router.questions).toHaveLength(1);
@@ -40,7 +40,7 @@ it('asks one question at a time for a key, and answers nobody from before he ask
 
 it('asks for each key by itself, and afresh once nobody waits', async () => {
   const router = aSlowRouter();
-  const read = createSpendReader(router);
+  const read = shareReads(router.ask);
   const reads = [read(aKey('key_1'), noSpan), read(aKey('key_2'), noSpan)];
   for (const { answer } of router.questions) answer.resolve(1n);
   expect(await Promise.all(reads)).toEqual([1n, 1n]);
@@ -51,7 +51,7 @@ it('asks for each key by itself, and afresh once nobody waits', async () => {
 
 it('tells those who wait what the question before theirs failed with, and asks again after that', async () => {
   const router = aSlowRouter();
-  const read = createSpendReader(router);
+  const read = shareReads(router.ask);
   const failing = [read(aKey('key_1'), noSpan), read(aKey('key_1'), noSpan)];
   router.questions[0]?.answer.reject(new ApiError({ kind: 'router_unavailable' }));
   for (const each of failing) expect(await faultOf(each)).toBe('router_unavailable');
@@ -63,7 +63,7 @@ it('tells those who wait what the question before theirs failed with, and asks a
 
 it('refuses more keys at once than it has room for, and none of those it asks about', async () => {
   const router = aSlowRouter();
-  const read = createSpendReader(router);
+  const read = shareReads(router.ask);
   const reads = Array.from({ length: 256 }, (_, index) => read(aKey(`key_${index}`), noSpan));
   expect(await faultOf(read(aKey('key_256'), noSpan))).toBe('too_many_look_ups');
   const shared = read(aKey('key_0'), noSpan);
