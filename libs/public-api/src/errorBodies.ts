@@ -61,7 +61,7 @@ export const noFormSchema = z
   .strictObject({ error: z.literal('invalid_request_body'), detail: z.string().meta({ description: 'For people.' }) })
   .meta({ title: 'No form', description: 'The upload has a wrong content type.' });
 
-/** `{detail}`, without an `error` key: the 502 of `GET /v1/svc/key` and `GET /v1/models`. */
+/** `{detail}`, without an `error` key: the 502 of `GET /v1/svc/key`, `GET /v1/svc/credit` and `GET /v1/models`. */
 export const bareErrorSchema = z
   .strictObject({ detail: z.string().meta({ description: 'Diagnostic; not a contract.' }) })
   .meta({ title: 'Bare error', description: 'A dependency inside could not be asked. Always safe to retry.' });

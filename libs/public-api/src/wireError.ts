@@ -39,7 +39,7 @@ export function flat(
   return { status, body: { error, ...fields }, ...(headers && { headers }) };
 }
 
-/** `{detail}`, without an `error` key: the 502 of `GET /v1/svc/key` and `GET /v1/models`. */
+/** `{detail}`, without an `error` key: the 502 of `GET /v1/svc/key`, `GET /v1/svc/credit` and `GET /v1/models`. */
 export function bare(status: number, detail: string): WireError {
   return { status, body: { detail } };
 }

@@ -28,6 +28,7 @@ it.each([
   ['GET', '/v1/models/qwen2.5-vl-7b-instruct', 'catalog'],
   ['GET', '/v1/models/name%20with%C3%BC', 'catalog'],
   ['GET', '/v1/svc/key', 'auth'],
+  ['GET', '/v1/svc/credit', 'auth'],
   ['GET', '/v1/svc/usage?group_by=model&start=2026-01-01', 'usage-ledger'],
   ['GET', '/v1/svc/usage/request/0199c2a4-7a3e-7000-8000-000000000001', 'usage-ledger'],
   ['GET', '/v1/svc/usage/request/0199c2a4-7a3e-7000-8000-000000000001%0a', 'usage-ledger'],

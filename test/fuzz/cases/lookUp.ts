@@ -50,11 +50,13 @@ const path = fc.oneof(
   ids.map((id) => `/v1/models/${id}`),
   ids.map((id) => `/v1/svc/usage/request/${id}`),
   fc.array(parameter, { maxLength: 4 }).map((parameters) => `/v1/svc/usage?${parameters.join('&')}`),
-  fc.array(parameter, { maxLength: 2 }).map((parameters) => `/v1/svc/key?${parameters.join('&')}`),
+  fc
+    .tuple(fc.constantFrom('key', 'credit'), fc.array(parameter, { maxLength: 2 }))
+    .map(([what, parameters]) => `/v1/svc/${what}?${parameters.join('&')}`),
   fc.constant('/v1/models'),
 );
 
-/** Reads of models, key and usage, with ids and queries of any kind. */
+/** Reads of models, key, credit and usage, with ids and queries of any kind. */
 export const lookUp: fc.Arbitrary<CallCase> = fc
   .tuple(
     path,
