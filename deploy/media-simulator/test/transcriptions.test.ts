@@ -101,6 +101,12 @@ describe('vLLM', () => {
     ['a text as file', { file: 'text' }, 422, { error: { message: expect.stringMatching(/file-like/) } }],
     ['no audio', { file: new Blob(['<html>']) }, 400, { error: { message: expect.stringMatching(/audio data/) } }],
     ['an empty file', { file: new Blob([]) }, 400, { error: { code: 400 } }],
+    [
+      'a language that Whisper has not',
+      { language: 'jv' },
+      400,
+      { error: { message: expect.stringMatching(/^Unsupported/) } },
+    ],
     ['a large file', { file: new Blob(['x'.repeat(2 ** 20 + 1)]) }, 400, { error: { param: 'audio_filesize_mb' } }],
   ] as [string, Record<string, string | Blob>, number, object][])('refuses %s', async (_case, fields, status, body) => {
     replica = await startTestReplica('vllm-asr', { maxAudioMegabytes: 1 });
@@ -177,6 +183,7 @@ describe('Speaches', () => {
     ['another model', { model: 'x' }, 404, { detail: expect.stringMatching(/not installed locally/) }],
     ['no audio', { file: new Blob(['<html>']) }, 415, { detail: expect.stringMatching(/Failed to decode/) }],
     ['a text as file', { file: 'text' }, 422, { detail: [{ loc: ['body', 'file'] }] }],
+    ['a language that Whisper has not', { language: 'jv' }, 422, { detail: [{ loc: ['body', 'language'] }] }],
     ['no such format', { response_format: 'x' }, 422, { detail: [{ loc: ['body', 'response_format'] }] }],
   ] as [string, Record<string, string | Blob>, number, object][])('refuses %s', async (_case, fields, status, body) => {
     replica = await startTestReplica('speaches');

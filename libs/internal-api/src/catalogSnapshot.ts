@@ -74,6 +74,8 @@ export const catalogModelSchema = z.object({
         fps: can.fps,
         steps: can.steps,
         voices: can.voices,
+        voiceAliases: can.voice_aliases,
+        languages: can.languages,
         outputFormats: can.output_formats,
         maxImages: can.max_images,
         maxMinutes: can.max_minutes,

@@ -17,9 +17,10 @@ export const transcriptionSchema = z
 export const verboseTranscriptionSchema = z
   .strictObject({
     task: z.enum(['transcribe', 'translate']),
-    language: z
-      .string()
-      .meta({ description: 'What was spoken; `english` of a translation; empty where it is unknown.' }),
+    language: z.string().meta({
+      description:
+        'What was spoken, by its English name: `german`; `english` of a translation; empty where it is unknown.',
+    }),
     duration: seconds.meta({ description: 'Seconds, as decoded.' }),
     text: z.string(),
     segments: z.array(z.strictObject({ id: z.int().min(0), start, end, text: z.string() })).optional(),

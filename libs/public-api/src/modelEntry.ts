@@ -15,6 +15,7 @@ const pricingSchema = z
   })
   .meta({ description: 'USD as decimal texts, never with an exponent; `0` where nothing is charged.' });
 
+const voice = z.string().min(1).max(64);
 const TIMES = ['segment', 'word'];
 
 /** What a media model can do: the values that a request may choose from, and the most that it may ask for. */
@@ -28,13 +29,21 @@ const capabilitiesSchema = z
     seconds: z.array(z.int().min(1).max(3_600)).min(1).optional().meta({ description: 'Lengths of a clip.' }),
     fps: z.int().min(1).max(120).optional().meta({ description: 'Frames a second of a clip.' }),
     steps: z.int().min(1).max(200).optional().meta({ description: 'Steps in which a clip is rendered.' }),
-    voices: z.array(z.string().min(1).max(64)).min(1).optional().meta({ description: 'Of speech.' }),
+    voices: z.array(voice).min(1).optional().meta({ description: 'Of speech.' }),
+    voice_aliases: z.record(voice, voice).optional().meta({
+      description: 'Other names of these voices that requests may use, and whose voice each is.',
+    }),
     output_formats: z
       .array(z.enum(['png', 'jpeg', 'webp', 'mp3', 'opus', 'aac', 'flac', 'wav', 'pcm']))
       .min(1)
       .optional()
       .meta({ description: 'Of images and speech.' }),
     max_images: z.int().min(1).max(10).optional().meta({ description: 'Most images of one request.' }),
+    languages: z
+      .array(z.string().regex(/^[a-z]{2,3}$/, 'must be a code of two or three letters, as in en'))
+      .min(1)
+      .optional()
+      .meta({ description: 'Languages of recordings that may be named. Absent where the model’s are not known here.' }),
     max_minutes: z.int().min(1).max(1_440).optional().meta({ description: 'Longest recording that is transcribed.' }),
     timestamps: z
       .array(z.enum(['segment', 'word']))

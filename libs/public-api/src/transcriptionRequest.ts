@@ -5,7 +5,19 @@ import { optional } from './requestFields.ts';
 const MAX_PROMPT = 4_000;
 
 const LANGUAGES = new Intl.DisplayNames('en', { type: 'language', fallback: 'none' });
-const isLanguage = (code: string): boolean => /^[a-z]{2}$/.test(code) && LANGUAGES.of(code) !== undefined;
+
+/** Returns the shortest code of a tag's language, and its English name: `en` of `en`, `eng` and `en-US`. Undefined if there is none. */
+export function findLanguage(tag: string): { code: string; name: string } | undefined {
+  try {
+    const { language: code } = new Intl.Locale(tag.replaceAll('_', '-'));
+    const name = LANGUAGES.of(code);
+    return name === undefined ? undefined : { code, name };
+  } catch {
+    return undefined;
+  }
+}
+
+const AUTO = 'auto';
 
 const file = z.file().meta({
   description: 'The recording: FLAC, MP3, MP4, M4A, OGG, WAV or WebM. What it is, is read from its bytes.',
@@ -25,9 +37,16 @@ const fields = {
 /** The fields of `POST /v1/audio/transcriptions` beside its file. */
 export const transcriptionFieldsSchema = z.strictObject({
   ...fields,
-  language: optional(z.string().refine(isLanguage, 'must be a language in two letters (ISO 639-1), as in en')).meta({
-    description: 'What is spoken, as in `en` (ISO 639-1); found out unless given.',
-  }),
+  language: optional(
+    z
+      .string()
+      .refine((tag) => tag === AUTO || findLanguage(tag), 'must be the code of a language, as in en, yue or en-US'),
+  )
+    .transform((tag) => (tag === undefined || tag === AUTO ? undefined : findLanguage(tag)?.code))
+    .meta({
+      description:
+        'What is spoken: an ISO 639-1 or 639-3 code or a tag with a region, as in `en`, `yue` or `en-US`, of the model’s `capabilities.languages`. Found out unless given, and with `auto`.',
+    }),
   timestamp_granularities: optional(z.array(z.enum(['segment', 'word'])).max(2)).meta({
     description: 'Whose times `verbose_json` has; `segment` unless given.',
     note: 'With `verbose_json`.',

@@ -15,7 +15,7 @@ export const videoRequestSchema = z
     prompt: mediaPrompt,
     seconds: optional(
       z
-        .union([z.string().regex(/^\d{1,4}$/, NOT_SECONDS), z.int(NOT_SECONDS).min(1).max(9_999)], NOT_SECONDS)
+        .union([z.string().regex(/^[1-9]\d{0,3}$/, NOT_SECONDS), z.int(NOT_SECONDS).min(1).max(9_999)], NOT_SECONDS)
         .transform(Number),
     ).meta({
       description:

@@ -19,6 +19,8 @@ export const mediaRows = {
     'an after that has expired since begins where it stood, and expired videos are not listed',
   'media.speech.formats': 'speech comes in six formats, each under its media type',
   'media.speech.events': 'stream_format sse sends the audio in events, and at the end what it cost',
+  'media.speech.voices':
+    'a voice is known by its name and by the aliases that the model list shows, and its engine gets the name',
   'media.speech.broken': 'speech that breaks off at its engine breaks off at the client, and costs nothing',
   'media.speech.async': 'async speech is an audio.job, whose content is the audio with its length, in its header too',
   'media.transcripts.heard': 'what was spoken is written down, whatever format it was spoken in',
@@ -26,6 +28,8 @@ export const mediaRows = {
   'media.transcripts.usage': 'a transcription says the seconds that were heard, rounded up',
   'media.transcripts.granularities':
     'verbose_json has the times of segments, and of words where timestamps name them; else they are 422, and nothing has run',
+  'media.transcripts.language':
+    'a language is known by ISO 639-1, 639-3 and a tag with a region; auto and an empty field are absence',
   'media.transcripts.stream': 'stream sends the text in events, and at the end all of it',
   'media.transcripts.translation': 'a translation is English in the same five formats',
   'media.transcripts.async':

@@ -66,10 +66,13 @@ row('media.models', async () => {
     capabilities: { sizes: ['64x64', '96x64'], output_formats: ['png', 'jpeg', 'webp'], max_images: 4 },
   });
   expect(entryOf(MODELS.video)).toMatchObject({ billing_unit: 'second', capabilities: { seconds: [1, 2] } });
-  expect(entryOf(MODELS.speech)).toMatchObject({ billing_unit: 'character', capabilities: { voices: ['ada', 'bob'] } });
+  expect(entryOf(MODELS.speech)).toMatchObject({
+    billing_unit: 'character',
+    capabilities: { voices: ['ada', 'bob'], voice_aliases: { alloy: 'ada' } },
+  });
   expect(entryOf(MODELS.transcript)).toMatchObject({
     billing_unit: 'minute',
-    capabilities: { max_minutes: 2, timestamps: ['segment'] },
+    capabilities: { max_minutes: 2, languages: ['de', 'en', 'jw', 'yue'], timestamps: ['segment'] },
   });
   expect(entryOf(MODELS.timedTranscript)).toMatchObject({ capabilities: { timestamps: ['segment', 'word'] } });
   for (const id of [MODELS.disabled, MODELS.retired, MODELS.uncleared, MODELS.unbacked])
@@ -294,6 +297,20 @@ row('media.speech.events', async () => {
   expect(audio.equals(whole.bytes)).toBe(true);
 });
 
+row('media.speech.voices', async () => {
+  const caller = await aCaller();
+  const ask = (input: string, voice: string) => caller.post(SPEAK, aSpeech({ input, voice }));
+  const [named, aliased] = [aPrompt(), aPrompt()];
+  expect((await ask(named, 'ada')).status).toBe(200);
+  expect((await ask(aliased, 'alloy')).status).toBe(200);
+  const sent = (await listSentFields(stack)).filter(({ input }) => input === named || input === aliased);
+  expect(sent.map(({ voice }) => voice)).toEqual(['ada', 'ada']);
+  expect(await ask('hi', 'nova')).toMatchObject({
+    status: 422,
+    body: flat('invalid_request_body', { param: 'voice' }),
+  });
+});
+
 row('media.speech.broken', async () => {
   const caller = await aCaller();
   // The engine, which streams, has sent the half of it by then.
@@ -358,7 +375,7 @@ row('media.transcripts.formats', async () => {
   const { body } = await ask('verbose_json');
   expect(body).toMatchObject({
     task: 'transcribe',
-    language: expect.any(String),
+    language: 'english',
     duration: expect.any(Number),
     text: 'two small boats wait',
     segments: [{ id: 0, start: 0, end: expect.any(Number), text: expect.stringContaining('two small') }],
@@ -412,6 +429,32 @@ row('media.transcripts.granularities', async () => {
     expect(end).toBeGreaterThanOrEqual(start);
     expect(start).toBeGreaterThanOrEqual(words[index - 1]?.start ?? 0);
   }
+});
+
+row('media.transcripts.language', async () => {
+  const caller = await aCaller();
+  for (const [language, sent, shown] of [
+    ['de', 'de', 'german'],
+    ['deu', 'de', 'german'],
+    ['en-US', 'en', 'english'],
+    ['yue', 'yue', 'cantonese'],
+    ['jv', 'jw', 'javanese'],
+    ['auto', undefined, 'english'],
+    ['', undefined, 'english'],
+  ] as const) {
+    const prompt = aPrompt();
+    const { status, body } = await caller.post(
+      TRANSCRIBE,
+      aRecording({ language, prompt, response_format: 'verbose_json' }),
+    );
+    expect({ status, body }).toMatchObject({ status: 200, body: { language: shown } });
+    const asked = (await listSentFields(stack)).filter((fields) => fields.prompt === prompt);
+    expect(asked.map((fields) => fields.language)).toEqual([sent]);
+  }
+  expect(await caller.post(TRANSCRIBE, aRecording({ language: 'fr' }))).toMatchObject({
+    status: 422,
+    body: flat('invalid_request_body', { param: 'language' }),
+  });
 });
 
 row('media.transcripts.stream', async () => {

@@ -384,6 +384,7 @@ row('media.422.fields', async () => {
     ['/videos', aVideo({ prompt: 7 }), 'prompt'],
     ['/videos', aVideo({ seconds: '1.5' }), 'seconds'],
     ['/videos', aVideo({ seconds: -1 }), 'seconds'],
+    ['/videos', aVideo({ seconds: '01' }), 'seconds'],
     ['/videos', aVideo({ input_reference: 'data:image/png;base64,AAAA' }), 'input_reference'],
     ['/audio/speech', aSpeech({ input: ' ' }), 'input'],
     ['/audio/speech', aSpeech({ input: 'x'.repeat(4_097) }), 'input'],
@@ -396,7 +397,7 @@ row('media.422.fields', async () => {
     [TRANSCRIBE, aRecording({ language: 'English' }), 'language'],
     [TRANSCRIBE, aRecording({ temperature: '2' }), 'temperature'],
     [TRANSCRIBE, aRecording({ response_format: 'diarized_json' }), 'response_format'],
-    [TRANSCRIBE, aRecording({ 'timestamp_granularities[]': 'word' }), 'timestamp_granularities'],
+    [TRANSCRIBE, aRecording({ 'timestamp_granularities[]': 'word' }), 'timestamp_granularities[]'],
     [TRANSCRIBE, aRecording({ chunking_strategy: 'server_vad' }), 'chunking_strategy'],
     [TRANSLATE, aRecording({ language: 'de' }), 'language'],
   ];
@@ -404,6 +405,7 @@ row('media.422.fields', async () => {
   for (const [query, param] of [
     ['limit=0', 'limit'],
     ['limit=101', 'limit'],
+    ['limit=01', 'limit'],
     ['order=newest', 'order'],
     ['after=%00', 'after'],
   ]) {
@@ -440,7 +442,8 @@ row('media.422.allowed', async () => {
     ['/images/generations', anImage({ n: 5 }), 'n', ['4']],
     ['/videos', aVideo({ seconds: '3' }), 'seconds', ['1', '2']],
     ['/videos', aVideo({ size: '96x64' }), 'size', [SIZE]],
-    ['/audio/speech', aSpeech({ voice: 'alloy' }), 'voice', ['ada', 'bob']],
+    ['/audio/speech', aSpeech({ voice: 'nova' }), 'voice', ['ada', 'bob']],
+    [TRANSCRIBE, aRecording({ language: 'fr' }), 'language', ['de', 'en', 'jw', 'yue']],
   ];
   for (const [path, body, param, allowed] of wrong) {
     const message = await expectInvalid(caller, path, body, param);

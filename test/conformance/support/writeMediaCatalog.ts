@@ -43,7 +43,11 @@ const speech = (id: string) =>
     output_modalities: ['audio'],
     billing_unit: 'character',
     unit_price: '0.0000008',
-    capabilities: { voices: ['ada', 'bob'], output_formats: ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'] },
+    capabilities: {
+      voices: ['ada', 'bob'],
+      voice_aliases: { alloy: 'ada' },
+      output_formats: ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'],
+    },
   });
 const transcript = (id: string, capabilities: object = {}) =>
   toEntry(id, {
@@ -51,7 +55,7 @@ const transcript = (id: string, capabilities: object = {}) =>
     input_modalities: ['audio'],
     billing_unit: 'minute',
     unit_price: '0.0015',
-    capabilities: { max_minutes: 2, ...capabilities },
+    capabilities: { max_minutes: 2, languages: ['de', 'en', 'jw', 'yue'], ...capabilities },
   });
 
 const SERVED = [

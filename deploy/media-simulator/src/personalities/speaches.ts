@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { toEvent } from '../wire/answer.ts';
 import { EngineError } from '../wire/engineError.ts';
-import { flag, formOf, granularities, membersOf, optional, readMembers } from './fields.ts';
+import { flag, formOf, granularities, membersOf, optional, readMembers, WHISPER_LANGUAGES } from './fields.ts';
 import type {
   Personality,
   Segment,
@@ -19,7 +19,7 @@ function checkModel(asked: string, served: string): void {
 
 const transcriptionSchema = z.object({
   model: z.string(),
-  language: optional(z.string()),
+  language: optional(z.string().refine((code) => WHISPER_LANGUAGES.has(code), 'Input should be a language of Whisper')),
   prompt: optional(z.string()),
   response_format: optional(z.enum(['text', 'json', 'verbose_json', 'srt', 'vtt'])),
   temperature: optional(z.coerce.number()),

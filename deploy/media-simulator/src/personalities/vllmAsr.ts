@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { toEvent } from '../wire/answer.ts';
 import { EngineError } from '../wire/engineError.ts';
-import { flag, formOf, granularities, optional, readMembers } from './fields.ts';
+import { flag, formOf, granularities, optional, readMembers, WHISPER_LANGUAGES } from './fields.ts';
 import type { Personality, Transcript, TranscriptionDialect } from './personality.ts';
 
 const schema = z.object({
@@ -53,6 +53,9 @@ const transcriptions: TranscriptionDialect = {
         400,
         'Currently only support response_format: `text`, `json`, `verbose_json` or `diarized_json`',
       );
+    }
+    if (read.language !== undefined && !WHISPER_LANGUAGES.has(read.language)) {
+      throw new EngineError(400, `Unsupported language: '${read.language}'. Must be one of ${[...WHISPER_LANGUAGES]}.`);
     }
     const stream = read.stream ?? false;
     if (stream && format === 'verbose_json') {

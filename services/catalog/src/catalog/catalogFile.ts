@@ -96,7 +96,7 @@ const DEFAULT_TIMESTAMPS = ['segment' as const];
 function toPrices(model: FileModel): Pick<CatalogModel, 'pricing' | 'media'> {
   const { pricing = NO_PRICES, billing_unit: billingUnit, unit_price: unitPrice, capabilities = {} } = model;
   if (billingUnit === undefined) return { pricing };
-  const { sizes, seconds, fps, steps, voices, output_formats, max_images, max_minutes, timestamps } = capabilities;
+  const { sizes, seconds, fps, steps, voices, languages, max_minutes, timestamps } = capabilities;
   return {
     pricing: billingUnit === 'image' ? { ...pricing, image: unitPrice ?? pricing.image } : pricing,
     media: {
@@ -108,8 +108,10 @@ function toPrices(model: FileModel): Pick<CatalogModel, 'pricing' | 'media'> {
         fps,
         steps,
         voices,
-        outputFormats: output_formats,
-        maxImages: max_images,
+        voiceAliases: capabilities.voice_aliases,
+        languages,
+        outputFormats: capabilities.output_formats,
+        maxImages: capabilities.max_images,
         maxMinutes: max_minutes,
         timestamps: max_minutes === undefined ? undefined : (timestamps ?? DEFAULT_TIMESTAMPS),
       },

@@ -14,10 +14,16 @@ const KINDS: Readonly<
   video: { has: ['sizes', 'seconds', 'fps', 'steps'], formats: [], units: ['second', 'minute'] },
   speech: {
     has: ['voices', 'output_formats'],
+    may: ['voice_aliases'],
     formats: ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'],
     units: ['character'],
   },
-  'speech-to-text': { has: ['max_minutes'], may: ['timestamps'], formats: [], units: ['second', 'minute'] },
+  'speech-to-text': {
+    has: ['max_minutes'],
+    may: ['languages', 'timestamps'],
+    formats: [],
+    units: ['second', 'minute'],
+  },
 };
 
 const CATEGORY_OF = { image: 'image', video: 'video', speech: 'audio', 'speech-to-text': 'audio' } as const;
@@ -92,6 +98,7 @@ function findMistakesOfKind(kind: Kind, { billing_unit: unit, capabilities = {} 
       steps: ['capabilities', name],
       reason: `is not for ${kind}, which has ${new Intl.ListFormat('en-GB').format(own)}`,
     })),
+    ...findAliasMistakes(capabilities),
     ...others
       .filter(([, format]) => isFormat(format) && !formats.includes(format))
       .map(([index]) => ({
@@ -99,6 +106,16 @@ function findMistakesOfKind(kind: Kind, { billing_unit: unit, capabilities = {} 
         reason: `must be ${CHOICES.format(formats)} for ${kind}`,
       })),
   ];
+}
+
+/** Aliases of no voice, and those that a voice hides. */
+function findAliasMistakes({ voices, voice_aliases: aliases }: Readonly<Record<string, unknown>>): CatalogMistake[] {
+  if (!Array.isArray(voices) || typeof aliases !== 'object' || aliases === null) return [];
+  return Object.entries(aliases).flatMap(([alias, voice]) => {
+    const steps = ['capabilities', 'voice_aliases', alias];
+    if (!voices.includes(voice)) return [{ steps, reason: `${JSON.stringify(voice)} is not one of the voices` }];
+    return voices.includes(alias) ? [{ steps, reason: 'is the name of a voice already' }] : [];
+  });
 }
 
 /** Whether it is a word of any kind's: what is none is reported by the file's schema. */

@@ -366,7 +366,30 @@ describe('a media model', () => {
     [
       'a capability of another kind',
       changed(speech, 'capabilities', 'capabilities: { voices: [emma], output_formats: [mp3], max_minutes: 3 }'),
-      ':33: models[1].capabilities.max_minutes: is not for speech, which has voices and output_formats',
+      ':33: models[1].capabilities.max_minutes: is not for speech, which has voices, output_formats and voice_aliases',
+    ],
+    [
+      'an alias of no voice',
+      changed(
+        speech,
+        'capabilities',
+        'capabilities: { voices: [emma], output_formats: [mp3], voice_aliases: { alloy: adam } }',
+      ),
+      ':33: models[1].capabilities.voice_aliases.alloy: "adam" is not one of the voices',
+    ],
+    [
+      'an alias that is a voice',
+      changed(
+        speech,
+        'capabilities',
+        'capabilities: { voices: [emma], output_formats: [mp3], voice_aliases: { emma: emma } }',
+      ),
+      ':33: models[1].capabilities.voice_aliases.emma: is the name of a voice already',
+    ],
+    [
+      'a language by its name',
+      changed(ear, 'capabilities', 'capabilities: { max_minutes: 3, languages: [english] }'),
+      ':33: models[1].capabilities.languages[0]: must be a code of two or three letters, as in en',
     ],
     [
       'times of words alone',
@@ -376,7 +399,7 @@ describe('a media model', () => {
     [
       'times of what it says',
       changed(speech, 'capabilities', 'capabilities: { voices: [emma], output_formats: [mp3], timestamps: [] }'),
-      ':33: models[1].capabilities.timestamps: is not for speech, which has voices and output_formats',
+      ':33: models[1].capabilities.timestamps: is not for speech, which has voices, output_formats and voice_aliases',
     ],
     [
       'a capability that nobody knows',

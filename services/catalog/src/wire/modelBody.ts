@@ -36,7 +36,7 @@ const toLabels = (feature: string): string[] => (feature === 'tools' ? ['tools',
 /** What the entry of a media model has beside the seven prices. */
 function toMediaBody({ media }: CatalogModel): Pick<ModelEntry, 'billing_unit' | 'unit_price' | 'capabilities'> {
   if (!media) return {};
-  const { sizes, seconds, fps, steps, voices, outputFormats, maxImages, maxMinutes, timestamps } = media.capabilities;
+  const { sizes, seconds, fps, steps, voices, voiceAliases, languages, ...can } = media.capabilities;
   return {
     billing_unit: media.billingUnit,
     unit_price: media.unitPrice,
@@ -46,10 +46,12 @@ function toMediaBody({ media }: CatalogModel): Pick<ModelEntry, 'billing_unit' |
       fps,
       steps,
       voices,
-      output_formats: outputFormats,
-      max_images: maxImages,
-      max_minutes: maxMinutes,
-      timestamps,
+      voice_aliases: voiceAliases,
+      languages,
+      output_formats: can.outputFormats,
+      max_images: can.maxImages,
+      max_minutes: can.maxMinutes,
+      timestamps: can.timestamps,
     },
   };
 }

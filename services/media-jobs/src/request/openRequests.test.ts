@@ -2,6 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ApiError } from '@turnpike/public-api/apiError';
+import { transcriptionFieldsSchema, translationFieldsSchema } from '@turnpike/public-api/transcriptionRequest';
+import { videoRequestSchema } from '@turnpike/public-api/videoRequest';
 import { aPng } from '@turnpike/test-support/anImage';
 import { aTemporaryFolder } from '@turnpike/test-support/aTemporaryFolder';
 import { type HttpStandIn, serveHttp } from '@turnpike/test-support/serveHttp';
@@ -76,6 +78,7 @@ async function outcomeOf<Request extends MediaRequest>(
 }
 const refusal = (param: string, message: string) => ({ kind: 'invalid_request', param, message });
 
+const NO_LANGUAGE = 'language must be the code of a language, as in en, yue or en-US';
 const NO_WORDS = refusal(
   'timestamp_granularities[]',
   'timestamp_granularities[] must be segment: this model times segments, not words',
@@ -251,6 +254,19 @@ describe('videos', () => {
 
   it.each<[string, () => Exchange, string, string]>([
     ['4 s', () => aJsonRequest({ ...VIDEO, seconds: '4' }), 'seconds', 'seconds must be 3 or 5 for this model'],
+    ['03 s', () => aJsonRequest({ ...VIDEO, seconds: '03' }), 'seconds', 'seconds must be a whole number of seconds'],
+    [
+      '03 s in a form',
+      () => aForm(...texts({ ...VIDEO, seconds: '03' })),
+      'seconds',
+      'seconds must be a whole number of seconds',
+    ],
+    [
+      'an image in a part without a file name',
+      () => aForm({ name: 'input_reference', value: PNG }, ...texts(VIDEO)),
+      'input_reference',
+      'input_reference has no file name, which a file needs here',
+    ],
     ['5.5 s', () => aJsonRequest({ ...VIDEO, seconds: '5.5' }), 'seconds', 'seconds must be a whole number of seconds'],
     [
       'a size that it has not',
@@ -326,6 +342,7 @@ describe('speech', () => {
     [{ ...SPEECH, input: '🎙'.repeat(4_097) }, 'input', 'input must have at most 4096 characters'],
     [{ model: 'm', input: 'x' }, 'voice', 'voice is required'],
     [{ ...SPEECH, voice: 7 }, 'voice', 'voice must be a voice or {"id": "…"}'],
+    [{ ...SPEECH, voice: 'constructor' }, 'voice', 'voice must be af_heart or am_adam for this model'],
     [{ ...SPEECH, voice: 'alloy' }, 'voice', 'voice must be af_heart or am_adam for this model'],
     [{ ...SPEECH, speed: 5 }, 'speed', 'speed must be at most 4'],
     [{ ...SPEECH, response_format: 'aac' }, 'response_format', 'response_format must be mp3 or wav for this model'],
@@ -337,6 +354,12 @@ describe('speech', () => {
     [{ ...SPEECH, ref_audio: 'http://x' }, 'ref_audio', 'ref_audio is not supported'],
   ])('%j is 422 and names %s', async (fields, param, message) => {
     expect(await outcomeOf(readSpeech(fields), speech)).toEqual(refusal(param, message));
+  });
+
+  it.each(['alloy', 'af_heart'])('has a voice by its alias: %s', async (voice) => {
+    const capabilities = { voices: ['af_heart'], voiceAliases: { alloy: 'af_heart' }, outputFormats: ['mp3' as const] };
+    const aliased = aSpeechModel({ media: { capabilities } });
+    expect(await outcomeOf(readSpeech({ ...SPEECH, voice }), aliased)).toMatchObject({ voice: 'af_heart' });
   });
 
   it('with half a surrogate pair is 422', async () => {
@@ -383,7 +406,13 @@ describe('transcripts', () => {
 
   it.each<[string, FormPart[], string, string]>([
     ['no file', texts({ model: 'm' }), 'file', 'file is required'],
-    ['a text for a file', texts({ model: 'm', file: 'RIFF' }), 'file', 'file must be a file'],
+    ['a list for a file', texts({ model: 'm', 'file[]': 'RIFF' }), 'file', 'file must be a file'],
+    [
+      'a file that nobody has chosen',
+      [...texts({ model: 'm' }), { ...FILE, value: '', fileName: '' }],
+      'file',
+      'file is required',
+    ],
     ['an empty file', [...texts({ model: 'm' }), { ...FILE, value: '' }], 'file', 'file must not be empty'],
     ['no model', [FILE], 'model', 'model is required'],
     [
@@ -392,23 +421,19 @@ describe('transcripts', () => {
       'model',
       'model is given more than once',
     ],
-    [
-      'a language by its name',
-      [FILE, ...texts({ model: 'm', language: 'english' })],
-      'language',
-      'language must be a language in two letters (ISO 639-1), as in en',
-    ],
-    [
-      'a language that is none',
-      [FILE, ...texts({ model: 'm', language: 'qq' })],
-      'language',
-      'language must be a language in two letters (ISO 639-1), as in en',
-    ],
+    ['a language by its name', [FILE, ...texts({ model: 'm', language: 'english' })], 'language', NO_LANGUAGE],
+    ['a language that is none', [FILE, ...texts({ model: 'm', language: 'qq' })], 'language', NO_LANGUAGE],
     [
       'a temperature above 1',
       [FILE, ...texts({ model: 'm', temperature: '1.1' })],
       'temperature',
       'temperature must be at most 1',
+    ],
+    [
+      'a temperature with a zero in front',
+      [FILE, ...texts({ model: 'm', temperature: '00.5' })],
+      'temperature',
+      'temperature must be a number',
     ],
     [
       'a temperature that is none',
@@ -462,6 +487,40 @@ describe('transcripts', () => {
     expect(await outcomeOf(transcribe(...parts), model)).toEqual(refusal(param, message));
   });
 
+  it.each(['en', 'eng', 'EN', 'en-US', 'en_GB'])('know a language by %s', async (language) => {
+    expect(await outcomeOf(transcribe(FILE, ...texts({ model: 'm', language })), model)).toMatchObject({
+      language: 'en',
+    });
+  });
+
+  it.each([
+    ['yue', 'yue'],
+    ['haw', 'haw'],
+    ['jv', 'jw'],
+    ['jav', 'jw'],
+    ['tl', 'tl'],
+    ['fil', 'tl'],
+    ['nb-NO', 'no'],
+    ['zh-Hant-TW', 'zh'],
+    ['cmn', 'zh'],
+    ['auto', undefined],
+    ['', undefined],
+  ])('name the language %s as the model does: %s', async (language, expected) => {
+    const capabilities = { maxMinutes: 1, languages: ['haw', 'jw', 'no', 'tl', 'yue', 'zh'] };
+    const polyglot = anEarModel({ media: { capabilities } });
+    const ask = (named: string) => outcomeOf(transcribe(FILE, ...texts({ model: 'm', language: named })), polyglot);
+    expect(((await ask(language)) as { language?: string }).language).toBe(expected);
+    expect(await ask('de')).toEqual(refusal('language', 'language must be haw, jw, no, tl, yue or zh for this model'));
+  });
+
+  it.each(['audio/wav', undefined])('are made of a file without a name, of type %s', async () => {
+    expect(await outcomeOf(transcribe({ name: 'file', value: 'RIFF' }, ...texts({ model: 'm' })), model)).toMatchObject(
+      {
+        file: { bytes: 4 },
+      },
+    );
+  });
+
   it.each<['segment'[] | ['segment', 'word'] | undefined, string, string[], object]>([
     [undefined, 'verbose_json', ['segment'], { granularities: ['segment'] }],
     [undefined, 'verbose_json', ['word'], NO_WORDS],
@@ -507,6 +566,39 @@ describe('transcripts', () => {
       maxBytes: 26_214_400,
       isAnnounced: true,
     });
+  });
+});
+
+describe('an empty field of a form', () => {
+  const forms = {
+    video: {
+      shape: videoRequestSchema.shape,
+      parts: texts(VIDEO),
+      read: (...parts: FormPart[]) => outcomeOf(readVideo(aForm(...parts)), REQUESTED_MODELS.video),
+    },
+    transcription: {
+      shape: transcriptionFieldsSchema.shape,
+      parts: [FILE, ...texts({ model: 'm' })],
+      read: (...parts: FormPart[]) => outcomeOf(transcribe(...parts), REQUESTED_MODELS['speech-to-text']),
+    },
+    translation: {
+      shape: translationFieldsSchema.shape,
+      parts: [FILE, ...texts({ model: 'm' })],
+      read: (...parts: FormPart[]) => outcomeOf(translate(...parts), REQUESTED_MODELS['speech-to-text']),
+    },
+  };
+  const cases = Object.entries(forms).flatMap(([name, { shape }]) =>
+    [...Object.keys(shape), 'timestamp_granularities[]', 'chunking_strategy[type]', 'nobody'].map((field) => ({
+      name,
+      field,
+    })),
+  );
+
+  it.each(cases)('is absence: $field of a $name', async ({ name, field }) => {
+    const { parts, read } = forms[name as keyof typeof forms];
+    const others = parts.filter((part) => part.name !== field);
+    const withoutFile = (outcome: unknown) => ({ ...(outcome as object), file: undefined });
+    expect(withoutFile(await read(...others, { name: field, value: '' }))).toEqual(withoutFile(await read(...others)));
   });
 });
 

@@ -23,14 +23,14 @@ const VIDEO_FORM_LIMITS: FormLimits = {
   maxBytes: VIDEO_JSON_LIMITS.maxBytes,
   // An image may come as the text of a data URL.
   maxTextBytes: VIDEO_JSON_LIMITS.maxBytes,
-  fileNames: new Set(['input_reference']),
+  fileParts: new Map([['input_reference', 'file or text']]),
   tooLarge: () => ({ kind: 'body_too_large', maxBytes: VIDEO_JSON_LIMITS.maxBytes }),
 };
 const UPLOAD_MAX_BYTES = 25 * MIB;
 const UPLOAD_LIMITS: FormLimits = {
   maxBytes: UPLOAD_MAX_BYTES,
   maxTextBytes: MIB / 8,
-  fileNames: new Set(['file']),
+  fileParts: new Map([['file', 'file']]),
   tooLarge: (isAnnounced) => ({ kind: 'upload_too_large', maxBytes: UPLOAD_MAX_BYTES, isAnnounced }),
 };
 

@@ -5,7 +5,7 @@ import { z } from 'zod';
 const wholeNumber = (minimum: number, maximum: number) =>
   z
     .string()
-    .regex(/^\d{1,4}$/, `must be a whole number from ${minimum} to ${maximum}`)
+    .regex(/^(?:0|[1-9]\d{0,3})$/, `must be a whole number from ${minimum} to ${maximum}`)
     .transform(Number)
     .refine((value) => value >= minimum && value <= maximum, `must be a whole number from ${minimum} to ${maximum}`);
 

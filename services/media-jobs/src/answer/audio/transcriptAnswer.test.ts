@@ -68,7 +68,7 @@ it('is verbose JSON with the times that were asked for', () => {
   const segments = verboseTranscriptionSchema.parse(JSON.parse(answerOf('verbose_json').body));
   expect(segments).toEqual({
     task: 'transcribe',
-    language: 'en',
+    language: 'english',
     duration: SECONDS,
     text: 'Hello there. Bye & <b>good</b> luck.',
     segments: [
@@ -80,6 +80,21 @@ it('is verbose JSON with the times that were asked for', () => {
   const words = JSON.parse(answerOf('verbose_json', TRANSCRIPT, { granularities: ['word'] }).body);
   expect(words).toMatchObject({ words: [{ word: 'Hello', start: 0, end: 0.4 }] });
   expect(words).not.toHaveProperty('segments');
+});
+
+it.each([
+  ['de', 'german'],
+  ['deu', 'german'],
+  ['German', 'german'],
+  ['zh-TW', 'chinese'],
+  ['yue', 'cantonese'],
+  ['jw', 'javanese'],
+  ['bn', 'bengali'],
+  ['tl', 'tagalog'],
+  ['not a language', 'not a language'],
+  [null, ''],
+])('names the language %s of its engine as the convention does: %s', (language, expected) => {
+  expect(JSON.parse(answerOf('verbose_json', { ...TRANSCRIPT, language }).body)).toMatchObject({ language: expected });
 });
 
 it('is English where it is a translation, and has no usage', () => {

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { TranscriptEvent, Transcription, VerboseTranscription } from '@turnpike/public-api/audioAnswer';
+import { findLanguage } from '@turnpike/public-api/transcriptionRequest';
 import type { BackendFault } from '../../api/mediaFault.ts';
 import type { TranscriptRequest } from '../../terms/mediaRequest.ts';
 import type { Transcript } from '../../terms/transcript.ts';
@@ -80,6 +81,21 @@ const toJsonBody = ({ text }: Transcript, operation: TranscriptForm['operation']
   ...toUsage(operation, seconds),
 });
 
+/** Languages that the convention calls otherwise than the names of `Intl`, by their codes there. */
+const NAMES: Readonly<Record<string, string>> = {
+  bn: 'bengali',
+  fil: 'tagalog',
+  mi: 'maori',
+  my: 'myanmar',
+  nn: 'nynorsk',
+};
+
+/** A language as the convention writes it, `english`, of whichever code or name the engine has. */
+function toLanguageName(language: string): string {
+  const { code, name } = findLanguage(language) ?? { code: '', name: language };
+  return NAMES[code] ?? name.toLowerCase();
+}
+
 function toVerboseBody(
   { text, language, segments, words }: Transcript,
   { operation, granularities, seconds }: Omit<TranscriptForm, 'responseFormat'> & { seconds: number },
@@ -87,7 +103,7 @@ function toVerboseBody(
   const isTranslation = operation === 'audio.translations';
   return {
     task: isTranslation ? 'translate' : 'transcribe',
-    language: isTranslation ? 'english' : (language ?? ''),
+    language: isTranslation ? 'english' : toLanguageName(language ?? ''),
     duration: seconds,
     text: text.trim(),
     ...(granularities.includes('segment') && {

@@ -29,7 +29,7 @@ const MIB = 1_048_576;
 const LIMITS: FormLimits = {
   maxBytes: MIB,
   maxTextBytes: 1_000,
-  fileNames: new Set(['file']),
+  fileParts: new Map([['file', 'file']]),
   tooLarge: (isAnnounced) => ({ kind: 'upload_too_large', maxBytes: MIB, isAnnounced }),
 };
 const IMPATIENT: Record<string, FormLimits> = {

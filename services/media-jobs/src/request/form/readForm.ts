@@ -21,8 +21,8 @@ export interface FormLimits {
   maxBytes: number;
   /** Of all texts together. */
   maxTextBytes: number;
-  /** The parts that may be files, one of each. */
-  fileNames: ReadonlySet<string>;
+  /** The parts that may be files, one of each. One that is always a file needs no file name, since its bytes say what it is. */
+  fileParts: ReadonlyMap<string, 'file' | 'file or text'>;
   /** What a body above the limit is refused with: `isAnnounced` where its length said so before it was read. */
   tooLarge: (isAnnounced: boolean) => FormFault | BodyFault;
   /** Longest wait for more of a form that is not whole. */
@@ -119,7 +119,7 @@ interface Parts {
   discard(): Promise<void>;
 }
 
-function collectParts({ fileNames, maxTextBytes }: FormLimits, room: CallRoom): Parts {
+function collectParts({ fileParts, maxTextBytes }: FormLimits, room: CallRoom): Parts {
   const texts: Form['texts'] = [];
   const files = new Map<string, Upload>();
   const opened: Promise<{ close(): Promise<void> }>[] = [];
@@ -157,16 +157,18 @@ function collectParts({ fileNames, maxTextBytes }: FormLimits, room: CallRoom): 
     files,
     async add(name, fileName, stream) {
       if (name === undefined || name === '') throw refuse({ kind: 'form_malformed' });
-      if (fileName === undefined) {
-        const bytes = await readText(stream);
-        texts.push({ name, value: decode(bytes, name) });
+      const param = toParam([name]);
+      if (fileName === undefined && fileParts.get(name) !== 'file') {
+        texts.push({ name, value: decode(await readText(stream), { param, mayBeFile: fileParts.has(name) }) });
         return;
       }
-      const param = toParam([name]);
-      if (!fileNames.has(name)) throw invalidRequest(param, `${param ?? 'A part'} may not be a file`);
+      if (!fileParts.has(name)) throw invalidRequest(param, `${param ?? 'A part'} may not be a file`);
       if (names.has(name)) throw invalidRequest(param, `${param ?? 'A part'} is given more than once`);
       names.add(name);
-      files.set(name, await readFile(stream));
+      const file = await readFile(stream);
+      // As browsers send a file that nobody has chosen.
+      if (file.bytes === 0 && !fileName) await file.discard();
+      else files.set(name, file);
     },
     async discard() {
       for (const opening of opened)
@@ -271,12 +273,12 @@ function receive(
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-function decode(bytes: Buffer, name: string): string {
+function decode(bytes: Buffer, { param, mayBeFile }: { param: string | null; mayBeFile: boolean }): string {
   try {
     return utf8.decode(bytes);
   } catch {
-    const param = toParam([name]);
-    throw invalidRequest(param, `${param ?? 'A part'} is not valid UTF-8`);
+    const reason = mayBeFile ? 'has no file name, which a file needs here' : 'is not valid UTF-8';
+    throw invalidRequest(param, `${param ?? 'A part'} ${reason}`);
   }
 }
 

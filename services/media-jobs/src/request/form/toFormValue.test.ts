@@ -59,6 +59,19 @@ it.each<[string, [string, string][], unknown]>([
     { c: { type: 'server_vad', threshold: '1' } },
   ],
   [
+    'an empty text as absence, before the field and behind it',
+    [
+      ['model', ''],
+      ['model', 'm'],
+      ['temperature', ''],
+      ['include[]', ''],
+      ['include', ''],
+      ['c[type]', ''],
+    ],
+    { model: 'm' },
+  ],
+  ['a number with zeros in front as text', [['temperature', '00.5']], { temperature: '00.5' }],
+  [
     'names like any other',
     [
       ['constructor', 'x'],

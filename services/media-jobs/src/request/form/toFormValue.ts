@@ -14,17 +14,20 @@ export interface FormKinds {
 
 /** `name`, `name[]` of a list and `name[key]` of an object. */
 const FIELD = /^([^[\]]+)(?:\[([^[\]]*)\])?$/;
-const NUMBER = /^-?\d+(?:\.\d+)?$/;
+/** Plain digits, without zeros in front. */
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/;
 
 type Value = string | number | boolean | Value[] | { [key: string]: Value };
 
 /**
  * The texts of a form as the JSON value that says the same: lists and objects from brackets, numbers and booleans where the field is one.
- * A text that is none is left as it is, for its schema to refuse. Throws `invalid_request` for what stands more than once.
+ * A text that is none is left as it is, for its schema to refuse; an empty one is absence, as a form has no null. Throws `invalid_request`
+ * for what stands more than once.
  */
 export function toFormValue({ texts }: Pick<Form, 'texts'>, kinds: FormKinds): Record<string, unknown> {
   const fields: Record<string, Value> = Object.create(null);
   for (const { name, value } of texts) {
+    if (value === '') continue;
     const [, base = name, key] = FIELD.exec(name) ?? [];
     const isList = key === '' || (key === undefined && kinds.lists?.includes(base));
     const field = fields[base];

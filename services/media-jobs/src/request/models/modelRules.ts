@@ -1,3 +1,4 @@
+import { findLanguage } from '@turnpike/public-api/transcriptionRequest';
 import { invalidRequest } from '@turnpike/request-reading/faults/requestFault';
 import type { MediaModel } from '../../catalog/mediaCatalog.ts';
 import type { MediaOperation, Size } from '../../terms/mediaRequest.ts';
@@ -56,6 +57,23 @@ export function oneOf<Value extends string | number>(
   if (!allowed.includes(chosen))
     throw invalidRequest(param, `${param} must be ${CHOICES.format(allowed.map(String))} for this model`);
   return chosen;
+}
+
+/** The voice that was asked for, by its name or an alias. Throws `invalid_request`, which names the voices. */
+export function voiceOf(voice: string, { voices, voiceAliases = {} }: Capabilities): string {
+  const named = Object.hasOwn(voiceAliases, voice) ? voiceAliases[voice] : voice;
+  return oneOf('voice', named, { allowed: voices });
+}
+
+/** As engines of Norwegian call both of its written forms where they do not tell them apart. */
+const NORWEGIAN = { bokmal: 'nb', both: 'no' };
+
+/** What the model calls a language, by its shortest code; that code where the catalog does not say. Throws `invalid_request`. */
+export function languageOf(language: string | undefined, { languages }: Capabilities): string | undefined {
+  if (language === undefined || languages === undefined) return language;
+  const callsIt = (code: string) => languages.find((own) => findLanguage(own)?.code === code);
+  const own = callsIt(language) ?? (language === NORWEGIAN.bokmal ? callsIt(NORWEGIAN.both) : undefined);
+  return oneOf('language', own ?? language, { allowed: languages });
 }
 
 /** One of the model's sizes; its first for `auto` or none. */

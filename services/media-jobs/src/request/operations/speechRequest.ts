@@ -4,7 +4,7 @@ import { invalidRequest } from '@turnpike/request-reading/faults/requestFault';
 import { createFieldReader } from '@turnpike/request-reading/fields/fieldReader';
 import type { SpeechRequest } from '../../terms/mediaRequest.ts';
 import { digestOf, type MediaDraft } from '../mediaDraft.ts';
-import { capabilitiesFor, oneOf } from '../models/modelRules.ts';
+import { capabilitiesFor, oneOf, voiceOf } from '../models/modelRules.ts';
 
 const OPERATION = 'audio.speech';
 const FORMATS = ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'] as const;
@@ -29,7 +29,7 @@ export function draftSpeechRequest(value: unknown): Omit<MediaDraft<SpeechReques
         model: model.id,
         input,
         characters: countCharacters(input),
-        voice: oneOf('voice', voice, { allowed: can.voices }),
+        voice: voiceOf(voice, can),
         ...(instructions !== undefined && instructions !== '' && { instructions }),
         responseFormat: oneOf('response_format', fields.response_format, {
           allowed: FORMATS.filter((format) => can.outputFormats?.includes(format)),

@@ -5,7 +5,7 @@ import type { TranscriptRequest } from '../../terms/mediaRequest.ts';
 import type { Form } from '../form/readForm.ts';
 import { toFormValue } from '../form/toFormValue.ts';
 import { digestOf, type MediaDraft } from '../mediaDraft.ts';
-import { capabilitiesFor } from '../models/modelRules.ts';
+import { capabilitiesFor, languageOf } from '../models/modelRules.ts';
 
 /** As clients write it: a list, in a form. */
 const GRANULARITIES = 'timestamp_granularities[]';
@@ -42,7 +42,7 @@ export function draftTranscriptRequest(
   if (file.bytes === 0) throw invalidRequest('file', 'file must not be empty');
 
   const fields = readFields(operation, value);
-  const { language, prompt, temperature, timestamp_granularities: granularities } = fields;
+  const { prompt, temperature, timestamp_granularities: granularities } = fields;
   const responseFormat = fields.response_format ?? 'json';
   const isStream = fields.stream ?? false;
   const isAsync = fields.async ?? false;
@@ -55,7 +55,9 @@ export function draftTranscriptRequest(
     model: fields.model,
     digest: digestOf(operation, fields, file.sha256),
     forModel(model) {
-      const { timestamps = ['segment'] } = capabilitiesFor(operation, model);
+      const can = capabilitiesFor(operation, model);
+      const { timestamps = ['segment'] } = can;
+      const language = languageOf(fields.language, can);
       const times: TranscriptRequest['granularities'] = granularities?.length
         ? [...new Set(granularities)]
         : ['segment'];
