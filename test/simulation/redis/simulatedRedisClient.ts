@@ -105,7 +105,7 @@ export class SimulatedRedisClient extends EventEmitter {
       };
       const pending: Pending = { settle };
       this.#pending.add(pending);
-      const timeout = world.schedule(TIMEOUT_MS, () => settle(new Error('Command timed out')), this.#owner);
+      const timeout = world.scheduleTimer(TIMEOUT_MS, () => settle(new Error('Command timed out')), this.#owner);
       const { process } = server;
       const connection = this.#connection;
       this.#arrivesAt = Math.max(this.#arrivesAt, world.now + this.#delayMs());

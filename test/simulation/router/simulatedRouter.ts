@@ -22,6 +22,7 @@ import { admitCall } from '../../../services/model-router/src/money/gate/admitCa
 import { CHAT } from '../../../services/model-router/src/request/chatRequest.ts';
 import type { InferenceRequest } from '../../../services/model-router/src/request/inferenceRequest.ts';
 import { aPricedModel } from '../../../services/model-router/test/aPricedModel.ts';
+import { currentWorld } from '../world/currentWorld.ts';
 
 export const MODEL = aPricedModel();
 
@@ -90,6 +91,8 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
     metrics: noMetrics,
     log,
   };
+  const world = currentWorld();
+  const { current: self } = world;
   return {
     raiseGeneration: createRaiseGeneration(redis),
     load: (workspaceId: string, keyId?: string) => absorber.load(workspaceId, keyId),
@@ -102,12 +105,12 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
       return isDone;
     },
     reload: (workspaceId: string) => absorber.reload(workspaceId),
-    isQuiet: () => standing.isOpen && pending.isEmpty && spool.isEmpty,
+    isQuiet: () => world.lookAs(self, () => standing.isOpen) && pending.isEmpty && spool.isEmpty,
     isEmpty: () => pending.isEmpty && spool.isEmpty,
-    session: () => standing.session?.token,
+    session: () => world.lookAs(self, () => standing.session?.token),
     /** Says what keeps it from being quiet, for the trace. */
     describe: () =>
-      `${standing.session ? 'with' : 'without'} a session, ${standing.isOpen ? 'open' : 'closed'}, ${pending.size} pending, spool ${spool.isEmpty ? 'empty' : 'not empty'}`,
+      `${world.lookAs(self, () => standing.session) ? 'with' : 'without'} a session, ${world.lookAs(self, () => standing.isOpen) ? 'open' : 'closed'}, ${pending.size} pending, spool ${spool.isEmpty ? 'empty' : 'not empty'}`,
     /** Admits a call with the most it could cost, as `createInference` does; undefined where it is refused. */
     async admit(callId: string, key: KeyRecord, outputTokens: number): Promise<LetIn | undefined> {
       if (spool.isFull) return undefined;

@@ -38,12 +38,18 @@ function setClock(world: World, process: SimulatedProcess): void {
   process.skewMs += byMs;
 }
 
-async function freeze(stack: Stack, mostMs: number): Promise<void> {
+/** As SIGSTOP does; or as a pause of its virtual machine does, where its monotonic clock stands still as well. */
+async function freeze(
+  stack: Stack,
+  { mostMs, isClockStill }: { mostMs: number; isClockStill: boolean },
+): Promise<void> {
   const { world, machines } = stack;
   const { process, index } = world.random.pick(machines);
   const forMs = world.random.between(100, mostMs);
-  world.note(`router-${index} is frozen for ${forMs} ms`);
+  if (process.frozenUntil > world.now) return;
+  world.note(`router-${index} is frozen for ${forMs} ms${isClockStill ? ', and its clock stands still' : ''}`);
   process.frozenUntil = world.now + forMs;
+  if (isClockStill) process.stoodStillMs += forMs;
 }
 
 async function killAndRestart(
@@ -165,6 +171,11 @@ export const FAULTS: Record<string, Fault> = {
   async clockOfRedisJumps({ redis, world }) {
     setClock(world, redis.process);
   },
+  /** By more than a lease, so that each session of then is gone. */
+  async clockOfRedisJumpsBeyondLeases({ redis, world, leaseMs }) {
+    world.note('the clock of Redis is set forward by more than a lease');
+    redis.process.skewMs += leaseMs + 1_000;
+  },
   async clockOfRouterJumps({ machines, world }) {
     setClock(world, world.random.pick(machines).process);
   },
@@ -215,7 +226,8 @@ export const FAULTS: Record<string, Fault> = {
   routerIsKilled: (stack) => killAndRestart(stack, { hasPower: true, keepsDisk: true }),
   routerLosesPower: (stack) => killAndRestart(stack, { hasPower: false, keepsDisk: true }),
   routerLosesItsDisk: (stack) => killAndRestart(stack, { hasPower: true, keepsDisk: false }),
-  routerFreezes: (stack) => freeze(stack, 2 * stack.leaseMs + 2_000),
+  routerFreezes: (stack) => freeze(stack, { mostMs: 2 * stack.leaseMs + 2_000, isClockStill: false }),
+  routerStandsStill: (stack) => freeze(stack, { mostMs: 2 * stack.leaseMs + 2_000, isClockStill: true }),
   diskIsFull: (stack) => {
     const { world, truth } = stack;
     const { disk, index } = world.random.pick(stack.machines);

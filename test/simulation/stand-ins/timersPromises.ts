@@ -8,7 +8,7 @@ export function setTimeout<T>(
 ): Promise<T | undefined> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
-    const event = currentWorld().schedule(Math.max(delayMs, 1), () => {
+    const event = currentWorld().scheduleTimer(Math.max(delayMs, 1), () => {
       signal?.removeEventListener('abort', onAbort);
       resolve(value);
     });

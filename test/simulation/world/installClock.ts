@@ -27,7 +27,7 @@ function aTimer(): SimulatedTimer {
 
 function setSimulatedTimeout(run: (...args: unknown[]) => void, delayMs = 0, ...args: unknown[]): SimulatedTimer {
   const timer = aTimer();
-  timer.event = currentWorld().schedule(Math.max(delayMs, 1), () => run(...args));
+  timer.event = currentWorld().scheduleTimer(Math.max(delayMs, 1), () => run(...args));
   return timer;
 }
 
@@ -35,7 +35,7 @@ function setSimulatedInterval(run: () => void, delayMs: number): SimulatedTimer 
   const timer = aTimer();
   const world = currentWorld();
   const next = (): void => {
-    timer.event = world.schedule(Math.max(delayMs, 1), () => {
+    timer.event = world.scheduleTimer(Math.max(delayMs, 1), () => {
       next();
       run();
     });
@@ -53,7 +53,7 @@ const TIMED_OUT = new DOMException('timed out', 'TimeoutError');
 
 function signalAfter(timeoutMs: number): AbortSignal {
   const abort = new AbortController();
-  currentWorld().schedule(timeoutMs, () => abort.abort(TIMED_OUT));
+  currentWorld().scheduleTimer(timeoutMs, () => abort.abort(TIMED_OUT));
   return abort.signal;
 }
 
@@ -66,7 +66,7 @@ export function installClock(): void {
     clearTimeout: clearSimulated,
     clearInterval: clearSimulated,
   });
-  Object.defineProperty(performance, 'now', { value: () => currentWorld().now + 1_000_000 });
+  Object.defineProperty(performance, 'now', { value: () => currentWorld().clockMs() + 1_000_000 });
   Object.defineProperty(AbortSignal, 'timeout', { value: signalAfter });
   Math.random = () => currentWorld().random.share();
 }

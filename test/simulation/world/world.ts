@@ -13,12 +13,16 @@ export interface SimulatedProcess {
   isDead: boolean;
   /** Stopped, as by SIGSTOP, until then. */
   frozenUntil: number;
+  /** How long its monotonic clock has stood still, ms, as that of a paused virtual machine does. */
+  stoodStillMs: number;
   /** How far its wall clock is off, ms. It may be set. */
   skewMs: number;
   readonly startedAt: number;
 }
 
 const TRACE_STEPS = 140;
+/** Sums of instants are off by less. */
+const ROUNDING_MS = 1e-6;
 
 /**
  * A world with one clock and one order of events, both drawn from a seed. An event runs, and all that it sets free, before
@@ -51,7 +55,7 @@ export class World {
   }
 
   spawn(name: string, skewMs = 0): SimulatedProcess {
-    return { name, isDead: false, frozenUntil: 0, skewMs, startedAt: this.now };
+    return { name, isDead: false, frozenUntil: 0, stoodStillMs: 0, skewMs, startedAt: this.now };
   }
 
   /** Wall clock of a process, ms. */
@@ -59,7 +63,33 @@ export class World {
     return this.beganAtMs + this.now + process.skewMs;
   }
 
-  schedule(delayMs: number, run: () => void, owner: SimulatedProcess = this.current): QueuedEvent {
+  /** Monotonic clock of a process, ms. */
+  clockMs(process: SimulatedProcess = this.current): number {
+    return this.now - process.stoodStillMs;
+  }
+
+  /** Looks at something of a process by that process' clocks. */
+  lookAs<Result>(process: SimulatedProcess, look: () => Result): Result {
+    const { current } = this;
+    this.current = process;
+    try {
+      return look();
+    } finally {
+      this.current = current;
+    }
+  }
+
+  /** Schedules a timer: time in which the clock of its process stands still does not count. */
+  scheduleTimer(delayMs: number, run: () => void, owner: SimulatedProcess = this.current): QueuedEvent {
+    return this.schedule(delayMs, run, owner, this.clockMs(owner) + Math.max(delayMs, 0));
+  }
+
+  schedule(
+    delayMs: number,
+    run: () => void,
+    owner: SimulatedProcess = this.current,
+    dueAtMs = Number.NEGATIVE_INFINITY,
+  ): QueuedEvent {
     const event: QueuedEvent = {
       at: this.now + Math.max(delayMs, 0),
       order: this.#order++,
@@ -68,6 +98,13 @@ export class World {
         if (owner.isDead) return;
         if (owner.frozenUntil > this.now) {
           event.at = owner.frozenUntil;
+          event.order = this.#order++;
+          this.#queue.push(event);
+          return;
+        }
+        const leftMs = dueAtMs - this.clockMs(owner);
+        if (leftMs > ROUNDING_MS) {
+          event.at = this.now + leftMs;
           event.order = this.#order++;
           this.#queue.push(event);
           return;
