@@ -48,7 +48,7 @@ function aStep(share: () => number, sequence: number, redisId: string): Step {
   const mark = share() < 0.95 ? inForce : pick([markOf(redisId, 'n'), markOf('f'.repeat(40), 'm')]);
   const head = [`${ws}:nothing`];
   const key = `${ws}:key:${keyId}`;
-  const session = pick(['s1', 's2']);
+  const session = pick(['s1', 's2', 's1', 'lapsed']);
   const limits = [String(100 + Math.floor(share() * 300)), pick(['1', '7']), pick(['3', '600'])];
   const [estimate, rpmLimit, tpmLimit] = limits as [string, string, string];
   const [final, unknown] = [whole(2), whole(2)];
@@ -174,6 +174,11 @@ it('answers thousands of random scripts and leaves the data as the real Redis do
   const redisId = /master_replid:([0-9a-f]{40})/.exec(await redis.info('replication'))?.[1] ?? '';
   let clockUs = 0;
   const data = new RedisData({ clockUs: () => clockUs, replicationId: redisId });
+  for (const session of ['s1', 's2']) {
+    const command = [redisKeys.session(TAG, session), 'r1'] as const;
+    await redis.set(...command);
+    data.run('SET', [...command]);
+  }
   const outcomes = new Map<string, number>();
   for (let sequence = 0; sequence < SEQUENCES; sequence += 1) {
     const share = seededRandom(sequence);

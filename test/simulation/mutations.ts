@@ -157,14 +157,14 @@ export const MUTATIONS: Record<string, Mutation> = {
     noticedBy: ['limits', 'covered'],
     script: inScript('admit', 'limitOf(tonumber(cap))', 'nil'),
   },
-  'admission does not ask whether the mark is in force, nor whether sums were loaded under it': {
-    seed: 150,
-    leaseMs: 10_000,
-    noticedBy: ['limits', 'covered'],
-    faults: ['redisLosesItsTail', 'redisLosesItsTail'],
-    router: withBoth(withLate('admit', 800), withLongPutBacks),
+  'admission asks neither for the mark nor for the session, nor whether sums were loaded under that mark': {
+    seed: 70,
+    leaseMs: 20_000,
+    longestCallMs: 10_000,
+    noticedBy: ['given up', 'limits', 'covered'],
+    faults: ['routerFreezes', 'routerFreezes', 'redisIsEmptied'],
     script: inScripts(
-      inScript('admit', "if not isInForce() then return { 'closed'", "if false then return { 'closed'"),
+      inScript('admit', 'if not isInForce() or not hasSession(ARGV[10]) then', 'if false then'),
       inScript('admit', 'if wallet[1] ~= ARGV[1] then', 'if not wallet[1] then'),
     ),
   },
@@ -249,6 +249,13 @@ export const MUTATIONS: Record<string, Mutation> = {
       from: 'if (standing.session?.token !== hold.session)',
       to: 'if (false)',
     },
+  },
+  'an admission does not ask whether its session still exists': {
+    leaseMs: 1_500,
+    longestCallMs: 10_000,
+    noticedBy: ['given up', 'limits', 'covered'],
+    faults: ['routerStandsStill', 'routerStandsStill', 'routerStandsStill'],
+    script: inScript('admit', 'or not hasSession(ARGV[10])', ''),
   },
   'calls leave the spool that were put back while they were asked about': {
     leaseMs: 1_500,

@@ -4,7 +4,9 @@ import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
 import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
 import type { Hold } from '../src/call/pendingCalls.ts';
 import { createAdmit } from '../src/gate/admit.ts';
-import type { Standing } from '../src/redis/standing.ts';
+import { redisKeys } from '../src/redis/redisKeys.ts';
+import { Standing } from '../src/redis/standing.ts';
+import { TAG } from './aShard.ts';
 import type { OpenedRedis } from './openTestRedis.ts';
 
 /** What is held for a call of a new workspace with ample credit, or of one that a test has put on the books. */
@@ -33,4 +35,19 @@ export async function aHold(
   });
   if (admission.outcome !== 'admitted') throw new Error(`call was ${admission.outcome}`);
   return admission.hold;
+}
+
+/** What is held for a call whose session, of this token, has lapsed since. */
+export async function aLapsedHold(
+  opened: OpenedRedis,
+  fields: { holdNanoUsd?: bigint; workspaceId?: string } = {},
+  token = `lapsed ${randomUUID()}`,
+): Promise<Hold> {
+  const standing = new Standing();
+  standing.begin({ mark: opened.mark, token }, Number.POSITIVE_INFINITY);
+  standing.open();
+  await opened.redis.set(redisKeys.session(TAG, token), 'router-1');
+  const hold = await aHold(opened, { standing, ...fields });
+  await opened.redis.del(redisKeys.session(TAG, token));
+  return hold;
 }

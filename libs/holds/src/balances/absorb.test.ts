@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
 import { until } from '@turnpike/test-support/until';
-import { aHold } from '../../test/aHold.ts';
+import { aHold, aLapsedHold } from '../../test/aHold.ts';
 import { TAG } from '../../test/aShard.ts';
 import { aTestLedger, type TestLedger } from '../../test/aTestLedger.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
@@ -311,12 +311,9 @@ describe('a pending call that is recorded', () => {
 });
 
 describe('a pending call whose row is unknown', () => {
-  const { token } = { token: 'lapsed' };
+  const token = 'lapsed';
   async function anAbandonedCall(): Promise<Hold> {
-    const former = new Standing();
-    former.begin({ mark: opened.mark, token }, Number.POSITIVE_INFINITY);
-    former.open();
-    const call = await aHold(opened, { holdNanoUsd: HOLD, standing: former });
+    const call = await aLapsedHold(opened, { holdNanoUsd: HOLD }, token);
     Object.assign(ledger.booksOf(call.workspaceId), { seq: 1, leftNanoUsd: 10_000n });
     ledger.booksOf(call.workspaceId).unknown.push(call.callId);
     return call;

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { parseUsageRecorded, toUsageRecordedJson, type UsageRecorded } from '@turnpike/events/usageRecorded';
@@ -6,14 +5,13 @@ import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import { noMetrics } from '@turnpike/telemetry/noMetrics';
 import { until } from '@turnpike/test-support/until';
 import type { Redis } from 'ioredis';
-import { aHold } from '../../test/aHold.ts';
+import { aHold, aLapsedHold } from '../../test/aHold.ts';
 import { type AnEventLog, anEventLog } from '../../test/anEventLog.ts';
 import { TAG } from '../../test/aShard.ts';
 import { aTestLedger, type TestLedger } from '../../test/aTestLedger.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { createAbsorber } from '../balances/absorb.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
-import { Standing } from '../redis/standing.ts';
 import { createCallEndings } from './endCall.ts';
 import type { Hold } from './pendingCalls.ts';
 import { sweepCalls } from './sweepCalls.ts';
@@ -77,12 +75,7 @@ function sweep(redis: Redis = opened.redis): void {
 }
 
 /** A call under a session that is gone. */
-async function aLostCall(fields: { workspaceId?: string } = {}): Promise<Hold> {
-  const lapsed = new Standing();
-  lapsed.begin({ mark: opened.mark, token: `lapsed ${randomUUID()}` }, Number.POSITIVE_INFINITY);
-  lapsed.open();
-  return aHold(opened, { standing: lapsed, ...fields });
-}
+const aLostCall = (fields: { workspaceId?: string } = {}): Promise<Hold> => aLapsedHold(opened, fields);
 
 async function settle({ callId, keyId, workspaceId }: Hold): Promise<UsageRecorded> {
   const event = aUsageRecorded({ callId, keyId, workspaceId, chargeNanoUsd: 700n });

@@ -299,6 +299,10 @@ describe('an owner', () => {
       'whose session is of another server, as of one that was restarted since, the mark being there again',
       () => ({ session: { mark: otherServer(), token: 'token' }, isOpen: true }),
     ],
+    [
+      'whose session has lapsed while its clock stood still',
+      () => ({ session: { mark: opened.mark, token: 'lapsed' }, isOpen: true }),
+    ],
   ])('%s admits nothing', async (_which, standing) => {
     const key = await aFundedKey(10_000n);
     const before = await snapshotOf(key);

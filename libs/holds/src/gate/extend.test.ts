@@ -5,6 +5,7 @@ import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import type { Redis } from 'ioredis';
 import { v7 as uuidv7 } from 'uuid';
 import { aFundedKey } from '../../test/aFundedKey.ts';
+import { TAG } from '../../test/aShard.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { createCallEndings } from '../call/endCall.ts';
 import { type Hold, monthOf, PendingCalls } from '../call/pendingCalls.ts';
@@ -187,10 +188,20 @@ it.each<[string, () => void]>([
   expect(await heldBy(hold)).toBe(100n);
 });
 
-it('extends nothing in another Redis, and has it looked at', async () => {
+it.each<[string, () => Promise<unknown>]>([
+  [
+    'in another Redis',
+    async () => standing.begin({ ...opened.session, mark: `${opened.mark}x` }, Number.POSITIVE_INFINITY),
+  ],
+  [
+    'under a session that has lapsed while its clock stood still',
+    () => opened.redis.del(redisKeys.session(TAG, opened.session.token)),
+  ],
+])('extends nothing %s, and has it looked at', async (_why, change) => {
   const { key, hold } = await aHeldCall();
-  standing.begin({ ...opened.session, mark: `${opened.mark}x` }, Number.POSITIVE_INFINITY);
+  await change();
   expect(await anExtend()(hold, to(key, 200n))).toEqual({ outcome: 'closed' });
+  await opened.redis.set(redisKeys.session(TAG, opened.session.token), 'router-1');
   expect([await heldBy(hold), standing.isOpen]).toEqual([100n, false]);
 });
 

@@ -64,7 +64,7 @@ if excessUs > 0.5 then return answer('rate_limited', 'requests', math.ceil(exces
 if level <= 0 then return answer('rate_limited', 'tokens', math.ceil((1 - level) * 60000 / tpm), 0, 0, 0) end
 if ARGV[14] ~= '' then return answer('not_billable', '', 0, 0, 0, 0) end
 
-if not isInForce() then return { 'closed', nowMs, '' } end
+if not isInForce() or not hasSession(ARGV[10]) then return { 'closed', nowMs, '' } end
 local month = monthOf(tonumber(time[1]))
 local keySpent, keyHeld = tonumber(key[3] or 0) + tonumber(key[5] or 0), tonumber(key[4] or 0)
 local limiter, available = findShortage(amount, key, month, ARGV[8], ARGV[9])

@@ -8,7 +8,7 @@
     limiter as in admit.lua and what that one still carries beyond the hold. ]]
 -- include pending.lua
 -- include limits.lua
-if not isInForce() then return { 'closed', '', '0' } end
+if not isInForce() or not hasSession(ARGV[7]) then return { 'closed', '', '0' } end
 local record = recordOf(ARGV[2])
 local call = redis.call('HMGET', record, 'kind', 'amount', 'key', 'month', 'session')
 if call[1] ~= 'held' or call[5] ~= ARGV[7] then return { 'not_held', '', '0' } end

@@ -236,6 +236,7 @@ class World {
       '{}',
     ]);
     const head = headOf(this.workspaceId, mark);
+    await opened.redis.set(redisKeys.session(this.workspaceId, session), router.name);
     const outcome = await this.#scripts.putBack?.(head.keys, [
       ...[...head.args, router.name, number, session, calls.length],
       ...fields,

@@ -15,13 +15,20 @@ local UNCOUNTED, STALE = place .. 'uncounted_calls', place .. 'stale_keys'
 local function counterOf(keyId) return place .. 'key:' .. keyId end
 local function recordOf(callId) return place .. 'call:' .. callId end
 
+-- Returns a key of the shard: its hash tag is in the mark.
+local function ownKey(name) return '{' .. string.sub(ARGV[1], 42, -38) .. '}:' .. name end
+
 -- A Redis that restarted or was promoted may lack what was written last, and one that was emptied lacks all of it. The mark, which is
 -- <replication id>:<hash tag>:<name>, is nobody's key here; where its slot has gone elsewhere, to read it is an error, and no mark.
 -- INFO takes as long as three other commands. Nothing else that a script may read tells one run as a primary from the next.
 local function isInForce()
-  return redis.pcall('GET', '{' .. string.sub(ARGV[1], 42, -38) .. '}:mark') == ARGV[1]
+  return redis.pcall('GET', ownKey('mark')) == ARGV[1]
     and string.find(redis.call('INFO', 'replication'), 'master_replid:' .. string.sub(ARGV[1], 1, 40), 1, true) ~= nil
 end
+
+-- Returns whether an owner's session still exists. The clock of a paused virtual machine stops, so its owner cannot know that the
+-- lease has ended and that sweepers may have dropped its holds.
+local function hasSession(token) return redis.pcall('EXISTS', ownKey('session:' .. token)) == 1 end
 
 -- So long after its last use a workspace is forgotten here: the ledger has it all, and it is loaded again when it is used.
 local forgottenMs = 40 * 86400000
