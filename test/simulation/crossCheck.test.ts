@@ -14,6 +14,7 @@ import { runScript } from './redis/runScript.ts';
 const SEQUENCES = 300;
 const STEPS = 25;
 const MARK = redisKeys.mark(TAG);
+const LAYOUT = redisKeys.layout(TAG);
 const KEY_IDS = ['a', 'b'];
 const CALL_IDS = ['c1', 'c2', 'c3'];
 
@@ -135,8 +136,13 @@ function aStep(share: () => number, sequence: number, redisId: string): Step {
     claim: { keys: [`${ws}:claimed`], args: [pick(['r1', 'r2']), '600000'] },
     release: { keys: head, args: [mark, callId, '600000'] },
     setMark: {
-      keys: [MARK],
-      args: [pick([inForce, inForce, mark]), pick(['0', '4102444800000']), ...pick([[], ['7', '8']])],
+      keys: [MARK, LAYOUT],
+      args: [
+        pick([inForce, inForce, mark]),
+        pick(['0', '4102444800000']),
+        pick(['1', '1', '2']),
+        ...pick([[], ['7', '8']]),
+      ],
     },
     raiseGeneration: {
       keys: [key],
@@ -204,7 +210,7 @@ it('answers thousands of random scripts and leaves the data as the real Redis do
       const outcome = `${script} ${Array.isArray(real) ? real[0] : real}`;
       outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
     }
-    const all = [MARK, ...names];
+    const all = [MARK, LAYOUT, ...names];
     const dumped = (await redis.eval(DUMP, all.length, ...all)) as [string, string[]][];
     const expected = all.map((key, at) => [key, inOrder(...(dumped[at] ?? ['none', []]))]);
     expect(
@@ -248,6 +254,7 @@ it('answers thousands of random scripts and leaves the data as the real Redis do
     'setBackGeneration changed',
     'setMark marked',
     'setMark other_redis',
+    'setMark other_layout',
     'setMark too_late',
   ])
     expect([outcome, outcomes.get(outcome) ?? 0]).not.toEqual([outcome, 0]);

@@ -16,6 +16,7 @@ import { type Admission, type AdmitRequest, createAdmit } from './gate/admit.ts'
 import { createExtend, type ExtendRequest, type Extension } from './gate/extend.ts';
 import { createLetIn } from './gate/letIn.ts';
 import { refuseAgain } from './gate/refuseAgain.ts';
+import { LAYOUT } from './redis/redisKeys.ts';
 import { type OpenShards, perShard, type Shard } from './redis/shards.ts';
 import type { Standing, StandingOf } from './redis/standing.ts';
 import type { Spool } from './spool/spool.ts';
@@ -108,7 +109,7 @@ export function createHolds(parts: HoldsParts): Holds {
   }
 
   const following = shards.attend((shard) =>
-    followRedis({ shard, owner, leaseMs, reports, putBack: inShard(shard).putBack, log }),
+    followRedis({ shard, owner, leaseMs, layout: LAYOUT, reports, putBack: inShard(shard).putBack, log }),
   );
   const standingOf: StandingOf<'session' | 'reportMissingCall'> = (workspaceId) => shards.of(workspaceId)?.standing;
   const recorder = createRecorder({ ...parts, standingOf });

@@ -6,7 +6,7 @@ import { connectRedis } from '@turnpike/redis-connection/connectRedis';
 import { until } from '@turnpike/test-support/until';
 import { aShard, TAG } from '../../test/aShard.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
-import { redisKeys } from '../redis/redisKeys.ts';
+import { LAYOUT, redisKeys } from '../redis/redisKeys.ts';
 import { defineScript } from '../redis/redisScript.ts';
 import { readRedis, readRedisTime } from '../redis/redisServer.ts';
 import { type Session, Standing } from '../redis/standing.ts';
@@ -60,11 +60,16 @@ afterEach(async () => {
   redis.disconnect();
 });
 
-function follow({ leaseMs = 60_000 } = {}): void {
-  follower = followRedis({
-    shard: aShard(redis, standing),
+function follow(options: { leaseMs?: number; layout?: number } = {}): void {
+  follower = aFollower(standing, options);
+}
+
+function aFollower(its: Standing, { leaseMs = 60_000, layout = LAYOUT }: { leaseMs?: number; layout?: number }) {
+  return followRedis({
+    shard: aShard(redis, its),
     owner: 'router-1',
     leaseMs,
+    layout,
     reports: {
       async report(said) {
         reports.push(said);
@@ -316,8 +321,11 @@ describe('a Redis that was emptied', () => {
 });
 
 describe('a mark', () => {
-  const setMark = (mark: string, untilMs: number) =>
-    defineScript(opened.redis, 'setMark')([redisKeys.mark(TAG)], [mark, untilMs]);
+  const setMark = (mark: string, untilMs: number, ...more: (string | number)[]) =>
+    defineScript(opened.redis, 'setMark')(
+      [redisKeys.mark(TAG), redisKeys.layout(TAG)],
+      [mark, untilMs, ...(more.length > 0 ? more : [LAYOUT])],
+    );
 
   it('is put into no other Redis than its own', async () => {
     follow();
@@ -330,8 +338,7 @@ describe('a mark', () => {
   it('takes those away that the server had when it had fewer slots', async () => {
     await opened.redis.mset(redisKeys.mark('7'), 'one', redisKeys.mark('8'), 'another');
     const later = (await readRedisTime(opened.redis)) + 10_000;
-    const args = [`${news.redisId}:${TAG}:${randomUUID()}`, later, '7', '8'];
-    expect(await defineScript(opened.redis, 'setMark')([redisKeys.mark(TAG)], args)).toBe('marked');
+    expect(await setMark(`${news.redisId}:${TAG}:${randomUUID()}`, later, LAYOUT, '7', '8')).toBe('marked');
     expect(await opened.redis.mget(redisKeys.mark('7'), redisKeys.mark('8'))).toEqual([null, null]);
   });
 
@@ -341,6 +348,16 @@ describe('a mark', () => {
     const now = await readRedisTime(opened.redis);
     expect(await setMark(`${news.redisId}:${TAG}:${randomUUID()}`, now - 1)).toBe('too_late');
     expect(await markInRedis()).toBe(markOf(news));
+  });
+
+  it.each<[string, string[]]>([
+    ['under another number', ['layout', '7']],
+    ['with a mark and no number, which are of layout 1', ['mark', 'of another release']],
+  ])('is not put where Redis has keys %s', async (_which, [name = '', value = '']) => {
+    await opened.redis.set(`{${TAG}}:${name}`, value);
+    const later = (await readRedisTime(opened.redis)) + 10_000;
+    expect(await setMark(`${news.redisId}:${TAG}:${randomUUID()}`, later, 2)).toBe('other_layout');
+    expect(await opened.redis.keys('*')).toEqual([`{${TAG}}:${name}`]);
   });
 
   it('is put by the owner alone that it was given to, and reported missing where nobody has put it for half a second', async () => {
@@ -378,6 +395,55 @@ describe('a mark', () => {
     await opens();
     expect(sessions.at(-1)?.mark).toBe(markOf(news));
     expect(reports.every(({ missingMark }) => missingMark === null)).toBe(true);
+  });
+});
+
+describe('two releases of different layouts on one Redis', () => {
+  const NEXT = LAYOUT + 1;
+  const inRedis = () => opened.redis.get(redisKeys.layout(TAG));
+  const lackOf = (theirs: number, own: number) =>
+    'another release has its keys in Redis; drain and stop one of the two (docs/releases.md): ' +
+    `layout ${theirs} in Redis, ${own} in this process`;
+  const alerts = () => logged.filter(([level, message]) => level === 'error' && message.startsWith('ALERT'));
+
+  it.each([
+    ['the next release', LAYOUT, NEXT],
+    ['this release', NEXT, LAYOUT],
+  ])('%s admits nothing beside the other one, writes nothing, and says what to do', async (_which, first, second) => {
+    follow({ layout: first });
+    const { token } = await opens();
+    expect(await inRedis()).toBe(String(first));
+    const keys = (await opened.redis.keys('*')).toSorted();
+    const late = new Standing();
+    const lateFollower = aFollower(late, { layout: second });
+    await until('it says what it lacks', () => late.lack === lackOf(first, second));
+    const reported = reports.length;
+    await until('the first has looked again', () => reports.length > reported + 1);
+    expect([late.isOpen, late.session, sessions.length, alerts().length]).toEqual([false, undefined, 1, 1]);
+    expect((await opened.redis.keys('*')).toSorted()).toEqual(keys);
+    expect([standing.isOpen, standing.session?.token]).toEqual([true, token]);
+    await lateFollower.close();
+  });
+
+  it('a process ends its session once the other release has marked the Redis', async () => {
+    follow();
+    await opens();
+    await opened.redis.flushall();
+    renewMark();
+    await opened.redis.mset(redisKeys.mark(TAG), markOf(news), redisKeys.layout(TAG), NEXT);
+    await until('it says what it lacks', () => standing.lack === lackOf(NEXT, LAYOUT));
+    expect([standing.session, sessions.length]).toEqual([undefined, 1]);
+  });
+
+  it.each([
+    ['takes over from the release before the number, whose layout it has', LAYOUT, true],
+    ['keeps out of the Redis of a release before the number', NEXT, false],
+  ])('a process %s', async (_which, layout, isOpen) => {
+    await opened.redis.set(redisKeys.mark(TAG), markOf(news));
+    news = { ...news, isOpen: true };
+    follow({ layout });
+    await until('it has looked', () => standing.isOpen || standing.lack === lackOf(LAYOUT, layout));
+    expect([standing.isOpen, await inRedis()]).toEqual([isOpen, null]);
   });
 });
 

@@ -34,15 +34,24 @@ const LACKS = {
   stranger: 'the other routers see another Redis',
   not_put_back: 'its calls are not put back yet',
   others: 'others have not put their calls back',
+  other_layout: 'another release has its keys in Redis; drain and stop one of the two (docs/releases.md)',
 } as const;
 type Lack = keyof typeof LACKS;
 
-const markedSchema = z.enum(['marked', 'other_redis', 'too_late']);
+/** Reasons that an operator has to end, and their log lines. */
+const ALERTS: Partial<Record<Lack, string>> = {
+  stranger: 'ALERT this process sees another Redis than the others: it admits no call; look at its REDIS_URL',
+  other_layout: 'ALERT Redis has the key layout of another release: this process admits no call; see docs/releases.md',
+};
+
+const markedSchema = z.enum(['marked', 'other_redis', 'other_layout', 'too_late']);
 
 export interface FollowRedisOptions {
   shard: Shard;
   owner: string;
   leaseMs: number;
+  /** The layout of keys that this process reads and writes. */
+  layout: number;
   reports: Pick<LedgerReports, 'report'>;
   putBack: (session: Session) => Promise<unknown>;
   log: Logger;
@@ -53,7 +62,7 @@ export interface FollowRedisOptions {
  * restarted, a replica was promoted, it was emptied. Then this owner puts its calls back under a new session, and admits none until
  * the ledger says that all owners have, or that those which have not are waited for no more (decision page: when Redis is lost).
  */
-export function followRedis({ shard, owner, leaseMs, reports, putBack, log }: FollowRedisOptions) {
+export function followRedis({ shard, owner, leaseMs, layout, reports, putBack, log }: FollowRedisOptions) {
   const { redis, standing, tag } = shard;
   const setMark = defineScript(redis, 'setMark');
   const claim = defineScript(redis, 'claim');
@@ -62,7 +71,6 @@ export function followRedis({ shard, owner, leaseMs, reports, putBack, log }: Fo
   /** Whether calls are being put back: one time after the other, or what one has listed could undo what the next has done. */
   let isPuttingBack = false;
   let isClosed = false;
-  let wasStranger = false;
   /** What was told to keep calls out. */
   let told: Lack | undefined;
   /** The mark of a session that went before its lease could end: Redis was emptied, whether or not it is marked again. */
@@ -129,8 +137,8 @@ export function followRedis({ shard, owner, leaseMs, reports, putBack, log }: Fo
   }
 
   async function putMark(mark: string, askedAtMs: number): Promise<void> {
-    const args = [mark, askedAtMs + MARK_VALID_MS, ...shard.otherTags()];
-    const outcome = markedSchema.parse(await setMark([redisKeys.mark(tag)], args));
+    const args = [mark, askedAtMs + MARK_VALID_MS, layout, ...shard.otherTags()];
+    const outcome = markedSchema.parse(await setMark([redisKeys.mark(tag), redisKeys.layout(tag)], args));
     if (outcome !== 'marked') throw new Error(`Redis cannot be marked: ${outcome}`);
   }
 
@@ -164,28 +172,31 @@ export function followRedis({ shard, owner, leaseMs, reports, putBack, log }: Fo
     }
   }
 
-  function tellOfStranger(isStranger: boolean): void {
-    if (isStranger && !wasStranger)
-      log.error(
-        { shard: shard.name },
-        'ALERT this process sees another Redis than the others: it admits no call; look at its REDIS_URL',
-      );
-    wasStranger = isStranger;
-  }
-
   /** One line for each thing that comes to keep calls out, however often it is looked at. */
-  function closeFor(lack: Lack, waitsFor: string[] = []): void {
+  function closeFor(lack: Lack, details: string[] = []): void {
     standing.close();
-    standing.lack = waitsFor.length > 0 ? `${LACKS[lack]}: ${waitsFor.join(', ')}` : LACKS[lack];
-    if (lack !== told) log.warn({ shard: shard.name, lack: standing.lack }, 'no call is admitted');
+    standing.lack = details.length > 0 ? `${LACKS[lack]}: ${details.join(', ')}` : LACKS[lack];
+    if (lack !== told)
+      log[ALERTS[lack] ? 'error' : 'warn'](
+        { shard: shard.name, lack: standing.lack },
+        ALERTS[lack] ?? 'no call is admitted',
+      );
     told = lack;
   }
 
   async function step(): Promise<void> {
     const redisId = await askRedisId();
     if (redisId === null) closeFor('no_redis');
-    const [found, askedAtMs] =
-      redisId === null ? [null, 0] : await Promise.all([redis.get(redisKeys.mark(tag)), readRedisTime(redis)]);
+    const [found, number, askedAtMs] =
+      redisId === null
+        ? [null, null, 0]
+        : await Promise.all([redis.get(redisKeys.mark(tag)), redis.get(redisKeys.layout(tag)), readRedisTime(redis)]);
+    const itsLayout = number ?? (found === null ? layout : 1);
+    if (Number(itsLayout) !== layout) {
+      // This owner writes nothing there. It reports nothing either, so that the ledger does not wait for it.
+      standing.end();
+      return closeFor('other_layout', [`layout ${itsLayout} in Redis`, `${layout} in this process`]);
+    }
     // It would be waited for as long again.
     if (redisId !== null) await renew();
     const answer = await report(redisId, found);
@@ -195,7 +206,6 @@ export function followRedis({ shard, owner, leaseMs, reports, putBack, log }: Fo
     if (redisId === null) return;
     const mark = markOf(now);
     if (!now || now.redisId !== redisId || mark === undefined) return closeFor('no_word');
-    tellOfStranger(now.isStranger);
     // It is not the region's, and may be another's: nothing is written there.
     if (now.isStranger) return closeFor('stranger');
     if (found !== mark) {

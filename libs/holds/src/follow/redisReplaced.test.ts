@@ -7,6 +7,7 @@ import { until } from '@turnpike/test-support/until';
 import type { Redis } from 'ioredis';
 import { aShard } from '../../test/aShard.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
+import { LAYOUT } from '../redis/redisKeys.ts';
 import { readRedis } from '../redis/redisServer.ts';
 import { Standing } from '../redis/standing.ts';
 import { followRedis } from './followRedis.ts';
@@ -41,6 +42,7 @@ async function startFollower(): Promise<void> {
     shard: aShard(redis, standing),
     owner: 'router-1',
     leaseMs: 60_000,
+    layout: LAYOUT,
     reports: {
       async report({ redisId, putBackMark }) {
         const known = redisId === null ? null : marks.get(redisId);

@@ -16,7 +16,7 @@ import { createAdmit } from '../gate/admit.ts';
 import { createExtend } from '../gate/extend.ts';
 import { createRaiseGeneration, createSetBackGeneration } from '../gate/keyGeneration.ts';
 import { createLetIn } from '../gate/letIn.ts';
-import { redisKeys } from './redisKeys.ts';
+import { LAYOUT, redisKeys } from './redisKeys.ts';
 import { defineScript } from './redisScript.ts';
 import { readRedis, readRedisTime } from './redisServer.ts';
 
@@ -104,7 +104,9 @@ it('takes a mark, a session and news of keys when it is full', async () => {
   const { redis, mark } = opened;
   await fill();
   const until = (await readRedisTime(redis)) + 60_000;
-  expect(await defineScript(redis, 'setMark')([redisKeys.mark(TAG)], [mark, until])).toBe('marked');
+  expect(
+    await defineScript(redis, 'setMark')([redisKeys.mark(TAG), redisKeys.layout(TAG)], [mark, until, LAYOUT]),
+  ).toBe('marked');
   const session = redisKeys.session(TAG, randomUUID());
   const claim = defineScript(redis, 'claim');
   expect(await claim([session], ['router-1', 60_000])).toBe(1);

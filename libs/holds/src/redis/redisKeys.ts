@@ -1,7 +1,14 @@
+/**
+ * The number of the layout of these keys. It rises with each change after which the release before misreads them. Redis has the number
+ * of its keys beside its mark; a marked Redis without one has layout 1.
+ */
+export const LAYOUT = 1;
+
 /** Every key of a workspace carries its hash tag, and is written by the scripts of `scripts/`, which name it themselves, and by nothing else. */
 export const redisKeys = {
   /** What marks a Redis as the one that balances are kept in (`follow/followRedis.ts`), under the hash tag of its shard. */
   mark: (tag: string) => `{${tag}}:mark`,
+  layout: (tag: string) => `{${tag}}:layout`,
   /** Never written. A cluster that moves a slot's keys elsewhere one by one refuses a script that names a key which is not here. */
   nothing: (workspaceId: string) => `{${workspaceId}}:nothing`,
   wallet: (workspaceId: string) => `{${workspaceId}}:wallet`,
