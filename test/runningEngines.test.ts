@@ -2,3 +2,4 @@
 import './running-engines/realEngine.ts';
 import './running-engines/engineTraffic.ts';
 import './running-engines/promptCounts.ts';
+import './running-engines/hugeCounts.ts';

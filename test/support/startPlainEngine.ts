@@ -9,7 +9,11 @@ export interface PlainEngine {
   stop(): Promise<void>;
 }
 
-/** What it says that every answer used. */
+/** What it says of an answer to a prompt that has this in it. */
+export const HUGE_COUNT = '[[a huge count]]';
+const HUGE_USAGE = { prompt_tokens: 2_000_000_000, completion_tokens: 2_000_000_000, total_tokens: 4_000_000_000 };
+
+/** What it says that every other answer used. */
 export const PLAIN_USAGE = { prompt_tokens: 5, completion_tokens: 3, total_tokens: 8 };
 
 /** A server that knows the least there is of the public chat API: one model, no stated window, whole answers alone. */
@@ -27,7 +31,8 @@ export async function startPlainEngine(servedName: string): Promise<PlainEngine>
     if (model !== servedName) return send(404, { error: { message: 'no such model' } });
     const message = { role: 'assistant', content: 'Hello.' };
     const choices = [{ index: 0, message, finish_reason: 'stop' }];
-    return send(200, { id: 'chatcmpl-1', object: 'chat.completion', created: 1, model, choices, usage: PLAIN_USAGE });
+    const usage = body.includes(HUGE_COUNT) ? HUGE_USAGE : PLAIN_USAGE;
+    return send(200, { id: 'chatcmpl-1', object: 'chat.completion', created: 1, model, choices, usage });
   });
   return { url, bodies, stop: close };
 }

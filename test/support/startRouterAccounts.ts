@@ -113,6 +113,7 @@ export async function startRouterAccounts(options: RouterAccountsOptions): Promi
         priceVersion: 7,
         images: 0,
         holdNanoUsd,
+        maxTokens: 1_000_000,
         isStream: true,
         span: noSpan,
       };

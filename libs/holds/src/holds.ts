@@ -81,7 +81,7 @@ export function createHolds(parts: HoldsParts): Holds {
   };
   /** In the shard that has the call by then, as slots may move meanwhile. */
   const endings: CallEndings = {
-    settle: async (event, json) => endingsOf(event.workspaceId).settle(event, json),
+    settle: async (event, ...ending) => endingsOf(event.workspaceId).settle(event, ...ending),
     release: async (address) => endingsOf(address.workspaceId).release(address),
   };
   function endingsOf(workspaceId: string): CallEndings {

@@ -97,12 +97,14 @@ export interface InferenceMetrics extends KeyBoundMetrics {
 }
 
 /**
- * `charge_above_hold`: the formula gave more than was held, and the excess is lost. `unknown_ending`: a call whose engine
+ * `charge_above_hold`: the formula gave more than was held, and the excess is lost. `count_above_bound`: an engine counted more tokens
+ * than the admission bounded, and the excess takes nothing of the key's rate. `unknown_ending`: a call whose engine
  * had begun to answer ended without a count and is not charged. `unreadable_call`: a call's record or event could not be read. `engine_window_too_small`: an
  * engine serves a smaller window than the catalog sells. `backend_misconfigured`: a media backend refuses us, or its own model.
  */
 export type AlertKind =
   | 'charge_above_hold'
+  | 'count_above_bound'
   | 'unknown_ending'
   | 'unreadable_call'
   | 'engine_window_too_small'

@@ -22,6 +22,7 @@ export async function anAdmittedCall(
     priceVersion: 7,
     images: 0,
     holdNanoUsd,
+    maxTokens: 2_000,
     isStream: true,
     span: noSpan,
   };

@@ -19,6 +19,7 @@ import type { Redis } from 'ioredis';
 import { createOpenCalls, type OpenCall } from '../../../services/model-router/src/money/call/openCalls.ts';
 import { type AdmittedCall, toUnknownEventJson } from '../../../services/model-router/src/money/call/toEvent.ts';
 import { admitCall } from '../../../services/model-router/src/money/gate/admitCall.ts';
+import type { UsageBound } from '../../../services/model-router/src/money/gate/boundUsage.ts';
 import { CHAT } from '../../../services/model-router/src/request/chatRequest.ts';
 import type { InferenceRequest } from '../../../services/model-router/src/request/inferenceRequest.ts';
 import { aPricedModel } from '../../../services/model-router/test/aPricedModel.ts';
@@ -114,7 +115,7 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
     /** Admits a call with the most it could cost, as `createInference` does; undefined where it is refused. */
     async admit(callId: string, key: KeyRecord, outputTokens: number): Promise<LetIn | undefined> {
       if (spool.isFull) return undefined;
-      const toCall = (holdNanoUsd: bigint): AdmittedCall => ({
+      const toCall = (bound: UsageBound): AdmittedCall => ({
         callId,
         keyId: key.keyId,
         workspaceId: key.workspace.workspaceId,
@@ -123,7 +124,8 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
         model: MODEL,
         priceVersion: 7,
         images: 0,
-        holdNanoUsd,
+        holdNanoUsd: bound.worstCaseNanoUsd,
+        maxTokens: bound.promptTokens + bound.outputTokens,
         isStream: true,
         span: noSpan,
       });
@@ -134,12 +136,11 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
           authenticateAgain: async () => options.authenticate(key.keyId),
           request: aRequest(outputTokens),
           model: MODEL,
-          unknownEventJson: ({ worstCaseNanoUsd }) => toUnknownEventJson(toCall(worstCaseNanoUsd)),
+          unknownEventJson: (bound) => toUnknownEventJson(toCall(bound)),
         });
-        const holdNanoUsd = bound.worstCaseNanoUsd;
         return {
-          call: openCalls.open(toCall(holdNanoUsd), hold),
-          holdNanoUsd,
+          call: openCalls.open(toCall(bound), hold),
+          holdNanoUsd: bound.worstCaseNanoUsd,
           release: () => holds.release(hold),
         };
       } catch (error) {

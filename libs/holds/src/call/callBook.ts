@@ -12,6 +12,8 @@ const ENDED_POLL_MS = 20;
 export interface BookedCall<Ending> {
   /** Follows the call, if it is traced. */
   span: CallSpan;
+  /** The most tokens that its admission bounded; undefined of a call without tokens. */
+  maxTokens?: number;
   toEvent(ending: Ending, instants: { admittedAtMs: number; endedAtMs: number }): UsageRecorded;
 }
 
@@ -55,9 +57,10 @@ export function createCallBook(options: CallBookOptions): CallBook {
         ending += 1;
         const endedAtMs = admittedAtMs + Math.round(performance.now() - startedAt);
         const event = call.toEvent(how, { admittedAtMs, endedAtMs });
-        tellOfEnd(event, options);
+        const { maxTokens } = call;
+        tellOfEnd(event, options, maxTokens);
         call.span.setAttributes(toCallAttributes(event));
-        ended = holds.settle({ event, json: toUsageRecordedJson(event) }).finally(() => {
+        ended = holds.settle({ event, json: toUsageRecordedJson(event), maxTokens }).finally(() => {
           ending -= 1;
         });
         return ended;
@@ -76,8 +79,14 @@ export function createCallBook(options: CallBookOptions): CallBook {
 export function tellOfEnd(
   event: UsageRecorded,
   { metrics, hadNoneDue, log }: Pick<CallBookOptions, 'metrics' | 'hadNoneDue' | 'log'>,
+  maxTokens = Number.POSITIVE_INFINITY,
 ): void {
   const { callId, formulaNanoUsd, holdNanoUsd, status, reason } = event;
+  const tokens = event.promptTokens + event.completionTokens;
+  if (tokens > maxTokens) {
+    log.error({ callId, tokens, maxTokens }, 'ALERT count above its bound: the excess takes no tokens per minute');
+    metrics.alerted('count_above_bound');
+  }
   if (formulaNanoUsd > holdNanoUsd) {
     const amounts = { formula: String(formulaNanoUsd), hold: String(holdNanoUsd) };
     log.error({ callId, ...amounts }, 'ALERT charge above hold: the excess is not charged');

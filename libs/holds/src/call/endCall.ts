@@ -17,8 +17,8 @@ export type Settlement = z.output<typeof settledSchema>;
 
 /** The ways a call's hold ends. Each may run any number of times; only the first that applies changes a balance. */
 export interface CallEndings {
-  /** Turns the hold into the charge, and keeps the event beside it until the call is recorded. */
-  settle(event: EndingEvent, eventJson: string): Promise<Settlement>;
+  /** Turns the hold into the charge, and keeps the event beside it until the call is recorded. The rate takes `maxTokens` at most. */
+  settle(event: EndingEvent, eventJson: string, maxTokens?: number): Promise<Settlement>;
   /** Takes back an admission whose answer came too late: hold, request and tokens. */
   release(address: CallAddress): Promise<void>;
 }
@@ -27,9 +27,9 @@ export function createCallEndings(redis: Redis): CallEndings {
   const settle = defineScript(redis, 'settle');
   const release = defineScript(redis, 'release');
   return {
-    async settle(event, eventJson) {
+    async settle(event, eventJson, maxTokens = Number.POSITIVE_INFINITY) {
       // Where nobody counted, the prompt may have been computed all the same.
-      const tokens = event.status === 'unknown' ? '' : event.promptTokens + event.completionTokens;
+      const tokens = event.status === 'unknown' ? '' : Math.min(event.promptTokens + event.completionTokens, maxTokens);
       const { keys, args } = headOf(event.workspaceId, '');
       // Where this process is lost with its disk, what Redis was sent is all that is left of a call whose client has seen its end.
       const answer = await sendAhead(() =>

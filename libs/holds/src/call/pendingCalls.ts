@@ -30,6 +30,8 @@ export type EndingEvent = Pick<
 export interface EndedCall {
   event: EndingEvent;
   json: string;
+  /** The most tokens that the rate of the key takes for the call: those that its admission bounded. No limit of media, or when undefined. */
+  maxTokens?: number | undefined;
 }
 
 /**

@@ -38,14 +38,14 @@ export function createSettler({ endings, spool, recorder, pending, standingOf, r
 
   /** Tries until Redis has taken it, or it is recorded, or put back with all others. False: neither, as this process ends. */
   async function settleUntilTaken(ended: EndedCall): Promise<boolean> {
-    const { event, json } = ended;
+    const { event, json, maxTokens } = ended;
     const { callId, workspaceId } = event;
     for (let attempt = 0; pending.hasEnded(callId); attempt += 1) {
       const standing = standingOf(workspaceId);
       const session = standing?.session;
       if (standing && session) {
         try {
-          const found = await endings.settle(event, json);
+          const found = await endings.settle(event, json, maxTokens);
           // The list of calls was lost: the others of this router are missing there as well, unless they were put back since.
           if (found === 'unlisted' && standing.session === session) standing.reportMissingCall();
           if (found !== 'none') return true;

@@ -71,14 +71,15 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
 
     const { workspaceId } = key.workspace;
     const ids = { callId, keyId: key.keyId, workspaceId };
-    const toCall = (holdNanoUsd: bigint): AdmittedCall => ({
+    const toCall = (bound: UsageBound): AdmittedCall => ({
       ...ids,
       region,
       operation: operation.name,
       model,
       priceVersion: version,
       images: request.prompt.images,
-      holdNanoUsd,
+      holdNanoUsd: bound.worstCaseNanoUsd,
+      maxTokens: bound.promptTokens + bound.outputTokens,
       isStream: request.isStream,
       span,
     });
@@ -88,7 +89,7 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
       authenticateAgain: () => authenticator.authenticate(authorization),
       request,
       model,
-      unknownEventJson: ({ worstCaseNanoUsd }: UsageBound) => toUnknownEventJson(toCall(worstCaseNanoUsd)),
+      unknownEventJson: (bound: UsageBound) => toUnknownEventJson(toCall(bound)),
     };
     const admitted = await pass(() => admitCall(admission, callToAdmit), reader);
     const callLog = (): Logger => toRequestLog(log, res);
@@ -99,7 +100,7 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
     }
     const { bound, rateLimit, hold } = admitted;
     const cacheSalt = fleet.cacheSaltOf({ workspaceId, model });
-    const open = money.openCalls.open(toCall(bound.worstCaseNanoUsd), hold);
+    const open = money.openCalls.open(toCall(bound), hold);
     const call: Call = {
       ...ids,
       operation,

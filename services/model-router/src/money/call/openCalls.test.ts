@@ -210,6 +210,19 @@ it('charges no more than the hold, and records what the formula gave', async () 
   expect(await spooled()).toMatchObject([{ chargeNanoUsd: 5_000n, formulaNanoUsd: CHARGE, holdNanoUsd: 5_000n }]);
 });
 
+it('takes no more of the key’s tokens per minute than the admission bounded, and raises an alert', async () => {
+  const { call, hold } = await anAdmittedCall(opened);
+  const alerts: string[] = [];
+  const metrics = { ...noMetrics, alerted: (kind: string) => void alerts.push(kind) };
+  const usage = { promptTokens: 2_000_000_000, completionTokens: 2_000_000_000, cachedPromptTokens: 0 };
+  await aBook(spool, metrics).open(call, hold).end({ status: 'success', reason: 'completed', usage });
+  await until('it is settled', async () => (await opened.walletOf(call.workspaceId)).held === 0n);
+  const level = await opened.redis.hget(redisKeys.rates(call.workspaceId, call.keyId), 'level');
+  expect(Number(level)).toBeGreaterThanOrEqual(hold.tpm - call.maxTokens);
+  expect(await spooled()).toMatchObject([{ promptTokens: 2_000_000_000, completionTokens: 2_000_000_000 }]);
+  expect(alerts).toEqual(['count_above_bound', 'charge_above_hold']);
+});
+
 it('settles a call later that ended while Redis was away', async () => {
   const { call, hold } = await anAdmittedCall(opened);
   const open = book.open(call, hold);

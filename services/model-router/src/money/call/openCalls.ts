@@ -36,7 +36,11 @@ export function createOpenCalls(options: OpenCallsOptions) {
   return {
     open(call: AdmittedCall, hold: Pick<Hold, 'admittedAtMs'>): OpenCall {
       const end = book.open<{ ending: Ending; target: string }>(
-        { span: call.span, toEvent: (ended, instants) => toEvent(call, { ...ended, ...instants }) },
+        {
+          span: call.span,
+          maxTokens: call.maxTokens,
+          toEvent: (ended, instants) => toEvent(call, { ...ended, ...instants }),
+        },
         hold,
       );
       return {

@@ -40,6 +40,8 @@ export interface AdmittedCall {
   priceVersion: number;
   images: number;
   holdNanoUsd: NanoUsd;
+  /** The bounds of prompt and output together. */
+  maxTokens: number;
   isStream: boolean;
   /** Follows the call, if it is traced; the ledger's work on its event is linked to it. */
   span: CallSpan;
