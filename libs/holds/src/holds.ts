@@ -3,9 +3,9 @@ import type { Logger } from '@turnpike/logging/createLogger';
 import type { InferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import type { Absorber } from './balances/absorb.ts';
 import { type CallEndings, createCallEndings } from './call/endCall.ts';
+import { createGiveBack } from './call/giveBack.ts';
 import { type EndedCall, type Hold, type PendingCalls, pendingOf } from './call/pendingCalls.ts';
 import { createRecorder } from './call/recordCalls.ts';
-import { createGiveBack, retryReleases } from './call/retryReleases.ts';
 import { createSettler } from './call/settleCalls.ts';
 import { sweepCalls } from './call/sweepCalls.ts';
 import type { LeftEvents } from './call/takeUpSpool.ts';
@@ -92,7 +92,7 @@ export function createHolds(parts: HoldsParts): Holds {
 
   /** Each has its own that wait to be released: a shard that is lost keeps no other waiting. */
   const giveBackFor = (standing: Pick<Standing, 'reportMissingCall'>) =>
-    createGiveBack({ endings: retryReleases(endings, { leaseMs }), standing, log });
+    createGiveBack({ endings, standing, leaseMs, log });
   const giveBackUnserved = giveBackFor({ reportMissingCall: () => {} });
 
   function holdIn(shard: Shard): ShardHolds {

@@ -5,8 +5,8 @@ import { until } from '@turnpike/test-support/until';
 import { v7 as uuidv7 } from 'uuid';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { type CallEndings, createCallEndings } from '../call/endCall.ts';
+import { createGiveBack } from '../call/giveBack.ts';
 import { PendingCalls } from '../call/pendingCalls.ts';
-import { createGiveBack } from '../call/retryReleases.ts';
 import { Standing } from '../redis/standing.ts';
 import { type AdmitRequest, createAdmit } from './admit.ts';
 import { createLetIn, type LetInOptions } from './letIn.ts';
@@ -26,7 +26,7 @@ beforeEach(() => {
 });
 
 const aGiveBack = (endings: Pick<CallEndings, 'release'>) =>
-  createGiveBack({ endings, standing, log: aSilentLogger() });
+  createGiveBack({ endings, standing, leaseMs: 0, log: aSilentLogger() });
 const aLetIn = (parts: Partial<LetInOptions> = {}) =>
   createLetIn({
     admit: createAdmit(opened.redis, { standing, owner: 'router-1' }),

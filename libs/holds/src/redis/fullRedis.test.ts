@@ -9,8 +9,8 @@ import { TAG } from '../../test/aShard.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { toAbsorb } from '../../test/toAbsorb.ts';
 import { createCallEndings } from '../call/endCall.ts';
+import { createGiveBack } from '../call/giveBack.ts';
 import { type Hold, PendingCalls } from '../call/pendingCalls.ts';
-import { createGiveBack } from '../call/retryReleases.ts';
 import { createPutBack } from '../follow/putBack.ts';
 import { createAdmit } from '../gate/admit.ts';
 import { createExtend } from '../gate/extend.ts';
@@ -70,7 +70,7 @@ it('refuses an admission and an extension when it is full, and changes nothing b
 it('keeps no tombstone of a call that it refused because it was full', async () => {
   const { workspaceId } = await aHold(opened);
   const { redis, standing } = opened;
-  const giveBack = createGiveBack({ endings: createCallEndings(redis), standing, log: aSilentLogger() });
+  const giveBack = createGiveBack({ endings: createCallEndings(redis), standing, leaseMs: 0, log: aSilentLogger() });
   const admit = createAdmit(redis, { standing, owner: 'router-1' });
   const letIn = createLetIn({ admit, giveBack, standing, pending: new PendingCalls() });
   await fill();

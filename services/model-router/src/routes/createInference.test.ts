@@ -3,9 +3,9 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { parseUsageRecorded } from '@turnpike/events/usageRecorded';
 import { createCallEndings } from '@turnpike/holds/call/endCall';
+import { createGiveBack } from '@turnpike/holds/call/giveBack';
 import { type EndedCall, PendingCalls } from '@turnpike/holds/call/pendingCalls';
 import type { Recorder } from '@turnpike/holds/call/recordCalls';
-import { createGiveBack } from '@turnpike/holds/call/retryReleases';
 import { createSettler } from '@turnpike/holds/call/settleCalls';
 import { createAdmit } from '@turnpike/holds/gate/admit';
 import { createSetBackGeneration } from '@turnpike/holds/gate/keyGeneration';
@@ -75,7 +75,7 @@ beforeEach(async () => {
     log,
   });
   const admit = createAdmit(opened.redis, { standing, owner: 'router-1' });
-  letIn = createLetIn({ admit, giveBack: createGiveBack({ endings, standing, log }), pending, standing });
+  letIn = createLetIn({ admit, giveBack: createGiveBack({ endings, standing, leaseMs: 0, log }), pending, standing });
   openCalls = createOpenCalls({ holds: { settle: settler.record }, metrics: noMetrics, log });
   key = aKeyRecord();
   await opened.credit(key.workspace.workspaceId, 10n ** 12n);

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
 import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import { connectRedis } from '@turnpike/redis-connection/connectRedis';
@@ -8,8 +8,9 @@ import { until } from '@turnpike/test-support/until';
 import type { Redis } from 'ioredis';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { createAdmit } from '../gate/admit.ts';
+import type { CallAddress } from '../redis/redisKeys.ts';
 import { createCallEndings } from './endCall.ts';
-import { retryReleases } from './retryReleases.ts';
+import { createGiveBack, type GiveBackOptions } from './giveBack.ts';
 
 const HOLD = 1_000n;
 const LEASE_MS = 60_000;
@@ -30,13 +31,30 @@ afterAll(async () => {
   await opened.close();
 });
 
+/** Calls that were reported missing. */
+let missing: number;
+beforeEach(() => {
+  missing = 0;
+});
+const aGiveBack = (endings: GiveBackOptions['endings'], leaseMs: number) =>
+  createGiveBack({
+    endings,
+    standing: {
+      reportMissingCall() {
+        missing += 1;
+      },
+    },
+    leaseMs,
+    log: aSilentLogger(),
+  });
+
 it('gives back the hold of an admission whose answer was lost with its connection, once Redis can be reached', async () => {
   const key = aKeyRecord();
   const { workspaceId } = key.workspace;
   await opened.credit(workspaceId, 10n ** 12n);
   const address = { callId: randomUUID(), keyId: key.keyId, workspaceId };
   const admit = createAdmit(redis, { standing: opened.standing, owner: 'router-1' });
-  const endings = retryReleases(createCallEndings(redis), { leaseMs: LEASE_MS });
+  const giveBack = aGiveBack(createCallEndings(redis), LEASE_MS);
 
   await proxy.become({ holdReplies: true });
   const admission = admit({
@@ -51,7 +69,7 @@ it('gives back the hold of an admission whose answer was lost with its connectio
   await proxy.become({ refuse: true, holdReplies: true });
   proxy.reset();
   await refused;
-  const released = endings.release(address);
+  const released = giveBack(address);
   await expect(createCallEndings(redis).release(address)).rejects.toThrow();
   expect(await opened.walletOf(workspaceId)).toMatchObject({ held: HOLD });
 
@@ -61,23 +79,21 @@ it('gives back the hold of an admission whose answer was lost with its connectio
   expect(await opened.pendingOf(workspaceId)).toEqual([]);
 });
 
-it('gives up after a lease, and goes on with the next', async () => {
+it('gives up after a lease, has its session ended, and goes on with the next', async () => {
   const [lost, next] = [randomUUID(), randomUUID()];
   let isAway = true;
   const released: string[] = [];
-  const endings = retryReleases(
-    {
-      ...createCallEndings(redis),
-      async release({ callId }) {
-        if (isAway) throw new Error('Redis is away');
-        released.push(callId);
-      },
+  const endings = {
+    async release({ callId }: CallAddress) {
+      if (isAway) throw new Error('Redis is away');
+      released.push(callId);
     },
-    { leaseMs: 0 },
-  );
+  };
+  const giveBack = aGiveBack(endings, 0);
   const address = { keyId: 'key', workspaceId: 'ws' };
-  await expect(endings.release({ ...address, callId: lost })).rejects.toThrow('Redis is away');
+  await giveBack({ ...address, callId: lost });
+  expect(missing).toBe(1);
   isAway = false;
-  await endings.release({ ...address, callId: next });
-  expect(released).toEqual([next]);
+  await giveBack({ ...address, callId: next });
+  expect([released, missing]).toEqual([[next], 1]);
 });
