@@ -128,12 +128,15 @@ const toEvents = (...events: unknown[]): string =>
 
 it('has nothing to say of a stream that is as documented, whole or failed', () => {
   const chunk = { ...CHUNK, choices: [{ index: 0, delta: { content: 'é😀' }, logprobs: null, finish_reason: 'stop' }] };
-  expect(problemsOfStream(`: keep-alive\n\n${toEvents(chunk, '[DONE]')}`)).toEqual([]);
+  expect(problemsOfStream(`: keep-alive\n: keep-alive\n${toEvents(chunk)}: keep-alive\n${toEvents('[DONE]')}`)).toEqual(
+    [],
+  );
   expect(problemsOfStream(toEvents(chunk, ENVELOPE))).toEqual([]);
 });
 
 it.each([
   ['ends without [DONE]', toEvents(CHUNK), 'ends as if whole'],
+  ['has a blank line behind a comment', `: keep-alive\n\n${toEvents(CHUNK, '[DONE]')}`, 'has what is no event'],
   ['ends within an event', `${toEvents(CHUNK)}data: {`, 'ends within an event'],
   ['goes on after [DONE]', toEvents('[DONE]', CHUNK), 'goes on after its end'],
   ['says [DONE] after an error', toEvents(ENVELOPE, '[DONE]'), 'goes on after its error'],

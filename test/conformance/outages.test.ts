@@ -284,7 +284,7 @@ async function restartRouter(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
 async function expectCut(account: Account, response: Response, says: RegExp): Promise<void> {
   const text = await response.text();
   expect(text).not.toContain('[DONE]');
-  const { error } = JSON.parse(splitEvents(text.replaceAll(': keep-alive\n\n', '')).at(-1) ?? '');
+  const { error } = JSON.parse(splitEvents(text.replaceAll(': keep-alive\n', '')).at(-1) ?? '');
   expect(error).toEqual({
     message: expect.stringMatching(says),
     type: 'server_error',

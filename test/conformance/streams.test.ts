@@ -1,5 +1,12 @@
 import { afterAll, beforeAll, expect } from '@jest/globals';
+import { hasCommand } from '@turnpike/local-stack/tools/hasCommand';
 import { until } from '@turnpike/test-support/until';
+import { goReleases, streamByGo } from '../clients/go/streamByGo.ts';
+import { aiSdkClient } from '../clients/npm/aiSdkClient.ts';
+import { langchainClient } from '../clients/npm/langchainClient.ts';
+import { openaiClient } from '../clients/npm/openaiClient.ts';
+import type { Message, Order } from '../clients/order.ts';
+import { pythonClients } from '../clients/python/pythonClients.ts';
 import { expectBilled, expectUnbilled, type SeenUsage } from '../support/expectBilled.ts';
 import { findServed } from '../support/findServed.ts';
 import { makeAccount } from '../support/makeAccount.ts';
@@ -15,7 +22,7 @@ import { TOOL_CALLS, TOOLS, toolArgumentsSchema } from './support/tools.ts';
 
 const MODEL = 'llama-3.3-70b-instruct';
 const OTHER_MODEL = 'llama-3.1-8b-instruct';
-const KEEP_ALIVE = ': keep-alive\n\n';
+const KEEP_ALIVE = ': keep-alive\n';
 
 interface Delta {
   role?: string;
@@ -49,7 +56,13 @@ beforeAll(async () => {
   stack = await startTestStack({ kafka: false, serviceSettings: { 'model-router': settings } });
   client = createClient(stack.baseUrl, stack.apiKey);
 }, 120_000);
-afterAll(() => stack?.stop(), 60_000);
+// One that cannot begin says so at its own row.
+beforeAll(() => Promise.allSettled(libraries.map((library) => library.open?.())), 180_000);
+afterAll(async () => {
+  await Promise.all([stack?.stop(), ...libraries.map((library) => library.close?.())]);
+}, 60_000);
+const isPythonHere = process.env.TURNPIKE_TEST_PYTHON !== undefined;
+const libraries = [openaiClient, aiSdkClient, langchainClient, ...(isPythonHere ? pythonClients : [])];
 
 const aChat = (directives: string, fields: object = {}) => ({
   model: MODEL,
@@ -191,6 +204,21 @@ row('stream.keep-alive', async () => {
   expect(answer.text.startsWith(KEEP_ALIVE)).toBe(true);
   expect(answer.text.split(KEEP_ALIVE).length).toBeGreaterThan(2);
   expect(chunksOf(answer).flatMap(({ choices }) => choices[0]?.finish_reason ?? [])).toEqual(['stop']);
+});
+
+row('stream.keep-alive.clients', async () => {
+  const fields = { model: MODEL, prompt: 'hi [[sim: ttft_ms=3500 itl_ms=500 text="Well, here I am."]]' };
+  const seen = await Promise.all([
+    ...libraries.map(async (library) => {
+      const messages: Message[] = [{ role: 'user', text: fields.prompt }];
+      const order: Order = { do: 'chat', model: MODEL, messages, stream: true };
+      const { text, finishReason } = await library.obey(order, { ...stack, maxRetries: 0 });
+      return [library.name, { text, finishReason }];
+    }),
+    ...(hasCommand('go') ? goReleases : []).map(async (release) => [release, await streamByGo(release, stack, fields)]),
+  ]);
+  const whole = { text: 'Well, here I am.', finishReason: 'stop' };
+  expect(seen).toEqual(seen.map(([name]) => [name, whole]));
 });
 
 row('stream.late-refusal', async () => {

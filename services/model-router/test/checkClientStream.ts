@@ -17,9 +17,9 @@ const errorSchema = z.strictObject({
  */
 export function checkClientStream(bytes: Buffer): { end: 'done' | 'error'; chunks: z.infer<typeof chatChunkSchema>[] } {
   if (!isUtf8(bytes)) throw new Error('not UTF-8');
-  const events = bytes.toString('utf8').split('\n\n');
+  const events = bytes.toString('utf8').replaceAll(': keep-alive\n', '').split('\n\n');
   if (events.pop() !== '') throw new Error('ends inside an event');
-  const datas = events.filter((event) => event !== ': keep-alive').map(toData);
+  const datas = events.map(toData);
   const last = datas.pop();
   if (last === undefined) throw new Error('ends without a word');
   const chunks = datas.map((data) => chatChunkSchema.parse(JSON.parse(data)));

@@ -12,6 +12,7 @@ export const streamRows = {
   'stream.not-capped': 'the cap of 2048 tokens does not bind a stream',
   'stream.refusal': 'a refusal before the first event has its HTTP status and a JSON body',
   'stream.keep-alive': 'after a wait without a first event the headers go out, and comment lines fill the silence',
+  'stream.keep-alive.clients': 'client libraries, old and new, read a stream whole through such a silence',
   'stream.late-refusal': 'a refusal after the headers had to go is one error event, and no [DONE]',
   'stream.error-event': 'a failure after the first event is one event with an error envelope, no [DONE], and no charge',
   'stream.odd-engine': 'a stream whose engine is merely odd is whole, with one finish_reason, and billed',

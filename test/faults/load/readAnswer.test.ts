@@ -15,7 +15,7 @@ it.each([
   ],
   [
     'a stream that ends in an error',
-    `: keep-alive\n\n${chunk}${error}`,
+    `: keep-alive\n: keep-alive\n${chunk}: keep-alive\n${error}`,
     true,
     { outcome: 'error_event', error: 'engine_failed: gone', deltas: 1 },
   ],

@@ -30,10 +30,13 @@ export function readWhole(status: number, text: string): ReadAnswer {
   return { outcome: usage ? 'ok' : 'malformed', usage, error, deltas: 0 };
 }
 
+/** A line that fills a silence. */
+const COMMENT = /^:.*\n/gm;
+
 /** Reads what arrived of a stream; `hasEnded` is false where the connection broke or the client left. */
 export function readStream(text: string, { hasEnded }: { hasEnded: boolean }): ReadAnswer {
   const read: ReadAnswer = { ...BAD };
-  const events = text.split('\n\n');
+  const events = text.replaceAll(COMMENT, '').split('\n\n');
   events.pop(); // empty, or an event under way
   for (const event of events) {
     if (!event.startsWith('data: ')) continue;

@@ -21,6 +21,9 @@ function endingOf(value: unknown, streamEnd: StreamEnd): Ending {
   return String(value.type).endsWith('.completed') ? 'perhaps' : 'none';
 }
 
+/** Lines that fill a silence. No blank line follows one. */
+const COMMENTS = /^(?::.*\n)+/;
+
 /** Takes the events of one stream apart and gives the JSON of each to `checkJson`. */
 export function createEventChecker(
   checkJson: (value: unknown) => string[],
@@ -30,8 +33,8 @@ export function createEventChecker(
   let rest = '';
   let ending: Ending = 'none';
 
-  function checkEvent(event: string): string[] {
-    if (event.startsWith(':') && !event.includes('\n')) return [];
+  function checkEvent(text: string): string[] {
+    const event = text.replace(COMMENTS, '');
     if (!event.startsWith('data: ') || event.includes('\n')) return [`has what is no event: ${event}`];
     if (ending === 'done') return [`goes on after its end: ${event}`];
     if (ending === 'error') return [`goes on after its error: ${event}`];

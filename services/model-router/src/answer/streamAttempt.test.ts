@@ -81,13 +81,14 @@ it('fills silence with comments, before the first event and between events', asy
   });
   const { url } = await streamed([engine], { timeouts: { headersAfterMs: 10, keepAliveMs: 10 } });
   const client = await connect(url);
-  await until('a comment comes before the first event', () => client.text().startsWith(': keep-alive\n\n'));
+  await until('a comment comes before the first event', () => client.text().startsWith(': keep-alive\n'));
   await until('the engine has the call', () => upstream !== undefined);
   upstream?.write(engineChunks.text('Hi'));
-  await until('a comment comes after an event', () => /"content":"Hi".*\n\n: keep-alive\n\n/.test(client.text()));
+  await until('a comment comes after an event', () => /"content":"Hi".*\n\n: keep-alive\n/.test(client.text()));
   upstream?.end(engineChunks.ending(1));
   await until('the stream ends', client.ended);
   expect(client.text().endsWith('data: [DONE]\n\n')).toBe(true);
+  expect(client.text()).not.toMatch(/: keep-alive\n\n/);
 });
 
 /** An engine that sends as fast as it is read, and how many events it could hand over. */

@@ -103,7 +103,7 @@ it('keeps a waiting stream alive once its headers are due, and then says in an e
   const client = await connect(url);
   await until('the stream ends', client.ended);
   expect(client.status).toBe(200);
-  expect(client.text()).toMatch(/^(: keep-alive\n\n)+data: \{"error":\{.*"service_unavailable".*\}\n\n$/);
+  expect(client.text()).toMatch(/^(: keep-alive\n)+data: \{"error":\{.*"service_unavailable".*\}\n\n$/);
   expect(call.endings).toEqual([{ status: 'failure', reason: 'overloaded' }]);
 });
 

@@ -5,7 +5,8 @@ import type { Payload } from '../fields/payload.ts';
 
 const CR = 0x0d;
 const LF = 0x0a;
-const KEEP_ALIVE = Buffer.from(': keep-alive\n\n');
+/** One line, and no blank one: some clients take a blank line for the end of an event, though it be empty. */
+const KEEP_ALIVE = Buffer.from(': keep-alive\n');
 const LAST_CHUNK = Buffer.from('0\r\n\r\n');
 const DONE = Buffer.from('data: [DONE]\n\n');
 const STREAM_HEADERS = {
