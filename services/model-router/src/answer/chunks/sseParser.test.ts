@@ -61,7 +61,10 @@ describe('whatever the sizes the bytes arrive in', () => {
 
 it.each<[string, Buffer, number]>([
   ['one endless line', Buffer.alloc(1_024, 'x'), 4_097],
-  ['endless data lines', Buffer.from(`data: ${'x'.repeat(65_536)}\n`), 65],
+  ['endless data lines', Buffer.from(`data: ${'x'.repeat(65_535)}\n`), 65],
+  ['endless empty data lines', Buffer.from('data:\n'.repeat(65_536)), 65],
+  ['endless lines of a byte', Buffer.from('data: x\n'.repeat(32_768)), 65],
+  ['endless data lines between comments', Buffer.from(`data: ${'x'.repeat(32_767)}\n:${'c'.repeat(32_767)}\n`), 129],
 ])('refuses an event over 4 MiB: %s', (_case, piece, pieces) => {
   const parser = new SseParser();
   const results = Array.from({ length: pieces }, () => parser.push(piece));
