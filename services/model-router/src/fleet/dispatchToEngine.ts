@@ -10,6 +10,7 @@ export interface EngineListener {
   onHeaders(statusCode: number, contentType: string): void;
   /** The bytes are the listener's to keep. */
   onData(chunk: Buffer): void;
+  /** The answer is whole. Its connection is to be released or dropped. */
   onEnd(): void;
   /** The exchange broke off, before or after headers. Nothing follows. */
   onError(kind: EngineErrorKind): void;
@@ -20,6 +21,8 @@ export interface EngineExchange {
   /** Stops reading from the engine, which stops generating into a full buffer. */
   pause(): void;
   resume(): void;
+  /** Gives the connection of a whole answer to other calls, where it can serve them. */
+  release(): void;
   /** Drops the connection: the engine frees the request at its next step. Nothing is heard afterwards. */
   abort(): void;
 }
@@ -52,6 +55,8 @@ class Exchange implements EngineExchange, AnswerListener {
   #unsent: Buffer[] = [];
   #isAnswered = false;
   #isPaused = false;
+  /** The connection may serve another call once this one's answer is whole. */
+  #isPersistent = false;
   #isOver = false;
 
   constructor(engine: CallEngine, listener: EngineListener) {
@@ -83,6 +88,10 @@ class Exchange implements EngineExchange, AnswerListener {
     this.#connection?.resume();
   }
 
+  release(): void {
+    this.#settle(this.#isPersistent);
+  }
+
   abort(): void {
     this.#settle(false);
   }
@@ -100,7 +109,8 @@ class Exchange implements EngineExchange, AnswerListener {
       if (!this.#isOver) listener.onData(Buffer.from(body));
     }
     if (!answer.isWhole) return !this.#isPaused;
-    if (this.#settle(answer.isPersistent)) listener.onEnd();
+    this.#isPersistent = answer.isPersistent;
+    if (!this.#isOver) listener.onEnd();
     return true;
   }
 

@@ -10,6 +10,7 @@ fc.configureGlobal({ seed: 20_261_121 });
 
 const anEditor = ({ includeUsage = false, isCacheCapable = true } = {}): ChunkEditor =>
   new ChunkEditor({
+    callId: 'call-1',
     shape: CHAT_CHUNKS,
     canonicalModel: 'small-chat',
     includeUsage,
@@ -57,6 +58,15 @@ function shownBy(event: EditedEvent): unknown {
   return JSON.parse(text.slice(6));
 }
 
+/** The JSON of the events that a client gets last. */
+const lastShownBy = (editor: ChunkEditor): unknown[] =>
+  splitEvents(editor.lastEvents).map((bytes) => shownBy({ kind: 'chunk', bytes }));
+const splitEvents = (bytes: Buffer): Buffer[] =>
+  bytes
+    .toString()
+    .match(/.+\n\n/g)
+    ?.map((event) => Buffer.from(event)) ?? [];
+
 /** What the specification makes of a stream's chunks, written down plainly: parsed, picked, written. Undefined: nothing. */
 function expectedEvents(includeUsage: boolean): (chunk: object) => object | undefined {
   let identity: object | undefined;
@@ -65,7 +75,6 @@ function expectedEvents(includeUsage: boolean): (chunk: object) => object | unde
   return (chunk) => {
     const { id, created, choices } = JSON.parse(JSON.stringify(chunk));
     const [{ delta, finish_reason: finishReason }] = choices;
-    if (isFinished) return undefined;
     const isFirst = identity === undefined;
     identity ??= { id, created };
     const { content, reasoning = delta.reasoning_content, tool_calls: calls } = delta;
@@ -73,20 +82,20 @@ function expectedEvents(includeUsage: boolean): (chunk: object) => object | unde
     const call = hasCall ? { index: 0, function: { arguments: text } } : { ...calls?.[0] };
     const isCallShown = calls && !(hasCall && text === '');
     hasCall ||= calls !== undefined;
-    isFinished = typeof finishReason === 'string';
+    isFinished ||= typeof finishReason === 'string';
     const shown = {
       ...(isFirst && { role: 'assistant' }),
       ...(content !== undefined && { content }),
       ...(reasoning !== undefined && { reasoning, reasoning_content: reasoning }),
       ...(isCallShown && { tool_calls: [call] }),
     };
-    if (!isFinished && Object.keys(shown).length === 0) return undefined;
-    const reason = isFinished ? (hasCall ? 'tool_calls' : 'stop') : null;
+    // A delta that says nothing is left out, and so are empty texts once the engine gave a reason.
+    if (Object.values(shown).every((field) => isFinished && !field)) return undefined;
     return {
       ...identity,
       object: 'chat.completion.chunk',
       model: 'small-chat',
-      choices: [{ index: 0, delta: shown, logprobs: null, finish_reason: reason }],
+      choices: [{ index: 0, delta: shown, logprobs: null, finish_reason: null }],
       ...(includeUsage && { usage: null }),
     };
   };
@@ -238,15 +247,9 @@ it('tells whether a tool was called', () => {
 it('cannot show a tool call that never said which function', () => {
   const editor = anEditor();
   edit(editor, aChunk({ tool_calls: [{ index: 0, function: { arguments: '{}' } }] }));
-  expect(edit(editor, aChunk({}, {}, { finish_reason: 'tool_calls' }))).toEqual({ kind: 'unshowable' });
-});
-
-it('shows nothing of a stream after its finish reason, which it shows once', () => {
-  const editor = anEditor();
-  const finish = aChunk({ content: 'end' }, {}, { finish_reason: 'stop' });
-  expect(shownBy(edit(editor, finish))).toMatchObject({ choices: [{ finish_reason: 'stop' }] });
-  expect(edit(editor, finish)).toEqual({ kind: 'nothing' });
-  expect(edit(editor, aChunk({ content: 'more' }))).toEqual({ kind: 'nothing' });
+  expect(editor.hasUnshowableCall).toBe(true);
+  edit(editor, aChunk({ tool_calls: [{ index: 0, function: { name: 'f' } }] }));
+  expect(editor.hasUnshowableCall).toBe(false);
 });
 
 it('shows a delta’s known fields alone', () => {
@@ -257,7 +260,7 @@ it('shows a delta’s known fields alone', () => {
   expect(JSON.stringify(shownBy(edit(anEditor(), aChunk(delta))))).not.toMatch(/token_ids|audio|function_call|stop_/);
 });
 
-it.each([{}, { id: 7, created: 'now' }, { id: '', created: -1 }])(
+it.each([{}, { id: 7, created: 'now' }, { id: '', created: -1 }, { id: 'x'.repeat(257) }])(
   'gives all chunks one id and one instant where the engine gives %j',
   (given) => {
     const editor = anEditor();
@@ -285,10 +288,8 @@ it.each<[string, Delta, string]>([
 ])('shows the finish reason %s after the delta %j as %s', (given, delta, shown) => {
   const editor = anEditor();
   edit(editor, aChunk(delta));
-  expect(shownBy(edit(editor, aChunk({}, {}, { finish_reason: given })))).toMatchObject({
-    choices: [{ finish_reason: shown }],
-  });
-  expect(editor.finishReason).toBe(shown);
+  edit(editor, aChunk({}, {}, { finish_reason: given }));
+  expect(lastShownBy(editor)).toMatchObject([{ choices: [{ delta: {}, finish_reason: shown }] }]);
 });
 
 it.each(['abort', 'error'])('takes the finish reason %s for a failure, never for an end', (finishReason) => {
@@ -297,7 +298,7 @@ it.each(['abort', 'error'])('takes the finish reason %s for a failure, never for
     kind: 'error',
     status: 500,
   });
-  expect(editor.finishReason).toBeUndefined();
+  expect(editor.isFinished).toBe(false);
 });
 
 it.each<[string, string, Partial<Extract<EditedEvent, { kind: 'error' }>>]>([
@@ -319,6 +320,11 @@ it.each([
   '{"choices":[7]}',
   '{"choices":[{"index":0}]}',
   '{"choices":[{"index":0,"delta":{},"finish_reason":7}]}',
+  JSON.stringify(aChunk({ content: ['x'] })),
+  JSON.stringify(aChunk({ reasoning: ['x'] })),
+  JSON.stringify(aChunk({ reasoning_content: { text: 'x' } })),
+  JSON.stringify(aChunk({ refusal: 7 })),
+  JSON.stringify(aChunk({ tool_calls: 'look_up' })),
   JSON.stringify(aChunk({ content: 'x' }, { usage: { prompt_tokens: -5, completion_tokens: 1 } })),
   JSON.stringify(aChunk({ content: 'x' }, { usage: { prompt_tokens: 1.5, completion_tokens: 1 } })),
   '{"id":"x","choices":[],"usage":{"prompt_tokens":1e400}}',
@@ -338,8 +344,7 @@ describe('the usage chunk', () => {
     edit(editor, aChunk({}, {}, { finish_reason: 'stop' }));
     expect(edit(editor, aUsageChunk(usage))).toEqual({ kind: 'nothing' });
     expect(editor.finalUsage).toMatchObject({ promptTokens: 100, completionTokens: 20 });
-    const bytes = editor.usageEvent;
-    return bytes && shownBy({ kind: 'chunk', bytes });
+    return lastShownBy(editor)[1];
   };
 
   it('is shown to who asked, with the counts of cache and reasoning', () => {
@@ -381,13 +386,24 @@ describe('the usage chunk', () => {
     const editor = anEditor({ includeUsage: true });
     edit(editor, aChunk({ content: 'x' }));
     expect(edit(editor, aUsageChunk(usageOf(9, 1)))).toEqual({ kind: 'nothing' });
-    expect(editor.usageEvent).toBeUndefined();
+    expect(lastShownBy(editor)).toHaveLength(1);
     edit(editor, aChunk({}, { usage: usageOf(9, 2) }, { finish_reason: 'stop' }));
-    expect(String(editor.usageEvent)).toContain('"completion_tokens":2');
+    expect(lastShownBy(editor)).toMatchObject([{}, { choices: [], usage: { completion_tokens: 2 } }]);
   });
 });
 
 describe('the final count', () => {
+  it('is missing when more was said behind it', () => {
+    const editor = anEditor();
+    edit(editor, aChunk({ content: 'x' }, { usage: usageOf(9, 1) }, { finish_reason: 'stop' }));
+    edit(editor, aChunk({ content: 'y' }));
+    expect(editor.finalUsage).toBeUndefined();
+    edit(editor, aChunk({}, {}, { finish_reason: 'stop' }));
+    expect(editor.finalUsage).toBeUndefined();
+    edit(editor, aUsageChunk(usageOf(9, 2)));
+    expect(editor.finalUsage?.completionTokens).toBe(2);
+  });
+
   it('is that of the usage chunk, not of the chunks before', () => {
     const editor = anEditor();
     edit(editor, aChunk({ content: 'x' }, { usage: usageOf(9, 1) }));

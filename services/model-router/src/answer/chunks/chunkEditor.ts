@@ -8,8 +8,10 @@ import {
   type AnswerIdentity,
   isBrokenOff,
   isObject,
+  isOfAnotherCall,
   parseJson,
   readEngineUsage,
+  readFinishReason,
   readIdentity,
   type ShownUsage,
   statusOf,
@@ -27,7 +29,9 @@ export type EditedEvent =
   | { kind: 'error'; status: number; message: string; param: string | null }
   /** The engine sent something that is no chunk. */
   | { kind: 'broken' }
-  /** The model's tool calls cannot be shown: one has no name, or there are too many. */
+  /** The engine answers another call. */
+  | { kind: 'foreign' }
+  /** The model's tool calls cannot be shown: there are too many, or arguments without a name. */
   | { kind: 'unshowable' };
 
 const DONE = Buffer.from('[DONE]');
@@ -37,6 +41,7 @@ const USAGE_GROWS_BY = 8;
 const OPEN_BRACKET = 0x5b;
 const NOTHING: EditedEvent = { kind: 'nothing' };
 const BROKEN: EditedEvent = { kind: 'broken' };
+const FOREIGN: EditedEvent = { kind: 'foreign' };
 const UNSHOWABLE: EditedEvent = { kind: 'unshowable' };
 const ABORTED: EditedEvent = { kind: 'error', status: 500, message: '', param: null };
 
@@ -74,6 +79,7 @@ export interface ChunkShape<Value = unknown> {
 }
 
 export interface ChunkEditorOptions {
+  callId: string;
   shape: ChunkShape;
   canonicalModel: string;
   /** Whether the client asked to see the usage. */
@@ -87,7 +93,8 @@ export interface ChunkEditorOptions {
  * Turns an engine's chunks into the client's. A chunk is written anew from a list of keys, and so is its delta: `id`,
  * `object`, `created`, `model`, `choices` with `index`, the new value, `logprobs` (always null) and `finish_reason`; `usage`
  * where it was asked for. Nothing else an engine writes can leak. The first chunk gives `id` and `created` to all; the model
- * is the canonical id. After the finish reason, which comes once, only usage counts.
+ * is the canonical id. The finish reason comes once, in a chunk of its own behind all others (`lastEvents`), because some
+ * engines send more text behind a reason.
  *
  * Plain text is edited by copying (`ChunkFrame`), anything else is parsed.
  */
@@ -99,7 +106,8 @@ export class ChunkEditor {
   #latestUsage: Buffer | ShownUsage | undefined;
   /** Where the bytes of the latest usage lie. */
   #usageRoom = NO_ROOM;
-  #finishReason: FinishReason | undefined;
+  /** The engine's latest. */
+  #finishReason: string | undefined;
   #hasFinalUsage = false;
 
   constructor(options: ChunkEditorOptions) {
@@ -117,9 +125,14 @@ export class ChunkEditor {
     return this.#hasFinalUsage ? this.usage : undefined;
   }
 
-  /** The reason shown; undefined until the engine gave one. */
-  get finishReason(): string | undefined {
-    return this.#finishReason;
+  /** Whether the engine gave a reason for the end. */
+  get isFinished(): boolean {
+    return this.#finishReason !== undefined;
+  }
+
+  /** Whether a tool call still has no name. */
+  get hasUnshowableCall(): boolean {
+    return this.#values.hasUnshowableCall;
   }
 
   /** Whether the client has been shown a tool call. */
@@ -127,11 +140,13 @@ export class ChunkEditor {
     return this.#values.hasToolCall;
   }
 
-  /** The last chunk of a stream whose client asked for its usage: that of the whole, and no choices. */
-  get usageEvent(): Buffer | undefined {
-    const usage = this.#hasFinalUsage ? this.#readUsage() : undefined;
-    if (!usage || !this.#options.includeUsage) return undefined;
-    return Buffer.from(this.#render(undefined, toUsageBody(usage, this.#options)));
+  /** The last chunks of a finished stream: the finish reason, and behind it the usage of the whole for a client that asked. */
+  get lastEvents(): Buffer {
+    const { shape, includeUsage } = this.#options;
+    const finishReason = toShownFinishReason(this.#finishReason ?? '', this.#values);
+    const usage = this.#hasFinalUsage && includeUsage ? this.#readUsage() : undefined;
+    const finish = this.#render({ value: shape.emptyValue, finishReason });
+    return Buffer.from(usage ? finish + this.#render(undefined, toUsageBody(usage, this.#options)) : finish);
   }
 
   edit(data: Buffer): EditedEvent {
@@ -161,39 +176,34 @@ export class ChunkEditor {
         param: typeof param === 'string' ? param : null,
       };
     }
+    if (isOfAnotherCall(chunk, this.#options.callId)) return FOREIGN;
     const usage = readEngineUsage(chunk.usage);
     if (usage) this.#latestUsage = usage;
-    else if (isObject(chunk.usage)) return BROKEN;
+    else if (isObject(chunk.usage) && Object.keys(chunk.usage).length > 0) return BROKEN;
     if (!Array.isArray(chunk.choices)) return BROKEN;
     const [choice] = chunk.choices as unknown[];
-    if (this.#finishReason !== undefined || choice === undefined) {
-      if (this.#finishReason !== undefined && usage) this.#hasFinalUsage = true;
-      return NOTHING;
-    }
-    if (!isObject(choice)) return BROKEN;
-    this.#identity ??= readIdentity(chunk, this.#options.shape.idPrefix);
-    return this.#editChoice(data, choice, usage);
+    if (choice !== undefined && !isObject(choice)) return BROKEN;
+    if (choice) this.#identity ??= readIdentity(chunk, this.#options.shape.idPrefix);
+    const edited = choice ? this.#editChoice(data, choice) : NOTHING;
+    if (usage && this.#finishReason !== undefined) this.#hasFinalUsage = true;
+    return edited;
   }
 
-  #editChoice(data: Buffer, choice: Record<string, unknown>, usage: ShownUsage | undefined): EditedEvent {
-    const given = choice[this.#options.shape.valueKey];
+  #editChoice(data: Buffer, choice: Record<string, unknown>): EditedEvent {
+    const { valueKey, emptyValue } = this.#options.shape;
+    const reason = readFinishReason(choice);
+    if (reason === undefined) return BROKEN;
+    if (isBrokenOff(reason)) return ABORTED;
+    const given = choice[valueKey] === null ? emptyValue : choice[valueKey];
     const value = this.#values.edit(given);
     if (value === undefined) return this.#values.hasUnshowableCall ? UNSHOWABLE : BROKEN;
-    const { finish_reason: reason = null } = choice;
-    if (isBrokenOff(reason)) return ABORTED;
-    if (reason === null) {
-      if (isPlain(given)) this.#learnFrame(data);
-      return isEmpty(value) ? NOTHING : this.#toChunk(value, null);
-    }
-    if (typeof reason !== 'string') return BROKEN;
-    if (this.#values.hasUnshowableCall) return UNSHOWABLE;
-    this.#finishReason = toShownFinishReason(reason, this.#values);
-    this.#hasFinalUsage = usage !== undefined;
-    return this.#toChunk(value, this.#finishReason);
-  }
-
-  #toChunk(value: unknown, finishReason: FinishReason | null): EditedEvent {
-    return { kind: 'chunk', bytes: Buffer.from(this.#render({ value, finishReason })) };
+    const isSilent = saysNothing(value);
+    // What is said now is not in the counts before it.
+    if (!isSilent) this.#hasFinalUsage = false;
+    if (reason !== null) this.#finishReason = reason;
+    else if (isPlain(given)) this.#learnFrame(data);
+    if (this.#finishReason === undefined ? isEmpty(value) : isSilent) return NOTHING;
+    return { kind: 'chunk', bytes: Buffer.from(this.#render({ value, finishReason: null })) };
   }
 
   #render(
@@ -220,6 +230,10 @@ export class ChunkEditor {
 /** Whether a new value is one text and nothing else, as most are: what frames are learned from. */
 const isPlain = (value: unknown): boolean =>
   typeof value === 'string' || (isObject(value) && Object.keys(value).length === 1 && !('tool_calls' in value));
+
+/** Whether a value adds no text and no call. */
+const saysNothing = (value: unknown): boolean =>
+  value === '' || (isObject(value) && Object.values(value).every((field) => field === '' || field === null));
 
 /** A delta without anything for the client: an engine's sign of life, or a part of a call that tells nothing new. */
 const isEmpty = (value: unknown): boolean => isObject(value) && Object.keys(value).length === 0;

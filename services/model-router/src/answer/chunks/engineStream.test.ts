@@ -21,6 +21,7 @@ interface ReadStream {
 
 const aStream = ({ isToolForced = false, includeUsage = false } = {}): EngineStream =>
   new EngineStream({
+    callId: 'call-1',
     shape: CHAT_CHUNKS,
     canonicalModel: 'small-chat',
     includeUsage,
@@ -48,7 +49,7 @@ const errorEvent = errorEventOf({ kind: 'engine_failed' });
 function lastEventsOf(end: StreamEnd): string {
   if (end.kind === 'failed') return errorEventOf(end.fault);
   if (end.kind === 'unshowable') return errorEvent;
-  return end.usage ? `${end.usageEvent ?? ''}data: [DONE]\n\n` : errorEvent;
+  return end.usage ? `${end.lastEvents}data: [DONE]\n\n` : errorEvent;
 }
 
 describe('whatever an engine sends, and however its bytes are cut', () => {
@@ -115,7 +116,98 @@ it('knows the field that an engine refuses only once its stream has begun', () =
 it('has no count of a stream that was not counted, and may not be handed out as whole', () => {
   const finish = JSON.stringify({ choices: [{ index: 0, delta: { content: 'x' }, finish_reason: 'stop' }] });
   const { end } = read([Buffer.from(`data: ${finish}\n\ndata: [DONE]\n\n`)], { includeUsage: true });
-  expect(end).toEqual({ kind: 'whole', usage: undefined, usageEvent: undefined });
+  expect(end).toMatchObject({ kind: 'whole', usage: undefined });
+});
+
+interface EngineChoice {
+  delta?: unknown;
+  finish_reason?: unknown;
+}
+/** A stream's events, each a choice and the completion tokens that the engine counted up to there; then `[DONE]`. */
+const aStreamOf = (...chunks: [choice: EngineChoice, tokens?: number | object][]): string => {
+  const events = chunks.map(([choice, tokens]) => ({
+    choices: [{ index: 0, ...choice }],
+    usage: typeof tokens === 'number' ? { prompt_tokens: 9, completion_tokens: tokens } : tokens,
+  }));
+  return `${events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')}data: [DONE]\n\n`;
+};
+const say = (content: unknown, reason?: unknown): EngineChoice => ({ delta: { content }, finish_reason: reason });
+const end = (reason: unknown = 'stop', delta: unknown = {}): EngineChoice => ({ delta, finish_reason: reason });
+const tgiCall = (name: string, text: string) => ({
+  delta: { role: 'assistant', tool_calls: { index: 0, id: '', type: 'function', function: { name, arguments: text } } },
+  finish_reason: null,
+});
+const WHOLE = { content: 'Hello you all', finish: 'stop', tokens: 3 };
+
+it.each<[string, string, object]>([
+  ['"" until the last', aStreamOf([say('Hello', '')], [say(' you', '')], [say(' all', '')], [end(), 3]), WHOLE],
+  ['"" in a chunk of its own last', aStreamOf([say('Hello you all')], [end(), 3], [end(''), 3]), WHOLE],
+  ['"none" until the last', aStreamOf([say('Hello', 'none')], [say(' you all', 'none')], [end(), 3]), WHOLE],
+  ['"none" until a length', aStreamOf([say('Hello', 'none')], [end('length'), 1]), { finish: 'length', tokens: 1 }],
+  ['a reason that nobody knows', aStreamOf([say('Hello you all')], [end('eos_token'), 3]), WHOLE],
+  ['a reason before the last text', aStreamOf([say('Hello')], [say(' you', 'stop')], [say(' all', null), 3]), WHOLE],
+  ['a reason in its first chunk', aStreamOf([say('Hello', 'stop')], [say(' you')], [say(' all'), 3]), WHOLE],
+  ['its reason twice', aStreamOf([say('Hello you all')], [end(), 3], [end(), 3]), WHOLE],
+  ['its reason twice, and one count', aStreamOf([say('Hello you all')], [end(), 3], [end()]), WHOLE],
+  [
+    'its last text twice with a reason',
+    aStreamOf([say('Hello')], [say(' you', 'stop')], [say(' all', 'stop'), 3]),
+    WHOLE,
+  ],
+  ['an empty usage until the last', aStreamOf([say('Hello you all'), {}], [end(), {}], [end(), 3]), WHOLE],
+  ['a null usage until the last', aStreamOf([say('Hello you all')], [end(), 3]).replaceAll('{}', 'null'), WHOLE],
+  ['a null delta last', aStreamOf([say('Hello you all')], [end('stop', null), 3]), WHOLE],
+  ['text behind [DONE]', aStreamOf([say('Hello you all')], [end(), 3]) + aStreamOf([say('more')]), WHOLE],
+  [
+    'reasoning behind a reason',
+    aStreamOf([say('Hello', 'stop')], [{ delta: { reasoning: 'hm' } }], [end(), 3]),
+    { content: 'Hello', reasoning: 'hm', finish: 'stop', tokens: 3 },
+  ],
+  [
+    'a tool call behind a reason',
+    aStreamOf([say('Hello', 'stop')], [tgiCall('look_up', '{}')], [end(), 3]),
+    { content: 'Hello', calls: ['look_up', '{}'], finish: 'tool_calls', tokens: 3 },
+  ],
+  [
+    'tool calls that are no list',
+    aStreamOf([tgiCall('look_up', '')], [tgiCall('look_up', '{"city":')], [tgiCall('', '"Bonn"}')], [end(), 3]),
+    { calls: ['look_up', '{"city":"Bonn"}'], finish: 'tool_calls', tokens: 3 },
+  ],
+])('passes on all that an engine says, and counts it, where it gives %s', (_case, bytes, expected) => {
+  for (const pieces of [[Buffer.from(bytes)], [...Buffer.from(bytes)].map((byte) => Buffer.of(byte))]) {
+    const { text, end: ended } = read(pieces, { includeUsage: true });
+    const { end: shownEnd, chunks } = checkClientStream(Buffer.from(text));
+    const deltas = chunks.flatMap(({ choices }) => choices[0]?.delta ?? []);
+    const calls = deltas.flatMap(({ tool_calls: some = [] }) => some.map((call) => call.function));
+    expect(shownEnd).toBe('done');
+    expect({
+      content: deltas.map(({ content }) => content ?? '').join(''),
+      reasoning: deltas.map(({ reasoning }) => reasoning ?? '').join(''),
+      calls: calls.length > 0 && [calls[0]?.name, calls.map((call) => call?.arguments ?? '').join('')],
+      finish: chunks.flatMap(({ choices }) => choices[0]?.finish_reason ?? []).join(),
+      tokens: chunks.at(-1)?.usage?.completion_tokens,
+    }).toMatchObject(expected);
+    expect(ended).toMatchObject({ kind: 'whole', usage: { promptTokens: 9 } });
+  }
+});
+
+it.each<[string, string]>([
+  ['no reason at all', aStreamOf([say('Hello', '')], [say(' you'), 2])],
+  ['no [DONE]', aStreamOf([say('Hello')], [end(), 2]).replace('data: [DONE]\n\n', '')],
+  ['a reason that is no text', aStreamOf([say('Hello')], [end(7), 2])],
+  ['an abort behind its reason', aStreamOf([say('Hello')], [end(), 2], [end('abort'), 2])],
+  ['what is no choice behind its reason', aStreamOf([say('Hello')], [end(), 2], [say(['you']), 2])],
+  ['an error behind its reason', aStreamOf([say('Hello', 'stop')]).replace('[DONE]', '{"error":{"message":"m"}}')],
+  ['text that is a list', aStreamOf([say('Hello')], [say([{ type: 'text', text: ' you' }])], [end(), 2])],
+  ['reasoning that is an object', aStreamOf([say('Hello')], [{ delta: { reasoning: { text: 'hm' } } }], [end(), 2])],
+  ['tool calls that are a text', aStreamOf([say('Hello')], [{ delta: { tool_calls: 'look_up' } }], [end(), 2])],
+  ['no count', aStreamOf([say('Hello')], [end()])],
+  ['an empty count', aStreamOf([say('Hello'), {}], [end(), {}])],
+  ['text behind its last count', aStreamOf([say('Hello')], [end(), 2], [say(' you')])],
+])('ends in an error event, and charges nothing, where an engine gives %s', (_case, bytes) => {
+  const { text, end: ended } = read([Buffer.from(bytes)], { includeUsage: true });
+  expect(checkClientStream(Buffer.from(text)).end).toBe('error');
+  expect(ended?.kind === 'whole' ? ended.usage : undefined).toBeUndefined();
 });
 
 it('takes no running count from an engine that miscounts', () => {
@@ -136,8 +228,8 @@ describe('where a tool has to be called', () => {
     const [held, called, ended] = pieces.map((piece) => stream.push(Buffer.from(piece)));
     expect(held).toEqual({ events: [], end: undefined });
     expect(String(Buffer.concat(called?.events ?? []))).toMatch(/Let me see\..*look_up/s);
-    expect(String(ended?.events)).toContain('"finish_reason":"tool_calls"');
-    expect(ended?.end).toMatchObject({ kind: 'whole' });
+    if (ended?.end?.kind !== 'whole') throw new Error('not whole');
+    expect(String(ended.end.lastEvents)).toContain('"finish_reason":"tool_calls"');
   });
 
   it('a model may think for twenty thousand tokens before it calls it', () => {

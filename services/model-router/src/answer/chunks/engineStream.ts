@@ -7,8 +7,8 @@ import { SseParser } from './sseParser.ts';
 
 /** What a stream comes to once its engine has said its last word. */
 export type StreamEnd =
-  /** `usage` is the engine's count for all of it, if it gave one; `usageEvent` shows it to a client that asked. */
-  | { kind: 'whole'; usage: EngineUsage | undefined; usageEvent: Buffer | undefined }
+  /** `usage` is the engine's count for all of it, if it gave one; `lastEvents` are what its client has yet to get. */
+  | { kind: 'whole'; usage: EngineUsage | undefined; lastEvents: Buffer }
   /** `broken` where it is a sign that the engine may be unwell. */
   | { kind: 'failed'; fault: EngineFault; reason: string; broken?: EngineErrorKind }
   /** The model's tool calls cannot be shown; what came before them was sound. */
@@ -90,6 +90,8 @@ export class EngineStream {
         return { kind: 'unshowable' };
       case 'broken':
         return failedItself('engine_sent_nonsense');
+      case 'foreign':
+        return failedItself('engine_answered_another_call');
     }
   }
 
@@ -108,10 +110,10 @@ export class EngineStream {
   }
 
   #toEnd(): StreamEnd {
+    const { isFinished, hasUnshowableCall, finalUsage: usage, lastEvents } = this.#editor;
+    if (isFinished && hasUnshowableCall) return { kind: 'unshowable' };
     if (this.#held) return NO_TOOL_CALLED;
-    if (this.#editor.finishReason === undefined) return failedItself('engine_did_not_finish');
-    const { finalUsage: usage, usageEvent } = this.#editor;
-    return { kind: 'whole', usage, usageEvent };
+    return isFinished ? { kind: 'whole', usage, lastEvents } : failedItself('engine_did_not_finish');
   }
 }
 

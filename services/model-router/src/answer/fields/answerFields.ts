@@ -26,13 +26,26 @@ export interface AnswerIdentity {
   created: number;
 }
 
+/** More of an engine's id is no id: it would be kept for as long as the stream lasts, and stand in each chunk. */
+export const MAX_ID_LENGTH = 256;
+
 /** The identity an engine gave its answer; what it left out, or wrote in another form, is made up for. */
 export function readIdentity({ id, created }: Record<string, unknown>, idPrefix: string): AnswerIdentity {
   return {
-    id: typeof id === 'string' && id !== '' ? id : `${idPrefix}-${randomUUID()}`,
+    id: typeof id === 'string' && id !== '' && id.length <= MAX_ID_LENGTH ? id : `${idPrefix}-${randomUUID()}`,
     created: Number.isSafeInteger(created) && Number(created) >= 0 ? Number(created) : Math.floor(Date.now() / 1_000),
   };
 }
+
+/** A UUIDv7, as call ids are. */
+const CALL_ID = /[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}/;
+
+/**
+ * Whether an engine's answer is of another call. vLLM's ids repeat the `x-request-id` that it was sent, which is or begins with the
+ * call's id. Ids of any other form say nothing.
+ */
+export const isOfAnotherCall = ({ id }: Record<string, unknown>, callId: string): boolean =>
+  typeof id === 'string' && CALL_ID.test(id) && !id.includes(callId);
 
 /** What of a message or a delta is passed on beside tool calls, as the client gets it. */
 export interface MessageFields {
@@ -46,15 +59,16 @@ const isTextOrNull = (value: unknown): value is string | null => typeof value ==
 
 /**
  * Picks the fields of an engine's message or delta that clients know: `content`, `refusal` and the reasoning. Whatever else
- * an engine writes there stays inside. Undefined where the content is no text.
+ * an engine writes there stays inside. Undefined where one of them is neither a text nor null.
  *
  * Engines call the reasoning `reasoning` or, up to 2025, `reasoning_content`, and clients read the one or the other: it is
  * shown under both names, so that no client depends on the release of the engine that happened to serve it.
  */
 export function pickMessageFields(message: Record<string, unknown>): MessageFields | undefined {
-  const { content, refusal } = message;
+  const { content, refusal, reasoning: newer, reasoning_content: older } = message;
   if (content !== undefined && !isTextOrNull(content)) return undefined;
-  const reasonings = [message.reasoning, message.reasoning_content].filter((text) => typeof text === 'string');
+  if (![refusal, newer, older].every((text) => text === undefined || isTextOrNull(text))) return undefined;
+  const reasonings = [newer, older].filter((text) => typeof text === 'string');
   const reasoning = reasonings.find((text) => text !== '') ?? reasonings[0];
   return {
     ...(content !== undefined && { content }),
@@ -63,9 +77,11 @@ export function pickMessageFields(message: Record<string, unknown>): MessageFiel
   };
 }
 
-/** The tool calls of a message or delta, as the engine wrote them; none where the field is absent, null or no list. */
-export const toolCallsOf = ({ tool_calls: calls }: Record<string, unknown>): readonly unknown[] =>
-  Array.isArray(calls) ? calls : [];
+/** The tool calls of a message or delta, as the engine wrote them; some engines write one without a list. None where the field is absent or null. */
+export function toolCallsOf({ tool_calls: calls = null }: Record<string, unknown>): readonly unknown[] {
+  if (calls === null) return [];
+  return Array.isArray(calls) ? calls : [calls];
+}
 
 /**
  * The finish reason a client reads, one of the convention's. An answer that was not cut short ends with `tool_calls` if it
@@ -75,6 +91,12 @@ export const toolCallsOf = ({ tool_calls: calls }: Record<string, unknown>): rea
 export function toShownFinishReason(reason: string, { hasToolCall }: { hasToolCall: boolean }): FinishReason {
   if (reason === 'length' || reason === 'content_filter') return reason;
   return hasToolCall ? 'tool_calls' : 'stop';
+}
+
+/** The finish reason of an engine's choice, null while it gives none. Some engines write `""` for none. Undefined where it is no text. */
+export function readFinishReason({ finish_reason: reason = null }: Record<string, unknown>): string | null | undefined {
+  if (reason === null || reason === '') return null;
+  return typeof reason === 'string' ? reason : undefined;
 }
 
 /** Reasons with which an engine says that it broke an answer off. */

@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import type { ToolCall } from '@turnpike/public-api/chatAnswer';
-import { isObject } from './answerFields.ts';
+import { isObject, MAX_ID_LENGTH } from './answerFields.ts';
 
-/** Most calls in one answer, and longest arguments before a name. A prompt can make a model write more. */
+/** Most calls in one answer, and most of all their arguments before a name. A prompt can make a model write more. */
 const MAX_CALLS = 1_024;
 const MAX_WAITING_LENGTH = 65_536;
+/** Deepest arguments that an engine may write as the object that the text stands for. */
+const MAX_DEPTH = 100;
 
 interface OpenToolCall {
   /** As the client counts. */
@@ -33,6 +35,8 @@ export class ToolCallEditor {
   readonly #calls = new Map<number | string, OpenToolCall>();
   readonly #ids = new Set<string>();
   #latestKey: number | string = 0;
+  /** Of all arguments that came before a name. */
+  #waitingLength = 0;
   #isOverfull = false;
 
   /** Whether any call has been shown. */
@@ -53,9 +57,12 @@ export class ToolCallEditor {
       const named = isObject(entry.function) ? entry.function : {};
       const call = this.#findOrOpen(entry);
       if (!call) return undefined;
-      const delta = toDelta(call, named);
-      if (call.waitingArguments.length > MAX_WAITING_LENGTH) return this.#refuse();
+      const text = toArgumentsText(named.arguments);
+      if (text === undefined) return undefined;
+      const delta = toDelta(call, named.name, text);
       if (delta) deltas.push(delta);
+      else if (!call.hasBegun) this.#waitingLength += text.length;
+      if (this.#waitingLength > MAX_WAITING_LENGTH) return this.#refuse();
     }
     return deltas;
   }
@@ -65,7 +72,7 @@ export class ToolCallEditor {
   }
 
   #findOrOpen({ index, id }: Record<string, unknown>): OpenToolCall | undefined {
-    const givenId = typeof id === 'string' && id !== '' ? id : undefined;
+    const givenId = typeof id === 'string' && id !== '' && id.length <= MAX_ID_LENGTH ? id : undefined;
     const key = typeof index === 'number' ? index : (givenId ?? this.#latestKey);
     this.#latestKey = key;
     const known = this.#calls.get(key);
@@ -86,8 +93,7 @@ export class ToolCallEditor {
 }
 
 /** The call's next delta. Undefined where there is nothing new to tell, or no name to begin with. */
-function toDelta(call: OpenToolCall, { name, arguments: given }: Record<string, unknown>): ToolCallDelta | undefined {
-  const text = toArgumentsText(given);
+function toDelta(call: OpenToolCall, name: unknown, text: string): ToolCallDelta | undefined {
   const { index, id } = call;
   if (call.hasBegun) return text === '' ? undefined : { index, function: { arguments: text } };
   if (typeof name !== 'string' || name === '') {
@@ -98,8 +104,14 @@ function toDelta(call: OpenToolCall, { name, arguments: given }: Record<string, 
   return { index, id, type: 'function', function: { name, arguments: call.waitingArguments + text } };
 }
 
-/** Some engines write the arguments as the object that the text stands for. */
-function toArgumentsText(given: unknown): string {
+/** Some engines write the arguments as the object that the text stands for. Undefined where that is too deep. */
+function toArgumentsText(given: unknown): string | undefined {
   if (typeof given === 'string') return given;
-  return given === undefined || given === null ? '' : JSON.stringify(given);
+  if (given === undefined || given === null) return '';
+  return isDeeper(given, MAX_DEPTH) ? undefined : JSON.stringify(given);
 }
+
+const isDeeper = (value: unknown, depth: number): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (depth === 0 || Object.values(value).some((inner) => isDeeper(inner, depth - 1)));

@@ -29,6 +29,7 @@ const anAnswer = (fields: object = {}, choice: object = {}): string =>
 /** The edited answer, its payload read back. */
 function edit(text: string, isCacheCapable = true) {
   const answer = editChatAnswer(Buffer.from(text), {
+    callId: 'call-1',
     canonicalModel: 'small-chat',
     isCacheCapable,
     chargeOf: () => 2_010n,
@@ -126,6 +127,7 @@ it.each([
 
 it.each([
   ['a list of calls', [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }], true],
+  ['a call without a list', { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }, true],
   ['an empty list', [], false],
   ['null', null, false],
 ])('tells whether a tool was called: %s', (_case, toolCalls, hasToolCall) => {
@@ -143,6 +145,10 @@ it.each<[string, string, object]>([
   ],
   ['an aborted answer', anAnswer({}, { finish_reason: 'abort' }), { kind: 'error', status: 500 }],
   ['an answer without a finish reason', anAnswer({}, { finish_reason: null }), { kind: 'error', status: 500 }],
+  ['an answer with an empty finish reason', anAnswer({}, { finish_reason: '' }), { kind: 'error', status: 500 }],
+  ['text that is a list', anAnswer({}, { message: { content: ['x'] } }), { kind: 'broken' }],
+  ['reasoning that is no text', anAnswer({}, { message: { content: 'x', reasoning: 7 } }), { kind: 'broken' }],
+  ['tool calls that are a text', anAnswer({}, { message: { content: 'x', tool_calls: 'f' } }), { kind: 'broken' }],
   ['no JSON', '<html>', { kind: 'broken' }],
   ['no choices', anAnswer({ choices: [] }), { kind: 'broken' }],
   ['a choice without a message', anAnswer({}, { message: null }), { kind: 'broken' }],

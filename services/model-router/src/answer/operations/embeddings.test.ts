@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { editEmbeddingAnswer } from './embeddings.ts';
 
-const options = { canonicalModel: 'embedder', isCacheCapable: false, chargeOf: () => 2_010n };
+const options = { callId: 'call-1', canonicalModel: 'embedder', isCacheCapable: false, chargeOf: () => 2_010n };
 const anAnswer = (data: string, usage = '{"prompt_tokens":5,"total_tokens":5,"completion_tokens":0}'): Buffer =>
   Buffer.from(`{"id":"embd-1","object":"list","created":1,"model":"engine-name","data":${data},"usage":${usage}}`);
 
@@ -27,6 +27,7 @@ it('has no count where the engine gave none', () => {
 
 it.each([
   ['an error that came with 200', '{"error":{"message":"m","code":400}}', { kind: 'error', status: 400 }],
+  ['one of another call', '{"object":"list","id":"embd-01923f6a-7b3c-7def-8123-456789abcdef"}', { kind: 'foreign' }],
   ['no JSON', '<html>', { kind: 'broken' }],
   ['an object without data', '{"object":"list"}', { kind: 'broken' }],
 ])('does not take %s for an answer', (_case, text, expected) => {

@@ -1,7 +1,7 @@
 import { toUsdNumber } from '@turnpike/money/nanoUsd';
 import type { EmbeddingList } from '@turnpike/public-api/embeddingList';
 import { scanJson } from '@turnpike/request-reading/body/scanJson';
-import { isObject, parseJson, readEngineUsage, statusOf } from '../fields/answerFields.ts';
+import { isObject, isOfAnotherCall, parseJson, readEngineUsage, statusOf } from '../fields/answerFields.ts';
 import type { AnswerOptions, WholeAnswer } from './wholeAnswer.ts';
 
 const NO_LIMITS = {
@@ -23,12 +23,13 @@ const VECTOR = new RegExp(String.raw`^(?:\[(?:${NUMBER}(?:,${NUMBER})*)?\]|"[A-Z
  * An engine's embeddings as the client gets them. Two thousand vectors are tens of megabytes of digits: each vector is copied
  * digit for digit, never parsed, once it is known to hold nothing but numbers or base64. `broken` for anything else.
  */
-export function editEmbeddingAnswer(bytes: Buffer, { canonicalModel, chargeOf }: AnswerOptions): WholeAnswer {
+export function editEmbeddingAnswer(bytes: Buffer, { callId, canonicalModel, chargeOf }: AnswerOptions): WholeAnswer {
   const members = new Map(
     scanJson(bytes, NO_LIMITS).members.map(({ key, valueStart, end }) => [key, bytes.subarray(valueStart, end)]),
   );
   const error = parseJson(members.get('error') ?? NOTHING);
   if (isObject(error)) return { kind: 'error', status: statusOf(error) };
+  if (isOfAnotherCall({ id: parseJson(members.get('id') ?? NOTHING) }, callId)) return { kind: 'foreign' };
   const data = copyVectors(members.get('data')?.toString('latin1') ?? '');
   if (data === undefined) return { kind: 'broken' };
   const usage = readEngineUsage(parseJson(members.get('usage') ?? NOTHING));

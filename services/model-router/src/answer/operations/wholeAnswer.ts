@@ -1,7 +1,14 @@
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { EngineUsage } from '../../money/call/toEvent.ts';
 import type { ShownUsage } from '../fields/answerFields.ts';
-import { isBrokenOff, isObject, parseJson, statusOf } from '../fields/answerFields.ts';
+import {
+  isBrokenOff,
+  isObject,
+  isOfAnotherCall,
+  parseJson,
+  readFinishReason,
+  statusOf,
+} from '../fields/answerFields.ts';
 import type { Payload } from '../fields/payload.ts';
 
 /** What an engine's whole answer means for the client. */
@@ -10,9 +17,12 @@ export type WholeAnswer =
   | { kind: 'answer'; payload: Payload | undefined; usage: ShownUsage | undefined; hasToolCall: boolean }
   /** The engine put an error into a body that came with 200. */
   | { kind: 'error'; status: number }
-  | { kind: 'broken' };
+  | { kind: 'broken' }
+  /** It answers another call. */
+  | { kind: 'foreign' };
 
 export interface AnswerOptions {
+  callId: string;
   canonicalModel: string;
   isCacheCapable: boolean;
   /** The charge of a usage. */
@@ -24,15 +34,17 @@ export const toPayload = (body: object | undefined): string | undefined => body 
 /** An engine's JSON answer with its first choice and the reason it gives for its end; or what it is instead. */
 export function readAnswer(
   bytes: Buffer,
+  callId: string,
 ):
   | { kind: 'read'; answer: Record<string, unknown>; choice: Record<string, unknown>; finishReason: string }
   | Exclude<WholeAnswer, { kind: 'answer' }> {
   const answer = parseJson(bytes);
   if (!isObject(answer)) return { kind: 'broken' };
+  if (isOfAnotherCall(answer, callId)) return { kind: 'foreign' };
   if (isObject(answer.error)) return { kind: 'error', status: statusOf(answer.error) };
   const [choice] = Array.isArray(answer.choices) ? (answer.choices as unknown[]) : [];
   if (!isObject(choice)) return { kind: 'broken' };
-  const finishReason = choice.finish_reason;
-  if (isBrokenOff(finishReason) || typeof finishReason !== 'string') return { kind: 'error', status: 500 };
+  const finishReason = readFinishReason(choice) ?? null;
+  if (finishReason === null || isBrokenOff(finishReason)) return { kind: 'error', status: 500 };
   return { kind: 'read', answer, choice, finishReason };
 }
