@@ -8,7 +8,9 @@ export interface ResponseHead {
 /** Longest head, and longest trailers. No service of ours sends nearly as much. */
 const MAX_HEAD_BYTES = 16_384;
 const HEAD_END = '\r\n\r\n';
-const STATUS_LINE = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: |$)/;
+const STATUS_LINE = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: [\t -~\u0080-\u00ff]*)?$/;
+/** The letters that RFC 9110 has for a name and a value, without the spaces around the value. */
+const HEADER_LINE = /^([!#$%&'*+.^_`|~\w-]+):[\t ]*((?:[\t -~\u0080-\u00ff]*[!-~\u0080-\u00ff])?)[\t ]*$/;
 const LENGTH = /^\d{1,15}$/;
 /** Hexadecimal digits of a chunk's size, which a number holds exactly. */
 const MAX_SIZE_DIGITS = 13;
@@ -21,7 +23,17 @@ class MalformedResponseError extends Error {
   override name = 'MalformedResponseError';
 }
 
-type Step = 'head' | 'counted' | 'untilClose' | 'size' | 'extension' | 'chunk' | 'chunkEnd' | 'trailers';
+type Step =
+  | 'head'
+  | 'counted'
+  | 'untilClose'
+  | 'size'
+  | 'extension'
+  | 'sizeEnd'
+  | 'chunk'
+  | 'chunkEnd'
+  | 'chunkEnded'
+  | 'trailers';
 
 /** Reads one answer of HTTP/1.1 to a request that is not `HEAD`, in whatever pieces it comes. */
 export class ResponseReader {
@@ -39,6 +51,8 @@ export class ResponseReader {
   /** Bytes of extensions and trailers since the last chunk, and of the trailers' last line. */
   #ignoredBytes = 0;
   #lineBytes = 0;
+  /** The last byte of the trailers was a CR: an LF has to follow, and none stands without it. */
+  #isAfterCr = false;
 
   /** The head has come. */
   get isBegun(): boolean {
@@ -101,10 +115,9 @@ export class ResponseReader {
     let coding: string | undefined;
     let isLast = minor === '0';
     for (const line of lines) {
-      const colon = line.indexOf(':');
-      const name = line.slice(0, Math.max(colon, 0)).toLowerCase();
-      if (name === '' || name.trim() !== name) throw new MalformedResponseError('a line is no header');
-      const value = line.slice(colon + 1).trim();
+      const [, given, value = ''] = HEADER_LINE.exec(line) ?? [];
+      if (given === undefined) throw new MalformedResponseError('a line is no header');
+      const name = given.toLowerCase();
       if (name === 'content-length') {
         if (length !== undefined || !LENGTH.test(value)) throw new MalformedResponseError('no clear length');
         length = value;
@@ -172,12 +185,21 @@ export class ResponseReader {
         this.#readSize(byte);
         return;
       case 'extension':
-        if (byte === LF) this.#beginChunk();
+        if (byte === LF) throw new MalformedResponseError('a line end without its CR');
+        if (byte === CR) this.#step = 'sizeEnd';
         else this.#ignore();
         return;
+      case 'sizeEnd':
+        if (byte !== LF) throw new MalformedResponseError('a CR within a line');
+        this.#beginChunk();
+        return;
       case 'chunkEnd':
-        if (byte === LF) this.#expectSize();
-        else if (byte !== CR) throw new MalformedResponseError('a chunk longer than its size');
+        if (byte !== CR) throw new MalformedResponseError('a chunk longer than its size');
+        this.#step = 'chunkEnded';
+        return;
+      case 'chunkEnded':
+        if (byte !== LF) throw new MalformedResponseError('a chunk longer than its size');
+        this.#expectSize();
         return;
       default:
         this.#readTrailer(byte);
@@ -190,7 +212,7 @@ export class ResponseReader {
       this.#left = this.#left * 16 + digit;
       this.#digits += 1;
     } else if (this.#digits > 0 && (byte === CR || byte === SEMICOLON)) {
-      this.#step = 'extension';
+      this.#step = byte === CR ? 'sizeEnd' : 'extension';
     } else {
       throw new MalformedResponseError('no size of a chunk');
     }
@@ -211,6 +233,8 @@ export class ResponseReader {
   /** Trailers mean nothing here. */
   #readTrailer(byte: number): void {
     this.#ignore();
+    if ((byte === LF) !== this.#isAfterCr) throw new MalformedResponseError('a line end that is not CR and LF');
+    this.#isAfterCr = byte === CR;
     if (byte === LF) {
       this.isWhole = this.#lineBytes === 0;
       this.#lineBytes = 0;
