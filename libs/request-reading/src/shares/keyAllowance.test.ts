@@ -7,9 +7,9 @@ function open() {
   const clock = { nowMs: 0 };
   const { check, take } = createKeyAllowance({
     bound: 'prompt_counts',
-    capacityBytes: 8 * MIB,
+    capacity: 8 * MIB,
     refillMs: 60_000,
-    leastBytes: 4_096,
+    least: 4_096,
     nowMs: () => clock.nowMs,
   });
   /** Takes for as long as it may. */

@@ -22,11 +22,11 @@ const IMAGE_WAIT_MS = 2_000;
 /** Two of the longest prompts there are at once, and as much again every minute; any question costs an engine something. */
 const REFUSED_COUNTS = {
   bound: 'prompt_counts',
-  capacityBytes: 8 * 1_048_576,
+  capacity: 8 * 1_048_576,
   refillMs: 60_000,
-  leastBytes: 4_096,
+  least: 4_096,
 } as const;
-const REFUSED_BODIES = { bound: 'refused_bodies', refillMs: 2_000, leastBytes: 1_024 } as const;
+const REFUSED_BODIES = { bound: 'refused_bodies', refillMs: 2_000, least: 1_024 } as const;
 
 /** The settings that answers go by. */
 export interface AnswerSettings {
@@ -69,7 +69,7 @@ export function openAnswers(
     bodies: createBodyMemory(config.BODIES_MAX_BYTES),
     refusedBodies: createKeyAllowance({
       ...REFUSED_BODIES,
-      capacityBytes: (config.REFUSED_BODIES_BYTES_PER_SECOND * REFUSED_BODIES.refillMs) / 1_000,
+      capacity: (config.REFUSED_BODIES_BYTES_PER_SECOND * REFUSED_BODIES.refillMs) / 1_000,
     }),
     admission: {
       ...money,

@@ -239,9 +239,9 @@ describe('a key of whose bodies too much was refused', () => {
     const clock = { ms: 0 };
     const refusedBodies = createKeyAllowance({
       bound: 'refused_bodies',
-      capacityBytes: 1_000,
+      capacity: 1_000,
       refillMs: 10_000,
-      leastBytes: 0,
+      least: 0,
       nowMs: () => clock.ms,
     });
     const engine = await anHttpEngine('engine-1', (res) => void res.end('{}'));
