@@ -7,9 +7,18 @@ const OTHER_KEYS = 'other';
 
 /**
  * The bounds that keep one key from taking what belongs to all, apart from its own limits and balance: `body_memory`,
- * `refused_bodies`, `prompt_counts`, `look_ups`, `image_fetches`, `streams`.
+ * `refused_bodies`, `refused_recordings`, `prompt_counts`, `look_ups`, `job_look_ups`, `queued_jobs`, `image_fetches`, `streams`.
  */
-export type KeyBound = 'body_memory' | 'refused_bodies' | 'prompt_counts' | 'look_ups' | 'image_fetches' | 'streams';
+export type KeyBound =
+  | 'body_memory'
+  | 'refused_bodies'
+  | 'refused_recordings'
+  | 'prompt_counts'
+  | 'look_ups'
+  | 'job_look_ups'
+  | 'queued_jobs'
+  | 'image_fetches'
+  | 'streams';
 
 export interface KeyBoundMetrics {
   /** A request of this key was refused, or cut, by a bound on what one key may take of what belongs to all. */

@@ -5,6 +5,7 @@ import { startService } from '@turnpike/http-service/startService';
 import { followCatalog } from '@turnpike/internal-api/followCatalog';
 import { openObjectStore } from '@turnpike/object-store/openObjectStore';
 import { untilDatabaseAnswers } from '@turnpike/postgres/untilDatabaseAnswers';
+import { createKeyAllowance } from '@turnpike/request-reading/shares/keyAllowance';
 import { createInferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import { createMediaMetrics } from '@turnpike/telemetry/mediaMetrics';
 import { AUDIO_TYPES } from './answer/audio/sendSpeech.ts';
@@ -29,6 +30,8 @@ const QUESTIONS_AT_ONCE = 32;
 /** Connections to the database. Statements touch a few rows each. */
 const POOL_SIZE = 20;
 const STATEMENT_TIMEOUT_MS = 5_000;
+/** Processor time of decoding that ends in a refusal, which takes nothing of a key's rate: 10 s at once, and as much every minute. */
+const REFUSED_DECODING = { bound: 'refused_recordings', capacity: 10_000, refillMs: 60_000, least: 50 } as const;
 /** What is at work has some time to end; its last steps have some more. */
 const JOBS_TIMEOUT_MS = 30_000;
 
@@ -122,6 +125,7 @@ startService({
         authenticator,
         admission: { ...money, region, authenticator, metrics, log },
         findShortage: money.findShortage,
+        refusedDecoding: createKeyAllowance(REFUSED_DECODING),
         callBook: money.callBook,
         jobs,
         publicUrl: config.PUBLIC_URL,

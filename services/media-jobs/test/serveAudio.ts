@@ -4,6 +4,7 @@ import { createKeyGuard } from '@turnpike/authentication/keyGuard';
 import { createHttpApp } from '@turnpike/http-service/createHttpApp';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
+import { createKeyAllowance } from '@turnpike/request-reading/shares/keyAllowance';
 import { noMediaMetrics } from '@turnpike/telemetry/noMetrics';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { aTemporaryFolder } from '@turnpike/test-support/aTemporaryFolder';
@@ -81,6 +82,7 @@ export async function serveAudio(played: readonly Played[], models: MediaModel[]
     authenticator,
     admission: money.admission,
     findShortage: money.findShortage,
+    refusedDecoding: createKeyAllowance({ bound: 'refused_recordings', capacity: 10_000, refillMs: 60_000, least: 50 }),
     callBook: money.callBook,
     jobs: {
       async giveBack() {},

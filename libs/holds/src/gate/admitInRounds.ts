@@ -40,10 +40,14 @@ export interface CallToAdmit {
 }
 
 /** What the gate has come to. What is to be said of a call that does not fit is the caller's business. */
-export type GateDecision =
-  | { outcome: 'admitted'; hold: Hold; rateLimit: RateLimitState }
-  /** `availableNanoUsd` is what the scarcest balance carries; negative where a limit was lowered below what is committed. */
-  | { outcome: 'insufficient'; shortfall: Shortfall; availableNanoUsd: NanoUsd };
+export type GateDecision = { outcome: 'admitted'; hold: Hold; rateLimit: RateLimitState } | Insufficient;
+
+/** `availableNanoUsd` is what the scarcest balance carries; negative where a limit was lowered below what is committed. */
+export interface Insufficient {
+  outcome: 'insufficient';
+  shortfall: Shortfall;
+  availableNanoUsd: NanoUsd;
+}
 
 const refuse = (fault: GateFault, cause?: unknown): ApiError<GateFault> => new ApiError(fault, { cause });
 
@@ -158,7 +162,7 @@ const toBillingFault = ({ workspace }: KeyRecord): GateFault =>
 function toShortfall(
   { limiter, keySpentNanoUsd, keyHeldNanoUsd, availableNanoUsd }: Shortage,
   { key, holdNanoUsd }: { key: KeyRecord; holdNanoUsd: NanoUsd },
-): Extract<GateDecision, { outcome: 'insufficient' }> {
+): Insufficient {
   if (limiter === 'monthly_cap_reached') throw refuse({ kind: 'spend_cap_reached' });
   const { maxBudgetNanoUsd } = key;
   const remaining = maxBudgetNanoUsd === null ? null : maxBudgetNanoUsd - keySpentNanoUsd;
@@ -179,7 +183,7 @@ export async function findLack(
   dependencies: Pick<GateDependencies, 'absorber' | 'log'> & { findShortage: ReturnType<typeof createFindShortage> },
   key: KeyRecord,
   leastNanoUsd: NanoUsd,
-): Promise<Shortfall | undefined> {
+): Promise<Insufficient | undefined> {
   if (key.workspace.billingStatus !== 'active') throw refuse(toBillingFault(key));
   if (leastNanoUsd === 0n) return undefined;
   const { findShortage, log } = dependencies;
@@ -190,5 +194,5 @@ export async function findLack(
     });
   let shortage = await ask();
   if (shortage && (await fetchCredits(dependencies, key))) shortage = await ask();
-  return shortage && toShortfall(shortage, { key, holdNanoUsd: leastNanoUsd }).shortfall;
+  return shortage && toShortfall(shortage, { key, holdNanoUsd: leastNanoUsd });
 }

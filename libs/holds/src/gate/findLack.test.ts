@@ -21,7 +21,7 @@ const lackOf = (key: KeyRecord, leastNanoUsd = 10n) => {
   const { redis, standing } = opened;
   const absorber = createAbsorber({ redis, ledgerUrl: ledger.url, internalHeaders: () => ({}), standing });
   const findShortage = createFindShortage(redis, { standing });
-  return findLack({ absorber, findShortage, log: aSilentLogger() }, key, leastNanoUsd);
+  return findLack({ absorber, findShortage, log: aSilentLogger() }, key, leastNanoUsd).then((lack) => lack?.shortfall);
 };
 /** The ledger says the same as Redis has. */
 async function aKey(leftNanoUsd: bigint, fields: Parameters<typeof aFundedKey>[2] = {}): Promise<KeyRecord> {

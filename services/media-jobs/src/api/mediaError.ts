@@ -25,6 +25,11 @@ const KEY_BOUND_MESSAGES: Partial<Record<KeyBoundFault['bound'], string>> = {
     'Requests of this key take as many bytes as one key may have, or this upload stood still while others needed room.',
   image_fetches: 'The workspace of this key has as many images on their way as one workspace may have.',
 };
+/** Bounds that the client keeps to by waiting: 429. */
+const KEY_RATE_MESSAGES: Partial<Record<KeyBoundFault['bound'], string>> = {
+  refused_recordings: 'Too many recordings of this key were decoded and refused.',
+  queued_jobs: 'This key has as many jobs of this model queued as one key may have.',
+};
 
 /** How media word a fault past gate 1 (specification, Errors). A missing case does not compile. */
 export function toMediaError(fault: CallFault, { keysPageUrl }: AuthErrorOptions): WireError {
@@ -82,12 +87,21 @@ export function toMediaError(fault: CallFault, { keysPageUrl }: AuthErrorOptions
       return invalid(fault.message, fault.param);
     case 'no_room_for_body':
       return unavailable('service_unavailable', `Too many uploads are on their way right now. ${NOTHING_RAN}`);
-    case 'key_bound_reached':
+    case 'key_bound_reached': {
+      const message = KEY_RATE_MESSAGES[fault.bound];
+      if (message !== undefined)
+        return flat(
+          429,
+          'rate_limit_exceeded',
+          { message: `${message} ${NOTHING_RAN} Wait as long as Retry-After says.`, ...docUrl },
+          retryAfter(fault.retryAfterSeconds),
+        );
       return unavailable(
         'service_unavailable',
         `${KEY_BOUND_MESSAGES[fault.bound] ?? 'This key has as much under way as one key may have.'} ${NOTHING_RAN}`,
         fault.retryAfterSeconds,
       );
+    }
     case 'model_not_found':
       return notServed(
         'There is no such media model here. GET /v1/models lists what this region serves.',

@@ -7,9 +7,6 @@ import type { SpeechFormat } from '../terms/mediaRequest.ts';
 import type { Transcript } from '../terms/transcript.ts';
 import { InvalidOutput, type TranscriptForm, type Workshop } from './work/workshop.ts';
 
-/** Longer than any recording that is taken. */
-const MAX_SOUND_SECONDS = 24 * 3_600;
-
 export interface WorkshopOptions {
   /** Private to this process. */
   folder: string;
@@ -40,11 +37,12 @@ export function toWorkshop(media: Media, { folder, audioTypes, lacksTimes }: Wor
         : await judged(media.convertSpeech(source, { from: format as 'wav' | 'pcm', to: responseFormat, signal }));
       return judged(media.takeSpeech(audio, { format: responseFormat, type: audioTypes[responseFormat], signal }));
     },
-    async recording(source, signal) {
+    async recording(source, { workspaceId, keyId, unitsBound }, signal) {
+      const owner = { workspaceId, keyId };
       const file = await createPrivateFile(folder);
       try {
         await file.fill(source, signal);
-        return await judged(media.prepareRecording(file, { maxSeconds: MAX_SOUND_SECONDS, signal }));
+        return await judged(media.prepareRecording(file, { owner, isPatient: true, maxSeconds: unitsBound, signal }));
       } finally {
         await file.discard();
       }

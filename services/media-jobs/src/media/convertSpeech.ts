@@ -1,12 +1,13 @@
 import { PassThrough, type Readable } from 'node:stream';
 import type { SpeechFormat } from '../terms/mediaRequest.ts';
+import { CONVERTER_MEMORY_BYTES } from './decoderRoom.ts';
 import { MediaFault } from './mediaFault.ts';
 import { spawnTool } from './runTool.ts';
 import { type SampleForm, takeWavHeader } from './takeWavHeader.ts';
 
 /** What samples alone are, in both directions. */
 const SAMPLES: SampleForm = { format: 's16le', rate: 24_000, channels: 1 };
-const LIMITS = { wallMs: 900_000, cpuSeconds: 120 };
+const LIMITS = { wallMs: 900_000, cpuSeconds: 120, memoryBytes: CONVERTER_MEMORY_BYTES };
 
 const toArgs = ({ format, rate, channels }: SampleForm): string[] => [
   ...['-f', format, '-ar', String(rate), '-ac', String(channels)],

@@ -1,11 +1,12 @@
 import { mkdir } from 'node:fs/promises';
-import { availableParallelism } from 'node:os';
 import type { Readable } from 'node:stream';
+import type { SlotOwner } from '@turnpike/request-reading/shares/fairSlots';
 import type { DecoderNow } from '@turnpike/telemetry/mediaMetrics';
 import type { SpeechFormat, Upload } from '../terms/mediaRequest.ts';
 import { convertSpeech } from './convertSpeech.ts';
+import { CONVERTER_MEMORY_BYTES, readMachine, toDecoderRoom } from './decoderRoom.ts';
 import { MediaFault } from './mediaFault.ts';
-import { prepareRecording, type Recording } from './prepareRecording.ts';
+import { prepareRecording, type Recording, type RecordingOptions } from './prepareRecording.ts';
 import { runTool } from './runTool.ts';
 import { type Clip, takeClip } from './takeClip.ts';
 import { type AskedImage, takeImage } from './takeImage.ts';
@@ -13,12 +14,23 @@ import type { TakenFile } from './takenFile.ts';
 import { type Speech, type SpeechOptions, takeSpeech } from './takeSpeech.ts';
 import { createWorkPool } from './workPool.ts';
 
+/** Whose file it is, and whether it waits for its turn as long as that takes. */
+export interface ClientWork {
+  owner: SlotOwner;
+  isPatient: boolean;
+  /** Is called when its turn has come; where it throws, nothing is done. */
+  onTurn?: () => void;
+}
+
 /** What is done to files of sound, pictures and video. Rejects with a `MediaFault`, as the stream fails, or with the signal's reason. */
 export interface Media {
-  /** What engines are sent of an upload, with its seconds. `overloaded` where too much waits already, or its turn does not come within seconds. */
+  /**
+   * What engines are sent of an upload, with its seconds. `overloaded` where too much of the key waits already, or its turn does not come
+   * within seconds. A job's upload (`isPatient`) waits for its turn.
+   */
   prepareRecording(
     upload: Pick<Upload, 'path'>,
-    options: { maxSeconds: number; signal: AbortSignal },
+    options: ClientWork & Omit<RecordingOptions, 'folder'>,
   ): Promise<Recording>;
   /** Reads a clip that a backend made. Waits for its turn. */
   takeClip(source: Readable, signal: AbortSignal): Promise<Clip>;
@@ -35,22 +47,19 @@ export interface Media {
   load(): DecoderNow;
 }
 
-/** One core is left for everything else. */
-const SLOTS = Math.max(availableParallelism() - 1, 1);
-/** Uploads that wait for their turn, on disk: a client waits for the engine too, so some seconds more are better than a refusal. */
-const WAITING = { maxWaiting: 16 * SLOTS, maxWaitMs: 5_000 };
-/** They mostly wait for an engine. */
-const MAX_CONVERSIONS = 16 * SLOTS;
+/** Uploads of one key that wait for their turn, on disk: a client waits for the engine too, so some seconds more are better than a refusal. */
+const WAITING = { maxWaiting: 16, maxWaitMs: 5_000 };
 
 /** Of a look whether a tool is there. */
-const LOOK_LIMITS = { wallMs: 30_000, cpuSeconds: 10 };
+const LOOK_LIMITS = { wallMs: 30_000, cpuSeconds: 10, memoryBytes: CONVERTER_MEMORY_BYTES };
 
 /** `folder` is private to this process, and holds what is being converted. Rejects where ffmpeg or ffprobe cannot be run. */
 export async function createMedia({ folder }: { folder: string }): Promise<Media> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   for (const tool of ['ffmpeg', 'ffprobe'] as const)
     await runTool({ tool, args: ['-version'], files: [], limits: LOOK_LIMITS, signal: new AbortController().signal });
-  const pool = createWorkPool({ slots: SLOTS, ...WAITING });
+  const room = toDecoderRoom(readMachine());
+  const pool = createWorkPool({ slots: room.slots, ...WAITING });
   let conversions = 0;
   let refusals = 0;
   const countRefusal = (error: unknown): never => {
@@ -59,15 +68,21 @@ export async function createMedia({ folder }: { folder: string }): Promise<Media
   };
 
   return {
-    prepareRecording: (upload, { maxSeconds, signal }) =>
+    prepareRecording: (upload, { owner, isPatient, onTurn, ...options }) =>
       pool
-        .run(() => prepareRecording(upload, { folder, maxSeconds, signal }), { isPatient: false, signal })
+        .run(
+          async () => {
+            onTurn?.();
+            return prepareRecording(upload, { ...options, folder });
+          },
+          { owner, isPatient, signal: options.signal },
+        )
         .catch(countRefusal),
     takeClip: (source, signal) => takeClip(source, { folder, pool, signal }),
     takeImage: (source, asked, signal) => takeImage(source, asked, { folder, pool, signal }),
     takeSpeech: (source, options) => takeSpeech(source, { ...options, folder, pool }),
     async convertSpeech(audio, options) {
-      if (conversions >= MAX_CONVERSIONS) countRefusal(new MediaFault('overloaded'));
+      if (conversions >= room.conversions) countRefusal(new MediaFault('overloaded'));
       conversions += 1;
       const end = (): void => {
         conversions -= 1;
@@ -78,6 +93,6 @@ export async function createMedia({ folder }: { folder: string }): Promise<Media
       });
       return converted.once('close', end);
     },
-    load: () => ({ slots: SLOTS, ...pool.load, converting: conversions, refusals }),
+    load: () => ({ slots: room.slots, ...pool.load, converting: conversions, refusals }),
   };
 }

@@ -1,5 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { watchChildren } from '../../test/support/childrenOf.ts';
+import { aFlacBomb, withEdits } from '../../test/support/hostileSound.ts';
 import { aTestFolder, aTone, type TestFolder } from '../../test/support/testFolder.ts';
 import { prepareRecording, type Recording } from './prepareRecording.ts';
 
@@ -23,7 +25,7 @@ afterAll(async () => {
 async function prepare(path: string, maxSeconds = 60): Promise<Recording> {
   const recording = await prepareRecording(
     { path },
-    { folder: work.path, maxSeconds, signal: AbortSignal.timeout(60_000) },
+    { folder: work.path, maxSeconds, signal: AbortSignal.timeout(300_000) },
   );
   recordings.push(recording);
   return recording;
@@ -145,4 +147,30 @@ describe('what is no recording', () => {
     const path = await files.write('both', `fLaC\n#EXTM3U\n#EXTINF:1,\n${secret}\n`);
     await expect(prepare(path)).rejects.toMatchObject(refused('invalid_input'));
   });
+});
+
+describe('a small file that claims much', () => {
+  const still = { channels: 8, rate: 192_000, frames: 50_000, isNumbered: false };
+  const edits = { edits: 100_000, playedMs: 16_000 };
+  it.each<[string, string | number, () => Promise<Buffer>]>([
+    ['FLAC of 655,350 Hz', 'too_dense', async () => aFlacBomb({ channels: 8, rate: 655_350, frames: 50_000 })],
+    ['FLAC of 192 kHz whose time stands still', 'invalid_input', async () => aFlacBomb(still)],
+    ['an edit list that plays 16 s 100,000 times', 16, async () => withEdits(await readFile(await anM4a()), edits)],
+  ])(
+    'takes less than 2 s of processor time and 512 MiB: %s',
+    async (_case, outcome, make) => {
+      const path = await files.write('bomb', await make());
+      const end = watchChildren();
+      const what = await prepare(path, 7_200).then(
+        ({ seconds }) => Math.floor(seconds),
+        ({ kind }) => kind,
+      );
+      const { processorMs, peakMiB } = end();
+      expect(what).toBe(outcome);
+      expect(processorMs).toBeLessThan(2_000);
+      expect(peakMiB).toBeLessThan(512);
+    },
+    120_000,
+  );
+  const anM4a = () => files.make('sixteen.m4a', aTone(16));
 });

@@ -1,9 +1,10 @@
 import { open } from 'node:fs/promises';
 import type { Upload } from '../terms/mediaRequest.ts';
+import { DECODER_MEMORY_BYTES } from './decoderRoom.ts';
 import { readFlacSamples } from './flacSamples.ts';
 import { MediaFault } from './mediaFault.ts';
 import { createPrivateFile, type PrivateFile } from './privateFile.ts';
-import { FILE_1, FILE_2, runTool, type ToolEnd } from './runTool.ts';
+import { FILE_1, FILE_2, runTool, type ToolEnd, type ToolLimits, type ToolRun } from './runTool.ts';
 import { SNIFFED_BYTES, type SoundKind, sniffSound } from './sniffSound.ts';
 import { hasHonestLength } from './wavChunks.ts';
 
@@ -22,6 +23,8 @@ export interface RecordingOptions {
   folder: string;
   maxSeconds: number;
   signal: AbortSignal;
+  /** Is called with the processor time of each run of a tool, in milliseconds, whatever comes of it. */
+  onWork?: ((processorMs: number) => void) | undefined;
 }
 
 const RATE = 16_000;
@@ -34,7 +37,19 @@ const HEADER_BYTES = 64 * 1024;
 const OPUS_BITRATES = { least: 12_000, most: 32_000 };
 /** Of what the engine takes: the rest is for the container. */
 const OPUS_SHARE = 0.9;
-const LIMITS = { wallMs: 300_000, cpuSeconds: 240 };
+/** Speech has no more. One frame of FLAC of some 40 bytes can be 65,535 samples of eight channels. */
+const MOST = { channels: 8, rate: 192_000 };
+/** Ten times what the dearest honest recording takes for each second. What takes more is cut off. */
+const PACE = { floorMs: 1_500, msPerSecond: 50 };
+const WALL_MS = 300_000;
+
+/** Of a run that decodes so many seconds at most. */
+const limitsFor = (maxSeconds: number): ToolLimits => ({
+  wallMs: WALL_MS,
+  cpuSeconds: Math.ceil((PACE.floorMs + maxSeconds * PACE.msPerSecond) / 1_000),
+  memoryBytes: DECODER_MEMORY_BYTES,
+  pace: PACE,
+});
 
 /** Decoders of sound that speech is recorded in; a file that wants another one is refused before it is run. */
 const DECODERS = [
@@ -45,11 +60,12 @@ const DECODERS = [
 
 /**
  * Makes of an upload what engines are sent, and measures it. `invalid_input` where it is no sound of a kind that is taken, `too_long`
- * where it lasts longer than it may. What is given back has to be discarded.
+ * where it lasts longer than it may, `too_dense` where it has more channels or a higher rate than speech has. What is given back has to be
+ * discarded.
  */
 export async function prepareRecording(
   { path }: Pick<Upload, 'path'>,
-  { folder, maxSeconds, signal }: RecordingOptions,
+  { folder, maxSeconds, signal, onWork }: RecordingOptions,
 ): Promise<Recording> {
   const upload = await open(path, 'r');
   const made: PrivateFile[] = [];
@@ -62,22 +78,22 @@ export async function prepareRecording(
   try {
     const flac = await newFile();
     const source = await sourceArgs(upload);
+    const run = { limits: limitsFor(maxSeconds), signal, onEnd: onWork };
+    const decode = async (args: readonly string[]): Promise<void> =>
+      throwUnlessOk(
+        await runTool({ ...run, tool: 'ffmpeg', args: [...source, ...SOUND, ...args], files: [upload, flac.handle] }),
+      );
+    await decode(FIRST_SAMPLE);
+    await assertSpeech(flac.handle);
     const cut = ['-t', String(maxSeconds + 1), '-fs', String((maxSeconds + 2) * BYTES_PER_SECOND + HEADER_BYTES)];
-    const end = await runTool({
-      tool: 'ffmpeg',
-      args: [...source, ...toMono(cut), '-c:a', 'flac', '-f', 'flac', FILE_2],
-      files: [upload, flac.handle],
-      limits: LIMITS,
-      signal,
-    });
-    throwUnlessOk(end);
+    await decode([...MONO, ...cut, ...PROGRESS, '-c:a', 'flac', '-f', 'flac', FILE_2]);
     const samples = await readFlacSamples(flac.handle);
     if (samples === 0) throw new MediaFault('invalid_input');
     if (samples > maxSeconds * RATE + RATE / 1_000) throw new MediaFault('too_long');
 
     const seconds = Math.floor(samples / (RATE / 1_000)) / 1_000;
     const isSmall = (await flac.size()) <= MAX_ENGINE_BYTES;
-    kept = isSmall ? flac : await toOpus(flac, { file: await newFile(), seconds, signal });
+    kept = isSmall ? flac : await toOpus(flac, { file: await newFile(), seconds, run });
     const { path: keptPath, discard } = kept;
     const type = isSmall ? 'audio/flac' : 'audio/ogg';
     return { path: keptPath, type, bytes: await kept.size(), seconds, discard };
@@ -93,8 +109,12 @@ async function sourceArgs(upload: PrivateFile['handle']): Promise<string[]> {
   const kind = sniffSound(buffer.subarray(0, bytesRead));
   if (!kind) throw new MediaFault('invalid_input');
   const isOpenEnded = kind === 'wav' && !(await hasHonestLength(upload, (await upload.stat()).size));
+  if (kind === 'mov') return openArgs(kind, ONE_EDIT);
   return openArgs(kind, isOpenEnded ? ['-ignore_length', '1'] : []);
 }
+
+/** Of an edit list, where the sound begins: one that plays its track again and again makes hours of seconds, and an index of gigabytes. */
+const ONE_EDIT = ['-advanced_editlist', '0'];
 
 const openArgs = (kind: SoundKind, furtherArgs: readonly string[] = []): string[] => [
   ...['-nostdin', '-protocol_whitelist', 'file,pipe', '-codec_whitelist', DECODERS, '-threads', '1'],
@@ -102,27 +122,33 @@ const openArgs = (kind: SoundKind, furtherArgs: readonly string[] = []): string[
 ];
 
 /** The first track of sound and nothing else of the file. */
-const toMono = (cut: readonly string[]): string[] => [
+const SOUND = [
   ...['-map', '0:a:0', '-vn', '-sn', '-dn', '-map_metadata', '-1', '-map_metadata:s', '-1', '-map_chapters', '-1'],
-  ...['-ac', '1', '-ar', String(RATE), '-sample_fmt', 's16', ...cut],
 ];
+const MONO = ['-ac', '1', '-ar', String(RATE), '-sample_fmt', 's16'];
+const PROGRESS = ['-progress', 'pipe:1', '-stats_period', '0.1'];
+/** Decodes the first sample into a WAV, whose header has the channels and the rate as they were decoded. */
+const FIRST_SAMPLE = ['-af', 'atrim=end_sample=1', '-bitexact', '-c:a', 'pcm_s16le', '-f', 'wav', FILE_2];
+const WAV_FORMAT = { bytes: 28, channelsAt: 22, rateAt: 24 };
+
+async function assertSpeech(wav: PrivateFile['handle']): Promise<void> {
+  const { buffer, bytesRead } = await wav.read(Buffer.alloc(WAV_FORMAT.bytes), 0, WAV_FORMAT.bytes, 0);
+  if (bytesRead < WAV_FORMAT.bytes) throw new MediaFault('invalid_input');
+  const channels = buffer.readUInt16LE(WAV_FORMAT.channelsAt);
+  if (channels > MOST.channels || buffer.readUInt32LE(WAV_FORMAT.rateAt) > MOST.rate) throw new MediaFault('too_dense');
+}
 
 /** At a rate at which the whole of it fits what engines take. */
 async function toOpus(
   flac: PrivateFile,
-  { file, seconds, signal }: { file: PrivateFile; seconds: number; signal: AbortSignal },
+  { file, seconds, run }: { file: PrivateFile; seconds: number; run: Pick<ToolRun, 'limits' | 'signal' | 'onEnd'> },
 ): Promise<PrivateFile> {
   const fitting = Math.floor((MAX_ENGINE_BYTES * 8 * OPUS_SHARE) / seconds);
   if (fitting < OPUS_BITRATES.least) throw new MediaFault('too_long');
   const bitrate = Math.min(fitting, OPUS_BITRATES.most);
-  const end = await runTool({
-    tool: 'ffmpeg',
-    args: [...openArgs('flac'), '-map', '0:a:0', '-c:a', 'libopus', '-b:a', String(bitrate), '-f', 'ogg', FILE_2],
-    files: [flac.handle, file.handle],
-    limits: LIMITS,
-    signal,
-  });
-  throwUnlessOk(end);
+  const target = [...PROGRESS, '-c:a', 'libopus', '-b:a', String(bitrate), '-f', 'ogg', FILE_2];
+  const args = [...openArgs('flac'), '-map', '0:a:0', ...target];
+  throwUnlessOk(await runTool({ ...run, tool: 'ffmpeg', args, files: [flac.handle, file.handle] }));
   return file;
 }
 

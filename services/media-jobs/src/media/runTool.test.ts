@@ -10,7 +10,7 @@ const { PATH } = process.env;
 afterEach(() => {
   process.env.PATH = PATH;
 });
-const limits = { wallMs: 30_000, cpuSeconds: 10 };
+const limits = { wallMs: 30_000, cpuSeconds: 10, memoryBytes: 2 ** 28 };
 const { signal } = new AbortController();
 
 it('says of a tool that refuses its work that it failed', async () => {

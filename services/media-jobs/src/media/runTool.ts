@@ -1,5 +1,7 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
 import type { Readable, Writable } from 'node:stream';
+import { readProgress } from './readProgress.ts';
 
 /** A run of ffmpeg or ffprobe over files of ours. */
 export interface ToolRun {
@@ -9,12 +11,19 @@ export interface ToolRun {
   files: readonly { fd: number }[];
   limits: ToolLimits;
   signal: AbortSignal;
+  /** Is called at the end with the processor time that the run took, in milliseconds. */
+  onEnd?: ((processorMs: number) => void) | undefined;
 }
 
 export interface ToolLimits {
   /** From start to end, by the clock on the wall. */
   wallMs: number;
+  /** Processor time that the kernel grants. */
   cpuSeconds: number;
+  /** Memory that the kernel grants, beside the code of the tool and its libraries. */
+  memoryBytes: number;
+  /** Processor time, in milliseconds, that a run may take before it has decoded anything, and for each second that it has decoded. */
+  pace?: { floorMs: number; msPerSecond: number };
 }
 
 export interface ToolEnd {
@@ -27,9 +36,10 @@ export interface ToolEnd {
 export const FILE_1 = '/proc/self/fd/3';
 export const FILE_2 = '/proc/self/fd/4';
 
-/** Address space. Its libraries alone take 300 MiB of it. */
-const MEMORY_BYTES = 2 * 1024 ** 3;
 const MAX_OUTPUT_BYTES = 64 * 1024;
+/** Between two looks at what a run has taken, and the kernel's unit of processor time. */
+const LOOK_MS = 100;
+const TICK_MS = 10;
 /** What `setpriv` and `prlimit` end with where they cannot run what they are to run. */
 const NOT_RUNNABLE = 126;
 const NOT_THERE = 127;
@@ -42,10 +52,10 @@ const COMMON_ARGS = ['-hide_banner', '-loglevel', 'error'];
  * nothing of its environment.
  */
 export function spawnTool(
-  { tool, args, limits: { cpuSeconds } }: Pick<ToolRun, 'tool' | 'args' | 'limits'>,
+  { tool, args, limits: { cpuSeconds, memoryBytes } }: Pick<ToolRun, 'tool' | 'args' | 'limits'>,
   files: readonly { fd: number }[],
 ): { child: ChildProcessByStdio<Writable, Readable, Readable>; kill: () => void } {
-  const bounds = [`--cpu=${cpuSeconds}`, `--as=${MEMORY_BYTES}`, '--core=0'];
+  const bounds = [`--cpu=${cpuSeconds}`, `--data=${memoryBytes}`, '--core=0'];
   const quiet = tool === 'ffmpeg' ? [...COMMON_ARGS, '-nostats', '-y'] : COMMON_ARGS;
   const child = spawn('setpriv', ['--pdeathsig', 'KILL', 'prlimit', ...bounds, tool, ...quiet, ...args], {
     stdio: ['pipe', 'pipe', 'pipe', ...files.map(({ fd }) => fd)],
@@ -74,9 +84,17 @@ function keepLast(stream: Readable, maxBytes: number): () => string {
   return () => kept.toString('utf8');
 }
 
+/** Processor time of a process so far, in milliseconds; undefined where it has ended. */
+async function readProcessorMs(pid: number): Promise<number | undefined> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
+  // The name before the closing parenthesis may have spaces.
+  const [, , , , , , , , , , , user, system] = stat?.slice(stat.lastIndexOf(')') + 2).split(' ') ?? [];
+  return stat === undefined ? undefined : (Number(user) + Number(system)) * TICK_MS;
+}
+
 /** Runs a tool to its end. Rejects with the signal's reason where that fires; whatever else becomes of it is its outcome. */
 export async function runTool(run: ToolRun): Promise<ToolEnd> {
-  const { files, limits, signal } = run;
+  const { files, limits, signal, onEnd } = run;
   signal.throwIfAborted();
   const { child, kill } = spawnTool(run, files);
   let isLate = false;
@@ -87,6 +105,12 @@ export async function runTool(run: ToolRun): Promise<ToolEnd> {
   signal.addEventListener('abort', kill, { once: true });
   child.stdin.end();
   const output = keepLast(child.stdout, MAX_OUTPUT_BYTES);
+  let processorMs = 0;
+  const looking = setInterval(async () => {
+    processorMs = (child.pid && (await readProcessorMs(child.pid))) || processorMs;
+    const { pace } = limits;
+    if (pace && processorMs > pace.floorMs + pace.msPerSecond * readProgress(output()).seconds) kill();
+  }, LOOK_MS);
   try {
     const outcome = await new Promise<ToolEnd['outcome']>((resolve, reject) => {
       child.once('error', reject);
@@ -101,6 +125,8 @@ export async function runTool(run: ToolRun): Promise<ToolEnd> {
     return { outcome: isLate ? 'too_slow' : outcome, output: output() };
   } finally {
     clearTimeout(timer);
+    clearInterval(looking);
     signal.removeEventListener('abort', kill);
+    onEnd?.(processorMs);
   }
 }

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { z } from 'zod';
+import { DECODER_MEMORY_BYTES } from './decoderRoom.ts';
 import { MediaFault } from './mediaFault.ts';
 import { createPrivateFile, type PrivateFile } from './privateFile.ts';
 import { readProgress } from './readProgress.ts';
@@ -16,7 +17,7 @@ export interface Clip extends TakenFile {
   height: number;
 }
 
-const LIMITS = { wallMs: 300_000, cpuSeconds: 240 };
+const LIMITS = { wallMs: 300_000, cpuSeconds: 240, memoryBytes: DECODER_MEMORY_BYTES };
 const CODECS = ['h264', 'hevc', 'av1', 'vp9'];
 const DECODERS = [...CODECS, 'libdav1d', 'libvpx-vp9', 'aac', 'mp3', 'mp3float', 'flac', 'opus', 'libopus'].join(',');
 const OPEN = ['-protocol_whitelist', 'file,pipe', '-codec_whitelist', DECODERS, '-f', 'mov', '-threads', '1'];
@@ -32,7 +33,7 @@ export async function takeClip(
   const came = await createPrivateFile(folder);
   try {
     await came.fill(source, signal);
-    return await pool.run(() => convert(came, { folder, signal }), { isPatient: true, signal });
+    return await pool.run(() => convert(came, { folder, signal }), { signal });
   } finally {
     await came.discard();
   }

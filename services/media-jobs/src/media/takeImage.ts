@@ -29,7 +29,7 @@ export async function takeImage(
   const came = await createPrivateFile(folder);
   try {
     await came.fill(source, signal);
-    return await pool.run(() => convert(came, asked, folder), { isPatient: true, signal });
+    return await pool.run(() => convert(came, asked, folder), { signal });
   } finally {
     await came.discard();
   }

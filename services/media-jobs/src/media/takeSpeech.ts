@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { SpeechFormat } from '../terms/mediaRequest.ts';
+import { DECODER_MEMORY_BYTES } from './decoderRoom.ts';
 import { writeFlacSamples } from './flacSamples.ts';
 import { MediaFault } from './mediaFault.ts';
 import { createPrivateFile, type PrivateFile } from './privateFile.ts';
@@ -34,7 +35,7 @@ const SOURCES: Record<SpeechFormat, string[]> = {
   pcm: ['-f', 's16le', '-ar', '24000', '-ac', '1'],
 };
 const DECODERS = 'mp3float,mp3,opus,libopus,vorbis,aac,flac,pcm_s16le,pcm_f32le,pcm_s24le';
-const LIMITS = { wallMs: 120_000, cpuSeconds: 60 };
+const LIMITS = { wallMs: 120_000, cpuSeconds: 60, memoryBytes: DECODER_MEMORY_BYTES };
 
 /**
  * Reads speech to its end, decodes it, and writes its length where its header has one: engines, and our own converter, send a header
@@ -45,7 +46,7 @@ export async function takeSpeech(source: Readable, { folder, pool, ...options }:
   const file = await createPrivateFile(folder);
   try {
     await file.fill(source, signal);
-    const seconds = await pool.run(() => measure(file, options), { isPatient: true, signal });
+    const seconds = await pool.run(() => measure(file, options), { signal });
     if (options.format === 'wav') await writeLengths(file.handle, await file.size());
     if (options.format === 'flac') await writeFlacSamples(file.handle, seconds);
     return { ...(await toTakenFile(file, type)), seconds };

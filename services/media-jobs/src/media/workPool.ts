@@ -1,37 +1,90 @@
+import type { SlotOwner } from '@turnpike/request-reading/shares/fairSlots';
 import { MediaFault } from './mediaFault.ts';
 
-/** So much at a time; the rest waits in the order in which it came. */
+/** Work with an owner is a client's. Work without one is what a backend made: it goes first, and waits as long as it takes. */
+export interface WorkOptions {
+  owner?: SlotOwner | undefined;
+  /** Work of a client that waits as long as it takes, as its job does. */
+  isPatient?: boolean | undefined;
+  signal: AbortSignal;
+}
+
+/** So much at a time. The rest waits for its turn. */
 export interface WorkPool {
   /**
-   * Runs `work` when it is its turn. What is not patient is refused as `overloaded` where too much of its kind waits already, or where its
-   * turn has not come after `maxWaitMs`; what is patient waits as long as it takes. Rejects with the signal's reason where that fires
-   * before its turn.
+   * Runs `work` when it has its turn. Work of clients that is not patient is refused as `overloaded` where its key has too much waiting, or
+   * after `maxWaitMs`. Rejects with the signal's reason where that fires before its turn.
    */
-  run<Result>(work: () => Promise<Result>, options: { isPatient: boolean; signal: AbortSignal }): Promise<Result>;
+  run<Result>(work: () => Promise<Result>, options: WorkOptions): Promise<Result>;
   /** At this moment. */
   readonly load: { running: number; waiting: number };
 }
 
 export interface WorkPoolOptions {
   slots: number;
-  /** Of what is not patient. */
+  /** Work of one key. */
   maxWaiting: number;
   maxWaitMs: number;
 }
 
-export function createWorkPool({ slots, maxWaiting, maxWaitMs }: WorkPoolOptions): WorkPool {
-  const line: { begin: () => void; isPatient: boolean }[] = [];
-  let running = 0;
+interface Waiting {
+  owner: SlotOwner | undefined;
+  begin(): void;
+}
 
-  function waitForTurn(isPatient: boolean, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    if (running < slots) {
-      running += 1;
-      return Promise.resolve();
+/**
+ * Turns go first to what backends made, then to the workspace with the least under way, then to its key with the least, then to the key
+ * whose last turn is longest ago. A key that has work under way leaves the last slot to others, so that one key never has all slots.
+ */
+export function createWorkPool({ slots, maxWaiting, maxWaitMs }: WorkPoolOptions): WorkPool {
+  const running: (SlotOwner | undefined)[] = [];
+  /** By key, each in the order of arrival; what has no owner under undefined. The key that was served last is the last one. */
+  const lines = new Map<string | undefined, Waiting[]>();
+
+  const countOf = (name: keyof SlotOwner, owner: SlotOwner): number =>
+    running.filter((other) => other?.[name] === owner[name]).length;
+
+  function mayBegin(owner: SlotOwner | undefined): boolean {
+    const free = slots - running.length;
+    return free > (owner && slots > 1 && countOf('keyId', owner) > 0 ? 1 : 0);
+  }
+
+  /** The less it is, the sooner its turn comes. */
+  const rankOf = (owner: SlotOwner | undefined): number =>
+    owner ? 1 + countOf('workspaceId', owner) * slots + countOf('keyId', owner) : 0;
+
+  function findNext(): Waiting | undefined {
+    let next: { waiting: Waiting; rank: number } | undefined;
+    for (const [waiting] of lines.values()) {
+      if (!waiting || !mayBegin(waiting.owner)) continue;
+      const rank = rankOf(waiting.owner);
+      if (!next || rank < next.rank) next = { waiting, rank };
     }
-    if (!isPatient && line.filter((one) => !one.isPatient).length >= maxWaiting) throw new MediaFault('overloaded');
+    return next?.waiting;
+  }
+
+  /** The key's line is the last one from then on. */
+  function takeOut(waiting: Waiting): void {
+    const keyId = waiting.owner?.keyId;
+    const rest = (lines.get(keyId) ?? []).filter((other) => other !== waiting);
+    lines.delete(keyId);
+    if (rest.length > 0) lines.set(keyId, rest);
+  }
+
+  function serve(): void {
+    for (let next = findNext(); next; next = findNext()) {
+      takeOut(next);
+      running.push(next.owner);
+      next.begin();
+    }
+  }
+
+  function waitForTurn({ owner, isPatient = owner === undefined, signal }: WorkOptions): Promise<void> {
+    signal.throwIfAborted();
+    const line = lines.get(owner?.keyId) ?? [];
+    if (!isPatient && !mayBegin(owner) && line.length >= maxWaiting) throw new MediaFault('overloaded');
     return new Promise((resolve, reject) => {
-      const one = { isPatient, begin };
+      const waiting: Waiting = { owner, begin };
       const timer = isPatient ? undefined : setTimeout(() => leave(new MediaFault('overloaded')), maxWaitMs);
       const abort = () => leave(signal.reason);
       function begin(): void {
@@ -42,31 +95,26 @@ export function createWorkPool({ slots, maxWaiting, maxWaitMs }: WorkPoolOptions
       function leave(reason: unknown): void {
         clearTimeout(timer);
         signal.removeEventListener('abort', abort);
-        line.splice(line.indexOf(one), 1);
+        takeOut(waiting);
         reject(reason);
       }
-      line.push(one);
+      lines.set(owner?.keyId, [...line, waiting]);
       signal.addEventListener('abort', abort, { once: true });
+      serve();
     });
-  }
-
-  /** The place goes to the next in line, or is free. */
-  function end(): void {
-    const next = line.shift();
-    if (next) next.begin();
-    else running -= 1;
   }
 
   return {
     get load() {
-      return { running, waiting: line.length };
+      return { running: running.length, waiting: [...lines.values()].flat().length };
     },
-    async run(work, { isPatient, signal }) {
-      await waitForTurn(isPatient, signal);
+    async run(work, options) {
+      await waitForTurn(options);
       try {
         return await work();
       } finally {
-        end();
+        running.splice(running.indexOf(options.owner), 1);
+        serve();
       }
     },
   };

@@ -28,6 +28,17 @@ export function leastCharge(prices: readonly PriceText[]): NanoUsd {
   return least;
 }
 
+/** How many units an amount pays for, up to `most`. */
+export function payableUnits(availableNanoUsd: NanoUsd, { most, ...price }: PriceText & { most: number }): number {
+  let [payable, tooMany] = [0, most + 1];
+  while (tooMany - payable > 1) {
+    const units = Math.floor((payable + tooMany) / 2);
+    if (chargeOf(units, price) <= availableNanoUsd) payable = units;
+    else tooMany = units;
+  }
+  return payable;
+}
+
 /** What can be measured of a request at most. Of a recording, its decoded seconds are known before anything is held: rounded up. */
 export function boundUnits(request: MediaRequest, { heardSeconds }: { heardSeconds?: number } = {}): number {
   switch (request.operation) {

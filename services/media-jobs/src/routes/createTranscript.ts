@@ -1,6 +1,6 @@
 import { callingKey } from '@turnpike/authentication/keyGuard';
 import type { EndCall } from '@turnpike/holds/call/callBook';
-import { findLack } from '@turnpike/holds/gate/admitInRounds';
+import { findLack, type Insufficient } from '@turnpike/holds/gate/admitInRounds';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { RequestHandler, Response } from 'express';
@@ -11,9 +11,10 @@ import {
   toTranscriptEvents,
 } from '../answer/audio/transcriptAnswer.ts';
 import type { AdmissionFault } from '../api/mediaFault.ts';
-import { pricesFor } from '../catalog/mediaCatalog.ts';
+import { priceOf, pricesFor } from '../catalog/mediaCatalog.ts';
+import { MediaFault } from '../media/mediaFault.ts';
 import type { Recording } from '../media/prepareRecording.ts';
-import { leastCharge } from '../money/mediaCall.ts';
+import { chargeOf, leastCharge, payableUnits } from '../money/mediaCall.ts';
 import type { MediaEnding } from '../money/toMediaEvent.ts';
 import type { MediaDraft } from '../request/mediaDraft.ts';
 import { BackendFault } from '../terms/backend.ts';
@@ -28,12 +29,13 @@ const SECONDS_PER_MINUTE = 60;
 
 /**
  * POST /v1/audio/transcriptions and /v1/audio/translations: what is said in an upload; or a job. Who may not spend at all is refused
- * before the upload is read, and nothing is held before its seconds are known.
+ * before the upload is read, and nothing is held before its seconds are known. A key whose uploads were refused after much decoding gets
+ * 429 for a while.
  */
 export function createTranscript(operation: TranscriptRequest['operation'], house: MediaHouse): RequestHandler {
   return async (req, res) => {
     const key = callingKey(res);
-    await assertMaySpend(house, { res, key, operation });
+    await assertMayUpload(house, { res, key, operation });
     const draft = await house.requests.readTranscriptRequest(operation, { req, res }, key.keyId);
     try {
       await answer(house, { req, res }, draft);
@@ -43,16 +45,17 @@ export function createTranscript(operation: TranscriptRequest['operation'], hous
   };
 }
 
-/** Throws an `AdmissionFault` where the key could not pay for a second of the cheapest model. */
-async function assertMaySpend(
-  { admission, findShortage, catalog }: Pick<MediaHouse, 'admission' | 'findShortage' | 'catalog'>,
+/** Throws an `AdmissionFault` where the key could not pay for a second of the cheapest model, or where too much of it was decoded in vain. */
+async function assertMayUpload(
+  { admission, findShortage, catalog, refusedDecoding }: MediaHouse,
   { res, key, operation }: { res: Response; key: KeyRecord; operation: TranscriptRequest['operation'] },
 ): Promise<void> {
   const inForce = catalog.current();
   const least = inForce ? leastCharge(pricesFor(inForce, operation)) : 0n;
   try {
-    const shortfall = await findLack({ ...admission, findShortage }, key, least);
-    if (shortfall) throw new ApiError<AdmissionFault>({ kind: 'insufficient_balance', ...shortfall });
+    refusedDecoding.check(key.keyId);
+    const lack = await findLack({ ...admission, findShortage }, key, least);
+    if (lack) throw insufficient(lack);
   } catch (error) {
     // Nobody reads what comes on this connection.
     res.shouldKeepAlive = false;
@@ -60,21 +63,36 @@ async function assertMaySpend(
   }
 }
 
+const insufficient = ({ shortfall }: Insufficient) =>
+  new ApiError<AdmissionFault>({ kind: 'insufficient_balance', ...shortfall });
+
 async function answer(house: MediaHouse, exchange: Exchange, draft: MediaDraft<TranscriptRequest>): Promise<void> {
   const asked = resolve(draft, house);
   const { request } = asked;
   // Known before anything is decoded for nothing.
   if (!request.isAsync && house.backends.replicasFor(request.model).length === 0)
     throw toCallError(new BackendFault('busy'));
-  const recording = await prepare(house, exchange, asked);
+  // Taken of the key's bucket until the call is admitted.
+  const { keyId } = callingKey(exchange.res);
+  const taken: (() => void)[] = [];
+  const recording = await prepare(house, exchange, {
+    ...asked,
+    onWork: (processorMs) => taken.push(house.refusedDecoding.take(keyId, processorMs)),
+  });
   if (!recording) return;
+  const giveBack = (): void => {
+    for (const give of taken) give();
+  };
   try {
     const wanted = { ...asked, heardSeconds: recording.seconds };
     if (request.isAsync) {
-      sendJob(house, exchange, await obtainJob(house, exchange, { ...wanted, digest: draft.digest, isHidden: false }));
+      const job = await obtainJob(house, exchange, { ...wanted, digest: draft.digest, isHidden: false });
+      giveBack();
+      sendJob(house, exchange, job);
       return;
     }
     const admitted = await admit(house, exchange, { ...wanted, isStream: request.isStream });
+    giveBack();
     const end = openCall(house, exchange.res, { admitted, isStream: request.isStream });
     const { unitsBound } = admitted.call;
     await transcribe(house, exchange, { request, recording, units: unitsBound, end });
@@ -83,23 +101,35 @@ async function answer(house: MediaHouse, exchange: Exchange, draft: MediaDraft<T
   }
 }
 
-/** Decodes the upload; undefined where its client has left meanwhile, as nothing was begun. */
+/**
+ * Decodes the upload, no further than its key can pay for; undefined where its client has left meanwhile, as nothing was begun. Throws an
+ * `AdmissionFault` where the recording lasts longer than that.
+ */
 async function prepare(
-  { media }: Pick<MediaHouse, 'media'>,
+  { media, admission, findShortage, refusedDecoding }: MediaHouse,
   { res }: Exchange,
-  { request, resolved }: ResolvedRequest<TranscriptRequest>,
+  { request, resolved, onWork }: ResolvedRequest<TranscriptRequest> & { onWork: (processorMs: number) => void },
 ): Promise<Recording | undefined> {
   const { maxMinutes } = resolved.model.media.capabilities;
   if (maxMinutes === undefined)
     throw new Error('the catalog has a model of speech-to-text without its longest recording');
+  const key = callingKey(res);
+  const most = maxMinutes * SECONDS_PER_MINUTE;
+  const price = priceOf(resolved.model, request.operation);
+  const lack = await findLack({ ...admission, findShortage }, key, chargeOf(most, price));
   const leaving = abortOnClose(res);
   try {
     return await media.prepareRecording(request.file, {
-      maxSeconds: maxMinutes * SECONDS_PER_MINUTE,
+      owner: { workspaceId: key.workspace.workspaceId, keyId: key.keyId },
+      isPatient: false,
+      maxSeconds: lack ? payableUnits(lack.availableNanoUsd, { ...price, most }) : most,
       signal: leaving.signal,
+      onTurn: () => refusedDecoding.check(key.keyId),
+      onWork,
     });
   } catch (error) {
     if (leaving.signal.aborted) return undefined;
+    if (lack && error instanceof MediaFault && error.kind === 'too_long') throw insufficient(lack);
     throw toCallError(error);
   } finally {
     leaving.forget();
@@ -120,9 +150,10 @@ async function transcribe(
   try {
     const never = new AbortController().signal;
     const { answer: transcript, done } = await house.replicas.ask(request.model, async (replica, dialect) => {
-      if (!dialect.transcribe) throw new BackendFault('misconfigured');
-      return dialect.transcribe(replica, request, recording, never);
-    });
+        if (!dialect.transcribe) throw new BackendFault('misconfigured');
+        return dialect.transcribe(replica, request, recording, never);
+      },
+    );
     done();
     const written = toAnswer(transcript, request, recording);
     const reason = res.destroyed ? 'client_left' : 'completed';

@@ -5,6 +5,7 @@ import { spanOf } from '@turnpike/http-service/observeRequests';
 import type { CatalogFollower } from '@turnpike/internal-api/followCatalog';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { toRateLimitHeaders } from '@turnpike/public-api/headers';
+import type { KeyAllowance } from '@turnpike/request-reading/shares/keyAllowance';
 import type { Request, Response } from 'express';
 import type { Backends } from '../backends/createBackends.ts';
 import type { ReplicaTurns } from '../backends/replicaTurns.ts';
@@ -29,6 +30,8 @@ export interface MediaHouse {
   authenticator: Pick<Authenticator, 'authenticate'>;
   admission: AdmitMediaDependencies;
   findShortage: Money['findShortage'];
+  /** Processor time of decoding uploads that were refused, by key. */
+  refusedDecoding: KeyAllowance;
   callBook: Pick<CallBook, 'open'>;
   jobs: Pick<Jobs, 'obtain' | 'giveUp' | 'make' | 'giveBack'>;
   /** Address by which clients reach the region. */

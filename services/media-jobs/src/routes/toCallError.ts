@@ -41,6 +41,8 @@ function toMediaError(error: MediaFault): ApiError {
         'file',
         'file lasts longer than the model takes: see capabilities.max_minutes of its entry',
       );
+    case 'too_dense':
+      return invalidRequest('file', 'file may have 8 channels and 192 kHz at most');
     case 'invalid_output':
       return fault({ kind: 'backend_failed' }, error);
   }

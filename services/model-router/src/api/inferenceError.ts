@@ -15,7 +15,7 @@ import {
 import type { KeyBoundFault } from '@turnpike/request-reading/faults/keyBoundFault';
 import { type CallFault, type CutFault, MS_PER_TOKEN } from './inferenceFault.ts';
 
-const KEY_BOUND_MESSAGES: Record<Exclude<KeyBoundFault['bound'], 'refused_bodies'>, string> = {
+const KEY_BOUND_MESSAGES: Partial<Record<KeyBoundFault['bound'], string>> = {
   body_memory:
     'Requests of this key take as many bytes as one key may have, or this upload stood still while others needed room.',
   prompt_counts: 'Too many prompts of this key are being counted right now.',
@@ -157,7 +157,7 @@ export function toInferenceError(fault: CallFault, { keysPageUrl }: AuthErrorOpt
           docUrl,
         );
       return unavailable(
-        `${KEY_BOUND_MESSAGES[fault.bound]} Nothing was run or charged. Retry after as long as Retry-After says.`,
+        `${KEY_BOUND_MESSAGES[fault.bound] ?? 'This key has as much under way as one key may have.'} Nothing was run or charged. Retry after as long as Retry-After says.`,
         retryAfter(fault.retryAfterSeconds),
       );
     case 'no_healthy_engine':

@@ -84,7 +84,7 @@ async function makeTranscript(rendering: Rendering, request: Omit<TranscriptRequ
   const [input] = held.row.inputs;
   if (!dialect.transcribe || !input) throw new BackendFault('misconfigured');
   const { content } = await house.store.get(input.key);
-  const heard = await house.workshop.recording(content, held.signal);
+  const heard = await house.workshop.recording(content, held.row, held.signal);
   try {
     const { path, type, seconds } = heard;
     const file = { path, bytes: input.bytes, sha256: '', discard: async () => {} };

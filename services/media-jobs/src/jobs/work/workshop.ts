@@ -8,6 +8,7 @@ import type {
   VideoRequest,
 } from '../../terms/mediaRequest.ts';
 import type { Transcript } from '../../terms/transcript.ts';
+import type { JobRow } from '../table/jobRow.ts';
 
 /** A file on this disk that is ready to be stored, and what was measured of it. */
 export interface MadeFile extends Pick<StoredOutput, 'type' | 'width' | 'height' | 'seconds'> {
@@ -28,6 +29,9 @@ export interface HeardFile {
   discard(): Promise<void>;
 }
 
+/** Whose upload it is, and its seconds, rounded up. */
+export type UploadJob = Pick<JobRow, 'workspaceId' | 'keyId' | 'unitsBound'>;
+
 /** What an engine gave is not what it should be: empty, broken, too large, of another kind, nothing in it. */
 export class InvalidOutput extends Error {
   override name = 'InvalidOutput';
@@ -42,7 +46,7 @@ export interface Workshop {
   clip(source: Readable, request: VideoRequest, signal: AbortSignal): Promise<MadeFile>;
   speech(source: Readable, format: SpeechFormat, request: SpeechRequest, signal: AbortSignal): Promise<MadeFile>;
   /** Of an upload that was good when the job was made. */
-  recording(source: Readable, signal: AbortSignal): Promise<HeardFile>;
+  recording(source: Readable, job: UploadJob, signal: AbortSignal): Promise<HeardFile>;
   /** Throws an `InvalidOutput` where it cannot be shown as its client asked for it. */
   transcript(transcript: Transcript, form: TranscriptForm): Omit<MadeFile, 'discard'>;
 }
