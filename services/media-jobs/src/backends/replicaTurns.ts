@@ -11,10 +11,14 @@ export interface Given<Answer> {
 /** The replicas, for calls that are answered as they run. */
 export interface ReplicaTurns {
   /**
-   * Asks the replica of a model that this process uses least; one other where that takes nothing now. Rejects with the `BackendFault` of
-   * the last one that was asked, or with `busy` where none takes anything.
+   * Asks the replica of a model that this process uses least; one other where that takes nothing now. A key that has its part of the model's
+   * calls waits before that. Rejects with the `BackendFault` of the last one that was asked, with `busy` where none takes anything or the key's
+   * turn does not come, or with the signal's reason where that fires while the call waits.
    */
-  ask<Answer>(model: string, question: (replica: Replica, dialect: Dialect) => Promise<Answer>): Promise<Given<Answer>>;
+  ask<Answer>(
+    call: { model: string; keyId: string; signal: AbortSignal },
+    question: (replica: Replica, dialect: Dialect) => Promise<Answer>,
+  ): Promise<Given<Answer>>;
   /** How much each replica that was asked yet does for this process, by its id. */
   running(): Iterable<readonly [id: string, calls: number]>;
 }
@@ -22,6 +26,18 @@ export interface ReplicaTurns {
 export interface TurnMetrics {
   /** A replica has answered, or begun to: `made`. Or it has failed at that: the kind of the fault. */
   attemptEnded(replica: Pick<Replica, 'id'>, result: string): void;
+}
+
+/** Calls that a replica answers well at once, though its slots, which are for jobs, are fewer. */
+const LEAST_CALLS = 4;
+/** A key may have so many times the calls that are still free, or one: alone three quarters, and a newcomer always finds some. */
+const SHARE_OF_FREE = 3;
+/** Calls of one key that wait, and for how long. */
+const WAITING = { perKey: 100, maxMs: 60_000, retryAfterMs: 2_000 };
+
+interface Line {
+  calls: Map<string, number>;
+  waiting: { keyId: string; begin: () => void }[];
 }
 
 /** What was not begun, or most likely not, is asked of one other: whoever has two in trouble has more. */
@@ -35,6 +51,77 @@ export function createReplicaTurns(
   /** By replica: what it is doing for this process, and when it was asked last. */
   const uses = new Map<string, { running: number; askedAt: number }>();
   let asks = 0;
+  /** By model: the calls under way of each key, and those that wait, in the order of arrival. */
+  const lines = new Map<string, Line>();
+
+  const lineOf = (model: string): Line => {
+    const line = lines.get(model) ?? { calls: new Map(), waiting: [] };
+    lines.set(model, line);
+    return line;
+  };
+
+  function mayBegin(model: string, keyId: string): boolean {
+    const { calls } = lineOf(model);
+    const own = calls.get(keyId) ?? 0;
+    const room = backends.replicasFor(model).reduce((sum, { slots }) => sum + Math.max(slots, LEAST_CALLS), 0);
+    const running = [...calls.values()].reduce((sum, count) => sum + count, 0);
+    return own === 0 || own + 1 <= SHARE_OF_FREE * (room - running - 1);
+  }
+
+  function addCall(model: string, keyId: string, change: 1 | -1): void {
+    const { calls, waiting } = lineOf(model);
+    const count = (calls.get(keyId) ?? 0) + change;
+    if (count > 0) calls.set(keyId, count);
+    else calls.delete(keyId);
+    if (calls.size === 0 && waiting.length === 0) lines.delete(model);
+  }
+
+  /** The keys with the least under way first. */
+  function serveWaiting(model: string): void {
+    const { calls, waiting } = lineOf(model);
+    const countOf = ({ keyId }: { keyId: string }): number => calls.get(keyId) ?? 0;
+    for (;;) {
+      const [next] = waiting.filter(({ keyId }) => mayBegin(model, keyId)).sort((a, b) => countOf(a) - countOf(b));
+      if (!next) return;
+      waiting.splice(waiting.indexOf(next), 1);
+      next.begin();
+    }
+  }
+
+  /** Resolves once the key may have one call more of the model, which the function ends. */
+  async function takeTurn(model: string, keyId: string, signal: AbortSignal): Promise<() => void> {
+    signal.throwIfAborted();
+    const { waiting } = lineOf(model);
+    const begin = (): void => addCall(model, keyId, 1);
+    if (mayBegin(model, keyId)) begin();
+    else if (waiting.filter((call) => call.keyId === keyId).length >= WAITING.perKey) throw tooMany();
+    else {
+      const over = AbortSignal.any([signal, AbortSignal.timeout(WAITING.maxMs)]);
+      await new Promise<void>((resolve, reject) => {
+        const call = {
+          keyId,
+          begin() {
+            over.removeEventListener('abort', leave);
+            begin();
+            resolve();
+          },
+        };
+        const leave = (): void => {
+          waiting.splice(waiting.indexOf(call), 1);
+          reject(signal.aborted ? signal.reason : tooMany());
+        };
+        waiting.push(call);
+        over.addEventListener('abort', leave, { once: true });
+      });
+    }
+    let isOver = false;
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      addCall(model, keyId, -1);
+      serveWaiting(model);
+    };
+  }
 
   /** By its slots; of two that are used alike, the one whose last turn is longest ago. */
   function findLeastUsed(replicas: readonly Replica[]): Replica | undefined {
@@ -58,7 +145,8 @@ export function createReplicaTurns(
 
   return {
     running: () => Array.from(uses, ([id, { running }]) => [id, running] as const),
-    async ask(model, question) {
+    async ask({ model, keyId, signal }, question) {
+      const endTurn = await takeTurn(model, keyId, signal);
       const asked = new Set<string>();
       let fault = new BackendFault('busy');
       while (asked.size < MOST_ASKED) {
@@ -69,15 +157,27 @@ export function createReplicaTurns(
         try {
           const answer = await question(replica, backends.dialectOf(replica));
           metrics.attemptEnded(replica, 'made');
-          return { answer, done };
+          return {
+            answer,
+            done() {
+              done();
+              endTurn();
+            },
+          };
         } catch (error) {
           done();
           if (error instanceof BackendFault) metrics.attemptEnded(replica, error.kind);
-          if (!(error instanceof BackendFault) || !ASKED_ELSEWHERE.has(error.kind)) throw error;
+          if (!(error instanceof BackendFault) || !ASKED_ELSEWHERE.has(error.kind)) {
+            endTurn();
+            throw error;
+          }
           fault = error;
         }
       }
+      endTurn();
       throw fault;
     },
   };
 }
+
+const tooMany = (): BackendFault => new BackendFault('busy', { retryAfterMs: WAITING.retryAfterMs });

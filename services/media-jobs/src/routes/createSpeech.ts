@@ -80,7 +80,7 @@ async function sendSpokenAudio(
   res: Response,
   { request, call, signal, onBegin, end }: Sending,
 ): Promise<Delivery> {
-  const { answer, done } = await house.replicas.ask(request.model, async (replica, { speech }) => {
+  const { answer, done } = await house.replicas.ask({ ...call, signal }, async (replica, { speech }) => {
     if (!speech) throw new BackendFault('misconfigured');
     return speech(replica, request, signal);
   });

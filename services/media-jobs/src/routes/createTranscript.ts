@@ -149,7 +149,10 @@ async function transcribe(
 ): Promise<void> {
   try {
     const never = new AbortController().signal;
-    const { answer: transcript, done } = await house.replicas.ask(request.model, async (replica, dialect) => {
+    const { keyId } = callingKey(res);
+    const { answer: transcript, done } = await house.replicas.ask(
+      { model: request.model, keyId, signal: never },
+      async (replica, dialect) => {
         if (!dialect.transcribe) throw new BackendFault('misconfigured');
         return dialect.transcribe(replica, request, recording, never);
       },
