@@ -186,12 +186,19 @@ export async function findLack(
 ): Promise<Insufficient | undefined> {
   if (key.workspace.billingStatus !== 'active') throw refuse(toBillingFault(key));
   if (leastNanoUsd === 0n) return undefined;
-  const { findShortage, log } = dependencies;
-  const ask = () =>
-    findShortage(key, leastNanoUsd).catch((error: unknown) => {
+  const { absorber, findShortage, log } = dependencies;
+  const ask = async (): Promise<Shortage | undefined> => {
+    try {
+      const shortage = await findShortage(key, leastNanoUsd);
+      if (shortage !== 'not_loaded') return shortage;
+      await absorber.load(key.workspace.workspaceId, key.keyId);
+      const loaded = await findShortage(key, leastNanoUsd);
+      return loaded === 'not_loaded' ? undefined : loaded;
+    } catch (error) {
       log.warn({ err: error }, 'what a key may spend cannot be asked for; its admission decides');
       return undefined;
-    });
+    }
+  };
   let shortage = await ask();
   if (shortage && (await fetchCredits(dependencies, key))) shortage = await ask();
   return shortage && toShortfall(shortage, { key, holdNanoUsd: leastNanoUsd });

@@ -68,14 +68,20 @@ it('asks for newer credits before it says that there are too few', async () => {
   expect(await lackOf(key)).toBeUndefined();
 });
 
-it('says nothing of what costs nothing, of balances that are not loaded, of older records, or without Redis', async () => {
+it('loads the balances of a workspace that Redis has none of', async () => {
+  const [rich, poor] = [await aKey(10n), await aKey(9n)];
+  for (const { workspace } of [rich, poor]) await opened.redis.del(redisKeys.wallet(workspace.workspaceId));
+  expect([await lackOf(rich), await lackOf(poor)]).toEqual([
+    undefined,
+    expect.objectContaining({ limitedBy: 'credit' }),
+  ]);
+});
+
+it('says nothing of what costs nothing, of older records, or without Redis', async () => {
   expect(await lackOf(await aKey(0n), 0n)).toBeUndefined();
   const key = await aKey(0n);
   await opened.redis.hset(redisKeys.key(key.workspace.workspaceId, key.keyId), 'generation', key.generation + 1);
   expect(await lackOf(key)).toBeUndefined();
-  const unloaded = await aKey(0n);
-  await opened.redis.del(redisKeys.wallet(unloaded.workspace.workspaceId));
-  expect(await lackOf(unloaded)).toBeUndefined();
   const absorber = { load: async () => false, refresh: async () => false };
   const findShortage = async () => Promise.reject(new Error('Command timed out'));
   expect(await findLack({ absorber, findShortage, log: aSilentLogger() }, key, 10n)).toBeUndefined();

@@ -17,7 +17,7 @@ export interface Shortage {
 }
 
 const answerSchema = z.tuple([
-  z.enum(['', 'key_budget', 'credit', 'monthly_cap', 'monthly_cap_reached']),
+  z.enum(['', 'not_loaded', 'key_budget', 'credit', 'monthly_cap', 'monthly_cap_reached']),
   z.coerce.bigint(),
   z.coerce.bigint(),
   z.coerce.bigint(),
@@ -25,11 +25,12 @@ const answerSchema = z.tuple([
 
 /**
  * Makes `findShortage(key, amount)`: the limit that would not carry so much now, for those who want to know before they do something that
- * is dear and not yet a call. Undefined also where nothing can be said: the admission has the last word.
+ * is dear and not yet a call; `not_loaded` where Redis does not have the balances. Undefined also where nothing can be said: the admission has
+ * the last word.
  */
 export function createFindShortage(redis: Redis, { standing }: { standing: Pick<Standing, 'session'> }) {
   const findShortage = defineScript(redis, 'findShortage');
-  return async (key: KeyRecord, amountNanoUsd: NanoUsd): Promise<Shortage | undefined> => {
+  return async (key: KeyRecord, amountNanoUsd: NanoUsd): Promise<Shortage | 'not_loaded' | undefined> => {
     const { session } = standing;
     if (!session) return undefined;
     const { workspaceId, monthlyCapNanoUsd } = key.workspace;
@@ -45,6 +46,7 @@ export function createFindShortage(redis: Redis, { standing }: { standing: Pick<
       key.keyId,
     ]);
     const [limiter, keySpentNanoUsd, keyHeldNanoUsd, availableNanoUsd] = answerSchema.parse(answer);
+    if (limiter === 'not_loaded') return limiter;
     return limiter === '' ? undefined : { limiter, keySpentNanoUsd, keyHeldNanoUsd, availableNanoUsd };
   };
 }
