@@ -83,38 +83,35 @@ it('is busy where no replica takes anything', async () => {
 });
 
 it.each([
-  [1, 3],
+  [1, 1],
   [8, 6],
-])(
-  'one key has three quarters of %i slots, at least of four calls, and the rest of its calls wait for their turn',
-  async (slots, most) => {
-    const turns = turnsOf(aReplica('a', slots));
-    const begun: { done(): void }[] = [];
-    const hoard = Array.from({ length: 9 }, () => turns.ask(aCall('hoarder'), idOf).then((given) => begun.push(given)));
+])('one key has three quarters of %i slots, and the rest of its calls wait for their turn', async (slots, most) => {
+  const turns = turnsOf(aReplica('a', slots));
+  const begun: { done(): void }[] = [];
+  const hoard = Array.from({ length: 9 }, () => turns.ask(aCall('hoarder'), idOf).then((given) => begun.push(given)));
+  await setImmediate();
+  expect(begun).toHaveLength(most);
+  const newcomer = await turns.ask(aCall(), idOf);
+  newcomer.done();
+  while (begun.length > 0) {
+    begun.shift()?.done();
     await setImmediate();
-    expect(begun).toHaveLength(most);
-    const newcomer = await turns.ask(aCall(), idOf);
-    newcomer.done();
-    while (begun.length > 0) {
-      begun.shift()?.done();
-      await setImmediate();
-      expect(begun.length).toBeLessThanOrEqual(most);
-    }
-    await Promise.all(hoard);
-    expect(Object.fromEntries(turns.running())).toEqual({ a: 0 });
-  },
-);
+    expect(begun.length).toBeLessThanOrEqual(most);
+  }
+  await Promise.all(hoard);
+  expect(Object.fromEntries(turns.running())).toEqual({ a: 0 });
+});
 
 it('forgets a call whose client leaves while it waits, and refuses a key that has a hundred waiting', async () => {
   const turns = turnsOf(aReplica('a'));
   const leaving = new AbortController();
   const call = { ...aCall('hoarder'), signal: leaving.signal };
-  const held = await Promise.all([1, 2, 3].map(() => turns.ask(call, idOf)));
+  const held = await turns.ask(call, idOf);
   const waiting = Array.from({ length: 100 }, () => turns.ask(call, idOf));
   await expect(turns.ask(call, idOf)).rejects.toMatchObject({ kind: 'busy' });
   leaving.abort(new Error('left'));
   const ended = await Promise.allSettled(waiting);
   expect(ended.every((end) => end.status === 'rejected' && end.reason === leaving.signal.reason)).toBe(true);
-  for (const { done } of held) done();
+  held.done();
   await expect(turns.ask(aCall('hoarder'), idOf)).resolves.toMatchObject({ answer: 'a' });
 });

@@ -28,9 +28,7 @@ export interface TurnMetrics {
   attemptEnded(replica: Pick<Replica, 'id'>, result: string): void;
 }
 
-/** Calls that a replica answers well at once, though its slots, which are for jobs, are fewer. */
-const LEAST_CALLS = 4;
-/** A key may have so many times the calls that are still free, or one: alone three quarters, and a newcomer always finds some. */
+/** A key may have so many times the slots of a model that no call of this process has, or one: alone three quarters, and a newcomer always finds some. */
 const SHARE_OF_FREE = 3;
 /** Calls of one key that wait, and for how long. */
 const WAITING = { perKey: 100, maxMs: 60_000, retryAfterMs: 2_000 };
@@ -63,7 +61,7 @@ export function createReplicaTurns(
   function mayBegin(model: string, keyId: string): boolean {
     const { calls } = lineOf(model);
     const own = calls.get(keyId) ?? 0;
-    const room = backends.replicasFor(model).reduce((sum, { slots }) => sum + Math.max(slots, LEAST_CALLS), 0);
+    const room = backends.replicasFor(model).reduce((sum, { slots }) => sum + slots, 0);
     const running = [...calls.values()].reduce((sum, count) => sum + count, 0);
     return own === 0 || own + 1 <= SHARE_OF_FREE * (room - running - 1);
   }
