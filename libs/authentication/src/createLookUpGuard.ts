@@ -4,6 +4,7 @@ import { ApiError } from '@turnpike/public-api/apiError';
 import type { LookUpFault } from '@turnpike/public-api/authFault';
 import { createThrottle, type Throttle } from '@turnpike/request-throttle/createThrottle';
 import type { KeyBoundMetrics } from '@turnpike/telemetry/keyBoundMetrics';
+import type { Request } from 'express';
 import { addressOf } from './addressOf.ts';
 import type { Authenticator } from './createCachingAuthenticator.ts';
 
@@ -14,6 +15,8 @@ export interface LookUpGuardOptions {
   /** Keys that the edge signs the client's address with. */
   tokenKeys: NamedSecret[];
   metrics: KeyBoundMetrics;
+  /** As how many look-ups of its key a request counts; 1 unless given. */
+  weightOf?: (req: Request) => number;
   /** A clock that only goes forward, in milliseconds. */
   now?: () => number;
 }
@@ -29,7 +32,7 @@ const MAX_NAMES = 50_000;
  * is never remembered for long: of those, one client address has as many as a key has look-ups.
  */
 export function createLookUpGuard(options: LookUpGuardOptions): Guard {
-  const { authenticator, lookUpsPerSecond, tokenKeys, metrics, now } = options;
+  const { authenticator, lookUpsPerSecond, tokenKeys, metrics, weightOf = () => 1, now } = options;
   const pace = {
     requestsPerMinute: 60 * lookUpsPerSecond,
     burst: BURST_SECONDS * lookUpsPerSecond,
@@ -43,17 +46,22 @@ export function createLookUpGuard(options: LookUpGuardOptions): Guard {
     name: 'api-key-look-ups',
     check: async (req, res, next) => {
       const key = await authenticator.authenticate(req.headers.authorization, () =>
-        take(byAddress, addressOf(req, tokenKeys), 'address'),
+        take(byAddress, addressOf(req, tokenKeys), { of: 'address' }),
       );
-      take(byKey, key.keyId, 'key', () => metrics.keyBoundHit('look_ups', key.keyId));
+      const onRefusal = (): void => metrics.keyBoundHit('look_ups', key.keyId);
+      take(byKey, key.keyId, { of: 'key', weight: weightOf(req), onRefusal });
       res.locals.callingKey = key;
       next();
     },
   };
 }
 
-function take(throttle: Throttle, name: string, of: LookUpFault['of'], onRefusal?: () => void): void {
-  const { isAllowed, waitMs } = throttle.takeRequest(name);
+function take(
+  throttle: Throttle,
+  name: string,
+  { of, weight, onRefusal }: { of: LookUpFault['of']; weight?: number; onRefusal?: () => void },
+): void {
+  const { isAllowed, waitMs } = throttle.takeRequest(name, weight);
   if (isAllowed) return;
   onRefusal?.();
   const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1_000));

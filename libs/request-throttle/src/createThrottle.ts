@@ -30,8 +30,8 @@ export interface Throttle {
   readonly intervalMs: number;
   /** How long a whole burst takes to be allowed again. */
   readonly windowMs: number;
-  /** Takes one request from a name's allowance. A refused one is not counted; `waitMs` says when the next would pass. */
-  takeRequest(name: string): { isAllowed: boolean; waitMs: number };
+  /** Takes one request from a name's allowance, or as much as several. A refused one is not counted; `waitMs` says when the next would pass. */
+  takeRequest(name: string, weight?: number): { isAllowed: boolean; waitMs: number };
   /** Gives back a request that was taken, for one that turned out not to be meant. */
   giveBack(name: string): void;
   /** What is due to be told to the others, which counts as told from now on: of a shared throttle's names, 250 at most. */
@@ -71,16 +71,17 @@ export function createThrottle({
   return {
     intervalMs,
     windowMs,
-    takeRequest(name) {
+    takeRequest(name, weight = 1) {
       const nowMs = now();
       const allowance = byName.get(name) ?? begin(name);
       const usedMs = Math.max(allowance.wholeAt - nowMs, 0);
-      const waitMs = usedMs + intervalMs - windowMs;
+      const takenMs = weight * intervalMs;
+      const waitMs = usedMs + takenMs - windowMs;
       // A tenth of a microsecond of tolerance: sums of intervals such as 60,000 ÷ 7,000 are not exact.
       if (waitMs > 1e-4) return { isAllowed: false, waitMs };
-      allowance.wholeAt = nowMs + usedMs + intervalMs;
+      allowance.wholeAt = nowMs + usedMs + takenMs;
       if (allowance.untold === 0) allowance.untoldSince = nowMs;
-      allowance.untold += 1;
+      allowance.untold += weight;
       if (allowance.untold >= tellFrom && !allowance.isDue && due.length < MAX_TOLD) {
         allowance.isDue = true;
         due.push({ name, allowance });

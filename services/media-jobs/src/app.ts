@@ -14,6 +14,7 @@ import type { RequestHandler } from 'express';
 import { createToWireError } from './api/mediaError.ts';
 import type { Db } from './database/createDb.ts';
 import type { Money } from './money/openMoney.ts';
+import { weighList } from './request/readQuery.ts';
 import { createImages } from './routes/createImages.ts';
 import { createSpeech } from './routes/createSpeech.ts';
 import { createTranscript } from './routes/createTranscript.ts';
@@ -39,13 +40,20 @@ export interface AppDependencies {
 
 type RouteName = keyof typeof MEDIA_ROUTES;
 
+const isList = ({ path, method }: { path: string; method: string }): boolean =>
+  method === MEDIA_ROUTES.listVideos.method && path === MEDIA_ROUTES.listVideos.path;
+
 /** What the edge proxies to, and what the fleet alone reaches. */
 export function listRoutes(dependencies: AppDependencies): ServiceRoutes {
   const { house, db, money, telemetry, internalGuard } = dependencies;
   const toWireError = createToWireError(dependencies);
   const keyGuard = createKeyGuard(dependencies);
   // Looking at jobs, listing and deleting them takes nothing of the key's requests a minute.
-  const lookUpGuard = createLookUpGuard({ ...dependencies, metrics: createKeyBoundMetrics(telemetry.meter) });
+  const lookUpGuard = createLookUpGuard({
+    ...dependencies,
+    metrics: createKeyBoundMetrics(telemetry.meter),
+    weightOf: ({ path, method, query }) => (isList({ path, method }) ? weighList(query) : 1),
+  });
   const creations: Partial<Record<RouteName, RequestHandler>> = {
     createImages: createImages(house),
     createVideo: createVideo(house),

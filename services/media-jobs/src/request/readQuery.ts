@@ -11,6 +11,7 @@ const wholeNumber = (minimum: number, maximum: number) =>
 
 const LIST_DEFAULT = 20;
 const LIST_MAX = 100;
+const JOBS_OF_A_LOOK_UP = 10;
 
 const readList = createFieldReader(
   z.object({
@@ -22,6 +23,12 @@ const readList = createFieldReader(
 );
 const readImageContent = createFieldReader(z.object({ index: optional(wholeNumber(0, 9)) }));
 const readVideoContent = createFieldReader(z.object({ variant: optional(z.literal('video', 'must be video')) }));
+
+/** As how many look-ups a page counts: one for each ten jobs that it may have. */
+export function weighList({ limit = LIST_DEFAULT }: Record<string, unknown>): number {
+  const jobs = Number(limit);
+  return jobs >= 1 && jobs <= LIST_MAX ? Math.ceil(jobs / JOBS_OF_A_LOOK_UP) : 1;
+}
 
 /** Which page of a list is asked for. */
 export interface ListQuery {
