@@ -69,6 +69,8 @@ export const configSchema = z
     LOOK_UPS_PER_SECOND: lookUpsPerSecondSchema,
     /** Jobs of one key that are rendered at a time; the others of it wait, and let jobs of other keys pass. */
     ACTIVE_JOBS_PER_KEY: z.coerce.number().int().positive().default(8),
+    /** Jobs of one model that one key may have waiting for their turn; a call that would make another one is refused with 429. */
+    QUEUED_JOBS_PER_KEY: z.coerce.number().int().positive().default(500),
   })
   .superRefine(checkObjectStore);
 

@@ -5,6 +5,7 @@ import { startService } from '@turnpike/http-service/startService';
 import { followCatalog } from '@turnpike/internal-api/followCatalog';
 import { openObjectStore } from '@turnpike/object-store/openObjectStore';
 import { untilDatabaseAnswers } from '@turnpike/postgres/untilDatabaseAnswers';
+import { createFairSlots } from '@turnpike/request-reading/shares/fairSlots';
 import { createKeyAllowance } from '@turnpike/request-reading/shares/keyAllowance';
 import { createInferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import { createMediaMetrics } from '@turnpike/telemetry/mediaMetrics';
@@ -15,7 +16,7 @@ import { createBackends } from './backends/createBackends.ts';
 import { createReplicaTurns } from './backends/replicaTurns.ts';
 import { clipSettingsOf, toMediaCatalog } from './catalog/mediaCatalog.ts';
 import { configSchema } from './config.ts';
-import { createDb } from './database/createDb.ts';
+import { createDb, type Db } from './database/createDb.ts';
 import { openJobs } from './jobs/openJobs.ts';
 import { toJobMoney } from './jobs/toJobMoney.ts';
 import { toWorkshop } from './jobs/toWorkshop.ts';
@@ -29,6 +30,8 @@ const KEY_CACHE_TTL_MS = 5_000;
 const QUESTIONS_AT_ONCE = 32;
 /** Connections to the database. Statements touch a few rows each. */
 const POOL_SIZE = 20;
+/** Look-ups of jobs at once, each on a connection of its own; the rest waits in turn, by workspace and key. */
+const LOOK_UPS = { inAll: 6, perWorkspace: 4, waitingPerKey: 100 };
 const STATEMENT_TIMEOUT_MS = 5_000;
 /** Processor time of decoding that ends in a refusal, which takes nothing of a key's rate: 10 s at once, and as much every minute. */
 const REFUSED_DECODING = { bound: 'refused_recordings', capacity: 10_000, refillMs: 60_000, least: 50 } as const;
@@ -43,12 +46,17 @@ startService({
     const region = config.REGION;
     const metrics = createInferenceMetrics(telemetry.meter);
     const mediaMetrics = createMediaMetrics(telemetry.meter);
-    const db = createDb({
-      databaseUrl: config.DATABASE_URL,
-      poolSize: POOL_SIZE,
-      statementTimeoutMs: STATEMENT_TIMEOUT_MS,
-    });
-    shutdown.defer('postgres', () => db.$disconnect());
+    const openPool = (name: string, poolSize: number): Db => {
+      const pool = createDb({
+        databaseUrl: config.DATABASE_URL,
+        poolSize,
+        statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+      });
+      shutdown.defer(`postgres for ${name}`, () => pool.$disconnect());
+      return pool;
+    };
+    const db = openPool('jobs', POOL_SIZE);
+    const lookUpDb = openPool('look-ups', LOOK_UPS.inAll);
     await untilDatabaseAnswers({
       service: 'media-jobs',
       databaseUrl: config.DATABASE_URL,
@@ -101,6 +109,8 @@ startService({
       clipSettingsOf: (model) => clipSettingsOf(catalog.current(), model),
       disabledModels: () => catalog.current()?.disabled ?? [],
       activePerKey: config.ACTIVE_JOBS_PER_KEY,
+      queuedPerKey: config.QUEUED_JOBS_PER_KEY,
+      lookUpDb,
       metrics: mediaMetrics,
       log,
     });
@@ -128,6 +138,7 @@ startService({
         refusedDecoding: createKeyAllowance(REFUSED_DECODING),
         callBook: money.callBook,
         jobs,
+        lookUps: createFairSlots({ bound: 'job_look_ups', limits: LOOK_UPS, givesWay: false }),
         publicUrl: config.PUBLIC_URL,
       },
     };

@@ -86,6 +86,7 @@ export async function serveAudio(played: readonly Played[], models: MediaModel[]
     callBook: money.callBook,
     jobs: {
       async giveBack() {},
+      takeRoom: async () => () => {},
       async make(job) {
         made.push(job);
         return {

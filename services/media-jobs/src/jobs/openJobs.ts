@@ -14,9 +14,18 @@ import { reapOrphans } from './removal/reapOrphans.ts';
 import { sweepStrays } from './removal/sweepStrays.ts';
 import { runLooks } from './runLooks.ts';
 import { type Claim, type Creating, endClaim, forgetClaim } from './table/creations.ts';
-import { countAhead, findJob, type JobAddress, type JobList, listJobs, readQueuePosition } from './table/findJobs.ts';
+import {
+  countAhead,
+  countQueued,
+  findJob,
+  type JobAddress,
+  type JobList,
+  listJobs,
+  type Queue,
+  type SeenJob,
+} from './table/findJobs.ts';
 import { letBegin } from './table/insertJob.ts';
-import { isOpen, type JobRow } from './table/jobRow.ts';
+import { isOpen } from './table/jobRow.ts';
 import { stepJob } from './table/stepJob.ts';
 import { createTextKeys } from './textKeys.ts';
 import { GRACE_MS, LEASE_MS, LOOK_MS, RUN_TIMES } from './times.ts';
@@ -28,6 +37,10 @@ import type { House } from './work/house.ts';
 
 export interface JobsOptions extends Omit<House, 'texts' | 'estimate' | 'leaseMs' | 'runTimes'> {
   db: Db;
+  /** Has connections of its own for what clients look up, so that these keep no lease, owner or job waiting. */
+  lookUpDb: Db;
+  /** Jobs of one model that a key may have in the queue. */
+  queuedPerKey: number;
   store: ObjectStore;
   log: Logger;
   /** Shorter ones for tests. */
@@ -62,8 +75,10 @@ export interface Jobs {
   /** The job once it has ended, or the signal fires. */
   untilEnded(address: JobAddress, signal: AbortSignal): Promise<ShownJob | undefined>;
   content(output: StoredOutput, range?: ByteRange): Promise<ObjectContent>;
-  /** When a job of this model that came now would be done; undefined where nobody knows, infinite where nobody could render it. */
-  expectWaitMs(model: string): Promise<number | undefined>;
+  /** When a job that came now would be done; undefined where nobody knows, infinite where nobody could render it. */
+  expectWaitMs(queue: Queue): Promise<number | undefined>;
+  /** Takes room for one job more of the key in the queue; undefined where it has as many as it may. The function is called once the row is made. */
+  takeRoom(queue: Queue): Promise<(() => void) | undefined>;
   listOverdue(): Promise<OverdueJob[]>;
   close(): Promise<void>;
 }
@@ -72,6 +87,8 @@ export interface Jobs {
 export async function openJobs(options: JobsOptions): Promise<Jobs> {
   const {
     db,
+    lookUpDb,
+    queuedPerKey,
     store,
     backends,
     money,
@@ -106,27 +123,24 @@ export async function openJobs(options: JobsOptions): Promise<Jobs> {
   const sweeping = sweepStrays({ db, store, metrics, log });
   const observing = observeJobs({ db, metrics, log, ...observer });
 
-  async function show(row: JobRow): Promise<ShownJob> {
-    const [queuePosition, { prompt }] = await Promise.all([
-      row.state === 'queued' ? readQueuePosition(db, row) : null,
-      // A job is shown without its prompt rather than not at all.
-      row.operation === 'videos' ? texts.open(row).catch(() => ({ prompt: undefined })) : { prompt: undefined },
-    ]);
-    return toShownJob(row, { queuePosition, prompt: prompt ?? null });
+  /** Calls of this process that have taken room and whose row is not made yet, by key and model. */
+  const making = new Map<string, number>();
+
+  async function show(row: SeenJob): Promise<ShownJob> {
+    // A job is shown without its prompt rather than not at all.
+    const { prompt } = row.operation === 'videos' ? await texts.open(row).catch(() => ({ prompt: undefined })) : {};
+    return toShownJob(row, { queuePosition: row.queuePosition, prompt: prompt ?? null });
   }
-  const find: Jobs['find'] = async (address) => {
-    const row = await findJob(db, address);
-    return row && show(row);
-  };
 
   /** Until it is one that is wanted, or time is up. */
   async function until(
+    pool: Db,
     address: JobAddress,
     isWanted: (job: ShownJob) => boolean,
     signal: AbortSignal,
   ): Promise<ShownJob | undefined> {
     for (;;) {
-      const row = await findJob(db, address);
+      const row = await findJob(pool, address);
       if (!row) return undefined;
       const job = await show(row);
       if (signal.aborted || isWanted(job)) return job;
@@ -141,10 +155,10 @@ export async function openJobs(options: JobsOptions): Promise<Jobs> {
     async obtain(call, signal) {
       const obtained = await obtainClaim(db, call, signal);
       if ('claim' in obtained) return obtained;
-      const job = await find({ jobId: obtained.jobId, keyId: call.keyId });
-      if (!job) throw new Error('the job of a call that is repeated is gone');
-      begin(job.id);
-      return { job };
+      const row = await findJob(db, { jobId: obtained.jobId, keyId: call.keyId });
+      if (!row) throw new Error('the job of a call that is repeated is gone');
+      begin(row.jobId);
+      return { job: await show(row) };
     },
     giveUp: (claim, { isRepeated }) =>
       void untilAnswered(() => (isRepeated ? endClaim(db, claim) : forgetClaim(db, claim)), { log }),
@@ -154,12 +168,17 @@ export async function openJobs(options: JobsOptions): Promise<Jobs> {
         throw error;
       });
       owners.keep(job.hold, 'made');
+      // A job is shown without its place rather than not at all.
+      const seen = await findJob(db, row).catch(() => undefined);
       begin(row.jobId);
-      return show(row);
+      return show(seen ?? { ...row, queuePosition: null });
     },
     giveBack: (hold) => money.release(hold),
-    find,
-    list: async (list) => Promise.all((await listJobs(db, list)).map(show)),
+    async find(address) {
+      const row = await findJob(lookUpDb, address);
+      return row && show(row);
+    },
+    list: async (list) => Promise.all((await listJobs(lookUpDb, list)).map(show)),
     async remove(address) {
       for (;;) {
         const row = await findJob(db, address);
@@ -176,22 +195,40 @@ export async function openJobs(options: JobsOptions): Promise<Jobs> {
         return true;
       }
     },
-    untilChanged: (address, was, signal) => until(address, ({ status }) => status !== was, signal),
+    untilChanged: (address, was, signal) => until(lookUpDb, address, ({ status }) => status !== was, signal),
     untilEnded: (address, signal) =>
-      until(address, ({ status }) => status === 'completed' || status === 'failed', signal),
+      until(db, address, ({ status }) => status === 'completed' || status === 'failed', signal),
     content: ({ key }, range) => store.get(key, range),
-    async expectWaitMs(model) {
+    async expectWaitMs(queue) {
+      const { model } = queue;
       const up = backends.list().filter(({ replica, isUp }) => isUp && !replica.draining && replica.model === model);
       const slots = up.reduce((sum, { replica }) => sum + replica.slots, 0);
       if (slots === 0) return Number.POSITIVE_INFINITY;
       return estimate.waitMs(model, {
         jobs: await countAhead(
           db,
-          model,
+          queue,
           up.map(({ replica }) => replica.id),
         ),
         slots,
       });
+    },
+    async takeRoom(queue) {
+      const name = `${queue.keyId} ${queue.model}`;
+      const before = making.get(name) ?? 0;
+      making.set(name, before + 1);
+      const leave = (): void => {
+        const left = (making.get(name) ?? 1) - 1;
+        if (left > 0) making.set(name, left);
+        else making.delete(name);
+      };
+      const queued = await countQueued(db, queue, queuedPerKey).catch((error: unknown) => {
+        leave();
+        throw error;
+      });
+      if (queued + before < queuedPerKey) return leave;
+      leave();
+      return undefined;
     },
     listOverdue: () => listOverdue(db),
     async close() {

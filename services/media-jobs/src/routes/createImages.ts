@@ -3,6 +3,7 @@ import { ApiError } from '@turnpike/public-api/apiError';
 import type { RequestHandler } from 'express';
 import { sendImages } from '../answer/images/sendImages.ts';
 import type { BackendFault, JobFault } from '../api/mediaFault.ts';
+import type { Queue } from '../jobs/table/findJobs.ts';
 import { abortOnClose } from './abortOnClose.ts';
 import { type JobHouse, readOutputs, whereJobsAre } from './jobHouse.ts';
 import { type Exchange, resolve } from './mediaHouse.ts';
@@ -20,12 +21,12 @@ const RETRY_AFTER_SECONDS = 10;
  */
 export function createImages(house: JobHouse): RequestHandler {
   return async (req, res) => {
-    const { keyId } = callingKey(res);
+    const { keyId, workspace } = callingKey(res);
     const draft = await house.requests.readImageRequest({ req, res }, keyId);
     try {
       const asked = resolve(draft, house);
       const { isAsync, responseFormat, model } = asked.request;
-      if (!isAsync) await assertInTime(house, model);
+      if (!isAsync) await assertInTime(house, { model, keyId, workspaceId: workspace.workspaceId });
       const isHidden = !isAsync && responseFormat === 'b64_json';
       const job = await obtainJob(house, { req, res }, { ...asked, digest: draft.digest, isHidden });
       if (isAsync) sendJob(house, { req, res }, job);
@@ -37,8 +38,8 @@ export function createImages(house: JobHouse): RequestHandler {
 }
 
 /** Throws `backend_unavailable` where the wait would be longer than anybody waits. */
-async function assertInTime({ jobs }: Pick<JobHouse, 'jobs'>, model: string): Promise<void> {
-  const waitMs = await whereJobsAre(jobs.expectWaitMs(model));
+async function assertInTime({ jobs }: Pick<JobHouse, 'jobs'>, queue: Queue): Promise<void> {
+  const waitMs = await whereJobsAre(jobs.expectWaitMs(queue));
   if (waitMs === undefined || waitMs <= LONGEST_EXPECTED_MS) return;
   throw new ApiError<BackendFault>({ kind: 'backend_unavailable', retryAfterSeconds: RETRY_AFTER_SECONDS });
 }

@@ -1,8 +1,10 @@
+import { callingKey } from '@turnpike/authentication/keyGuard';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { MEDIA_OPERATIONS } from '@turnpike/public-api/operations';
 import type { LookUpFault } from '../api/mediaFault.ts';
 import type { ShownJob } from '../terms/job.ts';
-import { type JobHouse, whereJobsAre } from './jobHouse.ts';
+import { type JobHouse, lookUp } from './jobHouse.ts';
+import type { Exchange } from './mediaHouse.ts';
 
 /** The families of paths that have jobs. */
 export type JobKind = 'image' | 'audio' | 'video';
@@ -10,10 +12,11 @@ export type JobKind = 'image' | 'audio' | 'video';
 /** The job that a path names, if it is of that family and the key's own. Throws `job_not_found`, alike in every other case. */
 export async function findJob(
   kind: JobKind,
-  { jobs }: Pick<JobHouse, 'jobs'>,
-  { id, keyId }: { id: unknown; keyId: string },
+  { jobs, lookUps }: Pick<JobHouse, 'jobs' | 'lookUps'>,
+  { req, res }: Exchange,
 ): Promise<ShownJob> {
-  const job = await whereJobsAre(jobs.find({ jobId: String(id), keyId }));
+  const address = { jobId: String(req.params.id), keyId: callingKey(res).keyId };
+  const job = await lookUp({ lookUps }, res, () => jobs.find(address));
   if (!job || MEDIA_OPERATIONS[job.params.operation] !== kind) throw notFound();
   return job;
 }

@@ -1,5 +1,4 @@
 import { text } from 'node:stream/consumers';
-import { callingKey } from '@turnpike/authentication/keyGuard';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { RequestHandler, Response } from 'express';
 import { toTranscriptAnswer } from '../answer/audio/transcriptAnswer.ts';
@@ -13,11 +12,11 @@ import { findJob, type JobKind } from './findJob.ts';
 import { type JobHouse, whereOutputsAre } from './jobHouse.ts';
 
 /** GET …/content of a job: what it made, or a part of that. It comes from the store as it is read; nothing else has its bytes. */
-export function getContent(kind: JobKind, { jobs }: Pick<JobHouse, 'jobs'>): RequestHandler {
+export function getContent(kind: JobKind, { jobs, lookUps }: Pick<JobHouse, 'jobs' | 'lookUps'>): RequestHandler {
   return async (req, res) => {
     if (kind === 'video') checkContentVariant(req.query);
     const index = kind === 'image' ? readContentIndex(req.query) : 0;
-    const { id, params, outputs } = await findJob(kind, { jobs }, { id: req.params.id, keyId: callingKey(res).keyId });
+    const { id, params, outputs } = await findJob(kind, { jobs, lookUps }, { req, res });
     const output = outputs[index];
     if (!output) throw new ApiError<LookUpFault>({ kind: 'content_not_there' });
     if (params.operation === 'audio.transcriptions' || params.operation === 'audio.translations')

@@ -7,12 +7,12 @@ import { readListQuery } from '../request/readQuery.ts';
 import type { ShownJob } from '../terms/job.ts';
 import { abortOnClose } from './abortOnClose.ts';
 import { findJob, type JobKind, notFound } from './findJob.ts';
-import { type JobHouse, whereJobsAre } from './jobHouse.ts';
+import { type JobHouse, lookUp, whereJobsAre } from './jobHouse.ts';
 
 /** GET of a job: as it is, or, where its client prefers to wait, once its status is another one. */
-export function getJob(kind: JobKind, house: Pick<JobHouse, 'jobs' | 'publicUrl'>): RequestHandler {
+export function getJob(kind: JobKind, house: Pick<JobHouse, 'jobs' | 'lookUps' | 'publicUrl'>): RequestHandler {
   return async (req, res) => {
-    const found = await findJob(kind, house, { id: req.params.id, keyId: callingKey(res).keyId });
+    const found = await findJob(kind, house, { req, res });
     const waitMs = preferredWaitMs(req);
     const job = waitMs === undefined ? found : await waitForChange(house, { job: found, waitMs, res });
     if (!job) throw notFound();
@@ -22,20 +22,20 @@ export function getJob(kind: JobKind, house: Pick<JobHouse, 'jobs' | 'publicUrl'
 }
 
 /** DELETE of a job: cancels it where it has not ended, and has what it made removed. */
-export function deleteJob(kind: JobKind, { jobs }: Pick<JobHouse, 'jobs'>): RequestHandler {
+export function deleteJob(kind: JobKind, house: Pick<JobHouse, 'jobs' | 'lookUps'>): RequestHandler {
   return async (req, res) => {
-    const { id } = await findJob(kind, { jobs }, { id: req.params.id, keyId: callingKey(res).keyId });
-    if (!(await whereJobsAre(jobs.remove({ jobId: id, keyId: callingKey(res).keyId })))) throw notFound();
+    const { id } = await findJob(kind, house, { req, res });
+    if (!(await whereJobsAre(house.jobs.remove({ jobId: id, keyId: callingKey(res).keyId })))) throw notFound();
     res.status(200).json(toDeletedBody(id, kind === 'video' ? 'video' : `${kind}.job`));
   };
 }
 
 /** GET /v1/videos: the key's own that have not expired. */
-export function listVideos({ jobs }: Pick<JobHouse, 'jobs'>): RequestHandler {
+export function listVideos({ jobs, lookUps }: Pick<JobHouse, 'jobs' | 'lookUps'>): RequestHandler {
   return async (req, res) => {
     const { limit, order, after } = readListQuery(req.query);
     const list = { keyId: callingKey(res).keyId, modality: 'video', order, after } as const;
-    const found = await whereJobsAre(jobs.list({ ...list, limit: limit + 1 }));
+    const found = await lookUp({ lookUps }, res, () => jobs.list({ ...list, limit: limit + 1 }));
     res.status(200).json(toVideoListBody(found.slice(0, limit), { hasMore: found.length > limit }));
   };
 }

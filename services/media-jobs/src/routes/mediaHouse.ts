@@ -33,7 +33,7 @@ export interface MediaHouse {
   /** Processor time of decoding uploads that were refused, by key. */
   refusedDecoding: KeyAllowance;
   callBook: Pick<CallBook, 'open'>;
-  jobs: Pick<Jobs, 'obtain' | 'giveUp' | 'make' | 'giveBack'>;
+  jobs: Pick<Jobs, 'obtain' | 'takeRoom' | 'giveUp' | 'make' | 'giveBack'>;
   /** Address by which clients reach the region. */
   publicUrl: string;
 }

@@ -1,8 +1,10 @@
 import { callingKey } from '@turnpike/authentication/keyGuard';
 import { ApiError } from '@turnpike/public-api/apiError';
+import type { KeyBoundFault } from '@turnpike/request-reading/faults/keyBoundFault';
 import { toMediaJobBody } from '../answer/jobs/jobBodies.ts';
 import { toPollHeaders } from '../answer/jobs/pollHeaders.ts';
 import type { LookUpFault } from '../api/mediaFault.ts';
+import type { Queue } from '../jobs/table/findJobs.ts';
 import { readRepeat } from '../request/callerHeaders.ts';
 import type { ShownJob } from '../terms/job.ts';
 import type { MediaRequest } from '../terms/mediaRequest.ts';
@@ -18,6 +20,9 @@ export interface JobWanted<Request extends MediaRequest> extends ResolvedRequest
   /** Gets what the request lacks, once the call is let in; where that fails, what is held is given back. */
   complete?(request: Request): Promise<Request>;
 }
+
+/** A queue that is full empties by one job after the other. */
+const ROOM_RETRY_AFTER_SECONDS = 10;
 
 type JobHouse = Pick<MediaHouse, 'admission' | 'authenticator' | 'jobs'>;
 
@@ -40,7 +45,7 @@ export async function obtainJob<Request extends MediaRequest>(
   { digest, isHidden, complete, ...wanted }: JobWanted<Request>,
 ): Promise<ShownJob> {
   const { jobs } = house;
-  const { keyId } = callingKey(exchange.res);
+  const { keyId, workspace } = callingKey(exchange.res);
   const leaving = abortOnClose(exchange.res);
   const obtained = await jobs
     .obtain({ keyId, digest, repeat: readRepeat(exchange.req) }, leaving.signal)
@@ -52,14 +57,34 @@ export async function obtainJob<Request extends MediaRequest>(
     jobs.giveUp(claim, { isRepeated: !(error instanceof ApiError && FINAL_FAULTS.has(error.fault.kind)) });
     throw error;
   };
-  const { call, hold } = await admit(house, exchange, { ...wanted, isStream: false }).catch(giveUp);
-  const request = complete
-    ? await complete(wanted.request).catch(async (error: unknown) => {
-        await jobs.giveBack(hold);
-        return giveUp(error);
-      })
-    : wanted.request;
-  return jobs.make({ ...call, request, digest, isHidden, hold, claim }).catch(refuse);
+  const leaveRoom = await takeRoom(jobs, {
+    model: wanted.request.model,
+    workspaceId: workspace.workspaceId,
+    keyId,
+  }).catch(giveUp);
+  try {
+    const { call, hold } = await admit(house, exchange, { ...wanted, isStream: false }).catch(giveUp);
+    const request = complete
+      ? await complete(wanted.request).catch(async (error: unknown) => {
+          await jobs.giveBack(hold);
+          return giveUp(error);
+        })
+      : wanted.request;
+    return await jobs.make({ ...call, request, digest, isHidden, hold, claim }).catch(refuse);
+  } finally {
+    leaveRoom();
+  }
+}
+
+/** Throws `key_bound_reached` where the key has as many jobs of the model in the queue as it may have. */
+async function takeRoom(jobs: JobHouse['jobs'], queue: Queue): Promise<() => void> {
+  const leaveRoom = await jobs.takeRoom(queue).catch(refuse);
+  if (leaveRoom) return leaveRoom;
+  throw new ApiError<KeyBoundFault>({
+    kind: 'key_bound_reached',
+    bound: 'queued_jobs',
+    retryAfterSeconds: ROOM_RETRY_AFTER_SECONDS,
+  });
 }
 
 /** Answers with a job of images or audio that is under way. */

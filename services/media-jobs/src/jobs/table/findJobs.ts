@@ -11,10 +11,37 @@ export interface JobAddress {
 /** What a client can see: not what it has cancelled, and nothing from its expiry on, whenever its bytes are removed. */
 const IS_SHOWN = Prisma.sql`state <> 'cancelled' AND (expires_at IS NULL OR expires_at > now())`;
 
-export async function findJob(db: Pick<Db, '$queryRaw'>, { jobId, keyId }: JobAddress): Promise<JobRow | undefined> {
-  const rows = await db.$queryRaw<JobRow[]>(Prisma.sql`
-    SELECT ${JOB_COLUMNS} FROM job WHERE job_id = ${jobId} AND key_id = ${keyId} AND ${IS_SHOWN}`);
-  return rows[0];
+/** A row, and how many jobs have their turn before it at the most; null where it does not wait for its turn. */
+export interface SeenJob extends JobRow {
+  queuePosition: number | null;
+}
+
+/**
+ * Reads jobs with their places in the queue, in one statement for all of them. Before a job are those before it of its workspace, and as
+ * many of each other workspace.
+ */
+const readSeen = (db: Pick<Db, '$queryRaw'>, where: Prisma.Sql, order: Prisma.Sql, limit: number): Promise<SeenJob[]> =>
+  db.$queryRaw<SeenJob[]>(Prisma.sql`
+    WITH page AS (
+      SELECT ${JOB_COLUMNS} FROM job WHERE ${where} AND ${IS_SHOWN}
+      ORDER BY created_at ${order}, job_id ${order} LIMIT ${limit}
+    ), line AS (
+      SELECT model, workspace_id, count(*) AS jobs FROM job
+      WHERE state = 'queued' AND model IN (SELECT model FROM page WHERE state = 'queued') GROUP BY model, workspace_id
+    ), mine AS (
+      SELECT job_id, row_number() OVER (PARTITION BY model, workspace_id ORDER BY created_at, job_id) - 1 AS before FROM job
+      WHERE state = 'queued' AND (model, workspace_id) IN (SELECT model, "workspaceId" FROM page WHERE state = 'queued')
+    )
+    SELECT page.*, (before + coalesce((
+      SELECT sum(least(jobs, before + 1)) FROM line
+      WHERE line.model = page.model AND line.workspace_id <> page."workspaceId"
+    ), 0))::INT AS "queuePosition"
+    FROM page LEFT JOIN mine ON mine.job_id = page."jobId"
+    ORDER BY page."createdAt" ${order}, page."jobId" ${order}`);
+
+export async function findJob(db: Pick<Db, '$queryRaw'>, { jobId, keyId }: JobAddress): Promise<SeenJob | undefined> {
+  const [job] = await readSeen(db, Prisma.sql`job_id = ${jobId} AND key_id = ${keyId}`, Prisma.sql`ASC`, 1);
+  return job;
 }
 
 export interface JobList {
@@ -27,7 +54,7 @@ export interface JobList {
 }
 
 /** A page of a key's jobs by when they were made. An id that is nobody's begins at the beginning. */
-export function listJobs(db: Db, { keyId, modality, order, limit, after }: JobList): Promise<JobRow[]> {
+export function listJobs(db: Db, { keyId, modality, order, limit, after }: JobList): Promise<SeenJob[]> {
   const isDescending = order === 'desc';
   const comparison = isDescending ? Prisma.sql`<` : Prisma.sql`>`;
   const direction = isDescending ? Prisma.sql`DESC` : Prisma.sql`ASC`;
@@ -36,33 +63,42 @@ export function listJobs(db: Db, { keyId, modality, order, limit, after }: JobLi
       ? Prisma.sql`true`
       : Prisma.sql`(created_at, job_id) ${comparison} (
           SELECT last.created_at, last.job_id FROM job AS last WHERE last.job_id = ${after} AND last.key_id = ${keyId})`;
-  return db.$queryRaw<JobRow[]>(Prisma.sql`
-    SELECT ${JOB_COLUMNS} FROM job
-    WHERE key_id = ${keyId} AND modality = ${modality} AND NOT is_hidden AND removed_at IS NULL AND ${IS_SHOWN} AND ${from}
-    ORDER BY created_at ${direction}, job_id ${direction} LIMIT ${limit}`);
+  const where = Prisma.sql`key_id = ${keyId} AND modality = ${modality} AND NOT is_hidden AND removed_at IS NULL AND ${from}`;
+  return readSeen(db, where, direction, limit);
 }
 
-/** How many jobs have their turn before this one at the most: those before it of its workspace, and as many of each other one. */
-export async function readQueuePosition(db: Db, { jobId, model, workspaceId, createdAt }: JobRow): Promise<number> {
-  const [row] = await db.$queryRaw<{ position: number }[]>(Prisma.sql`
-    WITH mine AS (
-      SELECT count(*) AS before FROM job
-      WHERE state = 'queued' AND model = ${model} AND workspace_id = ${workspaceId}
-        AND (created_at, job_id) < (${createdAt}, ${jobId})
-    ), others AS (
-      SELECT count(*) AS jobs FROM job
-      WHERE state = 'queued' AND model = ${model} AND workspace_id <> ${workspaceId} GROUP BY workspace_id
-    )
-    SELECT (before + coalesce((SELECT sum(least(jobs, before + 1)) FROM others), 0))::INT AS position FROM mine`);
-  return row?.position ?? 0;
-}
+/** The queue that a job joins. */
+export type Queue = Pick<JobRow, 'model' | 'workspaceId' | 'keyId'>;
 
-/** Jobs of a model that are queued, or in a slot of one of these replicas. */
-export async function countAhead(db: Db, model: string, replicaIds: readonly string[]): Promise<number> {
+/**
+ * How many jobs would be before one that came now: those that have their turn before it, as turns go round the workspaces, and those in a
+ * slot of one of these replicas.
+ */
+export async function countAhead(
+  db: Db,
+  { model, workspaceId }: Queue,
+  replicaIds: readonly string[],
+): Promise<number> {
   const [row] = await db.$queryRaw<{ jobs: number }[]>(Prisma.sql`
+    WITH line AS (
+      SELECT workspace_id, count(*) AS jobs FROM job WHERE state = 'queued' AND model = ${model} GROUP BY workspace_id
+    ), mine AS (
+      SELECT coalesce(sum(jobs), 0) AS before FROM line WHERE workspace_id = ${workspaceId}
+    )
     SELECT (
-      (SELECT count(*) FROM job WHERE model = ${model} AND state = 'queued')
+      before
+      + coalesce((SELECT sum(least(jobs, before + 1)) FROM line WHERE workspace_id <> ${workspaceId}), 0)
       + (SELECT count(*) FROM job WHERE replica = ANY(${replicaIds}) AND state IN ('submitting', 'running'))
-    )::INT AS jobs`);
+    )::INT AS jobs FROM mine`);
+  return row?.jobs ?? 0;
+}
+
+/** How many jobs of a model the key has in the queue; no more than `most` are counted. */
+export async function countQueued(db: Db, { model, workspaceId, keyId }: Queue, most: number): Promise<number> {
+  const [row] = await db.$queryRaw<{ jobs: number }[]>(Prisma.sql`
+    SELECT count(*)::INT AS jobs FROM (
+      SELECT FROM job WHERE state = 'queued' AND model = ${model} AND workspace_id = ${workspaceId} AND key_id = ${keyId}
+      LIMIT ${most}
+    ) AS queued`);
   return row?.jobs ?? 0;
 }
