@@ -3,3 +3,4 @@ import './hoards/bodies.ts';
 import './hoards/lookUps.ts';
 import './hoards/streams.ts';
 import './hoards/imageFetches.ts';
+import './hoards/media.ts';

@@ -1,0 +1,167 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { until } from '@turnpike/test-support/until';
+import { aFlacBomb } from '../../../services/media-jobs/test/support/hostileSound.ts';
+import { type Account, makeAccount } from '../../support/makeAccount.ts';
+import { orderMediaBackends } from '../../support/mediaBackends.ts';
+import { stack } from './stack.ts';
+
+// What one key takes of media: the decoder, the queue of a model, the database, the calls of a replica. Others' calls were refused for as
+// long as it liked.
+
+const MODELS = {
+  image: 'flux.1-schnell',
+  video: 'wan2.2-t2v-a14b',
+  speech: 'kokoro-82m',
+  transcript: 'whisper-large-v3',
+};
+const QUICK = { renderBaseMs: 20, msPerStep: 0, msPerFrame: 0, msPerAudioSecond: 0 };
+const ROUNDS = 8;
+
+afterEach(() => orderMediaBackends(stack, 'config', { body: QUICK }));
+
+type Call = () => Promise<Response>;
+
+/** Statuses of calls one after the other, and the middle of their times. */
+async function callOn(call: Call, rounds = ROUNDS): Promise<{ statuses: number[]; p50Ms: number }> {
+  const statuses: number[] = [];
+  const times: number[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    const startedAt = performance.now();
+    const answer = await call();
+    await answer.arrayBuffer();
+    statuses.push(answer.status);
+    times.push(performance.now() - startedAt);
+  }
+  return { statuses, p50Ms: times.sort((a, b) => a - b)[rounds / 2] ?? 0 };
+}
+const ALL_SERVED = Array.from({ length: ROUNDS }, () => 200);
+
+/** Has some calls go on at once until the work is done. */
+async function beside<Result>(
+  calls: Call[],
+  work: () => Promise<Result>,
+): Promise<{ done: Result; statuses: number[] }> {
+  let isOver = false;
+  const statuses: number[] = [];
+  const going = calls.map(async (call) => {
+    while (!isOver) {
+      // One that is refused before its body was read may find its connection closed.
+      const answer = await call().catch(() => undefined);
+      await answer?.text();
+      if (answer) statuses.push(answer.status);
+    }
+  });
+  const done = await work().finally(() => {
+    isOver = true;
+  });
+  await Promise.all(going);
+  return { done, statuses };
+}
+
+const send = ({ apiKey }: Account, path: string, options: RequestInit = {}): Promise<Response> =>
+  fetch(`${stack.baseUrl}${path}`, { ...options, headers: { authorization: `Bearer ${apiKey}` } });
+
+function upload(account: Account, bytes: Buffer): Promise<Response> {
+  const form = new FormData();
+  form.set('model', MODELS.transcript);
+  form.set('file', new Blob([new Uint8Array(bytes)]), 'recording.flac');
+  return send(account, '/audio/transcriptions', { method: 'POST', body: form });
+}
+
+const aPicture = (more: object = {}) => ({ model: MODELS.image, prompt: 'a cat', size: '512x512', ...more });
+
+describe('media', () => {
+  const tone = aFlacBomb({ channels: 1, rate: 16_000, frames: 1 });
+
+  it.each([
+    ['have a rate that no speech has', aFlacBomb({ channels: 8, rate: 655_350, frames: 50_000 })],
+    ['take long and last no time', aFlacBomb({ channels: 8, rate: 192_000, frames: 50_000, isNumbered: false })],
+    ['last longer than their key can pay for', aFlacBomb({ channels: 8, rate: 192_000, frames: 21_000 })],
+  ])('uploads of one key that %s keep no other key from being transcribed', async (_what, bytes) => {
+    const other = await makeAccount(stack);
+    const attacker = await makeAccount(stack, {
+      workspaceId: await stack.operator.makeWorkspace({ creditUsd: '0.0001' }),
+    });
+    const quiet = await callOn(() => upload(other, tone));
+    const { done, statuses } = await beside(
+      Array.from({ length: 4 }, () => () => upload(attacker, bytes)),
+      () => callOn(() => upload(other, tone)),
+    );
+    expect([quiet.statuses, done.statuses]).toEqual([ALL_SERVED, ALL_SERVED]);
+    expect(statuses.filter((status) => ![402, 422, 429, 503].includes(status))).toEqual([]);
+    expect(statuses.length).toBeGreaterThan(0);
+  });
+
+  it('a queue of one key has no other key’s pictures refused, and is bounded', async () => {
+    const [hoarder, other] = [await makeAccount(stack), await makeAccount(stack)];
+    await orderMediaBackends(stack, 'config', { model: MODELS.image, body: { renderBaseMs: 2_000 } });
+    const picture = () => other.post('/images/generations', aPicture());
+    const quiet = await callOn(picture, 4);
+    const queued: Promise<Response>[] = [];
+    for (let job = 0; job < 130; job += 1) queued.push(hoarder.post('/images/generations', aPicture({ async: true })));
+    const made = await Promise.all(queued);
+    // How long a picture takes is asked for every 15 s: from then on the hoarder's own are refused.
+    await until('the hoarder’s own pictures to be refused for the time that they would take', async () => {
+      const { status } = await hoarder.post('/images/generations', aPicture());
+      return status === 503;
+    });
+    const victim = await callOn(picture, 4);
+    expect([quiet.statuses, victim.statuses]).toEqual([ALL_SERVED.slice(4), ALL_SERVED.slice(4)]);
+    const bodies = await Promise.all(made.map((answer) => answer.json() as Promise<{ id?: string; error?: unknown }>));
+    const refused = bodies.filter((_body, nth) => made[nth]?.status === 429);
+    expect(refused.length).toBeGreaterThan(0);
+    for (const body of refused) expect(body).toMatchObject({ error: 'rate_limit_exceeded' });
+    for (const { id } of bodies) if (id) await send(hoarder, `/images/jobs/${id}`, { method: 'DELETE' });
+  });
+
+  it('lists of queued clips keep no other key’s jobs waiting', async () => {
+    const [lister, other] = [await makeAccount(stack), await makeAccount(stack)];
+    await orderMediaBackends(stack, 'config', { model: MODELS.video, body: { renderBaseMs: 600_000 } });
+    const aClip = { model: MODELS.video, prompt: 'a cat', seconds: '5', size: '832x480' };
+    await Promise.all(Array.from({ length: 100 }, () => lister.post('/videos', aClip)));
+    const look = async () => {
+      const answer = await other.post('/images/generations', aPicture({ async: true }));
+      const { id } = (await answer.clone().json()) as { id: string };
+      const seen = await send(other, `/images/jobs/${id}`);
+      return answer.status === 202 ? seen : answer;
+    };
+    const lists: Promise<number>[] = [];
+    const timer = setInterval(() => {
+      lists.push(
+        send(lister, '/videos?limit=100', { signal: AbortSignal.timeout(20_000) }).then(
+          async (answer) => {
+            await answer.arrayBuffer();
+            return answer.status;
+          },
+          () => 0,
+        ),
+      );
+    }, 1_000 / 45);
+    const victim = await callOn(look);
+    await new Promise((resolve) => setTimeout(resolve, 10_000));
+    clearInterval(timer);
+    const after = await callOn(look);
+    expect(new Set(await Promise.all(lists))).toEqual(new Set([200, 429]));
+    expect([victim.statuses, after.statuses]).toEqual([ALL_SERVED, ALL_SERVED]);
+    const page = (await (await send(lister, '/videos?limit=100')).json()) as {
+      data: { id: string }[];
+    };
+    for (const { id } of page.data) await send(lister, `/videos/${id}`, { method: 'DELETE' });
+  });
+
+  it('speech of one key leaves other keys’ speech its part of the replicas', async () => {
+    const [hoarder, other] = [await makeAccount(stack), await makeAccount(stack)];
+    await orderMediaBackends(stack, 'config', { model: MODELS.speech, body: { renderBaseMs: 1_000 } });
+    const say = ({ post }: Account) =>
+      post('/audio/speech', { model: MODELS.speech, input: 'Hi.', voice: 'af_heart', response_format: 'pcm' });
+    const quiet = await callOn(() => say(other), 4);
+    const { done, statuses } = await beside(
+      Array.from({ length: 40 }, () => () => say(hoarder)),
+      () => callOn(() => say(other), 4),
+    );
+    expect([quiet.statuses, done.statuses]).toEqual([ALL_SERVED.slice(4), ALL_SERVED.slice(4)]);
+    // Forty renders were before each of them, twenty on a replica.
+    expect(done.p50Ms).toBeLessThan(5 * quiet.p50Ms);
+    expect(statuses.filter((status) => status !== 200 && status !== 503)).toEqual([]);
+  });
+});
