@@ -88,6 +88,7 @@ function toAnswer(
 ): unknown {
   const edited = edit(Buffer.from(JSON.stringify(answer)), {
     callId: 'call-1',
+    engine: { repeatsCallIds: false },
     canonicalModel: model,
     isCacheCapable: true,
     chargeOf,
@@ -100,6 +101,7 @@ function toAnswer(
 function toEvents(shape: ChunkShape, ...choices: object[]): string {
   const editor = new ChunkEditor({
     callId: 'call-1',
+    engine: { repeatsCallIds: false },
     shape,
     canonicalModel: MODEL.id,
     includeUsage: false,

@@ -83,6 +83,7 @@ it.each(FAILURES)('is another engine’s answer when one %s before its first eve
 const OTHER_CALL = 'chatcmpl-01923f6a-7b3c-7def-8123-456789abcdef';
 const A_CALL = '01923f6a-7b3c-7def-8123-456789abcdee';
 const ofAnother = (text: string): string => text.replaceAll('chatcmpl-1', OTHER_CALL);
+const ofCall = (text: string): string => text.replaceAll('chatcmpl-1', `chatcmpl-${A_CALL}`);
 const aWhole = (id: string): string =>
   JSON.stringify({
     id,
@@ -101,9 +102,13 @@ it.each<[string, object, (res: ServerResponse) => unknown]>([
   'gives %s of another call to nobody, drops its connection, and asks another engine',
   async (_case, fields, answer) => {
     const sockets = new Set<unknown>();
+    let isFirst = true;
     const failing = await engineThat((res) => {
-      sockets.add(res.socket);
-      answer(res);
+      if (!isFirst) sockets.add(res.socket);
+      if (!isFirst) answer(res);
+      else if ('stream' in fields) begin(res, ofCall(engineChunks.text('whole'))).end(ofCall(engineChunks.ending(3)));
+      else res.end(aWhole(`chatcmpl-${A_CALL}`));
+      isFirst = false;
     });
     const sound = await engineThat(
       (res) =>
@@ -113,7 +118,7 @@ it.each<[string, object, (res: ServerResponse) => unknown]>([
       'engine-2',
     );
     const { url } = await streamed([failing, sound], { fields, nextCall: () => anOpenCall({ callId: A_CALL }) });
-    for (const _ of [1, 2]) {
+    for (const _ of [1, 2, 3]) {
       const client = await connect(url);
       await until('the answer ends', client.ended);
       expect(client.text()).toContain('whole');

@@ -68,6 +68,7 @@ export class StreamAttempt {
     if (!operation.chunks) throw new Error(`${operation.name} are not streamed`);
     this.#stream = new EngineStream({
       callId,
+      engine: attempt.engine,
       shape: operation.chunks,
       canonicalModel: model.id,
       includeUsage: request.includeUsage,

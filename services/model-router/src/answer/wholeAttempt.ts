@@ -91,19 +91,23 @@ function fetchReply(
 
 function readReply(
   { operation, request, model, callId, chargeOf, log }: Call,
-  { id: engine, dialect: { toFault } }: Engine,
+  engine: Engine,
   { status, bytes, exchange }: Extract<Reply, { kind: 'reply' }>,
 ): AttemptEnd {
+  const { toFault } = engine.dialect;
   try {
     if (status !== 200) return failed(toFault(status, bytes.toString('utf8')));
-    const options = { callId, canonicalModel: model.id, isCacheCapable: model.isCacheCapable, chargeOf };
+    const options = { callId, engine, canonicalModel: model.id, isCacheCapable: model.isCacheCapable, chargeOf };
     const answer = operation.editWhole(bytes, options);
     if (answer.kind === 'error') return failed(toFault(answer.status, bytes.toString('utf8')));
     if (answer.kind === 'broken') return failed(ENGINE_FAILED);
     if (answer.kind === 'foreign') {
       // The next answer on its connection would be of another call as well.
       exchange?.abort();
-      log().warn({ callId, engine, reason: 'engine_answered_another_call' }, 'engine did not answer as it should');
+      log().warn(
+        { callId, engine: engine.id, reason: 'engine_answered_another_call' },
+        'engine did not answer as it should',
+      );
       return failed(ENGINE_FAILED);
     }
     if (request.isToolForced && !answer.hasToolCall) return failed({ kind: 'forced_tool_not_called' });

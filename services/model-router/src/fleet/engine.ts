@@ -64,6 +64,8 @@ export class Engine {
   readonly room: EngineRoom;
   readonly traffic: EngineTraffic = { openCalls: 0, busySinceMs: 0, heardAtMs: Number.NEGATIVE_INFINITY };
   readonly unheardCalls = new Roster<UnheardCall>();
+  /** Whether the ids of its answers repeat those of their calls. */
+  repeatsCallIds = false;
   listed: ListedEngine;
   /** False once it is gone from the list: it finishes what it has, and is forgotten. */
   isListed = true;

@@ -11,6 +11,7 @@ fc.configureGlobal({ seed: 20_261_121 });
 const anEditor = ({ includeUsage = false, isCacheCapable = true } = {}): ChunkEditor =>
   new ChunkEditor({
     callId: 'call-1',
+    engine: { repeatsCallIds: true },
     shape: CHAT_CHUNKS,
     canonicalModel: 'small-chat',
     includeUsage,

@@ -6,6 +6,7 @@ import type { TokenUsage } from '@turnpike/public-api/tokenUsage';
 import type { EngineUsage } from '../../money/call/toEvent.ts';
 import {
   type AnswerIdentity,
+  type IdHabit,
   isBrokenOff,
   isObject,
   isOfAnotherCall,
@@ -80,6 +81,7 @@ export interface ChunkShape<Value = unknown> {
 
 export interface ChunkEditorOptions {
   callId: string;
+  engine: IdHabit;
   shape: ChunkShape;
   canonicalModel: string;
   /** Whether the client asked to see the usage. */
@@ -176,7 +178,7 @@ export class ChunkEditor {
         param: typeof param === 'string' ? param : null,
       };
     }
-    if (isOfAnotherCall(chunk, this.#options.callId)) return FOREIGN;
+    if (isOfAnotherCall(chunk, this.#options)) return FOREIGN;
     const usage = readEngineUsage(chunk.usage);
     if (usage) this.#latestUsage = usage;
     else if (isObject(chunk.usage) && Object.keys(chunk.usage).length > 0) return BROKEN;

@@ -22,6 +22,7 @@ interface ReadStream {
 const aStream = ({ isToolForced = false, includeUsage = false } = {}): EngineStream =>
   new EngineStream({
     callId: 'call-1',
+    engine: { repeatsCallIds: true },
     shape: CHAT_CHUNKS,
     canonicalModel: 'small-chat',
     includeUsage,

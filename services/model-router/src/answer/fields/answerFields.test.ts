@@ -21,5 +21,12 @@ it.each<[unknown, boolean]>([
   [7, false],
   [undefined, false],
 ])('tells from the id %j whether an answer is of another call: %s', (id, isOther) => {
-  expect(isOfAnotherCall({ id }, CALL_ID)).toBe(isOther);
+  expect(isOfAnotherCall({ id }, { callId: CALL_ID, engine: { repeatsCallIds: true } })).toBe(isOther);
+});
+
+it('takes no id for that of another call before the engine has repeated one', () => {
+  const call = { callId: CALL_ID, engine: { repeatsCallIds: false } };
+  expect(isOfAnotherCall({ id: `chatcmpl-${OTHER_ID}` }, call)).toBe(false);
+  expect(isOfAnotherCall({ id: `chatcmpl-${CALL_ID}` }, call)).toBe(false);
+  expect(isOfAnotherCall({ id: `chatcmpl-${OTHER_ID}` }, call)).toBe(true);
 });

@@ -40,12 +40,21 @@ export function readIdentity({ id, created }: Record<string, unknown>, idPrefix:
 /** A UUIDv7, as call ids are. */
 const CALL_ID = /[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}/;
 
-/**
- * Whether an engine's answer is of another call. vLLM's ids repeat the `x-request-id` that it was sent, which is or begins with the
- * call's id. Ids of any other form say nothing.
- */
-export const isOfAnotherCall = ({ id }: Record<string, unknown>, callId: string): boolean =>
-  typeof id === 'string' && CALL_ID.test(id) && !id.includes(callId);
+/** Whether the ids of an engine's answers repeat the id of their call, as those of vLLM do. Learned from its answers. */
+export interface IdHabit {
+  repeatsCallIds: boolean;
+}
+
+/** Returns whether an engine that repeats call ids has answered another call. The ids of other engines say nothing. */
+export function isOfAnotherCall(
+  { id }: Record<string, unknown>,
+  { callId, engine }: { callId: string; engine: IdHabit },
+): boolean {
+  if (typeof id !== 'string') return false;
+  if (id.includes(callId)) engine.repeatsCallIds = true;
+  else return engine.repeatsCallIds && CALL_ID.test(id);
+  return false;
+}
 
 /** What of a message or a delta is passed on beside tool calls, as the client gets it. */
 export interface MessageFields {

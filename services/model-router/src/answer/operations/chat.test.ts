@@ -30,6 +30,7 @@ const anAnswer = (fields: object = {}, choice: object = {}): string =>
 function edit(text: string, isCacheCapable = true) {
   const answer = editChatAnswer(Buffer.from(text), {
     callId: 'call-1',
+    engine: { repeatsCallIds: true },
     canonicalModel: 'small-chat',
     isCacheCapable,
     chargeOf: () => 2_010n,

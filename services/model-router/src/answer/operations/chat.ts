@@ -16,8 +16,8 @@ import { type AnswerOptions, readAnswer, toPayload, type WholeAnswer } from './w
  * An engine's whole chat answer as the client gets it: written anew from the convention's keys, with the canonical model,
  * cache and reasoning counts, and nothing else that an engine adds.
  */
-export function editChatAnswer(bytes: Buffer, { callId, canonicalModel, ...terms }: AnswerOptions): WholeAnswer {
-  const read = readAnswer(bytes, callId);
+export function editChatAnswer(bytes: Buffer, { canonicalModel, ...terms }: AnswerOptions): WholeAnswer {
+  const read = readAnswer(bytes, terms);
   if (read.kind !== 'read') return read;
   const { answer, choice, finishReason } = read;
   if (!isObject(choice.message)) return { kind: 'broken' };

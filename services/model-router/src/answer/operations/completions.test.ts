@@ -24,7 +24,13 @@ const anAnswer = (choice: object = {}): Buffer =>
       kv_transfer_params: null,
     }),
   );
-const options = { callId: 'call-1', canonicalModel: 'small-chat', isCacheCapable: true, chargeOf: () => 2_010n };
+const options = {
+  callId: 'call-1',
+  engine: { repeatsCallIds: true },
+  canonicalModel: 'small-chat',
+  isCacheCapable: true,
+  chargeOf: () => 2_010n,
+};
 
 it('shows the convention’s fields, the canonical model and the cache counts, and nothing an engine adds', () => {
   const answer = editCompletionAnswer(anAnswer(), options);

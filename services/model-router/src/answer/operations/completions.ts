@@ -4,8 +4,8 @@ import { readEngineUsage, readIdentity, toShownFinishReason, toUsageBody } from 
 import { type AnswerOptions, readAnswer, toPayload, type WholeAnswer } from './wholeAnswer.ts';
 
 /** An engine's whole legacy completion as the client gets it. */
-export function editCompletionAnswer(bytes: Buffer, { callId, canonicalModel, ...terms }: AnswerOptions): WholeAnswer {
-  const read = readAnswer(bytes, callId);
+export function editCompletionAnswer(bytes: Buffer, { canonicalModel, ...terms }: AnswerOptions): WholeAnswer {
+  const read = readAnswer(bytes, terms);
   if (read.kind !== 'read') return read;
   const { answer, choice, finishReason } = read;
   if (typeof choice.text !== 'string') return { kind: 'broken' };

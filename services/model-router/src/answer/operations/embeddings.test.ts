@@ -1,7 +1,13 @@
 import { expect, it } from '@jest/globals';
 import { editEmbeddingAnswer } from './embeddings.ts';
 
-const options = { callId: 'call-1', canonicalModel: 'embedder', isCacheCapable: false, chargeOf: () => 2_010n };
+const options = {
+  callId: 'call-1',
+  engine: { repeatsCallIds: true },
+  canonicalModel: 'embedder',
+  isCacheCapable: false,
+  chargeOf: () => 2_010n,
+};
 const anAnswer = (data: string, usage = '{"prompt_tokens":5,"total_tokens":5,"completion_tokens":0}'): Buffer =>
   Buffer.from(`{"id":"embd-1","object":"list","created":1,"model":"engine-name","data":${data},"usage":${usage}}`);
 

@@ -23,13 +23,13 @@ const VECTOR = new RegExp(String.raw`^(?:\[(?:${NUMBER}(?:,${NUMBER})*)?\]|"[A-Z
  * An engine's embeddings as the client gets them. Two thousand vectors are tens of megabytes of digits: each vector is copied
  * digit for digit, never parsed, once it is known to hold nothing but numbers or base64. `broken` for anything else.
  */
-export function editEmbeddingAnswer(bytes: Buffer, { callId, canonicalModel, chargeOf }: AnswerOptions): WholeAnswer {
+export function editEmbeddingAnswer(bytes: Buffer, { canonicalModel, chargeOf, ...call }: AnswerOptions): WholeAnswer {
   const members = new Map(
     scanJson(bytes, NO_LIMITS).members.map(({ key, valueStart, end }) => [key, bytes.subarray(valueStart, end)]),
   );
   const error = parseJson(members.get('error') ?? NOTHING);
   if (isObject(error)) return { kind: 'error', status: statusOf(error) };
-  if (isOfAnotherCall({ id: parseJson(members.get('id') ?? NOTHING) }, callId)) return { kind: 'foreign' };
+  if (isOfAnotherCall({ id: parseJson(members.get('id') ?? NOTHING) }, call)) return { kind: 'foreign' };
   const data = copyVectors(members.get('data')?.toString('latin1') ?? '');
   if (data === undefined) return { kind: 'broken' };
   const usage = readEngineUsage(parseJson(members.get('usage') ?? NOTHING));

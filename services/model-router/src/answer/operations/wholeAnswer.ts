@@ -1,6 +1,6 @@
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { EngineUsage } from '../../money/call/toEvent.ts';
-import type { ShownUsage } from '../fields/answerFields.ts';
+import type { IdHabit, ShownUsage } from '../fields/answerFields.ts';
 import {
   isBrokenOff,
   isObject,
@@ -23,6 +23,7 @@ export type WholeAnswer =
 
 export interface AnswerOptions {
   callId: string;
+  engine: IdHabit;
   canonicalModel: string;
   isCacheCapable: boolean;
   /** The charge of a usage. */
@@ -34,13 +35,13 @@ export const toPayload = (body: object | undefined): string | undefined => body 
 /** An engine's JSON answer with its first choice and the reason it gives for its end; or what it is instead. */
 export function readAnswer(
   bytes: Buffer,
-  callId: string,
+  call: Pick<AnswerOptions, 'callId' | 'engine'>,
 ):
   | { kind: 'read'; answer: Record<string, unknown>; choice: Record<string, unknown>; finishReason: string }
   | Exclude<WholeAnswer, { kind: 'answer' }> {
   const answer = parseJson(bytes);
   if (!isObject(answer)) return { kind: 'broken' };
-  if (isOfAnotherCall(answer, callId)) return { kind: 'foreign' };
+  if (isOfAnotherCall(answer, call)) return { kind: 'foreign' };
   if (isObject(answer.error)) return { kind: 'error', status: statusOf(answer.error) };
   const [choice] = Array.isArray(answer.choices) ? (answer.choices as unknown[]) : [];
   if (!isObject(choice)) return { kind: 'broken' };
