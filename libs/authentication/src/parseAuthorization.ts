@@ -2,11 +2,11 @@ import { isWellFormedApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { AuthFault } from '@turnpike/public-api/authFault';
 
-const AUTHORIZATION_PATTERN = /^Bearer ([\x21-\x7e]{1,200})$/i;
+const AUTHORIZATION_PATTERN = /^Bearer +([\x21-\x7e]{1,200})$/i;
 
 /**
- * The SHA-256 of the API key in an `Authorization` header, the only scheme being `Bearer`, in any case. Throws an `AuthFault` when there
- * is none, or a mistyped one: its checksum tells without a look-up.
+ * The SHA-256 of the API key in an `Authorization` header: `Bearer` in any case, one or more spaces, the key (RFC 6750, 2.1). Throws an
+ * `AuthFault` without a key, and for a key whose checksum is wrong.
  */
 export function parseAuthorization(authorization: string | undefined): string {
   if (authorization === undefined || authorization === '') throw refuse('missing_authorization');
