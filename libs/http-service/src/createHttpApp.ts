@@ -136,12 +136,10 @@ export function toMethodNotAllowed(method: string, allow: string): WireError {
   return envelope(405, { message, type: 'invalid_request_error', param: null, code: 'method_not_allowed' }, { allow });
 }
 
-/** 404 of a path that does not exist. */
-export function toNotFound(): WireError {
-  return notServed(
-    'There is nothing at this path. The API lives under /v1; see the documentation for its paths.',
-    'not_found',
-  );
+/** 404 of a path that does not exist. `nearest` is the path that the client may have meant. */
+export function toNotFound({ path, nearest }: { path?: string; nearest?: string | undefined } = {}): WireError {
+  const hint = nearest === undefined ? 'See the documentation for its paths.' : `Did you mean ${nearest}?`;
+  return notServed(`There is nothing at ${path ?? 'this path'}. The API lives under /v1. ${hint}`, 'not_found');
 }
 
 /** 500 of a fault nobody foresaw: it says nothing about what failed inside. */

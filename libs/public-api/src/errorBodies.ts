@@ -10,6 +10,10 @@ const envelopeFields = {
   param: z.string().nullable().optional().meta({ description: 'The field that is wrong, where it is known.' }),
   code: z.string().nullable().optional().meta({ description: 'A help in debugging, not a contract.' }),
   doc_url: docUrl,
+  did_you_mean: z
+    .array(z.string())
+    .optional()
+    .meta({ description: 'Models of this region with a similar name, where one is looked up that is not there.' }),
 };
 
 /** `{error: {message, type, param?, code?, doc_url?}}`: chat, completions, embeddings and parts of other families. */

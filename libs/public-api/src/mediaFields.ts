@@ -29,10 +29,10 @@ export const spokenTextOfAtMost = (maximum: number) =>
     .meta({ minLength: 1, maxLength: maximum });
 
 /** The fields that several media operations have. */
-export const mediaModel = z
-  .string()
-  .min(1, 'must name a model')
-  .meta({ description: 'Id or alias of a model, as `GET /v1/models` lists it.' });
+export const mediaModel = z.string().min(1, 'must name a model').meta({
+  description:
+    'Id of a model, as `GET /v1/models` lists it; or an alias, its `hugging_face_id` in any case, or `<owner>/<id>`.',
+});
 
 export const mediaPrompt = spokenTextOfAtMost(MAX_PROMPT).meta({ description: 'What shall be shown.' });
 

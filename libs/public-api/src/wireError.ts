@@ -19,8 +19,11 @@ export function envelope(status: number, error: ErrorEnvelope['error'], headers?
 /** The errors of that shape which several services answer with. */
 export const invalid = (message: string, param: string | null = null) =>
   envelope(400, { message, type: 'invalid_request_error', param, code: null });
-export const notServed = (message: string, code: string, param: string | null = null) =>
-  envelope(404, { message, type: 'invalid_request_error', param, code }, NEVER_RETRY);
+export const notServed = (
+  message: string,
+  code: string,
+  fields: Pick<ErrorEnvelope['error'], 'param' | 'did_you_mean'> = {},
+) => envelope(404, { message, type: 'invalid_request_error', param: null, code, ...fields }, NEVER_RETRY);
 /** With a `doc_url` it is a limit of the key, and not of its address. */
 export const throttled = (message: string, headers: AnswerHeaders, docUrl: { doc_url?: string } = {}) =>
   envelope(429, { message, type: 'rate_limit_error', param: null, code: 'rate_limit_exceeded', ...docUrl }, headers);

@@ -100,6 +100,7 @@ const notFoundBody = {
     type: 'invalid_request_error',
     param: 'model',
     code: 'model_not_found',
+    did_you_mean: expect.any(Array),
   },
 };
 
@@ -283,6 +284,16 @@ describe('GET /v1/models/{id}', () => {
     expect(status).toBe(404);
     expect(headers.get('x-should-retry')).toBe('false');
     expect(body).toEqual(notFoundBody);
+  });
+
+  it.each([
+    ['READY', ['ready']],
+    ['owner/reeady', ['ready']],
+    ['disabled', []],
+    ['something-else-entirely', []],
+  ])('names the listed models that are like %s', async (name, ids) => {
+    const { body } = await getAs(service, caller, `/v1/models/${name}`);
+    expect(body).toEqual({ error: { ...notFoundBody.error, did_you_mean: ids } });
   });
 
   it('tells nothing without a key', async () => {

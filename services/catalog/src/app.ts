@@ -39,7 +39,7 @@ function listPublicRoutes({ keyGuard, ...dependencies }: AppDependencies): Route
     toWireError: createToWireError(dependencies),
     routes: [
       { method: 'get', path: '/v1/models', guard: keyGuard, handler: getModels(dependencies) },
-      { method: 'get', path: '/v1/models/:id', guard: keyGuard, handler: getModel(dependencies) },
+      { method: 'get', path: '/v1/models/*id', guard: keyGuard, handler: getModel(dependencies) },
     ],
   };
 }

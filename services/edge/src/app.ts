@@ -16,6 +16,7 @@ import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import { type EdgeFault, toEdgeError } from './api/edgeError.ts';
 import { type ClientAddress, findClientAddress } from './flood/findClientAddress.ts';
 import { countHeaders, MAX_HEADERS, toHeaderLine, toUpstreamHeaders } from './headers/requestHeaders.ts';
+import { createNearestPathFinder } from './paths/findNearestPath.ts';
 import { findUnsupportedOperation } from './paths/findUnsupportedOperation.ts';
 import { createPathFinder, type ListedPath } from './paths/listedPaths.ts';
 import type { Upstream } from './paths/upstream.ts';
@@ -35,6 +36,8 @@ export interface AppDependencies {
 
 /** No whole address, and no fragment, which is sent by no client that knows what it is. */
 const PATH = /^\/[^\s#]*$/;
+/** A path that an error repeats: plain characters, not too many, and no API key among them. */
+const QUOTABLE = /^(?!.*sk-)[\w/.~:@+,=%-]{1,120}$/;
 
 /**
  * The public face of a region: flood limit, then the list of paths, then the service behind the path. A plain listener, since
@@ -44,6 +47,7 @@ export function createApp(dependencies: AppDependencies): RequestListener {
   const { log, telemetry, proxies, tokenKeys, trustedHops, floodThrottle, serviceSegment } = dependencies;
   const metrics = createRequestMetrics(telemetry.meter);
   const findPaths = createPathFinder(serviceSegment);
+  const findNearestPath = createNearestPathFinder(serviceSegment);
   const signClientAddress = createClientAddressSigner({ keys: tokenKeys });
 
   /** What a request calls, or what the edge itself answers to it. */
@@ -61,7 +65,8 @@ export function createApp(dependencies: AppDependencies): RequestListener {
     if (called) return called;
     if (listed.length > 0) return toMethodNotAllowed(method, listed.map((path) => path.method).join(', '));
     const operation = findUnsupportedOperation(rawPath);
-    return operation ? { kind: 'unsupported_endpoint', operation } : toNotFound();
+    if (operation) return { kind: 'unsupported_endpoint', operation };
+    return toNotFound({ ...(QUOTABLE.test(rawPath) && { path: rawPath }), nearest: findNearestPath(rawPath) });
   }
 
   /** Every answer carries a request id of ours; a client's own is not taken over. */

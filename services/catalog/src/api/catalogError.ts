@@ -8,14 +8,17 @@ export const createToWireError =
   (options: AuthErrorOptions) =>
   (error: unknown): WireError | undefined => {
     // A path that is not even well encoded: no model id could be in it.
-    if (error instanceof URIError) return toListError({ kind: 'model_not_found' });
+    if (error instanceof URIError) return toListError({ kind: 'model_not_listed', didYouMean: [] });
     return findWording(error, [toListError, (fault: GuardFault) => toModelsGuardError(fault, options)]);
   };
 
 function toListError(fault: ListFault): WireError {
   switch (fault.kind) {
-    case 'model_not_found':
-      return notServed('No such model here. GET /v1/models lists what this region serves.', 'model_not_found', 'model');
+    case 'model_not_listed':
+      return notServed('No such model here. GET /v1/models lists what this region serves.', 'model_not_found', {
+        param: 'model',
+        did_you_mean: fault.didYouMean,
+      });
     case 'list_throttled':
       return envelope(
         429,

@@ -3,7 +3,7 @@ import type { FaultOf } from '@turnpike/internal-api/internalApi';
 
 /** Why the catalog refuses a client's request. */
 export type ListFault =
-  | { kind: 'model_not_found' }
+  | { kind: 'model_not_listed'; didYouMean: string[] }
   /** This client asks too often, or all of them together do. */
   | { kind: 'list_throttled'; waitMs: number }
   /** The router was never reached, so nobody knows which models are live. */

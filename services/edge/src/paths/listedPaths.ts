@@ -19,6 +19,8 @@ export interface ListedPath {
  * (`%2f`, `%5c`) or a control character, which a service behind could read as another path.
  */
 const PARAMETER = '(?:[A-Za-z0-9._~:@+,=-]|%(?!2f|5c|0|1|7f)[0-9a-f]{2})+';
+/** The name of a model, which may hold slashes. */
+const MODEL_NAME = `${PARAMETER}(?:/${PARAMETER})*`;
 /** The id of a look-up, of which a wrong one gets the look-up's own answer: control characters too, encoded. */
 const LOOK_UP_ID = '(?:[A-Za-z0-9._~:@+,=-]|%(?!2f|5c)[0-9a-f]{2})+';
 
@@ -44,7 +46,7 @@ export function listPaths(serviceSegment: string): ListedPath[] {
     ...Object.values(OPERATION_PATHS).map((path) => list('model-router', 'POST', path)),
     ...Object.values(MEDIA_ROUTES).map(({ method, path }) => list('media-jobs', method, path, { id: JOB_ID })),
     list('catalog', 'GET', '/v1/models'),
-    list('catalog', 'GET', '/v1/models/:id', { id: PARAMETER }),
+    list('catalog', 'GET', '/v1/models/:id', { id: MODEL_NAME }),
     list('auth', 'GET', `/v1/${serviceSegment}/key`),
     list('auth', 'GET', `/v1/${serviceSegment}/credit`),
     list('usage-ledger', 'GET', `/v1/${serviceSegment}/usage`),

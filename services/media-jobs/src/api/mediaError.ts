@@ -104,9 +104,11 @@ export function toMediaError(fault: CallFault, { keysPageUrl }: AuthErrorOptions
     }
     case 'model_not_found':
       return notServed(
-        'There is no such media model here. GET /v1/models lists what this region serves.',
+        fault.textModel
+          ? `${fault.textModel.id} makes no media. Call it at ${fault.textModel.paths.join(' or ')}.`
+          : 'There is no such media model here. GET /v1/models lists what this region serves.',
         'model_not_found',
-        'model',
+        { param: 'model' },
       );
     case 'model_disabled':
       return failed(

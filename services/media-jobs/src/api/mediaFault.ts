@@ -20,7 +20,7 @@ export type FormFault =
 /** Why a model is not served. */
 export type ModelFault =
   /** Unknown, retired, not cleared for the region, or without a backend there. */
-  | { kind: 'model_not_found' }
+  | { kind: 'model_not_found'; textModel?: { id: string; paths: readonly string[] } }
   | { kind: 'model_disabled'; model: string }
   /** Nothing is run without a price, and nothing is free by having none. */
   | { kind: 'pricing_unavailable'; model: string }

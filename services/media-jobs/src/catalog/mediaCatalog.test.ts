@@ -12,6 +12,7 @@ const catalog = aMediaCatalog(
   anImageModel({ id: 'homeless' }),
 );
 const find = (name: string) => getMediaModel(catalog, name, { isConfigured: (id) => id !== 'homeless' });
+const CHAT = { textModel: { id: 'small-chat', paths: ['/v1/chat/completions', '/v1/completions'] } };
 const fault = (kind: string, fields: object = {}) => expect.objectContaining({ fault: { kind, ...fields } });
 
 it.each(['painter', 'brush', 'Turnpike/Painter'])('finds a model by its id and its aliases: %s', (name) => {
@@ -20,11 +21,15 @@ it.each(['painter', 'brush', 'Turnpike/Painter'])('finds a model by its id and i
 
 it('never lets an alias shadow the id of another model, be that one of text', () => {
   expect(find('talker').model.id).toBe('talker');
-  expect(() => find('small-chat')).toThrow(fault('model_not_found'));
+  expect(() => find('small-chat')).toThrow(fault('model_not_found', CHAT));
 });
 
-it.each(['nobody', '', 'constructor', '__proto__', 'small-chat', 'chatter', 'old-ear', 'ear', 'homeless'])(
-  'does not know %p, which is unknown, of text, retired, or without a backend here',
+it.each(['small-chat', 'chatter', 'owner/small-chat'])('says of %s where a model of text is called', (name) => {
+  expect(() => find(name)).toThrow(fault('model_not_found', CHAT));
+});
+
+it.each(['nobody', '', 'constructor', '__proto__', 'old-ear', 'ear', 'homeless'])(
+  'does not know %p, which is unknown, retired, or without a backend here',
   (name) => {
     expect(() => find(name)).toThrow(fault('model_not_found'));
   },

@@ -1,4 +1,5 @@
 import type { CatalogModel, CatalogSnapshot } from '@turnpike/internal-api/catalogSnapshot';
+import { createModelFinder, type FindModel, pathsOfModel } from '@turnpike/internal-api/modelNames';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { MediaBillingUnit } from '@turnpike/public-api/modality';
 import { MEDIA_OPERATIONS } from '@turnpike/public-api/operations';
@@ -11,10 +12,12 @@ export interface MediaModel extends CatalogModel {
   media: NonNullable<CatalogModel['media']>;
 }
 
-/** The media models of one version of the region's catalog, by id and by alias. */
+/** One version of the region's catalog. */
 export interface MediaCatalog {
   version: number;
-  byName: ReadonlyMap<string, MediaModel>;
+  /** Finds models of text as well, whose names no media model may take. */
+  find: FindModel<CatalogModel>;
+  media: readonly MediaModel[];
   /** Ids of models that an administrator has switched off. */
   disabled: readonly string[];
 }
@@ -22,15 +25,9 @@ export interface MediaCatalog {
 const isMedia = (model: CatalogModel): model is MediaModel => model.media !== undefined;
 
 export function toMediaCatalog({ version, models }: CatalogSnapshot): MediaCatalog {
-  const ofMedia = models.filter(isMedia);
-  // An id is never shadowed by another model's alias, whatever that makes.
-  const ids = new Set(models.map(({ id }) => id));
-  const aliases = ofMedia.flatMap((model) =>
-    model.aliases.filter((alias) => !ids.has(alias)).map((alias) => [alias, model] as const),
-  );
-  const byName = new Map([...aliases, ...ofMedia.map((model) => [model.id, model] as const)]);
-  const disabled = ofMedia.filter(({ state }) => state === 'disabled').map(({ id }) => id);
-  return { version, byName, disabled };
+  const media = models.filter(isMedia);
+  const disabled = media.filter(({ state }) => state === 'disabled').map(({ id }) => id);
+  return { version, find: createModelFinder(models), media, disabled };
 }
 
 /** A model as a call is run on it: whatever becomes of the catalog, it is charged by this version. */
@@ -40,8 +37,8 @@ export interface ResolvedModel {
 }
 
 /**
- * The media model that a client's `model` value names in this region, by id and then by alias. Throws `model_not_found` alike for one that
- * is unknown, retired, not cleared for the region or without a backend there, and for a model of text; `model_disabled` for one that an
+ * The media model that a client's `model` value names in this region. Throws `model_not_found` alike for one that is unknown, retired, not
+ * cleared for the region or without a backend there, and with its paths for a live model of text; `model_disabled` for one that an
  * administrator has switched off.
  */
 export function getMediaModel(
@@ -50,8 +47,12 @@ export function getMediaModel(
   { isConfigured }: { isConfigured: (modelId: string) => boolean },
 ): ResolvedModel {
   if (!catalog) throw refuse({ kind: 'catalog_unavailable' });
-  const model = catalog.byName.get(name);
+  const model = catalog.find(name);
   if (!model || model.state === 'retired') throw refuse({ kind: 'model_not_found' });
+  if (!isMedia(model)) {
+    const textModel = model.state === 'live' && { textModel: { id: model.id, paths: pathsOfModel(model) } };
+    throw refuse({ kind: 'model_not_found', ...textModel });
+  }
   if (model.state === 'disabled') throw refuse({ kind: 'model_disabled', model: model.id });
   if (!isConfigured(model.id)) throw refuse({ kind: 'model_not_found' });
   return { model, priceVersion: catalog.version };
@@ -84,7 +85,7 @@ export function priceOf({ id, media: { billingUnit, unitPrice } }: MediaModel, o
 
 /** What the models of an operation that are served here cost. */
 export const pricesFor = (catalog: MediaCatalog, operation: MediaOperation): PriceText[] =>
-  [...new Set(catalog.byName.values())].flatMap(({ state, category, media: { billingUnit, unitPrice } }) =>
+  catalog.media.flatMap(({ state, category, media: { billingUnit, unitPrice } }) =>
     state === 'live' &&
     category === MEDIA_OPERATIONS[operation] &&
     UNITS_OF[operation].includes(billingUnit) &&
@@ -95,7 +96,7 @@ export const pricesFor = (catalog: MediaCatalog, operation: MediaOperation): Pri
 
 /** What the catalog fixes of a model's clips. */
 export function clipSettingsOf(catalog: MediaCatalog | undefined, modelId: string): ClipSettings {
-  const { fps, steps } = catalog?.byName.get(modelId)?.media.capabilities ?? {};
+  const { fps, steps } = catalog?.media.find(({ id }) => id === modelId)?.media.capabilities ?? {};
   return { fps, steps };
 }
 

@@ -7,7 +7,7 @@ import { ImageError } from '@turnpike/request-reading/images/imageError';
 import type { TakenBytes } from '@turnpike/request-reading/shares/bodyMemory';
 import type { Response } from 'express';
 import { toInferenceError } from '../api/inferenceError.ts';
-import type { CallFault } from '../api/inferenceFault.ts';
+import type { CallFault, WindowUse } from '../api/inferenceFault.ts';
 import type { OpenCall } from '../money/call/openCalls.ts';
 import { fitOutput } from '../money/gate/boundUsage.ts';
 import type { InferenceRequest } from '../request/inferenceRequest.ts';
@@ -40,11 +40,12 @@ export async function answerCall(
   { open, room, rateLimit, res }: AnswerOptions,
 ): Promise<void> {
   let stream: ClientStream | undefined;
+  let { bound } = call;
 
   async function run(): Promise<Outcome> {
     const limits = toRateLimitHeaders(rateLimit);
     for (const name of KEY_LIMIT_HEADERS) res.setHeader(name, limits[name]);
-    const bound = await fitOutput(house.countPromptTokens, { ...call, owner: call });
+    bound = await fitOutput(house.countPromptTokens, { ...call, owner: call });
     const loaded = await loadImages(house.images, call, { room, res });
     if (loaded.kind !== 'loaded') return loaded;
     const ready = { ...call, bound, request: loaded.request };
@@ -68,8 +69,10 @@ export async function answerCall(
     else await sendWhole(res, outcome.rest ?? '', house.timeouts.slowReaderMs);
     return;
   }
-  const { fault } = conclude(outcome, call.chargeOf);
-  if (!fault) return;
+  const { fault: concluded } = conclude(outcome, call.chargeOf);
+  if (!concluded) return;
+  const fault: CallFault =
+    concluded.kind === 'context_too_long' ? { ...concluded, window: toWindowUse({ ...call, bound }) } : concluded;
   if (stream?.hasBegun) {
     // The status has left: the fault becomes an event.
     if (fault.kind === 'key_bound_reached') house.metrics.keyBoundHit(fault.bound, call.keyId);
@@ -82,6 +85,18 @@ export async function answerCall(
   if (!res.headersSent) res.setHeaders(new Map(Object.entries(NEVER_RETRY)));
   throw outcome.error;
 }
+
+const toWindowUse = ({ operation, model, bound }: Call): WindowUse => ({
+  model: model.id,
+  windowTokens: model.contextLength,
+  prompt: operation.isGenerating
+    ? {
+        tokens: bound.isCounted ? bound.promptTokens : bound.estimatedPromptTokens,
+        isCounted: bound.isCounted,
+        outputTokens: bound.outputTokens,
+      }
+    : undefined,
+});
 
 const toOutcome = (error: unknown): Outcome =>
   error instanceof ApiError ? { kind: 'refused', fault: error.fault as CallFault } : { kind: 'unforeseen', error };

@@ -13,7 +13,7 @@ import {
   type WireError,
 } from '@turnpike/public-api/wireError';
 import type { KeyBoundFault } from '@turnpike/request-reading/faults/keyBoundFault';
-import { type CallFault, type CutFault, MS_PER_TOKEN } from './inferenceFault.ts';
+import { type CallFault, type CutFault, MS_PER_TOKEN, type WindowUse } from './inferenceFault.ts';
 
 const KEY_BOUND_MESSAGES: Partial<Record<KeyBoundFault['bound'], string>> = {
   body_memory:
@@ -92,7 +92,7 @@ export function toInferenceError(fault: CallFault, { keysPageUrl }: AuthErrorOpt
       return notServed(
         `${fault.model} has no capacity in this region. GET /v1/models lists what is served.`,
         'model_deactivated',
-        'model',
+        { param: 'model' },
       );
     case 'model_disabled':
       return envelope(
@@ -185,7 +185,7 @@ export function toInferenceError(fault: CallFault, { keysPageUrl }: AuthErrorOpt
       return failed('The answer could not be recorded, so it is withheld. It may still be charged.', NEVER_RETRY);
     case 'context_too_long':
       return envelope(400, {
-        message: `ContextWindowExceededError: ${fault.message}`,
+        message: `ContextWindowExceededError: ${fault.message}${fault.window ? ` ${toWindowMessage(fault.window)}` : ''}`,
         type: null,
         param: null,
         code: 'context_length_exceeded',
@@ -196,6 +196,12 @@ export function toInferenceError(fault: CallFault, { keysPageUrl }: AuthErrorOpt
         'tool_choice',
       );
   }
+}
+
+function toWindowMessage({ model, windowTokens, prompt }: WindowUse): string {
+  if (!prompt) return `${model} takes ${windowTokens} tokens in each text.`;
+  const tokens = `${prompt.isCounted ? '' : 'about '}${prompt.tokens}`;
+  return `${model} takes ${windowTokens} tokens in all: the prompt has ${tokens}, and ${prompt.outputTokens} are asked for.`;
 }
 
 const toCutMessage = ({ by, afterMs }: CutFault): string =>

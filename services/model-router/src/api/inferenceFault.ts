@@ -36,6 +36,14 @@ export interface CutFault {
   charged: { completionTokens: number; chargeNanoUsd: bigint } | undefined;
 }
 
+/** What a call asked of its model's window. */
+export interface WindowUse {
+  model: string;
+  windowTokens: number;
+  /** Undefined where each of several texts has the window for itself. */
+  prompt: { tokens: number; isCounted: boolean; outputTokens: number } | undefined;
+}
+
 /** Why an engine gave no answer, or a bad one. */
 export type EngineFault =
   | { kind: 'no_healthy_engine' }
@@ -45,7 +53,7 @@ export type EngineFault =
   /** An engine took the call and failed it: a client must not repeat it blindly. */
   | { kind: 'engine_failed' }
   /** The prompt does not fit the window: the engine's sentence says by how much. */
-  | { kind: 'context_too_long'; message: string }
+  | { kind: 'context_too_long'; message: string; window?: WindowUse }
   /** The engine refused the request as the client's mistake. */
   | { kind: 'engine_refused'; message: string; param: string | null }
   | { kind: 'forced_tool_not_called' }

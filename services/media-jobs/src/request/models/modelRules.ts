@@ -1,3 +1,4 @@
+import { pathsOfModel } from '@turnpike/internal-api/modelNames';
 import { findLanguage } from '@turnpike/public-api/transcriptionRequest';
 import { invalidRequest } from '@turnpike/request-reading/faults/requestFault';
 import type { MediaModel } from '../../catalog/mediaCatalog.ts';
@@ -31,7 +32,10 @@ const CHOICES = new Intl.ListFormat('en-GB', { type: 'disjunction' });
 export function capabilitiesFor(operation: MediaOperation, model: RequestedModel): Capabilities {
   const kind = KIND_OF[operation];
   if (kindOf(model) !== kind)
-    throw invalidRequest('model', `model must be one for ${PURPOSES[kind]}: GET /v1/models lists them`);
+    throw invalidRequest(
+      'model',
+      `model must be one for ${PURPOSES[kind]}; ${model.id} is called at ${pathsOfModel(model).join(' or ')}`,
+    );
   return model.media.capabilities;
 }
 
