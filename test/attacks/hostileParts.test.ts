@@ -74,12 +74,12 @@ interface Outcome {
   param: unknown;
 }
 
-/** Sends a body until it is answered for what it is: a key that was refused too often waits. */
+/** Sends a body until it is answered for what it is: a key that was refused too often waits, as does a call without room. */
 async function send(account: Account, { operation, write }: HostileBody): Promise<Outcome> {
   for (;;) {
     const answer = await account.post(PATHS[operation], write());
     const body = await answer.text();
-    if (answer.status !== 429)
+    if (answer.status !== 429 && answer.status !== 503)
       return { status: answer.status, param: answer.status === 400 ? JSON.parse(body).error.param : undefined };
     await delay(Number(answer.headers.get('retry-after')) * 1_000);
   }

@@ -118,9 +118,19 @@ export function toEngineMeaning(whole: object): object {
     })),
     tools: (tools as object[] | undefined)?.map((tool) => ofPlace('tool', tool)),
     tool_choice: typeof tool_choice === 'object' && tool_choice ? ofPlace('tool_choice', tool_choice) : tool_choice,
-    response_format:
-      response_format && ofPlace(`response_format.${(response_format as { type: string }).type}`, response_format),
+    response_format: response_format && formatOf(response_format as Format),
   });
+}
+
+interface Format {
+  type: string;
+  json_schema?: { schema?: object | null };
+}
+
+/** Without a schema, `json_schema` is `json_object`. */
+function formatOf(format: Format): object {
+  if (format.type === 'json_schema' && !format.json_schema?.schema) return { type: 'json_object' };
+  return ofPlace(`response_format.${format.type}`, format);
 }
 
 const withoutNulls = (value: object): object =>

@@ -3,6 +3,7 @@ import './plain/accounts.ts';
 import './plain/aggregates.ts';
 import './plain/answers.ts';
 import './plain/billing.ts';
+import './plain/edges.ts';
 import './plain/completions.ts';
 import './plain/embeddings.ts';
 import './plain/errors.ts';

@@ -1,3 +1,4 @@
 // One file, as these share one stack.
 import './recorded/requests.ts';
+import './recorded/tolerance.ts';
 import './recorded/regions.ts';

@@ -70,6 +70,25 @@ row('paths.unknown', async () => {
   }
 });
 
+row('paths.nearest', async () => {
+  for (const [path, nearest] of [
+    ['/chat/completions', '/v1/chat/completions'],
+    ['/v1/v1/models', '/v1/models'],
+    ['/api/v1/embeddings', '/v1/embeddings'],
+    ['/v1/models/', '/v1/models'],
+    ['/v1/chat/completion', '/v1/chat/completions'],
+    ['/v1/audio/voices', undefined],
+    ['/', undefined],
+  ] as const) {
+    const { status, body } = await raw('GET', path);
+    const { message } = (JSON.parse(body) as { error: { message: string } }).error;
+    expect({ path, status, message }).toEqual({ path, status: 404, message: expect.stringContaining(` ${path}.`) });
+    expect(/Did you mean (\S+)\?/.exec(message)?.[1]).toBe(nearest);
+  }
+  for (const path of [`/v1/models-${stack.apiKey}`, `/v1/${'a'.repeat(200)}`, '/v1/<b>'])
+    expect((await raw('GET', path)).body).not.toContain(path.slice(4));
+});
+
 row('paths.only-v1', async () => {
   for (const target of ['/', '/v2/models', '/index.html', '/models', '/v1']) {
     expect({ target, status: (await raw('GET', target)).status }).toEqual({ target, status: 404 });

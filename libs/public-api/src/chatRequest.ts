@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { generationFields, ignored, optional } from './requestFields.ts';
+import { generationFields, ignored, optional, withDefault } from './requestFields.ts';
 
 const MAX_TOOLS = 128;
 /** So many are checked and written in a few milliseconds. */
 export const MAX_MESSAGES = 4_096;
 
-/** Fields that clients add to a message or a part for other services, and send to every service. */
+/** Fields that clients add to a part for other services, and send to every service. */
 const cache_control = ignored('Taken for the clients that send it; engines cache by themselves.');
 const prompt_cache_breakpoint = ignored('Taken; engines cache by themselves.');
 const index = ignored('Taken from clients that send back what they streamed.');
@@ -23,7 +23,7 @@ const refusalPart = z
   .meta({ description: 'A refusal that the model gave before.' });
 const imageUrl = z.string().min(1).meta({
   description:
-    'A public http(s) address on its usual port, 20 MiB at most and there within 10 s, or a base64 data URL. A PNG, JPEG, WebP or GIF of at most 50 megapixels.',
+    'A public http(s) address on its usual port, 20 MiB at most and there within 10 s, or a base64 data URL of any type and parameters. A PNG, JPEG, WebP or GIF by its bytes, of at most 50 megapixels.',
   note: 'http(s) or a base64 data URL; PNG, JPEG, WebP and GIF.',
 });
 const imagePart = z
@@ -33,8 +33,9 @@ const imagePart = z
       [
         z.strictObject({
           url: imageUrl,
-          detail: optional(z.enum(['auto', 'low', 'high'])).meta({
-            description: 'How closely the model shall look, where it can do so in more than one way.',
+          detail: optional(z.enum(['auto', 'low', 'high', 'original'])).meta({
+            description:
+              'How closely the model shall look, where it can do so in more than one way. Engines read `original` as `high`.',
           }),
           format: ignored('Taken; the format is read from the image.'),
         }),
@@ -63,64 +64,37 @@ export const messageContentSchema = z.union(
       issue.input === undefined ? 'is required' : 'must be a text or a list of text, image_url and refusal parts',
   },
 );
-const provider_specific_fields = ignored('Taken from clients that send back an answer.');
-const extra_content = ignored('Taken from clients that send back an answer.');
-const toolCall = z.strictObject({
+/** Objects that are not strict are written anew for engines: what they do not name is dropped. */
+const toolCall = z.object({
   id: z.string(),
-  type: z.literal('function'),
-  function: z.strictObject({
+  type: withDefault(z.literal('function'), 'function'),
+  function: z.object({
     name: z.string(),
-    arguments: z.string(),
-    parsed_arguments: ignored('Taken from clients that send back an answer.'),
-    provider_specific_fields,
+    arguments: withDefault(z.string(), '{}').meta({ description: 'JSON as text; `{}` unless given.' }),
   }),
-  index,
-  cache_control,
-  extra_content,
-  provider_specific_fields,
 });
 const name = optional(z.string()).meta({ description: 'Who speaks, for models whose template shows it.' });
-const sentBack = ignored('Taken from clients that send back an answer, and left out.');
 export const chatMessageSchema = z.discriminatedUnion(
   'role',
   [
-    z.strictObject({ role: z.literal('system'), content: messageContentSchema, name, cache_control }),
-    z.strictObject({ role: z.literal('developer'), content: messageContentSchema, name, cache_control }),
-    z.strictObject({ role: z.literal('user'), content: messageContentSchema, name, cache_control }),
-    z.strictObject({
+    z.object({ role: z.literal('system'), content: messageContentSchema, name }),
+    z.object({ role: z.literal('developer'), content: messageContentSchema, name }),
+    z.object({ role: z.literal('user'), content: messageContentSchema, name }),
+    z.object({
       role: z.literal('assistant'),
       content: optional(messageContentSchema),
       tool_calls: optional(z.array(toolCall)),
       reasoning: optional(z.string()).meta({ description: 'What the model thought, as an answer had it.' }),
       reasoning_content: optional(z.string()).meta({ description: 'The same, by its older name.' }),
       name,
-      refusal: sentBack,
-      function_call: sentBack,
-      audio: sentBack,
-      annotations: sentBack,
-      parsed: sentBack,
-      images: sentBack,
-      reasoning_details: sentBack,
-      reasoning_items: sentBack,
-      thinking_blocks: sentBack,
-      cache_control,
-      extra_content,
-      provider_specific_fields,
     }),
-    z.strictObject({
+    z.object({
       role: z.literal('tool'),
-      content: messageContentSchema,
+      content: withDefault(messageContentSchema, '').meta({ description: 'What the tool gave; empty unless given.' }),
       tool_call_id: z.string(),
       name,
-      cache_control,
     }),
-    z.strictObject({
-      role: z.literal('function'),
-      content: optional(messageContentSchema),
-      name: z.string(),
-      tool_call_id: ignored('Taken, and left out.'),
-      cache_control,
-    }),
+    z.object({ role: z.literal('function'), content: optional(messageContentSchema), name: z.string() }),
   ],
   'must be system, developer, user, assistant, tool or function',
 );
@@ -149,15 +123,14 @@ export const chatRequestSchema = z
     tools: optional(
       z
         .array(
-          z.strictObject({
+          z.object({
             type: z.literal('function'),
-            function: z.strictObject({
+            function: z.object({
               name: z.string().min(1).max(256),
               description: optional(z.string()),
               parameters: optional(jsonSchema),
               strict: optional(z.boolean()),
             }),
-            cache_control,
           }),
         )
         .max(MAX_TOOLS),
@@ -180,7 +153,10 @@ export const chatRequestSchema = z
         [
           z.strictObject({ type: z.literal('text') }),
           z
-            .strictObject({ type: z.literal('json_object') })
+            .strictObject({
+              type: z.literal('json_object'),
+              schema: optional(jsonSchema).meta({ description: 'The same as a `json_schema` that is not strict.' }),
+            })
             .meta({ description: 'Any JSON object.', note: 'On most text models.' }),
           z
             .strictObject({
@@ -188,14 +164,17 @@ export const chatRequestSchema = z
               json_schema: z.strictObject({
                 name: z.string(),
                 description: optional(z.string()),
-                schema: optional(jsonSchema),
+                schema: optional(jsonSchema).meta({
+                  description: 'A JSON schema; without one the format is `json_object`.',
+                }),
                 strict: optional(z.boolean()),
               }),
             })
             .meta({
-              description: 'JSON by a schema, where the model supports it; elsewhere taken for `json_object`.',
+              description:
+                'JSON by a schema, where the model supports it. Elsewhere a strict one is 400, and another is taken for `json_object`, as the header `x-response-format` says.',
               support: 'partial',
-              note: 'Where the model supports it; elsewhere it becomes `json_object`.',
+              note: 'Where the model supports it; elsewhere it becomes `json_object`, or is 400 with `strict`.',
             }),
         ],
         'must be text, json_object or json_schema',
@@ -205,7 +184,7 @@ export const chatRequestSchema = z
   .meta({
     title: 'Chat request',
     description:
-      'A conversation to be gone on with. Other fields beside these go to the serving engine, which takes, ignores or refuses them; an unknown field within `messages`, `tools` or `response_format` is refused.',
+      'A conversation to be gone on with. Other fields beside these go to the serving engine, which takes, ignores or refuses them. An unknown field of a message, a tool call or a tool is dropped; one of a content part, `tool_choice` or `response_format` is refused.',
   });
 
 export type ChatRequest = z.output<typeof chatRequestSchema>;

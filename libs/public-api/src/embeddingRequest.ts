@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { optional } from './requestFields.ts';
+import { foreignFields, optional } from './requestFields.ts';
 
 const MAX_INPUTS = 2_048;
 
@@ -8,7 +8,7 @@ export const embeddingRequestSchema = z
     model: z
       .string()
       .min(1, 'must name a model')
-      .meta({ description: 'Id or alias of a model of category `embeddings`.' }),
+      .meta({ description: 'A model of category `embeddings`, by any of its names.' }),
     input: z
       .union([z.string().min(1), z.array(z.string().min(1)).min(1).max(MAX_INPUTS)], {
         error: (issue) =>
@@ -33,14 +33,16 @@ export const embeddingRequestSchema = z
       note: 'Explicit null is 400.',
     }),
     dimensions: optional(z.number().int().min(1)).meta({
-      description: 'Length of the vectors, on models that can shorten them.',
+      description:
+        'Length of the vectors: the model’s own, or a shorter one where the model has `dimensions` among its `supported_parameters`.',
       support: 'partial',
-      note: 'Where the model can.',
+      note: 'The model’s own length; another where the model can.',
     }),
     user: optional(z.string()).meta({
       description: 'The end user’s id at the client.',
       note: 'Taken, and not passed to engines.',
     }),
+    ...foreignFields,
   })
   .meta({
     title: 'Embedding request',

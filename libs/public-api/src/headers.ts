@@ -3,6 +3,9 @@ export const REQUEST_ID_HEADER = 'x-request-id';
 /** Names a call, and its usage record. */
 export const CALL_ID_HEADER = 'x-router-call-id';
 
+/** Says that an answer has another form than was asked for. */
+export const RESPONSE_FORMAT_HEADER = 'x-response-format';
+
 /** The limits of a key, on every answer to a call that its limits were asked about. */
 const KEY_LIMITS = {
   'x-ratelimit-limit-requests': {
@@ -40,6 +43,10 @@ export const HEADERS = {
   [CALL_ID_HEADER]: {
     description: 'Names the call: the `request_id` of its usage record. On every answer after the key was accepted.',
     schema: { type: 'string', format: 'uuid' },
+  },
+  [RESPONSE_FORMAT_HEADER]: {
+    description: '`json_object`: a JSON schema was asked for, and the model gives any JSON object instead.',
+    schema: { type: 'string', const: 'json_object' },
   },
   'x-ratelimit-reset': {
     description: 'Only on the flood limit per address: whole seconds until the next request is taken.',

@@ -1,11 +1,16 @@
 import { z } from 'zod';
 
 const MAX_STOPS = 4;
+const stopText = z.string().min(1);
 const MAX_OUTPUT_TOKENS = 2 ** 31 - 1;
 export const SEED_TOO_LARGE = 'must fit 64 bits';
 
 /** Explicit null is absence for every optional field. */
 export const optional = <T extends z.ZodType>(schema: T) => schema.nullish().transform((value) => value ?? undefined);
+
+/** A field whose absence, and explicit null, stands for a value. */
+export const withDefault = <T extends z.ZodType>(schema: T, absent: z.output<T>) =>
+  schema.nullish().transform((value) => value ?? absent);
 
 /** The schemas of fields that are never passed on. */
 const dropped = new WeakSet<z.ZodType>();
@@ -19,17 +24,36 @@ export function ignored(description: string) {
 
 export const isIgnored = (schema: z.ZodType): boolean => dropped.has(schema);
 
+const refused = (instead: string) =>
+  optional(z.never(`is not supported: ${instead}`)).meta({
+    description: 'Not supported.',
+    support: 'no',
+    note: '400.',
+  });
+
+/** Fields of other gateways and of the older convention. A request runs otherwise than its client means if they are ignored. */
+export const foreignFields = {
+  models: refused('send the name of one model as model'),
+  route: refused('send the name of one model as model'),
+  provider: refused('send the name of one model as model'),
+  plugins: refused('send functions as tools'),
+  transforms: refused('shorten the messages or the text before you send them as messages, prompt or input'),
+  functions: refused('send functions as tools'),
+  function_call: refused('use tools and tool_choice'),
+  session_id: ignored('Taken for clients of other gateways.'),
+};
+
 /** The fields that chat and completions have in common (specification, Chat completion request fields). */
 export const generationFields = {
-  model: z
-    .string()
-    .min(1, 'must name a model')
-    .meta({ description: 'Id or alias of a model, as `GET /v1/models` lists it, without a provider in front.' }),
+  model: z.string().min(1, 'must name a model').meta({
+    description:
+      'Id of a model, as `GET /v1/models` lists it; or an alias, its `hugging_face_id` in any case, or `<owner>/<id>`.',
+  }),
   temperature: optional(z.number().min(0).max(2)).meta({
     description: 'How freely tokens are drawn; 0 takes the likeliest.',
   }),
   top_p: optional(z.number().min(0).max(1)).meta({
-    description: 'Draws from the likeliest tokens that together have this probability.',
+    description: 'Draws from the likeliest tokens that together have this probability; 0 is the likeliest alone.',
   }),
   presence_penalty: optional(z.number().min(-2).max(2)).meta({
     description: 'Makes tokens that have come up less likely.',
@@ -38,7 +62,7 @@ export const generationFields = {
     description: 'The same, the more often they have come up.',
   }),
   stop: optional(
-    z.union([z.string(), z.array(z.string()).max(MAX_STOPS)], `must be a text or a list of at most ${MAX_STOPS} texts`),
+    z.union([stopText, z.array(stopText).max(MAX_STOPS)], `must be a text or a list of at most ${MAX_STOPS} texts`),
   ).meta({ description: 'Ends the answer where one of these would come.' }),
   // A 64-bit seed is checked here as the double it parses to (`refuseSeedBeyond64Bits` reads the digits), and travels on
   // as the client wrote it.
@@ -48,7 +72,8 @@ export const generationFields = {
       .min(-(2 ** 63), SEED_TOO_LARGE)
       .max(2 ** 63, SEED_TOO_LARGE)
       .refine(Number.isInteger, 'must be a whole number')
-      .meta({ type: 'integer' }),
+      // No double is the largest seed.
+      .meta({ type: 'integer', format: 'int64', minimum: undefined, maximum: undefined }),
   ).meta({
     description: 'A whole number of at most 64 bits. Equal requests with equal seeds tend to get equal answers.',
   }),
@@ -82,11 +107,12 @@ export const generationFields = {
     support: 'no',
     note: 'Only false and null are taken; anything else is 400.',
   }),
-  top_logprobs: optional(z.literal(false, 'is not supported')).meta({
+  top_logprobs: optional(z.literal([false, 0], 'is not supported')).meta({
     description: 'Not supported.',
     support: 'no',
-    note: 'Only false and null are taken; anything else is 400.',
+    note: 'Only false, 0 and null are taken; anything else is 400.',
   }),
+  ...foreignFields,
 };
 
 /**
@@ -95,7 +121,7 @@ export const generationFields = {
  */
 export const ENGINE_CONTROL_KEYS = new Set([
   // Name a request, a session, a cache, a replica or another engine: they cross tenants, or have the engine connect somewhere.
-  ...['cache_salt', 'extra_key', 'request_id', 'rid', 'session_id', 'session_params', 'priority', 'api_base'],
+  ...['cache_salt', 'extra_key', 'request_id', 'rid', 'session_params', 'priority', 'api_base'],
   ...['kv_transfer_params', 'ec_transfer_params', 'bootstrap_host', 'bootstrap_port', 'bootstrap_room'],
   ...['data_parallel_rank', 'routed_dp_rank', 'disagg_prefill_dp_rank', 'lora_path', 'custom_labels'],
   // Are code, templates, or input that was never checked.

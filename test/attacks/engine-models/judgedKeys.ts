@@ -56,6 +56,7 @@ const EVERYWHERE: Record<string, Judgement> = {
   logprobs: ours(LOGPROBS),
   top_logprobs: ours(LOGPROBS),
   user: ours('not passed to engines'),
+  session_id: ours('not passed to engines; SGLang goes on from the prompt of the session named'),
 
   temperature: checked(),
   top_p: checked(),
@@ -91,7 +92,6 @@ const EVERYWHERE: Record<string, Judgement> = {
   cache_salt: refused('cache', 'the router’s own stands there: it keeps workspaces’ caches apart'),
   request_id: refused('cache', NAME),
   rid: refused('cache', `${NAME}; SGLang aborts by it`),
-  session_id: refused('cache', NAME),
   session_params: refused('cache', `${NAME}: SGLang goes on from the prompt of the session named`),
   extra_key: refused('cache', 'a name space of the prefix cache'),
   kv_transfer_params: refused('address', 'host and blocks of another engine’s cache, and a prompt past the template'),

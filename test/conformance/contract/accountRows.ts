@@ -10,6 +10,7 @@ export const accountRows = {
   'models.live-only': 'retired and disabled models, and those without an engine, are not listed',
   'models.one': 'GET /v1/models/{id} answers one entry, by its id and by an alias',
   'models.one.unknown': 'GET /v1/models/{id} of an unknown model is 404 with an envelope',
+  'models.one.did-you-mean': 'that 404 names models that are close, also where the name holds slashes',
   'models.needs-key': 'the list wants a key',
   'key.fields': 'key information has exactly its nine fields, in USD',
   'key.masked': 'key_name shows the last four characters and nothing else of the key',

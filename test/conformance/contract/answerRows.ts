@@ -54,5 +54,7 @@ export const answerRows = {
   'embeddings.unknown-format': 'any other encoding_format is 400 with param encoding_format',
   'embeddings.input': 'no input, an empty text or list, and token ids are 400 with param input',
   'embeddings.input-2048': 'at most 2,048 texts are taken at once; one more is 400 with param input',
+  'embeddings.token-ids': 'token ids are 400 with param input, which says to send texts',
+  'embeddings.dimensions.own': 'dimensions of the model’s own length pass; any other is 400 with param dimensions',
   'embeddings.context': 'a text longer than the 8K window is 400 and costs nothing',
 } as const;

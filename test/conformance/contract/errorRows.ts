@@ -8,6 +8,7 @@ export const errorRows = {
   'errors.401.expired': 'an expired key is the same 401',
   'errors.401.one-scheme': 'a key in another header or in the query is no key',
   'errors.401.scheme-case': 'the scheme Bearer is read in any case, on every family',
+  'errors.401.spaces': 'one or more spaces may stand between Bearer and the key, on every family',
   'errors.401.models': '401 of the model list is an envelope of type auth without a code',
   'errors.401.service.missing': '401 of look-ups without a key is flat: missing_authorization',
   'errors.401.service.malformed': '401 of look-ups with another scheme is flat: malformed_authorization',
@@ -35,7 +36,6 @@ export const errorRows = {
   'errors.404.did-you-mean':
     'did_you_mean names models that are close to what was typed, and is empty for what is close to none',
   'errors.404.retired': 'a retired model is unknown_model with its declared replacement as suggested_model',
-  'errors.404.provider-prefix': 'a provider before the model’s name is not part of it: 404',
   'errors.429.rpm': 'more requests than rpm are 429: rate_limit_error, rate_limit_exceeded',
   'errors.429.retry-after': 'a per-key 429 has Retry-After in whole seconds, at least 1, and the limit headers',
   'errors.429.tpm': 'a spent tpm gives the same 429',

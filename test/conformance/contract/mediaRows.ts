@@ -80,6 +80,8 @@ export const mediaRows = {
   'media.402.top-up': 'after a top-up the same key works again',
   'media.403.blocked': 'a blocked key is 403 with a plain envelope',
   'media.403.region': 'a call of a region not served is 403 with a plain envelope: region_not_served',
+  'media.404.text-model': 'a model of text is 404 model_not_found on every path of media, and says where it is called',
+  'media.model.names': 'a media model is called by every name that models of text have',
   'media.404.model': 'an unknown, retired, uncleared and backendless model are one 404: envelope, model_not_found',
   'media.404.unsupported': 'edits, remixes, extensions and characters are 404 unsupported_endpoint',
   'media.405': 'a wrong method of a media path is 405 with Allow',

@@ -28,7 +28,7 @@ import {
 import { stack } from '../support/mediaStack.ts';
 import { row } from '../support/row.ts';
 import { DOC_URL, envelope, flat } from '../support/shapes.ts';
-import { MODELS, PRICES, SIZE } from '../support/writeMediaCatalog.ts';
+import { IMAGE_ALIAS, MODELS, PRICES, SIZE } from '../support/writeMediaCatalog.ts';
 
 const MIB = 1_048_576;
 const UPLOAD_BYTES = 25 * MIB;
@@ -237,7 +237,7 @@ row('media.402.top-up', async () => {
 
 row('media.404.model', async () => {
   const caller = await aCaller();
-  const models = ['no-such-model', MODELS.text, MODELS.retired, MODELS.uncleared, MODELS.unbacked];
+  const models = ['no-such-model', MODELS.retired, MODELS.uncleared, MODELS.unbacked];
   const answers = models.map((model) => caller.post('/images/generations', anImage({ model })));
   const notFound = envelope('invalid_request_error', 'model_not_found', { param: 'model' });
   expectAlike(await Promise.all(answers), 404, notFound);
@@ -248,6 +248,38 @@ row('media.404.model', async () => {
     [TRANSLATE, aRecording({ model: 'no-such-model' })],
   ] as const)
     expect(await caller.post(path, body)).toMatchObject({ status: 404, body: notFound });
+});
+
+row('media.404.text-model', async () => {
+  const caller = await aCaller();
+  for (const name of [MODELS.text, `some-owner/${MODELS.text}`, `TEST/${MODELS.text}`])
+    for (const [path, body] of [
+      ['/images/generations', anImage({ model: name })],
+      ['/videos', aVideo({ model: name })],
+      ['/audio/speech', aSpeech({ model: name })],
+      [TRANSCRIBE, aRecording({ model: name })],
+      [TRANSLATE, aRecording({ model: name })],
+    ] as const) {
+      const message = expect.stringMatching(/^plain-text .*\/v1\/chat\/completions/);
+      const notFound = envelope('invalid_request_error', 'model_not_found', { param: 'model', message });
+      expect(await caller.post(path, body)).toMatchObject({ status: 404, body: notFound });
+    }
+  const other = await caller.post('/audio/speech', aSpeech({ model: MODELS.image }));
+  const message = expect.stringContaining('/v1/images/generations');
+  expect(other).toMatchObject({ status: 422, body: flat('invalid_request_body', { param: 'model', message }) });
+});
+
+row('media.model.names', async () => {
+  const caller = await aCaller();
+  for (const name of [MODELS.image, IMAGE_ALIAS, `test/${MODELS.image}`, `TEST/${MODELS.image.toUpperCase()}`])
+    expect(await caller.post('/images/generations', anImage({ model: name }))).toMatchObject({ status: 200 });
+  expect(await caller.post('/audio/speech', aSpeech({ model: `some-owner/${MODELS.speech}` }))).toMatchObject({
+    status: 200,
+  });
+  const recording = aRecording({ model: `some-owner/${MODELS.transcript}` });
+  expect(await caller.post(TRANSCRIBE, recording)).toMatchObject({ status: 200 });
+  const byteOrderMark = `\ufeff${JSON.stringify(anImage())}`;
+  expect(await caller.post('/images/generations', byteOrderMark)).toMatchObject({ status: 200 });
 });
 
 row('media.404.unsupported', async () => {

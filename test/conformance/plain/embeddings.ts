@@ -107,7 +107,9 @@ row('embeddings.context', async () => {
   for (const input of [long, ['short', long]]) {
     const response = await account.post('/embeddings', { model: MODEL, input });
     expect(response.status).toBe(400);
-    expect(await response.json()).toEqual(tooLong());
+    const body = (await response.json()) as { error: { message: string } };
+    expect(body).toEqual(tooLong());
+    expect(body.error.message).toMatch(/ bge-m3 takes 8192 tokens in each text\.$/);
     await expectUnbilled(account, response.headers);
   }
 });

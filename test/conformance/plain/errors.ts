@@ -306,10 +306,6 @@ row('errors.404.retired', async () => {
   expect({ status, body }).toEqual({ status: 404, body: wrapped(404, 'unknown_model', fields) });
 });
 
-row('errors.404.provider-prefix', async () => {
-  expect(await chatAs(client, { model: `meta-llama/${MODEL}` })).toMatchObject({ status: 404 });
-});
-
 const limited = () => envelope('rate_limit_error', 'rate_limit_exceeded', DOC_URL);
 
 /** A client whose one request a minute is used up. */

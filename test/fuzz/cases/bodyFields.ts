@@ -48,6 +48,8 @@ export const sampling: fc.Arbitrary<object> = fc
       seed,
       user: someText,
       n: fc.constantFrom(1, null),
+      top_logprobs: fc.constantFrom(0, false),
+      session_id: someText,
       logprobs: fc.constantFrom(false, null),
       top_k: fc.constantFrom(1, -1),
       repetition_penalty: fc.constant(1.1),

@@ -1,7 +1,10 @@
 import fc from 'fast-check';
 import { maybe, sampling, someText, streaming } from './bodyFields.ts';
 
-const CHAT_MODELS = ['llama-3.3-70b-instruct', 'llama-3.1-8b-instruct', 'deepseek-r1', 'qwen3-coder-30b-a3b-instruct'];
+const CHAT_MODELS = [
+  ...['meta-llama/Llama-3.3-70B-Instruct', 'some-owner/llama-3.1-8b-instruct', 'llama-3.3-70b-instruct'],
+  ...['llama-3.1-8b-instruct', 'deepseek-r1', 'qwen3-coder-30b-a3b-instruct'],
+];
 const VISION_MODEL = 'qwen2.5-vl-7b-instruct';
 
 /** One pixel. */
@@ -11,19 +14,29 @@ const PNG =
 const textPart = fc.record({ type: fc.constant('text'), text: someText });
 const imagePart = fc.record({
   type: fc.constant('image_url'),
-  image_url: fc.constantFrom<unknown>({ url: PNG, detail: 'low' }, PNG, { url: 'http://127.0.0.1:1/a.png' }),
+  image_url: fc.constantFrom<unknown>(
+    { url: PNG, detail: 'low' },
+    PNG,
+    PNG.replace('data:image/png', 'DATA:;a=b'),
+    { url: PNG, detail: 'original', x: null },
+    { url: 'http://127.0.0.1:1/a.png' },
+  ),
 });
 const content = fc.oneof({ weight: 3, arbitrary: someText }, fc.array(textPart, { maxLength: 3 }));
 const visionContent = fc.array(fc.oneof(textPart, imagePart), { minLength: 1, maxLength: 4 });
 
-const toolCall = fc.record({
-  id: fc.constantFrom('call_1', 'call_2'),
-  type: fc.constant('function'),
-  function: fc.record({
-    name: fc.constantFrom('look_up', 'a'),
-    arguments: fc.oneof(fc.json({ maxDepth: 2 }), someText),
-  }),
-});
+const toolCall = fc.record(
+  {
+    id: fc.constantFrom('call_1', 'call_2'),
+    type: fc.constant('function'),
+    function: fc.record({
+      name: fc.constantFrom('look_up', 'a'),
+      arguments: fc.option(fc.oneof(fc.json({ maxDepth: 2 }), someText)),
+    }),
+    thought_signature: someText,
+  },
+  { requiredKeys: ['id', 'function'] },
+);
 
 const role = <Name extends string>(name: Name) => fc.constant(name);
 const message = fc.oneof(
@@ -36,7 +49,12 @@ const message = fc.oneof(
       { requiredKeys: ['role', 'content'] },
     ),
   },
-  fc.record({ role: role('tool'), tool_call_id: fc.constantFrom('call_1', 'x'), content }),
+  fc.record({
+    role: role('tool'),
+    tool_call_id: fc.constantFrom('call_1', 'x'),
+    content: fc.option(content),
+    is_error: fc.boolean(),
+  }),
   fc.record({ role: role('function'), name: fc.constant('look_up'), content: fc.option(content) }),
 );
 
@@ -71,10 +89,11 @@ const tool = fc.record({
 });
 
 const responseFormat = fc.oneof(
-  fc.constantFrom<object>({ type: 'text' }, { type: 'json_object' }),
+  fc.constantFrom<object>({ type: 'text' }, { type: 'json_object' }, { type: 'text', json_schema: null }),
+  fc.record({ type: fc.constant('json_object'), schema: jsonSchema }),
   fc.record({
     type: fc.constant('json_schema'),
-    json_schema: fc.record({ name: fc.constant('answer'), schema: jsonSchema }),
+    json_schema: fc.record({ name: fc.constant('answer'), schema: jsonSchema, strict: fc.option(fc.boolean()) }),
   }),
 );
 
@@ -96,7 +115,7 @@ const withText = fc.record({
 });
 const withTools = fc
   .tuple(
-    fc.record({ model: fc.constantFrom(...CHAT_MODELS.slice(0, 2)) }),
+    fc.record({ model: fc.constantFrom(...CHAT_MODELS.slice(0, 4)) }),
     fc.array(message, { minLength: 1, maxLength: 3 }),
     toolFields,
   )

@@ -119,10 +119,17 @@ const extra: fc.Arbitrary<readonly Header[]> = fc.oneof(
   fc.constantFrom(4_000, 12_000).map((length): readonly Header[] => [['x-long', 'a'.repeat(length)]]),
 );
 
+/** As clients may write it: one or more spaces. */
+const SPACED_KEY: Header = ['authorization', `Bearer   ${KEY}`];
+
 /** Most requests have a good key and no header that nobody needs. */
 export const headerFields: fc.Arbitrary<readonly Header[]> = fc
   .tuple(
-    fc.oneof({ weight: 30, arbitrary: fc.constant([GOOD_KEY]) }, { weight: 1, arbitrary: authorization }),
+    fc.oneof(
+      { weight: 30, arbitrary: fc.constant([GOOD_KEY]) },
+      { weight: 1, arbitrary: fc.constant([SPACED_KEY]) },
+      { weight: 1, arbitrary: authorization },
+    ),
     fc.oneof({ weight: 20, arbitrary: fc.constant('application/json') }, fc.option(fc.constantFrom(...CONTENT_TYPES))),
     fc.oneof({ weight: 30, arbitrary: fc.constant(null) }, fc.constantFrom(...CODINGS)),
     fc.oneof({ weight: 12, arbitrary: fc.constant([]) }, extra),

@@ -117,7 +117,16 @@ export const hostileKey: fc.Arbitrary<string> = fc
       ...['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', 'then', '', ' ', '\u0000', '\ud800'],
       ...['model', 'Model', 'model ', 'mod\u0435l', 'messages', 'prompt', 'input', 'stream', 'max_tokens', 'n', 'user'],
       ...['cache_salt', 'priority', 'request_id', 'best_of', 'echo', 'documents', 'api_base', 'prompt_embeds'],
-      ...['chat_template', 'chat_template_kwargs', 'guided_json', 'structured_outputs', 'ignore_eos', 'min_tokens'],
+      ...[
+        'chat_template',
+        'chat_template_kwargs',
+        'functions',
+        'models',
+        'guided_json',
+        'structured_outputs',
+        'ignore_eos',
+        'min_tokens',
+      ],
     ),
     fc.string({ unit: aCharacter, maxLength: 12 }),
   )

@@ -7,6 +7,9 @@ const ids = fc.oneof(
   fc.constantFrom(
     'llama-3.1-8b-instruct',
     'bge-m3',
+    'BAAI/BGE-M3',
+    'a/b/bge-m3',
+    'a//bge-m3',
     'nobody',
     '__proto__',
     'constructor',

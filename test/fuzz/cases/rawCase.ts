@@ -126,7 +126,7 @@ const TARGETS = [
     '/v1/models/%ff',
     '/v1/models/a%2fb',
   ],
-  ...['/v1/models#a', '/v1/svc', '/v1/svc/usage/request/', '/v1/svc/internal/workspaces', '/v1/models/a/b', '/.env'],
+  ...['/v1/models#a', '/v1/svc', '/v1/svc/usage/request/', '/v1/svc/internal/workspaces', '/v1/models/a//b', '/.env'],
 ];
 const toStrangeTarget = (method: string, target: string): RawCase => ({
   kind: 'raw',

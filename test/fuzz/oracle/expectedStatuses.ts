@@ -36,7 +36,7 @@ const bytesOf = (headers: CallCase['headers']): number =>
 /** Whether exactly one key is given, and the right one. */
 export function hasKey({ headers }: CallCase): boolean {
   const given = headers.filter(([name]) => name.toLowerCase() === 'authorization');
-  return given.length === 1 && given[0]?.[1] === `Bearer ${KEY}`;
+  return given.length === 1 && given[0]?.[1].replace(/^Bearer +/, '') === KEY && given[0][1] !== KEY;
 }
 
 function inferenceStatuses(call: CallCase): readonly number[] {
@@ -90,7 +90,8 @@ export function isUnlisted(path: string): boolean {
   if (job !== undefined) return NO_JOB.test(path) || isNobodys(job) || CONTROL_CHARACTER.test(job);
   const [, kind, id] = ONE_THING.exec(path) ?? [];
   if (id === undefined) return false;
-  return isNobodys(id) || (kind === 'models' && CONTROL_CHARACTER.test(id));
+  // A model's name may hold slashes.
+  return kind === 'models' ? id.split('/').some(isNobodys) || CONTROL_CHARACTER.test(id) : isNobodys(id);
 }
 
 /** Words that the convention has in the place of a job's id. */

@@ -10,7 +10,8 @@ export function isUnsendable(bytes: Buffer): boolean {
   let text: string;
   let value: unknown;
   try {
-    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    // A byte order mark before the body is skipped, one.
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes).replace(/^\ufeff/, '');
     value = JSON.parse(text);
   } catch {
     return true;

@@ -56,8 +56,13 @@ export function findResponse(
 /** Words that the public API has in the place of a video's id: nothing is served there. */
 const NO_ID = '(?!(?:edits|extensions|characters)(?:/|$))';
 
-const toPattern = (template: string): RegExp =>
-  new RegExp(`^${template.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{\w+\}/g, `${NO_ID}[^/]+`)}$`);
+/** The one path whose parameter may hold slashes. */
+const MODEL_PATH = '/v1/models/{id}';
+
+const toPattern = (template: string): RegExp => {
+  const parameter = template === MODEL_PATH ? '[^/]+(?:/[^/]+)*' : `${NO_ID}[^/]+`;
+  return new RegExp(`^${template.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{\w+\}/g, parameter)}$`);
+};
 
 function resolve(document: OpenApiDocument, response: Referable<DocumentedResponse>, pointer: string): FoundResponse {
   if (!('$ref' in response)) return { pointer, response };

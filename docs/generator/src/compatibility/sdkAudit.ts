@@ -65,12 +65,12 @@ const streamOptions: AuditedFields = {
   at: 'stream_options',
   others: { include_obfuscation: { support: 'no', note: 'Ignored: nothing is padded.' } },
 };
-/** A message has no field in the SDK that our schemas do not know: an unknown one is refused. */
-const messageOf = (type: string): AuditedFields => ({
+const DROPPED: Verdict = { support: 'no', note: 'Taken, and not passed to engines.' };
+const messageOf = (type: string, ...dropped: string[]): AuditedFields => ({
   file: CHAT,
   type,
   at: 'messages[]',
-  others: {},
+  others: Object.fromEntries(dropped.map((name) => [name, DROPPED])),
 });
 
 /** By operation and part of it, all that the pinned SDK knows of it. A new version is audited by making these lists true again. */
@@ -83,8 +83,6 @@ export const SDK_AUDIT: Record<string, Audit> = {
         at: '',
         others: {
           audio: FORWARDED,
-          function_call: FORWARDED,
-          functions: FORWARDED,
           logit_bias: FORWARDED,
           metadata: FORWARDED,
           modalities: FORWARDED,
@@ -103,7 +101,7 @@ export const SDK_AUDIT: Record<string, Audit> = {
         },
       },
       streamOptions,
-      messageOf('ChatCompletionAssistantMessageParam'),
+      messageOf('ChatCompletionAssistantMessageParam', 'audio', 'function_call', 'refusal'),
       messageOf('ChatCompletionUserMessageParam'),
       messageOf('ChatCompletionToolMessageParam'),
       {

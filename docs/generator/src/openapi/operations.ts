@@ -39,10 +39,11 @@ const CALL_HEADERS: HeaderName[] = ['x-router-call-id', ...KEY_LIMIT_HEADERS];
 function toGeneratedAnswer(
   { whole, chunk }: { whole: SchemaName; chunk: SchemaName },
   { answer, events }: { answer: unknown; events: string },
+  ...sometimes: HeaderName[]
 ): ResponseObject {
   return {
     description: 'The answer: whole, or with `stream` as server-sent events.',
-    headers: toHeaders({ always: CALL_HEADERS, sometimes: ['x-accel-buffering'] }),
+    headers: toHeaders({ always: CALL_HEADERS, sometimes: ['x-accel-buffering', ...sometimes] }),
     content: {
       'application/json': { schema: refTo(whole), example: answer },
       'text/event-stream': {
@@ -76,7 +77,11 @@ export const PATHS: Record<string, Methods> = {
         'Streamed or whole, with tools, JSON output and images on models that take them. What it could cost at most is held before it runs, and becomes the true charge when it ends.',
       requestBody: jsonBody('ChatRequest', EXAMPLES.createChatCompletion.request),
       responses: {
-        200: toGeneratedAnswer({ whole: 'ChatCompletion', chunk: 'ChatChunk' }, EXAMPLES.createChatCompletion),
+        200: toGeneratedAnswer(
+          { whole: 'ChatCompletion', chunk: 'ChatChunk' },
+          EXAMPLES.createChatCompletion,
+          'x-response-format',
+        ),
         ...refsTo(INFERENCE_ERRORS),
       },
     },
@@ -134,7 +139,7 @@ export const PATHS: Record<string, Methods> = {
           name: 'id',
           in: 'path',
           required: true,
-          description: 'Id or alias; a slash in it is not allowed.',
+          description: 'Any name that requests may use. Slashes in it stand as they are, not encoded.',
           schema: { type: 'string' },
         },
       ],

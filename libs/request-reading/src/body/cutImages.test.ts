@@ -21,6 +21,23 @@ it.each([20_000, 20_001, 20_002, 12_280, 12_290, 3])('reads an image of %d bytes
   expect(read(JSON.stringify(value))).toEqual(value);
 });
 
+it.each([
+  'DATA:image/PNG',
+  'data:',
+  'data:image/png;charset=utf-8;name=a',
+  'data:image/png;name=ä',
+  'data:image/png;name="a"',
+  'data:a\\b',
+  `data:${'a'.repeat(280)}`,
+])('reads an image whose data URL begins with %s as it stands', (head) => {
+  const value = { image: `${head};base64,${Buffer.alloc(30_000, 'pixels').toString('base64')}`, ä: 1 };
+  expect(read(JSON.stringify(value))).toEqual(value);
+});
+
+it.each(['\n', '\t', '\0'])('refuses a control character before the comma of an image: %j', (odd) => {
+  expect(read(`{"image":"${anImage(30_000, `image/png;a=${odd}`)}"}`)).toEqual({ kind: 'body_not_json' });
+});
+
 it('reads texts beside an image that only JSON can write', () => {
   const text = `{"__proto__":{"x":"${anImage(20_000)}"},"t":"\\u00e4\\n"}`;
   expect(read(text)).toEqual(JSON.parse(text));

@@ -1,10 +1,10 @@
-import { lookAtBase64 } from '../images/decodeInlineImage.ts';
+import { findDataHeader, lookAtBase64 } from '../images/decodeInlineImage.ts';
 import type { Steps } from './inSlices.ts';
 import type { JsonLiteral, JsonPath } from './scanJson.ts';
 
 /** Of shorter ones a parser makes short work. */
 const LEAST_BYTES = 16_384;
-const PREFIX = /^data:image\/[\w.+-]{1,32};base64,/;
+const LONGEST_HEADER = 300;
 /** Looked at within one step: a text of so many characters is gone with the young ones. */
 const CHECKED_LENGTH = 16_384;
 
@@ -51,10 +51,11 @@ export function putImagesBack(value: unknown, images: readonly CutImage[]): void
 type Node = Record<string | number, unknown>;
 
 function* toBase64Url(literal: Buffer): Steps<string | undefined> {
-  const [prefix] = PREFIX.exec(literal.toString('latin1', 1, 64)) ?? [];
-  if (prefix === undefined) return undefined;
+  const header = findDataHeader(literal.toString('latin1', 1, LONGEST_HEADER));
+  // An escape is not the same in JSON and in the address.
+  if (header === undefined || header.includes('\\')) return undefined;
   const end = literal.length - 1;
-  for (let start = 1 + prefix.length; start < end; start += CHECKED_LENGTH) {
+  for (let start = 1 + header.length; start < end; start += CHECKED_LENGTH) {
     const text = literal.toString('latin1', start, Math.min(start + CHECKED_LENGTH, end));
     const isLast = start + CHECKED_LENGTH >= end;
     if (!lookAtBase64(text) || (!isLast && text.endsWith('='))) return undefined;

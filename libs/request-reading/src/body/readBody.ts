@@ -87,9 +87,10 @@ export const toJsonBody = (bytes: Buffer, limits: Pick<BodyLimits, 'maxTextBytes
   atOnce(toJsonBodyInSteps(bytes, limits));
 
 function* toJsonBodyInSteps(
-  bytes: Buffer,
+  read: Buffer,
   { maxTextBytes, kept }: Pick<BodyLimits, 'maxTextBytes' | 'kept'>,
 ): Steps<JsonBody> {
+  const bytes = withoutByteOrderMark(read);
   const limits = {
     depth: MAX_DEPTH,
     values: MAX_VALUES,
@@ -209,6 +210,11 @@ function* joinInSteps(pieces: Buffer[]): Steps<Buffer> {
 }
 
 const EMPTY = Buffer.alloc(0);
+const BYTE_ORDER_MARK = Buffer.from('\ufeff');
+
+/** Skips one UTF-8 byte order mark before a body, as RFC 8259, 8.1 allows. */
+const withoutByteOrderMark = (bytes: Buffer): Buffer =>
+  bytes.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK) ? bytes.subarray(BYTE_ORDER_MARK.length) : bytes;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 

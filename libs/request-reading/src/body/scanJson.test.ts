@@ -173,7 +173,14 @@ describe('bytes outside inline images', () => {
     expect(scan(text).textBytes).toBe(text.length - 1_000 - 'data:image/png;base64,""'.length);
   });
 
-  it.each(['data:text/plain;base64,AAAA', 'data:image/ \\" not base64', ' data:image/png;base64,AAAA'])(
+  it.each(['data:text/plain;base64,AAAA', 'DATA:;base64,AAAA', 'dAtA:image/*;name=a;base64,AAAA'])(
+    'leave out %s, whatever its type and case',
+    (content) => {
+      expect(scan(`{"a":"${content}"}`).textBytes).toBe('{"a":}'.length);
+    },
+  );
+
+  it.each(['data:image/ \\" not base64', ' data:image/png;base64,AAAA', 'date:image/png;base64,AAAA'])(
     'count %s as text',
     (content) => {
       const text = `{"a":"${content}"}`;

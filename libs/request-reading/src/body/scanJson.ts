@@ -3,7 +3,6 @@ import { atOnce, STEP_BYTES, type Steps } from './inSlices.ts';
 const QUOTE = 0x22;
 const DIGIT_0 = 0x30;
 const DIGIT_9 = 0x39;
-const LETTER_D = 0x64;
 const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
 const COLON = 0x3a;
@@ -14,8 +13,10 @@ const CLOSE_BRACKET = 0x5d;
 /** By byte, whether it begins or ends something. */
 const STRUCTURAL = new Uint8Array(256);
 for (const byte of [QUOTE, COMMA, COLON, OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET]) STRUCTURAL[byte] = 1;
-/** Some writers of JSON escape the slash. */
-const INLINE_IMAGE_PREFIXES = [Buffer.from('data:image/'), Buffer.from('data:image\\/')];
+/** How a data URL begins, in lower case. */
+const DATA_SCHEME = Buffer.from('data:');
+/** Makes a capital letter of ASCII a small one. */
+const LOWER_CASE = 0x20;
 
 /** The place of one member of the outermost object in the bytes. */
 export interface JsonMember {
@@ -142,8 +143,9 @@ export function* scanInSteps(bytes: Buffer, limits: ScanLimits, kept: readonly K
     if (position >= limit) break;
     const byte = bytes[position];
     if (byte === QUOTE) {
-      const isImage = bytes[position + 1] === LETTER_D && beginsAsInlineImage(bytes, position);
-      const endOfImage = isImage ? yield* findEndOfInlineImage(bytes, position) : undefined;
+      const endOfImage = beginsAsInlineImage(bytes, position)
+        ? yield* findEndOfInlineImage(bytes, position)
+        : undefined;
       const end = endOfImage ?? endOfString(bytes, position, imageBytes + limits.textBytes);
       if (endOfImage !== undefined) imageBytes += endOfImage - position;
       strings += 1;
@@ -230,10 +232,11 @@ function endOfString(bytes: Buffer, start: number, limit: number): number {
   return Math.min(position, bytes.length);
 }
 
-const beginsAsInlineImage = (bytes: Buffer, start: number): boolean =>
-  INLINE_IMAGE_PREFIXES.some(
-    (prefix) => bytes[start + 1] === prefix[0] && bytes.subarray(start + 1, start + 1 + prefix.length).equals(prefix),
-  );
+function beginsAsInlineImage(bytes: Buffer, start: number): boolean {
+  for (let index = 0; index < DATA_SCHEME.length; index += 1)
+    if (((bytes[start + 1 + index] ?? 0) | LOWER_CASE) !== DATA_SCHEME[index]) return false;
+  return true;
+}
 
 /** One past the closing quote of a string that begins as an inline image, and looks like one: nothing is escaped in base64. */
 function* findEndOfInlineImage(bytes: Buffer, start: number): Steps<number | undefined> {

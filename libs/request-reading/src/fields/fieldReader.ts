@@ -7,7 +7,7 @@ import { toParam } from './toParam.ts';
 type Read = (value: unknown) => unknown;
 type Json = Record<string, unknown>;
 
-/** The schema within an `optional` one. */
+/** The schema within an `optional` one, or one `withDefault`. */
 function withinOptional(schema: z.ZodType): z.ZodType | undefined {
   if (!(schema instanceof z.ZodPipe && schema.in instanceof z.ZodOptional)) return undefined;
   const nullable = schema.in.unwrap();
@@ -52,7 +52,8 @@ function compile(schema: z.ZodType): Read {
   const inner = withinOptional(schema);
   if (inner) {
     const read = compile(inner);
-    return (value) => (value === undefined || value === null ? undefined : read(value));
+    const absent = schema.parse(undefined);
+    return (value) => (value === undefined || value === null ? absent : read(value));
   }
   if (isIgnored(schema)) return () => undefined;
   if (schema instanceof z.ZodObject) return compileObject(schema);
@@ -92,7 +93,8 @@ function compileObject(schema: z.ZodObject): Read {
     }
     if (isStrict)
       for (const key in value)
-        if (!known.has(key)) throw mismatch('is not supported', { path: [key], isOfWrongKind: false });
+        if (!known.has(key) && value[key] !== null)
+          throw mismatch('is not supported', { path: [key], isOfWrongKind: false });
     return result;
   };
 }

@@ -8,12 +8,15 @@ import { ImageError } from './imageError.ts';
 const FORMATS: ImageFormat[] = [png, jpeg, webp, gif];
 const MAX_PIXELS = 50_000_000;
 
+/** The format that an image's first bytes are of. Undefined for anything but a PNG, JPEG, WebP or GIF. */
+export const findFormat = (bytes: Buffer): ImageFormat | undefined => FORMATS.find(({ matches }) => matches(bytes));
+
 /**
  * The media type of a PNG, JPEG, WebP or GIF, by its own bytes. Throws an `ImageError` for anything else, for a file that is
  * not whole, and for a picture of more than 50 megapixels: a few bytes can announce one that no engine could hold.
  */
 export function checkImage(bytes: Buffer): ImageFormat['mimeType'] {
-  const format = FORMATS.find((candidate) => candidate.matches(bytes));
+  const format = findFormat(bytes);
   const size = format?.measure(bytes);
   if (!format || !size || size.width === 0 || size.height === 0) throw new ImageError('not_an_image');
   if (size.width * size.height > MAX_PIXELS) throw new ImageError('too_many_pixels');

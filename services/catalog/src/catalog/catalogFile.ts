@@ -40,6 +40,8 @@ const modelSchema = z.strictObject({
   template_tokens_per_message: atMost,
   template_tokens_per_request: atMost,
   max_tokens_per_image: atMost.default(0),
+  /** Of an embedding model: the length of its vectors. */
+  embedding_dimensions: z.number().int().min(1).optional(),
   created: z.iso.date(),
 });
 
@@ -75,6 +77,7 @@ export function toCatalogModels(file: CatalogFile): CatalogModel[] {
       templateTokensPerMessage: model.template_tokens_per_message,
       templateTokensPerRequest: model.template_tokens_per_request,
       maxTokensPerImage: model.max_tokens_per_image,
+      embeddingDimensions: model.embedding_dimensions,
       createdAt: Date.parse(model.created) / 1_000,
     }));
 }

@@ -66,7 +66,9 @@ describe('a field that cannot be served is refused with its name', () => {
       'stream_options.include_usage',
     ],
     ['logprobs', { logprobs: true }, 'logprobs'],
-    ['top_logprobs', { top_logprobs: 0 }, 'top_logprobs'],
+    ['top_logprobs', { top_logprobs: 1 }, 'top_logprobs'],
+    ['an empty stop', { stop: '' }, 'stop'],
+    ['an empty stop among others', { stop: ['a', ''] }, 'stop[1]'],
     ['stream a text', { stream: 'true' }, 'stream'],
     ['stream_options without stream', { stream_options: { include_usage: true } }, 'stream_options'],
     ['a forced tool without tools', { tool_choice: 'required' }, 'tool_choice'],
@@ -111,12 +113,6 @@ describe('a field that cannot be served is refused with its name', () => {
       'messages[0].tool_calls[0].type',
     ],
     [
-      'an unknown key of a message',
-      { messages: [{ role: 'user', content: 'x', priority: 1 }] },
-      'messages[0].priority',
-    ],
-    ['an unknown key that is null', user([{ ...textOf('x'), image_url: null }]), 'messages[0].content[0].image_url'],
-    [
       'a text that is an image, too',
       user([{ ...textOf('x'), image_url: 'http://10.0.0.1/' }]),
       'messages[0].content[0].image_url',
@@ -133,25 +129,22 @@ describe('a field that cannot be served is refused with its name', () => {
       'messages[0].content[0].image_url.content_hash',
     ],
     ['a part that is an address', user([imageOf(PNG), 'http://10.0.0.1/']), 'messages[0].content'],
-    ['an unknown key of a tool', { tools: [{ ...tools[0], defer_loading: true }] }, 'tools[0].defer_loading'],
-    [
-      'an unknown key of a function',
-      { tools: [{ type: 'function', function: { name: 'f', echo: 1 } }] },
-      'tools[0].function.echo',
-    ],
     [
       'parameters that are no schema',
       { tools: [{ type: 'function', function: { name: 'f', parameters: 'x' } }] },
       'tools[0].function.parameters',
     ],
-    ['an unknown key of a format', { response_format: { type: 'json_object', schema: {} } }, 'response_format.schema'],
+    ['a schema of a text', { response_format: { type: 'text', schema: {} } }, 'response_format.schema'],
+    ['a schema that is none', { response_format: { type: 'json_object', schema: 'x' } }, 'response_format.schema'],
+    ['functions of the older convention', { functions: [{ name: 'f' }] }, 'functions'],
+    ['their choice', { function_call: 'auto' }, 'function_call'],
+    ['other models in reserve', { models: ['m'] }, 'models'],
     [
       'an unknown key of a schema’s name',
       { response_format: { type: 'json_schema', json_schema: { name: 'n', regex: 'x' } } },
       'response_format.json_schema.regex',
     ],
     ['a tool call whose arguments are no text', aCallOf({ name: 'f', arguments: {} }), `${CALL}.function.arguments`],
-    ['an unknown key of a tool call', aCallOf({ name: 'f', arguments: '{}', x: 1 }), `${CALL}.function.x`],
     ['4,097 messages', { messages: new Array(4_097).fill({ role: 'user', content: 'x' }) }, 'messages'],
     ['4,097 parts in all', { messages: [textsOf(4_000), textsOf(97)] }, 'messages[1].content'],
     [
@@ -173,7 +166,6 @@ describe('a field that cannot be served is refused with its name', () => {
     'cache_salt',
     'priority',
     'request_id',
-    'session_id',
     'chat_template',
     'mm_processor_kwargs',
     'media_io_kwargs',
@@ -264,6 +256,8 @@ describe('is accepted', () => {
     ['four stops', { stop: ['a', 'b', 'c', 'd'] }],
     ['n = 1', { n: 1 }],
     ['logprobs: false', { logprobs: false, top_logprobs: false }],
+    ['top_logprobs: 0', { top_logprobs: 0 }],
+    ['a session of another gateway', { session_id: 'mine' }],
     ['a negative seed', { seed: -1 }],
     ['every role', { messages: ['system', 'developer', 'user'].map((role) => ({ role, content: 'x' })) }],
     [
@@ -288,7 +282,6 @@ describe('is accepted', () => {
     ['a JPEG under the name that is no media type', user([imageOf(PNG.replace('png', 'jpg'))])],
     ['an image to fetch, its address alone', user([{ type: 'image_url', image_url: 'HTTP://example.org/a.png' }])],
     ['an unknown field', { top_k: 40, metadata: { priority: 1 } }],
-    ['the convention’s older functions', { functions: [{ name: 'f' }], function_call: { name: 'f' } }],
     ['a user of 1 MB', { user: 'x'.repeat(1_048_576) }],
     ['a text of 1 MB', user('x'.repeat(1_048_576))],
     ['the outermost values', { temperature: 2, top_p: 0, presence_penalty: -2, frequency_penalty: 2 }],
@@ -353,6 +346,9 @@ describe('is accepted', () => {
     'top_logprobs',
     'chat_template_kwargs',
     'priority',
+    'functions',
+    'models',
+    'session_id',
   ])('an explicit null for %s, as absence', (name) => {
     expect(refusalOf({ [name]: null })).toBeUndefined();
   });
@@ -391,7 +387,7 @@ it('asks an engine to count images that are at hand, and never one that it would
 });
 
 it('counts a text that poses as an image as text, against the limit on text', () => {
-  const posing = `data:image/png;base64,${'A'.repeat(5 * 1_048_576)}`;
+  const posing = `${PNG.slice(0, -1)}A${'A'.repeat(5 * 1_048_576)}`;
   expect(refusalOf(user(posing))).toMatchObject({ kind: 'body_text_too_large' });
   expect(refusalOf(user([imageOf(posing)]))).toBeUndefined();
 });
@@ -416,14 +412,24 @@ it.each(['9223372036854775808', '-9223372036854775809', '18446744073709551616', 
 );
 
 describe('a schema on a model', () => {
-  const format = { response_format: { type: 'json_schema', json_schema: { name: 'n' } } };
+  const format = { response_format: { type: 'json_schema', json_schema: { name: 'n', schema: {} } } };
   it.each<[string, object, string[], string | undefined]>([
     ['that cannot keep to it falls back to json_object', format, [], 'json_object_fallback'],
     ['that can stays', format, ['json_schema'], undefined],
+    [
+      'with json_object falls back, too',
+      { response_format: { type: 'json_object', schema: {} } },
+      [],
+      'json_object_fallback',
+    ],
     ['nobody asked for is none', { response_format: { type: 'json_object' } }, [], undefined],
   ])('%s', (_case, fields, supportedFeatures, fallback) => {
     expect(aChatRequest(fields).fallbackOn(aPricedModel({ supportedFeatures }))).toBe(fallback);
   });
+});
+
+const schema = (strict: boolean) => ({
+  response_format: { type: 'json_schema', json_schema: { name: 'n', schema: {}, strict } },
 });
 
 describe('against the model', () => {
@@ -437,8 +443,24 @@ describe('against the model', () => {
     ['tools on a model with them', { tools }, { supportedFeatures: ['tools'] }, undefined],
     ['images on a model without them', image, { inputModalities: ['text'] }, 'messages'],
     ['images on a model with them', image, { inputModalities: ['text', 'image'] }, undefined],
+    ['a strict schema on a model without', schema(true), { supportedFeatures: [] }, 'response_format'],
+    ['a strict schema on a model with schemas', schema(true), { supportedFeatures: ['json_schema'] }, undefined],
+    ['another schema on a model without', schema(false), { supportedFeatures: [] }, undefined],
   ])('%s', (_case, fields, model, param) => {
-    const fault = faultOf(() => aChatRequest(fields).checkModel(aPricedModel(model)));
+    const fault = faultOf(() => aChatRequest(fields).checkModel(aPricedModel(model), () => []));
     expect((fault as { param?: string } | undefined)?.param).toBe(param);
   });
+});
+
+it('names five models at most that have what a model lacks, of those that serve text', () => {
+  const served = [
+    aPricedModel({ id: 'embedder', category: 'embeddings', supportedFeatures: ['tools'] }),
+    aPricedModel({ id: 'plain', supportedFeatures: [] }),
+    ...Array.from({ length: 9 }, (_, index) => aPricedModel({ id: `able-${index}`, supportedFeatures: ['tools'] })),
+  ];
+  const refusal = faultOf(() =>
+    aChatRequest({ tools }).checkModel(aPricedModel({ id: 'm', supportedFeatures: [] }), () => served),
+  );
+  const named = 'able-0, able-1, able-2, able-3, able-4';
+  expect(refusal).toMatchObject({ message: `m does not support tools; models that do: ${named}` });
 });

@@ -6,11 +6,12 @@ import { ANY_PLACE, type KeptPath } from '@turnpike/request-reading/body/scanJso
 import type { BodyFault } from '@turnpike/request-reading/faults/bodyFault';
 import { invalidRequest } from '@turnpike/request-reading/faults/requestFault';
 import { createFieldReader } from '@turnpike/request-reading/fields/fieldReader';
-import { isInline } from '@turnpike/request-reading/images/decodeInlineImage';
+import { isInline, toTypedDataUrl } from '@turnpike/request-reading/images/decodeInlineImage';
 import type { ImageFault } from '../api/inferenceFault.ts';
 import { generatesText, type PricedModel } from '../catalog/catalog.ts';
+import { nameModelsThat, toWrongOperation } from '../catalog/otherModels.ts';
 import type { InferenceRequest, Operation, RequestImages } from './inferenceRequest.ts';
-import { readTemplateSwitch, refuseEngineControlKeys, refuseSeedBeyond64Bits } from './requestFields.ts';
+import { leastTopP, readTemplateSwitch, refuseEngineControlKeys, refuseSeedBeyond64Bits } from './requestFields.ts';
 
 const MIB = 1_048_576;
 const MAX_IMAGES = 16;
@@ -22,6 +23,7 @@ const MAX_TOOL_CALLS = 4_096;
 export const KEPT_IN_CHATS: readonly KeptPath[] = [
   ['tools', ANY_PLACE, 'function', 'parameters'],
   ['response_format', 'json_schema', 'schema'],
+  ['response_format', 'schema'],
 ];
 
 /** POST /v1/chat/completions. */
@@ -63,6 +65,7 @@ export function parseChatRequest(body: JsonBody): InferenceRequest {
   const messages = parsed.messages.map(toEngineMessage);
   // An empty list means no tools, and without any there is nothing to choose; newer engines refuse both.
   const tools = hasTools(parsed) ? parsed.tools : undefined;
+  const format = toEngineFormat(parsed.response_format);
   return {
     operation: CHAT,
     model: parsed.model,
@@ -83,13 +86,28 @@ export function parseChatRequest(body: JsonBody): InferenceRequest {
       messages,
       tools,
       tool_choice: tools && parsed.tool_choice,
-      response_format: parsed.response_format,
+      response_format: format,
       chat_template_kwargs: templateSwitch,
+      ...leastTopP(parsed.top_p),
     },
-    checkModel: (model) => checkModel(parsed, images.urls.length, model),
+    checkModel(model, served) {
+      if (!generatesText(model)) throw invalidRequest('model', toWrongOperation(model, 'chat completions'));
+      if (tools && !model.supportedFeatures.includes('tools'))
+        throw invalidRequest(
+          'tools',
+          `${model.id} does not support tools${nameModelsThat(served, hasFeature('tools'))}`,
+        );
+      if (images.urls.length > 0 && !takesImages(model))
+        throw invalidRequest('messages', `${model.id} does not take images${nameModelsThat(served, takesImages)}`);
+      if (format?.type === 'json_schema' && format.json_schema.strict && !hasSchemas(model))
+        throw invalidRequest(
+          'response_format',
+          `${model.id} takes json_object, and no strict json_schema${nameModelsThat(served, hasSchemas)}`,
+        );
+    },
     replacedMembers: (model) =>
-      fallsBackToJsonObject(parsed, model) ? new Map([['response_format', { type: 'json_object' }]]) : NOTHING_REPLACED,
-    fallbackOn: (model) => (fallsBackToJsonObject(parsed, model) ? 'json_object_fallback' : undefined),
+      fallsBackToJsonObject(format, model) ? new Map([['response_format', { type: 'json_object' }]]) : NOTHING_REPLACED,
+    fallbackOn: (model) => (fallsBackToJsonObject(format, model) ? 'json_object_fallback' : undefined),
     // All that the chat template sees, or the count would be another prompt's.
     tokenizeQuestions: () => [
       {
@@ -124,16 +142,29 @@ function refuseTooManyItems(messages: unknown): void {
 
 const hasTools = ({ tools }: ChatRequest): boolean => tools !== undefined && tools.length > 0;
 
-function checkModel(parsed: ChatRequest, imageCount: number, model: PricedModel): void {
-  if (!generatesText(model)) throw invalidRequest('model', `${model.id} does not serve chat completions`);
-  if (hasTools(parsed) && !model.supportedFeatures.includes('tools'))
-    throw invalidRequest('tools', `${model.id} does not support tools`);
-  if (imageCount > 0 && !model.inputModalities.includes('image'))
-    throw invalidRequest('messages', `${model.id} does not take images`);
+const hasFeature =
+  (feature: string) =>
+  (model: PricedModel): boolean =>
+    generatesText(model) && model.supportedFeatures.includes(feature);
+const hasSchemas = hasFeature('json_schema');
+const takesImages = (model: PricedModel): boolean => generatesText(model) && model.inputModalities.includes('image');
+
+type Format = NonNullable<ChatRequest['response_format']>;
+type EngineFormat = { type: 'text' | 'json_object' } | Extract<Format, { type: 'json_schema' }>;
+
+/**
+ * A format as engines know it: `json_object` with a schema is a `json_schema` that is not strict, and `json_schema` without
+ * one is a `json_object`.
+ */
+function toEngineFormat(format: Format | undefined): EngineFormat | undefined {
+  if (format?.type === 'json_schema') return format.json_schema.schema ? format : { type: 'json_object' };
+  if (format?.type !== 'json_object' || format.schema === undefined) return format;
+  const { schema } = format;
+  return { type: 'json_schema', json_schema: { name: 'response', description: undefined, schema, strict: undefined } };
 }
 
 /** Whether a schema was asked for that the model cannot keep to: then any JSON object will do (specification, response_format). */
-const fallsBackToJsonObject = ({ response_format: format }: ChatRequest, model: PricedModel): boolean =>
+const fallsBackToJsonObject = (format: EngineFormat | undefined, model: PricedModel): boolean =>
   format?.type === 'json_schema' && !model.supportedFeatures.includes('json_schema');
 
 type Part = Exclude<NonNullable<Message['content']>, string>[number];
@@ -164,17 +195,20 @@ function withoutRemoteImages({ content: parts, ...others }: Message): object {
   return { ...toEngineMessage(others as Message), content: Array.isArray(parts) ? parts.map(toPart) : parts };
 }
 
-const INLINE_IMAGE = /^data:image\/(?:png|jpe?g|webp|gif);base64,[A-Za-z0-9+/]/;
 const HTTP_PATTERN = /^https?:/i;
 
-/** An address alone is an image, too. */
-const toImage = ({ image_url: image }: Extract<Part, { type: 'image_url' }>) =>
-  typeof image === 'string' ? { url: image } : image;
-
 /**
- * The address of every image, in order. Throws `image_unusable` for one that is neither inline nor http(s): nothing else
- * is looked at before the call is admitted.
+ * An image as engines know it. An address alone is an image, too. Throws `image_unusable` for an address that is neither
+ * http(s) nor a base64 data URL of an image.
  */
+function toImage({ image_url: image }: Extract<Part, { type: 'image_url' }>): { url: string; detail?: string } {
+  const { url: address, detail = undefined } = typeof image === 'string' ? { url: image } : image;
+  const url = HTTP_PATTERN.test(address) ? address : toTypedDataUrl(address);
+  if (url === undefined) throw new ApiError<ImageFault>({ kind: 'image_unusable' });
+  return { url, ...(detail !== undefined && { detail: detail === 'original' ? 'high' : detail }) };
+}
+
+/** The address of every image, in order. Throws `image_unusable`; nothing else is looked at before the call is admitted. */
 function findImages(messages: ChatRequest['messages']): RequestImages {
   const urls: string[] = [];
   const places: { message: number; part: number }[] = [];
@@ -188,7 +222,5 @@ function findImages(messages: ChatRequest['messages']): RequestImages {
   }
   if (urls.length > MAX_IMAGES)
     throw invalidRequest('messages', `at most ${MAX_IMAGES} images are taken in one request`);
-  if (!urls.every((url) => INLINE_IMAGE.test(url) || HTTP_PATTERN.test(url)))
-    throw new ApiError<ImageFault>({ kind: 'image_unusable' });
   return { urls, places, fetched: new Map() };
 }

@@ -4,8 +4,9 @@ import type { JsonBody } from '@turnpike/request-reading/body/readBody';
 import { invalidRequest } from '@turnpike/request-reading/faults/requestFault';
 import { createFieldReader } from '@turnpike/request-reading/fields/fieldReader';
 import { generatesText } from '../catalog/catalog.ts';
+import { toWrongOperation } from '../catalog/otherModels.ts';
 import { type InferenceRequest, NO_IMAGES, type Operation } from './inferenceRequest.ts';
-import { readTemplateSwitch, refuseEngineControlKeys, refuseSeedBeyond64Bits } from './requestFields.ts';
+import { leastTopP, readTemplateSwitch, refuseEngineControlKeys, refuseSeedBeyond64Bits } from './requestFields.ts';
 
 /**
  * The length that engines assume when the client names none. It is sent all the same, so that the hold and the engine
@@ -47,9 +48,14 @@ export function parseCompletionRequest(body: JsonBody): InferenceRequest {
     prompt: { textMembers: ['prompt', 'suffix'], templateMembers: [], parts: texts.length, images: 0, imageBytes: 0 },
     images: NO_IMAGES,
     body,
-    written: { prompt: parsed.prompt, suffix: parsed.suffix, chat_template_kwargs: readTemplateSwitch(body.value) },
+    written: {
+      prompt: parsed.prompt,
+      suffix: parsed.suffix,
+      chat_template_kwargs: readTemplateSwitch(body.value),
+      ...leastTopP(parsed.top_p),
+    },
     checkModel(model) {
-      if (!generatesText(model)) throw invalidRequest('model', `${model.id} does not serve completions`);
+      if (!generatesText(model)) throw invalidRequest('model', toWrongOperation(model, 'completions'));
     },
     replacedMembers: () => new Map(),
     fallbackOn: () => undefined,

@@ -3,6 +3,8 @@ import { OPERATION_PATHS } from '@turnpike/public-api/operations';
 import type { JsonBody } from '@turnpike/request-reading/body/readBody';
 import { invalidRequest } from '@turnpike/request-reading/faults/requestFault';
 import { createFieldReader } from '@turnpike/request-reading/fields/fieldReader';
+import type { PricedModel } from '../catalog/catalog.ts';
+import { toWrongOperation } from '../catalog/otherModels.ts';
 import { type InferenceRequest, NO_IMAGES, type Operation } from './inferenceRequest.ts';
 import { readTemplateSwitch, refuseEngineControlKeys } from './requestFields.ts';
 
@@ -24,6 +26,7 @@ const readFields = createFieldReader(embeddingRequestSchema);
 /** Checks an embedding request (specification, Embedding request and response). Throws `invalid_request`. */
 export function parseEmbeddingRequest(body: JsonBody): InferenceRequest {
   refuseEngineControlKeys(body.value);
+  refuseTokenIds(body.value.input);
   const parsed = readFields(body.value);
   const inputs = typeof parsed.input === 'string' ? [parsed.input] : parsed.input;
   return {
@@ -36,12 +39,40 @@ export function parseEmbeddingRequest(body: JsonBody): InferenceRequest {
     prompt: { textMembers: ['input'], templateMembers: [], parts: inputs.length, images: 0, imageBytes: 0 },
     images: NO_IMAGES,
     body,
-    written: { input: parsed.input, chat_template_kwargs: readTemplateSwitch(body.value) },
-    checkModel(model) {
-      if (model.category !== 'embeddings') throw invalidRequest('model', `${model.id} does not serve embeddings`);
+    written: {
+      input: parsed.input,
+      dimensions: parsed.dimensions,
+      chat_template_kwargs: readTemplateSwitch(body.value),
     },
-    replacedMembers: () => new Map(),
+    checkModel(model) {
+      if (model.category !== 'embeddings') throw invalidRequest('model', toWrongOperation(model, 'embeddings'));
+      const { dimensions } = parsed;
+      const own = findOnlyLength(model);
+      if (dimensions !== undefined && own !== undefined && dimensions !== own)
+        throw invalidRequest(
+          'dimensions',
+          `dimensions must be ${own}, the length of the vectors of ${model.id}, or left out`,
+        );
+    },
+    replacedMembers: (model) => (findOnlyLength(model) === undefined ? NOTHING_REPLACED : LENGTH_LEFT_OUT),
     fallbackOn: () => undefined,
     tokenizeQuestions: () => inputs.map((prompt) => ({ prompt })),
   };
+}
+
+const NOTHING_REPLACED: ReadonlyMap<string, unknown> = new Map();
+/** Engines refuse even the only length that such a model has. */
+const LENGTH_LEFT_OUT: ReadonlyMap<string, unknown> = new Map([['dimensions', undefined]]);
+
+/** The length of a model's vectors where the model has no other; undefined where engines decide. */
+const findOnlyLength = ({ embeddingDimensions, supportedParameters }: PricedModel): number | undefined =>
+  supportedParameters.includes('dimensions') ? undefined : embeddingDimensions;
+
+/** Throws `invalid_request` for token ids, before their number is looked at: a text may be more tokens than a list may have texts. */
+function refuseTokenIds(input: unknown): void {
+  if (Array.isArray(input) && input.some((each) => typeof each === 'number' || Array.isArray(each)))
+    throw invalidRequest(
+      'input',
+      'input holds token ids, and only texts are taken (LangChain: check_embedding_ctx_length=False)',
+    );
 }

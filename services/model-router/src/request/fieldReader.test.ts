@@ -57,7 +57,7 @@ it.each<[string, string, keyof typeof PARSERS, object]>([
   ['prompt', 'must not be empty', 'completions', { prompt: '' }],
   ['input', 'is required', 'embeddings', { input: undefined }],
   ['input', 'must not be empty', 'embeddings', { input: [] }],
-  ['input', 'must be a text or a list of 1 to 2048 texts, none empty', 'embeddings', { input: [7] }],
+  ['input', 'must be a text or a list of 1 to 2048 texts, none empty', 'embeddings', { input: [{}] }],
   ['messages', 'is not supported: send texts as input', 'embeddings', { messages: [] }],
 ])('a refusal reads: %s %s', (param, problem, operation, fields) => {
   expect(faultOf(operation, fields)).toEqual({ kind: 'invalid_request', param, message: `${param} ${problem}` });

@@ -65,8 +65,8 @@ export interface InferenceRequest {
    * others are passed on.
    */
   written: Readonly<Record<string, unknown>>;
-  /** Throws `invalid_request` for what this model cannot serve. */
-  checkModel(model: PricedModel): void;
+  /** Throws `invalid_request` for what this model cannot serve. `served` gives the models that a refusal may name. */
+  checkModel(model: PricedModel, served: () => readonly PricedModel[]): void;
   /** The written members that this model gets in another form. */
   replacedMembers(model: PricedModel): ReadonlyMap<string, unknown>;
   /**

@@ -15,14 +15,20 @@ export function refuseEngineControlKeys(value: Record<string, unknown>): void {
  */
 export function readTemplateSwitch({ chat_template_kwargs: value }: Record<string, unknown>): object | undefined {
   if (value === undefined || value === null) return undefined;
-  const isObject = typeof value === 'object' && !Array.isArray(value);
-  if (isObject && Object.keys(value).every((key) => key === 'enable_thinking')) {
-    const { enable_thinking: isOn } = value as { enable_thinking?: unknown };
-    if (isOn === undefined || isOn === null) return undefined;
-    if (typeof isOn === 'boolean') return { enable_thinking: isOn };
+  if (typeof value === 'object' && !Array.isArray(value)) {
+    const given = Object.entries(value).filter(([, each]) => each !== null);
+    if (given.length === 0) return undefined;
+    const [[key, isOn] = [], ...others] = given;
+    if (others.length === 0 && key === 'enable_thinking' && typeof isOn === 'boolean') return { enable_thinking: isOn };
   }
   throw invalidRequest('chat_template_kwargs', 'chat_template_kwargs may hold only enable_thinking, true or false');
 }
+
+/** The least `top_p` that engines take, whose range leaves out 0. */
+const LEAST_TOP_P = 1e-9;
+
+/** The member that stands for a `top_p` of 0; none for every other value, whose digits stay the client's. */
+export const leastTopP = (topP: number | undefined): { top_p?: number } => (topP === 0 ? { top_p: LEAST_TOP_P } : {});
 
 const WHOLE_NUMBER = /^-?\d+$/;
 

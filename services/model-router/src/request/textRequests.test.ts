@@ -59,7 +59,7 @@ describe('completions', () => {
   });
 
   it('is refused on a model that writes no text', () => {
-    expect(paramOf(() => completion({}).checkModel(aPricedModel({ category: 'embeddings' })))).toBe('model');
+    expect(paramOf(() => completion({}).checkModel(aPricedModel({ category: 'embeddings' }), () => []))).toBe('model');
   });
 });
 
@@ -88,6 +88,6 @@ describe('embeddings', () => {
   });
 
   it('is refused on a model of another category', () => {
-    expect(paramOf(() => embedding({}).checkModel(aPricedModel({ category: 'text' })))).toBe('model');
+    expect(paramOf(() => embedding({}).checkModel(aPricedModel({ category: 'text' }), () => []))).toBe('model');
   });
 });

@@ -6,7 +6,7 @@ import { toRequestLog } from '@turnpike/http-service/toRequestLog';
 import type { CatalogFollower } from '@turnpike/internal-api/followCatalog';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
-import { CALL_ID_HEADER } from '@turnpike/public-api/headers';
+import { CALL_ID_HEADER, RESPONSE_FORMAT_HEADER } from '@turnpike/public-api/headers';
 import { readBody } from '@turnpike/request-reading/body/readBody';
 import type { TakenBytes } from '@turnpike/request-reading/shares/bodyMemory';
 import type { Request, RequestHandler, Response } from 'express';
@@ -15,7 +15,7 @@ import type { Call } from '../answer/call.ts';
 import type { Answers } from '../answer/openAnswers.ts';
 import type { AnsweredOperation } from '../answer/operations/operations.ts';
 import type { AdmissionFault, EngineFault, InferenceFault, ModelFault } from '../api/inferenceFault.ts';
-import { type Catalog, getModel } from '../catalog/catalog.ts';
+import { type Catalog, getModel, type PricedModel } from '../catalog/catalog.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { OpenFleet } from '../fleet/openFleet.ts';
 import { type AdmittedCall, toUnknownEventJson } from '../money/call/toEvent.ts';
@@ -95,6 +95,7 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
     const callLog = (): Logger => toRequestLog(log, res);
     const fallback = request.fallbackOn(model);
     if (fallback) {
+      res.setHeader(RESPONSE_FORMAT_HEADER, 'json_object');
       span.setAttributes({ 'turnpike.response_format': fallback });
       callLog().info({ model: model.id, responseFormat: fallback }, 'asked for less than the client did');
     }
@@ -122,6 +123,7 @@ export function createInference(operation: AnsweredOperation, dependencies: Infe
       await answer(req, res, room);
     } catch (error) {
       const fault = error instanceof ApiError ? (error.fault as InferenceFault) : undefined;
+      if (!res.headersSent) res.removeHeader(RESPONSE_FORMAT_HEADER);
       // Another router may admit: who asked goes on by a new connection, which leads to one that is ready.
       if (fault?.kind === 'admission_unavailable') res.shouldKeepAlive = false;
       if (fault?.kind === 'key_bound_reached') house.metrics.keyBoundHit(fault.bound, callingKey(res).keyId);
@@ -156,7 +158,9 @@ function resolveModel(
   const current = catalog.current();
   if (!current) throw new ApiError<AdmissionFault>({ kind: 'catalog_unavailable' });
   const model = fleet.fitWindow(getModel(current, request.model));
-  request.checkModel(model);
+  const isServed = (other: PricedModel) =>
+    other.state === 'live' && (fleet.isConfigured(other) || fleet.findEngines(other).length > 0);
+  request.checkModel(model, () => current.models.filter(isServed));
   const configured = fleet.findEngines(model);
   if (configured.length === 0 && !fleet.isConfigured(model))
     throw new ApiError<ModelFault>({ kind: 'model_without_capacity', model: model.id });

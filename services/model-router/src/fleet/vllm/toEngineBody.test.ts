@@ -130,7 +130,7 @@ it('calls the developer role system, as engines do, and keeps the messages other
 });
 
 const LONG = 'Grüße "an" alle\n🎈\\'.repeat(200);
-const INLINE = `data:image/png;base64,${'A'.repeat(4_000)}`;
+const INLINE = `data:image/png;base64,iVBORw0KGgoA${'A'.repeat(4_000)}`;
 
 describe('whatever texts a conversation has', () => {
   const aText = fc.oneof(
@@ -138,7 +138,7 @@ describe('whatever texts a conversation has', () => {
     fc.string({ unit: aCharacter, maxLength: 5 }).map((text) => text.toWellFormed().replaceAll('\0', '').repeat(600)),
     fc.constantFrom('data:image/', '"'.repeat(1_023), `data:image/${'\\'.repeat(600)}`),
   );
-  const anImage = fc.constantFrom(INLINE, 'data:image/png;base64,AAAA');
+  const anImage = fc.constantFrom(INLINE, 'data:image/png;base64,iVBORw0KGgo=');
   const aPart = fc.oneof(
     aText.map((text) => ({ type: 'text', text, annotations: [{ text }] })),
     aText.map((refusal) => ({ type: 'refusal', refusal, cache_control: refusal })),
@@ -264,8 +264,8 @@ const aText = fc.oneof(
 );
 const aPart = fc.oneof(
   aText.map((text) => ({ type: 'text', text })),
-  fc.constantFrom('AAAA', 'A'.repeat(2_000)).map((data) => {
-    const url = `data:image/png;base64,${data}`;
+  fc.constantFrom('', 'A'.repeat(2_000)).map((data) => {
+    const url = `data:image/png;base64,iVBORw0KGgoA${data}`;
     return { type: 'image_url', image_url: { url } };
   }),
 );

@@ -1,5 +1,6 @@
-import { isInline } from '@turnpike/request-reading/images/decodeInlineImage';
-import type { InferenceRequest } from '../../request/inferenceRequest.ts';
+import type { JsonPath } from '@turnpike/request-reading/body/scanJson';
+import { findDataHeader, isInline } from '@turnpike/request-reading/images/decodeInlineImage';
+import type { InferenceRequest, RequestImages } from '../../request/inferenceRequest.ts';
 import { type PlacedLiteral, toLiteralTree, writeJson } from '../../request/writeJson.ts';
 import type { EngineCallFields } from '../terms/dialect.ts';
 
@@ -15,6 +16,7 @@ const OWNED_KEYS = new Set([
   'logprobs',
   'top_logprobs',
   'user',
+  'session_id',
 ]);
 
 /**
@@ -87,13 +89,32 @@ export function toQuestionBody(request: InferenceRequest, question: object, serv
   return writeJson({ model: servedName, ...question }, literals);
 }
 
-/** The client's own, which need not be written again. */
-function* clientLiterals({ body }: InferenceRequest): Generator<PlacedLiteral> {
+/** The client's own, which need not be written again, at the places where engines read them. */
+function* clientLiterals({ body, images }: InferenceRequest): Generator<PlacedLiteral> {
   for (const { path, bytes } of body.literals) {
-    // An address that stands in the part itself is written as engines know it.
-    const isBareAddress = path.length === 5 && path[0] === 'messages' && path[4] === 'image_url';
-    yield { path: isBareAddress ? [...path, 'url'] : path, pieces: [bytes] };
+    if (path[0] === 'response_format' && path[1] === 'schema') {
+      yield { path: ['response_format', 'json_schema', ...path.slice(1)], pieces: [bytes] };
+    } else if (path[0] === 'messages' && path[4] === 'image_url') {
+      const pieces = toTypedImage(bytes, urlAt(images, path));
+      if (pieces) yield { path: ['messages', ...path.slice(1, 5), 'url'], pieces };
+    } else {
+      yield { path, pieces: [bytes] };
+    }
   }
+}
+
+/** The address that the image part on the way to a literal has. */
+function urlAt({ places, urls }: RequestImages, [, message, , part]: JsonPath): string {
+  const index = places.findIndex((place) => place.message === message && place.part === part);
+  return urls[index] ?? '';
+}
+
+/** An image's literal with the header of its address; undefined where the bytes do not show where the header ends. */
+function toTypedImage(bytes: Buffer, url: string): readonly Buffer[] | undefined {
+  const header = findDataHeader(url);
+  if (header === undefined || bytes.subarray(1, 1 + header.length).equals(Buffer.from(header))) return [bytes];
+  const comma = bytes.indexOf(',');
+  return comma < 0 ? undefined : [Buffer.from(`"${header}`), bytes.subarray(comma + 1)];
 }
 
 /** The images that were fetched, at the places of their addresses. */
