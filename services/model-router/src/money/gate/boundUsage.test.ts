@@ -39,7 +39,10 @@ describe('the prompt bound', () => {
   });
 
   it('counts an image as the model’s most per image, not as its bytes', () => {
-    const image = { type: 'image_url', image_url: { url: PNG.replace('iVBORw0KGgo', `iVBORw0KGgo${'A'.repeat(100_000)}`) } };
+    const image = {
+      type: 'image_url',
+      image_url: { url: PNG.replace('iVBORw0KGgo', `iVBORw0KGgo${'A'.repeat(100_000)}`) },
+    };
     const request = aChatRequest({ messages: [{ role: 'user', content: [image] }] });
     const model = aPricedModel({ inputModalities: ['text', 'image'], maxTokensPerImage: 1_000 });
     expect(boundPromptTokens(request, model)).toBeGreaterThanOrEqual(1_000);
