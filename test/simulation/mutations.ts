@@ -140,7 +140,7 @@ export const MUTATIONS: Record<string, Mutation> = {
     script: inScript('release', "take('held', call[2], call[3], call[4])", ''),
   },
   'a released admission may come after all': {
-    seed: 679,
+    seed: 753,
     noticedBy: ['quiet'],
     faults: ['redisIsSlow', 'redisIsSlow', 'redisIsSlow', 'redisFreezes'],
     script: inScript('release', "redis.call('HSET', record, 'kind', 'released')", ''),
@@ -178,6 +178,7 @@ export const MUTATIONS: Record<string, Mutation> = {
     script: inScript('absorb', "redis.call('HSET', WALLET, 'left', ARGV[4], ", "redis.call('HSET', WALLET, "),
   },
   'an answer that was asked for under another mark counts as one under this': {
+    seed: 137,
     noticedBy: ['limits', 'covered'],
     faults: ['redisIsEmptied', 'redisIsEmptied'],
     router: withLate('absorb', 2_000),
@@ -199,7 +200,7 @@ export const MUTATIONS: Record<string, Mutation> = {
     },
   },
   'a router puts back its running calls alone': {
-    seed: 45,
+    seed: 130,
     noticedBy: ['limits', 'covered'],
     router: (parts) => {
       Object.defineProperty(parts.pending, 'ended', { get: () => [] });
@@ -207,6 +208,7 @@ export const MUTATIONS: Record<string, Mutation> = {
     },
   },
   'what is counted only now is counted from an answer of before': {
+    seed: 102,
     leaseMs: 1_500,
     noticedBy: ['covered'],
     faults: ['redisIsEmptied', 'routerFreezes', 'routerFreezes', 'redisIsEmptied', 'routerFreezes'],
@@ -239,6 +241,7 @@ export const MUTATIONS: Record<string, Mutation> = {
     script: inScript('setMark', "> tonumber(ARGV[2]) then return 'too_late' end", '> tonumber(ARGV[2]) then end'),
   },
   'an admission counts that was asked for under another session': {
+    seed: 110,
     leaseMs: 1_500,
     longestCallMs: 10_000,
     noticedBy: ['given up', 'limits', 'covered'],
@@ -295,7 +298,7 @@ export const MUTATIONS: Record<string, Mutation> = {
     },
   },
   'a router admits while the gate is closed': {
-    seed: 238,
+    seed: 525,
     noticedBy: ['limits', 'covered'],
     faults: ['redisLosesItsTail', 'redisComesBackEmpty', 'redisIsEmptied'],
     router: (parts) => {
@@ -447,7 +450,7 @@ export const MUTATIONS: Record<string, Mutation> = {
     isBlindToRestarts: true,
   },
   'routers are not given their time again by a database that was set back to before they put back': {
-    seed: 272,
+    seed: 549,
     noticedBy: ['given up'],
     faults: ['databaseIsSetBack', 'databaseIsSetBack', 'redisIsEmptied', 'databaseIsSetBack'],
     statements: {
