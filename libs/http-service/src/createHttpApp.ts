@@ -13,6 +13,7 @@ import express, {
   type RequestHandler,
   type Response,
 } from 'express';
+import { FaultLog } from './faultLog.ts';
 import type { Guard } from './guard.ts';
 import { newUuidV7 } from './newUuidV7.ts';
 import { enterRoute, observeRequest, routeOf, spanOf } from './observeRequests.ts';
@@ -47,6 +48,7 @@ const REQUEST_ID_PATTERN = /^[A-Za-z0-9-]{1,64}$/;
 export function createHttpApp({ log, telemetry, routes, toWireError }: HttpAppOptions): RequestListener {
   const { tracer } = telemetry;
   const metrics = createRequestMetrics(telemetry.meter);
+  const faultLog = new FaultLog(() => performance.now());
   const app = express();
   app.disable('etag');
   app.disable('x-powered-by');
@@ -84,7 +86,7 @@ export function createHttpApp({ log, telemetry, routes, toWireError }: HttpAppOp
     metrics.faulted({ route, fault });
     spanOf(res).setAttributes({ 'turnpike.fault': fault });
     const status = wireError?.status ?? 500;
-    if (status >= 500) toRequestLog(log, res).error({ err: error, route, status }, 'request failed');
+    if (status >= 500) faultLog.write(toRequestLog(log, res), error, { route, status });
     sendWireError(res, wireError ?? toInternalError());
   }
   const onError: ErrorRequestHandler = (error: unknown, req, res, _next) => {
