@@ -3,6 +3,7 @@ import { until } from '@turnpike/test-support/until';
 import { aFleet, type EngineBehaviour, type Fleet } from '../../test/aFleet.ts';
 import { aPricedModel } from '../../test/aPricedModel.ts';
 import type { Engine } from './engine.ts';
+import { CHECK_TIMEOUT_MS, MAX_MISSED_CHECKS } from './terms/limits.ts';
 
 let fleet: Fleet | undefined;
 afterEach(() => fleet?.close());
@@ -101,6 +102,21 @@ it('leaves an engine out that hangs though it says it is well', async () => {
   );
   registry.report(one, { kind: 'silent' });
   await until('it to be out', () => one.health.outReason === 'no_token');
+});
+
+it('keeps its engines while this process itself is held up at each of their checks', async () => {
+  const { engines, behave } = await start(wellBehaved, wellBehaved);
+  await untilHealthy(...engines);
+  let checks = 0;
+  const holdUp: EngineBehaviour = (req) => {
+    const heldUpUntil = performance.now() + CHECK_TIMEOUT_MS + 200;
+    while (req.url === '/health' && performance.now() < heldUpUntil);
+    if (req.url === '/health') checks += 1;
+    return false;
+  };
+  for (const index of engines.keys()) behave(index, holdUp);
+  await until('each to be checked more often than may be missed', () => checks > 2 * (MAX_MISSED_CHECKS + 1));
+  expect(engines.map(({ health }) => health.outReason)).toEqual([undefined, undefined]);
 });
 
 it('notices an engine that sleeps, however well it says it is', async () => {

@@ -1,4 +1,5 @@
 import { repeat } from '@turnpike/lifecycle/repeat';
+import { startDeadline } from '@turnpike/lifecycle/startDeadline';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { Engine } from './engine.ts';
 import type { OutReason } from './health/engineHealth.ts';
@@ -30,7 +31,8 @@ export interface EngineWatchOptions {
 
 /**
  * Looks at one engine every 2 s: whether it says it is well, what it serves, how loaded it is. Where that alone proves
- * nothing, as it is new, was left out, or is in doubt, it has to produce a token. Rounds of one engine delay no other's.
+ * nothing, as it is new, was left out, or is in doubt, it has to produce a token. Rounds of one engine delay no other's. The
+ * deadlines count turns of the event loop: while this process is held up, silence says nothing of an engine.
  */
 export function watchEngine(engine: Engine, { leaveOut, onProbed, log }: EngineWatchOptions): EngineWatch {
   const { health, dialect, pool } = engine;
@@ -47,8 +49,10 @@ export function watchEngine(engine: Engine, { leaveOut, onProbed, log }: EngineW
   }
 
   async function check(): Promise<boolean> {
+    const late = new AbortController();
+    const stopWaiting = startDeadline(CHECK_TIMEOUT_MS, () => late.abort(new Error('no answer to a check')));
+    const { signal } = late;
     try {
-      const signal = AbortSignal.timeout(CHECK_TIMEOUT_MS);
       engine.served = await dialect.readServed(pool, signal);
       if (!health.isReachable) engine.version = await dialect.readVersion(pool, signal);
       health.checked();
@@ -59,6 +63,8 @@ export function watchEngine(engine: Engine, { leaveOut, onProbed, log }: EngineW
       if (isRefused(error)) leaveOut(engine, 'refused');
       else if (hasMissedMany) leaveOut(engine, 'unreachable');
       return false;
+    } finally {
+      stopWaiting();
     }
   }
 

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { startDeadline } from '@turnpike/lifecycle/startDeadline';
 import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import type { EngineConnection, ProbeResult } from '../terms/dialect.ts';
 import { askEngine } from './askEngine.ts';
@@ -23,7 +24,9 @@ const questionsFor = (model: string): { path: string; body: object }[] => [
  * its request id begins with `probe-`.
  */
 export async function produceToken(pool: EngineConnection, model: string): Promise<ProbeResult> {
-  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const late = new AbortController();
+  const stopWaiting = startDeadline(TIMEOUT_MS, () => late.abort());
+  const { signal } = late;
   try {
     for (const question of questionsFor(model)) {
       const { status, text } = await ask(pool, question, signal);
@@ -34,6 +37,8 @@ export async function produceToken(pool: EngineConnection, model: string): Promi
     return 'failed';
   } catch {
     return signal.aborted ? 'silent' : 'failed';
+  } finally {
+    stopWaiting();
   }
 }
 
