@@ -21,7 +21,7 @@ it.each<[string, number, string, object]>([
   const refusal = new EngineRefusal(status);
   // However its bytes arrive.
   for (const byte of Buffer.from(text)) expect(refusal.push(Buffer.of(byte))).toBe(true);
-  expect(refusal.toFault(vllm)).toMatchObject(fault);
+  expect(refusal.toFault(vllm, { cacheSalt: 'salt' })).toMatchObject(fault);
 });
 
 it('reads no more than 64 KiB', () => {

@@ -1,5 +1,5 @@
 import type { EngineFault } from '../api/inferenceFault.ts';
-import type { Dialect } from '../fleet/terms/dialect.ts';
+import type { Dialect, EngineCallFields } from '../fleet/terms/dialect.ts';
 import { isObject, parseJson, statusOf } from './fields/answerFields.ts';
 
 /** A refusal is a short text; what is longer is not read. */
@@ -23,9 +23,10 @@ export class EngineRefusal {
   }
 
   /** What it means for the client. An answer that came with 200 is a refusal only if its body is an error that says so. */
-  toFault(dialect: Pick<Dialect, 'toFault'>): EngineFault {
+  toFault(dialect: Pick<Dialect, 'toFault'>, sent: Pick<EngineCallFields, 'cacheSalt'>): EngineFault {
     const bytes = Buffer.concat(this.#chunks);
-    return dialect.toFault(this.#status === 200 ? statusIn(parseJson(bytes)) : this.#status, bytes.toString('utf8'));
+    const status = this.#status === 200 ? statusIn(parseJson(bytes)) : this.#status;
+    return dialect.toFault(status, bytes.toString('utf8'), sent);
   }
 }
 

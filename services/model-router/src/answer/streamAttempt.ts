@@ -75,7 +75,7 @@ export class StreamAttempt {
       isCacheCapable: model.isCacheCapable,
       chargeOf,
       isToolForced: request.isToolForced,
-      toFault: attempt.engine.dialect.toFault,
+      toFault: (status, text) => attempt.engine.dialect.toFault(status, text, call),
     });
   }
 
@@ -246,7 +246,7 @@ export class StreamAttempt {
   }
 
   #refused(): void {
-    this.#fail(this.#refusal?.toFault(this.#attempt.engine.dialect) ?? ENGINE_FAILED, 'engine_refused');
+    this.#fail(this.#refusal?.toFault(this.#attempt.engine.dialect, this.#call) ?? ENGINE_FAILED, 'engine_refused');
   }
 
   #broken(kind: EngineErrorKind): void {

@@ -90,16 +90,17 @@ function fetchReply(
 }
 
 function readReply(
-  { operation, request, model, callId, chargeOf, log }: Call,
+  call: Call,
   engine: Engine,
   { status, bytes, exchange }: Extract<Reply, { kind: 'reply' }>,
 ): AttemptEnd {
-  const { toFault } = engine.dialect;
+  const { operation, request, model, callId, chargeOf, log } = call;
+  const toFault = (code: number) => failed(engine.dialect.toFault(code, bytes.toString('utf8'), call));
   try {
-    if (status !== 200) return failed(toFault(status, bytes.toString('utf8')));
+    if (status !== 200) return toFault(status);
     const options = { callId, engine, canonicalModel: model.id, isCacheCapable: model.isCacheCapable, chargeOf };
     const answer = operation.editWhole(bytes, options);
-    if (answer.kind === 'error') return failed(toFault(answer.status, bytes.toString('utf8')));
+    if (answer.kind === 'error') return toFault(answer.status);
     if (answer.kind === 'broken') return failed(ENGINE_FAILED);
     if (answer.kind === 'foreign') {
       // The next answer on its connection would be of another call as well.

@@ -29,7 +29,7 @@ const aStream = ({ isToolForced = false, includeUsage = false } = {}): EngineStr
     isCacheCapable: true,
     chargeOf: () => 2_010n,
     isToolForced,
-    toFault: vllm.toFault,
+    toFault: (status, text) => vllm.toFault(status, text, { cacheSalt: 'salt' }),
   });
 
 /** Reads an engine's bytes in these pieces as an attempt does: up to its end, or to theirs. */

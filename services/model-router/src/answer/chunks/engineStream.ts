@@ -1,6 +1,5 @@
 import type { EngineFault } from '../../api/inferenceFault.ts';
 import type { EngineErrorKind } from '../../fleet/terms/attempt.ts';
-import type { Dialect } from '../../fleet/terms/dialect.ts';
 import type { EngineUsage } from '../../money/call/toEvent.ts';
 import { ChunkEditor, type ChunkEditorOptions } from './chunkEditor.ts';
 import { SseParser } from './sseParser.ts';
@@ -22,7 +21,7 @@ export interface StreamStep {
 
 export interface EngineStreamOptions extends ChunkEditorOptions {
   isToolForced: boolean;
-  toFault: Dialect['toFault'];
+  toFault: (status: number, text: string) => EngineFault;
 }
 
 type Failure = Extract<StreamEnd, { kind: 'failed' }>;
@@ -37,7 +36,7 @@ const NO_TOOL_CALLED = failed({ kind: 'forced_tool_not_called' }, 'forced_tool_n
 export class EngineStream {
   readonly #parser = new SseParser();
   readonly #editor: ChunkEditor;
-  readonly #toFault: Dialect['toFault'];
+  readonly #toFault: EngineStreamOptions['toFault'];
   #held: WithheldText | undefined;
   #hasBegun = false;
 

@@ -65,8 +65,8 @@ export interface Dialect {
   pathOf(operation: Operation): string;
   /** The body of a call, in pieces. Throws if an image that is not inline was not fetched. */
   toBody(request: InferenceRequest, fields: EngineCallFields): Buffer[];
-  /** What an error of the engine means for the client: its status, and its body as text. */
-  toFault(status: number, text: string): EngineFault;
+  /** What an error of the engine means for the client: its status, and its body as text, without what the router wrote itself. */
+  toFault(status: number, text: string, sent: Pick<EngineCallFields, 'cacheSalt'>): EngineFault;
   /** Whether it says that it is well, and what it serves. Rejects with what is wrong, in words for the log. */
   readServed(engine: EngineConnection, signal: AbortSignal): Promise<ServedModels>;
   /** Its release; undefined where it does not say. Rejects where it does not answer. */

@@ -1,4 +1,5 @@
 import type { EngineFault } from '../../api/inferenceFault.ts';
+import type { EngineCallFields } from '../terms/dialect.ts';
 
 const CONTEXT_SENTENCES = [
   'maximum context length',
@@ -11,11 +12,23 @@ const CONTEXT_SENTENCES = [
 /** Parts of what engines say of an image that they cannot decode; newer ones name it as the parameter as well. */
 const IMAGE_SENTENCES = ['cannot identify image file', 'image file is truncated', 'base64 data URLs'];
 const MAX_MESSAGE_LENGTH = 1_000;
+/** Of what an engine writes, this much is looked through. */
+const MAX_READ_LENGTH = 8_000;
 
 interface EngineErrorBody {
   message: string;
   param: string | null;
 }
+
+/** What the router alone writes into bodies. Some engines quote a body in what they refuse. */
+const OWN_FIELD = '(?:cache_salt|stream_options|continuous_usage_stats)';
+const QUOTE = String.raw`\\*["'\`]`;
+const VALUE = String.raw`(?:\{[^{}]*\}|${QUOTE}[^"'\`\\]*${QUOTE}|[^\s,{}\])]*)`;
+const OWN_MEMBER = new RegExp(
+  String.raw`(?:,\s*)?(?:${QUOTE})?\b${OWN_FIELD}\b(?:${QUOTE})?(?:\s*[:=]\s*${VALUE})?`,
+  'g',
+);
+const OWN_PARAM = new RegExp(String.raw`^${OWN_FIELD}\b`);
 
 /** The sentence and parameter of an engine's error body, nested or flat, old or new. */
 function readErrorBody(text: string): EngineErrorBody {
@@ -28,7 +41,7 @@ function readErrorBody(text: string): EngineErrorBody {
     if (typeof error !== 'object' || error === null) return { message: '', param: null };
     const { message, param } = error as Record<string, unknown>;
     return {
-      message: typeof message === 'string' ? message.slice(0, MAX_MESSAGE_LENGTH) : '',
+      message: typeof message === 'string' ? message.slice(0, MAX_READ_LENGTH) : '',
       param: typeof param === 'string' && param !== '' ? param.replace(/^body\./, '') : null,
     };
   } catch {
@@ -39,10 +52,17 @@ function readErrorBody(text: string): EngineErrorBody {
 /**
  * What an engine's refusal means for the client. Only its 400, 422 and 501 are the client's doing; a 401, 403 or 404 is a
  * fault of the fleet, and what an engine says about a failure of its own is never shown. An image that it cannot use is
- * the one fault that it is everywhere, without the engine's words.
+ * the one fault that it is everywhere, without the engine's words. Fields that the router wrote are cut out of what is shown, and
+ * an engine that refuses one of them has failed.
  */
-export function toEngineFault(status: number, text: string): EngineFault {
-  const { message, param } = readErrorBody(text);
+export function toEngineFault(
+  status: number,
+  text: string,
+  { cacheSalt }: Pick<EngineCallFields, 'cacheSalt'>,
+): EngineFault {
+  const { message: given, param } = readErrorBody(text);
+  if (param !== null && OWN_PARAM.test(param)) return { kind: 'engine_failed' };
+  const message = given.replaceAll(OWN_MEMBER, '').replaceAll(cacheSalt, '').slice(0, MAX_MESSAGE_LENGTH);
   if (status === 400 && CONTEXT_SENTENCES.some((sentence) => message.includes(sentence)))
     return { kind: 'context_too_long', message };
   if (status === 400 || status === 422 || status === 501) {
