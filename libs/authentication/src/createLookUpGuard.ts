@@ -26,12 +26,17 @@ const BURST_SECONDS = 2;
 /** Remembered keys, and addresses. */
 const MAX_NAMES = 50_000;
 
+export interface LookUpGuard extends Guard {
+  /** Counts what a key that is let in elsewhere looks up. Throws a `look_ups_exceeded`. */
+  count(keyId: string): void;
+}
+
 /**
  * Lets in whoever brings a valid API key, as often as one key may look something up in this process; throws an `AuthFault`
  * or a `look_ups_exceeded` otherwise. A key that is not remembered costs a question to whoever knows keys, and a wrong one
  * is never remembered for long: of those, one client address has as many as a key has look-ups.
  */
-export function createLookUpGuard(options: LookUpGuardOptions): Guard {
+export function createLookUpGuard(options: LookUpGuardOptions): LookUpGuard {
   const { authenticator, lookUpsPerSecond, tokenKeys, metrics, weightOf = () => 1, now } = options;
   const pace = {
     requestsPerMinute: 60 * lookUpsPerSecond,
@@ -41,15 +46,17 @@ export function createLookUpGuard(options: LookUpGuardOptions): Guard {
   };
   const byKey = createThrottle(pace);
   const byAddress = createThrottle(pace);
+  const count = (keyId: string, weight = 1): void =>
+    take(byKey, keyId, { of: 'key', weight, onRefusal: () => metrics.keyBoundHit('look_ups', keyId) });
 
   return {
     name: 'api-key-look-ups',
+    count,
     check: async (req, res, next) => {
       const key = await authenticator.authenticate(req.headers.authorization, () =>
         take(byAddress, addressOf(req, tokenKeys), { of: 'address' }),
       );
-      const onRefusal = (): void => metrics.keyBoundHit('look_ups', key.keyId);
-      take(byKey, key.keyId, { of: 'key', weight: weightOf(req), onRefusal });
+      count(key.keyId, weightOf(req));
       res.locals.callingKey = key;
       next();
     },

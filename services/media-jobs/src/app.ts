@@ -25,7 +25,7 @@ import { deleteJob, getJob, listVideos } from './routes/jobHandlers.ts';
 import type { JobHouse } from './routes/jobHouse.ts';
 
 export interface AppDependencies {
-  house: JobHouse;
+  house: Omit<JobHouse, 'countLookUp'>;
   db: Db;
   money: Pick<Money, 'isOpen' | 'describeLack' | 'spool'>;
   authenticator: Authenticator;
@@ -45,7 +45,7 @@ const isList = ({ path, method }: { path: string; method: string }): boolean =>
 
 /** What the edge proxies to, and what the fleet alone reaches. */
 export function listRoutes(dependencies: AppDependencies): ServiceRoutes {
-  const { house, db, money, telemetry, internalGuard } = dependencies;
+  const { db, money, telemetry, internalGuard } = dependencies;
   const toWireError = createToWireError(dependencies);
   const keyGuard = createKeyGuard(dependencies);
   // Looking at jobs, listing and deleting them takes nothing of the key's requests a minute.
@@ -54,6 +54,7 @@ export function listRoutes(dependencies: AppDependencies): ServiceRoutes {
     metrics: createKeyBoundMetrics(telemetry.meter),
     weightOf: ({ path, method, query }) => (isList({ path, method }) ? weighList(query) : 1),
   });
+  const house: JobHouse = { ...dependencies.house, countLookUp: lookUpGuard.count };
   const creations: Partial<Record<RouteName, RequestHandler>> = {
     createImages: createImages(house),
     createVideo: createVideo(house),

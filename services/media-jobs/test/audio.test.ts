@@ -4,7 +4,7 @@ import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { until } from '@turnpike/test-support/until';
 import { anEarModel, aSpeechModel } from './aMediaModel.ts';
-import { type AudioService, serveAudio } from './serveAudio.ts';
+import { type AudioService, LOOK_UPS_PER_SECOND, serveAudio } from './serveAudio.ts';
 
 // Speech and speech-to-text over HTTP: real money, and simulated engines whose speech can be written down again.
 
@@ -202,6 +202,15 @@ describe('POST /v1/audio/speech', () => {
     expect(service.made.at(-1)).toMatchObject({ unitsBound: 48, billingUnit: 'character', isHidden: false });
     expect(service.made.at(-1)?.hold.holdNanoUsd).toBe(SPEECH_CHARGE);
   });
+});
+
+it('takes repeats of a call that makes a job for look-ups of its key: the 51st at once is refused', async () => {
+  const repeat = () => service.post(SPEECH, speech({ async: true }), undefined, { 'x-stainless-retry-count': '1' });
+  for (let nth = 0; nth < 2 * LOOK_UPS_PER_SECOND; nth += 1) expect((await repeat()).status).toBe(202);
+  const answer = await repeat();
+  expect([answer.status, await answer.json()]).toMatchObject([429, { error: 'rate_limit_exceeded' }]);
+  expect(answer.headers.get('retry-after')).toBe('1');
+  expect((await service.post(SPEECH, speech({ async: true }))).status).toBe(202);
 });
 
 describe('POST /v1/audio/transcriptions', () => {

@@ -1,5 +1,6 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createLookUpGuard } from '@turnpike/authentication/createLookUpGuard';
 import { createKeyGuard } from '@turnpike/authentication/keyGuard';
 import { createHttpApp } from '@turnpike/http-service/createHttpApp';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
@@ -37,9 +38,17 @@ export interface AudioService {
   /** Has every request from now on come with this key. */
   useKey(key: KeyRecord): void;
   /** What a request answers with, of JSON. */
-  post(path: string, body: object | FormData, signal?: AbortSignal): Promise<Response>;
+  post(
+    path: string,
+    body: object | FormData,
+    signal?: AbortSignal,
+    headers?: Record<string, string>,
+  ): Promise<Response>;
   close(): Promise<void>;
 }
+
+/** Twice as many may come at once. */
+export const LOOK_UPS_PER_SECOND = 25;
 
 export async function serveAudio(played: readonly Played[], models: MediaModel[]): Promise<AudioService> {
   const log = aSilentLogger();
@@ -67,6 +76,14 @@ export async function serveAudio(played: readonly Played[], models: MediaModel[]
       return key;
     },
   };
+  const lookUps = createLookUpGuard({
+    authenticator,
+    lookUpsPerSecond: LOOK_UPS_PER_SECOND,
+    tokenKeys: [],
+    metrics: { keyBoundHit() {} },
+    // As if all of a test were one moment.
+    now: () => 0,
+  });
   const house: MediaHouse = {
     catalog: { current: () => catalog },
     backends,
@@ -107,6 +124,7 @@ export async function serveAudio(played: readonly Played[], models: MediaModel[]
       obtain: async ({ repeat }) => ({ claim: { creationId: '', version: 1, repeat } }),
       giveUp() {},
     },
+    countLookUp: lookUps.count,
     publicUrl: 'http://api.example',
   };
   const guard = createKeyGuard({ authenticator, tokenKeys: [] });
@@ -135,12 +153,12 @@ export async function serveAudio(played: readonly Played[], models: MediaModel[]
     useKey(used) {
       key = used;
     },
-    post: (path, body, signal) =>
+    post: (path, body, signal, headers = {}) =>
       fetch(server.url + path, {
         method: 'POST',
         ...(body instanceof FormData
-          ? { body }
-          : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+          ? { body, headers }
+          : { body: JSON.stringify(body), headers: { 'content-type': 'application/json', ...headers } }),
         ...(signal && { signal }),
       }),
     async close() {

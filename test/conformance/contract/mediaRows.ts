@@ -97,6 +97,7 @@ export const mediaRows = {
   'media.429.rpm': 'more requests than rpm are a flat 429: rate_limit_exceeded, Retry-After and the limit headers',
   'media.429.look-ups-apart': 'reading jobs and content, listing and deleting do not take from rpm',
   'media.429.look-ups': 'look-ups beyond the key’s own bucket are a flat 429',
+  'media.429.repeats': 'repeats of a call that get its job count as look-ups: beyond these a flat 429',
   'media.500.pricing': 'a model without a price is 500 pricing_unavailable',
   'media.500.engine': 'a failing engine is a flat 500 that shows nothing of it, not to be repeated, and costs nothing',
   'media.503.backend': 'a model whose backends are away is 503 backend_unavailable with Retry-After',

@@ -556,6 +556,34 @@ row('media.429.look-ups', async () => {
   }
 });
 
+row('media.429.repeats', async () => {
+  const asked: [string, object][] = [
+    ['/images/generations', anImage()],
+    ['/images/generations', anImage({ async: true })],
+    ['/videos', aVideo()],
+    ['/audio/speech', aSpeech({ async: true })],
+    [TRANSCRIBE, aRecording({ async: 'true' })],
+  ];
+  for (const [path, body] of asked) {
+    const caller = await aCaller({ rpm: 1 });
+    const first = await caller.post(path, body);
+    expect([200, 202]).toContain(first.status);
+    const startedMs = performance.now();
+    const repeat = () => caller.post(path, body, { headers: { 'x-stainless-retry-count': '1' } });
+    const answers = await Promise.all(Array.from({ length: 100 }, repeat));
+    const refused = answers.filter(({ status }) => status === 429);
+    // Thirty a second, and at first twice as many: on a slow machine all of them pass.
+    const most = 60 + 30 * Math.ceil((performance.now() - startedMs) / 1_000);
+    const taken = answers.filter(({ status }) => status === first.status).length;
+    expect(taken).toBe(answers.length - refused.length);
+    expect(taken).toBeLessThanOrEqual(most);
+    for (const { body: told, headers } of refused) {
+      expect(told).toEqual(flat('rate_limit_exceeded', DOC_URL));
+      expect(headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+    }
+  }
+});
+
 row('media.500.pricing', async () => {
   const caller = await aCaller();
   const rendered = await rendersDuring(async () => {

@@ -34,6 +34,8 @@ export interface MediaHouse {
   refusedDecoding: KeyAllowance;
   callBook: Pick<CallBook, 'open'>;
   jobs: Pick<Jobs, 'obtain' | 'takeRoom' | 'giveUp' | 'make' | 'giveBack'>;
+  /** Counts a look at a job of a key. Throws a `look_ups_exceeded`. */
+  countLookUp(keyId: string): void;
   /** Address by which clients reach the region. */
   publicUrl: string;
 }

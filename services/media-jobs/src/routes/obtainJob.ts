@@ -24,7 +24,7 @@ export interface JobWanted<Request extends MediaRequest> extends ResolvedRequest
 /** A queue that is full empties by one job after the other. */
 const ROOM_RETRY_AFTER_SECONDS = 10;
 
-type JobHouse = Pick<MediaHouse, 'admission' | 'authenticator' | 'jobs'>;
+type JobHouse = Pick<MediaHouse, 'admission' | 'authenticator' | 'jobs' | 'countLookUp'>;
 
 /** Refusals after which the usual clients do not send a call again. */
 const FINAL_FAULTS = new Set([
@@ -37,7 +37,7 @@ const FINAL_FAULTS = new Set([
 
 /**
  * Claims a call, has it admitted and makes a job of it. A call that its client sends again waits for what comes of the one before, and
- * gets its job.
+ * gets its job; it counts as a look-up of the key. Throws a `look_ups_exceeded` beyond these, and what `admit` throws.
  */
 export async function obtainJob<Request extends MediaRequest>(
   house: JobHouse,
@@ -46,11 +46,11 @@ export async function obtainJob<Request extends MediaRequest>(
 ): Promise<ShownJob> {
   const { jobs } = house;
   const { keyId, workspace } = callingKey(exchange.res);
+  const repeat = readRepeat(exchange.req);
+  // A repeat that gets the job of the call before it passes no gate.
+  if (repeat > 0) house.countLookUp(keyId);
   const leaving = abortOnClose(exchange.res);
-  const obtained = await jobs
-    .obtain({ keyId, digest, repeat: readRepeat(exchange.req) }, leaving.signal)
-    .catch(refuse)
-    .finally(leaving.forget);
+  const obtained = await jobs.obtain({ keyId, digest, repeat }, leaving.signal).catch(refuse).finally(leaving.forget);
   if ('job' in obtained) return obtained.job;
   const { claim } = obtained;
   const giveUp = (error: unknown): never => {
