@@ -92,7 +92,7 @@ export interface Dialect {
   transcribe?(
     replica: Replica,
     request: TranscriptRequest,
-    audio: { path: string; type: string },
+    audio: { path: string; type: string; seconds: number },
     signal: AbortSignal,
   ): Promise<Transcript>;
 }

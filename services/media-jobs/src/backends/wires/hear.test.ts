@@ -38,7 +38,7 @@ describe.each(['vllm-asr', 'speaches'] as const)('a transcript of %s', (personal
   afterAll(() => backend.close());
 
   const hear = (fields?: Partial<TranscriptRequest>, type = 'audio/flac'): Promise<Transcript> =>
-    backend.dialect.transcribe(backend.replica, aTranscript(fields), { path, type }, signal);
+    backend.dialect.transcribe(backend.replica, aTranscript(fields), { path, type, seconds: 8 }, signal);
 
   it('has text and segments, asked for by the fields that are known', async () => {
     const fieldsOfClient = { language: 'en', prompt: 'foxes', temperature: 0.5 };
@@ -136,7 +136,7 @@ describe.each(['vllm-asr', 'speaches'] as const)('a transcript of %s', (personal
     const hearing = backend.dialect.transcribe(
       backend.replica,
       aTranscript(),
-      { path: nothing, type: 'audio/flac' },
+      { path: nothing, type: 'audio/flac', seconds: 8 },
       signal,
     );
     await expect(hearing).rejects.toMatchObject({ kind: 'refused_request', param: 'file' });
@@ -166,7 +166,7 @@ it('an engine without times is asked for them once, and for the text alone from 
     const expected = { text: 'Good morning', language: null, segments: null, words: null };
     for (let time = 0; time < 2; time += 1) {
       const request = aTranscript({ responseFormat: 'verbose_json' });
-      expect(await transcribe?.(replica, request, { path, type: 'audio/flac' }, signal)).toEqual(expected);
+      expect(await transcribe?.(replica, request, { path, type: 'audio/flac', seconds: 8 }, signal)).toEqual(expected);
     }
     expect(asked).toEqual(['verbose_json', 'json', 'json']);
   } finally {
@@ -203,7 +203,9 @@ it.each([
       const request = aTranscript({ responseFormat: 'srt' });
       const expected = { text: said, language: null, segments, words: null };
       for (let time = 0; time < 2; time += 1) {
-        expect(await transcribe?.(replica, request, { path, type: 'audio/flac' }, signal)).toEqual(expected);
+        expect(await transcribe?.(replica, request, { path, type: 'audio/flac', seconds: 8 }, signal)).toEqual(
+          expected,
+        );
       }
       expect(asked).toEqual(['verbose_json', 'json', 'verbose_json', 'json']);
     } finally {
@@ -213,3 +215,69 @@ it.each([
     }
   },
 );
+
+describe('times of a recording of 8 s', () => {
+  let answer = '';
+  let engine: Awaited<ReturnType<typeof serveHttp>>;
+  let file: Awaited<ReturnType<typeof aBackendsFile>>;
+  let backends: ReturnType<typeof createBackends>;
+  beforeAll(async () => {
+    engine = await serveHttp(async (req, res) => {
+      for await (const _chunk of req);
+      res.end(req.method === 'GET' ? JSON.stringify({ data: [{ id: 'm' }] }) : answer);
+    });
+    file = await aBackendsFile([{ id: 'ear', url: engine.url, engine: 'speaches', model: 'm' }]);
+    backends = createBackends({ file: file.path, metrics: { alerted: () => {} }, log: silentLog });
+  });
+  afterAll(async () => {
+    await backends.close();
+    await engine.close();
+    await file.remove();
+  });
+
+  /** What is understood of an engine's times, written as they are in its JSON. */
+  async function timesOf(start: string, end: string): Promise<Pick<Transcript, 'segments' | 'words'>> {
+    const segment = `{ "start": 0, "end": 1, "text": "Good", "words": [{ "start": ${start}, "end": ${end}, "word": "Good" }] }`;
+    const replica = await until('the replica', () => backends.replicasFor('m')[0]);
+    const hear = async () => {
+      const request = aTranscript({ responseFormat: 'verbose_json', granularities: ['segment', 'word'] });
+      const audio = { path, type: 'audio/flac', seconds: 8 };
+      const heard = await backends.dialectOf(replica).transcribe?.(replica, request, audio, signal);
+      if (!heard) throw new Error('it hears nothing');
+      return heard;
+    };
+    answer = `{ "text": "Good", "segments": [${segment}] }`;
+    const { words, segments: whole } = await hear();
+    expect(whole).toEqual([{ start: 0, end: 1, text: 'Good' }]);
+    answer = `{ "text": "Good", "segments": [{ "start": ${start}, "end": ${end}, "text": "Good" }] }`;
+    return { words, segments: (await hear()).segments };
+  }
+
+  it.each([
+    ['1e999', '1e999'],
+    ['0', '1e308'],
+    ['0', 'null'],
+    ['null', 'null'],
+    ['"0"', '"1"'],
+    ['-1', '1'],
+    ['-2', '-1'],
+    ['2', '1'],
+    ['0', '10.1'],
+    ['100', '101'],
+  ])('that make no sense are as good as none: %s to %s', async (start, end) => {
+    expect(await timesOf(start, end)).toEqual({ segments: null, words: null });
+  });
+
+  it.each([
+    ['0', '8', 0, 8],
+    ['3', '3', 3, 3],
+    ['7.5', '9.9', 7.5, 8],
+    ['8.1', '8.2', 8, 8],
+  ])('end with the recording: %s to %s', async (start, end, shownStart, shownEnd) => {
+    const shown = { start: shownStart, end: shownEnd };
+    expect(await timesOf(start, end)).toEqual({
+      segments: [{ ...shown, text: 'Good' }],
+      words: [{ ...shown, word: 'Good' }],
+    });
+  });
+});

@@ -67,7 +67,7 @@ export function hear(wire: Wire, { hasWords, timesCostText }: HearingEngine): No
       answer = await ask(replica, request, { ...audio, format: 'json', signal });
       if (!isSuccess(answer)) throw await wire.refusalOf(replica, { answer, begins: 'work' });
     }
-    const transcript = readTranscript(parseJson(await readText(answer, MAX_TRANSCRIPT_BYTES)));
+    const transcript = readTranscript(parseJson(await readText(answer, MAX_TRANSCRIPT_BYTES)), audio.seconds);
     if (!transcript) throw answer.broken(new Error('the answer is no transcript'));
     const isNothing = hasSilence && transcript.text.trim() === '';
     return isNothing ? { ...transcript, segments: [] } : transcript;
@@ -94,14 +94,9 @@ function toForm(
   return form;
 }
 
-const seconds = z.number().nonnegative();
-const wordSchema = z.object({ start: seconds, end: seconds, word: z.string() });
-const segmentSchema = z.object({
-  start: seconds,
-  end: seconds,
-  text: z.string(),
-  words: z.array(wordSchema).nullish(),
-});
+const times = { start: z.number().nonnegative(), end: z.number() };
+const wordSchema = z.object({ ...times, word: z.string() });
+const segmentSchema = z.object({ ...times, text: z.string(), words: z.array(wordSchema).nullish().catch(null) });
 const transcriptSchema = z.object({
   text: z.string(),
   language: z.string().nullish().catch(null),
@@ -109,17 +104,28 @@ const transcriptSchema = z.object({
   words: z.array(wordSchema).nullish().catch(null),
 });
 
-const inOrder = <Part extends { start: number; end: number }>(parts: readonly Part[]): Part[] =>
-  parts.toSorted((a, b) => a.start - b.start || a.end - b.end);
+/** How far behind the end of a recording the last part of it may be said to end: engines round, and fill their last window with silence. */
+const SLACK_SECONDS = 2;
+
+/** Parts in order, none behind the end of the recording; null if a time of any makes no sense. */
+function toTimed<Part extends { start: number; end: number }>(
+  parts: readonly Part[] | null | undefined,
+  seconds: number,
+): Part[] | null {
+  if (!parts?.every(({ start, end }) => start <= end && end <= seconds + SLACK_SECONDS)) return null;
+  return parts
+    .map((part) => ({ ...part, start: Math.min(part.start, seconds), end: Math.min(part.end, seconds) }))
+    .sort((a, b) => a.start - b.start || a.end - b.end);
+}
 
 /**
- * A transcript in any engine's words; undefined where it is none. What it says of lengths is not read: seconds are measured by us.
+ * A transcript in any engine's words; undefined where it is none. What it says of lengths is not read: `seconds` are measured by us.
  * Times that make no sense are as good as none.
  */
-function readTranscript(body: unknown): Transcript | undefined {
+function readTranscript(body: unknown, seconds: number): Transcript | undefined {
   const { success, data } = transcriptSchema.safeParse(body);
   if (!success) return undefined;
-  const segments = data.segments ? inOrder(data.segments) : null;
+  const segments = toTimed(data.segments, seconds);
   const ofSegments = segments?.flatMap(({ words }) => words ?? []) ?? [];
   const words = data.words ?? (ofSegments.length > 0 ? ofSegments : null);
   return {
@@ -127,6 +133,6 @@ function readTranscript(body: unknown): Transcript | undefined {
     text: data.text.replaceAll(/ {2,}/g, ' '),
     language: data.language ?? null,
     segments: segments?.map(({ start, end, text }) => ({ start, end, text })) ?? null,
-    words: words && inOrder(words),
+    words: toTimed(words, seconds),
   };
 }

@@ -88,7 +88,7 @@ async function makeTranscript(rendering: Rendering, request: Omit<TranscriptRequ
   try {
     const { path, type, seconds } = heard;
     const file = { path, bytes: input.bytes, sha256: '', discard: async () => {} };
-    const transcript = await dialect.transcribe(replica, { ...request, file }, { path, type }, held.signal);
+    const transcript = await dialect.transcribe(replica, { ...request, file }, { path, type, seconds }, held.signal);
     const made = { ...house.workshop.transcript(transcript, request), seconds };
     return await storeFile(held, { made, index: 0 }, house);
   } finally {
