@@ -45,7 +45,7 @@ export const answerRows = {
   'completions.stream.error-event': 'a streamed completion that its engine breaks off ends in an error event, unbilled',
   'completions.gates': 'completions are refused as chat is: unknown model and balance wrapped, a field as an envelope',
   'embeddings.shape': 'embeddings are a list of objects embedding with index and vector, model and usage',
-  'embeddings.usage': 'the usage of embeddings has prompt_tokens and total_tokens and nothing else',
+  'embeddings.usage': 'the usage of embeddings has prompt_tokens, total_tokens and cost, and nothing else',
   'embeddings.dimensions': 'a vector has 1,024 numbers',
   'embeddings.list': 'a list of texts gives one vector each, in their order',
   'embeddings.float': 'encoding_format float, and none, give numbers',

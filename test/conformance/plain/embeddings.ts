@@ -27,14 +27,15 @@ row('embeddings.shape', async () => {
       object: 'list',
       data,
       model: MODEL,
-      usage: { prompt_tokens: expect.any(Number), total_tokens: expect.any(Number) },
+      usage: { prompt_tokens: expect.any(Number), total_tokens: expect.any(Number), cost: expect.any(Number) },
     },
   });
 });
 
 row('embeddings.usage', async () => {
   const { usage } = (await embed({})).body as EmbeddingBody;
-  expect(usage).toEqual({ prompt_tokens: usage.prompt_tokens, total_tokens: usage.prompt_tokens });
+  const counts = { prompt_tokens: usage.prompt_tokens, total_tokens: usage.prompt_tokens };
+  expect(usage).toEqual({ ...counts, cost: expect.any(Number) });
   expect(usage.prompt_tokens).toBeGreaterThan(0);
 });
 

@@ -489,7 +489,7 @@ row('headers.no-call-id', async () => {
     await chatAs(createClient(stack.baseUrl)),
     await client.get('/models'),
     await client.get('/svc/key'),
-    await client.get(LOOK_UPS[1] ?? ''),
+    await client.get(LOOK_UPS.at(-1) ?? ''),
   ];
   expect(answers.map(({ headers }) => headers.get('x-router-call-id'))).toEqual([null, null, null, null]);
 });
@@ -564,7 +564,7 @@ row('headers.json', async () => {
     await chatAs(client, {}, 'fault=http_500_html'),
     await client.get('/no-such-path'),
     await client.get('/chat/completions'),
-    await client.get(LOOK_UPS[1] ?? ''),
+    await client.get(LOOK_UPS.at(-1) ?? ''),
   ];
   expect(answers.map(({ status }) => status)).toEqual([401, 400, 402, 500, 404, 405, 404]);
   for (const { headers, body } of answers) {
