@@ -12,7 +12,7 @@ export const WAITING = 100;
 /** So few that hundreds are too many on any machine; twice as many at once are enough for other keys. */
 const LOOK_UPS_PER_SECOND = 10;
 /** Jobs of one key in a queue: more than 80 s of pictures. */
-export const QUEUED_JOBS = 110;
+const QUEUED_JOBS = 110;
 const MIB = 1_048_576;
 /** Memory for the bodies of all calls: the least that may be set. */
 const BODY_MEMORY_BYTES = 64 * MIB;
