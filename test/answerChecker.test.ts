@@ -7,6 +7,7 @@ import { readDocument } from './support/openapi/readDocument.ts';
 const check = createAnswerChecker(readDocument());
 
 const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8', 'x-request-id': randomUUID() };
+const ERROR_HEADERS = { ...JSON_HEADERS, 'x-error-message': 'm' };
 const KEY_LIMITS = {
   'x-ratelimit-limit-requests': '600',
   'x-ratelimit-limit-tokens': '1000000',
@@ -15,7 +16,7 @@ const KEY_LIMITS = {
   'x-ratelimit-reset-requests': '0.1s',
   'x-ratelimit-reset-tokens': '12s',
 };
-const FINAL_HEADERS = { ...JSON_HEADERS, 'x-should-retry': 'false' };
+const FINAL_HEADERS = { ...ERROR_HEADERS, 'x-should-retry': 'false' };
 const CALL_HEADERS = { ...JSON_HEADERS, ...KEY_LIMITS, 'x-router-call-id': randomUUID() };
 const CHUNK = { id: 'a', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [] };
 
@@ -92,17 +93,26 @@ it.each([
 });
 
 it.each([
-  ['the key’s', { ...CALL_HEADERS, 'retry-after': '1' }, []],
-  ['the address’', { ...JSON_HEADERS, 'x-ratelimit-reset': '1' }, []],
-  ['both', { ...CALL_HEADERS, 'retry-after': '1', 'x-ratelimit-reset': '1' }, ['has the headers of 0 of its causes']],
-  ['neither', JSON_HEADERS, ['has the headers of 0 of its causes']],
+  ['the key’s', { ...CALL_HEADERS, ...ERROR_HEADERS, 'retry-after': '1' }, []],
+  ['the address’', { ...ERROR_HEADERS, 'x-ratelimit-reset': '1' }, []],
+  [
+    'both',
+    { ...CALL_HEADERS, ...ERROR_HEADERS, 'retry-after': '1', 'x-ratelimit-reset': '1' },
+    ['has the headers of 0 of its causes'],
+  ],
+  ['neither', ERROR_HEADERS, ['has the headers of 0 of its causes']],
 ])('knows the 429 of a chat by its headers: %s limit', (_case, headers, problems) => {
   expect(chat({ status: 429, headers, body: ENVELOPE })).toEqual(problems);
 });
 
 it.each([
-  ['a wrong method', { method: 'PUT', status: 405, headers: { ...JSON_HEADERS, allow: 'GET' }, body: ENVELOPE }, []],
-  ['a wrong method without Allow', { method: 'PUT', status: 405, body: ENVELOPE }, ['has no allow']],
+  ['a wrong method', { method: 'PUT', status: 405, headers: { ...ERROR_HEADERS, allow: 'GET' }, body: ENVELOPE }, []],
+  [
+    'a wrong method without Allow',
+    { method: 'PUT', status: 405, headers: ERROR_HEADERS, body: ENVELOPE },
+    ['has no allow'],
+  ],
+  ['an error without its sentence', { status: 401, body: ENVELOPE }, ['has no x-error-message']],
   ['a wrong method that was served', { method: 'PUT', body: KEY }, ['has a status that is not documented']],
   ['an unlisted path', { path: '/v1/files', status: 404, headers: FINAL_HEADERS, body: ENVELOPE }, []],
   ['an unlisted path that was served', { path: '/v1/files', body: {} }, ['has a status that is not documented']],

@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
-import type { WireError } from '@turnpike/public-api/wireError';
+import { toErrorHeaders, type WireError } from '@turnpike/public-api/wireError';
 import { lingeringClose } from './lingeringClose.ts';
 import { toMalformedRequest } from './malformedRequest.ts';
 import { newUuidV7 } from './newUuidV7.ts';
@@ -208,6 +208,7 @@ function toRawAnswer({ status, body }: WireError): string {
     'content-type: application/json; charset=utf-8',
     `content-length: ${Buffer.byteLength(payload)}`,
     `x-request-id: ${newUuidV7()}`,
+    ...Object.entries(toErrorHeaders(body)).map(([name, value]) => `${name}: ${value}`),
     'connection: close',
   ];
   return `${head.join('\r\n')}\r\n\r\n${payload}`;

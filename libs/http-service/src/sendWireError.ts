@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import type { WireError } from '@turnpike/public-api/wireError';
+import { toErrorHeaders, type WireError } from '@turnpike/public-api/wireError';
 
-/** Sends an error answer whole. After the headers have left nothing can be said: the socket is destroyed, never ended as if whole. */
+/** Sends an error answer whole, its sentence in headers as well. After the headers have left nothing can be said: the socket is destroyed, never ended as if whole. */
 export function sendWireError(res: ServerResponse, { status, body, headers = {} }: WireError): void {
   if (res.headersSent) {
     res.destroy();
@@ -9,6 +9,7 @@ export function sendWireError(res: ServerResponse, { status, body, headers = {} 
   }
   const text = JSON.stringify(body);
   res.writeHead(status, {
+    ...toErrorHeaders(body),
     ...headers,
     'content-type': 'application/json; charset=utf-8',
     'content-length': Buffer.byteLength(text),

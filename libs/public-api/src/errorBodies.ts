@@ -62,7 +62,11 @@ export const uploadTooLargeSchema = z
 
 /** 422 of speech-to-text, of an upload that is no form. */
 export const noFormSchema = z
-  .strictObject({ error: z.literal('invalid_request_body'), detail: z.string().meta({ description: 'For people.' }) })
+  .strictObject({
+    error: z.literal('invalid_request_body'),
+    message: z.string().meta({ description: 'For people.' }),
+    detail: z.string().meta({ description: 'The same as `message`.' }),
+  })
   .meta({ title: 'No form', description: 'The upload has a wrong content type.' });
 
 /** `{detail}`, without an `error` key: the 502 of `GET /v1/svc/key`, `GET /v1/svc/credit` and `GET /v1/models`. */
@@ -127,7 +131,7 @@ export type RejectionFields = z.infer<
   | typeof accountRefusedSchema
   | typeof regionNotServedSchema
 >['error']['provider_specific_fields'];
-interface GateRejection {
+export interface GateRejection {
   error: {
     message: RejectionFields['error'];
     type: 'None';

@@ -60,6 +60,15 @@ export const HEADERS = {
     description: '`false`: the same request will not, or must not, be tried again unasked.',
     schema: { type: 'string', const: 'false' },
   },
+  'x-error-message': {
+    description:
+      'On every error: its sentence for people, in printable ASCII, cut at 300 characters. Clients that hide the body show headers.',
+    schema: { type: 'string', pattern: '^[ -~]{1,300}$' },
+  },
+  'x-error-param': {
+    description: 'On an error whose body has a `param`: the same, in printable ASCII, cut at 300 characters.',
+    schema: { type: 'string', pattern: '^[ -~]{1,300}$' },
+  },
   'x-accel-buffering': {
     description: '`no`, on streams: proxies on the way must not hold events back.',
     schema: { type: 'string', const: 'no' },

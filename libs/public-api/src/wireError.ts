@@ -1,5 +1,5 @@
 import { ApiError, type Fault } from './apiError.ts';
-import type { ErrorBody, ErrorEnvelope, FlatError, RejectionFields } from './errorBodies.ts';
+import type { ErrorBody, ErrorEnvelope, FlatError, GateRejection, RejectionFields } from './errorBodies.ts';
 import { type HeaderName, NEVER_RETRY, retryAfter } from './headers.ts';
 
 type AnswerHeaders = Partial<Record<HeaderName, string>>;
@@ -65,6 +65,46 @@ export function gateRejection(status: 402 | 403 | 404, fields: RejectionFields):
     },
     headers: NEVER_RETRY,
   };
+}
+
+/** Longest text of a header, in characters. */
+const MAX_HEADER_TEXT = 300;
+const ASCII_SIGNS: Record<string, string> = { '‘': "'", '’': "'", '“': '"', '”': '"', '–': '-', '—': '-', '×': 'x' };
+
+/** Returns one line of printable ASCII: accents are dropped, and a sign that ASCII lacks becomes a question mark. */
+function toHeaderText(text: string): string {
+  const ascii = text
+    .slice(0, MAX_HEADER_TEXT + 1)
+    .normalize('NFKD')
+    .replaceAll(/\p{M}/gu, '')
+    .replaceAll(/[‘’“”–—×]/g, (sign) => ASCII_SIGNS[sign] ?? sign)
+    .replaceAll(/[\s\u0085]+/g, ' ')
+    .replaceAll(/[^ -~]/gu, '?')
+    .trim();
+  return Math.max(text.length, ascii.length) > MAX_HEADER_TEXT ? `${ascii.slice(0, MAX_HEADER_TEXT - 3)}...` : ascii;
+}
+
+/**
+ * Returns the headers that repeat the sentence of an error and the field to blame, because the usual clients show neither of a flat
+ * body or of `provider_specific_fields`. Of a body without a sentence the code stands for it.
+ */
+export function toErrorHeaders(body: ErrorBody): AnswerHeaders {
+  const { message, param } = toExplanation(body);
+  const field = toHeaderText(param ?? '');
+  return { 'x-error-message': toHeaderText(message), ...(field !== '' && { 'x-error-param': field }) };
+}
+
+interface ErrorParts {
+  error: string | ErrorEnvelope['error'] | GateRejection['error'];
+  message?: string | undefined;
+  param?: string | undefined;
+}
+
+function toExplanation(body: ErrorBody): { message: string; param?: string | null | undefined } {
+  if (!('error' in body)) return { message: body.detail };
+  const { error, message, param }: ErrorParts = body;
+  if (typeof error === 'string') return { message: message ?? error, param };
+  return 'provider_specific_fields' in error ? error.provider_specific_fields : error;
 }
 
 /** The words of one family for a union of faults: a `switch` over all of its kinds, so that a missing one does not compile. */

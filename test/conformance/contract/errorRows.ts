@@ -72,6 +72,9 @@ export const errorRows = {
   'headers.should-retry':
     'x-should-retry is false on 402, 403, 404, model_deactivated and 5xx after an engine took the call',
   'headers.json': 'every error is JSON and says so',
+  'headers.error-message':
+    'every error has x-error-message, its sentence in printable ASCII of 300 characters at most, and x-error-param where a field is to blame',
+  'headers.error-message.injection': 'nothing that a client sends begins another header or line there',
   'headers.no-cors': 'no Access-Control header is ever sent',
   'headers.no-leak': 'an error shows no key, prompt, stack trace or internal address',
 } as const;

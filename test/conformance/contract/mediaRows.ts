@@ -92,7 +92,7 @@ export const mediaRows = {
   'media.422.unknown': 'a field that no operation has is 422 with its param, and so is what engines would obey',
   'media.422.allowed': 'what a model cannot do is 422, and names what it can',
   'media.422.model': 'a model of another kind is 422 with param model',
-  'media.422.content-type': 'an upload of a wrong content type is 422 with its explanation in detail',
+  'media.422.content-type': 'an upload of a wrong content type is 422 with its explanation in message and detail',
   'media.422.recording': 'a file that is no recording, or longer than the model takes, is 422 with param file',
   'media.429.rpm': 'more requests than rpm are a flat 429: rate_limit_exceeded, Retry-After and the limit headers',
   'media.429.look-ups-apart': 'reading jobs and content, listing and deleting do not take from rpm',

@@ -500,7 +500,7 @@ row('media.422.content-type', async () => {
       ['audio/wav', aWav()],
     ] as const) {
       const { status, body: told } = await caller.post(path, body, { headers: { 'content-type': type } });
-      const noForm = { error: 'invalid_request_body', detail: expect.stringMatching(/./) };
+      const noForm = { ...flat('invalid_request_body'), detail: expect.stringMatching(/./) };
       expect({ path, type, status, told }).toEqual({ path, type, status: 422, told: noForm });
     }
   }

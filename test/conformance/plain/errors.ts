@@ -6,8 +6,9 @@ import { inOneMonth } from '../../support/inOneMonth.ts';
 import { makeAccount } from '../../support/makeAccount.ts';
 import type { NewKey, NewWorkspace } from '../../support/operator.ts';
 import { readFirstEvent } from '../../support/postJson.ts';
-import { type Answer, type Client, createClient } from '../support/http.ts';
+import { type Answer, type Client, createClient, expectSaidInHeaders } from '../support/http.ts';
 import { client, stack } from '../support/plainStack.ts';
+import { sendRaw } from '../support/rawHttp.ts';
 import { row } from '../support/row.ts';
 import { setEngines } from '../support/setEngines.ts';
 import { badKey, DOC_URL, envelope, flat, invalid, withoutCode, wrapped } from '../support/shapes.ts';
@@ -570,6 +571,58 @@ row('headers.json', async () => {
   for (const { headers, body } of answers) {
     expect(headers.get('content-type')).toMatch(/^application\/json/);
     expect(body).toEqual(expect.any(Object));
+  }
+});
+
+row('headers.error-message', async () => {
+  const nobody = createClient(stack.baseUrl);
+  // Each is compared with its body as the client reads it.
+  const answers = [
+    await chatAs(nobody),
+    await chatAs(client, { n: 2 }),
+    await chatAs(await poor()),
+    await chatAs(await blocked()),
+    await chatAs(client, { model: 'no-such-model' }),
+    await chatAs(await exhausted()),
+    await chatAs(client, {}, 'fault=http_500'),
+    await client.post('/chat/completions', '{"'),
+    await nobody.get('/models'),
+    await (await blocked()).get('/models'),
+    await client.get('/models/no-such-model'),
+    await nobody.get('/svc/key'),
+    await client.get(LOOK_UPS[1] ?? ''),
+    await client.get('/svc/usage?start=x'),
+    await nobody.get('/videos'),
+    await client.post('/images/generations', { model: 'flux.1-schnell', prompt: 'x', size: '1x1' }),
+    await client.post('/audio/transcriptions', {}),
+    await client.get('/no-such-path'),
+    await client.get('/chat/completions'),
+    await client.post('/responses', {}),
+  ];
+  expect(answers.map(({ status }) => status)).toEqual([
+    401, 400, 402, 403, 404, 429, 500, 400, 401, 403, 404, 401, 404, 400, 401, 422, 422, 404, 405, 404,
+  ]);
+  expect(answers[15]?.headers.get('x-error-message')).toContain('512x512');
+  expect(answers[15]?.headers.get('x-error-param')).toBe('size');
+  const { body, headers, status } = await sendRaw(stack.baseUrl, 'GET /v1/models HTTP/1.1\r\nno header\r\n\r\n');
+  expect(status).toBe(400);
+  expectSaidInHeaders({ status, headers: new Headers([...headers]), body: JSON.parse(body) });
+});
+
+row('headers.error-message.injection', async () => {
+  const field = 'x\r\nset-cookie: a=b\r\n\r\n<html>';
+  const answers = [
+    await chatAs(client, { messages: [{ role: 'user', content: 'hi', [field]: 1 }] }),
+    await chatAs(client, { messages: [{ role: 'user', content: [{ type: field }] }] }),
+    await chatAs(client, { response_format: { type: 'json_object', [field]: 1 } }),
+    await chatAs(client, {}, `fault=http_400 message="${field}"`),
+    await client.post('/images/generations', { model: 'flux.1-schnell', prompt: 'x', [field]: 1 }),
+    await client.get(`/svc/usage?${encodeURIComponent(field)}=1`),
+  ];
+  for (const { headers } of answers) {
+    expect(headers.has('set-cookie')).toBe(false);
+    expect(headers.get('x-error-message') ?? '').toMatch(/^[ -~]{1,300}$/);
+    expect(headers.get('x-error-param') ?? 'none').toMatch(/^[ -~]{1,300}$/);
   }
 });
 

@@ -1,3 +1,5 @@
+import { expect } from '@jest/globals';
+
 /** What came back, read to its end. */
 export interface Answer {
   status: number;
@@ -59,7 +61,38 @@ function toContent(body: NonNullable<Sending['body']>): string | Uint8Array<Arra
 async function read(response: Response): Promise<Answer> {
   const bytes = Buffer.from(await response.arrayBuffer());
   const text = bytes.toString();
-  return { status: response.status, headers: response.headers, bytes, text, body: parse(text) };
+  const answer = { status: response.status, headers: response.headers, bytes, text, body: parse(text) };
+  if (answer.status >= 400) expectSaidInHeaders(answer);
+  return answer;
+}
+
+interface ErrorFields {
+  message?: string;
+  param?: string | null;
+}
+
+/** Asserts that an error repeats its sentence and its field in headers, for clients that show nothing else of some bodies. */
+export function expectSaidInHeaders({ status, headers, body }: Pick<Answer, 'status' | 'headers' | 'body'>): void {
+  const { error, detail, ...flatFields } = body as ErrorFields & { error?: string | object; detail?: string };
+  const fields = (typeof error === 'object' ? error : flatFields) as ErrorFields & {
+    provider_specific_fields?: ErrorFields;
+  };
+  const { message = detail } = fields.provider_specific_fields ?? fields;
+  // A 413 that shows while the upload is read has a body without a sentence.
+  const said = message === undefined ? expect.stringMatching(/^[ -~]{1,300}$/) : toHeaderText(message);
+  const param = fields.param && fields.param !== 'None' ? toHeaderText(fields.param) : null;
+  const told = { said: headers.get('x-error-message'), param: headers.get('x-error-param') };
+  expect({ status, body, ...told }).toEqual({ status, body, said, param });
+}
+
+/** The signs beyond ASCII in sentences of ours, and accents. */
+function toHeaderText(text: string): string {
+  const ascii = text
+    .normalize('NFD')
+    .replaceAll(/\p{M}/gu, '')
+    .replaceAll('’', "'")
+    .replaceAll(/[^ -~]/gu, '?');
+  return ascii.length > 300 ? `${ascii.slice(0, 297)}...` : ascii;
 }
 
 function parse(text: string): unknown {

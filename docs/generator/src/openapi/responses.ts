@@ -2,7 +2,7 @@ import { toInternalError, toMethodNotAllowed, toNotFound } from '@turnpike/http-
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { GuardFault } from '@turnpike/public-api/authFault';
 import { type HeaderName, KEY_LIMIT_HEADERS } from '@turnpike/public-api/headers';
-import type { WireError } from '@turnpike/public-api/wireError';
+import { toErrorHeaders, type WireError } from '@turnpike/public-api/wireError';
 import { toPublicError as createToKeyError } from '../../../../services/auth/src/api/authServiceError.ts';
 import type { SpendFault } from '../../../../services/auth/src/api/authServiceFault.ts';
 import { createToWireError as createToModelsError } from '../../../../services/catalog/src/api/catalogError.ts';
@@ -43,13 +43,22 @@ interface ErrorAnswer {
   sets?: HeaderSet[];
 }
 
+const BODIES_WITH_PARAM: ReadonlySet<SchemaName> = new Set(['ErrorEnvelope', 'FlatError']);
+
 /** An error answer: a JSON body of one of the given shapes. Throws for an example that has a header which is not described. */
-function toErrorResponse({ description, bodies, examples, sets, ...named }: ErrorAnswer): ResponseObject {
-  const headers = toHeaders(named);
+function toErrorResponse(answer: ErrorAnswer): ResponseObject {
+  const { description, bodies, examples, sets, always = [], sometimes = [] } = answer;
+  const headers = toHeaders({
+    always: ['x-error-message', ...always],
+    sometimes: [
+      ...(bodies.some((name) => BODIES_WITH_PARAM.has(name)) ? (['x-error-param'] as const) : []),
+      ...sometimes,
+    ],
+  });
   const [body, ...others] = bodies.map(refTo);
   const schema = others.length === 0 && body ? body : { anyOf: bodies.map(refTo) };
   const values = Object.entries(examples).map(([name, example]) => {
-    for (const header of Object.keys(example.headers ?? {}))
+    for (const header of Object.keys({ ...toErrorHeaders(example.body), ...example.headers }))
       if (!Object.hasOwn(headers, header)) throw new Error(`${name} has ${header}: ${description}`);
     return [name, { value: example.body }] as const;
   });
@@ -392,7 +401,8 @@ export const SHARED_RESPONSES = {
     always: ['x-should-retry'],
   }),
   UploadInvalid: toErrorResponse({
-    description: 'A field failed: `param` names it. An upload of a wrong content type says so in `detail`.',
+    description:
+      'A field failed: `param` names it. An upload of a wrong content type repeats its `message` in `detail`.',
     bodies: ['FlatError', 'NoForm'],
     examples: {
       field: media({ kind: 'invalid_request', message: 'file must not be empty', param: 'file' }),

@@ -87,10 +87,14 @@ describe('a field that fails is 422 with its param', () => {
     expect(errorOf(fault)).toEqual({ status: 422, body: { error: 'invalid_request_body', ...fields }, headers: {} });
   });
 
-  it('an upload of a wrong content type, with its explanation in detail', () => {
+  it('an upload of a wrong content type, with its explanation in message and detail', () => {
     const { status, body } = errorOf({ kind: 'upload_not_form_type' });
     expect(status).toBe(422);
-    expect(noFormSchema.parse(body)).toEqual({ error: 'invalid_request_body', detail: expect.any(String) });
+    expect(noFormSchema.parse(body)).toEqual({
+      error: 'invalid_request_body',
+      message: expect.any(String),
+      detail: expect.any(String),
+    });
   });
 });
 
@@ -109,7 +113,7 @@ describe('413 reports max_size_mb', () => {
     expect(errorOf({ kind: 'upload_too_large', maxBytes: 26_214_400, isAnnounced: false })).toEqual({
       status: 413,
       body: { error: 'file_too_large', max_size_mb: 25 },
-      headers: {},
+      headers: { 'x-error-message': expect.stringContaining('25 MiB') },
     });
   });
 });

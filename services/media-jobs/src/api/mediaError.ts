@@ -2,7 +2,7 @@ import { toUsdNumber } from '@turnpike/money/nanoUsd';
 import { type AuthErrorOptions, type GuardFault, toMediaGuardError } from '@turnpike/public-api/authFault';
 import type { FlatError, MediaBalance, NoForm, UploadTooLarge } from '@turnpike/public-api/errorBodies';
 import { NEVER_RETRY, retryAfter, toRateLimitHeaders } from '@turnpike/public-api/headers';
-import { findWording, flat, notServed, type WireError } from '@turnpike/public-api/wireError';
+import { findWording, flat, notServed, toErrorHeaders, type WireError } from '@turnpike/public-api/wireError';
 import type { KeyBoundFault } from '@turnpike/request-reading/faults/keyBoundFault';
 import { JOB_ERROR_MESSAGES } from './jobError.ts';
 import type { CallFault, JobFault } from './mediaFault.ts';
@@ -73,7 +73,10 @@ export function toMediaError(fault: CallFault, { keysPageUrl }: AuthErrorOptions
     case 'form_not_form_type':
       return malformed('Send a form: Content-Type: multipart/form-data with a boundary.');
     case 'upload_not_form_type':
-      return { status: 422, body: { error: 'invalid_request_body', detail: NO_FORM } satisfies NoForm };
+      return {
+        status: 422,
+        body: { error: 'invalid_request_body', message: NO_FORM, detail: NO_FORM } satisfies NoForm,
+      };
     case 'form_malformed':
       return malformed('The form cannot be read: a boundary or the header of a part is missing or broken.');
     case 'form_too_large':
@@ -81,7 +84,8 @@ export function toMediaError(fault: CallFault, { keysPageUrl }: AuthErrorOptions
     case 'upload_too_large': {
       const size = { error: 'file_too_large' as const, max_size_mb: Math.floor(fault.maxBytes / MIB) };
       const message = `The upload is larger than the ${size.max_size_mb} MiB allowed. Send it compressed, or in parts.`;
-      return { status: 413, body: (fault.isAnnounced ? { ...size, message } : size) satisfies UploadTooLarge };
+      const told = { ...size, message } satisfies UploadTooLarge;
+      return { status: 413, body: fault.isAnnounced ? told : size, headers: toErrorHeaders(told) };
     }
     case 'invalid_request':
       return invalid(fault.message, fault.param);
