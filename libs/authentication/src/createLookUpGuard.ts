@@ -46,8 +46,10 @@ export function createLookUpGuard(options: LookUpGuardOptions): LookUpGuard {
   };
   const byKey = createThrottle(pace);
   const byAddress = createThrottle(pace);
-  const count = (keyId: string, weight = 1): void =>
-    take(byKey, keyId, { of: 'key', weight, onRefusal: () => metrics.keyBoundHit('look_ups', keyId) });
+  const count = (keyId: string, weight = 1): void => {
+    const onRefusal = (): void => metrics.keyBoundHit('look_ups', keyId);
+    take(byKey, keyId, { of: 'key', perSecond: lookUpsPerSecond }, { weight, onRefusal });
+  };
 
   return {
     name: 'api-key-look-ups',
@@ -66,11 +68,12 @@ export function createLookUpGuard(options: LookUpGuardOptions): LookUpGuard {
 function take(
   throttle: Throttle,
   name: string,
-  { of, weight, onRefusal }: { of: LookUpFault['of']; weight?: number; onRefusal?: () => void },
+  limit: { of: 'key'; perSecond: number } | { of: 'address' },
+  { weight, onRefusal }: { weight?: number; onRefusal?: () => void } = {},
 ): void {
   const { isAllowed, waitMs } = throttle.takeRequest(name, weight);
   if (isAllowed) return;
   onRefusal?.();
   const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1_000));
-  throw new ApiError<LookUpFault>({ kind: 'look_ups_exceeded', of, retryAfterSeconds });
+  throw new ApiError<LookUpFault>({ kind: 'look_ups_exceeded', ...limit, retryAfterSeconds });
 }

@@ -28,11 +28,9 @@ export const spoolMaxBytesSchema = z.coerce
 
 /**
  * The page where people manage their API keys, named in answers to callers without a valid one or at its limits: one setting,
- * on every service that serves the public. The default is a dashboard on the same laptop.
+ * on every service that serves the public. Not set: answers name no page.
  */
-export const keysPageUrlSchema = z
-  .url({ protocol: /^https?$/, error: 'must be an http(s) address' })
-  .default('http://localhost:3000/keys');
+export const keysPageUrlSchema = z.url({ protocol: /^https?$/, error: 'must be an http(s) address' }).optional();
 
 /**
  * Look-ups that one key may make a second in one process, twice as many at once: one setting, on every service that answers

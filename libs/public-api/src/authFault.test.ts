@@ -3,10 +3,11 @@ import {
   type AuthFault,
   type GuardFault,
   toInferenceGuardError,
+  toMediaGuardError,
   toModelsGuardError,
   toServiceGuardError,
 } from './authFault.ts';
-import type { WireError } from './wireError.ts';
+import { toErrorHeaders, type WireError } from './wireError.ts';
 
 const keysPageUrl = 'https://dashboard.example/keys';
 const FAMILIES = {
@@ -71,8 +72,22 @@ it.each<[keyof typeof FAMILIES, AuthFault['kind'], Omit<WireError, 'body'> & { b
     { status: 401, body: { error: 'malformed_authorization', message, doc_url: keysPageUrl } },
   ],
   ['svc', 'invalid_api_key', { status: 401, body: { error: refusal } }],
-  ['svc', 'key_blocked', { status: 401, body: { error: refusal } }],
-  ['svc', 'region_not_served', { status: 401, body: { error: refusal } }],
+  [
+    'svc',
+    'key_blocked',
+    {
+      status: 401,
+      body: { error: { ...refusal, message: 'This API key is blocked by an administrator.', code: 'key_blocked' } },
+    },
+  ],
+  [
+    'svc',
+    'region_not_served',
+    {
+      status: 401,
+      body: { error: { ...refusal, message: expect.stringContaining('region'), code: 'region_not_served' } },
+    },
+  ],
   ['svc', 'auth_unavailable', { status: 503, body: { error: busy }, headers: { 'retry-after': '1' } }],
 ])('%s answers %s as specified', (family, kind, answer) => {
   expect(FAMILIES[family]({ kind })).toEqual(answer);
@@ -87,11 +102,25 @@ const THROTTLED: [keyof typeof FAMILIES, (docUrl: object) => object][] = [
   ['svc', (docUrl) => ({ error: 'rate_limit_exceeded', message, ...docUrl })],
 ];
 describe.each(THROTTLED)('%s says to whoever looks up too fast when to come again', (family, bodyOf) => {
-  it.each<['key' | 'address', object]>([
-    ['key', { doc_url: keysPageUrl }],
-    ['address', {}],
-  ])('counted by %s, with a doc_url for the key’s own limit alone', (of, docUrl) => {
-    const answer = { status: 429, body: bodyOf(docUrl), headers: { 'retry-after': '7' } };
-    expect(FAMILIES[family]({ kind: 'look_ups_exceeded', of, retryAfterSeconds: 7 })).toEqual(answer);
+  it.each([
+    [{ of: 'key', perSecond: 50 }, '50 look-ups per second for this key', { doc_url: keysPageUrl }],
+    [{ of: 'address' }, 'different keys from this address', {}],
+  ] as const)('counted by %j, with a doc_url for the key’s own limit alone', (limit, words, docUrl) => {
+    const answer = FAMILIES[family]({ kind: 'look_ups_exceeded', ...limit, retryAfterSeconds: 7 });
+    expect(answer).toEqual({ status: 429, body: bodyOf(docUrl), headers: { 'retry-after': '7' } });
+    expect(toErrorHeaders(answer.body)['x-error-message']).toBe(`Rate limit reached: ${words}. Retry in 7 s.`);
   });
 });
+
+it.each([toInferenceGuardError, toModelsGuardError, toMediaGuardError, toServiceGuardError])(
+  '%p names no page where none is set',
+  (toGuardError) => {
+    const faults: GuardFault[] = [
+      { kind: 'missing_authorization' },
+      { kind: 'invalid_api_key' },
+      { kind: 'look_ups_exceeded', of: 'key', perSecond: 1, retryAfterSeconds: 1 },
+    ];
+    for (const fault of faults)
+      expect(JSON.stringify(toGuardError(fault, { keysPageUrl: undefined }).body)).not.toContain('doc_url');
+  },
+);

@@ -13,18 +13,17 @@ export type AuthFault =
   | { kind: 'auth_unavailable' };
 
 /** Look-ups come faster than one key may ask, or one address with keys that nobody has asked with lately. */
-export interface LookUpFault {
-  kind: 'look_ups_exceeded';
-  of: 'key' | 'address';
-  retryAfterSeconds: number;
-}
+export type LookUpFault = { kind: 'look_ups_exceeded'; retryAfterSeconds: number } & (
+  | { of: 'key'; perSecond: number }
+  | { of: 'address' }
+);
 
 /** Whatever a guard that wants an API key throws. */
 export type GuardFault = AuthFault | LookUpFault;
 
 export interface AuthErrorOptions {
-  /** The page where people manage keys, their limits and credit: the `doc_url` of a 401, a 402 and a key's own 429. */
-  keysPageUrl: string;
+  /** The page where people manage keys, their limits and credit: the `doc_url` of a 401, a 402 and a key's own 429, none if undefined. */
+  keysPageUrl: string | undefined;
 }
 
 const INVALID_KEY =
@@ -33,10 +32,11 @@ const NO_KEY = 'Send your API key in the Authorization header, as in "Authorizat
 const BLOCKED = 'This API key is blocked by an administrator.';
 const UNAVAILABLE = 'API keys cannot be checked right now. Retry with backoff.';
 const WRONG_REGION = 'The organization of this key is pinned to a region that this host does not serve.';
-const WAIT = 'Wait as long as Retry-After says.';
-const TOO_MANY_LOOK_UPS: Record<LookUpFault['of'], string> = {
-  key: `This key looks up more a second than one key may. ${WAIT}`,
-  address: `Too many different keys are tried from this address. ${WAIT}`,
+
+const toLookUpMessage = (fault: LookUpFault): string => {
+  const limit =
+    fault.of === 'key' ? `${fault.perSecond} look-ups per second for this key` : 'different keys from this address';
+  return `Rate limit reached: ${limit}. Retry in ${fault.retryAfterSeconds} s.`;
 };
 
 /** What is counted by address is not the key's own limit: no page about the key helps. */
@@ -71,7 +71,7 @@ export function toInferenceGuardError(fault: GuardFault, options: AuthErrorOptio
         retryAfter(1),
       );
     case 'look_ups_exceeded':
-      return throttled(TOO_MANY_LOOK_UPS[fault.of], retryAfter(fault.retryAfterSeconds), docUrlOf(fault, options));
+      return throttled(toLookUpMessage(fault), retryAfter(fault.retryAfterSeconds), docUrlOf(fault, options));
   }
 }
 
@@ -95,7 +95,7 @@ export function toModelsGuardError(fault: GuardFault, options: AuthErrorOptions)
     case 'look_ups_exceeded':
       return envelope(
         429,
-        { message: TOO_MANY_LOOK_UPS[fault.of], type: 'rate_limit', ...docUrlOf(fault, options) },
+        { message: toLookUpMessage(fault), type: 'rate_limit', ...docUrlOf(fault, options) },
         retryAfter(fault.retryAfterSeconds),
       );
   }
@@ -127,13 +127,15 @@ export function toMediaGuardError(fault: GuardFault, options: AuthErrorOptions):
       return flat(
         429,
         'rate_limit_exceeded',
-        { message: TOO_MANY_LOOK_UPS[fault.of], ...docUrlOf(fault, options) },
+        { message: toLookUpMessage(fault), ...docUrlOf(fault, options) },
         retryAfter(fault.retryAfterSeconds),
       );
   }
 }
 
-/** `/v1/svc/*`. A blocked key is 401 here, as the look-ups have no 403. */
+const SERVICE_MESSAGES = { invalid_api_key: INVALID_KEY, key_blocked: BLOCKED, region_not_served: WRONG_REGION };
+
+/** `/v1/svc/*`. A blocked key is 401 here, as the look-ups have no 403; the sentence and the code say that it is blocked. */
 export function toServiceGuardError(fault: GuardFault, options: AuthErrorOptions): WireError {
   switch (fault.kind) {
     case 'missing_authorization':
@@ -143,10 +145,10 @@ export function toServiceGuardError(fault: GuardFault, options: AuthErrorOptions
     case 'key_blocked':
     case 'region_not_served':
       return envelope(401, {
-        message: INVALID_KEY,
+        message: SERVICE_MESSAGES[fault.kind],
         type: 'authentication_error',
         param: null,
-        code: 'invalid_api_key',
+        code: fault.kind,
         doc_url: options.keysPageUrl,
       });
     case 'auth_unavailable':
@@ -159,7 +161,7 @@ export function toServiceGuardError(fault: GuardFault, options: AuthErrorOptions
       return flat(
         429,
         'rate_limit_exceeded',
-        { message: TOO_MANY_LOOK_UPS[fault.of], ...docUrlOf(fault, options) },
+        { message: toLookUpMessage(fault), ...docUrlOf(fault, options) },
         retryAfter(fault.retryAfterSeconds),
       );
   }

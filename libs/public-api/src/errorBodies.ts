@@ -37,6 +37,9 @@ export const mediaBalanceSchema = flatErrorSchema
   .extend({
     error: z.literal('insufficient_balance'),
     max_usage_cost_usd: usdAmount.meta({ description: 'The most that the request could cost.' }),
+    remaining_usd: usdAmount.meta({
+      description: 'What the balance that `limited_by` names still carries, beside what calls under way hold.',
+    }),
     key_remaining_usd: usdAmount
       .nullable()
       .meta({ description: 'What is left of the key’s budget; null: it has none.' }),
@@ -100,6 +103,9 @@ export const unknownModelSchema = rejectionOf('404', z.literal('unknown_model'),
 
 export const insufficientBalanceSchema = rejectionOf('402', z.literal('insufficient_balance'), {
   max_usage_cost_usd: usdAmount.meta({ description: 'The most that the request could cost.' }),
+  remaining_usd: usdAmount.meta({
+    description: 'What the balance that `limited_by` names still carries, beside what calls under way hold.',
+  }),
   key_remaining_usd: usdAmount.nullable().meta({ description: 'What is left of the key’s budget; null: it has none.' }),
   held_usd: usdAmount.meta({ description: 'Held for calls under way.' }),
   limited_by: z.enum(['key_budget', 'credit', 'monthly_cap']).meta({ description: 'Which balance is too small.' }),

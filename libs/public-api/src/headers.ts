@@ -100,7 +100,7 @@ export const NEVER_RETRY = { 'x-should-retry': 'false' };
 export const UNBUFFERED = { 'x-accel-buffering': 'no' };
 
 /** Whole seconds to wait, and at least one. */
-const toWholeSeconds = (seconds: number): string => String(Math.max(1, Math.ceil(seconds)));
+export const toWholeSeconds = (seconds: number): string => String(Math.max(1, Math.ceil(seconds)));
 
 export const retryAfter = (seconds: number) => ({ 'retry-after': toWholeSeconds(seconds) });
 

@@ -25,7 +25,7 @@ export const notServed = (
   fields: Pick<ErrorEnvelope['error'], 'param' | 'did_you_mean'> = {},
 ) => envelope(404, { message, type: 'invalid_request_error', param: null, code, ...fields }, NEVER_RETRY);
 /** With a `doc_url` it is a limit of the key, and not of its address. */
-export const throttled = (message: string, headers: AnswerHeaders, docUrl: { doc_url?: string } = {}) =>
+export const throttled = (message: string, headers: AnswerHeaders, docUrl: { doc_url?: string | undefined } = {}) =>
   envelope(429, { message, type: 'rate_limit_error', param: null, code: 'rate_limit_exceeded', ...docUrl }, headers);
 export const failed = (message: string, headers?: AnswerHeaders) =>
   envelope(500, { message, type: 'server_error', param: null, code: 'internal_error' }, headers);

@@ -35,7 +35,7 @@ export interface AppDependencies extends Omit<HandlerDependencies, 'changing'> {
   /** The path segment of the look-ups, `svc` unless it was renamed. */
   serviceSegment: string;
   /** The page where people manage their API keys. */
-  keysPageUrl: string;
+  keysPageUrl: string | undefined;
 }
 
 /** Answers 'who is calling' for look-ups, from memory mostly. Wants a pool of connections that verdicts do not wait for. */

@@ -90,21 +90,22 @@ it.each([
 });
 
 it.each([
-  ['mistyped', async () => `${generateApiKey().slice(0, -1)}!`],
-  ['unknown', async () => generateApiKey()],
-  ['a condition', async () => "'OR'1'='1"],
-  ['expired', async () => (await registerAKey(auth, { expires_at: '2020-01-01T00:00:00Z' })).apiKey],
-  ['revoked', async () => changed('revoke')],
-  ['blocked', async () => changed('block')],
+  ['mistyped', 'invalid_api_key', async () => `${generateApiKey().slice(0, -1)}!`],
+  ['unknown', 'invalid_api_key', async () => generateApiKey()],
+  ['a condition', 'invalid_api_key', async () => "'OR'1'='1"],
+  ['expired', 'invalid_api_key', async () => (await registerAKey(auth, { expires_at: '2020-01-01T00:00:00Z' })).apiKey],
+  ['revoked', 'invalid_api_key', async () => changed('revoke')],
+  ['blocked', 'key_blocked', async () => changed('block')],
   [
     'of a workspace of another region',
+    'region_not_served',
     async () => {
       const { apiKey, workspaceId } = await registerAKey(auth);
       await auth.db.workspace.update({ where: { workspaceId }, data: { region: 'eu' } });
       return apiKey;
     },
   ],
-])('a key that is %s: one 401 envelope, and the router is not asked', async (_case, aKey) => {
+])('a key that is %s: one 401 envelope, and the router is not asked', async (_case, code, aKey) => {
   const apiKey = await aKey();
   let asked = 0;
   auth.answerSpend((req, res) => {
@@ -119,7 +120,7 @@ it.each([
         message: expect.any(String),
         type: 'authentication_error',
         param: null,
-        code: 'invalid_api_key',
+        code,
         doc_url: 'https://dashboard.example/keys',
       },
     },

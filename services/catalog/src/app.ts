@@ -23,7 +23,7 @@ export interface AppDependencies extends ModelsDependencies {
   findVersion: (version: number) => Promise<CatalogSnapshot | undefined>;
   switchModel: SwitchModel;
   /** The page where people manage their API keys. */
-  keysPageUrl: string;
+  keysPageUrl: string | undefined;
 }
 
 export const listRoutes = (dependencies: AppDependencies): ServiceRoutes => ({

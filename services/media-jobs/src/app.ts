@@ -35,7 +35,7 @@ export interface AppDependencies {
   /** Keys that the edge signs the client's address with. */
   tokenKeys: NamedSecret[];
   /** The page where people manage their API keys. */
-  keysPageUrl: string;
+  keysPageUrl: string | undefined;
 }
 
 type RouteName = keyof typeof MEDIA_ROUTES;

@@ -19,7 +19,7 @@ export interface AppDependencies extends InferenceDependencies {
   tokenKeys: NamedSecret[];
   internalGuard: Guard;
   /** The page where people manage their API keys. */
-  keysPageUrl: string;
+  keysPageUrl: string | undefined;
 }
 
 /** What the edge proxies to, and what the fleet alone reaches. */

@@ -39,7 +39,7 @@ export interface AppDependencies
   /** The path segment of the look-ups, `svc` unless it was renamed. */
   serviceSegment: string;
   /** The page where people manage their API keys. */
-  keysPageUrl: string;
+  keysPageUrl: string | undefined;
   internalGuard: Guard;
 }
 

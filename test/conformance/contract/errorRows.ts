@@ -13,12 +13,15 @@ export const errorRows = {
   'errors.401.service.missing': '401 of look-ups without a key is flat: missing_authorization',
   'errors.401.service.malformed': '401 of look-ups with another scheme is flat: malformed_authorization',
   'errors.401.service.bad-key': '401 of look-ups with a bad key is an envelope of type authentication_error',
-  'errors.401.doc-url': 'every 401 has a doc_url: of inference, the model list and look-ups, as envelope and flat',
+  'errors.401.doc-url':
+    'every 401 has a doc_url where a page is set: of inference, the model list and look-ups, as envelope and flat',
   'errors.402.credit': 'what the credit cannot carry is a wrapped 402: insufficient_balance, limited by credit',
   'errors.402.key-budget': 'what the key’s budget cannot carry is a wrapped 402, limited by key_budget',
   'errors.402.monthly-cap': 'what the monthly cap cannot carry is a wrapped 402, limited by monthly_cap',
   'errors.402.worst-case': 'it says what the request could cost at most and what remains, and charges nothing',
   'errors.402.affordable': 'affordable_output_tokens says what could be asked for instead, and that is admitted',
+  'errors.402.remaining':
+    'a 402 says what the limiting balance has left, in remaining_usd and in its sentence, for each of the three balances',
   'errors.402.held': 'what calls in flight hold counts, and stands beside what remains',
   'errors.402.spend-cap-reached': 'a monthly cap that is spent is 402 with spend_cap_reached',
   'errors.402.on-hold': 'an account on hold is 402 with account_on_hold',
@@ -31,7 +34,7 @@ export const errorRows = {
   'errors.402.embeddings': 'embeddings are refused for want of balance in the same way',
   'errors.403.blocked.chat': 'a blocked key is 403 on chat, completions and embeddings',
   'errors.403.blocked.models': 'a blocked key is 403 on the model list: type auth, no code',
-  'errors.403.blocked.service': 'a blocked key is 401 on look-ups',
+  'errors.403.blocked.service': 'a blocked key is 401 on look-ups, whose sentence and code say that it is blocked',
   'errors.404.unknown-model': 'an unknown model is a wrapped 404: unknown_model',
   'errors.404.did-you-mean':
     'did_you_mean names models that are close to what was typed, and is empty for what is close to none',
@@ -39,6 +42,7 @@ export const errorRows = {
   'errors.429.rpm': 'more requests than rpm are 429: rate_limit_error, rate_limit_exceeded',
   'errors.429.retry-after': 'a per-key 429 has Retry-After in whole seconds, at least 1, and the limit headers',
   'errors.429.tpm': 'a spent tpm gives the same 429',
+  'errors.429.sentence': 'a per-key 429 says the limit and the seconds of Retry-After, of requests as of tokens',
   'errors.429.doc-url': 'a per-key 429 has a doc_url on chat, completions and embeddings, of requests as of tokens',
   'errors.429.unbilled': 'what a limit refuses has no row and costs nothing',
   'errors.429.service-exempt': 'look-ups and the model list go on while the key’s requests are used up',

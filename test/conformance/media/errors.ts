@@ -179,6 +179,7 @@ row('media.400.content', async () => {
 const tooPoor = (limitedBy: string, fields: object = {}) =>
   flat('insufficient_balance', {
     max_usage_cost_usd: expect.any(Number),
+    remaining_usd: expect.any(Number),
     key_remaining_usd: null,
     held_usd: 0,
     limited_by: limitedBy,
@@ -198,8 +199,9 @@ row('media.402.credit', async () => {
 row('media.402.key-budget', async () => {
   const caller = await aCaller({ maxBudgetUsd: '0.0049' });
   const { status, body } = await caller.post('/images/generations', anImage({ n: 2 }));
-  const told = tooPoor('key_budget', { max_usage_cost_usd: 0.005, key_remaining_usd: 0.0049 });
+  const told = tooPoor('key_budget', { max_usage_cost_usd: 0.005, remaining_usd: 0.0049, key_remaining_usd: 0.0049 });
   expect({ status, body }).toEqual({ status: 402, body: told });
+  expect(body).toMatchObject({ message: expect.stringContaining('the budget of this key has 0.0049 USD left') });
   expect((await caller.post('/images/generations', anImage())).status).toBe(200);
 });
 
@@ -522,6 +524,8 @@ row('media.429.rpm', async () => {
       const { status, body: told, headers } = await caller.post(path, body);
       expect({ path, status, told }).toEqual({ path, status: 429, told: flat('rate_limit_exceeded', DOC_URL) });
       expect(headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+      const sentence = `1 requests per minute for this key. Retry in ${headers.get('retry-after')} s.`;
+      expect(told).toMatchObject({ message: expect.stringContaining(sentence) });
       expect(headers.get('x-ratelimit-limit-requests')).toBe('1');
       expect(headers.get('x-ratelimit-remaining-requests')).toBe('0');
       expect(headers.get('x-ratelimit-reset-requests')).toMatch(/^\d+(\.\d+)?s$/);

@@ -182,6 +182,23 @@ row('errors.402.affordable', async () => {
   expect((await chatAs(account, { max_tokens: affordable })).status).toBe(200);
 });
 
+row('errors.402.remaining', async () => {
+  const asked = { max_tokens: 2_000 };
+  for (const [name, who] of [
+    ['budget of this key', await clientOf({ maxBudgetUsd: '0.0001' })],
+    ['credit of the workspace', await clientOf({}, { creditUsd: '0.0001' })],
+    ['monthly cap of the workspace', await clientOf({}, { creditUsd: '10', monthlyCapUsd: '0.0001' })],
+  ] as const) {
+    const answer = await chatAs(who, asked);
+    const { remaining_usd, max_usage_cost_usd, affordable_output_tokens } = gateFieldsOf(answer);
+    expect({ name, remaining_usd }).toEqual({ name, remaining_usd: 0.0001 });
+    const sentence = answer.headers.get('x-error-message');
+    expect(sentence).toContain(`up to ${max_usage_cost_usd} USD`);
+    expect(sentence).toContain(`the ${name} has 0.0001 USD left`);
+    expect(sentence).toContain(`at most ${affordable_output_tokens} output tokens`);
+  }
+});
+
 row('errors.402.held', async () => {
   const account = await clientOf({ maxBudgetUsd: '0.0005' });
   const leaving = new AbortController();
@@ -284,7 +301,12 @@ row('errors.403.blocked.models', async () => {
 
 row('errors.403.blocked.service', async () => {
   const key = await blocked();
-  for (const path of LOOK_UPS) expect(await key.get(path)).toMatchObject({ status: 401 });
+  for (const path of [...LOOK_UPS, '/svc/usage']) {
+    const { status, body } = await key.get(path);
+    const told = envelope('authentication_error', 'key_blocked', DOC_URL);
+    expect({ path, status, body }).toEqual({ path, status: 401, body: told });
+    expect(body).toMatchObject({ error: { message: 'This API key is blocked by an administrator.' } });
+  }
 });
 
 row('errors.404.unknown-model', async () => {
@@ -337,6 +359,19 @@ row('errors.429.tpm', async () => {
   expect({ status, body }).toEqual({ status: 429, body: limited() });
   expect(headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
   expect(headers.get('x-ratelimit-remaining-tokens')).toBe('0');
+});
+
+row('errors.429.sentence', async () => {
+  const tokens = await clientOf({ tpm: 100 });
+  expect((await chatAs(tokens, {}, 'tokens=400')).status).toBe(200);
+  for (const [limit, { status, headers }] of [
+    ['1 requests per minute', await chatAs(await exhausted())],
+    ['100 tokens per minute', await chatAs(tokens)],
+  ] as const) {
+    expect(status).toBe(429);
+    const sentence = `Rate limit reached: ${limit} for this key. Retry in ${headers.get('retry-after')} s.`;
+    expect(headers.get('x-error-message')).toBe(sentence);
+  }
 });
 
 row('errors.429.doc-url', async () => {

@@ -91,6 +91,7 @@ function toHeaderText(text: string): string {
     .normalize('NFD')
     .replaceAll(/\p{M}/gu, '')
     .replaceAll('’', "'")
+    .replaceAll('…', '...')
     .replaceAll(/[^ -~]/gu, '?');
   return ascii.length > 300 ? `${ascii.slice(0, 297)}...` : ascii;
 }

@@ -87,7 +87,7 @@ const key = by<GuardFault | SpendFault>((error) => createToKeyError(error, OPTIO
 const usage = by<GuardFault | UsageFault>(createToUsageError(OPTIONS));
 
 const FLOODED = toEdgeError({ kind: 'flood_limit_exceeded', resetMs: 1_000 });
-const TOO_MANY_LOOK_UPS = { kind: 'look_ups_exceeded', of: 'key', retryAfterSeconds: 1 } as const;
+const TOO_MANY_LOOK_UPS = { kind: 'look_ups_exceeded', of: 'key', perSecond: 50, retryAfterSeconds: 1 } as const;
 const KEY_LIMITS = {
   limitRequests: 600,
   remainingRequests: 0,
@@ -119,6 +119,7 @@ export const SHARED_RESPONSES = {
       insufficient_balance: inference({
         kind: 'insufficient_balance',
         maxUsageCostNanoUsd: 12_300_000n,
+        remainingNanoUsd: 10_000_000n,
         keyRemainingNanoUsd: 10_000_000n,
         heldNanoUsd: 0n,
         limitedBy: 'key_budget',
@@ -257,6 +258,7 @@ export const SHARED_RESPONSES = {
       insufficient_balance: media({
         kind: 'insufficient_balance',
         maxUsageCostNanoUsd: 50_000_000n,
+        remainingNanoUsd: 10_000_000n,
         keyRemainingNanoUsd: 10_000_000n,
         heldNanoUsd: 0n,
         limitedBy: 'key_budget',
@@ -370,7 +372,7 @@ export const SHARED_RESPONSES = {
     description: 'The list is asked for too often, by this key, this address or by all; or the flood limit.',
     bodies: ['ErrorEnvelope'],
     examples: {
-      list: models({ kind: 'list_throttled', waitMs: 1_000 }),
+      list: models({ kind: 'list_throttled', of: 'address', perMinute: 120, waitMs: 1_000 }),
       flood: FLOODED,
     },
     sometimes: ['retry-after', 'x-ratelimit-reset'],

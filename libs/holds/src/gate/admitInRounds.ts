@@ -168,6 +168,7 @@ function toShortfall(
   const remaining = maxBudgetNanoUsd === null ? null : maxBudgetNanoUsd - keySpentNanoUsd;
   const shortfall: Shortfall = {
     maxUsageCostNanoUsd: holdNanoUsd,
+    remainingNanoUsd: availableNanoUsd < 0n ? 0n : availableNanoUsd,
     keyRemainingNanoUsd: remaining !== null && remaining < 0n ? 0n : remaining,
     heldNanoUsd: keyHeldNanoUsd,
     limitedBy: limiter,

@@ -14,6 +14,8 @@ export type GateFault =
 /** What a call could cost at most, which does not fit into a balance. */
 export interface Shortfall {
   maxUsageCostNanoUsd: NanoUsd;
+  /** What the limit still carries beside the calls under way; never below 0. */
+  remainingNanoUsd: NanoUsd;
   keyRemainingNanoUsd: NanoUsd | null;
   heldNanoUsd: NanoUsd;
   /** The limit that the hold did not fit into. */

@@ -1,5 +1,5 @@
 import { type AuthErrorOptions, type GuardFault, toModelsGuardError } from '@turnpike/public-api/authFault';
-import { retryAfter } from '@turnpike/public-api/headers';
+import { retryAfter, toWholeSeconds } from '@turnpike/public-api/headers';
 import { bare, envelope, findWording, notServed, type WireError } from '@turnpike/public-api/wireError';
 import type { ListFault } from './catalogFault.ts';
 
@@ -12,6 +12,8 @@ export const createToWireError =
     return findWording(error, [toListError, (fault: GuardFault) => toModelsGuardError(fault, options)]);
   };
 
+const LIST_CALLERS = { address: 'this address', all: 'all clients together' };
+
 function toListError(fault: ListFault): WireError {
   switch (fault.kind) {
     case 'model_not_listed':
@@ -19,12 +21,12 @@ function toListError(fault: ListFault): WireError {
         param: 'model',
         did_you_mean: fault.didYouMean,
       });
-    case 'list_throttled':
-      return envelope(
-        429,
-        { message: 'The model list is asked for too often. Keep a copy; it changes rarely.', type: 'rate_limit' },
-        retryAfter(fault.waitMs / 1_000),
-      );
+    case 'list_throttled': {
+      const waitSeconds = fault.waitMs / 1_000;
+      const limit = `${fault.perMinute} model lists per minute for ${LIST_CALLERS[fault.of]}`;
+      const message = `Rate limit reached: ${limit}. Keep a copy, which changes rarely, and retry in ${toWholeSeconds(waitSeconds)} s.`;
+      return envelope(429, { message, type: 'rate_limit' }, retryAfter(waitSeconds));
+    }
     case 'router_unreachable':
       return bare(502, 'upstream router unavailable');
   }

@@ -5,7 +5,7 @@ import type { FaultOf } from '@turnpike/internal-api/internalApi';
 export type ListFault =
   | { kind: 'model_not_listed'; didYouMean: string[] }
   /** This client asks too often, or all of them together do. */
-  | { kind: 'list_throttled'; waitMs: number }
+  | { kind: 'list_throttled'; of: 'address' | 'all'; perMinute: number; waitMs: number }
   /** The router was never reached, so nobody knows which models are live. */
   | { kind: 'router_unreachable' };
 

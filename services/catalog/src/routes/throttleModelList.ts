@@ -46,9 +46,16 @@ export function createModelListThrottle({
       const address =
         verifyClientAddress(req.headers[CLIENT_ADDRESS_HEADER], { keys }) ?? req.socket.remoteAddress ?? '';
       const own = byAddress.takeRequest(toAddressBlock(address) ?? 'unknown');
-      if (!own.isAllowed) throw new ApiError<CatalogFault>({ kind: 'list_throttled', waitMs: own.waitMs });
+      if (!own.isAllowed)
+        throw new ApiError<CatalogFault>({
+          kind: 'list_throttled',
+          of: 'address',
+          perMinute: perAddressPerMinute,
+          waitMs: own.waitMs,
+        });
       const all = inAll.takeRequest(EVERYONE);
-      if (!all.isAllowed) throw new ApiError<CatalogFault>({ kind: 'list_throttled', waitMs: all.waitMs });
+      if (!all.isAllowed)
+        throw new ApiError<CatalogFault>({ kind: 'list_throttled', of: 'all', perMinute, waitMs: all.waitMs });
     },
     throttles: { 'list-by-address': byAddress, 'list-in-all': inAll },
   };

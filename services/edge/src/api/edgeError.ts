@@ -16,11 +16,10 @@ const RETRY = 'The service cannot be reached right now. Retry with backoff.';
 
 export function toEdgeError(fault: EdgeFault): WireError {
   switch (fault.kind) {
-    case 'flood_limit_exceeded':
-      return throttled(
-        'Too many requests from this address. Wait for the seconds in x-ratelimit-reset.',
-        floodReset(fault.resetMs / 1_000),
-      );
+    case 'flood_limit_exceeded': {
+      const reset = floodReset(fault.resetMs / 1_000);
+      return throttled(`Too many requests from this address. Retry in ${reset['x-ratelimit-reset']} s.`, reset);
+    }
     case 'unsupported_endpoint':
       return notServed(
         `This service does not support ${fault.operation.name}. ${fault.operation.instead}`,

@@ -32,6 +32,7 @@ const RATE_LIMIT = {
 };
 const SHORTFALL = {
   maxUsageCostNanoUsd: 2_500_000_000n,
+  remainingNanoUsd: 900_000_000n,
   keyRemainingNanoUsd: 1_000_000_000n,
   heldNanoUsd: 5n,
   limitedBy: 'key_budget' as const,
@@ -171,6 +172,7 @@ describe('402 is flat, told apart by its message', () => {
     const { body } = errorOf({ kind: 'insufficient_balance', ...SHORTFALL });
     expect(mediaBalanceSchema.parse(body)).toMatchObject({
       max_usage_cost_usd: 2.5,
+      remaining_usd: 0.9,
       key_remaining_usd: 1,
       held_usd: 5e-9,
       limited_by: 'key_budget',
@@ -184,7 +186,7 @@ it('429 is flat, with the headers of the key’s limits', () => {
   expect(status).toBe(429);
   expect(flatErrorSchema.parse(body)).toMatchObject({ error: 'rate_limit_exceeded', doc_url: keysPageUrl });
   expect(headers).toMatchObject({ 'retry-after': '2', 'x-ratelimit-reset-requests': '60s' });
-  expect(errorOf({ kind: 'look_ups_exceeded', of: 'key', retryAfterSeconds: 1 })).toMatchObject({
+  expect(errorOf({ kind: 'look_ups_exceeded', of: 'key', perSecond: 50, retryAfterSeconds: 1 })).toMatchObject({
     status: 429,
     body: { error: 'rate_limit_exceeded', doc_url: keysPageUrl },
     headers: { 'retry-after': '1' },

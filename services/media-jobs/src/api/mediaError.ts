@@ -1,7 +1,12 @@
-import { toUsdNumber } from '@turnpike/money/nanoUsd';
+import {
+  ACCOUNT_MESSAGES,
+  toRateLimitMessage,
+  toShortfallFields,
+  toShortfallMessage,
+} from '@turnpike/holds/gate/gateWords';
 import { type AuthErrorOptions, type GuardFault, toMediaGuardError } from '@turnpike/public-api/authFault';
-import type { FlatError, MediaBalance, NoForm, UploadTooLarge } from '@turnpike/public-api/errorBodies';
-import { NEVER_RETRY, retryAfter, toRateLimitHeaders } from '@turnpike/public-api/headers';
+import type { MediaBalance, NoForm, UploadTooLarge } from '@turnpike/public-api/errorBodies';
+import { NEVER_RETRY, retryAfter, toRateLimitHeaders, toWholeSeconds } from '@turnpike/public-api/headers';
 import { findWording, flat, notServed, toErrorHeaders, type WireError } from '@turnpike/public-api/wireError';
 import type { KeyBoundFault } from '@turnpike/request-reading/faults/keyBoundFault';
 import { JOB_ERROR_MESSAGES } from './jobError.ts';
@@ -18,7 +23,6 @@ const unavailable = (error: string, message: string, retryAfterSeconds = 1): Wir
 /** A row is there, or the engine took the call: the usual clients, which retry 5xx unasked, would have it run twice. */
 const failed = (status: 500 | 503, error: string, message: string): WireError =>
   flat(status, error, { message }, NEVER_RETRY);
-const refused = (error: string, fields: Omit<FlatError, 'error'>): WireError => flat(402, error, fields, NEVER_RETRY);
 
 const KEY_BOUND_MESSAGES: Partial<Record<KeyBoundFault['bound'], string>> = {
   body_memory:
@@ -127,28 +131,16 @@ export function toMediaError(fault: CallFault, { keysPageUrl }: AuthErrorOptions
     case 'catalog_unavailable':
       return unavailable('service_unavailable', `The model catalog is not loaded yet. ${NOTHING_RAN}`);
     case 'account_on_hold':
-      return refused(fault.kind, { message: 'The account is on hold. Contact support.', ...docUrl });
     case 'billing_not_provisioned':
-      return refused(fault.kind, {
-        message: 'The account is not set up for billing yet. Add a payment method in the dashboard.',
-        ...docUrl,
-      });
     case 'spend_cap_reached':
-      return refused(fault.kind, {
-        message: 'The monthly spend cap is reached. Raise it in the dashboard or wait for the next month.',
-        ...docUrl,
-      });
+      return flat(402, fault.kind, { message: ACCOUNT_MESSAGES[fault.kind], ...docUrl }, NEVER_RETRY);
     case 'insufficient_balance':
       return {
         status: 402,
         body: {
           error: fault.kind,
-          message:
-            'What this request could cost at most does not fit the remaining balance. Top up, raise the limit, or ask for less.',
-          max_usage_cost_usd: toUsdNumber(fault.maxUsageCostNanoUsd),
-          key_remaining_usd: fault.keyRemainingNanoUsd === null ? null : toUsdNumber(fault.keyRemainingNanoUsd),
-          held_usd: toUsdNumber(fault.heldNanoUsd),
-          limited_by: fault.limitedBy,
+          message: toShortfallMessage(fault, 'ask for less'),
+          ...toShortfallFields(fault),
           ...docUrl,
         } satisfies MediaBalance,
         headers: NEVER_RETRY,
@@ -157,10 +149,7 @@ export function toMediaError(fault: CallFault, { keysPageUrl }: AuthErrorOptions
       return flat(
         429,
         'rate_limit_exceeded',
-        {
-          message: `The key's ${fault.limiter} per minute are used up. Wait as long as Retry-After says.`,
-          ...docUrl,
-        },
+        { message: toRateLimitMessage(fault), ...docUrl },
         { ...toRateLimitHeaders(fault.rateLimit), ...retryAfter(fault.retryAfterMs / 1_000) },
       );
     case 'admission_unavailable':
@@ -168,7 +157,7 @@ export function toMediaError(fault: CallFault, { keysPageUrl }: AuthErrorOptions
     case 'backend_unavailable':
       return unavailable(
         'backend_unavailable',
-        `The model has no free capacity right now. ${NOTHING_RAN} Wait as long as Retry-After says, or send "async": true where it is taken.`,
+        `The model has no free capacity right now. ${NOTHING_RAN} Retry in ${toWholeSeconds(fault.retryAfterSeconds)} s, or send "async": true where it is taken.`,
         fault.retryAfterSeconds,
       );
     case 'transcode_overloaded':

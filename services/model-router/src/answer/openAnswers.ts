@@ -30,7 +30,7 @@ const REFUSED_BODIES = { bound: 'refused_bodies', refillMs: 2_000, least: 1_024 
 
 /** The settings that answers go by. */
 export interface AnswerSettings {
-  KEYS_PAGE_URL: string;
+  KEYS_PAGE_URL?: string | undefined;
   BODIES_MAX_BYTES: number;
   REFUSED_BODIES_BYTES_PER_SECOND: number;
   IMAGES_TIMEOUT_MS: number;

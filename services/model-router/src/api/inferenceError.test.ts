@@ -74,6 +74,7 @@ it.each<InferenceFault>([
   {
     kind: 'insufficient_balance',
     maxUsageCostNanoUsd: 2n,
+    remainingNanoUsd: 1n,
     keyRemainingNanoUsd: null,
     heldNanoUsd: 0n,
     limitedBy: 'credit',
@@ -103,6 +104,7 @@ it.each<[number, InferenceFault]>([
     {
       kind: 'insufficient_balance',
       maxUsageCostNanoUsd: 2n,
+      remainingNanoUsd: 1n,
       keyRemainingNanoUsd: 1n,
       heldNanoUsd: 0n,
       limitedBy: 'credit',

@@ -1,6 +1,12 @@
-import { toUsdNumber, toUsdText } from '@turnpike/money/nanoUsd';
+import {
+  ACCOUNT_MESSAGES,
+  toRateLimitMessage,
+  toShortfallFields,
+  toShortfallMessage,
+} from '@turnpike/holds/gate/gateWords';
+import { toUsdText } from '@turnpike/money/nanoUsd';
 import { type AuthErrorOptions, type GuardFault, toInferenceGuardError } from '@turnpike/public-api/authFault';
-import { NEVER_RETRY, retryAfter, toRateLimitHeaders } from '@turnpike/public-api/headers';
+import { NEVER_RETRY, retryAfter, toRateLimitHeaders, toWholeSeconds } from '@turnpike/public-api/headers';
 import {
   envelope,
   failed,
@@ -106,34 +112,22 @@ export function toInferenceError(fault: CallFault, { keysPageUrl }: AuthErrorOpt
         NEVER_RETRY,
       );
     case 'account_on_hold':
-      return gateRejection(402, { error: fault.kind, message: 'The account is on hold. Contact support.', ...docUrl });
     case 'billing_not_provisioned':
-      return gateRejection(402, {
-        error: fault.kind,
-        message: 'The account is not set up for billing yet. Add a payment method in the dashboard.',
-        ...docUrl,
-      });
     case 'spend_cap_reached':
+      return gateRejection(402, { error: fault.kind, message: ACCOUNT_MESSAGES[fault.kind], ...docUrl });
+    case 'insufficient_balance': {
+      const { affordableOutputTokens: tokens } = fault;
       return gateRejection(402, {
         error: fault.kind,
-        message: 'The monthly spend cap is reached. Raise it in the dashboard or wait for the next month.',
+        message: toShortfallMessage(fault, tokens > 0 ? `ask for at most ${tokens} output tokens` : undefined),
+        ...toShortfallFields(fault),
+        affordable_output_tokens: tokens,
         ...docUrl,
       });
-    case 'insufficient_balance':
-      return gateRejection(402, {
-        error: fault.kind,
-        message:
-          'What this request could cost at most does not fit the remaining balance. Top up, raise the limit, or ask for fewer output tokens.',
-        max_usage_cost_usd: toUsdNumber(fault.maxUsageCostNanoUsd),
-        key_remaining_usd: fault.keyRemainingNanoUsd === null ? null : toUsdNumber(fault.keyRemainingNanoUsd),
-        held_usd: toUsdNumber(fault.heldNanoUsd),
-        limited_by: fault.limitedBy,
-        affordable_output_tokens: fault.affordableOutputTokens,
-        ...docUrl,
-      });
+    }
     case 'rate_limited':
       return throttled(
-        `The key's ${fault.limiter} per minute are used up. Wait as long as Retry-After says.`,
+        toRateLimitMessage(fault),
         { ...toRateLimitHeaders(fault.rateLimit), ...retryAfter(fault.retryAfterMs / 1_000) },
         docUrl,
       );
@@ -152,12 +146,12 @@ export function toInferenceError(fault: CallFault, { keysPageUrl }: AuthErrorOpt
     case 'key_bound_reached':
       if (fault.bound === 'refused_bodies')
         return throttled(
-          'Too much of what this key sends is refused. Wait as long as Retry-After says.',
+          `Too much of what this key sends is refused. Retry in ${toWholeSeconds(fault.retryAfterSeconds)} s.`,
           retryAfter(fault.retryAfterSeconds),
           docUrl,
         );
       return unavailable(
-        `${KEY_BOUND_MESSAGES[fault.bound] ?? 'This key has as much under way as one key may have.'} Nothing was run or charged. Retry after as long as Retry-After says.`,
+        `${KEY_BOUND_MESSAGES[fault.bound] ?? 'This key has as much under way as one key may have.'} Nothing was run or charged. Retry in ${toWholeSeconds(fault.retryAfterSeconds)} s.`,
         retryAfter(fault.retryAfterSeconds),
       );
     case 'no_healthy_engine':
@@ -165,7 +159,7 @@ export function toInferenceError(fault: CallFault, { keysPageUrl }: AuthErrorOpt
       return unavailable('The model has no free capacity right now. Nothing was charged. Retry with backoff.');
     case 'overloaded':
       return unavailable(
-        'More calls want the model right now than it can serve. Nothing was run or charged. Retry after as long as Retry-After says.',
+        `More calls want the model right now than it can serve. Nothing was run or charged. Retry in ${toWholeSeconds(fault.retryAfterSeconds)} s.`,
         retryAfter(fault.retryAfterSeconds),
       );
     case 'engine_failed':
