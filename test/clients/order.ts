@@ -84,6 +84,9 @@ export const seenSchema = z.object({
       errorName: z.string(),
       status: z.number().optional(),
       message: z.string(),
+      /** `x-error-message` and `x-error-param`, where the error has the headers of its answer. */
+      sentence: z.string().optional(),
+      param: z.string().optional(),
       retryAfter: z.string().optional(),
       didYouMean: z.array(z.string()).optional(),
     })

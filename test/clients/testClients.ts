@@ -8,8 +8,9 @@ import { langchainClient } from './npm/langchainClient.ts';
 import { openaiClient } from './npm/openaiClient.ts';
 import { pythonClients } from './python/pythonClients.ts';
 import { refusalSteps } from './refusals.ts';
+import { sentenceSteps } from './sentences.ts';
 
-const STEPS = [...answerSteps, ...refusalSteps, ...mediaSteps];
+const STEPS = [...answerSteps, ...refusalSteps, ...sentenceSteps, ...mediaSteps];
 const isPythonHere = process.env.TURNPIKE_TEST_PYTHON !== undefined;
 
 let opened: Promise<unknown>;

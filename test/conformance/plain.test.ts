@@ -8,3 +8,4 @@ import './plain/completions.ts';
 import './plain/embeddings.ts';
 import './plain/errors.ts';
 import '../clients/testClients.ts';
+import '../clients/testSamples.ts';

@@ -76,12 +76,16 @@ export const aiSdkClient = createNpmClient({
     if (!APICallError.isInstance(last)) throw error;
     const { message, statusCode, responseHeaders, responseBody = '{}' } = last;
     const retryAfter = responseHeaders?.['retry-after'];
+    const sentence = responseHeaders?.['x-error-message'];
+    const param = responseHeaders?.['x-error-param'];
     const body = JSON.parse(responseBody) as { error: { provider_specific_fields?: { did_you_mean?: string[] } } };
     const didYouMean = body.error.provider_specific_fields?.did_you_mean;
     return {
       errorName: (error as Error).name,
       message,
       ...(statusCode !== undefined && { status: statusCode }),
+      ...(sentence && { sentence }),
+      ...(param && { param }),
       ...(retryAfter && { retryAfter }),
       ...(didYouMean && { didYouMean }),
     };

@@ -8,10 +8,14 @@ export function toOpenaiRefusal(raised: APIError): Refusal {
     provider_specific_fields?: { did_you_mean?: string[] };
   };
   const retryAfter = headers?.get('retry-after');
+  const sentence = headers?.get('x-error-message');
+  const param = headers?.get('x-error-param');
   return {
     errorName: raised.constructor.name,
     message,
     ...(status !== undefined && { status }),
+    ...(sentence && { sentence }),
+    ...(param && { param }),
     ...(retryAfter && { retryAfter }),
     ...(fields?.did_you_mean && { didYouMean: fields.did_you_mean }),
   };

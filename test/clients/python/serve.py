@@ -52,6 +52,8 @@ def to_refusal(error):
         "errorName": type(error).__name__,
         "status": error.status_code,
         "message": str(error),
+        "sentence": headers.get("x-error-message"),
+        "param": headers.get("x-error-param"),
         "retryAfter": headers.get("retry-after"),
         "didYouMean": fields.get("did_you_mean"),
     }
