@@ -625,7 +625,7 @@ row('headers.error-message', async () => {
     await (await blocked()).get('/models'),
     await client.get('/models/no-such-model'),
     await nobody.get('/svc/key'),
-    await client.get(LOOK_UPS[1] ?? ''),
+    await client.get(LOOK_UPS.at(-1) ?? ''),
     await client.get('/svc/usage?start=x'),
     await nobody.get('/videos'),
     await client.post('/images/generations', { model: 'flux.1-schnell', prompt: 'x', size: '1x1' }),
