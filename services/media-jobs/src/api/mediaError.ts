@@ -101,7 +101,7 @@ export function toMediaError(fault: CallFault, { keysPageUrl }: AuthErrorOptions
         return flat(
           429,
           'rate_limit_exceeded',
-          { message: `${message} ${NOTHING_RAN} Wait as long as Retry-After says.`, ...docUrl },
+          { message: `${message} ${NOTHING_RAN} Retry in ${toWholeSeconds(fault.retryAfterSeconds)} s.`, ...docUrl },
           retryAfter(fault.retryAfterSeconds),
         );
       return unavailable(
