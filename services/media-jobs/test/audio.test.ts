@@ -284,6 +284,36 @@ describe('POST /v1/audio/transcriptions', () => {
     await nothingRan();
   });
 
+  it('refuses a recording that lasts longer than its key can pay for, by what the longest one could cost', async () => {
+    key = await service.money.fund(CHARGE - 1n);
+    Object.assign(service.money.ledger.booksOf(key.workspace.workspaceId), { seq: 1, leftNanoUsd: CHARGE - 1n });
+    service.useKey(key);
+    const answer = await service.post(TRANSCRIPTIONS, upload());
+    expect([answer.status, await answer.json()]).toMatchObject([
+      402,
+      { error: 'insufficient_balance', max_usage_cost_usd: 0.0015, limited_by: 'credit' },
+    ]);
+    await nothingRan();
+  });
+
+  it('refuses further uploads of a key after much decoding in vain, and takes those of another', async () => {
+    const broken = Buffer.concat([Buffer.from('fLaC\0\0\0\x22', 'latin1'), Buffer.alloc(34)]);
+    const answers = [];
+    do {
+      const answer = await service.post(TRANSCRIPTIONS, upload({}, broken));
+      answers.push({ status: answer.status, retryAfter: answer.headers.get('retry-after'), body: await answer.json() });
+    } while (answers.length < 60 && answers.at(-1)?.status === 422);
+    expect(answers.length).toBeGreaterThan(5);
+    expect(answers.at(-1)).toMatchObject({
+      status: 429,
+      retryAfter: expect.stringMatching(/^\d+$/),
+      body: { error: 'rate_limit_exceeded' },
+    });
+    expect((await service.post(TRANSCRIPTIONS, upload())).status).toBe(429);
+    service.useKey(await service.money.fund(CREDIT));
+    expect((await service.post(TRANSCRIPTIONS, upload())).status).toBe(200);
+  });
+
   it.each<[string, Parameters<TestMoneyFund>[1], bigint, string]>([
     ['an account on hold', { workspace: { billingStatus: 'on_hold' } }, CREDIT, 'account_on_hold'],
     ['a key without a second’s worth', {}, 24_999n, 'insufficient_balance'],

@@ -99,7 +99,7 @@ export async function serveAudio(played: readonly Played[], models: MediaModel[]
     authenticator,
     admission: money.admission,
     findShortage: money.findShortage,
-    refusedDecoding: createKeyAllowance({ bound: 'refused_recordings', capacity: 10_000, refillMs: 60_000, least: 50 }),
+    refusedDecoding: createKeyAllowance({ bound: 'refused_recordings', capacity: 2_000, refillMs: 60_000, least: 50 }),
     callBook: money.callBook,
     jobs: {
       async giveBack() {},
