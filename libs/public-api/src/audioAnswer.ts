@@ -1,12 +1,17 @@
 import { z } from 'zod';
 import { mediaUsageSchema } from './mediaJob.ts';
+import { usdAmount } from './usdAmount.ts';
 
 const seconds = z.number().min(0);
 const start = seconds.meta({ description: 'Seconds from the beginning.' });
 const end = seconds;
 
 /** What of a recording was billed: the decoded seconds, rounded up. */
-const durationSchema = z.strictObject({ type: z.literal('duration'), seconds: z.int().min(0) });
+const durationSchema = z.strictObject({
+  type: z.literal('duration'),
+  seconds: z.int().min(0),
+  total_spend: usdAmount.meta({ description: 'USD, exact to the nano-dollar.', note: 'Beyond the convention.' }),
+});
 
 /** `json`. */
 export const transcriptionSchema = z

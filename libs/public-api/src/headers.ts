@@ -77,6 +77,11 @@ export const HEADERS = {
     description: 'Of a job under way: milliseconds after which it may be worth looking again.',
     schema: { type: 'integer', minimum: 1 },
   },
+  'x-total-spend': {
+    description:
+      'Of speech and transcripts: USD that the whole answer costs. One that breaks off by a failure costs nothing.',
+    schema: { type: 'string', pattern: '^\\d+(\\.\\d{1,9})?$' },
+  },
   'x-content-type-options': {
     description: '`nosniff`, on what was made: it is what its type says.',
     schema: { type: 'string', const: 'nosniff' },

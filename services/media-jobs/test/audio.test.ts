@@ -70,6 +70,7 @@ describe('POST /v1/audio/speech', () => {
     expect(answer.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
     expect(answer.headers.get('x-router-call-id')).toBeNull();
     expect(answer.headers.get('x-ratelimit-limit-requests')).toBe(String(key.rpm));
+    expect(answer.headers.get('x-total-spend')).toBe('0.0000384');
     expect((await answer.arrayBuffer()).byteLength).toBeGreaterThan(1_000);
     expect(await endOf()).toMatchObject({
       operation: 'audio.speech',
@@ -230,7 +231,7 @@ describe('POST /v1/audio/transcriptions', () => {
   const CHARGE = 100_000n;
 
   it.each([
-    ['json', 'application/json; charset=utf-8', /"text":"Hello, world/],
+    ['json', 'application/json; charset=utf-8', /"text":"Hello, world.*"total_spend":0\.0001\}/],
     ['text', 'text/plain; charset=utf-8', /^Hello, world/],
     ['srt', 'application/x-subrip; charset=utf-8', /^1\n00:00:00,000 --> /],
     ['vtt', 'text/vtt; charset=utf-8', /^WEBVTT\n\n00:00:00\.000 --> /],
@@ -239,6 +240,7 @@ describe('POST /v1/audio/transcriptions', () => {
     const answer = await service.post(TRANSCRIPTIONS, upload({ response_format: format }));
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, type]);
     expect(await answer.text()).toMatch(body);
+    expect(answer.headers.get('x-total-spend')).toBe('0.0001');
     expect(await endOf()).toMatchObject({
       operation: 'audio.transcriptions',
       status: 'success',

@@ -214,7 +214,7 @@ export const EXAMPLES = {
       toTranscriptAnswer(
         { text: 'Have a good journey.', language: 'en', segments: null, words: null },
         { operation: 'audio.transcriptions', responseFormat: 'json', granularities: ['segment'] },
-        { seconds: 1.6 },
+        { seconds: 1.6, chargeNanoUsd: 50_000n },
       ).body,
     ),
   },

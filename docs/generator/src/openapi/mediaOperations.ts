@@ -89,7 +89,7 @@ const TRANSCRIPT = toAnswer(
   { [JSON_TYPE]: 'AnyTranscription', ...TRANSCRIPT_TYPES, [EVENTS_TYPE]: 'TranscriptEvent' },
   {
     example: EXAMPLES.createTranscription.answer,
-    sometimes: ['x-content-type-options', 'x-accel-buffering', ...CALL_HEADERS],
+    sometimes: ['x-total-spend', 'x-content-type-options', 'x-accel-buffering', ...CALL_HEADERS],
   },
 );
 
@@ -268,7 +268,7 @@ export const MEDIA_PATHS: Record<string, Methods> = {
         200: toAnswer(
           'The audio as it comes; with `stream_format` `sse` as server-sent events.',
           { ...SPEECH_TYPES, [EVENTS_TYPE]: 'SpeechEvent' },
-          { sometimes: ['x-content-type-options', 'x-accel-buffering', ...CALL_HEADERS] },
+          { sometimes: ['x-total-spend', 'x-content-type-options', 'x-accel-buffering', ...CALL_HEADERS] },
         ),
         202: ACCEPTED,
         ...refsTo(CALL_ERRORS),

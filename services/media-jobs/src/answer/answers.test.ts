@@ -178,6 +178,7 @@ describe('speech', () => {
     ...fields,
   });
   const usage = async () => ({ billing_unit: 'character' as const, units_consumed: 5, total_spend: 0.000004 });
+  const cost = { chargeNanoUsd: 4_000n, usage };
   const bytes = Buffer.from('the bytes of the speech');
 
   it.each(Object.entries(AUDIO_TYPES))('comes as %s by its type', async (format, type) => {
@@ -185,16 +186,17 @@ describe('speech', () => {
       sendSpeech(res, asked({ responseFormat: format as SpeechRequest['responseFormat'] }), {
         audio: inPieces(bytes),
         onBegin() {},
-        usage,
+        ...cost,
       }),
     );
     expect(response.headers.get('content-type')).toBe(type);
+    expect(response.headers.get('x-total-spend')).toBe('0.000004');
     expect(Buffer.from(await response.arrayBuffer())).toEqual(bytes);
   });
 
   it('comes as events, with what it cost at the end', async () => {
     const response = await get((_req, res) =>
-      sendSpeech(res, asked({ streamFormat: 'sse' }), { audio: inPieces(bytes), onBegin() {}, usage }),
+      sendSpeech(res, asked({ streamFormat: 'sse' }), { audio: inPieces(bytes), onBegin() {}, ...cost }),
     );
     const events = eventsOf(await response.text()).map((event) => speechEventSchema.parse(event));
     const audio = events.flatMap((event) =>
@@ -215,16 +217,16 @@ describe('speech', () => {
     }
     for (const streamFormat of ['audio', 'sse'] as const) {
       const refused = await get((_req, res) =>
-        sendSpeech(res, asked({ streamFormat }), { audio: failing(), onBegin, usage }),
+        sendSpeech(res, asked({ streamFormat }), { audio: failing(), onBegin, ...cost }),
       );
       expect({ status: refused.status, begun }).toEqual({ status: 503, begun: 0 });
     }
     const empty = await get((_req, res) =>
-      sendSpeech(res, asked(), { audio: inPieces(Buffer.alloc(0)), onBegin, usage }),
+      sendSpeech(res, asked(), { audio: inPieces(Buffer.alloc(0)), onBegin, ...cost }),
     );
     expect({ status: empty.status, begun }).toEqual({ status: 500, begun: 0 });
     await (
-      await get((_req, res) => sendSpeech(res, asked(), { audio: inPieces(bytes), onBegin, usage }))
+      await get((_req, res) => sendSpeech(res, asked(), { audio: inPieces(bytes), onBegin, ...cost }))
     ).arrayBuffer();
     expect(begun).toBe(1);
   });
@@ -234,7 +236,7 @@ describe('speech', () => {
       yield bytes;
       throw new Error('the engine broke off');
     }
-    const reading = get((_req, res) => sendSpeech(res, asked(), { audio: breaking(), onBegin() {}, usage })).then(
+    const reading = get((_req, res) => sendSpeech(res, asked(), { audio: breaking(), onBegin() {}, ...cost })).then(
       (response) => response.arrayBuffer(),
     );
     await expect(reading).rejects.toThrow();

@@ -92,7 +92,12 @@ async function sendSpokenAudio(
   try {
     const audio = await inFormat(house, answer, { to: request.responseFormat, signal });
     const cost = { ...call, units: call.unitsBound, chargeNanoUsd: call.holdNanoUsd };
-    return await sendSpeech(res, request, { audio: untilEnded(audio), onBegin, usage: async () => toUsageBody(cost) });
+    return await sendSpeech(res, request, {
+      audio: untilEnded(audio),
+      onBegin,
+      chargeNanoUsd: call.holdNanoUsd,
+      usage: async () => toUsageBody(cost),
+    });
   } finally {
     answer.audio.destroy();
     done();

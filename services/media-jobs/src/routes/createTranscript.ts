@@ -5,6 +5,7 @@ import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { RequestHandler, Response } from 'express';
 import {
+  type Heard,
   sendTranscript,
   type TranscriptAnswer,
   toTranscriptAnswer,
@@ -14,7 +15,7 @@ import type { AdmissionFault } from '../api/mediaFault.ts';
 import { priceOf, pricesFor } from '../catalog/mediaCatalog.ts';
 import { MediaFault } from '../media/mediaFault.ts';
 import type { Recording } from '../media/prepareRecording.ts';
-import { chargeOf, leastCharge, payableUnits } from '../money/mediaCall.ts';
+import { chargeOf, leastCharge, type MediaCall, payableUnits } from '../money/mediaCall.ts';
 import type { MediaEnding } from '../money/toMediaEvent.ts';
 import type { MediaDraft } from '../request/mediaDraft.ts';
 import { BackendFault } from '../terms/backend.ts';
@@ -94,8 +95,7 @@ async function answer(house: MediaHouse, exchange: Exchange, draft: MediaDraft<T
     const admitted = await admit(house, exchange, { ...wanted, isStream: request.isStream });
     giveBack();
     const end = openCall(house, exchange.res, { admitted, isStream: request.isStream });
-    const { unitsBound } = admitted.call;
-    await transcribe(house, exchange, { request, recording, units: unitsBound, end });
+    await transcribe(house, exchange, { request, recording, call: admitted.call, end });
   } finally {
     await recording.discard();
   }
@@ -143,9 +143,9 @@ async function transcribe(
   {
     request,
     recording,
-    units,
+    call,
     end,
-  }: { request: TranscriptRequest; recording: Recording; units: number; end: EndCall<MediaEnding> },
+  }: { request: TranscriptRequest; recording: Recording; call: MediaCall; end: EndCall<MediaEnding> },
 ): Promise<void> {
   try {
     const never = new AbortController().signal;
@@ -158,11 +158,13 @@ async function transcribe(
       },
     );
     done();
-    const written = toAnswer(transcript, request, recording);
+    // What is held of it is what it costs: its seconds were measured before.
+    const { unitsBound: units, holdNanoUsd: chargeNanoUsd } = call;
+    const written = toAnswer(transcript, request, { seconds: recording.seconds, chargeNanoUsd });
     const reason = res.destroyed ? 'client_left' : 'completed';
     const isKept = await end({ status: 'success', reason, units });
     if (!isKept) throw new Error('the end of a call could not be kept');
-    if (!res.destroyed) sendTranscript(res, written);
+    if (!res.destroyed) sendTranscript(res, written, { chargeNanoUsd });
   } catch (error) {
     // Ended before: then this changes nothing.
     await end({ status: 'failure', reason: reasonOf(error) });
@@ -170,9 +172,5 @@ async function transcribe(
   }
 }
 
-const toAnswer = (
-  transcript: Transcript,
-  request: TranscriptRequest,
-  recording: Pick<Recording, 'seconds'>,
-): TranscriptAnswer =>
-  request.isStream ? toTranscriptEvents(transcript, recording) : toTranscriptAnswer(transcript, request, recording);
+const toAnswer = (transcript: Transcript, request: TranscriptRequest, heard: Heard): TranscriptAnswer =>
+  request.isStream ? toTranscriptEvents(transcript, heard) : toTranscriptAnswer(transcript, request, heard);

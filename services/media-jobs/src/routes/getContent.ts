@@ -1,4 +1,5 @@
 import { text } from 'node:stream/consumers';
+import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { RequestHandler, Response } from 'express';
 import { toTranscriptAnswer } from '../answer/audio/transcriptAnswer.ts';
@@ -16,11 +17,11 @@ export function getContent(kind: JobKind, { jobs, lookUps }: Pick<JobHouse, 'job
   return async (req, res) => {
     if (kind === 'video') checkContentVariant(req.query);
     const index = kind === 'image' ? readContentIndex(req.query) : 0;
-    const { id, params, outputs } = await findJob(kind, { jobs, lookUps }, { req, res });
+    const { id, params, outputs, usage } = await findJob(kind, { jobs, lookUps }, { req, res });
     const output = outputs[index];
     if (!output) throw new ApiError<LookUpFault>({ kind: 'content_not_there' });
     if (params.operation === 'audio.transcriptions' || params.operation === 'audio.translations')
-      return sendTranscript({ jobs }, res, { output, params });
+      return sendTranscript({ jobs }, res, { output, params, chargeNanoUsd: usage?.chargeNanoUsd ?? 0n });
     const name = outputs.length > 1 ? `${id}-${index}` : id;
     await sendContent(req, res, {
       ...output,
@@ -34,11 +35,15 @@ export function getContent(kind: JobKind, { jobs, lookUps }: Pick<JobHouse, 'job
 async function sendTranscript(
   { jobs }: Pick<JobHouse, 'jobs'>,
   res: Response,
-  { output, params }: { output: StoredOutput; params: Omit<TranscriptRequest, 'file' | 'prompt'> },
+  {
+    output,
+    params,
+    chargeNanoUsd,
+  }: { output: StoredOutput; chargeNanoUsd: NanoUsd; params: Omit<TranscriptRequest, 'file' | 'prompt'> },
 ): Promise<void> {
   const { content } = await whereOutputsAre(jobs.content(output));
   const transcript: Transcript = JSON.parse(await whereOutputsAre(text(content)));
-  const { type, body } = toTranscriptAnswer(transcript, params, { seconds: output.seconds ?? 0 });
+  const { type, body } = toTranscriptAnswer(transcript, params, { seconds: output.seconds ?? 0, chargeNanoUsd });
   res
     .status(200)
     .set({ ...OF_ONE_KEY, 'content-type': type })

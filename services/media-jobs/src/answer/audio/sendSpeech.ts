@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { type NanoUsd, toUsdText } from '@turnpike/money/nanoUsd';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { SpeechEvent } from '@turnpike/public-api/audioAnswer';
 import { UNBUFFERED } from '@turnpike/public-api/headers';
@@ -23,6 +24,8 @@ export interface SpokenAudio {
   audio: AsyncIterable<Buffer>;
   /** Called before the first byte goes out: from there on the call is charged. */
   onBegin(): void;
+  /** What all of it costs: its characters were counted before. */
+  chargeNanoUsd: NanoUsd;
   /** What the call has cost, once all of it has gone out. */
   usage(): Promise<MediaUsage>;
 }
@@ -34,7 +37,7 @@ export interface SpokenAudio {
 export async function sendSpeech(
   res: ServerResponse,
   { responseFormat, streamFormat }: Pick<SpeechRequest, 'responseFormat' | 'streamFormat'>,
-  { audio, onBegin, usage }: SpokenAudio,
+  { audio, onBegin, chargeNanoUsd, usage }: SpokenAudio,
 ): Promise<Delivery> {
   const isStream = streamFormat === 'sse';
   async function* begin(): AsyncGenerator<Buffer> {
@@ -42,7 +45,7 @@ export async function sendSpeech(
       if (bytes.length === 0) continue;
       if (!res.headersSent && !res.destroyed) {
         const headers = isStream ? EVENT_STREAM : { ...OF_ONE_KEY, 'content-type': AUDIO_TYPES[responseFormat] };
-        res.writeHead(200, { ...headers, ...UNBUFFERED });
+        res.writeHead(200, { ...headers, ...UNBUFFERED, 'x-total-spend': toUsdText(chargeNanoUsd) });
         onBegin();
       }
       yield bytes;

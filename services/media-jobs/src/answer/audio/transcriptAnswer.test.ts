@@ -23,6 +23,7 @@ const TRANSCRIPT: Transcript = {
   words: [{ word: ' Hello', start: 0, end: 0.4 }],
 };
 const SECONDS = 3_662.4;
+const HEARD = { seconds: SECONDS, chargeNanoUsd: 91_575_000n };
 const answerOf = (
   responseFormat: TranscriptFormat,
   transcript = TRANSCRIPT,
@@ -31,7 +32,7 @@ const answerOf = (
   toTranscriptAnswer(
     transcript,
     { operation: 'audio.transcriptions', granularities: ['segment'], ...form, responseFormat },
-    { seconds: SECONDS },
+    HEARD,
   );
 
 it('is JSON with the seconds that are billed', () => {
@@ -39,7 +40,7 @@ it('is JSON with the seconds that are billed', () => {
   expect(type).toBe('application/json; charset=utf-8');
   expect(transcriptionSchema.parse(JSON.parse(body))).toEqual({
     text: 'Hello there. Bye & <b>good</b> luck.',
-    usage: { type: 'duration', seconds: 3_663 },
+    usage: { type: 'duration', seconds: 3_663, total_spend: 0.091575 },
   });
 });
 
@@ -75,7 +76,7 @@ it('is verbose JSON with the times that were asked for', () => {
       { id: 0, start: 0, end: 1.5, text: ' Hello there.' },
       { id: 1, start: 3661.0004, end: 3662.9996, text: ' Bye & <b>good</b> luck.' },
     ],
-    usage: { type: 'duration', seconds: 3_663 },
+    usage: { type: 'duration', seconds: 3_663, total_spend: 0.091575 },
   });
   const words = JSON.parse(answerOf('verbose_json', TRANSCRIPT, { granularities: ['word'] }).body);
   expect(words).toMatchObject({ words: [{ word: 'Hello', start: 0, end: 0.4 }] });
@@ -118,7 +119,7 @@ it.each<[TranscriptFormat, Partial<Transcript>]>([
 
 describe('as events', () => {
   const eventsOf = (transcript: Transcript) =>
-    toTranscriptEvents(transcript, { seconds: SECONDS })
+    toTranscriptEvents(transcript, HEARD)
       .body.split('\n\n')
       .filter((frame) => frame !== '')
       .map((frame) => transcriptEventSchema.parse(JSON.parse(frame.replace(/^data: /, ''))));
@@ -130,7 +131,7 @@ describe('as events', () => {
       {
         type: 'transcript.text.done',
         text: 'Hello there. Bye & <b>good</b> luck.',
-        usage: { type: 'duration', seconds: 3_663 },
+        usage: { type: 'duration', seconds: 3_663, total_spend: 0.091575 },
       },
     ]);
   });

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { type NanoUsd, toUsdNumber, toUsdText } from '@turnpike/money/nanoUsd';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { TranscriptEvent, Transcription, VerboseTranscription } from '@turnpike/public-api/audioAnswer';
 import { findLanguage } from '@turnpike/public-api/transcriptionRequest';
@@ -13,10 +14,25 @@ import { toSrt, toVtt } from './transcriptText.ts';
 export type TranscriptForm = Pick<TranscriptRequest, 'operation' | 'responseFormat' | 'granularities'>;
 
 /** Sends a transcript whole. */
-export function sendTranscript(res: ServerResponse, { type, body }: TranscriptAnswer): void {
+export function sendTranscript(
+  res: ServerResponse,
+  { type, body }: TranscriptAnswer,
+  { chargeNanoUsd }: Pick<Heard, 'chargeNanoUsd'>,
+): void {
   const bytes = Buffer.from(body);
-  res.writeHead(200, { ...OF_ONE_KEY, 'content-type': type, 'content-length': bytes.length });
+  res.writeHead(200, {
+    ...OF_ONE_KEY,
+    'x-total-spend': toUsdText(chargeNanoUsd),
+    'content-type': type,
+    'content-length': bytes.length,
+  });
   res.end(bytes);
+}
+
+/** What was measured of a recording, as it was decoded, and what its transcript costs. */
+export interface Heard {
+  seconds: number;
+  chargeNanoUsd: NanoUsd;
 }
 
 /** A transcript as clients get it. */
@@ -28,19 +44,14 @@ export interface TranscriptAnswer {
 const JSON_TYPE = 'application/json; charset=utf-8';
 
 /**
- * Writes a transcript in the format that was asked for. `seconds` is how long the recording is, as it was decoded. Throws
- * `times_unavailable` where the format has times and the engine gave none.
+ * Writes a transcript in the format that was asked for. Throws `times_unavailable` where the format has times and the engine gave none.
  */
-export function toTranscriptAnswer(
-  transcript: Transcript,
-  form: TranscriptForm,
-  { seconds }: { seconds: number },
-): TranscriptAnswer {
+export function toTranscriptAnswer(transcript: Transcript, form: TranscriptForm, heard: Heard): TranscriptAnswer {
   if (lacksTimes(transcript, form)) throw new ApiError<BackendFault>({ kind: 'times_unavailable' });
   const { operation, responseFormat, granularities } = form;
   switch (responseFormat) {
     case 'json':
-      return { type: JSON_TYPE, body: JSON.stringify(toJsonBody(transcript, operation, seconds)) };
+      return { type: JSON_TYPE, body: JSON.stringify(toJsonBody(transcript, operation, heard)) };
     case 'text':
       return { type: 'text/plain; charset=utf-8', body: `${transcript.text.trim()}\n` };
     case 'srt':
@@ -48,7 +59,7 @@ export function toTranscriptAnswer(
     case 'vtt':
       return { type: 'text/vtt; charset=utf-8', body: toVtt(transcript.segments ?? []) };
     case 'verbose_json': {
-      const body = toVerboseBody(transcript, { operation, granularities, seconds });
+      const body = toVerboseBody(transcript, { operation, granularities, heard });
       return { type: JSON_TYPE, body: JSON.stringify(body) };
     }
   }
@@ -72,13 +83,17 @@ export function lacksTimes(
 }
 
 /** What is billed. The convention has none on translations. */
-const toDuration = (seconds: number) => ({ type: 'duration' as const, seconds: Math.ceil(seconds) });
-const toUsage = (operation: TranscriptForm['operation'], seconds: number) =>
-  operation === 'audio.transcriptions' ? { usage: toDuration(seconds) } : {};
+const toDuration = ({ seconds, chargeNanoUsd }: Heard) => ({
+  type: 'duration' as const,
+  seconds: Math.ceil(seconds),
+  total_spend: toUsdNumber(chargeNanoUsd),
+});
+const toUsage = (operation: TranscriptForm['operation'], heard: Heard) =>
+  operation === 'audio.transcriptions' ? { usage: toDuration(heard) } : {};
 
-const toJsonBody = ({ text }: Transcript, operation: TranscriptForm['operation'], seconds: number): Transcription => ({
+const toJsonBody = ({ text }: Transcript, operation: TranscriptForm['operation'], heard: Heard): Transcription => ({
   text: text.trim(),
-  ...toUsage(operation, seconds),
+  ...toUsage(operation, heard),
 });
 
 /** Languages that the convention calls otherwise than the names of `Intl`, by their codes there. */
@@ -98,13 +113,13 @@ function toLanguageName(language: string): string {
 
 function toVerboseBody(
   { text, language, segments, words }: Transcript,
-  { operation, granularities, seconds }: Omit<TranscriptForm, 'responseFormat'> & { seconds: number },
+  { operation, granularities, heard }: Omit<TranscriptForm, 'responseFormat'> & { heard: Heard },
 ): VerboseTranscription {
   const isTranslation = operation === 'audio.translations';
   return {
     task: isTranslation ? 'translate' : 'transcribe',
     language: isTranslation ? 'english' : toLanguageName(language ?? ''),
-    duration: seconds,
+    duration: heard.seconds,
     text: text.trim(),
     ...(granularities.includes('segment') && {
       segments: (segments ?? []).map(({ start, end, text: said }, id) => ({ id, start, end, text: said })),
@@ -113,16 +128,16 @@ function toVerboseBody(
       // Engines leave the space before a word on it.
       words: (words ?? []).map(({ word, start, end }) => ({ word: word.trim(), start, end })),
     }),
-    ...toUsage(operation, seconds),
+    ...toUsage(operation, heard),
   };
 }
 
 /** The same as server-sent events, a part for each segment. */
-export function toTranscriptEvents({ text, segments }: Transcript, { seconds }: { seconds: number }): TranscriptAnswer {
+export function toTranscriptEvents({ text, segments }: Transcript, heard: Heard): TranscriptAnswer {
   const whole = text.trim();
   const events: TranscriptEvent[] = [
     ...toParts(whole, segments).map((delta) => ({ type: 'transcript.text.delta' as const, delta })),
-    { type: 'transcript.text.done', text: whole, usage: toDuration(seconds) },
+    { type: 'transcript.text.done', text: whole, usage: toDuration(heard) },
   ];
   return { type: EVENT_STREAM['content-type'], body: events.map(toEvent).join('') };
 }
