@@ -45,7 +45,12 @@ const usageAudit: AuditedFields[] = [
     file: TEXT,
     type: 'CompletionUsage.CompletionTokensDetails',
     at: 'usage.completion_tokens_details',
-    others: { accepted_prediction_tokens: NEVER, audio_tokens: NEVER, rejected_prediction_tokens: NEVER },
+    others: {
+      accepted_prediction_tokens: NEVER,
+      audio_tokens: NEVER,
+      rejected_prediction_tokens: NEVER,
+      text_tokens: NEVER,
+    },
   },
   {
     file: TEXT,
@@ -54,6 +59,8 @@ const usageAudit: AuditedFields[] = [
     others: {
       audio_tokens: NEVER,
       cache_write_tokens: { support: 'no', note: 'See `usage.cache_creation_input_tokens`.' },
+      image_tokens: NEVER,
+      text_tokens: NEVER,
     },
   },
 ];
@@ -164,7 +171,7 @@ export const SDK_AUDIT: Record<string, Audit> = {
   },
   'createChatCompletion answer': {
     fields: [
-      { file: CHAT, type: 'ChatCompletion', at: '', others: chatAnswer },
+      { file: CHAT, type: 'ChatCompletion', at: '', others: { ...chatAnswer, metadata: NEVER } },
       { file: CHAT, type: 'ChatCompletion.Choice', at: 'choices[]', others: {} },
       {
         file: CHAT,
@@ -193,19 +200,24 @@ export const SDK_AUDIT: Record<string, Audit> = {
   },
   'createChatCompletion events': {
     fields: [
-      { file: CHAT, type: 'ChatCompletionChunk', at: '', others: chatAnswer },
+      {
+        file: CHAT,
+        type: 'ChatCompletionChunk',
+        at: '',
+        others: { ...chatAnswer, obfuscation: { support: 'no', note: 'Nothing is padded.' } },
+      },
       { file: CHAT, type: 'ChatCompletionChunk.Choice', at: 'choices[]', others: {} },
       {
         file: CHAT,
         type: 'ChatCompletionChunk.Choice.Delta',
         at: 'choices[].delta',
-        others: { function_call: NEVER },
+        others: { audio: NEVER, function_call: NEVER },
       },
       {
         file: CHAT,
         type: 'ChatCompletionChunk.Choice.Delta.ToolCall',
         at: 'choices[].delta.tool_calls[]',
-        others: {},
+        others: { custom: NEVER },
       },
       ...usageAudit,
     ],
@@ -245,5 +257,5 @@ export const SDK_AUDIT: Record<string, Audit> = {
       { file: 'embeddings.d.ts', type: 'Embedding', at: 'data[]', others: {} },
     ],
   },
-  'getModel answer': { fields: [{ file: 'models.d.ts', type: 'Model', at: '', others: {} }] },
+  'getModel answer': { fields: [{ file: 'models.d.ts', type: 'Model', at: '', others: { shutdown_date: NEVER } }] },
 };
