@@ -647,13 +647,12 @@ row('headers.error-message', async () => {
 row('headers.error-message.injection', async () => {
   const field = 'x\r\nset-cookie: a=b\r\n\r\n<html>';
   const answers = [
-    await chatAs(client, { messages: [{ role: 'user', content: 'hi', [field]: 1 }] }),
     await chatAs(client, { messages: [{ role: 'user', content: [{ type: field }] }] }),
-    await chatAs(client, { response_format: { type: 'json_object', [field]: 1 } }),
     await chatAs(client, {}, `fault=http_400 message="${field}"`),
     await client.post('/images/generations', { model: 'flux.1-schnell', prompt: 'x', [field]: 1 }),
     await client.get(`/svc/usage?${encodeURIComponent(field)}=1`),
   ];
+  expect(answers.map(({ status }) => status)).toEqual([400, 400, 422, 400]);
   for (const { headers } of answers) {
     expect(headers.has('set-cookie')).toBe(false);
     expect(headers.get('x-error-message') ?? '').toMatch(/^[ -~]{1,300}$/);
