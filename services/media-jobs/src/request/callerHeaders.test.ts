@@ -72,5 +72,7 @@ it.each<[object, unknown]>([
 it('knows no variant of a clip but the clip', () => {
   expect(outcomeOf(() => checkContentVariant({ variant: 'video' }))).toBeUndefined();
   expect(outcomeOf(() => checkContentVariant({}))).toBeUndefined();
-  expect(outcomeOf(() => checkContentVariant({ variant: 'thumbnail' }))).toBe('variant must be video');
+  expect(outcomeOf(() => checkContentVariant({ variant: 'thumbnail' }))).toBe(
+    'variant must be video or absent: no thumbnail or spritesheet is made',
+  );
 });

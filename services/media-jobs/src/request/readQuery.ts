@@ -22,7 +22,9 @@ const readList = createFieldReader(
   }),
 );
 const readImageContent = createFieldReader(z.object({ index: optional(wholeNumber(0, 9)) }));
-const readVideoContent = createFieldReader(z.object({ variant: optional(z.literal('video', 'must be video')) }));
+const readVideoContent = createFieldReader(
+  z.object({ variant: optional(z.literal('video', 'must be video or absent: no thumbnail or spritesheet is made')) }),
+);
 
 /** As how many look-ups a page counts: one for each ten jobs that it may have. */
 export function weighList({ limit = LIST_DEFAULT }: Record<string, unknown>): number {
