@@ -115,6 +115,8 @@ it.each([
   ['length', [aCall], 'length'],
   ['tool_calls', [], 'stop'],
   ['repetition', [], 'stop'],
+  ['', [], 'stop'],
+  ['', [aCall], 'tool_calls'],
 ])('shows the finish reason %s with the calls %j as %s', (given, calls, shown) => {
   expect(choiceWith(calls, given).finish_reason).toBe(shown);
 });
@@ -146,7 +148,6 @@ it.each<[string, string, object]>([
   ],
   ['an aborted answer', anAnswer({}, { finish_reason: 'abort' }), { kind: 'error', status: 500 }],
   ['an answer without a finish reason', anAnswer({}, { finish_reason: null }), { kind: 'error', status: 500 }],
-  ['an answer with an empty finish reason', anAnswer({}, { finish_reason: '' }), { kind: 'error', status: 500 }],
   ['text that is a list', anAnswer({}, { message: { content: ['x'] } }), { kind: 'broken' }],
   ['reasoning that is no text', anAnswer({}, { message: { content: 'x', reasoning: 7 } }), { kind: 'broken' }],
   ['tool calls that are a text', anAnswer({}, { message: { content: 'x', tool_calls: 'f' } }), { kind: 'broken' }],

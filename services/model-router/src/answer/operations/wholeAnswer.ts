@@ -45,7 +45,8 @@ export function readAnswer(
   if (isObject(answer.error)) return { kind: 'error', status: statusOf(answer.error) };
   const [choice] = Array.isArray(answer.choices) ? (answer.choices as unknown[]) : [];
   if (!isObject(choice)) return { kind: 'broken' };
-  const finishReason = readFinishReason(choice) ?? null;
-  if (finishReason === null || isBrokenOff(finishReason)) return { kind: 'error', status: 500 };
+  // A whole answer without a reason has ended all the same: engines that write "" mean `stop`.
+  const finishReason = choice.finish_reason === '' ? 'stop' : readFinishReason(choice);
+  if (typeof finishReason !== 'string' || isBrokenOff(finishReason)) return { kind: 'error', status: 500 };
   return { kind: 'read', answer, choice, finishReason };
 }
