@@ -109,12 +109,13 @@ function jsonOf<Content extends Record<string, unknown>>(content: Content): Cont
   );
 }
 
-/** Where objects stand that take more than their own properties. */
+/** Finds objects that take more than their own properties; a map whose values have a type is none. */
 function findOpenObjects(schema: unknown, at: string): string[] {
   if (typeof schema !== 'object' || schema === null) return [];
   const { type, additionalProperties } = schema as Record<string, unknown>;
+  const isClosed = additionalProperties === false || (additionalProperties as { type?: string } | undefined)?.type;
   return [
-    ...(type === 'object' && additionalProperties !== false ? [at] : []),
+    ...(type === 'object' && !isClosed ? [at] : []),
     ...Object.entries(schema).flatMap(([name, value]) => findOpenObjects(value, `${at}.${name}`)),
   ];
 }
