@@ -142,7 +142,7 @@ describe('an image', () => {
       ['at a port where nobody listens', () => 'http://127.0.0.1:9/cat.png'],
       ['at a name that nobody has', () => 'https://no-such-host.invalid/cat.png'],
       ['sent inline, of too many pixels', () => inline(aPng({ width: 50_000, height: 50_000 }))],
-      ['sent inline, and no image', () => inline(Buffer.from('no image'))],
+      ['sent inline, and cut off', () => inline(aPng({ width: 8, height: 8 }).subarray(0, 20))],
     ];
 
     it.each(urls)('%s is 400 in the same bytes, costs nothing, and leaves a row that says so', async (_which, url) => {
@@ -151,6 +151,13 @@ describe('an image', () => {
       expect(await response.text()).toBe(JSON.stringify(UNUSABLE));
       await expectUnbilled(account, response.headers);
       expect(canary.connections).toBe(0);
+    });
+
+    it('sent inline, whose bytes begin as no image, is 400 in the same bytes before it is admitted: no row', async () => {
+      const response = await ask([image(inline(Buffer.from('no image')))]);
+      expect(response.status).toBe(400);
+      expect(await response.text()).toBe(JSON.stringify(UNUSABLE));
+      expect(response.headers.has('x-ratelimit-limit-requests')).toBe(false);
     });
 
     it('is 400 with its status in a stream too', async () => {
