@@ -34,8 +34,10 @@ const latest = new WeakMap<Socket, string>();
 async function flood(res: ServerResponse, piece: string): Promise<void> {
   res.writeHead(200, { 'content-type': 'text/event-stream' });
   const block = Buffer.from(piece.repeat(Math.ceil(65_536 / piece.length)));
-  for (let sent = 0; sent < FLOOD_BYTES && !res.destroyed; sent += block.length)
-    if (!res.write(block)) await Promise.race([once(res, 'drain'), once(res, 'close')]);
+  for (let sent = 0; sent < FLOOD_BYTES && !res.destroyed; sent += block.length) if (res.write(block)) continue;
+  const waiting = new AbortController();
+  const events = ['drain', 'close'].map((name) => once(res, name, waiting));
+  await Promise.race(events).finally(() => waiting.abort());
   res.end();
 }
 

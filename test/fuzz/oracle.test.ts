@@ -56,6 +56,7 @@ const LIMITS = {
 };
 const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8', 'x-request-id': ID };
 const CALL_HEADERS = { ...JSON_HEADERS, 'x-router-call-id': ID };
+const REFUSED_HEADERS = { ...CALL_HEADERS, 'x-error-message': 'no' };
 const refusal = (message: string) => ({ error: { message, type: 'invalid_request_error', param: null, code: null } });
 
 interface Told {
@@ -66,7 +67,7 @@ interface Told {
 
 /** What is found in an answer to a case. */
 async function problemsOf(
-  { status = 400, headers = CALL_HEADERS, body = refusal('no') }: Told,
+  { status = 400, headers = REFUSED_HEADERS, body = refusal('no') }: Told,
   sent: FuzzCase = aCase(),
 ) {
   await standIn((req, res) => {
@@ -179,7 +180,9 @@ it('tells of a connection that is cut, and of silence', async () => {
 });
 
 it('tells of a hidden request that is answered', async () => {
-  await standIn((_req, res) => res.writeHead(400, JSON_HEADERS).end(JSON.stringify(refusal('no'))));
+  await standIn((_req, res) =>
+    res.writeHead(400, { ...JSON_HEADERS, 'x-error-message': 'no' }).end(JSON.stringify(refusal('no'))),
+  );
   const one = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
   const raw = (text: string): FuzzCase => ({
     kind: 'raw',

@@ -241,7 +241,13 @@ it('says what the call could cost, what is left, and what limits it, where nothi
   expect(asked).toEqual(['admit', 'refresh']);
   expect(result).toEqual({
     outcome: 'insufficient',
-    shortfall: { maxUsageCostNanoUsd: 100n, keyRemainingNanoUsd: 60n, heldNanoUsd: 7n, limitedBy: 'credit' },
+    shortfall: {
+      maxUsageCostNanoUsd: 100n,
+      keyRemainingNanoUsd: 60n,
+      remainingNanoUsd: 12n,
+      heldNanoUsd: 7n,
+      limitedBy: 'credit',
+    },
     availableNanoUsd: 12n,
   });
 });

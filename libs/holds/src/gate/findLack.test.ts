@@ -46,6 +46,7 @@ it.each([
   expect(await lackOf(key)).toEqual({
     maxUsageCostNanoUsd: 10n,
     keyRemainingNanoUsd: key.maxBudgetNanoUsd,
+    remainingNanoUsd: 9n,
     heldNanoUsd: 0n,
     limitedBy,
   });

@@ -67,6 +67,7 @@ it('says what the call could cost, what remains of the key, and what limits it; 
   const refused = fault('insufficient_balance', {
     maxUsageCostNanoUsd: 8_400_000n,
     keyRemainingNanoUsd: 9_000_000n,
+    remainingNanoUsd: 8_399_999n,
     heldNanoUsd: 0n,
     limitedBy: 'credit',
   });
