@@ -114,6 +114,7 @@ export async function openMeetings(): Promise<Meetings> {
     });
     const jobs = await test.open({
       db: doors.db,
+      lookUpDb: doors.db,
       backends: { ...backends, list: () => [{ replica: replica.replica, isUp: at === worker }] },
       metrics,
       lookMs: 5,
