@@ -579,7 +579,9 @@ row('media.429.repeats', async () => {
     // Thirty a second, and at first twice as many: on a slow machine all of them pass.
     const most = 60 + 30 * Math.ceil((performance.now() - startedMs) / 1_000);
     const taken = answers.filter(({ status }) => status === first.status).length;
-    expect(taken).toBe(answers.length - refused.length);
+    // Recordings are decoded before a repeat is known as one, and a key has only so much of the decoder.
+    const expected = path === TRANSCRIBE ? [first.status, 429, 503] : [first.status, 429];
+    for (const { status } of answers) expect(expected).toContain(status);
     expect(taken).toBeLessThanOrEqual(most);
     for (const { body: told, headers } of refused) {
       expect(told).toEqual(flat('rate_limit_exceeded', DOC_URL));
