@@ -37,3 +37,8 @@ it('a clip has the mark of its key, also in another file without its metadata', 
 it('what is no image and no clip of ours has none', async () => {
   expect(await readMark(Buffer.from('a page'))).toBeUndefined();
 });
+
+it.each(['white', 'black'])('finds no mark in an image that is all %s', async (background) => {
+  const image = sharp({ create: { width: 64, height: 64, channels: 3, background } });
+  expect(await readMark(await image.png().toBuffer())).toBeUndefined();
+});

@@ -7,6 +7,7 @@ export const CLIP_MARK_NAME = 'turnpike-render:';
 export const NO_MARK = '0'.repeat(16);
 /** An image has so many fields each way: each is one bit of its mark. */
 export const FIELDS = 8;
+const ALL_BRIGHT = 2n ** BigInt(FIELDS * FIELDS) - 1n;
 const BYTES_A_FIELD = 3;
 const BRIGHT = 192;
 const COLORS = 64;
@@ -28,7 +29,7 @@ const hasBit = (bits: bigint, at: number): boolean => ((bits >> BigInt(at)) & 1n
 
 /**
  * The mark of an MP4 or an image, also after it was written anew: in another container, or with some loss. Undefined where there is
- * none.
+ * none, as in an image of one shade.
  */
 export async function readMark(bytes: Buffer): Promise<string | undefined> {
   const at = bytes.indexOf(CLIP_MARK_NAME, 0, 'latin1');
@@ -46,7 +47,7 @@ export async function readMark(bytes: Buffer): Promise<string | undefined> {
       const isBright = (data[pixel * info.channels + 1] ?? 0) >= (BRIGHT + COLORS) / 2;
       if (isBright) bits |= 1n << BigInt(field);
     }
-    return bits.toString(16).padStart(NO_MARK.length, '0');
+    return bits === 0n || bits === ALL_BRIGHT ? undefined : bits.toString(16).padStart(NO_MARK.length, '0');
   } catch {
     return undefined; // no image, or a part of one
   }
