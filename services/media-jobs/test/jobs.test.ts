@@ -621,6 +621,33 @@ describe('removal', () => {
   });
 });
 
+it('settles a job within seconds of a connection that broke as it was settled', async () => {
+  await jobs.close();
+  const broken: unknown[] = [];
+  const db = new Proxy(test.db, {
+    get(target, name) {
+      const own = Reflect.get(target, name);
+      if (name !== '$queryRaw' && name !== '$executeRaw') return own;
+      return async (query: { sql?: string }, ...values: unknown[]) => {
+        if (broken.length === 0 && query.sql?.includes('settled_at = now()')) {
+          broken.push(query);
+          throw new Error('Connection terminated unexpectedly');
+        }
+        return own.call(target, query, ...values);
+      };
+    },
+  });
+  jobs = await test.open({ db, backends: someBackends(replica.replica) });
+  const { id } = await jobs.make(aCall({ request: anImageRequest({ model }) }));
+  await ended(id, 'completed');
+  await eventually(
+    () => test.read(id),
+    ({ settledAt }) => settledAt !== null,
+    30_000,
+  );
+  expect(broken).toHaveLength(1);
+});
+
 it('begins jobs again soon after a process has stopped in the middle of a turn, and fails only that turn', async () => {
   const stopped = await test.connect();
   const [hasLock, goesOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];

@@ -1,4 +1,5 @@
 import { toUsageRecordedJson, usageRecorded } from '@turnpike/events/usageRecorded';
+import { isUnreachable } from '@turnpike/postgres/databaseFailure';
 import { Prisma } from '../../generated/client.ts';
 import { removeObjects } from '../removal/removeJob.ts';
 import { interval, type JobRow } from '../table/jobRow.ts';
@@ -26,8 +27,11 @@ export async function tendEnded(held: HeldJob, house: House): Promise<void> {
     } catch (error) {
       if (held.signal.aborted) throw error;
       const { jobId } = held.row;
-      house.log.error({ err: error, jobId }, 'ALERT a step of the end of a job fails; the other steps go on');
-      again.push(FAILED_AGAIN_MS);
+      const isAway = isUnreachable(error);
+      again.push(isAway ? againMs : FAILED_AGAIN_MS);
+      if (isAway)
+        house.log.warn({ err: error, jobId }, 'a step of the end of a job has lost its database; tried again');
+      else house.log.error({ err: error, jobId }, 'ALERT a step of the end of a job fails; the other steps go on');
     }
   };
   await attempt(settle(held, house), SETTLE_AGAIN_MS);
