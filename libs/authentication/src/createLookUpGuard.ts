@@ -15,7 +15,7 @@ export interface LookUpGuardOptions {
   /** Keys that the edge signs the client's address with. */
   tokenKeys: NamedSecret[];
   metrics: KeyBoundMetrics;
-  /** As how many look-ups of its key a request counts; 1 unless given. */
+  /** The number of look-ups that a request takes from its key; 1 unless given. */
   weightOf?: (req: Request) => number;
   /** A clock that only goes forward, in milliseconds. */
   now?: () => number;

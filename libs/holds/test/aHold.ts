@@ -37,7 +37,7 @@ export async function aHold(
   return admission.hold;
 }
 
-/** What is held for a call whose session, of this token, has lapsed since. */
+/** A hold whose session has lapsed. */
 export async function aLapsedHold(
   opened: OpenedRedis,
   fields: { holdNanoUsd?: bigint; workspaceId?: string } = {},

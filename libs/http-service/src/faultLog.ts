@@ -7,14 +7,14 @@ const LINES_PER_SECOND = 5;
 /** The lines of refused and failed requests. An unforeseen error always has a line, because each may be another. */
 export class FaultLog {
   readonly #nowMs: () => number;
-  /** By fault, of which there are only so many. */
+  /** The lines of this second by fault; the set of faults is fixed. */
   readonly #counts = new Map<string, { second: number; lines: number; leftOut: number }>();
 
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs;
   }
 
-  /** Logs a failed request: a refusal by a key's own bound as `info`, because nobody has to do anything about it. */
+  /** Logs a failed request. A refusal by a key's own bound is `info` because an operator has nothing to do. */
   write(log: Logger, error: unknown, facts: { route: string; status: number }): void {
     if (!(error instanceof ApiError)) {
       log.error({ err: error, ...facts }, 'request failed');

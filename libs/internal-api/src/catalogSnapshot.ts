@@ -58,7 +58,7 @@ export const catalogModelSchema = z.object({
   /** Most tokens the engine's chat template adds around one message, and around a whole conversation. */
   templateTokensPerMessage: z.number().int().min(0),
   templateTokensPerRequest: z.number().int().min(0),
-  /** Length of an embedding model's vectors; absent where nobody has said it. */
+  /** Length of an embedding model's vectors; absent if the catalog does not state it. */
   embeddingDimensions: z.number().int().min(1).optional(),
   /** Most tokens one image becomes; 0 where images are not taken. */
   maxTokensPerImage: z.number().int().min(0),

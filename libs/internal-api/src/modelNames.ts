@@ -13,7 +13,7 @@ const OWNED_NAME = /^[^/]+\/([^/]+)$/;
 
 /**
  * Makes the function that finds models by their id; then by an alias; then by their `hugging_face_id` in any case; then by
- * `<owner>/<id>`, whoever the owner is.
+ * `<owner>/<id>` with any owner.
  */
 export function createModelFinder<Model extends NamedModel>(models: readonly Model[]): FindModel<Model> {
   const byId = new Map(models.map((model) => [model.id, model]));

@@ -77,7 +77,7 @@ const CALL = { id: 'chatcmpl-01979f5e', created: 1_790_000_000 };
 const USAGE = { prompt_tokens: 18, completion_tokens: 6, prompt_tokens_details: { cached_tokens: 16 } };
 const aChoice = (choice: object) => ({ ...CALL, choices: [choice], usage: USAGE });
 
-/** What each answer of an engine costs in these examples. */
+/** The charge of each example. */
 const chargeOf = (): bigint => 7_200n;
 
 /** What the router makes of an engine's answer. */

@@ -14,7 +14,7 @@ export type GateFault =
 /** What a call could cost at most, which does not fit into a balance. */
 export interface Shortfall {
   maxUsageCostNanoUsd: NanoUsd;
-  /** What the limit still carries beside the calls under way; never below 0. */
+  /** The rest of the limit after the holds of calls under way; never below 0. */
   remainingNanoUsd: NanoUsd;
   keyRemainingNanoUsd: NanoUsd | null;
   heldNanoUsd: NanoUsd;

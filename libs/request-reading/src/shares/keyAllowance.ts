@@ -8,7 +8,7 @@ export interface KeyAllowanceOptions {
   capacity: number;
   /** After so long what was taken is there again. */
   refillMs: number;
-  /** What each piece of work takes besides its amount. */
+  /** The cost of each piece of work beside its amount. */
   least: number;
   nowMs?: () => number;
 }

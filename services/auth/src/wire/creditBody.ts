@@ -3,7 +3,7 @@ import type { CreditInformation } from '@turnpike/public-api/creditInformation';
 
 type Body = Omit<CreditInformation, 'generated_at'>;
 
-/** The balance of a workspace, for its keys without a budget. */
+/** The balance of a workspace, shown to its keys without a budget. */
 export const toCreditBody = (
   credit: { creditNanoUsd: NanoUsd; heldNanoUsd: NanoUsd; monthSpentNanoUsd: NanoUsd },
   { monthlyCapNanoUsd }: { monthlyCapNanoUsd: NanoUsd | null },
@@ -17,7 +17,7 @@ export const toCreditBody = (
   monthly_cap_usd: monthlyCapNanoUsd === null ? null : toUsdNumber(monthlyCapNanoUsd),
 });
 
-/** What is left of a key's own budget. */
+/** The rest of a key's own budget. */
 export const toBudgetBody = (
   { spentNanoUsd, heldNanoUsd }: { spentNanoUsd: NanoUsd; heldNanoUsd: NanoUsd },
   maxBudgetNanoUsd: NanoUsd,
