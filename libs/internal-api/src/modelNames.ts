@@ -18,7 +18,7 @@ const OWNED_NAME = /^[^/]+\/([^/]+)$/;
 export function createModelFinder<Model extends NamedModel>(models: readonly Model[]): FindModel<Model> {
   const byId = new Map(models.map((model) => [model.id, model]));
   const byAlias = new Map(models.flatMap((model) => model.aliases.map((alias) => [alias, model])));
-  // Of two quantizations of the same weights the first has the name.
+  // The first of two quantizations of the same weights has the name.
   const byHuggingFaceId = new Map(models.toReversed().map((model) => [model.huggingFaceId.toLowerCase(), model]));
   byHuggingFaceId.delete('');
   return (name) =>

@@ -40,7 +40,7 @@ const modelSchema = z.strictObject({
   template_tokens_per_message: atMost,
   template_tokens_per_request: atMost,
   max_tokens_per_image: atMost.default(0),
-  /** Of an embedding model: the length of its vectors. */
+  /** The length of an embedding model's vectors. */
   embedding_dimensions: z.number().int().min(1).optional(),
   created: z.iso.date(),
 });

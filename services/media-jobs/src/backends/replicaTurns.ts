@@ -49,7 +49,7 @@ export function createReplicaTurns(
   /** By replica: what it is doing for this process, and when it was asked last. */
   const uses = new Map<string, { running: number; askedAt: number }>();
   let asks = 0;
-  /** By model: the calls under way of each key, and those that wait, in the order of arrival. */
+  /** The running calls of each key and the waiting calls in order of arrival, by model. */
   const lines = new Map<string, Line>();
 
   const lineOf = (model: string): Line => {

@@ -37,7 +37,7 @@ import type { House } from './work/house.ts';
 
 export interface JobsOptions extends Omit<House, 'texts' | 'estimate' | 'leaseMs' | 'runTimes'> {
   db: Db;
-  /** Has connections of its own for what clients look up, so that these keep no lease, owner or job waiting. */
+  /** The pool of clients' look-ups, so that a look-up delays no lease, owner or job. */
   lookUpDb: Db;
   /** Jobs of one model that a key may have in the queue. */
   queuedPerKey: number;

@@ -29,7 +29,7 @@ export function toDecoderRoom({ cores, memoryBytes }: { cores: number; memoryByt
   return { slots, conversions: CONVERSIONS_PER_SLOT * slots };
 }
 
-/** Of the machine, or of the container that this process has. */
+/** The cores and memory of the machine, or of this process' container. */
 export const readMachine = (): { cores: number; memoryBytes: number } => ({
   cores: availableParallelism(),
   memoryBytes: Math.min(process.constrainedMemory() || totalmem(), totalmem()),

@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 
-/** Where the header of a FLAC file has its rate and its count of samples: in the upper 20 and the lower 36 bits of eight bytes. */
+/** The eight bytes of a FLAC header with its rate (upper 20 bits) and its count of samples (lower 36 bits). */
 const MARK = 'fLaC';
 const COUNT_OFFSET = 18;
 const COUNT_MASK = 2n ** 36n - 1n;

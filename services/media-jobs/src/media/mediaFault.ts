@@ -5,7 +5,7 @@ export type MediaFaultKind =
   | 'invalid_input'
   /** It lasts longer than it may. */
   | 'too_long'
-  /** It has more channels, or more samples a second, than it may. */
+  /** The recording has too many channels or samples a second. */
   | 'too_dense'
   /** Too much waits to be converted already, or this takes longer than it may. */
   | 'overloaded';

@@ -24,7 +24,7 @@ export interface SpokenAudio {
   audio: AsyncIterable<Buffer>;
   /** Called before the first byte goes out: from there on the call is charged. */
   onBegin(): void;
-  /** What all of it costs: its characters were counted before. */
+  /** The charge of the whole text, whose characters were counted before. */
   chargeNanoUsd: NanoUsd;
   /** What the call has cost, once all of it has gone out. */
   usage(): Promise<MediaUsage>;

@@ -29,7 +29,7 @@ export function sendTranscript(
   res.end(bytes);
 }
 
-/** What was measured of a recording, as it was decoded, and what its transcript costs. */
+/** The measures of a decoded recording, and the charge of its transcript. */
 export interface Heard {
   seconds: number;
   chargeNanoUsd: NanoUsd;
