@@ -46,7 +46,7 @@ beforeAll(async () => {
   ledger = await openTestLedger();
   telemetry = startTelemetry({
     service: 'usage-ledger',
-    region: 'us',
+    scope: 'us',
     otlpEndpoint: undefined,
     traceSampleRatio: 0,
     log: createLogger({ service: 'usage-ledger', level: 'silent' }),

@@ -1,4 +1,4 @@
-import type { Region } from '@turnpike/cluster/regions';
+import type { Region } from '@turnpike/config/region';
 import type { CellContext } from '../faults/cellContext.ts';
 import type { RegionStack } from './region/openRegion.ts';
 

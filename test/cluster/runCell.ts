@@ -1,6 +1,6 @@
 import { readClusterFile } from '@turnpike/cluster/describeCluster';
 import { STACK_FILE } from '@turnpike/cluster/paths';
-import type { Region } from '@turnpike/cluster/regions';
+import type { Region } from '@turnpike/config/region';
 import { ProblemList } from '../faults/books/problemList.ts';
 import { CellContext } from '../faults/cellContext.ts';
 import { createRandom } from '../faults/load/random.ts';

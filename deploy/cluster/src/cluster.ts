@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { relative } from 'node:path';
+import { REGIONS, type Region } from '@turnpike/config/region';
 import { InternalCallError } from '@turnpike/internal-api/createClient';
 import type { LocalSecrets } from '@turnpike/local-stack/localSecrets';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
@@ -13,7 +14,6 @@ import { ensureImages, type Image, loadImages } from './images.ts';
 import { toMachinePolicy } from './machinePolicy.ts';
 import { BIN, KUBECONFIG, STACK_FILE } from './paths.ts';
 import { loadRegionSecrets } from './regionSecrets.ts';
-import { REGIONS, type Region } from './regions.ts';
 import { runScript } from './runScript.ts';
 
 /** Where progress goes, a line at a time. */

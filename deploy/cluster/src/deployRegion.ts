@@ -1,11 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Region } from '@turnpike/config/region';
 import type { LocalSecrets } from '@turnpike/local-stack/localSecrets';
 import { StackError } from '@turnpike/local-stack/stackError';
 import { describeTrouble } from './describeTrouble.ts';
 import { kubectl } from './kubectl.ts';
 import { buildOverlay, type Manifest, toPhases, withDigests } from './overlay.ts';
 import { toSecretObjects } from './regionSecrets.ts';
-import { namespaceOf, type Region } from './regions.ts';
+import { namespaceOf } from './regions.ts';
 import { isReady, listWorkloads } from './workloads.ts';
 
 const POLL_MS = 500;

@@ -1,5 +1,6 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Region } from '@turnpike/config/region';
 import { forEachOf, SERVICE_NAMES } from '@turnpike/config/services';
 import type { LocalSecrets } from '@turnpike/local-stack/localSecrets';
 import { StackError } from '@turnpike/local-stack/stackError';
@@ -7,7 +8,7 @@ import type { StackRegion } from '@turnpike/local-stack/stackFile';
 import { z } from 'zod';
 import { getJson } from './kubectl.ts';
 import { OWN_STATE, STACK_FILE, STATE } from './paths.ts';
-import { namespaceOf, type Region, secretsFileOf } from './regions.ts';
+import { namespaceOf, secretsFileOf } from './regions.ts';
 
 const PORT = 8080;
 const INTERNAL_PORT = 9090;

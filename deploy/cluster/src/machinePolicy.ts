@@ -1,4 +1,5 @@
-import { namespaceOf, type Region } from './regions.ts';
+import type { Region } from '@turnpike/config/region';
+import { namespaceOf } from './regions.ts';
 
 /** The bridge of this machine and its nodes. */
 const MACHINE = '10.213.0.0/24';

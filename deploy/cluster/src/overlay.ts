@@ -1,8 +1,9 @@
+import type { Region } from '@turnpike/config/region';
 import { SERVICE_NAMES } from '@turnpike/config/services';
 import { parseAllDocuments } from 'yaml';
 import { z } from 'zod';
 import { kubectl } from './kubectl.ts';
-import { overlayOf, type Region } from './regions.ts';
+import { overlayOf } from './regions.ts';
 
 const podTemplateSchema = z.looseObject({
   metadata: z.looseObject({ annotations: z.record(z.string(), z.string()).optional() }).optional(),

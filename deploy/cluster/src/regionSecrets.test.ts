@@ -2,10 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
+import { REGIONS, type Region } from '@turnpike/config/region';
 import { loadLocalSecrets } from '@turnpike/local-stack/localSecrets';
 import { listSecrets } from '@turnpike/manifests/secrets';
 import { toSecretObjects } from './regionSecrets.ts';
-import { REGIONS, type Region } from './regions.ts';
 
 interface SecretObject {
   metadata: { name: string; namespace: string };

@@ -1,6 +1,7 @@
+import type { Region } from '@turnpike/config/region';
 import { DATABASE_SERVICES, type DatabaseService, SERVICES } from '@turnpike/config/services';
 import { type LocalSecrets, loadLocalSecrets } from '@turnpike/local-stack/localSecrets';
-import { namespaceOf, type Region, secretsFileOf } from './regions.ts';
+import { namespaceOf, secretsFileOf } from './regions.ts';
 
 /** Who signs requests to a region's S3 server. */
 const S3_ACCESS_KEY_ID = 'turnpike-local';

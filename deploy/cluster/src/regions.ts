@@ -1,10 +1,9 @@
 import { join } from 'node:path';
+import type { Region } from '@turnpike/config/region';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import { OWN_STATE } from './paths.ts';
 
-/** The regions of the cluster: each a namespace, which holds no address of the other. */
-export const REGIONS = ['us', 'eu'] as const;
-export type Region = (typeof REGIONS)[number];
+// Each region is a namespace, which holds no address of the other.
 
 export const namespaceOf = (region: Region): string => `turnpike-${region}`;
 export const overlayOf = (region: Region): string => join(repositoryRoot, 'k8s', 'overlays', 'local', region);

@@ -1,8 +1,8 @@
+import { REGIONS } from '@turnpike/config/region';
 import { StackError } from '@turnpike/local-stack/stackError';
 import { stringify } from 'yaml';
 import { openRegions } from './cluster.ts';
 import { loadRegionSecrets, toSecretObjects } from './regionSecrets.ts';
-import { REGIONS } from './regions.ts';
 
 /**
  * What the Tiltfile cannot do itself: `tilt.ts secrets` prints the Secrets of every region, which are made where they are missing,

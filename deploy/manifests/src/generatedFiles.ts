@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { REGIONS } from '@turnpike/config/region';
 import { SERVICE_NAMES } from '@turnpike/config/services';
 import { stringify } from 'yaml';
 import { type Manifest, toFlowRows, toRegionPolicies, toServicePolicies } from './networkPolicies.ts';
@@ -17,7 +18,6 @@ const HEAD = '# Written by npm run manifests.\n';
 const HEAD_OF_REGION = `${HEAD}# Stores and engines are made elsewhere: kube-score finds no pods that their policies select, and is told not to look.
 `;
 const README = 'k8s/README.md';
-const REGIONS = ['us', 'eu'];
 
 /** What `k8s/` and Compose take from elsewhere: by its path in the repository, the text as it has to be. */
 export async function renderGeneratedFiles(): Promise<Record<string, string>> {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { loadConfig } from '@turnpike/config/loadConfig';
 import { LONGEST_MEDIA_SILENCE_MS, toLongestCallMs } from '@turnpike/config/longestAnswers';
+import { REGIONS } from '@turnpike/config/region';
 import { DATABASE_SERVICES, entryOf, SERVICE_NAMES, type ServiceName } from '@turnpike/config/services';
 import { toDrainTimeoutMs } from '@turnpike/http-service/drain';
 import type { z } from 'zod';
@@ -335,7 +336,7 @@ describeWithKustomize('a region with other components', () => {
   });
 
   it('finds every text engine of the regions under the Service that an engine of k8s/engines makes', () => {
-    for (const region of ['us', 'eu']) {
+    for (const region of REGIONS) {
       const { engines } = JSON.parse(dataOf('engines-file', manifestsOf(`overlays/${region}`))['engines.json'] ?? '');
       expect(engines.length).toBeGreaterThan(2);
       for (const { discover, model } of engines) {
@@ -353,7 +354,7 @@ describeWithKustomize('a region with other components', () => {
 
   it('asks Prometheus for metrics that there are, of its own namespace', async () => {
     const page = await readFile(join(repositoryRoot, 'docs/operations.md'), 'utf8');
-    for (const region of ['us', 'eu']) {
+    for (const region of REGIONS) {
       const queries = manifestsOf(`overlays/${region}`)
         .filter(({ kind }) => kind === 'ScaledObject')
         .flatMap(({ spec }) =>

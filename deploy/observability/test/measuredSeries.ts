@@ -18,7 +18,7 @@ const log = createLogger({ service: 'test', level: 'silent' });
 export async function readMeasuredSeries(): Promise<Map<string, Set<string>>> {
   const telemetry = startTelemetry({
     service: 'test',
-    region: 'us',
+    scope: 'us',
     otlpEndpoint: undefined,
     traceSampleRatio: 0,
     log,

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { commonConfig } from '@turnpike/config/commonConfig';
+import { regionConfig } from '@turnpike/config/commonConfig';
 import { z } from 'zod';
 import { repositoryRoot } from './repositoryRoot.ts';
 
@@ -28,7 +28,7 @@ const DOCSTRING_PATTERN = /\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s*([A-Z][A-Z0-9_]*):/
 /** The settings that every service reads, then each service's own. Throws on one that nothing explains. */
 export async function readSettings(): Promise<ServiceSettings[]> {
   const commonSource = await readFile(join(repositoryRoot, 'libs/config/src/commonConfig.ts'), 'utf8');
-  const common = toSettings(commonConfig, commonSource, 'libs/config');
+  const common = toSettings(regionConfig, commonSource, 'libs/config');
   const services = (await readdir(join(repositoryRoot, 'services'))).sort();
   const kept = await readFile(join(repositoryRoot, 'libs/object-store/src/objectStoreSettings.ts'), 'utf8');
   const own = services.map(async (service) => ({ service, settings: await readOwnSettings(service, kept) }));
@@ -40,7 +40,7 @@ async function readOwnSettings(service: string, sourceOfObjects: string): Promis
   const file = join(repositoryRoot, 'services', service, 'src/config.ts');
   const { configSchema }: { configSchema?: unknown } = await import(pathToFileURL(file).href);
   if (!(configSchema instanceof z.ZodObject)) throw new Error(`${file} exports no object schema as configSchema`);
-  const own = Object.entries(configSchema.shape as z.ZodRawShape).filter(([name]) => !(name in commonConfig));
+  const own = Object.entries(configSchema.shape as z.ZodRawShape).filter(([name]) => !(name in regionConfig));
   return toSettings(Object.fromEntries(own), (await readFile(file, 'utf8')) + sourceOfObjects, service);
 }
 

@@ -1,3 +1,4 @@
+import type { Region } from '@turnpike/config/region';
 import { authApi } from '@turnpike/internal-api/auth';
 import { CONNECT_TIMEOUT_MS, createClient } from '@turnpike/internal-api/createClient';
 import { Agent } from 'undici';
@@ -8,7 +9,7 @@ export type { Authenticator };
 export interface AuthenticatorOptions {
   /** Base address of auth's internal listener. */
   authUrl: string;
-  region: 'us' | 'eu';
+  region: Region;
   internalHeaders: (audience: string) => Record<string, string>;
   /** How long a verdict may be reused; one by which calls are refused 5 s at most. */
   cacheTtlMs: number;

@@ -1,3 +1,4 @@
+import type { Region } from '@turnpike/config/region';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { AuthFault } from '@turnpike/public-api/authFault';
@@ -27,7 +28,7 @@ export interface CachingAuthenticator extends Authenticator {
 export interface CachingAuthenticatorOptions {
   /** The record of the key with this SHA-256, undefined for none. What it throws means that there is no verdict. */
   findKey: (keySha256: string) => Promise<KeyRecord | undefined>;
-  region: 'us' | 'eu';
+  region: Region;
   /** How long a verdict may be reused; one by which calls are refused 5 s at most. */
   cacheTtlMs: number;
 }

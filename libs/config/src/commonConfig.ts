@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { regionSchema } from './region.ts';
 import { parseSecrets } from './secrets.ts';
 import { serviceUrlSchema } from './sharedSettings.ts';
 
@@ -10,8 +11,6 @@ const portSchema = z.coerce
 
 /** The variables that every service reads. */
 export const commonConfig = {
-  /** Region of the stack. Keys of another one are refused, and models not cleared for it do not exist. */
-  REGION: z.enum(['us', 'eu']),
   /** Address the service listens on; loopback on a laptop, all of the pod's addresses on Kubernetes. */
   LISTEN_HOST: z.string().default('127.0.0.1'),
   /** Listener that the edge proxies to. */
@@ -31,4 +30,11 @@ export const commonConfig = {
   OTEL_EXPORTER_OTLP_ENDPOINT: serviceUrlSchema.optional(),
   /** Share of calls that are traced, 0 to 1. The edge decides for the whole call. */
   TRACE_SAMPLE_RATIO: z.coerce.number().min(0, 'must be from 0 to 1').max(1, 'must be from 0 to 1').default(0.01),
+};
+
+/** The variables that every service of a region reads. */
+export const regionConfig = {
+  /** Region of the stack. Keys of another one are refused, and models not cleared for it do not exist. */
+  REGION: regionSchema,
+  ...commonConfig,
 };

@@ -1,9 +1,9 @@
 import { expect, it } from '@jest/globals';
 import { z } from 'zod';
-import { commonConfig } from './commonConfig.ts';
+import { regionConfig } from './commonConfig.ts';
 import { ConfigError, loadConfig } from './loadConfig.ts';
 
-const schema = z.object(commonConfig);
+const schema = z.object(regionConfig);
 const secret = 'a secret that is long enough for us';
 const right = { REGION: 'us', PORT: '8080', INTERNAL_PORT: '8081', INTERNAL_TOKEN_KEYS: `k2:${secret},k1:${secret}` };
 

@@ -1,3 +1,4 @@
+import { regionSchema } from '@turnpike/config/region';
 import { nonNegativeNanoUsdSchema } from '@turnpike/money/nanoUsd';
 import { BILLING_UNITS, MODALITIES, type Modality, UNITS_OF } from '@turnpike/public-api/modality';
 import { MEDIA_OPERATIONS, OPERATION_NAMES } from '@turnpike/public-api/operations';
@@ -21,7 +22,7 @@ const callSchema = z.object({
   callId: z.uuid({ version: 'v7' }).toLowerCase(),
   keyId: id,
   workspaceId: id,
-  region: z.enum(['us', 'eu']),
+  region: regionSchema,
   operation: z.enum([...OPERATION_NAMES, ...MEDIA_OPERATION_NAMES]),
   /** Routing target that served the call: not stable across packaging changes. */
   model: id,

@@ -30,7 +30,7 @@ async function observe(send: (url: string) => Promise<unknown>): Promise<Observe
   const collector = await startCollector();
   const telemetry = startTelemetry({
     service: 'test',
-    region: 'us',
+    scope: 'us',
     otlpEndpoint: collector.url,
     traceSampleRatio: 0,
     log,

@@ -9,7 +9,7 @@ const SECRET = 's'.repeat(32);
 
 /** A service with one public and one internal route, which says when what it has opened is closed. */
 const programOf = ({ guard = 'openGuard', open = '' } = {}) => `
-  import { commonConfig } from '@turnpike/config/commonConfig';
+  import { regionConfig } from '@turnpike/config/commonConfig';
   import { z } from 'zod';
   import { openGuard } from '${HERE}guard.ts';
   import { startService } from '${HERE}startService.ts';
@@ -23,7 +23,7 @@ const programOf = ({ guard = 'openGuard', open = '' } = {}) => `
   };
   startService({
     name: 'greeter',
-    schema: z.object({ ...commonConfig, GREETING: z.string(), TIMES: z.coerce.number() }),
+    schema: z.object({ ...regionConfig, GREETING: z.string(), TIMES: z.coerce.number() }),
     async open({ config, shutdown, internalGuard }) {
       shutdown.defer('first opened', () => console.log('first opened is closed'));
       shutdown.defer('last opened', () => console.log('last opened is closed'));

@@ -1,5 +1,6 @@
 import type { commonConfig } from '@turnpike/config/commonConfig';
 import { loadConfig } from '@turnpike/config/loadConfig';
+import { regionSchema, type Scope } from '@turnpike/config/region';
 import type { ServiceName } from '@turnpike/config/services';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { createShutdown, type Shutdown } from '@turnpike/lifecycle/createShutdown';
@@ -53,12 +54,13 @@ export function startService<Schema extends z.ZodObject<typeof commonConfig>, Op
 }: ServiceOptions<Schema, Opened>): void {
   runMain(async () => {
     const config = loadConfig(service, schema, process.env);
-    const { REGION: region, LISTEN_HOST: host, INTERNAL_TOKEN_KEYS: keys } = config;
-    const log = createLogger({ service, region, level: config.LOG_LEVEL });
+    const { LISTEN_HOST: host, INTERNAL_TOKEN_KEYS: keys } = config;
+    const scope: Scope = 'REGION' in config ? regionSchema.parse(config.REGION) : 'global';
+    const log = createLogger({ service, scope, level: config.LOG_LEVEL });
     const shutdown = createShutdown({ log });
     const telemetry = startTelemetry({
       service,
-      region,
+      scope,
       otlpEndpoint: config.OTEL_EXPORTER_OTLP_ENDPOINT,
       traceSampleRatio: config.TRACE_SAMPLE_RATIO,
       log,

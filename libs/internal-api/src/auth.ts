@@ -1,3 +1,4 @@
+import { regionSchema } from '@turnpike/config/region';
 import { nanoUsdSchema } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
 import { afterId, anyId, capNanoUsd, nextAfter, organizationId, text, workspaceId } from './fields.ts';
@@ -28,7 +29,7 @@ export const workspaceSchema = z
     workspace_id: z.string(),
     organization_id: z.string(),
     name: z.string(),
-    region: z.enum(['us', 'eu']),
+    region: regionSchema,
     billing_status: billingStatus,
     monthly_cap_nano_usd: nanoUsdSchema.nullable(),
     /** Rises with every change. */

@@ -1,3 +1,4 @@
+import { regionSchema } from '@turnpike/config/region';
 import { parsePrice } from '@turnpike/money/price';
 import { MEDIA_BILLING_UNITS } from '@turnpike/public-api/modality';
 import { modelEntrySchema } from '@turnpike/public-api/modelEntry';
@@ -93,7 +94,7 @@ export type CatalogModel = z.output<typeof catalogModelSchema>;
 export const catalogSnapshotSchema = z
   .object({
     version: z.number().int().min(1),
-    region: z.enum(['us', 'eu']),
+    region: regionSchema,
     models: z.array(catalogModelSchema),
   })
   .meta({ id: 'CatalogSnapshot' });

@@ -1,3 +1,4 @@
+import { regionSchema } from '@turnpike/config/region';
 import { nonNegativeNanoUsdSchema } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
 
@@ -18,7 +19,7 @@ export const keyRecordSchema = z
     maxBudgetNanoUsd: nonNegativeNanoUsdSchema.nullable(),
     workspace: z.object({
       workspaceId: z.string(),
-      region: z.enum(['us', 'eu']),
+      region: regionSchema,
       billingStatus: z.enum(['active', 'on_hold', 'not_provisioned']),
       monthlyCapNanoUsd: nonNegativeNanoUsdSchema.nullable(),
     }),

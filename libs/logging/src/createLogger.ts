@@ -1,3 +1,4 @@
+import type { Scope } from '@turnpike/config/region';
 import { type Logger, pino } from 'pino';
 import { toLoggedError } from './toLoggedError.ts';
 
@@ -7,7 +8,7 @@ export type { Logger };
  * One JSON line an entry, to standard output. Errors are logged as `toLoggedError` says; callers pass ids and counts, never
  * keys, prompts or completions.
  */
-export function createLogger(fields: { service: string; region?: string; level?: string }): Logger {
+export function createLogger(fields: { service: string; scope?: Scope; level?: string }): Logger {
   const { level = 'info', ...base } = fields;
   return pino({
     level,

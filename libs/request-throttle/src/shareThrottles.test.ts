@@ -44,7 +44,7 @@ function openReplica({ urls = [server.url] } = {}): Replica {
     jest.spyOn(log, level).mockImplementation((...said: unknown[]) => void logged.push(`${level} ${said.at(-1)}`));
   const telemetry = startTelemetry({
     service: 'edge',
-    region: 'us',
+    scope: 'us',
     otlpEndpoint: undefined,
     traceSampleRatio: 0,
     log: aSilentLogger(),

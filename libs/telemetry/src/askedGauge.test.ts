@@ -7,7 +7,7 @@ import { startTelemetry } from './startTelemetry.ts';
 const start = () =>
   startTelemetry({
     service: 'test',
-    region: 'us',
+    scope: 'us',
     otlpEndpoint: undefined,
     traceSampleRatio: 0,
     log: createLogger({ service: 'test', level: 'silent' }),

@@ -6,7 +6,7 @@ import { startTelemetry } from './startTelemetry.ts';
 
 const log = createLogger({ service: 'test', level: 'silent' });
 const start = () =>
-  startTelemetry({ service: 'model-router', region: 'us', otlpEndpoint: undefined, traceSampleRatio: 0, log });
+  startTelemetry({ service: 'model-router', scope: 'us', otlpEndpoint: undefined, traceSampleRatio: 0, log });
 
 it('tells Prometheus of the process, in its text format', async () => {
   const samples = await readMetrics(start());

@@ -6,7 +6,7 @@ import { startTelemetry } from './startTelemetry.ts';
 
 const log = createLogger({ service: 'test', level: 'silent' });
 const start = () =>
-  startTelemetry({ service: 'model-router', region: 'us', otlpEndpoint: undefined, traceSampleRatio: 0, log });
+  startTelemetry({ service: 'model-router', scope: 'us', otlpEndpoint: undefined, traceSampleRatio: 0, log });
 
 it('names the key that ran into a bound', async () => {
   const telemetry = start();

@@ -6,7 +6,7 @@ import { startTelemetry } from './startTelemetry.ts';
 
 const log = createLogger({ service: 'test', level: 'silent' });
 const start = () =>
-  startTelemetry({ service: 'media-jobs', region: 'us', otlpEndpoint: undefined, traceSampleRatio: 0, log });
+  startTelemetry({ service: 'media-jobs', scope: 'us', otlpEndpoint: undefined, traceSampleRatio: 0, log });
 
 it('counts jobs that have ended, attempts, and bytes that were stored and removed', async () => {
   const telemetry = start();

@@ -20,7 +20,7 @@ async function withCollector(
 ): Promise<void> {
   const collector = await startCollector({ status });
   const start = (service: string): RunningTelemetry =>
-    startTelemetry({ service, region: 'eu', otlpEndpoint: `${collector.url}/`, traceSampleRatio, log });
+    startTelemetry({ service, scope: 'eu', otlpEndpoint: `${collector.url}/`, traceSampleRatio, log });
   const [edge, router] = [start('edge'), start('model-router')];
   const end = async (): Promise<void> => void (await Promise.all([edge.shutdown(), router.shutdown()]));
   try {
@@ -118,7 +118,7 @@ it('traces no call that its caller did not', () =>
 it('makes no span and exports nothing without a collector', async () => {
   const telemetry = startTelemetry({
     service: 'edge',
-    region: 'us',
+    scope: 'us',
     otlpEndpoint: undefined,
     traceSampleRatio: 1,
     log,
@@ -137,7 +137,7 @@ it.each([
   const collector = await startCollector({ status });
   const telemetry = startTelemetry({
     service: 'edge',
-    region: 'us',
+    scope: 'us',
     otlpEndpoint: collector.url,
     traceSampleRatio: 1,
     log,

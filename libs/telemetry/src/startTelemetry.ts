@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Meter } from '@opentelemetry/api';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
+import type { Scope } from '@turnpike/config/region';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { type CallTracer, createCallTracer, noTracer } from './callTracer.ts';
 import { createSpanExport } from './exportSpans.ts';
@@ -27,7 +28,7 @@ export interface RunningTelemetry extends Telemetry {
 
 export interface TelemetryOptions {
   service: string;
-  region: 'us' | 'eu';
+  scope: Scope;
   /** Base address of an OTLP collector. Undefined: no span is made, and none is exported. */
   otlpEndpoint: string | undefined;
   /** Share of calls whose trace is begun here, 0 to 1. */
@@ -37,11 +38,11 @@ export interface TelemetryOptions {
 
 /** Metrics for Prometheus to fetch, and traces sent to a collector where there is one. Holds no global state. */
 export function startTelemetry(options: TelemetryOptions): RunningTelemetry {
-  const { service, region, otlpEndpoint, traceSampleRatio: sampleRatio, log } = options;
+  const { service, scope, otlpEndpoint, traceSampleRatio: sampleRatio, log } = options;
   const resource = resourceFromAttributes({
     'service.namespace': 'turnpike',
     'service.name': service,
-    'cloud.region': region,
+    'cloud.region': scope,
   });
   const reader = new ScrapeReader();
   const meterProvider = new MeterProvider({ resource, readers: [reader] });

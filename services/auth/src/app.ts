@@ -3,6 +3,7 @@ import {
   createCachingAuthenticator,
 } from '@turnpike/authentication/createCachingAuthenticator';
 import { createLookUpGuard } from '@turnpike/authentication/createLookUpGuard';
+import type { Region } from '@turnpike/config/region';
 import type { NamedSecret } from '@turnpike/config/secrets';
 import type { Guard } from '@turnpike/http-service/guard';
 import type { RouteTable, ServiceRoutes } from '@turnpike/http-service/serviceApps';
@@ -47,7 +48,7 @@ export function createLookUpAuthenticator({
 }: {
   lookUpDb: Db;
   peppers: NamedSecret[];
-  region: 'us' | 'eu';
+  region: Region;
   cacheTtlMs: number;
 }): CachingAuthenticator {
   return createCachingAuthenticator({

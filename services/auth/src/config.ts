@@ -1,4 +1,4 @@
-import { commonConfig } from '@turnpike/config/commonConfig';
+import { regionConfig } from '@turnpike/config/commonConfig';
 import { parseSecrets } from '@turnpike/config/secrets';
 import {
   databaseUrlSchema,
@@ -10,7 +10,7 @@ import {
 import { z } from 'zod';
 
 export const configSchema = z.object({
-  ...commonConfig,
+  ...regionConfig,
   /** Postgres database of keys and workspaces, with the role that owns it. */
   DATABASE_URL: databaseUrlSchema,
   /** Peppers of the stored key hashes: `id:secret`, comma separated. New keys are stored under the first, all are looked up. */

@@ -120,7 +120,7 @@ describe('while look-ups take forever', () => {
 describe('with few look-ups a second', () => {
   const telemetry = startTelemetry({
     service: 'auth',
-    region: 'us',
+    scope: 'us',
     otlpEndpoint: undefined,
     traceSampleRatio: 0,
     log: createLogger({ service: 'auth', level: 'silent' }),

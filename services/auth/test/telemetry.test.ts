@@ -9,7 +9,7 @@ it('follows a look-up from the edge’s span to the router', async () => {
   const collector = await startCollector();
   const telemetry = startTelemetry({
     service: 'auth',
-    region: 'us',
+    scope: 'us',
     otlpEndpoint: collector.url,
     traceSampleRatio: 0,
     log: createLogger({ service: 'auth', level: 'silent' }),

@@ -1,4 +1,4 @@
-import { commonConfig } from '@turnpike/config/commonConfig';
+import { regionConfig } from '@turnpike/config/commonConfig';
 import {
   databaseUrlSchema,
   keysPageUrlSchema,
@@ -11,7 +11,7 @@ import { z } from 'zod';
 const requestsPerMinute = z.coerce.number().int().positive();
 
 export const configSchema = z.object({
-  ...commonConfig,
+  ...regionConfig,
   /** Postgres database of the catalog's versions, with the role that owns it. */
   DATABASE_URL: databaseUrlSchema,
   /** The region's models and prices, YAML. Read again when it changes. */

@@ -1,4 +1,4 @@
-import { commonConfig } from '@turnpike/config/commonConfig';
+import { regionConfig } from '@turnpike/config/commonConfig';
 import {
   imagesTimeoutMsSchema,
   redisUrlSchema,
@@ -12,7 +12,7 @@ import { z } from 'zod';
 const proxiedUrlSchema = z.url({ protocol: /^http$/, error: 'must be an http:// address' });
 
 export const configSchema = z.object({
-  ...commonConfig,
+  ...regionConfig,
   /** Auth's public listener. */
   AUTH_URL: proxiedUrlSchema,
   /** The catalog's public listener. */

@@ -25,7 +25,7 @@ async function withEdge(
   const log = createLogger({ service: 'edge', level: 'silent' });
   const telemetry = startTelemetry({
     service: 'edge',
-    region: 'us',
+    scope: 'us',
     otlpEndpoint: collector.url,
     traceSampleRatio,
     log,

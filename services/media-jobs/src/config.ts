@@ -1,4 +1,4 @@
-import { commonConfig } from '@turnpike/config/commonConfig';
+import { regionConfig } from '@turnpike/config/commonConfig';
 import {
   databaseUrlSchema,
   imagesTimeoutMsSchema,
@@ -18,7 +18,7 @@ const milliseconds = z.coerce.number().int().positive();
 
 export const configSchema = z
   .object({
-    ...commonConfig,
+    ...regionConfig,
     ...objectStoreSettings,
     /** Postgres database of jobs, with the role that owns it. */
     DATABASE_URL: databaseUrlSchema,

@@ -15,7 +15,7 @@ let test: TestJobs;
 let telemetry: RunningTelemetry;
 beforeAll(async () => {
   test = await openTestJobs();
-  const settings = { region: 'us', otlpEndpoint: undefined, traceSampleRatio: 0 } as const;
+  const settings = { scope: 'us', otlpEndpoint: undefined, traceSampleRatio: 0 } as const;
   telemetry = startTelemetry({ service: 'media-jobs', ...settings, log });
 });
 afterAll(async () => {

@@ -1,4 +1,4 @@
-import { commonConfig } from '@turnpike/config/commonConfig';
+import { regionConfig } from '@turnpike/config/commonConfig';
 import { parseSecrets } from '@turnpike/config/secrets';
 import {
   imagesTimeoutMsSchema,
@@ -18,7 +18,7 @@ import type { KubernetesApi } from './fleet/discovery/listEndpoints.ts';
 const milliseconds = z.coerce.number().int().positive();
 
 export const configSchema = z.object({
-  ...commonConfig,
+  ...regionConfig,
   /** Page about keys, their limits and credit: the `doc_url` of a 401, 402 and a key’s own 429. The default fits a laptop. */
   KEYS_PAGE_URL: keysPageUrlSchema,
   /** Redis of limits, holds and spend; its database has to persist and must not evict. Of a Redis Cluster: some of its nodes, comma separated. */

@@ -1,4 +1,4 @@
-import { commonConfig } from '@turnpike/config/commonConfig';
+import { regionConfig } from '@turnpike/config/commonConfig';
 import {
   databaseUrlSchema,
   kafkaBrokersSchema,
@@ -11,7 +11,7 @@ import {
 import { z } from 'zod';
 
 export const configSchema = z.object({
-  ...commonConfig,
+  ...regionConfig,
   /** Postgres database of usage, credits and the embedded event log, with the service's role, which may only add to the books. */
   DATABASE_URL: databaseUrlSchema,
   /**

@@ -16,7 +16,7 @@ it('shows a recorded batch in its metrics, and in the traces of its calls', asyn
   const collector = await startCollector();
   const telemetry = startTelemetry({
     service: 'usage-ledger',
-    region: 'us',
+    scope: 'us',
     otlpEndpoint: collector.url,
     traceSampleRatio: 0,
     log: silentLog,

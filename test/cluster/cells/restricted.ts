@@ -1,5 +1,6 @@
 import { getJson, kubectl } from '@turnpike/cluster/kubectl';
-import { namespaceOf, REGIONS } from '@turnpike/cluster/regions';
+import { namespaceOf } from '@turnpike/cluster/regions';
+import { REGIONS } from '@turnpike/config/region';
 import { z } from 'zod';
 import type { Cell } from '../cell.ts';
 import { type Container, existsIn, listContainers, readProcess } from '../region/inContainer.ts';

@@ -1,4 +1,4 @@
-import { REGIONS, type Region } from '@turnpike/cluster/regions';
+import { REGIONS, type Region } from '@turnpike/config/region';
 import { SERVICE_NAMES, type ServiceName } from '@turnpike/config/services';
 import type { MediaKind } from '../../faults/load/media/mediaRecord.ts';
 import type { Cell, RegionContext, Suite } from '../cell.ts';

@@ -1,6 +1,7 @@
 import { applyObjects } from '@turnpike/cluster/deployRegion';
 import { kubectl } from '@turnpike/cluster/kubectl';
-import { namespaceOf, type Region } from '@turnpike/cluster/regions';
+import { namespaceOf } from '@turnpike/cluster/regions';
+import type { Region } from '@turnpike/config/region';
 import pg from 'pg';
 import { listContainers, runInFiles } from './inContainer.ts';
 import { listRegionPods } from './pods.ts';

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import type { ClusterRegion } from '@turnpike/cluster/describeCluster';
-import { namespaceOf, type Region } from '@turnpike/cluster/regions';
+import { namespaceOf } from '@turnpike/cluster/regions';
 import { isReady, listWorkloads } from '@turnpike/cluster/workloads';
+import type { Region } from '@turnpike/config/region';
 import { listModels } from '@turnpike/local-stack/listModels';
 import { waitFor } from '@turnpike/local-stack/waitFor';
 import { Redis } from 'ioredis';

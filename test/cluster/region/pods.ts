@@ -1,5 +1,6 @@
 import { readApi } from '@turnpike/cluster/readApi';
-import { namespaceOf, type Region } from '@turnpike/cluster/regions';
+import { namespaceOf } from '@turnpike/cluster/regions';
+import type { Region } from '@turnpike/config/region';
 import { z } from 'zod';
 
 const podSchema = z.object({

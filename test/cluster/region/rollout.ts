@@ -1,6 +1,7 @@
 import { kubectl } from '@turnpike/cluster/kubectl';
-import { namespaceOf, type Region } from '@turnpike/cluster/regions';
+import { namespaceOf } from '@turnpike/cluster/regions';
 import { isReady, listWorkloads, type Workload } from '@turnpike/cluster/workloads';
+import type { Region } from '@turnpike/config/region';
 import type { ServiceName } from '@turnpike/config/services';
 import { waitFor } from '@turnpike/local-stack/waitFor';
 

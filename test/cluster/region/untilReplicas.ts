@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Region } from '@turnpike/cluster/regions';
+import type { Region } from '@turnpike/config/region';
 import type { ServiceName } from '@turnpike/config/services';
 import type { Suite } from '../cell.ts';
 import { getWorkload } from './rollout.ts';

@@ -1,5 +1,6 @@
 import { readClusterFile } from '@turnpike/cluster/describeCluster';
-import { namespaceOf, type Region } from '@turnpike/cluster/regions';
+import { namespaceOf } from '@turnpike/cluster/regions';
+import type { Region } from '@turnpike/config/region';
 import { entryOf, INTERNAL_SERVICES } from '@turnpike/config/services';
 import type { Suite } from '../cell.ts';
 import { readSecret } from '../region/secrets.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { kubectl } from '@turnpike/cluster/kubectl';
 import { type Manifest, parseManifests } from '@turnpike/cluster/overlay';
-import type { Region } from '@turnpike/cluster/regions';
+import type { Region } from '@turnpike/config/region';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import { type ScaledObject, scaledObjectSchema } from './scaledObject.ts';
 

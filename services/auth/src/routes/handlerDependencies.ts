@@ -1,3 +1,4 @@
+import type { Region } from '@turnpike/config/region';
 import type { NamedSecret } from '@turnpike/config/secrets';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { Response } from 'express';
@@ -12,7 +13,7 @@ export interface HandlerDependencies {
   /** The pool for everything else: no call and no look-up takes its connections. */
   db: Db;
   /** The stack's region, in which every workspace made here lives for good. */
-  region: 'us' | 'eu';
+  region: Region;
   /** The first stores new keys, all are looked up. */
   peppers: NamedSecret[];
   router: Pick<RouterClient, 'announceGenerations'>;

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { Region } from '@turnpike/config/region';
 import { type CatalogModel, type CatalogSnapshot, catalogModelSchema } from '@turnpike/internal-api/catalogSnapshot';
 import { z } from 'zod';
 import type { Db } from '../database/createDb.ts';
@@ -11,7 +12,7 @@ const APPLY_LOCK = 7_041_917;
  * Puts the models of a file in force, those that an administrator switched off as disabled, and returns them with their
  * version: the newest one if its content is the same, else one more.
  */
-export async function applyCatalog(db: Db, fileModels: CatalogModel[], region: 'us' | 'eu'): Promise<CatalogSnapshot> {
+export async function applyCatalog(db: Db, fileModels: CatalogModel[], region: Region): Promise<CatalogSnapshot> {
   return db.$transaction(async (tx) => {
     await tx.$executeRaw`SELECT pg_advisory_xact_lock(${APPLY_LOCK}::BIGINT)`;
     // Read under the lock, so that the newest version always has every switch that was set before it.
@@ -30,14 +31,14 @@ export async function applyCatalog(db: Db, fileModels: CatalogModel[], region: '
 export async function findCatalogVersion(
   db: Db,
   version: number,
-  region: 'us' | 'eu',
+  region: Region,
 ): Promise<CatalogSnapshot | undefined> {
   const found = await db.catalogVersion.findUnique({ where: { version } });
   return found ? { version, region, models: z.array(catalogModelSchema).parse(found.models) } : undefined;
 }
 
 /** The newest version that was ever in force, if there is one. */
-export async function findLastCatalog(db: Db, region: 'us' | 'eu'): Promise<CatalogSnapshot | undefined> {
+export async function findLastCatalog(db: Db, region: Region): Promise<CatalogSnapshot | undefined> {
   const newest = await db.catalogVersion.findFirst({ orderBy: { version: 'desc' } });
   return newest
     ? { version: newest.version, region, models: z.array(catalogModelSchema).parse(newest.models) }

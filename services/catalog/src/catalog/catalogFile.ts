@@ -1,10 +1,10 @@
+import { regionSchema } from '@turnpike/config/region';
 import { type CatalogModel, priceSchema, pricingSchema } from '@turnpike/internal-api/catalogSnapshot';
 import { modelEntrySchema } from '@turnpike/public-api/modelEntry';
 import { z } from 'zod';
 
 const { category, input_modalities, output_modalities, quantization, billing_unit, capabilities } =
   modelEntrySchema.shape;
-const region = z.enum(['us', 'eu']);
 const tokens = z.number().int('must be a whole number of tokens').min(1, 'must be at least 1 token');
 const atMost = z.number().int().min(0);
 
@@ -29,7 +29,7 @@ const modelSchema = z.strictObject({
   state: z.enum(['live', 'disabled', 'retired']).default('live'),
   replacement: z.string().optional(),
   /** Regions the model is licensed for. In any other it does not exist. */
-  clearance: z.array(region).min(1),
+  clearance: z.array(regionSchema).min(1),
   /** What the router and readers of the list go by: any other word is a slip of the pen, and would switch something off. */
   supported_features: z.array(z.enum(['tools', 'json_mode', 'json_schema', 'reasoning'])).default([]),
   supported_parameters: z.array(z.string()),
@@ -48,7 +48,7 @@ const modelSchema = z.strictObject({
 type FileModel = z.output<typeof modelSchema>;
 
 /** A catalog file by itself; whether its entries fit together is for `findContradictions`. */
-export const catalogFileSchema = z.strictObject({ region, models: z.array(modelSchema).min(1) });
+export const catalogFileSchema = z.strictObject({ region: regionSchema, models: z.array(modelSchema).min(1) });
 export type CatalogFile = z.output<typeof catalogFileSchema>;
 
 /** The region's models as the fleet knows them. One that is not cleared for the region is left out altogether. */

@@ -1,10 +1,11 @@
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
+import { REGIONS } from '@turnpike/config/region';
 import { catalogSnapshotSchema } from '@turnpike/internal-api/catalogSnapshot';
 import { parsePrice } from '@turnpike/money/price';
 import { readCatalogFile } from './readCatalogFile.ts';
 
-describe.each(['us', 'eu'] as const)('the catalog of region %s that we deploy', (region) => {
+describe.each(REGIONS)('the catalog of region %s that we deploy', (region) => {
   const read = () =>
     readCatalogFile(fileURLToPath(new URL(`../../../../deploy/catalog/${region}.yaml`, import.meta.url)), region);
 

@@ -1,4 +1,5 @@
 import { stat } from 'node:fs/promises';
+import type { Region } from '@turnpike/config/region';
 import type { CatalogModel, CatalogSnapshot } from '@turnpike/internal-api/catalogSnapshot';
 import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
@@ -30,7 +31,7 @@ export async function followCatalogFile({
 }: {
   db: Db;
   path: string;
-  region: 'us' | 'eu';
+  region: Region;
   log: Logger;
 }): Promise<CatalogInForce> {
   // Taken before the file is read, so that a change in between is seen at the next look.

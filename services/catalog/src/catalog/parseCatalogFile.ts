@@ -1,3 +1,4 @@
+import type { Region } from '@turnpike/config/region';
 import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
 import { toProblem } from '@turnpike/schema-problems/toProblem';
 import type { z } from 'zod';
@@ -8,7 +9,7 @@ import type { CatalogMistake } from './outline.ts';
 export type ParsedCatalog = { models: CatalogModel[] } | { mistakes: CatalogMistake[] };
 
 /** A catalog file's content as the models of `region`, or everything that is wrong with it. */
-export function parseCatalogFile(content: unknown, region: 'us' | 'eu'): ParsedCatalog {
+export function parseCatalogFile(content: unknown, region: Region): ParsedCatalog {
   const result = catalogFileSchema.safeParse(content, { reportInput: true, error: toProblem });
   const mistakes = [...(result.error?.issues.flatMap(toMistakes) ?? []), ...findContradictions(content)];
   if (result.success && result.data.region !== region)

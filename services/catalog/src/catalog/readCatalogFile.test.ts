@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Region } from '@turnpike/config/region';
 import { aCatalogModel } from '../../test/aCatalogModel.ts';
 import { catalogTextOf, catalogTextWith } from '../../test/catalogText.ts';
 import { CatalogFileError, readCatalogFile } from './readCatalogFile.ts';
@@ -15,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 /** The mistakes found in a file, each without the file's path. */
-async function mistakesIn(text: string, region: 'us' | 'eu' = 'us'): Promise<string[]> {
+async function mistakesIn(text: string, region: Region = 'us'): Promise<string[]> {
   await writeFile(path, text);
   const error = await readCatalogFile(path, region).catch((reason: unknown) => reason);
   if (!(error instanceof CatalogFileError)) throw new Error('the file was not refused', { cause: error });

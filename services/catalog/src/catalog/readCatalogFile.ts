@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import type { Region } from '@turnpike/config/region';
 import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument, visit } from 'yaml';
 import { parseCatalogFile } from './parseCatalogFile.ts';
@@ -15,7 +16,7 @@ export class CatalogFileError extends Error {
 }
 
 /** Reads a region's catalog file. Throws one `CatalogFileError` naming every mistake, or why the file cannot be read. */
-export async function readCatalogFile(path: string, region: 'us' | 'eu'): Promise<CatalogModel[]> {
+export async function readCatalogFile(path: string, region: Region): Promise<CatalogModel[]> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new CatalogFileError([`${path}: cannot be read (${error.code})`], { cause: error });
   });

@@ -1,3 +1,4 @@
+import type { Region } from '@turnpike/config/region';
 import type { Money } from '../money/openMoney.ts';
 import { toMediaEvent } from '../money/toMediaEvent.ts';
 import { fromHoldJson } from './owners/holdJson.ts';
@@ -6,7 +7,7 @@ import type { JobMoney } from './work/house.ts';
 /** What jobs need of the money. */
 export const toJobMoney = (
   { owner, holds, settleJob }: Pick<Money, 'owner' | 'holds' | 'settleJob'>,
-  { region }: { region: 'us' | 'eu' },
+  { region }: { region: Region },
 ): JobMoney => ({
   owner,
   toEvent(job, ending) {

@@ -1,3 +1,4 @@
+import type { Region } from '@turnpike/config/region';
 import type { Hold } from '@turnpike/holds/call/pendingCalls';
 import { admitInRounds, type GateDependencies } from '@turnpike/holds/gate/admitInRounds';
 import type { Spool } from '@turnpike/holds/spool/spool';
@@ -12,7 +13,7 @@ import { chargeOf, type MediaCall } from './mediaCall.ts';
 import { toUnknownEventJson } from './toMediaEvent.ts';
 
 export interface AdmitMediaDependencies extends GateDependencies {
-  region: 'us' | 'eu';
+  region: Region;
   spool: Pick<Spool, 'isFull'>;
 }
 

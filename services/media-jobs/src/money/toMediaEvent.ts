@@ -1,3 +1,4 @@
+import type { Region } from '@turnpike/config/region';
 import { toUsageRecordedJson, type UsageRecorded } from '@turnpike/events/usageRecorded';
 import { MEDIA_OPERATIONS } from '@turnpike/public-api/operations';
 import { chargeOf, type MediaCall } from './mediaCall.ts';
@@ -9,7 +10,7 @@ export type MediaEnding =
 
 /** What an event has beside the call. */
 export interface MediaEventFields {
-  region: 'us' | 'eu';
+  region: Region;
   isStream: boolean;
   /** The call's span, if it is traced. */
   traceparent?: string | undefined;

@@ -1,5 +1,6 @@
 import type { Authenticator } from '@turnpike/authentication/createAuthenticator';
 import { callingKey } from '@turnpike/authentication/keyGuard';
+import type { Region } from '@turnpike/config/region';
 import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
 import { spanOf } from '@turnpike/http-service/observeRequests';
 import { toRequestLog } from '@turnpike/http-service/toRequestLog';
@@ -25,7 +26,7 @@ import type { Money } from '../money/openMoney.ts';
 import type { InferenceRequest } from '../request/inferenceRequest.ts';
 
 export interface InferenceDependencies {
-  region: 'us' | 'eu';
+  region: Region;
   catalog: CatalogFollower<Catalog>;
   authenticator: Authenticator;
   money: Pick<Money, 'spool' | 'openCalls'>;

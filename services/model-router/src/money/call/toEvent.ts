@@ -1,3 +1,4 @@
+import type { Region } from '@turnpike/config/region';
 import { toUsageRecordedJson, type UsageRecorded } from '@turnpike/events/usageRecorded';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { computeCharge } from '@turnpike/money/price';
@@ -34,7 +35,7 @@ export interface AdmittedCall {
   callId: string;
   keyId: string;
   workspaceId: string;
-  region: 'us' | 'eu';
+  region: Region;
   operation: UsageRecorded['operation'];
   model: PricedModel;
   priceVersion: number;
