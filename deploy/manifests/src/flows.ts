@@ -1,9 +1,5 @@
 import { DATABASE_SERVICES, entryOf, SERVICE_NAMES, type ServiceName } from '@turnpike/config/services';
 
-/** Ports of every service: what the edge proxies to, and what is for the fleet. */
-const PUBLIC_PORT = 8080;
-const INTERNAL_PORT = 9090;
-
 /** What a region has beside its services, by the label `turnpike/role` of its pods. */
 export const ROLES = ['postgres', 'redis', 'kafka', 'object-store', 'engine', 'media-engine'] as const;
 export type Role = (typeof ROLES)[number];
@@ -60,12 +56,12 @@ const FETCHERS: ServiceName[] = ['model-router', 'media-jobs'];
 export function listFlows(): Flow[] {
   const ofServices = SERVICE_NAMES.flatMap((name): Flow[] => [
     ...entryOf(name).calls.map((callee): Flow => {
-      const port = name === 'edge' ? PUBLIC_PORT : INTERNAL_PORT;
+      const port = entryOf(callee).listeners[name === 'edge' ? 'public' : 'internal'];
       const why = name === 'edge' ? "clients' calls" : 'internal routes';
       return { from: service(name), to: service(callee), ports: [tcp(port)], why };
     }),
     ...toOwnFlows(name),
-    { from: outsider('Prometheus'), to: service(name), ports: [tcp(INTERNAL_PORT)], why: 'metrics' },
+    { from: outsider('Prometheus'), to: service(name), ports: [tcp(entryOf(name).listeners.internal)], why: 'metrics' },
   ]);
   const ofMigrations = DATABASE_SERVICES.flatMap((name): Flow[] => [
     { from: migration(name), to: role('postgres'), ports: [ROLE_PORTS.postgres], why: 'its database' },

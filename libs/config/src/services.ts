@@ -1,5 +1,9 @@
-/** The facts of a service that a region needs to run it and to reach it. */
+/** The facts of a service by which stacks run it and reach it. */
 interface ServiceEntry {
+  /** Each region has a stack with one of it, or all regions have one together. */
+  scope: 'region' | 'global';
+  /** The port of each listener in a container: for the edge or browsers, for the fleet, for browsers of one region. */
+  listeners: { public: number; internal: number; console?: number };
   /** How settings name it: others reach it at `<settings>_INTERNAL_URL`, the edge at `<settings>_URL`. */
   settings: Uppercase<string>;
   /** The services that it calls: the edge their public listeners, the others their internal ones. */
@@ -17,30 +21,40 @@ interface ServiceEntry {
   objects?: true;
   /** What Node is told where its process is started. */
   nodeFlags?: readonly string[];
-  /** When it stops, the highest first: who calls stops before whom it calls. */
-  layer: 1 | 2 | 3;
 }
 
+const LISTENERS = { public: 8080, internal: 9090 } as const;
+
 /**
- * The services of a region, in the order of a local stack's ports. Whatever has to know them all takes them from here: the
- * local stack, the operator's command line, tests, and `startService`, which starts no other.
+ * The services, in the order of a local stack's ports. The local stack, the operator's command line, manifests, tests and
+ * `startService` take them from here.
  */
 export const SERVICES = {
   edge: {
+    scope: 'region',
+    listeners: LISTENERS,
     settings: 'EDGE',
     calls: ['auth', 'catalog', 'model-router', 'usage-ledger', 'media-jobs'],
     redis: true,
-    layer: 3,
   },
-  auth: { settings: 'AUTH', calls: ['model-router'], database: { name: 'auth' }, layer: 1 },
+  auth: {
+    scope: 'region',
+    listeners: LISTENERS,
+    settings: 'AUTH',
+    calls: ['model-router'],
+    database: { name: 'auth' },
+  },
   catalog: {
+    scope: 'region',
+    listeners: LISTENERS,
     settings: 'CATALOG',
     calls: ['auth', 'model-router', 'media-jobs'],
     database: { name: 'catalog' },
     redis: true,
-    layer: 1,
   },
   'model-router': {
+    scope: 'region',
+    listeners: LISTENERS,
     settings: 'ROUTER',
     calls: ['auth', 'catalog', 'usage-ledger'],
     readyAfter: ['catalog', 'usage-ledger'],
@@ -50,9 +64,10 @@ export const SERVICES = {
     // Otherwise V8 lets each half of its young generation grow to 64 MiB where many streams begin at once, and keeps that: an open stream
     // takes a fifth less so.
     nodeFlags: ['--max-semi-space-size=16'],
-    layer: 2,
   },
   'usage-ledger': {
+    scope: 'region',
+    listeners: LISTENERS,
     settings: 'LEDGER',
     calls: ['auth', 'catalog', 'model-router'],
     database: { name: 'ledger', owner: 'ledger_owner' },
@@ -60,9 +75,10 @@ export const SERVICES = {
     // Buffers outside the heap are freed where the young generation is collected. At 64 MiB that is so seldom that V8 collects the whole
     // heap every second for what waits there, which took a third of this service's time.
     nodeFlags: ['--max-semi-space-size=16'],
-    layer: 1,
   },
   'media-jobs': {
+    scope: 'region',
+    listeners: LISTENERS,
     settings: 'MEDIA',
     calls: ['auth', 'catalog', 'usage-ledger'],
     readyAfter: ['catalog', 'usage-ledger'],
@@ -73,7 +89,6 @@ export const SERVICES = {
     objects: true,
     // As the router, where large bodies come and go, of which little lives.
     nodeFlags: ['--max-semi-space-size=16'],
-    layer: 2,
   },
 } as const satisfies Record<string, ServiceEntry>;
 
@@ -81,17 +96,22 @@ export type ServiceName = keyof typeof SERVICES;
 type With<Part extends keyof ServiceEntry> = {
   [Name in ServiceName]: (typeof SERVICES)[Name] extends Record<Part, unknown> ? Name : never;
 }[ServiceName];
+/** The services that each region has. */
+export type RegionService = {
+  [Name in ServiceName]: (typeof SERVICES)[Name]['scope'] extends 'region' ? Name : never;
+}[ServiceName];
 export type DatabaseService = With<'database'>;
 export type EventLogService = With<'eventLog'>;
-/** The services with internal routes: all but the edge, which nobody of the fleet asks for anything. */
-export type InternalService = Exclude<ServiceName, 'edge'>;
+/** The services of a region with internal routes. The edge has none. */
+export type InternalService = Exclude<RegionService, 'edge'>;
 
 export const SERVICE_NAMES = Object.keys(SERVICES) as ServiceName[];
+export const REGION_SERVICES = SERVICE_NAMES.filter((name): name is RegionService => SERVICES[name].scope === 'region');
 export const isDatabaseService = (name: ServiceName): name is DatabaseService => 'database' in SERVICES[name];
 export const DATABASE_SERVICES = SERVICE_NAMES.filter(isDatabaseService);
 export const isEventLogService = (name: ServiceName): name is EventLogService => 'eventLog' in SERVICES[name];
 export const EVENT_LOG_SERVICES = SERVICE_NAMES.filter(isEventLogService);
-export const INTERNAL_SERVICES = SERVICE_NAMES.filter((name): name is InternalService => name !== 'edge');
+export const INTERNAL_SERVICES = REGION_SERVICES.filter((name): name is InternalService => name !== 'edge');
 
 type Entry = Omit<ServiceEntry, 'calls' | 'readyAfter'> & {
   calls: readonly InternalService[];
@@ -99,6 +119,16 @@ type Entry = Omit<ServiceEntry, 'calls' | 'readyAfter'> & {
 };
 /** A service's entry, by the face that all entries have. */
 export const entryOf = (name: ServiceName): Entry => SERVICES[name];
+
+/**
+ * The turn in which a service stops, the highest first. A service stops before the callees that it needs to be ready. A
+ * service without callers stops before all of its callees.
+ */
+export function layerOf(name: ServiceName): number {
+  const { calls, readyAfter = [] } = entryOf(name);
+  const isCalled = SERVICE_NAMES.some((other) => entryOf(other).calls.some((callee) => callee === name));
+  return 1 + Math.max(0, ...(isCalled ? readyAfter : calls).map(layerOf));
+}
 
 /** Something for each of these services, by its name. */
 export const forEachOf = <Name extends ServiceName, Value>(

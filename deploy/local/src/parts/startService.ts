@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { entryOf, type ServiceName } from '@turnpike/config/services';
+import { entryOf, layerOf, type ServiceName } from '@turnpike/config/services';
 import { request } from 'undici';
 import type { Part, Parts } from '../process/startParts.ts';
 
@@ -22,10 +22,10 @@ export interface ServiceOptions {
 /** Starts one service and resolves when it says on its internal listener that it can serve. */
 export async function startService(options: ServiceOptions): Promise<Part> {
   const { parts, service, name, internalUrl, env, root, untilServed } = options;
-  const { layer, nodeFlags = [] } = entryOf(service);
+  const { nodeFlags = [] } = entryOf(service);
   const part = parts.start({
     name,
-    layer,
+    layer: layerOf(service),
     command: process.execPath,
     args: [...nodeFlags, join(root, 'services', service, 'src/main.ts')],
     env,

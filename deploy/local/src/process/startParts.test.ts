@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { toPartEnvironment } from '../toPartEnvironment.ts';
 import { waitFor } from '../waitFor.ts';
-import { type Layer, type Part, type PartEnd, type Parts, startParts } from './startParts.ts';
+import { type Part, type PartEnd, type Parts, startParts } from './startParts.ts';
 
 let logDir: string;
 let parts: Parts;
@@ -20,7 +20,7 @@ afterEach(async () => {
   await rm(logDir, { recursive: true });
 });
 
-const startShell = (name: string, script: string, layer: Layer = 0) =>
+const startShell = (name: string, script: string, layer: number = 0) =>
   parts.start({ name, layer, command: 'sh', args: ['-c', script], stopSignal: 'SIGTERM', hasChannel: false });
 
 const hasSpoken = ({ logFile }: Part): boolean => readFileSync(logFile, 'utf8') !== '';
@@ -72,9 +72,9 @@ it('reports a command that does not exist', async () => {
 
 it('stops the layers from the highest down, each when the one above has ended', async () => {
   const events = join(logDir, 'events');
-  const scriptOf = (layer: Layer) =>
+  const scriptOf = (layer: number) =>
     `trap "echo ${layer} told >> ${events}; sleep 0.2; echo ${layer} ends >> ${events}; exit" TERM; echo up; while :; do sleep 0.05; done`;
-  const started = ([0, 1, 2] as Layer[]).map((layer) => startShell(`layer${layer}`, scriptOf(layer), layer));
+  const started = [0, 1, 2].map((layer) => startShell(`layer${layer}`, scriptOf(layer), layer));
   await waitFor(async () => started.every(hasSpoken) || undefined, { timeoutMs: 60_000 });
   await parts.stop();
 
@@ -85,7 +85,7 @@ it('stops the layers from the highest down, each when the one above has ended', 
 
 it('kills at once what it waits for when told to hurry, and what is left to stop, but for the stores', async () => {
   const stubborn = 'trap "" TERM; echo deaf; while :; do sleep 0.05; done';
-  const deaf = ([3, 2] as Layer[]).map((layer) => startShell(`deaf${layer}`, stubborn, layer));
+  const deaf = [3, 2].map((layer) => startShell(`deaf${layer}`, stubborn, layer));
   const store = startShell('store', 'trap "exit 7" TERM; echo open; while :; do sleep 0.05; done', 0);
   await waitFor(async () => [...deaf, store].every(hasSpoken) || undefined, { timeoutMs: 60_000 });
 

@@ -10,12 +10,10 @@ import { startReaper } from './startReaper.ts';
 /** Longest time a part has for its orderly end before it is killed. */
 export const STOP_GRACE_MS = 15_000;
 
-/** What stops in which turn: the highest first, and those of one layer at once. */
-export type Layer = 0 | 1 | 2 | 3;
-
 export interface PartCommand {
   name: string;
-  layer: Layer;
+  /** The turn in which it stops, the highest first: parts of one layer stop at once. Stores and engines are of layer 0. */
+  layer: number;
   command: string;
   args: string[];
   /** What its environment has on top of that of all parts. */
@@ -94,7 +92,7 @@ export interface PartsOptions {
 export function startParts({ logDir, env, signal, onUnexpectedEnd }: PartsOptions): Parts {
   mkdirSync(logDir, { recursive: true });
   const reaper = startReaper(env);
-  const running: { part: Part; layer: Layer; stop: (hurry?: AbortSignal) => Promise<void> }[] = [];
+  const running: { part: Part; layer: number; stop: (hurry?: AbortSignal) => Promise<void> }[] = [];
   const starts = new Map<string, { command: PartCommand; count: number }>();
   const readiness = new Map<string, { isReady: IsReady; timeoutMs: number }>();
   const stopping = new AbortController();
@@ -155,7 +153,8 @@ export function startParts({ logDir, env, signal, onUnexpectedEnd }: PartsOption
 
   async function stop(hurry?: AbortSignal): Promise<void> {
     stopping.abort(new StackError('The stack was stopped.'));
-    for (const layer of [3, 2, 1, 0] satisfies Layer[]) {
+    const layers = new Set(running.map((entry) => entry.layer));
+    for (const layer of Array.from(layers).sort((a, b) => b - a)) {
       const turn = running.filter((entry) => entry.layer === layer && entry.part.endedBy() === undefined);
       await Promise.all(turn.map((entry) => entry.stop(layer === 0 ? undefined : hurry)));
     }
