@@ -7,6 +7,7 @@ import type { KeyBoundMetrics } from '@turnpike/telemetry/keyBoundMetrics';
 import type { Request } from 'express';
 import { addressOf } from './addressOf.ts';
 import type { Authenticator } from './createCachingAuthenticator.ts';
+import type { KeyPrincipal } from './keyGuard.ts';
 
 export interface LookUpGuardOptions {
   authenticator: Pick<Authenticator, 'authenticate'>;
@@ -26,7 +27,8 @@ const BURST_SECONDS = 2;
 /** Remembered keys, and addresses. */
 const MAX_NAMES = 50_000;
 
-export interface LookUpGuard extends Guard {
+export interface LookUpGuard {
+  guard: Guard;
   /** Counts what a key that is let in elsewhere looks up. Throws a `look_ups_exceeded`. */
   count(keyId: string): void;
 }
@@ -52,15 +54,13 @@ export function createLookUpGuard(options: LookUpGuardOptions): LookUpGuard {
   };
 
   return {
-    name: 'api-key-look-ups',
     count,
-    check: async (req, res, next) => {
+    guard: async (req) => {
       const key = await authenticator.authenticate(req.headers.authorization, () =>
         take(byAddress, addressOf(req, tokenKeys), { of: 'address' }),
       );
       count(key.keyId, weightOf(req));
-      res.locals.callingKey = key;
-      next();
+      return { kind: 'key', key } satisfies KeyPrincipal;
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { NamedSecret } from '@turnpike/config/secrets';
-import type { Guard } from '@turnpike/http-service/guard';
+import { type Guard, type Principal, principalOf } from '@turnpike/http-service/guard';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { LookUpFault } from '@turnpike/public-api/authFault';
@@ -29,27 +29,29 @@ export interface KeyGuardOptions {
  */
 export function createKeyGuard({ authenticator, tokenKeys, now }: KeyGuardOptions): Guard {
   const wrongKeys = createThrottle({ ...WRONG_KEYS, ...(now && { now }) });
-  return {
-    name: 'api-key',
-    check: async (req, res, next) => {
-      let takenBy: string | undefined;
-      res.locals.callingKey = await authenticator.authenticate(req.headers.authorization, () => {
-        const address = addressOf(req, tokenKeys);
-        const { isAllowed, waitMs } = wrongKeys.takeRequest(address);
-        const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1_000));
-        if (!isAllowed)
-          throw new ApiError<LookUpFault>({ kind: 'look_ups_exceeded', of: 'address', retryAfterSeconds });
-        takenBy = address;
-      });
-      if (takenBy !== undefined) wrongKeys.giveBack(takenBy);
-      next();
-    },
+  return async (req) => {
+    let takenBy: string | undefined;
+    const key = await authenticator.authenticate(req.headers.authorization, () => {
+      const address = addressOf(req, tokenKeys);
+      const { isAllowed, waitMs } = wrongKeys.takeRequest(address);
+      const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1_000));
+      if (!isAllowed) throw new ApiError<LookUpFault>({ kind: 'look_ups_exceeded', of: 'address', retryAfterSeconds });
+      takenBy = address;
+    });
+    if (takenBy !== undefined) wrongKeys.giveBack(takenBy);
+    return { kind: 'key', key } satisfies KeyPrincipal;
   };
+}
+
+/** The API key that a request came with. */
+export interface KeyPrincipal extends Principal {
+  kind: 'key';
+  key: KeyRecord;
 }
 
 /** The key that a request behind the key guard came with. */
 export function callingKey(res: Response): KeyRecord {
-  const key = res.locals.callingKey as KeyRecord | undefined;
-  if (!key) throw new Error('the route has no key guard');
-  return key;
+  const principal = principalOf(res);
+  if (principal.kind !== 'key') throw new Error('the route has no key guard');
+  return (principal as KeyPrincipal).key;
 }

@@ -40,7 +40,7 @@ async function serve(...routes: Route[]): Promise<string> {
 it('does not start with a route that names no guard, or that stands twice', () => {
   const unguarded = { method: 'get', path: '/open', handler: ok } as unknown as Route;
   expect(() => anApp([unguarded])).toThrow('route GET /open names no guard');
-  expect(() => anApp([{ ...thing, guard: { name: '' } as Guard }])).toThrow('names no guard');
+  expect(() => anApp([{ ...thing, guard: { kind: 'anyone' } as unknown as Guard }])).toThrow('names no guard');
   expect(() => anApp([thing, thing])).toThrow('route GET /thing/:id stands twice');
 });
 

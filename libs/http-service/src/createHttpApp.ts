@@ -14,7 +14,7 @@ import express, {
   type Response,
 } from 'express';
 import { FaultLog } from './faultLog.ts';
-import type { Guard } from './guard.ts';
+import { type Guard, toGuardError } from './guard.ts';
 import { newUuidV7 } from './newUuidV7.ts';
 import { enterRoute, observeRequest, routeOf, spanOf } from './observeRequests.ts';
 import { createRequestMetrics } from './requestMetrics.ts';
@@ -59,8 +59,7 @@ export function createHttpApp({ log, telemetry, routes, toWireError }: HttpAppOp
   const exactRoutes = new Map<string, RequestHandler[]>();
   const methodsByPath = new Map<string, string[]>();
   for (const { method, path, guard, handler } of routes) {
-    if (!guard?.name || typeof guard.check !== 'function')
-      throw new Error(`route ${method.toUpperCase()} ${path} names no guard`);
+    if (typeof guard !== 'function') throw new Error(`route ${method.toUpperCase()} ${path} names no guard`);
     const methods = methodsByPath.get(path) ?? [];
     if (methods.includes(method)) throw new Error(`route ${method.toUpperCase()} ${path} stands twice`);
     methodsByPath.set(path, [...methods, method]);
@@ -69,7 +68,11 @@ export function createHttpApp({ log, telemetry, routes, toWireError }: HttpAppOp
       enterRoute(res, { route, span: tracer.continueTrace(req.headers.traceparent, route) });
       next();
     };
-    const handlers = [enter, guard.check, handler];
+    const admit: RequestHandler = async (req, res, next) => {
+      res.locals.principal = await guard(req);
+      next();
+    };
+    const handlers = [enter, admit, handler];
     if (/^[\w/.-]+$/.test(path)) exactRoutes.set(route, handlers);
     app[method](path, handlers);
   }
@@ -80,7 +83,8 @@ export function createHttpApp({ log, telemetry, routes, toWireError }: HttpAppOp
   app.use((_req, res) => sendWireError(res, toNotFound()));
 
   function answerError(error: unknown, req: Request, res: Response): void {
-    const wireError = toWireError(error, req.path) ?? (isUndecodablePath(error) ? toNotFound() : undefined);
+    const wireError =
+      toGuardError(error) ?? toWireError(error, req.path) ?? (isUndecodablePath(error) ? toNotFound() : undefined);
     const route = routeOf(res);
     const fault = error instanceof ApiError ? error.fault.kind : 'unforeseen';
     metrics.faulted({ route, fault });

@@ -1,39 +1,51 @@
 import type { NamedSecret } from '@turnpike/config/secrets';
 import { INTERNAL_TOKEN_HEADER, verifyInternalToken } from '@turnpike/internal-auth/internalToken';
-import { flat } from '@turnpike/public-api/wireError';
-import type { Request, RequestHandler, Response } from 'express';
-import { sendWireError } from './sendWireError.ts';
+import { ApiError } from '@turnpike/public-api/apiError';
+import { flat, type WireError } from '@turnpike/public-api/wireError';
+import type { Request, Response } from 'express';
 
-/** Decides who may use a route. Every route names one: an app with a route that names none does not start. */
-export interface Guard {
+/** The sender of a request, as a guard found it: anyone, a service or the operator, a key; later a person's session. */
+export interface Principal {
+  kind: string;
+}
+
+/** Finds the sender of a request. Throws if the sender may not use the route. An app with a route without a guard does not start. */
+export type Guard = (req: Request) => Principal | Promise<Principal>;
+
+/** Returns what the guard of the route found. Throws if no guard ran. */
+export function principalOf(res: Response): Principal {
+  const principal = res.locals.principal as Principal | undefined;
+  if (principal === undefined) throw new Error('the route has no guard');
+  return principal;
+}
+
+/** Admits every sender: health, readiness and metrics on the internal listener, and routes without any secret. */
+export const openGuard: Guard = () => ({ kind: 'anyone' });
+
+/** A service of the fleet, or the operator with the person behind: `auth`, `operator:alice`. */
+interface FleetPrincipal extends Principal {
+  kind: 'fleet';
   name: string;
-  check: RequestHandler;
 }
 
-/** Anyone may call: health, readiness and metrics on the internal listener, nothing else. */
-export const openGuard: Guard = { name: 'open', check: (_req, _res, next) => next() };
-
-/**
- * Only services of this stack may call, each with a short-lived signed token for this service; else 401. The handler asks
- * `internalCallerOf` who it is.
- */
-export function createInternalGuard({ service, keys }: { service: string; keys: NamedSecret[] }): Guard {
-  return {
-    name: 'internal',
-    check: (req: Request, res: Response, next) => {
-      const caller = verifyInternalToken(req.headers[INTERNAL_TOKEN_HEADER], { audience: service, keys });
-      if (caller !== undefined) {
-        res.locals.internalCaller = caller;
-        return next();
-      }
-      sendWireError(res, flat(401, 'invalid_internal_token', { message: 'This route serves the fleet only.' }));
-    },
+/** Admits services of this stack and its operator, each with a short-lived signed token for this service. Throws a 401 otherwise. */
+export const createInternalGuard =
+  ({ service, keys }: { service: string; keys: NamedSecret[] }): Guard =>
+  (req) => {
+    const name = verifyInternalToken(req.headers[INTERNAL_TOKEN_HEADER], { audience: service, keys });
+    if (name === undefined) throw new ApiError({ kind: 'invalid_internal_token' });
+    return { kind: 'fleet', name } satisfies FleetPrincipal;
   };
+
+/** Returns the sender of a request behind the internal guard: `auth`, or `operator:alice`. */
+export function internalCallerOf(res: Response): string {
+  const principal = principalOf(res);
+  if (principal.kind !== 'fleet') throw new Error('the route has no internal guard');
+  return (principal as FleetPrincipal).name;
 }
 
-/** Who a call behind the internal guard comes from, as its token says: `auth`, or `operator:alice`. */
-export function internalCallerOf(res: Response): string {
-  const caller = res.locals.internalCaller as string | undefined;
-  if (caller === undefined) throw new Error('the route has no internal guard');
-  return caller;
+/** Words what the internal guard throws; undefined for every other error. */
+export function toGuardError(error: unknown): WireError | undefined {
+  if (!(error instanceof ApiError && error.fault.kind === 'invalid_internal_token')) return undefined;
+  return flat(401, error.fault.kind, { message: 'This route serves the fleet only.' });
 }

@@ -67,7 +67,7 @@ export const listRoutes = (dependencies: AppDependencies): ServiceRoutes => ({
 /** The routes that clients reach through the edge. */
 function listPublicRoutes(dependencies: AppDependencies): RouteTable {
   const { telemetry, router, serviceSegment, keysPageUrl } = dependencies;
-  const guard = createLookUpGuard({ ...dependencies, metrics: createKeyBoundMetrics(telemetry.meter) });
+  const { guard } = createLookUpGuard({ ...dependencies, metrics: createKeyBoundMetrics(telemetry.meter) });
   const reads = { getKeySpend: shareReads(router.getKeySpend), getCredit: shareReads(router.getCredit) };
   return {
     toWireError: (error) => toPublicError(error, { keysPageUrl }),

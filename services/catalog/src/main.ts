@@ -44,7 +44,7 @@ startService({
       timeoutMs: config.AUTH_TIMEOUT_MS,
       questionsAtOnce: QUESTIONS_AT_ONCE,
     });
-    const keyGuard = createLookUpGuard({
+    const { guard: keyGuard } = createLookUpGuard({
       authenticator,
       lookUpsPerSecond: config.LOOK_UPS_PER_SECOND,
       tokenKeys: keys,

@@ -70,7 +70,7 @@ export async function startTestService(options: TestServiceOptions): Promise<Tes
     // A test's own auth answers, though a busy machine may take its time.
     timeoutMs: 20_000,
   });
-  const keyGuard = createLookUpGuard({
+  const { guard: keyGuard } = createLookUpGuard({
     authenticator,
     lookUpsPerSecond,
     tokenKeys: keys,

@@ -80,7 +80,7 @@ export function listRoutes(dependencies: AppDependencies): ServiceRoutes {
       return { method: method.toLowerCase() as Route['method'], path, guard, handler };
     });
   return {
-    public: { toWireError, routes: [...toRoutes(creations, keyGuard), ...toRoutes(lookUps, lookUpGuard)] },
+    public: { toWireError, routes: [...toRoutes(creations, keyGuard), ...toRoutes(lookUps, lookUpGuard.guard)] },
     internal: {
       toWireError,
       routes: serveApi(mediaJobsApi, { guard: internalGuard, handlers: createInternalHandlers(house) }),

@@ -52,7 +52,7 @@ export const listRoutes = (dependencies: AppDependencies): ServiceRoutes => ({
 /** The routes that clients reach through the edge. */
 function listPublicRoutes(dependencies: AppDependencies): RouteTable {
   const { telemetry, lookUpDb, usageQueryTimeoutMs: timeoutMs, serviceSegment } = dependencies;
-  const guard = createLookUpGuard({ ...dependencies, metrics: createKeyBoundMetrics(telemetry.meter) });
+  const { guard } = createLookUpGuard({ ...dependencies, metrics: createKeyBoundMetrics(telemetry.meter) });
   return {
     toWireError: createToPublicError(dependencies),
     routes: [

@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { KeyPrincipal } from '@turnpike/authentication/keyGuard';
 import { parseUsageRecorded } from '@turnpike/events/usageRecorded';
 import { createCallEndings } from '@turnpike/holds/call/endCall';
 import { createGiveBack } from '@turnpike/holds/call/giveBack';
@@ -126,13 +127,7 @@ function serveChat(
       {
         method: 'post',
         path: '/chat',
-        guard: {
-          name: 'api-key',
-          check: (_req, res, next) => {
-            res.locals.callingKey = key;
-            next();
-          },
-        },
+        guard: () => ({ kind: 'key', key }) satisfies KeyPrincipal,
         handler: createInference(CHAT_OPERATION, dependencies),
       },
     ],
