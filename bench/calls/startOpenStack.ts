@@ -41,7 +41,7 @@ export async function startOpenStack({
   const running = await startStackSomewhere({
     stateDir,
     kafka,
-    engines: [{ kind: 'running', url: `http://127.0.0.1:${enginePort}` }],
+    engines: [`http://127.0.0.1:${enginePort}`],
     observation,
     serviceSettings: {
       edge: { ...profiled('edge'), FLOOD_REQUESTS_PER_MINUTE: PLENTY, FLOOD_BURST: PLENTY },

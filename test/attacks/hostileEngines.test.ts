@@ -72,7 +72,7 @@ beforeAll(async () => {
     const aToken = { choices: [{ index: 0, text: '.', finish_reason: 'length' }] };
     res.end(JSON.stringify(isProbe(req) ? aToken : { object: 'list', data: [{ id: MODEL, object: 'model' }] }));
   });
-  stack = await startTestStack({ kafka: false, engines: [{ kind: 'running', url: engine.url }] });
+  stack = await startTestStack({ kafka: false, engines: [engine.url] });
 }, 120_000);
 afterAll(async () => {
   await stack?.stop();

@@ -41,7 +41,7 @@ beforeAll(async () => {
   engine = await startRecordingEngine([TEXT_MODEL, VISION_MODEL, EMBEDDING_MODEL]);
   stack = await startTestStack({
     kafka: false,
-    engines: [{ kind: 'running', url: engine.url }],
+    engines: [engine.url],
     serviceSettings: {
       // The repository's own: a stack before a running engine would sell what the engine says.
       catalog: { CATALOG_FILE: fileURLToPath(new URL('../../deploy/catalog/us.yaml', import.meta.url)) },

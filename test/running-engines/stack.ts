@@ -10,7 +10,7 @@ export const ODD_ID = 'odd-model-1b';
 export const PLAIN_MODEL = 'plain-model';
 export const FLOODING_MODEL = 'flooding-model';
 
-/** The one stack of all tests in front of engines that it did not start, but for the first, which is real. */
+/** The one stack of all tests in front of engines that it did not start. */
 export let stack: TestStack;
 export let plain: PlainEngine;
 export let flooding: FloodingEngine;
@@ -24,8 +24,8 @@ beforeAll(async () => {
   plain = await startPlainEngine(PLAIN_MODEL);
   flooding = await startFloodingEngine(FLOODING_MODEL);
   counting = await Promise.all([startCountingEngine(), startCountingEngine()]);
-  const running = [odd, plain, flooding, ...counting].map(({ url }) => ({ kind: 'running' as const, url }));
-  stack = await startTestStack({ kafka: false, engines: [{ kind: 'tiny' }, ...running] });
+  const engines = [odd, plain, flooding, ...counting].map(({ url }) => url);
+  stack = await startTestStack({ kafka: false, engines });
 }, 120_000);
 afterAll(async () => {
   await stack?.stop();

@@ -81,7 +81,7 @@ async function runInOwnNetwork(): Promise<void> {
 
 async function planSettings(dataDir: string): Promise<StackSettings> {
   const secretsFile = join(dataDir, 'secrets.json');
-  const ports = toStackPorts(10_000, { simulatedModels: 0, mediaModels: 0, tinyEngines: 0 });
+  const ports = toStackPorts(10_000, { simulatedModels: 0, mediaModels: 0 });
   return {
     ports: { ...ports, postgres: 5432, redis: 6379, s3: 8080 },
     secrets: await loadLocalSecrets(secretsFile, { dataDirs: [] }),

@@ -11,8 +11,8 @@ import {
 } from '@turnpike/config/services';
 import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
 import type { LaunchedEngine, LaunchingEngines } from './engines/launchedEngine.ts';
-import { launchRealEngines } from './engines/launchRealEngines.ts';
 import { launchSimulators } from './engines/launchSimulators.ts';
+import { listRealEngines } from './engines/listRealEngines.ts';
 import type { EnginePlan } from './engines/planEngines.ts';
 import type { LocalSecrets } from './localSecrets.ts';
 import { type MediaBackend, toMediaBackends, writeMediaBackendsFile } from './media/mediaBackends.ts';
@@ -51,8 +51,6 @@ export interface LaunchOptions {
   root: string;
   /** Folder of what the stores keep. */
   dataDir: string;
-  /** Folder of what tiny engines keep. */
-  engineStateDir: string;
   /** Folder of the broker's jars; undefined where the event log is the embedded one. */
   kafkaJarDir: string | undefined;
   /** Folder of the S3 server's jars; undefined where objects are kept in a folder. */
@@ -196,18 +194,10 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
   };
 }
 
-function launchEngines({ parts, plan, settings, engineStateDir, say }: LaunchOptions): LaunchingEngines {
+function launchEngines({ parts, plan, settings, say }: LaunchOptions): LaunchingEngines {
   const { ports, catalogFile, enginesFile, portOf } = settings;
   if (plan.kind === 'simulated') return launchSimulators({ parts, models: plan.models, ports, enginesFile, portOf });
-  return launchRealEngines({
-    parts,
-    engines: plan.engines,
-    tinyPorts: ports.tinyEngines,
-    tinyStateDir: engineStateDir,
-    catalogFile,
-    enginesFile,
-    say,
-  });
+  return listRealEngines({ engines: plan.engines, catalogFile, enginesFile, say });
 }
 
 /** Writes the file of media backends, and starts those that are simulated. */

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { type EngineChoice, parseEngineChoice } from './engines/engineChoice.ts';
+import { parseEngineUrl } from './engines/engineChoice.ts';
 import { StackError } from './stackError.ts';
 
 export interface StartArguments {
@@ -7,8 +7,8 @@ export interface StartArguments {
   kafka: boolean;
   /** Keeps objects on a real S3 server in place of a folder. */
   s3: boolean;
-  /** Real engines in place of the simulated ones; none by default. */
-  engines: EngineChoice[];
+  /** Addresses of real engines in place of the simulated ones; none by default. */
+  engines: string[];
   help: boolean;
 }
 
@@ -23,8 +23,6 @@ and a workspace with a key and credit. Ctrl-C stops all of it.
   --engine http://host:port    put the gateway in front of a server that speaks the public chat API, such as vLLM,
                                in place of the simulated engines; its models are found by asking it; may stand
                                several times
-  --engine tiny                the same with the engine of this repository: a real one, with a model of random
-                               weights that needs no GPU
   --help                       show this
 
 Environment:
@@ -35,7 +33,7 @@ Environment:
 /** Reads the arguments of `npm start --`. Throws a `StackError` that lists what there is on anything unknown. */
 export function parseStartArguments(args: string[]): StartArguments {
   const { engine, ...flags } = parse(args);
-  return { ...flags, engines: engine.map(parseEngineChoice) };
+  return { ...flags, engines: engine.map(parseEngineUrl) };
 }
 
 function parse(args: string[]): { kafka: boolean; s3: boolean; engine: string[]; help: boolean } {

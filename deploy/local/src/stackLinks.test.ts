@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { listLinks, openLinks, type StackLink } from './stackLinks.ts';
 import { toStackPorts } from './stackPorts.ts';
 
-const ports = toStackPorts(10_000, { simulatedModels: 2, mediaModels: 1, tinyEngines: 0 });
+const ports = toStackPorts(10_000, { simulatedModels: 2, mediaModels: 1 });
 const describe = ({ from, to }: StackLink): string => `${from} to ${to}`;
 
 it('knows every way by which a service reaches another process', () => {

@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { listPorts, toStackPorts } from './stackPorts.ts';
 
 it('gives every listener of a stack its own port, all within a hundred of the first', () => {
-  const ports = listPorts(toStackPorts(8080, { simulatedModels: 6, mediaModels: 5, tinyEngines: 2 }), {
+  const ports = listPorts(toStackPorts(8080, { simulatedModels: 6, mediaModels: 5 }), {
     kafka: true,
     s3: true,
   }).map(({ port }) => port);
@@ -13,7 +13,7 @@ it('gives every listener of a stack its own port, all within a hundred of the fi
 });
 
 it('gives both replicas of a model a port, those of one simulator in a row', () => {
-  expect(toStackPorts(8080, { simulatedModels: 3, mediaModels: 0, tinyEngines: 0 }).engines).toEqual([
+  expect(toStackPorts(8080, { simulatedModels: 3, mediaModels: 0 }).engines).toEqual([
     [8102, 8103, 8104],
     [8105, 8106, 8107],
   ]);

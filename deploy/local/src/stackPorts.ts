@@ -48,8 +48,6 @@ export interface StackPorts {
   simulatorAdmins: number[];
   /** For each simulator process, one for each model. */
   engines: number[][];
-  /** One for each tiny engine. */
-  tinyEngines: number[];
   /** For each media model, its backends. */
   media: MediaPorts[][];
 }
@@ -60,15 +58,14 @@ export function toStackPorts(
   {
     simulatedModels,
     mediaModels,
-    tinyEngines,
     replicas = 1,
-  }: { simulatedModels: number; mediaModels: number; tinyEngines: number; replicas?: number | undefined },
+  }: { simulatedModels: number; mediaModels: number; replicas?: number | undefined },
 ): StackPorts {
   const listenersFrom = (first: number, service: ServiceName): ServicePorts => {
     const port = first + 2 * SERVICE_NAMES.indexOf(service);
     return { port, internalPort: port + 1 };
   };
-  const firstOfMedia = portBase + ENGINES + SIMULATORS * simulatedModels + tinyEngines;
+  const firstOfMedia = portBase + ENGINES + SIMULATORS * simulatedModels;
   const firstOfReplicas = firstOfMedia + 2 * MEDIA_REPLICAS * mediaModels;
   const replicasOf = (service: ServiceName) =>
     Array.from({ length: replicas - 1 }, (_, index) =>
@@ -97,7 +94,6 @@ export function toStackPorts(
     engines: simulators.map((simulator) =>
       portsFrom(portBase + ENGINES + simulator * simulatedModels, simulatedModels),
     ),
-    tinyEngines: portsFrom(portBase + ENGINES + SIMULATORS * simulatedModels, tinyEngines),
     media: Array.from({ length: mediaModels }, (_, model) => mediaFrom(firstOfMedia + 2 * MEDIA_REPLICAS * model)),
   };
 }
@@ -129,7 +125,6 @@ export function listPorts(
     ...(s3 ? [{ port: ports.s3, part: 's3' }] : []),
     ...ports.simulatorAdmins.map((port) => ({ port, part: "an engine simulator's admin listener" })),
     ...ports.engines.flat().map((port) => ({ port, part: 'a simulated engine' })),
-    ...ports.tinyEngines.map((port) => ({ port, part: 'a tiny engine' })),
     ...ports.media.flat().flatMap(({ port, adminPort }) => [
       { port, part: 'a simulated media backend' },
       { port: adminPort, part: "a simulated media backend's admin listener" },

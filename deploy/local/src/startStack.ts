@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import { DATABASE_SERVICES } from '@turnpike/config/services';
 import { describeStack } from './describeStack.ts';
-import type { EngineChoice } from './engines/engineChoice.ts';
-import { countListeners, planEngines } from './engines/planEngines.ts';
+import { countSimulated, planEngines } from './engines/planEngines.ts';
 import { findBusyPort } from './findBusyPort.ts';
 import { type LaunchedParts, type LaunchOptions, launchParts, type Progress } from './launchParts.ts';
 import { type ListedModel, listModels } from './listModels.ts';
@@ -41,8 +40,8 @@ export interface StackOptions {
   kafka: boolean;
   /** Whether objects are kept by a real S3 server, in place of a folder. */
   s3?: boolean;
-  /** Real engines, whose models become the region's. Where none is given those of the catalog are simulated. */
-  engines?: EngineChoice[];
+  /** Addresses of real engines, whose models become the region's. Where none is given those of the catalog are simulated. */
+  engines?: string[];
   /** The region's models, simulated but for media models; the repository's catalog of region `us` where it is not given. */
   catalogFile?: string;
   /** How much the services log, and where they send traces; their defaults where it is not given. */
@@ -106,10 +105,7 @@ export async function startStack(options: StackOptions): Promise<RunningStack> {
   }
 }
 
-type Launch = Pick<
-  LaunchOptions,
-  'plan' | 'settings' | 'root' | 'dataDir' | 'engineStateDir' | 'kafkaJarDir' | 's3JarDir'
->;
+type Launch = Pick<LaunchOptions, 'plan' | 'settings' | 'root' | 'dataDir' | 'kafkaJarDir' | 's3JarDir'>;
 
 /** What a stack keeps, by the event log and the object store that it runs with. */
 const DATA_KINDS = ['embedded', 'kafka', 'embedded-s3', 'kafka-s3'] as const;
@@ -119,7 +115,7 @@ type DataKind = (typeof DATA_KINDS)[number];
 async function prepareLaunch(options: StackOptions, { portsTimeoutMs }: { portsTimeoutMs: number }): Promise<Launch> {
   const { portBase, stateDir, kafka, s3 = false, signal, say = () => undefined } = options;
   const plan = await planEngines({ engines: options.engines ?? [], catalogFile: options.catalogFile, signal });
-  const ports = toStackPorts(portBase, { ...countListeners(plan), replicas: options.replicas });
+  const ports = toStackPorts(portBase, { ...countSimulated(plan), replicas: options.replicas });
   const entries = listPorts(ports, { kafka, s3 });
   const areFree = async () => ((await findBusyPort(entries)) ? undefined : true);
   if (!(await waitFor(areFree, { timeoutMs: portsTimeoutMs }))) {
@@ -155,7 +151,7 @@ async function prepareLaunch(options: StackOptions, { portsTimeoutMs }: { portsT
     portOf: await openLinks(listLinks(ports, { kafka, s3 }), options.openLink ?? (async ({ port }) => port)),
   };
   const { root = repositoryRoot } = options;
-  return { plan, settings, root, dataDir, engineStateDir: join(stateDir, 'tiny-engine'), kafkaJarDir, s3JarDir };
+  return { plan, settings, root, dataDir, kafkaJarDir, s3JarDir };
 }
 
 async function runLaunch(options: StackOptions, launch: Launch): Promise<RunningStack> {

@@ -33,7 +33,7 @@ it('refuses to start when one of its engines answers nonsense, and leaves nothin
   ]);
   expect(existsSync(join(stateDir, 'logs'))).toBe(false);
   expect(existsSync(join(stateDir, 'launcher.json'))).toBe(false);
-  const ports = toStackPorts(portBase, { simulatedModels: 0, mediaModels: 0, tinyEngines: 0 });
+  const ports = toStackPorts(portBase, { simulatedModels: 0, mediaModels: 0 });
   expect(await findBusyPort(listPorts(ports, { kafka: false, s3: false }))).toBeUndefined();
 });
 

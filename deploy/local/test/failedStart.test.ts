@@ -23,7 +23,7 @@ afterEach(() => rm(stateDir, { recursive: true }));
 async function expectNothingLeft(): Promise<void> {
   expect(
     await findBusyPort(
-      listPorts(toStackPorts(portBase, { simulatedModels: 20, mediaModels: 5, tinyEngines: 0 }), {
+      listPorts(toStackPorts(portBase, { simulatedModels: 20, mediaModels: 5 }), {
         kafka: true,
         s3: true,
       }),

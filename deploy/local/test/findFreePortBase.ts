@@ -13,7 +13,7 @@ export async function findFreePortBase(from: number): Promise<number> {
   for (let base = from; base < from + 1_000; base += 100) {
     if (
       !(await findBusyPort(
-        listPorts(toStackPorts(base, { simulatedModels: MODELS, mediaModels: MEDIA_MODELS, tinyEngines: 0 }), {
+        listPorts(toStackPorts(base, { simulatedModels: MODELS, mediaModels: MEDIA_MODELS }), {
           kafka: true,
           s3: true,
         }),

@@ -19,7 +19,7 @@ beforeAll(async () => {
   const settings = { REGION: 'eu' };
   eu = await startTestStack({
     kafka: false,
-    engines: [{ kind: 'running', url: engine.url }],
+    engines: [engine.url],
     serviceSettings: {
       edge: settings,
       auth: settings,

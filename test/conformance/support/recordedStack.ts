@@ -24,7 +24,7 @@ beforeAll(async () => {
   engine = await startRecordingEngine(SERVED_MODELS);
   stack = await startTestStack({
     kafka: false,
-    engines: [{ kind: 'running', url: engine.url }],
+    engines: [engine.url],
     serviceSettings: { catalog: { CATALOG_FILE: await writeCatalogFile() } },
   });
   client = createClient(stack.baseUrl, stack.apiKey);

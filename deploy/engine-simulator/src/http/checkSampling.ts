@@ -1,7 +1,7 @@
+import type { Engine } from '../engine/engine.ts';
 import { contextExceeded } from '../wire/contextExceeded.ts';
 import { badRequest, type EngineError, unknownEmbeddingModel, unknownModel } from '../wire/engineError.ts';
 import { type SamplingRequest, stopStrings } from '../wire/samplingFields.ts';
-import type { ServingEngine } from './engineContext.ts';
 
 /** Rules of the fields that chat and completions share, held before the model is looked at. */
 export function checkSharedFields({ stream, stream_options: streamOptions, cache_salt: salt }: SamplingRequest): void {
@@ -20,7 +20,7 @@ export function checkSharedFields({ stream, stream_options: streamOptions, cache
 }
 
 /** Throws the 404 for a name this engine does not serve. No name means the engine's model. */
-export function checkModel(name: string | undefined, { config }: ServingEngine): void {
+export function checkModel(name: string | undefined, { config }: Engine): void {
   if (name === undefined || config.servedModelNames.includes(name)) return;
   throw config.task === 'embed' ? unknownEmbeddingModel(name) : unknownModel(name, config.servedModelNames);
 }
@@ -32,7 +32,7 @@ export function checkModel(name: string | undefined, { config }: ServingEngine):
 export function resolveMaxTokens(
   requested: number | undefined,
   promptTokens: number,
-  { config: { maxModelLen }, knobs: { windowRule } }: ServingEngine,
+  { config: { maxModelLen }, knobs: { windowRule } }: Engine,
 ): number {
   if (requested !== undefined && requested > maxModelLen) {
     throw badRequest(

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
+import { encode } from '../tokenizer/tokenizer.ts';
 import { promptFields } from '../wire/chatRequest.ts';
 import { toMetricsText } from '../wire/metricsText.ts';
 import { checkModel } from './checkSampling.ts';
@@ -44,12 +45,12 @@ const tokenizeSchema = z.union([
 
 /** POST /tokenize: the exact count a request with these messages would be billed for; the length is not checked. */
 export async function postTokenize(req: IncomingMessage, res: ServerResponse, context: EngineContext): Promise<void> {
-  const { engine, tokenizer } = context;
+  const { engine } = context;
   const request = await readJson(req, tokenizeSchema);
   checkModel(request.model, engine);
   const tokens =
     'prompt' in request
-      ? tokenizer.renderText(request.prompt)
+      ? encode(request.prompt)
       : renderPrompt(request, context, { addGenerationPrompt: request.add_generation_prompt });
   sendJson(res, { count: tokens.length, max_model_len: engine.config.maxModelLen, tokens, token_strs: null });
 }

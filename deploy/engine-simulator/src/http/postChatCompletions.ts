@@ -28,7 +28,7 @@ export async function postChatCompletions(
   checkLogprobs(request);
   checkAdmission(context);
 
-  const sequence = await plan({ task: 'chat', request, promptTokens, maxTokens });
+  const sequence = plan({ task: 'chat', request, promptTokens, maxTokens });
   const generation = new Generation(req, { sequence, idPrefix: 'chatcmpl', isStream: request.stream }, context);
   const { identity } = generation;
   const imageTokens = countImages(request.messages) * TOKENS_PER_IMAGE;

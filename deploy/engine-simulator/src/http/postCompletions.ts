@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { encode } from '../tokenizer/tokenizer.ts';
 import { createCompletionChunks, toCompletionBody } from '../wire/completionAnswer.ts';
 import { completionRequestSchema } from '../wire/completionRequest.ts';
 import { badRequest, emptyPrompt } from '../wire/engineError.ts';
@@ -17,19 +18,19 @@ export async function postCompletions(
   res: ServerResponse,
   context: EngineContext,
 ): Promise<void> {
-  const { engine, tokenizer, plan } = context;
+  const { engine, plan } = context;
   const request = await readJson(req, completionRequestSchema);
   checkSharedFields(request);
   checkModel(request.model, engine);
   if (request.suffix !== undefined)
     throw badRequest('suffix is only supported for models with FIM completion rendering', 'suffix');
   if (request.prompt === '') throw emptyPrompt();
-  const promptTokens = tokenizer.renderText(request.prompt);
+  const promptTokens = encode(request.prompt);
   const maxTokens = resolveMaxTokens(request.max_tokens ?? DEFAULT_MAX_TOKENS, promptTokens.length, engine);
   checkSampling(request, maxTokens);
   checkAdmission(context);
 
-  const sequence = await plan({ task: 'completion', request, promptTokens, maxTokens });
+  const sequence = plan({ task: 'completion', request, promptTokens, maxTokens });
   const generation = new Generation(req, { sequence, idPrefix: 'cmpl', isStream: request.stream }, context);
   const { identity } = generation;
   const usage = () => generation.usage({ imageTokens: 0, createdCacheTokens: null });

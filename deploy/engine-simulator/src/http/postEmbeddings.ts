@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { embedText } from '../generation/embedText.ts';
 import { keyOfModel } from '../generation/planSequence.ts';
+import { encode } from '../tokenizer/tokenizer.ts';
 import { contextExceeded } from '../wire/contextExceeded.ts';
 import { embeddingRequestSchema, toEmbeddingList } from '../wire/embeddings.ts';
 import { badRequest } from '../wire/engineError.ts';
@@ -12,7 +13,7 @@ import { readJson } from './readJson.ts';
 
 /** POST /v1/embeddings: one vector a text. All of them are computed like one prompt. Throws refusals as `EngineError`. */
 export async function postEmbeddings(req: IncomingMessage, res: ServerResponse, context: EngineContext): Promise<void> {
-  const { engine, tokenizer, plan } = context;
+  const { engine, plan } = context;
   const { maxModelLen, servedModelName, embeddingDimensions } = engine.config;
   const request = await readJson(req, embeddingRequestSchema);
   checkModel(request.model, engine);
@@ -22,7 +23,7 @@ export async function postEmbeddings(req: IncomingMessage, res: ServerResponse, 
       `Model '${servedModelName}' does not support Matryoshka embeddings; dimensions must be unset (received dimensions=${dimensions}).`,
     );
   }
-  const texts = [request.input].flat().map((text) => tokenizer.renderText(text));
+  const texts = [request.input].flat().map((text) => encode(text));
   for (const { length } of texts) {
     if (length === 0) throw badRequest('The decoder prompt cannot be empty');
     if (length > maxModelLen)
@@ -30,7 +31,7 @@ export async function postEmbeddings(req: IncomingMessage, res: ServerResponse, 
   }
   checkAdmission(context);
 
-  const sequence = await plan({ task: 'embedding', request, promptTokens: texts.flat(), maxTokens: 1 });
+  const sequence = plan({ task: 'embedding', request, promptTokens: texts.flat(), maxTokens: 1 });
   const generation = new Generation(req, { sequence, idPrefix: 'embd' }, context);
   const modelKey = keyOfModel(servedModelName);
   answerWhole(res, generation, () =>

@@ -1,4 +1,4 @@
-import type { ChatMessage } from '../tokenizer/renderChat.ts';
+import { type ChatMessage, renderChat } from '../tokenizer/renderChat.ts';
 import type { TokenId } from '../tokenizer/tokenizer.ts';
 import type { RequestMessage, ToolDefinition } from '../wire/chatRequest.ts';
 import { badRequest, EngineError, unfetchableImage } from '../wire/engineError.ts';
@@ -7,7 +7,7 @@ import type { EngineContext } from './engineContext.ts';
 /** Renders a conversation through the chat template. Throws what vLLM answers to images it cannot take. */
 export function renderPrompt(
   { messages, tools }: { messages: readonly RequestMessage[]; tools: readonly ToolDefinition[] | undefined },
-  { engine, tokenizer }: EngineContext,
+  { engine }: EngineContext,
   { addGenerationPrompt }: { addGenerationPrompt: boolean },
 ): TokenId[] {
   const { maxImagesPerPrompt: maxImages, servedModelName } = engine.config;
@@ -18,7 +18,7 @@ export function renderPrompt(
   if (maxImages === 0 && images.length > 0) throw badRequest(`${servedModelName} is not a multimodal model`);
   if (images.length > maxImages) throw badRequest(`At most ${maxImages} image(s) may be provided in one prompt.`);
   for (const url of images) checkImage(url);
-  return tokenizer.renderChat(rendered, { tools, addGenerationPrompt });
+  return renderChat(rendered, { tools, addGenerationPrompt });
 }
 
 function toTemplateMessage({ role, content, tool_calls = [] }: RequestMessage): ChatMessage {

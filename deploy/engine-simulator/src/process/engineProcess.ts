@@ -8,8 +8,6 @@ import { Engine } from '../engine/engine.ts';
 import type { FaultRules } from '../faults/faultRules.ts';
 import { planSequence } from '../generation/planSequence.ts';
 import { createEngineListener } from '../http/engineServer.ts';
-import { renderChat } from '../tokenizer/renderChat.ts';
-import { encode } from '../tokenizer/tokenizer.ts';
 import { type Address, closeServer, listen } from './listen.ts';
 
 /**
@@ -56,7 +54,6 @@ export class EngineProcess {
     this.#address = { host: listenHost, port: config.port, program: 'engine-simulator' };
     this.#listener = createEngineListener({
       engine: this.engine,
-      tokenizer: { renderText: encode, renderChat },
       plan: (asked) => planSequence(asked, { config, faultRules }),
       clock,
       log,

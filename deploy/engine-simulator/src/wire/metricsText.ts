@@ -1,8 +1,8 @@
+import type { Engine } from '../engine/engine.ts';
 import { BLOCK_TOKENS } from '../engine/prefixCache.ts';
-import type { ServingEngine } from '../http/engineContext.ts';
 
 /** What an engine counts and does, under vLLM's names and labels: of its metrics those that say something here. */
-export function toMetricsText(engine: ServingEngine): string {
+export function toMetricsText(engine: Engine): string {
   const { metrics, config, runningCount, waitingCount, kvCacheUsage, isAsleep } = engine;
   const cacheTokens = config.numKvBlocks * BLOCK_TOKENS;
   const model = { model_name: config.servedModelName };

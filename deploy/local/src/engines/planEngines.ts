@@ -2,10 +2,13 @@ import { join } from 'node:path';
 import { readServedModels, type ServedModels } from '../readServedModels.ts';
 import { repositoryRoot } from '../repositoryRoot.ts';
 import { type DiscoveredModel, discoverModels } from './discoverModels.ts';
-import { type EngineChoice, refuseSameEngineTwice } from './engineChoice.ts';
+import { refuseSameEngineTwice } from './engineChoice.ts';
 
-/** A real engine: one that the stack has to start, or one that was asked what it serves. */
-export type PlannedEngine = { kind: 'tiny' } | { kind: 'running'; url: string; models: DiscoveredModel[] };
+/** A real engine, and the models that it says it has. */
+export interface PlannedEngine {
+  url: string;
+  models: DiscoveredModel[];
+}
 
 /** What will serve the stack's models: simulators of a catalog file's models, or real engines. */
 export type EnginePlan =
@@ -13,8 +16,8 @@ export type EnginePlan =
   | { kind: 'real'; engines: PlannedEngine[] };
 
 export interface PlanOptions {
-  /** None: the catalog's models are simulated. */
-  engines: EngineChoice[];
+  /** Addresses. None: the catalog's models are simulated. */
+  engines: string[];
   /** The simulated models; the repository's catalog of region `us` where it is not given. */
   catalogFile: string | undefined;
   signal: AbortSignal | undefined;
@@ -27,17 +30,12 @@ export async function planEngines({ engines, catalogFile, signal }: PlanOptions)
     return { kind: 'simulated', catalogFile: file, ...(await readServedModels(file, 'us')) };
   }
   refuseSameEngineTwice(engines);
-  const planned = engines.map(async (choice): Promise<PlannedEngine> => {
-    if (choice.kind === 'tiny') return choice;
-    return { ...choice, models: await discoverModels(choice.url, signal) };
-  });
+  const planned = engines.map(async (url) => ({ url, models: await discoverModels(url, signal) }));
   return { kind: 'real', engines: await Promise.all(planned) };
 }
 
-/** What a plan needs ports for. */
-export function countListeners(plan: EnginePlan): Record<'simulatedModels' | 'mediaModels' | 'tinyEngines', number> {
-  if (plan.kind === 'simulated')
-    return { simulatedModels: plan.models.length, mediaModels: plan.mediaModels.length, tinyEngines: 0 };
-  const tinyEngines = plan.engines.filter(({ kind }) => kind === 'tiny').length;
-  return { simulatedModels: 0, mediaModels: 0, tinyEngines };
+/** Counts the simulated models, which need ports. */
+export function countSimulated(plan: EnginePlan): Record<'simulatedModels' | 'mediaModels', number> {
+  if (plan.kind === 'real') return { simulatedModels: 0, mediaModels: 0 };
+  return { simulatedModels: plan.models.length, mediaModels: plan.mediaModels.length };
 }
