@@ -1,9 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { writeObservability } from './observabilityFiles.ts';
-
-const repositoryRoot = fileURLToPath(new URL('../../..', import.meta.url));
+import { repositoryRoot, writeObservability } from './observabilityFiles.ts';
 
 /** `npm run observability`: writes anew what Prometheus and Grafana read. */
 async function main(): Promise<void> {

@@ -1,3 +1,6 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import { authBoard } from './dashboards/auth.ts';
 import { type Board, toDashboard } from './dashboards/board.ts';
@@ -7,32 +10,28 @@ import { edgeBoard } from './dashboards/edge.ts';
 import { fleetBoard } from './dashboards/fleet.ts';
 import { inferenceBoard } from './dashboards/inference.ts';
 import { mediaBoard } from './dashboards/media.ts';
-import { fleetRules } from './rules/fleet.ts';
-import { mediaRules } from './rules/media.ts';
-import { moneyRules } from './rules/money.ts';
-import { objectiveRules } from './rules/objectives.ts';
-import type { Alert, Recording, RuleFile } from './rules/rule.ts';
 
 export const BOARDS = [fleetBoard, edgeBoard, inferenceBoard, mediaBoard, booksBoard, authBoard, catalogBoard];
-export const RULE_FILES = [objectiveRules, moneyRules, fleetRules, mediaRules];
+/** Files of `rules/`, which are written by hand. */
+export const RULE_FILES = ['objectives', 'money', 'fleet', 'media'];
 
+export const repositoryRoot = fileURLToPath(new URL('../../..', import.meta.url));
 const FOLDER = 'deploy/observability';
 const RULES_OF_KUBERNETES = 'k8s/components/monitoring/prometheus-rules.yaml';
-const WRITTEN = `# Written by npm run observability, from ${FOLDER}/src.\n`;
+const WRITTEN = `# Written by npm run observability, from ${FOLDER}.\n`;
 
 /** What Prometheus and Grafana read, each file by its path in the repository. */
 export function writeObservability(): Record<string, string> {
   return {
     ...Object.fromEntries(BOARDS.map((board) => [pathOfBoard(board), toJson(toDashboard(board))])),
-    ...Object.fromEntries(RULE_FILES.map((file) => [pathOfRules(file), WRITTEN + toYaml(toGroups(file))])),
     [`${FOLDER}/kustomization.yaml`]: WRITTEN + toYaml(toDashboardsOfKubernetes()),
-    [RULES_OF_KUBERNETES]: WRITTEN + RULE_FILES.map((file) => toYaml(toPrometheusRule(file))).join('---\n'),
+    [RULES_OF_KUBERNETES]: WRITTEN + RULE_FILES.map(toPrometheusRule).join('---\n'),
   };
 }
 
 const fileOfBoard = ({ id }: Pick<Board, 'id'>): string => `dashboards/${id}.json`;
 const pathOfBoard = ({ id }: Board): string => `${FOLDER}/${fileOfBoard({ id })}`;
-export const pathOfRules = ({ name }: RuleFile): string => `${FOLDER}/rules/${name}.yaml`;
+export const pathOfRules = (name: string): string => `${FOLDER}/rules/${name}.yaml`;
 
 const toYaml = (value: unknown): string => stringify(value, { lineWidth: 130 });
 
@@ -43,14 +42,15 @@ function toJson({ panels = [], ...rest }: ReturnType<typeof toDashboard>): strin
   return `{\n${lines.join(',\n')},\n"panels": [\n${panelLines}\n]\n}\n`;
 }
 
-const toGroups = ({ name, rules }: RuleFile) => ({ groups: [{ name: `turnpike-${name}`, rules: rules.map(toRule) }] });
-
-const toPrometheusRule = (file: RuleFile) => ({
-  apiVersion: 'monitoring.coreos.com/v1',
-  kind: 'PrometheusRule',
-  metadata: { name: `turnpike-${file.name}`, labels: { 'app.kubernetes.io/part-of': 'turnpike' } },
-  spec: toGroups(file),
-});
+function toPrometheusRule(name: string): string {
+  const object = {
+    apiVersion: 'monitoring.coreos.com/v1',
+    kind: 'PrometheusRule',
+    metadata: { name: `turnpike-${name}`, labels: { 'app.kubernetes.io/part-of': 'turnpike' } },
+  };
+  const groups = readFileSync(join(repositoryRoot, pathOfRules(name)), 'utf8');
+  return `${toYaml(object)}spec:\n${groups.replace(/^(?=.)/gm, '  ')}`;
+}
 
 /** What kustomize makes a ConfigMap of, by whose label Grafana's sidecar finds it. */
 const toDashboardsOfKubernetes = () => ({
@@ -64,18 +64,3 @@ const toDashboardsOfKubernetes = () => ({
     },
   ],
 });
-
-function toRule(rule: Recording | Alert) {
-  if ('record' in rule) return rule;
-  const { alert, expr, for: holds, severity, summary } = rule;
-  return {
-    alert,
-    expr,
-    ...(holds !== undefined && { for: holds }),
-    labels: { severity },
-    annotations: { summary, runbook_url: toRunbook(alert) },
-  };
-}
-
-/** Where docs/operations.md says what to do: the heading that is called as the alert is. */
-export const toRunbook = (alert: string): string => `docs/operations.md#${alert.toLowerCase()}`;

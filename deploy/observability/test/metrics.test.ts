@@ -2,11 +2,12 @@ import { glob, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, expect, it } from '@jest/globals';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
-import { BOARDS, RULE_FILES } from '../src/observabilityFiles.ts';
+import { BOARDS } from '../src/observabilityFiles.ts';
 import { BUSY_DAY } from './busyDay.ts';
 import { HEALTHY } from './healthyRegion.ts';
 import { readMeasuredSeries } from './measuredSeries.ts';
 import { readGroupings, readSelectors } from './promql.ts';
+import { RULES } from './readRules.ts';
 import { readScalers } from './readScalers.ts';
 
 /** What Prometheus adds to all that it fetches. */
@@ -19,7 +20,6 @@ const OF_PROMETHEUS = new Map([
   ['ALERTS', new Set(['alertname', 'alertstate', 'severity'])],
 ]);
 
-const RULES = RULE_FILES.flatMap(({ rules }) => rules);
 const QUERIES = {
   rules: RULES.map(({ expr }) => expr),
   dashboards: BOARDS.flatMap(({ rows, variables = [] }) => [

@@ -1,17 +1,20 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
+import { SERVICE_NAMES } from '@turnpike/config/services';
 import { runToEnd } from '@turnpike/local-stack/process/runToEnd';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import { stringify } from 'yaml';
-import { pathOfRules, RULE_FILES, toRunbook } from '../src/observabilityFiles.ts';
-import type { Alert } from '../src/rules/rule.ts';
+import { pathOfRules, RULE_FILES } from '../src/observabilityFiles.ts';
 import { checkRules, inTemporaryFolder } from './checkRules.ts';
 import { grows, HEALTHY, seriesOf, stays } from './healthyRegion.ts';
 import { readSelectors } from './promql.ts';
+import { ALERTS, RULES } from './readRules.ts';
 
 const FILES = RULE_FILES.map((file) => join(repositoryRoot, pathOfRules(file)));
-const ALERTS = RULE_FILES.flatMap(({ rules }) => rules.filter((rule): rule is Alert => 'alert' in rule));
+
+/** The heading of the operators' page that is called as the alert is. */
+const toRunbook = (alert: string): string => `docs/operations.md#${alert.toLowerCase()}`;
 
 interface Case {
   alert: string;
@@ -307,7 +310,7 @@ const toTest = (
   input_series: Object.entries({ ...HEALTHY, ...series }).map(([key, values]) =>
     values === UNKNOWN ? { series: `of_${key}`, values: stays(0) } : { series: key, values },
   ),
-  alert_rule_test: ALERTS.map(({ alert, severity }) => ({
+  alert_rule_test: ALERTS.map(({ alert, labels: { severity } }) => ({
     eval_time: lookedAt,
     alertname: alert,
     exp_alerts: fires
@@ -344,13 +347,21 @@ it('has rules that Prometheus reads', async () => {
 });
 
 it('fires nothing in a healthy region, in which there is everything that alerts go by', async () => {
-  const asked = RULE_FILES.flatMap(({ rules }) => rules.flatMap(({ expr }) => readSelectors(expr)))
+  const asked = RULES.flatMap(({ expr }) => readSelectors(expr))
     .map(({ series }) => series)
     .filter((series) => !series.includes(':'));
   const shown = new Set(Object.keys(HEALTHY).map((series) => series.split('{')[0]));
   expect(asked.filter((series) => !shown.has(series))).toEqual([]);
 
   await testRules([toTest('healthy', {})]);
+});
+
+it('asks of every service whether it is there', () => {
+  const exprOf = (name: string) => ALERTS.find(({ alert }) => alert === name)?.expr;
+  const jobs = SERVICE_NAMES.join('|');
+  const absent = SERVICE_NAMES.map((service) => `\nor absent(up{job="${service}"})`).join('');
+  expect(exprOf('ServiceDown')).toBe(`max by (job) (up{job=~"${jobs}"}) == 0${absent}`);
+  expect(exprOf('ReplicaDown')).toBe(`up{job=~"${jobs}"} == 0`);
 });
 
 it('has a case for every alert', () => {
@@ -374,7 +385,9 @@ it('tells of every alert what to do: its entry in the operators’ page begins w
     alert,
     severity: severity?.toLowerCase(),
   }));
-  expect(entries).toEqual(expect.arrayContaining(ALERTS.map(({ alert, severity }) => ({ alert, severity }))));
+  expect(entries).toEqual(
+    expect.arrayContaining(ALERTS.map(({ alert, labels: { severity } }) => ({ alert, severity }))),
+  );
   expect(entries).toHaveLength(ALERTS.length);
-  for (const { alert } of ALERTS) expect(toRunbook(alert)).toBe(`docs/operations.md#${alert.toLowerCase()}`);
+  for (const { alert, annotations } of ALERTS) expect(annotations.runbook_url).toBe(toRunbook(alert));
 });
