@@ -1,8 +1,8 @@
 import { MADE_UP_PRICING } from '@turnpike/local-stack/engines/toEngineCatalog';
 import { EMBEDDING_MODEL, MODEL } from './wire.ts';
 
-/** The models of the raw engine as a catalog: some that chat and look at images, and one of embeddings. JSON is YAML too. */
-export function toCatalogFile(chatModels = [MODEL]): string {
+/** The models of the raw engine as a catalog: one that chats and looks at images, and one of embeddings. JSON is YAML too. */
+export function toCatalogFile(): string {
   const common = {
     context_length: 1_048_576,
     pricing: MADE_UP_PRICING,
@@ -12,11 +12,11 @@ export function toCatalogFile(chatModels = [MODEL]): string {
     created: '2026-01-01',
   };
   const models = [
-    ...chatModels.map((id) => ({
+    {
       ...common,
-      id,
+      id: MODEL,
       name: 'Bench',
-      hugging_face_id: `bench/${id}`,
+      hugging_face_id: `bench/${MODEL}`,
       category: 'multimodal',
       input_modalities: ['text', 'image'],
       max_output_length: 16_384,
@@ -24,7 +24,7 @@ export function toCatalogFile(chatModels = [MODEL]): string {
       supported_parameters: ['max_tokens', 'stream', 'user'],
       supported_sampling_parameters: ['max_tokens'],
       max_tokens_per_image: 2_048,
-    })),
+    },
     {
       ...common,
       id: EMBEDDING_MODEL,

@@ -26,34 +26,27 @@ export async function startOpenStack({
   enginePort,
   kafka = false,
   observation = {},
-  profileDir,
 }: {
   stateDir: string;
   catalogFile: string;
   enginePort: number;
   kafka?: boolean;
   observation?: Observation;
-  /** Where edge, router and ledger leave what their profilers saw, each in a folder of its name; none runs where it is not given. */
-  profileDir?: string;
 }): Promise<OpenStack> {
-  const profiled = (service: string): Record<string, string> =>
-    profileDir === undefined ? {} : { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${profileDir}/${service}` };
   const running = await startStackSomewhere({
     stateDir,
     kafka,
     engines: [`http://127.0.0.1:${enginePort}`],
     observation,
     serviceSettings: {
-      edge: { ...profiled('edge'), FLOOD_REQUESTS_PER_MINUTE: PLENTY, FLOOD_BURST: PLENTY },
+      edge: { FLOOD_REQUESTS_PER_MINUTE: PLENTY, FLOOD_BURST: PLENTY },
       catalog: {
         CATALOG_FILE: catalogFile,
         MODEL_LIST_PER_IP_PER_MINUTE: PLENTY,
         MODEL_LIST_PER_MINUTE: PLENTY,
         LOOK_UPS_PER_SECOND: '100000',
       },
-      'usage-ledger': profiled('usage-ledger'),
       'model-router': {
-        ...profiled('model-router'),
         ENGINE_CALLS: '20000',
         ENGINE_TOKENS: '1000000000',
         ENGINE_KEY_SHARE: '1',

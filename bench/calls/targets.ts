@@ -47,7 +47,7 @@ const WORKSPACES = 8;
 /** Starts the engine, the load generators, the baselines, the peers where `withPeers`, and a whole stack with nothing bounded that one client would meet. */
 export async function startTargets(
   dir: string,
-  { progress, withPeers, profileDir }: { progress: (text: string) => void; withPeers: boolean; profileDir?: string },
+  { progress, withPeers }: { progress: (text: string) => void; withPeers: boolean },
 ): Promise<Targets> {
   const stops: (() => unknown)[] = [];
   const stop = async (): Promise<void> => {
@@ -90,7 +90,6 @@ export async function startTargets(
       catalogFile,
       enginePort,
       observation: { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${collector.hello}` },
-      ...(profileDir !== undefined && { profileDir }),
     });
     stops.push(() => running.stop());
     const bareBehindPipe = await child('bareProxy', { UPSTREAM_PORT: String(bare.hello) });

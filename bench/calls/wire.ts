@@ -3,10 +3,6 @@ import { crc32, deflateSync } from 'node:zlib';
 /** What the load generator asks for and the raw engine answers: made once, so that neither is in the way of what is measured. */
 
 export const MODEL = 'bench-model';
-/** The chat models of an engine that has so many: the first is `MODEL`. */
-export const listChatModels = (count: number): string[] =>
-  Array.from({ length: count }, (_, index) => (index === 0 ? MODEL : `${MODEL}-${index + 1}`));
-
 /** So many addresses of this machine that nobody else reaches; the first is 127.0.0.1. */
 export const listLoopbacks = (count: number): string[] =>
   Array.from({ length: count }, (_, index) => `127.0.${Math.floor(index / 250)}.${1 + (index % 250)}`);

@@ -9,23 +9,21 @@ import type { Curve } from './curve.ts';
 import { engines } from './curves/engines.ts';
 import { keys } from './curves/keys.ts';
 import { ledgers } from './curves/ledgers.ts';
-import { models } from './curves/models.ts';
 import { routers } from './curves/routers.ts';
 import { rows } from './curves/rows.ts';
 import { streams } from './curves/streams.ts';
-import { drawPlot } from './drawPlot.ts';
 import { type Plot, toFigures, toSize } from './plot.ts';
 import { type GrowthStack, startGrowthStack } from './startGrowthStack.ts';
 
 /** In the order in which they run: rows need no stack; on the one of the others fresh processes come first, and further routers last. */
-const CURVES: readonly Curve[] = [rows, streams, keys, models, engines, routers, ledgers];
+const CURVES: readonly Curve[] = [rows, streams, keys, engines, routers, ledgers];
 const RESULTS = new URL('../results/', import.meta.url);
 const ROUNDS = 3;
 const LONG_ROUNDS = 5;
 
-/** How cost grows with what there is more of: a curve each, drawn and as JSON in `bench/results`. */
+/** How cost grows with what there is more of: a curve each, as JSON in `bench/results`. */
 export const bench: Bench = {
-  measures: 'how cost grows with keys, models, engines, open streams, rows, routers and ledgers; a plot of each',
+  measures: 'how cost grows with keys, engines, open streams, rows, routers and ledgers',
   parts: CURVES.map(({ name }) => name),
   async run({ parts, isLong, progress, timed, measure }) {
     const figures: Figure[] = [];
@@ -90,12 +88,11 @@ function keepStacks(isShared: boolean, start: (dir: string, kafka: boolean) => P
   };
 }
 
-/** Prints a plot's points, and writes them and the drawing of them. */
+/** Prints a plot's points, and writes them. */
 async function keep(plot: Plot): Promise<void> {
   await mkdir(RESULTS, { recursive: true });
   await writeFile(new URL(`growth-${plot.name}.json`, RESULTS), `${JSON.stringify(plot, null, 2)}\n`);
-  await writeFile(new URL(`growth-${plot.name}.svg`, RESULTS), drawPlot(plot));
-  print(`${plot.title} (bench/results/growth-${plot.name}.svg)`);
+  print(`${plot.title} (bench/results/growth-${plot.name}.json)`);
   for (const { name, unit, points } of plot.lines) {
     const cells = points.map(({ size, rounds }) => `${toSize(size)}: ${toDigits(median(rounds))}`);
     print(`  ${name.padEnd(38)} ${unit.padEnd(4)} ${cells.join('   ')}`);

@@ -23,8 +23,6 @@ export interface Plot {
   title: string;
   /** What there is more and more of. */
   along: string;
-  /** Whether each line is drawn as what it is of its own first point; else in the one unit of all. */
-  isRelative: boolean;
   /** What the last point of each line may be, in its unit. */
   mostAtLast?: number;
   lines: Line[];

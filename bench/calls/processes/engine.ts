@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import {
   EMBEDDING_MODEL,
-  listChatModels,
   listLoopbacks,
+  MODEL,
   type StreamBytes,
   toEmbeddingsAnswer,
   toJsonAnswer,
@@ -18,8 +18,6 @@ export interface EnginePlan {
   tokens: number;
   /** Between two tokens; 0 for all at once. */
   everyMs: number;
-  /** Chat models that it lists from now on; those of before where it is not given. */
-  models?: number;
 }
 
 /** What the engine saw since it was last told what to do. */
@@ -37,21 +35,14 @@ const whole = toWholeAnswer();
 const metrics = toTextAnswer(
   'vllm:num_requests_running{model_name="m"} 0\nvllm:num_requests_waiting{model_name="m"} 0\n',
 );
-const toModelList = (count: number): Buffer =>
-  toJsonAnswer({
-    object: 'list',
-    data: [...listChatModels(count), EMBEDDING_MODEL].map((id) => ({
-      id,
-      object: 'model',
-      owned_by: 'vllm',
-      max_model_len: 1_048_576,
-    })),
-  });
 const answers: Record<string, Buffer> = {
   'GET /health': toTextAnswer(''),
   'GET /metrics': metrics,
   'GET /version': toJsonAnswer({ version: '0.12.0' }),
-  'GET /v1/models': toModelList(1),
+  'GET /v1/models': toJsonAnswer({
+    object: 'list',
+    data: [MODEL, EMBEDDING_MODEL].map((id) => ({ id, object: 'model', owned_by: 'vllm', max_model_len: 1_048_576 })),
+  }),
   'POST /v1/embeddings': toEmbeddingsAnswer(),
   'POST /tokenize': toJsonAnswer({ count: 256, max_model_len: 1_048_576 }),
 };
@@ -158,7 +149,6 @@ function serve(socket: Socket): void {
 
 process.on('message', (plan: EnginePlan) => {
   everyMs = plan.everyMs;
-  if (plan.models !== undefined) answers['GET /v1/models'] = toModelList(plan.models);
   bytes = toStreamBytes(plan.tokens);
   slots = Array.from({ length: everyMs }, () => new Set());
   process.send?.({ closed } satisfies EngineReport);

@@ -55,7 +55,6 @@ export const engines: Curve = {
         name: 'engines',
         title: 'Processor time by the engines of a model',
         along: 'engines',
-        isRelative: true,
         lines: [aCall, looking],
       },
     ];

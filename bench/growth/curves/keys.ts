@@ -37,7 +37,6 @@ export const keys: Curve = {
         name: 'keys',
         title: 'Processor time of a call by the API keys that call',
         along: 'keys',
-        isRelative: true,
         lines,
       },
     ];

@@ -56,7 +56,6 @@ export const ledgers: Curve = {
         title:
           'Processor time of a recorded call by ledgers, each with 100 calls a second over Kafka, and of a ledger at rest',
         along: 'ledgers',
-        isRelative: true,
         lines,
       },
     ];

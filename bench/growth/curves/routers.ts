@@ -57,7 +57,6 @@ export const routers: Curve = {
         name: 'routers',
         title: 'Processor time of a call by routers, each with 100 calls a second',
         along: 'routers',
-        isRelative: true,
         lines,
       },
     ];

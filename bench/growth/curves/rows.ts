@@ -61,7 +61,6 @@ export const rows: Curve = {
           name: 'rows',
           title: 'Postgres’ processor time to find a call by rows of the ledger',
           along: 'rows',
-          isRelative: true,
           lines: [lookUp],
         },
         // More rows are more hours to add up, until each key has called in each hour: there is no one size to stay at.
@@ -69,7 +68,6 @@ export const rows: Curve = {
           name: 'month',
           title: 'Time of a month’s sums by rows of the ledger, of 500 keys in 50 workspaces',
           along: 'rows',
-          isRelative: false,
           lines: [ofKey, ofWorkspace],
           mostAtLast: MOST_MS_OF_A_MONTH,
         },

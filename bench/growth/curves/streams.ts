@@ -66,7 +66,6 @@ export const streams: Curve = {
       name: 'stream-memory',
       title: 'Memory of each stream beyond the size before, KiB',
       along: 'streams',
-      isRelative: false,
       lines: memory,
     };
     return [
@@ -74,7 +73,6 @@ export const streams: Curve = {
         name: 'streams',
         title: 'Processor time of a chunk by open streams, 2,500 chunks a second',
         along: 'streams',
-        isRelative: true,
         lines: times,
       },
       // With two sizes there is one point, which `calls/memory` tells better.

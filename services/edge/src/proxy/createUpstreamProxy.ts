@@ -15,7 +15,7 @@ const IDLE_CONNECTION_MS = 3_000;
 /** Most requests, streams included, in progress with one upstream. What comes above them is refused, never queued. */
 const MAX_IN_PROGRESS = 10_000;
 const MAX_IDLE_CONNECTIONS = 512;
-/** So that a router that has just come has its share of calls within a minute: simulated in `bench/scaling`. */
+/** So that a router that has just come has its share of calls within a minute: docs/scaling.md, a rollout. */
 const MAX_CONNECTION_AGE_MS = 60_000;
 /**
  * Longest wait for a connection, where the upstream may be silent for as long: as a call may wait for its turn in the router.
