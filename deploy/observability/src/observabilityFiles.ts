@@ -2,16 +2,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
-import { authBoard } from './dashboards/auth.ts';
-import { type Board, toDashboard } from './dashboards/board.ts';
-import { booksBoard } from './dashboards/books.ts';
-import { catalogBoard } from './dashboards/catalog.ts';
-import { edgeBoard } from './dashboards/edge.ts';
-import { fleetBoard } from './dashboards/fleet.ts';
-import { inferenceBoard } from './dashboards/inference.ts';
-import { mediaBoard } from './dashboards/media.ts';
+import { type Board, readBoard } from './board.ts';
+import { toDashboard } from './toDashboard.ts';
 
-export const BOARDS = [fleetBoard, edgeBoard, inferenceBoard, mediaBoard, booksBoard, authBoard, catalogBoard];
+/** Files of `boards/`, which are written by hand. */
+export const BOARDS = ['fleet', 'edge', 'inference', 'media', 'books', 'auth', 'catalog'].map(readBoard);
 /** Files of `rules/`, which are written by hand. */
 export const RULE_FILES = ['objectives', 'money', 'fleet', 'media'];
 

@@ -22,7 +22,7 @@ const OF_PROMETHEUS = new Map([
 
 const QUERIES = {
   rules: RULES.map(({ expr }) => expr),
-  dashboards: BOARDS.flatMap(({ rows, variables = [] }) => [
+  dashboards: BOARDS.flatMap(({ rows, variables }) => [
     ...rows.flatMap(({ panels }) => panels.flatMap(({ lines }) => lines.map(({ expr }) => expr))),
     ...variables.map(({ metric, label }) => `count by (${label}) (${metric})`),
   ]),

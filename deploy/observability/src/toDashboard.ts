@@ -17,31 +17,13 @@ import {
 } from '@grafana/grafana-foundation-sdk/dashboard';
 import { DataqueryBuilder } from '@grafana/grafana-foundation-sdk/prometheus';
 import { PanelBuilder } from '@grafana/grafana-foundation-sdk/timeseries';
-import type { Line } from './promql.ts';
-
-export interface Panel {
-  title: string;
-  /** As Grafana names units; `short` is a bare number. */
-  unit: 's' | 'short' | 'reqps' | 'percentunit' | 'bytes' | 'Bps';
-  says?: string;
-  lines: Line[];
-}
-
-/** A dashboard in our own words: rows of panels, three abreast. */
-export interface Board {
-  /** Of the file and, after `turnpike-`, of the dashboard: who imports it anew replaces it. */
-  id: string;
-  title: string;
-  /** What can be chosen at the top: a label by its values in a metric. Queries name it `$model`. */
-  variables?: { label: string; metric: string }[];
-  rows: { title: string; panels: Panel[] }[];
-}
+import type { Board, Panel } from './board.ts';
 
 const SOURCE = { type: 'prometheus', uid: '$' + '{datasource}' };
 const [WIDTH, HEIGHT] = [8, 8];
 
 /** The dashboard as Grafana reads it. Every panel asks the Prometheus that is chosen at the top. */
-export function toDashboard({ id, title, variables = [], rows }: Board): Dashboard {
+export function toDashboard({ id, title, variables, rows }: Board): Dashboard {
   const dashboard = new DashboardBuilder(title)
     .uid(`turnpike-${id}`)
     .tags(['turnpike'])
