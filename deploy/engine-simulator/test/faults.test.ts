@@ -1,6 +1,16 @@
+import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { contentOf, readEvents, toChunks } from './support/readEvents.ts';
+import { type Chunk, contentOf } from './support/readEvents.ts';
+import { postRaw, type RawAnswer } from './support/readRaw.ts';
 import { chat, portOf, post, servedRequest, startTestSimulator, type TestSimulator } from './support/testSimulator.ts';
+
+const TEXT = 'Où est 東京? 🚀';
+/** Completion tokens of an answer with that text. */
+const TOKENS = 7;
+const PATH = '/v1/chat/completions';
+const USAGE = { stream: true, stream_options: { include_usage: true } };
+/** The events of an answer without a fault. */
+const ALL = 'text×7 stop usage DONE';
 
 let simulator: TestSimulator;
 beforeAll(async () => {
@@ -8,133 +18,192 @@ beforeAll(async () => {
 });
 afterAll(() => simulator.close());
 
-const path = '/v1/chat/completions';
-const usage = { stream: true, stream_options: { include_usage: true } };
-let calls = 0;
+const ask = (fault: string, fields: object = {}, isEnough?: (text: string) => boolean) =>
+  postRaw(simulator.url + PATH, chat(`[[sim: text="${TEXT}" fault=${fault}]]`, fields), isEnough && { isEnough });
 
-async function call(content: string, fields: object = {}, url = simulator.url) {
-  calls += 1;
-  const requestId = `fault-${calls}`;
-  const response = await post(url + path, { ...chat(content, fields), model: null }, { 'x-request-id': requestId });
-  return { response, requestId };
+/** The data of a stream's events by the rules of such streams: comments dropped, any line end. */
+const dataOf = (text: string): string[] =>
+  text
+    .split(/\r?\n/)
+    .filter((line) => line.startsWith('data: '))
+    .map((line) => line.slice('data: '.length));
+const chunksOf = (text: string): Chunk[] =>
+  dataOf(text)
+    .filter((data) => data.startsWith('{'))
+    .map((data) => JSON.parse(data) as Chunk);
+
+/** Names each event of a stream; those that repeat once, with their number. */
+function shapeOf(text: string): string {
+  const names = dataOf(text).map(nameOf);
+  const runs: { name: string; count: number }[] = [];
+  for (const name of names) {
+    const last = runs.at(-1);
+    if (last?.name === name) last.count += 1;
+    else runs.push({ name, count: 1 });
+  }
+  return runs.map(({ name, count }) => (count === 1 ? name : `${name}×${count}`)).join(' ');
 }
 
-describe('a stream with a fault', () => {
-  it('reset_mid_stream breaks the connection after the tokens before it', async () => {
-    const { response, requestId } = await call('[[sim: tokens=50 fault=reset_mid_stream after=5]]', usage);
-    expect(response.status).toBe(200);
-    await expect(readEvents(response)).rejects.toThrow();
-    expect(await servedRequest(simulator, requestId)).toMatchObject({ state: 'failed', completionTokens: 5 });
+function nameOf(data: string): string {
+  if (data === '[DONE]') return 'DONE';
+  let chunk: Partial<Chunk>;
+  try {
+    chunk = JSON.parse(data) as Partial<Chunk>;
+  } catch {
+    return 'broken';
+  }
+  const { error, usage, choices } = chunk;
+  if (error) return 'error';
+  if (usage) return usage.completion_tokens === TOKENS ? 'usage' : `usage:${usage.completion_tokens}`;
+  if (choices === undefined) return 'no-choices';
+  const [choice] = choices;
+  return choice === undefined ? 'empty-choices' : (choice.finish_reason ?? 'text');
+}
+
+const END = 'end';
+const RESET = 'ECONNRESET';
+
+describe('a stream with the fault', () => {
+  it.each([
+    ['close_without_done after=0', '', END],
+    ['close_without_done after=4', 'text×5', END],
+    ['close_inside_event', 'text×2 broken', END],
+    ['close_before_usage', 'text×7 stop', END],
+    ['error_event after=0', 'error DONE', END],
+    ['error_event after=3', 'text×4 error DONE', END],
+    ['error_event after=100', 'text×7 error DONE', END],
+    ['abort after=2', 'text×2 abort usage:2 DONE', END],
+    ['unknown_finish', 'text×7 overloaded usage DONE', END],
+    ['invalid_json', 'text×2 broken text×4 stop usage DONE', END],
+    ['missing_choices', 'text×2 no-choices text×5 stop usage DONE', END],
+    ['early_empty_choices', 'text×2 empty-choices text×5 stop usage DONE', END],
+    ['duplicate_finish', 'text×7 stop×2 usage DONE', END],
+    ['huge_event', ALL, END],
+    ['no_usage', 'text×7 stop DONE', END],
+    ['usage_lower', 'text×7 stop usage:3 DONE', END],
+    ['usage_negative', 'text×7 stop usage:-7 DONE', END],
+    ['usage_overflow', 'text×7 stop usage:Infinity DONE', END],
+    ['split_writes', ALL, END],
+    ['split_utf8', ALL, END],
+    ['crlf', ALL, END],
+    ['comments', ALL, END],
+    ['wrong_content_type', ALL, END],
+    ['wrong_content_length', ALL, RESET],
+    ['trailing_bytes', `${ALL} no-choices`, END],
+    ['http_503', '', END],
+  ])('%s has the events "%s" and ends with %s', async (fault, shape, ending) => {
+    const { text, ending: how } = await ask(fault, USAGE);
+    expect([shapeOf(text), how]).toEqual([shape, ending]);
+    if (shape === ALL) expect(contentOf(chunksOf(text))).toBe(TEXT);
   });
 
-  it('breaks before the first chunk when no token is to come before', async () => {
-    const { response } = await call('[[sim: tokens=50 fault=close_without_done after=0]]', usage);
-    expect(await readEvents(response)).toEqual([]);
-    const broken = await call('[[sim: tokens=50 fault=reset_mid_stream after=0]]', usage);
-    await expect(readEvents(broken.response)).rejects.toThrow();
-  });
-
-  it('error_event tells of the failure and ends with [DONE], without a finish reason or usage', async () => {
-    const { response } = await call('[[sim: tokens=50 fault=error_event after=3]]', usage);
-    const events = await readEvents(response);
-    expect(events.at(-1)).toBe('[DONE]');
-    const chunks = toChunks(events);
-    expect(chunks.at(-1)?.error).toEqual({
-      message: 'Internal server error',
-      type: 'InternalServerError',
-      param: null,
-      code: 500,
-    });
-    expect(chunks).toHaveLength(1 + 3 + 1);
-    expect(chunks.some((chunk) => chunk.usage || chunk.choices?.[0]?.finish_reason)).toBe(false);
-  });
-
-  it('close_without_done ends cleanly in the middle', async () => {
-    const { response, requestId } = await call('[[sim: tokens=50 fault=close_without_done after=4]]', usage);
-    const events = await readEvents(response);
-    expect(events).toHaveLength(1 + 4);
-    expect(events.at(-1)).not.toBe('[DONE]');
-    expect(await servedRequest(simulator, requestId)).toMatchObject({ state: 'failed', completionTokens: 4 });
+  it('reset_mid_stream breaks, and is logged with its tokens', async () => {
+    const body = chat('[[sim: tokens=50 fault=reset_mid_stream after=5]]', USAGE);
+    const response = await post(simulator.url + PATH, body, { 'x-request-id': 'reset' });
+    await expect(response.text()).rejects.toThrow();
+    expect(await servedRequest(simulator, 'reset')).toMatchObject({ state: 'failed', completionTokens: 5 });
   });
 
   it('stall goes silent until the client leaves, which counts as an abort', async () => {
-    const { response, requestId } = await call('[[sim: tokens=50 fault=stall after=2]]', usage);
-    const reader = response.body?.getReader();
-    await servedRequest(simulator, requestId, ({ completionTokens }) => completionTokens === 2);
-    await reader?.cancel();
-    expect(await servedRequest(simulator, requestId)).toMatchObject({ state: 'aborted', completionTokens: 2 });
+    const body = chat('[[sim: tokens=50 fault=stall after=2]]', USAGE);
+    const response = await post(simulator.url + PATH, body, { 'x-request-id': 'stall' });
+    await servedRequest(simulator, 'stall', ({ completionTokens }) => completionTokens === 2);
+    await response.body?.cancel();
+    expect(await servedRequest(simulator, 'stall')).toMatchObject({ state: 'aborted', completionTokens: 2 });
   });
 
-  it('abort ends with the finish reason abort', async () => {
-    const { response, requestId } = await call('[[sim: tokens=50 fault=abort after=2]]', usage);
-    const finishes = toChunks(await readEvents(response)).flatMap(({ choices }) => choices[0]?.finish_reason ?? []);
-    expect(finishes).toEqual(['abort']);
-    expect(await servedRequest(simulator, requestId)).toMatchObject({ state: 'failed', finishReason: 'abort' });
+  it('never_ending goes on after [DONE] until the client leaves', async () => {
+    const { text } = await ask('never_ending', USAGE, (received) => received.endsWith('[DONE]\n\n\n\n'));
+    expect(shapeOf(text)).toBe(ALL);
   });
 
-  it('no_usage keeps silent about what was used, though asked', async () => {
-    const { response, requestId } = await call('[[sim: tokens=5 fault=no_usage]]', usage);
-    const events = await readEvents(response);
-    expect(events.at(-1)).toBe('[DONE]');
-    expect(toChunks(events).some((chunk) => chunk.usage)).toBe(false);
-    expect(await servedRequest(simulator, requestId)).toMatchObject({ state: 'finished', completionTokens: 5 });
+  it('usage_negative lies on every chunk where every chunk tells it', async () => {
+    const options = { include_usage: true, continuous_usage_stats: true };
+    const { text } = await ask('usage_negative', { stream: true, stream_options: options });
+    expect(chunksOf(text).map(({ usage }) => Math.sign(usage?.completion_tokens ?? 1))).not.toContain(1);
   });
 
-  it('strikes an answer that is shorter than the fault waits', async () => {
-    const { response } = await call('[[sim: tokens=3 fault=error_event after=100]]', usage);
-    expect(toChunks(await readEvents(response)).at(-1)?.error?.code).toBe(500);
+  it.each<[string, (answer: RawAnswer) => boolean]>([
+    ['huge_event', ({ text }) => text.length > 1024 * 1024],
+    ['split_writes', ({ pieces, text }) => pieces.length > 3 * text.split('\n\n').length],
+    ['split_utf8', ({ pieces }) => pieces.some((piece) => piece.toString().endsWith('\uFFFD'))],
+    ['joined_events', ({ pieces }) => pieces.length <= 5],
+    ['crlf', ({ text }) => !text.replaceAll('\r\n', '').includes('\n')],
+    ['comments', ({ text }) => /^: a comment\n\n: another\n: and one inside\ndata: /.test(text)],
+    ['wrong_content_type', ({ headers }) => headers['content-type'] === 'text/html'],
+    ['wrong_content_length', ({ headers }) => headers['content-length'] !== undefined],
+    ['truncated_gzip', ({ headers, pieces }) => headers['content-encoding'] === 'gzip' && !unzips(pieces)],
+  ])('%s shows in the bytes', async (fault, isShown) => {
+    expect(isShown(await ask(`${fault} itl_ms=1`, USAGE))).toBe(true);
   });
 });
 
-describe('a whole answer with a fault', () => {
+describe('a whole answer with the fault', () => {
   it.each([
-    ['http_500', 500, 'InternalServerError'],
-    ['http_503', 503, 'Service Unavailable'],
-    ['error_event', 500, 'InternalServerError'],
-  ])('%s answers %i', async (fault, status, type) => {
-    const { response } = await call(`[[sim: fault=${fault}]]`);
-    expect(response.status).toBe(status);
-    expect(response.headers.get('retry-after')).toBeNull();
-    expect(await response.json()).toMatchObject({ error: { type, code: status } });
+    ['http_500', 500, /"type":"InternalServerError"/],
+    ['http_500_flat', 500, /^\{"object":"error","message":"Internal server error"/],
+    ['http_500_empty', 500, /^$/],
+    ['http_500_html', 500, /^<html>/],
+    ['http_503', 503, /"type":"Service Unavailable"/],
+    ['http_429', 429, /"code":429/],
+    ['http_404', 404, /"type":"NotFoundError"/],
+    ['http_401', 401, /^\{"error":"Unauthorized"\}$/],
+    ['http_200_error', 200, /^\{"error":\{.*"code":500\}\}$/],
+    ['error_event', 500, /"type":"InternalServerError"/],
+    ['no_usage', 200, /"usage":null/],
+    ['invalid_json', 200, /^\{"id":/],
+    ['missing_choices', 200, /^(?!.*"choices")/],
+    ['early_empty_choices', 200, /"choices":\[\]/],
+    ['usage_negative', 200, /"completion_tokens":-\d/],
+    ['usage_overflow', 200, /"completion_tokens":1e400/],
+    ['unknown_finish', 200, /"finish_reason":"overloaded"/],
+    ['trailing_bytes', 200, /\}data: \{"trailing":true\}\n\n$/],
+    ['huge_event', 200, /^.{1048576}/s],
+    ['split_utf8', 200, /"content":"Où est 東京\? 🚀"/],
+  ])('%s is a %i', async (fault, status, text) => {
+    const answer = await ask(fault);
+    expect([answer.status, answer.ending]).toEqual([status, END]);
+    expect(answer.text).toMatch(text);
+    expect(answer.headers['retry-after']).toBeUndefined();
   });
 
-  it('no_usage has null for usage', async () => {
-    const { response } = await call('[[sim: fault=no_usage]]');
-    expect(await response.json()).toMatchObject({ usage: null });
+  it.each(['reset_before_headers', 'reset_mid_stream', 'close_inside_event'])('%s never comes', async (fault) => {
+    await expect(ask(fault)).rejects.toThrow(/ECONNRESET|socket hang up/);
   });
 
-  it('reset_mid_stream breaks the connection before the answer', async () => {
-    await expect(call('[[sim: fault=reset_mid_stream]]')).rejects.toThrow();
+  it('wrong_content_length breaks off', async () => {
+    expect((await ask('wrong_content_length')).ending).toBe(RESET);
+  });
+
+  it('never_ending is followed by a line now and then', async () => {
+    const { text } = await ask('never_ending', {}, (received) => received.endsWith('}\n\n'));
+    expect(JSON.parse(text)).toMatchObject({ object: 'chat.completion' });
   });
 });
 
 describe('fault rules', () => {
   const setRules = (rules: object[]) => post(`${simulator.adminUrl}/admin/faults`, rules);
   const clearRules = () => fetch(`${simulator.adminUrl}/admin/faults`, { method: 'DELETE' });
-  const statuses = async (requests: [string, string?][]) => {
-    const seen: number[] = [];
-    for (const [content, url] of requests) seen.push((await call(content, {}, url)).response.status);
-    return seen;
-  };
+  const statusOf = async (url = simulator.url) => (await post(url + PATH, { ...chat('a'), model: null })).status;
 
   it('strike every Nth request that matches, until they are cleared', async () => {
     await setRules([{ match: { port: portOf(simulator.url), everyNth: 2 }, fault: 'http_503' }]);
-    const [, other = ''] = simulator.urls;
-    expect(await statuses([['a'], ['b', other], ['c'], ['d'], ['e']])).toEqual([200, 200, 503, 200, 503]);
+    const seen = [await statusOf(), await statusOf(simulator.urls[1]), await statusOf(), await statusOf()];
+    expect(seen).toEqual([200, 200, 503, 200]);
     await clearRules();
-    expect(await statuses([['a'], ['b'], ['c']])).toEqual([200, 200, 200]);
-  });
-
-  it('strike a stream in the middle', async () => {
-    await setRules([{ fault: 'close_without_done', after: 2 }]);
-    const { response } = await call('[[sim: tokens=9]]', usage);
-    expect(contentOf(toChunks(await readEvents(response))).split(' ')).toHaveLength(2);
-    await clearRules();
+    expect([await statusOf(), await statusOf()]).toEqual([200, 200]);
   });
 
   it('are refused when they are not understood', async () => {
-    const response = await setRules([{ fault: 'meteor' }]);
-    expect(response.status).toBe(400);
-    expect(await statuses([['a']])).toEqual([200]);
+    expect((await setRules([{ fault: 'meteor' }])).status).toBe(400);
+    expect(await statusOf()).toBe(200);
   });
 });
+
+function unzips(pieces: Buffer[]): boolean {
+  try {
+    return gunzipSync(Buffer.concat(pieces)).length > 0;
+  } catch {
+    return false;
+  }
+}
