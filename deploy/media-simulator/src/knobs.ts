@@ -12,8 +12,6 @@ export const knobsSchema = z.strictObject({
   msPerAudioSecond: milliseconds,
   /** Renders at once; the rest wait in order of arrival. */
   slots: count,
-  /** Renders that may run and wait together; one more gets 503. Null is no bound. */
-  queueCap: z.int().min(0).nullable(),
   /** Whether `progress` grows with the steps, or is 0 until it is 100. */
   progress: z.enum(['none', 'steps']),
   /** What a job is called until it has ended, where its render waits. */
@@ -26,23 +24,10 @@ export const knobsSchema = z.strictObject({
   deleteAborts: z.boolean(),
   /** Whether DELETE of a finished job removes its file. */
   deleteRemovesFile: z.boolean(),
-  /** How long a render takes to stop. Longer than 2 s, and DELETE is 409 meanwhile. */
-  abortMs: milliseconds,
-  /** What outlives a restart: nothing, or the records. Files do anyway. */
-  recordStore: z.enum(['memory', 'disk']),
-  /** How long a finished job and its file are kept. Null is for ever. */
-  expireAfterMs: milliseconds.nullable(),
-  /** Bytes of files that fit the disk. Null is no bound. */
-  diskBytes: z.int().min(0).nullable(),
-  /** Ids made of this and a counter that begins anew with each restart. Null: random ones. */
-  idSeed: z.string().min(1).max(100).nullable(),
   /** The body of an error. Null: the personality's own. */
   errorForm: z.enum(['detail', 'envelope', 'flat', 'nested_detail']).nullable(),
   /** Frames of a clip whose length nobody named. */
   defaultFrames: count,
-  /** What a model makes of a number of frames; `4k+1` is the next number of that kind. */
-  frameRule: z.enum(['exact', '4k+1']),
-  clipContainer: z.enum(['mp4', 'avi']),
   /** Formats that it makes; others are refused. */
   imageFormats: z.array(z.enum(['png', 'jpeg', 'webp'])),
   speechFormats: z.array(z.enum(['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'])),
@@ -50,7 +35,6 @@ export const knobsSchema = z.strictObject({
   voices: z.array(z.string().min(1)).min(1),
   /** `duration` of a verbose transcript. */
   durationForm: z.enum(['number', 'text']),
-  maxAudioSeconds: z.int().min(1),
   maxAudioMegabytes: z.int().min(1),
 });
 export type Knobs = z.output<typeof knobsSchema>;
@@ -62,26 +46,17 @@ export const DEFAULT_KNOBS: Knobs = {
   msPerFrame: 0,
   msPerAudioSecond: 0,
   slots: 1,
-  queueCap: null,
   progress: 'none',
   waitingStatus: 'queued',
   runningStatus: 'in_progress',
   failedJobStatus: 'ok',
   deleteAborts: true,
   deleteRemovesFile: true,
-  abortMs: 0,
-  recordStore: 'memory',
-  expireAfterMs: null,
-  diskBytes: null,
-  idSeed: null,
   errorForm: null,
   defaultFrames: 96,
-  frameRule: '4k+1',
-  clipContainer: 'mp4',
   imageFormats: ['png', 'jpeg', 'webp'],
   speechFormats: ['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'],
   voices: ['vivian', 'ryan', 'aiden'],
   durationForm: 'number',
-  maxAudioSeconds: 600,
   maxAudioMegabytes: 25,
 };

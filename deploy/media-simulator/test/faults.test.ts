@@ -176,13 +176,6 @@ describe('of a body', () => {
 });
 
 describe('of a job', () => {
-  it('begun_twice makes two of one order', async () => {
-    await replica.addFaults({ fault: 'begun_twice' });
-    await createJob(replica, small);
-    await until('both', async () => (await replica.log()).totals.rendersFinished === 2);
-    expect((await replica.state()).jobs).toHaveLength(2);
-  });
-
   it('completed_without_file says completed, and has nothing', async () => {
     await replica.addFaults({ fault: 'completed_without_file' });
     const { id } = await createJob(replica, small);
@@ -192,7 +185,6 @@ describe('of a job', () => {
   });
 
   it.each([
-    ['progress_backwards', { progress: 0 }],
     ['progress_101', { progress: 101 }],
     ['progress_null', { progress: null }],
     ['progress_text', { progress: 'almost done' }],
@@ -205,15 +197,12 @@ describe('of a job', () => {
     expect(await (await replica.get('/v1/videos')).json()).toMatchObject({ data: [{ id, ...expected }] });
   });
 
-  it('list_omits leaves jobs out, list_of_10000 has strangers in it', async () => {
-    const ids: string[] = [];
-    for (let at = 0; at < 4; at += 1) ids.push((await createJob(replica, small)).id);
-    await replica.addFaults({ fault: 'list_omits', times: 1 }, { fault: 'list_of_10000', times: 1 });
-    const list = async () => ((await (await replica.get('/v1/videos')).json()) as { data: { id: string }[] }).data;
-    expect((await list()).map(({ id }) => id)).toEqual([ids[2], ids[0]]);
-    const long = await list();
-    expect(long).toHaveLength(10_000);
-    expect(new Set(long.map(({ id }) => id))).toEqual(new Set([...ids, ...long.slice(4).map(({ id }) => id)]));
+  it('list_of_10000 has strangers in it', async () => {
+    const { id } = await createJob(replica, small);
+    await replica.addFaults({ fault: 'list_of_10000' });
+    const { data } = (await (await replica.get('/v1/videos')).json()) as { data: { id: string }[] };
+    expect(data).toHaveLength(10_000);
+    expect(data[0]?.id).toBe(id);
   });
 
   it('stuck never ends, keeps the slot, and DELETE frees it also where DELETE leaves renders running', async () => {

@@ -2,7 +2,6 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
 import sharp from 'sharp';
 import type { PersonalityName } from '../src/personalities.ts';
-import { toBuffer } from './support/readMedia.ts';
 import { MODEL, startTestReplica, type TestReplica } from './support/testReplica.ts';
 
 let replica: TestReplica;
@@ -46,53 +45,6 @@ describe('images', () => {
     };
     expect(await draw(1)).toBe(await draw(1));
     expect(await draw(1)).not.toBe(await draw(2));
-  });
-
-  it.each(['sglang', 'trtllm'] as const)(
-    '%s answers with a path of its own unless told otherwise',
-    async (personality) => {
-      replica = await startTestReplica(personality);
-      const response = await replica.postJson(PATH, { prompt: 'a fox', size: '64x48', n: 2 });
-      const { data } = (await response.json()) as ImageBody;
-      expect(data[1]).toMatchObject({
-        b64_json: null,
-        url: expect.stringMatching(/^\/v1\/images\/.*\/content\?variant=1$/),
-      });
-      const content = await replica.get(data[1]?.url ?? '');
-      expect(content.headers.get('content-type')).toBe('image/png');
-      expect(await sharp(await toBuffer(content)).metadata()).toMatchObject({ width: 64, height: 48 });
-    },
-  );
-
-  it.each([
-    [
-      'no prompt',
-      { n: 1 },
-      422,
-      { detail: [{ type: 'missing', loc: ['body', 'prompt'], msg: 'Field required', input: null }] },
-    ],
-    ['a url', { prompt: 'x', response_format: 'url' }, 422, { detail: [expect.objectContaining({ input: 'url' })] }],
-    ['eleven', { prompt: 'x', n: 11 }, 422, { detail: [expect.objectContaining({ loc: ['body', 'n'] })] }],
-    ['too many pixels', { prompt: 'x', size: '9000x9000' }, 400, { detail: expect.stringMatching(/maximum pixels/) }],
-    ['another model', { prompt: 'x', model: 'y' }, 400, { detail: expect.stringMatching(/Model mismatch/) }],
-  ])('vLLM-Omni refuses %s', async (_case, fields, status, body) => {
-    replica = await startTestReplica('vllm-omni-2026');
-    const response = await replica.postJson(PATH, fields);
-    expect({ status: response.status, body: await response.json() }).toEqual({ status, body });
-    expect((await replica.log()).totals).toMatchObject({ requests: 1, rendersOrdered: 0 });
-  });
-
-  it('TensorRT-LLM refuses a field that it does not know, in its own form', async () => {
-    replica = await startTestReplica('trtllm');
-    const response = await replica.postJson(PATH, { prompt: 'x', lora: 'y' });
-    expect(response.status).toBe(400);
-    expect(await response.json()).toMatchObject({ object: 'error', type: 'BadRequestError', code: 400 });
-  });
-
-  it('refuses a format that it does not make, in the form of errors that a test has chosen', async () => {
-    replica = await startTestReplica('vllm-omni-2026', { imageFormats: ['png'], errorForm: 'envelope' });
-    const response = await replica.postJson(PATH, { prompt: 'x', output_format: 'webp' });
-    expect([response.status, await response.json()]).toMatchObject([400, { error: { code: 400, param: null } }]);
   });
 
   it('goes on rendering when its client has left', async () => {

@@ -33,33 +33,6 @@ describe('a video job', () => {
     },
   );
 
-  it('may be an AVI', async () => {
-    replica = await startTestReplica('trtllm', { clipContainer: 'avi', frameRule: 'exact' });
-    const job = await createJob(replica, { ...small, seconds: '1' });
-    await completed(replica, job.id);
-    const content = await replica.get(`/v1/videos/${job.id}/content`);
-    expect(content.headers.get('content-type')).toBe('video/x-msvideo');
-    expect(await probeClip(await toBuffer(content))).toMatchObject({ frames: 8, format: 'avi' });
-  });
-
-  it('of vLLM-Omni has one frame where the request names no length', async () => {
-    replica = await startTestReplica('vllm-omni-2026');
-    const job = await createJob(replica, small);
-    expect(job).toMatchObject({ seconds: '4' });
-    await completed(replica, job.id);
-    expect((await replica.log()).renders[0]?.units).toMatchObject({ frames: 1 });
-  });
-
-  it('has bytes of its own, whatever was asked', async () => {
-    replica = await startTestReplica('vllm-omni-2026');
-    for (const prompt of ['a', 'a', 'b']) {
-      const { id } = await createJob(replica, { ...small, prompt, seconds: '1' });
-      await completed(replica, id);
-    }
-    const made = (await replica.log()).renders.map(({ outputs }) => outputs[0]?.sha256);
-    expect(new Set(made).size).toBe(3);
-  });
-
   it('waits for the one slot, in order, and says so', async () => {
     replica = await startTestReplica('vllm-omni-2026', { clock: 'virtual', renderBaseMs: 1_000, progress: 'steps' });
     const ids: string[] = [];
@@ -100,52 +73,6 @@ describe('a video job', () => {
     const running = await getJob(replica, id);
     expect([waiting.body.status, running.body.status]).toEqual(statuses);
   });
-
-  it.each([
-    ['vllm-omni-2026', 500, { code: 500, message: expect.stringMatching(/CUDA/) }],
-    ['vllm-omni-early', 200, { code: 'EngineGenerateError', message: expect.stringMatching(/CUDA/) }],
-    ['sglang', 200, { message: expect.stringMatching(/CUDA/) }],
-    ['trtllm', 200, expect.stringMatching(/CUDA/)],
-  ] as [PersonalityName, number, object][])(
-    'of %s that failed is a %i with the job as body',
-    async (personality, status, error) => {
-      replica = await startTestReplica(personality);
-      await replica.addFaults({ fault: 'render_fails' });
-      const { id } = await createJob(replica, small);
-      const seen = await until('its failure', async () => {
-        const job = await getJob(replica, id);
-        return job.body.status === 'failed' && job;
-      });
-      expect(seen).toMatchObject({ status, body: { id, error } });
-      expect((await replica.log()).totals).toMatchObject({ rendersFailed: 1, rendersFinished: 0 });
-    },
-  );
-});
-
-describe('content', () => {
-  it.each([
-    ['vllm-omni-2026', 404, 422, 404],
-    ['sglang', 404, 404, 404],
-    ['trtllm', 400, 400, 404],
-  ] as [PersonalityName, number, number, number][])(
-    'of %s that is not there',
-    async (personality, unfinished, failed, gone) => {
-      replica = await startTestReplica(personality, { renderBaseMs: 0 });
-      await replica.admin('pause');
-      await replica.addFaults({ fault: 'render_fails', times: 1 }, { fault: 'file_vanished', times: 1 });
-      const first = await createJob(replica, small);
-      const second = await createJob(replica, small);
-      const content = async (id: string) => (await replica.get(`/v1/videos/${id}/content`)).status;
-      expect(await content(second.id)).toBe(unfinished);
-      await replica.admin('resume');
-      await completed(replica, second.id);
-      expect(await content(first.id)).toBe(failed);
-      expect(await content(second.id)).toBe(200); // the fault struck the look that came too early
-      await replica.addFaults({ fault: 'file_vanished', times: 1 });
-      expect([await content(second.id), await content(second.id)]).toEqual([gone, gone]);
-      expect(await content('unknown')).toBe(404);
-    },
-  );
 });
 
 describe('the list', () => {
@@ -181,19 +108,6 @@ describe('DELETE', () => {
     expect(await replica.state()).toMatchObject({ running: [], jobs: [], files: [] });
   });
 
-  it('is 409 while a render takes more than 2 s to stop', async () => {
-    replica = await startTestReplica('vllm-omni-2026', { clock: 'virtual', renderBaseMs: 60_000, abortMs: 5_000 });
-    const { id } = await createJob(replica, small);
-    const answer = replica.delete(`/v1/videos/${id}`);
-    await until('the order to arrive', async () => (await replica.log()).requests.at(-1)?.method === 'DELETE');
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    await replica.admin('advance', { ms: 2_000 });
-    expect((await answer).status).toBe(409);
-    expect((await getJob(replica, id)).status).toBe(200);
-    await replica.admin('advance', { ms: 3_000 });
-    expect((await getJob(replica, id)).status).toBe(404);
-  });
-
   it.each(['vllm-omni-early', 'sglang'] as const)(
     'of %s takes the record and leaves the render',
     async (personality) => {
@@ -217,71 +131,6 @@ describe('DELETE', () => {
 });
 
 describe('a replica', () => {
-  it('that restarts forgets jobs and keeps files, unless its records lie on the disk', async () => {
-    replica = await startTestReplica('vllm-omni-2026');
-    const { id } = await createJob(replica, small);
-    await completed(replica, id);
-    await replica.admin('restart');
-    expect((await getJob(replica, id)).status).toBe(404);
-    expect((await replica.state()).files).toHaveLength(1);
-
-    await replica.configure({ recordStore: 'disk' });
-    const kept = await createJob(replica, small);
-    await completed(replica, kept.id);
-    await replica.admin('restart', { files: 'lose' });
-    expect((await getJob(replica, kept.id)).body).toMatchObject({ status: 'completed' });
-    expect((await replica.get(`/v1/videos/${kept.id}/content`)).status).toBe(404);
-  });
-
-  it('that restarts loses the render, and a job on the disk stays unfinished for ever', async () => {
-    replica = await startTestReplica('vllm-omni-2026', { recordStore: 'disk', renderBaseMs: 60_000 });
-    const { id } = await createJob(replica, small);
-    await replica.startAgain();
-    expect((await getJob(replica, id)).body).toMatchObject({ status: 'in_progress' });
-    expect((await replica.delete(`/v1/videos/${id}`)).status).toBe(409);
-    const { totals, renders } = await replica.log();
-    expect(totals).toMatchObject({ rendersOrdered: 1, rendersLost: 1 });
-    expect(renders[0]).toMatchObject({ jobId: id, state: 'lost' });
-  });
-
-  it('may give the same ids again after a restart, as another replica does', async () => {
-    replica = await startTestReplica('vllm-omni-2026', { idSeed: 'the same' });
-    const { id } = await createJob(replica, small);
-    await replica.admin('restart');
-    expect((await createJob(replica, small)).id).toBe(id);
-    const other = await startTestReplica('vllm-omni-2026', { idSeed: 'the same' });
-    expect((await createJob(other, small)).id).toBe(id);
-    await other.close();
-  });
-
-  it('has a disk that fills', async () => {
-    replica = await startTestReplica('vllm-omni-2026', { diskBytes: 10 });
-    const { id } = await createJob(replica, small);
-    await until('its failure', async () => (await getJob(replica, id)).body.status === 'failed');
-    expect((await getJob(replica, id)).body.error).toMatchObject({ message: expect.stringMatching(/No space left/) });
-  });
-
-  it('forgets jobs and files after a time of its own', async () => {
-    replica = await startTestReplica('vllm-omni-2026', { clock: 'virtual', renderBaseMs: 10, expireAfterMs: 1_000 });
-    const { id, created_at: created } = await createJob(replica, small);
-    await replica.admin('advance', { ms: 10 });
-    expect(await completed(replica, id)).toMatchObject({ expires_at: created + 1 });
-    await replica.admin('advance', { ms: 1_000 });
-    expect((await getJob(replica, id)).status).toBe(404);
-    expect(await replica.state()).toMatchObject({ jobs: [], files: [] });
-  });
-
-  it('is busy when its line is full', async () => {
-    replica = await startTestReplica('vllm-omni-2026', { queueCap: 1, renderBaseMs: 60_000 });
-    await createJob(replica, small);
-    const refused = await replica.postForm('/v1/videos', small);
-    expect({ status: refused.status, retryAfter: refused.headers.get('retry-after') }).toEqual({
-      status: 503,
-      retryAfter: null,
-    });
-    expect((await replica.log()).totals).toMatchObject({ rendersOrdered: 1 });
-  });
-
   it('shuts its door and opens it again', async () => {
     replica = await startTestReplica('sglang');
     await replica.admin('port', { port: 'closed' });

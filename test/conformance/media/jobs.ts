@@ -106,6 +106,7 @@ row('media.jobs.failed', async () => {
     ['render_refuses_prompt', 'content_refused'],
     ['output_html', 'invalid_output'],
     ['output_without_content', 'invalid_output'],
+    ['output_forged_header', 'invalid_output'],
   ] as const) {
     const job = await ends(fault);
     expect({ fault, ...job }).toMatchObject({
@@ -224,6 +225,16 @@ row('media.jobs.cancel-running', async () => {
       (await rendersOf(prompt)).every(({ state }) => state === 'aborted'),
     );
   });
+  // A render that never ends keeps its slot until the job is cancelled.
+  const stuck = aPrompt();
+  await whileBackendsFail(stack, MODELS.video, 'stuck', async () => {
+    const job = await aVideoJob(caller, { prompt: stuck });
+    await until('the render to be stuck', async () =>
+      (await rendersOf(stuck)).some(({ state }) => state === 'running'),
+    );
+    expect((await caller.send('DELETE', pathOf(job))).status).toBe(200);
+  });
+  await until('its slot to be free', async () => (await rendersOf(stuck)).every(({ state }) => state === 'aborted'));
   await expectSpent(caller, 0n);
 });
 

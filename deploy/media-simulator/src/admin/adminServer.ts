@@ -19,8 +19,7 @@ export interface AdminContext {
 }
 
 const restartSchema = z.strictObject({
-  /** `as_stored`: what the knob `recordStore` has kept. */
-  records: z.enum(['as_stored', 'forget', 'keep']).default('as_stored'),
+  records: z.enum(['forget', 'keep']).default('forget'),
   files: z.enum(['keep', 'lose']).default('keep'),
 });
 const portSchema = z.strictObject({ port: z.enum(['open', 'closed']) });

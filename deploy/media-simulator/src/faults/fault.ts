@@ -32,15 +32,12 @@ export const FAULTS = {
   wrong_length: EVERYWHERE,
   wrong_type: EVERYWHERE,
   // Jobs.
-  begun_twice: CREATES_VIDEO,
   completed_without_file: CREATES_VIDEO,
   file_vanished: ['GET /v1/videos/{id}/content'],
-  progress_backwards: READS_JOB,
   progress_101: READS_JOB,
   progress_null: READS_JOB,
   progress_text: READS_JOB,
   status_unknown: READS_JOB,
-  list_omits: ['GET /v1/videos'],
   list_of_10000: ['GET /v1/videos'],
   // Renders.
   stuck: RENDERS,

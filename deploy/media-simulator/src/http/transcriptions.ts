@@ -15,9 +15,6 @@ export async function transcribe(call: Call, operation: 'transcription' | 'trans
   const request = dialect.read(body, readContext(call));
   const samples = await hear(request.audio, dialect);
   const seconds = samples.length / HEARING_RATE;
-  if (seconds > replica.knobs.maxAudioSeconds) {
-    throw new EngineError(400, `Audio is too long: ${replica.knobs.maxAudioSeconds} seconds at most.`);
-  }
   const text = writeText(samples);
   const render = replica.render({
     request: entry,

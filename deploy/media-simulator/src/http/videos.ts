@@ -1,6 +1,6 @@
 import { bendOutput } from '../faults/bendOutput.ts';
 import { encodeClip } from '../outputs/encodeClip.ts';
-import type { JobView, VideoDialect, VideoRequest } from '../personalities/personality.ts';
+import type { VideoDialect, VideoRequest } from '../personalities/personality.ts';
 import type { VideoJob } from '../replica/jobRecords.ts';
 import type { Render } from '../replica/renderQueue.ts';
 import type { Replica } from '../replica/replica.ts';
@@ -8,8 +8,6 @@ import { type Answer, bytesAnswer, jsonAnswer } from '../wire/answer.ts';
 import { EngineError } from '../wire/engineError.ts';
 import { type Call, dialectOf, readContext } from './call.ts';
 
-/** How long DELETE waits for a render to stop, before it is a 409. */
-const ABORT_PATIENCE_MS = 2_000;
 const MAX_LIST_LIMIT = 100;
 
 /** POST /v1/videos: the job, before anything of it is made. */
@@ -17,7 +15,6 @@ export async function createVideo(call: Call): Promise<Answer> {
   const dialect = dialectOf(call.replica.personality.videos);
   const request = dialect.read(call.body, readContext(call));
   const job = beginJob(call, request, dialect);
-  if (call.fault?.kind === 'begun_twice') beginJob(call, request, dialect);
   return jsonAnswer(dialect.toBody(toView(call.replica, job)), dialect.createdStatus);
 }
 
@@ -44,7 +41,7 @@ export async function listVideos({ replica, query }: Call): Promise<Answer> {
     };
     throw new EngineError(422, issue.msg, { issues: [issue] });
   }
-  const jobs = order === 'asc' ? replica.listJobs() : replica.listJobs().toReversed();
+  const jobs = order === 'asc' ? replica.records.list() : replica.records.list().toReversed();
   const after = query.get('after');
   const position = jobs.findIndex(({ id }) => id === after);
   const rest = after === null ? jobs : position === -1 ? [] : jobs.slice(position + 1);
@@ -63,14 +60,14 @@ export async function getVideoContent(call: Call): Promise<Answer> {
   if (job.fileName && fault?.kind === 'file_vanished') replica.files.remove(job.fileName);
   const bytes = job.fileName ? await replica.files.read(job.fileName) : undefined;
   if (!bytes) throw refusal(dialect, 'noFile', job);
-  return bytesAnswer(bytes, job.fileName?.endsWith('.avi') ? 'video/x-msvideo' : 'video/mp4', {
+  return bytesAnswer(bytes, 'video/mp4', {
     'content-disposition': `attachment; filename="${job.fileName}"`,
   });
 }
 
 /**
- * DELETE /v1/videos/{id}. Where the engine stops renders it waits for that, and is 409 when it takes long, or when it knows
- * of no render to stop. Where it does not, the record goes and the render stays.
+ * DELETE /v1/videos/{id}. Where the engine stops renders it is 409 when it knows of no render to stop. Where it does not, the
+ * record goes and the render stays.
  */
 export async function deleteVideo(call: Call): Promise<Answer> {
   const { replica } = call;
@@ -82,9 +79,7 @@ export async function deleteVideo(call: Call): Promise<Answer> {
     if (job.fileName && replica.knobs.deleteRemovesFile) replica.files.remove(job.fileName);
   } else if (replica.knobs.deleteAborts) {
     if (!render) throw new EngineError(409, 'Video output not yet available. Please try again later.');
-    if (!(await stop(replica, render, job))) {
-      throw new EngineError(409, 'Cancellation in progress. Please try again later.');
-    }
+    replica.queue.abort(render);
   } else if (render?.renderMs === Number.POSITIVE_INFINITY) {
     replica.queue.abort(render); // one that is stuck would keep its slot for ever
   }
@@ -93,7 +88,7 @@ export async function deleteVideo(call: Call): Promise<Answer> {
 }
 
 function findJob({ replica, id }: Call, dialect: VideoDialect): VideoJob {
-  const job = replica.findJob(id);
+  const job = replica.records.get(id);
   if (!job) throw refusal(dialect, 'noJob', { id, status: '' });
   return job;
 }
@@ -111,9 +106,8 @@ function refusal(
 function beginJob(call: Call, request: VideoRequest, dialect: VideoDialect): VideoJob {
   const { replica, entry, fault } = call;
   const { prompt, model, seconds, size, width, height, fps, seed, steps } = request;
-  const { defaultFrames, waitingStatus, runningStatus, clipContainer } = replica.knobs;
-  const frames = toModelFrames(request.frames ?? defaultFrames, replica.knobs.frameRule);
-  replica.queue.checkRoom();
+  const { defaultFrames, waitingStatus, runningStatus } = replica.knobs;
+  const frames = toModelFrames(request.frames ?? defaultFrames);
   const job: VideoJob = {
     ...{ id: dialect.newId(replica.newId()), model, prompt, seconds, size, width, height, fps, frames },
     ...{ status: waitingStatus, progress: 0, createdAt: replica.clock.unixMs(), completedAt: null },
@@ -121,9 +115,9 @@ function beginJob(call: Call, request: VideoRequest, dialect: VideoDialect): Vid
   };
   replica.records.put(job);
 
-  const fileName = `${job.id}.${clipContainer}`;
+  const fileName = `${job.id}.mp4`;
   const isOther = fault?.kind === 'output_other_size';
-  const shape = { width, height, fps, frames: isOther ? Math.ceil(frames / 2) : frames, container: clipContainer };
+  const shape = { width, height, fps, frames: isOther ? Math.ceil(frames / 2) : frames };
   const clip = encodeClip(JSON.stringify([replica.model, prompt, seed, size, job.id]), shape);
   clip.catch(() => {}); // seen when it is wanted
   const render: Render = replica.render({
@@ -173,34 +167,17 @@ function toJobError(error: Error | undefined): { status: number; message: string
   return { status: error instanceof EngineError ? error.status : 500, message: error?.message ?? 'failed' };
 }
 
-/** A model makes frames by its own rule, whatever was asked. */
-export const toModelFrames = (frames: number, rule: 'exact' | '4k+1'): number =>
-  rule === 'exact' ? frames : Math.ceil((frames - 1) / 4) * 4 + 1;
+/** A model makes the next number of frames of the form 4k+1, whatever was asked. */
+export const toModelFrames = (frames: number): number => Math.ceil((frames - 1) / 4) * 4 + 1;
 
-function toView(replica: Replica, job: VideoJob): JobView {
-  const { expireAfterMs, progress } = replica.knobs;
+/** The job as it is shown: with the progress of the moment. */
+function toView(replica: Replica, job: VideoJob): VideoJob {
+  const { progress } = replica.knobs;
   const render = replica.renders.get(job.id);
   const { steps = 1 } = render?.entry.units ?? {};
   const isShown = progress === 'steps' && render && !render.hasEnded;
   return {
     ...job,
     progress: isShown ? Math.floor((Math.floor(replica.queue.progressOf(render) * steps) / steps) * 100) : job.progress,
-    expiresAt: expireAfterMs === null || job.completedAt === null ? null : job.completedAt + expireAfterMs,
   };
-}
-
-/** Ends a render and its record, after as long as that takes. False where that is longer than DELETE waits. */
-async function stop(replica: Replica, render: Render, job: VideoJob): Promise<boolean> {
-  const { abortMs } = replica.knobs;
-  const end = () => {
-    replica.queue.abort(render);
-    replica.records.remove(job.id);
-  };
-  if (render.entry.state !== 'running' || abortMs === 0) {
-    end();
-    return true;
-  }
-  replica.clock.wakeAfter(abortMs, end);
-  await new Promise<void>((resolve) => replica.clock.wakeAfter(Math.min(abortMs, ABORT_PATIENCE_MS), resolve));
-  return abortMs <= ABORT_PATIENCE_MS;
 }

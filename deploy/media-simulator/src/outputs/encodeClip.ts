@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +9,6 @@ export interface ClipShape {
   height: number;
   frames: number;
   fps: number;
-  container: 'mp4' | 'avi';
 }
 
 /** Clips of this machine, one of each shape. */
@@ -19,20 +17,17 @@ const encoding = new Map<string, Promise<Buffer>>();
 
 /**
  * A clip of exactly so many frames. The picture is the same for all of a shape; what makes each clip its own is the mark of `key`
- * within its first frame, which decoders pass over and which stays in it as long as it is not encoded again. Behind an AVI stands a hash.
- * The index of an MP4 stands at the end, as engines write it.
+ * within its first frame, which decoders pass over and which stays in it as long as it is not encoded again.
+ * The index stands at the end, as engines write it.
  */
 export async function encodeClip(key: string, shape: ClipShape): Promise<Buffer> {
-  const { width, height, frames, fps, container } = shape;
-  const name = `marked-${width}x${height}-${frames}-${fps}.${container}`;
+  const { width, height, frames, fps } = shape;
+  const name = `marked-${width}x${height}-${frames}-${fps}.mp4`;
   let clip = encoding.get(name);
   if (!clip) {
     clip = encodeOnce(name, shape);
     encoding.set(name, clip);
     clip.catch(() => encoding.delete(name));
-  }
-  if (container === 'avi') {
-    return Buffer.concat([await clip, toRiffChunk('JUNK', createHash('sha256').update(key).digest())]);
   }
   const marked = Buffer.from(await clip);
   marked.write(markOf(key), marked.indexOf(CLIP_MARK_NAME + NO_MARK, 0, 'latin1') + CLIP_MARK_NAME.length, 'latin1');
@@ -51,7 +46,7 @@ export function toRiffChunk(type: string, content: Buffer): Buffer {
   return Buffer.concat([Buffer.from(type, 'latin1'), length, content]);
 }
 
-async function encodeOnce(name: string, { width, height, frames, fps, container }: ClipShape): Promise<Buffer> {
+async function encodeOnce(name: string, { width, height, frames, fps }: ClipShape): Promise<Buffer> {
   await mkdir(CACHE, { recursive: true });
   const file = join(CACHE, name);
   const known = await readFile(file).catch(() => undefined);
@@ -61,8 +56,7 @@ async function encodeOnce(name: string, { width, height, frames, fps, container 
   const partial = join(folder, name);
   const source = `testsrc=size=${width}x${height}:rate=${fps}`;
   const mark = `h264_metadata=sei_user_data=${Buffer.from(CLIP_MARK_NAME, 'latin1').toString('hex')}+${NO_MARK}`;
-  const codec =
-    container === 'mp4' ? ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-bsf:v', mark] : [];
+  const codec = ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-bsf:v', mark];
   await runFfmpeg(['-f', 'lavfi', '-i', source, '-frames:v', String(frames), '-threads', '1', ...codec, partial]);
   await rename(partial, file);
   await rm(folder, { recursive: true });

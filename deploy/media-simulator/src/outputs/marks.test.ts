@@ -21,7 +21,7 @@ it.each(['png', 'jpeg', 'webp'] as const)(
 );
 
 it('a clip has the mark of its key, also in another file without its metadata', async () => {
-  const clip = await encodeClip('a', { width: 160, height: 96, frames: 9, fps: 8, container: 'mp4' });
+  const clip = await encodeClip('a', { width: 160, height: 96, frames: 9, fps: 8 });
   expect(await readMark(clip)).toBe(markOf('a'));
   const folder = await mkdtemp(join(tmpdir(), 'marks-'));
   try {

@@ -75,18 +75,13 @@ export interface ImageDialect extends Dialect<ImageRequest> {
   toBody: (images: readonly DrawnImage[], request: ImageRequest, about: { id: string; created: number }) => object;
 }
 
-/** A job as it is shown: with the status and progress of the moment. */
-export interface JobView extends VideoJob {
-  expiresAt: number | null;
-}
-
 export interface VideoDialect extends Omit<Dialect<VideoRequest>, 'whenClientLeaves'> {
   newId: (id: string) => string;
   createdStatus: 200 | 202;
-  toBody: (job: JobView) => object;
+  toBody: (job: VideoJob) => object;
   /** The status of an answer to GET of a job that failed, which its body goes with. */
   toList: (jobs: readonly object[], page: { hasMore: boolean }) => object;
-  toDeleted: (job: JobView) => object;
+  toDeleted: (job: VideoJob) => object;
   /** What the engine says of a job that is not there, of content that is not yet or no more. */
   refusals: Record<
     'noJob' | 'unfinished' | 'failed' | 'noFile',

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import type { RequestBody } from '../http/readBody.ts';
+import type { VideoJob } from '../replica/jobRecords.ts';
 import { EngineError } from '../wire/engineError.ts';
 import { integer, membersOf, optional, parseSize, readMembers, sizeText } from './fields.ts';
-import type { ImageDialect, JobView, Personality, VideoDialect, VideoRequest } from './personality.ts';
+import type { ImageDialect, Personality, VideoDialect, VideoRequest } from './personality.ts';
 
 const DEFAULT_FPS = 24;
 const DEFAULT_SECONDS = 4;
@@ -84,7 +85,7 @@ function readVideo(body: RequestBody): VideoRequest {
 
 const toUnix = (ms: number | null): number | null => (ms === null ? null : Math.floor(ms / 1_000));
 
-const toJob = (job: JobView): object => ({
+const toJob = (job: VideoJob): object => ({
   id: job.id,
   object: 'video',
   model: job.model,
@@ -97,7 +98,7 @@ const toJob = (job: JobView): object => ({
   url: null,
   remixed_from_video_id: null,
   completed_at: toUnix(job.completedAt),
-  expires_at: toUnix(job.expiresAt),
+  expires_at: null,
   error: job.error && { message: job.error.message },
   file_path: job.fileName && `outputs/${job.fileName}`,
   peak_memory_mb: null,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import type { VideoJob } from '../replica/jobRecords.ts';
 import { integer, membersOf, optional, parseSize, readMembers, sizeText } from './fields.ts';
-import type { ImageDialect, JobView, Personality, VideoDialect } from './personality.ts';
+import type { ImageDialect, Personality, VideoDialect } from './personality.ts';
 
 const DEFAULT_FPS = 24;
 const DEFAULT_STEPS = 40;
@@ -64,11 +65,11 @@ const images: ImageDialect = {
 const toUnix = (ms: number | null): number | null => (ms === null ? null : Math.floor(ms / 1_000));
 
 /** `error` is a plain text. */
-const toJob = (job: JobView): object => ({
+const toJob = (job: VideoJob): object => ({
   completed_at: toUnix(job.completedAt),
   created_at: toUnix(job.createdAt),
   error: job.error?.message ?? null,
-  expires_at: toUnix(job.expiresAt),
+  expires_at: null,
   id: job.id,
   model: job.model,
   object: 'video',

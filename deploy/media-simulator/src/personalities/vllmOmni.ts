@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import type { RequestBody } from '../http/readBody.ts';
+import type { VideoJob } from '../replica/jobRecords.ts';
 import { toEvent } from '../wire/answer.ts';
 import { EngineError } from '../wire/engineError.ts';
 import { integer, membersOf, optional, parseSize, readMembers, sizeText } from './fields.ts';
 import type {
   ImageDialect,
   ImageRequest,
-  JobView,
   Personality,
   ReadContext,
   SpeechDialect,
@@ -109,7 +109,7 @@ function checkModel(asked: string | undefined, served: string): void {
 const toUnix = (ms: number | null): number | null => (ms === null ? null : Math.floor(ms / 1_000));
 
 /** What was asked for, not what was made. */
-const toJob = (job: JobView, error: object | null): object => ({
+const toJob = (job: VideoJob, error: object | null): object => ({
   model: job.model,
   prompt: job.prompt,
   id: job.id,
@@ -124,7 +124,7 @@ const toJob = (job: JobView, error: object | null): object => ({
   remixed_from_video_id: null,
   error,
   media_type: 'video/mp4',
-  expires_at: toUnix(job.expiresAt),
+  expires_at: null,
   file_name: job.fileName,
   inference_time_s: job.renderSeconds,
   stage_durations: {},

@@ -1,6 +1,5 @@
 import type { Clock } from '@turnpike/engine-simulator/engine/clock';
 import type { Knobs } from '../knobs.ts';
-import { queueIsFull } from '../wire/engineError.ts';
 import type { RenderEntry, ReplicaLog } from './replicaLog.ts';
 
 export type RenderEnd = Exclude<RenderEntry['state'], 'waiting' | 'running'>;
@@ -56,12 +55,6 @@ export class RenderQueue {
 
   get running(): Render[] {
     return [...this.#running];
-  }
-
-  /** Throws the 503 of a replica that has as much as it may have. */
-  checkRoom(): void {
-    const { queueCap } = this.#knobs();
-    if (queueCap !== null && this.#running.size + this.#waiting.length >= queueCap) throw queueIsFull();
   }
 
   add(order: RenderOrder): Render {

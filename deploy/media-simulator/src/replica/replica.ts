@@ -8,7 +8,7 @@ import { DEFAULT_KNOBS, type Knobs } from '../knobs.ts';
 import { readMark } from '../outputs/marks.ts';
 import type { Personality } from '../personalities/personality.ts';
 import { EngineError } from '../wire/engineError.ts';
-import { JobRecords, type VideoJob } from './jobRecords.ts';
+import { JobRecords } from './jobRecords.ts';
 import { OutputFiles } from './outputFiles.ts';
 import { type Render, RenderQueue } from './renderQueue.ts';
 import { type RenderEntry, ReplicaLog, type RequestEntry } from './replicaLog.ts';
@@ -45,11 +45,10 @@ export class Replica {
   readonly faults = new FaultRules();
   readonly queue: RenderQueue;
   readonly files: OutputFiles;
-  readonly records: JobRecords;
+  readonly records = new JobRecords();
   /** The renders of unfinished jobs, by the jobs' ids. */
   readonly renders = new Map<string, Render>();
   #knobs: Knobs;
-  #idsGiven = 0;
 
   constructor({ personality, model, knobs, dataDir, clock }: ReplicaOptions) {
     mkdirSync(dataDir, { recursive: true });
@@ -60,8 +59,7 @@ export class Replica {
     const current = () => this.#knobs;
     this.log = new ReplicaLog(join(dataDir, 'log.jsonl'), clock);
     this.queue = new RenderQueue({ clock, log: this.log, knobs: current });
-    this.files = new OutputFiles(join(dataDir, 'outputs'), current);
-    this.records = new JobRecords(join(dataDir, 'jobs.json'), current);
+    this.files = new OutputFiles(join(dataDir, 'outputs'));
   }
 
   get knobs(): Knobs {
@@ -74,19 +72,15 @@ export class Replica {
 
   /** 32 hexadecimal digits. */
   newId(): string {
-    const { idSeed } = this.#knobs;
-    this.#idsGiven += 1;
-    if (idSeed === null) return randomUUID().replaceAll('-', '');
-    return createHash('sha256').update(`${idSeed} ${this.#idsGiven}`).digest('hex').slice(0, 32);
+    return randomUUID().replaceAll('-', '');
   }
 
   unixSeconds(): number {
     return Math.floor(this.clock.unixMs() / 1_000);
   }
 
-  /** Puts work on the line. Throws the 503 of a line that is full. */
+  /** Puts work on the line. */
   render(work: Work): Render {
-    this.queue.checkRoom();
     const { request, fault, operation, prompt, units, jobId = null } = work;
     const entry = this.log.openRender({
       id: `render_${this.log.renders.length + 1}`,
@@ -107,42 +101,17 @@ export class Replica {
     });
   }
 
-  /** The job of an id, unless it was never there, was deleted or has expired. */
-  findJob(id: string): VideoJob | undefined {
-    this.#expireJobs();
-    return this.records.get(id);
-  }
-
-  /** In order of creation. */
-  listJobs(): VideoJob[] {
-    this.#expireJobs();
-    return this.records.list();
-  }
-
-  /** What a new process finds: renders are lost, ids begin anew, records are there if the disk has them. */
-  restart({ records, files }: { records: 'as_stored' | 'forget' | 'keep'; files: 'keep' | 'lose' }): void {
+  /** Finds what a new process does: renders are lost, and records unless they are kept. */
+  restart({ records, files }: { records: 'forget' | 'keep'; files: 'keep' | 'lose' }): void {
     this.queue.loseAll();
     this.renders.clear();
-    this.#idsGiven = 0;
     if (records === 'forget') this.records.forget();
-    if (records === 'as_stored') this.records.reload();
     if (files === 'lose') this.files.removeAll();
   }
 
   #renderMsOf({ steps = 0, frames = 0, audioSeconds = 0 }: Work): number {
     const { renderBaseMs, msPerStep, msPerFrame, msPerAudioSecond } = this.#knobs;
     return renderBaseMs + steps * msPerStep + frames * msPerFrame + audioSeconds * msPerAudioSecond;
-  }
-
-  #expireJobs(): void {
-    const { expireAfterMs } = this.#knobs;
-    if (expireAfterMs === null) return;
-    const now = this.clock.unixMs();
-    for (const { id, completedAt, fileName } of this.records.list()) {
-      if (completedAt === null || completedAt + expireAfterMs > now) continue;
-      if (fileName) this.files.remove(fileName);
-      this.records.remove(id);
-    }
   }
 }
 

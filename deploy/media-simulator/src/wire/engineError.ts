@@ -40,8 +40,6 @@ const TYPES = new Map([
   [503, 'ServiceUnavailableError'],
 ]);
 
-export const queueIsFull = (): EngineError => new EngineError(503, 'The server is busy, please try again later.');
-
 /** `detail`: FastAPI's. `envelope`: vLLM's. `flat`: TensorRT-LLM's. `nested_detail`: Kokoro's. */
 export type ErrorForm = 'detail' | 'envelope' | 'flat' | 'nested_detail';
 

@@ -192,6 +192,15 @@ describe.each(ENGINES)('videos of %s', (personality) => {
     expect(backend.alerts).toEqual([]);
   });
 
+  it('whose content has the type of a page are read all the same', async () => {
+    const route = 'GET /v1/videos/{id}/content';
+    const job = await create();
+    await ended(job);
+    const clip = await read(job.id);
+    await backend.simulator.addFaults({ match: { route }, fault: 'wrong_type', times: 1 });
+    expect(await read(job.id)).toEqual(clip);
+  });
+
   it('whose content never ends are cut off with their reader', async () => {
     await backend.simulator.addFaults({
       fault: 'body_endless',
