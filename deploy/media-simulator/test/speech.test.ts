@@ -90,8 +90,3 @@ describe('speech', () => {
     expect(await replica.lastRequest(`POST ${PATH}`)).toMatchObject({ state: 'aborted' });
   });
 });
-
-function _parseEvent(event: string): { name: string; data: Record<string, unknown> } {
-  const [name = '', data = ''] = event.split('\n');
-  return { name: name.replace('event: ', ''), data: JSON.parse(data.replace('data: ', '')) };
-}
