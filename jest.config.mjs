@@ -1,8 +1,16 @@
+/** Patterns of the test files of each run: a file that searches, or repeats another at length, is called `*.deep.test.ts`. */
+const FILES = ['<rootDir>/{services,libs,deploy,docs}/*/{src,test}/**/*.test.ts', '<rootDir>/test/**/*.test.ts'];
+const RUNS = {
+  quick: [...FILES, '!**/*.deep.test.ts'],
+  rest: FILES.map((pattern) => pattern.replace(/test\.ts$/, 'deep.test.ts')),
+  all: FILES,
+};
+
 /** Tests run from source: TypeScript's types are stripped by swc, modules stay ES modules. */
 export default {
   // Not the data of local stacks, which lies in the repository too.
   roots: ['<rootDir>/services', '<rootDir>/libs', '<rootDir>/deploy', '<rootDir>/docs', '<rootDir>/test'],
-  testMatch: ['<rootDir>/{services,libs,deploy,docs}/*/{src,test}/**/*.test.ts', '<rootDir>/test/**/*.test.ts'],
+  testMatch: RUNS[process.env.TURNPIKE_TEST_RUN ?? 'quick'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: {
     '^.+\\.ts$': [
@@ -10,8 +18,9 @@ export default {
       { jsc: { parser: { syntax: 'typescript' }, target: 'es2024' }, module: { type: 'es6' } },
     ],
   },
-  // Much of a test's time is a stack starting, or a deadline passing: on two cores three files at once take the least time.
-  maxWorkers: 3,
+  // Much of a test's time is a stack starting, or a deadline passing, so more files run at once than most machines have cores. A
+  // worker and its stack take some 2.5 GiB.
+  maxWorkers: 4,
   // A worker's heap is of a gigabyte at the end, and to give that back takes a busy machine over the half second that Jest
   // waits before it ends the worker by force and speaks of a leak. One that leaves something open is still told of.
   workerGracefulExitTimeout: 10_000,

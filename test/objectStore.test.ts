@@ -9,16 +9,19 @@ import type { ObjectStore } from '@turnpike/object-store/objectStore';
 import { ObjectStoreError } from '@turnpike/object-store/objectStoreError';
 import { openS3Store } from '@turnpike/object-store/s3/openS3Store';
 import { leaveUpload } from '@turnpike/object-store/test/leaveUpload';
-import { describeObjectStore } from '@turnpike/object-store/test/objectStoreContract';
+import {
+  describeFullStore,
+  describeObjectStore,
+  type ObjectStoreUnderTest,
+} from '@turnpike/object-store/test/objectStoreContract';
 import { aStream, bytesOf, sha256Of, summarize } from '@turnpike/object-store/test/streams';
 import { type FaultProxy, openFaultProxy } from '@turnpike/test-support/faultProxy';
 import { until } from '@turnpike/test-support/until';
+import { accessTo, PATIENT, settingsOf } from './support/s3Access.ts';
 
 const MIB = 1024 * 1024;
 const LARGE_BYTES = 11 * MIB + 7;
 const OPTIONS = { contentType: 'video/mp4', maxBytes: 64 * MIB };
-/** So long that no busy machine, nor the client's pauses between attempts, which are by chance, come near it. */
-const PATIENT = { timeoutMs: 30_000, idleTimeoutMs: 10_000, connections: 16 };
 /** Where it is to pass: so short that a store which is away is told of soon, and three attempts fit. */
 const HASTY = { ...PATIENT, timeoutMs: 3_000, idleTimeoutMs: 500 };
 const log = createLogger({ service: 'object-store-test', level: 'silent' });
@@ -26,11 +29,6 @@ const log = createLogger({ service: 'object-store-test', level: 'silent' });
 let s3: TestS3;
 let keys = 0;
 const aKey = (): string => `faults/${++keys}/clip.mp4`;
-
-const accessTo = ({ region, bucket, accessKeyId, secretAccessKey }: TestS3, port: number) => ({
-  url: `http://127.0.0.1:${port}`,
-  ...{ region, bucket, accessKeyId, secretAccessKey },
-});
 
 const openAt = (port: number, limits: Partial<typeof PATIENT> = {}): Promise<ObjectStore> =>
   openS3Store({ ...accessTo(s3, port), ...PATIENT, ...limits, log });
@@ -77,17 +75,13 @@ describeWithS3('a real S3 server', () => {
 
   const leftover = (key: string): Promise<number> => direct.removeUnfinished(key, new Date(Date.now() + 60_000));
 
-  describeObjectStore('S3', () => ({
-    settings: {
-      OBJECT_STORE_URL: `http://127.0.0.1:${s3.port}`,
-      OBJECT_STORE_REGION: s3.region,
-      OBJECT_STORE_BUCKET: s3.bucket,
-      OBJECT_STORE_ACCESS_KEY_ID: s3.accessKeyId,
-      OBJECT_STORE_SECRET_ACCESS_KEY: s3.secretAccessKey,
-    },
+  const underTest = (): ObjectStoreUnderTest => ({
+    settings: settingsOf(s3),
     open: (limits) => openAt(s3.port, limits),
     leaveUnfinished: (key) => leaveUpload(accessTo(s3, s3.port), key),
-  }));
+  });
+  describeObjectStore('S3', underTest);
+  describeFullStore('S3', underTest, { objects: 110, mib: 32 });
 
   describe('is not opened', () => {
     const open = (changes: object) => openS3Store({ ...accessTo(s3, s3.port), ...PATIENT, ...changes, log });

@@ -1,4 +1,6 @@
-// One file, as its rows and the client libraries share one stack.
+// One file, as its rows and the client library share one stack. The other libraries have clients/clients.deep.test.ts.
+import { openaiClient } from '../clients/npm/openaiClient.ts';
+import { testClient } from '../clients/testClient.ts';
 import './plain/accounts.ts';
 import './plain/aggregates.ts';
 import './plain/answers.ts';
@@ -7,5 +9,6 @@ import './plain/edges.ts';
 import './plain/completions.ts';
 import './plain/embeddings.ts';
 import './plain/errors.ts';
-import '../clients/testClients.ts';
 import '../clients/testSamples.ts';
+
+testClient(openaiClient, { isHere: true });

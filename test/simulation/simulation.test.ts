@@ -1,15 +1,14 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expectTruth } from './expectTruth.ts';
 import { findMutant } from './findMutant.ts';
-import { formatViolation } from './formatViolation.ts';
 import { MUTATIONS } from './mutations.ts';
 import { openSimulators, type Simulators } from './openSimulators.ts';
 import type { SeedResult } from './runSeed.ts';
 import { simulateSeeds } from './simulateSeeds.ts';
 
-// The money's protocol through faults of every kind, in simulated time: see README.md. SIMULATION_SEED replays one seed.
+// The money's protocol through faults of every kind, in simulated time: see README.md. The seeds are always the same, so that a
+// change is judged by what it changes; simulation.deep.test.ts draws new ones.
 
-const replayed = process.env.SIMULATION_SEED;
-const [FIRST, COUNT] = replayed === undefined ? [1, 1_000] : [Number(replayed), 1];
 const PROCESSES = 2;
 
 let simulators: Simulators;
@@ -18,20 +17,9 @@ beforeAll(() => {
 });
 afterAll(() => simulators.close());
 
-it('keeps the books of 1,000 seeds of load and faults equal to the truth', async () => {
-  const results: SeedResult[] = [];
-  await simulators.simulate({ first: FIRST, count: COUNT, onResult: (result) => results.push(result) > 0 });
-  expect(results.filter(({ violation }) => violation !== undefined).map(formatViolation)).toEqual([]);
-  expect(results).toHaveLength(COUNT);
-  const sum = (read: (result: SeedResult) => number): number =>
-    results.reduce((total, result) => total + read(result), 0);
-  // What is not lived through proves nothing: calls were let in, calls were refused, and Redis was lost.
-  if (replayed === undefined) {
-    expect(sum(({ letIn }) => letIn)).toBeGreaterThan(10 * COUNT);
-    expect(sum(({ calls, letIn }) => calls - letIn)).toBeGreaterThan(COUNT);
-    expect(sum(({ marks }) => marks)).toBeGreaterThan(1.3 * COUNT);
-  }
-}, 600_000);
+it('keeps the books of 300 seeds of load and faults equal to the truth', async () => {
+  await expectTruth(simulators, { first: 1, count: 300 });
+}, 300_000);
 
 it.each(Object.keys(MUTATIONS))(
   'notices within a few hundred seeds when %s',

@@ -10,7 +10,7 @@ it.each([
   expect(parsePortBase(text)).toBe(port);
 });
 
-it.each(['0', '80', '1023', '65001', '-8080', '8080.5', '8e3', ' 8080', 'http', '999999999999'])(
+it.each(['0', '80', '1023', '65001', '70000', '-8080', '8080.5', '8e3', ' 8080', 'http', '999999999999'])(
   'refuses PORT_BASE=%s in one line that says what it has to be',
   (text) => {
     expect(() => parsePortBase(text)).toThrow(

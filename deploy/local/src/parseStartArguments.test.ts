@@ -12,7 +12,7 @@ it('takes every engine that is named, with or without the /v1 that clients write
   expect(parseStartArguments(args).engines).toEqual(['http://10.0.0.1:8000', 'https://gpu.example']);
 });
 
-it.each([['--kakfa'], ['--kafka=yes'], ['us'], ['-x'], ['--engine']])(
+it.each([['--kakfa'], ['--kafka=yes'], ['--regions=us,eu'], ['us'], ['-x'], ['--engine']])(
   'refuses %s and lists what there is',
   (argument) => {
     expect(() => parseStartArguments([argument])).toThrow(/^.*The options are --kafka, --s3, --engine and --help\.$/);

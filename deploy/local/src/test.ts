@@ -13,7 +13,8 @@ import { NODE_COMPILE_CACHE } from './toPartEnvironment.ts';
 
 /**
  * `npm test`: gets what the tests run against (Redis, ffmpeg and promtool; a Kafka broker, an S3 server, Python clients and kustomize
- * where they can be had) and runs Jest with the given arguments. Jest's summary is the last thing printed.
+ * where they can be had) and runs Jest with the given arguments. Jest's summary is the last thing printed. The files named
+ * `*.deep.test.ts`, which search, are left out; `--all` runs them too, and `--rest` nothing else.
  */
 async function main(): Promise<number> {
   await ensureRedisServer(say);
@@ -72,15 +73,20 @@ async function startBroker(): Promise<TestBroker> {
   return brokers ? { brokers, stop: async () => undefined } : startTestBroker(say);
 }
 
+/** The runs that jest.config.mjs knows besides `quick`. */
+const isRun = (argument: string): boolean => ['--all', '--rest'].includes(argument);
+
 function runJest(settings: Record<string, string>): Promise<number> {
   const jest = join(repositoryRoot, 'node_modules/jest/bin/jest.js');
-  const child = spawn(process.execPath, [jest, ...process.argv.slice(2)], {
+  const given = process.argv.slice(2);
+  const child = spawn(process.execPath, [jest, ...given.filter((argument) => !isRun(argument))], {
     cwd: repositoryRoot,
     stdio: 'inherit',
     env: {
       ...process.env,
       ...settings,
       NODE_COMPILE_CACHE,
+      TURNPIKE_TEST_RUN: given.findLast(isRun)?.slice(2) ?? 'quick',
       // Jest's ES modules need the first. The others keep two warnings out of every test file's output: the one that
       // comes with it, and the Kafka client's of a timer that it computed below zero, which does no harm.
       NODE_OPTIONS:

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, rm, stat, symlink, truncate, utimes, writeFile
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { describeObjectStore } from '../../test/objectStoreContract.ts';
+import { describeFullStore, describeObjectStore, type ObjectStoreUnderTest } from '../../test/objectStoreContract.ts';
 import { aStream, summarize } from '../../test/streams.ts';
 import { openFolderStore } from './openFolderStore.ts';
 import { toPartialPath } from './partialFile.ts';
@@ -21,11 +21,13 @@ async function leaveUnfinished(key: string): Promise<string> {
   return path;
 }
 
-describeObjectStore('folder', () => ({
+const underTest = (): ObjectStoreUnderTest => ({
   settings: { OBJECT_STORE_FOLDER: folder },
   open: ({ idleTimeoutMs }) => openFolderStore({ folder, idleTimeoutMs }),
   leaveUnfinished: async (key) => void (await leaveUnfinished(key)),
-}));
+});
+describeObjectStore('folder', underTest);
+describeFullStore('folder', underTest, { objects: 110, mib: 32 });
 
 const open = () => openFolderStore({ folder, idleTimeoutMs: 30_000 });
 
