@@ -1,9 +1,13 @@
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { hastenPauses } from '@turnpike/lifecycle/test/hastenPauses';
 import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import { type HttpStandIn, serveHttp } from '@turnpike/test-support/serveHttp';
 import { until } from '@turnpike/test-support/until';
 import { aCatalogModel } from './aCatalogModel.ts';
-import { type CatalogFollower, followCatalog } from './followCatalog.ts';
+import type { CatalogFollower } from './followCatalog.ts';
+
+hastenPauses(20);
+const { followCatalog } = await import('./followCatalog.ts');
 
 /** What the catalog service answers next. */
 let answer: { status: number; body: string };

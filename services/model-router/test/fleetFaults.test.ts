@@ -2,16 +2,22 @@ import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { hastenPauses } from '@turnpike/lifecycle/test/hastenPauses';
 import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import { noMetrics } from '@turnpike/telemetry/noMetrics';
 import { aTemporaryFolder } from '@turnpike/test-support/aTemporaryFolder';
 import { until } from '@turnpike/test-support/until';
-import { createEngineRegistry, type EngineRegistry } from '../src/fleet/engineRegistry.ts';
-import { createPlacer } from '../src/fleet/placement/placer.ts';
+import type { EngineRegistry } from '../src/fleet/engineRegistry.ts';
 import { anOpenCall, type RecordedCall } from './anOpenCall.ts';
 import { aPricedModel } from './aPricedModel.ts';
-import { type ServedCall, serveCall } from './serveCall.ts';
+import type { ServedCall } from './serveCall.ts';
 import { type Simulators, startSimulators } from './startSimulators.ts';
+
+// Engines are looked at more often.
+hastenPauses(5);
+const { createEngineRegistry } = await import('../src/fleet/engineRegistry.ts');
+const { createPlacer } = await import('../src/fleet/placement/placer.ts');
+const { serveCall } = await import('./serveCall.ts');
 
 const ENGINES = 3;
 const AT_ONCE = 8;

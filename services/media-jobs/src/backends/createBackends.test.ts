@@ -1,9 +1,13 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { hastenPauses } from '@turnpike/lifecycle/test/hastenPauses';
 import { MODEL } from '@turnpike/media-simulator/test/support/testReplica';
 import { until } from '@turnpike/test-support/until';
-import { aBackendsFile, openBackend, silentLog, type TestBackend } from '../../test/support/openBackends.ts';
+import type { TestBackend } from '../../test/support/openBackends.ts';
 import type { ImageRequest } from '../terms/mediaRequest.ts';
-import { createBackends } from './createBackends.ts';
+
+hastenPauses(10);
+const { aBackendsFile, openBackend, silentLog } = await import('../../test/support/openBackends.ts');
+const { createBackends } = await import('./createBackends.ts');
 
 const signal = AbortSignal.timeout(120_000);
 const anImage: ImageRequest = {

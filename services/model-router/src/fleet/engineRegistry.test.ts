@@ -1,9 +1,17 @@
-import { afterEach, expect, it } from '@jest/globals';
+import { afterEach, expect, it, jest } from '@jest/globals';
+import { hastenPauses } from '@turnpike/lifecycle/test/hastenPauses';
 import { until } from '@turnpike/test-support/until';
-import { aFleet, type EngineBehaviour, type Fleet } from '../../test/aFleet.ts';
+import type { EngineBehaviour, Fleet } from '../../test/aFleet.ts';
 import { aPricedModel } from '../../test/aPricedModel.ts';
 import type { Engine } from './engine.ts';
-import { CHECK_TIMEOUT_MS, MAX_MISSED_CHECKS } from './terms/limits.ts';
+import * as limits from './terms/limits.ts';
+
+/** Short, as a test holds the process up for longer again and again. */
+const CHECK_TIMEOUT_MS = 500;
+const { MAX_MISSED_CHECKS } = limits;
+hastenPauses(10);
+jest.unstable_mockModule('./terms/limits.ts', () => ({ ...limits, CHECK_TIMEOUT_MS }));
+const { aFleet } = await import('../../test/aFleet.ts');
 
 let fleet: Fleet | undefined;
 afterEach(() => fleet?.close());
