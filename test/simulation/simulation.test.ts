@@ -19,7 +19,7 @@ afterAll(() => simulators.close());
 
 it('keeps the books of 300 seeds of load and faults equal to the truth', async () => {
   await expectTruth(simulators, { first: 1, count: 300 });
-}, 300_000);
+}, 600_000);
 
 it.each(Object.keys(MUTATIONS))(
   'notices within a few hundred seeds when %s',
