@@ -3,9 +3,9 @@ import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
 import { createAbsorber } from '@turnpike/holds/balances/absorb';
 import { createReadCounters } from '@turnpike/holds/balances/readCounters';
-import { createAdmit } from '@turnpike/holds/gate/admit';
 import { redisKeys } from '@turnpike/holds/redis/redisKeys';
 import { defineScript } from '@turnpike/holds/redis/redisScript';
+import { aShardHolds } from '@turnpike/holds/test/aShardHolds';
 import { type OpenedRedis, openTestRedis } from '@turnpike/holds/test/openTestRedis';
 import { toAbsorb } from '@turnpike/holds/test/toAbsorb';
 import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
@@ -123,11 +123,11 @@ async function fill(
 }
 
 function admitWith({ redis, standing }: OpenedRedis): (key: KeyRecord) => Promise<string> {
-  const admit = createAdmit(redis, { standing, owner: 'router-1' });
+  const holds = aShardHolds({ redis, standing });
   return async (key) => {
     const event = aUsageRecorded({ callId: randomUUID(), keyId: key.keyId, workspaceId: key.workspace.workspaceId });
     const request = { callId: event.callId, holdNanoUsd: HOLD, estimatedPromptTokens: 10 };
-    const answer = await admit({ ...request, key, unknownEventJson: toUsageRecordedJson(event) });
+    const answer = await holds.admit({ ...request, key, unknownEventJson: toUsageRecordedJson(event) });
     if (answer.outcome !== 'admitted') throw new Error(`a call was ${answer.outcome}`);
     return event.callId;
   };

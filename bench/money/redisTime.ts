@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
-import { createCallEndings } from '@turnpike/holds/call/endCall';
-import { createAdmit } from '@turnpike/holds/gate/admit';
 import { redisKeys } from '@turnpike/holds/redis/redisKeys';
 import { defineScript } from '@turnpike/holds/redis/redisScript';
+import { aShardHolds } from '@turnpike/holds/test/aShardHolds';
 import { type OpenedRedis, openTestRedis } from '@turnpike/holds/test/openTestRedis';
 import { toAbsorb } from '@turnpike/holds/test/toAbsorb';
 import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
@@ -95,19 +94,18 @@ async function measureRound(opened: OpenedRedis, isBareFirst: boolean): Promise<
   };
   const timeAllBare = async () => ({ bareUs: await timeBare(false), readingUs: await timeBare(true) });
   const before = isBareFirst ? await timeAllBare() : undefined;
-  const admit = createAdmit(redis, { standing: opened.standing, owner: 'router-1' });
-  const { settle } = createCallEndings(redis);
+  const holds = aShardHolds(opened);
   const absorb = defineScript(redis, 'absorb');
   const admitUs = await timeOf(redis, () =>
     each(calls, async ({ key, event: { callId }, json }) => {
       const hold = { callId, holdNanoUsd: HOLD, estimatedPromptTokens: 10, unknownEventJson: json };
-      const answer = await admit({ key, ...hold });
+      const answer = await holds.admit({ key, ...hold });
       if (answer.outcome !== 'admitted') throw new Error(`a call was ${answer.outcome}`);
     }),
   );
   const settleUs = await timeOf(redis, () =>
     each(calls, async ({ event, json }) => {
-      if ((await settle(event, json)) !== 'held') throw new Error('a call was not held');
+      if ((await holds.settle(event, json)) !== 'held') throw new Error('a call was not held');
     }),
   );
   let sequence = 1;

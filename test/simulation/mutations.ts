@@ -248,9 +248,9 @@ export const MUTATIONS: Record<string, Mutation> = {
     faults: ['routerFreezes', 'routerFreezes', 'routerLosesRedis'],
     router: withLate('admit', 2_000),
     source: {
-      file: 'libs/holds/src/gate/letIn.ts',
-      from: 'if (standing.session?.token !== hold.session)',
-      to: 'if (false)',
+      file: 'libs/holds/src/shardHolds.ts',
+      from: 'if (this.standing.session?.token !== session.token) {',
+      to: 'if (false) {',
     },
   },
   'an admission does not ask whether its session still exists': {

@@ -5,7 +5,7 @@ import { PendingCalls } from '@turnpike/holds/call/pendingCalls';
 import { takeUpSpool } from '@turnpike/holds/call/takeUpSpool';
 import { countByShard } from '@turnpike/holds/countByShard';
 import { createLedgerReports, type LedgerReports } from '@turnpike/holds/follow/reportToLedger';
-import { createHolds } from '@turnpike/holds/holds';
+import { Holds } from '@turnpike/holds/holds';
 import { openShards, type Shards } from '@turnpike/holds/redis/shards';
 import { openSpoolFolder } from '@turnpike/holds/spool/openSpoolFolder';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
@@ -85,7 +85,7 @@ export async function startRouterAccounts(options: RouterAccountsOptions): Promi
     report: (report) => createLedgerReports({ ...ledger, ledgerUrl: ledger.ledgerUrl, owner }).report(report),
   };
   const parts = { shards, owner, leaseMs, pending, spool, left, absorber, reports, eventLog };
-  const holds = createHolds({ ...parts, metrics: noMetrics, log });
+  const holds = new Holds({ ...parts, metrics: noMetrics, log });
   const openCalls = createOpenCalls({ holds, metrics: noMetrics, log });
 
   async function stop(graceMs: number): Promise<void> {

@@ -6,7 +6,7 @@ import { PendingCalls } from './call/pendingCalls.ts';
 import { takeUpSpool } from './call/takeUpSpool.ts';
 import { type Counting, countByShard } from './countByShard.ts';
 import { createLedgerReports } from './follow/reportToLedger.ts';
-import { createHolds, type Holds } from './holds.ts';
+import { Holds } from './holds.ts';
 import { assertDurableRedis, type Durability } from './redis/assertDurableRedis.ts';
 import { createOpenness, type Openness } from './redis/openness.ts';
 import { type OpenShards, openShards, type Shards } from './redis/shards.ts';
@@ -69,7 +69,7 @@ export async function openHolds(
     (await openKafkaProducer(config, log)) ?? createEmbeddedProducer({ url: ledgerUrl, internalHeaders });
   shutdown.defer('event log', () => eventLog.close());
   const parts = { shards, owner, leaseMs, pending, spool, left, absorber, reports, eventLog };
-  const holds = createHolds({ ...parts, metrics, log });
+  const holds = new Holds({ ...parts, metrics, log });
   shutdown.defer('holds', () => holds.close(RECORD_GRACE_MS), { timeoutMs: RECORD_GRACE_MS + CLOSE_MS });
   const standingOf: OpenedHolds['standingOf'] = (workspaceId) => shards.of(workspaceId)?.standing;
   return { ...counting, ...createOpenness(shards), holds, shards, standingOf, spool, owner };

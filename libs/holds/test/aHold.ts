@@ -3,10 +3,10 @@ import { anUnchargedUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
 import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
 import type { Hold } from '../src/call/pendingCalls.ts';
-import { createAdmit } from '../src/gate/admit.ts';
 import { redisKeys } from '../src/redis/redisKeys.ts';
 import { Standing } from '../src/redis/standing.ts';
 import { TAG } from './aShard.ts';
+import { aShardHolds } from './aShardHolds.ts';
 import type { OpenedRedis } from './openTestRedis.ts';
 
 /** What is held for a call of a new workspace with ample credit, or of one that a test has put on the books. */
@@ -26,7 +26,7 @@ export async function aHold(
   const { keyId } = key;
   // As its writer makes it: the sweeper puts the instants in.
   const event = anUnchargedUsageRecorded('unknown', { keyId, workspaceId, holdNanoUsd });
-  const admission = await createAdmit(opened.redis, { standing, owner })({
+  const admission = await aShardHolds({ redis: opened.redis, standing }, { owner }).admit({
     callId: event.callId,
     key,
     holdNanoUsd,

@@ -14,8 +14,8 @@ import { v7 as uuidv7 } from 'uuid';
 import { createAbsorber } from '../src/balances/absorb.ts';
 import { type Hold, monthOf, PendingCalls } from '../src/call/pendingCalls.ts';
 import { takeUpSpool } from '../src/call/takeUpSpool.ts';
-import { createPutBack } from '../src/follow/putBack.ts';
-import { createHolds, type Holds } from '../src/holds.ts';
+import { PutBack } from '../src/follow/putBack.ts';
+import { Holds } from '../src/holds.ts';
 import { redisKeys } from '../src/redis/redisKeys.ts';
 import { readRedis } from '../src/redis/redisServer.ts';
 import { Standing } from '../src/redis/standing.ts';
@@ -87,7 +87,7 @@ async function start(owner: string): Promise<OwnerProcess> {
   const pending = new PendingCalls();
   const { spool, left } = await takeUpSpool({ dir: folder, maxBytes: 1_000_000, metrics: noMetrics, log });
   const absorber = createAbsorber({ redis, ledgerUrl: ledger.url, internalHeaders: () => ({}), standing });
-  const holds = createHolds({
+  const holds = new Holds({
     shards: shardsOf(aShard(redis, standing)),
     owner,
     leaseMs: LEASE_MS,
@@ -282,8 +282,9 @@ it('gives a hold back whose job was never made, for good', async () => {
   expect(await walletOf()).toMatchObject({ held: 10n });
   // Listed before it was released, and put back after.
   const redis = opened.redis;
-  const late = createPutBack(redis, { owner: 'jobs', pending: new PendingCalls() });
-  await late({ mark: opened.mark, token: randomUUID() }, { held: [job] });
+  const listed = { held: [job], ended: [] };
+  const late = new PutBack(redis, { owner: 'jobs', standing: opened.standing, pending: listed });
+  await late.putAll({ mark: opened.mark, token: randomUUID() });
   expect(await walletOf()).toMatchObject({ held: 10n });
   expect(await opened.pendingOf(key.workspace.workspaceId)).toEqual([other.callId]);
   expect([...jobs.pending.held].map(({ callId }) => callId)).toEqual([other.callId]);

@@ -6,7 +6,7 @@ import { PendingCalls } from '@turnpike/holds/call/pendingCalls';
 import { takeUpSpool } from '@turnpike/holds/call/takeUpSpool';
 import { createLedgerReports } from '@turnpike/holds/follow/reportToLedger';
 import { createRaiseGeneration, createSetBackGeneration } from '@turnpike/holds/gate/keyGeneration';
-import { createHolds } from '@turnpike/holds/holds';
+import { Holds } from '@turnpike/holds/holds';
 import { Standing } from '@turnpike/holds/redis/standing';
 import type { Spool } from '@turnpike/holds/spool/spool';
 import { aShard, shardsOf } from '@turnpike/holds/test/aShard';
@@ -78,7 +78,7 @@ export async function startSimulatedRouter(options: SimulatedRouterOptions) {
   const reports = createLedgerReports({ ledgerUrl, internalHeaders, owner });
   const { left } = taken;
   const shards = shardsOf(aShard(redis, standing));
-  const holds = createHolds({ ...parts, shards, owner, leaseMs, left, absorber, reports, metrics: noMetrics, log });
+  const holds = new Holds({ ...parts, shards, owner, leaseMs, left, absorber, reports, metrics: noMetrics, log });
   const openCalls = createOpenCalls({ holds, metrics: noMetrics, log });
   const authenticator: Authenticator = { authenticate: async () => options.authenticate(''), forget: () => {} };
   const admission = {

@@ -5,11 +5,10 @@ import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
 import { until } from '@turnpike/test-support/until';
 import { aHold, aLapsedHold } from '../../test/aHold.ts';
 import { TAG } from '../../test/aShard.ts';
+import { aShardHolds } from '../../test/aShardHolds.ts';
 import { aTestLedger, type TestLedger } from '../../test/aTestLedger.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
-import { createCallEndings } from '../call/endCall.ts';
 import { type Hold, PendingCalls } from '../call/pendingCalls.ts';
-import { createPutBack, createPutBackSome } from '../follow/putBack.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
 import { Standing } from '../redis/standing.ts';
 import { type Absorber, createAbsorber } from './absorb.ts';
@@ -48,7 +47,7 @@ async function aHeldCall(): Promise<Hold> {
 
 async function settle({ callId, keyId, workspaceId }: Hold): Promise<void> {
   const event = aUsageRecorded({ callId, keyId, workspaceId, chargeNanoUsd: CHARGE, holdNanoUsd: HOLD });
-  expect(await createCallEndings(opened.redis).settle(event, toUsageRecordedJson(event))).toBe('held');
+  expect(await aShardHolds(opened).settle(event, toUsageRecordedJson(event))).toBe('held');
 }
 
 /** The ledger has the call for good. */
@@ -399,12 +398,11 @@ describe('an owner', () => {
     const event = aUsageRecorded({ ...call, chargeNanoUsd: CHARGE, holdNanoUsd: HOLD });
     const pending = new PendingCalls();
     pending.end({ event, json: toUsageRecordedJson(event) });
-    const putBack = createPutBack(opened.redis, { owner: 'router-1', pending });
-    const { restore } = createPutBackSome({ placeOf: () => ({ putBack, standing }), pending });
+    const holds = aShardHolds({ redis: opened.redis, standing }, { pending });
     const letGo = holdAnswers();
     const asked = askAbout(call);
     await until('the ledger is asked', () => ledger.asked.length > 0);
-    for (const ended of pending.ended) await restore(ended);
+    for (const ended of pending.ended) await holds.restore(ended);
     letGo();
     await expect(asked).rejects.toThrow('put back');
     expect(await askAbout(call)).toEqual(new Set([call.callId]));

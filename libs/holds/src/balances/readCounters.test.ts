@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
 import { aHold } from '../../test/aHold.ts';
+import { aShardHolds } from '../../test/aShardHolds.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { toAbsorb } from '../../test/toAbsorb.ts';
-import { createCallEndings } from '../call/endCall.ts';
 import { headOf, redisKeys } from '../redis/redisKeys.ts';
 import { defineScript } from '../redis/redisScript.ts';
 import { createReadCounters, findCredit } from './readCounters.ts';
@@ -29,7 +29,7 @@ it('shows what is counted and pending, of which place of the ledger, by whom and
   const other = await aHold(opened, { workspaceId, owner: 'router-2' });
   const { callId: endedId, keyId: otherKeyId } = other;
   const event = aUsageRecorded({ callId: endedId, keyId: otherKeyId, workspaceId, chargeNanoUsd: 300n });
-  await createCallEndings(opened.redis).settle(event, toUsageRecordedJson(event));
+  await aShardHolds(opened).settle(event, toUsageRecordedJson(event));
   await opened.redis.hset(redisKeys.call(workspaceId, endedId), 'session', 'lapsed');
   await opened.redis.hset(redisKeys.calls(workspaceId), endedId, 'lapsed');
   await opened.loadKey(workspaceId, keyId, 50n);
@@ -114,14 +114,14 @@ it('shows every key, and reads none in the command that reads the calls but thei
 
 it('shows of every key just what its calls come to, while calls are admitted and settled', async () => {
   const { workspaceId } = await aHold(opened, { holdNanoUsd: 5n });
-  const { settle } = createCallEndings(opened.redis);
+  const holds = aShardHolds(opened);
   const readCounters = createReadCounters(opened.shard);
   let isOver = false;
   async function callUntilOver(keyId: string): Promise<void> {
     while (!isOver) {
       const { callId } = await aHold(opened, { workspaceId, keyId, holdNanoUsd: 5n });
       const event = aUsageRecorded({ callId, keyId, workspaceId, chargeNanoUsd: 3n });
-      await settle(event, toUsageRecordedJson(event));
+      await holds.settle(event, toUsageRecordedJson(event));
       const final = [callId];
       await defineScript(opened.redis, 'absorb')(...toAbsorb(workspaceId, opened.mark, { left: 10n ** 12n, final }));
     }
@@ -149,7 +149,7 @@ it('findCredit shows what is left before holds, and this month; it has loaded wh
   const { workspaceId } = hold;
   const other = await aHold(opened, { workspaceId });
   const event = aUsageRecorded({ callId: other.callId, keyId: other.keyId, workspaceId, chargeNanoUsd: 300n });
-  await createCallEndings(opened.redis).settle(event, toUsageRecordedJson(event));
+  await aShardHolds(opened).settle(event, toUsageRecordedJson(event));
   const asked: unknown[] = [];
   const absorber = { load: async (...what: unknown[]) => asked.push(what) > 0 };
   expect(await findCredit(opened.shard, absorber, workspaceId)).toMatchObject({

@@ -7,21 +7,21 @@ import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import { connectRedis } from '@turnpike/redis-connection/connectRedis';
 import { aFundedKey } from '../../test/aFundedKey.ts';
+import { aShardHolds } from '../../test/aShardHolds.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
-import { createAdmit } from '../gate/admit.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
-import { type CallEndings, createCallEndings } from './endCall.ts';
+import type { ShardHolds } from '../shardHolds.ts';
 import { PendingCalls } from './pendingCalls.ts';
-import { createSettler } from './settleCalls.ts';
+import { Settler } from './settler.ts';
 
 const HOLD = 1_000n;
 const AMPLE = 10n ** 12n;
 
 let opened: OpenedRedis;
-let endings: CallEndings;
+let holds: ShardHolds;
 beforeAll(async () => {
   opened = await openTestRedis();
-  endings = createCallEndings(opened.redis);
+  holds = aShardHolds(opened);
 });
 afterAll(() => opened.close());
 
@@ -39,7 +39,7 @@ async function aCall(fields: Partial<UsageRecorded> = {}, { tpm = 1_000_000 } = 
 }
 
 const admit = ({ key, event }: HeldCall) =>
-  createAdmit(opened.redis, { standing: opened.standing, owner: 'router-1' })({
+  aShardHolds(opened).admit({
     callId: event.callId,
     key,
     holdNanoUsd: event.holdNanoUsd,
@@ -71,7 +71,7 @@ describe('settle', () => {
   it('turns the hold into the charge, for key, workspace and month, which stays pending with its event', async () => {
     const call = await aHeldCall();
     expect(await pendingSums(call)).toEqual({ held: HOLD, ended: 0n });
-    expect(await endings.settle(call.event, call.json)).toBe('held');
+    expect(await holds.settle(call.event, call.json)).toBe('held');
     expect(await pendingSums(call)).toEqual({ held: 0n, ended: 300n });
     expect(await recordOf(call)).toMatchObject({ kind: 'ended', amount: '300', event: call.json });
     expect(await opened.pendingOf(call.event.workspaceId)).toEqual([call.event.callId]);
@@ -79,23 +79,23 @@ describe('settle', () => {
 
   it('charges once, however often it runs and whatever it brings later', async () => {
     const call = await aHeldCall();
-    await endings.settle(call.event, call.json);
+    await holds.settle(call.event, call.json);
     for (const chargeNanoUsd of [300n, 999n])
-      expect(await endings.settle({ ...call.event, chargeNanoUsd }, 'another')).toBe('ended');
+      expect(await holds.settle({ ...call.event, chargeNanoUsd }, 'another')).toBe('ended');
     expect(await pendingSums(call)).toEqual({ held: 0n, ended: 300n });
     expect(await recordOf(call)).toMatchObject({ amount: '300', event: call.json });
   });
 
   it('says of a call that is not pending that it is none, and puts none there', async () => {
     const call = await aCall();
-    expect(await endings.settle(call.event, call.json)).toBe('none');
+    expect(await holds.settle(call.event, call.json)).toBe('none');
     expect(await pendingSums(call)).toEqual({ held: 0n, ended: 0n });
     expect(await recordOf(call)).toEqual({});
   });
 
   it('takes the rest of what was used from the tokens-per-minute bucket, below zero if need be', async () => {
     const call = await aHeldCall({ promptTokens: 100, completionTokens: 400 }, { tpm: 100 });
-    await endings.settle(call.event, call.json);
+    await holds.settle(call.event, call.json);
     expect(await levelOf(call)).toBeGreaterThanOrEqual(-400);
     expect(await levelOf(call)).toBeLessThan(-300);
   });
@@ -104,7 +104,7 @@ describe('settle', () => {
     const uncounted = { promptTokens: 0, completionTokens: 0, chargeNanoUsd: 0n };
     const call = await aHeldCall({ ...uncounted, status: 'unknown' }, { tpm: 1 });
     expect(await levelOf(call)).toBe(-9);
-    expect(await endings.settle(call.event, call.json)).toBe('held');
+    expect(await holds.settle(call.event, call.json)).toBe('held');
     expect(await levelOf(call)).toBeLessThan(-8);
     expect(await pendingSums(call)).toEqual({ held: 0n, ended: 0n });
   });
@@ -112,14 +112,14 @@ describe('settle', () => {
   it('gives the estimate back where a call failed', async () => {
     const nothing = { promptTokens: 0, completionTokens: 0, chargeNanoUsd: 0n };
     const call = await aHeldCall({ ...nothing, status: 'failure' }, { tpm: 1 });
-    await endings.settle(call.event, call.json);
+    await holds.settle(call.event, call.json);
     expect(await levelOf(call)).toBe(1);
   });
 
   it('takes that once', async () => {
     const call = await aHeldCall({ promptTokens: 100, completionTokens: 400 }, { tpm: 100 });
-    await endings.settle(call.event, call.json);
-    await endings.settle(call.event, call.json);
+    await holds.settle(call.event, call.json);
+    await holds.settle(call.event, call.json);
     expect(await levelOf(call)).toBeGreaterThanOrEqual(-400);
   });
 
@@ -128,7 +128,7 @@ describe('settle', () => {
     const bucket = redisKeys.rates(call.event.workspaceId, call.event.keyId);
     // As if the call had run for ten minutes: the bucket was full again nine minutes ago.
     await opened.redis.hincrby(bucket, 'at', -600_000_000);
-    await endings.settle(call.event, call.json);
+    await holds.settle(call.event, call.json);
     expect(await levelOf(call)).toBeCloseTo(10, 0);
   });
 });
@@ -136,9 +136,9 @@ describe('settle', () => {
 describe('release', () => {
   it('gives the hold back and charges nothing, however often and whatever follows', async () => {
     const call = await aHeldCall();
-    await endings.release(call.event);
-    await endings.release(call.event);
-    expect(await endings.settle(call.event, call.json)).toBe('released');
+    await holds.release(call.event);
+    await holds.release(call.event);
+    expect(await holds.settle(call.event, call.json)).toBe('released');
     expect(await pendingSums(call)).toEqual({ held: 0n, ended: 0n });
     expect(await opened.pendingOf(call.event.workspaceId)).toEqual([]);
     await expect(admit(call)).rejects.toThrow('used before');
@@ -146,7 +146,7 @@ describe('release', () => {
 
   it('leaves a tombstone that goes by itself', async () => {
     const call = await aCall();
-    await endings.release(call.event);
+    await holds.release(call.event);
     expect(await recordOf(call)).toEqual({ kind: 'released' });
     expect(await opened.redis.pttl(redisKeys.call(call.event.workspaceId, call.event.callId))).toBeGreaterThan(0);
     await expect(admit(call)).rejects.toThrow('used before');
@@ -155,8 +155,8 @@ describe('release', () => {
 
   it('changes nothing about a call that has ended', async () => {
     const call = await aHeldCall();
-    await endings.settle(call.event, call.json);
-    await endings.release(call.event);
+    await holds.settle(call.event, call.json);
+    await holds.release(call.event);
     expect(await recordOf(call)).toMatchObject({ kind: 'ended' });
     expect(await pendingSums(call)).toEqual({ held: 0n, ended: 300n });
   });
@@ -174,8 +174,8 @@ describe('release', () => {
     await admit(call);
     const during = await limitsOf(call);
     expect(during.arrivalUs - before.arrivalUs).toBeGreaterThan(29_999_000);
-    await endings.release(call.event);
-    await endings.release(call.event);
+    await holds.release(call.event);
+    await holds.release(call.event);
     const afterwards = await limitsOf(call);
     expect(Math.abs(afterwards.arrivalUs - before.arrivalUs)).toBeLessThan(1_000);
     expect(afterwards.level - during.level).toBeCloseTo(10, 0);
@@ -184,7 +184,7 @@ describe('release', () => {
 
   it('makes an admission that comes after it consume nothing at all', async () => {
     const call = await aCall();
-    await endings.release(call.event);
+    await holds.release(call.event);
     await expect(admit(call)).rejects.toThrow('used before');
     expect(await limitsOf(call)).toEqual({ arrivalUs: 0, level: 0 });
   });
@@ -192,8 +192,8 @@ describe('release', () => {
 
 describe('a wallet that was evicted alone', () => {
   it.each<[string, (call: HeldCall) => Promise<unknown>, object]>([
-    ['settle', ({ event, json }) => endings.settle(event, json), { held: HOLD, ended: 300n }],
-    ['release', ({ event }) => endings.release(event), { held: HOLD, ended: 0n }],
+    ['settle', ({ event, json }) => holds.settle(event, json), { held: HOLD, ended: 300n }],
+    ['release', ({ event }) => holds.release(event), { held: HOLD, ended: 0n }],
   ])('is counted from its calls again before a %s changes its sums', async (_which, end, sums) => {
     const call = await aHeldCall();
     const { keyId, workspaceId } = call.event;
@@ -211,25 +211,23 @@ describe('a wallet that was evicted alone', () => {
 
 it('sends what calls were charged before their clients can be told of their end: the disk may be lost with the process', async () => {
   const redis = connectRedis(opened.server.url, { timeoutMs: 10_000 });
-  const { settle } = createCallEndings(redis);
+  const connected = aShardHolds({ redis, standing: opened.standing });
   const written = Promise.withResolvers<void>();
-  const settler = createSettler({
-    endings: { settle },
+  const settler = new Settler({
+    shardOf: () => connected,
     spool: { append: () => written.promise, release: () => {} },
     recorder: { add: () => {} },
     pending: new PendingCalls(),
-    standingOf: () => opened.standing,
-    restore: async () => {},
     log: aSilentLogger(),
   });
   try {
     await once(redis, 'ready');
     const toLoadTheScript = await aHeldCall();
-    await settle(toLoadTheScript.event, toLoadTheScript.json);
+    await connected.settle(toLoadTheScript.event, toLoadTheScript.json);
     const calls = await Promise.all([aHeldCall(), aHeldCall()]);
     const sentBefore = redis.stream.bytesWritten;
     const ended = calls.map(async ({ event, json }) => {
-      await settler.record({ event, json });
+      await settler.settle({ event, json });
       return { sent: redis.stream.bytesWritten - redis.stream.writableLength - sentBefore };
     });
     written.resolve();

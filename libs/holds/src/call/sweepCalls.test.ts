@@ -8,11 +8,11 @@ import type { Redis } from 'ioredis';
 import { aHold, aLapsedHold } from '../../test/aHold.ts';
 import { type AnEventLog, anEventLog } from '../../test/anEventLog.ts';
 import { TAG } from '../../test/aShard.ts';
+import { aShardHolds } from '../../test/aShardHolds.ts';
 import { aTestLedger, type TestLedger } from '../../test/aTestLedger.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { createAbsorber } from '../balances/absorb.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
-import { createCallEndings } from './endCall.ts';
 import type { Hold } from './pendingCalls.ts';
 import { sweepCalls } from './sweepCalls.ts';
 
@@ -79,7 +79,7 @@ const aLostCall = (fields: { workspaceId?: string } = {}): Promise<Hold> => aLap
 
 async function settle({ callId, keyId, workspaceId }: Hold): Promise<UsageRecorded> {
   const event = aUsageRecorded({ callId, keyId, workspaceId, chargeNanoUsd: 700n });
-  expect(await createCallEndings(opened.redis).settle(event, toUsageRecordedJson(event))).toBe('held');
+  expect(await aShardHolds(opened).settle(event, toUsageRecordedJson(event))).toBe('held');
   return event;
 }
 

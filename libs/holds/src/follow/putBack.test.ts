@@ -1,16 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { parseUsageRecorded, toUsageRecordedJson } from '@turnpike/events/usageRecorded';
 import type { Redis } from 'ioredis';
 import { aHold } from '../../test/aHold.ts';
+import { aShardHolds } from '../../test/aShardHolds.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
-import { createCallEndings } from '../call/endCall.ts';
 import { type EndedCall, type Hold, PendingCalls } from '../call/pendingCalls.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
-import { type Session, Standing } from '../redis/standing.ts';
-import { createPutBack, createPutBackSome } from './putBack.ts';
+import type { Session } from '../redis/standing.ts';
+import { PutBack } from './putBack.ts';
 
 const HOLD = 1_000n;
 const CHARGE = 300n;
@@ -29,7 +28,7 @@ beforeEach(() => {
   owner = randomUUID();
 });
 
-const aPutBack = (redis: Redis = opened.redis) => createPutBack(redis, { owner, pending });
+const aPutBack = (redis: Redis = opened.redis) => new PutBack(redis, { owner, standing: opened.standing, pending });
 
 async function aHeldCall(workspaceId?: string): Promise<Hold> {
   const held = await aHold(opened, { holdNanoUsd: HOLD, ...(workspaceId && { workspaceId }) });
@@ -80,7 +79,7 @@ it('gives a Redis that has forgotten them the holds of calls that run and the ch
   const ended = end(other);
   await forget(held);
   await forget(other);
-  await aPutBack()(session);
+  await aPutBack().putAll(session);
   expect(await sumsOf(held)).toEqual({ held: HOLD, ended: 0n });
   expect(await sumsOf(other)).toEqual({ held: 0n, ended: CHARGE });
   const { admittedAtMs, estimatedPromptTokens, rpm, tpm } = held;
@@ -99,7 +98,7 @@ it('gives a Redis that has forgotten them the holds of calls that run and the ch
 it('gives what stands there the new session, and changes no sum, however often', async () => {
   const held = await aHeldCall();
   const putBack = aPutBack();
-  for (const token of ['second', 'third']) await putBack({ mark: opened.mark, token });
+  for (const token of ['second', 'third']) await putBack.putAll({ mark: opened.mark, token });
   expect(await sumsOf(held)).toEqual({ held: HOLD, ended: 0n });
   expect(await opened.callOf(held)).toMatchObject({ session: 'third' });
   expect(await opened.redis.hgetall(redisKeys.calls(held.workspaceId))).toEqual({ [held.callId]: 'third' });
@@ -111,8 +110,8 @@ it('never turns a charge back into a hold', async () => {
   // Listed before it ended.
   pending.remove(held.callId);
   pending.add(held);
-  await createCallEndings(opened.redis).settle(event, json);
-  await aPutBack()(session);
+  await aShardHolds(opened).settle(event, json);
+  await aPutBack().putAll(session);
   expect(await sumsOf(held)).toEqual({ held: 0n, ended: CHARGE });
   expect(await opened.callOf(held)).toMatchObject({ kind: 'ended', event: json, session: session.token });
 });
@@ -120,7 +119,7 @@ it('never turns a charge back into a hold', async () => {
 it('turns a hold into the charge of a call that has ended since', async () => {
   const held = await aHeldCall();
   end(held);
-  await aPutBack()(session);
+  await aPutBack().putAll(session);
   expect(await sumsOf(held)).toEqual({ held: 0n, ended: CHARGE });
 });
 
@@ -128,7 +127,7 @@ it('counts the other calls of a wallet that was lost alone as well', async () =>
   const held = await aHeldCall();
   const other = await aHold(opened, { holdNanoUsd: HOLD, workspaceId: held.workspaceId });
   await opened.redis.del(redisKeys.wallet(held.workspaceId));
-  await aPutBack()(session);
+  await aPutBack().putAll(session);
   expect(await opened.walletOf(other.workspaceId)).toMatchObject({ held: 2n * HOLD, ended: 0n });
 });
 
@@ -139,7 +138,7 @@ it('puts back many calls of many workspaces', async () => {
   const callIds = Array.from({ length: 250 }, () => randomUUID());
   for (const callId of callIds) if (first) pending.add({ ...first, callId });
   for (const held of calls) await forget(held);
-  await aPutBack()(session);
+  await aPutBack().putAll(session);
   for (const held of calls.slice(1)) expect(await sumsOf(held)).toEqual({ held: HOLD, ended: 0n });
   expect(first && (await sumsOf(first))).toEqual({ held: 251n * HOLD, ended: 0n });
 });
@@ -149,7 +148,7 @@ it.each<[string, () => string]>([
   ['of another server', () => `${'f'.repeat(40)}:${randomUUID()}`],
 ])('puts nothing into a Redis %s, and says so', async (_which, theirs) => {
   const held = await aHeldCall();
-  await expect(aPutBack()({ mark: theirs(), token: session.token })).rejects.toThrow('another one');
+  await expect(aPutBack().putAll({ mark: theirs(), token: session.token })).rejects.toThrow('another one');
   expect(await opened.callOf(held)).toMatchObject({ session: opened.session.token });
 });
 
@@ -158,9 +157,9 @@ describe('a put-back that is late or comes twice', () => {
     const held = await aHeldCall();
     const { redis, runLost } = aRedisThatLoses(nth);
     const putBack = aPutBack(redis);
-    if (nth === 2) await putBack({ mark: opened.mark, token: 'first' });
-    await expect(putBack({ mark: opened.mark, token: 'lost' })).rejects.toThrow('timed out');
-    await putBack(session);
+    if (nth === 2) await putBack.putAll({ mark: opened.mark, token: 'first' });
+    await expect(putBack.putAll({ mark: opened.mark, token: 'lost' })).rejects.toThrow('timed out');
+    await putBack.putAll(session);
     expect(await runLost()).toBe('late');
     expect(await opened.callOf(held)).toMatchObject({ session: session.token });
     expect(await sumsOf(held)).toEqual({ held: HOLD, ended: 0n });
@@ -170,23 +169,27 @@ describe('a put-back that is late or comes twice', () => {
     const held = await aHeldCall();
     const { redis, runLost } = aRedisThatLoses(1);
     const putBack = aPutBack(redis);
-    await expect(putBack({ mark: opened.mark, token: 'lost' })).rejects.toThrow('timed out');
+    await expect(putBack.putAll({ mark: opened.mark, token: 'lost' })).rejects.toThrow('timed out');
     const { event, json } = end(held);
-    await createCallEndings(opened.redis).settle(event, json);
+    await aShardHolds(opened).settle(event, json);
     pending.remove(held.callId);
     await forget(held);
-    await putBack(session);
+    await putBack.putAll(session);
     expect(await runLost()).toBe('late');
     expect(await opened.pendingOf(held.workspaceId)).toEqual([]);
   });
 
   it('is not taken for one of another owner', async () => {
     const held = await aHeldCall();
-    await aPutBack()(session);
+    await aPutBack().putAll(session);
     const [theirs, token] = [new PendingCalls(), randomUUID()];
     const other = await aHold(opened, { holdNanoUsd: HOLD, workspaceId: held.workspaceId });
     theirs.add(other);
-    await createPutBack(opened.redis, { owner: randomUUID(), pending: theirs })({ mark: opened.mark, token });
+    const { standing } = opened;
+    await new PutBack(opened.redis, { owner: randomUUID(), standing, pending: theirs }).putAll({
+      mark: opened.mark,
+      token,
+    });
     expect(await opened.callOf(other)).toMatchObject({ session: token });
     expect(await opened.callOf(held)).toMatchObject({ session: session.token });
   });
@@ -197,7 +200,7 @@ describe('a put-back that is late or comes twice', () => {
     const [now, aDayAgo] = [Date.now(), Date.now() - 86_400_000 - 60_000];
     for (let nth = 0; nth < 150; nth += 1)
       await opened.redis.hset(names, `old-${nth}`, aDayAgo, `young-${nth}`, now - 1_000);
-    await aPutBack()(session);
+    await aPutBack().putAll(session);
     expect(Object.keys(await opened.redis.hgetall(names)).filter((name) => name.startsWith('old'))).toEqual([]);
     expect(await opened.redis.hlen(names)).toBe(151);
     expect(await opened.redis.pttl(names)).toBeGreaterThan(39 * 86_400_000);
@@ -208,47 +211,10 @@ describe('a put-back that is late or comes twice', () => {
     const inAnHour = Date.now() + 3_600_000;
     await opened.redis.hset(redisKeys.owners(held.workspaceId), owner, inAnHour);
     const putBack = aPutBack();
-    await expect(putBack(session)).rejects.toThrow('a later put-back was first');
-    await putBack(session);
+    await expect(putBack.putAll(session)).rejects.toThrow('a later put-back was first');
+    await putBack.putAll(session);
     expect(await opened.callOf(held)).toMatchObject({ session: session.token });
     const number = Number(await opened.redis.hget(redisKeys.owners(held.workspaceId), owner));
     expect(number).toBeGreaterThan(inAnHour);
-  });
-});
-
-describe('a take-over', () => {
-  const aJob = () => aHold(opened, { holdNanoUsd: HOLD });
-
-  it('waits for the place that is lost, and keeps nobody waiting who belongs elsewhere', async () => {
-    const lost = { putBack: aPutBack(), standing: new Standing() };
-    const well = { putBack: aPutBack(), standing: opened.standing };
-    const [waiting, beside, other] = [await aJob(), await aJob(), await aJob()];
-    const { takeOver } = createPutBackSome({
-      placeOf: (id) => (id === waiting.workspaceId ? lost : well),
-      pending,
-    });
-    let isBack = false;
-    const taking = takeOver([waiting, beside]).then(() => {
-      isBack = true;
-    });
-    await takeOver([other]);
-    expect(await opened.callOf(other)).toMatchObject({ owner });
-    expect(isBack).toBe(false);
-    lost.standing.begin(opened.session, Number.POSITIVE_INFINITY);
-    await taking;
-    for (const hold of [waiting, beside]) expect(await opened.callOf(hold)).toMatchObject({ owner });
-  });
-
-  it('goes to whoever serves the workspace by then', async () => {
-    const former = { putBack: aPutBack(), standing: new Standing() };
-    let serving: typeof former | undefined = former;
-    const { takeOver } = createPutBackSome({ placeOf: () => serving, pending });
-    const hold = await aJob();
-    const taking = takeOver([hold]);
-    serving = undefined;
-    await delay(150);
-    serving = { putBack: aPutBack(), standing: opened.standing };
-    await taking;
-    expect(await opened.callOf(hold)).toMatchObject({ owner });
   });
 });

@@ -6,20 +6,22 @@ import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { v7 as uuidv7 } from 'uuid';
 import { aFundedKey as fund } from '../../test/aFundedKey.ts';
 import { TAG } from '../../test/aShard.ts';
+import { aShardHolds } from '../../test/aShardHolds.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
-import { createCallEndings } from '../call/endCall.ts';
 import { headOf, redisKeys } from '../redis/redisKeys.ts';
 import { readScript } from '../redis/redisScript.ts';
-import { Standing } from '../redis/standing.ts';
-import { type Admission, type AdmitRequest, createAdmit } from './admit.ts';
+import { type Session, Standing } from '../redis/standing.ts';
+import type { Admission, AdmitRequest } from './admit.ts';
 
 let opened: OpenedRedis;
-let admit: (request: AdmitRequest) => Promise<Admission>;
 beforeAll(async () => {
   opened = await openTestRedis();
-  admit = createAdmit(opened.redis, { standing: opened.standing, owner: 'router-1' });
 });
 afterAll(() => opened.close());
+
+/** Asks Redis each time, as no earlier refusal is known, and releases nothing. */
+const admit = (request: AdmitRequest): Promise<Admission> =>
+  aShardHolds(opened, { release: async () => {} }).admit(request);
 
 const aRequest = (key: KeyRecord, fields: Partial<AdmitRequest> = {}): AdmitRequest => ({
   callId: uuidv7(),
@@ -285,29 +287,33 @@ describe('sums that Redis does not have', () => {
 });
 
 describe('an owner', () => {
-  const admitAs = (standing: Pick<Standing, 'session' | 'isOpen'>) =>
-    createAdmit(opened.redis, { standing, owner: 'router-2' });
+  function inSession(session: Session): Standing {
+    const standing = new Standing();
+    standing.begin(session, Number.POSITIVE_INFINITY);
+    return standing;
+  }
+  function openIn(session: Session): Standing {
+    const standing = inSession(session);
+    standing.open();
+    return standing;
+  }
 
-  it.each<[string, () => Pick<Standing, 'session' | 'isOpen'>]>([
+  it.each<[string, () => Standing]>([
     ['without a session', () => new Standing()],
-    ['that waits for others to put back', () => ({ session: opened.session, isOpen: false })],
-    [
-      'whose session is of another mark',
-      () => ({ session: { mark: `${opened.mark.slice(0, -1)}x`, token: 'token' }, isOpen: true }),
-    ],
+    ['that waits for others to put back', () => inSession(opened.session)],
+    ['whose session is of another mark', () => openIn({ mark: `${opened.mark.slice(0, -1)}x`, token: 'token' })],
     [
       'whose session is of another server, as of one that was restarted since, the mark being there again',
-      () => ({ session: { mark: otherServer(), token: 'token' }, isOpen: true }),
+      () => openIn({ mark: otherServer(), token: 'token' }),
     ],
-    [
-      'whose session has lapsed while its clock stood still',
-      () => ({ session: { mark: opened.mark, token: 'lapsed' }, isOpen: true }),
-    ],
+    ['whose session has lapsed while its clock stood still', () => openIn({ mark: opened.mark, token: 'lapsed' })],
   ])('%s admits nothing', async (_which, standing) => {
     const key = await aFundedKey(10_000n);
     const before = await snapshotOf(key);
     await opened.redis.set(redisKeys.mark(TAG), standing().session?.mark.startsWith('f') ? otherServer() : opened.mark);
-    const { outcome } = await admitAs(standing())(aRequest(key));
+    const { outcome } = await aShardHolds({ redis: opened.redis, standing: standing() }, { owner: 'router-2' }).admit(
+      aRequest(key),
+    );
     await opened.redis.set(redisKeys.mark(TAG), opened.mark);
     expect(outcome).toBe('closed');
     expect(await snapshotOf(key)).toEqual(before);
@@ -360,7 +366,7 @@ describe('a call id', () => {
     const key = await aFundedKey(10_000n);
     const request = aRequest(key);
     const { workspaceId } = key.workspace;
-    await createCallEndings(opened.redis).release({ callId: request.callId, keyId: key.keyId, workspaceId });
+    await aShardHolds(opened).release({ callId: request.callId, keyId: key.keyId, workspaceId });
     await expect(admit(request)).rejects.toThrow('used before');
     expect(await opened.walletOf(workspaceId)).toMatchObject({ held: 0n, ended: 0n });
   });
@@ -398,7 +404,7 @@ describe('a call across the turn of a month', () => {
     );
     const months = redisKeys.months(workspaceId);
     expect(await opened.redis.hget(months, `${month}:held`)).toBe('1000');
-    await createCallEndings(opened.redis).settle(event, toUsageRecordedJson(event));
+    await aShardHolds(opened).settle(event, toUsageRecordedJson(event));
     expect(await opened.redis.hmget(months, `${month}:held`, `${month}:ended`)).toEqual(['0', '300']);
   });
 });

@@ -1,11 +1,8 @@
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import type { RateLimitState } from '@turnpike/public-api/headers';
-import type { Redis } from 'ioredis';
 import type { Hold } from '../call/pendingCalls.ts';
-import { headOf } from '../redis/redisKeys.ts';
-import { defineScript } from '../redis/redisScript.ts';
-import type { Standing } from '../redis/standing.ts';
+import type { Session } from '../redis/standing.ts';
 
 export interface AdmitRequest
   extends Pick<Hold, 'callId' | 'holdNanoUsd' | 'estimatedPromptTokens' | 'unknownEventJson'> {
@@ -50,13 +47,8 @@ export type Admission =
 
 /** An outcome, and what is known with it (`admit.lua`). */
 type Answer = (string | number)[];
-const isWord = (word: unknown): boolean => typeof word === 'string' || typeof word === 'number';
-
-/** By hand, as every call comes by here. */
-function parseAnswer(answer: unknown): Answer {
-  if (!Array.isArray(answer) || !answer.every(isWord)) throw new Error('admit.lua answered in other words');
-  return answer;
-}
+const isAnswer = (answer: unknown): answer is Answer =>
+  Array.isArray(answer) && answer.every((word) => typeof word === 'string' || typeof word === 'number');
 
 /** Why the script may have to refuse a workspace whatever its balances are. */
 export const OBSTACLES: Record<KeyRecord['workspace']['billingStatus'], string> = {
@@ -65,44 +57,33 @@ export const OBSTACLES: Record<KeyRecord['workspace']['billingStatus'], string> 
   not_provisioned: 'billing_not_provisioned',
 };
 
-/**
- * Makes `admit(request)`: gate 4 in one round trip (specification, Order of the gates). Rejects when Redis does not
- * decide in time; whether the call was admitted is unknown then, and the caller releases it.
- */
-export function createAdmit(
-  redis: Redis,
-  { standing, owner }: { standing: Pick<Standing, 'session' | 'isOpen'>; owner: string },
-): (request: AdmitRequest) => Promise<Admission> {
-  const admit = defineScript(redis, 'admit');
-  return async (request) => {
-    const { callId, key, holdNanoUsd, estimatedPromptTokens, unknownEventJson } = request;
-    const { keyId, rpm, tpm, generation, maxBudgetNanoUsd } = key;
-    const { workspaceId, monthlyCapNanoUsd, billingStatus } = key.workspace;
-    const { session } = standing;
-    if (!session || !standing.isOpen) return { outcome: 'closed' };
-    const { keys, args } = headOf(workspaceId, session.mark);
-    const answer = await admit(keys, [
-      ...args,
-      callId,
-      generation,
-      rpm,
-      tpm,
-      estimatedPromptTokens,
-      holdNanoUsd.toString(),
-      maxBudgetNanoUsd?.toString() ?? '',
-      monthlyCapNanoUsd?.toString() ?? '',
-      session.token,
-      unknownEventJson,
-      keyId,
-      owner,
-      OBSTACLES[billingStatus],
-    ]);
-    return toAdmission(parseAnswer(answer), request, session.token);
-  };
+/** The arguments of `admit.lua` behind those that every script has. */
+export function admitArguments(
+  { callId, key, holdNanoUsd, estimatedPromptTokens, unknownEventJson }: AdmitRequest,
+  { session, owner }: { session: Session; owner: string },
+): (string | number)[] {
+  const { keyId, rpm, tpm, generation, maxBudgetNanoUsd } = key;
+  const { monthlyCapNanoUsd, billingStatus } = key.workspace;
+  return [
+    callId,
+    generation,
+    rpm,
+    tpm,
+    estimatedPromptTokens,
+    holdNanoUsd.toString(),
+    maxBudgetNanoUsd?.toString() ?? '',
+    monthlyCapNanoUsd?.toString() ?? '',
+    session.token,
+    unknownEventJson,
+    keyId,
+    owner,
+    OBSTACLES[billingStatus],
+  ];
 }
 
-/** Read word by word: a schema that makes numbers of them all would take this process as long as the script takes Redis. */
-function toAdmission(answer: Answer, request: AdmitRequest, session: string): Admission {
+/** Reads the answer of `admit.lua`, by hand: a schema would take this process as long as the script takes Redis. */
+export function readAdmission(answer: unknown, request: AdmitRequest, session: string): Admission {
+  if (!isAnswer(answer)) throw new Error('admit.lua answered in other words');
   const { callId, key, holdNanoUsd, estimatedPromptTokens, unknownEventJson } = request;
   const { keyId, rpm, tpm } = key;
   const [outcome, , limiter] = answer;

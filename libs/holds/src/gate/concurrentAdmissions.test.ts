@@ -5,23 +5,23 @@ import type { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { v7 as uuidv7 } from 'uuid';
 import { aFundedKey as fund } from '../../test/aFundedKey.ts';
+import { aShardHolds } from '../../test/aShardHolds.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { type Absorbed, toAbsorb } from '../../test/toAbsorb.ts';
-import { type CallEndings, createCallEndings } from '../call/endCall.ts';
 import { headOf, redisKeys } from '../redis/redisKeys.ts';
 import { defineScript, readScript } from '../redis/redisScript.ts';
-import { type Admission, createAdmit } from './admit.ts';
+import type { ShardHolds } from '../shardHolds.ts';
+import type { Admission, AdmitRequest } from './admit.ts';
 
 const AMPLE = 10n ** 12n;
 
 let opened: OpenedRedis;
-let endings: CallEndings;
-let admit: ReturnType<typeof createAdmit>;
+let holds: ShardHolds;
+const admit = (request: AdmitRequest): Promise<Admission> => holds.admit(request);
 let runAbsorb: ReturnType<typeof defineScript>;
 beforeAll(async () => {
   opened = await openTestRedis();
-  endings = createCallEndings(opened.redis);
-  admit = createAdmit(opened.redis, { standing: opened.standing, owner: 'router-1' });
+  holds = aShardHolds(opened);
   runAbsorb = defineScript(opened.redis, 'absorb');
 });
 afterAll(() => opened.close());
@@ -102,7 +102,7 @@ it('settling, and dropping as unknown, at the same instant charges each of 10,00
     await Promise.all(
       calls.flatMap(({ event, json }, nth) => {
         const settle = async () => {
-          if ((await endings.settle(event, json)) === 'held') charged += event.chargeNanoUsd;
+          if ((await holds.settle(event, json)) === 'held') charged += event.chargeNanoUsd;
         };
         const drop = () => absorb(key.workspace, { unknown: [[event.callId, opened.session.token]] });
         return (nth + round) % 2 === 0 ? [settle(), drop()] : [drop(), settle()];
@@ -116,9 +116,9 @@ it('settling, and dropping as unknown, at the same instant charges each of 10,00
 it('two owners that settle one call at once charge it once, 1,000 times', async () => {
   const key = await aFundedKey(AMPLE, { rpm: 100_000_000, tpm: 2 ** 40 });
   const other = opened.redis.duplicate();
-  const twin = createCallEndings(other);
+  const twin = aShardHolds({ redis: other, standing: opened.standing });
   const calls = await Promise.all(Array.from({ length: 1_000 }, () => aHeldCall(key, { chargeNanoUsd: 7n })));
-  await Promise.all(calls.flatMap(({ event, json }) => [endings.settle(event, json), twin.settle(event, json)]));
+  await Promise.all(calls.flatMap(({ event, json }) => [holds.settle(event, json), twin.settle(event, json)]));
   other.disconnect();
   expect(await opened.walletOf(key.workspace.workspaceId)).toMatchObject({ ended: 7_000n, held: 0n });
 });
@@ -126,12 +126,12 @@ it('two owners that settle one call at once charge it once, 1,000 times', async 
 it('two owners that settle one call while its final row is absorbed count it once in all, 1,000 times', async () => {
   const key = await aFundedKey(AMPLE, { rpm: 100_000_000, tpm: 2 ** 40 });
   const other = opened.redis.duplicate();
-  const twin = createCallEndings(other);
+  const twin = aShardHolds({ redis: other, standing: opened.standing });
   const calls = await Promise.all(Array.from({ length: 1_000 }, () => aHeldCall(key, { chargeNanoUsd: 7n })));
   const sequence = 2;
   await Promise.all(
     calls.flatMap(({ event, json }) => [
-      endings.settle(event, json),
+      holds.settle(event, json),
       absorb(key.workspace, { sequence, left: AMPLE - 7_000n, final: [event.callId] }),
       twin.settle(event, json),
     ]),
@@ -149,7 +149,7 @@ describe('a limit that changes while calls run', () => {
     expect(await ask({ ...key, maxBudgetNanoUsd: 2_000n }, 1_000n)).toMatchObject({ outcome: 'admitted' });
     const lowered = { ...key, maxBudgetNanoUsd: 10n };
     expect(await ask(lowered, 1n)).toMatchObject({ outcome: 'insufficient', availableNanoUsd: -1_990n });
-    expect(await endings.settle(running.event, running.json)).toBe('held');
+    expect(await holds.settle(running.event, running.json)).toBe('held');
     expect(await opened.keyOf(key.workspace.workspaceId, key.keyId)).toEqual({ spent: 0n, ended: 900n, held: 1_000n });
   });
 

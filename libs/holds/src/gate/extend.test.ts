@@ -6,13 +6,13 @@ import type { Redis } from 'ioredis';
 import { v7 as uuidv7 } from 'uuid';
 import { aFundedKey } from '../../test/aFundedKey.ts';
 import { TAG } from '../../test/aShard.ts';
+import { aShardHolds } from '../../test/aShardHolds.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
-import { createCallEndings } from '../call/endCall.ts';
 import { type Hold, monthOf, PendingCalls } from '../call/pendingCalls.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
 import { Standing } from '../redis/standing.ts';
-import { createAdmit } from './admit.ts';
-import { createExtend, type ExtendRequest } from './extend.ts';
+import type { ShardHolds } from '../shardHolds.ts';
+import type { ExtendRequest } from './extend.ts';
 
 let opened: OpenedRedis;
 let standing: Standing;
@@ -33,18 +33,20 @@ beforeEach(() => {
   onLoad = async () => {};
 });
 
-const anExtend = (redis: Redis = opened.redis) =>
-  createExtend(redis, {
-    standing,
-    pending,
-    absorber: {
-      async load(...asked) {
-        loaded.push(asked);
-        await onLoad();
-        return true;
+const someHolds = (redis: Redis = opened.redis): ShardHolds =>
+  aShardHolds(
+    { redis, standing },
+    {
+      pending,
+      absorber: {
+        async load(...asked) {
+          loaded.push(asked);
+          await onLoad();
+          return true;
+        },
       },
     },
-  });
+  );
 
 /** A call that holds 100 of what its workspace has, of 1,000 unless told. */
 async function aHeldCall(
@@ -53,9 +55,8 @@ async function aHeldCall(
   { estimatedPromptTokens = 0 }: { estimatedPromptTokens?: number } = {},
 ) {
   const key = await aFundedKey(opened, left, fields);
-  const admit = createAdmit(opened.redis, { standing, owner: 'router-1' });
   const request = { callId: uuidv7(), key, holdNanoUsd: 100n, estimatedPromptTokens, unknownEventJson: 'of 100' };
-  const admission = await admit(request);
+  const admission = await someHolds().admit(request);
   if (admission.outcome !== 'admitted') throw new Error(`call was ${admission.outcome}`);
   pending.add(admission.hold);
   return { key, hold: admission.hold };
@@ -80,7 +81,7 @@ it('raises what is held, with the ending that a sweeper would give the call, and
   const { key, hold } = await aHeldCall({ rpm: 2, tpm: 200 }, 1_000n, { estimatedPromptTokens: 100 });
   const rates = () => opened.redis.hgetall(redisKeys.rates(hold.workspaceId, hold.keyId));
   const before = await rates();
-  expect(await anExtend()(hold, to(key, 1_000n))).toEqual({ outcome: 'extended' });
+  expect(await someHolds().extend(hold, to(key, 1_000n))).toEqual({ outcome: 'extended' });
   expect(await heldBy(hold)).toBe(1_000n);
   expect(hold).toMatchObject({ holdNanoUsd: 1_000n, unknownEventJson: 'of 1000' });
   expect(await opened.callOf(hold)).toMatchObject({ kind: 'held', event: 'of 1000' });
@@ -89,13 +90,13 @@ it('raises what is held, with the ending that a sweeper would give the call, and
 
 it('changes nothing where as much is held already, however often and in whatever order it is asked', async () => {
   const { key, hold } = await aHeldCall();
-  const extend = anExtend();
+  const holds = someHolds();
   for (const amount of [300n, 300n, 100n, 1n]) {
-    expect(await extend(hold, to(key, amount))).toEqual({ outcome: 'extended' });
+    expect(await holds.extend(hold, to(key, amount))).toEqual({ outcome: 'extended' });
     expect(await heldBy(hold)).toBe(300n);
     expect(hold).toMatchObject({ holdNanoUsd: 300n, unknownEventJson: 'of 300' });
   }
-  await Promise.all([400n, 600n, 500n].map((amount) => extend(hold, to(key, amount))));
+  await Promise.all([400n, 600n, 500n].map((amount) => holds.extend(hold, to(key, amount))));
   expect([await heldBy(hold), hold.holdNanoUsd]).toEqual([600n, 600n]);
 });
 
@@ -106,25 +107,26 @@ it.each<[string, Parameters<typeof aFundedKey>[2], bigint]>([
 ])('is refused where the difference does not fit into the %s, and changes nothing', async (limiter, fields, left) => {
   const { key, hold } = await aHeldCall(fields, left);
   const refusal = { outcome: 'insufficient', limiter, availableNanoUsd: 900n };
-  expect(await anExtend()(hold, to(key, 1_001n))).toEqual(refusal);
+  expect(await someHolds().extend(hold, to(key, 1_001n))).toEqual(refusal);
   expect([await heldBy(hold), hold.holdNanoUsd, hold.unknownEventJson]).toEqual([100n, 100n, 'of 100']);
-  expect(await anExtend()(hold, to(key, 1_000n))).toEqual({ outcome: 'extended' });
+  expect(await someHolds().extend(hold, to(key, 1_000n))).toEqual({ outcome: 'extended' });
 });
 
 it('lets no two calls have the same credit, 200 at once', async () => {
   const { key, hold } = await aHeldCall({}, 10_000n);
-  const admit = createAdmit(opened.redis, { standing, owner: 'router-1' });
-  const holds = [hold];
+  const calls = [hold];
   for (let nth = 1; nth < 50; nth += 1) {
     const call = { callId: uuidv7(), key, holdNanoUsd: 100n, estimatedPromptTokens: 0, unknownEventJson: '{}' };
-    const admission = await admit(call);
-    if (admission.outcome === 'admitted') holds.push(admission.hold);
+    const admission = await someHolds().admit(call);
+    if (admission.outcome === 'admitted') calls.push(admission.hold);
   }
-  const extend = anExtend();
-  await Promise.all(holds.flatMap((one) => [200n, 300n, 400n, 500n].map((amount) => extend(one, to(key, amount)))));
+  const holds = someHolds();
+  await Promise.all(
+    calls.flatMap((one) => [200n, 300n, 400n, 500n].map((amount) => holds.extend(one, to(key, amount)))),
+  );
   const { held } = await opened.walletOf(hold.workspaceId);
   expect(held).toBe(10_000n);
-  expect(holds.reduce((sum, { holdNanoUsd }) => sum + holdNanoUsd, 0n)).toBe(held);
+  expect(calls.reduce((sum, { holdNanoUsd }) => sum + holdNanoUsd, 0n)).toBe(held);
 });
 
 describe('a call that is not held', () => {
@@ -134,8 +136,8 @@ describe('a call that is not held', () => {
     const event = aUsageRecorded({ callId, keyId, workspaceId, chargeNanoUsd: 70n });
     const ended = { event, json: toUsageRecordedJson(event) };
     pending.end(ended);
-    await createCallEndings(opened.redis).settle(event, ended.json);
-    expect(await anExtend()(hold, to(key, 200n))).toEqual({ outcome: 'not_held' });
+    await aShardHolds(opened).settle(event, ended.json);
+    expect(await someHolds().extend(hold, to(key, 200n))).toEqual({ outcome: 'not_held' });
     expect(await opened.walletOf(workspaceId)).toMatchObject({ held: 0n, ended: 70n });
     expect(standing.session).toEqual(opened.session);
   });
@@ -144,14 +146,14 @@ describe('a call that is not held', () => {
     const { key, hold } = await aHeldCall();
     await opened.redis.hset(redisKeys.call(hold.workspaceId, hold.callId), 'session', 'of another owner');
     pending.drop(hold.callId);
-    expect(await anExtend()(hold, to(key, 200n))).toEqual({ outcome: 'not_held' });
+    expect(await someHolds().extend(hold, to(key, 200n))).toEqual({ outcome: 'not_held' });
     expect(await heldBy(hold)).toBe(100n);
   });
 
   it('and runs all the same, has all calls put back: Redis has lost it', async () => {
     const { key, hold } = await aHeldCall();
     await opened.redis.del(redisKeys.call(hold.workspaceId, hold.callId));
-    expect(await anExtend()(hold, to(key, 200n))).toEqual({ outcome: 'not_held' });
+    expect(await someHolds().extend(hold, to(key, 200n))).toEqual({ outcome: 'not_held' });
     expect(standing.session).toBeUndefined();
   });
 });
@@ -161,11 +163,14 @@ it('asks the ledger for the sums that Redis lacks, of the month that the call co
   const month = monthOf(hold.admittedAtMs);
   await opened.redis.hdel(redisKeys.months(hold.workspaceId), `${month}:loaded`);
   onLoad = () => opened.redis.hset(redisKeys.months(hold.workspaceId), `${month}:loaded`, opened.mark);
-  expect(await anExtend()(hold, to(key, 1_001n))).toMatchObject({ outcome: 'insufficient', limiter: 'monthly_cap' });
+  expect(await someHolds().extend(hold, to(key, 1_001n))).toMatchObject({
+    outcome: 'insufficient',
+    limiter: 'monthly_cap',
+  });
   expect(loaded).toEqual([[hold.workspaceId, hold.keyId, month]]);
-  expect(await anExtend()(hold, to(key, 1_000n))).toEqual({ outcome: 'extended' });
+  expect(await someHolds().extend(hold, to(key, 1_000n))).toEqual({ outcome: 'extended' });
   await opened.redis.hdel(redisKeys.wallet(hold.workspaceId), 'loaded');
-  expect(await anExtend()(hold, to(key, 1_100n))).toEqual({ outcome: 'not_loaded' });
+  expect(await someHolds().extend(hold, to(key, 1_100n))).toEqual({ outcome: 'not_loaded' });
 });
 
 it.each<[string, (key: KeyRecord) => KeyRecord]>([
@@ -174,7 +179,7 @@ it.each<[string, (key: KeyRecord) => KeyRecord]>([
 ])('is refused as an admission is: %s', async (outcome, change) => {
   const { key, hold } = await aHeldCall();
   await opened.redis.hset(redisKeys.key(hold.workspaceId, hold.keyId), 'generation', 1);
-  expect(await anExtend()(hold, to(change(key), 200n))).toEqual({ outcome });
+  expect(await someHolds().extend(hold, to(change(key), 200n))).toEqual({ outcome });
   expect(await heldBy(hold)).toBe(100n);
 });
 
@@ -184,7 +189,7 @@ it.each<[string, () => void]>([
 ])('asks nothing of Redis while %s', async (_why, change) => {
   const { key, hold } = await aHeldCall();
   change();
-  expect(await anExtend()(hold, to(key, 200n))).toEqual({ outcome: 'closed' });
+  expect(await someHolds().extend(hold, to(key, 200n))).toEqual({ outcome: 'closed' });
   expect(await heldBy(hold)).toBe(100n);
 });
 
@@ -200,7 +205,7 @@ it.each<[string, () => Promise<unknown>]>([
 ])('extends nothing %s, and has it looked at', async (_why, change) => {
   const { key, hold } = await aHeldCall();
   await change();
-  expect(await anExtend()(hold, to(key, 200n))).toEqual({ outcome: 'closed' });
+  expect(await someHolds().extend(hold, to(key, 200n))).toEqual({ outcome: 'closed' });
   await opened.redis.set(redisKeys.session(TAG, opened.session.token), 'router-1');
   expect([await heldBy(hold), standing.isOpen]).toEqual([100n, false]);
 });
@@ -217,6 +222,6 @@ it('is not believed where the session is another one when the answer comes: its 
       return answer;
     });
   };
-  expect(await anExtend(redis)(hold, to(key, 200n))).toEqual({ outcome: 'closed' });
+  expect(await someHolds(redis).extend(hold, to(key, 200n))).toEqual({ outcome: 'closed' });
   expect(hold).toMatchObject({ holdNanoUsd: 100n, unknownEventJson: 'of 100' });
 });

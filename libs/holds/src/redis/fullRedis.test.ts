@@ -3,19 +3,13 @@ import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
 import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
-import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import { aHold } from '../../test/aHold.ts';
 import { TAG } from '../../test/aShard.ts';
+import { aShardHolds } from '../../test/aShardHolds.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { toAbsorb } from '../../test/toAbsorb.ts';
-import { createCallEndings } from '../call/endCall.ts';
-import { createGiveBack } from '../call/giveBack.ts';
 import { type Hold, PendingCalls } from '../call/pendingCalls.ts';
-import { createPutBack } from '../follow/putBack.ts';
-import { createAdmit } from '../gate/admit.ts';
-import { createExtend } from '../gate/extend.ts';
 import { createRaiseGeneration, createSetBackGeneration } from '../gate/keyGeneration.ts';
-import { createLetIn } from '../gate/letIn.ts';
 import { LAYOUT, redisKeys } from './redisKeys.ts';
 import { defineScript } from './redisScript.ts';
 import { readRedis, readRedisTime } from './redisServer.ts';
@@ -33,7 +27,7 @@ afterEach(() => setLimit('0'));
 
 const settle = ({ callId, keyId, workspaceId }: Hold) => {
   const event = aUsageRecorded({ callId, keyId, workspaceId, chargeNanoUsd: 300n });
-  return createCallEndings(opened.redis).settle(event, toUsageRecordedJson(event));
+  return aShardHolds(opened).settle(event, toUsageRecordedJson(event));
 };
 const aRequest = (workspaceId: string) => ({
   callId: randomUUID(),
@@ -56,26 +50,22 @@ it('says how much of its maxmemory is used', async () => {
 it('refuses an admission and an extension when it is full, and changes nothing by them', async () => {
   const hold = await aHold(opened, { holdNanoUsd: 1_000n });
   const { workspaceId, callId } = hold;
-  const { redis, standing } = opened;
+  const holds = aShardHolds(opened);
   await fill();
-  await expect(createAdmit(redis, { standing, owner: 'router-1' })(aRequest(workspaceId))).rejects.toThrow(/^OOM /);
-  const pending = { isHeld: () => true };
-  const extend = createExtend(redis, { pending, standing, absorber: { load: async () => true } });
+  await expect(holds.admit(aRequest(workspaceId))).rejects.toThrow(/^OOM /);
   const more = { holdNanoUsd: 2_000n, unknownEventJson: '{}', key: aKeyRecord({ workspace: { workspaceId } }) };
-  await expect(extend(hold, more)).rejects.toThrow(/^OOM /);
+  await expect(holds.extend(hold, more)).rejects.toThrow(/^OOM /);
   expect(await opened.walletOf(workspaceId)).toMatchObject({ held: 1_000n });
   expect(await opened.pendingOf(workspaceId)).toEqual([callId]);
 });
 
 it('keeps no tombstone of a call that it refused because it was full', async () => {
   const { workspaceId } = await aHold(opened);
-  const { redis, standing } = opened;
-  const giveBack = createGiveBack({ endings: createCallEndings(redis), standing, leaseMs: 0, log: aSilentLogger() });
-  const admit = createAdmit(redis, { standing, owner: 'router-1' });
-  const letIn = createLetIn({ admit, giveBack, standing, pending: new PendingCalls() });
+  const { redis } = opened;
+  const holds = aShardHolds(opened);
   await fill();
   const before = await redis.dbsize();
-  await expect(letIn(aRequest(workspaceId))).rejects.toThrow(/^OOM /);
+  await expect(holds.admit(aRequest(workspaceId))).rejects.toThrow(/^OOM /);
   // Commands of one connection keep their order, so a release would have run by then.
   expect(await redis.dbsize()).toBe(before);
 });
@@ -88,10 +78,10 @@ it('settles, releases, absorbs and puts back when it is full, so that calls leav
   await opened.redis.del(redisKeys.call(workspaceId, back.callId));
   await fill();
   expect(await settle(hold)).toBe('held');
-  await createCallEndings(opened.redis).release(released);
+  await aShardHolds(opened).release(released);
   const pending = new PendingCalls();
   pending.add(back);
-  await createPutBack(opened.redis, { owner: 'router-1', pending })(opened.session);
+  await aShardHolds(opened, { pending }).putBackAll(opened.session);
   expect(await opened.walletOf(workspaceId)).toMatchObject({ held: 1_000n, ended: 300n });
   const final = [hold.callId, back.callId];
   const [keys, args] = toAbsorb(workspaceId, opened.mark, { sequence: 2, left: 10n ** 12n, final });

@@ -10,11 +10,11 @@ export function readScript(name: string): string {
   return text.replace(INCLUDE, (_line, file: string) => readFileSync(new URL(file, folder), 'utf8').trimEnd());
 }
 
-/** Registers a script and returns how to run it: keys first, then arguments. */
-export function defineScript(
-  redis: Redis,
-  name: string,
-): (keys: string[], args: (string | number)[]) => Promise<unknown> {
+/** Runs a script: keys first, then arguments. Rejects when Redis does not answer in time. */
+export type Script = (keys: string[], args: (string | number)[]) => Promise<unknown>;
+
+/** Registers a script with a connection. */
+export function defineScript(redis: Redis, name: string): Script {
   redis.defineCommand(name, { lua: readScript(name) });
   const run = Reflect.get(redis, name) as (...args: (string | number)[]) => Promise<unknown>;
   return (keys, args) => run.call(redis, keys.length, ...keys, ...args);

@@ -2,13 +2,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
 import { aHold } from '../../test/aHold.ts';
+import { aShardHolds } from '../../test/aShardHolds.ts';
 import { aTestLedger, type TestLedger } from '../../test/aTestLedger.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { type Absorber, createAbsorber } from '../balances/absorb.ts';
-import { type CallEndings, createCallEndings, type Settlement } from '../call/endCall.ts';
 import { type Hold, PendingCalls } from '../call/pendingCalls.ts';
-import { createPutBack } from '../follow/putBack.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
+import type { Settlement, ShardHolds } from '../shardHolds.ts';
 
 // One key of Redis is lost alone, evicted or deleted by hand, beside pending calls. The next script that meets it puts every sum right.
 
@@ -18,10 +18,10 @@ const CHARGE = 300n;
 let opened: OpenedRedis;
 let ledger: TestLedger;
 let absorber: Absorber;
-let endings: CallEndings;
+let holds: ShardHolds;
 beforeAll(async () => {
   opened = await openTestRedis();
-  endings = createCallEndings(opened.redis);
+  holds = aShardHolds(opened);
 });
 afterAll(() => opened.close());
 
@@ -53,7 +53,7 @@ function toEnded({ callId, keyId }: Hold) {
 
 function settle(held: Hold): Promise<Settlement> {
   const { event, json } = toEnded(held);
-  return endings.settle(event, json);
+  return holds.settle(event, json);
 }
 
 /** The ledger has the call for good, and says so. */
@@ -72,7 +72,7 @@ async function putBack({ running = [], over = [] }: { running?: Hold[]; over?: H
   const pending = new PendingCalls();
   for (const held of running) pending.add(held);
   for (const held of over) pending.end(toEnded(held));
-  await createPutBack(opened.redis, { owner: 'router-1', pending })(opened.session);
+  await aShardHolds(opened, { pending }).putBackAll(opened.session);
 }
 
 /** Every counter against the records of the calls that are listed. Gives the sums of the wallet. */
@@ -104,7 +104,7 @@ describe.each<[string, () => string]>([
   });
   const steps: [string, () => Promise<unknown>, { held: bigint; ended: bigint }][] = [
     ['a call that settles', () => settle(first), { held: HOLD, ended: 2n * CHARGE }],
-    ['an admission that is released', () => endings.release(first), { held: HOLD, ended: CHARGE }],
+    ['an admission that is released', () => holds.release(first), { held: HOLD, ended: CHARGE }],
     ['a call that is recorded', () => absorb(first), { held: HOLD, ended: CHARGE }],
     ['a load of the key', () => absorber.load(workspaceId, first.keyId), { held: 2n * HOLD, ended: CHARGE }],
     ['a call that is put back', () => putBack({ running: [first] }), { held: 2n * HOLD, ended: CHARGE }],
@@ -207,7 +207,7 @@ describe('a counter lost beside more calls than are counted in one script', () =
       const some = (holds: Hold[]) => holds.slice(round * 20, round * 20 + 20);
       await Promise.all([
         ...some(settling).map(settle),
-        ...some(releasing).map((hold) => endings.release(hold)),
+        ...some(releasing).map((hold) => holds.release(hold)),
         putBack({ running: some(back), over: some(over) }),
         absorb(...(some(recorded) as [Hold])),
       ]);

@@ -3,16 +3,13 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { KeyPrincipal } from '@turnpike/authentication/keyGuard';
 import { parseUsageRecorded } from '@turnpike/events/usageRecorded';
-import { createCallEndings } from '@turnpike/holds/call/endCall';
-import { createGiveBack } from '@turnpike/holds/call/giveBack';
 import { type EndedCall, PendingCalls } from '@turnpike/holds/call/pendingCalls';
 import type { Recorder } from '@turnpike/holds/call/recordCalls';
-import { createSettler } from '@turnpike/holds/call/settleCalls';
-import { createAdmit } from '@turnpike/holds/gate/admit';
+import { Settler } from '@turnpike/holds/call/settler';
 import { createSetBackGeneration } from '@turnpike/holds/gate/keyGeneration';
-import { createLetIn } from '@turnpike/holds/gate/letIn';
-import type { Holds } from '@turnpike/holds/holds';
+import type { ShardHolds } from '@turnpike/holds/shardHolds';
 import { Spool } from '@turnpike/holds/spool/spool';
+import { aShardHolds } from '@turnpike/holds/test/aShardHolds';
 import { type OpenedRedis, openTestRedis } from '@turnpike/holds/test/openTestRedis';
 import { createHttpApp } from '@turnpike/http-service/createHttpApp';
 import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
@@ -49,8 +46,8 @@ let opened: OpenedRedis;
 let dir: string;
 let spool: Spool;
 let recorded: EndedCall[];
-let settler: ReturnType<typeof createSettler>;
-let letIn: Holds['admit'];
+let settler: Settler;
+let holds: ShardHolds;
 let openCalls: OpenCalls;
 let key: KeyRecord;
 let server: Server;
@@ -62,22 +59,11 @@ beforeEach(async () => {
   dir = await aTemporaryFolder();
   ({ spool } = await Spool.open({ dir, maxBytes: 1_000_000, log, idOf: (json) => parseUsageRecorded(json).callId }));
   recorded = [];
-  const endings = createCallEndings(opened.redis);
-  const { standing } = opened;
   const pending = new PendingCalls();
   const recorder: Pick<Recorder, 'add'> = { add: (ended) => void recorded.push(ended) };
-  settler = createSettler({
-    standingOf: () => standing,
-    pending,
-    recorder,
-    endings,
-    spool,
-    restore: async () => {},
-    log,
-  });
-  const admit = createAdmit(opened.redis, { standing, owner: 'router-1' });
-  letIn = createLetIn({ admit, giveBack: createGiveBack({ endings, standing, leaseMs: 0, log }), pending, standing });
-  openCalls = createOpenCalls({ holds: { settle: settler.record }, metrics: noMetrics, log });
+  holds = aShardHolds(opened, { pending, log });
+  settler = new Settler({ shardOf: () => holds, pending, recorder, spool, log });
+  openCalls = createOpenCalls({ holds: settler, metrics: noMetrics, log });
   key = aKeyRecord();
   await opened.credit(key.workspace.workspaceId, 10n ** 12n);
   await opened.loadKey(key.workspace.workspaceId, key.keyId);
@@ -106,7 +92,7 @@ function serveChat(
       refusedBodies,
       admission: {
         setBackGeneration: createSetBackGeneration(opened.redis),
-        holds: { admit: letIn },
+        holds,
         absorber: { load: notAsked, refresh: notAsked },
         authenticator: { forget: () => {} },
         countPromptTokens: async () => undefined,

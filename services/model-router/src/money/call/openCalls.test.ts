@@ -2,13 +2,12 @@ import { rm } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { parseUsageRecorded, type UsageRecorded } from '@turnpike/events/usageRecorded';
-import { createCallEndings } from '@turnpike/holds/call/endCall';
 import { type EndedCall, type Hold, PendingCalls } from '@turnpike/holds/call/pendingCalls';
-import { createSettler } from '@turnpike/holds/call/settleCalls';
-import { createPutBack, createPutBackSome } from '@turnpike/holds/follow/putBack';
+import { Settler } from '@turnpike/holds/call/settler';
 import { redisKeys } from '@turnpike/holds/redis/redisKeys';
 import { Standing } from '@turnpike/holds/redis/standing';
 import { Spool } from '@turnpike/holds/spool/spool';
+import { aShardHolds } from '@turnpike/holds/test/aShardHolds';
 import { type OpenedRedis, openTestRedis } from '@turnpike/holds/test/openTestRedis';
 import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import { computeCharge } from '@turnpike/money/price';
@@ -70,17 +69,10 @@ type Book = OpenCalls & { close(): Promise<void> };
 
 /** Calls whose holds are put back with those of `pending`, as the gate has them. */
 function aBook(disk: Pick<Spool, 'append' | 'release'> = spool, metrics = noMetrics): Book {
-  const place = { putBack: createPutBack(redis, { owner: 'router-1', pending }), standing };
-  const settler = createSettler({
-    endings: createCallEndings(redis),
-    pending,
-    standingOf: () => standing,
-    recorder: { add: (ended) => void recorded.push(ended) },
-    spool: disk,
-    restore: createPutBackSome({ placeOf: () => place, pending }).restore,
-    log,
-  });
-  const calls = createOpenCalls({ holds: { settle: settler.record }, metrics, log });
+  const shard = aShardHolds({ redis, standing }, { pending, log });
+  const recorder = { add: (ended: EndedCall) => void recorded.push(ended) };
+  const settler = new Settler({ shardOf: () => shard, pending, recorder, spool: disk, log });
+  const calls = createOpenCalls({ holds: settler, metrics, log });
   return {
     open(call, hold) {
       pending.add(hold as Hold);

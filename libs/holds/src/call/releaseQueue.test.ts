@@ -6,11 +6,10 @@ import { connectRedis } from '@turnpike/redis-connection/connectRedis';
 import { type FaultProxy, openFaultProxy } from '@turnpike/test-support/faultProxy';
 import { until } from '@turnpike/test-support/until';
 import type { Redis } from 'ioredis';
+import { aShardHolds } from '../../test/aShardHolds.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
-import { createAdmit } from '../gate/admit.ts';
 import type { CallAddress } from '../redis/redisKeys.ts';
-import { createCallEndings } from './endCall.ts';
-import { createGiveBack, type GiveBackOptions } from './giveBack.ts';
+import { ReleaseQueue, type ReleaseQueueOptions } from './releaseQueue.ts';
 
 const HOLD = 1_000n;
 const LEASE_MS = 60_000;
@@ -31,18 +30,16 @@ afterAll(async () => {
   await opened.close();
 });
 
-/** Calls that were reported missing. */
-let missing: number;
+/** Releases that were given up. */
+let givenUp: number;
 beforeEach(() => {
-  missing = 0;
+  givenUp = 0;
 });
-const aGiveBack = (endings: GiveBackOptions['endings'], leaseMs: number) =>
-  createGiveBack({
-    endings,
-    standing: {
-      reportMissingCall() {
-        missing += 1;
-      },
+const aQueue = (release: ReleaseQueueOptions['release'], leaseMs: number) =>
+  new ReleaseQueue({
+    release,
+    onGiveUp() {
+      givenUp += 1;
     },
     leaseMs,
     log: aSilentLogger(),
@@ -53,11 +50,12 @@ it('gives back the hold of an admission whose answer was lost with its connectio
   const { workspaceId } = key.workspace;
   await opened.credit(workspaceId, 10n ** 12n);
   const address = { callId: randomUUID(), keyId: key.keyId, workspaceId };
-  const admit = createAdmit(redis, { standing: opened.standing, owner: 'router-1' });
-  const giveBack = aGiveBack(createCallEndings(redis), LEASE_MS);
+  // What the holds release by themselves is left to the queue of this test.
+  const holds = aShardHolds({ redis, standing: opened.standing }, { release: async () => {} });
+  const queue = aQueue((call) => holds.release(call), LEASE_MS);
 
   await proxy.become({ holdReplies: true });
-  const admission = admit({
+  const admission = holds.admit({
     callId: address.callId,
     key,
     holdNanoUsd: HOLD,
@@ -69,8 +67,8 @@ it('gives back the hold of an admission whose answer was lost with its connectio
   await proxy.become({ refuse: true, holdReplies: true });
   proxy.reset();
   await refused;
-  const released = giveBack(address);
-  await expect(createCallEndings(redis).release(address)).rejects.toThrow();
+  const released = queue.release(address);
+  await expect(holds.release(address)).rejects.toThrow();
   expect(await opened.walletOf(workspaceId)).toMatchObject({ held: HOLD });
 
   await proxy.become({});
@@ -83,17 +81,14 @@ it('gives up after a lease, has its session ended, and goes on with the next', a
   const [lost, next] = [randomUUID(), randomUUID()];
   let isAway = true;
   const released: string[] = [];
-  const endings = {
-    async release({ callId }: CallAddress) {
-      if (isAway) throw new Error('Redis is away');
-      released.push(callId);
-    },
-  };
-  const giveBack = aGiveBack(endings, 0);
+  const queue = aQueue(async ({ callId }: CallAddress) => {
+    if (isAway) throw new Error('Redis is away');
+    released.push(callId);
+  }, 0);
   const address = { keyId: 'key', workspaceId: 'ws' };
-  await giveBack({ ...address, callId: lost });
-  expect(missing).toBe(1);
+  await queue.release({ ...address, callId: lost });
+  expect(givenUp).toBe(1);
   isAway = false;
-  await giveBack({ ...address, callId: next });
-  expect([released, missing]).toEqual([[next], 1]);
+  await queue.release({ ...address, callId: next });
+  expect([released, givenUp]).toEqual([[next], 1]);
 });

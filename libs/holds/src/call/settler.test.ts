@@ -7,10 +7,10 @@ import { aTemporaryFolder } from '@turnpike/test-support/aTemporaryFolder';
 import { until } from '@turnpike/test-support/until';
 import { troubleDisk } from '../../test/troubleDisk.ts';
 import { Standing } from '../redis/standing.ts';
+import type { Settlement } from '../shardHolds.ts';
 import { Spool } from '../spool/spool.ts';
-import type { Settlement } from './endCall.ts';
-import { PendingCalls } from './pendingCalls.ts';
-import { createSettler } from './settleCalls.ts';
+import { type EndedCall, PendingCalls } from './pendingCalls.ts';
+import { Settler } from './settler.ts';
 
 const CALL_ID = '0198a7b2-0000-7000-8000-000000000001';
 
@@ -31,24 +31,25 @@ async function settle(found: Settlement, meanwhile: (standing: Standing) => void
   });
   const restored: string[] = [];
   const settled = Promise.withResolvers<void>();
-  const settler = createSettler({
-    endings: {
-      async settle() {
-        meanwhile(standing);
-        if (found === 'none' && restored.length === 0) return found;
-        settled.resolve();
-        return found === 'none' ? 'ended' : found;
-      },
+  const shard = {
+    standing,
+    async settle() {
+      meanwhile(standing);
+      if (found === 'none' && restored.length === 0) return found;
+      settled.resolve();
+      return found === 'none' ? 'ended' : found;
     },
+    restore: async ({ event }: EndedCall) => void restored.push(event.callId),
+  };
+  const settler = new Settler({
+    shardOf: () => shard,
     spool: { append: async () => {}, release: () => {} },
     recorder: { add: () => {} },
     pending: new PendingCalls(),
-    standingOf: () => standing,
-    restore: async ({ event }) => void restored.push(event.callId),
     log: aSilentLogger(),
   });
   const event = aUsageRecorded({ callId: CALL_ID });
-  await settler.record({ event, json: toUsageRecordedJson(event) });
+  await settler.settle({ event, json: toUsageRecordedJson(event) });
   await settled.promise;
   await settler.close();
   return { isReported, restored };
@@ -79,20 +80,18 @@ it('ends a call whose disk hangs once Redis has its event, and brings the event 
   const { spool } = await Spool.open({ dir, maxBytes: 1_000_000, log: aSilentLogger(), idOf: () => CALL_ID });
   const standing = new Standing();
   standing.begin({ mark: 'mark', token: 'token' }, Number.POSITIVE_INFINITY);
-  const settler = createSettler({
-    endings: { settle: async () => 'held' },
+  const settler = new Settler({
+    shardOf: () => ({ standing, settle: async () => 'held', restore: async () => {} }),
     spool,
     recorder: { add: () => {} },
     pending: new PendingCalls(),
-    standingOf: () => standing,
-    restore: async () => {},
     log: aSilentLogger(),
   });
   try {
     disk.hanging.add('appendFile');
     const event = aUsageRecorded({ callId: CALL_ID });
     const json = toUsageRecordedJson(event);
-    expect(await settler.record({ event, json })).toBe(true);
+    expect(await settler.settle({ event, json })).toBe(true);
     expect(spool.waitingBytes).toBe(0);
     disk.recover();
     await until('the disk has the event, once', () => spool.waitingBytes === Buffer.byteLength(json));

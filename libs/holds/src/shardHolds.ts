@@ -1,0 +1,183 @@
+import type { Logger } from '@turnpike/logging/createLogger';
+import { sendAhead } from '@turnpike/redis-connection/connectRedis';
+import { z } from 'zod';
+import type { Absorber } from './balances/absorb.ts';
+import { type EndedCall, type EndingEvent, type Hold, monthOf, type PendingCalls } from './call/pendingCalls.ts';
+import { ReleaseQueue } from './call/releaseQueue.ts';
+import { PutBack } from './follow/putBack.ts';
+import { type Admission, type AdmitRequest, admitArguments, readAdmission } from './gate/admit.ts';
+import { type ExtendRequest, type Extension, extendArguments, readExtension } from './gate/extend.ts';
+import { Refusals } from './gate/refusals.ts';
+import { type CallAddress, headOf } from './redis/redisKeys.ts';
+import { defineScript, type Script } from './redis/redisScript.ts';
+import type { Shard } from './redis/shards.ts';
+import type { Session, Standing } from './redis/standing.ts';
+
+/** A released admission can only still arrive while its command is under way. */
+const RELEASED_MS = 600_000;
+
+/**
+ * What `settle` found the call to be. `held`: it is charged now. `unlisted`: it is as well, and the list of the workspace's calls had
+ * lost it. `none`: it is not pending.
+ */
+const settledSchema = z.enum(['held', 'unlisted', 'ended', 'released', 'none']);
+export type Settlement = z.output<typeof settledSchema>;
+
+export interface ShardHoldsOptions {
+  owner: string;
+  leaseMs: number;
+  /** All calls of this owner, and those of them that this shard has. */
+  pending: PendingCalls;
+  pendingHere: Pick<PendingCalls, 'held' | 'ended'>;
+  absorber: Pick<Absorber, 'load'>;
+  /** Releases once, in the shard that has the call by then, as slots may move while a release is tried again. */
+  release(address: CallAddress): Promise<void>;
+  log: Logger;
+}
+
+/**
+ * The holds of an owner in one shard. Each script may run any number of times: the first run that applies changes the balances. All
+ * methods that ask Redis reject when it does not answer in time.
+ */
+export class ShardHolds {
+  readonly standing: Standing;
+  /** Releases that are tried until Redis has taken them. A lost shard keeps those of no other waiting. */
+  readonly releases: ReleaseQueue;
+  readonly #owner: string;
+  readonly #pending: PendingCalls;
+  readonly #absorber: Pick<Absorber, 'load'>;
+  readonly #refusals = new Refusals();
+  readonly #putBack: PutBack;
+  readonly #admit: Script;
+  readonly #extend: Script;
+  readonly #settle: Script;
+  readonly #release: Script;
+
+  constructor({ redis, standing }: Pick<Shard, 'redis' | 'standing'>, options: ShardHoldsOptions) {
+    const { owner, leaseMs, pending, pendingHere, absorber, release, log } = options;
+    this.standing = standing;
+    this.releases = new ReleaseQueue({ release, onGiveUp: () => standing.reportMissingCall(), leaseMs, log });
+    this.#owner = owner;
+    this.#pending = pending;
+    this.#absorber = absorber;
+    this.#putBack = new PutBack(redis, { owner, standing, pending: pendingHere });
+    this.#admit = defineScript(redis, 'admit');
+    this.#extend = defineScript(redis, 'extend');
+    this.#settle = defineScript(redis, 'settle');
+    this.#release = defineScript(redis, 'release');
+  }
+
+  /**
+   * Takes a hold in one round trip: gate 4 (specification, Order of the gates). An admitted call is put back with all others from then
+   * on. If another session began before the answer came, its list lacks the call: the hold is released, and the answer is `closed`.
+   * Where this rejects, Redis may yet admit the call: the hold is released too.
+   */
+  async admit(request: AdmitRequest): Promise<Admission> {
+    const { callId, key } = request;
+    const { keyId } = key;
+    const { workspaceId } = key.workspace;
+    const repeated = this.#refusals.repeat(key);
+    if (repeated) return repeated;
+    const { session, isOpen } = this.standing;
+    if (!session || !isOpen) {
+      this.standing.suspect();
+      return { outcome: 'closed' };
+    }
+
+    const askedAt = performance.now();
+    let admission: Admission;
+    try {
+      const { keys, args } = headOf(workspaceId, session.mark);
+      const answer = await this.#admit(keys, [...args, ...admitArguments(request, { session, owner: this.#owner })]);
+      admission = readAdmission(answer, request, session.token);
+    } catch (error) {
+      // A full Redis has admitted nothing. To release the call would take memory, for its tombstone.
+      const isFull = error instanceof Error && error.message.startsWith('OOM ');
+      if (!isFull) void this.releases.release({ callId, keyId, workspaceId });
+      throw error;
+    }
+
+    switch (admission.outcome) {
+      case 'admitted':
+        if (this.standing.session?.token !== session.token) {
+          void this.releases.release(admission.hold);
+          return { outcome: 'closed' };
+        }
+        this.#pending.add(admission.hold);
+        return admission;
+      case 'rate_limited':
+        this.#refusals.add(key, admission, askedAt);
+        return admission;
+      case 'closed':
+        this.standing.suspect();
+        return admission;
+      default:
+        return admission;
+    }
+  }
+
+  /**
+   * Raises the hold of a running call where the balances carry the difference; asked again, it changes nothing. If another session began
+   * before the answer came, the hold was listed as it was, and is put back so: the answer is `closed`. Where this rejects, Redis may hold
+   * more than is known here, until the call ends or is put back.
+   */
+  async extend(hold: Hold, request: ExtendRequest): Promise<Extension> {
+    const { session, isOpen } = this.standing;
+    if (!session || !isOpen) return { outcome: 'closed' };
+    const { workspaceId, keyId, callId } = hold;
+    const { keys, args } = headOf(workspaceId, session.mark);
+    const ask = async () =>
+      readExtension(await this.#extend(keys, [...args, ...extendArguments(callId, request, session)]));
+    let extension = await ask();
+    if (extension.outcome === 'not_loaded') {
+      // The sums of the month that the call counts in, which may be over.
+      await this.#absorber.load(workspaceId, keyId, monthOf(hold.admittedAtMs));
+      extension = await ask();
+    }
+    if (this.standing.session?.token !== session.token) return { outcome: 'closed' };
+    const { outcome } = extension;
+    if (outcome === 'closed') this.standing.suspect();
+    if (outcome === 'not_held' && this.#pending.isHeld(callId)) this.standing.reportMissingCall();
+    if (outcome === 'extended' && request.holdNanoUsd > hold.holdNanoUsd) {
+      hold.holdNanoUsd = request.holdNanoUsd;
+      hold.unknownEventJson = request.unknownEventJson;
+    }
+    return extension;
+  }
+
+  /**
+   * Turns the hold into the charge, and keeps the event beside it until the call is recorded. The rate of the key takes `maxTokens` at
+   * most.
+   */
+  async settle(event: EndingEvent, eventJson: string, maxTokens = Number.POSITIVE_INFINITY): Promise<Settlement> {
+    // Where nobody counted, the prompt may have been computed all the same.
+    const tokens = event.status === 'unknown' ? '' : Math.min(event.promptTokens + event.completionTokens, maxTokens);
+    const { keys, args } = headOf(event.workspaceId, '');
+    // Where this process is lost with its disk, what Redis was sent is all that is left of a call whose client has seen its end.
+    const answer = await sendAhead(() =>
+      this.#settle(keys, [...args, event.callId, event.chargeNanoUsd.toString(), tokens, eventJson]),
+    );
+    return settledSchema.parse(answer);
+  }
+
+  /** Releases a hold with its request and tokens. Tries once; `releases` tries until Redis has taken it. */
+  async release({ workspaceId, callId }: CallAddress): Promise<void> {
+    const { keys, args } = headOf(workspaceId, '');
+    await this.#release(keys, [...args, callId, RELEASED_MS]);
+  }
+
+  /** Puts all pending calls of the shard back under a session that begins. Rejects where one could not be put back. */
+  putBackAll(session: Session): Promise<void> {
+    return this.#putBack.putAll(session);
+  }
+
+  /** Puts running calls back that Redis lacks, as far as they still run. Returns whether all are in Redis under the session of now. */
+  putBackHeld(holds: readonly Hold[]): Promise<boolean> {
+    return this.#putBack.putSome(() => ({ held: holds.filter(({ callId }) => this.#pending.isHeld(callId)) }));
+  }
+
+  /** Tries once to put back a call that has ended and was dropped. Never rejects: under another session it is put back with all. */
+  async restore(ended: EndedCall): Promise<void> {
+    await this.#putBack.putSome(() => ({ ended: this.#pending.hasEnded(ended.event.callId) ? [ended] : [] }));
+  }
+}
