@@ -9,7 +9,7 @@ import {
 } from './balances/readCounters.ts';
 import { createFindShortage } from './gate/findShortage.ts';
 import { createRaiseGeneration, createSetBackGeneration } from './gate/keyGeneration.ts';
-import { perShard, type Shard, type Shards } from './redis/shards.ts';
+import type { Shard, Shards } from './redis/shards.ts';
 
 /** What is known and told of a workspace's balances, in whatever shard it is. */
 export interface Counting {
@@ -27,7 +27,12 @@ export function countByShard(
   shards: Pick<Shards, 'of'>,
   options: Omit<AbsorberOptions, 'redis' | 'standing'>,
 ): Counting {
-  const inShard = perShard((shard) => countIn(shard, options));
+  const byShard = new WeakMap<Shard, Counting>();
+  function inShard(shard: Shard): Counting {
+    const known = byShard.get(shard) ?? countIn(shard, options);
+    byShard.set(shard, known);
+    return known;
+  }
 
   async function of(workspaceId: string): Promise<Counting> {
     const shard = shards.of(workspaceId);

@@ -56,16 +56,6 @@ export interface OpenShards extends Shards {
   close(): Promise<void>;
 }
 
-/** Makes of each shard what is asked for it, once. */
-export function perShard<Made>(make: (shard: Shard) => Made): (shard: Shard) => Made {
-  const made = new WeakMap<Shard, { it: Made }>();
-  return (shard) => {
-    const known = made.get(shard) ?? { it: make(shard) };
-    made.set(shard, known);
-    return known.it;
-  };
-}
-
 /**
  * Finds the shards by any of the addresses, and follows who serves them. There are none before a server has answered; one that nobody
  * serves any more stays, closed, until its slots are others'.
