@@ -20,8 +20,7 @@ beforeAll(async () => {
     serviceSettings: {
       'model-router': {
         ENGINE_CALLS: '2',
-        QUEUE_MAX_CALLS: String(FLOOD),
-        QUEUE_KEY_SHARE: '0.5',
+        QUEUE_KEY_SHARE: String(FLOOD / 2 / 1_000),
         QUEUE_TIMEOUT_MS: '120000',
         QUEUE_EXPECTED_WAIT_MS: '120000',
       },

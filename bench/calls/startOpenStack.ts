@@ -49,7 +49,6 @@ export async function startOpenStack({
       'model-router': {
         ENGINE_CALLS: '20000',
         ENGINE_TOKENS: '1000000000',
-        ENGINE_KEY_SHARE: '1',
         REFUSED_BODIES_BYTES_PER_SECOND: PLENTY,
       },
     },

@@ -40,7 +40,6 @@ it.each([
   ['OBJECT_STORE_FOLDER: must be an absolute path', { OBJECT_STORE_FOLDER: 'objects' }],
   ['OBJECT_STORE_URL: must be an http(s) address', { ...bucket, OBJECT_STORE_URL: 's3://media' }],
   ['OBJECT_STORE_FOLDER: is empty', { ...bucket, OBJECT_STORE_FOLDER: '' }],
-  ['OBJECT_STORE_TIMEOUT_MS', { ...bucket, OBJECT_STORE_TIMEOUT_MS: '5' }],
 ])('refuses what is no store: %s', (problem, env) => {
   expect(() => load(env)).toThrow(problem);
   expect(() => load(env)).not.toThrow(/a\/secret/);

@@ -18,12 +18,6 @@ export const objectStoreSettings = {
   OBJECT_STORE_ACCESS_KEY_ID: nameSchema.optional(),
   /** The secret of that access key. */
   OBJECT_STORE_SECRET_ACCESS_KEY: nameSchema.optional(),
-  /** Longest time for one request to the store with its three attempts; of a content, until its first byte. */
-  OBJECT_STORE_TIMEOUT_MS: z.coerce.number().int().min(100).max(300_000).default(30_000),
-  /** Longest silence of a stream to or from the store while more of it is waited for. */
-  OBJECT_STORE_IDLE_TIMEOUT_MS: z.coerce.number().int().min(100).max(300_000).default(30_000),
-  /** The most connections to the store for contents that are read, and the most for all else. */
-  OBJECT_STORE_CONNECTIONS: z.coerce.number().int().min(1).max(10_000).default(64),
 };
 
 const settingsSchema = z.object(objectStoreSettings);

@@ -40,8 +40,6 @@ export const configSchema = z.object({
   KUBERNETES_SERVICE_HOST: z.string().min(1).optional(),
   /** Set by Kubernetes: the port of its API. */
   KUBERNETES_SERVICE_PORT: z.coerce.number().int().default(443),
-  /** Folder with the service account's `token` and `ca.crt`, which may list the EndpointSlices of the engines' namespaces. */
-  KUBERNETES_ACCOUNT_DIR: z.string().default('/var/run/secrets/kubernetes.io/serviceaccount'),
   /** Folder of the spool: completion events wait here until the event log has acknowledged them. */
   SPOOL_DIR: z.string().min(1),
   /** Size of a full spool. At nine tenths of it new calls are refused with 503, before an event could be lost. */
@@ -56,18 +54,12 @@ export const configSchema = z.object({
   QUEUE_TIMEOUT_MS: milliseconds.default(20_000),
   /** A call that is expected to wait longer for an engine, as calls have their turns now, is refused at once. */
   QUEUE_EXPECTED_WAIT_MS: milliseconds.default(3_000),
-  /** Calls that may wait for the engines of one model. */
-  QUEUE_MAX_CALLS: z.coerce.number().int().positive().default(1_000),
-  /** Memory of the bodies that may wait for the engines of one model; `BODIES_MAX_BYTES` holds for them as well. */
-  QUEUE_MAX_BYTES: z.coerce.number().int().min(1_048_576).default(134_217_728),
   /** Part of a model's queue that one key may have, 0 to 1. */
   QUEUE_KEY_SHARE: z.coerce.number().positive().max(1).default(0.25),
   /** Calls that an engine is given at a time until it has shown how many run there; then what it shows counts. */
   ENGINE_CALLS: z.coerce.number().int().positive().default(256),
   /** Tokens, of prompts and answers, that an engine is given at a time which does not say how many its cache holds. */
   ENGINE_TOKENS: z.coerce.number().int().positive().default(262_144),
-  /** Part of the room on a model's engines that one key may have when it is alone, 0 to 1; several have less each, so that a newcomer always finds some. 1 is no bound. */
-  ENGINE_KEY_SHARE: z.coerce.number().positive().max(1).default(0.75),
   /** Longest fetch of all images of a call together: names, connections, redirects and bytes. The edge has to have the same. */
   IMAGES_TIMEOUT_MS: imagesTimeoutMsSchema,
   /** Hosts that clients' images may be fetched from although their address is private or their port unusual: `host:port`, comma separated. Whoever has a key can make the router ask there. */
@@ -94,8 +86,6 @@ export const configSchema = z.object({
   HEADERS_AFTER_MS: milliseconds.default(10_000),
   /** Silence after which a comment line keeps a stream's connection alive. */
   KEEP_ALIVE_MS: milliseconds.default(15_000),
-  /** How long a client may leave a stream unread before it is cut and the engine's work cancelled. */
-  SLOW_READER_TIMEOUT_MS: milliseconds.default(60_000),
 });
 export type Config = z.infer<typeof configSchema>;
 
@@ -105,7 +95,7 @@ export const toKubernetesApi = (config: Config): KubernetesApi | undefined =>
     ? undefined
     : {
         url: `https://${toAuthority(config.KUBERNETES_SERVICE_HOST)}:${config.KUBERNETES_SERVICE_PORT}`,
-        accountDir: config.KUBERNETES_ACCOUNT_DIR,
+        accountDir: '/var/run/secrets/kubernetes.io/serviceaccount',
       };
 
 const toAuthority = (host: string): string => (host.includes(':') ? `[${host}]` : host);

@@ -27,8 +27,6 @@ export const configSchema = z.object({
   ROUTER_INTERNAL_URL: serviceUrlSchema,
   /** The catalog's internal listener: it keeps the prices of every version. */
   CATALOG_INTERNAL_URL: serviceUrlSchema,
-  /** How often, in the region, the books are sealed and added up, and held against Redis and the prices. */
-  RECONCILE_INTERVAL_SECONDS: z.coerce.number().int().min(1).max(86_400).default(3_600),
   /** Addresses of Kafka, comma separated. Without them the event log is the embedded one, kept in this service's database. */
   KAFKA_BROKERS: kafkaBrokersSchema,
   /** Longest wait on Postgres for one usage look-up; past it the client gets 504. */

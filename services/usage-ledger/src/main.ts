@@ -43,6 +43,8 @@ const CLEANING_INTERVAL_MS = 60 * 60 * 1000;
 const AUDIT_STATEMENT_TIMEOUT_MS = 5 * 60 * 1000;
 /** Of a run, so that the books are added up in it as well. */
 const SEALING_TIME_MS = 6 * 60 * 1000;
+/** In the region: the alert `BooksNotChecked` goes by it. */
+const RECONCILE_INTERVAL_MS = 60 * 60 * 1000;
 /** Holding them against Redis asks a router for each workspace. */
 const AUDIT_REDIS_TIME_MS = 4 * 60 * 1000;
 const ROUTER_TIMEOUT_MS = 2_000;
@@ -103,7 +105,7 @@ startService({
       db,
       log,
       telemetry,
-      intervalMs: config.RECONCILE_INTERVAL_SECONDS * 1_000,
+      intervalMs: RECONCILE_INTERVAL_MS,
       async run({ afterWorkspace, signal }) {
         await sealBooks(auditDb, { listPrices, timeMs: SEALING_TIME_MS, signal }).catch((error: unknown) =>
           log.warn({ err: error }, 'hours not sealed, trying again in the next run'),

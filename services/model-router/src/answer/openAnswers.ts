@@ -26,6 +26,8 @@ const REFUSED_COUNTS = {
   refillMs: 60_000,
   least: 4_096,
 } as const;
+/** Time that a client may leave an answer unread before it is cut and the engine's work cancelled. */
+const SLOW_READER_MS = 60_000;
 const REFUSED_BODIES = { bound: 'refused_bodies', refillMs: 2_000, least: 1_024 } as const;
 
 /** The settings that answers go by. */
@@ -41,7 +43,6 @@ export interface AnswerSettings {
   STREAM_TIMEOUT_MS: number;
   HEADERS_AFTER_MS: number;
   KEEP_ALIVE_MS: number;
-  SLOW_READER_TIMEOUT_MS: number;
 }
 
 /** Reads, admits and answers calls. */
@@ -95,7 +96,7 @@ export function openAnswers(
         streamMs: config.STREAM_TIMEOUT_MS,
         headersAfterMs: config.HEADERS_AFTER_MS,
         keepAliveMs: config.KEEP_ALIVE_MS,
-        slowReaderMs: config.SLOW_READER_TIMEOUT_MS,
+        slowReaderMs: SLOW_READER_MS,
         listenOnMs: LISTEN_ON_MS,
       },
       metrics,

@@ -18,6 +18,16 @@ import { createEngineQueue } from './queue/engineQueue.ts';
 /** Above these engines are spared: an embedding asks 16 questions at a time, so one workspace has two of those under way. */
 const PROMPT_COUNTS = { inAll: 128, perWorkspace: 32, waitingPerKey: 128 };
 
+/**
+ * Part of the room on a model's engines that one key may have when it is alone; several have less each, so that a newcomer always
+ * finds some.
+ */
+const ENGINE_KEY_SHARE = 0.75;
+/** Calls that may wait for the engines of one model. */
+const MAX_WAITING_CALLS = 1_000;
+/** Memory of the bodies that may wait for the engines of one model; `BODIES_MAX_BYTES` holds for them as well. */
+const MAX_WAITING_BYTES = 134_217_728;
+
 /** More than workspaces that call within a few minutes; one that is not kept is made again in some microseconds. */
 const MAX_KEPT_SALTS = 10_000;
 
@@ -25,14 +35,11 @@ const MAX_KEPT_SALTS = 10_000;
 export interface FleetSettings {
   ENGINES_FILE: string;
   CACHE_SALT_KEYS: NamedSecret[];
-  QUEUE_MAX_CALLS: number;
-  QUEUE_MAX_BYTES: number;
   QUEUE_KEY_SHARE: number;
   QUEUE_TIMEOUT_MS: number;
   QUEUE_EXPECTED_WAIT_MS: number;
   ENGINE_CALLS: number;
   ENGINE_TOKENS: number;
-  ENGINE_KEY_SHARE: number;
 }
 
 /** The engines of the region, and who gets which. */
@@ -75,10 +82,10 @@ export function openFleet(
   const queue = createEngineQueue({
     placer: createPlacer({ onPlaced: (load, hashes) => news.placed(load, hashes) }),
     limits: {
-      maxCalls: config.QUEUE_MAX_CALLS,
-      maxBytes: config.QUEUE_MAX_BYTES,
+      maxCalls: MAX_WAITING_CALLS,
+      maxBytes: MAX_WAITING_BYTES,
       keyShare: config.QUEUE_KEY_SHARE,
-      engineKeyShare: config.ENGINE_KEY_SHARE,
+      engineKeyShare: ENGINE_KEY_SHARE,
       timeoutMs: config.QUEUE_TIMEOUT_MS,
       expectedWaitMs: config.QUEUE_EXPECTED_WAIT_MS,
     },
