@@ -1,5 +1,5 @@
-import { toProblem } from '@turnpike/schema-problems/toProblem';
 import type { z } from 'zod';
+import { toProblem } from './toProblem.ts';
 
 /** The mistakes in a process' configuration, one line a variable, to be printed as they stand. */
 export class ConfigError extends Error {

@@ -1,9 +1,9 @@
+import { toProblem } from '@turnpike/config/toProblem';
 import type { Route } from '@turnpike/http-service/createHttpApp';
 import type { Guard } from '@turnpike/http-service/guard';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { retryAfter } from '@turnpike/public-api/headers';
 import { flat, type WireError } from '@turnpike/public-api/wireError';
-import { toProblem } from '@turnpike/schema-problems/toProblem';
 import express, { type Request, type RequestHandler, type Response } from 'express';
 import type { z } from 'zod';
 import type { InternalApi, InternalRoute } from './internalApi.ts';

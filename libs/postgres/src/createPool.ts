@@ -1,3 +1,4 @@
+import { PrismaPg } from '@prisma/adapter-pg';
 import pg from 'pg';
 
 export interface PoolOptions {
@@ -44,3 +45,6 @@ export function createPool({
   // A connection that breaks while nobody uses it is out of the pool by then; unheard, it would end the process.
   return pool.on('error', () => {});
 }
+
+/** Lets Prisma reach Postgres through this pool, which ends with the client. */
+export const createPgAdapter = (pool: pg.Pool): PrismaPg => new PrismaPg(pool, { disposeExternalPool: true });

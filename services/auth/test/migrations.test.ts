@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { generateApiKey, toKeySha256, toStoredKeyHash } from '@turnpike/api-keys/apiKey';
-import { migrate } from '@turnpike/migrations/migrate';
+import { migrate } from '@turnpike/postgres/migrate';
 import { openPostgres, type TestDatabases } from '@turnpike/test-support/startPostgres';
 import { type Db, openDatabases } from '../src/database/openDatabases.ts';
 import { findKey } from '../src/keys/findKey.ts';

@@ -5,7 +5,7 @@ import { listen } from '@turnpike/http-service/listen';
 import { createServiceApps } from '@turnpike/http-service/serviceApps';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { createLogger } from '@turnpike/logging/createLogger';
-import { migrate } from '@turnpike/migrations/migrate';
+import { migrate } from '@turnpike/postgres/migrate';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import { openPostgres, type TestDatabases } from '@turnpike/test-support/startPostgres';

@@ -1,4 +1,4 @@
 import { runMain } from '@turnpike/lifecycle/runMain';
-import { runMigrate } from '@turnpike/migrations/runMigrate';
+import { runMigrate } from '@turnpike/postgres/runMigrate';
 
 runMain(() => runMigrate('usage-ledger', new URL('../sql/', import.meta.url)));

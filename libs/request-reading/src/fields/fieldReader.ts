@@ -1,5 +1,5 @@
+import { toProblem } from '@turnpike/config/toProblem';
 import { isIgnored } from '@turnpike/public-api/requestFields';
-import { toProblem } from '@turnpike/schema-problems/toProblem';
 import { z } from 'zod';
 import { invalidRequest } from '../faults/requestFault.ts';
 import { toParam } from './toParam.ts';

@@ -1,6 +1,6 @@
 import type { Region } from '@turnpike/config/region';
+import { toProblem } from '@turnpike/config/toProblem';
 import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
-import { toProblem } from '@turnpike/schema-problems/toProblem';
 import type { z } from 'zod';
 import { catalogFileSchema, toCatalogModels } from './catalogFile.ts';
 import { findContradictions } from './findContradictions.ts';

@@ -1,5 +1,4 @@
-import { createPgAdapter } from '@turnpike/postgres/createPgAdapter';
-import { createPool, type PoolOptions } from '@turnpike/postgres/createPool';
+import { createPgAdapter, createPool, type PoolOptions } from '@turnpike/postgres/createPool';
 import { PrismaClient } from '../generated/client.ts';
 
 export type Db = PrismaClient;

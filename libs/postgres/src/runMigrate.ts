@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { loadConfig } from '@turnpike/config/loadConfig';
 import { databaseUrlSchema } from '@turnpike/config/sharedSettings';
-import { untilDatabaseAnswers } from '@turnpike/postgres/untilDatabaseAnswers';
 import { z } from 'zod';
 import { migrate } from './migrate.ts';
+import { untilDatabaseAnswers } from './untilDatabaseAnswers.ts';
 
 /**
  * Brings a service's own database up to date, once it answers, and says in one line what was done. Run before the service starts, by the
