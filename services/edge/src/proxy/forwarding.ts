@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { toChunk } from '@turnpike/http-service/toChunk';
 import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import type { ResponseHead, ResponseReader } from '@turnpike/upstream-connections/responseReader';
 import type { AnswerListener, UpstreamConnection } from '@turnpike/upstream-connections/upstreamConnection';
@@ -130,7 +131,7 @@ export class Forwarding implements AnswerListener {
     const { socket } = this.#res;
     // Node writes a chunk in four parts, which takes twice as long as in one.
     const out = this.#isChunked && !isFirst ? socket : this.#res;
-    if (!out || out.write(out === socket ? toChunk(body) : Buffer.from(body))) return true;
+    if (!out || out.write(out === socket ? toChunk([body]) : Buffer.from(body))) return true;
     out.once('drain', () => this.#connection?.resume());
     return false;
   }
@@ -160,7 +161,7 @@ export class Forwarding implements AnswerListener {
     const { 'content-length': length = '0', 'transfer-encoding': coding } = req.headers;
     this.#isSent = length === '0' && coding === undefined;
     if (!this.#isSent) {
-      req.on('data', (bytes: Buffer) => this.#send(coding === undefined ? bytes : toChunk(bytes)));
+      req.on('data', (bytes: Buffer) => this.#send(coding === undefined ? bytes : toChunk([bytes])));
       req.on('end', () => this.#endRequest(coding === undefined ? undefined : LAST_CHUNK));
     }
     // After what came of the body together with the head, which is read in the next tick.
@@ -209,16 +210,6 @@ export class Forwarding implements AnswerListener {
     if (!this.#isSent) this.#req.resume();
     this.#leave?.();
   }
-}
-
-/** Bytes as a chunk of HTTP/1.1, copied. */
-function toChunk(bytes: Buffer): Buffer {
-  const size = `${bytes.length.toString(16)}\r\n`;
-  const chunk = Buffer.allocUnsafe(size.length + bytes.length + 2);
-  chunk.write(size, 'latin1');
-  bytes.copy(chunk, size.length);
-  chunk.write('\r\n', size.length + bytes.length, 'latin1');
-  return chunk;
 }
 
 /** Whether an answer has a body of unknown length. */

@@ -1,10 +1,10 @@
 import { callingKey } from '@turnpike/authentication/keyGuard';
+import { abortOnClose } from '@turnpike/http-service/abortOnClose';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { RequestHandler } from 'express';
 import { sendImages } from '../answer/images/sendImages.ts';
 import type { BackendFault, JobFault } from '../api/mediaFault.ts';
 import type { Queue } from '../jobs/table/findJobs.ts';
-import { abortOnClose } from './abortOnClose.ts';
 import { type JobHouse, readOutputs, whereJobsAre } from './jobHouse.ts';
 import { type Exchange, resolve } from './mediaHouse.ts';
 import { obtainJob, sendJob } from './obtainJob.ts';

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { callingKey } from '@turnpike/authentication/keyGuard';
 import type { EndCall } from '@turnpike/holds/call/callBook';
+import { abortOnClose } from '@turnpike/http-service/abortOnClose';
 import type { RequestHandler, Response } from 'express';
 import { sendSpeech } from '../answer/audio/sendSpeech.ts';
 import { toUsageBody } from '../answer/jobs/jobBodies.ts';
@@ -9,7 +10,6 @@ import type { MediaCall } from '../money/mediaCall.ts';
 import type { MediaEnding } from '../money/toMediaEvent.ts';
 import { BackendFault } from '../terms/backend.ts';
 import type { SpeechFormat, SpeechRequest } from '../terms/mediaRequest.ts';
-import { abortOnClose } from './abortOnClose.ts';
 import { admit, type Exchange, type MediaHouse, openCall, type ResolvedRequest, resolve } from './mediaHouse.ts';
 import { obtainJob, sendJob } from './obtainJob.ts';
 import { reasonOf, toCallError } from './toCallError.ts';

@@ -1,6 +1,7 @@
 import { callingKey } from '@turnpike/authentication/keyGuard';
 import type { EndCall } from '@turnpike/holds/call/callBook';
 import { findLack, type Insufficient } from '@turnpike/holds/gate/admitInRounds';
+import { abortOnClose } from '@turnpike/http-service/abortOnClose';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { RequestHandler, Response } from 'express';
@@ -21,7 +22,6 @@ import type { MediaDraft } from '../request/mediaDraft.ts';
 import { BackendFault } from '../terms/backend.ts';
 import type { TranscriptRequest } from '../terms/mediaRequest.ts';
 import type { Transcript } from '../terms/transcript.ts';
-import { abortOnClose } from './abortOnClose.ts';
 import { admit, type Exchange, type MediaHouse, openCall, type ResolvedRequest, resolve } from './mediaHouse.ts';
 import { obtainJob, sendJob } from './obtainJob.ts';
 import { reasonOf, toCallError } from './toCallError.ts';

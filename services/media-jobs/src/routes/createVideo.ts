@@ -1,8 +1,8 @@
 import { callingKey } from '@turnpike/authentication/keyGuard';
+import { abortOnClose } from '@turnpike/http-service/abortOnClose';
 import type { RequestHandler } from 'express';
 import { toVideoBody } from '../answer/jobs/jobBodies.ts';
 import { toPollHeaders } from '../answer/jobs/pollHeaders.ts';
-import { abortOnClose } from './abortOnClose.ts';
 import type { JobHouse } from './jobHouse.ts';
 import { resolve } from './mediaHouse.ts';
 import { obtainJob } from './obtainJob.ts';

@@ -1,11 +1,11 @@
 import { callingKey } from '@turnpike/authentication/keyGuard';
+import { abortOnClose } from '@turnpike/http-service/abortOnClose';
 import type { RequestHandler, Response } from 'express';
 import { toDeletedBody, toMediaJobBody, toVideoBody, toVideoListBody } from '../answer/jobs/jobBodies.ts';
 import { toPollHeaders } from '../answer/jobs/pollHeaders.ts';
 import { preferredWaitMs } from '../request/callerHeaders.ts';
 import { readListQuery } from '../request/readQuery.ts';
 import type { ShownJob } from '../terms/job.ts';
-import { abortOnClose } from './abortOnClose.ts';
 import { findJob, type JobKind, notFound } from './findJob.ts';
 import { type JobHouse, lookUp, whereJobsAre } from './jobHouse.ts';
 

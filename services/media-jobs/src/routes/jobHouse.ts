@@ -1,4 +1,5 @@
 import { callingKey } from '@turnpike/authentication/keyGuard';
+import { abortOnClose } from '@turnpike/http-service/abortOnClose';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { FairSlots } from '@turnpike/request-reading/shares/fairSlots';
 import type { Response } from 'express';
@@ -6,7 +7,6 @@ import type { ReadOutput } from '../answer/images/imageAnswer.ts';
 import type { BackendFault, LookUpFault } from '../api/mediaFault.ts';
 import type { Jobs } from '../jobs/openJobs.ts';
 import type { ShownJob } from '../terms/job.ts';
-import { abortOnClose } from './abortOnClose.ts';
 import type { MediaHouse } from './mediaHouse.ts';
 
 /** What routes of jobs are answered with. */

@@ -1,4 +1,5 @@
 import { callingKey } from '@turnpike/authentication/keyGuard';
+import { abortOnClose } from '@turnpike/http-service/abortOnClose';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { KeyBoundFault } from '@turnpike/request-reading/faults/keyBoundFault';
 import { toMediaJobBody } from '../answer/jobs/jobBodies.ts';
@@ -8,7 +9,6 @@ import type { Queue } from '../jobs/table/findJobs.ts';
 import { readRepeat } from '../request/callerHeaders.ts';
 import type { ShownJob } from '../terms/job.ts';
 import type { MediaRequest } from '../terms/mediaRequest.ts';
-import { abortOnClose } from './abortOnClose.ts';
 import { admit, type Exchange, type MediaHouse, type ResolvedRequest } from './mediaHouse.ts';
 
 export interface JobWanted<Request extends MediaRequest> extends ResolvedRequest<Request> {

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { abortOnClose } from '@turnpike/http-service/abortOnClose';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { KEY_LIMIT_HEADERS, NEVER_RETRY, type RateLimitState, toRateLimitHeaders } from '@turnpike/public-api/headers';
 import type { ImageLoader } from '@turnpike/request-reading/images/createImageLoader';
@@ -131,10 +132,7 @@ export async function loadImages(
 ): Promise<LoadedImages> {
   const { urls } = request.images;
   if (urls.length === 0) return { kind: 'loaded', request };
-  const leaving = new AbortController();
-  const leave = (): void => leaving.abort(new Error('client left'));
-  if (res.destroyed) leave();
-  res.once('close', leave);
+  const leaving = abortOnClose(res);
   try {
     const fetched = await images.load(urls, { workspaceId, keyId, room, signal: leaving.signal });
     return { kind: 'loaded', request: { ...request, images: { ...request.images, fetched } } };
@@ -144,6 +142,6 @@ export async function loadImages(
     log().info({ reason: error.reason }, 'image cannot be used');
     return { kind: 'refused', fault: { kind: 'image_unusable' } };
   } finally {
-    res.off('close', leave);
+    leaving.forget();
   }
 }

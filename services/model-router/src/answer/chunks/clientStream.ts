@@ -1,10 +1,9 @@
 import type { ServerResponse } from 'node:http';
+import { toChunk } from '@turnpike/http-service/toChunk';
 import { UNBUFFERED } from '@turnpike/public-api/headers';
 import type { WireError } from '@turnpike/public-api/wireError';
 import type { Payload } from '../fields/payload.ts';
 
-const CR = 0x0d;
-const LF = 0x0a;
 /** One line, and no blank one: some clients take a blank line for the end of an event, though it be empty. */
 const KEEP_ALIVE = Buffer.from(': keep-alive\n');
 const LAST_CHUNK = Buffer.from('0\r\n\r\n');
@@ -159,25 +158,6 @@ export class ClientStream {
     this.#res.off('drain', this.#onDrain);
     this.#res.off('close', this.#onClose);
   }
-}
-
-/** Events as one chunk of HTTP/1.1 (RFC 9112, Chunked Transfer Coding). */
-function toChunk(events: readonly Buffer[]): Buffer {
-  let bytes = 0;
-  for (const event of events) bytes += event.length;
-  const size = bytes.toString(16);
-  const chunk = Buffer.allocUnsafe(size.length + bytes + 4);
-  let position = chunk.write(size, 'latin1');
-  position = endLine(chunk, position);
-  for (const event of events) position += event.copy(chunk, position);
-  endLine(chunk, position);
-  return chunk;
-}
-
-function endLine(chunk: Buffer, position: number): number {
-  chunk[position] = CR;
-  chunk[position + 1] = LF;
-  return position + 2;
 }
 
 /**
