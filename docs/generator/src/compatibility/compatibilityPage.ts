@@ -40,8 +40,9 @@ const formatHead = (version: string): string =>
 
 <!-- Written by npm run docs from the schemas that the services run on. -->
 
-Field by field, what of the public chat API there is here. Audited against the npm package \`openai\` ${version}, which the
-system tests use; when it is upgraded, a test fails until what is new in it has been judged.
+What of the public chat API there is here: each statement once in a table, with all the fields of which it is true. Audited
+against the npm package \`openai\` ${version}, which the system tests use; when it is upgraded, a test fails until what is new
+in it has been judged.
 
 - **yes**: as the convention has it, or as the note says.
 - **partial**: with the limits that the note states. What is forwarded to the serving engine, the engine takes, ignores or refuses.
@@ -73,15 +74,21 @@ function formatOperation(name: string, operation: Operation, { components }: Ope
   return parts.join('\n\n');
 }
 
+/** A row for each statement, with all the fields of which it is true. */
 const formatTable = (rows: FieldSupport[]): string =>
   formatRows(
-    ['field', 'supported', 'notes'],
-    rows.map(({ field, support, note }) => [
-      field.includes(' ') && !field.includes('(') ? field : `\`${field}\``,
-      support,
-      note,
-    ]),
+    ['fields', 'supported', 'notes'],
+    Map.groupBy(rows, ({ support, note }) => `${support} | ${note}`)
+      .values()
+      .map(([first, ...others]) => [
+        [first, ...others].map((row) => toFieldText(row?.field ?? '')).join(', '),
+        first?.support ?? '',
+        first?.note ?? '',
+      ])
+      .toArray(),
   );
+
+const toFieldText = (field: string): string => (field.includes(' ') && !field.includes('(') ? field : `\`${field}\``);
 
 const formatControlKeys = (): string =>
   `## Fields that no client may set
