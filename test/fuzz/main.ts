@@ -1,40 +1,41 @@
 import { StackError } from '@turnpike/local-stack/stackError';
 import { ProgressLine } from '../faults/report/progressLine.ts';
-import { drawCase } from './cases/drawCase.ts';
+import { type CaseKind, type Draw, drawCase } from './cases/drawCase.ts';
 import { describeCase } from './cases/fuzzCase.ts';
-import { FUZZ_USAGE, type FuzzArguments, parseFuzzArguments } from './parseFuzzArguments.ts';
+import { FUZZ_USAGE, parseFuzzArguments } from './parseFuzzArguments.ts';
 import { formatProgress, formatReport } from './report/formatReport.ts';
 import { runFuzz } from './run/runFuzz.ts';
 import { type FuzzStack, startFuzzStack } from './run/startFuzzStack.ts';
 
-const IN_FLIGHT = 32;
+/** Most requests under way at once. Recordings wait for a decoder, which refuses what waits too long. */
+const IN_FLIGHT: Record<CaseKind, number> = { all: 32, text: 32, media: 8, forms: 4 };
 /** Between two lines of progress where there is no terminal. */
 const LINE_EVERY_MS = 15_000;
 
 /** `npm run fuzz`: a stack of its own, many cases or one, a report. */
 async function main(): Promise<number> {
-  const { help, ...options } = parseFuzzArguments(process.argv.slice(2));
+  const { help, cases, replay, ...draw } = parseFuzzArguments(process.argv.slice(2));
   if (help) return print(FUZZ_USAGE);
-  print(`seed ${options.seed}; starting a stack`);
-  const stack = await startFuzzStack({ inFlight: IN_FLIGHT });
+  print(`seed ${draw.seed} of ${draw.of}; starting a stack`);
+  const stack = await startFuzzStack({ inFlight: IN_FLIGHT[draw.of] });
   try {
-    const work = options.replay === undefined ? soak(stack, options) : replayCase(stack, options.seed, options.replay);
+    const work = replay === undefined ? soak(stack, draw, cases) : replayCase(stack, draw, replay);
     return await Promise.race([work, untilToldToStop()]);
   } finally {
     await stack.stop();
   }
 }
 
-async function soak(stack: FuzzStack, { seed, cases }: Pick<FuzzArguments, 'seed' | 'cases'>): Promise<number> {
+async function soak(stack: FuzzStack, draw: Draw, cases: number): Promise<number> {
   const startedAt = performance.now();
   let line = 'sending';
   let toldAt = startedAt;
   const progress = new ProgressLine(process.stdout, () => line);
   const result = await runFuzz(stack, {
-    seed,
+    draw,
     from: 0,
     cases,
-    inFlight: IN_FLIGHT,
+    inFlight: IN_FLIGHT[draw.of],
     onProgress(tally) {
       const now = performance.now();
       line = formatProgress(tally, { cases, tookMs: now - startedAt });
@@ -46,12 +47,12 @@ async function soak(stack: FuzzStack, { seed, cases }: Pick<FuzzArguments, 'seed
   const tookMs = performance.now() - startedAt;
   const bookProblems = await stack.books.check({ callIds: result.servedCallIds, media: result.servedMedia });
   progress.close();
-  print(formatReport(result, { seed, tookMs, bookProblems }));
+  print(formatReport(result, { draw, tookMs, bookProblems }));
   return result.findings === 0 && bookProblems.length === 0 ? 0 : 1;
 }
 
-async function replayCase(stack: FuzzStack, seed: number, index: number): Promise<number> {
-  const drawn = drawCase(seed, index);
+async function replayCase(stack: FuzzStack, draw: Draw, index: number): Promise<number> {
+  const drawn = drawCase(draw, index);
   print(describeCase(drawn));
   await stack.loops.takeBlockedMs();
   const answer = await stack.sender.send(drawn);

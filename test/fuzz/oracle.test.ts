@@ -207,7 +207,7 @@ const runStandIn = async (blockedSeconds: (isAlone: boolean) => number) => {
     return req.resume().on('end', () => res.writeHead(400).end());
   });
   const loops = createLoopProbe([`${origin}/metrics`]);
-  return runFuzz({ sender, judge: () => [], loops }, { seed: 1, from: 0, cases: 12, inFlight: 4 });
+  return runFuzz({ sender, judge: () => [], loops }, { draw: { seed: 1, of: 'all' }, from: 0, cases: 12, inFlight: 4 });
 };
 
 it('tells of inputs that block an event loop by themselves, each time', async () => {
@@ -236,7 +236,7 @@ it('counts a 503 only if it comes again alone, and a 500 always', async () => {
     const loops = { takeBlockedMs: async () => 0 };
     const { findings, unsteady } = await runFuzz(
       { sender, judge: judgeStatus, loops },
-      { seed: 3, from: 0, cases: 4, inFlight: 1 },
+      { draw: { seed: 3, of: 'all' }, from: 0, cases: 4, inFlight: 1 },
     );
     await sender.close();
     await server.close();

@@ -1,19 +1,20 @@
 import { parseArgs } from 'node:util';
 import { StackError } from '@turnpike/local-stack/stackError';
+import { CASE_KINDS, type CaseKind, type Draw } from './cases/drawCase.ts';
 
-export interface FuzzArguments {
+export interface FuzzArguments extends Draw {
   cases: number;
-  seed: number;
   /** Number of the one case to be sent. */
   replay: number | undefined;
   help: boolean;
 }
 
-export const FUZZ_USAGE = `npm run fuzz -- [--cases N] [--seed N] [--replay CASE]
+export const FUZZ_USAGE = `npm run fuzz -- [--of KIND] [--cases N] [--seed N] [--replay CASE]
 
 Sends random requests to a stack of its own, well-formed ones and what becomes of them by changes of their bodies, bytes,
 headers and framing, and judges every answer, the event loops and, at the end, the books.
 
+  --of KIND       draw from one kind only: text, media (which has forms), or forms; all where it is not given
   --cases N       how many; 200000 where it is not given
   --seed N        what they follow from; random where it is not given, and printed
   --replay CASE   send one case of the seed alone, and show it and its answer
@@ -25,15 +26,22 @@ const DEFAULT_CASES = 200_000;
 
 /** Reads the arguments of `npm run fuzz --`. Throws a `StackError` that says what to write instead on anything else. */
 export function parseFuzzArguments(args: string[]): FuzzArguments {
-  const { cases, seed, replay, help } = parse(args);
+  const { of, cases, seed, replay, help } = parse(args);
   if (replay !== undefined && seed === undefined)
     throw new StackError('--replay needs the --seed that the case was found with.');
   return {
     help,
+    of: parseKind(of),
     cases: cases === undefined ? DEFAULT_CASES : parseCount('--cases', cases, { from: 1, to: LARGEST_COUNT }),
     seed: seed === undefined ? drawSeed() : parseSeed('--seed', seed),
     replay: replay === undefined ? undefined : parseCount('--replay', replay, { from: 0, to: LARGEST_COUNT }),
   };
+}
+
+function parseKind(text: string): CaseKind {
+  const kind = CASE_KINDS.find((each) => each === text);
+  if (kind === undefined) throw new StackError(`--of is "${text}", but it has to be one of ${CASE_KINDS.join(', ')}.`);
+  return kind;
 }
 
 const drawSeed = (): number => Math.floor(Math.random() * LARGEST_SEED);
@@ -53,6 +61,7 @@ function parse(args: string[]) {
     const { values } = parseArgs({
       args,
       options: {
+        of: { type: 'string', default: 'all' },
         cases: { type: 'string' },
         seed: { type: 'string' },
         replay: { type: 'string' },
@@ -62,6 +71,8 @@ function parse(args: string[]) {
     return values;
   } catch (error) {
     const problem = error instanceof Error ? error.message.split(/\. |\n/)[0] : String(error);
-    throw new StackError(`${problem}. There is --cases N, --seed N, --replay CASE and --help.`, { cause: error });
+    throw new StackError(`${problem}. There is --of KIND, --cases N, --seed N, --replay CASE and --help.`, {
+      cause: error,
+    });
   }
 }

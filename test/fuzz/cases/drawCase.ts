@@ -3,7 +3,7 @@ import { callOf } from './callOf.ts';
 import { chatBody } from './chatBody.ts';
 import type { FuzzCase } from './fuzzCase.ts';
 import { lookUp } from './lookUp.ts';
-import { mediaCase } from './mediaCase.ts';
+import { formCall, mediaCase } from './mediaCase.ts';
 import { rawCase } from './rawCase.ts';
 import { completionBody, embeddingBody } from './textBodies.ts';
 
@@ -13,27 +13,44 @@ const operation: fc.Arbitrary<readonly [path: string, body: object]> = fc.oneof(
   { weight: 2, arbitrary: fc.tuple(fc.constant('/v1/embeddings'), embeddingBody) },
 );
 
-/** Any input of the API: well-formed bodies, and what becomes of them by changes of their tree, bytes and framing. */
-const anyCase: fc.Arbitrary<FuzzCase> = fc.oneof(
-  { weight: 92, arbitrary: callOf(operation) },
-  { weight: 4, arbitrary: mediaCase },
-  { weight: 2, arbitrary: lookUp },
-  { weight: 2, arbitrary: rawCase },
-);
+const textCall = callOf(operation);
 
-/** Case number `index` of a seed: the same whenever it is drawn, whatever was drawn before. */
-export function drawCase(seed: number, index: number): FuzzCase {
-  const [drawn] = fc.sample(anyCase, { seed: mixSeed(seed, index), numRuns: 1 });
+/** Kinds of inputs that a run can be drawn from: well-formed requests, and changes of their tree, bytes and framing. */
+const CASES = {
+  all: fc.oneof(
+    { weight: 92, arbitrary: textCall },
+    { weight: 4, arbitrary: mediaCase },
+    { weight: 2, arbitrary: lookUp },
+    { weight: 2, arbitrary: rawCase },
+  ),
+  text: textCall,
+  media: mediaCase,
+  forms: formCall,
+} satisfies Record<string, fc.Arbitrary<FuzzCase>>;
+
+export type CaseKind = keyof typeof CASES;
+export const CASE_KINDS = Object.keys(CASES) as CaseKind[];
+
+/** Names a run: equal draws have equal cases. */
+export interface Draw {
+  seed: number;
+  of: CaseKind;
+}
+
+/** Case number `index` of a draw: the same whenever it is drawn, whatever was drawn before. */
+export function drawCase({ seed, of }: Draw, index: number): FuzzCase {
+  const [drawn] = fc.sample<FuzzCase>(CASES[of], { seed: mixSeed(seed, index), numRuns: 1 });
   if (drawn === undefined) throw new Error('fast-check drew nothing');
   return drawn;
 }
 
-/** The smallest case found, below that of a seed and number, of which `fails` is true; undefined if not even that one fails. */
+/** The smallest case found, below that of a draw and number, of which `fails` is true; undefined if not even that one fails. */
 export async function shrinkCase(
-  { seed, index }: { seed: number; index: number },
+  { seed, of }: Draw,
+  index: number,
   fails: (fuzzCase: FuzzCase) => Promise<boolean>,
 ): Promise<FuzzCase | undefined> {
-  const property = fc.asyncProperty(anyCase, async (drawn) => !(await fails(drawn)));
+  const property = fc.asyncProperty<[FuzzCase]>(CASES[of], async (drawn) => !(await fails(drawn)));
   const { counterexample } = await fc.check(property, { seed: mixSeed(seed, index), numRuns: 1 });
   return counterexample?.[0];
 }

@@ -166,7 +166,8 @@ const formTypes = fc.oneof(
   fc.constantFrom('multipart/form-data', 'multipart/form-data; boundary=', 'multipart/form-data; boundary=x'),
 );
 
-const formCall: fc.Arbitrary<CallCase> = fc
+/** Recordings and clips as forms. */
+export const formCall: fc.Arbitrary<CallCase> = fc
   .tuple(
     fc.oneof(
       { weight: 3, arbitrary: fc.tuple(fc.constant('/v1/audio/transcriptions'), TRANSCRIPT_PARTS) },

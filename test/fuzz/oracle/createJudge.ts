@@ -44,7 +44,8 @@ export function createJudge({ secrets }: { secrets: readonly string[] }): Judge 
       problems.push({ kind, text, mayBeTheMachine });
     // Deadlines between services pass on a machine that has no time for them, and then say so.
     const isOutage = [502, 503, 504].includes(status);
-    if (!expected.includes(status)) add('status', `answered ${status}, not ${expected.join(' or ')}`, isOutage);
+    if (!expected.includes(status))
+      add('status', `answered ${status}, not ${expected.join(' or ')}: ${headers.get('x-error-message')}`, isOutage);
     for (const text of checkShape(fuzzCase, answer)) add('shape', text);
     if (lacksCallId(fuzzCase, answer)) add('shape', 'has no x-router-call-id');
     if (headers.has('access-control-allow-origin')) add('shape', 'has access-control-allow-origin');

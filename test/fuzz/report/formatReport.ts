@@ -1,3 +1,4 @@
+import type { Draw } from '../cases/drawCase.ts';
 import { describeCase } from '../cases/fuzzCase.ts';
 import type { FindingGroup } from '../run/finding.ts';
 import type { FuzzResult, FuzzTally } from '../run/runFuzz.ts';
@@ -23,11 +24,11 @@ export function formatProgress(
 /** The table at the end of a run, and below it each finding with the smallest case that shows it. */
 export function formatReport(
   result: FuzzResult,
-  { seed, tookMs, bookProblems }: { seed: number; tookMs: number; bookProblems: readonly string[] },
+  { draw, tookMs, bookProblems }: { draw: Draw; tookMs: number; bookProblems: readonly string[] },
 ): string {
   const answers = [...result.statuses.values()].reduce((sum, count) => sum + count, 0);
   const rows = [
-    ['seed', String(seed)],
+    ['seed', `${draw.seed} of ${draw.of}`],
     ['cases', String(result.done)],
     ['requests', `${answers}, what was tried again included`],
     ['took', `${toSeconds(tookMs)}, ${Math.round((result.done / tookMs) * 1_000)} cases a second`],
@@ -41,18 +42,18 @@ export function formatReport(
   return [
     ...table,
     ...bookProblems.map((problem) => `  ${problem}`),
-    ...result.groups.map((group) => formatFinding(group, seed)),
+    ...result.groups.map((group) => formatFinding(group, draw)),
   ].join('\n');
 }
 
 /** How to see it again, and the smallest input. */
-export function formatFinding({ index, count, problem, smallest, drawn }: FindingGroup, seed: number): string {
+export function formatFinding({ index, count, problem, smallest, drawn }: FindingGroup, { seed, of }: Draw): string {
   const shown = smallest ?? drawn;
   const note = smallest ? 'smallest case:' : 'did not come again when sent alone; as it was drawn:';
   return [
     '',
     `${problem.kind}: ${problem.text} (${count} times)`,
-    `  npm run fuzz -- --seed ${seed} --replay ${index}`,
+    `  npm run fuzz -- --of ${of} --seed ${seed} --replay ${index}`,
     `  ${note}`,
     ...describeCase(shown)
       .split('\n')

@@ -1,4 +1,4 @@
-import { drawCase } from '../cases/drawCase.ts';
+import { type Draw, drawCase } from '../cases/drawCase.ts';
 import type { FuzzCase } from '../cases/fuzzCase.ts';
 import type { Problem } from '../oracle/answer.ts';
 import type { Judge } from '../oracle/createJudge.ts';
@@ -15,7 +15,7 @@ export interface FuzzTarget {
 }
 
 export interface FuzzOptions {
-  seed: number;
+  draw: Draw;
   /** Number of the first case. */
   from: number;
   cases: number;
@@ -52,7 +52,7 @@ const REPEATS = 3;
 /** Draws cases, sends them side by side, and judges every answer. What is wrong is tried again alone, and shrunk. */
 export async function runFuzz(
   target: FuzzTarget,
-  { seed, from, cases, inFlight, onProgress }: FuzzOptions,
+  { draw, from, cases, inFlight, onProgress }: FuzzOptions,
 ): Promise<FuzzResult> {
   const tally: FuzzTally = { done: 0, statuses: new Map(), findings: 0, unsteady: 0, longestBlockedMs: 0 };
   const list = new FindingList({ maxGroups: MAX_GROUPS });
@@ -84,7 +84,7 @@ export async function runFuzz(
     const batch = Array.from({ length: Math.min(BATCH, from + cases - start) }, (_, offset) => start + offset);
     const suspects: { index: number; drawn: FuzzCase; problem: Problem }[] = [];
     await eachSideBySide(batch, inFlight, async (index) => {
-      const drawn = drawCase(seed, index);
+      const drawn = drawCase(draw, index);
       const outcome = await tryCase(drawn, target);
       note(outcome);
       for (const problem of outcome.problems) {
@@ -101,7 +101,7 @@ export async function runFuzz(
     tally.longestBlockedMs = Math.max(tally.longestBlockedMs, blockedMs);
     if (blockedMs > MAX_BLOCKED_MS) {
       const isFound = await addStalls(
-        batch.map((index) => ({ index, drawn: drawCase(seed, index) })),
+        batch.map((index) => ({ index, drawn: drawCase(draw, index) })),
         { blocksAlone, add },
       );
       if (!isFound) tally.unsteady += 1;
@@ -111,7 +111,7 @@ export async function runFuzz(
   }
   const groups: FindingGroup[] = [];
   for (const finding of list.list())
-    groups.push({ ...finding, smallest: await shrinkFinding(finding, { seed, tryAlone, blocksAlone }) });
+    groups.push({ ...finding, smallest: await shrinkFinding(finding, { draw, tryAlone, blocksAlone }) });
   return { ...tally, groups, servedCallIds, servedMedia };
 }
 
