@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect } from '@jest/globals';
-import { hasCommand } from '@turnpike/local-stack/tools/hasCommand';
 import { until } from '@turnpike/test-support/until';
 import { goReleases, streamByGo } from '../clients/go/streamByGo.ts';
 import { aiSdkClient } from '../clients/npm/aiSdkClient.ts';
@@ -61,6 +60,7 @@ beforeAll(() => Promise.allSettled(libraries.map((library) => library.open?.()))
 afterAll(async () => {
   await Promise.all([stack?.stop(), ...libraries.map((library) => library.close?.())]);
 }, 60_000);
+const isGoHere = process.env.TURNPIKE_TEST_GO === 'available';
 const isPythonHere = process.env.TURNPIKE_TEST_PYTHON !== undefined;
 const libraries = [openaiClient, aiSdkClient, langchainClient, ...(isPythonHere ? pythonClients : [])];
 
@@ -215,7 +215,7 @@ row('stream.keep-alive.clients', async () => {
       const { text, finishReason } = await library.obey(order, { ...stack, maxRetries: 0 });
       return [library.name, { text, finishReason }];
     }),
-    ...(hasCommand('go') ? goReleases : []).map(async (release) => [release, await streamByGo(release, stack, fields)]),
+    ...(isGoHere ? goReleases : []).map(async (release) => [release, await streamByGo(release, stack, fields)]),
   ]);
   const whole = { text: 'Well, here I am.', finishReason: 'stop' };
   expect(seen).toEqual(seen.map(([name]) => [name, whole]));

@@ -9,19 +9,22 @@ import { ensureManifestTools } from './tools/ensureManifestTools.ts';
 import { ensurePromtool } from './tools/ensurePromtool.ts';
 import { ensurePythonPackages } from './tools/ensurePythonPackages.ts';
 import { ensureRedisServer } from './tools/ensureRedisServer.ts';
+import { hasCommand } from './tools/hasCommand.ts';
 import { NODE_COMPILE_CACHE } from './toPartEnvironment.ts';
 
 /**
- * `npm test`: gets what the tests run against (Redis, ffmpeg and promtool; a Kafka broker, an S3 server, Python clients and kustomize
- * where they can be had) and runs Jest with the given arguments. Jest's summary is the last thing printed. The files named
- * `*.deep.test.ts`, which search, are left out; `--all` runs them too, and `--rest` nothing else.
+ * `npm test`: gets what the tests run against (Redis, ffmpeg and promtool; a Kafka broker, an S3 server, Python and Go clients and
+ * kustomize where they can be had) and runs Jest with the given arguments. Below Jest's summary stands only what was not tested. The
+ * files named `*.deep.test.ts`, which search, are left out; `--all` runs them too, and `--rest` nothing else.
  */
 async function main(): Promise<number> {
   await ensureRedisServer(say);
   await ensureFfmpeg(say);
   await ensurePromtool(say);
   // An interpreter with the Python clients.
-  const python = await getIfPossible('PYTHON', 'PYTHON PACKAGES', () => ensurePythonPackages(say));
+  const python = await getIfPossible('CLIENTS', 'PYTHON PACKAGES', () => ensurePythonPackages(say));
+  // The compiler of the Go client.
+  const go = await getIfPossible('CLIENTS', 'GO', findGo);
   // The tests that need an S3 server start it.
   const s3Jars = await getIfPossible('S3', 'S3 SERVER', () => ensureJars('s3proxy', say));
   // Kustomize and the schemas that manifests are held against.
@@ -32,19 +35,26 @@ async function main(): Promise<number> {
       TURNPIKE_TEST_KAFKA: broker ? 'available' : 'absent',
       TURNPIKE_TEST_S3: s3Jars ? 'available' : 'absent',
       ...(broker && { KAFKA_BROKERS: broker.brokers }),
+      TURNPIKE_TEST_GO: go ? 'available' : 'absent',
       ...(python && { TURNPIKE_TEST_PYTHON: python }),
       ...(manifestTools && { TURNPIKE_TEST_MANIFEST_TOOLS: manifestTools }),
     });
-    const isSomethingMissing =
-      (!broker && isRequired('KAFKA')) ||
-      (!python && isRequired('PYTHON')) ||
-      (!s3Jars && isRequired('S3')) ||
-      (!manifestTools && isRequired('KUSTOMIZE'));
-    return code === 0 && isSomethingMissing ? 1 : code;
+    for (const { words } of missing) say(`NOT TESTED: there is no ${words.toLowerCase()}, as said above.`);
+    return code === 0 && missing.some(({ name }) => isRequired(name)) ? 1 : code;
   } finally {
     await broker?.stop();
   }
 }
+
+async function findGo(): Promise<true> {
+  if (!hasCommand('go'))
+    throw new StackError(
+      'Go 1.24 or later is missing, which compiles the client openai-go: install it from https://go.dev/dl.',
+    );
+  return true;
+}
+
+const missing: { name: Requirement; words: string }[] = [];
 
 /** What tests can be run without; who has none is told loudly what becomes of the run. */
 async function getIfPossible<Tool>(
@@ -56,6 +66,7 @@ async function getIfPossible<Tool>(
     return await get();
   } catch (error) {
     if (!(error instanceof StackError)) throw error;
+    missing.push({ name, words });
     const consequence = isRequired(name)
       ? `REQUIRE_${name}=1 IS SET, SO THIS RUN FAILS`
       : `ITS TESTS ARE SKIPPED (REQUIRE_${name}=1 makes this a failure)`;
@@ -64,7 +75,7 @@ async function getIfPossible<Tool>(
   }
 }
 
-type Requirement = 'KAFKA' | 'KUSTOMIZE' | 'PYTHON' | 'S3';
+type Requirement = 'CLIENTS' | 'KAFKA' | 'KUSTOMIZE' | 'S3';
 const isRequired = (name: Requirement): boolean => process.env[`REQUIRE_${name}`] === '1';
 
 /** A broker that somebody named in KAFKA_BROKERS is used as it is. */
