@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
@@ -53,6 +54,19 @@ function configOf(name: ServiceName, overlay: string, manifests = manifestsOf(ov
   if (!schema || !container) throw new Error(`${overlay} has no ${name}`);
   return loadConfig(name, schema, environmentOf(container, manifests));
 }
+
+const README = readFileSync(join(repositoryRoot, 'k8s/README.md'), 'utf8');
+
+describeWithKustomize.each(['us', 'eu'])('overlays/%s', (region) => {
+  it('has the placeholders that k8s/README.md tells to replace, and no other example address', () => {
+    const documented = [...README.matchAll(/^ +\| `([^`]+)` \|/gm)].map(([, name = '']) =>
+      name.replace('.us.', `.${region}.`),
+    );
+    const text = JSON.stringify(manifestsOf(`overlays/${region}`));
+    const found = text.match(/[\w.-]+\.example\b|192\.0\.2\.\d+/g) ?? [];
+    expect([...new Set(found)].sort()).toEqual(documented.sort());
+  });
+});
 
 describeWithKustomize.each(OVERLAYS)('%s', (overlay) => {
   it('has every service, of the kind that keeps what the service keeps', () => {
