@@ -38,7 +38,7 @@ export const configSchema = z.object({
    * not seen for 5 s that one client address may come with.
    */
   LOOK_UPS_PER_SECOND: lookUpsPerSecondSchema,
-  /** Page about keys and their limits: the `doc_url` of a 401 and of a key’s own 429. The default fits a laptop only. */
+  /** Page about keys and their limits: the `doc_url` of a 401 and of a key’s own 429. If unset, no answer has a `doc_url`. */
   KEYS_PAGE_URL: keysPageUrlSchema,
 });
 export type Config = z.infer<typeof configSchema>;

@@ -24,7 +24,7 @@ export const configSchema = z
     DATABASE_URL: databaseUrlSchema,
     /** Base address by which clients reach the region: links to what was made begin with it. */
     PUBLIC_URL: serviceUrlSchema,
-    /** Page about keys, their limits and credit: the `doc_url` of a 401, 402 and a key’s own 429. The default fits a laptop. */
+    /** Page about keys, their limits and credit: the `doc_url` of a 401, 402 and a key’s own 429. If unset, no answer has one. */
     KEYS_PAGE_URL: keysPageUrlSchema,
     /** Redis of limits, holds and spend: the router's, as the two hold money of the same balances. */
     REDIS_URL: redisUrlSchema,

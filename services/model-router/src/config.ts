@@ -19,7 +19,7 @@ const milliseconds = z.coerce.number().int().positive();
 
 export const configSchema = z.object({
   ...regionConfig,
-  /** Page about keys, their limits and credit: the `doc_url` of a 401, 402 and a key’s own 429. The default fits a laptop. */
+  /** Page about keys, their limits and credit: the `doc_url` of a 401, 402 and a key’s own 429. If unset, no answer has one. */
   KEYS_PAGE_URL: keysPageUrlSchema,
   /** Redis of limits, holds and spend; its database has to persist and must not evict. Of a Redis Cluster: some of its nodes, comma separated. */
   REDIS_URL: redisUrlSchema,

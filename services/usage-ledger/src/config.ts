@@ -38,7 +38,7 @@ export const configSchema = z.object({
   LOOK_UPS_PER_SECOND: lookUpsPerSecondSchema,
   /** The path segment of the look-ups: `/v1/svc/usage/…`. */
   SERVICE_SEGMENT: serviceSegmentSchema,
-  /** Page about keys and their limits: the `doc_url` of a 401 and of a key’s own 429. The default fits a laptop only. */
+  /** Page about keys and their limits: the `doc_url` of a 401 and of a key’s own 429. If unset, no answer has a `doc_url`. */
   KEYS_PAGE_URL: keysPageUrlSchema,
 });
 

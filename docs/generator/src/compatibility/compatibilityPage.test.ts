@@ -1,8 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { expect, it } from '@jest/globals';
+import { toOpenApiDocument } from '../openapi/openApiDocument.ts';
 import { auditSdk } from './auditSdk.ts';
 import { COMPATIBILITY_FILE, renderCompatibility } from './compatibilityPage.ts';
 import { findMembers, readSdk } from './readSdkTypes.ts';
+import { SDK_AUDIT } from './sdkAudit.ts';
 
 it('says what the schemas and the audit of the pinned SDK say; if this fails: npm run docs', async () => {
   expect(await readFile(COMPATIBILITY_FILE, 'utf8')).toBe(renderCompatibility());
@@ -48,6 +50,27 @@ it.each([
   expect(row?.split(' | ')[1]).toBe(support);
 });
 
+// Beyond the schemas, by the audit of the SDK.
+it.each([
+  ['POST /v1/images/generations', 'Request', 'moderation', 'Taken, and not passed to engines.'],
+  ['POST /v1/images/generations', 'Request', 'safety_identifier', '422.'],
+  ['POST /v1/images/generations', 'Request', 'svg', '422.'],
+  ['POST /v1/images/generations', 'Answer', 'data[].revised_prompt', 'Not in any answer.'],
+  ['POST /v1/audio/transcriptions', 'Request', 'known_speaker_names', '422.'],
+  ['POST /v1/audio/transcriptions', 'Answer', 'segments[].avg_logprob', 'Not in any answer.'],
+  ['GET /v1/videos/{id}', 'Answer', 'error.misalignment', 'Not in any answer.'],
+])('%s, %s: %s is not supported', (operation, part, field, note) => {
+  const [, section = ''] = renderCompatibility().split(`## ${operation}\n`);
+  const table = section.split('### ').find((text) => text.startsWith(part));
+  expect(table).toContain(`| \`${field}\` | no | ${note} |`);
+});
+
+it('audits only operations that there are', () => {
+  const operations = Object.values(toOpenApiDocument().paths).flatMap((methods) => Object.values(methods));
+  const ids = operations.map(({ operationId }) => operationId);
+  expect(ids).toEqual(expect.arrayContaining(Object.keys(SDK_AUDIT).map((name) => name.split(' ')[0])));
+});
+
 const audit = { fields: [{ file: 'a.d.ts', type: 'Params', at: 'body', others: {} }] };
 const known = [{ field: 'body.model', support: 'yes' as const, note: '' }];
 
@@ -68,9 +91,11 @@ it('reads interfaces in namespaces and unions out of declarations', () => {
   const declarations = `
     export interface Answer { /** {not: a; field: b} */ id: string; map?: { [key: string]: number; }; }
     export declare namespace Answer { interface Choice { text: Array<'a' | 'b'>; } }
+    export interface Asked<Form extends 'x' | undefined = 'x'> { form?: Form; }
     export type Form = 'none' | Answer.Choice | Array<'x' | 'y'>;`;
   expect(findMembers(declarations, 'Answer')).toEqual(['id', 'map']);
   expect(findMembers(declarations, 'Answer.Choice')).toEqual(['text']);
   expect(findMembers(declarations, 'Form')).toEqual(["'none'", 'Answer.Choice', "Array<'x' | 'y'>"]);
+  expect(findMembers(declarations, 'Asked')).toEqual(['form']);
   expect(() => findMembers(declarations, 'Other')).toThrow('declares no Other');
 });

@@ -29,7 +29,7 @@ export function listFields(schema: JsonSchema, schemas: Record<string, JsonSchem
     const forms = [...(resolved.anyOf ?? []), ...(resolved.oneOf ?? [])].map((form) => resolve(form, schemas));
     for (const form of forms) {
       const kind = kindOf(form);
-      if (kind !== undefined && forms.length > 1) add(`${path} (${kind})`, form);
+      if (kind !== undefined && forms.length > 1) add(`${path} (${kind})`.trim(), form);
       visit(form, path);
     }
   };

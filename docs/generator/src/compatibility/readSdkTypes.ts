@@ -35,7 +35,7 @@ export function findMembers(declarations: string, type: string): string[] {
   const name = names.pop() ?? '';
   let scope = declarations.replace(/\/\*[\s\S]*?\*\//g, '').replace(/\/\/.*$/gm, '');
   for (const namespace of names) scope = findBody(scope, new RegExp(`\\bnamespace ${namespace} \\{`)) ?? '';
-  const body = findBody(scope, new RegExp(`\\binterface ${name} \\{`));
+  const body = findBody(scope, new RegExp(`\\binterface ${name}(?:<[^{]*>)? \\{`));
   if (body !== undefined) return splitTop(body, ';').flatMap((member) => /^\s*(\w+)\??:/.exec(member)?.[1] ?? []);
   const union = new RegExp(`\\btype ${name} =([^;]+);`).exec(scope)?.[1];
   if (union === undefined) throw new Error(`the SDK declares no ${type} that can be read`);

@@ -65,6 +65,37 @@ const usageAudit: AuditedFields[] = [
   },
 ];
 
+const IMAGES = 'images.d.ts';
+const TRANSCRIPTS = 'audio/transcriptions.d.ts';
+const TRANSLATIONS = 'audio/translations.d.ts';
+const VIDEOS = 'videos.d.ts';
+
+/** Media refuse what their schemas do not have. */
+const UNKNOWN: Verdict = { support: 'no', note: '422.' };
+const BY_UNITS: Verdict = { support: 'no', note: 'See `usage.units_consumed`: media are not counted in tokens.' };
+const videoAudit: AuditedFields[] = [
+  { file: VIDEOS, type: 'Video', at: '', others: {} },
+  {
+    file: VIDEOS,
+    type: 'VideoCreateError',
+    at: 'error',
+    others: { headers: NEVER, misalignment: NEVER, param: NEVER, type: NEVER },
+  },
+];
+const segmentAudit: AuditedFields = {
+  file: TRANSCRIPTS,
+  type: 'TranscriptionSegment',
+  at: 'segments[]',
+  others: {
+    avg_logprob: NEVER,
+    compression_ratio: NEVER,
+    no_speech_prob: NEVER,
+    seek: NEVER,
+    temperature: NEVER,
+    tokens: NEVER,
+  },
+};
+
 const chatAnswer = { moderation: NEVER, service_tier: NEVER, system_fingerprint: HIDDEN };
 const streamOptions: AuditedFields = {
   file: CHAT,
@@ -255,6 +286,141 @@ export const SDK_AUDIT: Record<string, Audit> = {
       { file: 'embeddings.d.ts', type: 'CreateEmbeddingResponse', at: '', others: {} },
       { file: 'embeddings.d.ts', type: 'CreateEmbeddingResponse.Usage', at: 'usage', others: {} },
       { file: 'embeddings.d.ts', type: 'Embedding', at: 'data[]', others: {} },
+    ],
+  },
+  'createImages request': {
+    fields: [
+      {
+        file: IMAGES,
+        type: 'ImageGenerateParamsBase',
+        at: '',
+        others: {
+          complexity: UNKNOWN,
+          frame_count: UNKNOWN,
+          frame_duration_ms: UNKNOWN,
+          safety_identifier: UNKNOWN,
+          svg: UNKNOWN,
+        },
+      },
+    ],
+  },
+  'createImages answer': {
+    fields: [
+      {
+        file: IMAGES,
+        type: 'ImagesResponse',
+        at: '',
+        others: { background: NEVER, quality: NEVER, safety_identifier: NEVER, svg_usage: NEVER },
+      },
+      { file: IMAGES, type: 'Image', at: 'data[]', others: { revised_prompt: NEVER } },
+      {
+        file: IMAGES,
+        type: 'ImagesResponse.Usage',
+        at: 'usage',
+        others: {
+          input_tokens: BY_UNITS,
+          input_tokens_details: BY_UNITS,
+          output_tokens: BY_UNITS,
+          output_tokens_details: BY_UNITS,
+          total_tokens: BY_UNITS,
+        },
+      },
+    ],
+  },
+  'createImages events': {
+    fields: [
+      {
+        file: IMAGES,
+        type: 'ImageGenCompletedEvent',
+        at: '',
+        others: { background: NEVER, quality: NEVER, safety_identifier: NEVER },
+      },
+    ],
+    forms: [
+      {
+        file: IMAGES,
+        type: 'ImageGenStreamEvent',
+        forms: {
+          ImageGenCompletedEvent: 'type',
+          ImageGenPartialImageEvent: { field: '(type: image_generation.partial_image)', ...NEVER },
+        },
+      },
+    ],
+  },
+  'createVideo request': { fields: [{ file: VIDEOS, type: 'VideoCreateParams', at: '', others: {} }] },
+  'createVideo answer': { fields: videoAudit },
+  'getVideo answer': { fields: videoAudit },
+  'deleteVideo answer': { fields: [{ file: VIDEOS, type: 'VideoDeleteResponse', at: '', others: {} }] },
+  'createSpeech request': {
+    fields: [
+      { file: 'audio/speech.d.ts', type: 'SpeechCreateParams', at: '', others: {} },
+      { file: 'audio/speech.d.ts', type: 'SpeechCreateParams.ID', at: 'voice', others: {} },
+    ],
+  },
+  'createTranscription request': {
+    fields: [
+      {
+        file: TRANSCRIPTS,
+        type: 'TranscriptionCreateParamsBase',
+        at: '',
+        others: {
+          keywords: UNKNOWN,
+          known_speaker_names: UNKNOWN,
+          known_speaker_references: UNKNOWN,
+          languages: UNKNOWN,
+        },
+      },
+    ],
+  },
+  'createTranscription answer': {
+    fields: [
+      { file: TRANSCRIPTS, type: 'Transcription', at: '', others: { languages: NEVER, logprobs: NEVER } },
+      { file: TRANSCRIPTS, type: 'TranscriptionVerbose', at: '', others: {} },
+      segmentAudit,
+      { file: TRANSCRIPTS, type: 'TranscriptionWord', at: 'words[]', others: {} },
+    ],
+    forms: [
+      {
+        file: TRANSCRIPTS,
+        type: 'TranscriptionCreateResponse',
+        forms: {
+          Transcription: 'text',
+          TranscriptionDiarized: { field: '(response_format: diarized_json)', ...UNKNOWN },
+          TranscriptionVerbose: 'text',
+        },
+      },
+    ],
+  },
+  'createTranscription events': {
+    fields: [
+      {
+        file: TRANSCRIPTS,
+        type: 'TranscriptionTextDeltaEvent',
+        at: '',
+        others: { logprobs: NEVER, segment_id: NEVER },
+      },
+      { file: TRANSCRIPTS, type: 'TranscriptionTextDoneEvent', at: '', others: { languages: NEVER, logprobs: NEVER } },
+    ],
+    forms: [
+      {
+        file: TRANSCRIPTS,
+        type: 'TranscriptionStreamEvent',
+        forms: {
+          TranscriptionTextDeltaEvent: 'delta',
+          TranscriptionTextDoneEvent: 'text',
+          TranscriptionTextSegmentEvent: { field: '(type: transcript.text.segment)', ...NEVER },
+        },
+      },
+    ],
+  },
+  'createTranslation request': {
+    fields: [{ file: TRANSLATIONS, type: 'TranslationCreateParams', at: '', others: {} }],
+  },
+  'createTranslation answer': {
+    fields: [
+      { file: TRANSLATIONS, type: 'Translation', at: '', others: {} },
+      { file: TRANSLATIONS, type: 'TranslationVerbose', at: '', others: {} },
+      segmentAudit,
     ],
   },
   'getModel answer': { fields: [{ file: 'models.d.ts', type: 'Model', at: '', others: { shutdown_date: NEVER } }] },
