@@ -44,7 +44,7 @@ beforeAll(async () => {
     engines: [engine.url],
     serviceSettings: {
       // The repository's own: a stack before a running engine would sell what the engine says.
-      catalog: { CATALOG_FILE: fileURLToPath(new URL('../../deploy/catalog/us.yaml', import.meta.url)) },
+      catalog: { CATALOG_FILE: fileURLToPath(new URL('../../deploy/catalog/us/catalog.yaml', import.meta.url)) },
       edge: { FLOOD_REQUESTS_PER_MINUTE: '100000000', FLOOD_BURST: '100000000' },
     },
   });

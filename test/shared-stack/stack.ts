@@ -16,7 +16,7 @@ let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'turnpike-catalog-'));
   const catalogFile = join(folder, 'us.yaml');
-  const deployed = await readFile(join(repositoryRoot, 'deploy/catalog/us.yaml'), 'utf8');
+  const deployed = await readFile(join(repositoryRoot, 'deploy/catalog/us/catalog.yaml'), 'utf8');
   const entry = `  - id: ${MODEL_WITH_SHARED_CACHE}\n`;
   if (!deployed.includes(entry)) throw new Error(`the deployed catalog has no ${MODEL_WITH_SHARED_CACHE}`);
   await writeFile(catalogFile, deployed.replace(entry, `${entry}    shared_prefix_cache: true\n`));

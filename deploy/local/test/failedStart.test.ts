@@ -34,7 +34,7 @@ async function expectNothingLeft(): Promise<void> {
 }
 
 it('names file, line and reason of a mistake in the catalog, and starts nothing', async () => {
-  const catalog = await readFile(join(repositoryRoot, 'deploy/catalog/us.yaml'), 'utf8');
+  const catalog = await readFile(join(repositoryRoot, 'deploy/catalog/us/catalog.yaml'), 'utf8');
   const catalogFile = join(stateDir, 'us.yaml');
   await writeFile(catalogFile, catalog.replace(/prompt: "[\d.]+"/, 'prompt: "-1"'));
 

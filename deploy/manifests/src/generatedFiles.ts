@@ -25,11 +25,6 @@ export async function renderGeneratedFiles(): Promise<Record<string, string>> {
     `k8s/base/${name}/network-policy.yaml`,
     toText(toServicePolicies(name)),
   ]);
-  // Kustomize reads no file outside of its own folder, and the catalog is for every stack.
-  const catalogs = REGIONS.map(async (region) => [
-    `k8s/catalog/${region}/catalog.yaml`,
-    `${HEAD}${await read(`deploy/catalog/${region}.yaml`)}`,
-  ]);
   const models = await readSimulatedModels();
   const engines = REGIONS.map((region) => [
     `k8s/overlays/local/${region}/files/engines.json`,
@@ -39,7 +34,6 @@ export async function renderGeneratedFiles(): Promise<Record<string, string>> {
     ...policies,
     ['k8s/base/region/network-policy.yaml', toText(toRegionPolicies(), HEAD_OF_REGION)],
     ['k8s/components/external-secrets/external-secrets.yaml', toText(toExternalSecrets())],
-    ...(await Promise.all(catalogs)),
     ['k8s/local/files/engines.env', toSimulatorEnvironment(models)],
     ...engines,
     ['deploy/compose/engines.json', toComposeEnginesFile(models)],

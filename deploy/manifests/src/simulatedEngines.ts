@@ -9,7 +9,7 @@ const FIRST_PORT = 8000;
 
 /** The models that the engines of `local` play: all text models of the catalog, which both regions have. */
 export async function readSimulatedModels(): Promise<CatalogModel[]> {
-  return (await readServedModels(join(repositoryRoot, 'deploy/catalog/us.yaml'), 'us')).models;
+  return (await readServedModels(join(repositoryRoot, 'deploy/catalog/us/catalog.yaml'), 'us')).models;
 }
 
 /** What tells the simulator of its engines, as an environment file. */

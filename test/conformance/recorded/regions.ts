@@ -9,7 +9,7 @@ import { row } from '../support/row.ts';
 import { badKey, DOC_URL, withoutCode, wrapped } from '../support/shapes.ts';
 import { type RecordingEngine, startRecordingEngine } from '../support/startRecordingEngine.ts';
 
-const EU_CATALOG = join(import.meta.dirname, '../../../deploy/catalog/eu.yaml');
+const EU_CATALOG = join(import.meta.dirname, '../../../deploy/catalog/eu/catalog.yaml');
 
 let engine: RecordingEngine;
 let eu: TestStack;

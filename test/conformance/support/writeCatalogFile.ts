@@ -11,7 +11,7 @@ export const DISABLED_MODEL = 'disabled-instruct';
 
 /** Writes the catalog of region `us` with three models more into a folder of its own, and gives the file. */
 export async function writeCatalogFile(): Promise<string> {
-  const file = fileURLToPath(new URL('../../../deploy/catalog/us.yaml', import.meta.url));
+  const file = fileURLToPath(new URL('../../../deploy/catalog/us/catalog.yaml', import.meta.url));
   const folder = await mkdtemp(join(tmpdir(), 'turnpike-catalog-'));
   const extended = join(folder, 'us.yaml');
   const extra = [

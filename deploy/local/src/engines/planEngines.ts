@@ -26,7 +26,7 @@ export interface PlanOptions {
 /** Looks at what will serve, before anything is started. Throws a `StackError` on a bad catalog file or engine. */
 export async function planEngines({ engines, catalogFile, signal }: PlanOptions): Promise<EnginePlan> {
   if (engines.length === 0) {
-    const file = catalogFile ?? join(repositoryRoot, 'deploy/catalog/us.yaml');
+    const file = catalogFile ?? join(repositoryRoot, 'deploy/catalog/us/catalog.yaml');
     return { kind: 'simulated', catalogFile: file, ...(await readServedModels(file, 'us')) };
   }
   refuseSameEngineTwice(engines);

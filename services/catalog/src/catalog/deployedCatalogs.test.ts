@@ -7,7 +7,10 @@ import { readCatalogFile } from './readCatalogFile.ts';
 
 describe.each(REGIONS)('the catalog of region %s that we deploy', (region) => {
   const read = () =>
-    readCatalogFile(fileURLToPath(new URL(`../../../../deploy/catalog/${region}.yaml`, import.meta.url)), region);
+    readCatalogFile(
+      fileURLToPath(new URL(`../../../../deploy/catalog/${region}/catalog.yaml`, import.meta.url)),
+      region,
+    );
 
   it('is a snapshot that the router takes', async () => {
     const models = await read();
