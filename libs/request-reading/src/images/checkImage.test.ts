@@ -98,6 +98,74 @@ it.each<[string, Buffer]>([
   expect(verdictOn(Buffer.concat([aJpeg(), rest]))).toBe('image/jpeg');
 });
 
+const MIB = 1_048_576;
+/** A file with something behind its beginning, which is not the picture. */
+const besides: [string, string, (bytes: number) => Buffer][] = [
+  ['a PNG with a text', 'image/png', (bytes) => withPngChunk('tEXt', Buffer.alloc(bytes, 'a'))],
+  ['a PNG with a chunk of its own', 'image/png', (bytes) => withPngChunk('abCd', Buffer.alloc(bytes))],
+  ['a JPEG with segments of applications', 'image/jpeg', (bytes) => withJpegSegments(0xe1, bytes)],
+  ['a JPEG with comments', 'image/jpeg', (bytes) => withJpegSegments(0xfe, bytes)],
+  [
+    'a JPEG with a film behind it',
+    'image/jpeg',
+    (bytes) => Buffer.concat([aJpeg(), Buffer.from('\0\0\0\x18ftyp'), Buffer.alloc(bytes - 8)]),
+  ],
+  ['a WebP with notes', 'image/webp', (bytes) => withWebpChunk('EXIF', bytes)],
+  ['a WebP with a profile', 'image/webp', (bytes) => withWebpChunk('ICCP', bytes)],
+  ['a GIF with comments', 'image/gif', withGifComments],
+];
+it.each(besides)('%s is taken where that is small, and refused above 8 MiB', (_case, mimeType, make) => {
+  expect(verdictOn(make(7 * MIB))).toBe(mimeType);
+  expect(verdictOn(make(9 * MIB))).toBe('not_an_image');
+});
+
+it.each<[string, (bytes: number) => Buffer]>([
+  ['a deflated text', (bytes) => withPngChunk('zTXt', Buffer.alloc(bytes))],
+  ['a deflated profile', (bytes) => withPngChunk('iCCP', Buffer.alloc(bytes))],
+  [
+    'a deflated international text',
+    (bytes) => withPngChunk('iTXt', Buffer.concat([Buffer.from('a\0\x01'), Buffer.alloc(bytes - 3)])),
+  ],
+])('a PNG with %s is taken up to 64 KiB of it', (_case, make) => {
+  expect(verdictOn(make(64 * 1_024))).toBe('image/png');
+  expect(verdictOn(make(64 * 1_024 + 1))).toBe('not_an_image');
+});
+
+it('a PNG with more data than its pixels can have is refused', () => {
+  const surplus = (bytes: number) => withPngChunk('IDAT', Buffer.alloc(bytes));
+  expect(verdictOn(surplus(60_000))).toBe('image/png');
+  expect(verdictOn(surplus(300_000))).toBe('not_an_image');
+});
+
+function withPngChunk(type: string, data: Buffer): Buffer {
+  const bytes = aPng();
+  const endOfHeader = 8 + 12 + 13;
+  return Buffer.concat([bytes.subarray(0, endOfHeader), aPngChunk(type, data), bytes.subarray(endOfHeader)]);
+}
+
+function withJpegSegments(marker: number, bytes: number): Buffer {
+  const segment = Buffer.concat([Buffer.from([0xff, marker, 0xff, 0xff]), Buffer.alloc(0xffff - 2)]);
+  const segments = Array.from({ length: Math.ceil(bytes / segment.length) }, () => segment);
+  return Buffer.concat([aJpeg().subarray(0, 2), ...segments, aJpeg().subarray(2)]);
+}
+
+function withWebpChunk(type: string, bytes: number): Buffer {
+  const picture = aWebp({ width: 3, height: 2, kind: 'lossy' });
+  return aRiff(
+    ['VP8X', Buffer.from([0, 0, 0, 0, 2, 0, 0, 1, 0, 0])],
+    ['VP8 ', picture.subarray(20, 20 + picture.readUInt32LE(16))],
+    [type, Buffer.alloc(bytes)],
+  );
+}
+
+function withGifComments(bytes: number): Buffer {
+  const gif = aGif();
+  const block = Buffer.concat([Buffer.from([255]), Buffer.alloc(255, 'a')]);
+  const blocks = Array.from({ length: Math.ceil(bytes / block.length) }, () => block);
+  const comment = Buffer.concat([Buffer.from([0x21, 0xfe]), ...blocks, Buffer.from([0])]);
+  return Buffer.concat([gif.subarray(0, -1), comment, gif.subarray(-1)]);
+}
+
 function withByte(bytes: Buffer, position: number, byte: number): Buffer {
   const changed = Buffer.from(bytes);
   changed[position] = byte;

@@ -1,4 +1,4 @@
-import type { ImageFormat, ImageSize } from './imageFormat.ts';
+import { type ImageFormat, type ImageSize, MAX_BESIDE_BYTES } from './imageFormat.ts';
 
 const SIGNATURE_PATTERN = /^GIF8[79]a$/;
 const SCREEN_END = 13;
@@ -17,14 +17,18 @@ export const gif: ImageFormat = {
     // A decoder makes room for frames that reach beyond the screen.
     const size: ImageSize = { width: bytes.readUInt16LE(6), height: bytes.readUInt16LE(8) };
     let hasFrame = false;
+    let beside = 0;
     let position = SCREEN_END + colorBytes(bytes[10]);
     while (position < bytes.length) {
       switch (bytes[position]) {
         case TRAILER:
-          return hasFrame && position + 1 === bytes.length ? size : undefined;
-        case EXTENSION:
-          position = skipBlocks(bytes, position + 2);
+          return hasFrame && beside <= MAX_BESIDE_BYTES && position + 1 === bytes.length ? size : undefined;
+        case EXTENSION: {
+          const start = position;
+          position = skipBlocks(bytes, start + 2);
+          beside += position - start;
           break;
+        }
         case FRAME: {
           if (position + FRAME_BYTES > bytes.length) return undefined;
           size.width = Math.max(size.width, bytes.readUInt16LE(position + 1) + bytes.readUInt16LE(position + 5));

@@ -1,4 +1,4 @@
-import type { ImageFormat, ImageSize } from './imageFormat.ts';
+import { type ImageFormat, type ImageSize, MAX_BESIDE_BYTES } from './imageFormat.ts';
 
 const MARKER = 0xff;
 const START_OF_IMAGE = 0xd8;
@@ -14,17 +14,22 @@ export const jpeg: ImageFormat = {
   measure(bytes) {
     let size: ImageSize | undefined;
     let hasScan = false;
+    let beside = 0;
     let position = 2;
     for (;;) {
       position = skipFill(bytes, position);
       const marker = bytes[position];
       if (marker === undefined) return undefined;
       position += 1;
-      if (marker === END_OF_IMAGE) return hasScan && isPhoneTrailer(bytes.subarray(position)) ? size : undefined;
+      if (marker === END_OF_IMAGE) {
+        const rest = bytes.subarray(position);
+        return hasScan && beside + rest.length <= MAX_BESIDE_BYTES && isPhoneTrailer(rest) ? size : undefined;
+      }
       if (isAlone(marker)) continue;
       if (position + 2 > bytes.length) return undefined;
       const length = bytes.readUInt16BE(position);
       if (length < 2 || position + length > bytes.length) return undefined;
+      if (isBeside(marker)) beside += length;
       if (isFrame(marker)) {
         if (size || length < 8) return undefined;
         size = { width: bytes.readUInt16BE(position + 5), height: bytes.readUInt16BE(position + 3) };
@@ -41,6 +46,9 @@ export const jpeg: ImageFormat = {
 
 const isFrame = (marker: number): boolean =>
   marker >= FRAME_MARKERS.first && marker <= FRAME_MARKERS.last && !FRAME_MARKERS.others.has(marker);
+
+/** Segments of applications (profiles, notes, previews) and comments. */
+const isBeside = (marker: number): boolean => (marker >= 0xe0 && marker <= 0xef) || marker === 0xfe;
 
 /** Restart markers and one for private use stand for themselves: no length follows. */
 const isAlone = (marker: number): boolean => (marker >= 0xd0 && marker <= 0xd7) || marker === 0x01;

@@ -1,4 +1,4 @@
-import type { ImageFormat, ImageSize } from './imageFormat.ts';
+import { type ImageFormat, type ImageSize, MAX_BESIDE_BYTES } from './imageFormat.ts';
 
 const RIFF_HEADER_BYTES = 12;
 const CHUNK_HEADER_BYTES = 8;
@@ -14,6 +14,7 @@ export const webp: ImageFormat = {
       return undefined;
     const size: ImageSize = { width: 0, height: 0 };
     let hasPicture = false;
+    let beside = 0;
     let position = RIFF_HEADER_BYTES;
     while (position + CHUNK_HEADER_BYTES <= bytes.length) {
       const type = bytes.toString('latin1', position, position + 4);
@@ -25,6 +26,7 @@ export const webp: ImageFormat = {
       const measure = MEASURES[type];
       const isFirst = start === RIFF_HEADER_BYTES + CHUNK_HEADER_BYTES;
       if (isFirst && !BEGINNINGS.has(type)) return undefined;
+      if (!measure && !PICTURE.has(type)) beside += length;
       if (!measure) continue;
       const found = measure(bytes.subarray(start, start + length));
       if (!found) return undefined;
@@ -32,10 +34,12 @@ export const webp: ImageFormat = {
       size.width = Math.max(size.width, found.width);
       size.height = Math.max(size.height, found.height);
     }
-    return hasPicture && position === bytes.length ? size : undefined;
+    return hasPicture && beside <= MAX_BESIDE_BYTES && position === bytes.length ? size : undefined;
   },
 };
 
+/** Parts of a picture that say no size. */
+const PICTURE = new Set(['ALPH', 'ANIM']);
 const BEGINNINGS = new Set(['VP8 ', 'VP8L', 'VP8X']);
 
 /** The chunks that say a size. */
