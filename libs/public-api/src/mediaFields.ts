@@ -16,10 +16,9 @@ export const textOfAtMost = (maximum: number) =>
   z
     .string()
     // None has more characters than units.
-    .refine(
-      (text) => text.length <= maximum || countCharacters(text) <= maximum,
-      `must have at most ${maximum} characters`,
-    )
+    .refine((text) => text.length <= maximum || countCharacters(text) <= maximum, {
+      error: ({ input }) => `must have at most ${maximum} characters, not ${countCharacters(String(input))}`,
+    })
     .meta({ maxLength: maximum });
 
 /** The same, with something to be read in it. */

@@ -7,7 +7,7 @@ const OTHER_KEYS = 'other';
 
 /**
  * The bounds that keep one key from taking what belongs to all, apart from its own limits and balance: `body_memory`,
- * `refused_bodies`, `refused_recordings`, `prompt_counts`, `look_ups`, `job_look_ups`, `queued_jobs`, `image_fetches`, `streams`.
+ * `refused_bodies`, `refused_recordings`, `prompt_counts`, `look_ups`, `job_look_ups`, `queued_jobs`, `cancelled_runs`, `image_fetches`, `streams`.
  */
 export type KeyBound =
   | 'body_memory'
@@ -17,6 +17,7 @@ export type KeyBound =
   | 'look_ups'
   | 'job_look_ups'
   | 'queued_jobs'
+  | 'cancelled_runs'
   | 'image_fetches'
   | 'streams';
 

@@ -5,4 +5,6 @@ export interface KeyBoundFault {
   kind: 'key_bound_reached';
   bound: Exclude<KeyBound, 'look_ups'>;
   retryAfterSeconds: number;
+  /** The bound, in its own unit, where the refusal says it. */
+  limit?: number;
 }

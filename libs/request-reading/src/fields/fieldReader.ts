@@ -105,7 +105,8 @@ function compileArray(schema: z.ZodArray): Read {
   return (value) => {
     if (!Array.isArray(value)) return refuse(schema, value);
     // Before anything of it is looked at.
-    if (value.length > maximum) throw mismatch(`must have at most ${maximum} items`, { isOfWrongKind: false });
+    if (value.length > maximum)
+      throw mismatch(`must have at most ${maximum} items, not ${value.length}`, { isOfWrongKind: false });
     if (value.length < minimum) return refuse(schema, value);
     const result: unknown[] = [];
     try {
@@ -174,7 +175,14 @@ function refuse(schema: z.ZodType, value: unknown): never {
   const issue = schema.safeParse(value, { error: toProblem }).error?.issues[0];
   // A literal tells the forms of a value apart; one of several words does not.
   const isOfWrongKind = issue?.code === 'invalid_type' || schema instanceof z.ZodLiteral;
-  throw mismatch(issue?.message ?? 'is not valid', { isOfWrongKind });
+  throw mismatch(`${issue?.message ?? 'is not valid'}${toSent(issue?.message, value)}`, { isOfWrongKind });
+}
+
+/** Names a number, or the length of a text, that is beyond the bound which the problem names. */
+function toSent(problem: string | undefined, value: unknown): string {
+  if (!problem || !/ at (?:most|least) [\d.]+(?: characters)?$/.test(problem)) return '';
+  if (typeof value === 'number') return `, not ${value}`;
+  return typeof value === 'string' && value !== '' ? `, not ${value.length}` : '';
 }
 
 /** The schema's own wording for a value that has none of its forms. */

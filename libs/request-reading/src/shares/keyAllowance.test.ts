@@ -55,6 +55,14 @@ it('takes nothing for what was given back', () => {
   expect(takeAll('key_1', 3 * MIB)).toBe(3);
 });
 
+it('remembers the 50,000 keys that took something last', () => {
+  const { check, take } = open();
+  for (const keyId of ['key_1', 'key_2']) take(keyId, 40 * MIB);
+  for (let other = 0; other < 49_999; other += 1) take(`key_other_${other}`, 1);
+  expect(() => check('key_1')).not.toThrow();
+  expect(() => check('key_2')).toThrow();
+});
+
 it('forgets a key only when it has nothing to make up for', () => {
   const { clock, take, takeAll } = open();
   take('key_1', 40 * MIB);

@@ -1,6 +1,9 @@
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { KeyBoundFault } from '../faults/keyBoundFault.ts';
 
+/** Keys that are remembered, the latest ones. */
+const MAX_KEYS = 50_000;
+
 export interface KeyAllowanceOptions {
   /** The bound's name in the metric and the fault. */
   bound: KeyBoundFault['bound'];
@@ -39,7 +42,11 @@ export function createKeyAllowance({
     return Math.min(capacity, level.left + ((nowMs() - level.atMs) / refillMs) * capacity);
   };
   const add = (keyId: string, amount: number): void => {
-    levels.set(keyId, { left: levelOf(keyId) + amount, atMs: nowMs() });
+    const left = levelOf(keyId) + amount;
+    levels.delete(keyId);
+    levels.set(keyId, { left, atMs: nowMs() });
+    const [longestAgo] = levels.keys();
+    if (levels.size > MAX_KEYS && longestAgo !== undefined) levels.delete(longestAgo);
   };
   let forgetAtMs = nowMs() + refillMs;
   /** Forgets the keys whose allowance is whole again: now and then, as it looks at each. */
@@ -53,7 +60,7 @@ export function createKeyAllowance({
       const level = levelOf(keyId);
       if (level > 0) return;
       const retryAfterSeconds = Math.ceil(((1 - level) / capacity) * (refillMs / 1_000));
-      throw new ApiError<KeyBoundFault>({ kind: 'key_bound_reached', bound, retryAfterSeconds });
+      throw new ApiError<KeyBoundFault>({ kind: 'key_bound_reached', bound, retryAfterSeconds, limit: capacity });
     },
     take(keyId, amount) {
       const taken = amount + least;

@@ -59,10 +59,47 @@ describe('a body that does not parse is 400', () => {
     { kind: 'body_aborted' },
     { kind: 'form_not_form_type' },
     { kind: 'form_malformed' },
-    { kind: 'form_too_large' },
+    { kind: 'form_too_large', maxParts: 64, maxTextBytes: 1 },
   ])('%j', (fault) => {
     const { status, body } = errorOf(fault);
     expect({ status, error: flatErrorSchema.parse(body).error }).toEqual({ status: 400, error: 'malformed_body' });
+  });
+});
+
+describe('a refusal by a limit says the limit', () => {
+  it.each<[MediaFault, ...string[]]>([
+    [{ kind: 'body_too_large', maxBytes: 1_048_577 }, '1048577 bytes'],
+    [{ kind: 'body_text_too_large', maxBytes: 1_048_577 }, '1048577 bytes'],
+    [{ kind: 'body_too_deep', maxDepth: 61 }, '61 levels'],
+    [{ kind: 'body_too_many_values', maxValues: 1_001 }, '1001 JSON values'],
+    [{ kind: 'body_too_many_fields', maxFields: 101 }, '101 fields'],
+    [{ kind: 'body_object_too_large', maxFields: 101 }, '101 fields'],
+    [{ kind: 'body_too_many_dear_keys', maxKeys: 103, param: null }, '103 keys'],
+    [{ kind: 'body_too_slow', silenceMs: 7_000 }, '7 s'],
+    [{ kind: 'body_unfinished', wholeMs: 61_000 }, '61 s'],
+    [{ kind: 'form_too_large', maxParts: 65, maxTextBytes: 1_025 }, '65 parts', '1025 bytes'],
+    [{ kind: 'upload_too_large', maxBytes: 26_214_400, isAnnounced: true }, '25 MiB'],
+    [{ kind: 'look_ups_exceeded', of: 'key', perSecond: 53, retryAfterSeconds: 3 }, '53', '3 s'],
+    [
+      { kind: 'rate_limited', limiter: 'requests', retryAfterMs: 1_200, rateLimit: RATE_LIMIT },
+      '600 requests per minute',
+      '2 s',
+    ],
+    [{ kind: 'key_bound_reached', bound: 'queued_jobs', limit: 501, retryAfterSeconds: 9 }, '501 queued jobs', '9 s'],
+    [
+      { kind: 'key_bound_reached', bound: 'cancelled_runs', limit: 1_860_000, retryAfterSeconds: 9 },
+      '31 minutes',
+      '9 s',
+    ],
+    [
+      { kind: 'key_bound_reached', bound: 'refused_recordings', limit: 11_000, retryAfterSeconds: 9 },
+      '11 s a minute',
+      '9 s',
+    ],
+    [{ kind: 'insufficient_balance', ...SHORTFALL }, '2.5', '0.9'],
+  ])('%j', (fault, ...limits) => {
+    const { body } = errorOf(fault);
+    for (const limit of limits) expect(body.message).toContain(limit);
   });
 });
 

@@ -30,9 +30,10 @@ const KEY_BOUND_MESSAGES: Partial<Record<KeyBoundFault['bound'], string>> = {
   image_fetches: 'The workspace of this key has as many images on their way as one workspace may have.',
 };
 /** Bounds that the client keeps to by waiting: 429. */
-const KEY_RATE_MESSAGES: Partial<Record<KeyBoundFault['bound'], string>> = {
-  refused_recordings: 'Too many recordings of this key were decoded and refused.',
-  queued_jobs: 'This key has as many jobs of this model queued as one key may have.',
+const KEY_RATE_MESSAGES: Partial<Record<KeyBoundFault['bound'], (limit: number) => string>> = {
+  refused_recordings: (ms) => `${ms / 1_000} s a minute of decoding recordings of this key that are then refused`,
+  queued_jobs: (jobs) => `${jobs} queued jobs of one model for this key`,
+  cancelled_runs: (ms) => `${ms / 60_000} minutes of engines, in as many minutes, on jobs that this key cancels`,
 };
 
 /** How media word a fault past gate 1 (specification, Errors). A missing case does not compile. */
@@ -84,7 +85,9 @@ export function toMediaError(fault: CallFault, { keysPageUrl }: AuthErrorOptions
     case 'form_malformed':
       return malformed('The form cannot be read: a boundary or the header of a part is missing or broken.');
     case 'form_too_large':
-      return malformed('The form has more parts, or longer texts in them, than any request here needs.');
+      return malformed(
+        `The form has more than ${fault.maxParts} parts, or more than ${fault.maxTextBytes} bytes of text in them.`,
+      );
     case 'upload_too_large': {
       const size = { error: 'file_too_large' as const, max_size_mb: Math.floor(fault.maxBytes / MIB) };
       const message = `The upload is larger than the ${size.max_size_mb} MiB allowed. Send it compressed, or in parts.`;
@@ -96,12 +99,15 @@ export function toMediaError(fault: CallFault, { keysPageUrl }: AuthErrorOptions
     case 'no_room_for_body':
       return unavailable('service_unavailable', `Too many uploads are on their way right now. ${NOTHING_RAN}`);
     case 'key_bound_reached': {
-      const message = KEY_RATE_MESSAGES[fault.bound];
-      if (message !== undefined)
+      const limit = KEY_RATE_MESSAGES[fault.bound]?.(fault.limit ?? 0);
+      if (limit !== undefined)
         return flat(
           429,
           'rate_limit_exceeded',
-          { message: `${message} ${NOTHING_RAN} Retry in ${toWholeSeconds(fault.retryAfterSeconds)} s.`, ...docUrl },
+          {
+            message: `Limit reached: ${limit}. ${NOTHING_RAN} Retry in ${toWholeSeconds(fault.retryAfterSeconds)} s.`,
+            ...docUrl,
+          },
           retryAfter(fault.retryAfterSeconds),
         );
       return unavailable(

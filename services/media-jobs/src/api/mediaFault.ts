@@ -13,7 +13,7 @@ export type FormFault =
   | { kind: 'upload_not_form_type' }
   | { kind: 'form_malformed' }
   /** More parts, or longer headers or texts of parts, than any operation has. */
-  | { kind: 'form_too_large' }
+  | { kind: 'form_too_large'; maxParts: number; maxTextBytes: number }
   /** Speech-to-text alone: every other body that is too large is malformed. `isAnnounced`: its length said so before it was read. */
   | { kind: 'upload_too_large'; maxBytes: number; isAnnounced: boolean };
 

@@ -140,13 +140,17 @@ describe('images', () => {
     [{ prompt: 'x' }, 'model', 'model is required'],
     [{ model: 'm' }, 'prompt', 'prompt is required'],
     [{ ...IMAGE, prompt: '' }, 'prompt', 'prompt must not be empty'],
-    [{ ...IMAGE, prompt: '🐈'.repeat(4_001) }, 'prompt', 'prompt must have at most 4000 characters'],
-    [{ ...IMAGE, n: 0 }, 'n', 'n must be at least 1'],
-    [{ ...IMAGE, n: 5 }, 'n', 'n must be at most 4 for this model'],
+    [{ ...IMAGE, prompt: '🐈'.repeat(4_001) }, 'prompt', 'prompt must have at most 4000 characters, not 4001'],
+    [{ ...IMAGE, n: 0 }, 'n', 'n must be at least 1, not 0'],
+    [{ ...IMAGE, n: 5 }, 'n', 'n must be at most 4 for this model, not 5'],
     [{ ...IMAGE, n: 1.5 }, 'n', 'n must be a whole number'],
-    [{ ...IMAGE, size: '1x1' }, 'size', 'size must be 512x512 or 1024x768 for this model'],
+    [{ ...IMAGE, size: '1x1' }, 'size', 'size must be 512x512 or 1024x768 for this model, not 1x1'],
     [{ ...IMAGE, size: 'big' }, 'size', 'size must be auto or a width and a height, as in 1024x1024'],
-    [{ ...IMAGE, output_format: 'jpeg' }, 'output_format', 'output_format must be png or webp for this model'],
+    [
+      { ...IMAGE, output_format: 'jpeg' },
+      'output_format',
+      'output_format must be png or webp for this model, not jpeg',
+    ],
     [{ ...IMAGE, output_format: 'gif' }, 'output_format', 'output_format must be png, jpeg or webp'],
     [{ ...IMAGE, output_compression: 50 }, 'output_compression', 'output_compression is for jpeg and webp'],
     [
@@ -261,7 +265,7 @@ describe('videos', () => {
   );
 
   it.each<[string, () => Exchange, string, string]>([
-    ['4 s', () => aJsonRequest({ ...VIDEO, seconds: '4' }), 'seconds', 'seconds must be 3 or 5 for this model'],
+    ['4 s', () => aJsonRequest({ ...VIDEO, seconds: '4' }), 'seconds', 'seconds must be 3 or 5 for this model, not 4'],
     ['03 s', () => aJsonRequest({ ...VIDEO, seconds: '03' }), 'seconds', 'seconds must be a whole number of seconds'],
     [
       '03 s in a form',
@@ -280,7 +284,7 @@ describe('videos', () => {
       'a size that it has not',
       () => aJsonRequest({ ...VIDEO, size: '1x1' }),
       'size',
-      'size must be 832x480 for this model',
+      'size must be 832x480 for this model, not 1x1',
     ],
     ['frames', () => aForm(...texts({ ...VIDEO, num_frames: '81' })), 'num_frames', 'num_frames is not supported'],
     [
@@ -347,13 +351,17 @@ describe('speech', () => {
 
   it.each<[object, string, string]>([
     [{ ...SPEECH, input: ' \n' }, 'input', 'input must not be empty'],
-    [{ ...SPEECH, input: '🎙'.repeat(4_097) }, 'input', 'input must have at most 4096 characters'],
+    [{ ...SPEECH, input: '🎙'.repeat(4_097) }, 'input', 'input must have at most 4096 characters, not 4097'],
     [{ model: 'm', input: 'x' }, 'voice', 'voice is required'],
     [{ ...SPEECH, voice: 7 }, 'voice', 'voice must be a voice or {"id": "…"}'],
-    [{ ...SPEECH, voice: 'constructor' }, 'voice', 'voice must be af_heart or am_adam for this model'],
-    [{ ...SPEECH, voice: 'alloy' }, 'voice', 'voice must be af_heart or am_adam for this model'],
-    [{ ...SPEECH, speed: 5 }, 'speed', 'speed must be at most 4'],
-    [{ ...SPEECH, response_format: 'aac' }, 'response_format', 'response_format must be mp3 or wav for this model'],
+    [{ ...SPEECH, voice: 'constructor' }, 'voice', 'voice must be af_heart or am_adam for this model, not constructor'],
+    [{ ...SPEECH, voice: 'alloy' }, 'voice', 'voice must be af_heart or am_adam for this model, not alloy'],
+    [{ ...SPEECH, speed: 5 }, 'speed', 'speed must be at most 4, not 5'],
+    [
+      { ...SPEECH, response_format: 'aac' },
+      'response_format',
+      'response_format must be mp3 or wav for this model, not aac',
+    ],
     [
       { ...SPEECH, stream_format: 'sse', async: true },
       'stream_format',
@@ -435,7 +443,7 @@ describe('transcripts', () => {
       'a temperature above 1',
       [FILE, ...texts({ model: 'm', temperature: '1.1' })],
       'temperature',
-      'temperature must be at most 1',
+      'temperature must be at most 1, not 1.1',
     ],
     [
       'a temperature with a zero in front',
@@ -518,7 +526,9 @@ describe('transcripts', () => {
     const polyglot = anEarModel({ media: { capabilities } });
     const ask = (named: string) => outcomeOf(transcribe(FILE, ...texts({ model: 'm', language: named })), polyglot);
     expect(((await ask(language)) as { language?: string }).language).toBe(expected);
-    expect(await ask('de')).toEqual(refusal('language', 'language must be haw, jw, no, tl, yue or zh for this model'));
+    expect(await ask('de')).toEqual(
+      refusal('language', 'language must be haw, jw, no, tl, yue or zh for this model, not de'),
+    );
   });
 
   it.each(['audio/wav', undefined])('are made of a file without a name, of type %s', async () => {

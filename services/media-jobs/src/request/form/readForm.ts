@@ -130,7 +130,7 @@ function collectParts({ fileParts, maxTextBytes }: FormLimits, room: CallRoom): 
     const chunks: Buffer[] = [];
     for await (const chunk of stream) {
       textBytes += chunk.length;
-      if (textBytes > maxTextBytes) throw refuse({ kind: 'form_too_large' });
+      if (textBytes > maxTextBytes) throw refuse({ kind: 'form_too_large', maxParts: MAX_PARTS, maxTextBytes });
       if (!room.memory.take(chunk.length)) throw room.memory.refusal();
       chunks.push(chunk);
     }
@@ -186,6 +186,7 @@ function receive(
   parser: BusboyInstance,
   {
     maxBytes,
+    maxTextBytes,
     tooLarge,
     silenceMs = SILENCE_MS,
     wholeMs = WHOLE_MS,
@@ -230,7 +231,7 @@ function receive(
 
     parser.on('error', () => giveUp(refuse({ kind: 'form_malformed' })));
     for (const limit of ['partsLimit', 'filesLimit'] as const)
-      parser.on(limit, () => giveUp(refuse({ kind: 'form_too_large' })));
+      parser.on(limit, () => giveUp(refuse({ kind: 'form_too_large', maxParts: MAX_PARTS, maxTextBytes })));
     parser.on('file', (name: string | undefined, stream: BusboyFileStream, fileName: string | undefined) => {
       // A stream may fail before anybody reads it.
       stream.on('error', () => giveUp(refuse({ kind: 'form_malformed' })));

@@ -25,6 +25,9 @@ const KIND_OF: Readonly<Record<MediaOperation, Kind>> = {
   'audio.translations': 'speech-to-text',
 };
 
+/** A refusal shows so much of a word that a client sent. */
+const SHOWN_LETTERS = 32;
+
 /** `a, b or c`. */
 const CHOICES = new Intl.ListFormat('en-GB', { type: 'disjunction' });
 
@@ -59,7 +62,10 @@ export function oneOf<Value extends string | number>(
   if (allowed === undefined || first === undefined) throw new Error(`the model does not say which ${param} it has`);
   const chosen = value ?? (byDefault !== undefined && allowed.includes(byDefault) ? byDefault : first);
   if (!allowed.includes(chosen))
-    throw invalidRequest(param, `${param} must be ${CHOICES.format(allowed.map(String))} for this model`);
+    throw invalidRequest(
+      param,
+      `${param} must be ${CHOICES.format(allowed.map(String))} for this model, not ${String(chosen).slice(0, SHOWN_LETTERS)}`,
+    );
   return chosen;
 }
 

@@ -22,7 +22,7 @@ export function draftImageRequest(value: unknown): Omit<MediaDraft<ImageRequest>
       const can = capabilitiesFor(OPERATION, model);
       const n = fields.n ?? 1;
       const most = can.maxImages ?? 1;
-      if (n > most) throw invalidRequest('n', `n must be at most ${most} for this model`);
+      if (n > most) throw invalidRequest('n', `n must be at most ${most} for this model, not ${n}`);
       const outputFormat = oneOf('output_format', fields.output_format, {
         allowed: FORMATS.filter((format) => can.outputFormats?.includes(format)),
         byDefault: 'png',
