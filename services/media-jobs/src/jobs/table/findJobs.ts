@@ -17,8 +17,8 @@ export interface SeenJob extends JobRow {
 }
 
 /**
- * Reads jobs with their places in the queue, in one statement for all of them. Before a job are those before it of its workspace, and as
- * many of each other workspace.
+ * Reads jobs with their places in the queue, in one statement for all of them. Before a job are those before it of its key, as many
+ * of each other key of its workspace, and as many as all these of each other workspace.
  */
 const readSeen = (db: Pick<Db, '$queryRaw'>, where: Prisma.Sql, order: Prisma.Sql, limit: number): Promise<SeenJob[]> =>
   db.$queryRaw<SeenJob[]>(Prisma.sql`
@@ -26,18 +26,26 @@ const readSeen = (db: Pick<Db, '$queryRaw'>, where: Prisma.Sql, order: Prisma.Sq
       SELECT ${JOB_COLUMNS} FROM job WHERE ${where} AND ${IS_SHOWN}
       ORDER BY created_at ${order}, job_id ${order} LIMIT ${limit}
     ), line AS (
-      SELECT model, workspace_id, count(*) AS jobs FROM job
-      WHERE state = 'queued' AND model IN (SELECT model FROM page WHERE state = 'queued') GROUP BY model, workspace_id
+      SELECT model, workspace_id, key_id, count(*) AS jobs FROM job
+      WHERE state = 'queued' AND model IN (SELECT model FROM page WHERE state = 'queued') GROUP BY model, workspace_id, key_id
     ), mine AS (
-      SELECT job_id, row_number() OVER (PARTITION BY model, workspace_id ORDER BY created_at, job_id) - 1 AS before FROM job
-      WHERE state = 'queued' AND (model, workspace_id) IN (SELECT model, "workspaceId" FROM page WHERE state = 'queued')
+      SELECT job_id, row_number() OVER (PARTITION BY model, workspace_id, key_id ORDER BY created_at, job_id) - 1 AS before
+      FROM job WHERE state = 'queued'
+        AND (model, workspace_id, key_id) IN (SELECT model, "workspaceId", "keyId" FROM page WHERE state = 'queued')
+    ), placed AS (
+      SELECT page.*, before + coalesce((
+        SELECT sum(least(jobs, before + 1)) FROM line
+        WHERE line.model = page.model AND workspace_id = page."workspaceId" AND key_id <> page."keyId"
+      ), 0) AS own
+      FROM page LEFT JOIN mine ON mine.job_id = page."jobId"
     )
-    SELECT page.*, (before + coalesce((
-      SELECT sum(least(jobs, before + 1)) FROM line
-      WHERE line.model = page.model AND line.workspace_id <> page."workspaceId"
+    SELECT placed.*, (own + coalesce((
+      SELECT sum(least(jobs, own + 1)) FROM (
+        SELECT sum(jobs) AS jobs FROM line
+        WHERE line.model = placed.model AND workspace_id <> placed."workspaceId" GROUP BY workspace_id
+      ) AS other
     ), 0))::INT AS "queuePosition"
-    FROM page LEFT JOIN mine ON mine.job_id = page."jobId"
-    ORDER BY page."createdAt" ${order}, page."jobId" ${order}`);
+    FROM placed ORDER BY placed."createdAt" ${order}, placed."jobId" ${order}`);
 
 export async function findJob(db: Pick<Db, '$queryRaw'>, { jobId, keyId }: JobAddress): Promise<SeenJob | undefined> {
   const [job] = await readSeen(db, Prisma.sql`job_id = ${jobId} AND key_id = ${keyId}`, Prisma.sql`ASC`, 1);
@@ -71,23 +79,30 @@ export function listJobs(db: Db, { keyId, modality, order, limit, after }: JobLi
 export type Queue = Pick<JobRow, 'model' | 'workspaceId' | 'keyId'>;
 
 /**
- * How many jobs would be before one that came now: those that have their turn before it, as turns go round the workspaces, and those in a
- * slot of one of these replicas.
+ * How many jobs would be before one that came now: those that have their turn before it, as turns go round the workspaces and the keys of
+ * each, and those in a slot of one of these replicas.
  */
 export async function countAhead(
   db: Db,
-  { model, workspaceId }: Queue,
+  { model, workspaceId, keyId }: Queue,
   replicaIds: readonly string[],
 ): Promise<number> {
   const [row] = await db.$queryRaw<{ jobs: number }[]>(Prisma.sql`
     WITH line AS (
-      SELECT workspace_id, count(*) AS jobs FROM job WHERE state = 'queued' AND model = ${model} GROUP BY workspace_id
+      SELECT workspace_id, key_id, count(*) AS jobs FROM job
+      WHERE state = 'queued' AND model = ${model} GROUP BY workspace_id, key_id
+    ), of_key AS (
+      SELECT coalesce(sum(jobs), 0) AS before FROM line WHERE workspace_id = ${workspaceId} AND key_id = ${keyId}
     ), mine AS (
-      SELECT coalesce(sum(jobs), 0) AS before FROM line WHERE workspace_id = ${workspaceId}
+      SELECT before + coalesce((
+        SELECT sum(least(jobs, before + 1)) FROM line WHERE workspace_id = ${workspaceId} AND key_id <> ${keyId}
+      ), 0) AS before FROM of_key
+    ), other AS (
+      SELECT sum(jobs) AS jobs FROM line WHERE workspace_id <> ${workspaceId} GROUP BY workspace_id
     )
     SELECT (
       before
-      + coalesce((SELECT sum(least(jobs, before + 1)) FROM line WHERE workspace_id <> ${workspaceId}), 0)
+      + coalesce((SELECT sum(least(jobs, before + 1)) FROM other), 0)
       + (SELECT count(*) FROM job WHERE replica = ANY(${replicaIds}) AND state IN ('submitting', 'running'))
     )::INT AS jobs FROM mine`);
   return row?.jobs ?? 0;

@@ -39,8 +39,8 @@ export async function listQueuedModels(db: Db): Promise<string[]> {
 }
 
 /**
- * Has the job whose turn it is begin on a replica, if there is room: the oldest of the workspace that has had no turn for longest, of
- * the keys that have not as many under way as they may. Attempt and replica are committed with it, before anybody is asked to render.
+ * Has the job whose turn it is begin on a replica, if there is room: of the workspace that has had no turn for longest, the oldest of the
+ * key that has had none for longest, of the keys that have not as many under way as they may. Attempt and replica are committed with it, before anybody is asked to render.
  *
  * Turns are taken one after the other in the whole region, so that no slot is given twice. The look goes from one key to the next in an
  * index of queued jobs alone: neither history nor one long queue makes it slower.
@@ -65,7 +65,7 @@ export function takeQueued(
           ORDER BY workspace_id, key_id LIMIT 1
         ) AS next
       ), first_of_key AS (
-        SELECT waiting.workspace_id, oldest.job_id, oldest.created_at FROM waiting CROSS JOIN LATERAL (
+        SELECT waiting.workspace_id, waiting.key_id, oldest.job_id, oldest.created_at FROM waiting CROSS JOIN LATERAL (
           SELECT job_id, created_at FROM job
           WHERE state = 'queued' AND model = ${replica.model}
             AND workspace_id = waiting.workspace_id AND key_id = waiting.key_id
@@ -89,7 +89,9 @@ export function takeQueued(
         due_at = now() + ${interval(leaseMs)}
       WHERE state = 'queued' AND job_id = (
         SELECT job_id FROM first_of_key LEFT JOIN turn USING (workspace_id)
-        ORDER BY turn.begun_at NULLS FIRST, created_at, job_id LIMIT 1
+        -- Ids of keys and of workspaces differ.
+        LEFT JOIN turn AS turn_of_key ON turn_of_key.workspace_id = first_of_key.key_id
+        ORDER BY turn.begun_at NULLS FIRST, turn_of_key.begun_at NULLS FIRST, created_at, job_id LIMIT 1
       ) AND (
         SELECT count(*) FROM job WHERE replica = ${replica.id} AND state IN ('submitting', 'running')
       ) < ${replica.slots}
@@ -97,7 +99,8 @@ export function takeQueued(
     const [row] = rows;
     if (row)
       await tx.$executeRaw`
-        INSERT INTO turn (workspace_id, begun_at) VALUES (${row.workspaceId}, clock_timestamp())
+        INSERT INTO turn (workspace_id, begun_at)
+        VALUES (${row.workspaceId}, clock_timestamp()), (${row.keyId}, clock_timestamp())
         ON CONFLICT (workspace_id) DO UPDATE SET begun_at = excluded.begun_at`;
     return row;
   });
