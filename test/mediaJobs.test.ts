@@ -28,6 +28,34 @@ interface BackendState {
   jobs: unknown[];
 }
 
+it('has answers that it gave as they ran for retries of their calls, charged once, though the process was killed then', async () => {
+  const account = await makeAccount(stack, { rpm: 100_000, tpm: 1_000_000 });
+  const body = JSON.stringify({ model: 'kokoro-82m', voice: 'af_heart', input: 'the quick brown fox' });
+  const speak = async (headers: Record<string, string> = {}): Promise<Buffer> => {
+    const response = await fetch(`${stack.baseUrl}/audio/speech`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${account.apiKey}`, 'content-type': 'application/json', ...headers },
+      body,
+    });
+    if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
+    return Buffer.from(await response.arrayBuffer());
+  };
+  const spoken = await speak();
+  process.kill(stack.running.parts.services['media-jobs'].pid, 'SIGKILL');
+  stack.running.parts.services['media-jobs'] = await stack.running.restart('media-jobs');
+  const again = await until('the retry to be answered', () =>
+    speak({ 'x-stainless-retry-count': '1' }).catch(() => undefined),
+  );
+  expect(again.equals(spoken)).toBe(true);
+  const spendOf = async () => (await account.get<{ spend_usd: number }>('/svc/key')).body.spend_usd;
+  const spend = await until('the charge', async () => (await spendOf()) || undefined);
+  // A second charge would come within a lease.
+  await pause(2_000);
+  expect(await spendOf()).toBe(spend);
+  const { body: used } = await account.get<{ totals: { requests: number } }>(`/svc/usage?${daysAroundNow()}`);
+  expect(used.totals.requests).toBe(1);
+}, 120_000);
+
 it('ends and charges every job once, though the process that works on them is killed again and again', async () => {
   const account = await makeAccount(stack, { rpm: 100_000, tpm: 1_000_000 });
   const call = async <Answer>(method: string, path: string, body?: object): Promise<Answer> => {

@@ -71,6 +71,11 @@ export const configSchema = z
     ACTIVE_JOBS_PER_KEY: z.coerce.number().int().positive().default(8),
     /** Jobs of one model that one key may have waiting for their turn; a call that would make another one is refused with 429. */
     QUEUED_JOBS_PER_KEY: z.coerce.number().int().positive().default(500),
+    /**
+     * Minutes of backends, in as many minutes and in one process, that one key may have for jobs which it cancels while they run; 10 s at
+     * least for each. A call that would make a job is refused with 429 beyond.
+     */
+    CANCELLED_MINUTES_PER_KEY: z.coerce.number().int().positive().default(30),
   })
   .superRefine(checkObjectStore);
 

@@ -35,6 +35,8 @@ const LOOK_UPS = { inAll: 6, perWorkspace: 4, waitingPerKey: 100 };
 const STATEMENT_TIMEOUT_MS = 5_000;
 /** Processor time of decoding that ends in a refusal, which takes nothing of a key's rate: 10 s at once, and as much every minute. */
 const REFUSED_DECODING = { bound: 'refused_recordings', capacity: 10_000, refillMs: 60_000, least: 50 } as const;
+/** A job that is cancelled at once takes so much of an engine. */
+const LEAST_RUN_MS = 10_000;
 /** What is at work has some time to end; its last steps have some more. */
 const JOBS_TIMEOUT_MS = 30_000;
 
@@ -97,6 +99,13 @@ startService({
       timeoutMs: config.AUTH_TIMEOUT_MS,
       questionsAtOnce: QUESTIONS_AT_ONCE,
     });
+    const cancelledMs = config.CANCELLED_MINUTES_PER_KEY * 60_000;
+    const cancelledRuns = createKeyAllowance({
+      bound: 'cancelled_runs',
+      capacity: cancelledMs,
+      refillMs: cancelledMs,
+      least: LEAST_RUN_MS,
+    });
     const jobs = await openJobs({
       db,
       store,
@@ -110,6 +119,7 @@ startService({
       disabledModels: () => catalog.current()?.disabled ?? [],
       activePerKey: config.ACTIVE_JOBS_PER_KEY,
       queuedPerKey: config.QUEUED_JOBS_PER_KEY,
+      onRunCancelled: ({ keyId, ranMs }) => void cancelledRuns.take(keyId, ranMs),
       lookUpDb,
       metrics: mediaMetrics,
       log,
@@ -135,6 +145,7 @@ startService({
         authenticator,
         admission: { ...money, region, authenticator, metrics, log },
         findShortage: money.findShortage,
+        cancelledRuns,
         refusedDecoding: createKeyAllowance(REFUSED_DECODING),
         callBook: money.callBook,
         jobs,

@@ -398,6 +398,27 @@ describe('the end of a job', () => {
     expect(settledOf(call.hold.callId)).toHaveLength(1);
   });
 
+  it('by its client counts the time of the engine, and that of a queued job not', async () => {
+    const runs: { keyId: string; ranMs: number }[] = [];
+    const own = someBackends(aReplica({ id: `counted-${models}`, model: `counted-${models}` }));
+    const counting = await test.open({ backends: own, onRunCancelled: (run) => runs.push(run) });
+    const [running, queued] = [
+      aCall({ request: aVideoRequest({ model: `counted-${models}` }) }),
+      aCall({ request: aVideoRequest({ model: 'none' }) }),
+    ];
+    const [{ id }, { id: waiting }] = [await counting.make(running), await counting.make(queued)];
+    await eventually(
+      () => test.read(id),
+      ({ state }) => state === 'running',
+    );
+    await test.db.$executeRaw`UPDATE job SET sent_at = sent_at - INTERVAL '60 s' WHERE job_id = ${id}`;
+    await counting.remove({ jobId: waiting, keyId: queued.hold.keyId });
+    await counting.remove({ jobId: id, keyId: running.hold.keyId });
+    expect(runs).toEqual([{ keyId: running.hold.keyId, ranMs: expect.any(Number) }]);
+    expect(runs[0]?.ranMs).toBeGreaterThanOrEqual(60_000);
+    await counting.close();
+  });
+
   it('leaves nothing to be seen of what its client has cancelled', async () => {
     replica.onImage = (_prompt, signal) =>
       new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
@@ -428,6 +449,18 @@ describe('turns', () => {
     const few = aCall({ request: anImageRequest({ model, prompt: 'few' }) });
     const made = await jobs.make(few);
     expect(made.queuePosition).toBe(1);
+    replica.isUp = true;
+    await ended(made.id, 'completed');
+    expect(replica.begun.indexOf('few')).toBeLessThan(2);
+  });
+
+  it('go round the keys of a workspace, whatever one of them has queued', async () => {
+    replica.isUp = false;
+    const workspaceId = `ws_${model}`;
+    const make = (prompt: string, keyId: string) =>
+      jobs.make(aCall({ request: anImageRequest({ model, prompt }), workspaceId, keyId: `${keyId}_${model}` }));
+    for (let index = 0; index < 20; index += 1) await make(`many ${index}`, 'key_many');
+    const made = await make('few', 'key_few');
     replica.isUp = true;
     await ended(made.id, 'completed');
     expect(replica.begun.indexOf('few')).toBeLessThan(2);
@@ -749,10 +782,124 @@ describe('a call that is sent again', () => {
     }
   });
 
+  it('is looked at together with all others that wait, however many a key has', async () => {
+    let looks = 0;
+    const counting = new Proxy(test.db, {
+      get(db, name) {
+        if (name !== '$queryRaw') return Reflect.get(db, name);
+        return (query: { sql?: string }, ...values: unknown[]) => {
+          if (query.sql?.includes('FROM creation WHERE')) looks += 1;
+          return Reflect.apply(db.$queryRaw, db, [query, ...values]);
+        };
+      },
+    });
+    const process = await test.open({ db: counting, backends: someBackends() });
+    const calls = [aHeldCall(), aHeldCall()];
+    const claims = await Promise.all(calls.map((call) => claimOf(call)));
+    const startedMs = performance.now();
+    const repeats = calls.flatMap((call) => Array.from({ length: 30 }, () => process.obtain(keyOf(call, 1), never)));
+    await delay(1_000);
+    const made = await Promise.all(
+      calls.map((call, nth) => jobs.make({ ...call, ...(claims[nth] && { claim: claims[nth] }) })),
+    );
+    const ids = (await Promise.all(repeats)).map((obtained) => 'job' in obtained && obtained.job.id);
+    expect(new Set(ids)).toEqual(new Set(made.map(({ id }) => id)));
+    expect(looks).toBeLessThanOrEqual((performance.now() - startedMs) / 100 + 1);
+    await process.close();
+  });
+
   it('gives up where the call before does not end and its client has left', async () => {
     const call = aHeldCall();
     await claimOf(call);
     await expect(jobs.obtain(keyOf(call, 1), AbortSignal.timeout(200))).rejects.toThrow();
+  });
+
+  describe('and was answered as it ran', () => {
+    const TEXT = 'what was said';
+    const answerOf = async (call: ReturnType<typeof aCall>, claim: Claim) => ({
+      ...call,
+      claim,
+      made: { type: 'application/json', seconds: 3.5, read: async () => Readable.from([Buffer.from(TEXT)]) },
+    });
+    const aTranscript = () => aCall({ request: aTranscriptRequest({ model, isAsync: false }) });
+
+    it('has the answer, charged once, for ten minutes, and nothing is left of it then', async () => {
+      const call = aTranscript();
+      const claim = await claimOf(call);
+      const waiting = jobs.obtain(keyOf(call, 1), never);
+      const noteSettled = await jobs.keepAnswer(await answerOf(call, claim));
+      noteSettled();
+      for (const repeat of [waiting, jobs.obtain(keyOf(call, 2), never)])
+        expect(await repeat).toMatchObject({ job: { status: 'completed', usage: { chargeNanoUsd: 1_000_000n } } });
+      const obtained = await waiting;
+      if ('claim' in obtained) throw new Error('the answer was not kept');
+      const [output] = obtained.job.outputs;
+      if (!output) throw new Error('the answer has no bytes');
+      expect(await text((await jobs.content(output)).content)).toBe(TEXT);
+      const { id } = obtained.job;
+      await eventually(
+        () => test.read(id),
+        ({ settledAt }) => settledAt !== null,
+      );
+      // The process that kept the answer settles the call.
+      expect(settledOf(call.hold.callId)).toEqual([]);
+      await test.age(id, 10 * 60_000);
+      await eventually(
+        () => test.read(id),
+        ({ removedAt }) => removedAt !== null,
+      );
+      expect(await test.objectsOf(id)).toEqual([]);
+      expect(await jobs.obtain(keyOf(call, 3), never)).toHaveProperty('claim');
+    });
+
+    it('is charged by its row, and has its answer, where its process ends before the call is settled', async () => {
+      const gone = await test.open({
+        backends: someBackends(),
+        owner: `gone-${model}`,
+        owners: { livesMs: 400, beatMs: 50 },
+      });
+      const call = aTranscript();
+      const claim = await claimOf(call, 0, gone);
+      await gone.keepAnswer(await answerOf(call, claim));
+      await gone.close();
+      const heir = await test.open({ backends: someBackends(), owners: { livesMs: 30_000, beatMs: 50 } });
+      const obtained = await heir.obtain(keyOf(call, 1), never);
+      if ('claim' in obtained) throw new Error('the answer was not kept');
+      await test.age(obtained.job.id, 30_000);
+      await eventually(
+        () => settledOf(call.hold.callId),
+        (settlements) => settlements.length > 0,
+      );
+      expect(settledOf(call.hold.callId)).toEqual([
+        expect.objectContaining({ status: 'success', chargeNanoUsd: 1_000_000n }),
+      ]);
+      await heir.close();
+    });
+
+    it.each([
+      ['its store is down', { store: () => Promise.reject(new Error('down')) }],
+      ['its store does not answer', { store: () => new Promise<never>(() => {}) }],
+    ])('is a call of its own where %s', async (_what, { store }) => {
+      const process = await test.open({ backends: someBackends(), store: { ...test.store, put: store } });
+      const call = aTranscript();
+      const claim = await claimOf(call, 0, process);
+      await process.keepAnswer(await answerOf(call, claim));
+      expect(await jobs.obtain(keyOf(call, 1), never)).toHaveProperty('claim');
+      await process.close();
+    });
+
+    it('waits for a call that runs longer than a claim lives without a word', async () => {
+      const call = aTranscript();
+      const claim = await claimOf(call);
+      const livesUntil = () =>
+        test.db.$queryRaw<
+          { until: Date }[]
+        >`SELECT lives_until AS until FROM creation WHERE creation_id = ${claim.creationId}::UUID`;
+      const [before] = await livesUntil();
+      const kept = jobs.keepClaim(claim, { beatMs: 50 });
+      await eventually(livesUntil, ([now]) => (now?.until ?? 0) > (before?.until ?? 0));
+      await kept.close();
+    });
   });
 
   it('has its hold back, and is free to be repeated, where no row was made and the database has no transaction to spare', async () => {

@@ -131,6 +131,37 @@ describe('an owner', () => {
     expect(test.books.released).not.toContain(call.hold.callId);
   });
 
+  it('holds nothing for a creation any more once the database has not said for a while whether its row is there', async () => {
+    const isStatement = new Set<string | symbol>(['$queryRaw', '$executeRaw', '$transaction']);
+    let answers = true;
+    // Pools give a statement up after a while.
+    const giveUp = async (): Promise<never> => {
+      await new Promise((resolve) => setTimeout(resolve, 150));
+      throw new Error('Query read timeout');
+    };
+    const db: Db = new Proxy(test.db, {
+      get: (target, name) => (!answers && isStatement.has(name) ? giveUp : Reflect.get(target, name, target)),
+    });
+    const jobs = await open('hung', { db, lookUpDb: test.db, undoMs: 1_000, backends: NO_BACKENDS });
+    const call = aCall({ request: anImageRequest({ model }) });
+    const { hold, digest } = call;
+    const claimed = await jobs.obtain({ keyId: hold.keyId, digest, repeat: 0 }, new AbortController().signal);
+    if ('job' in claimed) throw new Error('there is a job already');
+    answers = false;
+    await expect(jobs.make({ ...call, claim: claimed.claim })).rejects.toThrow('Query read timeout');
+    expect(test.books.released).not.toContain(hold.callId);
+    await eventually(
+      () => test.books.released,
+      (released) => released.includes(hold.callId),
+    );
+    expect(await test.db.job.count({ where: { callId: hold.callId } })).toBe(0);
+    answers = true;
+    await eventually(
+      () => jobs.obtain({ keyId: hold.keyId, digest, repeat: 1 }, new AbortController().signal),
+      (obtained) => 'claim' in obtained,
+    );
+  });
+
   it('keeps the hold of a job whose row is not there yet', async () => {
     const storing = Promise.withResolvers<void>();
     const store: ObjectStore = {

@@ -100,10 +100,16 @@ export async function serveAudio(played: readonly Played[], models: MediaModel[]
     admission: money.admission,
     findShortage: money.findShortage,
     refusedDecoding: createKeyAllowance({ bound: 'refused_recordings', capacity: 2_000, refillMs: 60_000, least: 50 }),
+    cancelledRuns: createKeyAllowance({ bound: 'cancelled_runs', capacity: 1_000, refillMs: 60_000, least: 50 }),
     callBook: money.callBook,
     jobs: {
       async giveBack() {},
-      takeRoom: async () => () => {},
+      takeRoom: async () => ({ leave: () => {}, limit: 500 }),
+      keepClaim: () => ({ async close() {} }),
+      keepAnswer: async () => () => {},
+      content: async () => {
+        throw new Error('the test keeps no answer');
+      },
       async make(job) {
         made.push(job);
         return {

@@ -50,6 +50,12 @@ export const mediaRows = {
   'media.jobs.retried':
     'a POST that a client sends again by itself gets the job that it already made, once rendered and charged',
   'media.jobs.not-retried': 'a POST that is no retry, of another key or of something else makes another job',
+  'media.speech.retried':
+    'speech that a client sends again by itself is the same audio, spoken and charged once; speech that is no retry is charged anew',
+  'media.transcripts.retried':
+    'an upload that a client sends again by itself waits for the first one and is the same transcript, charged once',
+  'media.transcripts.retried.removal':
+    'a transcript that is kept for retries is removed from the store after ten minutes',
   'media.content.headers': 'content has its type, length, ETag and name, and is sent as it is',
   'media.content.range': 'a Range gets 206 with just these bytes, from the start, the middle and the end',
   'media.content.range.ignored':
@@ -97,7 +103,10 @@ export const mediaRows = {
   'media.429.rpm': 'more requests than rpm are a flat 429: rate_limit_exceeded, Retry-After and the limit headers',
   'media.429.look-ups-apart': 'reading jobs and content, listing and deleting do not take from rpm',
   'media.429.look-ups': 'look-ups beyond the key’s own bucket are a flat 429',
-  'media.429.repeats': 'repeats of a call that get its job count as look-ups: beyond these a flat 429',
+  'media.429.repeats':
+    'repeats of a call that get its job or its answer count as look-ups, before an upload is decoded: beyond these a flat 429, and no other refusal',
+  'media.429.cancelled':
+    'a key that has jobs begun and cancels them, over and over, is refused with a flat 429 of the limit and the seconds',
   'media.500.pricing': 'a model without a price is 500 pricing_unavailable',
   'media.500.engine': 'a failing engine is a flat 500 that shows nothing of it, not to be repeated, and costs nothing',
   'media.503.backend': 'a model whose backends are away is 503 backend_unavailable with Retry-After',

@@ -316,6 +316,84 @@ row('media.jobs.retried', async () => {
   expect(await rendersOf(ofImage)).toHaveLength(1);
 });
 
+row('media.speech.retried', async () => {
+  const caller = await aCaller();
+  for (const fields of [{}, { response_format: 'mp3' }, { response_format: 'pcm', stream_format: 'sse' }]) {
+    const speech = aSpeech({ input: aPrompt(), ...fields });
+    const first = await caller.post('/audio/speech', speech);
+    for (const count of ['1', '2']) {
+      const again = await caller.post('/audio/speech', speech, { headers: { 'x-stainless-retry-count': count } });
+      expect({ status: again.status, type: again.headers.get('content-type') }).toEqual({
+        status: 200,
+        type: first.headers.get('content-type'),
+      });
+      expect(again.bytes.length).toBeGreaterThan(0);
+      if (!('stream_format' in fields)) expect(again.bytes.equals(first.bytes)).toBe(true);
+      expect(again.headers.get('x-total-spend')).toBe(first.headers.get('x-total-spend'));
+    }
+    expect(audioOf(first).equals(audioOf(await caller.post('/audio/speech', speech, { headers: RETRY })))).toBe(true);
+    expect(await rendersOf(speech.input)).toHaveLength(1);
+  }
+  const characters = BigInt(aPrompt().length);
+  await expectSpent(caller, 3n * characters * PRICES.character);
+  // Two calls of one body are two.
+  const speech = aSpeech({ input: aPrompt() });
+  for (let call = 0; call < 2; call += 1) expect((await caller.post('/audio/speech', speech)).status).toBe(200);
+  await expectSpent(caller, 5n * characters * PRICES.character);
+});
+
+/** The audio of speech, which events hold in parts. */
+function audioOf({ headers, bytes, text }: Answer): Buffer {
+  if (!headers.get('content-type')?.startsWith('text/event-stream')) return bytes;
+  const events = text
+    .trim()
+    .split('\n\n')
+    .map((event) => JSON.parse(event.slice('data: '.length)) as { audio?: string });
+  return Buffer.concat(events.map(({ audio = '' }) => Buffer.from(audio, 'base64')));
+}
+
+row('media.transcripts.retried', async () => {
+  const caller = await aCaller();
+  const charge = PRICES.minute / 60n;
+  for (const [path, fields] of [
+    ['/audio/transcriptions', { response_format: 'verbose_json' }],
+    ['/audio/transcriptions', { stream: 'true' }],
+    ['/audio/translations', { response_format: 'srt' }],
+  ] as const) {
+    const before = await caller.account.findSpend();
+    const answers = await whileBackendsPause(stack, MODELS.transcript, async () => {
+      const ask = (headers: Record<string, string> = {}) => caller.post(path, aRecording(fields), { headers });
+      const asked = [ask()];
+      await until('the call to be under way', async () => (await heldOf(caller.account)) === charge);
+      asked.push(ask(RETRY), ask({ 'x-stainless-retry-count': '2' }));
+      return asked;
+    }).then((asked) => Promise.all(asked));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    expect(new Set(answers.map(({ headers }) => headers.get('x-total-spend'))).size).toBe(1);
+    await expectSpent(caller, before + charge);
+  }
+});
+
+row('media.transcripts.retried.removal', async () => {
+  const caller = await aCaller();
+  expect((await caller.post('/audio/transcriptions', aRecording())).status).toBe(200);
+  const { workspaceId } = caller.account;
+  const { rows } = await jobTable.query('SELECT job_id AS id FROM job WHERE workspace_id = $1', [workspaceId]);
+  const [kept] = rows as { id: string }[];
+  if (!kept) throw new Error('no answer was kept');
+  const objectsOf = async () =>
+    (await readdir(join(stack.stateDir, 'data-embedded', 'objects'), { recursive: true })).filter((name) =>
+      name.includes(`${kept.id}/`),
+    );
+  expect(await objectsOf()).not.toEqual([]);
+  await age(kept, 10 * 60);
+  await until('nothing to be left of it', async () => (await objectsOf()).length === 0);
+  const again = await caller.post('/audio/transcriptions', aRecording(), { headers: RETRY });
+  expect(again.status).toBe(200);
+  await expectSpent(caller, (2n * PRICES.minute) / 60n);
+});
+
 row('media.jobs.not-retried', async () => {
   const [caller, other] = [await aCaller(), await aCaller()];
   const video = aVideo();

@@ -95,14 +95,22 @@ async function storeInputs(jobId: string, request: MediaRequest, { store, metric
 
 /**
  * Ends the claim of a client that was told that there is no job: none comes from here on. One that is there is cancelled, before it costs
- * anything, unless a repeat of the call has it.
+ * anything, unless a repeat of the call has it. The hold ends after a while, whether the database answers or not.
  */
 async function undo(house: House, { jobId, hold, claim }: { jobId: string; hold: Hold; claim: Claim }): Promise<void> {
   const { db, money, log } = house;
+  const inDoubt = setTimeout(() => {
+    log.error(
+      { jobId, callId: hold.callId },
+      'ALERT the database does not say whether a job was made: its hold is released',
+    );
+    void money.release(hold);
+  }, house.undoMs);
   for (;;) {
     try {
       // One statement where no row was made, which is so nearly always: it is answered by a slow database, too.
       const isThere = (await endClaim(db, claim)) === 0 && (await cancelUntaken(house, jobId, claim));
+      clearTimeout(inDoubt);
       if (isThere) return;
       await money.release(hold);
       // Objects that this misses are removed by the sweeper.

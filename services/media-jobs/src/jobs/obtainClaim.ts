@@ -1,4 +1,5 @@
 import { pause } from '@turnpike/lifecycle/pause';
+import { type Repetition, repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { Db } from '../database/createDb.ts';
 import {
@@ -7,10 +8,11 @@ import {
   type Creation,
   claimCall,
   claimFreeOne,
-  readCreation,
+  readCreations,
+  renewClaim,
   takeCreation,
 } from './table/creations.ts';
-import { CLAIM_MS, RETRY_MS } from './times.ts';
+import { CLAIM_BEAT_MS, CLAIM_MS, RETRY_MS } from './times.ts';
 
 /** Longest that a repeat waits for what comes of the call before. */
 const LONGEST_WAIT_MS = 30_000;
@@ -19,6 +21,31 @@ const LOOK_AGAIN_MS = 100;
 const MOST_TRIES = 60;
 const TRY_AGAIN_MS = 1_000;
 
+/** Reads creations for all repeats that wait for them. */
+type CreationWatch = (claim: Claim) => Promise<Creation | undefined>;
+
+/** Reads in one statement for all that wait, ten times a second while there are any: a key may have many repeats wait. */
+export function watchCreations(db: Db): CreationWatch {
+  let asked = new Map<string, PromiseWithResolvers<Creation | undefined>>();
+  async function look(): Promise<void> {
+    await pause(LOOK_AGAIN_MS, new AbortController().signal);
+    const now = asked;
+    asked = new Map();
+    try {
+      const seen = new Map((await readCreations(db, [...now.keys()])).map((each) => [each.creationId, each]));
+      for (const [id, { resolve }] of now) resolve(seen.get(id));
+    } catch (error) {
+      for (const { reject } of now.values()) reject(error);
+    }
+  }
+  return ({ creationId }) => {
+    if (asked.size === 0) void look();
+    const read = asked.get(creationId) ?? Promise.withResolvers<Creation | undefined>();
+    asked.set(creationId, read);
+    return read.promise;
+  };
+}
+
 /**
  * Claims a call before anything is held or stored for it. A repeat gets the job of the call that it repeats as soon as the job is there,
  * or the claim where the call came to nothing. Rejects where neither comes in time, or the signal fires.
@@ -26,7 +53,7 @@ const TRY_AGAIN_MS = 1_000;
 export async function obtainClaim(
   db: Db,
   call: Creating,
-  signal: AbortSignal,
+  { watch, signal }: { watch: CreationWatch; signal: AbortSignal },
 ): Promise<{ claim: Claim } | { jobId: string }> {
   if (call.repeat === 0) return { claim: await claimCall(db, call, CLAIM_MS) };
   const taken = await takeCreation(db, call, { sinceMs: RETRY_MS, livesMs: CLAIM_MS });
@@ -36,15 +63,27 @@ export async function obtainClaim(
     if (creation.jobId !== null) return { jobId: creation.jobId };
     const claim = creation.isFree ? await claimFreeOne(db, creation, CLAIM_MS) : undefined;
     if (claim) return { claim };
-    await pause(LOOK_AGAIN_MS, signal);
-    signal.throwIfAborted();
     if (performance.now() > deadline) throw new Error('the call that is repeated did not come to an end in time');
-    const seen = await readCreation(db, creation);
+    const seen = await watch(creation);
+    signal.throwIfAborted();
     // Refused in a way that is not repeated.
     if (!seen) return { claim: await claimCall(db, call, CLAIM_MS) };
     creation = seen;
   }
 }
+
+/** Renews a claim for as long as its call runs. */
+export const keepClaim = (
+  db: Db,
+  claim: Claim,
+  { log, beatMs = CLAIM_BEAT_MS }: { log: Logger; beatMs?: number },
+): Pick<Repetition, 'close'> =>
+  repeat(() => renewClaim(db, claim, CLAIM_MS), {
+    pauseMs: beatMs,
+    pausesFirst: true,
+    log,
+    failing: 'the claim of a call cannot be renewed; a retry may run the call again',
+  });
 
 /** Runs a statement until the database has answered it, for a minute at most. Never rejects. */
 export async function untilAnswered(statement: () => Promise<unknown>, { log }: { log: Logger }): Promise<void> {

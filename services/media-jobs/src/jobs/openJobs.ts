@@ -1,13 +1,15 @@
 import type { Hold } from '@turnpike/holds/call/pendingCalls';
+import type { Repetition } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { ByteRange, ObjectContent, ObjectStore } from '@turnpike/object-store/objectStore';
 import type { Db } from '../database/createDb.ts';
 import { Prisma } from '../generated/client.ts';
 import type { ShownJob, StoredOutput } from '../terms/job.ts';
 import { createEstimate } from './estimate.ts';
+import { type AnswerToKeep, keepAnswer, noteSettled } from './keepAnswer.ts';
 import { type JobToMake, makeJob } from './makeJob.ts';
 import { observeJobs } from './observeJobs.ts';
-import { obtainClaim, untilAnswered } from './obtainClaim.ts';
+import { keepClaim, obtainClaim, untilAnswered, watchCreations } from './obtainClaim.ts';
 import { followOwners } from './owners/followOwners.ts';
 import { listOverdue, type OverdueJob } from './removal/listOverdue.ts';
 import { reapOrphans } from './removal/reapOrphans.ts';
@@ -28,24 +30,27 @@ import { letBegin } from './table/insertJob.ts';
 import { isOpen } from './table/jobRow.ts';
 import { stepJob } from './table/stepJob.ts';
 import { createTextKeys } from './textKeys.ts';
-import { GRACE_MS, LEASE_MS, LOOK_MS, RUN_TIMES } from './times.ts';
+import { GRACE_MS, LEASE_MS, LOOK_MS, RUN_TIMES, UNDO_MS } from './times.ts';
 import { toShownJob } from './toShownJob.ts';
 import { watchJobs } from './watchJobs.ts';
 import { countAttempt } from './work/countAttempt.ts';
 import { toEnd } from './work/endJob.ts';
 import type { House } from './work/house.ts';
 
-export interface JobsOptions extends Omit<House, 'texts' | 'estimate' | 'leaseMs' | 'runTimes'> {
+export interface JobsOptions extends Omit<House, 'texts' | 'estimate' | 'leaseMs' | 'runTimes' | 'undoMs'> {
   db: Db;
   /** The pool of clients' look-ups, so that a look-up delays no lease, owner or job. */
   lookUpDb: Db;
   /** Jobs of one model that a key may have in the queue. */
   queuedPerKey: number;
+  /** Called when a client cancels a job that an engine works on. */
+  onRunCancelled: (run: { keyId: string; ranMs: number }) => void;
   store: ObjectStore;
   log: Logger;
   /** Shorter ones for tests. */
   leaseMs?: number;
   runTimes?: House['runTimes'];
+  undoMs?: number;
   graceMs?: number;
   lookMs?: number;
   owners?: { livesMs: number; beatMs: number; inDoubtMs?: number };
@@ -60,10 +65,17 @@ export interface Jobs {
    * the signal fires.
    */
   obtain(call: Creating, signal: AbortSignal): Promise<{ job: ShownJob } | { claim: Claim }>;
+  /** Renews a claim until it is closed. */
+  keepClaim(claim: Claim, times?: { beatMs: number }): Pick<Repetition, 'close'>;
   /** Ends a claim of which no job has come. `isRepeated`: its client may send the call again. */
   giveUp(claim: Claim, options: { isRepeated: boolean }): void;
   /** Makes a job of a call that was let in. Where that fails its hold is given back. */
   make(job: JobToMake): Promise<ShownJob>;
+  /**
+   * Keeps the answer of a call for its retries. The function is called once the call is settled. An answer that cannot be kept ends the
+   * claim, so that a retry is a call of its own. Never rejects.
+   */
+  keepAnswer(answer: AnswerToKeep): Promise<() => void>;
   /** Gives the hold of a call back that was let in and becomes no job. */
   giveBack(hold: Hold): Promise<void>;
   find(address: JobAddress): Promise<ShownJob | undefined>;
@@ -77,8 +89,11 @@ export interface Jobs {
   content(output: StoredOutput, range?: ByteRange): Promise<ObjectContent>;
   /** When a job that came now would be done; undefined where nobody knows, infinite where nobody could render it. */
   expectWaitMs(queue: Queue): Promise<number | undefined>;
-  /** Takes room for one job more of the key in the queue; undefined where it has as many as it may. The function is called once the row is made. */
-  takeRoom(queue: Queue): Promise<(() => void) | undefined>;
+  /**
+   * Takes room for one job more of the key in the queue, up to the limit. `leave` is called once the row is made, and is undefined where
+   * there is no room.
+   */
+  takeRoom(queue: Queue): Promise<{ leave: (() => void) | undefined; limit: number }>;
   listOverdue(): Promise<OverdueJob[]>;
   close(): Promise<void>;
 }
@@ -89,6 +104,7 @@ export async function openJobs(options: JobsOptions): Promise<Jobs> {
     db,
     lookUpDb,
     queuedPerKey,
+    onRunCancelled,
     store,
     backends,
     money,
@@ -106,6 +122,7 @@ export async function openJobs(options: JobsOptions): Promise<Jobs> {
   const house: House = {
     leaseMs: LEASE_MS,
     runTimes: RUN_TIMES,
+    undoMs: UNDO_MS,
     ...rest,
     db,
     store,
@@ -117,6 +134,7 @@ export async function openJobs(options: JobsOptions): Promise<Jobs> {
     estimate,
   };
   const watch = watchJobs(db, { log });
+  const creations = watchCreations(db);
   const looks = runLooks(house, { lookMs, onStep: watch.wake });
   const owners = await followOwners({ db, money, log, onTaken: looks.wake, ...ownerTimes });
   const reaping = reapOrphans({ db, backends, metrics, log, ...reaper });
@@ -153,13 +171,14 @@ export async function openJobs(options: JobsOptions): Promise<Jobs> {
 
   return {
     async obtain(call, signal) {
-      const obtained = await obtainClaim(db, call, signal);
+      const obtained = await obtainClaim(db, call, { watch: creations, signal });
       if ('claim' in obtained) return obtained;
       const row = await findJob(db, { jobId: obtained.jobId, keyId: call.keyId });
       if (!row) throw new Error('the job of a call that is repeated is gone');
       begin(row.jobId);
       return { job: await show(row) };
     },
+    keepClaim: (claim, times) => keepClaim(db, claim, { log, ...times }),
     giveUp: (claim, { isRepeated }) =>
       void untilAnswered(() => (isRepeated ? endClaim(db, claim) : forgetClaim(db, claim)), { log }),
     async make(job) {
@@ -172,6 +191,16 @@ export async function openJobs(options: JobsOptions): Promise<Jobs> {
       const seen = await findJob(db, row).catch(() => undefined);
       begin(row.jobId);
       return show(seen ?? { ...row, queuePosition: null });
+    },
+    async keepAnswer(answer) {
+      try {
+        const row = await keepAnswer(house, answer);
+        return () => void untilAnswered(() => noteSettled(house, row), { log });
+      } catch (error) {
+        log.warn({ err: error }, 'an answer is not kept: a retry of its call is a call of its own');
+        void untilAnswered(() => endClaim(db, answer.claim), { log });
+        return () => {};
+      }
     },
     giveBack: (hold) => money.release(hold),
     async find(address) {
@@ -190,6 +219,8 @@ export async function openJobs(options: JobsOptions): Promise<Jobs> {
         // Who was first has decided: the job is looked at again as it is then.
         if (!(await stepJob(db, row, end))) continue;
         if (isOpen(row.state)) countAttempt(row, 'cancelled', house);
+        if (isOpen(row.state) && row.state !== 'queued' && row.sentAt)
+          onRunCancelled({ keyId: row.keyId, ranMs: row.now.getTime() - row.sentAt.getTime() });
         looks.check(row.jobId);
         looks.wake();
         return true;
@@ -226,9 +257,9 @@ export async function openJobs(options: JobsOptions): Promise<Jobs> {
         leave();
         throw error;
       });
-      if (queued + before < queuedPerKey) return leave;
+      if (queued + before < queuedPerKey) return { leave, limit: queuedPerKey };
       leave();
-      return undefined;
+      return { leave: undefined, limit: queuedPerKey };
     },
     listOverdue: () => listOverdue(db),
     async close() {

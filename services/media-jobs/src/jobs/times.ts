@@ -33,8 +33,14 @@ export const WAITED_FOR_KEPT_MS = 10 * MINUTE_MS;
 export const RETRY_MS = 10 * MINUTE_MS;
 /** How long a call may take from its claim to its job. */
 export const CLAIM_MS = MINUTE_MS;
+/** How often the claim of a call that runs is renewed. */
+export const CLAIM_BEAT_MS = 15 * SECOND_MS;
+/** Longest wait of the end of an answer until the answer is kept for retries. */
+export const KEEP_MS = 2 * SECOND_MS;
 /** How long a job waits for the word of its creator that it knows of it: until then it can be undone at no cost. */
 export const IN_DOUBT_MS = 30 * SECOND_MS;
+/** Longest time that a creation whose row is in doubt holds money. No process begins a job of it later than `IN_DOUBT_MS`. */
+export const UNDO_MS = MINUTE_MS;
 /** What has not been removed by then is overdue. */
 export const REMOVAL_ALARM_MS = 36 * HOUR_MS;
 

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import type { SlotOwner } from '@turnpike/request-reading/shares/fairSlots';
 import type { DecoderNow } from '@turnpike/telemetry/mediaMetrics';
 import type { SpeechFormat, Upload } from '../terms/mediaRequest.ts';
+import { type AudioCopy, openAudioCopy } from './audioCopy.ts';
 import { convertSpeech } from './convertSpeech.ts';
 import { CONVERTER_MEMORY_BYTES, readMachine, toDecoderRoom } from './decoderRoom.ts';
 import { MediaFault } from './mediaFault.ts';
@@ -43,6 +44,8 @@ export interface Media {
     audio: Readable,
     options: { from: 'wav' | 'pcm'; to: SpeechFormat; signal: AbortSignal },
   ): Promise<Readable>;
+  /** A copy of audio, to be made as it passes. */
+  copyAudio(): Promise<AudioCopy>;
   /** How much of that is done now. */
   load(): DecoderNow;
 }
@@ -93,6 +96,7 @@ export async function createMedia({ folder }: { folder: string }): Promise<Media
       });
       return converted.once('close', end);
     },
+    copyAudio: () => openAudioCopy(folder),
     load: () => ({ slots: room.slots, ...pool.load, converting: conversions, refusals }),
   };
 }

@@ -3,38 +3,61 @@ import { callingKey } from '@turnpike/authentication/keyGuard';
 import type { EndCall } from '@turnpike/holds/call/callBook';
 import { abortOnClose } from '@turnpike/http-service/abortOnClose';
 import type { RequestHandler, Response } from 'express';
-import { sendSpeech } from '../answer/audio/sendSpeech.ts';
+import { AUDIO_TYPES, sendSpeech } from '../answer/audio/sendSpeech.ts';
 import { toUsageBody } from '../answer/jobs/jobBodies.ts';
 import type { Delivery } from '../answer/writeToClient.ts';
-import type { MediaCall } from '../money/mediaCall.ts';
+import type { Claim } from '../jobs/table/creations.ts';
+import type { AdmittedMedia } from '../money/admitMedia.ts';
 import type { MediaEnding } from '../money/toMediaEvent.ts';
 import { BackendFault } from '../terms/backend.ts';
+import type { ShownJob } from '../terms/job.ts';
 import type { SpeechFormat, SpeechRequest } from '../terms/mediaRequest.ts';
 import { admit, type Exchange, type MediaHouse, openCall, type ResolvedRequest, resolve } from './mediaHouse.ts';
-import { obtainJob, sendJob } from './obtainJob.ts';
+import { claimCall, obtainJob, sendJob, underClaim } from './obtainJob.ts';
+import { readKeptAnswer } from './readKeptAnswer.ts';
 import { reasonOf, toCallError } from './toCallError.ts';
 
-/** POST /v1/audio/speech: the audio as it is made, as bytes or as events; or a job. */
+/** POST /v1/audio/speech: the audio as it is made, as bytes or as events; or a job. A retry of speech that is whole gets the same audio. */
 export function createSpeech(house: MediaHouse): RequestHandler {
   return async (req, res) => {
     const draft = await house.requests.readSpeechRequest({ req, res }, callingKey(res).keyId);
     try {
       const asked = resolve(draft, house);
+      const { digest } = draft;
       if (asked.request.isAsync) {
-        const job = await obtainJob(house, { req, res }, { ...asked, digest: draft.digest, isHidden: false });
-        sendJob(house, { req, res }, job);
-      } else {
-        await speak(house, { req, res }, asked);
+        sendJob(house, { req, res }, await obtainJob(house, { req, res }, { ...asked, digest, isHidden: false }));
+        return;
       }
+      const obtained = await claimCall(house, { req, res }, digest);
+      if ('job' in obtained) return await sendAgain(house, res, asked.request, obtained.job);
+      const { claim } = obtained;
+      await underClaim(house, claim, () => speak(house, { req, res }, { ...asked, digest, claim }));
     } finally {
       await draft.discard();
     }
   };
 }
 
-async function speak(house: MediaHouse, exchange: Exchange, asked: ResolvedRequest<SpeechRequest>): Promise<void> {
+async function sendAgain(house: MediaHouse, res: Response, request: SpeechRequest, job: ShownJob): Promise<void> {
+  const { content, usage } = await readKeptAnswer(house, job);
+  const { chargeNanoUsd } = usage;
+  await sendSpeech(res, request, {
+    audio: content,
+    onBegin() {},
+    chargeNanoUsd,
+    usage: async () => toUsageBody(usage),
+  });
+}
+
+/** A claimed call for speech. */
+interface ClaimedSpeech extends ResolvedRequest<SpeechRequest> {
+  digest: Buffer;
+  claim: Claim;
+}
+
+async function speak(house: MediaHouse, exchange: Exchange, asked: ClaimedSpeech): Promise<void> {
   const { res } = exchange;
-  const { request } = asked;
+  const { request, digest, claim } = asked;
   if (house.backends.replicasFor(request.model).length === 0) throw toCallError(new BackendFault('busy'));
   const isStream = true;
   const admitted = await admit(house, exchange, { ...asked, isStream });
@@ -49,12 +72,16 @@ async function speak(house: MediaHouse, exchange: Exchange, asked: ResolvedReque
     const onBegin = (): void => {
       hasBegun = true;
     };
-    const sending = { request, call: admitted.call, signal: leaving.signal, onBegin, end };
+    const sending = { request, digest, claim, admitted, signal: leaving.signal, onBegin, end };
     // Ended before where all of it has been made: then this changes nothing.
-    if ((await sendSpokenAudio(house, res, sending)) === 'left') await end(leave());
+    if ((await sendSpokenAudio(house, res, sending)) === 'sent') return;
+    await end(leave());
+    house.jobs.giveUp(claim, { isRepeated: true });
   } catch (error) {
     if (leaving.signal.aborted) {
       await end(leave());
+      // Speech that is not whole is kept for no retry.
+      house.jobs.giveUp(claim, { isRepeated: true });
       return;
     }
     await end({ status: 'failure', reason: reasonOf(error) });
@@ -65,29 +92,32 @@ async function speak(house: MediaHouse, exchange: Exchange, asked: ResolvedReque
 }
 
 /** What speech is sent with. */
-interface Sending {
-  request: SpeechRequest;
-  call: MediaCall;
+interface Sending extends Pick<ClaimedSpeech, 'request' | 'digest' | 'claim'> {
+  admitted: AdmittedMedia;
   /** Fires once the client has left. */
   signal: AbortSignal;
   onBegin(): void;
   end: EndCall<MediaEnding>;
 }
 
-/** Sends it as a replica makes it, and ends the call before the last of it leaves. */
+/** Sends it as a replica makes it. Before the last of it leaves, it is kept for retries and the call ends. */
 async function sendSpokenAudio(
   house: MediaHouse,
   res: Response,
-  { request, call, signal, onBegin, end }: Sending,
+  { request, digest, claim, admitted: { call, hold }, signal, onBegin, end }: Sending,
 ): Promise<Delivery> {
   const { answer, done } = await house.replicas.ask({ ...call, signal }, async (replica, { speech }) => {
     if (!speech) throw new BackendFault('misconfigured');
     return speech(replica, request, signal);
   });
+  const copy = await house.media.copyAudio();
   async function* untilEnded(audio: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-    yield* audio;
+    yield* copy.pass(audio);
+    const made = { type: AUDIO_TYPES[request.responseFormat], read: () => copy.read() };
+    const noteSettled = await house.jobs.keepAnswer({ ...call, request, digest, claim, hold, made });
     const isKept = await end({ status: 'success', units: call.unitsBound });
     if (!isKept) throw new Error('the end of a call could not be kept');
+    noteSettled();
   }
   try {
     const audio = await inFormat(house, answer, { to: request.responseFormat, signal });
@@ -99,6 +129,7 @@ async function sendSpokenAudio(
       usage: async () => toUsageBody(cost),
     });
   } finally {
+    copy.discard();
     answer.audio.destroy();
     done();
   }

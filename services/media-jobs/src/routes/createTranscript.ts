@@ -1,9 +1,11 @@
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { callingKey } from '@turnpike/authentication/keyGuard';
-import type { EndCall } from '@turnpike/holds/call/callBook';
 import { findLack, type Insufficient } from '@turnpike/holds/gate/admitInRounds';
 import { abortOnClose } from '@turnpike/http-service/abortOnClose';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { ApiError } from '@turnpike/public-api/apiError';
+import { invalidRequest } from '@turnpike/request-reading/faults/requestFault';
 import type { RequestHandler, Response } from 'express';
 import {
   type Heard,
@@ -14,23 +16,27 @@ import {
 } from '../answer/audio/transcriptAnswer.ts';
 import type { AdmissionFault } from '../api/mediaFault.ts';
 import { priceOf, pricesFor } from '../catalog/mediaCatalog.ts';
+import type { Claim } from '../jobs/table/creations.ts';
 import { MediaFault } from '../media/mediaFault.ts';
 import type { Recording } from '../media/prepareRecording.ts';
-import { chargeOf, leastCharge, type MediaCall, payableUnits } from '../money/mediaCall.ts';
-import type { MediaEnding } from '../money/toMediaEvent.ts';
+import type { AdmittedMedia } from '../money/admitMedia.ts';
+import { chargeOf, leastCharge, payableUnits } from '../money/mediaCall.ts';
 import type { MediaDraft } from '../request/mediaDraft.ts';
 import { BackendFault } from '../terms/backend.ts';
+import type { ShownJob } from '../terms/job.ts';
 import type { TranscriptRequest } from '../terms/mediaRequest.ts';
 import type { Transcript } from '../terms/transcript.ts';
+import { whereOutputsAre } from './jobHouse.ts';
 import { admit, type Exchange, type MediaHouse, openCall, type ResolvedRequest, resolve } from './mediaHouse.ts';
-import { obtainJob, sendJob } from './obtainJob.ts';
+import { claimCall, makeClaimedJob, sendJob, underClaim } from './obtainJob.ts';
+import { readKeptAnswer } from './readKeptAnswer.ts';
 import { reasonOf, toCallError } from './toCallError.ts';
 
 const SECONDS_PER_MINUTE = 60;
 
 /**
  * POST /v1/audio/transcriptions and /v1/audio/translations: what is said in an upload; or a job. Who may not spend at all is refused
- * before the upload is read, and nothing is held before its seconds are known. A key whose uploads were refused after much decoding gets
+ * before the upload is read, a retry is known as one before the upload is decoded, and nothing is held before its seconds are known. A key whose uploads were refused after much decoding gets
  * 429 for a while.
  */
 export function createTranscript(operation: TranscriptRequest['operation'], house: MediaHouse): RequestHandler {
@@ -70,35 +76,63 @@ const insufficient = ({ shortfall }: Insufficient) =>
 async function answer(house: MediaHouse, exchange: Exchange, draft: MediaDraft<TranscriptRequest>): Promise<void> {
   const asked = resolve(draft, house);
   const { request } = asked;
-  // Known before anything is decoded for nothing.
-  if (!request.isAsync && house.backends.replicasFor(request.model).length === 0)
-    throw toCallError(new BackendFault('busy'));
+  const { digest } = draft;
+  const obtained = await claimCall(house, exchange, digest);
+  if ('job' in obtained) {
+    if (request.isAsync) sendJob(house, exchange, obtained.job);
+    else await sendAgain(house, exchange, request, obtained.job);
+    return;
+  }
+  const { claim } = obtained;
   // Taken of the key's bucket until the call is admitted.
   const { keyId } = callingKey(exchange.res);
   const taken: (() => void)[] = [];
-  const recording = await prepare(house, exchange, {
-    ...asked,
-    onWork: (processorMs) => taken.push(house.refusedDecoding.take(keyId, processorMs)),
+  const recording = await underClaim(house, claim, () => {
+    // Known before anything is decoded for nothing.
+    if (!request.isAsync && house.backends.replicasFor(request.model).length === 0)
+      throw toCallError(new BackendFault('busy'));
+    return prepare(house, exchange, {
+      ...asked,
+      onWork: (processorMs) => taken.push(house.refusedDecoding.take(keyId, processorMs)),
+    });
   });
-  if (!recording) return;
+  if (!recording) {
+    house.jobs.giveUp(claim, { isRepeated: true });
+    return;
+  }
   const giveBack = (): void => {
     for (const give of taken) give();
   };
+  const wanted = { ...asked, claim, digest, heardSeconds: recording.seconds };
   try {
-    const wanted = { ...asked, heardSeconds: recording.seconds };
     if (request.isAsync) {
-      const job = await obtainJob(house, exchange, { ...wanted, digest: draft.digest, isHidden: false });
+      const job = await makeClaimedJob(house, exchange, { ...wanted, isHidden: false });
       giveBack();
       sendJob(house, exchange, job);
       return;
     }
-    const admitted = await admit(house, exchange, { ...wanted, isStream: request.isStream });
-    giveBack();
-    const end = openCall(house, exchange.res, { admitted, isStream: request.isStream });
-    await transcribe(house, exchange, { request, recording, call: admitted.call, end });
+    await underClaim(house, claim, async () => {
+      const admitted = await admit(house, exchange, { ...wanted, isStream: request.isStream });
+      giveBack();
+      await transcribe(house, exchange, { request, digest, claim, recording, admitted });
+    });
   } finally {
     await recording.discard();
   }
+}
+
+/** Answers a retry as the call before was answered. */
+async function sendAgain(
+  house: MediaHouse,
+  { res }: Exchange,
+  request: TranscriptRequest,
+  job: ShownJob,
+): Promise<void> {
+  const { output, content, usage } = await readKeptAnswer(house, job);
+  const { chargeNanoUsd } = usage;
+  const transcript: Transcript = JSON.parse(await whereOutputsAre(text(content)));
+  const answered = toAnswer(transcript, request, { seconds: output.seconds ?? 0, chargeNanoUsd });
+  sendTranscript(res, answered, { chargeNanoUsd });
 }
 
 /**
@@ -129,24 +163,31 @@ async function prepare(
     });
   } catch (error) {
     if (leaving.signal.aborted) return undefined;
-    if (lack && error instanceof MediaFault && error.kind === 'too_long') throw insufficient(lack);
+    if (error instanceof MediaFault && error.kind === 'too_long')
+      throw lack
+        ? insufficient(lack)
+        : invalidRequest('file', `file must last at most ${maxMinutes} minutes for this model`);
     throw toCallError(error);
   } finally {
     leaving.forget();
   }
 }
 
-/** Has a replica write it down, and ends the call. It is finished and charged though its client may have left. */
+/**
+ * Has a replica write it down, keeps what was written for retries, and ends the call. It is finished and charged though its client may
+ * have left.
+ */
 async function transcribe(
   house: MediaHouse,
-  { res }: Pick<Exchange, 'res'>,
+  { res }: Exchange,
   {
     request,
     recording,
-    call,
-    end,
-  }: { request: TranscriptRequest; recording: Recording; call: MediaCall; end: EndCall<MediaEnding> },
+    admitted,
+    ...claimed
+  }: { request: TranscriptRequest; recording: Recording; admitted: AdmittedMedia; digest: Buffer; claim: Claim },
 ): Promise<void> {
+  const end = openCall(house, res, { admitted, isStream: request.isStream });
   try {
     const never = new AbortController().signal;
     const { keyId } = callingKey(res);
@@ -159,11 +200,17 @@ async function transcribe(
     );
     done();
     // What is held of it is what it costs: its seconds were measured before.
+    const { call, hold } = admitted;
     const { unitsBound: units, holdNanoUsd: chargeNanoUsd } = call;
-    const written = toAnswer(transcript, request, { seconds: recording.seconds, chargeNanoUsd });
+    const { seconds } = recording;
+    const written = toAnswer(transcript, request, { seconds, chargeNanoUsd });
+    const read = async () => Readable.from([Buffer.from(JSON.stringify(transcript))]);
+    const made = { type: 'application/json', seconds, read };
+    const noteSettled = await house.jobs.keepAnswer({ ...call, ...claimed, request, hold, made });
     const reason = res.destroyed ? 'client_left' : 'completed';
     const isKept = await end({ status: 'success', reason, units });
     if (!isKept) throw new Error('the end of a call could not be kept');
+    noteSettled();
     if (!res.destroyed) sendTranscript(res, written, { chargeNanoUsd });
   } catch (error) {
     // Ended before: then this changes nothing.

@@ -26,14 +26,16 @@ export interface MediaHouse {
   backends: Pick<Backends, 'isConfigured' | 'replicasFor' | 'list'>;
   replicas: ReplicaTurns;
   requests: Requests;
-  media: Pick<Media, 'prepareRecording' | 'convertSpeech'>;
+  media: Pick<Media, 'prepareRecording' | 'convertSpeech' | 'copyAudio'>;
   authenticator: Pick<Authenticator, 'authenticate'>;
   admission: AdmitMediaDependencies;
   findShortage: Money['findShortage'];
   /** Processor time of decoding uploads that were refused, by key. */
   refusedDecoding: KeyAllowance;
   callBook: Pick<CallBook, 'open'>;
-  jobs: Pick<Jobs, 'obtain' | 'takeRoom' | 'giveUp' | 'make' | 'giveBack'>;
+  jobs: Pick<Jobs, 'obtain' | 'keepClaim' | 'takeRoom' | 'giveUp' | 'make' | 'giveBack' | 'keepAnswer' | 'content'>;
+  /** Time that engines spent on jobs of a key which were cancelled then, by key. */
+  cancelledRuns: KeyAllowance;
   /** Counts a look at a job of a key. Throws a `look_ups_exceeded`. */
   countLookUp(keyId: string): void;
   /** Address by which clients reach the region. */

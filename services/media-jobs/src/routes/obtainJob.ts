@@ -5,6 +5,7 @@ import type { KeyBoundFault } from '@turnpike/request-reading/faults/keyBoundFau
 import { toMediaJobBody } from '../answer/jobs/jobBodies.ts';
 import { toPollHeaders } from '../answer/jobs/pollHeaders.ts';
 import type { LookUpFault } from '../api/mediaFault.ts';
+import type { Claim } from '../jobs/table/creations.ts';
 import type { Queue } from '../jobs/table/findJobs.ts';
 import { readRepeat } from '../request/callerHeaders.ts';
 import type { ShownJob } from '../terms/job.ts';
@@ -24,7 +25,7 @@ export interface JobWanted<Request extends MediaRequest> extends ResolvedRequest
 /** A queue that is full empties by one job after the other. */
 const ROOM_RETRY_AFTER_SECONDS = 10;
 
-type JobHouse = Pick<MediaHouse, 'admission' | 'authenticator' | 'jobs' | 'countLookUp'>;
+type JobHouse = Pick<MediaHouse, 'admission' | 'authenticator' | 'jobs' | 'countLookUp' | 'cancelledRuns'>;
 
 /** Refusals after which the usual clients do not send a call again. */
 const FINAL_FAULTS = new Set([
@@ -36,40 +37,74 @@ const FINAL_FAULTS = new Set([
 ]);
 
 /**
- * Claims a call, has it admitted and makes a job of it. A call that its client sends again waits for what comes of the one before, and
- * gets its job; it counts as a look-up of the key. Throws a `look_ups_exceeded` beyond these, and what `admit` throws.
+ * Claims a call before anything is decoded, admitted or stored for it. A call that its client sends again waits for what comes of the
+ * one before, and gets its job; it counts as a look-up of the key. Throws a `look_ups_exceeded` beyond these.
  */
+export async function claimCall(
+  { jobs, countLookUp }: Pick<MediaHouse, 'jobs' | 'countLookUp'>,
+  { req, res }: Exchange,
+  digest: Buffer,
+): ReturnType<MediaHouse['jobs']['obtain']> {
+  const { keyId } = callingKey(res);
+  const repeat = readRepeat(req);
+  // A repeat that gets the job of the call before it passes no gate.
+  if (repeat > 0) countLookUp(keyId);
+  const leaving = abortOnClose(res);
+  return jobs.obtain({ keyId, digest, repeat }, leaving.signal).catch(refuse).finally(leaving.forget);
+}
+
+/** Runs the work that a call was claimed for, and renews the claim meanwhile. Ends the claim if the work fails. */
+export async function underClaim<Result>(
+  { jobs }: Pick<MediaHouse, 'jobs'>,
+  claim: Claim,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const kept = jobs.keepClaim(claim);
+  try {
+    return await work();
+  } catch (error) {
+    jobs.giveUp(claim, { isRepeated: !(error instanceof ApiError && FINAL_FAULTS.has(error.fault.kind)) });
+    throw error;
+  } finally {
+    void kept.close();
+  }
+}
+
+/** Claims a call and makes a job of it, or gets the job of the call that it repeats. Throws what `makeClaimedJob` throws. */
 export async function obtainJob<Request extends MediaRequest>(
   house: JobHouse,
   exchange: Exchange,
-  { digest, isHidden, complete, ...wanted }: JobWanted<Request>,
+  wanted: JobWanted<Request>,
+): Promise<ShownJob> {
+  const obtained = await claimCall(house, exchange, wanted.digest);
+  return 'job' in obtained ? obtained.job : makeClaimedJob(house, exchange, { ...wanted, claim: obtained.claim });
+}
+
+/**
+ * Has a claimed call admitted and makes a job of it. Throws a `key_bound_reached` where the key has too many jobs in the queue, or has
+ * cancelled too much that ran, and what `admit` throws.
+ */
+export async function makeClaimedJob<Request extends MediaRequest>(
+  house: JobHouse,
+  exchange: Exchange,
+  { digest, isHidden, claim, complete, ...wanted }: JobWanted<Request> & { claim: Claim },
 ): Promise<ShownJob> {
   const { jobs } = house;
   const { keyId, workspace } = callingKey(exchange.res);
-  const repeat = readRepeat(exchange.req);
-  // A repeat that gets the job of the call before it passes no gate.
-  if (repeat > 0) house.countLookUp(keyId);
-  const leaving = abortOnClose(exchange.res);
-  const obtained = await jobs.obtain({ keyId, digest, repeat }, leaving.signal).catch(refuse).finally(leaving.forget);
-  if ('job' in obtained) return obtained.job;
-  const { claim } = obtained;
-  const giveUp = (error: unknown): never => {
-    jobs.giveUp(claim, { isRepeated: !(error instanceof ApiError && FINAL_FAULTS.has(error.fault.kind)) });
-    throw error;
-  };
-  const leaveRoom = await takeRoom(jobs, {
-    model: wanted.request.model,
-    workspaceId: workspace.workspaceId,
-    keyId,
-  }).catch(giveUp);
+  const queue = { model: wanted.request.model, workspaceId: workspace.workspaceId, keyId };
+  let leaveRoom = (): void => {};
   try {
-    const { call, hold } = await admit(house, exchange, { ...wanted, isStream: false }).catch(giveUp);
-    const request = complete
-      ? await complete(wanted.request).catch(async (error: unknown) => {
-          await jobs.giveBack(hold);
-          return giveUp(error);
-        })
-      : wanted.request;
+    const { call, hold, request } = await underClaim(house, claim, async () => {
+      house.cancelledRuns.check(keyId);
+      leaveRoom = await takeRoom(jobs, queue);
+      const admitted = await admit(house, exchange, { ...wanted, isStream: false });
+      try {
+        return { ...admitted, request: (await complete?.(wanted.request)) ?? wanted.request };
+      } catch (error) {
+        await jobs.giveBack(admitted.hold);
+        throw error;
+      }
+    });
     return await jobs.make({ ...call, request, digest, isHidden, hold, claim }).catch(refuse);
   } finally {
     leaveRoom();
@@ -78,11 +113,12 @@ export async function obtainJob<Request extends MediaRequest>(
 
 /** Throws `key_bound_reached` where the key has as many jobs of the model in the queue as it may have. */
 async function takeRoom(jobs: JobHouse['jobs'], queue: Queue): Promise<() => void> {
-  const leaveRoom = await jobs.takeRoom(queue).catch(refuse);
-  if (leaveRoom) return leaveRoom;
+  const { leave, limit } = await jobs.takeRoom(queue).catch(refuse);
+  if (leave) return leave;
   throw new ApiError<KeyBoundFault>({
     kind: 'key_bound_reached',
     bound: 'queued_jobs',
+    limit,
     retryAfterSeconds: ROOM_RETRY_AFTER_SECONDS,
   });
 }

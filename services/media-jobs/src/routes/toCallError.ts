@@ -37,12 +37,9 @@ function toMediaError(error: MediaFault): ApiError {
     case 'invalid_input':
       return invalidRequest('file', 'file must be a recording: flac, mp3, mp4, mpeg, mpga, m4a, ogg, wav or webm');
     case 'too_long':
-      return invalidRequest(
-        'file',
-        'file lasts longer than the model takes: see capabilities.max_minutes of its entry',
-      );
+      return invalidRequest('file', 'file lasts longer than the model takes');
     case 'too_dense':
-      return invalidRequest('file', 'file may have 8 channels and 192 kHz at most');
+      return invalidRequest('file', 'file must have at most 8 channels and 192 kHz');
     case 'invalid_output':
       return fault({ kind: 'backend_failed' }, error);
   }

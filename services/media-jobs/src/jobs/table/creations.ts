@@ -50,12 +50,8 @@ export async function takeCreation(
   return taken;
 }
 
-export async function readCreation(db: Sql, { creationId }: Claim): Promise<Creation | undefined> {
-  const rows = await db.$queryRaw<Creation[]>(
-    Prisma.sql`SELECT ${COLUMNS} FROM creation WHERE creation_id = ${creationId}::UUID`,
-  );
-  return rows[0];
-}
+export const readCreations = (db: Sql, creationIds: readonly string[]): Promise<Creation[]> =>
+  db.$queryRaw<Creation[]>(Prisma.sql`SELECT ${COLUMNS} FROM creation WHERE creation_id = ANY(${creationIds}::UUID[])`);
 
 /** Claims a free creation. Undefined where another repeat was first. */
 export async function claimFreeOne(
@@ -69,6 +65,12 @@ export async function claimFreeOne(
     RETURNING ${COLUMNS}`);
   return rows[0];
 }
+
+/** Renews a claim, unless it has ended or another process has it. */
+export const renewClaim = (db: Sql, { creationId, version }: Claim, livesMs: number): Promise<number> =>
+  db.$executeRaw(Prisma.sql`
+    UPDATE creation SET lives_until = now() + ${interval(livesMs)}
+    WHERE creation_id = ${creationId}::UUID AND version = ${version} AND job_id IS NULL`);
 
 /** Ends a claim under which no job was made, and none comes from here on. 0 where there is a job, or the claim was void. */
 export const endClaim = (db: Sql, { creationId, version }: Claim): Promise<number> =>

@@ -26,7 +26,8 @@ export interface NewJob
     | 'unitPrice'
     | 'unitsBound'
   > {
-  sealedTexts: Uint8Array;
+  /** Null of a call that has ended. */
+  sealedTexts: Uint8Array | null;
   /** SHA-256 of the parsed fields and files. */
   digest: Buffer;
   /** How long it may wait for its turn. */
@@ -34,7 +35,11 @@ export interface NewJob
 }
 
 /** Puts a job into the queue, where nothing begins it while it is in doubt (`letBegin`). Throws where the claim is void. */
-export async function insertJob(db: Db, job: NewJob, { creationId, version }: Claim): Promise<JobRow> {
+export async function insertJob(
+  db: Pick<Db, '$queryRaw'>,
+  job: NewJob,
+  { creationId, version }: Claim,
+): Promise<JobRow> {
   const rows = await db.$queryRaw<JobRow[]>(Prisma.sql`
     WITH claimed AS (
       UPDATE creation SET job_id = ${job.jobId}
@@ -45,7 +50,7 @@ export async function insertJob(db: Db, job: NewJob, { creationId, version }: Cl
       owner, call_id, hold, hold_nano_usd, price_version, billing_unit, unit_price, units_bound
     ) SELECT
       ${job.jobId}, ${job.workspaceId}, ${job.keyId}, ${job.operation}, ${job.modality}, ${job.model}, ${job.isHidden}::BOOLEAN,
-      ${JSON.stringify(job.params)}::JSONB, ${Buffer.from(job.sealedTexts)}::BYTEA, ${job.digest}::BYTEA,
+      ${JSON.stringify(job.params)}::JSONB, ${job.sealedTexts && Buffer.from(job.sealedTexts)}::BYTEA, ${job.digest}::BYTEA,
       ${JSON.stringify(job.inputs)}::JSONB, now() + ${interval(IN_DOUBT_MS)}, now() + ${interval(job.queueMs)},
       ${job.owner}, ${job.callId}::UUID, ${JSON.stringify(job.hold)}::JSONB, ${job.holdNanoUsd}::BIGINT,
       ${job.priceVersion}::INT,

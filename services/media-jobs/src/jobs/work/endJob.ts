@@ -14,9 +14,14 @@ export type JobEnd =
 
 /**
  * The assignments by which a job ends: state, outputs, units, charge and completion event in one step, so that no crash comes between
- * them. Whoever owns its money settles it then; the row keeps the event until that is done.
+ * them. Whoever owns its money settles it then, or after a while; the row keeps the event until that is done.
  */
-export function toEnd(row: JobRow, end: JobEnd, money: Pick<JobMoney, 'toEvent'>): Prisma.Sql {
+export function toEnd(
+  row: JobRow,
+  end: JobEnd,
+  money: Pick<JobMoney, 'toEvent'>,
+  { settledAfterMs = 0 }: { settledAfterMs?: number } = {},
+): Prisma.Sql {
   const units = end.state === 'completed' ? Math.min(end.units, row.unitsBound) : 0;
   const event = money.toEvent(row, toEnding(end, units));
   const shownMs = end.state === 'cancelled' ? 0 : row.isHidden ? WAITED_FOR_KEPT_MS : SHOWN_MS;
@@ -28,7 +33,7 @@ export function toEnd(row: JobRow, end: JobEnd, money: Pick<JobMoney, 'toEvent'>
     error_code = ${end.state === 'failed' ? end.code : null},
     outputs = ${JSON.stringify(end.state === 'completed' ? end.outputs : [])}::JSONB,
     progress = CASE WHEN ${end.state === 'completed'} THEN 100 ELSE progress END,
-    ended_at = now(), due_at = now(), expires_at = now() + ${interval(shownMs)}, remove_at = now() + ${interval(keptMs)}`;
+    ended_at = now(), due_at = now() + ${interval(settledAfterMs)}, expires_at = now() + ${interval(shownMs)}, remove_at = now() + ${interval(keptMs)}`;
 }
 
 function toEnding(end: JobEnd, units: number): JobEnding {

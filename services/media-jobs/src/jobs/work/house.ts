@@ -63,6 +63,8 @@ export interface House {
   disabledModels(): readonly string[];
   activePerKey: number;
   leaseMs: number;
+  /** Longest time that a creation whose row is in doubt holds money. */
+  undoMs: number;
   runTimes: RunTimes;
   metrics: JobMetrics;
   log: Logger;

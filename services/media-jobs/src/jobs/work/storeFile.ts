@@ -48,7 +48,7 @@ export async function storeFile(
 }
 
 /** Of its key: a store that is looked into by hand shows what lies there. */
-const toExtension = (type: string): string => type.split('/')[1]?.replace(/[^a-z0-9]/g, '') || 'bin';
+export const toExtension = (type: string): string => type.split('/')[1]?.replace(/[^a-z0-9]/g, '') || 'bin';
 
 export const isStoreDown = (error: unknown): boolean =>
   error instanceof ObjectStoreError && (error.kind === 'unavailable' || error.kind === 'stalled');

@@ -1,0 +1,23 @@
+import type { Readable } from 'node:stream';
+import { ApiError } from '@turnpike/public-api/apiError';
+import type { LookUpFault } from '../api/mediaFault.ts';
+import type { ShownJob, StoredOutput } from '../terms/job.ts';
+import { whereOutputsAre } from './jobHouse.ts';
+import type { MediaHouse } from './mediaHouse.ts';
+
+/** An answer that was kept for retries of its call, and its cost. */
+interface KeptAnswer {
+  output: StoredOutput;
+  content: Readable;
+  usage: NonNullable<ShownJob['usage']>;
+}
+
+/** Opens the answer of a call that is repeated. Throws `jobs_unavailable` where the answer is gone. */
+export async function readKeptAnswer(
+  { jobs }: Pick<MediaHouse, 'jobs'>,
+  { outputs: [output], usage }: ShownJob,
+): Promise<KeptAnswer> {
+  if (!output || usage === null) throw new ApiError<LookUpFault>({ kind: 'jobs_unavailable' });
+  const { content } = await whereOutputsAre(jobs.content(output));
+  return { output, content, usage };
+}
