@@ -27,6 +27,7 @@ export interface Taken {
 }
 
 export interface Throttle {
+  readonly requestsPerMinute: number;
   readonly intervalMs: number;
   /** How long a whole burst takes to be allowed again. */
   readonly windowMs: number;
@@ -69,6 +70,7 @@ export function createThrottle({
   }
 
   return {
+    requestsPerMinute,
     intervalMs,
     windowMs,
     takeRequest(name, weight = 1) {

@@ -30,7 +30,7 @@ export interface AppDependencies {
   tokenKeys: NamedSecret[];
   trustedHops: number;
   /** Requests by block of addresses. */
-  floodThrottle: Pick<Throttle, 'takeRequest'>;
+  floodThrottle: Pick<Throttle, 'takeRequest' | 'requestsPerMinute'>;
   serviceSegment: string;
 }
 
@@ -53,7 +53,8 @@ export function createApp(dependencies: AppDependencies): RequestListener {
   /** What a request calls, or what the edge itself answers to it. */
   function decide(req: IncomingMessage, { block }: ClientAddress): ListedPath | EdgeFault | WireError {
     const { isAllowed, waitMs } = floodThrottle.takeRequest(block);
-    if (!isAllowed) return { kind: 'flood_limit_exceeded', resetMs: waitMs };
+    if (!isAllowed)
+      return { kind: 'flood_limit_exceeded', perMinute: floodThrottle.requestsPerMinute, resetMs: waitMs };
     if (isAmbiguous(req)) return toMalformedRequest();
 
     const { method = '', url = '' } = req;

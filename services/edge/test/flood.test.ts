@@ -22,8 +22,10 @@ it('above the flood limit of a source IP: 429 with x-ratelimit-reset alone, and 
     expect(response.headers.get('x-ratelimit-reset')).toMatch(/^([3-5]\d|60)$/);
     const limits = [...response.headers.keys()].filter((name) => /^x-ratelimit|^retry-after/.test(name));
     expect(limits).toEqual(['x-ratelimit-reset']);
+    const message = `Rate limit reached: 1 requests per minute for this address. Retry in ${response.headers.get('x-ratelimit-reset')} s.`;
+    expect(response.headers.get('x-error-message')).toBe(message);
     expect(await response.json()).toEqual({
-      error: { message: expect.any(String), type: 'rate_limit_error', param: null, code: 'rate_limit_exceeded' },
+      error: { message, type: 'rate_limit_error', param: null, code: 'rate_limit_exceeded' },
     });
     expect(edge.received).toHaveLength(3);
   }));

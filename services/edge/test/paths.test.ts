@@ -158,6 +158,12 @@ it.each([
   ['GET', '/v1/videos/characters/char_1', 'characters of videos. Describe them'],
   ['POST', '/v1/videos/video_1/remix', 'remixes of videos. Make a new one'],
   ['POST', '/v1/realtime/sessions', 'realtime. Use POST /v1/chat/completions with "stream": true'],
+  ['POST', '/responses', 'responses. Use POST /v1/chat/completions'],
+  ['POST', '/api/v1/responses', 'responses. Use POST /v1/chat/completions'],
+  ['POST', '/v1/v1/messages/count_tokens', 'messages. Use POST /v1/chat/completions'],
+  ['POST', '/rerank', 'rerank. Compare the vectors of POST /v1/embeddings'],
+  ['GET', '/files/file-1', 'files. Send what they hold within the request'],
+  ['POST', '/openai/images/edits', 'edits and variations of images. Make a new one'],
 ])('%s %s is explicitly unsupported, and told what to use instead', async (method, target, message) => {
   const response = await fetch(edge.url + target, { method });
   expect(response.status).toBe(404);

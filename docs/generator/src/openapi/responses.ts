@@ -86,7 +86,7 @@ const models = by<GuardFault | ListFault>(createToModelsError(OPTIONS));
 const key = by<GuardFault | SpendFault>((error) => createToKeyError(error, OPTIONS));
 const usage = by<GuardFault | UsageFault>(createToUsageError(OPTIONS));
 
-const FLOODED = toEdgeError({ kind: 'flood_limit_exceeded', resetMs: 1_000 });
+const FLOODED = toEdgeError({ kind: 'flood_limit_exceeded', perMinute: 6_000, resetMs: 1_000 });
 const TOO_MANY_LOOK_UPS = { kind: 'look_ups_exceeded', of: 'key', perSecond: 50, retryAfterSeconds: 1 } as const;
 const KEY_LIMITS = {
   limitRequests: 600,

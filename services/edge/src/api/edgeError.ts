@@ -5,7 +5,7 @@ import { UPSTREAMS, type Upstream } from '../paths/upstream.ts';
 
 /** Why the edge itself refuses a request, or cannot pass it on. */
 export type EdgeFault =
-  | { kind: 'flood_limit_exceeded'; resetMs: number }
+  | { kind: 'flood_limit_exceeded'; perMinute: number; resetMs: number }
   | { kind: 'unsupported_endpoint'; operation: UnsupportedOperation }
   /** `wasSent`: a connection stood, so the upstream may have begun to act on the request. */
   | { kind: 'upstream_unreachable'; upstream: Upstream; wasSent: boolean }
@@ -18,7 +18,8 @@ export function toEdgeError(fault: EdgeFault): WireError {
   switch (fault.kind) {
     case 'flood_limit_exceeded': {
       const reset = floodReset(fault.resetMs / 1_000);
-      return throttled(`Too many requests from this address. Retry in ${reset['x-ratelimit-reset']} s.`, reset);
+      const limit = `${fault.perMinute} requests per minute for this address`;
+      return throttled(`Rate limit reached: ${limit}. Retry in ${reset['x-ratelimit-reset']} s.`, reset);
     }
     case 'unsupported_endpoint':
       return notServed(

@@ -1,3 +1,5 @@
+import { toBasePath } from './findNearestPath.ts';
+
 /** An operation of the public conventions that this service does not have. */
 export interface UnsupportedOperation {
   name: string;
@@ -37,11 +39,15 @@ const UNSUPPORTED_MEDIA: [RegExp, UnsupportedOperation][] = [
   [/^\/v1\/videos\/[^/]+\/remix$/, { name: 'remixes of videos', instead: NEW_VIDEO }],
 ];
 
-/** The unsupported operation at a raw path or above it (specification, Endpoints, 5; decisions, Media), if there is one. */
+/**
+ * Finds the unsupported operation at a raw path or above it (specification, Endpoints, 5; decisions, Media). A client that leaves the
+ * base out, or has it twice, gets the same words.
+ */
 export function findUnsupportedOperation(rawPath: string): UnsupportedOperation | undefined {
-  const media = UNSUPPORTED_MEDIA.find(([pattern]) => pattern.test(rawPath));
+  const path = toBasePath(rawPath) ?? '';
+  const media = UNSUPPORTED_MEDIA.find(([pattern]) => pattern.test(path));
   if (media) return media[1];
-  const [, version, resource] = rawPath.split('/', 3);
+  const [, version, resource] = path.split('/', 3);
   const operation = `/${version}/${resource}`;
   return Object.hasOwn(UNSUPPORTED, operation) ? UNSUPPORTED[operation] : undefined;
 }
