@@ -1,6 +1,7 @@
 import type { EngineFault } from '../api/inferenceFault.ts';
 import type { Dialect, EngineCallFields } from '../fleet/terms/dialect.ts';
-import { isObject, parseJson, statusOf } from './fields/answerFields.ts';
+import { parseEngineJson } from '../fleet/terms/engineJson.ts';
+import { isObject, statusOf } from './fields/answerFields.ts';
 
 /** A refusal is a short text; what is longer is not read. */
 const MAX_BYTES = 65_536;
@@ -17,7 +18,7 @@ export class EngineRefusal {
 
   /** Keeps a part of the body. False when that is enough: no more need be read. */
   push(chunk: Buffer): boolean {
-    this.#chunks.push(chunk);
+    this.#chunks.push(Buffer.from(chunk));
     this.#bytes += chunk.length;
     return this.#bytes <= MAX_BYTES;
   }
@@ -25,8 +26,8 @@ export class EngineRefusal {
   /** What it means for the client. An answer that came with 200 is a refusal only if its body is an error that says so. */
   toFault(dialect: Pick<Dialect, 'toFault'>, sent: Pick<EngineCallFields, 'cacheSalt'>): EngineFault {
     const bytes = Buffer.concat(this.#chunks);
-    const status = this.#status === 200 ? statusIn(parseJson(bytes)) : this.#status;
-    return dialect.toFault(status, bytes.toString('utf8'), sent);
+    const status = this.#status === 200 ? statusIn(parseEngineJson(bytes)) : this.#status;
+    return dialect.toFault(status, bytes, sent);
   }
 }
 

@@ -75,7 +75,7 @@ export class StreamAttempt {
       isCacheCapable: model.isCacheCapable,
       chargeOf,
       isToolForced: request.isToolForced,
-      toFault: (status, text) => attempt.engine.dialect.toFault(status, text, call),
+      toFault: (status, body) => attempt.engine.dialect.toFault(status, body, call),
     });
   }
 

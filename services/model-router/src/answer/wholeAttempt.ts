@@ -70,7 +70,7 @@ function fetchReply(
           giveUp({ kind: 'no_room_for_answer' });
           return;
         }
-        chunks.push(chunk);
+        chunks.push(Buffer.from(chunk));
         size += chunk.length;
         if (size > MAX_ANSWER_BYTES) giveUp(ENGINE_FAILED, 'reset');
       },
@@ -95,7 +95,7 @@ function readReply(
   { status, bytes, exchange }: Extract<Reply, { kind: 'reply' }>,
 ): AttemptEnd {
   const { operation, request, model, callId, chargeOf, log } = call;
-  const toFault = (code: number) => failed(engine.dialect.toFault(code, bytes.toString('utf8'), call));
+  const toFault = (code: number) => failed(engine.dialect.toFault(code, bytes, call));
   try {
     if (status !== 200) return toFault(status);
     const options = { callId, engine, canonicalModel: model.id, isCacheCapable: model.isCacheCapable, chargeOf };

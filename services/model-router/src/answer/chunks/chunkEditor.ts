@@ -3,6 +3,7 @@ import type { ChatChunk } from '@turnpike/public-api/chatAnswer';
 import type { FinishReason } from '@turnpike/public-api/generatedAnswer';
 import type { TextChunk } from '@turnpike/public-api/textCompletion';
 import type { TokenUsage } from '@turnpike/public-api/tokenUsage';
+import { parseEngineJson } from '../../fleet/terms/engineJson.ts';
 import type { EngineUsage } from '../../money/call/toEvent.ts';
 import {
   type AnswerIdentity,
@@ -10,7 +11,6 @@ import {
   isBrokenOff,
   isObject,
   isOfAnotherCall,
-  parseJson,
   readEngineUsage,
   readFinishReason,
   readIdentity,
@@ -167,7 +167,7 @@ export class ChunkEditor {
   }
 
   #editByParsing(data: Buffer): EditedEvent {
-    const chunk = parseJson(data);
+    const chunk = parseEngineJson(data);
     if (!isObject(chunk)) return BROKEN;
     if (isObject(chunk.error)) {
       const { message, param } = chunk.error;
@@ -224,7 +224,7 @@ export class ChunkEditor {
   }
 
   #readUsage(): ShownUsage | undefined {
-    if (Buffer.isBuffer(this.#latestUsage)) this.#latestUsage = readEngineUsage(parseJson(this.#latestUsage));
+    if (Buffer.isBuffer(this.#latestUsage)) this.#latestUsage = readEngineUsage(parseEngineJson(this.#latestUsage));
     return this.#latestUsage;
   }
 }

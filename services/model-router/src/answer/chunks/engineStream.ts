@@ -21,7 +21,7 @@ export interface StreamStep {
 
 export interface EngineStreamOptions extends ChunkEditorOptions {
   isToolForced: boolean;
-  toFault: (status: number, text: string) => EngineFault;
+  toFault: (status: number, body: Buffer) => EngineFault;
 }
 
 type Failure = Extract<StreamEnd, { kind: 'failed' }>;
@@ -83,7 +83,7 @@ export class EngineStream {
         return this.#toEnd();
       case 'error': {
         const { status, message, param } = edited;
-        return failed(this.#toFault(status, JSON.stringify({ message, param })), 'engine_error_event');
+        return failed(this.#toFault(status, Buffer.from(JSON.stringify({ message, param }))), 'engine_error_event');
       }
       case 'unshowable':
         return { kind: 'unshowable' };

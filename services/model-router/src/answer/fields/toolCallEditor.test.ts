@@ -33,17 +33,6 @@ it('invents an id that an engine does not give, one for each call', () => {
   expect(new Set(deltas.map(({ id }) => id)).size).toBe(4);
 });
 
-/** An object of so many levels. */
-const nested = (depth: number): object => (depth === 1 ? {} : { a: nested(depth - 1) });
-
-it('takes arguments for broken that are an object of more than 100 levels', () => {
-  const call = (given: object) => [{ index: 0, function: { name: 'f', arguments: given } }];
-  expect(new ToolCallEditor().edit(call(nested(100)))).toEqual([
-    expect.objectContaining({ function: { name: 'f', arguments: JSON.stringify(nested(100)) } }),
-  ]);
-  for (const depth of [101, 5_000]) expect(new ToolCallEditor().edit(call(nested(depth)))).toBeUndefined();
-});
-
 it('invents an id for one longer than 256 characters, which it would have to keep', () => {
   const [kept, invented] = editAll(begin(0, { id: 'a'.repeat(256) }), begin(1, { id: 'b'.repeat(257) }));
   expect([kept?.id, invented?.id]).toEqual(['a'.repeat(256), AN_INVENTED_ID]);

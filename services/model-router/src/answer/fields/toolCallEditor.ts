@@ -5,8 +5,6 @@ import { isObject, MAX_ID_LENGTH } from './answerFields.ts';
 /** Most calls in one answer, and most of all their arguments before a name. A prompt can make a model write more. */
 const MAX_CALLS = 1_024;
 const MAX_WAITING_LENGTH = 65_536;
-/** Deepest arguments that an engine may write as the object that the text stands for. */
-const MAX_DEPTH = 100;
 
 interface OpenToolCall {
   /** As the client counts. */
@@ -58,7 +56,6 @@ export class ToolCallEditor {
       const call = this.#findOrOpen(entry);
       if (!call) return undefined;
       const text = toArgumentsText(named.arguments);
-      if (text === undefined) return undefined;
       const delta = toDelta(call, named.name, text);
       if (delta) deltas.push(delta);
       else if (!call.hasBegun) this.#waitingLength += text.length;
@@ -104,14 +101,8 @@ function toDelta(call: OpenToolCall, name: unknown, text: string): ToolCallDelta
   return { index, id, type: 'function', function: { name, arguments: call.waitingArguments + text } };
 }
 
-/** Some engines write the arguments as the object that the text stands for. Undefined where that is too deep. */
-function toArgumentsText(given: unknown): string | undefined {
+/** Some engines write the arguments as the object that the text stands for. */
+function toArgumentsText(given: unknown): string {
   if (typeof given === 'string') return given;
-  if (given === undefined || given === null) return '';
-  return isDeeper(given, MAX_DEPTH) ? undefined : JSON.stringify(given);
+  return given === undefined || given === null ? '' : JSON.stringify(given);
 }
-
-const isDeeper = (value: unknown, depth: number): boolean =>
-  typeof value === 'object' &&
-  value !== null &&
-  (depth === 0 || Object.values(value).some((inner) => isDeeper(inner, depth - 1)));

@@ -1,17 +1,8 @@
 import { toUsdNumber } from '@turnpike/money/nanoUsd';
 import type { EmbeddingList } from '@turnpike/public-api/embeddingList';
-import { scanJson } from '@turnpike/request-reading/body/scanJson';
-import { isObject, isOfAnotherCall, parseJson, readEngineUsage, statusOf } from '../fields/answerFields.ts';
+import { findEngineMembers, parseEngineJson } from '../../fleet/terms/engineJson.ts';
+import { isObject, isOfAnotherCall, readEngineUsage, statusOf } from '../fields/answerFields.ts';
 import type { AnswerOptions, WholeAnswer } from './wholeAnswer.ts';
-
-const NO_LIMITS = {
-  depth: Number.POSITIVE_INFINITY,
-  values: Number.POSITIVE_INFINITY,
-  members: Number.POSITIVE_INFINITY,
-  membersOfOne: Number.POSITIVE_INFINITY,
-  dearKeys: Number.POSITIVE_INFINITY,
-  textBytes: Number.POSITIVE_INFINITY,
-};
 
 /** A member of a vector's object, and what follows it. */
 const MEMBER = /\s*"(\w+)"\s*:\s*("[^"\\]*"|\[[^\]"{]*\]|-?\d+|null)\s*([,}])/y;
@@ -24,15 +15,14 @@ const VECTOR = new RegExp(String.raw`^(?:\[(?:${NUMBER}(?:,${NUMBER})*)?\]|"[A-Z
  * digit for digit, never parsed, once it is known to hold nothing but numbers or base64. `broken` for anything else.
  */
 export function editEmbeddingAnswer(bytes: Buffer, { canonicalModel, chargeOf, ...call }: AnswerOptions): WholeAnswer {
-  const members = new Map(
-    scanJson(bytes, NO_LIMITS).members.map(({ key, valueStart, end }) => [key, bytes.subarray(valueStart, end)]),
-  );
-  const error = parseJson(members.get('error') ?? NOTHING);
+  const members = findEngineMembers(bytes);
+  if (!members) return { kind: 'broken' };
+  const error = parseEngineJson(members.get('error') ?? NOTHING);
   if (isObject(error)) return { kind: 'error', status: statusOf(error) };
-  if (isOfAnotherCall({ id: parseJson(members.get('id') ?? NOTHING) }, call)) return { kind: 'foreign' };
+  if (isOfAnotherCall({ id: parseEngineJson(members.get('id') ?? NOTHING) }, call)) return { kind: 'foreign' };
   const data = copyVectors(members.get('data')?.toString('latin1') ?? '');
   if (data === undefined) return { kind: 'broken' };
-  const usage = readEngineUsage(parseJson(members.get('usage') ?? NOTHING));
+  const usage = readEngineUsage(parseEngineJson(members.get('usage') ?? NOTHING));
   if (!usage) return { kind: 'answer', payload: undefined, usage, hasToolCall: false };
   const rest = JSON.stringify({
     model: canonicalModel,

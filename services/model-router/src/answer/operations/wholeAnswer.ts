@@ -1,14 +1,8 @@
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
+import { parseEngineJson } from '../../fleet/terms/engineJson.ts';
 import type { EngineUsage } from '../../money/call/toEvent.ts';
 import type { IdHabit, ShownUsage } from '../fields/answerFields.ts';
-import {
-  isBrokenOff,
-  isObject,
-  isOfAnotherCall,
-  parseJson,
-  readFinishReason,
-  statusOf,
-} from '../fields/answerFields.ts';
+import { isBrokenOff, isObject, isOfAnotherCall, readFinishReason, statusOf } from '../fields/answerFields.ts';
 import type { Payload } from '../fields/payload.ts';
 
 /** What an engine's whole answer means for the client. */
@@ -39,7 +33,7 @@ export function readAnswer(
 ):
   | { kind: 'read'; answer: Record<string, unknown>; choice: Record<string, unknown>; finishReason: string }
   | Exclude<WholeAnswer, { kind: 'answer' }> {
-  const answer = parseJson(bytes);
+  const answer = parseEngineJson(bytes);
   if (!isObject(answer)) return { kind: 'broken' };
   if (isOfAnotherCall(answer, call)) return { kind: 'foreign' };
   if (isObject(answer.error)) return { kind: 'error', status: statusOf(answer.error) };

@@ -65,9 +65,9 @@ export interface Dialect {
   pathOf(operation: Operation): string;
   /** The body of a call, in pieces. Throws if an image that is not inline was not fetched. */
   toBody(request: InferenceRequest, fields: EngineCallFields): Buffer[];
-  /** What an error of the engine means for the client: its status, and its body as text, without what the router wrote itself. */
-  toFault(status: number, text: string, sent: Pick<EngineCallFields, 'cacheSalt'>): EngineFault;
-  /** Whether it says that it is well, and what it serves. Rejects with what is wrong, in words for the log. */
+  /** What an error of the engine means for the client: its status, and its body, without what the router wrote itself. */
+  toFault(status: number, body: Buffer, sent: Pick<EngineCallFields, 'cacheSalt'>): EngineFault;
+  /** Reads what it serves. Rejects with `UnwellEngine` where it answers that it is not well, and otherwise where it does not answer. */
   readServed(engine: EngineConnection, signal: AbortSignal): Promise<ServedModels>;
   /** Its release; undefined where it does not say. Rejects where it does not answer. */
   readVersion(engine: EngineConnection, signal: AbortSignal): Promise<string | undefined>;
@@ -86,6 +86,11 @@ export interface Dialect {
     asked: { request: InferenceRequest; question: object; servedName: string | undefined },
     signal: AbortSignal,
   ): Promise<number>;
+}
+
+/** The engine answers a check, and says that it is not well. */
+export class UnwellEngine extends Error {
+  override name = 'UnwellEngine';
 }
 
 /** The engine says that a question is wrong: another one would say the same. */

@@ -16,7 +16,7 @@ export interface EngineQuestion {
 export async function askEngine(
   pool: EngineConnection,
   { path, body, maxBytes, signal, headers = {}, onText }: EngineQuestion,
-): Promise<{ status: number; text: string }> {
+): Promise<{ status: number; bytes: Buffer }> {
   const answer = await pool.request({
     method: body ? 'POST' : 'GET',
     path,
@@ -24,13 +24,22 @@ export async function askEngine(
     ...(body && { body: JSON.stringify(body) }),
     signal,
   });
+  const onBytes = answer.statusCode === 200 ? onText : undefined;
+  return { status: answer.statusCode, bytes: await readAnswer(answer.body, { maxBytes, onText: onBytes }) };
+}
+
+/** Reads an answer's body as far as `maxBytes`; the rest is dropped with its connection. */
+export async function readAnswer(
+  body: AsyncIterable<Buffer>,
+  { maxBytes, onText }: Pick<EngineQuestion, 'maxBytes'> & { onText?: EngineQuestion['onText'] | undefined },
+): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of answer.body as AsyncIterable<Buffer>) {
+  for await (const chunk of body) {
     chunks.push(chunk);
     size += chunk.length;
-    if (onText && answer.statusCode === 200) onText(Buffer.concat(chunks).toString('utf8'));
+    onText?.(Buffer.concat(chunks).toString('utf8'));
     if (size > maxBytes) break;
   }
-  return { status: answer.statusCode, text: Buffer.concat(chunks).toString('utf8') };
+  return Buffer.concat(chunks);
 }

@@ -29,8 +29,8 @@ export async function produceToken(pool: EngineConnection, model: string): Promi
   const { signal } = late;
   try {
     for (const question of questionsFor(model)) {
-      const { status, text } = await ask(pool, question, signal);
-      if (status === 200) return ANSWER.test(text) ? 'token' : 'failed';
+      const { status, bytes } = await ask(pool, question, signal);
+      if (status === 200) return ANSWER.test(bytes.toString('utf8')) ? 'token' : 'failed';
       if (status === 429 || status === 503) return 'busy';
       if (status >= 500 && status !== 501) return 'failed';
     }
@@ -46,7 +46,7 @@ async function ask(
   pool: EngineConnection,
   question: { path: string; body: object },
   signal: AbortSignal,
-): Promise<{ status: number; text: string }> {
+): Promise<{ status: number; bytes: Buffer }> {
   for (let tries = 1; ; tries += 1) {
     try {
       const headers = { [REQUEST_ID_HEADER]: `probe-${randomUUID()}` };

@@ -18,8 +18,8 @@ const WANTED = new Set(Object.values(NAMES).flat());
 
 /** What an engine's metrics say of its load. Rejects where it does not answer. */
 export async function readReport(engine: EngineConnection, signal: AbortSignal): Promise<EngineReport | undefined> {
-  const { status, text } = await askEngine(engine, { path: '/metrics', maxBytes: MAX_BYTES, signal });
-  return status === 200 ? parseReport(text, performance.now()) : undefined;
+  const { status, bytes } = await askEngine(engine, { path: '/metrics', maxBytes: MAX_BYTES, signal });
+  return status === 200 ? parseReport(bytes.toString('utf8'), performance.now()) : undefined;
 }
 
 /** Reads a metrics page of any vLLM release. An engine may have several ranks: counts are summed, usage is the fullest's. */

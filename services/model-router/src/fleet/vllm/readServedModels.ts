@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import type { EngineConnection, ServedModels } from '../terms/dialect.ts';
+import { type EngineConnection, type ServedModels, UnwellEngine } from '../terms/dialect.ts';
+import { parseEngineJson } from '../terms/engineJson.ts';
 import { askEngine } from './askEngine.ts';
 
 const MAX_BYTES = 1_048_576;
@@ -10,22 +11,20 @@ const modelsSchema = z.object({
 });
 const versionSchema = z.object({ version: z.string().max(64) });
 
-/** Whether an engine says that it is well, and what it serves. Throws what is wrong, in words for the log. */
+/** Returns what an engine serves. Throws `UnwellEngine` where it says that it is not well or lists no model. */
 export async function readServedModels(pool: EngineConnection, signal: AbortSignal): Promise<ServedModels> {
   const health = await askEngine(pool, { path: '/health', maxBytes: MAX_BYTES, signal });
-  if (!HEALTHY_STATUSES.has(health.status)) throw new Error(`answered ${health.status} to /health`);
-  const { status, text } = await askEngine(pool, { path: '/v1/models', maxBytes: MAX_BYTES, signal });
-  if (status !== 200) throw new Error(`answered ${status} to /v1/models`);
-  const { data } = modelsSchema.parse(JSON.parse(text));
+  if (!HEALTHY_STATUSES.has(health.status)) throw new UnwellEngine(`answered ${health.status} to /health`);
+  const { status, bytes } = await askEngine(pool, { path: '/v1/models', maxBytes: MAX_BYTES, signal });
+  if (status !== 200) throw new UnwellEngine(`answered ${status} to /v1/models`);
+  const listed = modelsSchema.safeParse(parseEngineJson(bytes));
+  if (!listed.success) throw new UnwellEngine('lists no models');
+  const { data } = listed.data;
   return { names: data.map(({ id }) => id), windowTokens: data[0]?.max_model_len ?? undefined };
 }
 
 /** The engine's release; undefined where it does not say. Rejects where it does not answer. */
 export async function readVersion(pool: EngineConnection, signal: AbortSignal): Promise<string | undefined> {
-  const { text } = await askEngine(pool, { path: '/version', maxBytes: MAX_BYTES, signal });
-  try {
-    return versionSchema.parse(JSON.parse(text)).version;
-  } catch {
-    return undefined;
-  }
+  const { bytes } = await askEngine(pool, { path: '/version', maxBytes: MAX_BYTES, signal });
+  return versionSchema.safeParse(parseEngineJson(bytes)).data?.version;
 }

@@ -33,7 +33,7 @@ export async function sendTrial(pool: EngineConnection, model: string, trial: Tr
   let hasBegun = false;
   try {
     for (const question of questionsFor(model, trial)) {
-      const { status, text } = await askEngine(pool, {
+      const { status, bytes } = await askEngine(pool, {
         ...question,
         headers: { [REQUEST_ID_HEADER]: `probe-${randomUUID()}` },
         maxBytes: MAX_BYTES,
@@ -45,7 +45,7 @@ export async function sendTrial(pool: EngineConnection, model: string, trial: Tr
         },
       });
       if (status === 200) {
-        const [, completionTokens] = COMPLETION_TOKENS.exec(text) ?? [];
+        const [, completionTokens] = COMPLETION_TOKENS.exec(bytes.toString('utf8')) ?? [];
         trial.end(completionTokens === undefined ? undefined : Number(completionTokens));
         return;
       }

@@ -3,7 +3,7 @@ import { isWorthRetrying } from '../terms/attempt.ts';
 import { toEngineFault } from './toEngineFault.ts';
 
 const SALT = 'q3J5kT0vXb2mN8wZr7LcYd1fGh4sPa6uEoI9xWvQtKs';
-const SENT = { cacheSalt: SALT };
+const toFault = (status: number, body: string) => toEngineFault(status, Buffer.from(body), { cacheSalt: SALT });
 const nested = (error: object): string => JSON.stringify({ error });
 const flat = (error: object): string => JSON.stringify({ object: 'error', ...error });
 
@@ -18,7 +18,7 @@ it.each([
   'max_tokens must be at least 1, got 0. (parameter=max_tokens, value=0)',
 ])('knows a prompt beyond the window, whichever engine says it: %s', (message) => {
   for (const body of [nested({ message, code: 400 }), flat({ message, code: 400 })])
-    expect(toEngineFault(400, body, SENT)).toEqual({ kind: 'context_too_long', message });
+    expect(toFault(400, body)).toEqual({ kind: 'context_too_long', message });
 });
 
 it.each<[string, number, string, object]>([
@@ -85,16 +85,16 @@ it.each<[string, number, string, object]>([
   ['a context sentence that is no 400', 500, nested({ message: 'maximum context length' }), { kind: 'engine_failed' }],
   ['a status of its own', 418, '', { kind: 'engine_failed' }],
 ])('%s', (_case, status, body, fault) => {
-  expect(toEngineFault(status, body, SENT)).toMatchObject(fault);
+  expect(toFault(status, body)).toMatchObject(fault);
 });
 
 it('never shows what an engine says about a failure of its own', () => {
   const body = nested({ message: 'CUDA error at 10.0.0.7:8000' });
-  expect(JSON.stringify(toEngineFault(500, body, SENT))).not.toContain('CUDA');
+  expect(JSON.stringify(toFault(500, body))).not.toContain('CUDA');
 });
 
 it('cuts a sentence that has no end', () => {
-  const fault = toEngineFault(400, nested({ message: 'x'.repeat(100_000) }), SENT);
+  const fault = toFault(400, nested({ message: 'x'.repeat(100_000) }));
   expect(fault.kind === 'engine_refused' && fault.message.length).toBe(1_000);
 });
 
@@ -124,13 +124,13 @@ it.each([
   ['the salt at the end of what is shown', `${'x'.repeat(980)}${SALT}`, 'x'.repeat(980)],
 ])('cuts what the router wrote out of a sentence that quotes it as %s', (_form, message, shown) => {
   for (const body of [nested({ message, param: 'stop' }), flat({ message, param: 'stop' })])
-    expect(toEngineFault(400, body, SENT)).toEqual({ kind: 'engine_refused', message: shown, param: 'stop' });
+    expect(toFault(400, body)).toEqual({ kind: 'engine_refused', message: shown, param: 'stop' });
 });
 
 it.each(['cache_salt', 'stream_options', 'body.cache_salt', 'stream_options.continuous_usage_stats'])(
   'takes an engine for failed that refuses %s, which the router wrote',
   (param) => {
-    expect(toEngineFault(400, nested({ message: 'Extra inputs are not permitted', param }), SENT)).toEqual({
+    expect(toFault(400, nested({ message: 'Extra inputs are not permitted', param }))).toEqual({
       kind: 'engine_failed',
     });
   },

@@ -1,5 +1,6 @@
 import type { EngineFault } from '../../api/inferenceFault.ts';
 import type { EngineCallFields } from '../terms/dialect.ts';
+import { parseEngineJson } from '../terms/engineJson.ts';
 
 const CONTEXT_SENTENCES = [
   'maximum context length',
@@ -31,22 +32,16 @@ const OWN_MEMBER = new RegExp(
 const OWN_PARAM = new RegExp(String.raw`^${OWN_FIELD}\b`);
 
 /** The sentence and parameter of an engine's error body, nested or flat, old or new. */
-function readErrorBody(text: string): EngineErrorBody {
-  try {
-    const body: unknown = JSON.parse(text);
-    const error =
-      typeof body === 'object' && body !== null && 'error' in body && typeof body.error === 'object'
-        ? body.error
-        : body;
-    if (typeof error !== 'object' || error === null) return { message: '', param: null };
-    const { message, param } = error as Record<string, unknown>;
-    return {
-      message: typeof message === 'string' ? message.slice(0, MAX_READ_LENGTH) : '',
-      param: typeof param === 'string' && param !== '' ? param.replace(/^body\./, '') : null,
-    };
-  } catch {
-    return { message: '', param: null };
-  }
+function readErrorBody(bytes: Buffer): EngineErrorBody {
+  const body = parseEngineJson(bytes);
+  const error =
+    typeof body === 'object' && body !== null && 'error' in body && typeof body.error === 'object' ? body.error : body;
+  if (typeof error !== 'object' || error === null) return { message: '', param: null };
+  const { message, param } = error as Record<string, unknown>;
+  return {
+    message: typeof message === 'string' ? message.slice(0, MAX_READ_LENGTH) : '',
+    param: typeof param === 'string' && param !== '' ? param.replace(/^body\./, '') : null,
+  };
 }
 
 /**
@@ -57,10 +52,10 @@ function readErrorBody(text: string): EngineErrorBody {
  */
 export function toEngineFault(
   status: number,
-  text: string,
+  body: Buffer,
   { cacheSalt }: Pick<EngineCallFields, 'cacheSalt'>,
 ): EngineFault {
-  const { message: given, param } = readErrorBody(text);
+  const { message: given, param } = readErrorBody(body);
   if (param !== null && OWN_PARAM.test(param)) return { kind: 'engine_failed' };
   const message = given.replaceAll(OWN_MEMBER, '').replaceAll(cacheSalt, '').slice(0, MAX_MESSAGE_LENGTH);
   if (status === 400 && CONTEXT_SENTENCES.some((sentence) => message.includes(sentence)))
