@@ -8,7 +8,7 @@ import { toSlices } from './terms/toSlices.ts';
 
 export interface EngineListener {
   onHeaders(statusCode: number, contentType: string): void;
-  /** The bytes are the listener's to keep. */
+  /** The bytes are the listener's during the call only: it copies what it keeps. */
   onData(chunk: Buffer): void;
   /** The answer is whole. Its connection is to be released or dropped. */
   onEnd(): void;
@@ -105,8 +105,7 @@ class Exchange implements EngineExchange, AnswerListener {
     }
     if (body) {
       this.#engine.traffic.heardAtMs = performance.now();
-      // What was read belongs to the connection.
-      if (!this.#isOver) listener.onData(Buffer.from(body));
+      if (!this.#isOver) listener.onData(body);
     }
     if (!answer.isWhole) return !this.#isPaused;
     this.#isPersistent = answer.isPersistent;

@@ -15,22 +15,47 @@ const MAX_EVENT_BYTES = 4 * 1_048_576;
  * between two reads stays whole. Of what has yet to end nothing is kept but the bytes that are bounded, in memory of their own.
  */
 export class SseParser {
-  /** The line that has yet to end, as it came. */
+  /** The line that has yet to end, as it came, where it may be one of data. */
   readonly #rest = new GrowingBytes();
+  /** Bytes so far of a line that has yet to end and is none of data. */
+  #skipped = 0;
   /** The data of the event that has yet to end: a line of the read under way, or all lines. */
   #line: Buffer | undefined;
   readonly #data = new GrowingBytes();
   /** Whether any data line was not empty. */
   #hasData = false;
 
-  /** The data of every event that is complete now; `too_large` for one over 4 MiB, after which nothing can be read. */
+  /**
+   * Returns the data of every event that is complete now, as parts of `chunk` where they can be; `too_large` for one over 4 MiB, after
+   * which nothing can be read.
+   */
   push(chunk: Buffer): Buffer[] | 'too_large' {
     const events: Buffer[] = [];
-    if (this.#rest.length === 0) this.#takeLines(chunk, events);
-    else if (chunk.includes(LF)) this.#takeLines(Buffer.concat([this.#rest.take(), chunk]), events);
-    else this.#rest.append(chunk);
+    const isLineBegun = this.#rest.length > 0 || this.#skipped > 0;
+    const lineEnd = isLineBegun ? chunk.indexOf(LF) + 1 : 0;
+    if (isLineBegun && lineEnd === 0) this.#keepRest(chunk);
+    else {
+      if (isLineBegun) this.#endRest(chunk.subarray(0, lineEnd), events);
+      this.#takeLines(lineEnd === 0 ? chunk : chunk.subarray(lineEnd), events);
+    }
     if (this.#line) this.#keepLine(this.#line);
-    return this.#rest.length + this.#data.length > MAX_EVENT_BYTES ? 'too_large' : events;
+    const bytes = this.#rest.length + this.#skipped + this.#data.length;
+    return bytes > MAX_EVENT_BYTES ? 'too_large' : events;
+  }
+
+  /** Keeps more of a line that has yet to end. Of comments and other fields only the length counts. */
+  #keepRest(bytes: Buffer): void {
+    const mayBeData = this.#rest.length > 0 || bytes[0] === DATA[0] || bytes[0] === CR;
+    if (this.#skipped === 0 && mayBeData) this.#rest.append(bytes);
+    else this.#skipped += bytes.length;
+  }
+
+  #endRest(bytes: Buffer, events: Buffer[]): void {
+    if (this.#skipped === 0) {
+      this.#rest.append(bytes);
+      this.#takeLines(this.#rest.take(), events);
+    }
+    this.#skipped = 0;
   }
 
   #takeLines(bytes: Buffer, events: Buffer[]): void {
@@ -41,7 +66,7 @@ export class SseParser {
       else this.#takeLine(bytes, start, lineEnd);
       start = end + 1;
     }
-    if (start < bytes.length) this.#rest.append(bytes.subarray(start));
+    if (start < bytes.length) this.#keepRest(bytes.subarray(start));
   }
 
   /** An event without data is none. */
