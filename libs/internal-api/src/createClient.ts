@@ -115,7 +115,7 @@ async function call(
   onCall?.(route);
   const late = new AbortController();
   const { promise: passed, reject } = Promise.withResolvers<never>();
-  const stopDeadline = startDeadline(timeoutMs, () => {
+  const { stop: stopDeadline } = startDeadline(timeoutMs, () => {
     late.abort();
     reject(late.signal.reason);
   });

@@ -1,18 +1,32 @@
-/** A deadline passes in so many turns of the event loop at least. */
-const PARTS = 5;
+/** Turns of the event loop that a deadline takes at least. Answers to two questions, one after the other, take some ten. */
+const PARTS = 20;
+
+export interface Deadline {
+  /** Ends the deadline before it passes. */
+  stop(): void;
+  /** Begins its time anew. The deadline must not have passed or been stopped. */
+  restart(): void;
+}
 
 /**
- * Calls `onPassed` after `afterMs`, unless the returned function is called first. The time that this process is held up itself counts
- * for little: it passes in parts, each a turn of the event loop, so an answer that came meanwhile is read before its deadline
- * passes. A plain timer would come first, and a burst of work here would make answers late that are there.
+ * Calls `onPassed` after `afterMs`, unless the deadline is stopped. Time for which this process is held up counts for little. The deadline
+ * passes in parts, each a turn of the event loop, so that an answer that came meanwhile is read before. A plain timer would fire first.
  */
-export function startDeadline(afterMs: number, onPassed: () => void): () => void {
+export function startDeadline(afterMs: number, onPassed: () => void): Deadline {
   let left = PARTS;
-  let timer = setTimeout(pass, afterMs / PARTS);
-  function pass(): void {
-    left -= 1;
-    if (left === 0) onPassed();
-    else timer = setTimeout(pass, afterMs / PARTS);
-  }
-  return () => clearTimeout(timer);
+  const timer = setTimeout(
+    () => {
+      left -= 1;
+      if (left === 0) onPassed();
+      else timer.refresh();
+    },
+    Math.ceil(afterMs / PARTS),
+  );
+  return {
+    stop: () => clearTimeout(timer),
+    restart() {
+      left = PARTS;
+      timer.refresh();
+    },
+  };
 }

@@ -56,7 +56,7 @@ export function connectRedis(url: string, { timeoutMs, log, address, onDoubt }: 
   if (address) Object.assign(redis.options, address);
   const { sendCommand } = redis;
   redis.sendCommand = (command, stream) => {
-    const stopDeadline = startDeadline(timeoutMs, () => command.reject(new Error(COMMAND_TIMED_OUT)));
+    const { stop: stopDeadline } = startDeadline(timeoutMs, () => command.reject(new Error(COMMAND_TIMED_OUT)));
     command.promise.then(stopDeadline, stopDeadline);
     return sendCommand.call(redis, command, stream);
   };

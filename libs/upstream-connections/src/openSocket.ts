@@ -30,7 +30,7 @@ function untilOpen(socket: Socket, opened: 'connect' | 'secureConnect', timeoutM
   return new Promise((resolve, reject) => {
     const giveUp = (): void => void socket.destroy(new NotSentError(`not connected within ${Math.ceil(timeoutMs)} ms`));
     // Where this process was held up itself, a connection that stands and was not seen yet comes first.
-    const stopWaiting = startDeadline(Math.max(0, timeoutMs), giveUp);
+    const { stop: stopWaiting } = startDeadline(Math.max(0, timeoutMs), giveUp);
     socket.once(opened, () => {
       stopWaiting();
       // A connection may last for long: nothing of this is kept with it. Whoever gets it hears of errors a moment later, and one that

@@ -1,6 +1,6 @@
 import type { Engine } from '../fleet/engine.ts';
 import type { RetryBudget } from '../fleet/health/retryBudget.ts';
-import type { EngineErrorKind } from '../fleet/terms/attempt.ts';
+import { type EngineErrorKind, isUntaken } from '../fleet/terms/attempt.ts';
 
 /** Refused connections cost nothing, but a call is not sent around for ever. */
 const MAX_REFUSALS = 4;
@@ -39,7 +39,7 @@ export class NextAttempt<Target extends object = Engine> {
     this.#tried.add(engine);
     this.#resendTo = undefined;
     if (broken === 'left_out') return true;
-    if (broken === 'refused') {
+    if (isUntaken(broken)) {
       this.#refusals += 1;
       return this.#refusals < MAX_REFUSALS;
     }

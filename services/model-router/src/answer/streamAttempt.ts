@@ -1,7 +1,8 @@
+import { type Deadline, startDeadline } from '@turnpike/lifecycle/startDeadline';
 import { type CutReason, type EngineFault, MS_PER_TOKEN } from '../api/inferenceFault.ts';
 import type { EngineExchange } from '../fleet/dispatchToEngine.ts';
 import type { Engine } from '../fleet/engine.ts';
-import type { Attempt, EngineErrorKind } from '../fleet/terms/attempt.ts';
+import { type Attempt, type EngineErrorKind, isUntaken } from '../fleet/terms/attempt.ts';
 import { type AttemptEnd, type AttemptOn, type AttemptOptions, dispatchCall } from './attempt.ts';
 import type { Call, House } from './call.ts';
 import type { ClientStream } from './chunks/clientStream.ts';
@@ -35,7 +36,7 @@ export class StreamAttempt {
   readonly #stream: EngineStream;
   readonly #end = Promise.withResolvers<AttemptEnd>();
   /** Until the engine has to say more, and how long that is. */
-  #silence: NodeJS.Timeout | undefined;
+  #silence: Deadline | undefined;
   #silenceMs = 0;
   /** Until the stream's pace is checked. */
   #total: NodeJS.Timeout | undefined;
@@ -99,7 +100,7 @@ export class StreamAttempt {
       },
       onData: (chunk) => (this.#refusal ? this.#collectRefusal(chunk) : this.#onEvents(chunk)),
       onEnd: () => {
-        clearTimeout(this.#silence);
+        this.#silence?.stop();
         this.#exchange?.release();
         if (this.#refusal) this.#refused();
         else this.#broken('reset');
@@ -112,20 +113,12 @@ export class StreamAttempt {
   #awaitEvent(ms: number): void {
     // Begun anew at every event, which costs a tenth of another timer.
     if (this.#silence && ms === this.#silenceMs) {
-      this.#silence.refresh();
+      this.#silence.restart();
       return;
     }
-    clearTimeout(this.#silence);
-    this.#silence = setTimeout(() => this.#silent(), ms);
+    this.#silence?.stop();
+    this.#silence = startDeadline(ms, () => this.#broken('timeout'));
     this.#silenceMs = ms;
-  }
-
-  /** The engine's time is up. Bytes that came while this process was held up are read first, and start it again. */
-  #silent(): void {
-    this.#silence = undefined;
-    setImmediate(() => {
-      if (this.#silence === undefined && !this.#isPaused) this.#broken('timeout');
-    });
   }
 
   /** The client hung up: the engine stops, at once where it has begun, else at its first count. */
@@ -211,7 +204,7 @@ export class StreamAttempt {
     if (this.#client.write(events, this.#readOn)) return;
     // The client is slow: stop reading from the engine, whose silence is now our doing.
     this.#isPaused = true;
-    clearTimeout(this.#silence);
+    this.#silence?.stop();
     this.#silence = undefined;
     this.#exchange?.pause();
     this.#attempt.unread(() => this.#cutUnread());
@@ -236,8 +229,8 @@ export class StreamAttempt {
     this.#isOver = true;
     this.#removeFromOpen?.();
     clearTimeout(this.#total);
-    clearTimeout(this.#silence);
-    this.#silence = setTimeout(() => this.#exchange?.abort(), TRAILER_MS);
+    this.#silence?.stop();
+    this.#silence = startDeadline(TRAILER_MS, () => this.#exchange?.abort());
     this.#end.resolve({ kind: 'whole', usage, rest: lastEvents });
   }
 
@@ -250,8 +243,7 @@ export class StreamAttempt {
   }
 
   #broken(kind: EngineErrorKind): void {
-    // An engine nobody could connect to took nothing: the fleet lacks capacity, and a retry is safe.
-    const fault: EngineFault = kind === 'refused' ? { kind: 'no_healthy_engine' } : ENGINE_FAILED;
+    const fault: EngineFault = isUntaken(kind) ? { kind: 'no_healthy_engine' } : ENGINE_FAILED;
     this.#fail(fault, `engine_${kind}`, { broken: kind });
   }
 
@@ -285,7 +277,7 @@ export class StreamAttempt {
     this.#isOver = true;
     this.#removeFromOpen?.();
     clearTimeout(this.#total);
-    clearTimeout(this.#silence);
+    this.#silence?.stop();
     clearTimeout(this.#listening);
     this.#exchange?.abort();
     return true;

@@ -1,8 +1,9 @@
+import { startDeadline } from '@turnpike/lifecycle/startDeadline';
 import type { TakenBytes } from '@turnpike/request-reading/shares/bodyMemory';
 import type { EngineFault } from '../api/inferenceFault.ts';
 import type { EngineExchange } from '../fleet/dispatchToEngine.ts';
 import type { Engine } from '../fleet/engine.ts';
-import type { Attempt, EngineErrorKind } from '../fleet/terms/attempt.ts';
+import { type Attempt, type EngineErrorKind, isUntaken } from '../fleet/terms/attempt.ts';
 import { type AttemptEnd, type AttemptOn, type AttemptOptions, dispatchCall } from './attempt.ts';
 import type { Call, House } from './call.ts';
 import { ENGINE_FAILED } from './outcome.ts';
@@ -52,14 +53,14 @@ function fetchReply(
     let status = 0;
     let exchange: EngineExchange | undefined;
     const fail = (fault: EngineFault, broken?: EngineErrorKind): void => {
-      clearTimeout(deadline);
+      deadline.stop();
       resolve({ kind: 'fault', size, fault, broken });
     };
     const giveUp = (fault: EngineFault, broken?: EngineErrorKind): void => {
       exchange?.abort();
       fail(fault, broken);
     };
-    const deadline = setTimeout(() => giveUp(ENGINE_FAILED, 'timeout'), timeoutMs);
+    const deadline = startDeadline(timeoutMs, () => giveUp(ENGINE_FAILED, 'timeout'));
     attempt.onLeave(() => giveUp(ENGINE_FAILED, 'left_out'));
     exchange = dispatchCall(call, attempt.engine, options, {
       onHeaders: (code) => {
@@ -75,7 +76,7 @@ function fetchReply(
         if (size > MAX_ANSWER_BYTES) giveUp(ENGINE_FAILED, 'reset');
       },
       onEnd: () => {
-        clearTimeout(deadline);
+        deadline.stop();
         resolve({
           kind: 'reply',
           exchange,
@@ -84,7 +85,7 @@ function fetchReply(
           bytes: chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks),
         });
       },
-      onError: (kind) => fail(kind === 'refused' ? { kind: 'no_healthy_engine' } : ENGINE_FAILED, kind),
+      onError: (kind) => fail(isUntaken(kind) ? { kind: 'no_healthy_engine' } : ENGINE_FAILED, kind),
     });
   });
 }

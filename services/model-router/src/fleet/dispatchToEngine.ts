@@ -2,6 +2,7 @@ import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import type { ResponseReader } from '@turnpike/upstream-connections/responseReader';
 import type { AnswerListener, UpstreamConnection } from '@turnpike/upstream-connections/upstreamConnection';
 import type { Engine } from './engine.ts';
+import { isRefusal } from './openEngineConnections.ts';
 import type { EngineErrorKind } from './terms/attempt.ts';
 import { UNANSWERED_WITHIN_MS } from './terms/limits.ts';
 import { toSlices } from './terms/toSlices.ts';
@@ -75,7 +76,7 @@ class Exchange implements EngineExchange, AnswerListener {
       connections.open().then(
         (connection) => this.#send(connection, request),
         // The engine has seen nothing of it.
-        () => this.#fail('refused'),
+        (error: unknown) => this.#fail(isRefusal(error) ? 'refused' : 'unreached'),
       );
   }
 

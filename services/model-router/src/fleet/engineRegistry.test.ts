@@ -4,6 +4,8 @@ import { until } from '@turnpike/test-support/until';
 import type { EngineBehaviour, Fleet } from '../../test/aFleet.ts';
 import { aPricedModel } from '../../test/aPricedModel.ts';
 import type { Engine } from './engine.ts';
+import type { CallNews } from './engineRegistry.ts';
+import type { OutReason } from './health/engineHealth.ts';
 import * as limits from './terms/limits.ts';
 
 /** Short, as a test holds the process up for longer again and again. */
@@ -88,9 +90,9 @@ it('leaves an engine out after five failed calls on end of several callers, but 
   expect(other.isHealthy).toBe(true);
 });
 
-it('leaves an engine out that one caller found broken and that produces no token, even the last one', async () => {
-  const { one, behave, registry } = await start(wellBehaved);
-  await untilHealthy(one);
+it('leaves an engine out that one caller found broken and that produces no token', async () => {
+  const { one, engines, behave, registry } = await start(wellBehaved, wellBehaved);
+  await untilHealthy(...engines);
   behave(
     0,
     without((res) => res.socket?.destroy()),
@@ -102,8 +104,8 @@ it('leaves an engine out that one caller found broken and that produces no token
 });
 
 it('leaves an engine out that hangs though it says it is well', async () => {
-  const { one, behave, registry } = await start(wellBehaved);
-  await untilHealthy(one);
+  const { one, engines, behave, registry } = await start(wellBehaved, wellBehaved);
+  await untilHealthy(...engines);
   behave(
     0,
     without(() => {}),
@@ -112,29 +114,110 @@ it('leaves an engine out that hangs though it says it is well', async () => {
   await until('it to be out', () => one.health.outReason === 'no_token');
 });
 
+const holdUp = (forMs: number) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, forMs);
+
 it('keeps its engines while this process itself is held up at each of their checks', async () => {
   const { engines, behave } = await start(wellBehaved, wellBehaved);
   await untilHealthy(...engines);
   let checks = 0;
-  const holdUp: EngineBehaviour = (req) => {
-    const heldUpUntil = performance.now() + CHECK_TIMEOUT_MS + 200;
-    while (req.url === '/health' && performance.now() < heldUpUntil);
-    if (req.url === '/health') checks += 1;
-    return false;
-  };
-  for (const index of engines.keys()) behave(index, holdUp);
+  for (const index of engines.keys())
+    behave(index, (req) => {
+      if (req.url !== '/health') return false;
+      holdUp(CHECK_TIMEOUT_MS + 200);
+      checks += 1;
+      return false;
+    });
   await until('each to be checked more often than may be missed', () => checks > 2 * (MAX_MISSED_CHECKS + 1));
-  expect(engines.map(({ health }) => health.outReason)).toEqual([undefined, undefined]);
+  expect(engines.map(({ health }) => [health.state, health.outReason])).toEqual(engines.map(() => ['in', undefined]));
+});
+
+it('keeps an engine while this process itself is held up at its probe', async () => {
+  const { one, engines, behave, registry } = await start(wellBehaved, wellBehaved);
+  await untilHealthy(...engines);
+  const { probedAtMs } = one.health;
+  behave(
+    0,
+    without((res) => {
+      holdUp(11_000);
+      setTimeout(() => res.end('{"choices":[{"index":0}]}'), 100);
+    }),
+  );
+  registry.report(one, failing('ws_1'));
+  await until('it to be proved', () => one.health.probedAtMs > probedAtMs);
+  expect([one.health.state, one.health.outReason]).toEqual(['in', undefined]);
+});
+
+const saysAsleep: EngineBehaviour = (req, res) => {
+  if (req.url === '/metrics') res.end('vllm:engine_sleep_state{engine="0",sleep_state="discard_all"} 1\n');
+  return req.url === '/metrics';
+};
+const saysUnwell: EngineBehaviour = (req, res) => {
+  if (req.url === '/health') res.writeHead(503).end();
+  return req.url === '/health';
+};
+
+it.each<[string, EngineBehaviour, CallNews['kind'] | undefined]>([
+  ['answers no check', mute, undefined],
+  ['produces no token', without((res) => res.writeHead(500).end()), 'silent'],
+  ['breaks connections off', without((res) => res.socket?.destroy()), 'failed'],
+  ['cannot be reached', mute, 'unreached'],
+])('keeps the last engine of a model in doubt that %s, until another is in', async (_case, behaviour, kind) => {
+  const { one, engines, behave, registry } = await start(wellBehaved, saysUnwell);
+  const [, other] = engines;
+  if (!other) throw new Error('no other engine');
+  await untilHealthy(one);
+  behave(0, behaviour);
+  const { probedAtMs } = one.health;
+  const { missedCheck } = one.health;
+  let suspicions = 0;
+  one.health.missedCheck = () => {
+    const isMany = missedCheck.call(one.health);
+    if (isMany) suspicions += 1;
+    return isMany;
+  };
+  for (let call = 0; kind && call < 10; call += 1) registry.report(one, { kind, workspaceId: `ws_${call}` });
+  await until('it to be suspected', () => one.health.probedAtMs > probedAtMs || suspicions > 0);
+  await until('that to be judged', () => one.health.state === 'doubted');
+  expect([one.isHealthy, one.health.outReason]).toEqual([true, undefined]);
+  behave(1, wellBehaved);
+  await until('it to be out', () => one.health.state === 'out');
+  expect(other.isHealthy).toBe(true);
+  behave(0, wellBehaved);
+  await untilHealthy(one);
+});
+
+it.each<[string, EngineBehaviour, OutReason]>([
+  ['says that it is not well', saysUnwell, 'unwell'],
+  ['sleeps', saysAsleep, 'asleep'],
+  ['refuses connections', wellBehaved, 'refused'],
+])('leaves the last engine of a model out that %s', async (_case, behaviour, reason) => {
+  const { one, behave, registry } = await start(wellBehaved);
+  await untilHealthy(one);
+  behave(0, behaviour);
+  if (reason === 'refused') registry.report(one, { kind: 'refused' });
+  await until('it to be out', () => one.health.outReason === reason);
+  expect(one.isHealthy).toBe(false);
+});
+
+it('has the engine take calls that was doubted least recently, where the last one in refuses connections', async () => {
+  const { engines, registry } = await start(...Array.from({ length: 4 }, () => wellBehaved));
+  await untilHealthy(...engines);
+  const [first, second, third, last] = engines as [Engine, Engine, Engine, Engine];
+  for (const { health } of [first, second, third]) health.beginProbe = () => false;
+  registry.report(first, { kind: 'refused' });
+  for (const engine of [third, second]) registry.report(engine, { kind: 'unreached' });
+  expect(engines.map(({ isHealthy }) => isHealthy)).toEqual([false, false, false, true]);
+  registry.report(last, { kind: 'refused' });
+  expect([engines.map(({ isHealthy }) => isHealthy), third.health.state]).toEqual([
+    [false, false, true, false],
+    'doubted',
+  ]);
 });
 
 it('notices an engine that sleeps, however well it says it is', async () => {
   const { one, behave } = await start(wellBehaved);
   await untilHealthy(one);
-  behave(0, (req, res) => {
-    if (req.url !== '/metrics') return false;
-    res.end('vllm:engine_sleep_state{engine="0",sleep_state="discard_all"} 1\n');
-    return true;
-  });
+  behave(0, saysAsleep);
   await until('it to be out', () => one.health.outReason === 'asleep');
 });
 

@@ -8,7 +8,7 @@ import { followAddresses, type ListedEngine } from './discovery/followAddresses.
 import { createEndpointLister, type KubernetesApi } from './discovery/listEndpoints.ts';
 import { systemNameServer } from './discovery/resolveDns.ts';
 import { Engine, servedNameOf } from './engine.ts';
-import type { OutReason } from './health/engineHealth.ts';
+import { isFact, type OutReason } from './health/engineHealth.ts';
 import { findOutliers, mayLeaveOut } from './health/outliers.ts';
 import { RetryBudget } from './health/retryBudget.ts';
 import type { RoomLimits } from './queue/engineRoom.ts';
@@ -23,7 +23,9 @@ export type CallNews =
   | { kind: 'failed'; workspaceId: string }
   /** It said nothing in time, which a call can bring about as well. */
   | { kind: 'silent' }
-  /** Nobody could connect to it. */
+  /** No connection stood in time. */
+  | { kind: 'unreached' }
+  /** Nobody listens there. */
   | { kind: 'refused' };
 
 /** The live view of the region's engines. */
@@ -58,8 +60,9 @@ const keyOf = ({ id, origin }: { id: string; origin: string }): string => `${id}
 
 /**
  * Keeps the region's engines: finds them, looks after each, and leaves out those that fail. An engine is left out at once
- * when it cannot be reached or cannot produce a token; on suspicion, which others' calls raise, only while half of the
- * model's engines remain. Throws one line when the engines file cannot be used.
+ * when it cannot be reached or cannot produce a token; for what clients' calls come to, only while half of the model's engines
+ * remain. The last engine of a model stays, unless its host or the engine itself says that it is gone. Throws one line when the
+ * engines file cannot be used.
  */
 export function createEngineRegistry(options: EngineRegistryOptions): EngineRegistry {
   const { enginesFile, kubernetes, isCordoned, room, metrics, log } = options;
@@ -121,9 +124,29 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
   function leaveOut(engine: Engine, reason: OutReason): void {
     // Whoever listens there next has nothing cached.
     if (reason === 'refused') engine.load.restarted();
-    if (!engine.health.leaveOut(reason)) return;
+    const { health } = engine;
+    const isLast = health.takesCalls && !poolOf(engine).some((other) => other !== engine && other.isHealthy);
+    if (isLast && !isFact(reason)) {
+      keep(engine, reason);
+      return;
+    }
+    if (!health.leaveOut(reason)) return;
     metrics.engineEjected(engine, reason);
     log.warn({ engine: engine.id, reason }, 'engine is out');
+    keepOne(poolOf(engine));
+  }
+
+  function keep(engine: Engine, reason: OutReason | undefined): void {
+    if (engine.health.keep()) log.warn({ engine: engine.id, reason }, 'engine is doubted, but the last of its model');
+  }
+
+  /** Keeps the engine that was doubted least recently, where suspicion alone leaves a model without engines. */
+  function keepOne(pool: readonly Engine[]): void {
+    if (pool.some(({ isHealthy }) => isHealthy)) return;
+    const [kept] = pool
+      .filter(({ health }) => health.isSuspect)
+      .toSorted((a, b) => a.health.doubtedAtMs - b.health.doubtedAtMs);
+    if (kept) keep(kept, kept.health.outReason);
   }
 
   /**
@@ -163,6 +186,7 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
       const fleet = pool.filter(({ isHealthy }) => isHealthy);
       const summaries = fleet.map((engine) => ({ engine, summary: engine.health.recent.summarize() }));
       for (const engine of findOutliers(summaries)) suspect(engine, 'fails_more');
+      keepOne(pool.filter(({ isDraining }) => !isDraining));
     }
   }
 
@@ -225,6 +249,9 @@ export function createEngineRegistry(options: EngineRegistryOptions): EngineRegi
           return;
         case 'refused':
           giveUp(engine, 'refused');
+          return;
+        case 'unreached':
+          giveUp(engine, 'unreachable');
           return;
         case 'failed':
           if (health.failed(news.workspaceId, maySuspend) && suspect(engine, 'failed_calls')) return;

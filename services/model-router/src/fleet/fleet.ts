@@ -86,6 +86,8 @@ function toNews(result: AttemptResult, workspaceId: string): CallNews | undefine
       return undefined;
     case 'refused':
       return { kind: 'refused' };
+    case 'unreached':
+      return { kind: 'unreached' };
     case 'timeout':
       return { kind: 'silent' };
     case undefined:

@@ -3,7 +3,8 @@ import { startDeadline } from '@turnpike/lifecycle/startDeadline';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { Engine } from './engine.ts';
 import type { OutReason } from './health/engineHealth.ts';
-import type { ProbeResult } from './terms/dialect.ts';
+import { isRefusal } from './openEngineConnections.ts';
+import { type ProbeResult, UnwellEngine } from './terms/dialect.ts';
 import {
   BETWEEN_PROBES_MS,
   CHECK_TIMEOUT_MS,
@@ -12,9 +13,6 @@ import {
   ROUND_WHILE_OUT_MS,
   SILENCE_MS,
 } from './terms/limits.ts';
-
-const isRefused = (error: unknown): boolean =>
-  typeof error === 'object' && error !== null && 'code' in error && error.code === 'ECONNREFUSED';
 
 export interface EngineWatch {
   /** Has the engine asked for a token before the next round, as something speaks against it. */
@@ -50,7 +48,7 @@ export function watchEngine(engine: Engine, { leaveOut, onProbed, log }: EngineW
 
   async function check(): Promise<boolean> {
     const late = new AbortController();
-    const stopWaiting = startDeadline(CHECK_TIMEOUT_MS, () => late.abort(new Error('no answer to a check')));
+    const deadline = startDeadline(CHECK_TIMEOUT_MS, () => late.abort(new Error('no answer to a check')));
     const { signal } = late;
     try {
       engine.served = await dialect.readServed(pool, signal);
@@ -60,11 +58,11 @@ export function watchEngine(engine: Engine, { leaveOut, onProbed, log }: EngineW
     } catch (error) {
       if (isClosed) return false;
       const hasMissedMany = health.missedCheck();
-      if (isRefused(error)) leaveOut(engine, 'refused');
-      else if (hasMissedMany) leaveOut(engine, 'unreachable');
+      if (isRefusal(error)) leaveOut(engine, 'refused');
+      else if (hasMissedMany) leaveOut(engine, error instanceof UnwellEngine ? 'unwell' : 'unreachable');
       return false;
     } finally {
-      stopWaiting();
+      deadline.stop();
     }
   }
 

@@ -145,6 +145,7 @@ it('has to produce a token where it has calls and says nothing', () => {
 
 it.each<[OutReason, boolean]>([
   ['refused', false],
+  ['unwell', false],
   ['unreachable', false],
   ['asleep', false],
   ['no_token', true],

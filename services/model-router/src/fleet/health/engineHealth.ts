@@ -18,10 +18,15 @@ import { RecentCalls } from './outliers.ts';
 export type HealthState = 'in' | 'doubted' | 'out';
 
 /** Why an engine is left out. */
-export type OutReason = 'refused' | 'unreachable' | 'asleep' | 'no_token' | 'failed_calls' | 'fails_more';
+export type OutReason = 'refused' | 'unwell' | 'asleep' | 'unreachable' | 'no_token' | 'failed_calls' | 'fails_more';
 
+/** Reasons that the engine or its host gives. All others are suspicion, which may be this router's own trouble. */
+const FACTS: ReadonlySet<OutReason> = new Set(['refused', 'unwell', 'asleep']);
 /** Merely away: whether it is back is seen without a probe, so it is not waited for longer each time. */
-const AWAY: ReadonlySet<OutReason> = new Set(['refused', 'unreachable', 'asleep']);
+const AWAY: ReadonlySet<OutReason> = new Set([...FACTS, 'unreachable']);
+
+/** Whether a reason is a fact: it may leave a model without engines, which suspicion may not. */
+export const isFact = (reason: OutReason): boolean => FACTS.has(reason);
 
 /**
  * Whether one engine may have calls: a state machine (docs/placement.md has its table). A circuit breaker stands before `out`:
@@ -46,6 +51,11 @@ export class EngineHealth {
   /** What spoke against it since it last produced a token. */
   #doubts = 0;
   #isSuspended = false;
+  #doubtedAtMs = Number.NEGATIVE_INFINITY;
+  /** True from a fact until its next token. */
+  #isGone = false;
+  /** True from `keep` until its next token. */
+  #isLastResort = false;
   /** Calls that failed with none completed between, and whose. */
   #failures = 0;
   readonly #failedWorkspaces = new Set<string>();
@@ -85,6 +95,16 @@ export class EngineHealth {
     return this.#probedAtMs;
   }
 
+  /** When something spoke against it last. */
+  get doubtedAtMs(): number {
+    return this.#doubtedAtMs;
+  }
+
+  /** Whether suspicion alone keeps it from taking calls. It has produced a token before. */
+  get isSuspect(): boolean {
+    return !this.takesCalls && !this.#isGone && (this.#state === 'doubted' || this.#outReason !== undefined);
+  }
+
   /** Whether the pause before a probe is over. */
   get isDue(): boolean {
     return this.#state === 'out' && !this.#isHalfOpen && this.#nowMs() >= this.#dueAtMs;
@@ -106,16 +126,29 @@ export class EngineHealth {
   leaveOut(reason: OutReason): boolean {
     const isAway = AWAY.has(reason);
     if (isAway) this.#isReachable = false;
+    if (FACTS.has(reason)) this.#isGone = true;
     const wasIn = this.#state !== 'out';
     if (!wasIn && !this.#isHalfOpen) return false;
     this.#pause({ isAway });
     if (!wasIn) return false;
     this.#state = 'out';
     this.#outReason = reason;
+    this.#doubtedAtMs = this.#nowMs();
+    this.#isLastResort = false;
     this.recent.clear();
     this.#clearDoubts();
     this.#clearFailures();
     return true;
+  }
+
+  /** Keeps it taking calls, in doubt, as the last engine of its model. Returns false where it was kept before. */
+  keep(): boolean {
+    const isNew = !this.#isLastResort;
+    this.#isLastResort = true;
+    this.#isHalfOpen = false;
+    this.#state = 'doubted';
+    this.#clearDoubts();
+    return isNew;
   }
 
   #pause({ isAway }: { isAway: boolean }): void {
@@ -148,6 +181,8 @@ export class EngineHealth {
       this.#isHalfOpen = false;
       this.#inSinceMs = this.#probedAtMs;
     }
+    if (result === 'token') this.#isGone = false;
+    if (result === 'token' || result === 'busy') this.#isLastResort = false;
     this.#clearDoubts();
     this.#state = 'in';
   }
@@ -165,6 +200,7 @@ export class EngineHealth {
   doubt(maySuspend: () => boolean): void {
     if (this.#state === 'out') return;
     this.#state = 'doubted';
+    this.#doubtedAtMs = this.#nowMs();
     this.#doubts += 1;
     if (this.#doubts >= DOUBTS_TO_SUSPEND && maySuspend()) this.#isSuspended = true;
   }

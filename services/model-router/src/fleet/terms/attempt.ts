@@ -33,13 +33,14 @@ export interface Decision {
 
 /**
  * Why an exchange with an engine broke off.
- * - `refused`: there was no connection, so the engine took nothing.
+ * - `refused`: nobody listens there, so the engine took nothing.
+ * - `unreached`: no connection stood in time, so the engine took nothing either. That may be this router's own trouble.
  * - `unanswered`: the connection broke within a second and before any answer, as one does that the engine was just closing.
  * - `reset`: it broke later.
  * - `timeout`: nothing came in time.
  * - `left_out`: nothing had come yet when the engine was found not to answer, so the call left it.
  */
-export type EngineErrorKind = 'refused' | 'unanswered' | 'reset' | 'timeout' | 'left_out';
+export type EngineErrorKind = 'refused' | 'unreached' | 'unanswered' | 'reset' | 'timeout' | 'left_out';
 
 /** An engine's count of a whole call. */
 export interface CountedCall {
@@ -64,6 +65,10 @@ export type AttemptResult =
   | ({ kind: 'failed' } & AttemptFailure)
   /** We ended it, as the client left, the hold was lost, or `isError`: by a mistake of ours. It says nothing of the engine. */
   | { kind: 'dropped'; isError: boolean };
+
+/** Whether the engine took nothing of the call: the fleet lacks capacity then, and a retry is safe. */
+export const isUntaken = (broken: EngineErrorKind | undefined): boolean =>
+  broken === 'refused' || broken === 'unreached';
 
 /** Hears how an attempt goes. Each of `firstEvent` and `end` is called once at most, and nothing after `end`. */
 export interface AttemptObserver {

@@ -25,7 +25,7 @@ const questionsFor = (model: string): { path: string; body: object }[] => [
  */
 export async function produceToken(pool: EngineConnection, model: string): Promise<ProbeResult> {
   const late = new AbortController();
-  const stopWaiting = startDeadline(TIMEOUT_MS, () => late.abort());
+  const deadline = startDeadline(TIMEOUT_MS, () => late.abort());
   const { signal } = late;
   try {
     for (const question of questionsFor(model)) {
@@ -38,7 +38,7 @@ export async function produceToken(pool: EngineConnection, model: string): Promi
   } catch {
     return signal.aborted ? 'silent' : 'failed';
   } finally {
-    stopWaiting();
+    deadline.stop();
   }
 }
 
