@@ -33,7 +33,7 @@ export function parseFuzzArguments(args: string[]): FuzzArguments {
     help,
     of: parseKind(of),
     cases: cases === undefined ? DEFAULT_CASES : parseCount('--cases', cases, { from: 1, to: LARGEST_COUNT }),
-    seed: seed === undefined ? drawSeed() : parseSeed('--seed', seed),
+    seed: seed === undefined ? drawSeed() : parseCount('--seed', seed, { from: 0, to: LARGEST_SEED }),
     replay: replay === undefined ? undefined : parseCount('--replay', replay, { from: 0, to: LARGEST_COUNT }),
   };
 }
@@ -44,10 +44,8 @@ function parseKind(text: string): CaseKind {
   return kind;
 }
 
-const drawSeed = (): number => Math.floor(Math.random() * LARGEST_SEED);
-
-/** Throws a `StackError` naming `from` where the text is no seed. */
-export const parseSeed = (from: string, text: string): number => parseCount(from, text, { from: 0, to: LARGEST_SEED });
+/** Draws a seed by chance. */
+export const drawSeed = (): number => Math.floor(Math.random() * LARGEST_SEED);
 
 function parseCount(name: string, text: string, { from, to }: { from: number; to: number }): number {
   const count = /^\d{1,12}$/.test(text) ? Number(text) : Number.NaN;

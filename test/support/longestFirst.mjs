@@ -8,6 +8,7 @@ import Sequencer from '@jest/test-sequencer';
  */
 const LONGEST = [
   'test/simulation/simulation.deep.test.ts',
+  'test/fuzz/fuzz.deep.test.ts',
   'test/attacks/hoards.deep.test.ts',
   'test/clients/clients.deep.test.ts',
   'test/conformance/plain.test.ts',
