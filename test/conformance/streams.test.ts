@@ -1,11 +1,7 @@
 import { afterAll, beforeAll, expect } from '@jest/globals';
 import { until } from '@turnpike/test-support/until';
-import { goReleases, streamByGo } from '../clients/go/streamByGo.ts';
-import { aiSdkClient } from '../clients/npm/aiSdkClient.ts';
-import { langchainClient } from '../clients/npm/langchainClient.ts';
 import { openaiClient } from '../clients/npm/openaiClient.ts';
-import type { Message, Order } from '../clients/order.ts';
-import { pythonClients } from '../clients/python/pythonClients.ts';
+import { SLOW_ANSWER, streamSlowly } from '../clients/streamSlowly.ts';
 import { expectBilled, expectUnbilled, type SeenUsage } from '../support/expectBilled.ts';
 import { findServed } from '../support/findServed.ts';
 import { makeAccount } from '../support/makeAccount.ts';
@@ -55,14 +51,7 @@ beforeAll(async () => {
   stack = await startTestStack({ kafka: false, serviceSettings: { 'model-router': settings } });
   client = createClient(stack.baseUrl, stack.apiKey);
 }, 120_000);
-// One that cannot begin says so at its own row.
-beforeAll(() => Promise.allSettled(libraries.map((library) => library.open?.())), 180_000);
-afterAll(async () => {
-  await Promise.all([stack?.stop(), ...libraries.map((library) => library.close?.())]);
-}, 60_000);
-const isGoHere = process.env.TURNPIKE_TEST_GO === 'available';
-const isPythonHere = process.env.TURNPIKE_TEST_PYTHON !== undefined;
-const libraries = [openaiClient, aiSdkClient, langchainClient, ...(isPythonHere ? pythonClients : [])];
+afterAll(() => stack?.stop(), 60_000);
 
 const aChat = (directives: string, fields: object = {}) => ({
   model: MODEL,
@@ -207,18 +196,7 @@ row('stream.keep-alive', async () => {
 });
 
 row('stream.keep-alive.clients', async () => {
-  const fields = { model: MODEL, prompt: 'hi [[sim: ttft_ms=3500 itl_ms=500 text="Well, here I am."]]' };
-  const seen = await Promise.all([
-    ...libraries.map(async (library) => {
-      const messages: Message[] = [{ role: 'user', text: fields.prompt }];
-      const order: Order = { do: 'chat', model: MODEL, messages, stream: true };
-      const { text, finishReason } = await library.obey(order, { ...stack, maxRetries: 0 });
-      return [library.name, { text, finishReason }];
-    }),
-    ...(isGoHere ? goReleases : []).map(async (release) => [release, await streamByGo(release, stack, fields)]),
-  ]);
-  const whole = { text: 'Well, here I am.', finishReason: 'stop' };
-  expect(seen).toEqual(seen.map(([name]) => [name, whole]));
+  expect(await streamSlowly(openaiClient, stack)).toEqual(SLOW_ANSWER);
 });
 
 row('stream.late-refusal', async () => {
