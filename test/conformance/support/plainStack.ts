@@ -2,8 +2,8 @@ import { afterAll, beforeAll } from '@jest/globals';
 import { startTestStack, type TestStack } from '../../support/startTestStack.ts';
 import { type Client, createClient } from './http.ts';
 
-/** The time that a call waits for a busy engine: a tenth of the default, as tests wait for its end. */
-const QUEUE_TIMEOUT_MS = '2000';
+/** The time that a call waits for a busy engine: a quarter of the default, as tests wait for its end. */
+const QUEUE_TIMEOUT_MS = '5000';
 
 /** The one stack of all rows and client libraries that need no other; to start one takes longer than most of them. */
 export let stack: TestStack;
