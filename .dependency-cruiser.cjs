@@ -43,6 +43,21 @@ module.exports = {
       to: { path: '^(libs|services|deploy|docs|test|bench)/', pathNot: '^libs/public-api/' },
     },
     {
+      name: 'declarations-run-in-a-browser',
+      comment:
+        'A browser imports the declarations of routes too: nothing of Node, of a server or of a client stands below them.',
+      severity: 'error',
+      from: { path: '^libs/internal-api/src/[^/]+$', pathNot: '(/a[A-Z][^/]*|[.]test)[.]ts$' },
+      to: {
+        reachable: true,
+        path: [
+          '^libs/internal-api/src/transport/',
+          'node_modules/(express|undici|pino)/',
+          '^(node:)?(assert|buffer|child_process|cluster|crypto|dns|events|fs|http|http2|https|net|os|path|perf_hooks|process|stream|timers|tls|url|util|worker_threads|zlib)(/|$)',
+        ],
+      },
+    },
+    {
       name: 'only-tests-import-deploy',
       comment: 'What runs a stack is no part of the stack.',
       severity: 'error',

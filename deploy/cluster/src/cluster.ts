@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { relative } from 'node:path';
 import { REGIONS, type Region } from '@turnpike/config/region';
-import { InternalCallError } from '@turnpike/internal-api/createClient';
+import { InternalCallError } from '@turnpike/internal-api/transport/createClient';
 import type { LocalSecrets } from '@turnpike/local-stack/localSecrets';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import { SEEDED_CREDIT_USD, seedWorkspace } from '@turnpike/local-stack/seedWorkspace';

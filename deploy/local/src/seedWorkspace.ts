@@ -1,7 +1,7 @@
 import { toKeySha256 } from '@turnpike/api-keys/apiKey';
 import { parseSecrets } from '@turnpike/config/secrets';
 import { authApi } from '@turnpike/internal-api/auth';
-import { createClient, InternalCallError } from '@turnpike/internal-api/createClient';
+import { createClient, InternalCallError } from '@turnpike/internal-api/transport/createClient';
 import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { parseUsd } from '@turnpike/money/nanoUsd';

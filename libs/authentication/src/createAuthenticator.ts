@@ -1,6 +1,6 @@
 import type { Region } from '@turnpike/config/region';
 import { authApi } from '@turnpike/internal-api/auth';
-import { CONNECT_TIMEOUT_MS, createClient } from '@turnpike/internal-api/createClient';
+import { CONNECT_TIMEOUT_MS, createClient } from '@turnpike/internal-api/transport/createClient';
 import { Agent } from 'undici';
 import { type Authenticator, createCachingAuthenticator } from './createCachingAuthenticator.ts';
 

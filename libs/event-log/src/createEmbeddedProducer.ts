@@ -1,4 +1,4 @@
-import { type ClientOptions, CONNECT_TIMEOUT_MS, createClient } from '@turnpike/internal-api/createClient';
+import { type ClientOptions, CONNECT_TIMEOUT_MS, createClient } from '@turnpike/internal-api/transport/createClient';
 import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import { Agent } from 'undici';
 import type { EventLogProducer } from './eventLog.ts';

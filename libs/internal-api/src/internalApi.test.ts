@@ -9,9 +9,9 @@ import { createLogger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { z } from 'zod';
-import { type CallFailure, createClient, InternalCallError, isRefusal } from './createClient.ts';
 import { defineApi, type FaultOf } from './internalApi.ts';
-import { createFaultWording, type Handlers, serveApi } from './serveApi.ts';
+import { type CallFailure, createClient, InternalCallError, isRefusal } from './transport/createClient.ts';
+import { createFaultWording, type Handlers, serveApi } from './transport/serveApi.ts';
 
 const things = defineApi('catalog', {
   getThing: {

@@ -1,7 +1,8 @@
+import type { InternalService } from '@turnpike/config/services';
 import type { z } from 'zod';
 
 /** A service with internal routes, by the name that tokens for it bear. */
-export type Callee = 'auth' | 'catalog' | 'model-router' | 'usage-ledger' | 'media-jobs';
+export type Callee = InternalService;
 export type Caller = Callee | 'operator';
 
 /** How a refusal is said: `{error: <the fault's name>, message}` under this status. */

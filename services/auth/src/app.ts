@@ -8,7 +8,7 @@ import type { NamedSecret } from '@turnpike/config/secrets';
 import type { Guard } from '@turnpike/http-service/guard';
 import type { RouteTable, ServiceRoutes } from '@turnpike/http-service/serviceApps';
 import { authApi } from '@turnpike/internal-api/auth';
-import { serveApi } from '@turnpike/internal-api/serveApi';
+import { serveApi } from '@turnpike/internal-api/transport/serveApi';
 import { createKeyBoundMetrics } from '@turnpike/telemetry/keyBoundMetrics';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
 import { toInternalError, toPublicError } from './api/authServiceError.ts';

@@ -3,7 +3,7 @@ import type { RouteTable, ServiceRoutes } from '@turnpike/http-service/serviceAp
 import { toChangeLog } from '@turnpike/http-service/toRequestLog';
 import { catalogApi } from '@turnpike/internal-api/catalog';
 import type { CatalogSnapshot } from '@turnpike/internal-api/catalogSnapshot';
-import { createFaultWording, serveApi } from '@turnpike/internal-api/serveApi';
+import { createFaultWording, serveApi } from '@turnpike/internal-api/transport/serveApi';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { Response } from 'express';

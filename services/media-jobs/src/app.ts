@@ -6,7 +6,7 @@ import type { Route } from '@turnpike/http-service/createHttpApp';
 import type { Guard } from '@turnpike/http-service/guard';
 import type { ServiceRoutes } from '@turnpike/http-service/serviceApps';
 import { mediaJobsApi } from '@turnpike/internal-api/mediaJobs';
-import { serveApi } from '@turnpike/internal-api/serveApi';
+import { serveApi } from '@turnpike/internal-api/transport/serveApi';
 import { MEDIA_ROUTES } from '@turnpike/public-api/mediaRoutes';
 import { createKeyBoundMetrics } from '@turnpike/telemetry/keyBoundMetrics';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';

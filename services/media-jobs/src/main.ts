@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { createAuthenticator } from '@turnpike/authentication/createAuthenticator';
 import { LONGEST_MEDIA_SILENCE_MS } from '@turnpike/config/longestAnswers';
 import { startService } from '@turnpike/http-service/startService';
-import { followCatalog } from '@turnpike/internal-api/followCatalog';
+import { followCatalog } from '@turnpike/internal-api/transport/followCatalog';
 import { openObjectStore } from '@turnpike/object-store/openObjectStore';
 import { untilDatabaseAnswers } from '@turnpike/postgres/untilDatabaseAnswers';
 import { createFairSlots } from '@turnpike/request-reading/shares/fairSlots';

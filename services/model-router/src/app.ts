@@ -3,7 +3,7 @@ import type { NamedSecret } from '@turnpike/config/secrets';
 import type { Guard } from '@turnpike/http-service/guard';
 import type { ServiceRoutes } from '@turnpike/http-service/serviceApps';
 import { modelRouterApi } from '@turnpike/internal-api/modelRouter';
-import { createFaultWording, serveApi } from '@turnpike/internal-api/serveApi';
+import { createFaultWording, serveApi } from '@turnpike/internal-api/transport/serveApi';
 import { OPERATIONS } from './answer/operations/operations.ts';
 import { createToWireError } from './api/inferenceError.ts';
 import type { OpenFleet } from './fleet/openFleet.ts';

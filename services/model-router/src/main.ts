@@ -1,6 +1,6 @@
 import { createAuthenticator } from '@turnpike/authentication/createAuthenticator';
 import { startService } from '@turnpike/http-service/startService';
-import { followCatalog } from '@turnpike/internal-api/followCatalog';
+import { followCatalog } from '@turnpike/internal-api/transport/followCatalog';
 import { createInferenceMetrics } from '@turnpike/telemetry/inferenceMetrics';
 import { openAnswers } from './answer/openAnswers.ts';
 import { LISTEN_ON_MS } from './answer/streamAttempt.ts';

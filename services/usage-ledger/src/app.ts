@@ -3,7 +3,7 @@ import { createLookUpGuard } from '@turnpike/authentication/createLookUpGuard';
 import type { NamedSecret } from '@turnpike/config/secrets';
 import type { Guard } from '@turnpike/http-service/guard';
 import type { RouteTable, ServiceRoutes } from '@turnpike/http-service/serviceApps';
-import { serveApi } from '@turnpike/internal-api/serveApi';
+import { serveApi } from '@turnpike/internal-api/transport/serveApi';
 import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import { createKeyBoundMetrics } from '@turnpike/telemetry/keyBoundMetrics';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';

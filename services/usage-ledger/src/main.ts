@@ -2,8 +2,8 @@ import { createAuthenticator } from '@turnpike/authentication/createAuthenticato
 import { usageRecorded } from '@turnpike/events/usageRecorded';
 import { startService } from '@turnpike/http-service/startService';
 import { catalogApi } from '@turnpike/internal-api/catalog';
-import { createClient } from '@turnpike/internal-api/createClient';
 import { modelRouterApi } from '@turnpike/internal-api/modelRouter';
+import { createClient } from '@turnpike/internal-api/transport/createClient';
 import { repeat } from '@turnpike/lifecycle/repeat';
 import { untilDatabaseAnswers } from '@turnpike/postgres/untilDatabaseAnswers';
 import { LOOK_UP_CONNECTIONS, listRoutes } from './app.ts';

@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os';
 import type { ReadStream, WriteStream } from 'node:tty';
 import { styleText } from 'node:util';
-import { InternalCallError } from '@turnpike/internal-api/createClient';
+import { InternalCallError } from '@turnpike/internal-api/transport/createClient';
 import { formatTable } from '../report/formatTable.ts';
 import { createServices } from '../stack/createServices.ts';
 import { findStack, toPlaceText } from '../stack/findStack.ts';

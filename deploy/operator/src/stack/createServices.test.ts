@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, it } from '@jest/globals';
-import { InternalCallError } from '@turnpike/internal-api/createClient';
+import { InternalCallError } from '@turnpike/internal-api/transport/createClient';
 import { INTERNAL_TOKEN_HEADER, verifyInternalToken } from '@turnpike/internal-auth/internalToken';
 import { createServices } from './createServices.ts';
 import { toProblem } from './toProblem.ts';

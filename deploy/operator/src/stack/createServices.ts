@@ -1,9 +1,9 @@
 import { authApi } from '@turnpike/internal-api/auth';
 import { catalogApi } from '@turnpike/internal-api/catalog';
-import { type Client, createClient } from '@turnpike/internal-api/createClient';
 import type { InternalApi } from '@turnpike/internal-api/internalApi';
 import { mediaJobsApi } from '@turnpike/internal-api/mediaJobs';
 import { modelRouterApi } from '@turnpike/internal-api/modelRouter';
+import { type Client, createClient } from '@turnpike/internal-api/transport/createClient';
 import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import type { StackAccess } from './findStack.ts';

@@ -1,4 +1,4 @@
-import type { InternalCallError } from '@turnpike/internal-api/createClient';
+import type { InternalCallError } from '@turnpike/internal-api/transport/createClient';
 import { toPrintable } from '../report/toPrintable.ts';
 import type { StackAccess } from './findStack.ts';
 

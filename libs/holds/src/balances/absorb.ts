@@ -1,4 +1,4 @@
-import { createClient } from '@turnpike/internal-api/createClient';
+import { createClient } from '@turnpike/internal-api/transport/createClient';
 import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';

@@ -1,4 +1,4 @@
-import { createClient } from '@turnpike/internal-api/createClient';
+import { createClient } from '@turnpike/internal-api/transport/createClient';
 import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 
 const TIMEOUT_MS = 1_000;

@@ -1,5 +1,5 @@
 import { authApi } from '@turnpike/internal-api/auth';
-import { createFaultWording } from '@turnpike/internal-api/serveApi';
+import { createFaultWording } from '@turnpike/internal-api/transport/serveApi';
 import {
   type AuthErrorOptions,
   type AuthFault,

@@ -1,5 +1,5 @@
-import { type ClientOptions, createClient, InternalCallError } from '@turnpike/internal-api/createClient';
 import { modelRouterApi } from '@turnpike/internal-api/modelRouter';
+import { type ClientOptions, createClient, InternalCallError } from '@turnpike/internal-api/transport/createClient';
 import type { Logger } from '@turnpike/logging/createLogger';
 import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { ApiError } from '@turnpike/public-api/apiError';

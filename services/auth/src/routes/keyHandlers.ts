@@ -1,6 +1,6 @@
 import { toChangeLog, toRequestLog } from '@turnpike/http-service/toRequestLog';
 import type { authApi } from '@turnpike/internal-api/auth';
-import type { Handlers } from '@turnpike/internal-api/serveApi';
+import type { Handlers } from '@turnpike/internal-api/transport/serveApi';
 import type { Response } from 'express';
 import { changeKeyStatus, type StatusChange } from '../keys/changeKeyStatus.ts';
 import { findKey } from '../keys/findKey.ts';

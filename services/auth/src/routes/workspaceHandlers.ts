@@ -1,6 +1,6 @@
 import { toChangeLog, toRequestLog } from '@turnpike/http-service/toRequestLog';
 import type { authApi } from '@turnpike/internal-api/auth';
-import type { Asked, Handlers } from '@turnpike/internal-api/serveApi';
+import type { Asked, Handlers } from '@turnpike/internal-api/transport/serveApi';
 import type { Response } from 'express';
 import { findKeyGenerations } from '../keys/findKeyGenerations.ts';
 import { PAGE_SIZE, toNextAfter } from '../wire/page.ts';

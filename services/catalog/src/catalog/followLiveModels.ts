@@ -1,6 +1,6 @@
-import { createClient } from '@turnpike/internal-api/createClient';
 import { mediaJobsApi } from '@turnpike/internal-api/mediaJobs';
 import { type LiveModels, modelRouterApi } from '@turnpike/internal-api/modelRouter';
+import { createClient } from '@turnpike/internal-api/transport/createClient';
 import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
 

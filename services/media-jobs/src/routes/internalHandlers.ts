@@ -1,6 +1,6 @@
 import type { mediaJobsApi } from '@turnpike/internal-api/mediaJobs';
 import type { LiveModels } from '@turnpike/internal-api/modelRouter';
-import type { Handlers } from '@turnpike/internal-api/serveApi';
+import type { Handlers } from '@turnpike/internal-api/transport/serveApi';
 import type { JobHouse } from './jobHouse.ts';
 
 /** What the fleet asks: the catalog and the operator, which models there are backends for; the operator, which jobs are overdue. */

@@ -2,7 +2,7 @@ import type { Authenticator } from '@turnpike/authentication/createAuthenticator
 import { callingKey } from '@turnpike/authentication/keyGuard';
 import type { CallBook, EndCall } from '@turnpike/holds/call/callBook';
 import { spanOf } from '@turnpike/http-service/observeRequests';
-import type { CatalogFollower } from '@turnpike/internal-api/followCatalog';
+import type { CatalogFollower } from '@turnpike/internal-api/transport/followCatalog';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { toRateLimitHeaders } from '@turnpike/public-api/headers';
 import type { KeyAllowance } from '@turnpike/request-reading/shares/keyAllowance';

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { modelRouterApi } from '@turnpike/internal-api/modelRouter';
-import { createFaultWording } from '@turnpike/internal-api/serveApi';
+import { createFaultWording } from '@turnpike/internal-api/transport/serveApi';
 import type { Response } from 'express';
 import { createReloadBalances } from './balanceHandlers.ts';
 

@@ -2,7 +2,7 @@ import type { Absorber } from '@turnpike/holds/balances/absorb';
 import type { Counter, PendingCall } from '@turnpike/holds/balances/readCounters';
 import type { FaultOf } from '@turnpike/internal-api/internalApi';
 import type { modelRouterApi } from '@turnpike/internal-api/modelRouter';
-import type { Handlers } from '@turnpike/internal-api/serveApi';
+import type { Handlers } from '@turnpike/internal-api/transport/serveApi';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { Money } from '../money/openMoney.ts';
 

@@ -4,7 +4,7 @@ import type { Region } from '@turnpike/config/region';
 import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
 import { spanOf } from '@turnpike/http-service/observeRequests';
 import { toRequestLog } from '@turnpike/http-service/toRequestLog';
-import type { CatalogFollower } from '@turnpike/internal-api/followCatalog';
+import type { CatalogFollower } from '@turnpike/internal-api/transport/followCatalog';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { CALL_ID_HEADER, RESPONSE_FORMAT_HEADER } from '@turnpike/public-api/headers';

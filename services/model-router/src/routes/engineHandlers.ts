@@ -1,8 +1,8 @@
 import { toChangeLog } from '@turnpike/http-service/toRequestLog';
-import type { CatalogFollower } from '@turnpike/internal-api/followCatalog';
 import type { FaultOf } from '@turnpike/internal-api/internalApi';
 import type { EngineBody, modelRouterApi } from '@turnpike/internal-api/modelRouter';
-import type { Handlers } from '@turnpike/internal-api/serveApi';
+import type { CatalogFollower } from '@turnpike/internal-api/transport/followCatalog';
+import type { Handlers } from '@turnpike/internal-api/transport/serveApi';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { Response } from 'express';

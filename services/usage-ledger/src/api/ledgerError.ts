@@ -1,4 +1,4 @@
-import { createFaultWording } from '@turnpike/internal-api/serveApi';
+import { createFaultWording } from '@turnpike/internal-api/transport/serveApi';
 import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import { isUnreachable } from '@turnpike/postgres/databaseFailure';
 import { type AuthErrorOptions, type GuardFault, toServiceGuardError } from '@turnpike/public-api/authFault';

@@ -1,5 +1,5 @@
-import type { Client } from '@turnpike/internal-api/createClient';
 import type { modelRouterApi } from '@turnpike/internal-api/modelRouter';
+import type { Client } from '@turnpike/internal-api/transport/createClient';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { LedgerFault } from '../api/ledgerFault.ts';
 

@@ -1,5 +1,5 @@
-import type { Client } from '@turnpike/internal-api/createClient';
 import type { modelRouterApi, RedisCounters } from '@turnpike/internal-api/modelRouter';
+import type { Client } from '@turnpike/internal-api/transport/createClient';
 import { absorb } from '../balances/absorb.ts';
 import type { Db } from '../database/createDb.ts';
 import { inOneSnapshot } from '../database/inOneSnapshot.ts';

@@ -1,6 +1,6 @@
 import { catalogApi } from '@turnpike/internal-api/catalog';
 import type { CatalogModel } from '@turnpike/internal-api/catalogSnapshot';
-import { type Client, isRefusal } from '@turnpike/internal-api/createClient';
+import { type Client, isRefusal } from '@turnpike/internal-api/transport/createClient';
 import { parsePrice, type TextPrices } from '@turnpike/money/price';
 import type { UnitPrice } from '@turnpike/money/unitPrice';
 import type { Db } from '../database/createDb.ts';

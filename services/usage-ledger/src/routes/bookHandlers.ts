@@ -1,5 +1,5 @@
 import { toChangeLog } from '@turnpike/http-service/toRequestLog';
-import type { Handlers } from '@turnpike/internal-api/serveApi';
+import type { Handlers } from '@turnpike/internal-api/transport/serveApi';
 import { MAX_USAGE_ENTRIES, type usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { isCanceled } from '@turnpike/postgres/databaseFailure';

@@ -1,4 +1,4 @@
-import type { Handlers } from '@turnpike/internal-api/serveApi';
+import type { Handlers } from '@turnpike/internal-api/transport/serveApi';
 import type { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { LedgerFault } from '../api/ledgerFault.ts';

@@ -1,5 +1,5 @@
 import type { EventLogStore } from '@turnpike/event-log/eventLogStore';
-import type { Handlers } from '@turnpike/internal-api/serveApi';
+import type { Handlers } from '@turnpike/internal-api/transport/serveApi';
 import type { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';

@@ -2,7 +2,7 @@ import { startDeadline } from '@turnpike/lifecycle/startDeadline';
 import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import { Agent, type Dispatcher, request } from 'undici';
 import { z } from 'zod';
-import type { Callee, InternalApi, InternalRoute } from './internalApi.ts';
+import type { Callee, InternalApi, InternalRoute } from '../internalApi.ts';
 
 const ANSWER_LIMIT_BYTES = 4 * 1024 * 1024;
 /** Longest wait for a connection. A call that gives up earlier leaves its attempt behind for as long. */

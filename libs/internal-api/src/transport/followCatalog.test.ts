@@ -3,7 +3,7 @@ import { hastenPauses } from '@turnpike/lifecycle/test/hastenPauses';
 import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import { type HttpStandIn, serveHttp } from '@turnpike/test-support/serveHttp';
 import { until } from '@turnpike/test-support/until';
-import { aCatalogModel } from './aCatalogModel.ts';
+import { aCatalogModel } from '../aCatalogModel.ts';
 import type { CatalogFollower } from './followCatalog.ts';
 
 hastenPauses(20);

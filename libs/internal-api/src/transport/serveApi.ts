@@ -6,7 +6,7 @@ import { retryAfter } from '@turnpike/public-api/headers';
 import { flat, type WireError } from '@turnpike/public-api/wireError';
 import express, { type Request, type RequestHandler, type Response } from 'express';
 import type { z } from 'zod';
-import type { InternalApi, InternalRoute } from './internalApi.ts';
+import type { InternalApi, InternalRoute } from '../internalApi.ts';
 
 const BODY_LIMIT_BYTES = 16 * 1024;
 

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { Agent } from 'undici';
+import { usageLedgerApi } from '../usageLedger.ts';
 import { createClient, InternalCallError } from './createClient.ts';
-import { usageLedgerApi } from './usageLedger.ts';
 
 it('ends a call at its deadline where no connection comes about, as where packets are lost', async () => {
   const dispatcher = new Agent({ connect: () => undefined });

@@ -1,7 +1,7 @@
 import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
-import { catalogApi } from './catalog.ts';
-import type { CatalogSnapshot } from './catalogSnapshot.ts';
+import { catalogApi } from '../catalog.ts';
+import type { CatalogSnapshot } from '../catalogSnapshot.ts';
 import { createClient } from './createClient.ts';
 
 const POLL_MS = 2_000;
