@@ -31,7 +31,10 @@ afterAll(async () => {
   await collector.close();
 }, 60_000);
 
-const partOf = (service: ServiceName) => stack.running.stack.regions.us.services[service];
+const partOf = (service: ServiceName) => {
+  const { services, regions } = stack.running.stack;
+  return { ...regions.us.services, ...services }[service];
+};
 const scrape = (service: ServiceName) => scrapeMetrics(`${partOf(service).internal_url}/metrics`);
 const gauge = async (service: ServiceName, name: string) => (await scrape(service)).get(name);
 

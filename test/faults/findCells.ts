@@ -1,6 +1,7 @@
 import { StackError } from '@turnpike/local-stack/stackError';
 import { breakUnderLoad } from './breakUnderLoad.ts';
 import type { Cell, CellTable } from './cell.ts';
+import { accounts } from './cells/accounts.ts';
 import { auth } from './cells/auth.ts';
 import { broker } from './cells/broker.ts';
 import { catalog } from './cells/catalog.ts';
@@ -26,6 +27,7 @@ import { strangers } from './cells/strangers.ts';
 const SERVES_WITHIN_MS = 5_000;
 
 const GROUPS: Record<string, CellTable> = {
+  accounts,
   auth,
   broker,
   catalog,

@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Region } from '@turnpike/config/region';
-import { forEachOf, SERVICE_NAMES } from '@turnpike/config/services';
+import { forEachOf, REGION_SERVICES } from '@turnpike/config/services';
 import type { LocalSecrets } from '@turnpike/local-stack/localSecrets';
 import { StackError } from '@turnpike/local-stack/stackError';
 import type { StackRegion } from '@turnpike/local-stack/stackFile';
@@ -36,7 +36,7 @@ export async function describeRegion(region: Region, secrets: LocalSecrets): Pro
   return {
     base_url: `http://${addressOf('edge')}:${PORT}/v1`,
     api_key: secrets.apiKey,
-    services: forEachOf(SERVICE_NAMES, (service) => ({
+    services: forEachOf(REGION_SERVICES, (service) => ({
       url: `http://${addressOf(service)}:${PORT}`,
       internal_url: `http://${addressOf(service)}:${INTERNAL_PORT}`,
       pid,

@@ -29,7 +29,7 @@ it.each(REGIONS)(
     const keys = Object.fromEntries(
       made.map(({ metadata, stringData }) => [metadata.name, Object.keys(stringData).sort()]),
     );
-    const wanted = Object.entries(listSecrets()).map(([name, names]) => [name, names.toSorted()]);
+    const wanted = Object.entries(listSecrets('region')).map(([name, names]) => [name, names.toSorted()]);
     expect(keys).toMatchObject(Object.fromEntries(wanted));
     expect(new Set(made.map(({ metadata }) => metadata.namespace))).toEqual(new Set([`turnpike-${region}`]));
   },

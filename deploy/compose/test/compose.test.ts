@@ -4,7 +4,7 @@ import { basename, join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { loadConfig } from '@turnpike/config/loadConfig';
-import { DATABASE_SERVICES, entryOf, SERVICE_NAMES, type ServiceName } from '@turnpike/config/services';
+import { DATABASE_SERVICES, entryOf, REGION_SERVICES, type ServiceName } from '@turnpike/config/services';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import { readConfigSchemas } from '@turnpike/manifests/readConfigSchemas';
 import { parse } from 'yaml';
@@ -76,7 +76,7 @@ async function configOf(name: ServiceName): Promise<Record<string, unknown>> {
 /** Volumes have names, files have paths. */
 const isFile = ([source]: string[]): boolean => source?.startsWith('.') ?? false;
 
-describe.each(SERVICE_NAMES)('%s', (name) => {
+describe.each(REGION_SERVICES)('%s', (name) => {
   it('is there, and is told what its own schema takes and nothing that it does not know', async () => {
     expect(containerOf(name).image).toBe(`turnpike/${name}:dev`);
     expect(await configOf(name)).toMatchObject({
@@ -144,7 +144,7 @@ it('leads nobody out but those who fetch what clients name', () => {
 
 it('gives no container a right, or a root that it could write', () => {
   const containers = Object.entries(compose.services);
-  expect(containers.length).toBeGreaterThan(SERVICE_NAMES.length + DATABASE_SERVICES.length);
+  expect(containers.length).toBeGreaterThan(REGION_SERVICES.length + DATABASE_SERVICES.length);
   for (const [name, { user, read_only, cap_drop, security_opt, tmpfs }] of containers)
     expect({ name, user, read_only, cap_drop, security_opt, tmpfs }).toEqual({
       name,

@@ -1,4 +1,4 @@
-import { forEachOf, SERVICE_NAMES } from '@turnpike/config/services';
+import { forEachOf, GLOBAL_SERVICES, REGION_SERVICES, type ServiceName } from '@turnpike/config/services';
 import type { LaunchedParts } from './launchParts.ts';
 import type { StackDescription, StackRegion } from './stackFile.ts';
 import { type StackSettings, toRedisUrl, toServiceUrls } from './toServiceEnvironments.ts';
@@ -7,14 +7,15 @@ import { type StackSettings, toRedisUrl, toServiceUrls } from './toServiceEnviro
 export function describeStack(settings: StackSettings, { services, engines, media }: LaunchedParts): StackDescription {
   const { ports, secrets, kafkaBrokers } = settings;
   const urls = toServiceUrls(ports);
+  const describe = (service: ServiceName) => ({
+    url: urls[service].url,
+    internal_url: urls[service].internalUrl,
+    pid: services[service].pid,
+  });
   const us: StackRegion = {
     base_url: `${urls.edge.url}/v1`,
     api_key: secrets.apiKey,
-    services: forEachOf(SERVICE_NAMES, (service) => ({
-      url: urls[service].url,
-      internal_url: urls[service].internalUrl,
-      pid: services[service].pid,
-    })),
+    services: forEachOf(REGION_SERVICES, describe),
     engines: engines.flatMap(({ urls: engineUrls, pid }) => engineUrls.map((url) => ({ url, pid }))),
     simulator_admin_urls: engines.flatMap(({ adminUrl }) => (adminUrl === undefined ? [] : [adminUrl])),
     media_backends: (media?.backends ?? []).map(({ id, model, port, adminPort }) => ({
@@ -28,5 +29,5 @@ export function describeStack(settings: StackSettings, { services, engines, medi
     redis_url: toRedisUrl(settings),
     kafka_brokers: kafkaBrokers ?? null,
   };
-  return { port_base: ports.services.edge.port, regions: { us } };
+  return { port_base: ports.services.edge.port, services: forEachOf(GLOBAL_SERVICES, describe), regions: { us } };
 }

@@ -1,7 +1,13 @@
 import { existsSync } from 'node:fs';
 import { readdir, readlink, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
-import type { ServiceName } from '@turnpike/config/services';
+import type { GlobalService, RegionService } from '@turnpike/config/services';
+
+interface StackService {
+  url: string;
+  internal_url: string;
+  pid: number;
+}
 
 /** How to reach one region of a running stack: what `stack.json` holds, for tests, benchmarks and people's own scripts. */
 export interface StackRegion {
@@ -9,7 +15,7 @@ export interface StackRegion {
   base_url: string;
   /** A key of a workspace with credit. */
   api_key: string;
-  services: Record<ServiceName, { url: string; internal_url: string; pid: number }>;
+  services: Record<RegionService, StackService>;
   /** An engine that the stack did not start has no pid here. */
   engines: { url: string; pid: number | null }[];
   /** Empty where the engines are real. */
@@ -28,6 +34,8 @@ export interface StackRegion {
 export interface StackDescription {
   /** The first of the stack's ports, by which people name it. */
   port_base: number;
+  /** The services that all regions have together. */
+  services: Record<GlobalService, StackService>;
   regions: { us: StackRegion };
 }
 

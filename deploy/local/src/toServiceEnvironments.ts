@@ -118,7 +118,7 @@ function toObjectStoreVariables({ s3, dataDir, ports, secrets, portOf }: StackSe
 export function toServiceEnvironments(settings: StackSettings): Record<ServiceName, Record<string, string>> {
   const { ports, secrets, observation, serviceSettings } = settings;
   return forEachOf(SERVICE_NAMES, (service) => ({
-    REGION: 'us',
+    ...(entryOf(service).scope === 'region' && { REGION: 'us' }),
     LISTEN_HOST: '127.0.0.1',
     PORT: String(ports.services[service].port),
     INTERNAL_PORT: String(ports.services[service].internalPort),

@@ -50,11 +50,12 @@ const outsider = (name: Outsider): Party => ({ kind: 'outsider', name });
 const FETCHERS: ServiceName[] = ['model-router', 'media-jobs'];
 
 /**
- * Every connection that somebody of a region may open, by what the list of services says. What differs from cluster to cluster
+ * Every connection that a pod of a scope's namespace may open, by what the list of services says. What differs from cluster to cluster
  * is not here, but in the components that know it: who stands before the edge, and where the Kubernetes API is.
  */
-export function listFlows(): Flow[] {
-  const ofServices = SERVICE_NAMES.flatMap((name): Flow[] => [
+export function listFlows(scope: 'region' | 'global'): Flow[] {
+  const isIn = (name: ServiceName): boolean => entryOf(name).scope === scope;
+  const ofServices = SERVICE_NAMES.filter(isIn).flatMap((name): Flow[] => [
     ...entryOf(name).calls.map((callee): Flow => {
       const port = entryOf(callee).listeners[name === 'edge' ? 'public' : 'internal'];
       const why = name === 'edge' ? "clients' calls" : 'internal routes';
@@ -63,11 +64,11 @@ export function listFlows(): Flow[] {
     ...toOwnFlows(name),
     { from: outsider('Prometheus'), to: service(name), ports: [tcp(entryOf(name).listeners.internal)], why: 'metrics' },
   ]);
-  const ofMigrations = DATABASE_SERVICES.flatMap((name): Flow[] => [
+  const ofMigrations = DATABASE_SERVICES.filter(isIn).flatMap((name): Flow[] => [
     { from: migration(name), to: role('postgres'), ports: [ROLE_PORTS.postgres], why: 'its database' },
     askingNames(migration(name)),
   ]);
-  const ofEngines = (['engine', 'media-engine'] as const).map((name): Flow => {
+  const ofEngines = (scope === 'region' ? (['engine', 'media-engine'] as const) : []).map((name): Flow => {
     return { from: outsider('Prometheus'), to: role(name), ports: [ROLE_PORTS[name]], why: 'metrics' };
   });
   return [...ofServices, ...ofMigrations, ...ofEngines];

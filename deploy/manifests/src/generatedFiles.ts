@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { REGIONS } from '@turnpike/config/region';
-import { SERVICE_NAMES } from '@turnpike/config/services';
+import { entryOf, SERVICE_NAMES } from '@turnpike/config/services';
 import { stringify } from 'yaml';
-import { type Manifest, toFlowRows, toRegionPolicies, toServicePolicies } from './networkPolicies.ts';
+import { type Manifest, toFlowRows, toNamespacePolicies, toServicePolicies } from './networkPolicies.ts';
 import { repositoryRoot } from './repositoryRoot.ts';
 import { listSecrets, toExternalSecrets } from './secrets.ts';
 import {
@@ -22,7 +22,7 @@ const README = 'k8s/README.md';
 /** What `k8s/` and Compose take from elsewhere: by its path in the repository, the text as it has to be. */
 export async function renderGeneratedFiles(): Promise<Record<string, string>> {
   const policies = SERVICE_NAMES.map((name) => [
-    `k8s/base/${name}/network-policy.yaml`,
+    `${entryOf(name).scope === 'region' ? `k8s/base/${name}` : `services/${name}/deploy`}/network-policy.yaml`,
     toText(toServicePolicies(name)),
   ]);
   const models = await readSimulatedModels();
@@ -32,8 +32,10 @@ export async function renderGeneratedFiles(): Promise<Record<string, string>> {
   ]);
   return Object.fromEntries([
     ...policies,
-    ['k8s/base/region/network-policy.yaml', toText(toRegionPolicies(), HEAD_OF_REGION)],
-    ['k8s/components/external-secrets/external-secrets.yaml', toText(toExternalSecrets())],
+    ['k8s/base/region/network-policy.yaml', toText(toNamespacePolicies('region'), HEAD_OF_REGION)],
+    ['k8s/base/global/network-policy.yaml', toText(toNamespacePolicies('global'), HEAD_OF_REGION)],
+    ['k8s/components/external-secrets/external-secrets.yaml', toText(toExternalSecrets('region'))],
+    ['k8s/overlays/global/external-secrets.yaml', toText(toExternalSecrets('global'))],
     ['k8s/local/files/engines.env', toSimulatorEnvironment(models)],
     ...engines,
     ['deploy/compose/engines.json', toComposeEnginesFile(models)],
@@ -50,7 +52,10 @@ function renderReadme(page: string): string {
   const flows = formatRows(['from', 'to', 'port', 'for'], toFlowRows());
   const secrets = formatRows(
     ['Secret', 'keys'],
-    Object.entries(listSecrets()).map(([name, keys]) => [`\`${name}\``, keys.map((key) => `\`${key}\``).join(', ')]),
+    Object.entries(listSecrets('region')).map(([name, keys]) => [
+      `\`${name}\``,
+      keys.map((key) => `\`${key}\``).join(', '),
+    ]),
   );
   return replacePart(replacePart(page, 'flows', flows), 'secrets', secrets);
 }

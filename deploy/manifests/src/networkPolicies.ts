@@ -1,4 +1,4 @@
-import { entryOf, SERVICE_NAMES, type ServiceName } from '@turnpike/config/services';
+import { entryOf, REGION_SERVICES, type ServiceName } from '@turnpike/config/services';
 import { type Flow, listFlows, type Outsider, type Party, ROLES } from './flows.ts';
 
 /** One Kubernetes object, as it is written. */
@@ -68,7 +68,7 @@ function toPolicy(name: string, party: Exclude<Party, { kind: 'outsider' }>, flo
 
 /** The policies of a service, and of its migration where it has a database. */
 export function toServicePolicies(name: ServiceName): Manifest[] {
-  const flows = listFlows();
+  const flows = listFlows(entryOf(name).scope);
   return [
     toPolicy(name, { kind: 'service', name }, flows),
     ...(entryOf(name).database ? [toPolicy(`migrate-${name}`, { kind: 'migration', name }, flows)] : []),
@@ -76,31 +76,32 @@ export function toServicePolicies(name: ServiceName): Manifest[] {
 }
 
 /**
- * The policies of a region's namespace: nobody is reached and nobody reaches anything but by a policy of their own, and who may
+ * The policies of a scope's namespace: nobody is reached and nobody reaches anything but by a policy of their own, and who may
  * reach stores and engines. What stores say to each other is not here.
  */
-export function toRegionPolicies(): Manifest[] {
-  const flows = listFlows();
+export function toNamespacePolicies(scope: 'region' | 'global'): Manifest[] {
+  const flows = listFlows(scope);
+  const roles = ROLES.filter((name) => flows.some(({ to }) => isSame(to, { kind: 'role', name })));
   const deny: Manifest = {
     apiVersion: 'networking.k8s.io/v1',
     kind: 'NetworkPolicy',
     metadata: { name: 'default-deny' },
     spec: { podSelector: {}, policyTypes: ['Ingress', 'Egress'] },
   };
-  return [deny, ...ROLES.map((name) => toPolicy(name, { kind: 'role', name }, flows))];
+  return [deny, ...roles.map((name) => toPolicy(name, { kind: 'role', name }, flows))];
 }
 
 /** The same as rows of a table: from, to, ports, what for. Callers that differ in nothing else share one. */
 export function toFlowRows(): string[][] {
   const rows = new Map<string, { from: string[]; rest: string[] }>();
-  for (const { from, to, ports, why } of listFlows()) {
+  for (const { from, to, ports, why } of listFlows('region')) {
     const rest = [toLabel(to), ports.map(toPortText).join(', '), why];
     const row = rows.get(rest.join('|')) ?? { from: [], rest };
     row.from.push(toLabel(from));
     rows.set(rest.join('|'), row);
   }
   return Array.from(rows.values(), ({ from, rest }) => [
-    from.length === SERVICE_NAMES.length ? 'every service' : from.join(', '),
+    from.length === REGION_SERVICES.length ? 'every service' : from.join(', '),
     ...rest,
   ]);
 }

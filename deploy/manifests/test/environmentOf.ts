@@ -36,7 +36,7 @@ export function dataOf(name: string, manifests: Rendered[]): Record<string, stri
 }
 
 function keysOf(secret: string): string[] {
-  const keys = listSecrets()[secret];
+  const keys = { ...listSecrets('global'), ...listSecrets('region') }[secret];
   if (!keys) throw new Error(`the Secret ${secret} is not listed`);
   return keys;
 }

@@ -26,14 +26,14 @@ it('lets onto internal listeners exactly those that internal routes name as call
         callers.filter((caller: Caller) => caller !== 'operator').map((caller) => `${caller} → ${service}`),
       ),
   );
-  const asAllowed = listFlows()
+  const asAllowed = listFlows('region')
     .filter(({ from, to, ports }) => from.kind === 'service' && to.kind === 'service' && ports[0]?.port === 9090)
     .map(({ from, to }) => `${from.name} → ${to.name}`);
   expect(asAllowed.sort()).toEqual([...new Set(asDeclared)].sort());
 });
 
 it('lets nobody but the edge reach a public listener', () => {
-  const callers = listFlows().filter(
+  const callers = listFlows('region').filter(
     ({ to, ports }) => to.kind === 'service' && ports.some(({ port }) => port === 8080),
   );
   expect([...new Set(callers.map(({ from }) => from.name))]).toEqual(['edge']);

@@ -5,7 +5,13 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import { loadConfig } from '@turnpike/config/loadConfig';
 import { LONGEST_MEDIA_SILENCE_MS, toLongestCallMs } from '@turnpike/config/longestAnswers';
 import { REGIONS } from '@turnpike/config/region';
-import { DATABASE_SERVICES, entryOf, SERVICE_NAMES, type ServiceName } from '@turnpike/config/services';
+import {
+  DATABASE_SERVICES,
+  entryOf,
+  GLOBAL_SERVICES,
+  REGION_SERVICES,
+  type ServiceName,
+} from '@turnpike/config/services';
 import { toDrainTimeoutMs } from '@turnpike/http-service/drain';
 import type { z } from 'zod';
 import { readConfigSchemas } from '../src/readConfigSchemas.ts';
@@ -21,6 +27,11 @@ import {
 } from './renderManifests.ts';
 
 const OVERLAYS = ['overlays/us', 'overlays/eu', 'overlays/local/us', 'overlays/local/eu'];
+/** Those of what all regions have together. */
+const GLOBAL_OVERLAYS = ['overlays/global', 'overlays/local/global'];
+const isGlobal = (overlay: string): boolean => GLOBAL_OVERLAYS.includes(overlay);
+const servicesOf = (overlay: string): readonly ServiceName[] => (isGlobal(overlay) ? GLOBAL_SERVICES : REGION_SERVICES);
+const databasesOf = (overlay: string) => DATABASE_SERVICES.filter((name) => servicesOf(overlay).includes(name));
 /** Closing what was opened, after the listeners: the spool's last events take up to 5 s of it. */
 const CLOSING_MS = 15_000;
 /** What the kubelet keeps of a container's logs as it comes, five files of 10Mi, and as much again until it looks. */
@@ -33,14 +44,16 @@ let schemas = new Map<ServiceName, z.ZodObject>();
 let rendered: Map<string, Rendered[]>;
 beforeAll(async () => {
   schemas = await readConfigSchemas();
-  rendered = new Map(hasKustomize ? OVERLAYS.map((overlay) => [overlay, renderFolder(overlay)]) : []);
+  rendered = new Map(
+    hasKustomize ? [...OVERLAYS, ...GLOBAL_OVERLAYS].map((overlay) => [overlay, renderFolder(overlay)]) : [],
+  );
 });
 
 /** A spool outlives a pod. */
 const kindOf = (name: ServiceName): string =>
   'SPOOL_DIR' in (schemas.get(name)?.shape ?? {}) ? 'StatefulSet' : 'Deployment';
 const manifestsOf = (overlay: string): Rendered[] => rendered.get(overlay) ?? [];
-const regionOf = (overlay: string): string => overlay.slice(-2);
+const scopeOf = (overlay: string): string => overlay.slice(overlay.lastIndexOf('/') + 1);
 function workloadOf(name: string, overlay: string): Workload {
   const found = workloadsOf(manifestsOf(overlay)).find((workload) => workload.name === name);
   if (!found) throw new Error(`${overlay} has no workload ${name}`);
@@ -57,7 +70,7 @@ function configOf(name: ServiceName, overlay: string, manifests = manifestsOf(ov
 
 const README = readFileSync(join(repositoryRoot, 'k8s/README.md'), 'utf8');
 
-describeWithKustomize.each(['us', 'eu'])('overlays/%s', (region) => {
+describeWithKustomize.each(REGIONS)('overlays/%s', (region) => {
   it('has the placeholders that k8s/README.md tells to replace, and no other example address', () => {
     const documented = [...README.matchAll(/^ +\| `([^`]+)` \|/gm)].map(([, name = '']) =>
       name.replace('.us.', `.${region}.`),
@@ -68,21 +81,21 @@ describeWithKustomize.each(['us', 'eu'])('overlays/%s', (region) => {
   });
 });
 
-describeWithKustomize.each(OVERLAYS)('%s', (overlay) => {
+describeWithKustomize.each([...OVERLAYS, ...GLOBAL_OVERLAYS])('%s', (overlay) => {
   it('has every service, of the kind that keeps what the service keeps', () => {
-    const kinds = SERVICE_NAMES.map((name) => [name, workloadOf(name, overlay).kind]);
-    const expected = SERVICE_NAMES.map((name) => [name, kindOf(name)]);
+    const kinds = servicesOf(overlay).map((name) => [name, workloadOf(name, overlay).kind]);
+    const expected = servicesOf(overlay).map((name) => [name, kindOf(name)]);
     expect(kinds).toEqual(expected);
   });
 
-  it.each(SERVICE_NAMES)('tells %s what its own schema takes, and nothing that it does not know', (name) => {
+  it.each(servicesOf(overlay))('tells %s what its own schema takes, and nothing that it does not know', (name) => {
     const manifests = manifestsOf(overlay);
     const { containers } = workloadOf(name, overlay).pod;
     expect(containers).toHaveLength(1);
     const [container] = containers;
     if (!container) throw new Error('no container');
     expect(configOf(name, overlay)).toMatchObject({
-      REGION: regionOf(overlay),
+      ...(!isGlobal(overlay) && { REGION: scopeOf(overlay) }),
       LISTEN_HOST: '0.0.0.0',
       PORT: 8080,
       INTERNAL_PORT: 9090,
@@ -97,44 +110,24 @@ describeWithKustomize.each(OVERLAYS)('%s', (overlay) => {
     ]);
   });
 
-  it.each(SERVICE_NAMES)('leads %s to whom it calls: the edge to public listeners, others to internal ones', (name) => {
-    const config = configOf(name, overlay);
-    const addresses = Object.entries(config).filter(([key]) =>
-      /^(AUTH|CATALOG|ROUTER|MEDIA|LEDGER)_(INTERNAL_)?URL$/.test(key),
-    );
-    const expected = entryOf(name).calls.map((callee) => {
-      const { settings } = entryOf(callee);
-      return name === 'edge'
-        ? [`${settings}_URL`, `http://${callee}:8080`]
-        : [`${settings}_INTERNAL_URL`, `http://${callee}:9090`];
-    });
-    expect(addresses.sort()).toEqual(expected.sort());
-  });
+  it.each(servicesOf(overlay))(
+    'leads %s to whom it calls: the edge to public listeners, others to internal ones',
+    (name) => {
+      const config = configOf(name, overlay);
+      const addresses = Object.entries(config).filter(([key]) =>
+        /^(AUTH|CATALOG|ROUTER|MEDIA|LEDGER)_(INTERNAL_)?URL$/.test(key),
+      );
+      const expected = entryOf(name).calls.map((callee) => {
+        const { settings } = entryOf(callee);
+        return name === 'edge'
+          ? [`${settings}_URL`, `http://${callee}:8080`]
+          : [`${settings}_INTERNAL_URL`, `http://${callee}:9090`];
+      });
+      expect(addresses.sort()).toEqual(expected.sort());
+    },
+  );
 
-  it('gives the edge and the router the same longest calls', () => {
-    const { IMAGES_TIMEOUT_MS, WHOLE_TIMEOUT_MS, STREAM_TIMEOUT_MS } = configOf('edge', overlay);
-    expect(configOf('model-router', overlay)).toMatchObject({ IMAGES_TIMEOUT_MS, WHOLE_TIMEOUT_MS, STREAM_TIMEOUT_MS });
-  });
-
-  it('scales by what its own namespace shows', () => {
-    for (const { kind, metadata, spec = {} } of manifestsOf(overlay)) {
-      if (kind !== 'ScaledObject') continue;
-      for (const { metadata: asked } of spec.triggers as { metadata: { query: string } }[]) {
-        const series = asked.query.match(/\bturnpike_\w+/g) ?? [];
-        const namespaces = Array.from(asked.query.matchAll(/\{namespace="([^"]*)"/g), ([, namespace]) => namespace);
-        expect(namespaces).toEqual(series.map(() => metadata.namespace));
-      }
-    }
-  });
-
-  it('has one event log for all that read or write it', () => {
-    const [first, ...others] = SERVICE_NAMES.filter((name) => entryOf(name).eventLog).map(
-      (name) => configOf(name, overlay).KAFKA_BROKERS,
-    );
-    expect(others).toEqual([first, first]);
-  });
-
-  it.each(SERVICE_NAMES)('waits for %s to end for longer than it may take', (name) => {
+  it.each(servicesOf(overlay))('waits for %s to end for longer than it may take', (name) => {
     const config = configOf(name, overlay);
     const longestAnswerMs = longestAnswerOf(name, config);
     const settleMs = Number(config.DRAIN_SETTLE_MS);
@@ -143,21 +136,9 @@ describeWithKustomize.each(OVERLAYS)('%s', (overlay) => {
     expect(terminationGracePeriodSeconds * 1_000).toBeGreaterThanOrEqual(needsMs);
   });
 
-  it.each(DATABASE_SERVICES)('migrates the database of %s, with what its migration reads', (name) => {
-    const { pod, labels } = workloadOf(`migrate-${name}`, overlay);
-    const [container] = pod.containers;
-    if (!container) throw new Error('no container');
-    const owner = entryOf(name).database?.owner;
-    const environment = environmentOf(container, manifestsOf(overlay));
-    expect(Object.keys(environment).sort()).toEqual(['DATABASE_URL', ...(owner ? ['SERVICE_ROLE'] : [])]);
-    if (owner) expect(environment.SERVICE_ROLE).toBe(entryOf(name).database?.name);
-    expect(container.image).toBe(workloadOf(name, overlay).pod.containers[0]?.image);
-    expect(labels).toMatchObject({ 'turnpike/role': 'migration' });
-  });
-
   it('restricts every container as the profile asks, and its root cannot be written', () => {
     const workloads = workloadsOf(manifestsOf(overlay));
-    expect(workloads.length).toBeGreaterThanOrEqual(SERVICE_NAMES.length + DATABASE_SERVICES.length);
+    expect(workloads.length).toBeGreaterThanOrEqual(servicesOf(overlay).length + databasesOf(overlay).length);
     for (const { name, pod } of workloads) {
       expect({ name, is: pod.securityContext }).toEqual({
         name,
@@ -193,9 +174,11 @@ describeWithKustomize.each(OVERLAYS)('%s', (overlay) => {
     const rules = manifestsOf(overlay)
       .filter(({ kind }) => /Role$/.test(kind))
       .map(({ kind, rules }) => ({ kind, rules }));
-    expect(rules).toEqual([
-      { kind: 'Role', rules: [{ apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['list'] }] },
-    ]);
+    const ofRouters = {
+      kind: 'Role',
+      rules: [{ apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['list'] }],
+    };
+    expect(rules).toEqual(isGlobal(overlay) ? [] : [ofRouters]);
   });
 
   it('bounds memory, disk and not processor time, with room beside the heap', () => {
@@ -207,7 +190,7 @@ describeWithKustomize.each(OVERLAYS)('%s', (overlay) => {
         const heap = env
           .find((variable) => variable.name === 'NODE_OPTIONS')
           ?.value?.match(/--max-old-space-size=(\d+)/)?.[1];
-        if (SERVICE_NAMES.some((service) => service === name)) expect(Number(heap)).toBeGreaterThan(0);
+        if (servicesOf(overlay).some((service) => service === name)) expect(Number(heap)).toBeGreaterThan(0);
         expect(Number(heap ?? 0)).toBeLessThanOrEqual(0.7 * toMebibytes(resources.limits?.memory ?? ''));
       }
     }
@@ -222,7 +205,7 @@ describeWithKustomize.each(OVERLAYS)('%s', (overlay) => {
     }
   });
 
-  it.each(SERVICE_NAMES)(
+  it.each(servicesOf(overlay))(
     'tells the Node of %s what the list of services does, as it stands in place of the image',
     (name) => {
       const [container] = workloadOf(name, overlay).pod.containers;
@@ -234,7 +217,7 @@ describeWithKustomize.each(OVERLAYS)('%s', (overlay) => {
   it('selects exactly one workload by each Service, disruption budget and policy that names one', () => {
     const labels = workloadsOf(manifestsOf(overlay)).map((workload) => workload.labels);
     const selectors = manifestsOf(overlay).filter(({ kind }) => kind === 'Service' || kind === 'PodDisruptionBudget');
-    expect(selectors.length).toBeGreaterThanOrEqual(2 * SERVICE_NAMES.length);
+    expect(selectors.length).toBeGreaterThanOrEqual(2 * servicesOf(overlay).length);
     for (const { kind, metadata, spec } of selectors) {
       const selector = spec?.selector ?? {};
       const wanted = Object.entries((kind === 'Service' ? selector : selector.matchLabels) ?? {});
@@ -280,11 +263,11 @@ describeWithKustomize.each(OVERLAYS)('%s', (overlay) => {
   });
 
   it('stays in its namespace, which enforces the restricted profile', () => {
-    const namespace = `turnpike-${regionOf(overlay)}`;
+    const namespace = `turnpike-${scopeOf(overlay)}`;
     const manifests = manifestsOf(overlay);
     const clusterWide = manifests.filter(({ metadata }) => metadata.namespace === undefined);
     expect([...new Set(clusterWide.map(({ kind }) => kind))].sort()).toEqual(
-      overlay.includes('local') ? ['Namespace'] : ['Namespace', 'PriorityClass'],
+      overlay.includes('local') || isGlobal(overlay) ? ['Namespace'] : ['Namespace', 'PriorityClass'],
     );
     expect([...new Set(manifests.flatMap(({ metadata }) => metadata.namespace ?? []))]).toEqual([namespace]);
     expect(manifests.find(({ kind }) => kind === 'Namespace')?.metadata).toMatchObject({
@@ -292,9 +275,46 @@ describeWithKustomize.each(OVERLAYS)('%s', (overlay) => {
       labels: { 'pod-security.kubernetes.io/enforce': 'restricted' },
     });
   });
+});
+
+describeWithKustomize.each(OVERLAYS)('%s, a region', (overlay) => {
+  it.each(DATABASE_SERVICES)('migrates the database of %s, with what its migration reads', (name) => {
+    const { pod, labels } = workloadOf(`migrate-${name}`, overlay);
+    const [container] = pod.containers;
+    if (!container) throw new Error('no container');
+    const owner = entryOf(name).database?.owner;
+    const environment = environmentOf(container, manifestsOf(overlay));
+    expect(Object.keys(environment).sort()).toEqual(['DATABASE_URL', ...(owner ? ['SERVICE_ROLE'] : [])]);
+    if (owner) expect(environment.SERVICE_ROLE).toBe(entryOf(name).database?.name);
+    expect(container.image).toBe(workloadOf(name, overlay).pod.containers[0]?.image);
+    expect(labels).toMatchObject({ 'turnpike/role': 'migration' });
+  });
+
+  it('gives the edge and the router the same longest calls', () => {
+    const { IMAGES_TIMEOUT_MS, WHOLE_TIMEOUT_MS, STREAM_TIMEOUT_MS } = configOf('edge', overlay);
+    expect(configOf('model-router', overlay)).toMatchObject({ IMAGES_TIMEOUT_MS, WHOLE_TIMEOUT_MS, STREAM_TIMEOUT_MS });
+  });
+
+  it('scales by what its own namespace shows', () => {
+    for (const { kind, metadata, spec = {} } of manifestsOf(overlay)) {
+      if (kind !== 'ScaledObject') continue;
+      for (const { metadata: asked } of spec.triggers as { metadata: { query: string } }[]) {
+        const series = asked.query.match(/\bturnpike_\w+/g) ?? [];
+        const namespaces = Array.from(asked.query.matchAll(/\{namespace="([^"]*)"/g), ([, namespace]) => namespace);
+        expect(namespaces).toEqual(series.map(() => metadata.namespace));
+      }
+    }
+  });
+
+  it('has one event log for all that read or write it', () => {
+    const [first, ...others] = REGION_SERVICES.filter((name) => entryOf(name).eventLog).map(
+      (name) => configOf(name, overlay).KAFKA_BROKERS,
+    );
+    expect(others).toEqual([first, first]);
+  });
 
   it('mentions nothing of another region, but in the catalog, whose models say where they may run', () => {
-    const other = regionOf(overlay) === 'us' ? 'eu' : 'us';
+    const other = scopeOf(overlay) === 'us' ? 'eu' : 'us';
     // Alerts and dashboards are the same in every region, and their prose has the word 'us'.
     const ofRegion = manifestsOf(overlay).filter(
       ({ kind, metadata }) =>
@@ -334,6 +354,11 @@ describeWithKustomize.each(OVERLAYS)('%s', (overlay) => {
   });
 });
 
+it.each(GLOBAL_OVERLAYS)('%s holds no word of a region', (overlay) => {
+  const text = JSON.stringify(manifestsOf(overlay).filter(({ metadata }) => !metadata.name.endsWith('-dashboard')));
+  for (const region of REGIONS) expect(text).not.toMatch(new RegExp(`turnpike-${region}|REGION=|\\.${region}\\.`));
+});
+
 describeWithKustomize('a region with other components', () => {
   it('listens behind an ingress controller as behind a gateway', () => {
     const behind = renderWith('overlays/local/us', ['components/ingress']);
@@ -345,7 +370,7 @@ describeWithKustomize('a region with other components', () => {
     const scaled = renderWith('overlays/local/us', ['components/hpa-cpu']);
     expect(targetsOf(scaled, 'HorizontalPodAutoscaler')).toEqual(targetsOf(manifestsOf('overlays/us'), 'ScaledObject'));
     expect(targetsOf(scaled, 'HorizontalPodAutoscaler')).toEqual(
-      SERVICE_NAMES.map((name) => `${kindOf(name)}/${name}`).sort(),
+      REGION_SERVICES.map((name) => `${kindOf(name)}/${name}`).sort(),
     );
   });
 
@@ -374,7 +399,7 @@ describeWithKustomize('a region with other components', () => {
         .flatMap(({ spec }) =>
           ((spec?.triggers ?? []) as { metadata: { query: string } }[]).map(({ metadata }) => metadata.query),
         );
-      expect(queries.length).toBeGreaterThanOrEqual(SERVICE_NAMES.length);
+      expect(queries.length).toBeGreaterThanOrEqual(REGION_SERVICES.length);
       for (const query of queries) {
         expect(query).toContain(`{namespace="turnpike-${region}"`);
         for (const [metric] of query.matchAll(/turnpike_\w+/g)) expect(page).toContain(`| \`${metric}\` |`);

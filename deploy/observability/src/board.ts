@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { SERVICE_NAMES } from '@turnpike/config/services';
+import { REGION_SERVICES, SERVICE_NAMES, type ServiceName } from '@turnpike/config/services';
 import { parse } from 'yaml';
 import { z } from 'zod';
 
@@ -39,8 +39,13 @@ const boardSchema = z.strictObject({
 });
 
 /** Reads `boards/<id>.yaml`. */
-export function readBoard(id: string): Board {
-  const { title, variables, service, rows } = boardSchema.parse(readYaml(id));
+export const readBoard = (id: string): Board => toBoard(id, boardSchema.parse(readYaml(id)));
+
+/** The board of a service that measures no more than every service does. */
+export const toServiceBoard = (service: ServiceName): Board =>
+  toBoard(service, { title: `Turnpike: ${service}`, variables: {}, service, rows: {} });
+
+function toBoard(id: string, { title, variables, service, rows }: z.output<typeof boardSchema>): Board {
   const { rows: serviceRows } = boardSchema.omit({ title: true }).parse(readYaml('service', service));
   return {
     id,
@@ -56,8 +61,8 @@ export function readBoard(id: string): Board {
   };
 }
 
-/** Reads a file of `boards`, with the service's name, and those of all services, in their places. */
+/** Reads a file of `boards`, with the service's name, and those of a region's services, in their places. */
 function readYaml(name: string, service = ''): unknown {
   const text = readFileSync(new URL(`../boards/${name}.yaml`, import.meta.url), 'utf8');
-  return parse(text.replaceAll('"SERVICES"', `"${SERVICE_NAMES.join('|')}"`).replaceAll('"SERVICE"', `"${service}"`));
+  return parse(text.replaceAll('"SERVICES"', `"${REGION_SERVICES.join('|')}"`).replaceAll('"SERVICE"', `"${service}"`));
 }

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { GLOBAL_SERVICES } from '@turnpike/config/services';
 import { stringify } from 'yaml';
-import { type Board, readBoard } from './board.ts';
+import { type Board, readBoard, toServiceBoard } from './board.ts';
 import { toDashboard } from './toDashboard.ts';
 
 /** Files of `boards/`, which are written by hand. */
@@ -19,6 +20,12 @@ const WRITTEN = `# Written by npm run observability, from ${FOLDER}.\n`;
 export function writeObservability(): Record<string, string> {
   return {
     ...Object.fromEntries(BOARDS.map((board) => [pathOfBoard(board), toJson(toDashboard(board))])),
+    ...Object.fromEntries(
+      GLOBAL_SERVICES.map((name) => [
+        `services/${name}/deploy/monitoring/dashboard.json`,
+        toJson(toDashboard(toServiceBoard(name))),
+      ]),
+    ),
     [`${FOLDER}/kustomization.yaml`]: WRITTEN + toYaml(toDashboardsOfKubernetes()),
     [RULES_OF_KUBERNETES]: WRITTEN + RULE_FILES.map(toPrometheusRule).join('---\n'),
   };

@@ -1,4 +1,4 @@
-import { SERVICE_NAMES } from '@turnpike/config/services';
+import { REGION_SERVICES } from '@turnpike/config/services';
 
 /** Of one replica of a service, as Prometheus labels what it fetches there. */
 const at = (job: string, labels = ''): string => `{job="${job}", instance="${job}-1"${labels && `, ${labels}`}}`;
@@ -11,7 +11,7 @@ export const grows = (aMinute: number): string => `0+${aMinute}x90`;
 /** What a region shows in which nothing is wrong: values for an hour and a half, one a minute, by their series. */
 export const HEALTHY: Record<string, string> = {
   ...Object.fromEntries(
-    SERVICE_NAMES.flatMap((service) => [
+    REGION_SERVICES.flatMap((service) => [
       [`up${at(service)}`, stays(1)],
       [`turnpike_event_loop_busy_seconds_total${at(service)}`, grows(12)],
     ]),

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { GLOBAL_SERVICES } from '@turnpike/config/services';
 import { parse } from 'yaml';
 import { pathOfRules, RULE_FILES, repositoryRoot } from '../src/observabilityFiles.ts';
 
@@ -23,6 +24,13 @@ export const RULES: (Recording | Alert)[] = RULE_FILES.flatMap((name) => {
     readFileSync(join(repositoryRoot, pathOfRules(name)), 'utf8'),
   );
   return file.groups.flatMap(({ rules }) => rules);
+});
+
+/** The alerts of the services that all regions have together, each from the service's own folder. */
+export const GLOBAL_ALERTS: Alert[] = GLOBAL_SERVICES.flatMap((name) => {
+  const path = join(repositoryRoot, 'services', name, 'deploy/monitoring/rules.yaml');
+  const { spec }: { spec: { groups: { rules: Alert[] }[] } } = parse(readFileSync(path, 'utf8'));
+  return spec.groups.flatMap(({ rules }) => rules);
 });
 
 export const ALERTS = RULES.filter((rule): rule is Alert => 'alert' in rule);

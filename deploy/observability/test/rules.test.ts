@@ -1,15 +1,15 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
-import { SERVICE_NAMES } from '@turnpike/config/services';
+import { REGION_SERVICES } from '@turnpike/config/services';
 import { runToEnd } from '@turnpike/local-stack/process/runToEnd';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import { stringify } from 'yaml';
 import { pathOfRules, RULE_FILES } from '../src/observabilityFiles.ts';
-import { checkRules, inTemporaryFolder } from './checkRules.ts';
+import { checkQueries, checkRules, inTemporaryFolder } from './checkRules.ts';
 import { grows, HEALTHY, seriesOf, stays } from './healthyRegion.ts';
 import { readSelectors } from './promql.ts';
-import { ALERTS, RULES } from './readRules.ts';
+import { ALERTS, GLOBAL_ALERTS, RULES } from './readRules.ts';
 
 const FILES = RULE_FILES.map((file) => join(repositoryRoot, pathOfRules(file)));
 
@@ -344,6 +344,7 @@ const testRules = (tests: ReturnType<typeof toTest>[]): Promise<void> =>
 
 it('has rules that Prometheus reads', async () => {
   await checkRules(FILES);
+  await checkQueries(GLOBAL_ALERTS.map(({ expr }) => expr));
 });
 
 it('fires nothing in a healthy region, in which there is everything that alerts go by', async () => {
@@ -358,8 +359,8 @@ it('fires nothing in a healthy region, in which there is everything that alerts 
 
 it('asks of every service whether it is there', () => {
   const exprOf = (name: string) => ALERTS.find(({ alert }) => alert === name)?.expr;
-  const jobs = SERVICE_NAMES.join('|');
-  const absent = SERVICE_NAMES.map((service) => `\nor absent(up{job="${service}"})`).join('');
+  const jobs = REGION_SERVICES.join('|');
+  const absent = REGION_SERVICES.map((service) => `\nor absent(up{job="${service}"})`).join('');
   expect(exprOf('ServiceDown')).toBe(`max by (job) (up{job=~"${jobs}"}) == 0${absent}`);
   expect(exprOf('ReplicaDown')).toBe(`up{job=~"${jobs}"} == 0`);
 });
@@ -380,14 +381,15 @@ it('is told by the test of rules when an alert is silent that should fire, or fi
 });
 
 it('tells of every alert what to do: its entry in the operators’ page begins with how soon', async () => {
+  const alerts = [...ALERTS, ...GLOBAL_ALERTS];
   const page = await readFile(join(repositoryRoot, 'docs/operations.md'), 'utf8');
   const entries = Array.from(page.matchAll(/^#### (\w+)\n\n\*\*(Page|Ticket)\.\*\* /gm), ([, alert, severity]) => ({
     alert,
     severity: severity?.toLowerCase(),
   }));
   expect(entries).toEqual(
-    expect.arrayContaining(ALERTS.map(({ alert, labels: { severity } }) => ({ alert, severity }))),
+    expect.arrayContaining(alerts.map(({ alert, labels: { severity } }) => ({ alert, severity }))),
   );
-  expect(entries).toHaveLength(ALERTS.length);
-  for (const { alert, annotations } of ALERTS) expect(annotations.runbook_url).toBe(toRunbook(alert));
+  expect(entries).toHaveLength(alerts.length);
+  for (const { alert, annotations } of alerts) expect(annotations.runbook_url).toBe(toRunbook(alert));
 });

@@ -1,7 +1,7 @@
 import { glob, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, expect, it } from '@jest/globals';
-import { SERVICE_NAMES } from '@turnpike/config/services';
+import { REGION_SERVICES } from '@turnpike/config/services';
 import { runToEnd } from '@turnpike/local-stack/process/runToEnd';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import { parse, stringify } from 'yaml';
@@ -96,7 +96,7 @@ const asItShould = ({ service, least, most }: Scaler, metric: string): readonly 
 ];
 
 it('has an autoscaler for every service, and says how many replicas each of its signals wants', () => {
-  expect(scalers.map(({ service }) => service).sort()).toEqual([...SERVICE_NAMES].sort());
+  expect(scalers.map(({ service }) => service).sort()).toEqual([...REGION_SERVICES].sort());
   for (const { service, least, most, triggers } of scalers) {
     const wanted = WHEN_BUSY[service] ?? {};
     expect(triggers.map(({ query }) => metricOf(query)).sort()).toEqual(Object.keys(wanted).sort());

@@ -11,6 +11,7 @@ const UNITS: [RegExp, string][] = [
 /** The settings as Markdown: a table for all services, then one for each. */
 export function formatSettings(services: ServiceSettings[]): string {
   return services
+    .filter(({ settings }) => settings.length > 0)
     .map(({ service, settings }) => {
       const rows = settings.map((setting) => [`\`${setting.name}\``, toFallback(setting), toEffect(setting)]);
       return `### ${service ?? 'Every service'}\n\n${formatRows(['variable', 'default', 'effect'], rows)}`;

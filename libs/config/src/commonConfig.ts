@@ -34,7 +34,10 @@ export const commonConfig = {
 
 /** The variables that every service of a region reads. */
 export const regionConfig = {
-  /** Region of the stack. Keys of another one are refused, and models not cleared for it do not exist. */
+  /**
+   * Region of the stack, which services of all regions do not read. Keys of another one are refused, and models not cleared for it do
+   * not exist.
+   */
   REGION: regionSchema,
   ...commonConfig,
 };

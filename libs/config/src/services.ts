@@ -90,6 +90,7 @@ export const SERVICES = {
     // As the router, where large bodies come and go, of which little lives.
     nodeFlags: ['--max-semi-space-size=16'],
   },
+  'control-plane': { scope: 'global', listeners: LISTENERS, settings: 'CONTROL_PLANE', calls: [] },
 } as const satisfies Record<string, ServiceEntry>;
 
 export type ServiceName = keyof typeof SERVICES;
@@ -100,6 +101,8 @@ type With<Part extends keyof ServiceEntry> = {
 export type RegionService = {
   [Name in ServiceName]: (typeof SERVICES)[Name]['scope'] extends 'region' ? Name : never;
 }[ServiceName];
+/** The services that all regions have together. */
+export type GlobalService = Exclude<ServiceName, RegionService>;
 export type DatabaseService = With<'database'>;
 export type EventLogService = With<'eventLog'>;
 /** The services of a region with internal routes. The edge has none. */
@@ -107,6 +110,7 @@ export type InternalService = Exclude<RegionService, 'edge'>;
 
 export const SERVICE_NAMES = Object.keys(SERVICES) as ServiceName[];
 export const REGION_SERVICES = SERVICE_NAMES.filter((name): name is RegionService => SERVICES[name].scope === 'region');
+export const GLOBAL_SERVICES = SERVICE_NAMES.filter((name): name is GlobalService => SERVICES[name].scope === 'global');
 export const isDatabaseService = (name: ServiceName): name is DatabaseService => 'database' in SERVICES[name];
 export const DATABASE_SERVICES = SERVICE_NAMES.filter(isDatabaseService);
 export const isEventLogService = (name: ServiceName): name is EventLogService => 'eventLog' in SERVICES[name];

@@ -14,7 +14,7 @@ import express, {
   type Response,
 } from 'express';
 import { FaultLog } from './faultLog.ts';
-import { type Guard, toGuardError } from './guard.ts';
+import { admit, type Guard, toGuardError } from './guard.ts';
 import { newUuidV7 } from './newUuidV7.ts';
 import { enterRoute, observeRequest, routeOf, spanOf } from './observeRequests.ts';
 import { createRequestMetrics } from './requestMetrics.ts';
@@ -68,11 +68,7 @@ export function createHttpApp({ log, telemetry, routes, toWireError }: HttpAppOp
       enterRoute(res, { route, span: tracer.continueTrace(req.headers.traceparent, route) });
       next();
     };
-    const admit: RequestHandler = async (req, res, next) => {
-      res.locals.principal = await guard(req);
-      next();
-    };
-    const handlers = [enter, admit, handler];
+    const handlers = [enter, admit(guard), handler];
     if (/^[\w/.-]+$/.test(path)) exactRoutes.set(route, handlers);
     app[method](path, handlers);
   }

@@ -2,7 +2,7 @@ import type { NamedSecret } from '@turnpike/config/secrets';
 import { INTERNAL_TOKEN_HEADER, verifyInternalToken } from '@turnpike/internal-auth/internalToken';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { flat, type WireError } from '@turnpike/public-api/wireError';
-import type { Request, Response } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 
 /** The sender of a request, as a guard found it: anyone, a service or the operator, a key; later a person's session. */
 export interface Principal {
@@ -11,6 +11,15 @@ export interface Principal {
 
 /** Finds the sender of a request. Throws if the sender may not use the route. An app with a route without a guard does not start. */
 export type Guard = (req: Request) => Principal | Promise<Principal>;
+
+/** Makes the step before a handler, which asks `principalOf`. Throws at start if there is no guard. */
+export function admit(guard: Guard): RequestHandler {
+  if (typeof guard !== 'function') throw new Error('there is no guard');
+  return async (req, res, next) => {
+    res.locals.principal = await guard(req);
+    next();
+  };
+}
 
 /** Returns what the guard of the route found. Throws if no guard ran. */
 export function principalOf(res: Response): Principal {

@@ -3,7 +3,7 @@ import { kubectl } from '@turnpike/cluster/kubectl';
 import { namespaceOf } from '@turnpike/cluster/regions';
 import { runScript } from '@turnpike/cluster/runScript';
 import { listWorkloads } from '@turnpike/cluster/workloads';
-import { SERVICE_NAMES } from '@turnpike/config/services';
+import { REGION_SERVICES } from '@turnpike/config/services';
 import { waitFor } from '@turnpike/local-stack/waitFor';
 import type { MediaKind } from '../../faults/load/media/mediaRecord.ts';
 import type { Cell, Suite } from '../cell.ts';
@@ -94,7 +94,7 @@ export const keda: Cell = {
 /** Of every service, by kind and name. */
 async function readReplicas(): Promise<Map<string, number>> {
   const workloads = await listWorkloads(namespaceOf(REGION));
-  const services = workloads.filter(({ metadata }) => SERVICE_NAMES.some((name) => name === metadata.name));
+  const services = workloads.filter(({ metadata }) => REGION_SERVICES.some((name) => name === metadata.name));
   return new Map(
     services.map(({ kind, metadata, spec }) => [`${kind.toLowerCase()}/${metadata.name}`, spec.replicas ?? 1]),
   );

@@ -81,7 +81,7 @@ const toName = ({ metadata }: Pod): string => `${metadata.namespace}/${metadata.
 
 /** Every port on which a pod listens for others, read from its own network. */
 async function listTargets(containers: readonly Container[]): Promise<Target[]> {
-  const flows = listFlows();
+  const flows = listFlows('region');
   const targets = containers.map(async (container): Promise<Target[]> => {
     const { pod } = container;
     const tables = await runInNetwork(container, ['cat', '/proc/net/tcp', '/proc/net/tcp6']);

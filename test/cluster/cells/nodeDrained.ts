@@ -1,5 +1,5 @@
 import { getJson, kubectl } from '@turnpike/cluster/kubectl';
-import { SERVICE_NAMES } from '@turnpike/config/services';
+import { REGION_SERVICES } from '@turnpike/config/services';
 import { z } from 'zod';
 import type { Cell } from '../cell.ts';
 import { APP, listRegionPods } from '../region/pods.ts';
@@ -7,7 +7,7 @@ import { judge, startTraffic } from './rollingUpdate.ts';
 
 const REGION = 'us';
 /** Stores are single copies, and their disks are the node's own: they stay, as would a store outside of the cluster. */
-const EVICTED = `${APP} in (${SERVICE_NAMES.join(',')})`;
+const EVICTED = `${APP} in (${REGION_SERVICES.join(',')})`;
 const DRAIN_WITHIN = '400s';
 
 const nodesSchema = z.object({ items: z.array(z.object({ metadata: z.object({ name: z.string() }) })) });
@@ -54,6 +54,6 @@ export const nodeDrained: Cell = {
 async function countServices(node: string): Promise<number> {
   const pods = await listRegionPods(REGION);
   return pods.filter(
-    ({ spec, metadata }) => spec.nodeName === node && SERVICE_NAMES.some((name) => name === metadata.labels[APP]),
+    ({ spec, metadata }) => spec.nodeName === node && REGION_SERVICES.some((name) => name === metadata.labels[APP]),
   ).length;
 }

@@ -3,7 +3,7 @@ import { type ClusterRegion, readClusterFile } from '@turnpike/cluster/describeC
 import { kubectl } from '@turnpike/cluster/kubectl';
 import { loadRegionSecrets, toSecretObjects } from '@turnpike/cluster/regionSecrets';
 import { namespaceOf } from '@turnpike/cluster/regions';
-import { SERVICE_NAMES } from '@turnpike/config/services';
+import { REGION_SERVICES } from '@turnpike/config/services';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { createOperator } from '../../faults/stack/operator.ts';
@@ -177,8 +177,8 @@ async function putSecretsBack(described: ClusterRegion): Promise<void> {
   await redis.call('ACL', 'SETUSER', 'default', 'resetpass', `>${secrets.redisPassword}`);
   redis.disconnect();
   await applyObjects(toSecretObjects(REGION, secrets));
-  const workloads = await Promise.all(SERVICE_NAMES.map((name) => getWorkload(REGION, name)));
+  const workloads = await Promise.all(REGION_SERVICES.map((name) => getWorkload(REGION, name)));
   const names = workloads.map(({ kind, metadata }) => `${kind.toLowerCase()}/${metadata.name}`);
   await kubectl(['rollout', 'restart', ...names, '-n', NAMESPACE]);
-  for (const name of SERVICE_NAMES) await untilRolledOut(REGION, name);
+  for (const name of REGION_SERVICES) await untilRolledOut(REGION, name);
 }

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { kubectl } from '@turnpike/cluster/kubectl';
-import { SERVICE_NAMES, type ServiceName } from '@turnpike/config/services';
+import { REGION_SERVICES, type ServiceName } from '@turnpike/config/services';
 import { waitFor } from '@turnpike/local-stack/waitFor';
 import type { AllowedOutcomes } from '../../faults/cellContext.ts';
 import type { Cell, RegionContext } from '../cell.ts';
@@ -24,7 +24,7 @@ export const podKilled: Cell = {
   async run(suite) {
     const context = await suite.openBooks(REGION);
     const traffic = startTraffic(context, 1 / 2);
-    for (const service of SERVICE_NAMES) await strike(service, 'killed', killOf(service));
+    for (const service of REGION_SERVICES) await strike(service, 'killed', killOf(service));
     await strike('model-router', 'removed', removeRouter({ volume: 'kept' }));
     await strike('model-router', 'removed with its volume', removeRouter({ volume: 'lost' }));
     await traffic.stop();

@@ -1,5 +1,5 @@
 import { REGIONS, type Region } from '@turnpike/config/region';
-import { SERVICE_NAMES, type ServiceName } from '@turnpike/config/services';
+import { REGION_SERVICES, type ServiceName } from '@turnpike/config/services';
 import type { MediaKind } from '../../faults/load/media/mediaRecord.ts';
 import type { Cell, RegionContext, Suite } from '../cell.ts';
 import { restart } from '../region/rollout.ts';
@@ -58,7 +58,7 @@ export const rollingUpdate: Cell = {
     await Promise.all(
       traffics.flatMap(({ calls, streams }) => [calls.untilSent(50), streams.untilSent(OPEN_STREAMS / 4)]),
     );
-    for (const service of SERVICE_NAMES.toSorted((a, b) => ORDER.indexOf(a) - ORDER.indexOf(b))) {
+    for (const service of REGION_SERVICES.toSorted((a, b) => ORDER.indexOf(a) - ORDER.indexOf(b))) {
       for (const traffic of traffics) traffic.beginMedia();
       await restartEverywhere(service, suite);
     }

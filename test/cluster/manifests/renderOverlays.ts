@@ -3,7 +3,8 @@ import { dirname, join } from 'node:path';
 import { repositoryRoot } from '@turnpike/local-stack/repositoryRoot';
 import { buildManifests } from '@turnpike/manifests/buildManifests';
 
-const OVERLAYS = ['overlays/us', 'overlays/eu', 'overlays/local/us', 'overlays/local/eu'];
+const SCOPES = ['us', 'eu', 'global'];
+const OVERLAYS = SCOPES.flatMap((scope) => [`overlays/${scope}`, `overlays/local/${scope}`]);
 /** A region has one of the two: what the overlays name, and what they might name in its place. */
 const ALTERNATIVES = { keda: 'hpa-cpu', gateway: 'ingress' };
 

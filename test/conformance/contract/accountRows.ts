@@ -12,6 +12,8 @@ export const accountRows = {
   'models.one.unknown': 'GET /v1/models/{id} of an unknown model is 404 with an envelope',
   'models.one.did-you-mean': 'that 404 names models that are close, also where the name holds slashes',
   'models.needs-key': 'the list wants a key',
+  'control-plane.health': 'GET /account/health of the account layer is 200 with a status, for everybody',
+  'control-plane.unlisted': 'any other path of the account layer is 404, and the internal listener’s are not there',
   'key.fields': 'key information has exactly its nine fields, in USD',
   'key.masked': 'key_name shows the last four characters and nothing else of the key',
   'key.spend': 'spend_usd is what the key has spent, to the nano-dollar',

@@ -415,3 +415,16 @@ row('usage.survives-credit', async () => {
   expect((await chat(account, 'tokens=2', { max_tokens: 2_000 })).status).toBe(402);
   expect(await account.untilUsage(headers)).toMatchObject({ status: 'success' });
 });
+
+const askAccountLayer = (path: string) => fetch(stack.running.stack.services['control-plane'].url + path);
+row('control-plane.health', async () => {
+  const answer = await askAccountLayer('/account/health');
+  expect([answer.status, await answer.json()]).toEqual([200, { status: 'ok' }]);
+});
+row('control-plane.unlisted', async () => {
+  for (const path of ['/', '/account', '/account/health/', '/health', '/metrics', '/v1/models']) {
+    const answer = await askAccountLayer(path);
+    expect([path, answer.status]).toEqual([path, 404]);
+    expect(await answer.json()).toEqual({ error: 'not_found', message: expect.any(String) });
+  }
+});

@@ -41,6 +41,7 @@ export function formatStack(running: RunningStack, { stateDir, heading }: Report
 
 function toPartRows({ stack, parts }: RunningStack): string[][] {
   const { us } = stack.regions;
+  const services = { ...us.services, ...stack.services };
   const addresses: Record<string, string> = {
     postgres: withoutSecret(us.postgres_url),
     redis: withoutSecret(us.redis_url),
@@ -49,7 +50,7 @@ function toPartRows({ stack, parts }: RunningStack): string[][] {
   };
   return [
     ...SERVICE_NAMES.map((service) => {
-      const { url, internal_url: internalUrl, pid } = us.services[service];
+      const { url, internal_url: internalUrl, pid } = services[service];
       return [service, service === 'edge' ? us.base_url : url, internalUrl, String(pid)];
     }),
     ...parts.stores.map(({ name, pid }) => [name, addresses[name] ?? '', '', String(pid)]),

@@ -1,8 +1,8 @@
-import type { InternalService } from '@turnpike/config/services';
 import type { z } from 'zod';
 import type { Column } from '../report/formatTable.ts';
 import type { Services } from '../stack/createServices.ts';
 import type { Health } from '../stack/readHealth.ts';
+import type { ServiceName } from '../stack/services.ts';
 
 /** What a command found or did, once for programs and once for people. */
 export interface Report {
@@ -19,7 +19,7 @@ export interface Context {
   /** Calls the stack's services as the operator. */
   services: Services;
   /** Asks a service how it is. Never rejects. */
-  readHealth(service: InternalService): Promise<Health>;
+  readHealth(service: ServiceName): Promise<Health>;
   table(columns: Column[], rows: string[][]): string;
   /** Shows a text in place of all that stands in the terminal. Absent where the output is none, or JSON is wanted. */
   redraw?: (text: string) => void;

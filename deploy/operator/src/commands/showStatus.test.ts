@@ -1,11 +1,12 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { forEachOf, INTERNAL_SERVICES } from '@turnpike/config/services';
+import { forEachOf } from '@turnpike/config/services';
 import type { Context } from '../cli/command.ts';
 import { formatTable } from '../report/formatTable.ts';
 import { createServices } from '../stack/createServices.ts';
 import { readHealth } from '../stack/readHealth.ts';
+import { OPERATED_SERVICES } from '../stack/services.ts';
 import { showStatus } from './showStatus.ts';
 
 /** What the services answer, by name and path; what is not here breaks off. */
@@ -27,7 +28,7 @@ afterAll(() => {
 });
 
 function status() {
-  const urls = forEachOf(INTERNAL_SERVICES, (service) => `${base}/${service}`);
+  const urls = forEachOf(OPERATED_SERVICES, (service) => `${base}/${service}`);
   const tokenKeys = [{ id: 'k1', secret: 'a secret of more than thirty-two characters' }];
   const context: Context = {
     services: createServices({ urls, tokenKeys }, { user: 'alice', onChange: () => {} }),
@@ -51,6 +52,7 @@ it('says of each service whether it is ready, else what it lacks, and what wants
       '# TYPE x gauge\nturnpike_event_lag_records{partition="0"} 3\nturnpike_event_lag_records{partition="1"} 4\nturnpike_ledger_dead_letters 2\n',
     ],
     '/media-jobs/ready': READY,
+    '/control-plane/ready': READY,
     '/media-jobs/internal/jobs/overdue': [
       200,
       '{"jobs":[{"id":"video_1","modality":"video","ended_at":null,"lacks":"end"}]}',
@@ -64,6 +66,7 @@ it('says of each service whether it is ready, else what it lacks, and what wants
       'model-router': { state: 'no_answer', missing: [] },
       'usage-ledger': { state: 'ready', missing: [], event_lag_records: 7, dead_letters: 2, mismatches: 0 },
       'media-jobs': { state: 'ready', missing: [], overdue_jobs: 1, spool_bytes: null, alerts: null },
+      'control-plane': { state: 'ready', missing: [] },
     },
   });
   expect(text.split('\n').map((line) => line.trim().split(/ {2,}/))).toEqual([
@@ -73,12 +76,13 @@ it('says of each service whether it is ready, else what it lacks, and what wants
     ['model-router', 'no answer'],
     ['usage-ledger', 'ready', 'event lag records 7, dead letters 2, mismatches 0'],
     ['media-jobs', 'ready', 'overdue jobs 1, spool bytes ?, alerts ?'],
+    ['control-plane', 'ready'],
   ]);
   expect(isFailure).toBe(true);
 });
 
 it('is no failure where all are ready, though one has no word for the rest', async () => {
-  answers = Object.fromEntries(INTERNAL_SERVICES.map((service) => [`/${service}/ready`, READY]));
+  answers = Object.fromEntries(OPERATED_SERVICES.map((service) => [`/${service}/ready`, READY]));
   const { document, isFailure } = await status();
   expect(isFailure).toBe(false);
   expect(document).toMatchObject({

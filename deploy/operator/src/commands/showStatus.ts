@@ -1,8 +1,9 @@
-import { forEachOf, INTERNAL_SERVICES, type InternalService } from '@turnpike/config/services';
+import { forEachOf } from '@turnpike/config/services';
 import { z } from 'zod';
 import { defineCommand } from '../cli/command.ts';
 import type { Services } from '../stack/createServices.ts';
 import type { Health } from '../stack/readHealth.ts';
+import { OPERATED_SERVICES, type ServiceName } from '../stack/services.ts';
 
 const COLUMNS = [{ title: 'service' }, { title: 'state' }, { title: 'what it says of itself' }];
 
@@ -10,8 +11,7 @@ const COLUMNS = [{ title: 'service' }, { title: 'state' }, { title: 'what it say
 type Facts = Record<string, number | null>;
 
 /** What is worth a look at first, of each service. */
-const FACTS: Record<InternalService, (health: Health, services: Services) => Promise<Facts>> = {
-  auth: async () => ({}),
+const FACTS: Partial<Record<ServiceName, (health: Health, services: Services) => Promise<Facts>>> = {
   async catalog(_health, { catalog }) {
     const snapshot = await catalog.getCatalog().catch(() => undefined);
     const live = snapshot?.models.filter(({ state }) => state === 'live').length;
@@ -51,21 +51,22 @@ export const showStatus = defineCommand({
   input: z.object({}),
   async run(_input, { services, readHealth, table }) {
     const found = await Promise.all(
-      INTERNAL_SERVICES.map(async (service) => {
+      OPERATED_SERVICES.map(async (service) => {
         const health = await readHealth(service);
-        return { service, health, facts: health.state === 'no_answer' ? {} : await FACTS[service](health, services) };
+        const facts = health.state === 'no_answer' ? {} : await FACTS[service]?.(health, services);
+        return { service, health, facts: facts ?? {} };
       }),
     );
     const rows = found.map(({ service, health, facts }) => [service, toStateCell(health), toFactsCell(facts)]);
     return {
       document: {
-        services: forEachOf(INTERNAL_SERVICES, (service) => {
+        services: forEachOf(OPERATED_SERVICES, (service) => {
           const of = found.find((each) => each.service === service);
           return { state: of?.health.state, missing: of?.health.missing, ...of?.facts };
         }),
       },
       text: table(COLUMNS, rows),
-      isFailure: found.some(({ health }) => health.state !== 'ready'),
+      isFailure: found.some(({ health }) => health.state !== 'ready' && health.state !== 'not_named'),
     };
   },
 });

@@ -2,18 +2,19 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type NamedSecret, parseSecrets } from '@turnpike/config/secrets';
-import { forEachOf, INTERNAL_SERVICES } from '@turnpike/config/services';
+import { forEachOf, GLOBAL_SERVICES, INTERNAL_SERVICES, type InternalService } from '@turnpike/config/services';
 import { serviceUrlSchema } from '@turnpike/config/sharedSettings';
 import { z } from 'zod';
 import { RefusedError, UsageError } from '../cli/operatorError.ts';
-import { SERVICE_VARIABLES, type ServiceName } from './services.ts';
+import { OPERATED_SERVICES, SERVICE_VARIABLES, type ServiceName } from './services.ts';
 
 /** How one region's internal listeners are reached, and what people call it. */
 export interface StackAccess {
   /** The first port of a local stack; host and port of `auth` for one that the environment names. */
   stack: string;
   region: string;
-  urls: Record<ServiceName, string>;
+  /** Absent for a service of all regions that the environment does not name. */
+  urls: Record<InternalService, string> & { [Name in ServiceName]?: string | undefined };
   /** What signs the operator's calls. */
   tokenKeys: NamedSecret[];
 }
@@ -29,6 +30,11 @@ const service = z.object({ internal_url: z.url(), pid: z.number() });
 const stackSchema = z.object({
   /** The first port, or the name of what is no local stack. */
   port_base: z.union([z.number(), z.string()]),
+  /** The services that all regions have together; none in a description of regions alone. */
+  services: z
+    .object(forEachOf(GLOBAL_SERVICES, () => service))
+    .partial()
+    .default({}),
   regions: z.record(
     z.string(),
     z.object({
@@ -40,8 +46,12 @@ const stackSchema = z.object({
 const tokenKeys = z.string().transform(parseSecrets);
 const secretsSchema = z.object({ internalTokenKeys: tokenKeys });
 const REGION_VARIABLE = 'TURNPIKE_REGION';
+const REGION_VARIABLES = INTERNAL_SERVICES.map((name) => SERVICE_VARIABLES[name]);
 const environmentSchema = z.object({
-  urls: z.object(forEachOf(INTERNAL_SERVICES, () => serviceUrlSchema)),
+  urls: z.object({
+    ...forEachOf(INTERNAL_SERVICES, () => serviceUrlSchema),
+    ...forEachOf(GLOBAL_SERVICES, () => serviceUrlSchema.optional()),
+  }),
   [REGION_VARIABLE]: z.string().regex(/^[a-z0-9-]{1,16}$/),
   INTERNAL_TOKEN_KEYS: tokenKeys,
 });
@@ -68,13 +78,13 @@ export async function findStack({
 }: StackChoice): Promise<StackAccess> {
   if (stack !== undefined && !/^\d+$/.test(stack))
     return readStackFile(stack, region, `${stack} cannot be read: does that stack run?`);
-  const isInEnvironment = Object.values(SERVICE_VARIABLES).some((name) => env[name] !== undefined);
+  const isInEnvironment = REGION_VARIABLES.some((name) => env[name] !== undefined);
   const wanted = stack ?? (env.PORT_BASE || undefined);
   if (wanted !== undefined && !/^\d+$/.test(wanted))
     throw new UsageError(`PORT_BASE has to be the first port of a stack, as in PORT_BASE=8080.`);
   if (stack === undefined && wanted !== undefined && isInEnvironment)
     throw new UsageError(
-      `PORT_BASE names one stack and ${Object.values(SERVICE_VARIABLES).join(', ')} another: unset either, or give --stack.`,
+      `PORT_BASE names one stack and ${REGION_VARIABLES.join(', ')} another: unset either, or give --stack.`,
     );
   if (wanted === undefined && isInEnvironment) return readEnvironment(env, region);
 
@@ -91,7 +101,7 @@ export async function findStack({
 function pickOnly(running: string[]): string {
   const [first, ...others] = running;
   if (first === undefined) {
-    const variables = [...Object.values(SERVICE_VARIABLES), REGION_VARIABLE].join(', ');
+    const variables = [...REGION_VARIABLES, REGION_VARIABLE].join(', ');
     throw new RefusedError(
       `No stack runs here: start one with "npm start", name one with --stack FILE, or set ${variables} and INTERNAL_TOKEN_KEYS.`,
     );
@@ -132,7 +142,7 @@ function isAlive(pid: number): boolean {
 }
 
 async function readStackFile(file: string, wantedRegion: string | undefined, ifAbsent: string): Promise<StackAccess> {
-  const { port_base: portBase, regions } = await readJson(file, stackSchema, ifAbsent);
+  const { port_base: portBase, services: globals, regions } = await readJson(file, stackSchema, ifAbsent);
   const region = wantedRegion ?? pickOnlyRegion(Object.keys(regions));
   const described = regions[region];
   if (!described)
@@ -143,7 +153,10 @@ async function readStackFile(file: string, wantedRegion: string | undefined, ifA
   return {
     stack: String(portBase),
     region,
-    urls: forEachOf(INTERNAL_SERVICES, (name) => services[name].internal_url),
+    urls: {
+      ...forEachOf(INTERNAL_SERVICES, (name) => services[name].internal_url),
+      ...forEachOf(GLOBAL_SERVICES, (name) => globals[name]?.internal_url),
+    },
     tokenKeys: internalTokenKeys,
   };
 }
@@ -178,7 +191,7 @@ function parseJson(text: string): unknown {
 }
 
 function readEnvironment(env: NodeJS.ProcessEnv, wantedRegion: string | undefined): StackAccess {
-  const named = forEachOf(INTERNAL_SERVICES, (name) => env[SERVICE_VARIABLES[name]]);
+  const named = forEachOf(OPERATED_SERVICES, (name) => env[SERVICE_VARIABLES[name]]);
   const result = environmentSchema.safeParse({ ...env, urls: named });
   if (!result.success) {
     const names = new Set(result.error.issues.map(({ path }) => toVariable(path)));

@@ -8,8 +8,8 @@ const notReadySchema = z.object({ status: z.string(), missing: z.array(z.string(
 
 /** How a service is by its own word, from its open routes. */
 export interface Health {
-  /** `ending`: it was told to stop. */
-  state: 'ready' | 'not_ready' | 'ending' | 'no_answer';
+  /** `ending`: it was told to stop. `not_named`: the environment does not say where it is. */
+  state: 'ready' | 'not_ready' | 'ending' | 'no_answer' | 'not_named';
   /** What it cannot serve without and does not have. */
   missing: string[];
   /** What it measures, by name; where samples differ in their labels alone, their sum. Empty where it does not tell. */
@@ -17,7 +17,8 @@ export interface Health {
 }
 
 /** Asks a service whether it is ready and what it measures. Never rejects. */
-export async function readHealth(internalUrl: string): Promise<Health> {
+export async function readHealth(internalUrl: string | undefined): Promise<Health> {
+  if (internalUrl === undefined) return { state: 'not_named', missing: [], metrics: new Map() };
   const read = async (path: string) => {
     const answer = await fetch(internalUrl + path, { redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS) });
     return { status: answer.status, text: await answer.text() };
