@@ -102,10 +102,10 @@ function readReply(
     const options = { callId, engine, canonicalModel: model.id, isCacheCapable: model.isCacheCapable, chargeOf };
     const answer = operation.editWhole(bytes, options);
     if (answer.kind === 'error') return toFault(answer.status);
+    // The next answer on its connection may be of another call, or is one.
+    if (answer.kind === 'broken' || answer.kind === 'foreign') exchange?.abort();
     if (answer.kind === 'broken') return failed(ENGINE_FAILED);
     if (answer.kind === 'foreign') {
-      // The next answer on its connection would be of another call as well.
-      exchange?.abort();
       log().warn(
         { callId, engine: engine.id, reason: 'engine_answered_another_call' },
         'engine did not answer as it should',
