@@ -11,9 +11,9 @@ import { checkRequirements } from './checkRequirements.ts';
 import { applyObjects, deployRegion } from './deployRegion.ts';
 import { type ClusterRegion, describeRegion, writeClusterFile } from './describeCluster.ts';
 import { ensureImages, type Image, loadImages } from './images.ts';
-import { toMachinePolicy } from './machinePolicy.ts';
 import { BIN, KUBECONFIG, STACK_FILE } from './paths.ts';
 import { loadRegionSecrets } from './regionSecrets.ts';
+import { namespaceOf } from './regions.ts';
 import { runScript } from './runScript.ts';
 
 /** Where progress goes, a line at a time. */
@@ -136,3 +136,17 @@ function formatCluster(regions: Record<Region, ClusterRegion>, heading: Output['
     '  "npm run cluster -- test" tries it, "npm run cluster -- down" ends it.',
   ].join('\n');
 }
+
+/** The bridge of this machine and its nodes. */
+const MACHINE = '10.213.0.0/24';
+
+/**
+ * Lets this machine, which is no pod, to every pod of a region: it stands for the clients, the operator and whoever looks at the
+ * stores. What pods may is as the manifests say.
+ */
+const toMachinePolicy = (region: Region): object => ({
+  apiVersion: 'networking.k8s.io/v1',
+  kind: 'NetworkPolicy',
+  metadata: { name: 'this-machine', namespace: namespaceOf(region) },
+  spec: { podSelector: {}, policyTypes: ['Ingress'], ingress: [{ from: [{ ipBlock: { cidr: MACHINE } }] }] },
+});

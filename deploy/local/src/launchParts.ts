@@ -217,7 +217,7 @@ function launchMedia({ parts, plan, settings, dataDir }: LaunchOptions): {
 }
 
 /** The databases of a stack, with the roles that work with them and those that migrate them. */
-export function listDatabases(passwords: LocalSecrets['databasePasswords']): ServiceDatabase[] {
+function listDatabases(passwords: LocalSecrets['databasePasswords']): ServiceDatabase[] {
   const roleOf = <Name extends keyof typeof passwords>(name: Name) => ({ name, password: passwords[name] });
   return DATABASE_SERVICES.map((service) => {
     const { database } = SERVICES[service];

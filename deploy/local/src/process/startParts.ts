@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StackError } from '../stackError.ts';
 import { waitFor } from '../waitFor.ts';
-import { readLogTail } from './logTail.ts';
 import { runToEnd, type Step } from './runToEnd.ts';
 import { startReaper } from './startReaper.ts';
 
@@ -203,4 +203,22 @@ async function stopChild(child: ChildProcess, { stopSignal, exited, hurry }: Sto
   await exited;
   hurry?.removeEventListener('abort', killGroup);
   clearTimeout(timer);
+}
+
+const TAIL_LINES = 12;
+const TAIL_BYTES = 16 * 1024;
+
+/** The last lines a part wrote, indented for a message; a note where it wrote nothing. */
+async function readLogTail(logFile: string): Promise<string> {
+  const file = await open(logFile).catch(() => undefined);
+  if (!file) return '  (it wrote no log)';
+  try {
+    const { size } = await file.stat();
+    const length = Math.min(size, TAIL_BYTES);
+    const { buffer } = await file.read(Buffer.alloc(length), 0, length, size - length);
+    const lines = buffer.toString('utf8').trimEnd().split('\n').slice(-TAIL_LINES);
+    return lines.join('') === '' ? '  (its log is empty)' : lines.map((line) => `  ${line}`).join('\n');
+  } finally {
+    await file.close();
+  }
 }

@@ -6,7 +6,6 @@ import type { ListedModel } from '../listModels.ts';
 import { repositoryRoot } from '../repositoryRoot.ts';
 import { SEEDED_CREDIT_USD } from '../seedWorkspace.ts';
 import type { RunningStack } from '../startStack.ts';
-import { formatTable } from './formatTable.ts';
 
 /** Stands for the price of what a model never does. */
 const NOT_APPLICABLE = '–';
@@ -118,4 +117,17 @@ function formatCurl(baseUrl: string, apiKey: string, model: string): string {
     `    -H 'Content-Type: application/json' \\`,
     `    -d '${body}'`,
   ].join('\n');
+}
+
+/** Rows as aligned columns, two spaces apart and indented by two. Columns named in `right` are aligned to the right. */
+function formatTable(rows: string[][], { right = [] }: { right?: number[] } = {}): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows
+    .map((row) => {
+      const cells = row.map((cell, column) =>
+        right.includes(column) ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0),
+      );
+      return `  ${cells.join('  ')}`.trimEnd();
+    })
+    .join('\n');
 }

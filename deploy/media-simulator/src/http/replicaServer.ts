@@ -1,4 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { Fault } from '../faults/fault.ts';
 import type { Replica } from '../replica/replica.ts';
 import type { RequestEntry } from '../replica/replicaLog.ts';
 import { type Answer, jsonAnswer } from '../wire/answer.ts';
@@ -7,7 +8,6 @@ import { matchRoute, type Route } from '../wire/routes.ts';
 import type { Call } from './call.ts';
 import { createImages, getImageContent } from './images.ts';
 import { describeBody, type RequestBody, readBody } from './readBody.ts';
-import { refuseByFault } from './refuseByFault.ts';
 import { sendAnswer } from './sendAnswer.ts';
 import { createSpeech, getVoices } from './speech.ts';
 import { transcribe } from './transcriptions.ts';
@@ -116,3 +116,19 @@ function closeEntry({ log }: Replica, entry: RequestEntry, res: ServerResponse):
 
 const textOf = (header: string | string[] | undefined): string | null =>
   header === undefined ? null : Array.isArray(header) ? header.join(', ') : header;
+
+const REFUSALS: Partial<Record<Fault['kind'], [status: number, message: string]>> = {
+  refuse_500: [500, 'Internal server error'],
+  refuse_503: [503, 'The server is busy, please try again later.'],
+  refuse_503_retry_after: [503, 'The server is busy, please try again later.'],
+  refuse_429: [429, 'Too many requests'],
+  refuse_404: [404, 'Not Found'],
+  refuse_401: [401, 'Unauthorized'],
+  refuse_409: [409, 'Cancellation in progress. Please try again later.'],
+};
+
+/** Throws what is answered in place of the engine, where the fault is a refusal: nothing has been begun then. */
+function refuseByFault(fault: Fault | undefined): void {
+  const [status, message] = (fault && REFUSALS[fault.kind]) ?? [];
+  if (status !== undefined) throw new EngineError(status, message ?? '');
+}

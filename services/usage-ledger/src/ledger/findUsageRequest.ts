@@ -1,6 +1,6 @@
 import type { Db } from '../database/createDb.ts';
 import type { UsageRequest } from '../generated/client.ts';
-import { firstCallIdOfMonth } from './firstCallIdOfMonth.ts';
+import { callInstantMs } from './callInstant.ts';
 
 const UUID_PATTERN = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
@@ -21,4 +21,12 @@ export async function findUsageRequest(
     orderBy: { callId: 'desc' },
   });
   return nearest?.callId === id && nearest.keyId === keyId && nearest.modality === 'text' ? nearest : undefined;
+}
+
+/** The smallest call id of the UTC month that a call id lies in: where the partition of both begins. */
+function firstCallIdOfMonth(callId: string): string {
+  const instant = new Date(callInstantMs(callId));
+  const monthMs = Date.UTC(instant.getUTCFullYear(), instant.getUTCMonth());
+  const hex = monthMs.toString(16).padStart(12, '0');
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
 }

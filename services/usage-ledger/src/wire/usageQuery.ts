@@ -2,7 +2,6 @@ import { ApiError } from '@turnpike/public-api/apiError';
 import { z } from 'zod';
 import type { LedgerFault } from '../api/ledgerFault.ts';
 import type { UsageDimension, UsageRange } from '../ledger/sumUsage.ts';
-import { parseHour } from './parseHour.ts';
 
 export interface UsageQuery extends UsageRange {
   /** Without repetitions. */
@@ -13,6 +12,9 @@ const LONGEST_RANGE_DAYS = 366;
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** A parameter's name that may be shown: what somebody pasted into the query by mistake may be a secret. */
 const SHOWN_NAME = /^[a-z_]{1,32}$/i;
+
+/** A day, alone or with a time on a whole hour in UTC. Years have four digits that Postgres knows as well. */
+const HOUR_PATTERN = /^(2\d{3}-\d{2}-\d{2})(?:T(\d{2}):00:00(?:\.0{1,9})?(?:Z|\+00:00))?$/i;
 
 const hourSchema = z.string({ error: 'must be given once' }).transform((text, context): Date => {
   const hour = parseHour(text);
@@ -69,3 +71,13 @@ function toFault({ issues: [issue] }: z.ZodError): ApiError<LedgerFault> {
 
 const invalid = (param: string, problem: string): ApiError<LedgerFault> =>
   new ApiError({ kind: 'invalid_request', param, problem });
+
+/** The instant that a date (`2026-11-30`, its first hour in UTC) or an RFC 3339 instant on a whole UTC hour names. */
+function parseHour(text: string): Date | undefined {
+  const [, day, hour = '00'] = HOUR_PATTERN.exec(text) ?? [];
+  if (day === undefined) return undefined;
+  const instant = new Date(`${day}T${hour}:00:00.000Z`);
+  // 30 February and 24 o'clock are no instants, or are taken for a later one.
+  const isReal = !Number.isNaN(instant.getTime()) && instant.toISOString().startsWith(`${day}T${hour}:`);
+  return isReal ? instant : undefined;
+}
