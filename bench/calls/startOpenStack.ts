@@ -54,7 +54,9 @@ export async function startOpenStack({
     },
   });
   const { services, secrets_file: secretsFile } = running.stack.regions.us;
-  const { internalTokenKeys } = JSON.parse(await readFile(secretsFile, 'utf8')) as { internalTokenKeys: string };
+  const { internalKeys } = JSON.parse(await readFile(secretsFile, 'utf8')) as {
+    internalKeys: { operator: string };
+  };
   const pidOf = (name: string): number => running.parts.stores.find((part) => part.name === name)?.pid ?? 0;
   const behind = {
     router: services['model-router'].pid,
@@ -67,7 +69,7 @@ export async function startOpenStack({
   return {
     running,
     behind,
-    operator: createOperator({ services, internalTokenKeys }),
+    operator: createOperator({ services, operatorKey: internalKeys.operator }),
     settled: () => untilIdle([behind.router, behind.ledger, behind.postgres]),
   };
 }

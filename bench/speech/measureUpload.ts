@@ -59,8 +59,10 @@ async function openUploads(running: RunningStack, dir: string, stops: (() => unk
   const backend = backends.find(({ model }) => model === MODEL);
   if (!backend) throw new Error(`the stack has no backend of ${MODEL}`);
   await setKnobs(backend, { renderBaseMs: 0 });
-  const { internalTokenKeys } = JSON.parse(await readFile(secretsFile, 'utf8')) as { internalTokenKeys: string };
-  const apiKey = await createOperator({ services, internalTokenKeys }).makeFundedKey(OPEN_LIMITS);
+  const { internalKeys } = JSON.parse(await readFile(secretsFile, 'utf8')) as {
+    internalKeys: { operator: string };
+  };
+  const apiKey = await createOperator({ services, operatorKey: internalKeys.operator }).makeFundedKey(OPEN_LIMITS);
   const load = await startChild<LoadOrder, LoadReport>('load');
   stops.push(load.stop);
   const portOf = (url: string): number => Number(new URL(url).port);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { parseSecrets } from '@turnpike/config/secrets';
+import { signingKeySchema } from '@turnpike/config/internalKeys';
 import { aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import { toUsageRecordedJson, usageRecorded } from '@turnpike/events/usageRecorded';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
@@ -326,15 +326,16 @@ async function removeRow(workspaceId: string): Promise<() => Promise<unknown>> {
 }
 
 async function appendToEventLog(key: string, value: string): Promise<void> {
-  const secretsSchema = z.object({ internalTokenKeys: z.string().transform(parseSecrets) });
-  const { internalTokenKeys: keys } = secretsSchema.parse(
+  const secretsSchema = z.object({ internalKeys: z.object({ 'model-router': signingKeySchema }) });
+  const { internalKeys } = secretsSchema.parse(
     JSON.parse(await readFile(join(stack.stateDir, 'secrets.json'), 'utf8')),
   );
-  const internalHeaders = createTokenIssuer({ service: 'model-router', keys });
+  const issue = createTokenIssuer({ key: internalKeys['model-router'] });
+  const signed = await issue('usage-ledger', 'POST /internal/event-log/:topic');
   const { internal_url: url } = stack.running.stack.regions.us.services['usage-ledger'];
   const response = await fetch(`${url}/internal/event-log/${usageRecorded.topic}`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', ...internalHeaders('usage-ledger') },
+    headers: { 'content-type': 'application/json', ...signed },
     body: JSON.stringify({ records: [{ key, value }] }),
   });
   expect(response.status).toBe(200);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
-import { parseSecrets } from '@turnpike/config/secrets';
-import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
+import { signingKeySchema } from '@turnpike/config/internalKeys';
+import { signsWith } from '@turnpike/internal-api/aCaller';
 import { parseUsd } from '@turnpike/money/nanoUsd';
 import { z } from 'zod';
 
@@ -42,20 +42,13 @@ interface Services {
   'usage-ledger': { internal_url: string };
 }
 
-export function createOperator({
-  services,
-  internalTokenKeys,
-}: {
-  services: Services;
-  internalTokenKeys: string;
-}): Operator {
-  const keys = z.string().transform(parseSecrets).parse(internalTokenKeys);
-  const internalHeaders = createTokenIssuer({ service: 'operator', keys });
+export function createOperator({ services, operatorKey }: { services: Services; operatorKey: string }): Operator {
+  const internalHeaders = signsWith(signingKeySchema.parse(operatorKey));
 
   async function call(service: keyof Services, method: string, path: string, body: object): Promise<unknown> {
     const response = await fetch(`${services[service].internal_url}${path}`, {
       method,
-      headers: { 'content-type': 'application/json', ...internalHeaders(service) },
+      headers: { 'content-type': 'application/json', ...(await internalHeaders(service, `${method} ${path}`)) },
       body: JSON.stringify(body),
     });
     if (!response.ok) throw new Error(`${service} answered ${response.status}: ${await response.text()}`);

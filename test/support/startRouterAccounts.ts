@@ -9,6 +9,7 @@ import { Holds } from '@turnpike/holds/holds';
 import { openShards, type Shards } from '@turnpike/holds/redis/shards';
 import { openSpoolFolder } from '@turnpike/holds/spool/openSpoolFolder';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
+import type { InternalHeaders } from '@turnpike/internal-auth/internalToken';
 import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import { noSpan } from '@turnpike/telemetry/callSpan';
 import { noMetrics } from '@turnpike/telemetry/noMetrics';
@@ -41,7 +42,7 @@ export interface RouterAccountsOptions {
   redisUrls: string[];
   /** Where this router reaches the ledger; a test that cuts it off changes what is returned. */
   ledgerUrl: () => string;
-  internalHeaders: (audience: string) => Record<string, string>;
+  internalHeaders: InternalHeaders;
   spoolDir: string;
   leaseMs: number;
   /** Makes of an event what is written to the event log. */

@@ -78,14 +78,16 @@ export async function startTestStack(
     });
     const { base_url: baseUrl, api_key: apiKey, services } = running.stack.regions.us;
     watchAnswers(baseUrl);
-    const secrets = JSON.parse(await readFile(join(stateDir, 'secrets.json'), 'utf8')) as { internalTokenKeys: string };
+    const secrets = JSON.parse(await readFile(join(stateDir, 'secrets.json'), 'utf8')) as {
+      internalKeys: { operator: string };
+    };
     return {
       running,
       baseUrl,
       apiKey,
       stateDir,
       stackFile: join(stateDir, 'stack.json'),
-      operator: createOperator({ services, internalTokenKeys: secrets.internalTokenKeys }),
+      operator: createOperator({ services, operatorKey: secrets.internalKeys.operator }),
       async stop(hurry) {
         await running.stop(hurry);
         await removeStateDir();

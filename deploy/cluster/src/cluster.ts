@@ -88,7 +88,7 @@ async function openRegion(region: Region, secrets: LocalSecrets): Promise<Cluste
       auth: { url: auth.url, internalUrl: auth.internal_url },
       ledger: { url: ledger.url, internalUrl: ledger.internal_url },
       apiKey: secrets.apiKey,
-      internalTokenKeys: secrets.internalTokenKeys,
+      operatorKey: secrets.internalKeys.operator ?? '',
     });
   // The policy is in force on every node only seconds after it was taken: until then this machine is refused.
   const isSeeded = () => seed().then(() => true, ignoreNoAnswer);

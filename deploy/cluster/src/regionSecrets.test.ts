@@ -15,7 +15,7 @@ interface SecretObject {
 async function makeSecrets(region: Region): Promise<SecretObject[]> {
   const folder = await mkdtemp(join(tmpdir(), 'turnpike-cluster-'));
   try {
-    const secrets = await loadLocalSecrets(join(folder, 'secrets.json'), { dataDirs: [] });
+    const secrets = await loadLocalSecrets(join(folder, 'secrets.json'), { region, dataDirs: [] });
     return toSecretObjects(region, secrets) as SecretObject[];
   } finally {
     await rm(folder, { recursive: true });
@@ -35,10 +35,10 @@ it.each(REGIONS)(
   },
 );
 
-it('gives no region a password, pepper or token key of another one', async () => {
+it('gives no region a password, pepper or signing key of another one', async () => {
   const [us, eu] = await Promise.all(REGIONS.map(makeSecrets));
   const secretsOf = (objects: SecretObject[] = []): Set<string> =>
-    new Set(JSON.stringify(objects).match(/[0-9a-f]{64}/g));
-  expect(secretsOf(us).size).toBeGreaterThan(8);
+    new Set(JSON.stringify(objects).match(/[0-9a-f]{64}|:[\w-]{43}(?=")/g));
+  expect(secretsOf(us).size).toBeGreaterThan(14);
   expect(secretsOf(us).isDisjointFrom(secretsOf(eu))).toBe(true);
 });

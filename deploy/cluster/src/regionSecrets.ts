@@ -1,6 +1,6 @@
 import type { Region } from '@turnpike/config/region';
-import { DATABASE_SERVICES, type DatabaseService, SERVICES } from '@turnpike/config/services';
-import { type LocalSecrets, loadLocalSecrets } from '@turnpike/local-stack/localSecrets';
+import { DATABASE_SERVICES, type DatabaseService, SERVICES, type ServiceName } from '@turnpike/config/services';
+import { type LocalSecrets, loadLocalSecrets, toInternalKeySettings } from '@turnpike/local-stack/localSecrets';
 import { namespaceOf, secretsFileOf } from './regions.ts';
 
 /** Who signs requests to a region's S3 server. */
@@ -9,7 +9,7 @@ const S3_ACCESS_KEY_ID = 'turnpike-local';
 /** The secrets of a region: made once, kept in a file that only its owner may read, and no other region's. */
 export const loadRegionSecrets = (region: Region): Promise<LocalSecrets> =>
   // Data goes with the cluster, so none is left that only these would open.
-  loadLocalSecrets(secretsFileOf(region), { dataDirs: [] });
+  loadLocalSecrets(secretsFileOf(region), { region, dataDirs: [] });
 
 /** The Secrets that a region's manifests name. */
 export function toSecretObjects(region: Region, secrets: LocalSecrets): object[] {
@@ -27,6 +27,8 @@ export function toSecretValues(secrets: LocalSecrets): Record<string, Record<str
   const ledger = SERVICES['usage-ledger'].database;
   const toDatabaseUrl = (service: DatabaseService, role: keyof typeof passwords): string =>
     `postgresql://${role}:${passwords[role]}@postgres:5432/${SERVICES[service].database.name}`;
+  const keyOf = (service: ServiceName) => ({ INTERNAL_SIGNING_KEY: secrets.internalKeys[service] ?? '' });
+  const { INTERNAL_PUBLIC_KEYS } = toInternalKeySettings(secrets, 'edge');
   const redis = { REDIS_URL: `redis://:${secrets.redisPassword}@redis:6379` };
   const toRole = (name: keyof typeof passwords) => ({ name, password: passwords[name] });
   const databases = DATABASE_SERVICES.map((service) => {
@@ -37,14 +39,16 @@ export function toSecretValues(secrets: LocalSecrets): Record<string, Record<str
     postgres: { POSTGRES_PASSWORD: secrets.postgresPassword, DATABASES: JSON.stringify(databases) },
     redis: { REDIS_PASSWORD: secrets.redisPassword },
     s3: { S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY: secrets.s3Secret },
-    'turnpike-internal': { INTERNAL_TOKEN_KEYS: secrets.internalTokenKeys },
-    auth: { DATABASE_URL: toDatabaseUrl('auth', 'auth'), KEY_PEPPERS: secrets.keyPeppers },
-    edge: redis,
-    catalog: { ...redis, DATABASE_URL: toDatabaseUrl('catalog', 'catalog') },
-    'model-router': { ...redis, CACHE_SALT_KEYS: secrets.cacheSaltKeys },
-    'usage-ledger': { DATABASE_URL: toDatabaseUrl('usage-ledger', ledger.name) },
+    'turnpike-internal': { INTERNAL_PUBLIC_KEYS },
+    auth: { ...keyOf('auth'), DATABASE_URL: toDatabaseUrl('auth', 'auth'), KEY_PEPPERS: secrets.keyPeppers },
+    operator: { INTERNAL_SIGNING_KEY: secrets.internalKeys.operator ?? '' },
+    edge: { ...keyOf('edge'), ...redis },
+    catalog: { ...keyOf('catalog'), ...redis, DATABASE_URL: toDatabaseUrl('catalog', 'catalog') },
+    'model-router': { ...keyOf('model-router'), ...redis, CACHE_SALT_KEYS: secrets.cacheSaltKeys },
+    'usage-ledger': { ...keyOf('usage-ledger'), DATABASE_URL: toDatabaseUrl('usage-ledger', ledger.name) },
     'migrate-usage-ledger': { DATABASE_URL: toDatabaseUrl('usage-ledger', ledger.owner) },
     'media-jobs': {
+      ...keyOf('media-jobs'),
       ...redis,
       DATABASE_URL: toDatabaseUrl('media-jobs', 'media'),
       OBJECT_STORE_ACCESS_KEY_ID: S3_ACCESS_KEY_ID,

@@ -171,7 +171,7 @@ export async function launchParts(options: LaunchOptions): Promise<LaunchedParts
       auth: urls.auth,
       ledger: urls['usage-ledger'],
       apiKey: secrets.apiKey,
-      internalTokenKeys: secrets.internalTokenKeys,
+      operatorKey: secrets.internalKeys.operator ?? '',
     }),
   );
 

@@ -6,7 +6,8 @@ import { isWellFormedApiKey } from '@turnpike/api-keys/apiKey';
 import { loadLocalSecrets } from './localSecrets.ts';
 
 let stateDir: string;
-const load = () => loadLocalSecrets(join(stateDir, 'secrets.json'), { dataDirs: [join(stateDir, 'data')] });
+const load = () =>
+  loadLocalSecrets(join(stateDir, 'secrets.json'), { region: 'us', dataDirs: [join(stateDir, 'data')] });
 beforeEach(async () => {
   stateDir = await mkdtemp(join(tmpdir(), 'turnpike-secrets-'));
 });
@@ -35,4 +36,17 @@ it('says what to do about a file that is damaged', async () => {
   await writeFile(join(stateDir, 'secrets.json'), '{"apiKey":');
 
   await expect(load()).rejects.toThrow(`To start afresh, remove ${stateDir}.`);
+});
+
+it('gives each service a key of its own, also beside the secrets of an earlier version', async () => {
+  const { internalKeys, ...earlier } = await load();
+  expect(internalKeys).toMatchObject({
+    auth: expect.stringMatching(/^us\/auth:/),
+    operator: expect.stringMatching(/^us\/operator:/),
+    'control-plane': expect.stringMatching(/^global\/control-plane:/),
+  });
+  await writeFile(join(stateDir, 'secrets.json'), JSON.stringify(earlier));
+  const completed = await load();
+  expect(completed).toEqual({ ...earlier, internalKeys: expect.objectContaining({ auth: expect.any(String) }) });
+  expect(await load()).toEqual(completed);
 });

@@ -3,7 +3,16 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { generateApiKey } from '@turnpike/api-keys/apiKey';
-import { DATABASE_SERVICES, type DatabaseService, SERVICES } from '@turnpike/config/services';
+import { generateSigningKey, toPublicKey } from '@turnpike/config/internalKeys';
+import type { Region } from '@turnpike/config/region';
+import {
+  DATABASE_SERVICES,
+  type DatabaseService,
+  entryOf,
+  SERVICE_NAMES,
+  SERVICES,
+  type ServiceName,
+} from '@turnpike/config/services';
 import { z } from 'zod';
 import { StackError } from './stackError.ts';
 
@@ -18,8 +27,9 @@ const DATABASE_ROLES = DATABASE_SERVICES.flatMap((service): DatabaseRole[] => {
 const secretSchema = z.string().min(32);
 
 const localSecretsSchema = z.object({
-  /** Each of these three is `id:secret`, as the services read them. */
-  internalTokenKeys: secretSchema,
+  /** The signing keys of the services and of the operator, by their names. */
+  internalKeys: z.record(z.string(), secretSchema),
+  /** Each of these two is `id:secret`, as the services read them. */
   keyPeppers: secretSchema,
   cacheSaltKeys: secretSchema,
   postgresPassword: secretSchema,
@@ -37,29 +47,55 @@ export type LocalSecrets = z.infer<typeof localSecretsSchema>;
  * The secrets of a local stack: made at its first start, kept in a file only the owner may read. `dataDirs` are where data
  * may lie that they open: if one is there and the file is not, it cannot be opened any more, and a `StackError` says so.
  */
-export async function loadLocalSecrets(file: string, { dataDirs }: { dataDirs: string[] }): Promise<LocalSecrets> {
+export async function loadLocalSecrets(
+  file: string,
+  { region, dataDirs }: { region: Region; dataDirs: string[] },
+): Promise<LocalSecrets> {
   const startAfresh = `To start afresh, remove ${dirname(file)}.`;
   const text = await readFile(file, 'utf8').catch(() => undefined);
   if (text !== undefined) {
     try {
-      return localSecretsSchema.parse(JSON.parse(text));
+      const kept = JSON.parse(text);
+      const secrets = localSecretsSchema.parse({ internalKeys: makeInternalKeys(region), ...kept });
+      // The file of an earlier version has no keys of services.
+      if (!('internalKeys' in kept)) await writeSecretsFile(file, secrets);
+      return secrets;
     } catch (error) {
       throw new StackError(`${file} does not hold this stack's secrets. ${startAfresh}`, { cause: error });
     }
   }
   if (dataDirs.some((dataDir) => existsSync(dataDir)))
     throw new StackError(`${file}, which opens the data beside it, is gone. ${startAfresh}`);
-  const secrets = makeSecrets();
+  const secrets = makeSecrets(region);
   await mkdir(dirname(file), { recursive: true });
-  await writeFile(`${file}.partial`, `${JSON.stringify(secrets, null, 2)}\n`, { mode: 0o600 });
-  await rename(`${file}.partial`, file);
+  await writeSecretsFile(file, secrets);
   return secrets;
 }
 
-function makeSecrets(): LocalSecrets {
+async function writeSecretsFile(file: string, secrets: LocalSecrets): Promise<void> {
+  await writeFile(`${file}.partial`, `${JSON.stringify(secrets, null, 2)}\n`, { mode: 0o600 });
+  await rename(`${file}.partial`, file);
+}
+
+/** A key for each service, in its scope, and for the region's operator. */
+function makeInternalKeys(region: Region): Record<string, string> {
+  const toKey = (name: ServiceName | 'operator') => {
+    const isGlobal = name !== 'operator' && entryOf(name).scope === 'global';
+    return [name, generateSigningKey(`${isGlobal ? 'global' : region}/${name}`)];
+  };
+  return Object.fromEntries([...SERVICE_NAMES, 'operator' as const].map(toKey));
+}
+
+/** The settings by which a service signs its calls, and verifies those of others. */
+export const toInternalKeySettings = ({ internalKeys }: Pick<LocalSecrets, 'internalKeys'>, service: ServiceName) => ({
+  INTERNAL_SIGNING_KEY: internalKeys[service] ?? '',
+  INTERNAL_PUBLIC_KEYS: Object.values(internalKeys).map(toPublicKey).join(','),
+});
+
+function makeSecrets(region: Region): LocalSecrets {
   const secret = () => randomBytes(32).toString('hex');
   return {
-    internalTokenKeys: `local1:${secret()}`,
+    internalKeys: makeInternalKeys(region),
     keyPeppers: `local1:${secret()}`,
     cacheSaltKeys: `local1:${secret()}`,
     postgresPassword: secret(),

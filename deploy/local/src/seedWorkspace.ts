@@ -1,11 +1,10 @@
 import { toKeySha256 } from '@turnpike/api-keys/apiKey';
-import { parseSecrets } from '@turnpike/config/secrets';
+import { signingKeySchema } from '@turnpike/config/internalKeys';
 import { authApi } from '@turnpike/internal-api/auth';
 import { createClient, InternalCallError } from '@turnpike/internal-api/transport/createClient';
 import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { parseUsd } from '@turnpike/money/nanoUsd';
-import { z } from 'zod';
 import { StackError } from './stackError.ts';
 import type { ServiceUrls } from './toServiceEnvironments.ts';
 
@@ -21,17 +20,17 @@ export interface SeedOptions {
   auth: ServiceUrls;
   ledger: ServiceUrls;
   apiKey: string;
-  /** The `id:secret` list that signs calls between services. */
-  internalTokenKeys: string;
+  /** The key that signs the operator's calls. */
+  operatorKey: string;
 }
 
 /**
  * Gives the stack an organization's workspace with credit, and the key, through the services' own interfaces.
  * Done again it changes nothing: a credit id is applied once, and a key is known by its hash.
  */
-export async function seedWorkspace({ auth, ledger, apiKey, internalTokenKeys }: SeedOptions): Promise<void> {
-  const keys = z.string().transform(parseSecrets).parse(internalTokenKeys);
-  const reached = { internalHeaders: createTokenIssuer({ service: 'operator', keys }), timeoutMs: TIMEOUT_MS };
+export async function seedWorkspace({ auth, ledger, apiKey, operatorKey }: SeedOptions): Promise<void> {
+  const key = signingKeySchema.parse(operatorKey);
+  const reached = { internalHeaders: createTokenIssuer({ key }), timeoutMs: TIMEOUT_MS };
   const authService = createClient(authApi, { url: auth.internalUrl, ...reached });
   const ledgerService = createClient(usageLedgerApi, { url: ledger.internalUrl, ...reached });
 

@@ -130,6 +130,7 @@ async function prepareLaunch(options: StackOptions, { portsTimeoutMs }: { portsT
   const s3JarDir = s3 ? await ensureJars('s3proxy', say) : undefined;
   const secretsFile = join(stateDir, 'secrets.json');
   const secrets = await loadLocalSecrets(secretsFile, {
+    region: 'us',
     dataDirs: DATA_KINDS.map((kind) => join(stateDir, `data-${kind}`)),
   });
   // The ledger has read each of the two event logs up to some offset that means nothing in the other, and a job's objects are in one

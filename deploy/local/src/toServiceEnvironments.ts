@@ -9,7 +9,7 @@ import {
   SERVICES,
   type ServiceName,
 } from '@turnpike/config/services';
-import type { DatabaseRole, LocalSecrets } from './localSecrets.ts';
+import { type DatabaseRole, type LocalSecrets, toInternalKeySettings } from './localSecrets.ts';
 import type { Observation } from './observation.ts';
 import type { MigrationEnvironment } from './parts/migrateDatabase.ts';
 import type { ServicePorts, StackPorts } from './stackPorts.ts';
@@ -122,7 +122,7 @@ export function toServiceEnvironments(settings: StackSettings): Record<ServiceNa
     LISTEN_HOST: '127.0.0.1',
     PORT: String(ports.services[service].port),
     INTERNAL_PORT: String(ports.services[service].internalPort),
-    INTERNAL_TOKEN_KEYS: secrets.internalTokenKeys,
+    ...toInternalKeySettings(secrets, service),
     // No load balancer has to notice, and nobody likes to wait for the end.
     DRAIN_SETTLE_MS: '0',
     ...observation,

@@ -14,17 +14,13 @@ export function listSecrets(scope: 'region' | 'global'): Record<string, string[]
   const ofServices = SERVICE_NAMES.filter(isIn).map((name): [string, string[]] => {
     const { database, redis } = entryOf(name);
     const stores = [...(database ? ['DATABASE_URL'] : []), ...(redis ? ['REDIS_URL'] : [])];
-    return [name, [...stores, ...(OWN_SECRETS[name] ?? [])]];
+    return [name, ['INTERNAL_SIGNING_KEY', ...stores, ...(OWN_SECRETS[name] ?? [])]];
   });
   // A database that another role owns is migrated by that one, whose password the service does not have.
   const ofMigrations = DATABASE_SERVICES.filter((name) => isIn(name) && entryOf(name).database?.owner).map(
     (name): [string, string[]] => [`migrate-${name}`, ['DATABASE_URL']],
   );
-  return Object.fromEntries([
-    ['turnpike-internal', ['INTERNAL_TOKEN_KEYS']],
-    ...ofServices.filter(([, keys]) => keys.length > 0),
-    ...ofMigrations,
-  ]);
+  return Object.fromEntries([['turnpike-internal', ['INTERNAL_PUBLIC_KEYS']], ...ofServices, ...ofMigrations]);
 }
 
 /** One ExternalSecret for each of them; the namespace's store has an entry of the same name with the same keys. */

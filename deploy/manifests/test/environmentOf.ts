@@ -1,10 +1,13 @@
+import { generateSigningKey, toPublicKey } from '@turnpike/config/internalKeys';
 import { listSecrets } from '../src/secrets.ts';
 import type { Container, Rendered } from './renderManifests.ts';
 
 const NAMED_SECRET = `k1:${'0123456789abcdef'.repeat(2)}`;
+const SIGNING_KEY = generateSigningKey('us/edge');
 /** Values that have the form of the secret ones. */
 const PLACEHOLDERS: Record<string, string> = {
-  INTERNAL_TOKEN_KEYS: NAMED_SECRET,
+  INTERNAL_SIGNING_KEY: SIGNING_KEY,
+  INTERNAL_PUBLIC_KEYS: toPublicKey(SIGNING_KEY),
   KEY_PEPPERS: NAMED_SECRET,
   CACHE_SALT_KEYS: NAMED_SECRET,
   DATABASE_URL: 'postgresql://role:secret@postgres:5432/database',

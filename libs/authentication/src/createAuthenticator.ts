@@ -1,6 +1,7 @@
 import type { Region } from '@turnpike/config/region';
 import { authApi } from '@turnpike/internal-api/auth';
 import { CONNECT_TIMEOUT_MS, createClient } from '@turnpike/internal-api/transport/createClient';
+import type { InternalHeaders } from '@turnpike/internal-auth/internalToken';
 import { Agent } from 'undici';
 import { type Authenticator, createCachingAuthenticator } from './createCachingAuthenticator.ts';
 
@@ -10,7 +11,7 @@ export interface AuthenticatorOptions {
   /** Base address of auth's internal listener. */
   authUrl: string;
   region: Region;
-  internalHeaders: (audience: string) => Record<string, string>;
+  internalHeaders: InternalHeaders;
   /** How long a verdict may be reused; one by which calls are refused 5 s at most. */
   cacheTtlMs: number;
   /** Longest wait for a verdict. */

@@ -1,4 +1,4 @@
-import type { NamedSecret } from '@turnpike/config/secrets';
+import type { PublicKey } from '@turnpike/config/internalKeys';
 import type { Guard } from '@turnpike/http-service/guard';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { LookUpFault } from '@turnpike/public-api/authFault';
@@ -14,7 +14,7 @@ export interface LookUpGuardOptions {
   /** Look-ups a second of one key; twice as many at once after a quiet time. */
   lookUpsPerSecond: number;
   /** Keys that the edge signs the client's address with. */
-  tokenKeys: NamedSecret[];
+  tokenKeys: PublicKey[];
   metrics: KeyBoundMetrics;
   /** The number of look-ups that a request takes from its key; 1 unless given. */
   weightOf?: (req: Request) => number;

@@ -2,6 +2,7 @@ import { expect, it } from '@jest/globals';
 import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
 import { aKeyRecordBody } from '@turnpike/internal-api/aKeyRecordBody';
 import { type KeyRecord, keyRecordSchema } from '@turnpike/internal-api/keyRecord';
+import { aFleet } from '@turnpike/internal-auth/aFleet';
 import { CLIENT_ADDRESS_HEADER, signClientAddress } from '@turnpike/internal-auth/clientAddress';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { Request } from 'express';
@@ -9,7 +10,8 @@ import { createCachingAuthenticator } from './createCachingAuthenticator.ts';
 import { createKeyGuard } from './keyGuard.ts';
 
 const BURST = 100;
-const tokenKeys = [{ id: 'k1', secret: 'a secret of the tests, 32 characters' }];
+const fleet = aFleet();
+const tokenKeys = fleet.publicKeys;
 
 /** A guard whose clock stands still, the keys it knows, and how often it asked about any. */
 function aGuard({ cacheTtlMs = 300_000 } = {}) {
@@ -34,7 +36,7 @@ function aGuard({ cacheTtlMs = 300_000 } = {}) {
   async function call(apiKey: string, address = '203.0.113.1'): Promise<string> {
     const headers = {
       authorization: `Bearer ${apiKey}`,
-      [CLIENT_ADDRESS_HEADER]: signClientAddress(address, { keys: tokenKeys }),
+      [CLIENT_ADDRESS_HEADER]: signClientAddress(address, { key: fleet.keyOf('edge') }),
     };
     const request = { headers, socket: { remoteAddress: '127.0.0.1' } } as unknown as Request;
     let outcome = 'neither';

@@ -1,4 +1,4 @@
-import type { NamedSecret } from '@turnpike/config/secrets';
+import type { PublicKey } from '@turnpike/config/internalKeys';
 import { type Guard, type Principal, principalOf } from '@turnpike/http-service/guard';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { ApiError } from '@turnpike/public-api/apiError';
@@ -18,7 +18,7 @@ const WRONG_KEYS = { requestsPerMinute: 3_000, burst: 100, maxNames: 50_000 };
 export interface KeyGuardOptions {
   authenticator: Pick<Authenticator, 'authenticate'>;
   /** Keys that the edge signs the client's address with. */
-  tokenKeys: NamedSecret[];
+  tokenKeys: PublicKey[];
   /** A clock that only goes forward, in milliseconds. */
   now?: () => number;
 }

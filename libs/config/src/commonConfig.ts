@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { publicKeysSchema, signingKeySchema } from './internalKeys.ts';
 import { regionSchema } from './region.ts';
-import { parseSecrets } from './secrets.ts';
 import { serviceUrlSchema } from './sharedSettings.ts';
 
 const portSchema = z.coerce
@@ -17,8 +17,10 @@ export const commonConfig = {
   PORT: portSchema,
   /** Listener for the fleet itself: internal routes, health, metrics. The edge never proxies to it. */
   INTERNAL_PORT: portSchema,
-  /** Keys that sign tokens between services: `id:secret`, comma separated. The first signs, all verify. */
-  INTERNAL_TOKEN_KEYS: z.string().transform(parseSecrets),
+  /** The private key that signs this service's calls: `scope/service:id:key` (Ed25519). No other service has it. */
+  INTERNAL_SIGNING_KEY: signingKeySchema,
+  /** The public keys of all who may call: `scope/service:id:key`, comma separated. A service has two while its key is rotated. */
+  INTERNAL_PUBLIC_KEYS: publicKeysSchema,
   /**
    * How long a process that is told to stop still takes calls, and how long a connection is idle before it closes it then:
    * longer than load balancers take to notice that it is not ready, and than callers keep idle connections.

@@ -1,20 +1,26 @@
 import { expect, it } from '@jest/globals';
 import { z } from 'zod';
 import { regionConfig } from './commonConfig.ts';
+import { generateSigningKey, toPublicKey } from './internalKeys.ts';
 import { ConfigError, loadConfig } from './loadConfig.ts';
 
 const schema = z.object(regionConfig);
-const secret = 'a secret that is long enough for us';
-const right = { REGION: 'us', PORT: '8080', INTERNAL_PORT: '8081', INTERNAL_TOKEN_KEYS: `k2:${secret},k1:${secret}` };
+const signingKey = generateSigningKey('us/edge');
+const publicKey = toPublicKey(signingKey);
+const right = {
+  REGION: 'us',
+  PORT: '8080',
+  INTERNAL_PORT: '8081',
+  INTERNAL_SIGNING_KEY: signingKey,
+  INTERNAL_PUBLIC_KEYS: `${publicKey},${publicKey.replace(':k1:', ':k2:')}`,
+};
 
 it('reads a right environment, and ignores what is not its own', () => {
   expect(loadConfig('edge', schema, { ...right, PATH: '/bin' })).toMatchObject({
     REGION: 'us',
     PORT: 8080,
-    INTERNAL_TOKEN_KEYS: [
-      { id: 'k2', secret },
-      { id: 'k1', secret },
-    ],
+    INTERNAL_SIGNING_KEY: { issuer: 'us/edge', id: 'us/edge:k1' },
+    INTERNAL_PUBLIC_KEYS: [{ id: 'us/edge:k1' }, { id: 'us/edge:k2' }],
   });
 });
 
@@ -22,7 +28,8 @@ it('names every wrong variable at once, and no value of any', () => {
   const wrong = {
     REGION: 'mars',
     PORT: '99999',
-    INTERNAL_TOKEN_KEYS: 'k1:short',
+    INTERNAL_SIGNING_KEY: 'us/edge:k1:short',
+    INTERNAL_PUBLIC_KEYS: `${publicKey},${publicKey}`,
     DRAIN_SETTLE_MS: '',
     LISTEN_HOST: '',
   };
@@ -39,7 +46,8 @@ it('names every wrong variable at once, and no value of any', () => {
     'REGION: must be us or eu',
     'PORT: must be a port from 1 to 65535',
     'INTERNAL_PORT: is not set',
-    'INTERNAL_TOKEN_KEYS: must be id:secret pairs',
+    'INTERNAL_SIGNING_KEY: must be scope/service:id:key',
+    'INTERNAL_PUBLIC_KEYS: names a key twice',
     // As numbers and addresses they would be 0 and every one of the machine's.
     'DRAIN_SETTLE_MS: is empty',
     'LISTEN_HOST: is empty',

@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, it } from '@jest/globals';
+import { aFleet } from '@turnpike/internal-auth/aFleet';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { createLogger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
@@ -10,7 +11,7 @@ import { drain } from './drain.ts';
 import { createInternalGuard, type Guard, openGuard } from './guard.ts';
 import { listen } from './listen.ts';
 
-const keys = [{ id: 'k1', secret: 'a secret of the tests, 32 characters' }];
+const fleet = aFleet();
 const log = createLogger({ service: 'test', level: 'silent' });
 let stop: (() => Promise<void>) | undefined;
 afterEach(async () => {
@@ -90,14 +91,15 @@ it('words a fault by its family, and says nothing of what nobody foresaw', async
   }
 });
 
-it('lets only this stack’s services into an internal route, each with a token for this service', async () => {
-  const url = await serve({ ...thing, guard: createInternalGuard({ service: 'auth', keys }) });
+it('lets only this stack’s services into an internal route, each with a token for this service and route', async () => {
+  const guard = createInternalGuard({ audience: 'us/auth', keys: fleet.publicKeys });
+  const url = await serve({ ...thing, guard });
   const statusWith = async (headers: Record<string, string>) => (await fetch(`${url}/thing/1`, { headers })).status;
-  const issue = createTokenIssuer({ service: 'edge', keys });
-  expect(await statusWith(issue('auth'))).toBe(200);
+  const issue = createTokenIssuer({ key: fleet.keyOf('edge') });
+  expect(await statusWith(await issue('auth', 'GET /thing/:id'))).toBe(200);
   expect(await statusWith({})).toBe(401);
-  expect(await statusWith(issue('catalog'))).toBe(401);
-  expect(
-    await statusWith(createTokenIssuer({ service: 'edge', keys: [{ id: 'k1', secret: 'x'.repeat(40) }] })('auth')),
-  ).toBe(401);
+  expect(await statusWith(await issue('catalog', 'GET /thing/:id'))).toBe(401);
+  expect(await statusWith(await issue('auth', 'GET /thing/1'))).toBe(401);
+  const ofStranger = createTokenIssuer({ key: aFleet().keyOf('edge') });
+  expect(await statusWith(await ofStranger('auth', 'GET /thing/:id'))).toBe(401);
 });

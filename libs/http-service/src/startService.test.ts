@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, it } from '@jest/globals';
+import { generateSigningKey, signingKeySchema, toPublicKey } from '@turnpike/config/internalKeys';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { findFreePort } from '@turnpike/test-support/findFreePort';
 
 const HERE = new URL('.', import.meta.url).href;
-const SECRET = 's'.repeat(32);
+const SIGNING_KEY = generateSigningKey('us/greeter');
 
 /** A service with one public and one internal route, which says when what it has opened is closed. */
 const programOf = ({ guard = 'openGuard', open = '' } = {}) => `
@@ -61,7 +62,8 @@ async function start(program: string, env: Record<string, string> = {}): Promise
       REGION: 'us',
       PORT: String(port),
       INTERNAL_PORT: String(internalPort),
-      INTERNAL_TOKEN_KEYS: `k1:${SECRET}`,
+      INTERNAL_SIGNING_KEY: SIGNING_KEY,
+      INTERNAL_PUBLIC_KEYS: toPublicKey(SIGNING_KEY),
       DRAIN_SETTLE_MS: '0',
       GREETING: 'hello',
       TIMES: '1',
@@ -88,7 +90,8 @@ it('serves its routes, each behind its guard, and health, readiness and metrics 
   const { child, publicUrl, internalUrl, settled, ended } = await start(programOf());
   await settled;
   const statusOf = async (url: string, headers: Record<string, string> = {}) => (await fetch(url, { headers })).status;
-  const asFleet = createTokenIssuer({ service: 'test', keys: [{ id: 'k1', secret: SECRET }] })('greeter');
+  const issue = createTokenIssuer({ key: signingKeySchema.parse(SIGNING_KEY) });
+  const asFleet = await issue('greeter', 'GET /internal/hello');
   try {
     expect(await statusOf(`${publicUrl}/v1/hello`)).toBe(200);
     expect(await statusOf(`${internalUrl}/internal/hello`)).toBe(401);
@@ -158,4 +161,12 @@ it.each([
   const { code, output } = await ended;
   expect(output).toMatch(words);
   expect(code).toBe(1);
+});
+
+it('does not start with the key of another service', async () => {
+  const { ended } = await start(programOf(), { INTERNAL_SIGNING_KEY: generateSigningKey('eu/greeter') });
+  expect(await ended).toMatchObject({
+    code: 1,
+    output: expect.stringContaining('INTERNAL_SIGNING_KEY is of eu/greeter, not of us/greeter'),
+  });
 });

@@ -1,8 +1,8 @@
 import type { commonConfig } from '@turnpike/config/commonConfig';
-import { loadConfig } from '@turnpike/config/loadConfig';
+import { ConfigError, loadConfig } from '@turnpike/config/loadConfig';
 import { regionSchema, type Scope } from '@turnpike/config/region';
 import type { ServiceName } from '@turnpike/config/services';
-import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
+import { createTokenIssuer, type InternalHeaders } from '@turnpike/internal-auth/internalToken';
 import { createShutdown, type Shutdown } from '@turnpike/lifecycle/createShutdown';
 import { runMain } from '@turnpike/lifecycle/runMain';
 import { createLogger, type Logger } from '@turnpike/logging/createLogger';
@@ -21,7 +21,7 @@ export interface ServiceBase<Config> {
   /** Whatever opens a thing says here, on the next line, how it closes. */
   shutdown: Pick<Shutdown, 'defer'>;
   /** Signs a call of this service to another one. */
-  internalHeaders: (audience: string) => Record<string, string>;
+  internalHeaders: InternalHeaders;
   /** Lets the fleet and the operator in: the guard of internal routes. */
   internalGuard: Guard;
 }
@@ -54,8 +54,11 @@ export function startService<Schema extends z.ZodObject<typeof commonConfig>, Op
 }: ServiceOptions<Schema, Opened>): void {
   runMain(async () => {
     const config = loadConfig(service, schema, process.env);
-    const { LISTEN_HOST: host, INTERNAL_TOKEN_KEYS: keys } = config;
+    const { LISTEN_HOST: host, INTERNAL_SIGNING_KEY: key, INTERNAL_PUBLIC_KEYS: keys } = config;
     const scope: Scope = 'REGION' in config ? regionSchema.parse(config.REGION) : 'global';
+    const name = `${scope}/${service}`;
+    if (key.issuer !== name)
+      throw new ConfigError(`${service} cannot start: INTERNAL_SIGNING_KEY is of ${key.issuer}, not of ${name}`);
     const log = createLogger({ service, scope, level: config.LOG_LEVEL });
     const shutdown = createShutdown({ log });
     const telemetry = startTelemetry({
@@ -74,8 +77,8 @@ export function startService<Schema extends z.ZodObject<typeof commonConfig>, Op
       log,
       telemetry,
       shutdown,
-      internalHeaders: createTokenIssuer({ service, keys }),
-      internalGuard: createInternalGuard({ service, keys }),
+      internalHeaders: createTokenIssuer({ key }),
+      internalGuard: createInternalGuard({ audience: name, keys }),
     });
     const opened = await opening.finally(async () => {
       // Told to stop meanwhile, the process ends here, whatever became of what was opened: it is closed under whoever opens it.

@@ -4,7 +4,8 @@ import { afterEach, expect, it } from '@jest/globals';
 import { createHttpApp } from '@turnpike/http-service/createHttpApp';
 import { createInternalGuard } from '@turnpike/http-service/guard';
 import { listen } from '@turnpike/http-service/listen';
-import { createTokenIssuer, INTERNAL_TOKEN_HEADER, verifyInternalToken } from '@turnpike/internal-auth/internalToken';
+import { aFleet } from '@turnpike/internal-auth/aFleet';
+import { createTokenIssuer, createTokenVerifier, INTERNAL_TOKEN_HEADER } from '@turnpike/internal-auth/internalToken';
 import { createLogger } from '@turnpike/logging/createLogger';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
@@ -47,7 +48,8 @@ const things = defineApi('catalog', {
 });
 const { getThing } = things.routes;
 
-const keys = [{ id: 'k1', secret: 'a secret of the tests, 32 characters' }];
+const fleet = aFleet();
+const asOperator = createTokenIssuer({ key: fleet.keyOf('operator') });
 let server: Server;
 afterEach(() => {
   server.closeAllConnections();
@@ -68,7 +70,7 @@ async function serveThings(changes: Partial<Handlers<typeof things>> = {}) {
     telemetry: noTelemetry,
     toWireError: createFaultWording(things),
     routes: serveApi(things, {
-      guard: createInternalGuard({ service: 'catalog', keys }),
+      guard: createInternalGuard({ audience: 'us/catalog', keys: fleet.publicKeys }),
       handlers: { ...asWritten, ...changes },
     }),
   });
@@ -85,12 +87,13 @@ async function serveAnything(listener: RequestListener) {
 const aClient = ({ timeoutMs = 60_000 } = {}) =>
   createClient(things, {
     url: urlOf(),
-    internalHeaders: createTokenIssuer({ service: 'operator', keys }),
+    internalHeaders: asOperator,
     timeoutMs,
   });
 
-const internalHeaders = createTokenIssuer({ service: 'operator', keys })('catalog');
-async function send(method: string, path: string, body?: string, headers: Record<string, string> = internalHeaders) {
+async function send(method: string, path: string, body?: string, signed?: Record<string, string>) {
+  const [pattern = ''] = path.replace(/(?<=^\/internal\/things\/)[^/?]+/, ':thing_id').split('?');
+  const headers = signed ?? (await asOperator('catalog', `${method} ${pattern}`));
   const answer = await fetch(urlOf() + path, { method, headers, ...(body !== undefined && { body }) });
   return { status: answer.status, body: await answer.json(), retryAfter: answer.headers.get('retry-after') };
 }
@@ -112,9 +115,18 @@ it('carries parameters of path and query, bodies and answers from the caller to 
   expect(await client.putThing({ body: { price: '5' } })).toEqual({ price: '5', note: 'none' });
 });
 
+it('serves a route to the callers that it declares, and to no other service of the fleet', async () => {
+  await serveThings();
+  const asEdge = createTokenIssuer({ key: fleet.keyOf('edge') });
+  expect(await send('GET', '/internal/all', undefined, await asEdge('catalog', 'GET /internal/all'))).toMatchObject({
+    status: 403,
+    body: { error: 'caller_not_allowed' },
+  });
+});
+
 it('serves nothing to a caller without a token for the service', async () => {
   await serveThings();
-  for (const headers of [{}, createTokenIssuer({ service: 'operator', keys })('auth')])
+  for (const headers of [{}, await asOperator('auth', 'GET /internal/all')])
     expect(await send('GET', '/internal/all', undefined, headers)).toMatchObject({
       status: 401,
       body: { error: 'invalid_internal_token' },
@@ -174,13 +186,14 @@ it('gives back the answer that the caller has, and sends none, while it is in fo
 });
 
 it('signs each call for the service alone', async () => {
-  let caller: string | undefined;
+  let token: unknown;
   await serveAnything((req, res) => {
-    caller = verifyInternalToken(req.headers[INTERNAL_TOKEN_HEADER], { audience: 'catalog', keys });
+    token = req.headers[INTERNAL_TOKEN_HEADER];
     res.end('{"version": 1}');
   });
   await aClient().getAll();
-  expect(caller).toBe('operator');
+  const verify = createTokenVerifier({ audience: 'us/catalog', keys: fleet.publicKeys });
+  expect(await verify(token, 'GET /internal/all')).toMatchObject({ service: 'operator' });
 });
 
 it.each<[string, RequestListener, Partial<CallFailure>]>([

@@ -1,19 +1,20 @@
-import type { NamedSecret } from '@turnpike/config/secrets';
+import { sign, verify } from 'node:crypto';
+import type { PublicKey, SigningKey } from '@turnpike/config/internalKeys';
+import { LRUCache } from 'lru-cache';
 import { expiryAfter, isInForce } from './expiry.ts';
-import { isSignedBy, sign } from './signature.ts';
 
 /** Header in which the edge vouches for the address a call came from. */
 export const CLIENT_ADDRESS_HEADER = 'x-turnpike-client';
 
-/** The header's value for one call: `keyId|address|expiry|signature`, valid for 30 s. */
+const toSigned = (claims: string): Buffer => Buffer.from(`client ${claims}`);
+
+/** The header's value for one call: `key id|address|expiry|signature`, valid for 30 s. */
 export function signClientAddress(
   address: string,
-  { keys, now = Date.now }: { keys: NamedSecret[]; now?: () => number },
+  { key, now = Date.now }: { key: SigningKey; now?: () => number },
 ): string {
-  const [key] = keys;
-  if (!key) throw new Error('no key to sign client addresses with');
   const claims = `${key.id}|${address}|${expiryAfter(now())}`;
-  return `${claims}|${sign(`client ${claims}`, key.secret)}`;
+  return `${claims}|${sign(null, toSigned(claims), key.privateKey).toString('base64url')}`;
 }
 
 /** Half of what a signed address is good for: whoever reads it has as much left. */
@@ -23,10 +24,10 @@ const MAX_KEPT = 10_000;
 
 /** Makes a `signClientAddress` that signs an address once for all calls that come from it within 15 s. */
 export function createClientAddressSigner({
-  keys,
+  key,
   now = Date.now,
 }: {
-  keys: NamedSecret[];
+  key: SigningKey;
   now?: () => number;
 }): (address: string) => string {
   const signed = new Map<string, string>();
@@ -41,23 +42,37 @@ export function createClientAddressSigner({
     }
     let value = signed.get(address);
     if (value === undefined) {
-      value = signClientAddress(address, { keys, now });
+      value = signClientAddress(address, { key, now });
       signed.set(address, value);
     }
     return value;
   };
 }
 
-/** The client address the edge vouched for, or undefined if nobody did. */
+/** Verified values, by the keys that verified them: the edge sends the same value for 15 s. */
+const verifiedBy = new WeakMap<PublicKey[], LRUCache<string, { address: string; expiresAt: number }>>();
+
+/** The client address that an edge vouched for, or undefined if none did. */
 export function verifyClientAddress(
   value: unknown,
-  { keys, now = Date.now }: { keys: NamedSecret[]; now?: () => number },
+  { keys, now = Date.now }: { keys: PublicKey[]; now?: () => number },
 ): string | undefined {
   if (typeof value !== 'string' || value.length > 256) return undefined;
+  const verified = verifiedBy.get(keys) ?? new LRUCache({ max: MAX_KEPT });
+  verifiedBy.set(keys, verified);
+  const found = verified.get(value) ?? readClientAddress(value, keys);
+  if (!found) return undefined;
+  verified.set(value, found);
+  return isInForce(found.expiresAt, now()) ? found.address : undefined;
+}
+
+function readClientAddress(value: string, keys: PublicKey[]): { address: string; expiresAt: number } | undefined {
   const parts = value.split('|');
   const [keyId, address, expiresAt, signature] = parts;
-  if (parts.length !== 4 || !address || !signature) return undefined;
-  const key = keys.find(({ id }) => id === keyId);
-  if (!key || !isSignedBy(key.secret, `client ${parts.slice(0, 3).join('|')}`, signature)) return undefined;
-  return isInForce(expiresAt, now()) ? address : undefined;
+  if (parts.length !== 4 || !address || !expiresAt || !signature) return undefined;
+  const key = keys.find(({ id, issuer }) => id === keyId && issuer.endsWith('/edge'));
+  if (!key) return undefined;
+  const claims = toSigned(`${keyId}|${address}|${expiresAt}`);
+  if (!verify(null, claims, key.publicKey, Buffer.from(signature, 'base64url'))) return undefined;
+  return { address, expiresAt: Number(expiresAt) };
 }

@@ -1,10 +1,10 @@
 /** How long what is signed is good for by the clock of whoever signed it. */
-const LIFETIME_MS = 30_000;
+export const LIFETIME_MS = 30_000;
 /**
  * How far the clocks of two hosts may be apart. It is what a replay gains: whoever reads a signed header on the way may use it
  * for so long beyond its lifetime.
  */
-const SKEW_MS = 300_000;
+export const CLOCK_SKEW_MS = 300_000;
 
 /** The instant to sign as the end of what is signed now. */
 export const expiryAfter = (now: number): number => now + LIFETIME_MS;
@@ -13,7 +13,7 @@ export const expiryAfter = (now: number): number => now + LIFETIME_MS;
  * Whether something signed with this end is good by the clock of whoever reads it. An end that no clock within the bounds would
  * have signed is not: a token of a host whose clock is years ahead would be good for years.
  */
-export function isInForce(expiresAt: string | undefined, now: number): boolean {
-  const expiredMs = now - Number(expiresAt);
-  return expiredMs < SKEW_MS && expiredMs >= -LIFETIME_MS - SKEW_MS;
+export function isInForce(expiresAt: number, now: number): boolean {
+  const expiredMs = now - expiresAt;
+  return expiredMs < CLOCK_SKEW_MS && expiredMs >= -LIFETIME_MS - CLOCK_SKEW_MS;
 }

@@ -3,6 +3,7 @@ import {
   createCachingAuthenticator,
 } from '@turnpike/authentication/createCachingAuthenticator';
 import { createLookUpGuard } from '@turnpike/authentication/createLookUpGuard';
+import type { PublicKey } from '@turnpike/config/internalKeys';
 import type { Region } from '@turnpike/config/region';
 import type { NamedSecret } from '@turnpike/config/secrets';
 import type { Guard } from '@turnpike/http-service/guard';
@@ -31,7 +32,7 @@ export interface AppDependencies extends Omit<HandlerDependencies, 'changing'> {
   /** The clock of that limit, which only goes forward, in milliseconds; the machine's unless given. */
   now?: () => number;
   /** Keys that the edge signs the client's address with. */
-  tokenKeys: NamedSecret[];
+  tokenKeys: PublicKey[];
   internalGuard: Guard;
   /** The path segment of the look-ups, `svc` unless it was renamed. */
   serviceSegment: string;

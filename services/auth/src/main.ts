@@ -32,7 +32,7 @@ startService({
       router,
       authenticator: createLookUpAuthenticator({ ...databases, peppers, region, cacheTtlMs: KEY_CACHE_TTL_MS }),
       lookUpsPerSecond: config.LOOK_UPS_PER_SECOND,
-      tokenKeys: config.INTERNAL_TOKEN_KEYS,
+      tokenKeys: config.INTERNAL_PUBLIC_KEYS,
       internalGuard,
       serviceSegment: config.SERVICE_SEGMENT,
       keysPageUrl: config.KEYS_PAGE_URL,

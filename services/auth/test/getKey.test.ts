@@ -1,9 +1,9 @@
 import type { RequestListener } from 'node:http';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { generateApiKey } from '@turnpike/api-keys/apiKey';
-import { verifyInternalToken } from '@turnpike/internal-auth/internalToken';
+import { createTokenVerifier, INTERNAL_TOKEN_HEADER } from '@turnpike/internal-auth/internalToken';
 import { registerAKey } from './builders.ts';
-import { startAuth, type TestAuth, tokenKeys } from './startAuth.ts';
+import { fleet, startAuth, type TestAuth } from './startAuth.ts';
 
 let auth: TestAuth;
 beforeAll(async () => {
@@ -24,10 +24,10 @@ it('answers exactly the key information of the specification, with live spend', 
     rpm: 60,
     tpm: 90_000,
   });
-  let asked: { url: string | undefined; by: string | undefined } | undefined;
+  let [asked, token]: unknown[] = [];
   auth.answerSpend((req, res) => {
-    const by = verifyInternalToken(req.headers['x-turnpike-internal'], { audience: 'model-router', keys: tokenKeys });
-    asked = { url: req.url, by };
+    token = req.headers[INTERNAL_TOKEN_HEADER];
+    asked = req.url;
     spends('1234567891')(req, res);
   });
 
@@ -45,7 +45,10 @@ it('answers exactly the key information of the specification, with live spend', 
     expires_at: '2999-01-01T00:00:00.000Z',
     generated_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
   });
-  expect(asked).toEqual({ url: `/internal/workspaces/${workspaceId}/keys/${keyId}/spend`, by: 'auth' });
+  expect(asked).toBe(`/internal/workspaces/${workspaceId}/keys/${keyId}/spend`);
+  const verify = createTokenVerifier({ audience: 'us/model-router', keys: fleet.publicKeys });
+  const route = 'GET /internal/workspaces/:workspace_id/keys/:key_id/spend';
+  expect(await verify(token, route)).toMatchObject({ service: 'auth' });
   expect(JSON.stringify(body)).not.toContain(apiKey.slice(3, 20));
 });
 

@@ -8,7 +8,7 @@ import { readMetrics } from '@turnpike/test-support/readMetrics';
 import { startPostgres, type TestPostgres } from '@turnpike/test-support/startPostgres';
 import { until } from '@turnpike/test-support/until';
 import { registerAKey, verify } from './builders.ts';
-import { startAuth, type TestAuth, tokenKeys } from './startAuth.ts';
+import { fleet, startAuth, type TestAuth } from './startAuth.ts';
 
 /** More than there are connections to anything. */
 const MANY = 40;
@@ -175,7 +175,7 @@ describe('with few look-ups a second', () => {
     expect((await ask(known.apiKey)).status).toBe(200);
 
     // The edge says which address; what a client could write itself counts for nothing.
-    const elsewhere = { [CLIENT_ADDRESS_HEADER]: signClientAddress('203.0.113.7', { keys: tokenKeys }) };
+    const elsewhere = { [CLIENT_ADDRESS_HEADER]: signClientAddress('203.0.113.7', { key: fleet.keyOf('edge') }) };
     expect((await ask(generateApiKey(), elsewhere)).status).toBe(401);
     const forged = { [CLIENT_ADDRESS_HEADER]: '203.0.113.8', 'x-forwarded-for': '203.0.113.8' };
     expect((await ask(generateApiKey(), forged)).status).toBe(429);

@@ -3,6 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { createInternalGuard } from '@turnpike/http-service/guard';
 import { listen } from '@turnpike/http-service/listen';
 import { createServiceApps } from '@turnpike/http-service/serviceApps';
+import { signsAsCaller } from '@turnpike/internal-api/aCaller';
+import { aFleet } from '@turnpike/internal-auth/aFleet';
 import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
 import { createLogger } from '@turnpike/logging/createLogger';
 import { migrate } from '@turnpike/postgres/migrate';
@@ -13,7 +15,7 @@ import { createLookUpAuthenticator, listRoutes } from '../src/app.ts';
 import { type Db, openDatabases } from '../src/database/openDatabases.ts';
 import { createRouterClient } from '../src/router/routerClient.ts';
 
-export const tokenKeys = [{ id: 'k1', secret: 'a secret of the tests, 32 characters' }];
+export const fleet = aFleet();
 export const currentPepper = { id: 'p2', secret: 'a pepper of the tests, newer than the other' };
 export const formerPepper = { id: 'p1', secret: 'a pepper of the tests, older than the other' };
 
@@ -78,7 +80,7 @@ export async function startAuth({
   await new Promise<void>((resolve) => routerServer.listen(0, '127.0.0.1', resolve));
   const router = createRouterClient({
     url: urlOf(routerServer),
-    internalHeaders: createTokenIssuer({ service: 'auth', keys: tokenKeys }),
+    internalHeaders: createTokenIssuer({ key: fleet.keyOf('auth') }),
     timeoutMs: routerTimeoutMs,
   });
 
@@ -94,15 +96,15 @@ export async function startAuth({
     authenticator: createLookUpAuthenticator({ ...databases, peppers, region, cacheTtlMs: KEY_CACHE_TTL_MS }),
     lookUpsPerSecond,
     ...(now && { now }),
-    tokenKeys,
-    internalGuard: createInternalGuard({ service: 'auth', keys: tokenKeys }),
+    tokenKeys: fleet.publicKeys,
+    internalGuard: createInternalGuard({ audience: 'us/auth', keys: fleet.publicKeys }),
     serviceSegment: 'svc',
     keysPageUrl: 'https://dashboard.example/keys',
   };
   const { publicApp, internalApp } = createServiceApps(listRoutes(dependencies), dependencies);
   const publicServer = await listen(publicApp, { host: '127.0.0.1', port: 0 });
   const internalServer = await listen(internalApp, { host: '127.0.0.1', port: 0 });
-  const internalHeaders = createTokenIssuer({ service: 'test', keys: tokenKeys });
+  const internalHeaders = signsAsCaller(fleet);
 
   return {
     db: databases.db,
@@ -112,10 +114,10 @@ export async function startAuth({
       fetchJson(urlOf(publicServer) + path, {
         headers: { ...headers, ...(authorization !== undefined && { authorization }) },
       }),
-    callInternal: (method, path, body, headers = internalHeaders('auth')) =>
+    callInternal: async (method, path, body, headers) =>
       fetchJson(urlOf(internalServer) + path, {
         method,
-        headers,
+        headers: headers ?? (await internalHeaders('auth', `${method} ${path}`)),
         ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       }),
     answerAnnouncements(listener) {

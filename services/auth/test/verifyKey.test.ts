@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { generateApiKey, toKeySha256, toStoredKeyHash } from '@turnpike/api-keys/apiKey';
+import { signsAsCaller } from '@turnpike/internal-api/aCaller';
 import { keyRecordSchema } from '@turnpike/internal-api/keyRecord';
-import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
+import { aFleet } from '@turnpike/internal-auth/aFleet';
 import { findKey } from '../src/keys/findKey.ts';
 import { putAWorkspace, registerAKey, verify } from './builders.ts';
-import { currentPepper, formerPepper, startAuth, type TestAuth, tokenKeys } from './startAuth.ts';
+import { currentPepper, fleet, formerPepper, startAuth, type TestAuth } from './startAuth.ts';
 
 /** All but `Date`. */
 const doNotFake = [
@@ -131,13 +132,10 @@ it('refuses a look-up that is not JSON, without repeating it', async () => {
 });
 
 it.each([
-  ['no token', {}],
-  ['a token for another service', createTokenIssuer({ service: 'edge', keys: tokenKeys })('catalog')],
-  [
-    'a token of another stack',
-    createTokenIssuer({ service: 'edge', keys: [{ id: 'k1', secret: 'x'.repeat(32) }] })('auth'),
-  ],
-])('serves no internal route to a caller with %s', async (_case, headers) => {
+  ['no token', undefined, ''],
+  ['a token for another service', fleet, 'catalog'],
+  ['a token of another stack', aFleet(), 'auth'],
+])('serves no internal route to a caller with %s', async (_case, signers, service) => {
   for (const [method, path] of [
     ['POST', '/internal/keys/verify'],
     ['POST', '/internal/keys'],
@@ -146,6 +144,7 @@ it.each([
     ['POST', '/internal/keys/key_1/block'],
     ['POST', '/internal/keys/key_1/unblock'],
   ] as const) {
+    const headers = signers ? await signsAsCaller(signers)(service, `${method} ${path}`) : {};
     const answer = await auth.callInternal(method, path, {}, headers);
     expect(answer).toMatchObject({ status: 401, body: { error: 'invalid_internal_token' } });
   }

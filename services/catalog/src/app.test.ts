@@ -5,8 +5,8 @@ import { CLIENT_ADDRESS_HEADER, signClientAddress } from '@turnpike/internal-aut
 import { until } from '@turnpike/test-support/until';
 import { aCatalogModel } from '../test/aCatalogModel.ts';
 import {
+  fleet,
   internalHeadersFor,
-  keys,
   startTestAuth,
   startTestRouter,
   type TestAuth,
@@ -170,7 +170,7 @@ describe('GET /v1/models', () => {
       const [flooding, other] = [auth.issueKey(), auth.issueKey()];
       const ask = (apiKey: string, nth: number) =>
         getAs(strict, apiKey, '/v1/models', {
-          [CLIENT_ADDRESS_HEADER]: signClientAddress(`203.0.113.${nth}`, { keys }),
+          [CLIENT_ADDRESS_HEADER]: signClientAddress(`203.0.113.${nth}`, { key: fleet.keyOf('edge') }),
         });
       const answers = [];
       for (let nth = 0; nth < 5; nth += 1) answers.push(await ask(flooding, nth));
@@ -302,11 +302,16 @@ describe('GET /v1/models/{id}', () => {
 });
 
 describe('GET /internal/catalog/versions/{version}', () => {
-  const get = (version: string | number, headers = internalHeadersFor('catalog')): Promise<Response> =>
-    fetch(`${service.internalUrl}/internal/catalog/versions/${version}`, { headers });
+  async function get(version: string | number, signed?: Record<string, string>): Promise<Response> {
+    const path = `/internal/catalog/versions/${version}`;
+    const headers = signed ?? (await internalHeadersFor('catalog', `GET ${path}`));
+    return fetch(service.internalUrl + path, { headers });
+  }
 
   it('answers a version as it was in force', async () => {
-    const inForce = await fetch(`${service.internalUrl}/internal/catalog`, { headers: internalHeadersFor('catalog') });
+    const inForce = await fetch(`${service.internalUrl}/internal/catalog`, {
+      headers: await internalHeadersFor('catalog', 'GET /internal/catalog'),
+    });
     const snapshot = catalogSnapshotSchema.parse(await inForce.json());
     const response = await get(snapshot.version);
     expect(catalogSnapshotSchema.parse(await response.json())).toEqual(snapshot);
@@ -332,7 +337,7 @@ describe('GET /internal/catalog', () => {
     fetch(`${service.internalUrl}/internal/catalog`, { headers });
 
   it('answers the whole snapshot with its version as a tag, and 304 to who has that version', async () => {
-    const headers = internalHeadersFor('catalog');
+    const headers = await internalHeadersFor('catalog', 'GET /internal/catalog');
     const response = await get(headers);
     const snapshot = catalogSnapshotSchema.parse(await response.json());
     expect(snapshot).toMatchObject({ region: 'us', models });
@@ -344,7 +349,7 @@ describe('GET /internal/catalog', () => {
   });
 
   it('answers the next version to who has the one before', async () => {
-    const headers = internalHeadersFor('catalog');
+    const headers = await internalHeadersFor('catalog', 'GET /internal/catalog');
     const tag = (await get(headers)).headers.get('etag') ?? '';
     service.apply([...models]);
     const response = await get({ ...headers, 'if-none-match': tag });
@@ -352,11 +357,9 @@ describe('GET /internal/catalog', () => {
     expect(response.headers.get('etag')).not.toBe(tag);
   });
 
-  it.each([
-    ['without a token', {}],
-    ['with a token for another service', internalHeadersFor('auth')],
-  ])('answers 401 %s', async (_how, headers) => {
-    expect((await get(headers)).status).toBe(401);
+  it('answers 401 without a token, and with one for another service', async () => {
+    for (const headers of [{}, await internalHeadersFor('auth', 'GET /internal/catalog')])
+      expect((await get(headers)).status).toBe(401);
   });
 
   it.each(['/health', '/ready'])('has %s beside it, for anyone', async (path) => {
@@ -364,7 +367,7 @@ describe('GET /internal/catalog', () => {
   });
 
   it('is not reachable where clients are, nor the model list where the fleet is', async () => {
-    const headers = internalHeadersFor('catalog');
+    const headers = await internalHeadersFor('catalog', 'GET /internal/catalog');
     expect((await fetch(`${service.publicUrl}/internal/catalog`, { headers })).status).toBe(404);
     expect((await fetch(`${service.internalUrl}/v1/models`, { headers })).status).toBe(404);
   });

@@ -22,7 +22,7 @@ startService({
   name: 'catalog',
   schema: configSchema,
   async open({ config, log, telemetry, shutdown, internalHeaders, internalGuard }) {
-    const { REGION: region, INTERNAL_TOKEN_KEYS: keys } = config;
+    const { REGION: region, INTERNAL_PUBLIC_KEYS: keys } = config;
     const db = createDb(config.DATABASE_URL);
     shutdown.defer('postgres', () => db.$disconnect());
     await untilDatabaseAnswers({ service: 'catalog', databaseUrl: config.DATABASE_URL, say: (line) => log.warn(line) });

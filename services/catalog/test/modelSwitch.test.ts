@@ -10,7 +10,7 @@ import type { CatalogFault } from '../src/api/catalogFault.ts';
 import { listInternalRoutes } from '../src/app.ts';
 import type { SwitchModel } from '../src/catalog/switchModel.ts';
 import { silentLog } from './openTestCatalog.ts';
-import { internalHeadersFor, keys } from './startNeighbours.ts';
+import { fleet, internalHeadersFor } from './startNeighbours.ts';
 
 const snapshot = { version: 7, region: 'us' as const, models: [] };
 const catalog = { current: () => snapshot, refresh: async () => snapshot, close: async () => {} };
@@ -25,7 +25,7 @@ beforeEach(async () => {
     switched.push(`${change} ${modelId}`);
     return answer();
   };
-  const internalGuard = createInternalGuard({ service: 'catalog', keys });
+  const internalGuard = createInternalGuard({ audience: 'us/catalog', keys: fleet.publicKeys });
   const findVersion = async () => snapshot;
   const log = silentLog;
   const routes = listInternalRoutes({ log, internalGuard, catalog, findVersion, switchModel });
@@ -37,7 +37,8 @@ afterEach(() => {
   server.close();
 });
 
-async function post(path: string, headers: Record<string, string> = internalHeadersFor('catalog')) {
+async function post(path: string, signed?: Record<string, string>) {
+  const headers = signed ?? (await internalHeadersFor('catalog', `POST /internal/models/${path}`));
   const { port } = server.address() as AddressInfo;
   const response = await fetch(`http://127.0.0.1:${port}/internal/models/${path}`, { method: 'POST', headers });
   return { status: response.status, body: await response.json() };
@@ -53,7 +54,9 @@ it.each(['disable', 'enable'])(
 
 it('switches nothing for whoever has no token for the catalog', async () => {
   expect(await post('small-chat/disable', {})).toMatchObject({ status: 401 });
-  expect(await post('small-chat/disable', internalHeadersFor('auth'))).toMatchObject({ status: 401 });
+  expect(
+    await post('small-chat/disable', await internalHeadersFor('auth', 'POST /internal/models/small-chat/disable')),
+  ).toMatchObject({ status: 401 });
   expect(switched).toEqual([]);
 });
 

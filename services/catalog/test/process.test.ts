@@ -10,8 +10,8 @@ import { until } from '@turnpike/test-support/until';
 import { catalogTextOf, catalogTextWith } from './catalogText.ts';
 import { openTestCatalog, type TestCatalog } from './openTestCatalog.ts';
 import {
+  fleet,
   internalHeadersFor,
-  keys,
   startTestAuth,
   startTestRouter,
   type TestAuth,
@@ -57,7 +57,15 @@ it('migrates its database and says so in one line, and the second time that ther
 it('does not start with a wrong environment, and names every variable', async () => {
   const { code, output } = await start('main', { REGION: 'mars', MODEL_LIST_PER_MINUTE: '0' }).ended;
   expect(code).toBe(1);
-  const named = ['REGION', 'PORT', 'INTERNAL_PORT', 'INTERNAL_TOKEN_KEYS', 'DATABASE_URL', 'CATALOG_FILE'];
+  const named = [
+    'REGION',
+    'PORT',
+    'INTERNAL_PORT',
+    'INTERNAL_SIGNING_KEY',
+    'INTERNAL_PUBLIC_KEYS',
+    'DATABASE_URL',
+    'CATALOG_FILE',
+  ];
   for (const name of [
     ...named,
     'AUTH_INTERNAL_URL',
@@ -74,7 +82,8 @@ async function environment(): Promise<Record<string, string>> {
     REGION: 'us',
     PORT: String(await findFreePort()),
     INTERNAL_PORT: String(await findFreePort()),
-    INTERNAL_TOKEN_KEYS: keys.map(({ id, secret }) => `${id}:${secret}`).join(','),
+    INTERNAL_SIGNING_KEY: fleet.signingKeys.catalog ?? '',
+    INTERNAL_PUBLIC_KEYS: fleet.publicKeysText,
     DATABASE_URL: catalog.databaseUrl,
     CATALOG_FILE: catalog.path,
     AUTH_INTERNAL_URL: auth.url,
@@ -101,7 +110,7 @@ it('serves the file’s catalog, follows its changes, and ends in order when tol
   await once(child, 'message');
 
   const fetchSnapshot = async () => {
-    const headers = internalHeadersFor('catalog');
+    const headers = await internalHeadersFor('catalog', 'GET /internal/catalog');
     const response = await fetch(`http://127.0.0.1:${env.INTERNAL_PORT}/internal/catalog`, { headers });
     return catalogSnapshotSchema.parse(await response.json());
   };

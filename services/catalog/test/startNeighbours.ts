@@ -1,16 +1,18 @@
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
+import { signsAsCaller } from '@turnpike/internal-api/aCaller';
 import { aKeyRecordBody } from '@turnpike/internal-api/aKeyRecordBody';
 import type { KeyRecordBody } from '@turnpike/internal-api/keyRecord';
 import type { LiveModels } from '@turnpike/internal-api/modelRouter';
-import { createTokenIssuer, INTERNAL_TOKEN_HEADER, verifyInternalToken } from '@turnpike/internal-auth/internalToken';
+import { aFleet } from '@turnpike/internal-auth/aFleet';
+import { createTokenVerifier, INTERNAL_TOKEN_HEADER } from '@turnpike/internal-auth/internalToken';
 
-/** What signs tokens and client addresses in the tests' stack. */
-export const keys = [{ id: 'k1', secret: 'a secret of more than thirty-two characters' }];
+/** The keys of the tests' stack. */
+export const fleet = aFleet();
 
-/** The headers that let a test call internal routes, as the router does. */
-export const internalHeadersFor = createTokenIssuer({ service: 'model-router', keys });
+/** Signs calls of a test, each as a caller that its route declares. */
+export const internalHeadersFor = signsAsCaller(fleet);
 
 export interface Neighbour {
   url: string;
@@ -31,16 +33,17 @@ export interface TestRouter extends Neighbour {
 /** A stand-in for a neighbour's internal listener: takes only calls whose token is for `service`. */
 async function startNeighbour(service: string, answer: (body: string) => object): Promise<Neighbour> {
   let isBroken = false;
+  const verify = createTokenVerifier({ audience: `us/${service}`, keys: fleet.publicKeys });
   const listener: RequestListener = (req, res) => {
     let body = '';
     req.setEncoding('utf8').on('data', (chunk: string) => {
       body += chunk;
     });
     req.on('end', () => {
-      const isCatalog =
-        verifyInternalToken(req.headers[INTERNAL_TOKEN_HEADER], { audience: service, keys }) === 'catalog';
-      res.statusCode = isCatalog ? 200 : 401;
-      res.end(isBroken ? '<html>' : JSON.stringify(answer(body)));
+      void verify(req.headers[INTERNAL_TOKEN_HEADER], `${req.method} ${req.url}`).then((caller) => {
+        res.statusCode = caller?.service === 'catalog' ? 200 : 401;
+        res.end(isBroken ? '<html>' : JSON.stringify(answer(body)));
+      });
     });
   };
   const server = createServer(listener);

@@ -16,7 +16,7 @@ import { followLiveModels } from '../src/catalog/followLiveModels.ts';
 import type { SwitchModel } from '../src/catalog/switchModel.ts';
 import { createModelListThrottle, type ModelListLimits } from '../src/routes/throttleModelList.ts';
 import { silentLog } from './openTestCatalog.ts';
-import { keys } from './startNeighbours.ts';
+import { fleet } from './startNeighbours.ts';
 
 export interface TestService {
   publicUrl: string;
@@ -58,7 +58,8 @@ export async function startTestService(options: TestServiceOptions): Promise<Tes
   const catalog = { current: () => snapshot, refresh: async () => snapshot, close: async () => {} };
   const findVersion = async (version: number) => (version === snapshot.version ? snapshot : undefined);
   const switchModel: SwitchModel = () => Promise.reject(new Error('a catalog set by hand has no switches'));
-  const internalHeaders = createTokenIssuer({ service: 'catalog', keys });
+  const { publicKeys: keys } = fleet;
+  const internalHeaders = createTokenIssuer({ key: fleet.keyOf('catalog') });
   const log = silentLog;
   const telemetry = noTelemetry;
   const live = followLiveModels({ routerUrl, mediaUrl, internalHeaders, log });
@@ -85,7 +86,7 @@ export async function startTestService(options: TestServiceOptions): Promise<Tes
   });
   const sharing =
     redisUrl === undefined ? undefined : shareThrottles(throttles, { urls: [redisUrl], log, meter: telemetry.meter });
-  const internalGuard = createInternalGuard({ service: 'catalog', keys });
+  const internalGuard = createInternalGuard({ audience: 'us/catalog', keys });
   const routes = listRoutes({
     log,
     keyGuard,

@@ -1,5 +1,6 @@
 import { expect, it, jest } from '@jest/globals';
 import { forEachOf } from '@turnpike/config/services';
+import { aFleet } from '@turnpike/internal-auth/aFleet';
 import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import { serveHttp } from '@turnpike/test-support/serveHttp';
@@ -20,7 +21,7 @@ it('answers what nobody foresaw with a 500 that shows nothing of it, and tells t
     log,
     telemetry: noTelemetry,
     proxies: forEachOf(UPSTREAM_NAMES, () => failing),
-    tokenKeys: [{ id: 'k1', secret: 'a secret of the tests'.padEnd(32) }],
+    signingKey: aFleet().keyOf('edge'),
     trustedHops: 0,
     floodThrottle: createFloodThrottle({ requestsPerMinute: 6_000, burst: 1_000 }),
     serviceSegment: 'svc',

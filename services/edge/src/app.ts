@@ -1,5 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import type { NamedSecret } from '@turnpike/config/secrets';
+import type { SigningKey } from '@turnpike/config/internalKeys';
 import { toInternalError, toMethodNotAllowed, toNotFound } from '@turnpike/http-service/createHttpApp';
 import { toMalformedRequest } from '@turnpike/http-service/malformedRequest';
 import { newUuidV7 } from '@turnpike/http-service/newUuidV7';
@@ -26,8 +26,8 @@ export interface AppDependencies {
   log: Logger;
   telemetry: Pick<Telemetry, 'meter' | 'tracer'>;
   proxies: Record<Upstream, UpstreamProxy>;
-  /** Keys that sign the client's address for the services behind. */
-  tokenKeys: NamedSecret[];
+  /** Signs the client's address for the services behind. */
+  signingKey: SigningKey;
   trustedHops: number;
   /** Requests by block of addresses. */
   floodThrottle: Pick<Throttle, 'takeRequest' | 'requestsPerMinute'>;
@@ -44,11 +44,11 @@ const QUOTABLE = /^(?!.*sk-)[\w/.~:@+,=%-]{1,120}$/;
  * every request and every stream passes it.
  */
 export function createApp(dependencies: AppDependencies): RequestListener {
-  const { log, telemetry, proxies, tokenKeys, trustedHops, floodThrottle, serviceSegment } = dependencies;
+  const { log, telemetry, proxies, signingKey, trustedHops, floodThrottle, serviceSegment } = dependencies;
   const metrics = createRequestMetrics(telemetry.meter);
   const findPaths = createPathFinder(serviceSegment);
   const findNearestPath = createNearestPathFinder(serviceSegment);
-  const signClientAddress = createClientAddressSigner({ keys: tokenKeys });
+  const signClientAddress = createClientAddressSigner({ key: signingKey });
 
   /** What a request calls, or what the edge itself answers to it. */
   function decide(req: IncomingMessage, { block }: ClientAddress): ListedPath | EdgeFault | WireError {

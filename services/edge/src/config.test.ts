@@ -1,12 +1,15 @@
 import { expect, it } from '@jest/globals';
 import { toLongestCallMs, toLongestSilenceMs } from '@turnpike/config/longestAnswers';
+import { aFleet } from '@turnpike/internal-auth/aFleet';
 import { configSchema } from './config.ts';
 
+const fleet = aFleet();
 const REQUIRED = {
   REGION: 'us',
   PORT: '1',
   INTERNAL_PORT: '2',
-  INTERNAL_TOKEN_KEYS: `k1:${'a secret of the tests'.padEnd(32)}`,
+  INTERNAL_SIGNING_KEY: fleet.signingKeys.edge,
+  INTERNAL_PUBLIC_KEYS: fleet.publicKeysText,
   AUTH_URL: 'http://auth',
   CATALOG_URL: 'http://catalog',
   ROUTER_URL: 'http://router',

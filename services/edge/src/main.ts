@@ -24,7 +24,7 @@ startService({
       log,
       telemetry,
       proxies,
-      tokenKeys: config.INTERNAL_TOKEN_KEYS,
+      signingKey: config.INTERNAL_SIGNING_KEY,
       trustedHops: config.TRUSTED_HOPS,
       floodThrottle,
       serviceSegment: config.SERVICE_SEGMENT,

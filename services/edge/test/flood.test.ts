@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { verifyClientAddress } from '@turnpike/internal-auth/clientAddress';
-import { startEdge, type TestEdge, type TestEdgeOptions, tokenKeys } from './startEdge.ts';
+import { fleet, startEdge, type TestEdge, type TestEdgeOptions } from './startEdge.ts';
 
 // One request a minute after the burst, so that nothing refills while a test runs.
 const floodLimit = { requestsPerMinute: 1, burst: 3 };
@@ -50,7 +50,7 @@ it('behind a proxy, only the address that proxy wrote counts', () =>
     expect(statuses).toEqual([200, 200, 200, 429]);
     expect(await statusFor(edge, '203.0.113.1, 198.51.100.2')).toBe(200);
     const vouchedFor = edge.received.at(-1)?.req.headers['x-turnpike-client'];
-    expect(verifyClientAddress(vouchedFor, { keys: tokenKeys })).toBe('198.51.100.2');
+    expect(verifyClientAddress(vouchedFor, { keys: fleet.publicKeys })).toBe('198.51.100.2');
   }));
 
 it('behind two proxies, the second entry from the right counts', () =>

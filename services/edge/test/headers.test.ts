@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { verifyClientAddress } from '@turnpike/internal-auth/clientAddress';
 import { sendTarget } from './sendRaw.ts';
-import { startEdge, type TestEdge, tokenKeys } from './startEdge.ts';
+import { fleet, startEdge, type TestEdge } from './startEdge.ts';
 
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
@@ -70,7 +70,7 @@ it('passes on only what services need, and says by itself who called', async () 
     'user-agent': 'test',
     connection: 'keep-alive',
   });
-  expect(verifyClientAddress(client, { keys: tokenKeys })).toBe('127.0.0.1');
+  expect(verifyClientAddress(client, { keys: fleet.publicKeys })).toBe('127.0.0.1');
   expect(requestId).toMatch(UUID_V7);
 });
 

@@ -3,9 +3,11 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from '@jest/globals';
+import { aFleet } from '@turnpike/internal-auth/aFleet';
 import { findFreePort } from '@turnpike/test-support/findFreePort';
 import { sendTarget } from './sendRaw.ts';
 
+const fleet = aFleet();
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 /** Not addresses that any parser takes, and written as only these requests write them. */
 const BROKEN_TARGETS = ['http://[::/v1/models?canary-of-a-target', '//a@b:99x/#canary-of-another'];
@@ -17,7 +19,8 @@ async function withProcess(run: (port: number) => Promise<void>): Promise<string
     REGION: 'us',
     PORT: String(port),
     INTERNAL_PORT: String(await findFreePort()),
-    INTERNAL_TOKEN_KEYS: `k1:${'s'.repeat(32)}`,
+    INTERNAL_SIGNING_KEY: fleet.signingKeys.edge ?? '',
+    INTERNAL_PUBLIC_KEYS: fleet.publicKeysText,
     TRUSTED_HOPS: '0',
     DRAIN_SETTLE_MS: '0',
     // Nobody is asked.

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import type { AddressInfo } from 'node:net';
 import { forEachOf } from '@turnpike/config/services';
 import { listen } from '@turnpike/http-service/listen';
+import { aFleet } from '@turnpike/internal-auth/aFleet';
 import { createLogger, type Logger } from '@turnpike/logging/createLogger';
 import { shareThrottles } from '@turnpike/request-throttle/shareThrottles';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
@@ -12,7 +13,7 @@ import { createFloodThrottle, type FloodLimit } from '../src/flood/createFloodTh
 import { UPSTREAM_NAMES, type Upstream } from '../src/paths/upstream.ts';
 import { createUpstreamProxy } from '../src/proxy/createUpstreamProxy.ts';
 
-export const tokenKeys = [{ id: 'k1', secret: 'a secret of the tests, 32 characters' }];
+export const fleet = aFleet();
 
 export interface TestEdge {
   port: number;
@@ -66,7 +67,7 @@ export async function startEdge(options: TestEdgeOptions = {}): Promise<TestEdge
     log,
     telemetry,
     proxies,
-    tokenKeys,
+    signingKey: fleet.keyOf('edge'),
     trustedHops: options.trustedHops ?? 0,
     floodThrottle,
     serviceSegment: 'svc',

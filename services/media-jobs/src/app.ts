@@ -1,7 +1,7 @@
 import type { Authenticator } from '@turnpike/authentication/createAuthenticator';
 import { createLookUpGuard } from '@turnpike/authentication/createLookUpGuard';
 import { createKeyGuard } from '@turnpike/authentication/keyGuard';
-import type { NamedSecret } from '@turnpike/config/secrets';
+import type { PublicKey } from '@turnpike/config/internalKeys';
 import type { Route } from '@turnpike/http-service/createHttpApp';
 import type { Guard } from '@turnpike/http-service/guard';
 import type { ServiceRoutes } from '@turnpike/http-service/serviceApps';
@@ -33,7 +33,7 @@ export interface AppDependencies {
   lookUpsPerSecond: number;
   internalGuard: Guard;
   /** Keys that the edge signs the client's address with. */
-  tokenKeys: NamedSecret[];
+  tokenKeys: PublicKey[];
   /** The page where people manage their API keys. */
   keysPageUrl: string | undefined;
 }

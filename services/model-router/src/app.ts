@@ -1,5 +1,5 @@
 import { createKeyGuard } from '@turnpike/authentication/keyGuard';
-import type { NamedSecret } from '@turnpike/config/secrets';
+import type { PublicKey } from '@turnpike/config/internalKeys';
 import type { Guard } from '@turnpike/http-service/guard';
 import type { ServiceRoutes } from '@turnpike/http-service/serviceApps';
 import { modelRouterApi } from '@turnpike/internal-api/modelRouter';
@@ -16,7 +16,7 @@ export interface AppDependencies extends InferenceDependencies {
   money: Money;
   fleet: OpenFleet;
   /** Keys that the edge signs the client's address with. */
-  tokenKeys: NamedSecret[];
+  tokenKeys: PublicKey[];
   internalGuard: Guard;
   /** The page where people manage their API keys. */
   keysPageUrl: string | undefined;

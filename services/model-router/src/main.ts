@@ -46,7 +46,7 @@ startService({
       log,
       region: config.REGION,
       keysPageUrl: config.KEYS_PAGE_URL,
-      tokenKeys: config.INTERNAL_TOKEN_KEYS,
+      tokenKeys: config.INTERNAL_PUBLIC_KEYS,
       internalGuard,
       money,
       fleet,

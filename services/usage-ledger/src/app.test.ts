@@ -62,7 +62,7 @@ const as = (apiKey: string) => ({ authorization: `Bearer ${apiKey}` });
 async function call(method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown) {
   const answer = await request(`${service.internalUrl}${path}`, {
     method,
-    headers: { 'content-type': 'application/json', ...internalHeaders('usage-ledger') },
+    headers: { 'content-type': 'application/json', ...(await internalHeaders('usage-ledger', `${method} ${path}`)) },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
   return { status: answer.statusCode, body: (await answer.body.json()) as Record<string, unknown> };

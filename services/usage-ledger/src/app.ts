@@ -1,6 +1,6 @@
 import type { Authenticator } from '@turnpike/authentication/createAuthenticator';
 import { createLookUpGuard } from '@turnpike/authentication/createLookUpGuard';
-import type { NamedSecret } from '@turnpike/config/secrets';
+import type { PublicKey } from '@turnpike/config/internalKeys';
 import type { Guard } from '@turnpike/http-service/guard';
 import type { RouteTable, ServiceRoutes } from '@turnpike/http-service/serviceApps';
 import { serveApi } from '@turnpike/internal-api/transport/serveApi';
@@ -32,7 +32,7 @@ export interface AppDependencies
   authenticator: Authenticator;
   lookUpsPerSecond: number;
   /** Keys that the edge signs the client's address with. */
-  tokenKeys: NamedSecret[];
+  tokenKeys: PublicKey[];
   /** A pool of `LOOK_UP_CONNECTIONS`. */
   lookUpDb: Db;
   usageQueryTimeoutMs: number;

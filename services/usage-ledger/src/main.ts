@@ -138,7 +138,7 @@ startService({
         questionsAtOnce: QUESTIONS_AT_ONCE,
       }),
       lookUpsPerSecond: config.LOOK_UPS_PER_SECOND,
-      tokenKeys: config.INTERNAL_TOKEN_KEYS,
+      tokenKeys: config.INTERNAL_PUBLIC_KEYS,
       lookUpDb,
       usageQueryTimeoutMs,
       serviceSegment: config.SERVICE_SEGMENT,

@@ -6,9 +6,10 @@ import { usageRecorded } from '@turnpike/events/usageRecorded';
 import { createInternalGuard } from '@turnpike/http-service/guard';
 import { listen } from '@turnpike/http-service/listen';
 import { createServiceApps } from '@turnpike/http-service/serviceApps';
+import { signsAsCaller } from '@turnpike/internal-api/aCaller';
 import { modelRouterApi } from '@turnpike/internal-api/modelRouter';
 import { createClient } from '@turnpike/internal-api/transport/createClient';
-import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
+import { aFleet } from '@turnpike/internal-auth/aFleet';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { noTelemetry } from '@turnpike/telemetry/noTelemetry';
 import type { Telemetry } from '@turnpike/telemetry/startTelemetry';
@@ -22,10 +23,10 @@ import { followTimeline } from '../src/recovery/followTimeline.ts';
 import { observeRecovery } from '../src/recovery/recoveryMetrics.ts';
 import { silentLog, type TestLedger } from './openTestLedger.ts';
 
-const keys = [{ id: 'k1', secret: 'a secret of more than thirty-two characters' }];
+const fleet = aFleet();
 
-/** The headers that let a test call internal routes. */
-export const internalHeaders = createTokenIssuer({ service: 'test', keys });
+/** Signs calls of a test, each as a caller that its route declares. */
+export const internalHeaders = signsAsCaller(fleet);
 
 export interface TestService {
   publicUrl: string;
@@ -80,12 +81,12 @@ export async function startTestService(
     telemetry,
     authenticator,
     lookUpsPerSecond,
-    tokenKeys: keys,
+    tokenKeys: fleet.publicKeys,
     lookUpDb,
     usageQueryTimeoutMs,
     serviceSegment: 'svc',
     keysPageUrl: 'https://dashboard.example/keys',
-    internalGuard: createInternalGuard({ service: 'usage-ledger', keys }),
+    internalGuard: createInternalGuard({ audience: 'us/usage-ledger', keys: fleet.publicKeys }),
     region: 'us',
     db,
     balancesDb: db,

@@ -104,8 +104,8 @@ async function rotateSecrets(
   const looks: Record<string, () => Promise<void>> = {
     KEY_PEPPERS: async () => {
       const [newest = ''] = (await readSecret(REGION, 'auth', 'KEY_PEPPERS')).split(':');
-      const internalTokenKeys = await readSecret(REGION, 'turnpike-internal', 'INTERNAL_TOKEN_KEYS');
-      const operator = createOperator(described.services, { internalTokenKeys });
+      const operatorKey = await readSecret(REGION, 'operator', 'INTERNAL_SIGNING_KEY');
+      const operator = createOperator(described.services, operatorKey);
       const key = await operator.makeKey(context.account.workspaceId);
       const [row] = await askPostgres(described, 'auth', 'SELECT pepper_id FROM api_key WHERE key_id = $1', [
         key.keyId,
@@ -136,8 +136,9 @@ async function rotateSecrets(
         check(await opens(await readSecret(REGION, name, 'DATABASE_URL')), `the new password of ${name} is not taken`);
       }
     },
-    INTERNAL_TOKEN_KEYS: async () => {
-      await checkChanged('turnpike-internal', 'INTERNAL_TOKEN_KEYS');
+    'Keys of services': async () => {
+      await checkChanged('turnpike-internal', 'INTERNAL_PUBLIC_KEYS');
+      for (const name of ['operator', ...REGION_SERVICES]) await checkChanged(name, 'INTERNAL_SIGNING_KEY');
       const refusal = await context.stack.operator.listEngines().then(
         () => 'an answer',
         (error: Error) => error.message,

@@ -48,7 +48,7 @@ export interface RegionStack extends BookedStack {
 export async function openRegion(region: Region, described: ClusterRegion): Promise<RegionStack> {
   const namespace = namespaceOf(region);
   const secrets = z
-    .object({ internalTokenKeys: z.string() })
+    .object({ internalKeys: z.object({ operator: z.string() }) })
     .parse(JSON.parse(await readFile(described.secrets_file, 'utf8')));
   const poolOf = (database: string): pg.Pool => {
     const connectionString = described.postgres_url.replace(/\/postgres$/, `/${database}`);
@@ -73,7 +73,7 @@ export async function openRegion(region: Region, described: ClusterRegion): Prom
     get mediaBackends() {
       return mediaBackends;
     },
-    operator: createOperator(described.services, secrets),
+    operator: createOperator(described.services, secrets.internalKeys.operator),
     ledger,
     catalog,
     media,

@@ -49,7 +49,7 @@ async function toVariables(region: Region): Promise<Record<string, string>> {
   return {
     NAMESPACE: namespaceOf(region),
     TURNPIKE_REGION: region,
-    INTERNAL_TOKEN_KEYS: await readSecret(region, 'turnpike-internal', 'INTERNAL_TOKEN_KEYS'),
+    INTERNAL_SIGNING_KEY: await readSecret(region, 'operator', 'INTERNAL_SIGNING_KEY'),
     ...Object.fromEntries(
       INTERNAL_SERVICES.map((name) => [`TURNPIKE_${entryOf(name).settings}_INTERNAL_URL`, services[name].internal_url]),
     ),

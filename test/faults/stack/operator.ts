@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { generateApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
-import { parseSecrets } from '@turnpike/config/secrets';
+import { signingKeySchema } from '@turnpike/config/internalKeys';
 import type { InternalService } from '@turnpike/config/services';
-import { createTokenIssuer } from '@turnpike/internal-auth/internalToken';
+import { signsWith } from '@turnpike/internal-api/aCaller';
 import { request } from 'undici';
 import { z } from 'zod';
 import type { LoadKey } from '../load/startLoad.ts';
@@ -28,12 +28,8 @@ const enginesSchema = z.object({
 /** What an operator does to a stack while it is broken: through the services' internal interfaces, without any proxy. */
 export type Operator = ReturnType<typeof createOperator>;
 
-export function createOperator(
-  services: Record<InternalService, { internal_url: string }>,
-  { internalTokenKeys }: { internalTokenKeys: string },
-) {
-  const keys = z.string().transform(parseSecrets).parse(internalTokenKeys);
-  const internalHeaders = createTokenIssuer({ service: 'operator', keys });
+export function createOperator(services: Record<InternalService, { internal_url: string }>, operatorKey: string) {
+  const internalHeaders = signsWith(signingKeySchema.parse(operatorKey));
 
   async function call(
     service: InternalService,
@@ -43,7 +39,10 @@ export function createOperator(
   ): Promise<unknown> {
     const { statusCode, body } = await request(`${services[service].internal_url}/internal${path}`, {
       method,
-      headers: { ...(content && { 'content-type': 'application/json' }), ...internalHeaders(service) },
+      headers: {
+        ...(content && { 'content-type': 'application/json' }),
+        ...(await internalHeaders(service, `${method} /internal${path}`)),
+      },
       ...(content && { body: JSON.stringify(content) }),
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });

@@ -178,7 +178,7 @@ async function describe(
 ): Promise<FaultStack> {
   const { us } = running.stack.regions;
   const secretsText = await readFile(us.secrets_file, 'utf8');
-  const secrets = z.object({ internalTokenKeys: z.string() }).parse(JSON.parse(secretsText));
+  const secrets = z.object({ internalKeys: z.object({ operator: z.string() }) }).parse(JSON.parse(secretsText));
   const poolOf = (database: string): pg.Pool => {
     const connectionString = us.postgres_url.replace(/\/postgres$/, `/${database}`);
     const pool = new pg.Pool({ connectionString, max: 4, query_timeout: QUERY_TIMEOUT_MS });
@@ -212,7 +212,7 @@ async function describe(
     links,
     simulators,
     mediaBackends,
-    operator: createOperator(us.services, secrets),
+    operator: createOperator(us.services, secrets.internalKeys.operator),
     ledger,
     catalog,
     media,

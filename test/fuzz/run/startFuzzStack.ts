@@ -74,8 +74,10 @@ async function describe(
     postgres_url,
     redis_url,
   } = running.stack.regions.us;
-  const secrets = JSON.parse(await readFile(join(stateDir, 'secrets.json'), 'utf8')) as { internalTokenKeys: string };
-  const operator = createOperator({ services, internalTokenKeys: secrets.internalTokenKeys });
+  const secrets = JSON.parse(await readFile(join(stateDir, 'secrets.json'), 'utf8')) as {
+    internalKeys: { operator: string };
+  };
+  const operator = createOperator({ services, operatorKey: secrets.internalKeys.operator });
   const workspaceId = await operator.makeWorkspace({ creditUsd: '1000000' });
   const apiKey = await operator.makeKey(workspaceId, { rpm: NO_LIMIT, tpm: NO_LIMIT });
   const quicken = (admin: string, knobs: object) =>

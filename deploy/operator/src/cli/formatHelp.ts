@@ -17,7 +17,7 @@ function formatAll(commands: Command[], heading: (text: string) => string): stri
     'The stack is the one that --stack names, else PORT_BASE, else the one that these variables name, else the only one',
     'that runs here; every change says which one it was made on:',
     '  TURNPIKE_AUTH_INTERNAL_URL, TURNPIKE_CATALOG_INTERNAL_URL, TURNPIKE_ROUTER_INTERNAL_URL,',
-    '  TURNPIKE_LEDGER_INTERNAL_URL, TURNPIKE_MEDIA_INTERNAL_URL, TURNPIKE_REGION and INTERNAL_TOKEN_KEYS.',
+    '  TURNPIKE_LEDGER_INTERNAL_URL, TURNPIKE_MEDIA_INTERNAL_URL, TURNPIKE_REGION and INTERNAL_SIGNING_KEY.',
     'Exit codes: 0 done, 1 refused or failed, 2 wrong usage.',
   ].join('\n');
 }

@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { forEachOf } from '@turnpike/config/services';
+import { aFleet } from '@turnpike/internal-auth/aFleet';
 import type { Context } from '../cli/command.ts';
 import { formatTable } from '../report/formatTable.ts';
 import { createServices } from '../stack/createServices.ts';
@@ -29,9 +30,9 @@ afterAll(() => {
 
 function status() {
   const urls = forEachOf(OPERATED_SERVICES, (service) => `${base}/${service}`);
-  const tokenKeys = [{ id: 'k1', secret: 'a secret of more than thirty-two characters' }];
+  const signingKey = aFleet().keyOf('operator');
   const context: Context = {
-    services: createServices({ urls, tokenKeys }, { user: 'alice', onChange: () => {} }),
+    services: createServices({ urls, signingKey }, { user: 'alice', onChange: () => {} }),
     readHealth: (service) => readHealth(urls[service]),
     table: (columns, rows) => formatTable(rows, { columns }),
     confirm: async () => {},

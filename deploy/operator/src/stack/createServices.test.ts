@@ -2,11 +2,13 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, it } from '@jest/globals';
 import { InternalCallError } from '@turnpike/internal-api/transport/createClient';
-import { INTERNAL_TOKEN_HEADER, verifyInternalToken } from '@turnpike/internal-auth/internalToken';
+import { aFleet } from '@turnpike/internal-auth/aFleet';
+import { createTokenVerifier, INTERNAL_TOKEN_HEADER } from '@turnpike/internal-auth/internalToken';
 import { createServices } from './createServices.ts';
 import { toProblem } from './toProblem.ts';
 
-const tokenKeys = [{ id: 'k1', secret: 'a secret of more than thirty-two characters' }];
+const fleet = aFleet();
+const signingKey = fleet.keyOf('operator');
 
 let server: Server | undefined;
 afterEach(() => {
@@ -21,7 +23,7 @@ async function serve(listener: RequestListener) {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const urls = { auth: url, catalog: url, 'model-router': url, 'usage-ledger': url, 'media-jobs': url };
   const changes: string[] = [];
-  const services = createServices({ urls, tokenKeys }, { user: 'alice', onChange: () => void changes.push('change') });
+  const services = createServices({ urls, signingKey }, { user: 'alice', onChange: () => void changes.push('change') });
   return { services, urls, changes };
 }
 
@@ -33,13 +35,16 @@ const answering =
   };
 
 it('calls as the operator, in the name of whoever it is, with a token for the service alone', async () => {
-  let caller: string | undefined;
+  let token: unknown;
   const { services } = await serve((req, res) => {
-    caller = verifyInternalToken(req.headers[INTERNAL_TOKEN_HEADER], { audience: 'auth', keys: tokenKeys });
+    token = req.headers[INTERNAL_TOKEN_HEADER];
     res.end('{"key_id": "key_1", "status": "blocked"}');
   });
   await services.auth.blockKey({ params: { key_id: 'key_1' } });
-  expect(caller).toBe('operator:alice');
+  const verifyFor = (audience: string) => createTokenVerifier({ audience, keys: fleet.publicKeys });
+  const route = 'POST /internal/keys/:key_id/block';
+  expect(await verifyFor('us/auth')(token, route)).toEqual({ service: 'operator', user: 'alice' });
+  expect(await verifyFor('us/catalog')(token, route)).toBeUndefined();
 });
 
 it('says that a change is asked for, also where its answer is lost, and of a question nothing', async () => {
@@ -58,7 +63,7 @@ it.each<[string, RequestListener, RegExp]>([
     /^rpm is too large$/,
   ],
   ['an unknown key', answering(404, { error: 'unknown_key', message: 'No key.' }), /^No key\. "turnpike keys list/],
-  ['a refused token', answering(401, { error: 'x', message: 'y' }), /INTERNAL_TOKEN_KEYS/],
+  ['a refused token', answering(401, { error: 'x', message: 'y' }), /INTERNAL_SIGNING_KEY/],
   ['a failure', answering(500, { error: { code: 'internal_error', message: 'x' } }), /status 500: .* request-7\.$/],
   ['a failure that was foreseen', answering(503, { error: 'gate_not_told', message: 'Repeat it.' }), /^Repeat it\.$/],
   ['an answer that is no JSON', answering(200, '<html>'), /does not understand/],

@@ -21,10 +21,10 @@ export interface Services {
 
 /** Calls a stack's services in the name of the operator; what they log of a change names `user`. */
 export function createServices(
-  { urls, tokenKeys }: Pick<StackAccess, 'urls' | 'tokenKeys'>,
+  { urls, signingKey }: Pick<StackAccess, 'urls' | 'signingKey'>,
   { user, onChange }: { user: string; onChange: () => void },
 ): Services {
-  const internalHeaders = createTokenIssuer({ service: `operator:${user}`, keys: tokenKeys });
+  const internalHeaders = createTokenIssuer({ key: signingKey, user });
   const toClient = <Api extends InternalApi>(api: Api) =>
     createClient(api, {
       url: urls[api.service],

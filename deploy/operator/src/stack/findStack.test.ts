@@ -3,10 +3,11 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { aFleet } from '@turnpike/internal-auth/aFleet';
 import { RefusedError, UsageError } from '../cli/operatorError.ts';
 import { findStack, type StackChoice } from './findStack.ts';
 
-const secret = 'a secret of more than thirty-two characters';
+const { signingKeys } = aFleet();
 const env = {
   TURNPIKE_AUTH_INTERNAL_URL: 'http://auth:8081',
   TURNPIKE_CATALOG_INTERNAL_URL: 'http://catalog:8081',
@@ -14,7 +15,7 @@ const env = {
   TURNPIKE_LEDGER_INTERNAL_URL: 'http://ledger:8081',
   TURNPIKE_MEDIA_INTERNAL_URL: 'http://media:8081',
   TURNPIKE_REGION: 'eu',
-  INTERNAL_TOKEN_KEYS: `k2:${secret},k1:${secret}`,
+  INTERNAL_SIGNING_KEY: signingKeys.operator,
 };
 
 let stacksFolder: string;
@@ -40,7 +41,7 @@ async function writeStack(port: number, { regions = ['us'], pid = process.pid } 
   };
   const file = join(folder, 'stack.json');
   await writeFile(file, JSON.stringify({ port_base: port, regions: Object.fromEntries(regions.map(describe)) }));
-  await writeFile(join(folder, 'secrets.json'), JSON.stringify({ internalTokenKeys: `local1:${secret}` }));
+  await writeFile(join(folder, 'secrets.json'), JSON.stringify({ internalKeys: signingKeys }));
   return file;
 }
 
@@ -57,10 +58,7 @@ it('takes the stack that the environment names, as in production', async () => {
       'usage-ledger': 'http://ledger:8081',
       'media-jobs': 'http://media:8081',
     },
-    tokenKeys: [
-      { id: 'k2', secret },
-      { id: 'k1', secret },
-    ],
+    signingKey: expect.objectContaining({ issuer: 'us/operator' }),
   });
 });
 
@@ -76,7 +74,7 @@ it('takes a stack file before the environment, and its secrets from where it say
       'usage-ledger': 'http://usage-ledger.us:9800',
       'media-jobs': 'http://media-jobs.us:9800',
     },
-    tokenKeys: [{ id: 'local1', secret }],
+    signingKey: expect.objectContaining({ issuer: 'us/operator' }),
   });
 });
 
@@ -124,10 +122,10 @@ it('takes the only region, and of several the one that is named', async () => {
 });
 
 it('names every variable that is missing or wrong, in one line without any of their values', async () => {
-  const wrong = { ...env, TURNPIKE_ROUTER_INTERNAL_URL: 'localhost:9807', INTERNAL_TOKEN_KEYS: 'k1:too-short' };
+  const wrong = { ...env, TURNPIKE_ROUTER_INTERNAL_URL: 'localhost:9807', INTERNAL_SIGNING_KEY: 'k1:too-short' };
   const { TURNPIKE_LEDGER_INTERNAL_URL: _ledger, TURNPIKE_REGION: _region, ...incomplete } = wrong;
   await expect(find({ env: incomplete })).rejects.toThrow(
-    /^These variables .*: TURNPIKE_ROUTER_INTERNAL_URL, TURNPIKE_LEDGER_INTERNAL_URL, TURNPIKE_REGION, INTERNAL_TOKEN_KEYS\.$/,
+    /^These variables .*: TURNPIKE_ROUTER_INTERNAL_URL, TURNPIKE_LEDGER_INTERNAL_URL, TURNPIKE_REGION, INTERNAL_SIGNING_KEY\.$/,
   );
 });
 

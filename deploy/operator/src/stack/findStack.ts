@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type NamedSecret, parseSecrets } from '@turnpike/config/secrets';
+import { type SigningKey, signingKeySchema } from '@turnpike/config/internalKeys';
 import { forEachOf, GLOBAL_SERVICES, INTERNAL_SERVICES, type InternalService } from '@turnpike/config/services';
 import { serviceUrlSchema } from '@turnpike/config/sharedSettings';
 import { z } from 'zod';
@@ -15,8 +15,8 @@ export interface StackAccess {
   region: string;
   /** Absent for a service of all regions that the environment does not name. */
   urls: Record<InternalService, string> & { [Name in ServiceName]?: string | undefined };
-  /** What signs the operator's calls. */
-  tokenKeys: NamedSecret[];
+  /** Signs the operator's calls. */
+  signingKey: SigningKey;
 }
 
 /** `stack 9800, region us`: where a command reads and writes. */
@@ -43,8 +43,7 @@ const stackSchema = z.object({
     }),
   ),
 });
-const tokenKeys = z.string().transform(parseSecrets);
-const secretsSchema = z.object({ internalTokenKeys: tokenKeys });
+const secretsSchema = z.object({ internalKeys: z.object({ operator: signingKeySchema }) });
 const REGION_VARIABLE = 'TURNPIKE_REGION';
 const REGION_VARIABLES = INTERNAL_SERVICES.map((name) => SERVICE_VARIABLES[name]);
 const environmentSchema = z.object({
@@ -53,7 +52,7 @@ const environmentSchema = z.object({
     ...forEachOf(GLOBAL_SERVICES, () => serviceUrlSchema.optional()),
   }),
   [REGION_VARIABLE]: z.string().regex(/^[a-z0-9-]{1,16}$/),
-  INTERNAL_TOKEN_KEYS: tokenKeys,
+  INTERNAL_SIGNING_KEY: signingKeySchema,
 });
 
 export interface StackChoice {
@@ -103,7 +102,7 @@ function pickOnly(running: string[]): string {
   if (first === undefined) {
     const variables = [...REGION_VARIABLES, REGION_VARIABLE].join(', ');
     throw new RefusedError(
-      `No stack runs here: start one with "npm start", name one with --stack FILE, or set ${variables} and INTERNAL_TOKEN_KEYS.`,
+      `No stack runs here: start one with "npm start", name one with --stack FILE, or set ${variables} and INTERNAL_SIGNING_KEY.`,
     );
   }
   if (others.length === 0) return first;
@@ -149,7 +148,7 @@ async function readStackFile(file: string, wantedRegion: string | undefined, ifA
     throw new RefusedError(`Stack ${portBase} has no region ${region}: ${Object.keys(regions).join(', ')}.`);
   const { services, secrets_file: secretsFile } = described;
   const ifForbidden = `${secretsFile}, which holds the stack's secrets, cannot be read: only its owner may.`;
-  const { internalTokenKeys } = await readJson(secretsFile, secretsSchema, ifForbidden);
+  const { internalKeys } = await readJson(secretsFile, secretsSchema, ifForbidden);
   return {
     stack: String(portBase),
     region,
@@ -157,7 +156,7 @@ async function readStackFile(file: string, wantedRegion: string | undefined, ifA
       ...forEachOf(INTERNAL_SERVICES, (name) => services[name].internal_url),
       ...forEachOf(GLOBAL_SERVICES, (name) => globals[name]?.internal_url),
     },
-    tokenKeys: internalTokenKeys,
+    signingKey: internalKeys.operator,
   };
 }
 
@@ -197,14 +196,14 @@ function readEnvironment(env: NodeJS.ProcessEnv, wantedRegion: string | undefine
     const names = new Set(result.error.issues.map(({ path }) => toVariable(path)));
     throw new RefusedError(`These variables are not set, or not to what they must be: ${[...names].join(', ')}.`);
   }
-  const { INTERNAL_TOKEN_KEYS, [REGION_VARIABLE]: region, urls } = result.data;
+  const { INTERNAL_SIGNING_KEY: signingKey, [REGION_VARIABLE]: region, urls } = result.data;
   if (wantedRegion !== undefined && wantedRegion !== region)
     throw new RefusedError(`The stack that the environment names is of region ${region}, not ${wantedRegion}.`);
   return {
     stack: new URL(urls.auth).host,
     region,
     urls,
-    tokenKeys: INTERNAL_TOKEN_KEYS,
+    signingKey,
   };
 }
 

@@ -29,7 +29,7 @@ export function toProblem({ service, failure }: InternalCallError, urls: StackAc
     case 'refused': {
       const { status, fault, message, requestId } = failure;
       if (status === 401)
-        return `${service} does not accept the operator's token: see whether INTERNAL_TOKEN_KEYS is that of this stack, and the clocks agree.`;
+        return `${service} does not accept the operator's token: see whether INTERNAL_SIGNING_KEY is that of this stack, and the clocks agree.`;
       if (fault === undefined || (status >= 500 && fault !== FORESEEN_FAILURE)) {
         const log = `"turnpike status" says what is missing, and its log why, under request id ${requestId ?? 'unknown'}`;
         return toPrintable(`${service} failed with status ${status}: ${log}.`);

@@ -1,5 +1,6 @@
 import { createClient } from '@turnpike/internal-api/transport/createClient';
 import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
+import type { InternalHeaders } from '@turnpike/internal-auth/internalToken';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { headOf } from '../redis/redisKeys.ts';
@@ -60,7 +61,7 @@ export interface RecordedCalls {
 export interface AbsorberOptions {
   redis: Redis;
   ledgerUrl: string;
-  internalHeaders: (audience: string) => Record<string, string>;
+  internalHeaders: InternalHeaders;
   /** Longest wait for balances. */
   timeoutMs?: number;
   standing: Pick<Standing, 'session' | 'suspect' | 'putBacks'>;

@@ -1,5 +1,6 @@
 import { createClient } from '@turnpike/internal-api/transport/createClient';
 import { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
+import type { InternalHeaders } from '@turnpike/internal-auth/internalToken';
 
 const TIMEOUT_MS = 1_000;
 
@@ -42,7 +43,7 @@ export function createLedgerReports({
   owner,
 }: {
   ledgerUrl: string;
-  internalHeaders: (audience: string) => Record<string, string>;
+  internalHeaders: InternalHeaders;
   owner: string;
 }): LedgerReports {
   const ledger = createClient(usageLedgerApi, { url: ledgerUrl, internalHeaders, timeoutMs: TIMEOUT_MS });

@@ -1,3 +1,4 @@
+import type { InternalHeaders } from '@turnpike/internal-auth/internalToken';
 import { startDeadline } from '@turnpike/lifecycle/startDeadline';
 import { REQUEST_ID_HEADER } from '@turnpike/public-api/headers';
 import { Agent, type Dispatcher, request } from 'undici';
@@ -15,7 +16,7 @@ export interface ClientOptions {
   /** Base address of its internal listener. */
   url: string;
   /** Signs a call to a service (`createTokenIssuer`). */
-  internalHeaders: (audience: string) => Record<string, string>;
+  internalHeaders: InternalHeaders;
   /** Longest wait for an answer, to its last byte, where a call names none. */
   timeoutMs: number;
   /** Whose connections are used; those of the process unless given. */
@@ -122,10 +123,11 @@ async function call(
   let answer: { status: number; requestId: string | undefined; text: string };
   try {
     // undici does not end a request by its signal while it waits for a connection.
+    const signed = await internalHeaders(service, `${route.method} ${route.path}`);
     const asked = request(url + toPath(route.path, params), {
       method: route.method,
       headers: {
-        ...internalHeaders(service),
+        ...signed,
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...(traceparent !== undefined && { traceparent }),
         ...(known !== undefined && route.etag && { 'if-none-match': route.etag(known) }),

@@ -1,3 +1,4 @@
+import type { InternalHeaders } from '@turnpike/internal-auth/internalToken';
 import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
 import { catalogApi } from '../catalog.ts';
@@ -17,7 +18,7 @@ export interface CatalogFollower<View> {
 
 export interface FollowCatalogOptions<View> {
   catalogUrl: string;
-  internalHeaders: (audience: string) => Record<string, string>;
+  internalHeaders: InternalHeaders;
   /** What it throws means that the snapshot is nonsense. */
   toView: (snapshot: CatalogSnapshot) => View;
   log: Logger;

@@ -1,6 +1,6 @@
 import { toProblem } from '@turnpike/config/toProblem';
 import type { Route } from '@turnpike/http-service/createHttpApp';
-import type { Guard } from '@turnpike/http-service/guard';
+import { admitOnly, type Guard } from '@turnpike/http-service/guard';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { retryAfter } from '@turnpike/public-api/headers';
 import { flat, type WireError } from '@turnpike/public-api/wireError';
@@ -29,7 +29,7 @@ export type Handlers<Api extends InternalApi> = {
   [Name in keyof Api['routes']]: Handler<Api['routes'][Name]>;
 };
 
-/** Serves every route of an API behind the guard. One that has no handler does not compile. */
+/** Serves every route of an API behind the guard, to the callers that the route declares. One that has no handler does not compile. */
 export function serveApi<Api extends InternalApi>(
   { routes }: Api,
   { guard, handlers }: { guard: Guard; handlers: Handlers<Api> },
@@ -39,7 +39,12 @@ export function serveApi<Api extends InternalApi>(
   return Object.entries(routes).map(([name, route]) => {
     const answer = handlerOf[name];
     if (!answer) throw new Error(`nobody serves ${route.method} ${route.path}`);
-    return { method: METHODS[route.method], path: route.path, guard, handler: serve(route, answer) };
+    return {
+      method: METHODS[route.method],
+      path: route.path,
+      guard: admitOnly(guard, route.callers),
+      handler: serve(route, answer),
+    };
   });
 }
 

@@ -1,6 +1,7 @@
 import { mediaJobsApi } from '@turnpike/internal-api/mediaJobs';
 import { type LiveModels, modelRouterApi } from '@turnpike/internal-api/modelRouter';
 import { createClient } from '@turnpike/internal-api/transport/createClient';
+import type { InternalHeaders } from '@turnpike/internal-auth/internalToken';
 import { repeat } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
 
@@ -17,7 +18,7 @@ export interface LiveModelFollower {
 export interface FollowLiveModelsOptions {
   routerUrl: string;
   mediaUrl: string;
-  internalHeaders: (audience: string) => Record<string, string>;
+  internalHeaders: InternalHeaders;
   log: Logger;
 }
 

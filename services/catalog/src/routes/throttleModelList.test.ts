@@ -1,9 +1,10 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { aFleet } from '@turnpike/internal-auth/aFleet';
 import { CLIENT_ADDRESS_HEADER, signClientAddress } from '@turnpike/internal-auth/clientAddress';
 import { startRedis } from '@turnpike/test-support/startRedis';
 import { until } from '@turnpike/test-support/until';
 import { aCatalogModel } from '../../test/aCatalogModel.ts';
-import { keys, startTestAuth, startTestRouter, type TestAuth, type TestRouter } from '../../test/startNeighbours.ts';
+import { fleet, startTestAuth, startTestRouter, type TestAuth, type TestRouter } from '../../test/startNeighbours.ts';
 import { getAs, startTestService, type TestService } from '../../test/startTestService.ts';
 import type { ModelListLimits } from './throttleModelList.ts';
 
@@ -19,8 +20,8 @@ afterAll(() => {
   for (const server of [router, auth]) server.close();
 });
 
-const fromEdge = (address: string, signers = keys): Record<string, string> => ({
-  [CLIENT_ADDRESS_HEADER]: signClientAddress(address, { keys: signers }),
+const fromEdge = (address: string, signers = fleet): Record<string, string> => ({
+  [CLIENT_ADDRESS_HEADER]: signClientAddress(address, { key: signers.keyOf('edge') }),
 });
 
 /** Starts a service with these limits; gives how many lists in a row somebody gets, each asked for with another key. */
@@ -81,7 +82,7 @@ it('does not count what one address is refused against the others', async () => 
 
 it('believes only an address that the edge signed, and counts others by their connection', async () => {
   const countLists = await startLimited(FEW);
-  const forgers = [{ id: 'k1', secret: 'a secret of the same length, but another one' }];
+  const forgers = aFleet();
   expect(await countLists(fromEdge('203.0.113.1', forgers))).toBe(3);
   expect(await countLists(fromEdge('203.0.113.2', forgers))).toBe(0);
   expect(await countLists({ [CLIENT_ADDRESS_HEADER]: '203.0.113.3' })).toBe(0);

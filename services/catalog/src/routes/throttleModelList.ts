@@ -1,4 +1,4 @@
-import type { NamedSecret } from '@turnpike/config/secrets';
+import type { PublicKey } from '@turnpike/config/internalKeys';
 import { CLIENT_ADDRESS_HEADER, verifyClientAddress } from '@turnpike/internal-auth/clientAddress';
 import { ApiError } from '@turnpike/public-api/apiError';
 import { createThrottle, type Throttle } from '@turnpike/request-throttle/createThrottle';
@@ -28,7 +28,7 @@ export function createModelListThrottle({
   now = () => performance.now(),
 }: {
   limits: ModelListLimits;
-  keys: NamedSecret[];
+  keys: PublicKey[];
   /** A clock that only goes forward, in milliseconds. */
   now?: () => number;
 }): ModelListThrottle {

@@ -17,7 +17,8 @@ afterAll(async () => {
   await ledger.close();
 });
 
-async function get(query: Record<string, string>, headers = internalHeaders('usage-ledger')) {
+async function get(query: Record<string, string>, signed?: Record<string, string>) {
+  const headers = signed ?? (await internalHeaders('usage-ledger', 'GET /internal/usage'));
   const answer = await request(`${service.internalUrl}/internal/usage?${new URLSearchParams(query)}`, { headers });
   return { status: answer.statusCode, body: (await answer.body.json()) as Record<string, unknown> };
 }
