@@ -1,10 +1,9 @@
+import { isWellFormedApiKey, toKeySha256 } from '@turnpike/api-keys/apiKey';
 import type { Region } from '@turnpike/config/region';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { AuthFault } from '@turnpike/public-api/authFault';
 import { LRUCache } from 'lru-cache';
-import { assertUsable } from './assertUsable.ts';
-import { parseAuthorization } from './parseAuthorization.ts';
 
 /** A verdict that lets nobody in is kept this long at most, so that a key is not kept out long after it may come in again. */
 const REFUSAL_TTL_MS = 5_000;
@@ -110,3 +109,26 @@ export function createCachingAuthenticator(options: CachingAuthenticatorOptions)
 /** Time until a key expires by its database's clock, ms; by this process' clock if an older release of auth does not say. */
 const lifeOf = ({ expiresAt, expiresInMs }: KeyRecord): number =>
   expiresInMs ?? (expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(expiresAt) - Date.now());
+
+/** Throws an `AuthFault` unless the key may be used in this region now: known, not blocked, of this region. */
+function assertUsable(key: KeyRecord | undefined, region: Region): asserts key is KeyRecord {
+  if (!key) throw refuse('invalid_api_key');
+  if (key.isBlocked) throw refuse('key_blocked');
+  if (key.workspace.region !== region) throw refuse('region_not_served');
+}
+
+const refuse = (kind: AuthFault['kind']): ApiError<AuthFault> => new ApiError({ kind });
+
+const AUTHORIZATION_PATTERN = /^Bearer +([\x21-\x7e]{1,200})$/i;
+
+/**
+ * The SHA-256 of the API key in an `Authorization` header: `Bearer` in any case, one or more spaces, the key (RFC 6750, 2.1). Throws an
+ * `AuthFault` without a key, and for a key whose checksum is wrong.
+ */
+function parseAuthorization(authorization: string | undefined): string {
+  if (authorization === undefined || authorization === '') throw refuse('missing_authorization');
+  const apiKey = AUTHORIZATION_PATTERN.exec(authorization)?.[1];
+  if (apiKey === undefined) throw refuse('malformed_authorization');
+  if (!isWellFormedApiKey(apiKey)) throw refuse('invalid_api_key');
+  return toKeySha256(apiKey);
+}

@@ -1,5 +1,6 @@
 import { toChangeLog, toRequestLog } from '@turnpike/http-service/toRequestLog';
 import type { authApi } from '@turnpike/internal-api/auth';
+import type { KeyRecord, KeyRecordBody } from '@turnpike/internal-api/keyRecord';
 import type { Handlers } from '@turnpike/internal-api/transport/serveApi';
 import type { Response } from 'express';
 import { changeKeyStatus, type StatusChange } from '../keys/changeKeyStatus.ts';
@@ -9,7 +10,6 @@ import type { KeyGeneration } from '../keys/keyGeneration.ts';
 import { registerKey } from '../keys/registerKey.ts';
 import { endOldSecret, rotateKey } from '../keys/rotateKey.ts';
 import { toKeyDetailsBody } from '../wire/keyDetailsBody.ts';
-import { toKeyRecordBody } from '../wire/keyRecordBody.ts';
 import { PAGE_SIZE, toNextAfter } from '../wire/page.ts';
 import { getWorkspace } from '../workspaces/readWorkspaces.ts';
 import type { HandlerDependencies } from './handlerDependencies.ts';
@@ -107,3 +107,12 @@ const toPage = (keys: KeyDetails[]) => ({
   keys: keys.map(toKeyDetailsBody),
   next_after: toNextAfter(keys.map(({ keyId }) => keyId)),
 });
+
+/** A key's record as other services read it: amounts as decimal strings. */
+function toKeyRecordBody(key: KeyRecord): KeyRecordBody {
+  return {
+    ...key,
+    maxBudgetNanoUsd: key.maxBudgetNanoUsd?.toString() ?? null,
+    workspace: { ...key.workspace, monthlyCapNanoUsd: key.workspace.monthlyCapNanoUsd?.toString() ?? null },
+  };
+}

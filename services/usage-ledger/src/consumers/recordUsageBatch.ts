@@ -8,7 +8,6 @@ import { type DeadLetter, statements } from '../database/statements.ts';
 import { OffsetMoved, type Partition } from '../event-log/eventOffset.ts';
 import { callInstantMs } from '../ledger/callInstant.ts';
 import { ensureUsagePartitions } from '../ledger/ensureUsagePartitions.ts';
-import { mergeEvents } from '../ledger/mergeEvents.ts';
 import { readTimeOfRecording } from '../ledger/readTime.ts';
 import { AheadOfTime, type ReadContext, readUsageEvent, UnreadableRecord } from '../ledger/readUsageEvent.ts';
 import type { RecordingTelemetry } from './recordingTelemetry.ts';
@@ -155,4 +154,14 @@ function splitBatch(batch: RecordBatch, count: number): [RecordBatch, RecordBatc
     { ...batch, records: records.slice(0, count), nextOffset: offset },
     { ...batch, records: records.slice(count), fromOffset: offset },
   ];
+}
+
+/** One event per call, as if they had been recorded one by one: the first known outcome, else the first `unknown`. */
+export function mergeEvents(events: UsageRecorded[]): UsageRecorded[] {
+  const merged = new Map<string, UsageRecorded>();
+  for (const event of events) {
+    const earlier = merged.get(event.callId);
+    if (!earlier || (earlier.status === 'unknown' && event.status !== 'unknown')) merged.set(event.callId, event);
+  }
+  return [...merged.values()];
 }

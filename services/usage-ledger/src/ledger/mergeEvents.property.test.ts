@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { anUnchargedUsageRecorded, aUsageRecorded } from '@turnpike/events/aUsageRecorded';
 import type { UsageRecorded } from '@turnpike/events/usageRecorded';
 import fc from 'fast-check';
-import { mergeEvents } from './mergeEvents.ts';
+import { mergeEvents } from '../consumers/recordUsageBatch.ts';
 
 // The same cases every time: no run fails by chance.
 fc.configureGlobal({ seed: 20_261_121 });

@@ -2,18 +2,17 @@ import { toChangeLog } from '@turnpike/http-service/toRequestLog';
 import type { Handlers } from '@turnpike/internal-api/transport/serveApi';
 import { MAX_USAGE_ENTRIES, type usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import type { Logger } from '@turnpike/logging/createLogger';
+import type { NanoUsd } from '@turnpike/money/nanoUsd';
 import { isCanceled } from '@turnpike/postgres/databaseFailure';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { LedgerFault } from '../api/ledgerFault.ts';
 import { getBalances } from '../balances/getBalances.ts';
 import { addCredit } from '../credits/addCredit.ts';
-import { type Credit, listCredits } from '../credits/listCredits.ts';
 import type { Db } from '../database/createDb.ts';
-import { listUsage } from '../ledger/listUsage.ts';
+import { listUsage, type UsageEntry } from '../ledger/listUsage.ts';
+import { CHECKS, type WorkspaceReport } from '../reconcile/check.ts';
 import { createReconcileGate, type Reconcile } from '../reconcile/createReconcileGate.ts';
 import { toBalancesBody } from '../wire/balancesBody.ts';
-import { toReconciliationBody } from '../wire/reconciliationBody.ts';
-import { toUsageEntryBody } from '../wire/usageEntryBody.ts';
 
 /** Most credits of one answer. */
 const CREDITS_PER_PAGE = 500;
@@ -84,3 +83,53 @@ const TOO_MANY_ENTRIES = {
   param: 'end',
   problem: `is too late: ${MAX_USAGE_ENTRIES} entries at most are given`,
 } as const;
+
+/** A credit as it was written, which never changes. */
+interface Credit {
+  creditId: string;
+  /** The order of credits: one that came later has a higher one. */
+  seq: bigint;
+  amountNanoUsd: NanoUsd;
+  note: string;
+  createdAt: Date;
+}
+
+/** A workspace's credits in the order they came: at most `limit` of those after a `seq`. */
+function listCredits(
+  db: Db,
+  { workspaceId, after, limit }: { workspaceId: string; after: bigint; limit: number },
+): Promise<Credit[]> {
+  return db.credit.findMany({ where: { workspaceId, seq: { gt: after } }, orderBy: { seq: 'asc' }, take: limit });
+}
+
+/** The findings in one workspace: amounts as decimal strings of nano-dollars, counts as decimal strings too. */
+function toReconciliationBody({ workspaceId, checks, doubts }: WorkspaceReport) {
+  return {
+    workspace_id: workspaceId,
+    checks: checks.map(({ name, unit, left, right, verdict }) => ({
+      check: CHECKS[name],
+      unit,
+      left: String(left),
+      right: String(right),
+      verdict,
+    })),
+    doubts,
+  };
+}
+
+/** Usage as the operator reads it: counts as numbers, the amount as a decimal string of nano-dollars. */
+function toUsageEntryBody(usage: UsageEntry) {
+  return {
+    ...(usage.keyId !== null && { key_id: usage.keyId }),
+    ...(usage.day !== null && { day: usage.day }),
+    ...(usage.model !== null && { model: usage.model }),
+    requests: Number(usage.requests),
+    success: Number(usage.success),
+    failure: Number(usage.failure),
+    unknown: Number(usage.unknown),
+    prompt_tokens: Number(usage.promptTokens),
+    cached_prompt_tokens: Number(usage.cachedPromptTokens),
+    completion_tokens: Number(usage.completionTokens),
+    charge_nano_usd: String(usage.chargeNanoUsd),
+  };
+}

@@ -3,10 +3,9 @@ import type { usageLedgerApi } from '@turnpike/internal-api/usageLedger';
 import { ApiError } from '@turnpike/public-api/apiError';
 import type { LedgerFault } from '../api/ledgerFault.ts';
 import type { Db } from '../database/createDb.ts';
-import { findDeadLetter, listDeadLetters } from '../dead-letters/findDeadLetters.ts';
+import { type DeadLetterEntry, findDeadLetter, listDeadLetters } from '../dead-letters/findDeadLetters.ts';
 import { replayDeadLetter } from '../dead-letters/replayDeadLetter.ts';
 import type { ReadContext } from '../ledger/readUsageEvent.ts';
-import { toDeadLetterBody } from '../wire/deadLetterBody.ts';
 
 const PAGE = 500;
 
@@ -44,5 +43,19 @@ export function createDeadLetterHandlers({ db, lookUpDb, region }: DeadLetterHan
       if (!outcome) throw new ApiError<LedgerFault>({ kind: 'dead_letter_not_found' });
       return { id: String(outcome.id), is_replayed: outcome.reason === null, reason: outcome.reason };
     },
+  };
+}
+
+/** A dead letter for the operator, without its bytes. */
+function toDeadLetterBody({ id, topic, partition, offset, reason, bytes, ...at }: DeadLetterEntry) {
+  return {
+    id: String(id),
+    topic,
+    partition,
+    offset: String(offset),
+    reason,
+    bytes,
+    recorded_at: at.recordedAt.toISOString(),
+    replayed_at: at.replayedAt?.toISOString() ?? null,
   };
 }
