@@ -91,7 +91,7 @@ const toldOrRepeat = 'repeated, it is told to the router again';
 /** Who may call: keys and workspaces. */
 export const authApi = defineApi('auth', {
   verifyKey: {
-    callers: ['catalog', 'model-router', 'usage-ledger', 'media-jobs'],
+    callers: ['catalog', 'model-router', 'usage-ledger', 'media-jobs', 'operator'],
     method: 'POST',
     path: '/internal/keys/verify',
     promise:

@@ -148,7 +148,7 @@ export const modelRouterApi = defineApi('model-router', {
     answerLimitBytes: 16 * 1024,
   },
   reloadBalances: {
-    callers: ['usage-ledger'],
+    callers: ['usage-ledger', 'operator'],
     method: 'POST',
     path: '/internal/workspaces/:workspace_id/balances/reload',
     promise: 'answered once Redis has the workspace’s credits of now',
