@@ -6,7 +6,6 @@ import type { Absorber } from './balances/absorb.ts';
 import { type EndedCall, type Hold, type PendingCalls, pendingOf } from './call/pendingCalls.ts';
 import { createRecorder, type Recorder } from './call/recordCalls.ts';
 import { ReleaseQueue } from './call/releaseQueue.ts';
-import { Settler } from './call/settler.ts';
 import { sweepCalls } from './call/sweepCalls.ts';
 import type { LeftEvents } from './call/takeUpSpool.ts';
 import { followRedis } from './follow/followRedis.ts';
@@ -15,6 +14,7 @@ import type { Admission, AdmitRequest } from './gate/admit.ts';
 import type { ExtendRequest, Extension } from './gate/extend.ts';
 import { type CallAddress, LAYOUT } from './redis/redisKeys.ts';
 import type { OpenShards, Shard } from './redis/shards.ts';
+import { Settler } from './settler.ts';
 import { ShardHolds } from './shardHolds.ts';
 import type { Spool } from './spool/spool.ts';
 

@@ -10,9 +10,9 @@ import { aFundedKey } from '../../test/aFundedKey.ts';
 import { aShardHolds } from '../../test/aShardHolds.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
+import { Settler } from '../settler.ts';
 import type { ShardHolds } from '../shardHolds.ts';
 import { PendingCalls } from './pendingCalls.ts';
-import { Settler } from './settler.ts';
 
 const HOLD = 1_000n;
 const AMPLE = 10n ** 12n;

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '@turnpike/logging/createLogger';
-import type { ShardHolds } from '../shardHolds.ts';
-import type { Spool } from '../spool/spool.ts';
-import type { EndedCall, PendingCalls } from './pendingCalls.ts';
-import type { Recorder } from './recordCalls.ts';
+import type { EndedCall, PendingCalls } from './call/pendingCalls.ts';
+import type { Recorder } from './call/recordCalls.ts';
+import type { ShardHolds } from './shardHolds.ts';
+import type { Spool } from './spool/spool.ts';
 
 const RETRY_MS = 100;
 /** How long the end of a call waits for Redis where the disk has refused its event. */

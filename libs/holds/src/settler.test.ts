@@ -5,12 +5,12 @@ import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
 import { aSilentLogger } from '@turnpike/logging/aSilentLogger';
 import { aTemporaryFolder } from '@turnpike/test-support/aTemporaryFolder';
 import { until } from '@turnpike/test-support/until';
-import { troubleDisk } from '../../test/troubleDisk.ts';
-import { Standing } from '../redis/standing.ts';
-import type { Settlement } from '../shardHolds.ts';
-import { Spool } from '../spool/spool.ts';
-import { type EndedCall, PendingCalls } from './pendingCalls.ts';
+import { troubleDisk } from '../test/troubleDisk.ts';
+import { type EndedCall, PendingCalls } from './call/pendingCalls.ts';
+import { Standing } from './redis/standing.ts';
 import { Settler } from './settler.ts';
+import type { Settlement } from './shardHolds.ts';
+import { Spool } from './spool/spool.ts';
 
 const CALL_ID = '0198a7b2-0000-7000-8000-000000000001';
 
