@@ -5,6 +5,8 @@ export interface Access {
   apiKey: string;
   /** How often the client may repeat a failed call. */
   maxRetries: number;
+  /** Headers that the client adds to each call. */
+  headers?: Record<string, string>;
 }
 
 /** A client library, as far as the scenario has to know it. */

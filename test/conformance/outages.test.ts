@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect } from '@jest/globals';
 import type { Part } from '@turnpike/local-stack/process/startParts';
-import { type FaultProxy, openFaultProxy } from '@turnpike/test-support/faultProxy';
 import type { LinkBehaviour } from '@turnpike/test-support/faultProxyBehaviour';
 import { until } from '@turnpike/test-support/until';
+import { between, createLinks, type Link, toPart } from '../support/createLinks.ts';
 import { leaveUnheard } from '../support/leaveUnheard.ts';
 import { type Account, makeAccount } from '../support/makeAccount.ts';
 import { readFirstEvent } from '../support/postJson.ts';
@@ -17,22 +17,13 @@ const MODEL = 'llama-3.3-70b-instruct';
 const BASE_MS = '5000';
 const LOOK_UP = '/svc/usage/request/01890000-0000-7000-8000-000000000000';
 
-interface Link {
-  from: string;
-  to: string;
-  proxy: FaultProxy;
-}
-const links: Link[] = [];
+const links = createLinks();
 
 let stack: TestStack;
 beforeAll(async () => {
   stack = await startTestStack({
     kafka: false,
-    async openLink({ from, to, port }) {
-      const proxy = await openFaultProxy(port);
-      links.push({ from, to, proxy });
-      return proxy.port;
-    },
+    openLink: links.openLink,
     serviceSettings: {
       edge: { STREAM_TIMEOUT_MS: BASE_MS },
       'model-router': { LEASE_MS: '3000', AUTH_TIMEOUT_MS: '2000', STREAM_TIMEOUT_MS: BASE_MS },
@@ -42,7 +33,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(async () => {
   await stack?.stop();
-  await Promise.all(links.map(({ proxy }) => proxy.close()));
+  await links.close();
 }, 60_000);
 
 const aChat = (fields: object = {}, directives = 'tokens=2') => ({
@@ -54,29 +45,14 @@ const aChat = (fields: object = {}, directives = 'tokens=2') => ({
 const newcomer = async () => createClient(stack.baseUrl, await stack.operator.makeFundedKey());
 const seeded = () => createClient(stack.baseUrl, stack.apiKey);
 
-const AWAY: LinkBehaviour = { refuse: true };
 const SILENT: LinkBehaviour = { blackHole: true };
 
 /** Spoils every way that `matches`, runs the check, and waits until all is as it was. */
-async function during(
+const during = (
   matches: (link: Link) => boolean,
   check: () => Promise<void>,
-  behaviour: LinkBehaviour = AWAY,
-): Promise<void> {
-  const spoilt = links.filter(matches);
-  expect(spoilt.length).toBeGreaterThan(0);
-  await Promise.all(spoilt.map(({ proxy }) => proxy.become(behaviour)));
-  if (behaviour === AWAY) for (const { proxy } of spoilt) proxy.reset();
-  try {
-    await check();
-  } finally {
-    await Promise.all(spoilt.map(({ proxy }) => proxy.become({})));
-    for (const { proxy } of spoilt) proxy.reset();
-    await untilWell();
-  }
-}
-const toPart = (to: string) => (link: Link) => link.to === to;
-const between = (from: string, to: string) => (link: Link) => link.from === from && link.to === to;
+  behaviour?: LinkBehaviour,
+): Promise<void> => links.during(matches, check, behaviour).finally(untilWell);
 
 async function untilWell(): Promise<void> {
   await until('the stack to be well', async () => {

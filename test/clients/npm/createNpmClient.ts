@@ -21,7 +21,9 @@ export function createNpmClient({ answer, toRefusal, ...client }: NpmClient): Cl
     async obey(order, access) {
       const calls: Seen['calls'] = [];
       const watchingFetch: typeof fetch = async (input, init) => {
-        const response = await fetch(input, init);
+        const headers = new Headers(init?.headers);
+        for (const [name, value] of Object.entries(access.headers ?? {})) headers.set(name, value);
+        const response = await fetch(input, { ...init, headers });
         // To see whether forms can be sent, one asks for a `data:` address.
         if (!String(input).startsWith('data:'))
           calls.push({ callId: response.headers.get('x-router-call-id'), status: response.status });

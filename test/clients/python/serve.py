@@ -33,7 +33,9 @@ def serve(obey):
         def note(response):
             calls.append({"callId": response.headers.get("x-router-call-id"), "status": response.status_code})
 
-        with httpx.Client(event_hooks={"response": [note]}, timeout=30) as http_client:
+        with httpx.Client(
+            event_hooks={"response": [note]}, timeout=30, headers=task["access"].get("headers")
+        ) as http_client:
             try:
                 seen = obey(task["order"], task["access"], http_client)
             except APIError as error:
@@ -46,8 +48,7 @@ def serve(obey):
 def to_refusal(error):
     body = error.body if isinstance(error.body, dict) else {}
     fields = body.get("provider_specific_fields") or {}
-    # litellm makes errors of its own, with the headers beside a response that is none.
-    headers = getattr(error, "litellm_response_headers", None) or error.response.headers
+    headers = to_headers(error)
     refusal = {
         "errorName": type(error).__name__,
         "status": error.status_code,
@@ -58,6 +59,13 @@ def to_refusal(error):
         "didYouMean": fields.get("did_you_mean"),
     }
     return {name: value for name, value in refusal.items() if value is not None}
+
+
+def to_headers(error):
+    """Returns the headers of the answer. litellm has them beside a response that is none; of images, only the first error has them."""
+    response = getattr(error, "response", None)
+    headers = getattr(error, "litellm_response_headers", None) or getattr(response, "headers", None)
+    return headers or (to_headers(error.__context__) if error.__context__ else {})
 
 
 def to_message(message):

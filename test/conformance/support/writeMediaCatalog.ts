@@ -16,10 +16,11 @@ export const MODELS = {
   awaySpeech: 'voices-away',
   priceless: 'pictures-without-price',
   disabled: 'pictures-switched-off',
-  /** Three that are not to be had. */
+  /** Four that are not to be had. */
   retired: 'pictures-retired',
   uncleared: 'pictures-licensed',
   unbacked: 'pictures-without-backend',
+  unbackedText: 'text-without-engine',
 } as const;
 
 export const IMAGE_ALIAS = 'pictures-latest';
@@ -28,6 +29,14 @@ export const PRICES = { image: 2_500_000n, second: 10_000_000n, character: 800n,
 export const SIZE = '64x64';
 export const FPS = 8;
 
+const text = (id: string) =>
+  toEntry(id, {
+    category: 'text',
+    pricing: {
+      ...{ prompt: '0.0000001', completion: '0.0000002', input_cache_read: '0', request: '0', image: '0' },
+      ...{ web_search: '0', internal_reasoning: '0' },
+    },
+  });
 const image = (id: string, others: object = {}) =>
   toEntry(id, {
     category: 'image',
@@ -59,13 +68,7 @@ const transcript = (id: string, capabilities: object = {}) =>
   });
 
 const SERVED = [
-  toEntry(MODELS.text, {
-    category: 'text',
-    pricing: {
-      ...{ prompt: '0.0000001', completion: '0.0000002', input_cache_read: '0', request: '0', image: '0' },
-      ...{ web_search: '0', internal_reasoning: '0' },
-    },
-  }),
+  text(MODELS.text),
   image(MODELS.image, { aliases: [IMAGE_ALIAS] }),
   toEntry(MODELS.video, {
     category: 'video',
@@ -88,9 +91,11 @@ const NOT_SERVED = [
   image(MODELS.uncleared, { clearance: ['eu'] }),
 ];
 
+const UNBACKED = [image(MODELS.unbacked), text(MODELS.unbackedText)];
+
 /**
  * Writes two catalogs of few models into a folder of their own: `served` is what the stack has backends for, `listed` what its catalog
- * knows, which has one model more.
+ * knows, which has two models more.
  */
 export async function writeMediaCatalog(): Promise<{ folder: string; served: string; listed: string }> {
   const folder = await mkdtemp(join(tmpdir(), 'turnpike-catalog-'));
@@ -98,7 +103,7 @@ export async function writeMediaCatalog(): Promise<{ folder: string; served: str
   const models = [...SERVED, ...NOT_SERVED];
   // All JSON is YAML.
   await writeFile(served, JSON.stringify({ region: 'us', models }));
-  await writeFile(listed, JSON.stringify({ region: 'us', models: [...models, image(MODELS.unbacked)] }));
+  await writeFile(listed, JSON.stringify({ region: 'us', models: [...models, ...UNBACKED] }));
   return { folder, served, listed };
 }
 
