@@ -233,7 +233,7 @@ it('leaves a line for every change in the log of the service that made it: who a
   ];
   const common = {
     level: 'info',
-    region: 'us',
+    scope: 'us',
     who: `operator:${userInfo().username}`,
     time: expect.any(String),
     requestId: expect.any(String),
@@ -440,6 +440,7 @@ it('says of each service that it is ready, and what wants a look', async () => {
         mismatches: 0,
       },
       'media-jobs': { state: 'ready', missing: [], overdue_jobs: 0, spool_bytes: expect.any(Number), alerts: 0 },
+      'control-plane': { state: 'ready', missing: [] },
     },
   });
 });

@@ -18,30 +18,36 @@ interface SimulatedTimer {
   event: QueuedEvent | undefined;
   ref(): SimulatedTimer;
   unref(): SimulatedTimer;
+  refresh(): SimulatedTimer;
 }
 
-function aTimer(): SimulatedTimer {
-  const timer: SimulatedTimer = { event: undefined, ref: () => timer, unref: () => timer };
-  return timer;
+/** A timer that `schedule` starts, also anew. */
+function startTimer(schedule: (timer: SimulatedTimer) => QueuedEvent): SimulatedTimer {
+  const timer: SimulatedTimer = {
+    event: undefined,
+    ref: () => timer,
+    unref: () => timer,
+    refresh() {
+      clearSimulated(timer);
+      timer.event = schedule(timer);
+      return timer;
+    },
+  };
+  return timer.refresh();
 }
 
 function setSimulatedTimeout(run: (...args: unknown[]) => void, delayMs = 0, ...args: unknown[]): SimulatedTimer {
-  const timer = aTimer();
-  timer.event = currentWorld().scheduleTimer(Math.max(delayMs, 1), () => run(...args));
-  return timer;
+  return startTimer(() => currentWorld().scheduleTimer(Math.max(delayMs, 1), () => run(...args)));
 }
 
 function setSimulatedInterval(run: () => void, delayMs: number): SimulatedTimer {
-  const timer = aTimer();
   const world = currentWorld();
-  const next = (): void => {
-    timer.event = world.scheduleTimer(Math.max(delayMs, 1), () => {
-      next();
+  const schedule = (timer: SimulatedTimer): QueuedEvent =>
+    world.scheduleTimer(Math.max(delayMs, 1), () => {
+      timer.event = schedule(timer);
       run();
     });
-  };
-  next();
-  return timer;
+  return startTimer(schedule);
 }
 
 function clearSimulated(timer: SimulatedTimer | undefined): void {
