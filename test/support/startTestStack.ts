@@ -64,7 +64,7 @@ function withPatience(given: ServiceSettings = {}): ServiceSettings {
 export async function startTestStack(
   options: Pick<
     StackOptions,
-    'kafka' | 'engines' | 'catalogFile' | 'observation' | 'serviceSettings' | 'openLink' | 'replicas'
+    'region' | 'kafka' | 'engines' | 'catalogFile' | 'observation' | 'serviceSettings' | 'openLink' | 'replicas'
   >,
 ): Promise<TestStack> {
   const stateDir = await mkdtemp(join(tmpdir(), 'turnpike-stack-'));

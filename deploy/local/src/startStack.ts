@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { Region } from '@turnpike/config/region';
 import { DATABASE_SERVICES } from '@turnpike/config/services';
 import { describeStack } from './describeStack.ts';
 import { countSimulated, planEngines } from './engines/planEngines.ts';
@@ -44,9 +45,11 @@ export interface StackOptions {
   engines?: string[];
   /** The region's models, simulated but for media models; the repository's catalog of region `us` where it is not given. */
   catalogFile?: string;
+  /** The region of its services, `us` where it is not given. Its description lists any region as `us` so far. */
+  region?: Region;
   /** How much the services log, and where they send traces; their defaults where it is not given. */
   observation?: Observation;
-  /** Variables of single services, in place of what the stack gives them: tests shorten deadlines, or move a region. */
+  /** Variables of single services, in place of what the stack gives them: tests shorten deadlines. */
   serviceSettings?: ServiceSettings;
   /** Folder of the services' code, which may change between two starts of a part; this repository where it is not given. */
   root?: string;
@@ -129,8 +132,9 @@ async function prepareLaunch(options: StackOptions, { portsTimeoutMs }: { portsT
   const kafkaJarDir = kafka ? await ensureJars('kafka', say) : undefined;
   const s3JarDir = s3 ? await ensureJars('s3proxy', say) : undefined;
   const secretsFile = join(stateDir, 'secrets.json');
+  const region = options.region ?? 'us';
   const secrets = await loadLocalSecrets(secretsFile, {
-    region: 'us',
+    region,
     dataDirs: DATA_KINDS.map((kind) => join(stateDir, `data-${kind}`)),
   });
   // The ledger has read each of the two event logs up to some offset that means nothing in the other, and a job's objects are in one
@@ -138,6 +142,7 @@ async function prepareLaunch(options: StackOptions, { portsTimeoutMs }: { portsT
   const kind: DataKind = `${kafka ? 'kafka' : 'embedded'}${s3 ? '-s3' : ''}`;
   const dataDir = join(stateDir, `data-${kind}`);
   const settings = {
+    region,
     ports,
     secrets,
     secretsFile,

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { Region } from '@turnpike/config/region';
 import {
   type DatabaseService,
   entryOf,
@@ -21,6 +22,7 @@ export type ServiceSettings = Partial<Record<ServiceName, Record<string, string>
 export type PortOf = (from: ServiceName, port: number) => number;
 
 export interface StackSettings {
+  region: Region;
   ports: StackPorts;
   secrets: LocalSecrets;
   /** Where they are kept. */
@@ -116,9 +118,9 @@ function toObjectStoreVariables({ s3, dataDir, ports, secrets, portOf }: StackSe
 
 /** Every variable that each service reads, apart from those whose default is right on a laptop. */
 export function toServiceEnvironments(settings: StackSettings): Record<ServiceName, Record<string, string>> {
-  const { ports, secrets, observation, serviceSettings } = settings;
+  const { region, ports, secrets, observation, serviceSettings } = settings;
   return forEachOf(SERVICE_NAMES, (service) => ({
-    ...(entryOf(service).scope === 'region' && { REGION: 'us' }),
+    ...(entryOf(service).scope === 'region' && { REGION: region }),
     LISTEN_HOST: '127.0.0.1',
     PORT: String(ports.services[service].port),
     INTERNAL_PORT: String(ports.services[service].internalPort),

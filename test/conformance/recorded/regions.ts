@@ -15,18 +15,11 @@ let engine: RecordingEngine;
 let eu: TestStack;
 beforeAll(async () => {
   engine = await startRecordingEngine([MODEL]);
-  // A stack is made one of a region by the setting that its services read, and by the region's catalog.
-  const settings = { REGION: 'eu' };
   eu = await startTestStack({
+    region: 'eu',
     kafka: false,
     engines: [engine.url],
-    serviceSettings: {
-      edge: settings,
-      auth: settings,
-      catalog: { ...settings, CATALOG_FILE: EU_CATALOG },
-      'model-router': settings,
-      'usage-ledger': settings,
-    },
+    serviceSettings: { catalog: { CATALOG_FILE: EU_CATALOG } },
   });
 }, 120_000);
 afterAll(async () => {
