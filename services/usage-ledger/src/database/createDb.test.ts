@@ -67,10 +67,10 @@ it('gives up a statement that runs past its allowance', async () => {
 });
 
 it('gives up waiting for a connection', async () => {
-  const options = { poolSize: 1, statementTimeoutMs: 30_000, waitTimeoutMs: 100 };
+  const options = { poolSize: 1, statementTimeoutMs: 30_000, waitTimeoutMs: 1_000 };
   const db = createDb({ databaseUrl: ledger.databaseUrl, ...options });
   await db.run(statements.readTime());
-  const napping = db.run(nap(2));
+  const napping = db.run(nap(3));
   expect(kindsOf(await failureOf(db.run(statements.readTime())))).toEqual({ ...NONE, isUnreachable: true });
   await napping;
   await db.$disconnect();
