@@ -757,6 +757,8 @@ describe('a call that is sent again', () => {
       (released) => released.includes(late.hold.callId),
     );
     expect(await jobs.obtain(keyOf(call, 3), never)).toMatchObject({ job: { id: made.id } });
+    // The other repeat that waited has no claim of its own.
+    expect(await Promise.all(repeats)).toContainEqual({ job: expect.objectContaining({ id: made.id }) });
   });
 
   it('is claimed once where all that arrives of it are repeats, at the same time', async () => {

@@ -56,7 +56,8 @@ export async function obtainClaim(
   { watch, signal }: { watch: CreationWatch; signal: AbortSignal },
 ): Promise<{ claim: Claim } | { jobId: string }> {
   if (call.repeat === 0) return { claim: await claimCall(db, call, CLAIM_MS) };
-  const taken = await takeCreation(db, call, { sinceMs: RETRY_MS, livesMs: CLAIM_MS });
+  const take = () => takeCreation(db, call, { sinceMs: RETRY_MS, livesMs: CLAIM_MS });
+  const taken = await take();
   if (taken.isMine) return { claim: taken };
   const deadline = performance.now() + LONGEST_WAIT_MS;
   for (let creation: Creation = taken; ; ) {
@@ -66,9 +67,14 @@ export async function obtainClaim(
     if (performance.now() > deadline) throw new Error('the call that is repeated did not come to an end in time');
     const seen = await watch(creation);
     signal.throwIfAborted();
-    // Refused in a way that is not repeated.
-    if (!seen) return { claim: await claimCall(db, call, CLAIM_MS) };
-    creation = seen;
+    if (seen) {
+      creation = seen;
+      continue;
+    }
+    // The call was refused in a way that is not repeated: one of the repeats that waited claims it, and the others wait for that one.
+    const retaken = await take();
+    if (retaken.isMine) return { claim: retaken };
+    creation = retaken;
   }
 }
 
