@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { ObjectStore } from '@turnpike/object-store/objectStore';
 import { unavailable } from '@turnpike/object-store/objectStoreError';
 import { isUnreachable } from '@turnpike/postgres/databaseFailure';
-import type { Claim } from '../src/jobs/table/creations.ts';
+import { type Claim, readCreations } from '../src/jobs/table/creations.ts';
 import { findJob } from '../src/jobs/table/findJobs.ts';
 import { TURN_LOCK } from '../src/jobs/table/takeQueued.ts';
 import { InvalidOutput } from '../src/jobs/work/workshop.ts';
@@ -746,6 +746,10 @@ describe('a call that is sent again', () => {
     const call = aHeldCall();
     const claim = await claimOf(call);
     const repeats = [1, 2].map((repeat) => jobs.obtain(keyOf(call, repeat), never));
+    await eventually(
+      () => readCreations(test.db, [claim.creationId]),
+      ([creation]) => creation?.repeat === 2,
+    );
     await end(claim);
     const [first] = (await Promise.race(repeats.map(async (repeat) => [await repeat]))) ?? [];
     if (!first || 'job' in first) throw new Error('nothing was claimed');
