@@ -102,6 +102,16 @@ const imageOf = (mark: string): Render => ({
   marks: [mark],
 });
 
+const SPEECH = MEDIA_MODELS.speech.id;
+const SPEECH_CHARGE = costOf(2, SPEECH, MEDIA_MODELS);
+const spoken: Case = {
+  calls: [{ ...client, kind: 'speech', jobId: undefined, usage: undefined, held: [], seen: [] }],
+  jobs: [],
+  rows: [{ ...row, modality: 'audio', canonicalModel: SPEECH, charge: SPEECH_CHARGE }],
+  renders: [{ ...render, model: SPEECH }],
+};
+const keptAnswer = { ...job, operation: 'speech', isHidden: true, charge: SPEECH_CHARGE };
+
 interface Case {
   calls: MediaRecord[];
   jobs: JobRow[];
@@ -148,6 +158,8 @@ it.each<[string, Partial<Case>]>([
     { calls: [withFile({ mark: null })], renders: [{ ...render, marks: [] }] },
   ],
   ['a call that was refused', { calls: [refused], jobs: [], rows: [], renders: [] }],
+  ['speech whose answer is not kept', spoken],
+  ['speech whose answer is kept for retries', { ...spoken, jobs: [keptAnswer] }],
 ])('finds nothing wrong with %s', (_case, change) => {
   expect(compare(change)).toEqual({ lost: 0, doubled: 0, difference: 0n, problems: [] });
 });
@@ -184,6 +196,7 @@ it.each<[string, Partial<Case>, Partial<ReturnType<typeof compareMedia>>]>([
     { calls: [images], renders: ['a', 'b', 'c', 'd', 'e'].map(imageOf) },
     {},
   ],
+  ['speech that is kept, and has no row', { ...spoken, jobs: [keptAnswer], rows: [] }, { lost: 2 }],
   ['images that nobody got', { jobs: [job, { ...job, jobId: 'job_2', isHidden: true, operation: 'images' }] }, {}],
 ])('finds %s', (_case, change, expected) => {
   const compared = compare(change);

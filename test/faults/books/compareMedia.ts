@@ -22,7 +22,7 @@ const IS_UNSURE = new Set(['broken', 'hung', '500', '502', '503', '504']);
 export function compareMedia({ media, rows }: Pick<Evidence, 'media' | 'rows'>, problems: ProblemList): Compared {
   const ofMedia = new Map(rows.filter(({ modality }) => modality !== 'text').map((row) => [row.callId, row]));
   const ofJobs = compareJobs(media, ofMedia, problems);
-  const jobCalls = new Set(media.jobs.map(({ callId }) => callId));
+  const jobCalls = new Set(media.jobs.filter((job) => !isKeptAnswer(job)).map(({ callId }) => callId));
   const withoutJob = [...ofMedia.values()].filter(({ callId }) => !jobCalls.has(callId));
   const ofOthers = compareWithoutJob(media, withoutJob, problems);
   const untold = compareUntold(media, problems);
@@ -35,6 +35,9 @@ export function compareMedia({ media, rows }: Pick<Evidence, 'media' | 'rows'>, 
     difference: ofJobs.difference + ofOthers.difference,
   };
 }
+
+/** The answer of speech or of a transcript that a client waited for, which is kept for retries as an ended job. */
+const isKeptAnswer = ({ isHidden, operation }: JobRow): boolean => isHidden && operation !== 'images';
 
 /** Each job has ended, once, with one row and one charge, that of what was measured; and its client was told so. */
 function compareJobs(
@@ -100,8 +103,8 @@ function compareClient(client: MediaRecord, job: JobRow, problems: ProblemList):
 }
 
 /**
- * Speech and transcripts that a client waits for have no job: one row each, of as many units as was asked for. What else has a row and
- * no job was let in, and ended before there was one: it costs nothing, and its client got no answer.
+ * Speech and transcripts that a client waits for have one row each, of as many units as was asked for, whether their answer was kept or
+ * not. What else has a row and no job was let in, and ended before there was one: it costs nothing, and its client got no answer.
  */
 function compareWithoutJob(
   { calls, models }: Evidence['media'],
@@ -161,7 +164,7 @@ const isOfJob = (kind: MediaKind): boolean => kind === 'video' || kind.endsWith(
 
 /** Images that a client waited for: as many completed jobs as answers, and more only where an answer was lost. */
 function compareHidden({ calls, jobs }: Evidence['media'], problems: ProblemList): void {
-  const hidden = jobs.filter(({ isHidden }) => isHidden);
+  const hidden = jobs.filter((job) => job.isHidden && !isKeptAnswer(job));
   const waited = calls.filter(({ kind }) => kind === 'images');
   const completed = hidden.filter(({ state }) => state === 'completed').length;
   const ok = waited.filter(({ outcome }) => outcome === 'ok').length;
