@@ -110,7 +110,7 @@ const spoken: Case = {
   rows: [{ ...row, modality: 'audio', canonicalModel: SPEECH, charge: SPEECH_CHARGE }],
   renders: [{ ...render, model: SPEECH }],
 };
-const keptAnswer = { ...job, operation: 'speech', isHidden: true, charge: SPEECH_CHARGE };
+const keptAnswer = { ...job, operation: 'audio.speech', isHidden: true, charge: SPEECH_CHARGE };
 
 interface Case {
   calls: MediaRecord[];
@@ -197,7 +197,11 @@ it.each<[string, Partial<Case>, Partial<ReturnType<typeof compareMedia>>]>([
     {},
   ],
   ['speech that is kept, and has no row', { ...spoken, jobs: [keptAnswer], rows: [] }, { lost: 2 }],
-  ['images that nobody got', { jobs: [job, { ...job, jobId: 'job_2', isHidden: true, operation: 'images' }] }, {}],
+  [
+    'images that nobody got',
+    { jobs: [job, { ...job, jobId: 'job_2', isHidden: true, operation: 'images.generations' }] },
+    {},
+  ],
 ])('finds %s', (_case, change, expected) => {
   const compared = compare(change);
   expect(compared).toMatchObject(expected);

@@ -37,7 +37,7 @@ export function compareMedia({ media, rows }: Pick<Evidence, 'media' | 'rows'>, 
 }
 
 /** The answer of speech or of a transcript that a client waited for, which is kept for retries as an ended job. */
-const isKeptAnswer = ({ isHidden, operation }: JobRow): boolean => isHidden && operation !== 'images';
+const isKeptAnswer = ({ isHidden, operation }: JobRow): boolean => isHidden && operation !== 'images.generations';
 
 /** Each job has ended, once, with one row and one charge, that of what was measured; and its client was told so. */
 function compareJobs(
