@@ -7,7 +7,7 @@ import { toHoldJson } from './owners/holdJson.ts';
 import { insertJob } from './table/insertJob.ts';
 import type { JobRow } from './table/jobRow.ts';
 import { type RowVersion, stepJob } from './table/stepJob.ts';
-import { IN_DOUBT_MS, KEEP_MS } from './times.ts';
+import { IN_DOUBT_MS } from './times.ts';
 import { type JobEnd, toEnd } from './work/endJob.ts';
 import type { House } from './work/house.ts';
 import { toExtension } from './work/storeFile.ts';
@@ -23,18 +23,9 @@ const LARGEST_BYTES = 32 * 1_048_576;
 
 /**
  * Stores an answer for retries of its call, and makes a row of the call: a hidden job that has ended, with its charge and its completion
- * event, so that a crash before the call is settled neither loses the charge nor has it made twice. Rejects where the claim is void, or
- * store and database take longer than a client should wait.
+ * event, so that a crash before the call is settled neither loses the charge nor has it made twice. Rejects where the claim is void.
  */
-export async function keepAnswer(house: House, answer: AnswerToKeep): Promise<JobRow> {
-  const slow = AbortSignal.timeout(KEEP_MS);
-  return Promise.race([
-    store(house, answer),
-    new Promise<never>((_resolve, reject) => slow.addEventListener('abort', () => reject(slow.reason))),
-  ]);
-}
-
-async function store({ db, store: objects, money, metrics }: House, answer: AnswerToKeep): Promise<JobRow> {
+export async function keepAnswer({ db, store: objects, money, metrics }: House, answer: AnswerToKeep): Promise<JobRow> {
   const { request, hold, claim, made } = answer;
   const jobId = makeJobId('job');
   const key = outputKeyOf(jobId, { version: 1, tries: 0, index: 0, extension: toExtension(made.type) });

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Hold } from '@turnpike/holds/call/pendingCalls';
 import type { Repetition } from '@turnpike/lifecycle/repeat';
 import type { Logger } from '@turnpike/logging/createLogger';
@@ -27,10 +28,10 @@ import {
   type SeenJob,
 } from './table/findJobs.ts';
 import { letBegin } from './table/insertJob.ts';
-import { isOpen } from './table/jobRow.ts';
+import { isOpen, type JobRow } from './table/jobRow.ts';
 import { stepJob } from './table/stepJob.ts';
 import { createTextKeys } from './textKeys.ts';
-import { GRACE_MS, LEASE_MS, LOOK_MS, RUN_TIMES, UNDO_MS } from './times.ts';
+import { GRACE_MS, KEEP_MS, LEASE_MS, LOOK_MS, RUN_TIMES, UNDO_MS } from './times.ts';
 import { toShownJob } from './toShownJob.ts';
 import { watchJobs } from './watchJobs.ts';
 import { countAttempt } from './work/countAttempt.ts';
@@ -193,14 +194,16 @@ export async function openJobs(options: JobsOptions): Promise<Jobs> {
       return show(seen ?? { ...row, queuePosition: null });
     },
     async keepAnswer(answer) {
+      const keeping = keepAnswer(house, answer);
       try {
-        const row = await keepAnswer(house, answer);
-        return () => void untilAnswered(() => noteSettled(house, row), { log });
+        await Promise.race([keeping, rejectAfter(KEEP_MS)]);
       } catch (error) {
         log.warn({ err: error }, 'an answer is not kept: a retry of its call is a call of its own');
         void untilAnswered(() => endClaim(db, answer.claim), { log });
-        return () => {};
       }
+      // Its row may be made later than the client should wait for it, where the claim has not ended by then.
+      const note = (row: JobRow) => untilAnswered(() => noteSettled(house, row), { log });
+      return () => void keeping.then(note, () => {});
     },
     giveBack: (hold) => money.release(hold),
     async find(address) {
@@ -268,4 +271,10 @@ export async function openJobs(options: JobsOptions): Promise<Jobs> {
       await owners.close();
     },
   };
+}
+
+/** Rejects after so long; keeps no process from its end. */
+async function rejectAfter(ms: number): Promise<never> {
+  await delay(ms, undefined, { ref: false });
+  throw new Error(`store and database take longer than ${ms} ms`);
 }
