@@ -42,7 +42,7 @@ export interface HoldsParts {
 export class Holds {
   readonly #parts: HoldsParts;
   readonly #byShard = new WeakMap<Shard, ShardHolds>();
-  /** Releases of calls whose workspace nobody serves yet. */
+  /** Releases of calls whose workspace has no shard yet. */
   readonly #unserved: ReleaseQueue;
   readonly #recorder: Recorder;
   readonly #settler: Settler;
@@ -95,8 +95,8 @@ export class Holds {
   }
 
   /**
-   * Has calls go on under this owner that were admitted before it was there: by a former process of it, which kept them elsewhere than in
-   * the spool, or by another owner. Resolves once they are in Redis under its session; until then they are held by whoever had them.
+   * Takes over calls that a former process of this owner kept elsewhere than in the spool, or that another owner had. Resolves once they
+   * are in Redis under the session of this owner. Until then their former owner holds them.
    */
   putBack(holds: readonly Hold[]): Promise<void> {
     for (const hold of holds) this.#parts.pending.add(hold);
@@ -140,7 +140,7 @@ export class Holds {
 
   async #putUntilBack(holds: readonly Hold[]): Promise<void> {
     for (;;) {
-      // Where a workspace belongs may change from one time to the next.
+      // The shard of a workspace may change from one time to the next.
       const stillHeld = holds.filter(({ callId }) => this.isHeld(callId));
       const byShard = Map.groupBy(stillHeld, ({ workspaceId }) => this.#shardOf(workspaceId));
       if (byShard.size === 0) return;

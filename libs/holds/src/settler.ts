@@ -12,7 +12,7 @@ const REFUSED_WAIT_MS = 5_000;
 const RESPOOL_MS = 1_000;
 
 export interface SettlerOptions {
-  /** The holds of the shard that has the workspace by now; undefined while nobody serves it. */
+  /** Returns the holds of the shard that has a workspace by now; undefined where none has. */
   shardOf: (workspaceId: string) => Pick<ShardHolds, 'standing' | 'settle' | 'restore'> | undefined;
   spool: Pick<Spool, 'append' | 'release'>;
   recorder: Pick<Recorder, 'add'>;
