@@ -141,8 +141,8 @@ function formatCluster(regions: Record<Region, ClusterRegion>, heading: Output['
 const MACHINE = '10.213.0.0/24';
 
 /**
- * Lets this machine, which is no pod, to every pod of a region: it stands for the clients, the operator and whoever looks at the
- * stores. What pods may is as the manifests say.
+ * Admits this machine, which is no pod, to every pod of a region: the clients, the operator and the tests run here. The manifests
+ * decide about connections between pods.
  */
 const toMachinePolicy = (region: Region): object => ({
   apiVersion: 'networking.k8s.io/v1',

@@ -76,8 +76,8 @@ export function toServicePolicies(name: ServiceName): Manifest[] {
 }
 
 /**
- * The policies of a scope's namespace: nobody is reached and nobody reaches anything but by a policy of their own, and who may
- * reach stores and engines. What stores say to each other is not here.
+ * Returns the policies of a scope's namespace: the denial of all traffic that no policy allows, and the callers of stores and engines.
+ * Traffic between stores is not here.
  */
 export function toNamespacePolicies(scope: 'region' | 'global'): Manifest[] {
   const flows = listFlows(scope);

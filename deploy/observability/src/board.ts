@@ -18,7 +18,7 @@ export interface Panel {
 
 /** A dashboard in our own words: rows of panels, three abreast. */
 export interface Board {
-  /** Of the file and, after `turnpike-`, of the dashboard: who imports it anew replaces it. */
+  /** Name of the file and, after `turnpike-`, id of the dashboard: a second import replaces the first. */
   id: string;
   title: string;
   /** Choices at the top: a label by its values in a metric. Queries name it `$model`. */

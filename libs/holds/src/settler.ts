@@ -64,7 +64,7 @@ export class Settler {
     await Promise.allSettled(this.#running);
   }
 
-  /** Tries until Redis has taken it, or it is recorded, or put back with all others. False: neither, as this process ends. */
+  /** Settles a call, and retries until Redis has taken it or the call is recorded. Returns false if this process ends before. */
   async #settleUntilTaken(ended: EndedCall): Promise<boolean> {
     const { shardOf, pending, log } = this.#options;
     const { event, json, maxTokens } = ended;
@@ -75,10 +75,10 @@ export class Settler {
       if (shard && session) {
         try {
           const found = await shard.settle(event, json, maxTokens);
-          // The list of calls was lost: the others of this router are missing there as well, unless they were put back since.
+          // Redis has lost the list of calls. The other calls of this owner are missing too, unless they were put back since.
           if (found === 'unlisted' && shard.standing.session === session) shard.standing.reportMissingCall();
           if (found !== 'none') return true;
-          // It was dropped when this owner was thought dead, or Redis has lost it. The next attempt finds it.
+          // Redis dropped the call because its owner seemed dead, or lost it. The next attempt finds the call.
           await shardOf(workspaceId)?.restore(ended);
         } catch (error) {
           if (attempt === 0) log.warn({ err: error, callId }, 'settlement waits for Redis');

@@ -3,11 +3,12 @@ import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
 import { until } from '@turnpike/test-support/until';
 import type { Redis } from 'ioredis';
 import { v7 as uuidv7 } from 'uuid';
+import { anOpenStanding } from '../test/anOpenStanding.ts';
 import { aShardHolds } from '../test/aShardHolds.ts';
 import { type OpenedRedis, openTestRedis } from '../test/openTestRedis.ts';
 import { PendingCalls } from './call/pendingCalls.ts';
 import type { AdmitRequest } from './gate/admit.ts';
-import { Standing } from './redis/standing.ts';
+import type { Standing } from './redis/standing.ts';
 import type { ShardHolds, ShardHoldsOptions } from './shardHolds.ts';
 
 let opened: OpenedRedis;
@@ -18,9 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => opened.close());
 beforeEach(() => {
-  standing = new Standing();
-  standing.begin(opened.session, Number.POSITIVE_INFINITY);
-  standing.open();
+  standing = anOpenStanding(opened.session);
   pending = new PendingCalls();
 });
 

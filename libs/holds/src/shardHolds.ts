@@ -17,8 +17,8 @@ import type { Session, Standing } from './redis/standing.ts';
 const RELEASED_MS = 600_000;
 
 /**
- * What `settle` found the call to be. `held`: it is charged now. `unlisted`: it is as well, and the list of the workspace's calls had
- * lost it. `none`: it is not pending.
+ * The state that `settle` found a call in. `held`: the call is charged now. `unlisted`: the call is charged now, and the list of the
+ * workspace's calls had lost it. `none`: the call is not pending.
  */
 const settledSchema = z.enum(['held', 'unlisted', 'ended', 'released', 'none']);
 export type Settlement = z.output<typeof settledSchema>;
@@ -70,7 +70,7 @@ export class ShardHolds {
   /**
    * Takes a hold in one round trip: gate 4 (specification, Order of the gates). An admitted call is put back with all others from then
    * on. If another session began before the answer came, its list lacks the call: the hold is released, and the answer is `closed`.
-   * Where this rejects, Redis may yet admit the call: the hold is released too.
+   * After a rejection Redis may still admit the call, so the hold is released too.
    */
   async admit(request: AdmitRequest): Promise<Admission> {
     const { callId, key } = request;
@@ -118,8 +118,8 @@ export class ShardHolds {
 
   /**
    * Raises the hold of a running call where the balances carry the difference; asked again, it changes nothing. If another session began
-   * before the answer came, the hold was listed as it was, and is put back so: the answer is `closed`. Where this rejects, Redis may hold
-   * more than is known here, until the call ends or is put back.
+   * before the answer came, the hold was listed as it was, and is put back so: the answer is `closed`. After a rejection Redis may hold
+   * more than this process knows, until the call ends or is put back.
    */
   async extend(hold: Hold, request: ExtendRequest): Promise<Extension> {
     const { session, isOpen } = this.standing;
@@ -150,10 +150,10 @@ export class ShardHolds {
    * most.
    */
   async settle(event: EndingEvent, eventJson: string, maxTokens = Number.POSITIVE_INFINITY): Promise<Settlement> {
-    // Where nobody counted, the prompt may have been computed all the same.
+    // An engine may have computed the prompt of a call without a count.
     const tokens = event.status === 'unknown' ? '' : Math.min(event.promptTokens + event.completionTokens, maxTokens);
     const { keys, args } = headOf(event.workspaceId, '');
-    // Where this process is lost with its disk, what Redis was sent is all that is left of a call whose client has seen its end.
+    // Redis has the only copy of an ended call if this process is lost with its disk.
     const answer = await sendAhead(() =>
       this.#settle(keys, [...args, event.callId, event.chargeNanoUsd.toString(), tokens, eventJson]),
     );

@@ -4,7 +4,8 @@ import { toUsageRecordedJson } from '@turnpike/events/usageRecorded';
 import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
 import type { Hold } from '../src/call/pendingCalls.ts';
 import { redisKeys } from '../src/redis/redisKeys.ts';
-import { Standing } from '../src/redis/standing.ts';
+import type { Standing } from '../src/redis/standing.ts';
+import { anOpenStanding } from './anOpenStanding.ts';
 import { TAG } from './aShard.ts';
 import { aShardHolds } from './aShardHolds.ts';
 import type { OpenedRedis } from './openTestRedis.ts';
@@ -43,9 +44,7 @@ export async function aLapsedHold(
   fields: { holdNanoUsd?: bigint; workspaceId?: string } = {},
   token = `lapsed ${randomUUID()}`,
 ): Promise<Hold> {
-  const standing = new Standing();
-  standing.begin({ mark: opened.mark, token }, Number.POSITIVE_INFINITY);
-  standing.open();
+  const standing = anOpenStanding({ mark: opened.mark, token });
   await opened.redis.set(redisKeys.session(TAG, token), 'router-1');
   const hold = await aHold(opened, { standing, ...fields });
   await opened.redis.del(redisKeys.session(TAG, token));

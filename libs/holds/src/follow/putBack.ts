@@ -14,7 +14,7 @@ const answerSchema = z.enum(['back', 'recounted', 'closed', 'late']);
 /** What `putBack.lua` is told of a call. */
 type Fields = (string | number)[];
 
-/** Some calls of all that are to be put back. */
+/** A part of the pending calls. */
 interface Some {
   held?: readonly Hold[];
   ended?: readonly EndedCall[];
@@ -46,7 +46,7 @@ export class PutBack {
     this.#putBack = defineScript(redis, 'putBack');
   }
 
-  /** Puts all back under a new session. Rejects where one could not be put back. */
+  /** Puts all pending calls back under a new session. Rejects if a call could not be put back. */
   async putAll(session: Session): Promise<void> {
     const { pending } = this.#options;
     const byWorkspace = new Map<string, Fields[]>([...this.#unsure].map((workspaceId) => [workspaceId, []]));
@@ -54,8 +54,8 @@ export class PutBack {
   }
 
   /**
-   * Puts some back beside all that are, under the session that lives; `list` is asked when it is their turn. Returns whether they are in
-   * Redis under the session of now. Where they could not be put back, or Redis had lost more, all are put back under another session.
+   * Puts the calls of `list` back under the session in force, after earlier calls of this method. Returns whether the calls are in Redis
+   * under that session. If a call could not be put back, or Redis had lost more, the session ends and all are put back under another.
    */
   putSome(list: () => Some): Promise<boolean> {
     const done = this.#last.then(() => this.#tryToPut(list()));

@@ -5,6 +5,7 @@ import { aKeyRecord } from '@turnpike/internal-api/aKeyRecord';
 import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import { v7 as uuidv7 } from 'uuid';
 import { aFundedKey as fund } from '../../test/aFundedKey.ts';
+import { anOpenStanding } from '../../test/anOpenStanding.ts';
 import { TAG } from '../../test/aShard.ts';
 import { aShardHolds } from '../../test/aShardHolds.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
@@ -292,21 +293,22 @@ describe('an owner', () => {
     standing.begin(session, Number.POSITIVE_INFINITY);
     return standing;
   }
-  function openIn(session: Session): Standing {
-    const standing = inSession(session);
-    standing.open();
-    return standing;
-  }
 
   it.each<[string, () => Standing]>([
     ['without a session', () => new Standing()],
     ['that waits for others to put back', () => inSession(opened.session)],
-    ['whose session is of another mark', () => openIn({ mark: `${opened.mark.slice(0, -1)}x`, token: 'token' })],
+    [
+      'whose session is of another mark',
+      () => anOpenStanding({ mark: `${opened.mark.slice(0, -1)}x`, token: 'token' }),
+    ],
     [
       'whose session is of another server, as of one that was restarted since, the mark being there again',
-      () => openIn({ mark: otherServer(), token: 'token' }),
+      () => anOpenStanding({ mark: otherServer(), token: 'token' }),
     ],
-    ['whose session has lapsed while its clock stood still', () => openIn({ mark: opened.mark, token: 'lapsed' })],
+    [
+      'whose session has lapsed while its clock stood still',
+      () => anOpenStanding({ mark: opened.mark, token: 'lapsed' }),
+    ],
   ])('%s admits nothing', async (_which, standing) => {
     const key = await aFundedKey(10_000n);
     const before = await snapshotOf(key);

@@ -5,12 +5,13 @@ import type { KeyRecord } from '@turnpike/internal-api/keyRecord';
 import type { Redis } from 'ioredis';
 import { v7 as uuidv7 } from 'uuid';
 import { aFundedKey } from '../../test/aFundedKey.ts';
+import { anOpenStanding } from '../../test/anOpenStanding.ts';
 import { TAG } from '../../test/aShard.ts';
 import { aShardHolds } from '../../test/aShardHolds.ts';
 import { type OpenedRedis, openTestRedis } from '../../test/openTestRedis.ts';
 import { type Hold, monthOf, PendingCalls } from '../call/pendingCalls.ts';
 import { redisKeys } from '../redis/redisKeys.ts';
-import { Standing } from '../redis/standing.ts';
+import type { Standing } from '../redis/standing.ts';
 import type { ShardHolds } from '../shardHolds.ts';
 import type { ExtendRequest } from './extend.ts';
 
@@ -25,9 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => opened.close());
 beforeEach(() => {
-  standing = new Standing();
-  standing.begin(opened.session, Number.POSITIVE_INFINITY);
-  standing.open();
+  standing = anOpenStanding(opened.session);
   pending = new PendingCalls();
   loaded = [];
   onLoad = async () => {};
