@@ -8,7 +8,7 @@ const FOLDERS = ['services', 'libs', 'deploy', 'docs', 'test', 'bench'].filter((
   existsSync(join(repositoryRoot, name)),
 );
 
-/** What `npm run check` runs, all at once: the name people read, and a command of `node_modules/.bin` with its arguments. */
+/** The steps of `npm run check`, which run side by side: a name for its line, and a command of `node_modules/.bin` with arguments. */
 const CHECKS: { name: string; command: string; args: string[] }[] = [
   {
     name: 'types',
@@ -22,6 +22,8 @@ const CHECKS: { name: string; command: string; args: string[] }[] = [
     command: 'depcruise',
     args: ['--config', '.dependency-cruiser.cjs', ...FOLDERS],
   },
+  // Takes `--fix`, which writes down the counts that fell.
+  { name: 'prose', command: 'node', args: ['deploy/local/src/prose/checkProse.ts', ...process.argv.slice(2)] },
 ];
 
 const TIMEOUT_MS = 300_000;
@@ -47,7 +49,8 @@ function runCheck({ name, command, args }: (typeof CHECKS)[number]): Promise<Out
     });
   }
   return new Promise((resolve) => {
-    const end = (isOk: boolean) => resolve({ name, isOk, output, tookMs: performance.now() - startedAt });
+    const end = (isOk: boolean) =>
+      resolve({ name, isOk, output: output.trimEnd(), tookMs: performance.now() - startedAt });
     child.once('error', (error) => {
       output += error.message;
       end(false);
@@ -56,7 +59,7 @@ function runCheck({ name, command, args }: (typeof CHECKS)[number]): Promise<Out
   });
 }
 
-/** Prints a line for each check as it ends, and what the failed ones said after all lines. */
+/** Prints a line for each check as it ends. After all lines, prints the output of failed checks and the advice of `prose`. */
 async function main(): Promise<boolean> {
   const outcomes = await Promise.all(
     CHECKS.map(async (check) => {
@@ -66,9 +69,10 @@ async function main(): Promise<boolean> {
       return outcome;
     }),
   );
-  const failed = outcomes.filter(({ isOk }) => !isOk);
-  for (const { name, output } of failed) process.stdout.write(`\n${name}:\n${output.trimEnd()}\n`);
-  return failed.length === 0;
+  for (const { name, isOk, output } of outcomes) {
+    if ((!isOk || name === 'prose') && output !== '') process.stdout.write(`\n${name}:\n${output}\n`);
+  }
+  return outcomes.every(({ isOk }) => isOk);
 }
 
 main().then((isOk) => process.exit(isOk ? 0 : 1));
